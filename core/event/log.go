@@ -1,0 +1,195 @@
+package event
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"sync"
+)
+
+// Replayer reads logged events back, oldest first, those with a number greater
+// than after.
+type Replayer func(ctx context.Context, after Seq) iter.Seq2[Event, error]
+
+// Log is the stream of a session's events as readers see it. It keeps a window
+// of the newest events; a reader that falls behind the window gets the logged
+// ones from the replayer. So no reader blocks the writer, none misses a logged
+// event, and a slow one misses at most deltas, whose whole text a later event
+// holds.
+//
+// The zero value is not usable; see [NewLog]. A Log is safe for concurrent use
+// by one writer and any number of readers.
+type Log struct {
+	replay Replayer
+	window int
+
+	mu      sync.Mutex
+	events  []Event       // the window, oldest first
+	evicted Seq           // the newest logged event that left the window
+	wake    chan struct{} // closed at the next change; nil when nobody waits
+	closed  bool
+}
+
+// NewLog returns a log that keeps up to window events in memory. Without a
+// replayer, events that left the window are lost to readers.
+func NewLog(window int, replay Replayer) *Log {
+	return &Log{window: max(window, 1), replay: replay}
+}
+
+// Forget tells the log that events up to seq exist, but not in its window: a
+// resumed session's past.
+func (l *Log) Forget(seq Seq) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.evicted = max(l.evicted, seq)
+}
+
+// Append adds an event for the readers.
+func (l *Log) Append(e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+	// The front is dropped in halves, so that appending stays cheap.
+	if len(l.events) >= 2*l.window {
+		cut := len(l.events) - l.window
+		for i := cut - 1; i >= 0; i-- {
+			if !l.events[i].IsDelta() {
+				l.evicted = l.events[i].Seq
+				break
+			}
+		}
+		n := copy(l.events, l.events[cut:])
+		clear(l.events[n:])
+		l.events = l.events[:n]
+	}
+	l.wakeAll()
+}
+
+// Close ends the sequences of all readers once they have read what is there.
+func (l *Log) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.wakeAll()
+}
+
+func (l *Log) wakeAll() {
+	if l.wake != nil {
+		close(l.wake)
+		l.wake = nil
+	}
+}
+
+// Read yields the events after the given one, waits for more, and ends when
+// the log is closed or ctx is done (then with its error). Neighbouring deltas
+// that piled up come as one.
+func (l *Log) Read(ctx context.Context, after Seq) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			batch, replayTo, wait := l.next(after)
+			switch {
+			case replayTo > 0:
+				for e, err := range l.replay(ctx, after) {
+					if err != nil {
+						yield(Event{}, err)
+						return
+					}
+					if e.Seq > replayTo {
+						break
+					}
+					after = e.Seq
+					if !yield(e, nil) {
+						return
+					}
+				}
+				after = max(after, replayTo)
+			case len(batch) > 0:
+				after = batch[len(batch)-1].Seq
+				for _, e := range coalesce(batch) {
+					if !yield(e, nil) {
+						return
+					}
+				}
+			case wait == nil:
+				return
+			default:
+				select {
+				case <-wait:
+				case <-ctx.Done():
+					yield(Event{}, ctx.Err())
+					return
+				}
+			}
+		}
+	}
+}
+
+// next returns either the window's events after the given one, or up to which
+// event the replayer must be asked first, or a channel to wait on; nothing of
+// them when the log is closed and read to its end.
+func (l *Log) next(after Seq) (batch []Event, replayTo Seq, wait <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.replay != nil && after < l.evicted {
+		return nil, l.evicted, nil
+	}
+	i := len(l.events)
+	for i > 0 && l.events[i-1].Seq > after {
+		i--
+	}
+	if i < len(l.events) {
+		return append(batch, l.events[i:]...), 0, nil
+	}
+	if l.closed {
+		return nil, 0, nil
+	}
+	if l.wake == nil {
+		l.wake = make(chan struct{})
+	}
+	return nil, 0, l.wake
+}
+
+// coalesce joins neighbouring deltas of one kind and call.
+func coalesce(batch []Event) []Event {
+	out := batch[:0]
+	for i := 0; i < len(batch); {
+		e, j := batch[i], i+1
+		if first, ok := deltaText(e); ok {
+			parts := []string{first}
+			for ; j < len(batch) && batch[j].Call == e.Call && batch[j].Body.Type() == e.Body.Type(); j++ {
+				next, _ := deltaText(batch[j])
+				parts = append(parts, next)
+			}
+			if len(parts) > 1 {
+				e = withText(batch[j-1], strings.Join(parts, ""))
+			}
+		}
+		out = append(out, e)
+		i = j
+	}
+	return out
+}
+
+func deltaText(e Event) (string, bool) {
+	switch b := e.Body.(type) {
+	case MessageDelta:
+		return b.Text, true
+	case ReasoningDelta:
+		return b.Text, true
+	case ToolOutputDelta:
+		return b.Text, true
+	}
+	return "", false
+}
+
+func withText(e Event, text string) Event {
+	switch e.Body.(type) {
+	case MessageDelta:
+		e.Body = MessageDelta{text}
+	case ReasoningDelta:
+		e.Body = ReasoningDelta{text}
+	case ToolOutputDelta:
+		e.Body = ToolOutputDelta{text}
+	}
+	return e
+}

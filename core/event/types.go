@@ -1,0 +1,400 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// SessionStart opens a session, or opens it again when Resumed.
+type SessionStart struct {
+	Agent    string `json:"agent,omitempty"` // version of the host program
+	Cwd      string `json:"cwd"`
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`
+	Profile  string `json:"profile,omitempty"`
+	Resumed  bool   `json:"resumed,omitempty"`
+}
+
+// SessionEnd closes a session.
+type SessionEnd struct {
+	Reason string      `json:"reason"`
+	Usage  model.Usage `json:"usage"`
+}
+
+// Prompt is the system prompt that is in force from here on.
+type Prompt struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Profile  string `json:"profile,omitempty"`
+	Text     string `json:"text"`
+}
+
+// User is an input that the session took up, with what the context sources
+// appended to it.
+type User struct {
+	Content model.Parts `json:"content"`
+}
+
+// Idle says that the session waits for the next input.
+type Idle struct {
+	State string `json:"state"` // "idle" or "awaiting_input"
+	Stop  string `json:"stop"`  // why the input's processing ended, see core.StopReason
+}
+
+// MessageStart says that the model began to answer.
+type MessageStart struct {
+	Model string `json:"model,omitempty"`
+}
+
+// MessageDelta is a piece of the answer's text.
+type MessageDelta struct {
+	Text string `json:"text"`
+}
+
+// ReasoningDelta is a piece of the reasoning that the provider shows.
+type ReasoningDelta struct {
+	Text string `json:"text"`
+}
+
+// Message is the model's whole answer.
+type Message struct {
+	Content    model.Parts      `json:"content"`
+	Usage      model.Usage      `json:"usage"`
+	Stop       model.StopReason `json:"stop"`
+	ResponseID string           `json:"responseId,omitempty"`
+	Provider   string           `json:"provider,omitempty"`
+	Model      string           `json:"model,omitempty"`
+	Partial    bool             `json:"partial,omitempty"` // the stream broke or was cancelled
+}
+
+// ToolUse says that a tool call entered the pipeline; the envelope's Call
+// holds its id.
+type ToolUse struct {
+	Name   string `json:"name"`
+	Source string `json:"source,omitempty"` // where the tool comes from: "builtin", a plugin's or a server's name
+	Args   string `json:"args"`             // as the model wrote them
+}
+
+// ToolOutputDelta is a piece of a tool's live output.
+type ToolOutputDelta struct {
+	Text string `json:"text"`
+}
+
+// ToolResult ends a tool call.
+type ToolResult struct {
+	Name       string                     `json:"name"`
+	Content    model.Parts                `json:"content"` // what the model gets
+	IsError    bool                       `json:"isError,omitempty"`
+	Code       string                     `json:"code,omitempty"` // core.ErrorCode of a failure
+	Output     *Output                    `json:"output,omitempty"`
+	DurationMS int64                      `json:"durationMs"`
+	Structured json.RawMessage            `json:"structured,omitempty"`
+	Meta       map[string]json.RawMessage `json:"meta,omitempty"`
+}
+
+// Output is the full text of a tool's result where the model got less.
+type Output struct {
+	Text  string `json:"text,omitempty"` // up to 64 KiB
+	Path  string `json:"path,omitempty"` // the file that holds a longer one
+	Bytes int64  `json:"bytes"`
+}
+
+// Open returns a reader over the full text. The caller closes it.
+func (o *Output) Open() (io.ReadCloser, error) {
+	if o.Path != "" {
+		return os.Open(o.Path)
+	}
+	return io.NopCloser(strings.NewReader(o.Text)), nil
+}
+
+// Steering is a message put in between two model calls.
+type Steering struct {
+	Content model.Parts `json:"content"`
+	Source  string      `json:"source"` // "user" or "loop_detection"
+}
+
+// TurnLimit says that a limit on turns or tool rounds ended the processing.
+type TurnLimit struct {
+	Limit string `json:"limit"` // the setting's name
+	Max   int    `json:"max"`
+}
+
+// TokenLimit says that a limit on tokens or cost ended the processing.
+type TokenLimit struct {
+	Limit string  `json:"limit"` // the setting's name
+	Max   float64 `json:"max"`
+	Used  float64 `json:"used"`
+}
+
+// LoopDetection says that the last calls follow a repeating pattern.
+type LoopDetection struct {
+	Message string `json:"message"`
+	Pattern int    `json:"pattern"` // its length in calls
+}
+
+// LLMStart says that a request goes out.
+type LLMStart struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Messages int    `json:"messages"`
+	Tools    int    `json:"tools"`
+}
+
+// LLMEnd says that a response is complete, or failed.
+type LLMEnd struct {
+	Provider  string           `json:"provider"`
+	Model     string           `json:"model"`
+	Usage     model.Usage      `json:"usage"`
+	Stop      model.StopReason `json:"stop,omitempty"`
+	LatencyMS int64            `json:"latencyMs"`
+	FirstMS   int64            `json:"firstMs"` // to the first delta
+	Error     string           `json:"error,omitempty"`
+}
+
+// LLMRetry says that an attempt failed and another follows.
+type LLMRetry struct {
+	Attempt int             `json:"attempt"`
+	Max     int             `json:"max"`
+	WaitMS  int64           `json:"waitMs"`
+	Code    model.ErrorCode `json:"code"`
+	Message string          `json:"message"`
+}
+
+// Question is put to the person.
+type Question struct {
+	QID       string          `json:"qid"`
+	Kind      string          `json:"kind"`
+	AgentPath []string        `json:"agentPath,omitempty"`
+	Title     string          `json:"title"`
+	Detail    string          `json:"detail,omitempty"`
+	Choices   []string        `json:"choices,omitempty"`
+	Rule      string          `json:"rule,omitempty"`
+	Schema    json.RawMessage `json:"schema,omitempty"`
+	URL       string          `json:"url,omitempty"`
+}
+
+// Answer ends a Question.
+type Answer struct {
+	QID       string `json:"qid"`
+	Choice    string `json:"choice,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Withdrawn bool   `json:"withdrawn,omitempty"` // cancelled before anybody answered
+}
+
+// Access is one thing that a tool call wants to do.
+type Access struct {
+	Scope    string   `json:"scope"`
+	Resource string   `json:"resource"`
+	Argv     []string `json:"argv,omitempty"`
+}
+
+// Permission records a decision on a tool call.
+type Permission struct {
+	Tool     string   `json:"tool"`
+	Decision string   `json:"decision"` // allow, deny
+	Decider  string   `json:"decider"`  // policy, session, person, headless, hook
+	Rule     string   `json:"rule,omitempty"`
+	Source   string   `json:"source,omitempty"` // where the rule stands
+	Reason   string   `json:"reason,omitempty"`
+	Accesses []Access `json:"accesses,omitempty"`
+}
+
+// Grant is a permission that holds for the rest of the session.
+type Grant struct {
+	Tool   string `json:"tool"`
+	Access Access `json:"access"`
+}
+
+// Cancelled says that processing was cancelled.
+type Cancelled struct {
+	Reason string `json:"reason"`
+	Abort  bool   `json:"abort,omitempty"` // the session closes
+}
+
+// Warning is a trouble that does not stop the work.
+type Warning struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error is a trouble that ended the processing of the input.
+type Error struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+}
+
+// Init is the first line of a command's stream.
+type Init struct {
+	Agent    string   `json:"agent"`
+	Cwd      string   `json:"cwd"`
+	Provider string   `json:"provider"`
+	Model    string   `json:"model"`
+	Profile  string   `json:"profile,omitempty"`
+	Mode     string   `json:"permissionMode"`
+	Tools    []string `json:"tools"`
+	Log      string   `json:"log,omitempty"` // the session's file
+	Scripted bool     `json:"scripted,omitempty"`
+}
+
+// Result is the last line of a command's stream.
+type Result struct {
+	Outcome    string       `json:"outcome"` // a core.StopReason
+	ExitCode   int          `json:"exitCode"`
+	Text       string       `json:"text"`
+	Rounds     int          `json:"rounds"`
+	DurationMS int64        `json:"durationMs"`
+	Usage      model.Usage  `json:"usage"`
+	CostUSD    *float64     `json:"costUsd,omitempty"`
+	Denied     []Permission `json:"denied"`
+	Error      *Error       `json:"error,omitempty"`
+}
+
+// Unknown keeps an event of a type that this version does not know.
+type Unknown struct {
+	Kind string
+	Raw  json.RawMessage
+}
+
+func (SessionStart) Type() string    { return "session_start" }
+func (SessionEnd) Type() string      { return "session_end" }
+func (Prompt) Type() string          { return "prompt" }
+func (User) Type() string            { return "user" }
+func (Idle) Type() string            { return "idle" }
+func (MessageStart) Type() string    { return "message_start" }
+func (MessageDelta) Type() string    { return "message_delta" }
+func (ReasoningDelta) Type() string  { return "reasoning_delta" }
+func (Message) Type() string         { return "message" }
+func (ToolUse) Type() string         { return "tool_use" }
+func (ToolOutputDelta) Type() string { return "tool_output_delta" }
+func (ToolResult) Type() string      { return "tool_result" }
+func (Steering) Type() string        { return "steering" }
+func (TurnLimit) Type() string       { return "turn_limit" }
+func (TokenLimit) Type() string      { return "token_limit" }
+func (LoopDetection) Type() string   { return "loop_detection" }
+func (LLMStart) Type() string        { return "llm_start" }
+func (LLMEnd) Type() string          { return "llm_end" }
+func (LLMRetry) Type() string        { return "llm_retry" }
+func (Question) Type() string        { return "question" }
+func (Answer) Type() string          { return "answer" }
+func (Permission) Type() string      { return "permission" }
+func (Grant) Type() string           { return "grant" }
+func (Cancelled) Type() string       { return "cancelled" }
+func (Warning) Type() string         { return "warning" }
+func (Error) Type() string           { return "error" }
+func (Init) Type() string            { return "init" }
+func (Result) Type() string          { return "result" }
+func (u Unknown) Type() string       { return u.Kind }
+
+func (SessionStart) body()    {}
+func (SessionEnd) body()      {}
+func (Prompt) body()          {}
+func (User) body()            {}
+func (Idle) body()            {}
+func (MessageStart) body()    {}
+func (MessageDelta) body()    {}
+func (ReasoningDelta) body()  {}
+func (Message) body()         {}
+func (ToolUse) body()         {}
+func (ToolOutputDelta) body() {}
+func (ToolResult) body()      {}
+func (Steering) body()        {}
+func (TurnLimit) body()       {}
+func (TokenLimit) body()      {}
+func (LoopDetection) body()   {}
+func (LLMStart) body()        {}
+func (LLMEnd) body()          {}
+func (LLMRetry) body()        {}
+func (Question) body()        {}
+func (Answer) body()          {}
+func (Permission) body()      {}
+func (Grant) body()           {}
+func (Cancelled) body()       {}
+func (Warning) body()         {}
+func (Error) body()           {}
+func (Init) body()            {}
+func (Result) body()          {}
+func (Unknown) body()         {}
+
+// bodyTypes lists a zero value of every type but Unknown.
+func bodyTypes() []Body {
+	return []Body{
+		SessionStart{}, SessionEnd{}, Prompt{}, User{}, Idle{}, MessageStart{}, MessageDelta{}, ReasoningDelta{},
+		Message{}, ToolUse{}, ToolOutputDelta{}, ToolResult{}, Steering{}, TurnLimit{}, TokenLimit{}, LoopDetection{},
+		LLMStart{}, LLMEnd{}, LLMRetry{}, Question{}, Answer{}, Permission{}, Grant{}, Cancelled{}, Warning{}, Error{},
+		Init{}, Result{},
+	}
+}
+
+func decodeBody(kind string, data []byte) (Body, error) {
+	switch kind {
+	case "session_start":
+		return decode[SessionStart](data)
+	case "session_end":
+		return decode[SessionEnd](data)
+	case "prompt":
+		return decode[Prompt](data)
+	case "user":
+		return decode[User](data)
+	case "idle":
+		return decode[Idle](data)
+	case "message_start":
+		return decode[MessageStart](data)
+	case "message_delta":
+		return decode[MessageDelta](data)
+	case "reasoning_delta":
+		return decode[ReasoningDelta](data)
+	case "message":
+		return decode[Message](data)
+	case "tool_use":
+		return decode[ToolUse](data)
+	case "tool_output_delta":
+		return decode[ToolOutputDelta](data)
+	case "tool_result":
+		return decode[ToolResult](data)
+	case "steering":
+		return decode[Steering](data)
+	case "turn_limit":
+		return decode[TurnLimit](data)
+	case "token_limit":
+		return decode[TokenLimit](data)
+	case "loop_detection":
+		return decode[LoopDetection](data)
+	case "llm_start":
+		return decode[LLMStart](data)
+	case "llm_end":
+		return decode[LLMEnd](data)
+	case "llm_retry":
+		return decode[LLMRetry](data)
+	case "question":
+		return decode[Question](data)
+	case "answer":
+		return decode[Answer](data)
+	case "permission":
+		return decode[Permission](data)
+	case "grant":
+		return decode[Grant](data)
+	case "cancelled":
+		return decode[Cancelled](data)
+	case "warning":
+		return decode[Warning](data)
+	case "error":
+		return decode[Error](data)
+	case "init":
+		return decode[Init](data)
+	case "result":
+		return decode[Result](data)
+	}
+	return Unknown{Kind: kind, Raw: bytes.Clone(data)}, nil
+}
+
+func decode[B Body](data []byte) (Body, error) {
+	var b B
+	err := json.Unmarshal(data, &b)
+	return b, err
+}

@@ -1,0 +1,217 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Part is one piece of a message. The set is sealed; what a newer version or
+// a provider adds is kept as [Unknown] or [Opaque] and round-trips unchanged.
+type Part interface{ part() }
+
+// Text is plain text, valid UTF-8.
+type Text struct {
+	Text string `json:"text"`
+}
+
+// Image is a picture. In records and events it is named by the SHA-256 of its
+// bytes (hex); Data is filled in only while a request is built, and for a part
+// that a tool has just returned.
+type Image struct {
+	MediaType string `json:"mediaType"`
+	Blob      string `json:"blob,omitempty"`
+	Bytes     int    `json:"bytes,omitempty"`
+	Data      []byte `json:"-"`
+}
+
+// ToolCall is the model's wish to run a tool. Args are the argument bytes as
+// the model wrote them, not necessarily valid JSON.
+type ToolCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Args string `json:"args"`
+}
+
+// ToolResult answers the ToolCall with the same ID.
+type ToolResult struct {
+	CallID  string `json:"callId"`
+	Name    string `json:"name"`
+	Content Parts  `json:"content"`
+	IsError bool   `json:"isError,omitempty"`
+}
+
+// Reasoning is thinking text that the provider lets us see. Signature is the
+// provider's proof that it wrote the text, sent back unchanged.
+type Reasoning struct {
+	Text      string `json:"text"`
+	Signature string `json:"signature,omitempty"`
+}
+
+// ToolReference names a deferred tool that the model may call from here on.
+type ToolReference struct {
+	Name string `json:"name"`
+}
+
+// Opaque is provider-private state (encrypted reasoning, thought signatures)
+// that must go back to the same provider byte for byte, and to no other.
+type Opaque struct {
+	Provider string          `json:"provider"`
+	Model    string          `json:"model,omitempty"`
+	Raw      json.RawMessage `json:"raw"`
+}
+
+// Unknown keeps a part of a kind that this version does not know.
+type Unknown struct {
+	Kind string
+	Raw  json.RawMessage
+}
+
+func (Text) part()          {}
+func (Image) part()         {}
+func (ToolCall) part()      {}
+func (ToolResult) part()    {}
+func (Reasoning) part()     {}
+func (ToolReference) part() {}
+func (Opaque) part()        {}
+func (Unknown) part()       {}
+
+// Parts is a list of parts with the one JSON form: an array of objects, each
+// with a "type" member.
+type Parts []Part
+
+// TextParts returns a list that holds one text.
+func TextParts(text string) Parts { return Parts{Text{text}} }
+
+// Text joins the texts of the list; other kinds are left out.
+func (ps Parts) Text() string {
+	var out string
+	for _, p := range ps {
+		if t, ok := p.(Text); ok {
+			out += t.Text
+		}
+	}
+	return out
+}
+
+// ToolCalls returns the tool calls of the list in order.
+func (ps Parts) ToolCalls() []ToolCall {
+	var calls []ToolCall
+	for _, p := range ps {
+		if c, ok := p.(ToolCall); ok {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (ps Parts) MarshalJSON() ([]byte, error) {
+	buf := []byte{'['}
+	for i, p := range ps {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		b, err := marshalPart(p)
+		if err != nil {
+			return nil, err
+		}
+		buf = append(buf, b...)
+	}
+	return append(buf, ']'), nil
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (ps *Parts) UnmarshalJSON(data []byte) error {
+	var raws []json.RawMessage
+	if err := json.Unmarshal(data, &raws); err != nil {
+		return fmt.Errorf("message parts: %w", err)
+	}
+	if raws == nil {
+		*ps = nil
+		return nil
+	}
+	out := make(Parts, len(raws))
+	for i, raw := range raws {
+		p, err := unmarshalPart(raw)
+		if err != nil {
+			return fmt.Errorf("message part %d: %w", i, err)
+		}
+		out[i] = p
+	}
+	*ps = out
+	return nil
+}
+
+func marshalPart(p Part) ([]byte, error) {
+	var kind string
+	switch p := p.(type) {
+	case Text:
+		kind = "text"
+	case Image:
+		kind = "image"
+	case ToolCall:
+		kind = "tool_call"
+	case ToolResult:
+		kind = "tool_result"
+	case Reasoning:
+		kind = "reasoning"
+	case ToolReference:
+		kind = "tool_reference"
+	case Opaque:
+		kind = "opaque"
+	case Unknown:
+		if !json.Valid(p.Raw) {
+			return nil, fmt.Errorf("part of unknown kind %q holds invalid JSON", p.Kind)
+		}
+		return p.Raw, nil
+	default:
+		return nil, fmt.Errorf("part of type %T is not one of this package's kinds", p)
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("part %q: %w", kind, err)
+	}
+	buf := make([]byte, 0, len(body)+len(kind)+10)
+	buf = append(buf, `{"type":"`...)
+	buf = append(buf, kind...)
+	buf = append(buf, '"')
+	if len(body) > 2 {
+		buf = append(buf, ',')
+	}
+	return append(buf, body[1:]...), nil
+}
+
+func unmarshalPart(raw json.RawMessage) (Part, error) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, err
+	}
+	switch head.Type {
+	case "text":
+		return decodePart[Text](raw)
+	case "image":
+		return decodePart[Image](raw)
+	case "tool_call":
+		return decodePart[ToolCall](raw)
+	case "tool_result":
+		return decodePart[ToolResult](raw)
+	case "reasoning":
+		return decodePart[Reasoning](raw)
+	case "tool_reference":
+		return decodePart[ToolReference](raw)
+	case "opaque":
+		return decodePart[Opaque](raw)
+	case "":
+		return nil, errors.New(`has no "type"`)
+	}
+	return Unknown{Kind: head.Type, Raw: append(json.RawMessage(nil), raw...)}, nil
+}
+
+func decodePart[P Part](raw []byte) (Part, error) {
+	var p P
+	err := json.Unmarshal(raw, &p)
+	return p, err
+}

@@ -1,0 +1,182 @@
+package model
+
+import (
+	"context"
+	"io"
+	"iter"
+	"time"
+)
+
+// Provider reaches a language model.
+//
+// Stream sends req and yields the answer's deltas as they arrive. Its contract:
+//   - The sequence ends with a DeltaDone or with an error, never without one
+//     of them: a stream that breaks off yields an *[Error], and a cancelled
+//     one an error for which errors.Is(err, ctx.Err()) holds.
+//   - Nothing is yielded after an error or a DeltaDone.
+//   - Tool-call arguments arrive byte for byte as the model wrote them. A call
+//     is DeltaToolStart, any number of DeltaToolArgs, DeltaToolEnd; several
+//     calls may be interleaved and are told apart by Index.
+//   - When the consumer stops early, the connection is closed and no goroutine
+//     is left before Stream returns.
+//   - Nothing is retried: [WithRetry] does that.
+//
+// Both methods are safe for concurrent use. Neither changes req.
+type Provider interface {
+	Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error]
+	Info() ProviderInfo
+}
+
+// ProviderInfo says what a provider is. It never holds a secret.
+type ProviderInfo struct {
+	Name     string // the settings' name for it: "openai", "local" …
+	Model    string // the model when a request names none
+	Endpoint string // base URL without user info, query or fragment; may be empty
+}
+
+// DeltaKind tells the deltas apart.
+type DeltaKind uint8
+
+// The delta kinds, with the fields of [Delta] that each uses.
+const (
+	DeltaText      DeltaKind = iota + 1 // Text
+	DeltaReasoning                      // Text: reasoning that can be shown
+	DeltaPart                           // Part: one whole part, such as Opaque or a signed Reasoning that replaces the reasoning text of the same Index
+	DeltaToolStart                      // Index, ID, Name
+	DeltaToolArgs                       // Index, Text
+	DeltaToolEnd                        // Index
+	DeltaUsage                          // Usage so far; the last one counts
+	DeltaRetry                          // Retry: the attempt failed, another follows after a wait
+	DeltaDone                           // Stop, Usage, ResponseID, Model
+)
+
+// Delta is one step of a streamed response: a flat struct, since thousands of
+// them are made for each answer.
+type Delta struct {
+	Kind       DeltaKind
+	Index      int // which block of the response, in the order of first appearance
+	Text       string
+	ID, Name   string
+	Part       Part
+	Usage      Usage
+	Stop       StopReason
+	ResponseID string
+	Model      string // the model that answered, where the provider says so
+	Retry      *Retry
+}
+
+// Retry describes a failed attempt that is about to be repeated.
+type Retry struct {
+	Attempt int // of the attempt that failed, from 1
+	Max     int // retries allowed
+	Wait    time.Duration
+	Err     error
+}
+
+// Response is a whole answer.
+type Response struct {
+	Parts Parts // Text, Reasoning, ToolCall, Opaque … in order
+	Usage Usage
+	Stop  StopReason
+	ID    string
+	Model string
+}
+
+// Complete runs Stream to its end.
+func Complete(ctx context.Context, p Provider, req *Request) (*Response, error) {
+	var g Gatherer
+	for d, err := range p.Stream(ctx, req) {
+		if err != nil {
+			return nil, err
+		}
+		g.Add(d)
+	}
+	return g.Response()
+}
+
+// Gatherer folds deltas into a Response. The zero value is ready; it is not
+// safe for concurrent use.
+type Gatherer struct {
+	blocks []*block
+	usage  Usage
+	done   bool
+	last   Delta
+}
+
+type block struct {
+	index int
+	kind  DeltaKind
+	text  []byte
+	call  ToolCall
+	part  Part
+	ended bool
+}
+
+// Add takes the next delta.
+func (g *Gatherer) Add(d Delta) {
+	switch d.Kind {
+	case DeltaText, DeltaReasoning:
+		b := g.block(d.Index, d.Kind)
+		b.text = append(b.text, d.Text...)
+	case DeltaPart:
+		kind := DeltaPart
+		if _, ok := d.Part.(Reasoning); ok {
+			kind = DeltaReasoning
+		}
+		g.block(d.Index, kind).part = d.Part
+	case DeltaToolStart:
+		b := g.block(d.Index, DeltaToolStart)
+		b.call.ID, b.call.Name = d.ID, d.Name
+	case DeltaToolArgs:
+		b := g.block(d.Index, DeltaToolStart)
+		b.text = append(b.text, d.Text...)
+	case DeltaToolEnd:
+		g.block(d.Index, DeltaToolStart).ended = true
+	case DeltaUsage:
+		g.usage = d.Usage
+	case DeltaDone:
+		g.done, g.last = true, d
+		if d.Usage != (Usage{}) {
+			g.usage = d.Usage
+		}
+	}
+}
+
+// block finds the newest block of that index and kind: a provider may reuse an
+// index for blocks of different kinds.
+func (g *Gatherer) block(index int, kind DeltaKind) *block {
+	for i := len(g.blocks) - 1; i >= 0; i-- {
+		if b := g.blocks[i]; b.index == index && b.kind == kind {
+			return b
+		}
+	}
+	b := &block{index: index, kind: kind}
+	g.blocks = append(g.blocks, b)
+	return b
+}
+
+// Response returns what was gathered. Without a DeltaDone, or with a tool call
+// that never ended in a response that asks for its calls to run, it returns
+// the parts so far and an *Error that wraps io.ErrUnexpectedEOF.
+func (g *Gatherer) Response() (*Response, error) {
+	r := &Response{Usage: g.usage, Stop: g.last.Stop, ID: g.last.ResponseID, Model: g.last.Model}
+	whole := g.done
+	for _, b := range g.blocks {
+		switch {
+		case b.part != nil:
+			r.Parts = append(r.Parts, b.part)
+		case b.kind == DeltaText && len(b.text) > 0:
+			r.Parts = append(r.Parts, Text{string(b.text)})
+		case b.kind == DeltaReasoning && len(b.text) > 0:
+			r.Parts = append(r.Parts, Reasoning{Text: string(b.text)})
+		case b.kind == DeltaToolStart:
+			b.call.Args = string(b.text)
+			r.Parts = append(r.Parts, b.call)
+			whole = whole && (b.ended || r.Stop == StopMaxTokens)
+		}
+	}
+	if !whole {
+		return r, &Error{Code: CodeNetwork, Message: "the response broke off before its end", Err: io.ErrUnexpectedEOF}
+	}
+	return r, nil
+}

@@ -1,0 +1,159 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// Restrict returns env opened for the given grants and nothing else: every
+// path is resolved again when it is used and compared with what was granted,
+// and a command must be the granted one. Handles of store are always readable.
+// The store may be nil.
+func Restrict(env Environment, grants []Grant, store ContextStore) Environment {
+	return &restricted{Environment: env, grants: grants, store: store}
+}
+
+// DeniedError is the failure of an access that was not granted. It is an
+// fs.ErrPermission.
+type DeniedError struct{ Access Access }
+
+// Error implements error.
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("%s of %q was not granted to this call", e.Access.Scope, e.Access.Resource)
+}
+
+// Is makes errors.Is(err, fs.ErrPermission) true.
+func (e *DeniedError) Is(target error) bool { return target == fs.ErrPermission }
+
+type restricted struct {
+	Environment
+	grants []Grant
+	store  ContextStore
+}
+
+func (r *restricted) Files() FS { return (*restrictedFS)(r) }
+
+// Close does nothing: a call does not own its environment.
+func (r *restricted) Close() error { return nil }
+
+// Start implements [Environment].
+func (r *restricted) Start(ctx context.Context, cmd Command) (Process, error) {
+	line := cmd.Script
+	if line == "" {
+		line = strings.Join(cmd.Argv, " ")
+	}
+	for _, g := range r.grants {
+		if (g.Scope == ScopeShell || g.Scope == ScopeSkillScript) && g.Resource == line {
+			return r.Environment.Start(ctx, cmd)
+		}
+	}
+	return nil, &DeniedError{Access{Scope: ScopeShell, Resource: line}}
+}
+
+// Resolve implements [Environment]. A handle resolves to itself.
+func (r *restricted) Resolve(ctx context.Context, path string) (Resolved, error) {
+	if strings.HasPrefix(path, HandlePrefix) && r.store != nil {
+		return Resolved{Path: path, Inside: true}, nil
+	}
+	return r.Environment.Resolve(ctx, path)
+}
+
+type restrictedFS restricted
+
+// check resolves a path and returns it if one of the scopes was granted for it.
+func (f *restrictedFS) check(ctx context.Context, path string, scopes ...Scope) (string, error) {
+	to, err := f.Environment.Resolve(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	for _, g := range f.grants {
+		for _, s := range scopes {
+			if g.Scope == s && g.covers(to.Path) {
+				return to.Path, nil
+			}
+		}
+	}
+	return "", &DeniedError{Access{Scope: scopes[0], Resource: to.Path, Inside: to.Inside}}
+}
+
+// covers reports whether the grant opens the resolved path.
+func (g Grant) covers(path string) bool {
+	if path == g.Resource {
+		return true
+	}
+	if !g.Recursive {
+		return false
+	}
+	rel, err := filepath.Rel(g.Resource, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return false
+	}
+	return g.Except == nil || !g.Except(path)
+}
+
+func (f *restrictedFS) Open(ctx context.Context, path string) (File, error) {
+	if strings.HasPrefix(path, HandlePrefix) && f.store != nil {
+		return f.store.Open(ctx, path)
+	}
+	to, err := f.check(ctx, path, ScopeRead)
+	if err != nil {
+		return nil, err
+	}
+	return f.Environment.Files().Open(ctx, to)
+}
+
+func (f *restrictedFS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
+	if strings.HasPrefix(path, HandlePrefix) && f.store != nil {
+		h, err := f.store.Open(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		defer h.Close()
+		return h.Stat()
+	}
+	to, err := f.check(ctx, path, ScopeRead, ScopeWrite, ScopeDelete)
+	if err != nil {
+		return nil, err
+	}
+	return f.Environment.Files().Stat(ctx, to)
+}
+
+func (f *restrictedFS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
+	to, err := f.check(ctx, path, ScopeRead)
+	if err != nil {
+		return nil, err
+	}
+	return f.Environment.Files().ReadDir(ctx, to)
+}
+
+func (f *restrictedFS) Write(ctx context.Context, path string, content io.Reader, mode fs.FileMode) error {
+	to, err := f.check(ctx, path, ScopeWrite)
+	if err != nil {
+		return err
+	}
+	return f.Environment.Files().Write(ctx, to, content, mode)
+}
+
+func (f *restrictedFS) Rename(ctx context.Context, from, to string) error {
+	src, err := f.check(ctx, from, ScopeDelete)
+	if err != nil {
+		return err
+	}
+	dst, err := f.check(ctx, to, ScopeWrite)
+	if err != nil {
+		return err
+	}
+	return f.Environment.Files().Rename(ctx, src, dst)
+}
+
+func (f *restrictedFS) Remove(ctx context.Context, path string) error {
+	to, err := f.check(ctx, path, ScopeDelete)
+	if err != nil {
+		return err
+	}
+	return f.Environment.Files().Remove(ctx, to)
+}

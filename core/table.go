@@ -1,0 +1,111 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// Entry is a tool in a table, under the name that the model knows it by.
+type Entry struct {
+	ModelName string
+	Source    string // the toolset's name
+	Tool      Tool
+	Deferred  bool // left out of the prompt until it is searched for
+
+	check *checker
+}
+
+// Snapshot is an immutable table of tools. A request goes out with one, and
+// the calls of its response are looked up in the same.
+type Snapshot struct {
+	version uint64
+	entries []Entry
+	byName  map[string]*Entry
+	defs    []model.ToolDef
+}
+
+// NewSnapshot builds a table. The entries' order is the order in which the
+// model sees them; of two with one name the later counts. The version tells
+// one table from another.
+func NewSnapshot(version uint64, entries []Entry) *Snapshot {
+	s := &Snapshot{version: version, byName: make(map[string]*Entry, len(entries))}
+	index := make(map[string]int, len(entries))
+	for _, e := range entries {
+		e.check = &checker{}
+		if i, ok := index[e.ModelName]; ok {
+			s.entries[i] = e
+			continue
+		}
+		index[e.ModelName] = len(s.entries)
+		s.entries = append(s.entries, e)
+	}
+	s.defs = make([]model.ToolDef, len(s.entries))
+	for i := range s.entries {
+		e := &s.entries[i]
+		s.byName[e.ModelName] = e
+		d := e.Tool.Definition()
+		s.defs[i] = model.ToolDef{Name: e.ModelName, Description: d.Description, Schema: d.Schema, Deferred: e.Deferred}
+	}
+	return s
+}
+
+// Version tells one table from another.
+func (s *Snapshot) Version() uint64 { return s.version }
+
+// Lookup finds a tool by the model's name for it.
+func (s *Snapshot) Lookup(name string) (Entry, bool) {
+	e, ok := s.byName[name]
+	if !ok {
+		return Entry{}, false
+	}
+	return *e, true
+}
+
+// Entries returns the tools in order. The slice is shared: do not change it.
+func (s *Snapshot) Entries() []Entry { return s.entries }
+
+// Defs returns the definitions for the model. The slice is shared.
+func (s *Snapshot) Defs() []model.ToolDef { return s.defs }
+
+// Names returns the names in order.
+func (s *Snapshot) Names() []string {
+	names := make([]string, len(s.entries))
+	for i, e := range s.entries {
+		names[i] = e.ModelName
+	}
+	return names
+}
+
+// StaticTools is a table of the given tools that never changes, for hosts that
+// need no registry. Of two with one name the later counts.
+func StaticTools(tools ...Tool) ToolTable {
+	entries := make([]Entry, len(tools))
+	for i, t := range tools {
+		entries[i] = Entry{ModelName: t.Definition().Name, Source: "host", Tool: t}
+	}
+	return staticTable{NewSnapshot(1, entries)}
+}
+
+type staticTable struct{ snapshot *Snapshot }
+
+func (t staticTable) Snapshot(context.Context) (*Snapshot, error) { return t.snapshot, nil }
+
+// Validate checks arguments against the tool's schema. The error names the
+// place in the arguments and what was expected there.
+func (e Entry) Validate(args json.RawMessage) error {
+	e.check.once.Do(func() { e.check.schema, e.check.err = resolveSchema(e.Tool.Definition().Schema) })
+	if e.check.err != nil {
+		return e.check.err
+	}
+	return validateArgs(e.check.schema, args)
+}
+
+// checker holds a tool's schema, made ready at its first call.
+type checker struct {
+	once   sync.Once
+	schema *resolvedSchema
+	err    error
+}

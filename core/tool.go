@@ -1,0 +1,140 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// Tool is something that the model can call.
+//
+// Definition is pure and immutable. Access says what a call would touch,
+// before anything is touched; it is pure but for reading the call. A tool that
+// cannot tell returns [UnknownAccess], which asks. Run does the work, within
+// call.Env, which allows what was granted and nothing else.
+//
+// Run must return soon after ctx is done. A failure that the model should see
+// is a Result with a Code ([Fail], [Failf]); a Go error or a panic becomes
+// UNKNOWN. All methods are called concurrently.
+type Tool interface {
+	Definition() ToolDefinition
+	Access(ctx context.Context, call *Call) ([]Access, error)
+	Run(ctx context.Context, call *Call) (Result, error)
+}
+
+// ToolDefinition is what a tool says about itself.
+type ToolDefinition struct {
+	Name        string          // letters, digits, _ and -; at most 64 of them
+	Description string          // for the model
+	Schema      json.RawMessage // JSON Schema of the arguments; its root is an object
+	ReadOnly    bool            // changes nothing; calls may run side by side
+	Timeout     time.Duration   // of one call, without the time spent waiting for a person; 0 = none
+	Output      OutputLimit     // of the text that the model gets
+}
+
+// Call is one call of a tool. It lives until Run returns.
+type Call struct {
+	ID      string
+	Name    string          // the name that the model used
+	Args    json.RawMessage // valid JSON that meets the tool's schema
+	Session SessionInfo
+	Env     Environment // in Access unrestricted; in Run restricted to what was granted
+	// Output takes live output. What is written here is the beginning of the
+	// result's text: a tool that streams does not return it again.
+	Output io.Writer
+	// Progress tells the person how far the call has come.
+	Progress func(Progress)
+	// Ask puts a question to the person; the call's time-out stands still.
+	Ask func(ctx context.Context, q Question) (Answer, error)
+}
+
+// Progress is how far a call has come. Total 0 means that nobody knows.
+type Progress struct {
+	Done, Total float64
+	Message     string
+}
+
+// SessionInfo is what a tool or a policy may know of the session.
+type SessionInfo struct {
+	ID                string
+	AgentPath         []string // names of the subagents from the root to here; empty for the root
+	Dir               string   // the environment's working directory
+	CommandTimeout    time.Duration
+	MaxCommandTimeout time.Duration
+}
+
+// Result is what a tool answers. A Code makes it a failure.
+type Result struct {
+	Content    []model.Part
+	Structured json.RawMessage // the same as data, for hosts
+	Code       ErrorCode
+	Meta       map[string]json.RawMessage // for interfaces, such as a diff; the model does not see it
+}
+
+// ErrorCode classifies a tool's failure.
+type ErrorCode string
+
+// The error codes of tools.
+const (
+	CodeValidation  ErrorCode = "VALIDATION_ERROR" // the arguments are wrong
+	CodeIO          ErrorCode = "IO_ERROR"
+	CodeConfig      ErrorCode = "CONFIG_ERROR"
+	CodePermission  ErrorCode = "PERMISSION_DENIED"
+	CodeRateLimited ErrorCode = "RATE_LIMITED"
+	CodeNotFound    ErrorCode = "NOT_FOUND"
+	CodeLLMAssist   ErrorCode = "LLM_ASSIST_REQUIRED"
+	CodeTimeout     ErrorCode = "TIMEOUT"
+	CodeCancelled   ErrorCode = "CANCELLED"
+	CodeUnknown     ErrorCode = "UNKNOWN"
+)
+
+// TextResult is a success that says text.
+func TextResult(text string) Result {
+	return Result{Content: model.TextParts(text)}
+}
+
+// Fail is a failure. The message says what is wrong and what to do next.
+func Fail(code ErrorCode, message string) Result {
+	return Result{Code: code, Content: model.TextParts(message)}
+}
+
+// Failf is [Fail] with a format.
+func Failf(code ErrorCode, format string, args ...any) Result {
+	return Fail(code, fmt.Sprintf(format, args...))
+}
+
+// Toolset is a source of tools: the built-in ones, a plugin, an MCP server, a
+// skill. It belongs to the host, not to a session, and serves any number of
+// them at once.
+//
+// Tools returns the tools as they are now. Changed receives a value after they
+// changed (the channel holds one; a nil channel means never) and is closed by
+// Close at the latest. Close ends what the toolset runs and waits for it.
+type Toolset interface {
+	Name() string
+	Tools(ctx context.Context) ([]Tool, error)
+	Changed() <-chan struct{}
+	Close() error
+}
+
+// OutputLimit bounds the text of a result that goes to the model. The zero
+// value means 30,000 characters, head and tail, any number of lines.
+type OutputLimit struct {
+	MaxChars int // characters (runes), 0 = 30,000
+	MaxLines int // after the characters; 0 = any
+	Mode     TruncateMode
+}
+
+// TruncateMode says which end of an overlong text is kept.
+type TruncateMode uint8
+
+// The truncation modes.
+const (
+	HeadTail TruncateMode = iota
+	Tail
+	Head
+)
