@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/schema"
 )
 
 // Entry is a tool in a table, under the name that the model knows it by.
@@ -96,16 +97,16 @@ func (t staticTable) Snapshot(context.Context) (*Snapshot, error) { return t.sna
 // Validate checks arguments against the tool's schema. The error names the
 // place in the arguments and what was expected there.
 func (e Entry) Validate(args json.RawMessage) error {
-	e.check.once.Do(func() { e.check.schema, e.check.err = resolveSchema(e.Tool.Definition().Schema) })
+	e.check.once.Do(func() { e.check.schema, e.check.err = schema.Parse(e.Tool.Definition().Schema) })
 	if e.check.err != nil {
 		return e.check.err
 	}
-	return validateArgs(e.check.schema, args)
+	return e.check.schema.Validate(args)
 }
 
 // checker holds a tool's schema, made ready at its first call.
 type checker struct {
 	once   sync.Once
-	schema *resolvedSchema
+	schema *schema.Schema
 	err    error
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/output"
 )
 
 // Tool is something that the model can call.
@@ -121,20 +122,13 @@ type Toolset interface {
 	Close() error
 }
 
-// OutputLimit bounds the text of a result that goes to the model. The zero
-// value means 30,000 characters, head and tail, any number of lines.
-type OutputLimit struct {
-	MaxChars int // characters (runes), 0 = 30,000
-	MaxLines int // after the characters; 0 = any
-	Mode     TruncateMode
-}
+// OutputLimit bounds the text of a result that goes to the model, see
+// [output.Limit].
+type OutputLimit = output.Limit
 
-// TruncateMode says which end of an overlong text is kept.
-type TruncateMode uint8
-
-// The truncation modes.
+// The truncation modes, see [output.Mode].
 const (
-	HeadTail TruncateMode = iota
-	Tail
-	Head
+	HeadTail = output.HeadTail
+	Tail     = output.Tail
+	Head     = output.Head
 )

@@ -46,7 +46,7 @@ type Body interface {
 // holds whole. Deltas are not logged.
 func (e Event) IsDelta() bool {
 	switch e.Body.(type) {
-	case MessageDelta, ReasoningDelta, ToolOutputDelta:
+	case MessageDelta, ReasoningDelta, ToolOutputDelta, ToolProgress:
 		return true
 	}
 	return false

@@ -85,6 +85,13 @@ type ToolOutputDelta struct {
 	Text string `json:"text"`
 }
 
+// ToolProgress says how far a tool call has come. Total 0 means unknown.
+type ToolProgress struct {
+	Done    float64 `json:"done"`
+	Total   float64 `json:"total,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
 // ToolResult ends a tool call.
 type ToolResult struct {
 	Name       string                     `json:"name"`
@@ -204,12 +211,6 @@ type Permission struct {
 	Accesses []Access `json:"accesses,omitempty"`
 }
 
-// Grant is a permission that holds for the rest of the session.
-type Grant struct {
-	Tool   string `json:"tool"`
-	Access Access `json:"access"`
-}
-
 // Cancelled says that processing was cancelled.
 type Cancelled struct {
 	Reason string `json:"reason"`
@@ -272,6 +273,7 @@ func (ReasoningDelta) Type() string  { return "reasoning_delta" }
 func (Message) Type() string         { return "message" }
 func (ToolUse) Type() string         { return "tool_use" }
 func (ToolOutputDelta) Type() string { return "tool_output_delta" }
+func (ToolProgress) Type() string    { return "tool_progress" }
 func (ToolResult) Type() string      { return "tool_result" }
 func (Steering) Type() string        { return "steering" }
 func (TurnLimit) Type() string       { return "turn_limit" }
@@ -283,7 +285,6 @@ func (LLMRetry) Type() string        { return "llm_retry" }
 func (Question) Type() string        { return "question" }
 func (Answer) Type() string          { return "answer" }
 func (Permission) Type() string      { return "permission" }
-func (Grant) Type() string           { return "grant" }
 func (Cancelled) Type() string       { return "cancelled" }
 func (Warning) Type() string         { return "warning" }
 func (Error) Type() string           { return "error" }
@@ -302,6 +303,7 @@ func (ReasoningDelta) body()  {}
 func (Message) body()         {}
 func (ToolUse) body()         {}
 func (ToolOutputDelta) body() {}
+func (ToolProgress) body()    {}
 func (ToolResult) body()      {}
 func (Steering) body()        {}
 func (TurnLimit) body()       {}
@@ -313,7 +315,6 @@ func (LLMRetry) body()        {}
 func (Question) body()        {}
 func (Answer) body()          {}
 func (Permission) body()      {}
-func (Grant) body()           {}
 func (Cancelled) body()       {}
 func (Warning) body()         {}
 func (Error) body()           {}
@@ -325,8 +326,8 @@ func (Unknown) body()         {}
 func bodyTypes() []Body {
 	return []Body{
 		SessionStart{}, SessionEnd{}, Prompt{}, User{}, Idle{}, MessageStart{}, MessageDelta{}, ReasoningDelta{},
-		Message{}, ToolUse{}, ToolOutputDelta{}, ToolResult{}, Steering{}, TurnLimit{}, TokenLimit{}, LoopDetection{},
-		LLMStart{}, LLMEnd{}, LLMRetry{}, Question{}, Answer{}, Permission{}, Grant{}, Cancelled{}, Warning{}, Error{},
+		Message{}, ToolUse{}, ToolOutputDelta{}, ToolProgress{}, ToolResult{}, Steering{}, TurnLimit{}, TokenLimit{}, LoopDetection{},
+		LLMStart{}, LLMEnd{}, LLMRetry{}, Question{}, Answer{}, Permission{}, Cancelled{}, Warning{}, Error{},
 		Init{}, Result{},
 	}
 }
@@ -355,6 +356,8 @@ func decodeBody(kind string, data []byte) (Body, error) {
 		return decode[ToolUse](data)
 	case "tool_output_delta":
 		return decode[ToolOutputDelta](data)
+	case "tool_progress":
+		return decode[ToolProgress](data)
 	case "tool_result":
 		return decode[ToolResult](data)
 	case "steering":
@@ -377,8 +380,6 @@ func decodeBody(kind string, data []byte) (Body, error) {
 		return decode[Answer](data)
 	case "permission":
 		return decode[Permission](data)
-	case "grant":
-		return decode[Grant](data)
 	case "cancelled":
 		return decode[Cancelled](data)
 	case "warning":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -106,7 +107,7 @@ type Gatherer struct {
 type block struct {
 	index int
 	kind  DeltaKind
-	text  []byte
+	text  strings.Builder
 	call  ToolCall
 	part  Part
 	ended bool
@@ -116,20 +117,14 @@ type block struct {
 func (g *Gatherer) Add(d Delta) {
 	switch d.Kind {
 	case DeltaText, DeltaReasoning:
-		b := g.block(d.Index, d.Kind)
-		b.text = append(b.text, d.Text...)
+		g.block(d.Index, d.Kind).text.WriteString(d.Text)
 	case DeltaPart:
-		kind := DeltaPart
-		if _, ok := d.Part.(Reasoning); ok {
-			kind = DeltaReasoning
-		}
-		g.block(d.Index, kind).part = d.Part
+		g.addPart(d.Index, d.Part)
 	case DeltaToolStart:
-		b := g.block(d.Index, DeltaToolStart)
-		b.call.ID, b.call.Name = d.ID, d.Name
+		// Always a block of its own: not every provider counts its calls.
+		g.begin(d.Index, DeltaToolStart).call = ToolCall{ID: d.ID, Name: d.Name}
 	case DeltaToolArgs:
-		b := g.block(d.Index, DeltaToolStart)
-		b.text = append(b.text, d.Text...)
+		g.block(d.Index, DeltaToolStart).text.WriteString(d.Text)
 	case DeltaToolEnd:
 		g.block(d.Index, DeltaToolStart).ended = true
 	case DeltaUsage:
@@ -150,29 +145,52 @@ func (g *Gatherer) block(index int, kind DeltaKind) *block {
 			return b
 		}
 	}
+	return g.begin(index, kind)
+}
+
+func (g *Gatherer) begin(index int, kind DeltaKind) *block {
 	b := &block{index: index, kind: kind}
 	g.blocks = append(g.blocks, b)
 	return b
 }
 
+// addPart takes a whole part. A Reasoning stands in for the text of its index;
+// any other part, and a second Reasoning, is one more.
+func (g *Gatherer) addPart(index int, p Part) {
+	if _, ok := p.(Reasoning); !ok {
+		g.begin(index, DeltaPart).part = p
+		return
+	}
+	b := g.block(index, DeltaReasoning)
+	if b.part != nil {
+		b = g.begin(index, DeltaReasoning)
+	}
+	b.part = p
+}
+
 // Response returns what was gathered. Without a DeltaDone, or with a tool call
-// that never ended in a response that asks for its calls to run, it returns
-// the parts so far and an *Error that wraps io.ErrUnexpectedEOF.
+// that never ended in a response that was not cut by a limit or a filter, it
+// returns the parts so far and an *Error that wraps io.ErrUnexpectedEOF.
 func (g *Gatherer) Response() (*Response, error) {
 	r := &Response{Usage: g.usage, Stop: g.last.Stop, ID: g.last.ResponseID, Model: g.last.Model}
-	whole := g.done
+	whole, cut := g.done, false
+	switch r.Stop {
+	case StopMaxTokens, StopContentFilter, StopRefusal:
+		cut = true
+	}
 	for _, b := range g.blocks {
 		switch {
 		case b.part != nil:
 			r.Parts = append(r.Parts, b.part)
-		case b.kind == DeltaText && len(b.text) > 0:
-			r.Parts = append(r.Parts, Text{string(b.text)})
-		case b.kind == DeltaReasoning && len(b.text) > 0:
-			r.Parts = append(r.Parts, Reasoning{Text: string(b.text)})
+		case b.kind == DeltaText && b.text.Len() > 0:
+			r.Parts = append(r.Parts, Text{b.text.String()})
+		case b.kind == DeltaReasoning && b.text.Len() > 0:
+			r.Parts = append(r.Parts, Reasoning{Text: b.text.String()})
 		case b.kind == DeltaToolStart:
-			b.call.Args = string(b.text)
-			r.Parts = append(r.Parts, b.call)
-			whole = whole && (b.ended || r.Stop == StopMaxTokens)
+			call := b.call
+			call.Args = b.text.String()
+			r.Parts = append(r.Parts, call)
+			whole = whole && (b.ended || cut)
 		}
 	}
 	if !whole {

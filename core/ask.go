@@ -1,0 +1,128 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+// ErrNobody is the answer to a question when there is no person to ask.
+var ErrNobody = errors.New("nobody is there to answer")
+
+// RuleSaver is a policy that can remember a rule for ever. Where a session's
+// policy is one, a person may be offered to allow something always.
+type RuleSaver interface {
+	// SaveRule writes an allow rule into the person's settings.
+	SaveRule(ctx context.Context, rule string) error
+}
+
+// Ask puts a question to the session's person. One question is open at a time;
+// the others wait. It makes a session the Asker of its subagents.
+func (s *Session) Ask(ctx context.Context, q Question) (Answer, error) {
+	if s.cfg.Asker == nil {
+		return Answer{}, ErrNobody
+	}
+	select {
+	case s.asking <- struct{}{}:
+		defer func() { <-s.asking }()
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+	if q.ID == "" {
+		q.ID = s.cfg.NewID()
+	}
+	if q.AgentPath == nil {
+		q.AgentPath = s.cfg.AgentPath
+	}
+	shown := event.Question{
+		QID: q.ID, Kind: string(q.Kind), AgentPath: q.AgentPath, Title: q.Title, Detail: q.Detail,
+		Rule: q.RulePreview, Schema: q.Schema, URL: q.URL,
+	}
+	for _, c := range q.Choices {
+		shown.Choices = append(shown.Choices, string(c))
+	}
+	s.emit(ctx, "", shown)
+	answer, err := s.cfg.Asker.Ask(ctx, q)
+	s.emit(ctx, "", event.Answer{QID: q.ID, Choice: string(answer.Choice), Reason: answer.Reason, Withdrawn: err != nil})
+	return answer, err
+}
+
+// permit brings a decision to its end, asking the person if it says so. It
+// returns whether the call may run, and if not, what to tell the model.
+func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
+	d, decider := c.decision, "policy"
+	allowed, why := d.Verdict == Allow, d.Reason
+	if d.Verdict == Ask {
+		answer, err := s.askPermission(ctx, c)
+		switch {
+		case errors.Is(err, ErrNobody):
+			decider, why = "headless", d.Reason+". Nobody is there to be asked"
+		case err != nil:
+			decider, why = "person", "the question was withdrawn: "+err.Error()
+		default:
+			decider, why = "person", answer.Reason
+			allowed = s.grant(ctx, c, answer.Choice)
+		}
+	}
+	p := event.Permission{Tool: c.call.Name, Decision: "deny", Decider: decider, Rule: d.Rule, Source: d.Source, Reason: why}
+	if allowed {
+		p.Decision = "allow"
+	}
+	for _, a := range c.accesses {
+		p.Accesses = append(p.Accesses, event.Access{Scope: string(a.Scope), Resource: a.Resource, Argv: a.Argv})
+	}
+	s.emit(ctx, c.call.ID, p)
+	c.permission = p
+	return allowed, why
+}
+
+func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, error) {
+	q := Question{
+		Kind: QuestionPermission, Tool: c.call.Name, Accesses: c.accesses, Detail: c.decision.Reason,
+		Title: fmt.Sprintf("Allow %s?", c.call.Name), Choices: []Choice{ChoiceOnce},
+	}
+	if len(c.accesses) > 0 {
+		q.Title = fmt.Sprintf("Allow %s: %s %s?", c.call.Name, c.accesses[0].Scope, c.accesses[0].Resource)
+	}
+	if !c.decision.NoSession {
+		q.Choices = append(q.Choices, ChoiceSession)
+	}
+	if _, ok := s.current().policy.(RuleSaver); ok && c.decision.Always != "" {
+		q.Choices, q.RulePreview = append(q.Choices, ChoiceAlways), c.decision.Always
+	}
+	q.Choices = append(q.Choices, ChoiceDeny)
+	return s.Ask(ctx, q)
+}
+
+// grant takes a person's choice. Only what was offered counts as a yes.
+func (s *Session) grant(ctx context.Context, c *pending, choice Choice) bool {
+	saver, _ := s.current().policy.(RuleSaver)
+	switch {
+	case choice == ChoiceOnce:
+		return true
+	case choice == ChoiceAlways && saver != nil && c.decision.Always != "":
+		if err := saver.SaveRule(ctx, c.decision.Always); err != nil {
+			s.warn(ctx, "RULE", fmt.Sprintf("the rule %q could not be saved and holds for this session only: %v", c.decision.Always, err))
+		}
+	case choice == ChoiceSession && !c.decision.NoSession:
+	default:
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range c.accesses {
+		s.grants[grantKey(c.call.Name, a)] = struct{}{}
+	}
+	return true
+}
+
+func (s *Session) granted(tool string, a Access) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.grants[grantKey(tool, a)]
+	return ok
+}
+
+func grantKey(tool string, a Access) string { return tool + "\x00" + a.Key() }

@@ -1,0 +1,240 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// history is the conversation as the model gets it, and what it has cost. It
+// only grows: what was sent once is sent again byte for byte.
+type history struct {
+	messages []model.Message
+	turns    int // user and assistant turns
+	images   bool
+	usage    model.Usage
+	cost     float64
+	priced   bool
+	context  int // estimated tokens of the next request
+	warned   bool
+	open     []model.ToolCall // calls of the last assistant turn without a result yet
+	results  map[string]model.ToolResult
+}
+
+// prompt is the system prompt in force, and for which settings it was built.
+type prompt struct {
+	text, provider, model, profile string
+	built                          bool
+}
+
+func (h *history) add(role model.Role, parts model.Parts) {
+	h.messages = append(h.messages, model.Message{Role: role, Parts: parts})
+	h.context += estimateTokens(parts)
+}
+
+func (h *history) addUser(parts model.Parts) {
+	h.turns++
+	h.add(model.RoleUser, parts)
+	h.images = h.images || hasImage(parts)
+}
+
+// addAnswer takes an assistant turn. Usage replaces the estimate.
+func (h *history) addAnswer(m event.Message) {
+	h.usage = h.usage.Add(m.Usage)
+	if len(m.Content) == 0 {
+		return
+	}
+	h.turns++
+	h.add(model.RoleAssistant, m.Content)
+	if n := m.Usage.Total(); n > 0 {
+		h.context = n
+	}
+	h.open = m.Content.ToolCalls()
+	h.results = make(map[string]model.ToolResult, len(h.open))
+}
+
+// addResult takes the result of an open call. When the last one is there, the
+// results join the conversation in the order of the calls.
+func (h *history) addResult(r model.ToolResult) {
+	h.results[r.CallID] = r
+	h.images = h.images || hasImage(r.Content)
+	if len(h.results) < len(h.open) {
+		return
+	}
+	parts := make(model.Parts, len(h.open))
+	for i, c := range h.open {
+		parts[i] = h.results[c.ID]
+	}
+	h.open, h.results = nil, nil
+	h.add(model.RoleTool, parts)
+}
+
+func hasImage(parts model.Parts) bool {
+	for _, p := range parts {
+		if _, ok := p.(model.Image); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// estimateTokens counts four characters as a token, and an image as 1,000.
+func estimateTokens(parts model.Parts) int {
+	n := 0
+	for _, p := range parts {
+		switch p := p.(type) {
+		case model.Text:
+			n += len(p.Text) / 4
+		case model.Reasoning:
+			n += len(p.Text) / 4
+		case model.ToolCall:
+			n += (len(p.Name) + len(p.Args)) / 4
+		case model.ToolResult:
+			n += estimateTokens(p.Content)
+		case model.Image:
+			n += 1000
+		}
+	}
+	return n
+}
+
+// requestMessages returns the conversation with the images' bytes filled in.
+// Without images that is the history itself, whose entries never change.
+func (s *Session) requestMessages(ctx context.Context) ([]model.Message, error) {
+	h := &s.history
+	if !h.images || s.cfg.Store == nil {
+		return h.messages[:len(h.messages):len(h.messages)], nil
+	}
+	out := make([]model.Message, len(h.messages))
+	for i, m := range h.messages {
+		parts, err := s.loadImages(ctx, m.Parts)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = model.Message{Role: m.Role, Parts: parts}
+	}
+	return out, nil
+}
+
+func (s *Session) loadImages(ctx context.Context, parts model.Parts) (model.Parts, error) {
+	out := make(model.Parts, len(parts))
+	for i, p := range parts {
+		var err error
+		switch v := p.(type) {
+		case model.ToolResult:
+			v.Content, err = s.loadImages(ctx, v.Content)
+			p = v
+		case model.Image:
+			v.Data, err = s.loadBlob(ctx, v)
+			p = v
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[i] = p
+	}
+	return out, nil
+}
+
+func (s *Session) loadBlob(ctx context.Context, img model.Image) ([]byte, error) {
+	if img.Data != nil || img.Blob == "" {
+		return img.Data, nil
+	}
+	f, err := s.cfg.Store.Open(ctx, img.Blob)
+	if err != nil {
+		return nil, fmt.Errorf("image %s of this session: %w", img.Blob, err)
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// storeImages puts the images' bytes into the store and leaves their hashes.
+func (s *Session) storeImages(ctx context.Context, parts model.Parts) model.Parts {
+	if !hasImage(parts) || s.cfg.Store == nil {
+		return parts
+	}
+	out := make(model.Parts, len(parts))
+	for i, p := range parts {
+		if img, ok := p.(model.Image); ok && img.Data != nil {
+			hash, err := s.cfg.Store.PutBlob(ctx, img.Data)
+			if err != nil {
+				s.warn(ctx, "STORE", fmt.Sprintf("an image could not be kept and is lost to a resumed session: %v", err))
+			} else {
+				img.Blob, img.Bytes, img.Data = hash, len(img.Data), nil
+			}
+			p = img
+		}
+		out[i] = p
+	}
+	return out
+}
+
+// rebuild reads the session back from its journal. It reports whether there
+// was anything.
+func (s *Session) rebuild(ctx context.Context) (bool, error) {
+	if s.cfg.Journal == nil {
+		return false, nil
+	}
+	h := &s.history
+	for e, err := range s.cfg.Journal.Replay(ctx, 0) {
+		if err != nil {
+			return false, err
+		}
+		s.seq = e.Seq
+		switch b := e.Body.(type) {
+		case event.Prompt:
+			s.prompt = prompt{b.Text, b.Provider, b.Model, b.Profile, true}
+		case event.User:
+			h.addUser(b.Content)
+		case event.Steering:
+			h.add(model.RoleUser, b.Content)
+		case event.Message:
+			h.addAnswer(b)
+			s.price(nil, b.Model, b.Usage)
+		case event.ToolResult:
+			if h.results == nil {
+				return false, fmt.Errorf("record %d is the result of a call that no answer made", e.Seq)
+			}
+			h.addResult(model.ToolResult{CallID: e.Call, Name: b.Name, Content: b.Content, IsError: b.IsError})
+		case event.Unknown:
+			if e.Required {
+				return false, fmt.Errorf("record %d is of type %q, which this version does not know: use the version that wrote it, or a newer one", e.Seq, b.Kind)
+			}
+		}
+	}
+	s.log.Forget(s.seq)
+	s.tokens.Store(int64(h.usage.Total()))
+	return s.seq > 0, nil
+}
+
+// answerOpenCalls gives every call without a result one that says so: no
+// provider takes a conversation with an open call.
+func (s *Session) answerOpenCalls(ctx context.Context) {
+	open, results := s.history.open, s.history.results
+	for _, c := range open {
+		if _, ok := results[c.ID]; !ok {
+			s.record(ctx, c, Fail(CodeCancelled, "The call was cut off when the agent ended; what it did until then is not known."), nil, 0)
+		}
+	}
+}
+
+// record writes a call's result down and adds it to the conversation.
+func (s *Session) record(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration) {
+	s.emitResult(ctx, c, res, out, took)
+	s.history.addResult(toolResult(c, res))
+}
+
+func (s *Session) emitResult(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration) {
+	s.emit(ctx, c.ID, event.ToolResult{
+		Name: c.Name, Content: res.Content, IsError: res.Code != "", Code: string(res.Code), Output: out,
+		DurationMS: took.Milliseconds(), Structured: res.Structured, Meta: res.Meta,
+	})
+}
+
+func toolResult(c model.ToolCall, res Result) model.ToolResult {
+	return model.ToolResult{CallID: c.ID, Name: c.Name, Content: res.Content, IsError: res.Code != ""}
+}

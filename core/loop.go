@@ -1,0 +1,402 @@
+package core
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// process runs one input through the loop.
+func (s *Session) process(r *run, in Input) (StopReason, error) {
+	s.takeInput(r, in)
+	for {
+		s.drainSteering(r.ctx)
+		if stop := s.checkLimits(r); stop != "" {
+			return stop, nil
+		}
+		snapshot := s.snapshot(r.ctx)
+		answer, err := s.callModel(r, snapshot)
+		if err != nil {
+			return s.modelFailed(r, err)
+		}
+		calls := answer.Content.ToolCalls()
+		if len(calls) == 0 {
+			return s.stopped(r, answer), nil
+		}
+		r.rounds++
+		r.out.Rounds++
+		s.runCalls(r, snapshot, answer, calls)
+		s.detectLoop(r, calls)
+		if r.soft.Err() != nil {
+			return s.cancelled(r)
+		}
+	}
+}
+
+// takeInput adds the user turn: what the person said, and what the context
+// sources have to say to it.
+func (s *Session) takeInput(r *run, in Input) {
+	s.iteration.Store(0)
+	if len(in.Content) == 0 {
+		return
+	}
+	parts := s.storeImages(r.ctx, slices.Clone(in.Content))
+	req := ContextRequest{Session: s.info(), Input: in.Content, Budget: s.current().profile.ContextWindow / 50}
+	for _, source := range s.cfg.Context {
+		blocks, err := source.Context(r.ctx, req)
+		if err != nil {
+			s.warn(r.ctx, "CONTEXT", fmt.Sprintf("a context source failed and is left out of this turn: %v", err))
+			continue
+		}
+		for _, b := range blocks {
+			parts = append(parts, model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, b.Text)})
+		}
+	}
+	s.emit(r.ctx, "", event.User{Content: parts})
+	s.history.addUser(parts)
+}
+
+// drainSteering adds the messages that were put in meanwhile.
+func (s *Session) drainSteering(ctx context.Context) {
+	s.mu.Lock()
+	queue := s.steering
+	s.steering = nil
+	s.mu.Unlock()
+	for _, in := range queue {
+		s.steer(ctx, s.storeImages(ctx, in.Content), "user")
+	}
+}
+
+func (s *Session) steer(ctx context.Context, parts model.Parts, source string) {
+	s.emit(ctx, "", event.Steering{Content: parts, Source: source})
+	s.history.add(model.RoleUser, parts)
+	s.history.images = s.history.images || hasImage(parts)
+}
+
+// checkLimits is the first safe point of a round. It returns a reason to stop,
+// or "".
+func (s *Session) checkLimits(r *run) StopReason {
+	limits, h := s.current().limits, &s.history
+	if r.soft.Err() != nil {
+		stop, _ := s.cancelled(r)
+		return stop
+	}
+	if limits.MaxRounds > 0 && r.rounds >= limits.MaxRounds {
+		s.emit(r.ctx, "", event.TurnLimit{Limit: "maxRounds", Max: limits.MaxRounds})
+		return StopTurnLimit
+	}
+	if limits.MaxTurns > 0 && h.turns >= limits.MaxTurns {
+		s.emit(r.ctx, "", event.TurnLimit{Limit: "maxTurns", Max: limits.MaxTurns})
+		return StopTurnLimit
+	}
+	// The next request's size is reserved: what cannot fit is not begun.
+	for _, l := range []struct {
+		name      string
+		max, used float64
+		reserve   int
+	}{
+		{"maxInputTokens", float64(limits.MaxInputTokens), float64(r.inputTokens), h.context},
+		{"maxSessionTokens", float64(limits.MaxSessionTokens), float64(h.usage.Total()), h.context},
+		{"maxCost", limits.MaxCost, h.cost, 0},
+	} {
+		if l.max <= 0 {
+			continue
+		}
+		if l.used >= l.max || l.used+float64(l.reserve) > l.max {
+			s.emit(r.ctx, "", event.TokenLimit{Limit: l.name, Max: l.max, Used: l.used})
+			return StopTokenLimit
+		}
+		if l.used >= limits.WarnAt*l.max {
+			s.warn(r.ctx, "LIMIT", fmt.Sprintf("%s: %.6g of %.6g used", l.name, l.used, l.max))
+		}
+	}
+	return ""
+}
+
+// snapshot returns the tools for the next request.
+func (s *Session) snapshot(ctx context.Context) *Snapshot {
+	snapshot, err := s.cfg.Tools.Snapshot(ctx)
+	if err != nil {
+		s.warn(ctx, "TOOLS", fmt.Sprintf("some tools are missing: %v", err))
+	}
+	if snapshot == nil {
+		snapshot = NewSnapshot(0, nil)
+	}
+	return snapshot
+}
+
+// callModel makes one request, shows the answer as it comes, and records it.
+func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
+	s.iteration.Add(1)
+	set := s.current()
+	req, err := s.request(r.ctx, set, snapshot)
+	if err != nil {
+		return event.Message{}, err
+	}
+	name := set.provider.Info().Name
+	ctx, span := s.tracer.Start(r.soft, "gen_ai.chat", trace.WithAttributes(
+		attribute.String("gen_ai.operation.name", "chat"),
+		attribute.String("gen_ai.provider.name", name), attribute.String("gen_ai.request.model", req.Model)))
+	defer span.End()
+	s.emit(ctx, "", event.LLMStart{Provider: name, Model: req.Model, Messages: len(req.Messages), Tools: len(req.Tools)})
+
+	start := s.cfg.Clock()
+	resp, first, err := s.stream(ctx, set.provider, req)
+	end := event.LLMEnd{Provider: name, Model: req.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds(), FirstMS: first.Milliseconds()}
+	answer := event.Message{Provider: name, Model: req.Model, Partial: err != nil}
+	if resp != nil {
+		answer.Content, answer.Usage, answer.Stop, answer.ResponseID = resp.Parts, resp.Usage, resp.Stop, resp.ID
+	}
+	if err != nil {
+		span.SetStatus(codes.Error, err.Error())
+		end.Error = err.Error()
+		answer.Content = textOnly(answer.Content)
+	}
+	s.uniqueIDs(answer.Content)
+	end.Usage, end.Stop = answer.Usage, answer.Stop
+	span.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", end.Usage.Input), attribute.Int("gen_ai.usage.output_tokens", end.Usage.Output))
+	s.takeAnswer(ctx, r, answer, req.Model)
+	s.emit(ctx, "", end)
+	return answer, err
+}
+
+// takeAnswer writes an answer down and counts what it cost.
+func (s *Session) takeAnswer(ctx context.Context, r *run, answer event.Message, modelName string) {
+	if len(answer.Content) > 0 || answer.Usage != (model.Usage{}) {
+		s.emit(ctx, "", answer)
+		s.history.addAnswer(answer)
+	}
+	s.tokens.Store(int64(s.history.usage.Total()))
+	r.out.Usage = r.out.Usage.Add(answer.Usage)
+	r.inputTokens += answer.Usage.Total()
+	s.price(r, modelName, answer.Usage)
+	r.out.Text = answer.Content.Text()
+	window := s.current().profile.ContextWindow
+	if window > 0 && !s.history.warned && s.history.context*5 > window*4 {
+		s.history.warned = true
+		s.warn(ctx, "CONTEXT_WINDOW", fmt.Sprintf("about %d %% of the model's context window is used", s.history.context*100/window))
+	}
+}
+
+// price adds up the cost where it is known.
+func (s *Session) price(r *run, modelName string, u model.Usage) {
+	usd, ok := 0.0, false
+	if s.cfg.Cost != nil {
+		usd, ok = s.cfg.Cost(modelName, u)
+	}
+	s.history.cost += usd
+	if r != nil {
+		r.out.Cost += usd
+		r.out.Priced = r.out.Priced && ok
+	}
+}
+
+// request builds the next request. Its prefix is that of the one before.
+func (s *Session) request(ctx context.Context, set settings, snapshot *Snapshot) (*model.Request, error) {
+	if err := s.buildPrompt(ctx, set); err != nil {
+		return nil, err
+	}
+	messages, err := s.requestMessages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	req := &model.Request{
+		Model: set.model, System: s.prompt.text, Messages: messages, Tools: snapshot.Defs(),
+		Effort: set.request.Effort, MaxTokens: set.request.MaxTokens, Temperature: set.request.Temperature,
+		OutputSchema: set.request.OutputSchema, ProviderOptions: set.request.ProviderOptions,
+	}
+	if s.cfg.Hooks.BeforeModel != nil {
+		if err := s.cfg.Hooks.BeforeModel(ctx, req); err != nil {
+			return nil, fmt.Errorf("hook before the model call: %w", err)
+		}
+	}
+	return req, nil
+}
+
+// buildPrompt makes the system prompt, unless it is in force already.
+func (s *Session) buildPrompt(ctx context.Context, set settings) error {
+	p := &s.prompt
+	provider := set.provider.Info().Name
+	if p.built && p.provider == provider && p.model == set.model && p.profile == set.profile.Name {
+		return nil
+	}
+	*p = prompt{provider: provider, model: set.model, profile: set.profile.Name, built: true}
+	if set.profile.Prompt != nil {
+		text, err := set.profile.Prompt(ctx, PromptRequest{Provider: provider, Model: set.model, Env: s.cfg.Env.Info(), Time: s.cfg.Clock()})
+		if err != nil {
+			p.built = false
+			return fmt.Errorf("system prompt of profile %q: %w", set.profile.Name, err)
+		}
+		p.text = text
+	}
+	s.history.context += len(p.text) / 4
+	s.emit(ctx, "", event.Prompt{Provider: provider, Model: set.model, Profile: set.profile.Name, Text: p.text})
+	return nil
+}
+
+// stream reads the answer. On an error the response holds what came until then.
+func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Request) (resp *model.Response, first time.Duration, err error) {
+	var g model.Gatherer
+	start, begun := s.cfg.Clock(), false
+	defer func() {
+		if v := recover(); v != nil {
+			err = &model.Error{Code: model.CodeUnknown, Provider: p.Info().Name, Message: fmt.Sprintf("the provider panicked: %v", v)}
+		}
+	}()
+	for d, derr := range p.Stream(ctx, req) {
+		if derr != nil {
+			partial, _ := g.Response()
+			return partial, first, derr
+		}
+		if d.Kind == model.DeltaRetry {
+			e := model.AsError(d.Retry.Err)
+			s.emit(ctx, "", event.LLMRetry{Attempt: d.Retry.Attempt, Max: d.Retry.Max, WaitMS: d.Retry.Wait.Milliseconds(), Code: e.Code, Message: e.Error()})
+			continue
+		}
+		if !begun {
+			begun, first = true, s.cfg.Clock().Sub(start)
+			s.emit(ctx, "", event.MessageStart{Model: req.Model})
+		}
+		switch d.Kind {
+		case model.DeltaText:
+			s.emit(ctx, "", event.MessageDelta{Text: d.Text})
+		case model.DeltaReasoning:
+			s.emit(ctx, "", event.ReasoningDelta{Text: d.Text})
+		}
+		g.Add(d)
+	}
+	resp, err = g.Response()
+	return resp, first, err
+}
+
+// textOnly keeps of a broken answer what can stand in the conversation.
+func textOnly(parts model.Parts) model.Parts {
+	return slices.DeleteFunc(parts, func(p model.Part) bool {
+		_, ok := p.(model.Text)
+		return !ok
+	})
+}
+
+// uniqueIDs gives calls an id where the provider gave none, or one twice.
+func (s *Session) uniqueIDs(parts model.Parts) {
+	seen := map[string]bool{}
+	for i, p := range parts {
+		if c, ok := p.(model.ToolCall); ok {
+			if c.ID == "" || seen[c.ID] {
+				c.ID = "call_" + s.cfg.NewID()
+				parts[i] = c
+			}
+			seen[c.ID] = true
+		}
+	}
+}
+
+// stopped says what an answer without tool calls means.
+func (s *Session) stopped(r *run, answer event.Message) StopReason {
+	asks := s.current().profile.Asks
+	if asks == nil {
+		asks = func(text string) bool { return strings.HasSuffix(strings.TrimSpace(text), "?") }
+	}
+	switch {
+	case answer.Stop == model.StopMaxTokens:
+		return StopMaxTokens
+	case answer.Stop == model.StopRefusal || answer.Stop == model.StopContentFilter:
+		s.warn(r.ctx, "REFUSED", "the model or its provider's filter declined to answer")
+		return StopRefused
+	case asks(r.out.Text):
+		return StopAwaitingInput
+	}
+	return StopDone
+}
+
+// modelFailed says what the failure of a model call means for the session.
+func (s *Session) modelFailed(r *run, err error) (StopReason, error) {
+	if r.soft.Err() != nil {
+		return s.cancelled(r)
+	}
+	e := model.AsError(err)
+	if e.Code == model.CodeContextLength {
+		s.warn(r.ctx, string(e.Code), "the conversation is too long for the model: "+e.Error())
+		return StopContextLength, err
+	}
+	s.emit(r.ctx, "", event.Error{Code: string(e.Code), Message: err.Error(), Retryable: e.Retryable()})
+	return StopError, err
+}
+
+// closes reports whether the session cannot go on after a failure. What may
+// pass by itself does not close it, nor does a conversation that a host can
+// make shorter.
+func closes(err error) bool {
+	e := model.AsError(err)
+	return !e.Retryable() && e.Code != model.CodeContextLength
+}
+
+// cancelled ends a run that was cancelled, softly or by abort.
+func (s *Session) cancelled(r *run) (StopReason, error) {
+	abort := r.ctx.Err() != nil
+	reason := context.Cause(r.soft)
+	text := reason.Error()
+	if c := (*cancelledError)(nil); errors.As(reason, &c) {
+		text = c.reason
+	}
+	s.emit(r.ctx, "", event.Cancelled{Reason: text, Abort: abort})
+	if abort {
+		return StopAborted, reason
+	}
+	return StopCancelled, nil
+}
+
+// detectLoop warns the model when its last calls repeat a pattern of one, two
+// or three calls.
+func (s *Session) detectLoop(r *run, calls []model.ToolCall) {
+	limits := s.current().limits
+	if limits.NoLoopDetection {
+		return
+	}
+	for _, c := range calls {
+		r.recent = append(r.recent, signature(c))
+	}
+	if over := len(r.recent) - limits.LoopWindow; over > 0 {
+		r.recent = slices.Delete(r.recent, 0, over)
+	}
+	n := repeats(r.recent, limits.LoopWindow)
+	if n == 0 {
+		return
+	}
+	message := fmt.Sprintf("Loop detected: the last %d tool calls follow a repeating pattern. Try a different approach.", limits.LoopWindow)
+	s.emit(r.ctx, "", event.LoopDetection{Message: message, Pattern: n})
+	s.steer(r.ctx, model.TextParts(message), "loop_detection")
+	r.recent = nil
+}
+
+// signature tells calls apart in little room, however long their arguments.
+func signature(c model.ToolCall) string {
+	sum := sha256.Sum256([]byte(c.Args))
+	return c.Name + ":" + string(sum[:])
+}
+
+// repeats returns the length of the pattern that fills the window's largest
+// multiple of that length, or 0.
+func repeats(recent []string, window int) int {
+	if len(recent) < window {
+		return 0
+	}
+	for n := 1; n <= 3 && 2*n <= window; n++ {
+		last := recent[len(recent)-window/n*n:]
+		if slices.Equal(last[n:], last[:len(last)-n]) {
+			return n
+		}
+	}
+	return 0
+}

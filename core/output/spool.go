@@ -1,0 +1,239 @@
+package output
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// inline is the size up to which a full output is kept in memory. A longer one
+// lives in a file.
+const inline = 64 << 10
+
+// File is where a long output goes.
+type File interface {
+	io.WriteCloser
+	Handle() string // the name by which the model can read it
+	Path() string   // the file on this machine; empty if there is none
+}
+
+// Full is the whole output, where the model gets less.
+type Full struct {
+	Text  string // up to 64 KiB, else empty
+	Path  string // of the file that holds a longer one; empty if it could not be kept
+	Bytes int64
+}
+
+// Spool takes the text of one tool call's result as it comes. It keeps the
+// whole of a short one, and of a long one its two ends for the model and a
+// file in the context store for everybody else.
+//
+// It is safe for concurrent use.
+type Spool struct {
+	limit Limit
+	open  func() (File, error)
+	emit  func(text string)
+
+	mu     sync.Mutex
+	clean  cleaner
+	head   []byte // the first part, up to room bytes
+	tail   []byte // what came after; its beginning is dropped
+	lost   bool   // something between head and tail was dropped
+	room   int
+	chars  int
+	size   int64
+	file   File
+	buf    *bufio.Writer
+	err    error // why there is no file
+	closed bool
+}
+
+// NewSpool returns a spool. Open makes the file for a long output; a nil one
+// means that there is none. Emit is called with live output as it comes, in
+// order, with the secrets gone.
+func NewSpool(limit Limit, secrets []string, open func() (File, error), emit func(text string)) *Spool {
+	limit = limit.withDefaults()
+	return &Spool{
+		limit: limit, open: open, emit: emit, clean: cleaner{secrets: secrets},
+		room: max(inline, utf8.UTFMax*limit.MaxChars),
+	}
+}
+
+var errSpoolClosed = errors.New("the tool call is over: its output is closed")
+
+// Write takes live output.
+func (s *Spool) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, errSpoolClosed
+	}
+	if text := s.clean.next(p, false); text != "" {
+		s.add(text)
+		s.emit(text)
+	}
+	return len(p), nil
+}
+
+// add appends clean text.
+func (s *Spool) add(text string) {
+	s.chars += utf8.RuneCountInString(text)
+	s.size += int64(len(text))
+	if s.size > inline {
+		s.toFile(text)
+	}
+	if n := min(s.room-len(s.head), len(text)); n > 0 {
+		s.head = append(s.head, text[:n]...)
+		text = text[n:]
+	}
+	s.tail = append(s.tail, text...)
+	if len(s.tail) > 2*s.room {
+		s.tail = append(s.tail[:0], s.tail[len(s.tail)-s.room:]...)
+		s.lost = true
+	}
+}
+
+// toFile writes text to the file, opening it with what came before.
+func (s *Spool) toFile(text string) {
+	if s.open == nil || s.err != nil {
+		return
+	}
+	if s.file == nil {
+		if s.file, s.err = s.open(); s.err != nil {
+			s.file = nil
+			return
+		}
+		s.buf = bufio.NewWriterSize(s.file, 64<<10)
+		_, s.err = s.buf.Write(s.head)
+	}
+	if s.err == nil {
+		_, s.err = s.buf.WriteString(text)
+	}
+}
+
+// Finish adds the text that the tool returned, closes the spool, and returns
+// what the model gets and, where that is less than all, the full output. The
+// error says why a full output could not be kept; the rest is valid all the same.
+func (s *Spool) Finish(text string) (string, *Full, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := s.clean.next(nil, true); last != "" {
+		s.add(last)
+		s.emit(last)
+	}
+	if text != "" {
+		if n := len(s.head); n > 0 && s.head[n-1] != '\n' && len(s.tail) == 0 {
+			s.add("\n")
+		}
+		s.add(s.clean.next([]byte(text), true))
+	}
+	s.closed = true
+	kept, cut := s.kept()
+	if !cut {
+		s.discard()
+		return kept, nil, nil
+	}
+	out := &Full{Bytes: s.size}
+	if s.size <= inline {
+		out.Text = string(s.head)
+		s.toFile("") // for the handle
+	}
+	err := s.closeFile()
+	if s.file != nil && err == nil {
+		if out.Text == "" {
+			out.Path = s.file.Path()
+		}
+		kept += "\n[The full output is " + s.file.Handle() + ": read_file opens it by this name.]"
+	}
+	return kept, out, err
+}
+
+// kept returns the text that the model gets.
+func (s *Spool) kept() (string, bool) {
+	if !s.lost {
+		return Truncate(string(s.head)+string(s.tail), s.limit)
+	}
+	text := truncateChars(string(s.head), strings.ToValidUTF8(string(s.tail), ""), s.chars, s.limit)
+	text, _ = truncateLines(text, s.limit)
+	return text, true
+}
+
+func (s *Spool) closeFile() error {
+	if s.file == nil {
+		return s.err
+	}
+	err := s.err
+	if err == nil {
+		err = s.buf.Flush()
+	}
+	return errors.Join(err, s.file.Close())
+}
+
+// discard closes a file that turned out not to be needed. The store's
+// clean-up removes it with the session.
+func (s *Spool) discard() {
+	_ = s.closeFile() // the model has the whole text
+}
+
+// redacted stands where a secret was.
+const redacted = "[redacted]"
+
+// cleaner makes a stream of bytes fit to be shown: valid UTF-8, without the
+// secrets, also where they are split over two writes.
+type cleaner struct {
+	secrets []string
+	carry   []byte
+}
+
+// next takes the next bytes and returns the text that is certain by now; with
+// final, all of it.
+func (c *cleaner) next(p []byte, final bool) string {
+	buf := p
+	if len(c.carry) > 0 {
+		buf = append(c.carry, p...)
+		c.carry = nil
+	}
+	for _, secret := range c.secrets {
+		if bytes.Contains(buf, []byte(secret)) {
+			buf = bytes.ReplaceAll(buf, []byte(secret), []byte(redacted))
+		}
+	}
+	hold := 0
+	if !final {
+		hold = max(incompleteRune(buf), c.secretPrefix(buf))
+		c.carry = bytes.Clone(buf[len(buf)-hold:])
+	}
+	return strings.ToValidUTF8(string(buf[:len(buf)-hold]), "\uFFFD")
+}
+
+// secretPrefix returns the length of the longest end of buf that may be the
+// beginning of a secret.
+func (c *cleaner) secretPrefix(buf []byte) int {
+	longest := 0
+	for _, secret := range c.secrets {
+		for n := min(len(secret)-1, len(buf)); n > longest; n-- {
+			if bytes.HasSuffix(buf, []byte(secret[:n])) {
+				longest = n
+				break
+			}
+		}
+	}
+	return longest
+}
+
+// incompleteRune returns the length of an unfinished UTF-8 sequence at the end.
+func incompleteRune(buf []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(buf); n++ {
+		if b := buf[len(buf)-n]; utf8.RuneStart(b) {
+			if !utf8.FullRune(buf[len(buf)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}

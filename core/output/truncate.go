@@ -1,0 +1,102 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limit bounds the text of a result that goes to the model. The zero value
+// means 30,000 characters, head and tail, any number of lines.
+type Limit struct {
+	MaxChars int // characters (runes), 0 = 30,000
+	MaxLines int // after the characters; 0 = any
+	Mode     Mode
+}
+
+// Mode says which end of an overlong text is kept.
+type Mode uint8
+
+// The modes.
+const (
+	HeadTail Mode = iota
+	Tail
+	Head
+)
+
+const defaultMaxChars = 30_000
+
+// withDefaults fills in what a limit leaves open.
+func (l Limit) withDefaults() Limit {
+	if l.MaxChars <= 0 {
+		l.MaxChars = defaultMaxChars
+	}
+	return l
+}
+
+// Truncate cuts text to the limit: characters first, then lines, so that a
+// text of few and endless lines is cut too. It reports whether it cut.
+func Truncate(text string, limit Limit) (string, bool) {
+	limit = limit.withDefaults()
+	cut := false
+	if len(text) > limit.MaxChars { // else there cannot be more characters either
+		if n := utf8.RuneCountInString(text); n > limit.MaxChars {
+			text, cut = truncateChars(text, text, n, limit), true
+		}
+	}
+	lined, cutLines := truncateLines(text, limit)
+	return lined, cut || cutLines
+}
+
+// truncateChars joins the kept ends of a text of n characters, of which head
+// holds at least the beginning and tail at least the end.
+func truncateChars(head, tail string, n int, limit Limit) string {
+	removed := n - limit.MaxChars
+	switch limit.Mode {
+	case Tail:
+		return fmt.Sprintf("[WARNING: Tool output was truncated. First %d characters were removed. "+
+			"The full output is available in the event stream.]\n\n", removed) + lastRunes(tail, limit.MaxChars)
+	case Head:
+		return firstRunes(head, limit.MaxChars) + fmt.Sprintf("\n\n[WARNING: Tool output was truncated. Last %d characters were removed. "+
+			"The full output is available in the event stream.]", removed)
+	}
+	half := limit.MaxChars / 2
+	return firstRunes(head, half) + fmt.Sprintf("\n\n[WARNING: Tool output was truncated. %d characters were removed from the middle. "+
+		"The full output is available in the event stream. "+
+		"If you need to see specific parts, re-run the tool with more targeted parameters.]\n\n", removed) +
+		lastRunes(tail, limit.MaxChars-half)
+}
+
+func truncateLines(text string, limit Limit) (string, bool) {
+	if limit.MaxLines <= 0 || strings.Count(text, "\n") < limit.MaxLines {
+		return text, false
+	}
+	lines := strings.Split(text, "\n")
+	head := limit.MaxLines / 2
+	if limit.Mode == Head {
+		head = limit.MaxLines
+	}
+	tail := limit.MaxLines - head
+	out := strings.Join(lines[:head], "\n") + fmt.Sprintf("\n[... %d lines omitted ...]\n", len(lines)-head-tail) +
+		strings.Join(lines[len(lines)-tail:], "\n")
+	return out, true
+}
+
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+func lastRunes(s string, n int) string {
+	i := len(s)
+	for ; n > 0 && i > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:i])
+		i -= size
+	}
+	return s[i:]
+}

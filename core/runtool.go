@@ -1,0 +1,370 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/output"
+)
+
+// abandonAfter is how long a tool may go on after its call ended. It covers
+// the two seconds that a command has between being asked and being killed.
+const abandonAfter = 5 * time.Second
+
+// pending is a tool call on its way through the pipeline.
+type pending struct {
+	call       model.ToolCall
+	entry      Entry
+	tool       *Call
+	accesses   []Access
+	decision   Decision
+	failed     *Result // why it cannot run
+	permission event.Permission
+	start      time.Time
+}
+
+// reads reports whether the call may run beside others: the policy allowed it,
+// and all that it was allowed is reading.
+func (c *pending) reads() bool {
+	if c.failed != nil || c.decision.Verdict != Allow || !c.entry.Tool.Definition().ReadOnly {
+		return false
+	}
+	for _, a := range c.accesses {
+		if a.Scope != ScopeRead {
+			return false
+		}
+	}
+	return true
+}
+
+// runCalls runs the calls of one answer: neighbouring reads side by side, all
+// others alone. Every call gets a result, in the order of the calls.
+func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, calls []model.ToolCall) {
+	if answer.Stop == model.StopMaxTokens {
+		for _, c := range calls {
+			s.record(r.ctx, c, Fail(CodeValidation, "This call was not run: the response was cut off at its token limit, so the arguments may not be whole. Make the call again, with less in it."), nil, 0)
+		}
+		return
+	}
+	set := s.current()
+	var next *pending
+	for i := 0; i < len(calls); {
+		if r.soft.Err() != nil {
+			s.record(r.ctx, calls[i], Fail(CodeCancelled, "The call was cancelled before it began."), nil, 0)
+			i++
+			continue
+		}
+		if next == nil {
+			next = s.prepare(r, snapshot, calls[i])
+		}
+		batch := []*pending{next}
+		next, i = nil, i+1
+		for !set.profile.Sequential && batch[0].reads() && i < len(calls) && len(batch) < set.limits.ParallelCalls {
+			if next = s.prepare(r, snapshot, calls[i]); !next.reads() {
+				break // it is prepared, and runs alone after the batch
+			}
+			batch = append(batch, next)
+			next, i = nil, i+1
+		}
+		s.runBatch(r, batch)
+	}
+}
+
+// runBatch runs prepared calls side by side and records them in order.
+func (s *Session) runBatch(r *run, batch []*pending) {
+	results := make([]Result, len(batch))
+	if len(batch) == 1 {
+		results[0] = s.runTool(r, batch[0])
+	} else {
+		var wg sync.WaitGroup
+		for i, c := range batch {
+			wg.Go(func() { results[i] = s.runTool(r, c) })
+		}
+		wg.Wait()
+	}
+	for i, c := range batch {
+		if c.permission.Decision == "deny" {
+			r.out.Denied = append(r.out.Denied, c.permission)
+		}
+		s.history.addResult(toolResult(c.call, results[i]))
+	}
+}
+
+// prepare takes a call up to the policy's decision: look up, validate, ask the
+// tool what it would touch, resolve the paths, decide. It changes nothing.
+func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pending {
+	c := &pending{call: call, start: s.cfg.Clock()}
+	fail := func(code ErrorCode, format string, args ...any) *pending {
+		res := Failf(code, format, args...)
+		c.failed = &res
+		return c
+	}
+	var hooked error
+	if hook := s.cfg.Hooks.BeforeTool; hook != nil {
+		hooked = hook(r.ctx, &c.call)
+		c.call.ID = call.ID
+	}
+	entry, known := snapshot.Lookup(c.call.Name)
+	s.emit(r.ctx, call.ID, event.ToolUse{Name: c.call.Name, Source: entry.Source, Args: c.call.Args})
+	switch {
+	case hooked != nil:
+		c.permission = event.Permission{Tool: c.call.Name, Decision: "deny", Decider: "hook", Reason: hooked.Error()}
+		s.emit(r.ctx, call.ID, c.permission)
+		return fail(CodePermission, "Permission denied: %v", hooked)
+	case !known:
+		return fail(CodeNotFound, "Unknown tool: %s. The tools are: %v.", c.call.Name, snapshot.Names())
+	}
+	c.entry = entry
+	args := c.call.Args
+	if args == "" {
+		args = "{}" // some models leave it out for a tool without arguments
+	}
+	if err := entry.Validate(json.RawMessage(args)); err != nil {
+		return fail(CodeValidation, "Invalid arguments for tool: %s: %v. Correct the arguments and call it again.", c.call.Name, err)
+	}
+	c.tool = &Call{ID: call.ID, Name: c.call.Name, Args: json.RawMessage(args), Session: s.info(), Env: s.cfg.Env}
+	if err := s.decide(r.ctx, c); err != nil {
+		return fail(CodeValidation, "Tool error (%s): %v", c.call.Name, err)
+	}
+	return c
+}
+
+// decide asks the tool for its accesses and the policy for its verdict.
+func (s *Session) decide(ctx context.Context, c *pending) (err error) {
+	defer s.recovered(ctx, "Access of "+c.call.Name, &err)
+	declared, err := c.entry.Tool.Access(ctx, c.tool)
+	if err != nil {
+		return err
+	}
+	for _, a := range declared {
+		a.Inside = false
+		if a.Scope.IsFile() {
+			to, err := s.cfg.Env.Resolve(ctx, a.Resource)
+			if err != nil {
+				return fmt.Errorf("path %q: %w", a.Resource, err)
+			}
+			a.Resource, a.Inside = to.Path, to.Inside
+		}
+		c.accesses = append(c.accesses, a)
+	}
+	c.decision = s.current().policy.Decide(ctx, PermissionRequest{
+		Session: c.tool.Session, Tool: c.call.Name, Source: c.entry.Source, Args: c.tool.Args, Accesses: c.accesses,
+		Granted: func(a Access) bool { return s.granted(c.call.Name, a) },
+	})
+	return nil
+}
+
+// recovered turns a panic of foreign code into an error.
+func (s *Session) recovered(ctx context.Context, what string, err *error) {
+	if v := recover(); v != nil {
+		s.cfg.Logger.ErrorContext(ctx, "panic", "in", what, "value", fmt.Sprint(v), "stack", string(debug.Stack()))
+		*err = fmt.Errorf("%s panicked: %v", what, v)
+	}
+}
+
+// runTool takes a prepared call to its result. It is the only caller of
+// Tool.Run: permission, restricted environment, time-out, full output and
+// truncation are the same for every tool of every source.
+func (s *Session) runTool(r *run, c *pending) Result {
+	ctx, span := s.tracer.Start(r.ctx, "tool.execute", trace.WithAttributes(attribute.String("tool.name", c.call.Name)))
+	defer span.End()
+	var res Result
+	var out *event.Output
+	if c.failed != nil {
+		res = *c.failed
+	} else if ok, why := s.permit(r.soft, c); !ok {
+		res = Failf(CodePermission, "Permission denied: %s. Do not try to get the same done in another way; go on without it, or say what you need.", why)
+	} else {
+		res, out = s.execute(ctx, c)
+	}
+	if hook := s.cfg.Hooks.AfterTool; hook != nil {
+		hook(ctx, c.call, &res)
+	}
+	span.SetAttributes(attribute.Bool("tool.result.success", res.Code == ""))
+	if res.Code != "" {
+		span.SetStatus(codes.Error, string(res.Code))
+	}
+	s.emitResult(ctx, c.call, res, out, s.cfg.Clock().Sub(c.start))
+	return res
+}
+
+// execute runs an allowed call within what was granted to it.
+func (s *Session) execute(ctx context.Context, c *pending) (Result, *event.Output) {
+	def := c.entry.Tool.Definition()
+	limit := def.Output
+	if l, ok := s.current().limits.Output[c.call.Name]; ok {
+		limit = l
+	}
+	spool := output.NewSpool(limit, s.cfg.Secrets, s.fileFor(ctx, c), func(text string) {
+		s.emit(ctx, c.call.ID, event.ToolOutputDelta{Text: text})
+	})
+	timer := newCallTimer(ctx, def.Timeout)
+	defer timer.stop()
+	c.tool.Env = Restrict(s.cfg.Env, c.decision.Grants, s.cfg.Store)
+	c.tool.Output = spool
+	c.tool.Progress = func(p Progress) {
+		s.emit(ctx, c.call.ID, event.ToolProgress{Done: p.Done, Total: p.Total, Message: p.Message})
+	}
+	c.tool.Ask = func(ctx context.Context, q Question) (Answer, error) {
+		timer.pause()
+		defer timer.resume()
+		q.Tool = c.call.Name
+		return s.Ask(ctx, q)
+	}
+	res := s.runIsolated(timer.ctx, c)
+	if res.Code == "" && timer.expired() {
+		res = Failf(CodeTimeout, "%s was ended after %s.", c.call.Name, def.Timeout)
+	}
+	return s.shape(ctx, spool, res)
+}
+
+// fileFor opens the file for a call's long output; nil without a store.
+func (s *Session) fileFor(ctx context.Context, c *pending) func() (output.File, error) {
+	if s.cfg.Store == nil {
+		return nil
+	}
+	return func() (output.File, error) {
+		return s.cfg.Store.Create(context.WithoutCancel(ctx), OutputMeta{Tool: c.call.Name, Args: c.call.Args, Call: c.call.ID, Time: c.start})
+	}
+}
+
+// runIsolated calls Run so that neither a panic nor a tool that does not heed
+// its context can hold the session up.
+func (s *Session) runIsolated(ctx context.Context, c *pending) Result {
+	done := make(chan Result, 1)
+	go func() {
+		var res Result
+		var err error
+		defer func() {
+			if err != nil {
+				res = s.toolError(ctx, c, err)
+			}
+			done <- res
+		}()
+		defer s.recovered(ctx, "tool "+c.call.Name, &err)
+		res, err = c.entry.Tool.Run(ctx, c.tool)
+	}()
+	select {
+	case res := <-done:
+		return res
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(abandonAfter)
+	defer grace.Stop()
+	select {
+	case res := <-done:
+		return res
+	case <-grace.C:
+		s.warn(ctx, "TOOL", fmt.Sprintf("%s did not stop within %s of being told to and was abandoned", c.call.Name, abandonAfter))
+		return Failf(CodeTimeout, "%s did not stop when it was told to.", c.call.Name)
+	}
+}
+
+// toolError makes a result of a Go error.
+func (s *Session) toolError(ctx context.Context, c *pending, err error) Result {
+	var denied *DeniedError
+	code := CodeUnknown
+	switch {
+	case errors.As(err, &denied):
+		code = CodePermission
+	case errors.Is(context.Cause(ctx), errCallTimeout):
+		code = CodeTimeout
+	case ctx.Err() != nil:
+		code = CodeCancelled
+	}
+	return Failf(code, "Tool error (%s): %v", c.call.Name, err)
+}
+
+// shape joins live output and returned text, cuts what the model gets, and
+// puts images into the store.
+func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result) (Result, *event.Output) {
+	var others model.Parts
+	var text string
+	for _, p := range res.Content {
+		if t, ok := p.(model.Text); ok {
+			if text != "" {
+				text += "\n"
+			}
+			text += t.Text
+		} else {
+			others = append(others, p)
+		}
+	}
+	kept, full, err := spool.Finish(text)
+	if err != nil {
+		s.warn(ctx, "STORE", fmt.Sprintf("the full output could not be kept: %v", err))
+	}
+	var parts model.Parts
+	if kept != "" || len(others) == 0 {
+		parts = model.Parts{model.Text{Text: kept}}
+	}
+	res.Content = append(parts, s.storeImages(ctx, others)...)
+	if full == nil {
+		return res, nil
+	}
+	return res, &event.Output{Text: full.Text, Path: full.Path, Bytes: full.Bytes}
+}
+
+var errCallTimeout = errors.New("the call's time is up")
+
+// callTimer is a time-out that stands still while a person is asked.
+type callTimer struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex
+	timer  *time.Timer
+	left   time.Duration
+	since  time.Time
+	paused int
+}
+
+func newCallTimer(parent context.Context, d time.Duration) *callTimer {
+	t := &callTimer{left: d}
+	t.ctx, t.cancel = context.WithCancelCause(parent)
+	if d > 0 {
+		t.since = time.Now()
+		t.timer = time.AfterFunc(d, func() { t.cancel(errCallTimeout) })
+	}
+	return t
+}
+
+func (t *callTimer) pause() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.paused++; t.paused == 1 && t.timer != nil {
+		t.timer.Stop()
+		t.left -= time.Since(t.since)
+	}
+}
+
+func (t *callTimer) resume() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.paused--; t.paused == 0 && t.timer != nil {
+		t.since = time.Now()
+		t.timer.Reset(max(t.left, 0))
+	}
+}
+
+func (t *callTimer) expired() bool { return errors.Is(context.Cause(t.ctx), errCallTimeout) }
+
+func (t *callTimer) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	t.cancel(nil)
+}

@@ -1,0 +1,138 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Schema is a tool's schema, ready to validate arguments. It is safe for
+// concurrent use.
+type Schema struct{ resolved *jsonschema.Resolved }
+
+// Parse makes a JSON Schema ready. None means an object of anything.
+func Parse(raw json.RawMessage) (*Schema, error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage(`{"type":"object"}`)
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, fmt.Errorf("the tool's own schema is not valid: %w", err)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("the tool's own schema cannot be resolved: %w", err)
+	}
+	return &Schema{r}, nil
+}
+
+// Validate checks that args are one JSON object that meets the schema. The
+// error names the place in the arguments and what was expected there.
+func (s *Schema) Validate(args json.RawMessage) error {
+	dec := json.NewDecoder(bytes.NewReader(args))
+	var value any
+	err := dec.Decode(&value)
+	if err == nil {
+		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more after the first JSON value")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the arguments are not valid JSON: %w", err)
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return fmt.Errorf("the arguments must be a JSON object, not %s", jsonKind(value))
+	}
+	if err := s.resolved.Validate(value); err != nil {
+		return schemaError(err)
+	}
+	return nil
+}
+
+func jsonKind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case float64:
+		return "a number"
+	case string:
+		return "a string"
+	case []any:
+		return "an array"
+	}
+	return "an object"
+}
+
+// schemaError turns the validator's error, which names a place in the schema
+// ("validating /properties/a: type: …"), into one that names the place in the
+// arguments ("/a: …").
+func schemaError(err error) error {
+	msg, pointer := err.Error(), ""
+	for {
+		rest, ok := strings.CutPrefix(msg, "validating ")
+		if !ok {
+			break
+		}
+		place, after, ok := strings.Cut(rest, ": ")
+		if !ok {
+			break
+		}
+		msg = after
+		if place != "root" {
+			pointer = place
+		}
+	}
+	var path strings.Builder
+	segs := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i := 0; i < len(segs); i++ {
+		switch {
+		case segs[i] == "properties" && i+1 < len(segs):
+			i++
+			path.WriteString("/" + segs[i])
+		case segs[i] == "items":
+			path.WriteString("/*")
+		}
+	}
+	if path.Len() == 0 {
+		return errors.New("at the top level of the arguments: " + msg)
+	}
+	return fmt.Errorf("at %s: %s", path.String(), msg)
+}
+
+// For infers the JSON Schema of a struct type: `json` tags name the fields,
+// those without omitempty are required, `jsonschema` tags describe them.
+func For[In any]() (json.RawMessage, error) {
+	if t := reflect.TypeFor[In](); t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("arguments must be a struct, not %s", t)
+	}
+	s, err := jsonschema.For[In](nil)
+	if err != nil {
+		return nil, err
+	}
+	dropNull(s)
+	return json.Marshal(s)
+}
+
+// dropNull removes "null" from the types that inference gives to slices, maps
+// and pointers: a model would take it for an invitation.
+func dropNull(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	for _, p := range s.Properties {
+		dropNull(p)
+	}
+	dropNull(s.Items)
+	dropNull(s.AdditionalProperties)
+}

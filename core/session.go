@@ -1,0 +1,456 @@
+package core
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// State is where a session stands. Only the session moves it.
+type State string
+
+// The states.
+const (
+	StateIdle          State = "idle"
+	StateProcessing    State = "processing"
+	StateAwaitingInput State = "awaiting_input" // as idle, but the model asked the person something
+	StateClosed        State = "closed"
+)
+
+// StopReason says why the processing of an input ended.
+type StopReason string
+
+// The stop reasons.
+const (
+	StopDone          StopReason = "done"
+	StopAwaitingInput StopReason = "awaiting_input"
+	StopTurnLimit     StopReason = "turn_limit"
+	StopTokenLimit    StopReason = "token_limit" // tokens or cost
+	StopMaxTokens     StopReason = "max_tokens"  // the response was cut
+	StopRefused       StopReason = "refused"     // by the model or its provider's filter
+	StopContextLength StopReason = "context_length"
+	StopCancelled     StopReason = "cancelled" // softly: the session goes on
+	StopAborted       StopReason = "aborted"   // the session is closed
+	StopError         StopReason = "error"
+)
+
+// Input is what a person, or a host for them, says.
+type Input struct {
+	Content model.Parts
+}
+
+// TextInput is an input of one text.
+func TextInput(text string) Input { return Input{Content: model.TextParts(text)} }
+
+// Outcome is what came of an input.
+type Outcome struct {
+	Stop     StopReason
+	Text     string      // of the last answer
+	Usage    model.Usage // of this input, follow-ups included
+	Cost     float64     // USD; see CostKnown
+	Priced   bool        // every call's price was known
+	Rounds   int         // rounds of tool calls
+	Denied   []event.Permission
+	Duration time.Duration
+}
+
+// Errors of a session's verbs.
+var (
+	ErrBusy   = errors.New("the session is processing an input: wait for it, or use FollowUp or Steer")
+	ErrClosed = errors.New("the session is closed")
+)
+
+// Session is one conversation and the work in it. A host submits an input,
+// follows the events, and may steer. All methods are safe for concurrent use;
+// one input is processed at a time.
+type Session struct {
+	cfg    Config
+	id     string
+	tracer trace.Tracer
+	log    *event.Log
+	asking chan struct{} // holds a token while a question is open
+
+	iteration, tokens atomic.Int64 // for the events' envelope
+
+	emitMu  sync.Mutex // orders events; guards the two below
+	seq     event.Seq
+	journal Journal // nil once it failed
+
+	mu        sync.Mutex // guards what follows
+	state     State
+	settings  settings
+	steering  []Input
+	followUps []Input
+	run       *run          // the input in process
+	idle      chan struct{} // closed when the run is over; nil when there is none
+	grants    map[string]struct{}
+
+	// Owned by the goroutine that processes an input.
+	history history
+	prompt  prompt
+}
+
+// settings are what can change between two model calls.
+type settings struct {
+	provider model.Provider
+	model    string
+	profile  Profile
+	request  RequestOptions
+	limits   Limits
+	policy   Policy
+}
+
+// New opens a session. With a journal that holds records, it is the session
+// that they tell of, ready to go on; a tool call that they leave open is
+// answered as cancelled.
+func New(ctx context.Context, cfg Config) (*Session, error) {
+	switch {
+	case cfg.Provider == nil:
+		return nil, errors.New("core.New: Config.Provider is required")
+	case cfg.Env == nil:
+		return nil, errors.New("core.New: Config.Env is required")
+	case cfg.Policy == nil:
+		return nil, errors.New("core.New: Config.Policy is required: it decides on every tool call")
+	}
+	if cfg.Tools == nil {
+		cfg.Tools = StaticTools()
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = randomID
+	}
+	if cfg.ID == "" {
+		cfg.ID = cfg.NewID()
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Tracer == nil {
+		cfg.Tracer = noop.NewTracerProvider().Tracer("")
+	}
+	if cfg.Model == "" {
+		cfg.Model = cfg.Provider.Info().Model
+	}
+	s := &Session{
+		cfg: cfg, id: cfg.ID, tracer: cfg.Tracer, journal: cfg.Journal,
+		asking: make(chan struct{}, 1), state: StateIdle, grants: map[string]struct{}{},
+		settings: settings{cfg.Provider, cfg.Model, cfg.Profile, cfg.Request, cfg.Limits.withDefaults(), cfg.Policy},
+	}
+	var replay event.Replayer
+	if cfg.Journal != nil {
+		replay = cfg.Journal.Replay
+	}
+	s.log = event.NewLog(logWindow, replay)
+	resumed, err := s.rebuild(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("session %s cannot be resumed: %w", s.id, err)
+	}
+	s.emit(ctx, "", event.SessionStart{
+		Agent: cfg.Version, Cwd: cfg.Env.Info().Dir, Provider: cfg.Provider.Info().Name,
+		Model: cfg.Model, Profile: cfg.Profile.Name, Resumed: resumed,
+	})
+	s.answerOpenCalls(ctx)
+	return s, nil
+}
+
+// logWindow is the number of events kept in memory for readers.
+const logWindow = 1024
+
+func randomID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
+	return hex.EncodeToString(b[:])
+}
+
+// ID returns the session's id.
+func (s *Session) ID() string { return s.id }
+
+// State returns where the session stands.
+func (s *Session) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// Events yields the session's events after the given one, past and to come,
+// until the session is closed or ctx is done. See [event.Log.Read].
+func (s *Session) Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {
+	return s.log.Read(ctx, after)
+}
+
+// Submit processes an input to its end and then the follow-ups. An empty input
+// goes on with the conversation as it is, for instance after a failed call.
+//
+// The error is that of a session that cannot take the input (ErrBusy,
+// ErrClosed), of the model (a *model.Error), or of ctx: when ctx is done, the
+// work is aborted and the session closed. The Outcome is valid in any case.
+func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
+	r, err := s.begin(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	ctx, span := s.tracer.Start(r.ctx, "agent.run")
+	defer span.End()
+	r.ctx = ctx
+	stop, err := s.process(r, in)
+	for err == nil && stop != StopCancelled {
+		next, ok := s.nextFollowUp()
+		if !ok {
+			break
+		}
+		r.rounds, r.inputTokens = 0, 0
+		stop, err = s.process(r, next)
+	}
+	s.finish(r, stop, err)
+	r.out.Stop = stop
+	r.out.Duration = s.cfg.Clock().Sub(r.started)
+	return r.out, err
+}
+
+// run is the processing of one Submit.
+type run struct {
+	ctx     context.Context // ends on abort
+	abort   context.CancelCauseFunc
+	soft    context.Context // ends on abort and on soft cancel
+	cancel  context.CancelCauseFunc
+	started time.Time
+	out     Outcome
+
+	rounds      int
+	inputTokens int
+	recent      []string // signatures of the last tool calls
+}
+
+func (s *Session) begin(ctx context.Context) (*run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch s.state {
+	case StateProcessing:
+		return nil, ErrBusy
+	case StateClosed:
+		return nil, ErrClosed
+	}
+	r := &run{started: s.cfg.Clock(), out: Outcome{Priced: true}}
+	r.ctx, r.abort = context.WithCancelCause(ctx)
+	r.soft, r.cancel = context.WithCancelCause(r.ctx)
+	s.state, s.run, s.idle = StateProcessing, r, make(chan struct{})
+	return r, nil
+}
+
+// finish moves the state on and makes the record durable.
+func (s *Session) finish(r *run, stop StopReason, err error) {
+	next := StateIdle
+	switch {
+	case stop == StopAborted || (err != nil && closes(err)):
+		next = StateClosed
+	case stop == StopAwaitingInput:
+		next = StateAwaitingInput
+	}
+	ctx := context.WithoutCancel(r.ctx)
+	if next == StateClosed {
+		s.end(ctx, string(stop))
+	} else {
+		s.emit(ctx, "", event.Idle{State: string(next), Stop: string(stop)})
+		s.sync(ctx)
+	}
+	r.cancel(nil)
+	r.abort(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state, s.run = next, nil
+	close(s.idle)
+	s.idle = nil
+}
+
+// end writes the last record and lets the readers go.
+func (s *Session) end(ctx context.Context, reason string) {
+	s.emit(ctx, "", event.SessionEnd{Reason: reason, Usage: s.history.usage})
+	s.sync(ctx)
+	s.log.Close()
+}
+
+func (s *Session) sync(ctx context.Context) {
+	s.emitMu.Lock()
+	j := s.journal
+	s.emitMu.Unlock()
+	if j == nil {
+		return
+	}
+	if err := j.Sync(ctx); err != nil {
+		s.warn(ctx, "JOURNAL", fmt.Sprintf("the session's record may not survive a power failure: %v", err))
+	}
+}
+
+// Close aborts what is in process, waits for it, and ends the session. It is
+// idempotent. What Config brought in stays open: it belongs to the host.
+func (s *Session) Close() error {
+	for {
+		s.mu.Lock()
+		if s.state == StateClosed {
+			s.mu.Unlock()
+			return nil
+		}
+		r, idle := s.run, s.idle
+		if r == nil {
+			s.state = StateClosed
+			s.mu.Unlock()
+			s.end(context.Background(), "closed")
+			return nil
+		}
+		s.mu.Unlock()
+		r.abort(ErrClosed)
+		<-idle
+	}
+}
+
+// Steer puts a message in after the present round of tool calls; an idle
+// session keeps it for the next input.
+func (s *Session) Steer(in Input) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steering = append(s.steering, in)
+}
+
+// FollowUp queues an input to be processed when the present one is done; an
+// idle session keeps it for the next Submit.
+func (s *Session) FollowUp(in Input) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.followUps = append(s.followUps, in)
+}
+
+func (s *Session) nextFollowUp() (Input, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.followUps) == 0 {
+		return Input{}, false
+	}
+	in := s.followUps[0]
+	s.followUps = s.followUps[1:]
+	return in, true
+}
+
+// Cancel softly ends what is in process: the model's stream is closed, running
+// tools finish, the rest is not begun, and the session is idle again. It is
+// idempotent, and does nothing when nothing is in process. To abort, end
+// Submit's ctx or call Close.
+func (s *Session) Cancel(reason string) {
+	s.mu.Lock()
+	r := s.run
+	s.mu.Unlock()
+	if r != nil {
+		r.cancel(&cancelledError{reason})
+	}
+}
+
+type cancelledError struct{ reason string }
+
+func (e *cancelledError) Error() string { return "cancelled: " + e.reason }
+
+// SetModel changes provider and model from the next model call on. A nil
+// provider keeps the present one. The prompt is built anew.
+func (s *Session) SetModel(p model.Provider, name string) {
+	s.change(func(set *settings) {
+		if p != nil {
+			set.provider = p
+		}
+		if set.model = name; name == "" {
+			set.model = set.provider.Info().Model
+		}
+	})
+}
+
+// SetProfile changes the profile from the next model call on. The prompt is
+// built anew.
+func (s *Session) SetProfile(p Profile) { s.change(func(set *settings) { set.profile = p }) }
+
+// SetRequest changes the request's options from the next model call on.
+func (s *Session) SetRequest(o RequestOptions) { s.change(func(set *settings) { set.request = o }) }
+
+// SetLimits changes the limits from the next model call on.
+func (s *Session) SetLimits(l Limits) {
+	s.change(func(set *settings) { set.limits = l.withDefaults() })
+}
+
+// SetPolicy changes the policy, such as its mode, from the next tool call on.
+func (s *Session) SetPolicy(p Policy) { s.change(func(set *settings) { set.policy = p }) }
+
+func (s *Session) change(f func(*settings)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.settings)
+}
+
+func (s *Session) current() settings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settings
+}
+
+// info describes the session to tools and policies.
+func (s *Session) info() SessionInfo {
+	set := s.current()
+	timeout := set.limits.CommandTimeout
+	if t := set.profile.CommandTimeout; t > 0 {
+		timeout = t
+	}
+	return SessionInfo{
+		ID: s.id, AgentPath: s.cfg.AgentPath, Dir: s.cfg.Env.Info().Dir,
+		CommandTimeout: timeout, MaxCommandTimeout: set.limits.MaxCommandTimeout,
+	}
+}
+
+// emit gives an event its number, writes it down, and shows it, in this order.
+func (s *Session) emit(ctx context.Context, call string, body event.Body) {
+	e := event.Event{
+		V: event.Version, Time: s.cfg.Clock(), Session: s.id, Parent: s.cfg.Parent, Call: call,
+		Iteration: int(s.iteration.Load()), Tokens: int(s.tokens.Load()),
+		Required: required(body), Body: body,
+	}
+	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
+		e.Trace, e.Span = sc.TraceID().String(), sc.SpanID().String()
+	}
+	s.emitMu.Lock()
+	s.seq++
+	e.Seq = s.seq
+	var failed error
+	if s.journal != nil && !e.IsDelta() {
+		if failed = s.journal.Append(context.WithoutCancel(ctx), e); failed != nil {
+			s.journal = nil
+		}
+	}
+	s.log.Append(e)
+	s.emitMu.Unlock()
+	if failed != nil {
+		s.warn(ctx, "JOURNAL", fmt.Sprintf("the session is no longer written down and goes on in memory only: %v", failed))
+	}
+}
+
+// required lists the records that a session cannot be rebuilt without.
+func required(b event.Body) bool {
+	switch b.(type) {
+	case event.Prompt, event.User, event.Message, event.ToolResult, event.Steering:
+		return true
+	}
+	return false
+}
+
+func (s *Session) warn(ctx context.Context, code, message string) {
+	s.cfg.Logger.WarnContext(ctx, message, "code", code, "session", s.id)
+	s.emit(ctx, "", event.Warning{Code: code, Message: message})
+}
