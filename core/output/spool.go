@@ -44,6 +44,7 @@ type Spool struct {
 	tail   []byte // what came after; its beginning is dropped
 	lost   bool   // something between head and tail was dropped
 	room   int
+	last   byte // of the text so far
 	chars  int
 	size   int64
 	file   File
@@ -83,6 +84,9 @@ func (s *Spool) Write(p []byte) (int, error) {
 func (s *Spool) add(text string) {
 	s.chars += utf8.RuneCountInString(text)
 	s.size += int64(len(text))
+	if text != "" {
+		s.last = text[len(text)-1]
+	}
 	if s.size > inline {
 		s.toFile(text)
 	}
@@ -126,7 +130,7 @@ func (s *Spool) Finish(text string) (string, *Full, error) {
 		s.emit(last)
 	}
 	if text != "" {
-		if n := len(s.head); n > 0 && s.head[n-1] != '\n' && len(s.tail) == 0 {
+		if s.last != 0 && s.last != '\n' {
 			s.add("\n")
 		}
 		s.add(s.clean.next([]byte(text), true))

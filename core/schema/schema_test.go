@@ -1,0 +1,119 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seed-009c0928/agent/core/schema"
+)
+
+type nested struct {
+	Depth int `json:"depth"`
+}
+
+type args struct {
+	Path  string   `json:"path" jsonschema:"where to look"`
+	Limit int      `json:"limit,omitempty"`
+	Tags  []string `json:"tags,omitempty"`
+	In    *nested  `json:"in,omitempty"`
+}
+
+func TestForInfersWhatAModelNeeds(t *testing.T) {
+	raw, err := schema.For[args]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"required":["path"]`, `"where to look"`, `"tags":{"type":"array"`, `"additionalProperties":false`} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("schema %s lacks %s", raw, want)
+		}
+	}
+	if strings.Contains(string(raw), "null") {
+		t.Errorf("schema offers null: %s", raw)
+	}
+	if _, err := schema.For[string](); err == nil {
+		t.Error("a type that is no struct was taken")
+	}
+}
+
+func TestValidateNamesThePlace(t *testing.T) {
+	raw, err := schema.For[args]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ in, want string }{
+		{`{"path":"a"}`, ""},
+		{`{"path":"a","limit":12345678901234567890}`, ""},
+		{`{"path":`, "not valid JSON"},
+		{`{"path":"a"} {}`, "more after the first JSON value"},
+		{`["a"]`, "must be a JSON object, not an array"},
+		{`null`, "must be a JSON object, not null"},
+		{`{}`, `"path"`},
+		{`{"path":3}`, "at /path:"},
+		{`{"path":"a","in":{"depth":"x"}}`, "at /in/depth:"},
+		{`{"path":"a","tags":["x",3]}`, "at /tags/*:"},
+		{`{"path":"a","pth":1}`, "pth"},
+	}
+	for _, tt := range tests {
+		err := s.Validate(json.RawMessage(tt.in))
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s: %v", tt.in, err)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s: error %v, want one with %q", tt.in, err, tt.want)
+		}
+	}
+}
+
+func TestParseRefusesABrokenSchema(t *testing.T) {
+	for _, raw := range []string{`{"type":3}`, `{"$ref":"#/nowhere"}`, `nonsense`} {
+		if _, err := schema.Parse(json.RawMessage(raw)); err == nil {
+			t.Errorf("%s was taken", raw)
+		}
+	}
+	s, err := schema.Parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(json.RawMessage(`{"anything":[1]}`)); err != nil {
+		t.Errorf("no schema must take any object: %v", err)
+	}
+}
+
+// FuzzValidate: whatever a model writes, the answer is an error or nothing.
+func FuzzValidate(f *testing.F) {
+	raw, err := schema.For[args]()
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := schema.Parse(raw)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{`{"path":"a"}`, `{"path":"a","tags":["x"]}`, `[[[[`, `{"in":{"depth":1e400}}`, "\xff"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := s.Validate(data); err == nil {
+			var got args
+			if err := json.Unmarshal(data, &got); err != nil && !strings.Contains(err.Error(), "cannot unmarshal number") {
+				t.Fatalf("%q is valid by the schema, but does not decode: %v", data, err)
+			}
+		}
+	})
+}
+
+func ExampleSchema_Validate() {
+	raw, _ := schema.For[struct {
+		City string `json:"city"`
+	}]()
+	s, _ := schema.Parse(raw)
+	fmt.Println(s.Validate(json.RawMessage(`{"city": 7}`)))
+	// Output: at /city: type: 7 has type "integer", want "string"
+}
