@@ -211,7 +211,10 @@ func (c *cleaner) next(p []byte, final bool) string {
 		hold = max(incompleteRune(buf), c.secretPrefix(buf))
 		c.carry = bytes.Clone(buf[len(buf)-hold:])
 	}
-	return strings.ToValidUTF8(string(buf[:len(buf)-hold]), "\uFFFD")
+	if buf = buf[:len(buf)-hold]; utf8.Valid(buf) { // much the quicker look
+		return string(buf)
+	}
+	return strings.ToValidUTF8(string(buf), "\uFFFD")
 }
 
 // secretPrefix returns the length of the longest end of buf that may be the
