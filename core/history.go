@@ -33,13 +33,13 @@ type prompt struct {
 
 func (h *history) add(role model.Role, parts model.Parts) {
 	h.messages = append(h.messages, model.Message{Role: role, Parts: parts})
-	h.context += estimateTokens(parts)
+	h.context += parts.EstimateTokens()
 }
 
 func (h *history) addUser(parts model.Parts) {
 	h.turns++
 	h.add(model.RoleUser, parts)
-	h.images = h.images || hasImage(parts)
+	h.images = h.images || parts.HasImage()
 }
 
 // addAnswer takes an assistant turn. Usage replaces the estimate.
@@ -61,7 +61,7 @@ func (h *history) addAnswer(m event.Message) {
 // results join the conversation in the order of the calls.
 func (h *history) addResult(r model.ToolResult) {
 	h.results[r.CallID] = r
-	h.images = h.images || hasImage(r.Content)
+	h.images = h.images || r.Content.HasImage()
 	if len(h.results) < len(h.open) {
 		return
 	}
@@ -71,35 +71,6 @@ func (h *history) addResult(r model.ToolResult) {
 	}
 	h.open, h.results = nil, nil
 	h.add(model.RoleTool, parts)
-}
-
-func hasImage(parts model.Parts) bool {
-	for _, p := range parts {
-		if _, ok := p.(model.Image); ok {
-			return true
-		}
-	}
-	return false
-}
-
-// estimateTokens counts four characters as a token, and an image as 1,000.
-func estimateTokens(parts model.Parts) int {
-	n := 0
-	for _, p := range parts {
-		switch p := p.(type) {
-		case model.Text:
-			n += len(p.Text) / 4
-		case model.Reasoning:
-			n += len(p.Text) / 4
-		case model.ToolCall:
-			n += (len(p.Name) + len(p.Args)) / 4
-		case model.ToolResult:
-			n += estimateTokens(p.Content)
-		case model.Image:
-			n += 1000
-		}
-	}
-	return n
 }
 
 // requestMessages returns the conversation with the images' bytes filled in.
@@ -154,7 +125,7 @@ func (s *Session) loadBlob(ctx context.Context, img model.Image) ([]byte, error)
 
 // storeImages puts the images' bytes into the store and leaves their hashes.
 func (s *Session) storeImages(ctx context.Context, parts model.Parts) model.Parts {
-	if !hasImage(parts) || s.cfg.Store == nil {
+	if !parts.HasImage() || s.cfg.Store == nil {
 		return parts
 	}
 	out := make(model.Parts, len(parts))

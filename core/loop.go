@@ -81,7 +81,7 @@ func (s *Session) drainSteering(ctx context.Context) {
 func (s *Session) steer(ctx context.Context, parts model.Parts, source string) {
 	s.emit(ctx, "", event.Steering{Content: parts, Source: source})
 	s.history.add(model.RoleUser, parts)
-	s.history.images = s.history.images || hasImage(parts)
+	s.history.images = s.history.images || parts.HasImage()
 }
 
 // checkLimits is the first safe point of a round. It returns a reason to stop,

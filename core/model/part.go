@@ -1,9 +1,11 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Part is one piece of a message. The set is sealed; what a newer version or
@@ -26,14 +28,15 @@ type Image struct {
 }
 
 // ToolCall is the model's wish to run a tool. Args are the argument bytes as
-// the model wrote them, not necessarily valid JSON.
+// the model wrote them: valid UTF-8, but not necessarily valid JSON.
 type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Args string `json:"args"`
 }
 
-// ToolResult answers the ToolCall with the same ID.
+// ToolResult answers the ToolCall with the same ID. Its content holds no other
+// ToolResult.
 type ToolResult struct {
 	CallID  string `json:"callId"`
 	Name    string `json:"name"`
@@ -54,7 +57,8 @@ type ToolReference struct {
 }
 
 // Opaque is provider-private state (encrypted reasoning, thought signatures)
-// that must go back to the same provider byte for byte, and to no other.
+// that must go back to the same provider unchanged, and to no other. Raw is a
+// JSON value; encoding/json may write it with other spacing between its tokens.
 type Opaque struct {
 	Provider string          `json:"provider"`
 	Model    string          `json:"model,omitempty"`
@@ -85,13 +89,17 @@ func TextParts(text string) Parts { return Parts{Text{text}} }
 
 // Text joins the texts of the list; other kinds are left out.
 func (ps Parts) Text() string {
-	var out string
+	if len(ps) == 1 { // the usual case, without a copy
+		t, _ := ps[0].(Text)
+		return t.Text
+	}
+	var b strings.Builder
 	for _, p := range ps {
 		if t, ok := p.(Text); ok {
-			out += t.Text
+			b.WriteString(t.Text)
 		}
 	}
-	return out
+	return b.String()
 }
 
 // ToolCalls returns the tool calls of the list in order.
@@ -103,6 +111,37 @@ func (ps Parts) ToolCalls() []ToolCall {
 		}
 	}
 	return calls
+}
+
+// HasImage reports whether an image is among the parts themselves.
+func (ps Parts) HasImage() bool {
+	for _, p := range ps {
+		if _, ok := p.(Image); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// EstimateTokens counts four characters as a token, and an image as 1,000. It
+// is for the time until a provider has said what it counted.
+func (ps Parts) EstimateTokens() int {
+	n := 0
+	for _, p := range ps {
+		switch p := p.(type) {
+		case Text:
+			n += len(p.Text) / 4
+		case Reasoning:
+			n += len(p.Text) / 4
+		case ToolCall:
+			n += (len(p.Name) + len(p.Args)) / 4
+		case ToolResult:
+			n += p.Content.EstimateTokens()
+		case Image:
+			n += 1000
+		}
+	}
+	return n
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -123,6 +162,10 @@ func (ps Parts) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (ps *Parts) UnmarshalJSON(data []byte) error {
+	return ps.unmarshal(data, unmarshalPart)
+}
+
+func (ps *Parts) unmarshal(data []byte, one func(json.RawMessage) (Part, error)) error {
 	var raws []json.RawMessage
 	if err := json.Unmarshal(data, &raws); err != nil {
 		return fmt.Errorf("message parts: %w", err)
@@ -133,7 +176,7 @@ func (ps *Parts) UnmarshalJSON(data []byte) error {
 	}
 	out := make(Parts, len(raws))
 	for i, raw := range raws {
-		p, err := unmarshalPart(raw)
+		p, err := one(raw)
 		if err != nil {
 			return fmt.Errorf("message part %d: %w", i, err)
 		}
@@ -154,6 +197,11 @@ func marshalPart(p Part) ([]byte, error) {
 		kind = "tool_call"
 	case ToolResult:
 		kind = "tool_result"
+		for _, c := range p.Content {
+			if _, ok := c.(ToolResult); ok {
+				return nil, fmt.Errorf("the result of tool call %q holds another tool result: only content can be in it", p.CallID)
+			}
+		}
 	case Reasoning:
 		kind = "reasoning"
 	case ToolReference:
@@ -161,8 +209,8 @@ func marshalPart(p Part) ([]byte, error) {
 	case Opaque:
 		kind = "opaque"
 	case Unknown:
-		if !json.Valid(p.Raw) {
-			return nil, fmt.Errorf("part of unknown kind %q holds invalid JSON", p.Kind)
+		if _, err := kindOf(p.Raw); err != nil { // it could be written, but never read again
+			return nil, fmt.Errorf("part of unknown kind %q: %w", p.Kind, err)
 		}
 		return p.Raw, nil
 	default:
@@ -182,32 +230,66 @@ func marshalPart(p Part) ([]byte, error) {
 	return append(buf, body[1:]...), nil
 }
 
-func unmarshalPart(raw json.RawMessage) (Part, error) {
+// kindOf reads what tells the kinds apart in JSON.
+func kindOf(raw json.RawMessage) (string, error) {
 	var head struct {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
+		return "", err
+	}
+	if head.Type == "" {
+		return "", errors.New(`has no "type"`)
+	}
+	return head.Type, nil
+}
+
+func unmarshalPart(raw json.RawMessage) (Part, error) {
+	kind, err := kindOf(raw)
+	if err != nil {
 		return nil, err
 	}
-	switch head.Type {
+	if kind != "tool_result" {
+		return unmarshalContent(raw)
+	}
+	var r struct {
+		ToolResult
+		Content content `json:"content"` // stands in for that of ToolResult
+	}
+	err = json.Unmarshal(raw, &r)
+	r.ToolResult.Content = Parts(r.Content)
+	return r.ToolResult, err
+}
+
+// content is what a tool result holds: a result in a result is of no known
+// kind. Foreign bytes could otherwise nest them, and each level would be
+// scanned again by all the levels around it.
+type content Parts
+
+func (c *content) UnmarshalJSON(data []byte) error {
+	return (*Parts)(c).unmarshal(data, unmarshalContent)
+}
+
+func unmarshalContent(raw json.RawMessage) (Part, error) {
+	kind, err := kindOf(raw)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
 	case "text":
 		return decodePart[Text](raw)
 	case "image":
 		return decodePart[Image](raw)
 	case "tool_call":
 		return decodePart[ToolCall](raw)
-	case "tool_result":
-		return decodePart[ToolResult](raw)
 	case "reasoning":
 		return decodePart[Reasoning](raw)
 	case "tool_reference":
 		return decodePart[ToolReference](raw)
 	case "opaque":
 		return decodePart[Opaque](raw)
-	case "":
-		return nil, errors.New(`has no "type"`)
 	}
-	return Unknown{Kind: head.Type, Raw: append(json.RawMessage(nil), raw...)}, nil
+	return Unknown{Kind: kind, Raw: bytes.Clone(raw)}, nil
 }
 
 func decodePart[P Part](raw []byte) (Part, error) {
