@@ -81,6 +81,7 @@ type Session struct {
 	id     string
 	tracer trace.Tracer
 	log    *event.Log
+	opened event.Seq     // the session_start of this opening
 	asking chan struct{} // holds a token while a question is open
 
 	iteration, tokens atomic.Int64 // for the events' envelope
@@ -164,6 +165,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		Agent: cfg.Version, Cwd: cfg.Env.Info().Dir, Provider: cfg.Provider.Info().Name,
 		Model: cfg.Model, Profile: cfg.Profile.Name, Resumed: resumed,
 	})
+	s.opened = s.seq
 	s.answerOpenCalls(ctx)
 	return s, nil
 }
@@ -179,6 +181,10 @@ func randomID() string {
 
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }
+
+// Opened returns the number of the session_start event with which the session
+// was opened this time: what comes before it is the past of a resumed one.
+func (s *Session) Opened() event.Seq { return s.opened }
 
 // State returns where the session stands.
 func (s *Session) State() State {

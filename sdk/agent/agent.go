@@ -1,0 +1,276 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/profile"
+	"github.com/seed-009c0928/agent/core/store"
+	"github.com/seed-009c0928/agent/core/tools"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/registry"
+)
+
+// Options describe an agent. The zero value is an agent with the built-in
+// tools in the present directory that writes nothing down and may read inside
+// the directory without asking.
+type Options struct {
+	Dir     string   // working directory; empty = the present one
+	AddDirs []string // further directories of the workspace
+	// Home is where sessions are kept, ~/.agent for the command. Empty keeps
+	// them in memory only.
+	Home    string
+	Version string // of the host program, for the record
+
+	Tools      []core.Tool    // of the host; they replace built-in ones of the same name
+	Toolsets   []core.Toolset // the agent closes them
+	NoBuiltins bool
+	Allowed    []string // patterns of tool names; empty = all
+	Disallowed []string
+
+	// Permissions are the rules. Policy replaces them altogether.
+	Permissions permissions.Options
+	Policy      core.Policy
+
+	PassEnv []string // variables that commands get although they look like secrets
+	Secrets []string // texts to hide in what tools print and in the record
+
+	// Subreaper makes this process adopt the orphans of its commands, so that
+	// none survives. Only a program that starts no other children may set it.
+	Subreaper bool
+
+	Logger *slog.Logger
+	Tracer trace.Tracer
+}
+
+// Agent is what sessions share. It is safe for concurrent use.
+type Agent struct {
+	opts   Options
+	env    *env.Local
+	tools  *registry.Registry
+	policy core.Policy
+}
+
+// SessionOptions describe a session.
+type SessionOptions struct {
+	Provider model.Provider
+	Model    string            // empty = the provider's
+	Retry    model.RetryPolicy // of failed model calls; zero = none
+	Profile  core.Profile      // zero = profile.Default
+	Request  core.RequestOptions
+	Limits   core.Limits
+	Asker    core.Asker // nil = nobody is there: what would be asked is denied
+	Hooks    core.Hooks
+	Context  []core.ContextSource
+	Cost     func(model string, u model.Usage) (float64, bool)
+	// Resume is the id of a session to go on with; empty begins a new one.
+	Resume string
+	// Ephemeral keeps the session in memory only.
+	Ephemeral bool
+}
+
+// Open puts an agent together. It starts no process and reads no file of the
+// workspace.
+func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &Agent{opts: opts}
+	defer func() {
+		if err != nil {
+			_ = a.Close()
+		}
+	}()
+	a.env, err = env.NewLocal(env.LocalOptions{
+		Dir: opts.Dir, AddDirs: opts.AddDirs, PassEnv: opts.PassEnv, Subreaper: opts.Subreaper,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a.policy, err = a.newPolicy(); err != nil {
+		return nil, err
+	}
+	a.tools = registry.New(registry.Options{Allowed: opts.Allowed, Disallowed: opts.Disallowed})
+	if !opts.NoBuiltins {
+		if err := a.tools.Add(ctx, tools.Builtin(tools.Options{})); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.tools.AddHost(opts.Tools...); err != nil {
+		return nil, err
+	}
+	for _, set := range opts.Toolsets {
+		if err := a.tools.Add(ctx, set); err != nil {
+			return nil, fmt.Errorf("toolset %s: %w", set.Name(), err)
+		}
+	}
+	return a, nil
+}
+
+// newPolicy makes the policy, filling in what the environment knows.
+func (a *Agent) newPolicy() (core.Policy, error) {
+	if a.opts.Policy != nil {
+		return a.opts.Policy, nil
+	}
+	info, p := a.env.Info(), a.opts.Permissions
+	p.Home, p.Workspace = info.Home, info.Roots
+	p.FoldCase = p.FoldCase || info.OS == "windows" || info.OS == "darwin"
+	if p.AgentHome == "" {
+		p.AgentHome = a.opts.Home
+	}
+	return permissions.New(p)
+}
+
+// Env returns the environment that the tools work in.
+func (a *Agent) Env() core.Environment { return a.env }
+
+// Tools returns the table of all tools.
+func (a *Agent) Tools() core.ToolTable { return a.tools }
+
+// Policy returns the policy that decides on the tools' calls.
+func (a *Agent) Policy() core.Policy { return a.policy }
+
+// Close ends the toolsets and everything that was started. Sessions must be
+// closed before.
+func (a *Agent) Close() error {
+	var errs []error
+	if a.tools != nil {
+		errs = append(errs, a.tools.Close())
+	}
+	if a.env != nil {
+		errs = append(errs, a.env.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Session is a session of an agent, with its record.
+type Session struct {
+	*core.Session
+	journal *store.Journal // nil if it is kept in memory only
+}
+
+// Log returns the file that the session is written to, or "".
+func (s *Session) Log() string {
+	if s.journal == nil {
+		return ""
+	}
+	return s.journal.Path()
+}
+
+// Close ends the session and closes its record.
+func (s *Session) Close() error {
+	err := s.Session.Close()
+	if s.journal != nil {
+		err = errors.Join(err, s.journal.Close())
+	}
+	return err
+}
+
+// NewSession opens a session. The caller closes it.
+func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, error) {
+	if opts.Provider == nil {
+		return nil, errors.New("agent.NewSession: a Provider is required, for example langchain.Local")
+	}
+	cfg := core.Config{
+		ID: opts.Resume, Version: a.opts.Version,
+		Provider: model.WithRetry(opts.Provider, opts.Retry), Model: opts.Model, Profile: opts.Profile, Request: opts.Request,
+		Env: a.env, Tools: a.tools, Policy: a.policy, Asker: opts.Asker, Context: opts.Context, Hooks: opts.Hooks,
+		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
+	}
+	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
+		cfg.Profile = profile.Default(profile.Options{})
+	}
+	if cfg.ID == "" {
+		cfg.ID = newID()
+	}
+	s := &Session{}
+	if err := a.openRecord(&cfg, opts, s); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.Session, err = core.New(ctx, cfg); err != nil {
+		if s.journal != nil {
+			err = errors.Join(err, s.journal.Close())
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// openRecord opens the session's place on disk. A new session that cannot be
+// written down goes on in memory, and says so; one that is to be resumed, or
+// that is open elsewhere, is an error.
+func (a *Agent) openRecord(cfg *core.Config, opts SessionOptions, s *Session) error {
+	if a.opts.Home == "" || opts.Ephemeral {
+		if opts.Resume != "" {
+			return fmt.Errorf("session %s cannot be resumed: sessions are kept in memory only", opts.Resume)
+		}
+		return nil
+	}
+	open, dir := store.Create, SessionsDir(a.opts.Home)
+	if opts.Resume != "" {
+		open = store.Open
+	}
+	journal, err := open(dir, cfg.ID, store.Options{Secrets: a.opts.Secrets})
+	switch {
+	case err != nil && opts.Resume != "":
+		if errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("there is no session %q in %s", opts.Resume, dir)
+		}
+		return err
+	case err != nil:
+		cfg.Journal = noJournal{err}
+		return nil
+	}
+	keep, err := store.NewContext(filepath.Join(a.opts.Home, "context"), cfg.ID, store.ContextOptions{Secrets: a.opts.Secrets})
+	if err != nil {
+		return errors.Join(err, journal.Close())
+	}
+	cfg.Journal, cfg.Store, s.journal = journal, keep, journal
+	return nil
+}
+
+// noJournal stands for a record that could not be opened: the session warns
+// with its error and goes on in memory.
+type noJournal struct{ err error }
+
+func (j noJournal) Append(context.Context, event.Event) error { return j.err }
+func (noJournal) Sync(context.Context) error                  { return nil }
+func (noJournal) Replay(context.Context, event.Seq) iter.Seq2[event.Event, error] {
+	return func(func(event.Event, error) bool) {}
+}
+
+// SessionsDir returns the directory of the sessions' records.
+func SessionsDir(home string) string { return filepath.Join(home, "sessions") }
+
+// newID returns an id that sorts by time.
+func newID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return uuid.NewString()
+	}
+	return id.String()
+}
+
+// secrets drops what is too short to be looked for everywhere.
+func secrets(all []string) []string {
+	var out []string
+	for _, s := range all {
+		if len(s) >= 8 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
