@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -52,18 +53,14 @@ func (e Event) IsDelta() bool {
 	return false
 }
 
-// MarshalJSON writes envelope and body as one object.
+// MarshalJSON writes envelope and body as one object. An [Unknown] body is
+// written as it was read, whatever the envelope says.
 func (e Event) MarshalJSON() ([]byte, error) {
-	type envelope Event // drops the method
-	if e.ID == "" {     // built here, so that a delta nobody prints costs nothing
-		e.ID = e.Session + "-" + strconv.FormatUint(uint64(e.Seq), 10)
-	}
-	head, err := json.Marshal(envelope(e))
-	if err != nil {
-		return nil, err
-	}
 	if u, ok := e.Body.(Unknown); ok {
-		return u.Raw, nil
+		if !json.Valid(u.Raw) {
+			return nil, fmt.Errorf("event %d of unknown type %q does not hold valid JSON", e.Seq, u.Kind)
+		}
+		return slices.Clip(u.Raw), nil
 	}
 	if e.Body == nil {
 		return nil, fmt.Errorf("event %d has no body", e.Seq)
@@ -72,15 +69,74 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event %s: %w", e.Body.Type(), err)
 	}
-	out := make([]byte, 0, len(head)+len(body)+len(e.Body.Type())+12)
-	out = append(out, head[:len(head)-1]...)
-	out = append(out, `,"type":"`...)
-	out = append(out, e.Body.Type()...)
-	out = append(out, '"')
+	out, err := e.appendEnvelope(make([]byte, 0, len(body)+256))
+	if err != nil {
+		return nil, fmt.Errorf("event %s: %w", e.Body.Type(), err)
+	}
 	if len(body) > 2 {
 		out = append(out, ',')
 	}
 	return append(out, body[1:]...), nil
+}
+
+// appendEnvelope writes the object up to the body's members: by hand, since
+// this runs for every delta that is printed.
+func (e Event) appendEnvelope(b []byte) ([]byte, error) {
+	b = append(b, `{"v":`...)
+	b = strconv.AppendInt(b, int64(e.V), 10)
+	b = append(b, `,"seq":`...)
+	b = strconv.AppendUint(b, uint64(e.Seq), 10)
+	id := e.ID
+	if id == "" { // built here, so that a delta nobody prints costs nothing
+		id = e.Session + "-" + strconv.FormatUint(uint64(e.Seq), 10)
+	}
+	b = appendString(b, "id", id)
+	b = append(b, `,"time":"`...)
+	b, err := e.Time.AppendText(b)
+	if err != nil {
+		return nil, err
+	}
+	b = append(b, '"')
+	b = appendString(b, "session", e.Session)
+	b = appendOptional(b, "parent", e.Parent)
+	if e.Iteration != 0 {
+		b = append(b, `,"iteration":`...)
+		b = strconv.AppendInt(b, int64(e.Iteration), 10)
+	}
+	if e.Tokens != 0 {
+		b = append(b, `,"tokens":`...)
+		b = strconv.AppendInt(b, int64(e.Tokens), 10)
+	}
+	b = appendOptional(b, "trace", e.Trace)
+	b = appendOptional(b, "span", e.Span)
+	b = appendOptional(b, "call", e.Call)
+	if e.Required {
+		b = append(b, `,"required":true`...)
+	}
+	return appendString(b, "type", e.Body.Type()), nil
+}
+
+func appendOptional(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	return appendString(b, name, value)
+}
+
+// appendString writes a member. Names are ours and need no escapes.
+func appendString(b []byte, name, value string) []byte {
+	b = append(b, ',', '"')
+	b = append(b, name...)
+	b = append(b, '"', ':')
+	for i := range len(value) {
+		if c := value[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, _ := json.Marshal(value) // a string cannot fail
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, value...)
+	return append(b, '"')
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote; a type that is not known becomes
@@ -96,7 +152,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	}
 	*e = Event(head.envelope)
 	switch {
-	case head.V == 0 || head.Type == "":
+	case head.V < 1 || head.Type == "":
 		return fmt.Errorf(`event: "v" or "type" is missing`)
 	case head.V > Version:
 		e.Body = Unknown{Kind: head.Type, Raw: bytes.Clone(data)}

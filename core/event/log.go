@@ -85,7 +85,12 @@ func (l *Log) wakeAll() {
 // that piled up come as one.
 func (l *Log) Read(ctx context.Context, after Seq) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		after := after // the sequence can be ranged over again
 		for {
+			if err := ctx.Err(); err != nil {
+				yield(Event{}, err)
+				return
+			}
 			batch, replayTo, wait := l.next(after)
 			switch {
 			case replayTo > 0:
@@ -116,8 +121,6 @@ func (l *Log) Read(ctx context.Context, after Seq) iter.Seq2[Event, error] {
 				select {
 				case <-wait:
 				case <-ctx.Done():
-					yield(Event{}, ctx.Err())
-					return
 				}
 			}
 		}
@@ -149,47 +152,54 @@ func (l *Log) next(after Seq) (batch []Event, replayTo Seq, wait <-chan struct{}
 	return nil, 0, l.wake
 }
 
-// coalesce joins neighbouring deltas of one kind and call.
+// coalesce joins neighbouring deltas of one kind and call, in place. The
+// joined event has the number of the last.
 func coalesce(batch []Event) []Event {
 	out := batch[:0]
 	for i := 0; i < len(batch); {
-		e, j := batch[i], i+1
-		if first, ok := deltaText(e); ok {
-			parts := []string{first}
-			for ; j < len(batch) && batch[j].Call == e.Call && batch[j].Body.Type() == e.Body.Type(); j++ {
-				next, _ := deltaText(batch[j])
-				parts = append(parts, next)
-			}
-			if len(parts) > 1 {
-				e = withText(batch[j-1], strings.Join(parts, ""))
-			}
+		j := i + 1
+		for j < len(batch) && continues(batch[i], batch[j]) {
+			j++
 		}
-		out = append(out, e)
+		out = append(out, join(batch[i:j]))
 		i = j
 	}
 	return out
 }
 
-func deltaText(e Event) (string, bool) {
-	switch b := e.Body.(type) {
-	case MessageDelta:
-		return b.Text, true
-	case ReasoningDelta:
-		return b.Text, true
-	case ToolOutputDelta:
-		return b.Text, true
+// continues reports whether b is a delta of the same text as a, or says anew
+// what a said.
+func continues(a, b Event) bool {
+	if a.Call != b.Call || a.Session != b.Session || !a.IsDelta() {
+		return false
 	}
-	return "", false
+	return b.IsDelta() && a.Body.Type() == b.Body.Type()
 }
 
-func withText(e Event, text string) Event {
+// join makes one event of a run of deltas. Of progress only the last counts.
+func join(run []Event) Event {
+	e := run[len(run)-1]
+	if len(run) == 1 {
+		return e
+	}
+	var text strings.Builder
+	for _, d := range run {
+		switch b := d.Body.(type) {
+		case MessageDelta:
+			text.WriteString(b.Text)
+		case ReasoningDelta:
+			text.WriteString(b.Text)
+		case ToolOutputDelta:
+			text.WriteString(b.Text)
+		}
+	}
 	switch e.Body.(type) {
 	case MessageDelta:
-		e.Body = MessageDelta{text}
+		e.Body = MessageDelta{text.String()}
 	case ReasoningDelta:
-		e.Body = ReasoningDelta{text}
+		e.Body = ReasoningDelta{text.String()}
 	case ToolOutputDelta:
-		e.Body = ToolOutputDelta{text}
+		e.Body = ToolOutputDelta{text.String()}
 	}
 	return e
 }

@@ -169,15 +169,12 @@ func (g *Gatherer) addPart(index int, p Part) {
 }
 
 // Response returns what was gathered. Without a DeltaDone, or with a tool call
-// that never ended in a response that was not cut by a limit or a filter, it
-// returns the parts so far and an *Error that wraps io.ErrUnexpectedEOF.
+// that never ended, it returns the parts so far and an *Error that wraps
+// io.ErrUnexpectedEOF. Only a response cut by max_tokens is whole with such a
+// call: none of its calls may run.
 func (g *Gatherer) Response() (*Response, error) {
 	r := &Response{Usage: g.usage, Stop: g.last.Stop, ID: g.last.ResponseID, Model: g.last.Model}
-	whole, cut := g.done, false
-	switch r.Stop {
-	case StopMaxTokens, StopContentFilter, StopRefusal:
-		cut = true
-	}
+	whole := g.done
 	for _, b := range g.blocks {
 		switch {
 		case b.part != nil:
@@ -190,7 +187,7 @@ func (g *Gatherer) Response() (*Response, error) {
 			call := b.call
 			call.Args = b.text.String()
 			r.Parts = append(r.Parts, call)
-			whole = whole && (b.ended || cut)
+			whole = whole && (b.ended || r.Stop == StopMaxTokens)
 		}
 	}
 	if !whole {

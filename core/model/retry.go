@@ -2,7 +2,10 @@ package model
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -12,9 +15,9 @@ import (
 type RetryPolicy struct {
 	Max           int           // retries after the first attempt
 	Base          time.Duration // wait before the first retry, doubled for each next one
-	Cap           time.Duration // upper bound of the doubled wait
+	Cap           time.Duration // upper bound of the doubled wait, before jitter; 0 = none
 	Jitter        float64       // fraction by which a wait may differ, such as 0.25
-	MaxRetryAfter time.Duration // a provider that asks for a longer wait is not retried
+	MaxRetryAfter time.Duration // a provider that asks for a longer wait is not retried; 0 = any
 	// Sleep waits for d or until ctx ends; nil means a timer. Tests replace it.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -51,8 +54,12 @@ func (r *retrying) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, er
 			if err == nil || stopped {
 				return
 			}
+			if cerr := ctx.Err(); cerr != nil {
+				yield(Delta{}, r.cancelled(cerr, err))
+				return
+			}
 			wait, ok := r.wait(AsError(err), attempt)
-			if !ok || ctx.Err() != nil {
+			if !ok {
 				yield(Delta{}, err)
 				return
 			}
@@ -61,10 +68,23 @@ func (r *retrying) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, er
 				return
 			}
 			if serr := r.policy.Sleep(ctx, wait); serr != nil {
-				yield(Delta{}, &Error{Code: AsError(err).Code, Provider: r.Info().Name, Message: "cancelled while waiting to retry", Err: serr})
+				yield(Delta{}, r.cancelled(serr, err))
 				return
 			}
 		}
+	}
+}
+
+// cancelled returns the error of a request that was given up for cause after
+// an attempt had failed. Both are in its chain.
+func (r *retrying) cancelled(cause, failed error) error {
+	if errors.Is(failed, cause) {
+		return failed
+	}
+	return &Error{
+		Code: AsError(failed).Code, Provider: r.Info().Name,
+		Message: fmt.Sprintf("given up before a retry (%v); the attempt failed with: %v", cause, failed),
+		Err:     errors.Join(cause, failed),
 	}
 }
 
@@ -97,12 +117,13 @@ func (r *retrying) wait(e *Error, attempt int) (time.Duration, bool) {
 	if e.RetryAfter > 0 {
 		return e.RetryAfter, p.MaxRetryAfter <= 0 || e.RetryAfter <= p.MaxRetryAfter
 	}
-	d := p.Base
-	for i := 1; i < attempt && (p.Cap <= 0 || d < p.Cap); i++ {
-		d *= 2
-	}
+	limit := time.Duration(math.MaxInt64 / 4) // leaves room for doubling and jitter
 	if p.Cap > 0 {
-		d = min(d, p.Cap)
+		limit = min(limit, p.Cap)
+	}
+	d := min(p.Base, limit)
+	for i := 1; i < attempt && d < limit; i++ {
+		d = min(2*d, limit)
 	}
 	return time.Duration(float64(d) * (1 + p.Jitter*(2*rand.Float64()-1))), true
 }
