@@ -51,9 +51,10 @@ func (c *pending) reads() bool {
 // runCalls runs the calls of one answer: neighbouring reads side by side, all
 // others alone. Every call gets a result, in the order of the calls.
 func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, calls []model.ToolCall) {
-	if answer.Stop == model.StopMaxTokens {
+	switch answer.Stop { // a cut response's calls may not be whole, or not meant
+	case model.StopMaxTokens, model.StopContentFilter, model.StopRefusal:
 		for _, c := range calls {
-			s.record(r.ctx, c, Fail(CodeValidation, "This call was not run: the response was cut off at its token limit, so the arguments may not be whole. Make the call again, with less in it."), nil, 0)
+			s.record(r.ctx, c, Failf(CodeValidation, "This call was not run: the response was cut off (%s), so its arguments may not be whole. Make the call again, with less in it.", answer.Stop), nil, 0)
 		}
 		return
 	}

@@ -337,7 +337,7 @@ func TestAResponseCutAtItsTokenLimitRunsNothing(t *testing.T) {
 	r := newRig(t, withTools(t1), coretest.Turn{Calls: []model.ToolCall{call("echo", `{"text":"x"}`)}, Stop: model.StopMaxTokens}, coretest.Say("Again."))
 	r.submit(t, "go")
 	got := results(r.model.Requests()[1])
-	if ran || len(got) != 1 || !got[0].IsError || !strings.Contains(got[0].Content.Text(), "cut off at its token limit") {
+	if ran || len(got) != 1 || !got[0].IsError || !strings.Contains(got[0].Content.Text(), "the response was cut off (max_tokens)") {
 		t.Errorf("ran %t, the model got %+v", ran, got)
 	}
 	r = newRig(t, nil, coretest.Turn{Text: "so far", Stop: model.StopMaxTokens})
