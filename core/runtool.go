@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -144,26 +145,32 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 // decide asks the tool for its accesses and the policy for its verdict.
 func (s *Session) decide(ctx context.Context, c *pending) (err error) {
 	defer s.recovered(ctx, "Access of "+c.call.Name, &err)
-	declared, err := c.entry.Tool.Access(ctx, c.tool)
+	c.accesses, c.decision, err = Judge(ctx, s.current().policy, c.entry, c.tool, func(a Access) bool { return s.granted(c.call.Name, a) })
+	return err
+}
+
+// Judge finds out what a call would touch and what the policy says to that,
+// without running it. The paths are resolved in call.Env. Granted tells of
+// grants for the session and may be nil.
+func Judge(ctx context.Context, policy Policy, e Entry, call *Call, granted func(Access) bool) ([]Access, Decision, error) {
+	accesses, err := e.Tool.Access(ctx, call)
 	if err != nil {
-		return err
+		return nil, Decision{}, err
 	}
-	for _, a := range declared {
-		a.Inside = false
-		if a.Scope.IsFile() {
-			to, err := s.cfg.Env.Resolve(ctx, a.Resource)
+	accesses = slices.Clone(accesses)
+	for i := range accesses {
+		a := &accesses[i]
+		if a.Inside = false; a.Scope.IsFile() {
+			to, err := call.Env.Resolve(ctx, a.Resource)
 			if err != nil {
-				return fmt.Errorf("path %q: %w", a.Resource, err)
+				return nil, Decision{}, fmt.Errorf("path %q: %w", a.Resource, err)
 			}
 			a.Resource, a.Inside = to.Path, to.Inside
 		}
-		c.accesses = append(c.accesses, a)
 	}
-	c.decision = s.current().policy.Decide(ctx, PermissionRequest{
-		Session: c.tool.Session, Tool: c.call.Name, Source: c.entry.Source, Args: c.tool.Args, Accesses: c.accesses,
-		Granted: func(a Access) bool { return s.granted(c.call.Name, a) },
-	})
-	return nil
+	return accesses, policy.Decide(ctx, PermissionRequest{
+		Session: call.Session, Tool: call.Name, Source: e.Source, Args: call.Args, Accesses: accesses, Granted: granted,
+	}), nil
 }
 
 // recovered turns a panic of foreign code into an error.

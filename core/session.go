@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -135,18 +136,12 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	if cfg.NewID == nil {
 		cfg.NewID = randomID
 	}
-	if cfg.ID == "" {
-		cfg.ID = cfg.NewID()
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.ID = cmp.Or(cfg.ID, cfg.NewID())
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Tracer == nil {
 		cfg.Tracer = noop.NewTracerProvider().Tracer("")
 	}
-	if cfg.Model == "" {
-		cfg.Model = cfg.Provider.Info().Model
-	}
+	cfg.Model = cmp.Or(cfg.Model, cfg.Provider.Info().Model)
 	s := &Session{
 		cfg: cfg, id: cfg.ID, tracer: cfg.Tracer, journal: cfg.Journal,
 		asking: make(chan struct{}, 1), state: StateIdle, grants: map[string]struct{}{},
@@ -375,9 +370,7 @@ func (s *Session) SetModel(p model.Provider, name string) {
 		if p != nil {
 			set.provider = p
 		}
-		if set.model = name; name == "" {
-			set.model = set.provider.Info().Model
-		}
+		set.model = cmp.Or(name, set.provider.Info().Model)
 	})
 }
 

@@ -33,6 +33,7 @@ type ToolDefinition struct {
 	Description string          // for the model
 	Schema      json.RawMessage // JSON Schema of the arguments; its root is an object
 	ReadOnly    bool            // changes nothing; calls may run side by side
+	Scopes      []Scope         // that its calls may touch, for people; Access decides
 	Timeout     time.Duration   // of one call, without the time spent waiting for a person; 0 = none
 	Output      OutputLimit     // of the text that the model gets
 }
