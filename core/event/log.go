@@ -27,11 +27,13 @@ type Log struct {
 	events  []Event       // the window, oldest first
 	evicted Seq           // the newest logged event that left the window
 	wake    chan struct{} // closed at the next change; nil when nobody waits
+	kept    int           // how many events at the front stay, for want of a replayer
+	bytes   int           // of the texts in the window behind them
 	closed  bool
 }
 
-// NewLog returns a log that keeps up to window events in memory. Without a
-// replayer, events that left the window are lost to readers.
+// NewLog returns a log that keeps about window events in memory. Without a
+// replayer it keeps all but the deltas.
 func NewLog(window int, replay Replayer) *Log {
 	return &Log{window: max(window, 1), replay: replay}
 }
@@ -49,21 +51,69 @@ func (l *Log) Append(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, e)
-	// The front is dropped in halves, so that appending stays cheap.
-	if len(l.events) >= 2*l.window {
-		cut := len(l.events) - l.window
-		for i := cut - 1; i >= 0; i-- {
-			if !l.events[i].IsDelta() {
-				l.evicted = l.events[i].Seq
-				break
-			}
-		}
-		n := copy(l.events, l.events[cut:])
-		clear(l.events[n:])
-		l.events = l.events[:n]
-	}
+	l.bytes += textBytes(e)
+	l.trim()
 	l.wakeAll()
 }
+
+// maxBytes bounds the texts in a window: one can be as large as a tool's
+// output, and the number of events alone would bound nothing.
+const maxBytes = 4 << 20
+
+// trim drops the front of the window in halves, so that appending stays cheap.
+// Without a replayer only deltas go: the window is then all there is.
+func (l *Log) trim() {
+	cut := 0
+	if len(l.events) >= l.kept+2*l.window {
+		cut = len(l.events) - l.window
+	}
+	if left := l.bytes; left > maxBytes {
+		n := l.kept
+		for ; left > maxBytes/2 && n < len(l.events)-1; n++ {
+			left -= textBytes(l.events[n])
+		}
+		cut = max(cut, n)
+	}
+	if cut == 0 {
+		return
+	}
+	n := l.kept
+	for _, e := range l.events[l.kept:cut] {
+		l.bytes -= textBytes(e)
+		switch {
+		case e.IsDelta():
+		case l.replay == nil:
+			l.events[n] = e
+			n++
+		default:
+			l.evicted = e.Seq
+		}
+	}
+	l.kept = n
+	n += copy(l.events[n:], l.events[cut:])
+	clear(l.events[n:])
+	l.events = l.events[:n]
+}
+
+func textBytes(e Event) int {
+	switch b := e.Body.(type) {
+	case MessageDelta:
+		return len(b.Text)
+	case ReasoningDelta:
+		return len(b.Text)
+	case ToolOutputDelta:
+		return len(b.Text)
+	case ToolResult:
+		if b.Output != nil {
+			return len(b.Output.Text) + inlineText
+		}
+		return inlineText
+	}
+	return 0
+}
+
+// inlineText is about what the text of a tool's result takes.
+const inlineText = 8 << 10
 
 // Close ends the sequences of all readers once they have read what is there.
 func (l *Log) Close() {

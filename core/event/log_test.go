@@ -411,3 +411,31 @@ func BenchmarkLogAnswer(b *testing.B) {
 		wg.Wait()
 	}
 }
+
+// TestLogWithoutReplayerKeepsAllButDeltas: a session that is kept in memory
+// only loses no event to a reader that comes late.
+func TestLogWithoutReplayerKeepsAllButDeltas(t *testing.T) {
+	l := NewLog(8, nil)
+	var want []Seq
+	for seq := Seq(1); seq <= 500; seq++ {
+		e := Event{V: Version, Seq: seq, Body: MessageDelta{Text: "x"}}
+		if seq%10 == 0 {
+			e.Body = Warning{Code: "N"}
+			want = append(want, seq)
+		}
+		l.Append(e)
+	}
+	l.Close()
+	var got []Seq
+	for e, err := range l.Read(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !e.IsDelta() {
+			got = append(got, e.Seq)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("a late reader got %d events, want all %d: %v", len(got), len(want), got)
+	}
+}
