@@ -83,8 +83,10 @@ func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, error)
 		Kind: QuestionPermission, Tool: c.call.Name, Accesses: c.accesses, Detail: c.decision.Reason,
 		Title: fmt.Sprintf("Allow %s?", c.call.Name), Choices: []Choice{ChoiceOnce},
 	}
-	if len(c.accesses) > 0 {
-		q.Title = fmt.Sprintf("Allow %s: %s %s?", c.call.Name, c.accesses[0].Scope, c.accesses[0].Resource)
+	for _, a := range c.accesses {
+		if q.Title = fmt.Sprintf("Allow %s: %s %s?", c.call.Name, a.Scope, a.Resource); a.Scope != ScopeRead {
+			break // the one that tells most
+		}
 	}
 	if !c.decision.NoSession {
 		q.Choices = append(q.Choices, ChoiceSession)

@@ -41,6 +41,13 @@ type FS interface {
 	Remove(ctx context.Context, path string) error
 }
 
+// ExactFiler is an environment that can hold its files to paths as Resolve
+// returned them: a symbolic link that somebody put into one since is refused,
+// not followed. Restrict uses it where it is there.
+type ExactFiler interface {
+	ExactFiles() FS
+}
+
 // File is an open file for reading.
 type File interface {
 	io.Reader

@@ -35,7 +35,12 @@ type restricted struct {
 	store  ContextStore
 }
 
-func (r *restricted) Files() FS { return (*restrictedFS)(r) }
+func (r *restricted) Files() FS {
+	if e, ok := r.Environment.(ExactFiler); ok {
+		return restrictedFS{r, e.ExactFiles()}
+	}
+	return restrictedFS{r, r.Environment.Files()}
+}
 
 // Close does nothing: a call does not own its environment.
 func (r *restricted) Close() error { return nil }
@@ -62,10 +67,13 @@ func (r *restricted) Resolve(ctx context.Context, path string) (Resolved, error)
 	return r.Environment.Resolve(ctx, path)
 }
 
-type restrictedFS restricted
+type restrictedFS struct {
+	*restricted
+	files FS
+}
 
 // check resolves a path and returns it if one of the scopes was granted for it.
-func (f *restrictedFS) check(ctx context.Context, path string, scopes ...Scope) (string, error) {
+func (f restrictedFS) check(ctx context.Context, path string, scopes ...Scope) (string, error) {
 	to, err := f.Environment.Resolve(ctx, path)
 	if err != nil {
 		return "", err
@@ -95,7 +103,7 @@ func (g Grant) covers(path string) bool {
 	return g.Except == nil || !g.Except(path)
 }
 
-func (f *restrictedFS) Open(ctx context.Context, path string) (File, error) {
+func (f restrictedFS) Open(ctx context.Context, path string) (File, error) {
 	if strings.HasPrefix(path, HandlePrefix) && f.store != nil {
 		return f.store.Open(ctx, path)
 	}
@@ -103,10 +111,10 @@ func (f *restrictedFS) Open(ctx context.Context, path string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Environment.Files().Open(ctx, to)
+	return f.files.Open(ctx, to)
 }
 
-func (f *restrictedFS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
+func (f restrictedFS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 	if strings.HasPrefix(path, HandlePrefix) && f.store != nil {
 		h, err := f.store.Open(ctx, path)
 		if err != nil {
@@ -119,26 +127,26 @@ func (f *restrictedFS) Stat(ctx context.Context, path string) (fs.FileInfo, erro
 	if err != nil {
 		return nil, err
 	}
-	return f.Environment.Files().Stat(ctx, to)
+	return f.files.Stat(ctx, to)
 }
 
-func (f *restrictedFS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
+func (f restrictedFS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
 	to, err := f.check(ctx, path, ScopeRead)
 	if err != nil {
 		return nil, err
 	}
-	return f.Environment.Files().ReadDir(ctx, to)
+	return f.files.ReadDir(ctx, to)
 }
 
-func (f *restrictedFS) Write(ctx context.Context, path string, content io.Reader, mode fs.FileMode) error {
+func (f restrictedFS) Write(ctx context.Context, path string, content io.Reader, mode fs.FileMode) error {
 	to, err := f.check(ctx, path, ScopeWrite)
 	if err != nil {
 		return err
 	}
-	return f.Environment.Files().Write(ctx, to, content, mode)
+	return f.files.Write(ctx, to, content, mode)
 }
 
-func (f *restrictedFS) Rename(ctx context.Context, from, to string) error {
+func (f restrictedFS) Rename(ctx context.Context, from, to string) error {
 	src, err := f.check(ctx, from, ScopeDelete)
 	if err != nil {
 		return err
@@ -147,13 +155,13 @@ func (f *restrictedFS) Rename(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	return f.Environment.Files().Rename(ctx, src, dst)
+	return f.files.Rename(ctx, src, dst)
 }
 
-func (f *restrictedFS) Remove(ctx context.Context, path string) error {
+func (f restrictedFS) Remove(ctx context.Context, path string) error {
 	to, err := f.check(ctx, path, ScopeDelete)
 	if err != nil {
 		return err
 	}
-	return f.Environment.Files().Remove(ctx, to)
+	return f.files.Remove(ctx, to)
 }

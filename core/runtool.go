@@ -17,6 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/output"
+	"github.com/seed-009c0928/agent/core/timeout"
 )
 
 // abandonAfter is how long a tool may go on after its call ended. It covers
@@ -217,21 +218,21 @@ func (s *Session) execute(ctx context.Context, c *pending) (Result, *event.Outpu
 	spool := output.NewSpool(limit, s.cfg.Secrets, s.fileFor(ctx, c), func(text string) {
 		s.emit(ctx, c.call.ID, event.ToolOutputDelta{Text: text})
 	})
-	timer := newCallTimer(ctx, def.Timeout)
-	defer timer.stop()
+	timer := timeout.New(ctx, def.Timeout)
+	defer timer.Stop()
 	c.tool.Env = Restrict(s.cfg.Env, c.decision.Grants, s.cfg.Store)
 	c.tool.Output = spool
 	c.tool.Progress = func(p Progress) {
 		s.emit(ctx, c.call.ID, event.ToolProgress{Done: p.Done, Total: p.Total, Message: p.Message})
 	}
 	c.tool.Ask = func(ctx context.Context, q Question) (Answer, error) {
-		timer.pause()
-		defer timer.resume()
+		timer.Pause()
+		defer timer.Resume()
 		q.Tool = c.call.Name
 		return s.Ask(ctx, q)
 	}
-	res := s.runIsolated(timer.ctx, c)
-	if res.Code == "" && timer.expired() {
+	res := s.runIsolated(timer.Context(), c)
+	if res.Code == "" && timer.Expired() {
 		res = Failf(CodeTimeout, "%s was ended after %s.", c.call.Name, def.Timeout)
 	}
 	return s.shape(ctx, spool, res)
@@ -286,7 +287,7 @@ func (s *Session) toolError(ctx context.Context, c *pending, err error) Result {
 	switch {
 	case errors.As(err, &denied):
 		code = CodePermission
-	case errors.Is(context.Cause(ctx), errCallTimeout):
+	case errors.Is(context.Cause(ctx), timeout.ErrExpired):
 		code = CodeTimeout
 	case ctx.Err() != nil:
 		code = CodeCancelled
@@ -322,57 +323,4 @@ func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result) (R
 		return res, nil
 	}
 	return res, &event.Output{Text: full.Text, Path: full.Path, Bytes: full.Bytes}
-}
-
-var errCallTimeout = errors.New("the call's time is up")
-
-// callTimer is a time-out that stands still while a person is asked.
-type callTimer struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-
-	mu     sync.Mutex
-	timer  *time.Timer
-	left   time.Duration
-	since  time.Time
-	paused int
-}
-
-func newCallTimer(parent context.Context, d time.Duration) *callTimer {
-	t := &callTimer{left: d}
-	t.ctx, t.cancel = context.WithCancelCause(parent)
-	if d > 0 {
-		t.since = time.Now()
-		t.timer = time.AfterFunc(d, func() { t.cancel(errCallTimeout) })
-	}
-	return t
-}
-
-func (t *callTimer) pause() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.paused++; t.paused == 1 && t.timer != nil {
-		t.timer.Stop()
-		t.left -= time.Since(t.since)
-	}
-}
-
-func (t *callTimer) resume() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.paused--; t.paused == 0 && t.timer != nil {
-		t.since = time.Now()
-		t.timer.Reset(max(t.left, 0))
-	}
-}
-
-func (t *callTimer) expired() bool { return errors.Is(context.Cause(t.ctx), errCallTimeout) }
-
-func (t *callTimer) stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.timer != nil {
-		t.timer.Stop()
-	}
-	t.cancel(nil)
 }

@@ -41,11 +41,31 @@ const killBound = 2200*time.Millisecond + 800*time.Millisecond
 // working directory is empty; the suite closes it.
 func TestEnvironment(t *testing.T, factory func(t *testing.T) core.Environment, opts EnvironmentOptions) {
 	t.Setenv(secretName, secretValue)
-	checks := []struct {
-		name  string
-		skip  bool
-		check func(e *envTest)
-	}{
+	for _, c := range environmentChecks(opts) {
+		t.Run(c.name, func(t *testing.T) {
+			if c.skip {
+				t.Skip("not for this environment")
+			}
+			env := factory(t)
+			t.Cleanup(func() {
+				if err := env.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+			})
+			c.check(&envTest{T: t, env: env, files: env.Files()})
+		})
+	}
+}
+
+// environmentCheck is one part of the suite.
+type environmentCheck struct {
+	name  string
+	skip  bool
+	check func(e *envTest)
+}
+
+func environmentChecks(opts EnvironmentOptions) []environmentCheck {
+	return []environmentCheck{
 		{"Info", false, (*envTest).info},
 		{"Resolve", false, (*envTest).resolve},
 		{"ResolveLinks", !opts.HasSymlinks, (*envTest).resolveLinks},
@@ -74,20 +94,6 @@ func TestEnvironment(t *testing.T, factory func(t *testing.T) core.Environment, 
 		{"ExecLeavesNoChild", !opts.HasShell, (*envTest).execLeavesNoChild},
 		{"ExecLeavesNoDaemon", !opts.HasShell || !opts.HasSetsid, (*envTest).execLeavesNoDaemon},
 		{"ExecConcurrently", !opts.HasShell, (*envTest).execConcurrently},
-	}
-	for _, c := range checks {
-		t.Run(c.name, func(t *testing.T) {
-			if c.skip {
-				t.Skip("not for this environment")
-			}
-			env := factory(t)
-			t.Cleanup(func() {
-				if err := env.Close(); err != nil {
-					t.Errorf("Close: %v", err)
-				}
-			})
-			c.check(&envTest{T: t, env: env, files: env.Files()})
-		})
 	}
 }
 

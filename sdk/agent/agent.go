@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/trace"
@@ -16,6 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/core/tools"
@@ -47,6 +49,8 @@ type Options struct {
 	PassEnv []string // variables that commands get although they look like secrets
 	Secrets []string // texts to hide in what tools print and in the record
 
+	Store StoreOptions
+
 	// Subreaper makes this process adopt the orphans of its commands, so that
 	// none survives. Only a program that starts no other children may set it.
 	Subreaper bool
@@ -55,12 +59,19 @@ type Options struct {
 	Tracer trace.Tracer
 }
 
+// StoreOptions bound what is kept below Home.
+type StoreOptions struct {
+	MaxBytes int64         // of one session's full outputs and images; 0 = 1 GiB
+	MaxAge   time.Duration // of the outputs of a session that is not used; 0 = as long as its record
+}
+
 // Agent is what sessions share. It is safe for concurrent use.
 type Agent struct {
-	opts   Options
-	env    *env.Local
-	tools  *registry.Registry
-	policy core.Policy
+	opts     Options
+	commands *proc.Supervisor
+	env      *env.Local
+	tools    *registry.Registry
+	policy   core.Policy
 }
 
 // SessionOptions describe a session.
@@ -93,8 +104,14 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 			_ = a.Close()
 		}
 	}()
+	a.commands = proc.NewSupervisor(proc.Options{Logger: opts.Logger})
+	if opts.Subreaper {
+		if err := a.commands.Subreaper(); err != nil {
+			opts.Logger.DebugContext(ctx, "orphans of commands are not adopted", "cause", err)
+		}
+	}
 	a.env, err = env.NewLocal(env.LocalOptions{
-		Dir: opts.Dir, AddDirs: opts.AddDirs, PassEnv: opts.PassEnv, Subreaper: opts.Subreaper,
+		Dir: opts.Dir, AddDirs: opts.AddDirs, PassEnv: opts.PassEnv, Supervisor: a.commands, Logger: opts.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -104,7 +121,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	}
 	a.tools = registry.New(registry.Options{Allowed: opts.Allowed, Disallowed: opts.Disallowed})
 	if !opts.NoBuiltins {
-		if err := a.tools.Add(ctx, tools.Builtin(tools.Options{})); err != nil {
+		if err := a.tools.AddBuiltin(ctx, tools.Builtin(tools.Options{})); err != nil {
 			return nil, err
 		}
 	}
@@ -151,6 +168,9 @@ func (a *Agent) Close() error {
 	}
 	if a.env != nil {
 		errs = append(errs, a.env.Close())
+	}
+	if a.commands != nil {
+		errs = append(errs, a.commands.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -234,7 +254,7 @@ func (a *Agent) openRecord(cfg *core.Config, opts SessionOptions, s *Session) er
 		cfg.Journal = noJournal{err}
 		return nil
 	}
-	keep, err := store.NewContext(filepath.Join(a.opts.Home, "context"), cfg.ID, store.ContextOptions{Secrets: a.opts.Secrets})
+	keep, err := store.NewContext(filepath.Join(a.opts.Home, "context"), cfg.ID, store.ContextOptions{MaxBytes: a.opts.Store.MaxBytes, Secrets: a.opts.Secrets})
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}

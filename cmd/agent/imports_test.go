@@ -1,0 +1,371 @@
+package main_test
+
+import (
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const modulePath = "github.com/seed-009c0928/agent"
+
+// importRules says which packages of this module each package may import, by
+// their paths below the module. "dir/..." stands for dir and everything below
+// it, except test support (packages whose last element ends in "test"), which
+// is allowed only by its full name; "!dir/..." takes dir out again.
+//
+// The rules make a star, not a web: implementations know core's contracts and
+// never each other, and sdk/agent is where they meet. A new package needs a
+// line here, and a changed line needs a reason in its commit.
+var importRules = map[string][]string{
+	"core/model":   {},
+	"core/proc":    {},
+	"core/jsonpos": {},
+	"core/schema":  {},
+	"core/output":  {},
+	"core/timeout": {},
+
+	"core/event": {"core/model"},
+	"core":       {"core/model", "core/event", "core/schema", "core/output", "core/timeout"},
+
+	"core/model/langchain": {"core/model"},
+	"core/model/modeltest": {"core/model"},
+	"core/model/scripted":  {"core/model"},
+
+	"core/env":      {"core", "core/model", "core/event", "core/proc"},
+	"core/tools":    {"core", "core/model", "core/event"},
+	"core/profile":  {"core", "core/model", "core/event"},
+	"core/store":    {"core", "core/model", "core/event", "core/jsonpos"},
+	"core/coretest": {"core", "core/model", "core/event"},
+
+	"registry":    {"core", "core/model", "core/event", "core/jsonpos", "core/proc"},
+	"permissions": {"core", "core/model", "core/event", "core/jsonpos", "core/proc"},
+
+	"sdk/agent": {"...", "!cmd/..."},
+
+	"cmd/agent": {"cmd/agent/internal/cli"},
+	"cmd/agent/internal/cli": {
+		"sdk/agent", "cmd/agent/internal/config",
+		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env", "core/profile", "core/jsonpos",
+		"permissions", "registry",
+	},
+	// config composes the Config that each of these packages owns.
+	"cmd/agent/internal/config": {
+		"core", "core/model/...", "core/env", "core/profile", "core/store", "core/tools",
+		"permissions", "registry", "core/jsonpos",
+	},
+	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
+	"cmd/agent/internal/bench/yardstick": {},
+}
+
+// foreignRule bans imports from outside the module.
+type foreignRule struct {
+	imports string // an import path, or "path/..." for it and all below
+	in      string // the packages that the ban is for, "..." for all
+	except  string // the one package it does not hold for
+	why     string
+}
+
+var foreignRules = []foreignRule{
+	{imports: "github.com/tmc/langchaingo/...", in: "...", except: "core/model/langchain", why: "its faults are guarded in one place"},
+	{imports: "os/...", in: "core/tools", why: "a tool reaches files and processes only through its Environment"},
+	{imports: "C", in: "...", why: "the module builds with CGO_ENABLED=0"},
+}
+
+// standardLibraryOnly lists the packages that import nothing but the standard
+// library and what importRules grants them.
+var standardLibraryOnly = []string{
+	"core/model",
+	"core/event",
+	"cmd/agent/internal/bench/yardstick",
+}
+
+func TestImportRules(t *testing.T) {
+	t.Parallel()
+	found, err := checkImports(os.DirFS(moduleRoot(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range found {
+		t.Error(v)
+	}
+}
+
+// TestBrokenImportRuleIsFound breaks each kind of rule in a tree of its own.
+func TestBrokenImportRuleIsFound(t *testing.T) {
+	t.Parallel()
+	ours := func(p string) string { return strconv.Quote(modulePath + "/" + p) }
+	tests := []struct {
+		name, file, source string
+		want               string // part of the one violation, "" for none
+	}{
+		{"allowed", "core/core.go", "package core; import _ " + ours("core/model"), ""},
+		{"sibling", "core/tools/x.go", "package tools; import _ " + ours("core/env"), "core/tools/x.go:1: core/tools must not import core/env"},
+		{"upwards", "core/model/x.go", "package model; import _ " + ours("core"), "must not import core"},
+		{"module root", "core/x.go", "package core; import _ " + strconv.Quote(modulePath), "must not import ."},
+		{"named import", "registry/x.go", "package registry; import p " + ours("permissions"), "must not import permissions"},
+		{"behind a build tag", "core/x_windows.go", "//go:build windows\npackage core; import _ " + ours("registry"), "core/x_windows.go:2: core must not import registry"},
+		{"package without a line", "core/novel/x.go", "package novel", "core/novel has no line"},
+		{"wildcard", "cmd/agent/internal/cli/x.go", "package cli; import _ " + ours("core/model/langchain"), ""},
+		{"wildcard hides test support", "cmd/agent/internal/cli/x.go", "package cli; import _ " + ours("core/model/modeltest"), "must not import core/model/modeltest"},
+		{"exception from a wildcard", "sdk/agent/x.go", "package agent; import _ " + ours("cmd/agent/internal/config"), "must not import cmd/agent/internal/config"},
+		{"bridge uses langchaingo", "core/model/langchain/x.go", `package langchain; import _ "github.com/tmc/langchaingo/llms"`, ""},
+		{"others do not", "sdk/agent/x.go", `package agent; import _ "github.com/tmc/langchaingo/llms"`, "must not import github.com/tmc/langchaingo/llms: its faults"},
+		{"tool reads the disk", "core/tools/x.go", `package tools; import _ "os"`, "must not import os: a tool"},
+		{"tool starts a process", "core/tools/x.go", `package tools; import _ "os/exec"`, "must not import os/exec"},
+		{"cgo", "core/env/x.go", `package env; import "C"`, "must not import C"},
+		{"library where none may be", "core/model/x.go", `package model; import _ "github.com/google/uuid"`, "standard library only"},
+		{"standard library", "core/model/x.go", `package model; import _ "encoding/json"`, ""},
+		{"tests are free", "core/tools/x_test.go", "package tools; import _ " + ours("core/env"), ""},
+		{"testdata is no package", "core/testdata/x.go", "package x; import _ " + ours("registry"), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := checkImports(fstest.MapFS{tt.file: {Data: []byte(tt.source)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case tt.want == "" && len(got) > 0:
+				t.Errorf("violations = %q, want none", got)
+			case tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)):
+				t.Errorf("violations = %q, want one with %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestImportRulesSkipOtherModules(t *testing.T) {
+	t.Parallel()
+	got, err := checkImports(fstest.MapFS{
+		"sdk/agent/example/go.mod":  {Data: []byte("module example")},
+		"sdk/agent/example/main.go": {Data: []byte("package main; import _ \"" + modulePath + "/registry\"")},
+	})
+	if err != nil || len(got) > 0 {
+		t.Errorf("checkImports = %q, %v; want neither", got, err)
+	}
+}
+
+// TestCoreStaysSmall holds package core, the contract and the loop, to its
+// budget of code lines: what outgrows it belongs in a package of its own.
+func TestCoreStaysSmall(t *testing.T) {
+	t.Parallel()
+	const budget = 2000
+	core := filepath.Join(moduleRoot(t), "core")
+	files, err := filepath.Glob(filepath.Join(core, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no Go files in %s (error %v)", core, err)
+	}
+	total := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += codeLines(src)
+	}
+	t.Logf("core has %d code lines of %d", total, budget)
+	if total > budget {
+		t.Errorf("core has %d code lines without comments, blanks and tests; its budget is %d", total, budget)
+	}
+}
+
+func TestCodeLines(t *testing.T) {
+	t.Parallel()
+	src := "// Package p is no code.\npackage p\n\n/* nor\nis this */\nvar s = `one\n\ntwo` // a comment beside code\n"
+	if got, want := codeLines([]byte(src)), 3; got != want {
+		t.Errorf("codeLines = %d, want %d", got, want)
+	}
+}
+
+// checkImports returns every broken rule of the module whose root is tree.
+func checkImports(tree fs.FS) ([]string, error) {
+	var found []string
+	unruled := map[string]bool{}
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return enterPackage(tree, name)
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		pkg := path.Dir(name)
+		if _, ok := importRules[pkg]; !ok {
+			if !unruled[pkg] {
+				found = append(found, fmt.Sprintf("package %s has no line in importRules of cmd/agent/imports_test.go: a new package needs one", pkg))
+			}
+			unruled[pkg] = true
+			return nil
+		}
+		broken, err := checkFile(tree, name, pkg)
+		found = append(found, broken...)
+		return err
+	})
+	return found, err
+}
+
+// enterPackage returns fs.SkipDir for a directory that the go command does not
+// take for a package of this module either.
+func enterPackage(tree fs.FS, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	base := path.Base(dir)
+	if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {
+		return fs.SkipDir
+	}
+	switch _, err := fs.Stat(tree, path.Join(dir, "go.mod")); {
+	case err == nil:
+		return fs.SkipDir
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	default:
+		return err
+	}
+}
+
+// checkFile returns the broken rules of one file, parsed whatever its build
+// constraints say.
+func checkFile(tree fs.FS, name, pkg string) ([]string, error) {
+	src, err := fs.ReadFile(tree, name)
+	if err != nil {
+		return nil, err
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, src, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	var broken []string
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: import %s: %w", name, spec.Path.Value, err)
+		}
+		if msg := importError(pkg, imported); msg != "" {
+			line := fset.Position(spec.Pos()).Line
+			broken = append(broken, fmt.Sprintf("%s:%d: %s", name, line, msg))
+		}
+	}
+	return broken, nil
+}
+
+// importError says which rule forbids pkg to import imported, "" if none does.
+func importError(pkg, imported string) string {
+	if ours, ok := ownPath(imported); ok {
+		if mayImport(importRules[pkg], ours) {
+			return ""
+		}
+		return fmt.Sprintf("%s must not import %s; it may import %q (importRules in cmd/agent/imports_test.go)", pkg, ours, importRules[pkg])
+	}
+	for _, r := range foreignRules {
+		if covers(r.imports, imported) && covers(r.in, pkg) && pkg != r.except {
+			return fmt.Sprintf("%s must not import %s: %s", pkg, imported, r.why)
+		}
+	}
+	host, _, _ := strings.Cut(imported, "/")
+	if strings.Contains(host, ".") && slices.Contains(standardLibraryOnly, pkg) {
+		return fmt.Sprintf("%s must not import %s: it uses the standard library only", pkg, imported)
+	}
+	return ""
+}
+
+// ownPath returns the path below the module of one of its packages.
+func ownPath(imported string) (string, bool) {
+	if imported == modulePath {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, modulePath+"/")
+}
+
+// mayImport reports whether the patterns of a line in importRules allow pkg.
+// An exclusion wins over all that is allowed.
+func mayImport(patterns []string, pkg string) bool {
+	allowed := false
+	for _, p := range patterns {
+		if excluded, ok := strings.CutPrefix(p, "!"); ok {
+			if covers(excluded, pkg) {
+				return false
+			}
+			continue
+		}
+		testSupport := strings.HasSuffix(pkg, "test")
+		if p == pkg || !testSupport && covers(p, pkg) {
+			allowed = true
+		}
+	}
+	return allowed
+}
+
+// covers reports whether pkg is pattern, or lies below it where it ends in
+// "...".
+func covers(pattern, pkg string) bool {
+	dir, ok := strings.CutSuffix(pattern, "...")
+	if !ok {
+		return pattern == pkg
+	}
+	return strings.HasPrefix(pkg+"/", dir)
+}
+
+// codeLines counts the lines of Go source that hold a token, or part of one,
+// that is not a comment.
+func codeLines(src []byte) int {
+	fset := token.NewFileSet()
+	file := fset.AddFile("", fset.Base(), len(src))
+	var s scanner.Scanner
+	s.Init(file, src, nil, 0) // comments are skipped
+	count, last := 0, 0
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return count
+		}
+		if tok == token.SEMICOLON && lit == "\n" {
+			continue // inserted by the scanner
+		}
+		line := file.Line(pos)
+		for part := range strings.SplitSeq(lit, "\n") {
+			if line > last && (lit == "" || strings.TrimSpace(part) != "") {
+				count++
+				last = line
+			}
+			line++
+		}
+	}
+}
+
+// moduleRoot walks up from the test's directory to the one with go.mod.
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod in any directory above the test")
+		}
+		dir = parent
+	}
+}

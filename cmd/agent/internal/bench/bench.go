@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// bench runs contestants against one fake model, one process at a time.
+type bench struct {
+	model   *fakeModel
+	temp    string
+	timeout time.Duration // of one run
+}
+
+// measure runs s the given number of rounds, the contestants in turn, and
+// returns the samples by contestant and round. A first round warms the file
+// cache and is not counted.
+func (b *bench) measure(ctx context.Context, s *scenario, contestants []contestant, rounds int) ([][]sample, error) {
+	samples := make([][]sample, len(contestants))
+	for round := range rounds + 1 {
+		for i, c := range contestants {
+			one, err := b.once(ctx, s, c)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", c.name, s.name, err)
+			}
+			if round > 0 {
+				samples[i] = append(samples[i], one)
+			}
+		}
+	}
+	return samples, nil
+}
+
+// once does one run in a workspace and a home that no other run has seen.
+func (b *bench) once(ctx context.Context, s *scenario, c contestant) (sample, error) {
+	dir, err := os.MkdirTemp(b.temp, "run-")
+	if err != nil {
+		return sample{}, err
+	}
+	defer os.RemoveAll(dir)
+	workspace, home := filepath.Join(dir, "workspace"), filepath.Join(dir, "home")
+	for _, d := range []string{workspace, home} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return sample{}, err
+		}
+	}
+	if s.prepare != nil {
+		if err := s.prepare(workspace); err != nil {
+			return sample{}, err
+		}
+	}
+	args := []string{"version"}
+	if !s.version {
+		args = c.arguments(b.model.endpoint(), "Do the work of the scenario: "+s.name+".")
+	}
+	b.model.play(s)
+	one, err := b.launch(ctx, dir, workspace, home, append([]string{c.path}, args...))
+	one.traffic = b.model.observed()
+	if err != nil {
+		return sample{}, err
+	}
+	return one, one.verify(s)
+}
+
+// launch runs argv through the launcher and returns its times and memory.
+func (b *bench) launch(ctx context.Context, dir, workspace, home string, argv []string) (sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	report := filepath.Join(dir, "report.json")
+	cmd, err := launcher(ctx, report, argv)
+	if err != nil {
+		return sample{}, err
+	}
+	// Files, not pipes: what a contestant prints must not wait for bench.
+	output, err := os.Create(filepath.Join(dir, "output.txt"))
+	if err != nil {
+		return sample{}, err
+	}
+	defer output.Close()
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.Dir = workspace
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + home, "USERPROFILE=" + home,
+		"AGENT_HOME=" + filepath.Join(home, ".agent"),
+		"TMPDIR=" + dir, "TEMP=" + dir,
+	}
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("stopped: %w", ctx.Err())
+		}
+		return sample{}, fmt.Errorf("%w; its last output:\n%s", err, tail(output.Name(), 2000))
+	}
+	return readReport(report)
+}
+
+// verify makes sure that the run did all of the scenario's work: a refused or
+// failed tool call is fast, and no measurement.
+func (r sample) verify(s *scenario) error {
+	if s.version {
+		return nil
+	}
+	if got, want := len(r.traffic.arrivals), s.calls+1; got != want {
+		return fmt.Errorf("the model got %d requests, want %d", got, want)
+	}
+	if !r.traffic.proven {
+		return fmt.Errorf("the last request has no %q: the tool calls were not carried out", s.proof)
+	}
+	return nil
+}
+
+// tail returns the last bytes of a file, or why there are none.
+func tail(name string, limit int) []byte {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return bytes.TrimSpace(data[max(0, len(data)-limit):])
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"slices"
+	"time"
+)
+
+// unit is how a metric is printed.
+type unit string
+
+const (
+	millis    unit = "ms"
+	kilobytes unit = "kB"
+	mebibytes unit = "MiB"
+	factor    unit = "×"
+)
+
+// metric is one number of a run, with the target that the agent's median must
+// not exceed; 0 is no target. value also gets the yardstick's run of the same
+// round, which is the run itself in the yardstick's column.
+type metric struct {
+	name   string
+	unit   unit
+	target float64
+	value  func(r, base sample) float64
+}
+
+// sample is what was measured in one run of one contestant.
+type sample struct {
+	started time.Time
+	wall    time.Duration
+	peak    int64 // bytes of resident memory, 0 if the platform does not tell
+	traffic traffic
+}
+
+var peakMemory = metric{"peak memory", mebibytes, 40, func(r, _ sample) float64 { return float64(r.peak) / (1 << 20) }}
+
+func wall(r, _ sample) float64 { return inMillis(r.wall) }
+
+func firstRequest(r, _ sample) float64 { return inMillis(r.traffic.arrivals[0].Sub(r.started)) }
+
+func requestSize(r, _ sample) float64 { return float64(r.traffic.firstSize) / 1000 }
+
+func firstTurns(r, _ sample) float64 { return medianTurn(r.traffic.arrivals[:edge+1]) }
+
+func lastTurns(r, _ sample) float64 {
+	all := r.traffic.arrivals
+	return medianTurn(all[len(all)-edge-1:])
+}
+
+// growth is how many times longer a late turn takes than an early one, without
+// what the yardstick's turns grow by: a longer conversation has to be encoded,
+// sent and read by anyone.
+func growth(r, base sample) float64 {
+	allowance := lastTurns(base, base) - firstTurns(base, base)
+	return (lastTurns(r, base) - allowance) / firstTurns(r, base)
+}
+
+// medianTurn is the median time from one request to the next, in milliseconds.
+func medianTurn(arrivals []time.Time) float64 {
+	turns := make([]float64, 0, len(arrivals)-1)
+	for i, at := range arrivals[1:] {
+		turns = append(turns, inMillis(at.Sub(arrivals[i])))
+	}
+	return median(turns)
+}
+
+func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// median returns the middle of values, which must not be empty.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	mid := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[mid]
+	}
+	return (sorted[mid-1] + sorted[mid]) / 2
+}

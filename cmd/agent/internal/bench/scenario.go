@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// scenario is one piece of work that every contestant does: the model asks for
+// the tool a number of times, one call per answer, then ends with text.
+type scenario struct {
+	name    string
+	version bool // run the program's version command; no model takes part
+
+	calls     int
+	tool      string
+	arguments func(n int) string
+	deltas    int // pieces of the last answer
+	// proof is text of the last call's result that no request contains unless
+	// the tool really ran.
+	proof string
+
+	prepare func(workspace string) error
+	metrics []metric
+}
+
+const (
+	shortCalls   = 50
+	longCalls    = 500
+	fileLines    = 200
+	outputBytes  = 10_000_000
+	streamDeltas = 5_000
+	// edge is how many turns at either end of the long session are compared.
+	edge = 50
+)
+
+func scenarios() []*scenario {
+	return []*scenario{
+		{
+			name:    "version",
+			version: true,
+			metrics: []metric{{"time", millis, 15, wall}, peakMemory},
+		},
+		{
+			name:   "one answer",
+			deltas: 1,
+			metrics: []metric{
+				{"start to first request", millis, 20, firstRequest},
+				{"size of first request", kilobytes, 12, requestSize},
+				{"time", millis, 0, wall},
+				peakMemory,
+			},
+		},
+		{
+			name: fmt.Sprintf("%d shell calls", shortCalls), calls: shortCalls, deltas: 1,
+			tool: "shell",
+			// The sum is in the result only.
+			arguments: func(n int) string { return arguments("command", fmt.Sprintf("echo $((70000+%d))", n)) },
+			proof:     fmt.Sprint(70000 + shortCalls - 1),
+			metrics:   []metric{{"time", millis, 200, wall}, peakMemory},
+		},
+		{
+			name: fmt.Sprintf("%d reads of %d lines", shortCalls, fileLines), calls: shortCalls, deltas: 1,
+			tool:      "read_file",
+			arguments: readArguments,
+			prepare:   files(shortCalls, fileLines),
+			proof:     line(shortCalls-1, fileLines-1),
+			metrics:   []metric{{"time", millis, 200, wall}, peakMemory},
+		},
+		{
+			name: "10 MB of output", calls: 1, deltas: 1,
+			tool: "shell",
+			arguments: func(int) string {
+				return arguments("command", fmt.Sprintf("yes $((70000+1)) | head -c %d", outputBytes))
+			},
+			proof:   "70001",
+			metrics: []metric{{"time", millis, 200, wall}, peakMemory},
+		},
+		{
+			name: fmt.Sprintf("%d deltas", streamDeltas), deltas: streamDeltas,
+			metrics: []metric{{"time", millis, 120, wall}, peakMemory},
+		},
+		{
+			name: fmt.Sprintf("%d turns", longCalls), calls: longCalls, deltas: 1,
+			tool:      "read_file",
+			arguments: readArguments,
+			prepare:   files(longCalls, 1),
+			proof:     line(longCalls-1, 0),
+			metrics: []metric{
+				{fmt.Sprintf("a turn of the first %d", edge), millis, 0, firstTurns},
+				{fmt.Sprintf("a turn of the last %d", edge), millis, 0, lastTurns},
+				{"growth beyond the yardstick's", factor, 1.5, growth},
+				peakMemory,
+			},
+		},
+	}
+}
+
+// arguments returns a tool call's arguments with one string parameter.
+func arguments(name, value string) string {
+	data, err := json.Marshal(map[string]string{name: value})
+	if err != nil {
+		return "{}" // unreachable: strings always encode
+	}
+	return string(data)
+}
+
+func readArguments(n int) string { return arguments("file_path", fileName(n)) }
+
+func fileName(n int) string { return fmt.Sprintf("file-%03d.txt", n) }
+
+// line is the text of one line of a prepared file; no two are the same.
+func line(file, n int) string { return fmt.Sprintf("text %03d of %03d", n, file) }
+
+// files returns a preparation that writes count files of the given length:
+// each call reads another one, as a repeated read may be answered without one.
+func files(count, lines int) func(string) error {
+	return func(workspace string) error {
+		for f := range count {
+			var text strings.Builder
+			for n := range lines {
+				text.WriteString(line(f, n) + "\n")
+			}
+			if err := os.WriteFile(filepath.Join(workspace, fileName(f)), []byte(text.String()), 0o600); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// version is set by the linker for a release.
+var version = ""
+
+// streams are what a command reads from and writes to.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+	inTTY    bool
+	outTTY   bool
+	errTTY   bool
+	env      func(string) string
+	cwd      string
+}
+
+// Main runs the command line of this process and returns its exit code.
+func Main() int {
+	cwd, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "agent: the working directory cannot be read: %v\n", err)
+		return exitError
+	}
+	return run(context.Background(), os.Args[1:], &streams{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr,
+		inTTY: term.IsTerminal(int(os.Stdin.Fd())), outTTY: term.IsTerminal(int(os.Stdout.Fd())), errTTY: term.IsTerminal(int(os.Stderr.Fd())),
+		env: os.Getenv, cwd: cwd,
+	})
+}
+
+// run runs one command line.
+func run(ctx context.Context, args []string, s *streams) int {
+	root := newRoot(s)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var status *statusError
+	if err != nil && !errors.As(err, &status) {
+		fmt.Fprintf(s.err, "agent: %v\n", err)
+		if usage := (*usageError)(nil); errors.As(err, &usage) {
+			fmt.Fprintln(s.err, "Run 'agent --help' for the commands and flags.")
+		}
+	}
+	return exitCode(err)
+}
+
+// newRoot builds the command tree.
+func newRoot(s *streams) *cobra.Command {
+	o := &execOptions{streams: s, shared: &shared{}}
+	root := &cobra.Command{
+		Use:   "agent [flags] [COMMAND]",
+		Short: "A coding agent: a model, tools, and your permission",
+		Long: "agent runs a language model with tools in this directory.\n" +
+			"Every tool call passes a permission policy; every session is written down.\n\n" +
+			"Try it without a key:  agent demo",
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !o.print {
+				if len(args) == 0 {
+					return cmd.Help()
+				}
+				return &usageError{fmt.Errorf("unknown command %q; to run it as a prompt: agent exec %q", args[0], args[0])}
+			}
+			return o.run(cmd.Context(), args)
+		},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	o.register(root.Flags())
+	root.Flags().BoolVarP(&o.print, "print", "p", false, "run the prompt once and print the answer; the same as exec")
+	root.AddCommand(newExec(s), newDemo(s), newTools(s), newPermissions(s), newConfig(s), newVersion(s))
+	return root
+}
+
+// usageArgs makes a mistake in the number of arguments a usage error.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
+		}
+		return nil
+	}
+}
+
+// group is a command that only holds others.
+func group(use, short string, subs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())}
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
+// buildVersion is the version of this program.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}

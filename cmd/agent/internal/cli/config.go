@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+)
+
+func newConfig(s *streams) *cobra.Command {
+	return group("config", "Check the settings, find their files, print their schema", newConfigValidate(s), newConfigPath(s), newConfigSchema(s))
+}
+
+func newConfigValidate(s *streams) *cobra.Command {
+	sh, asJSON := &shared{}, false
+	cmd := &cobra.Command{
+		Use:   "validate [FILE]",
+		Short: "Check the settings in force, or one file",
+		Args:  usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if sh.settingsFile != "" {
+					return &usageError{fmt.Errorf("a FILE and --settings exclude each other")}
+				}
+				sh.settingsFile = args[0]
+				if !filepath.IsAbs(args[0]) {
+					sh.settingsFile = filepath.Join(s.cwd, args[0])
+				}
+			}
+			set, err := sh.load(s)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(s.out, map[string]any{"valid": true, "files": fileInfos(set)})
+			}
+			for _, f := range set.Files {
+				if f.Status == config.FileRead {
+					fmt.Fprintf(s.out, "%s: valid\n", f.Path)
+				}
+			}
+			fmt.Fprintln(s.out, "The settings are valid.")
+			return nil
+		},
+	}
+	sh.register(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// fileInfo is a settings file as lists show it.
+type fileInfo struct {
+	Path   string `json:"path"`
+	Layer  string `json:"layer"`
+	Status string `json:"status"`
+}
+
+func fileInfos(set *settings) []fileInfo {
+	infos := []fileInfo{}
+	for _, f := range set.Files {
+		infos = append(infos, fileInfo{f.Path, f.Layer.String(), string(f.Status)})
+	}
+	return infos
+}
+
+func newConfigPath(s *streams) *cobra.Command {
+	sh, asJSON := &shared{}, false
+	cmd := &cobra.Command{
+		Use:   "path",
+		Short: "Print where settings are looked for, the lowest layer first",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			set, err := sh.load(s)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(s.out, fileInfos(set))
+			}
+			w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+			for _, f := range fileInfos(set) {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", f.Path, f.Layer, strings.ReplaceAll(f.Status, "_", " "))
+			}
+			return w.Flush()
+		},
+	}
+	sh.register(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newConfigSchema(s *streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of settings.json",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			schema, err := config.Schema()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(s.out, "%s\n", strings.TrimRight(string(schema), "\n"))
+			return err
+		},
+	}
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/tools/txtar"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model/scripted"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+var (
+	//go:embed demo/script.yaml
+	demoScript []byte
+	//go:embed demo/workspace.txtar
+	demoWorkspace []byte
+)
+
+const demoPrompt = "There is a failing test in this package. Find out why it fails, fix the code, and run the test again."
+
+func newDemo(s *streams) *cobra.Command {
+	var keep bool
+	var disallowed []string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch the whole loop at work: no key, no network",
+		Long: "demo makes a small Go package with a failing test in a temporary directory and lets a scripted model repair it\n" +
+			"with the real tools, through the real permission policy. It needs Go and nothing else.",
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), s, keep, disallowed) },
+	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the workspace and the session's record, and say where they are")
+	cmd.Flags().StringSliceVar(&disallowed, "disallowed-tools", nil, "leave these tools out, to see the demo fail without them")
+	return cmd
+}
+
+// runDemo runs exec's own task with a script for a model and an answerer for
+// a person.
+func runDemo(ctx context.Context, s *streams, keep bool, without []string) (err error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return fmt.Errorf("the demo runs `go test` in its workspace, and there is no go command on the PATH: %w", err)
+	}
+	root, err := os.MkdirTemp("", "agent-demo-")
+	if err != nil {
+		return fmt.Errorf("the demo needs a temporary directory: %w", err)
+	}
+	defer func() {
+		if keep {
+			fmt.Fprintf(s.out, "\nKept: %s\n", root)
+		} else if rerr := os.RemoveAll(root); err == nil {
+			err = rerr
+		}
+	}()
+	workspace := filepath.Join(root, "workspace")
+	if err := unpack(workspace, demoWorkspace); err != nil {
+		return err
+	}
+	script, err := scripted.Parse("demo/script.yaml", demoScript)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "This is a demonstration. The model is a script, not a language model: its words and its choice of calls are\n"+
+		"fixed. The rest is real: the loop, the tools, the files, the commands, the permission policy.\n\n"+
+		"Workspace: %s\nPrompt:    %s\n\n", workspace, demoPrompt)
+	t := &task{
+		streams: s, format: formatText, narrate: true, forget: !keep, scripted: true, prompt: demoPrompt, mode: string(permissions.ModeDefault),
+		agent: agent.Options{Dir: workspace, Home: filepath.Join(root, "home"), Version: buildVersion(), Disallowed: without, Subreaper: true},
+		session: agent.SessionOptions{
+			Provider: script.Provider(scripted.Options{Vars: map[string]string{"workspace": workspace}}),
+			Asker:    demoPerson{},
+		},
+	}
+	out, err := t.run(ctx)
+	if err != nil {
+		fmt.Fprintf(s.err, "agent: the demo failed: %v\n", err)
+		return &statusError{demoFailed(err)}
+	}
+	if code := outcomeCode(out, nil); code != exitDone {
+		return &statusError{code}
+	}
+	fmt.Fprintln(s.out, "\nThat was a script. For a model of your own: agent exec --help")
+	return nil
+}
+
+// demoFailed is the exit code of a demo that failed: a script whose
+// expectations are not met is an error like any other, not the provider's.
+func demoFailed(err error) int {
+	if code := exitCode(err); code != exitProvider {
+		return code
+	}
+	return exitError
+}
+
+// demoPerson answers the demo's questions with a yes for this once.
+type demoPerson struct{}
+
+func (demoPerson) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+	if q.Kind != core.QuestionPermission {
+		return core.Answer{}, errors.New("the demo answers questions of permission only")
+	}
+	return core.Answer{Choice: core.ChoiceOnce, Reason: "(the demo answers in your place)"}, ctx.Err()
+}
+
+// unpack writes the files of a txtar archive below dir.
+func unpack(dir string, archive []byte) error {
+	for _, f := range txtar.Parse(archive).Files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/seed-009c0928/agent/core/store"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// execOptions are those of one shot.
+type execOptions struct {
+	*streams
+	*shared
+	print       bool // the root command's -p
+	format      string
+	schema      string
+	lastMessage string
+	resume      string
+	latest      bool
+	ephemeral   bool
+}
+
+func newExec(s *streams) *cobra.Command {
+	o := &execOptions{streams: s, shared: &shared{}}
+	cmd := &cobra.Command{
+		Use:     "exec [flags] [PROMPT|-]",
+		Aliases: []string{"e"},
+		Short:   "Run one prompt to its end, without a person at the keyboard",
+		Long: "exec runs one prompt and prints the answer. What would be asked is denied and reported.\n" +
+			"Text piped to stdin joins the prompt; - reads the whole prompt from there.\n\n" +
+			"Exit codes: 0 done, 1 error, 2 usage, 3 configuration, 4 provider, 5 a limit was hit,\n" +
+			"6 finished, but a tool call was denied, 130 SIGINT, 143 SIGTERM.",
+		Example: "  agent exec \"What does this package do?\"\n" +
+			"  agent exec --provider local --model llama3.3 --permission-mode accept-edits \"Fix the typo in README.md\"\n" +
+			"  git diff | agent exec --output-format json \"Review this\"",
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	o.register(cmd.Flags())
+	return cmd
+}
+
+func (o *execOptions) register(f *pflag.FlagSet) {
+	o.shared.register(f)
+	f.StringVar(&o.format, "output-format", "text", "text, json (one object at the end) or stream-json (every event on a line)")
+	f.StringVar(&o.schema, "output-schema", "", "`file` with a JSON Schema that the answer must meet, where the provider can do that")
+	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "write the last answer to this `file`, too")
+	f.StringVarP(&o.resume, "resume", "r", "", "go on with the session of this `id`")
+	f.BoolVarP(&o.latest, "continue", "c", false, "go on with the latest session of this directory")
+	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep the session in memory only")
+}
+
+func (o *execOptions) run(ctx context.Context, args []string) error {
+	switch format(o.format) {
+	case formatText, formatJSON, formatStream:
+	default:
+		return &usageError{fmt.Errorf("--output-format %q: use text, json or stream-json", o.format)}
+	}
+	if o.latest && o.resume != "" {
+		return &usageError{errors.New("--continue and --resume exclude each other: name one session")}
+	}
+	t := &task{streams: o.streams, format: format(o.format), verbose: o.verbose}
+	if err := o.prepare(ctx, t, args); err != nil {
+		return t.failed(err)
+	}
+	out, err := t.run(ctx)
+	if o.lastMessage != "" && out.Text != "" {
+		if werr := os.WriteFile(o.lastMessage, []byte(out.Text), 0o644); werr != nil {
+			err = errors.Join(err, fmt.Errorf("--output-last-message: %w", werr))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if code := outcomeCode(out, nil); code != exitDone {
+		return &statusError{code}
+	}
+	return nil
+}
+
+// prepare fills in the task from settings, flags and stdin.
+func (o *execOptions) prepare(ctx context.Context, t *task, args []string) error {
+	prompt, err := o.prompt(ctx, args)
+	if err != nil {
+		return err
+	}
+	t.prompt = prompt
+	set, err := o.load(o.streams)
+	if err != nil {
+		return err
+	}
+	if t.session.Provider, err = set.provider(ctx); err != nil {
+		return err
+	}
+	t.agent, t.mode = set.agentOptions(o.logger()), set.mode()
+	set.sessionOptions(&t.session)
+	if key := set.secret; key != "" {
+		t.agent.Secrets = []string{key}
+	}
+	t.session.Ephemeral = o.ephemeral || !set.Settings.Session.Save
+	if t.session.Resume = o.resume; o.latest {
+		last, err := store.Latest(agent.SessionsDir(set.Home), t.agent.Dir)
+		if err != nil {
+			return fmt.Errorf("--continue: there is no session of %s to go on with: %w", t.agent.Dir, err)
+		}
+		t.session.Resume = last.ID
+	}
+	if o.schema != "" {
+		data, err := os.ReadFile(o.schema)
+		if err != nil {
+			return &usageError{fmt.Errorf("--output-schema: %w", err)}
+		}
+		if !json.Valid(data) {
+			return &usageError{fmt.Errorf("--output-schema %s: not valid JSON", o.schema)}
+		}
+		t.session.Request.OutputSchema = data
+	}
+	return nil
+}
+
+// logger writes what only a developer wants to know to stderr.
+func (o *execOptions) logger() *slog.Logger {
+	if !o.debug {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(o.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// maxStdin bounds what stdin may add to a prompt.
+const maxStdin = 10 << 20
+
+// prompt joins the arguments and what was piped in.
+func (o *execOptions) prompt(ctx context.Context, args []string) (string, error) {
+	text := strings.Join(args, " ")
+	if text == "-" || (!o.inTTY && o.piped()) {
+		in, err := readAll(ctx, o.in)
+		if err != nil {
+			return "", err
+		}
+		switch in = strings.TrimSpace(in); {
+		case text == "-" || text == "":
+			text = in
+		case in != "":
+			text += "\n\n<stdin>\n" + in + "\n</stdin>"
+		}
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", &usageError{errors.New("there is no prompt: give it as an argument, or pipe it in")}
+	}
+	return text, nil
+}
+
+// piped reports whether stdin can hold anything: not a device such as /dev/null.
+func (o *execOptions) piped() bool {
+	f, ok := o.in.(*os.File)
+	if !ok {
+		return o.in != nil
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice == 0
+}
+
+// readAll reads stdin to its end or until ctx is done.
+func readAll(ctx context.Context, in io.Reader) (string, error) {
+	type read struct {
+		data []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() { // ends with stdin, or with the process
+		data, err := io.ReadAll(io.LimitReader(in, maxStdin+1))
+		done <- read{data, err}
+	}()
+	select {
+	case r := <-done:
+		switch {
+		case r.err != nil:
+			return "", fmt.Errorf("stdin: %w", r.err)
+		case len(r.data) > maxStdin:
+			return "", &usageError{fmt.Errorf("stdin holds more than %d MiB: write it to a file and name the file in the prompt", maxStdin>>20)}
+		}
+		return string(r.data), nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}

@@ -1,0 +1,287 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/langchain"
+	"github.com/seed-009c0928/agent/core/profile"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// shared are the flags of every command that works with settings.
+type shared struct {
+	dir          string
+	addDirs      []string
+	model        string
+	provider     string
+	effort       string
+	mode         string
+	skipAll      bool
+	allow, deny  []string
+	allowed      []string
+	disallowed   []string
+	maxRounds    int
+	maxTurns     int
+	maxTokens    int
+	promptAppend string
+	settingsFile string
+	sets         []string
+	verbose      bool
+	debug        bool
+
+	flags *pflag.FlagSet
+}
+
+func (o *shared) register(f *pflag.FlagSet) {
+	o.flags = f
+	f.StringVarP(&o.dir, "cd", "C", "", "work in this `directory`")
+	f.StringArrayVar(&o.addDirs, "add-dir", nil, "add a `directory` to the workspace")
+	f.StringVarP(&o.model, "model", "m", "", "`[PROVIDER/]MODEL`")
+	f.StringVar(&o.provider, "provider", "", "where the model is reached: local or openai")
+	f.StringVar(&o.effort, "effort", "", "how much a reasoning model thinks: none, low, medium, high or xhigh")
+	f.StringVar(&o.mode, "permission-mode", "", "what holds where no rule does: read-only, default, workspace, accept-edits or bypass")
+	f.BoolVar(&o.skipAll, "dangerously-skip-permissions", false, "the long name of --permission-mode bypass")
+	f.StringArrayVar(&o.allow, "allow", nil, "allow what this `rule` says, such as 'shell(go test *)'")
+	f.StringArrayVar(&o.deny, "deny", nil, "deny what this `rule` says")
+	f.StringSliceVar(&o.allowed, "allowed-tools", nil, "only these tools; * matches any characters")
+	f.StringSliceVar(&o.disallowed, "disallowed-tools", nil, "all tools but these")
+	f.IntVar(&o.maxRounds, "max-rounds", 0, "rounds of tool calls for one input; 0 is no limit")
+	f.IntVar(&o.maxTurns, "max-turns", 0, "user and assistant turns over the session; 0 is no limit")
+	f.IntVar(&o.maxTokens, "max-session-tokens", 0, "tokens over the session; 0 is no limit")
+	f.StringVar(&o.promptAppend, "system-prompt-append", "", "text at the end of the system prompt")
+	f.StringVar(&o.settingsFile, "settings", "", "read this settings `file` over the others")
+	f.StringArrayVar(&o.sets, "set", nil, "set one setting, as `KEY=VALUE`")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "show reasoning, decisions and whole results")
+	f.BoolVar(&o.debug, "debug", false, "log what only a developer wants to know to stderr")
+}
+
+// overlay are the flags that stand for settings, those that were given.
+func (o *shared) overlay() []config.Flag {
+	var out []config.Flag
+	add := func(flag, key string, value any) {
+		if o.flags.Changed(flag) {
+			out = append(out, config.Flag{Name: "--" + flag, Key: key, Value: value})
+		}
+	}
+	add("effort", "agent.effort", o.effort)
+	add("permission-mode", "permissions.mode", o.mode)
+	add("mode", "permissions.mode", o.mode) // of permissions check
+	if o.skipAll {
+		add("dangerously-skip-permissions", "permissions.mode", string(permissions.ModeBypass))
+	}
+	add("allow", "permissions.allow", o.allow)
+	add("deny", "permissions.deny", o.deny)
+	add("allowed-tools", "tools.allowed", o.allowed)
+	add("disallowed-tools", "tools.disallowed", o.disallowed)
+	add("max-rounds", "agent.maxRounds", o.maxRounds)
+	add("max-turns", "agent.maxTurns", o.maxTurns)
+	add("max-session-tokens", "agent.maxSessionTokens", o.maxTokens)
+	add("system-prompt-append", "agent.systemPrompt", o.promptAppend)
+	return out
+}
+
+// settings are those in force, and where the work is done.
+type settings struct {
+	*config.Loaded
+	userHome string
+	dir      string
+	addDirs  []string
+	secret   string // the key of the provider in use
+}
+
+// load reads the settings, and prints their warnings.
+func (o *shared) load(s *streams) (*settings, error) {
+	dir := s.cwd
+	if o.dir != "" {
+		if dir = o.dir; !filepath.IsAbs(dir) {
+			dir = filepath.Join(s.cwd, dir)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, &usageError{fmt.Errorf("--cd %s: not a directory that can be read", o.dir)}
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("--cd %s: %w", o.dir, err)}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	loaded, err := config.Load(config.LoadOptions{
+		Env: s.env, Home: home, Cwd: dir, SettingsFile: o.settingsFile, Sets: o.sets,
+		Flags: o.overlay(), Provider: o.provider, Model: o.model,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range loaded.Warnings {
+		fmt.Fprintf(s.err, "agent: %s\n", w)
+	}
+	set := &settings{Loaded: loaded, userHome: home, dir: dir}
+	for _, d := range o.addDirs {
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(s.cwd, d)
+		}
+		set.addDirs = append(set.addDirs, d)
+	}
+	policy, err := set.policy() // a broken rule is found before anything is done
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range policy.Warnings() {
+		fmt.Fprintf(s.err, "agent: %s\n", w)
+	}
+	return set, nil
+}
+
+func (s *settings) mode() string { return s.Settings.Permissions.Mode }
+
+// provider makes the provider that the settings name.
+func (s *settings) provider(ctx context.Context) (model.Provider, error) {
+	p := s.Settings.Providers
+	cfg := langchain.Config{Name: p.Default, Model: s.Loaded.Model()}
+	key, open := p.Local.APIKey, langchain.Local
+	cfg.BaseURL = p.Local.BaseURL
+	if p.Default == "openai" {
+		key, open = p.OpenAI.APIKey, langchain.OpenAI
+		cfg.BaseURL = p.OpenAI.BaseURL
+	}
+	var err error
+	if cfg.APIKey, err = key.Reveal(ctx); err != nil {
+		return nil, err
+	}
+	s.secret = cfg.APIKey
+	return open(cfg)
+}
+
+// agentOptions describe the agent.
+func (s *settings) agentOptions(log *slog.Logger) agent.Options {
+	o := agent.Options{
+		Dir: s.dir, AddDirs: s.addDirs, Version: buildVersion(), Logger: log, Subreaper: true,
+		Allowed: s.Settings.Tools.Allowed, Disallowed: s.Settings.Tools.Disallowed,
+		Permissions: permissions.Options{Mode: permissions.Mode(s.mode()), Sets: s.ruleSets(), AgentHome: s.Home},
+		Secrets:     s.KnownSecrets(),
+		Store: agent.StoreOptions{
+			MaxBytes: int64(s.Settings.Session.MaxContextMB) << 20,
+			MaxAge:   time.Duration(s.Settings.Session.ContextMaxAgeDays) * 24 * time.Hour,
+		},
+	}
+	if s.Settings.Session.Save {
+		o.Home = s.Home
+	}
+	return o
+}
+
+// policy compiles the rules, which is how they are checked.
+func (s *settings) policy() (*permissions.Policy, error) {
+	o := s.agentOptions(nil).Permissions
+	o.Home, o.Workspace = s.userHome, append([]string{s.dir}, s.addDirs...)
+	p, err := permissions.New(o)
+	if err != nil {
+		return nil, &config.Error{Key: "permissions", Err: err}
+	}
+	return p, nil
+}
+
+// sessionOptions fill in what the settings say of a session.
+func (s *settings) sessionOptions(o *agent.SessionOptions) {
+	a, r := s.Settings.Agent, s.Settings.Retry
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	o.Profile = profile.Default(profile.Options{Append: a.SystemPrompt})
+	o.Request = core.RequestOptions{Effort: model.Effort(a.Effort), MaxTokens: a.MaxTokens, Temperature: a.Temperature}
+	o.Limits = core.Limits{
+		MaxTurns: a.MaxTurns, MaxRounds: a.MaxRounds, MaxInputTokens: a.MaxInputTokens, MaxSessionTokens: a.MaxSessionTokens, WarnAt: a.WarnAt,
+		CommandTimeout: ms(a.CommandTimeoutMs), MaxCommandTimeout: ms(a.MaxCommandTimeoutMs),
+		ParallelCalls: a.ParallelCalls, NoLoopDetection: !a.LoopDetection, LoopWindow: a.LoopWindow,
+	}
+	if r.Enabled {
+		o.Retry = model.DefaultRetry
+		o.Retry.Max, o.Retry.Base, o.Retry.Cap = r.MaxRetries, ms(r.BaseDelayMs), ms(r.MaxDelayMs)
+		if !r.EnableJitter {
+			o.Retry.Jitter = 0
+		}
+	}
+}
+
+// ruleSets groups the rules by the place that they come from.
+func (s *settings) ruleSets() []permissions.RuleSet {
+	var sets []permissions.RuleSet
+	lines := map[string][]int{} // of each set's rules, by list
+	at := map[string]int{}
+	for _, r := range s.Rules {
+		file, line := splitPosition(r.Source.Where)
+		i, ok := at[file]
+		if !ok {
+			i = len(sets)
+			at[file] = i
+			sets = append(sets, permissions.RuleSet{
+				Source: ruleSource(r.Source.Layer), Base: s.ruleBase(r.Source.Layer), Trusted: r.Trusted,
+				Position: func(list permissions.List, n int) (int, int) {
+					if all := lines[file+"\x00"+string(list)]; n < len(all) {
+						return all[n], 0
+					}
+					return 0, 0
+				},
+			})
+			if line > 0 {
+				sets[i].File = file
+			}
+		}
+		set, list := &sets[i].Settings, permissions.List(r.Verdict)
+		switch list {
+		case permissions.ListAllow:
+			set.Allow = append(set.Allow, r.Text)
+		case permissions.ListAsk:
+			set.Ask = append(set.Ask, r.Text)
+		default:
+			set.Deny = append(set.Deny, r.Text)
+		}
+		key := file + "\x00" + string(list)
+		lines[key] = append(lines[key], line)
+	}
+	return sets
+}
+
+// ruleBase is where relative globs start from; only a project's file has a
+// place of its own.
+func (s *settings) ruleBase(l config.Layer) string {
+	if l == config.LayerProject {
+		return s.dir
+	}
+	return ""
+}
+
+func ruleSource(l config.Layer) permissions.Source {
+	switch l {
+	case config.LayerUser:
+		return permissions.SourceUser
+	case config.LayerProject:
+		return permissions.SourceProject
+	}
+	return permissions.SourceFlag
+}
+
+// splitPosition takes "file:line:column" apart; without a line it is a name.
+func splitPosition(where string) (file string, line int) {
+	parts := strings.Split(where, ":")
+	if n := len(parts); n >= 3 {
+		if line, err := strconv.Atoi(parts[n-2]); err == nil {
+			return strings.Join(parts[:n-2], ":"), line
+		}
+	}
+	return where, 0
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core/jsonpos"
+)
+
+// field is a key of the settings that holds a value.
+type field struct {
+	key   string // dotted, as in "agent.maxRounds"
+	index []int  // for reflect's FieldByIndex
+	typ   reflect.Type
+	tag   reflect.StructTag
+}
+
+var secretType = reflect.TypeFor[Secret]()
+
+// fields lists all keys in the order in which they stand in Settings.
+func fields() []field { return fieldsOf(reflect.TypeFor[Settings](), "", nil) }
+
+func fieldsOf(t reflect.Type, prefix string, index []int) []field {
+	var list []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		at := append(slices.Clone(index), i)
+		key := prefix + jsonName(f)
+		if f.Type.Kind() == reflect.Struct && f.Type != secretType {
+			list = append(list, fieldsOf(f.Type, key+".", at)...)
+			continue
+		}
+		list = append(list, field{key, at, f.Type, f.Tag})
+	}
+	return list
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+func (f field) pointer() string { return "/" + strings.ReplaceAll(f.key, ".", "/") }
+
+func (f field) userOnly() bool { return f.tag.Get("scope") == "user" }
+
+func (f field) appends() bool { return f.tag.Get("merge") == "append" }
+
+func (f field) enum() []string {
+	if e := f.tag.Get("enum"); e != "" {
+		return strings.Split(e, ",")
+	}
+	return nil
+}
+
+// bound returns the number of a "min" or "max" tag.
+func (f field) bound(name string) (float64, bool) {
+	n, err := strconv.ParseFloat(f.tag.Get(name), 64)
+	return n, err == nil
+}
+
+func (f field) value(s *Settings) reflect.Value {
+	return reflect.ValueOf(s).Elem().FieldByIndex(f.index)
+}
+
+// defaults returns the settings that the tags say.
+func defaults() (*Settings, error) {
+	s := &Settings{}
+	for _, f := range fields() {
+		text := f.tag.Get("default")
+		if text == "" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text), f.value(s).Addr().Interface()); err != nil {
+			return nil, fmt.Errorf("default of %s: %w", f.key, err)
+		}
+	}
+	return s, nil
+}
+
+// problem is what is wrong with a value.
+type problem struct {
+	message, hint string
+	entry         string // JSON pointer of an entry within the value; may be empty
+}
+
+// check looks at what the type alone does not say.
+func (f field) check(s *Settings) *problem {
+	v := f.value(s)
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return nil
+		}
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return f.checkString(v.String())
+	case reflect.Int:
+		return f.checkNumber(float64(v.Int()))
+	case reflect.Float64:
+		return f.checkNumber(v.Float())
+	case reflect.Slice:
+		for i := range v.Len() {
+			if strings.TrimSpace(v.Index(i).String()) == "" {
+				return &problem{fmt.Sprintf("%s: entry %d is empty", f.key, i+1), "remove it", fmt.Sprintf("/%d", i)}
+			}
+		}
+	}
+	return nil
+}
+
+func (f field) checkString(s string) *problem {
+	enum := f.enum()
+	if len(enum) > 0 && !slices.Contains(enum, s) && (s != "" || f.tag.Get("default") != "") {
+		return &problem{
+			fmt.Sprintf("%s: %q is not one of %s", f.key, s, strings.Join(enum, ", ")),
+			didYouMean(s, enum), "",
+		}
+	}
+	if f.tag.Get("format") != "url" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return &problem{f.key + ": expected an http or https URL", `such as "https://example.com/v1"`, ""}
+	case u.User != nil:
+		return &problem{f.key + ": a URL must not hold a user name or password", "use apiKey for a key", ""}
+	case u.RawQuery != "" || u.Fragment != "":
+		return &problem{f.key + ": a base URL must not have a query or fragment", "remove what follows the path", ""}
+	}
+	return nil
+}
+
+// didYouMean is the hint to a misspelt word, empty when nothing is near.
+func didYouMean(word string, candidates []string) string {
+	if near := jsonpos.Nearest(word, candidates); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}
+
+func (f field) checkNumber(n float64) *problem {
+	if least, ok := f.bound("min"); ok && n < least {
+		return &problem{fmt.Sprintf("%s: %v is too small", f.key, n), fmt.Sprintf("the least is %v", least), ""}
+	}
+	if most, ok := f.bound("max"); ok && n > most {
+		return &problem{fmt.Sprintf("%s: %v is too large", f.key, n), fmt.Sprintf("the most is %v", most), ""}
+	}
+	return nil
+}

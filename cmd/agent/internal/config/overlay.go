@@ -1,0 +1,177 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core/jsonpos"
+)
+
+// environment takes the variables that the fields name, and AGENT_MODEL.
+func (l *loader) environment() error {
+	for _, f := range l.fields {
+		name := f.tag.Get("env")
+		value := ""
+		if name != "" {
+			value = l.opts.Env(name)
+		}
+		if value == "" {
+			continue
+		}
+		if f.typ == secretType {
+			value = "${" + name + "}" // read where it is used, and never taken for a command
+		}
+		if err := l.one(f, value, Source{LayerEnv, name}); err != nil {
+			return err
+		}
+	}
+	return l.choose(l.opts.Env("AGENT_MODEL"), l.opts.Env("AGENT_PROVIDER"), Source{LayerEnv, "AGENT_MODEL"})
+}
+
+// sets takes --set KEY=VALUE. A value is JSON or, for text, the bare text.
+func (l *loader) sets() error {
+	for _, set := range l.opts.Sets {
+		key, text, ok := strings.Cut(set, "=")
+		key = strings.TrimSpace(key)
+		if !ok {
+			return fmt.Errorf("--set %s: expected KEY=VALUE, such as agent.maxRounds=20", shown(key))
+		}
+		f, err := l.field(key, "--set")
+		if err != nil {
+			return err
+		}
+		var value any = text
+		isText := f.typ == secretType || f.typ.Kind() == reflect.String
+		if json.Valid([]byte(text)) && (!isText || strings.HasPrefix(strings.TrimSpace(text), `"`)) {
+			value = json.RawMessage(text)
+		}
+		if err := l.one(f, value, Source{LayerSet, "--set"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shown shortens what may be no key but a secret.
+func shown(key string) string {
+	if r := []rune(key); len(r) > 20 {
+		return string(r[:20]) + "…"
+	}
+	return key
+}
+
+// flags takes the flags, --provider and --model.
+func (l *loader) flags() error {
+	for _, flag := range l.opts.Flags {
+		f, err := l.field(flag.Key, flag.Name)
+		if err != nil {
+			return err
+		}
+		if err := l.one(f, flag.Value, Source{LayerFlag, flag.Name}); err != nil {
+			return err
+		}
+	}
+	if l.opts.Provider != "" {
+		if err := l.setProvider(l.opts.Provider, Source{LayerFlag, "--provider"}); err != nil {
+			return err
+		}
+	}
+	return l.choose(l.opts.Model, l.opts.Provider, Source{LayerFlag, "--model"})
+}
+
+// field finds a key that where names.
+func (l *loader) field(key, where string) (field, error) {
+	keys := make([]string, len(l.fields))
+	for i, f := range l.fields {
+		if f.key == key {
+			return f, nil
+		}
+		keys[i] = f.key
+	}
+	hint := "agent config schema lists all keys"
+	if near := didYouMean(key, keys); near != "" {
+		hint = near
+	}
+	for _, k := range keys {
+		if strings.HasPrefix(k, key+".") {
+			hint = fmt.Sprintf("it is a group of keys, such as %s", k)
+			break
+		}
+	}
+	return field{}, &Error{key, fmt.Errorf("%s: unknown key %q; %s", where, key, hint)}
+}
+
+// one sets one key to a value, which is checked as if it stood in a file.
+func (l *loader) one(f field, value any, from Source) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return &Error{f.key, fmt.Errorf("%s: %w", from, err)}
+	}
+	var in Settings
+	if err := jsonpos.Decode(from.Where, data, f.value(&in).Addr().Interface()); err != nil {
+		if e := (*jsonpos.Error)(nil); errors.As(err, &e) {
+			err = errors.New(e.Message) // its line and column are in no file
+		}
+		return &Error{f.key, fmt.Errorf("%s: %s: %w", from, f.key, err)}
+	}
+	if p := f.check(&in); p != nil {
+		return &Error{f.key, fmt.Errorf("%s: %s%s", from, p.message, andHint(p.hint))}
+	}
+	l.set(f, &in, from)
+	l.rules(nil, &in, from.Where, from.Layer, true)
+	return nil
+}
+
+func andHint(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return "; " + hint
+}
+
+func (l *loader) setProvider(name string, from Source) error {
+	f, err := l.field("providers.default", from.Where)
+	if err != nil {
+		return err
+	}
+	return l.one(f, name, from)
+}
+
+// choose notes a model that was named, and takes the provider from its name.
+func (l *loader) choose(text, given string, from Source) error {
+	if text == "" {
+		return nil
+	}
+	provider, model := split(text, given, providerNames(l.fields))
+	if provider != "" && given == "" {
+		if err := l.setProvider(provider, from); err != nil {
+			return err
+		}
+	}
+	l.model = choice{provider, model, from}
+	return nil
+}
+
+// applyModel gives the chosen model to the provider in use, unless a higher
+// layer named a model or another provider.
+func (l *loader) applyModel() error {
+	if l.model.model == "" {
+		return nil
+	}
+	used := l.loaded.Settings.Providers.Default
+	if l.model.provider != "" && l.model.provider != used {
+		return nil
+	}
+	key := modelKey(used)
+	if l.loaded.Sources[key].Layer > l.model.from.Layer {
+		return nil
+	}
+	f, err := l.field(key, l.model.from.Where)
+	if err != nil {
+		return err
+	}
+	return l.one(f, l.model.model, l.model.from)
+}

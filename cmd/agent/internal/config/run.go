@@ -1,0 +1,45 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/exec"
+	"time"
+)
+
+// run runs a line of the user's settings in the system's shell and returns
+// what it prints to stdout. The command gets the whole environment, since a
+// password manager may need its own keys. Its stderr is dropped: it may show
+// what nobody should see.
+func run(ctx context.Context, line string) ([]byte, error) {
+	out := &limitedBuffer{left: maxCommandOut}
+	cmd := shellCommand(ctx, line)
+	cmd.Stdout = out
+	cmd.WaitDelay = 500 * time.Millisecond
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case out.left < 0:
+		return nil, errors.New("it prints more than a key")
+	case errors.As(err, &exit):
+		return nil, errors.New(exit.ProcessState.String())
+	case err != nil:
+		return nil, err
+	}
+	return out.buf.Bytes(), nil
+}
+
+// limitedBuffer takes so many bytes and drops the rest. The buffer is no
+// embedded field: its ReadFrom would get round the limit.
+type limitedBuffer struct {
+	buf  bytes.Buffer
+	left int
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.left -= len(p); b.left >= 0 {
+		return b.buf.Write(p)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,178 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	redacted       = "[redacted]"
+	commandTimeout = 10 * time.Second
+	maxCommandOut  = 64 << 10
+)
+
+// Secret is a value that must not be seen, such as a key. In settings it is a
+// string: the value itself, "${NAME}" for an environment variable, or
+// "!command" for what a command prints.
+//
+// Every way of printing or encoding a Secret gives "[redacted]"; only Reveal
+// gives the value. Copies share what a command printed. The zero value is not
+// set. It is safe for concurrent use.
+type Secret struct{ state *secretState }
+
+type secretState struct {
+	text string // as it stands in the settings
+	key  string // of the settings, for errors; set by Load
+	env  func(string) string
+
+	mu    sync.Mutex
+	value string // what the command printed; empty before it ran
+}
+
+var envForm = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+
+// NewSecret returns a secret that is the value itself.
+func NewSecret(value string) Secret {
+	if value == "" {
+		return Secret{}
+	}
+	return Secret{&secretState{text: value, value: value}}
+}
+
+// IsSet reports whether there is a value. Whether an environment variable is
+// set, or a command prints anything, shows only in Reveal.
+func (s Secret) IsSet() bool { return s.state != nil }
+
+// Reveal returns the value, "" for a secret that is not set. A command runs at
+// the first call that needs it, for at most 10 seconds; what it printed, without
+// white space around, is kept. Errors never hold what it printed. The error is
+// an [*Error].
+func (s Secret) Reveal(ctx context.Context) (string, error) {
+	if s.state == nil {
+		return "", nil
+	}
+	v, err := s.state.reveal(ctx)
+	if err != nil {
+		return "", &Error{Key: s.state.key, Err: err}
+	}
+	return v, nil
+}
+
+func (s *secretState) reveal(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.value != "" {
+		return s.value, nil
+	}
+	if name := s.variable(); name != "" {
+		if s.env == nil || s.env(name) == "" {
+			return "", fmt.Errorf("%s: the environment variable %s is not set", s.key, name)
+		}
+		return s.env(name), nil
+	}
+	command, ok := strings.CutPrefix(s.text, "!")
+	if !ok {
+		return s.text, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	out, err := run(ctx, command)
+	value := strings.TrimSpace(string(out))
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "", fmt.Errorf("%s: its command did not end within %s: %w", s.key, commandTimeout, ctx.Err())
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("%s: its command was stopped: %w", s.key, ctx.Err())
+	case err != nil:
+		return "", fmt.Errorf("%s: its command failed: %w; run it by hand to see why", s.key, err)
+	case value == "":
+		return "", fmt.Errorf("%s: its command printed nothing", s.key)
+	}
+	s.value = value
+	return value, nil
+}
+
+// variable returns the name of the environment variable, if it is one.
+func (s *secretState) variable() string {
+	if m := envForm.FindStringSubmatch(s.text); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// known returns the value if it can be had without running anything.
+func (s Secret) known() string {
+	if s.state == nil {
+		return ""
+	}
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	switch name := s.state.variable(); {
+	case s.state.value != "":
+		return s.state.value
+	case name != "" && s.state.env != nil:
+		return s.state.env(name)
+	case name != "", strings.HasPrefix(s.state.text, "!"):
+		return ""
+	}
+	return s.state.text
+}
+
+// literal reports whether the value itself stands in the settings.
+func (s Secret) literal() bool {
+	return s.state != nil && s.state.variable() == "" && !strings.HasPrefix(s.state.text, "!")
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *Secret) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil || string(data) == "null" {
+		return errors.New("expected a string: a key, ${NAME} or !command")
+	}
+	switch {
+	case text == "":
+		*s = Secret{}
+		return nil
+	case text == redacted:
+		return errors.New("this is the placeholder that stands for a key, not a key")
+	case strings.HasPrefix(text, "${") && !envForm.MatchString(text):
+		return errors.New("expected the name of one environment variable, as in ${NAME}")
+	case strings.TrimSpace(text) == "!":
+		return errors.New("expected a command after the exclamation mark")
+	case strings.ContainsAny(text, "\r\n\x00"):
+		return errors.New("a key must stand on one line")
+	}
+	*s = Secret{&secretState{text: text}}
+	return nil
+}
+
+// String implements [fmt.Stringer].
+func (s Secret) String() string {
+	if s.state == nil {
+		return ""
+	}
+	return redacted
+}
+
+// GoString implements [fmt.GoStringer].
+func (s Secret) GoString() string { return s.String() }
+
+// Format implements [fmt.Formatter], for all verbs.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// MarshalJSON implements [json.Marshaler].
+func (s Secret) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
+
+// LogValue implements [slog.LogValuer].
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

@@ -1,0 +1,10 @@
+// Command agent is a coding agent for the terminal. See docs/cli.md.
+package main
+
+import (
+	"os"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cli"
+)
+
+func main() { os.Exit(cli.Main()) }

@@ -1,0 +1,131 @@
+package jsonpos
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error is a mistake at a place in a document.
+type Error struct {
+	File    string // as the caller named it
+	Line    int    // from 1
+	Column  int    // in characters, from 1
+	Pointer string // JSON pointer of the value at fault; empty for the whole document
+	Message string // what is wrong
+	Hint    string // what to do about it; may be empty
+}
+
+// Error implements error: "file:line:column: message; hint".
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String()
+}
+
+// Decode decodes data, which errors call name, into the value that v points
+// to. An error in data is an [*Error], and the value is then as it was before.
+// Members that data does not name keep their values, so that one document can
+// be laid over another.
+func Decode(name string, data []byte, v any) error {
+	d, err := Parse(name, data)
+	if err != nil {
+		return err
+	}
+	return d.Decode(v)
+}
+
+// Position returns the line and the column of the value at a JSON pointer, or
+// 0, 0 if there is none or data is not valid.
+func Position(data []byte, pointer string) (line, col int) {
+	d, err := Parse("", data)
+	if err != nil {
+		return 0, 0
+	}
+	return d.Position(pointer)
+}
+
+// Document is a parsed document. It is immutable.
+type Document struct {
+	name string
+	data []byte // without the byte order mark
+	root *node
+}
+
+var bom = []byte("\ufeff")
+
+// Parse parses data, which errors call name. Errors are [*Error]s.
+func Parse(name string, data []byte) (*Document, error) {
+	d := &Document{name: name, data: bytes.TrimPrefix(data, bom)}
+	p := parser{data: d.data}
+	root, err := p.document()
+	if err != nil {
+		return nil, d.errorAt(err.offset, err.pointer, err.message, err.hint)
+	}
+	d.root = root
+	return d, nil
+}
+
+// Decode is [Decode] of the document.
+func (d *Document) Decode(v any) error {
+	target := reflect.ValueOf(v)
+	if target.Kind() != reflect.Pointer || target.IsNil() {
+		return fmt.Errorf("jsonpos: cannot decode into %T: a non-nil pointer is needed", v)
+	}
+	c := checker{doc: d}
+	if err := c.check(d.root, target.Type().Elem(), ""); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(d.data, v); err != nil {
+		return d.errorAt(d.root.start, "", err.Error(), "")
+	}
+	return nil
+}
+
+// Position returns the line and the column of the value at a JSON pointer, or
+// 0, 0 if there is none.
+func (d *Document) Position(pointer string) (line, col int) {
+	n := d.root.find(pointer)
+	if n == nil {
+		return 0, 0
+	}
+	return d.lineCol(n.start)
+}
+
+// Errorf makes an error at the value of a pointer or, if there is none, at the
+// nearest value around that place. It serves checks of meaning after decoding.
+func (d *Document) Errorf(pointer, hint, format string, args ...any) *Error {
+	at := pointer
+	n := d.root.find(at)
+	for n == nil {
+		at = at[:max(strings.LastIndexByte(at, '/'), 0)]
+		n = d.root.find(at)
+	}
+	return d.errorAt(n.start, pointer, fmt.Sprintf(format, args...), hint)
+}
+
+func (d *Document) errorAt(offset int, pointer, message, hint string) *Error {
+	line, col := d.lineCol(offset)
+	return &Error{File: d.name, Line: line, Column: col, Pointer: pointer, Message: message, Hint: hint}
+}
+
+func (d *Document) lineCol(offset int) (line, col int) {
+	before := d.data[:min(offset, len(d.data))]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1
+}
+
+// escape makes a key a segment of a JSON pointer.
+func escape(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+func unescape(segment string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
+}

@@ -1,0 +1,245 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+const (
+	fileSuffix = ".jsonl"
+	tornSuffix = ".torn" // on top of fileSuffix
+	maxLine    = 64 << 20
+)
+
+// Options are a journal's settings.
+type Options struct {
+	// Secrets are replaced by "[redacted]" wherever they stand in a record;
+	// those shorter than 8 bytes are ignored. What has the shape of a known
+	// kind of key is replaced too.
+	Secrets []string
+}
+
+// Journal is the log of a session, a core.Journal. It is safe for concurrent
+// use.
+type Journal struct {
+	id, path string
+	lock     *lock
+	redact   *redactor
+	repair   *Repair
+	maxLine  int
+
+	mu     sync.Mutex
+	file   logFile
+	size   int64 // of the whole records
+	closed bool
+	broken error // why nothing more can be appended
+
+	syncMu    sync.Mutex // held during a sync, so that others wait for its outcome
+	synced    int64
+	dirSynced bool
+}
+
+var _ core.Journal = (*Journal)(nil)
+
+// logFile is what a journal does with its file.
+type logFile interface {
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
+}
+
+// Create makes the log of a new session in dir, which it makes too. The error
+// is an fs.ErrExist if there is one by that id, an [ErrLocked] if it is in use.
+func Create(dir, id string, opts Options) (*Journal, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create session %s: %w", id, err)
+	}
+	return open(dir, id, os.O_CREATE|os.O_EXCL, opts)
+}
+
+// Open opens the log of an earlier session, and repairs its end if a crash cut
+// it off; see [Journal.Repaired]. The error is an fs.ErrNotExist if there is
+// none, an [ErrLocked] if it is in use.
+func Open(dir, id string, opts Options) (*Journal, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, id+fileSuffix)); err != nil {
+		return nil, fmt.Errorf("open session %s: %w", id, err)
+	}
+	return open(dir, id, 0, opts)
+}
+
+func open(dir, id string, flag int, opts Options) (*Journal, error) {
+	l, err := acquire(id, filepath.Join(dir, id+lockSuffix))
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{id: id, path: filepath.Join(dir, id+fileSuffix), lock: l, redact: newRedactor(opts.Secrets), maxLine: maxLine}
+	f, err := os.OpenFile(j.path, os.O_RDWR|flag, 0o600)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), l.release())
+	}
+	j.file = f
+	if j.size, j.repair, err = repair(f, j.path); err != nil {
+		return nil, errors.Join(fmt.Errorf("repair session %s: %w", id, err), f.Close(), l.release())
+	}
+	return j, nil
+}
+
+// ID returns the session's id.
+func (j *Journal) ID() string { return j.id }
+
+// Path returns the log's file.
+func (j *Journal) Path() string { return j.path }
+
+// Repaired says what [Open] cut off, or nil.
+func (j *Journal) Repaired() *Repair { return j.repair }
+
+// Append implements core.Journal: one line, in one write. It does not look at
+// ctx, since the record of a cancellation has to be written as well.
+//
+// After a failure the file is cut back to its last whole record. Only if that
+// fails as well does every later Append fail.
+func (j *Journal) Append(_ context.Context, e event.Event) error {
+	line, err := encode(e)
+	if err != nil {
+		return fmt.Errorf("session %s: %w", j.id, err)
+	}
+	line = append(j.redact.line(line), '\n')
+	if len(line) > j.maxLine {
+		return fmt.Errorf("session %s: %w: %s has %d bytes, the limit is %d", j.id, ErrTooLarge, e.Body.Type(), len(line), j.maxLine)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.closed:
+		return fmt.Errorf("session log %s: %w", j.path, fs.ErrClosed)
+	case j.broken != nil:
+		return j.broken
+	}
+	if _, err = j.file.WriteAt(line, j.size); err == nil {
+		j.size += int64(len(line))
+		return nil
+	}
+	err = fmt.Errorf("write session log %s: %w", j.path, cause(err))
+	// The count of written bytes says nothing: a file that fails in the middle
+	// of a write reports 0.
+	if cut := j.file.Truncate(j.size); cut != nil {
+		j.broken = fmt.Errorf("%w; a part of the record may be left: %w", err, cause(cut))
+		return j.broken
+	}
+	return err
+}
+
+// cause drops the operation and the path, which the caller names better.
+func cause(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// encode returns an event as one line, without its end.
+func encode(e event.Event) ([]byte, error) {
+	line, err := e.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	if _, foreign := e.Body.(event.Unknown); !foreign {
+		return line, nil
+	}
+	var one bytes.Buffer // another version's JSON: it may be broken or on several lines
+	if err := json.Compact(&one, line); err != nil {
+		return nil, fmt.Errorf("event of unknown type %q: %w", e.Body.Type(), err)
+	}
+	return one.Bytes(), nil
+}
+
+// Sync implements core.Journal. With nothing new it does nothing; callers that
+// come while another's sync runs share the next one.
+func (j *Journal) Sync(context.Context) error {
+	j.syncMu.Lock()
+	defer j.syncMu.Unlock()
+	return j.sync()
+}
+
+func (j *Journal) sync() error {
+	j.mu.Lock()
+	size, closed := j.size, j.closed
+	j.mu.Unlock()
+	if size == j.synced {
+		return nil
+	}
+	if closed {
+		return fmt.Errorf("session log %s: %w", j.path, fs.ErrClosed)
+	}
+	if err := j.file.Sync(); err != nil {
+		return fmt.Errorf("sync session log %s: %w", j.path, cause(err))
+	}
+	if !j.dirSynced {
+		if err := syncDir(filepath.Dir(j.path)); err != nil {
+			return fmt.Errorf("sync session log %s: %w", j.path, err)
+		}
+		j.dirSynced = true
+	}
+	j.synced = size
+	return nil
+}
+
+// Close syncs the log, closes it and gives up its lock. A second Close does
+// nothing.
+func (j *Journal) Close() error {
+	j.syncMu.Lock()
+	defer j.syncMu.Unlock()
+	j.mu.Lock()
+	closed := j.closed
+	j.mu.Unlock()
+	if closed {
+		return nil
+	}
+	err := j.sync()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closed = true
+	return errors.Join(err, j.file.Close(), j.lock.release())
+}
+
+// Replay implements core.Journal. It yields the records that were written when
+// it started, also while others are appended and after Close. Errors are a
+// [CorruptError], an [UnknownRecordError], that of ctx, or one of reading; the
+// sequence ends with it.
+func (j *Journal) Replay(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		j.mu.Lock()
+		size := j.size
+		j.mu.Unlock()
+		f, err := os.Open(j.path)
+		if err != nil {
+			yield(event.Event{}, fmt.Errorf("read session %s: %w", j.id, err))
+			return
+		}
+		defer f.Close()
+		for e, err := range records(ctx, j.path, io.NewSectionReader(f, 0, size), after) {
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}

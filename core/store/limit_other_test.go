@@ -1,0 +1,7 @@
+//go:build !linux
+
+package store_test
+
+import "errors"
+
+func limitFileSize(uint64) error { return errors.ErrUnsupported }

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// Summary is what a list of sessions shows.
+type Summary struct {
+	ID      string
+	Path    string
+	Size    int64     // bytes
+	Created time.Time // of the first record
+	Time    time.Time // of the last change
+	Cwd     string    // where the session was started
+	Parent  string    // the parent session of a subagent's
+	Text    string    // the beginning of the first thing that the person said; one line
+}
+
+const (
+	headBytes = 1 << 20 // of a log that are looked at for a summary
+	headText  = 200     // characters of a summary's text
+)
+
+// List returns the sessions in dir, the last changed first. The error names
+// the files that could not be read; the summaries are then those of the others
+// and valid. A directory that does not exist holds none, and a log without a
+// whole record is left out.
+func List(dir string) ([]Summary, error) {
+	files, err := logs(dir)
+	if err != nil {
+		return nil, err
+	}
+	var list []Summary
+	var bad []error
+	for _, f := range files {
+		s, err := f.head()
+		switch {
+		case err == nil:
+			list = append(list, s)
+		case !errors.Is(err, errNothing):
+			bad = append(bad, err)
+		}
+	}
+	return list, errors.Join(bad...)
+}
+
+// Latest returns the session in dir that was started in the directory cwd and
+// changed last; subagents' do not count. The error is an fs.ErrNotExist if
+// there is none. Files that cannot be read are passed over.
+func Latest(dir, cwd string) (Summary, error) {
+	files, err := logs(dir)
+	if err != nil {
+		return Summary{}, err
+	}
+	for _, f := range files {
+		if s, err := f.head(); err == nil && s.Cwd == cwd && s.Parent == "" {
+			return s, nil
+		}
+	}
+	return Summary{}, fmt.Errorf("no session was started in %s: %w", cwd, fs.ErrNotExist)
+}
+
+type logInfo struct {
+	id, path string
+	info     fs.FileInfo
+}
+
+// logs lists the logs in dir, the last changed first.
+func logs(dir string) ([]logInfo, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	var files []logInfo
+	for _, entry := range entries {
+		id, ok := strings.CutSuffix(entry.Name(), fileSuffix)
+		if !ok || !validID(id) || entry.IsDir() {
+			continue
+		}
+		info, err := entry.Info()
+		if err != nil { // removed in the meantime
+			continue
+		}
+		files = append(files, logInfo{id, filepath.Join(dir, entry.Name()), info})
+	}
+	slices.SortStableFunc(files, func(a, b logInfo) int { return b.info.ModTime().Compare(a.info.ModTime()) })
+	return files, nil
+}
+
+var errNothing = errors.New("no whole record")
+
+// head reads the beginning of a log, up to the first input.
+func (l logInfo) head() (Summary, error) {
+	s := Summary{ID: l.id, Path: l.path, Size: l.info.Size(), Time: l.info.ModTime()}
+	f, err := os.Open(l.path)
+	if err != nil {
+		return s, fmt.Errorf("session %s: %w", l.id, err)
+	}
+	defer f.Close()
+	lines := newLineReader(io.LimitReader(f, headBytes))
+	for n := 1; ; n++ {
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) && n == 1 {
+			return s, errNothing
+		}
+		if errors.Is(err, io.EOF) {
+			return s, nil
+		}
+		if err != nil {
+			return s, fmt.Errorf("%s:%d: %w", l.path, n, err)
+		}
+		var e event.Event
+		if err := e.UnmarshalJSON(line); err != nil {
+			return s, &CorruptError{File: l.path, Line: n, Err: err}
+		}
+		if n == 1 {
+			s.Created, s.Parent = e.Time, e.Parent
+		}
+		switch body := e.Body.(type) {
+		case event.SessionStart:
+			s.Cwd = body.Cwd
+		case event.User:
+			s.Text = firstLine(body.Content)
+			return s, nil
+		}
+	}
+}
+
+// firstLine returns the beginning of what the person said, which is the first
+// text; the others are added to it.
+func firstLine(content model.Parts) string {
+	for _, part := range content {
+		if t, ok := part.(model.Text); ok {
+			line, _, _ := strings.Cut(strings.TrimSpace(t.Text), "\n")
+			line = strings.TrimSpace(line)
+			if r := []rune(line); len(r) > headText {
+				return string(r[:headText-1]) + "…"
+			}
+			return line
+		}
+	}
+	return ""
+}

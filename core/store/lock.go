@@ -1,0 +1,83 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+const lockSuffix = ".lock"
+
+// lock is the exclusive right to a session. It ends with the process, however
+// that ends.
+type lock struct{ file *flock.Flock }
+
+// acquire takes the lock of a session or returns a *LockedError.
+func acquire(id, path string) (*lock, error) {
+	for {
+		file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+		ok, err := file.TryLock()
+		if err != nil {
+			return nil, fmt.Errorf("lock session %s: %w", id, err)
+		}
+		if !ok {
+			return nil, &LockedError{ID: id, File: path, PID: owner(path)}
+		}
+		// The owner before may have removed the file after it was opened here:
+		// a lock on a removed file keeps nobody out.
+		held, heldErr := file.Stat()
+		now, nowErr := os.Stat(path)
+		switch {
+		case heldErr == nil && nowErr == nil && os.SameFile(held, now):
+			if err := writeOwner(path); err != nil {
+				return nil, errors.Join(fmt.Errorf("lock session %s: %w", id, err), file.Unlock())
+			}
+			return &lock{file}, nil
+		case nowErr != nil && !errors.Is(nowErr, fs.ErrNotExist):
+			return nil, errors.Join(fmt.Errorf("lock session %s: %w", id, nowErr), file.Unlock())
+		}
+		if err := file.Unlock(); err != nil {
+			return nil, fmt.Errorf("lock session %s: %w", id, err)
+		}
+	}
+}
+
+// release removes the lock file where the system lets an open file be removed,
+// and gives the lock up.
+func (l *lock) release() error {
+	_ = os.Remove(l.file.Path()) // a file that is left is locked again the next time
+	return l.file.Unlock()
+}
+
+// The owner's number stands behind the first byte: on Windows a lock covers
+// that byte for everybody, and the rest stays readable.
+const ownerOffset = 1
+
+func writeOwner(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(fmt.Appendf(nil, "%-20d\n", os.Getpid()), ownerOffset)
+	return errors.Join(err, f.Close())
+}
+
+func owner(path string) int {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	buf := make([]byte, 32)
+	n, _ := f.ReadAt(buf, ownerOffset)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(buf[:n])))
+	if err != nil {
+		return 0
+	}
+	return pid
+}

@@ -1,0 +1,203 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// Keys are put together here, so that no scanner takes this file for a leak.
+const letters = "aB3dE5gH1jK2mN4pQ6sT8vX0zaB3dE5gH1jK2mN4pQ6s"
+
+var (
+	jwtKey = "eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLW9mLWl0"
+	pemKey = "-----BEGIN RSA " + "PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n" +
+		strings.Repeat(letters[:40]+"+/==\n", 4) + "-----END RSA " + "PRIVATE KEY-----"
+)
+
+func TestRedactText(t *testing.T) {
+	r := newRedactor([]string{"hunter2-hunter2", `quo"te\back<slash>`, "short"})
+	tests := []struct{ name, in, want string }{
+		{"OpenAI", "key sk-proj-" + letters + ".", "key [redacted]."},
+		{"Anthropic", "sk-ant-" + letters, "[redacted]"},
+		{"twice", "sk-" + letters + " sk-" + letters, "[redacted] [redacted]"},
+		{"in a URL", "https://x?k=sk-" + letters + "&b=1", "https://x?k=[redacted]&b=1"},
+		{"escaped line end before", `{\"a\":\"x\nsk-` + letters + `\"}`, `{\"a\":\"x\n[redacted]\"}`},
+		{"Unicode escape before", `\u003csk-` + letters, `\u003c[redacted]`},
+		{"GitHub", "ghp_" + letters[:36] + " gho_" + letters[:36] + " github_pat_" + letters, "[redacted] [redacted] [redacted]"},
+		{"AWS", "AWS=AKIA" + "ABCDEFGHIJKLMNOP, ASIA" + "0123456789ABCDEF", "AWS=[redacted], [redacted]"},
+		{"Slack", "xoxb-" + "123456789012-abcdef xoxp-" + "1234567890", "[redacted] [redacted]"},
+		{"Google", "AIza" + letters[:35], "[redacted]"},
+		{"JWT", "Bearer " + jwtKey + "\n", "Bearer [redacted]\n"},
+		{"PEM", "a\n" + pemKey + "\nb", "a\n[redacted]\nb"},
+		{"PEM with line numbers", "1 | " + strings.ReplaceAll(pemKey, "\n", "\n2 | ") + "\n", "1 | [redacted]\n"},
+		{"PEM within JSON", strings.ReplaceAll(pemKey, "\n", `\n`), "[redacted]"},
+		{"PEM cut short", pemKey[:120] + `" and more`, `[redacted]" and more`},
+		{"configured", "pw=hunter2-hunter2;", "pw=[redacted];"},
+		{"configured, with escapes", `x quo"te\back<slash> y`, "x [redacted] y"},
+		{"configured, within JSON", `{"p":"quo\"te\\back<slash>"} quo\"te\\back\u003cslash\u003e`, `{"p":"[redacted]"} [redacted]`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, changed := r.text([]byte(tt.in))
+			if string(got) != tt.want || !changed {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRedactLeavesAlone(t *testing.T) {
+	r := newRedactor([]string{"short", "", "redacted"})
+	for _, s := range []string{
+		"", "short", "[redacted]", "task-" + letters, "risk-averse-and-hyphenated-words", "sk-some-css-class-with-many-words",
+		"sk-short1", "AKIA and ASIA", "AKIA" + letters, "AKIA" + "ABCDEFGHIJKLMNOPQ", "eyJ.eyJ.eyJ", "xoxo-1234567890",
+		`const begin = "-----BEGIN RSA PRIVATE KEY-----"`, "-----BEGIN CERTIFICATE-----\n" + letters + "\n-----END CERTIFICATE-----",
+		"sha256:" + strings.Repeat("0123456789abcdef", 4), "0198b7e4-aaaa-7bbb-8ccc-1234567890ab",
+	} {
+		if got, changed := r.text([]byte(s)); changed {
+			t.Errorf("%q became %q", s, got)
+		}
+	}
+}
+
+func TestAppendRedacts(t *testing.T) {
+	key := "sk-" + letters
+	j, err := Create(t.TempDir(), "s", Options{Secrets: []string{`pass"word<1>`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	part := model.Parts{
+		model.Text{Text: "is " + key + ` and pass"word<1>`},
+		model.Reasoning{Text: key, Signature: key},
+		model.Opaque{Provider: "p", Raw: json.RawMessage(`{"enc":"` + key + `"}`)},
+		model.ToolCall{ID: "c", Name: "n", Args: `{"k":"` + key + `","p":"pass\"word<1>"}`},
+	}
+	e := userEvent(1, "")
+	e.Body = event.ToolResult{
+		Name:       "x",
+		Content:    append(part, model.ToolResult{CallID: "c", Content: part}),
+		Structured: json.RawMessage(`{"raw":"` + key + `","signature":["` + key + `"],"` + key + `":1,"big":12345678901234567890}`),
+		Meta:       map[string]json.RawMessage{"m": json.RawMessage(`"` + key + `"`)},
+		Output:     &event.Output{Text: key, Bytes: 9},
+	}
+	if err := j.Append(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	const raw = `[{"type":"text","text":"is [redacted] and [redacted]"},` +
+		`{"type":"reasoning","text":"[redacted]","signature":"KEY"},` +
+		`{"type":"opaque","provider":"p","raw":{"enc":"KEY"}},` +
+		`{"type":"tool_call","id":"c","name":"n","args":"{\"k\":\"[redacted]\",\"p\":\"[redacted]\"}"}`
+	want := `{"v":1,"seq":1,"id":"s-1","time":"1970-01-01T00:00:00Z","session":"s","type":"tool_result","name":"x","content":` +
+		raw + `,{"type":"tool_result","callId":"c","name":"","content":` + raw + `]}],"output":{"text":"[redacted]","bytes":9},"durationMs":0,` +
+		`"structured":{"raw":"[redacted]","signature":["[redacted]"],"[redacted]":1,"big":12345678901234567890},"meta":{"m":"[redacted]"}}`
+	got := readLine(t, j)
+	if want := strings.ReplaceAll(want, "KEY", key); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func FuzzRedact(f *testing.F) {
+	f.Add(`plain`, `password"1`, []byte(`{"a":[1,{"raw":"x"}]}`))
+	f.Add("sk-"+letters, `\u0000\n<>&\\`, []byte(`["sk-`+letters+`"]`))
+	f.Add(pemKey, `eyJeyJeyJ.`, []byte(`"`+jwtKey+`"`))
+	f.Add("x\\", "ABCDEFGHI\xff", []byte(`{"raw":{"structured":"ABCDEFGHI"}}`))
+	f.Fuzz(func(t *testing.T, text, secret string, structured []byte) {
+		if !json.Valid(structured) || len(secret) < minSecret || strings.ContainsAny(secret, "[]") || strings.ToValidUTF8(secret, "") != secret {
+			t.Skip()
+		}
+		r := newRedactor([]string{secret})
+		e := userEvent(1, "")
+		e.Body = event.ToolResult{
+			Content: model.Parts{
+				model.Text{Text: text + secret + text},
+				model.ToolCall{Args: `{"a":` + mustJSON(secret+text) + `}`},
+				model.Opaque{Raw: structured},
+				model.Reasoning{Signature: secret},
+			},
+			Structured: structured,
+		}
+		line, err := e.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean := r.line(bytes.Clone(line))
+		var back event.Event
+		if err := json.Unmarshal(clean, &back); err != nil {
+			t.Fatalf("no event any more: %v\n%s", err, clean)
+		}
+		body := back.Body.(event.ToolResult)
+		if got := body.Content[0].(model.Text).Text; strings.Contains(got, secret) {
+			t.Errorf("the text still holds the secret: %q", got)
+		}
+		if got := body.Content[1].(model.ToolCall).Args; strings.Contains(got, quoted(secret, true)) {
+			t.Errorf("the arguments still hold the secret: %q", got)
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, line); err != nil {
+			t.Fatal(err)
+		}
+		var before event.Event
+		if err := json.Unmarshal(compact.Bytes(), &before); err != nil {
+			t.Fatal(err)
+		}
+		want := before.Body.(event.ToolResult)
+		if !bytes.Equal(body.Content[2].(model.Opaque).Raw, want.Content[2].(model.Opaque).Raw) {
+			t.Error("the provider's state was changed")
+		}
+		if body.Content[3].(model.Reasoning).Signature != secret {
+			t.Error("the signature was changed")
+		}
+		if again := r.line(bytes.Clone(clean)); !json.Valid(again) {
+			t.Error("a second pass broke the record")
+		}
+	})
+}
+
+func mustJSON(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+func BenchmarkAppend(b *testing.B) {
+	key := "sk-" + letters
+	source := strings.Repeat("func (t *task) run(ctx context.Context) error { // \"quoted\" <html>\n", 450)
+	for _, bb := range []struct{ name, text string }{
+		{"100B", strings.Repeat("x ", 50)}, {"30kB", source}, {"30kB with a key", source + key},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			j, err := Create(b.TempDir(), "s", Options{Secrets: []string{"some-api-key-1234", "another-api-key-5678"}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer j.Close()
+			e := userEvent(1, bb.text)
+			b.SetBytes(int64(len(bb.text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := j.Append(b.Context(), e); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkRedactCleanLine(b *testing.B) {
+	r := newRedactor([]string{"some-api-key-1234", "another-api-key-5678"})
+	line := []byte(fmt.Sprintf(`{"text":%s}`, mustJSON(strings.Repeat("func (t *task) run(ctx context.Context) error\n", 650))))
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r.line(line)
+	}
+}

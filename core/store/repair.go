@@ -1,0 +1,89 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Repair is what was cut off the end of a log.
+type Repair struct {
+	Bytes int64  // that were cut off
+	Saved string // the file that they were added to
+}
+
+// repair makes the file end with a whole record and returns its size. A torn
+// last line goes to a file beside it; one that lacks only its line end gets it.
+func repair(f *os.File, path string) (int64, *Repair, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, nil, err
+	}
+	size := info.Size()
+	if size == 0 {
+		return 0, nil, nil
+	}
+	start, err := lastLine(f, size)
+	if err != nil {
+		return 0, nil, err
+	}
+	whole, ended, err := inspect(f, start, size)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case whole && ended:
+		return size, nil, nil
+	case whole:
+		_, err := f.WriteAt([]byte{'\n'}, size)
+		return size + 1, nil, err
+	}
+	saved := path + tornSuffix
+	if err := save(saved, io.NewSectionReader(f, start, size-start)); err != nil {
+		return 0, nil, fmt.Errorf("save the torn record: %w", err)
+	}
+	if err := errors.Join(f.Truncate(start), f.Sync()); err != nil {
+		return 0, nil, fmt.Errorf("cut the torn record off: %w", err)
+	}
+	return start, &Repair{Bytes: size - start, Saved: saved}, nil
+}
+
+// lastLine returns where the last line begins, be it ended or not.
+func lastLine(r io.ReaderAt, size int64) (int64, error) {
+	buf := make([]byte, 64<<10)
+	for end := size - 1; end > 0; { // the last byte ends the line, if anything
+		n := min(end, int64(len(buf)))
+		if _, err := r.ReadAt(buf[:n], end-n); err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
+			return end - n + int64(i) + 1, nil
+		}
+		end -= n
+	}
+	return 0, nil
+}
+
+// inspect reports whether a line holds a whole JSON object and has its end.
+func inspect(r io.ReaderAt, start, size int64) (whole, ended bool, err error) {
+	if size-start > maxLine {
+		return false, false, nil
+	}
+	line := make([]byte, size-start)
+	if _, err := r.ReadAt(line, start); err != nil {
+		return false, false, err
+	}
+	line, ended = bytes.CutSuffix(line, []byte{'\n'})
+	return bytes.HasPrefix(line, []byte{'{'}) && json.Valid(line), ended, nil
+}
+
+func save(path string, r io.Reader) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	return errors.Join(err, f.Sync(), f.Close())
+}

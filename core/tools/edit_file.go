@@ -1,0 +1,126 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/seed-009c0928/agent/core"
+)
+
+const (
+	maxEditSize = 10 << 20
+	maxDiffFile = 1 << 20  // whose change is shown as a diff
+	maxDiffSize = 64 << 10 // of a diff that is passed on
+)
+
+//go:embed edit_file.md
+var editFileDoc string
+
+type editFileArgs struct {
+	FilePath   string `json:"file_path" jsonschema:"path of the file, absolute or relative to the working directory"`
+	OldString  string `json:"old_string" jsonschema:"text to replace, exactly as in the file, without line numbers"`
+	NewString  string `json:"new_string" jsonschema:"text to put in its place"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence (default false)"`
+}
+
+// EditFile returns the tool edit_file, which replaces a text in a file. Where
+// the text is not found as given, differences in white space and punctuation
+// are tolerated, line by line, if there is exactly one such place.
+func EditFile() core.Tool {
+	return core.NewTool(core.ToolDefinition{
+		Name:        "edit_file",
+		Description: strings.TrimSpace(editFileDoc),
+		Scopes:      []core.Scope{core.ScopeRead, core.ScopeWrite},
+		Output:      core.OutputLimit{MaxChars: 10_000, Mode: core.Tail},
+	}, func(_ context.Context, _ *core.Call, in editFileArgs) ([]core.Access, error) {
+		return []core.Access{
+			{Scope: core.ScopeRead, Resource: in.FilePath},
+			{Scope: core.ScopeWrite, Resource: in.FilePath},
+		}, nil
+	}, runEditFile)
+}
+
+func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Result, error) {
+	switch {
+	case in.FilePath == "":
+		return invalid("file_path is empty. Give the path of a file.")
+	case strings.HasPrefix(in.FilePath, core.HandlePrefix):
+		return invalid("%q is a stored output, which cannot be changed. Give the path of a file.", in.FilePath)
+	case in.OldString == "":
+		return invalid("old_string is empty. To create or replace a whole file use write_file; to insert text, " +
+			"give the text beside the place as old_string and repeat it in new_string.")
+	case in.OldString == in.NewString:
+		return invalid("old_string and new_string are the same: nothing would change. Give the text as it shall be in new_string.")
+	}
+	data, refusal := readForEdit(ctx, call.Env, in.FilePath)
+	if refusal != nil {
+		return *refusal, nil
+	}
+	doc := parseDocument(data)
+	res, err := doc.replace(in.OldString, in.NewString, in.ReplaceAll)
+	if err != nil {
+		return core.Failf(core.CodeValidation, "%s was not changed: %v.", in.FilePath, err), nil
+	}
+	after := doc.bytes(res.text)
+	if bytes.Equal(after, data) {
+		return invalid("%s was not changed: with the file's own line endings, old_string and new_string are the same. Use shell to change line endings.", in.FilePath)
+	}
+	if err := call.Env.Files().Write(ctx, in.FilePath, bytes.NewReader(after), 0); err != nil {
+		return failure("edit", in.FilePath, err), nil
+	}
+	result := core.TextResult(fmt.Sprintf("Edited %s: %s.%s", in.FilePath, res.places(), res.tolerance.note()))
+	result.Meta = diffMeta(in.FilePath, data, after)
+	return result, nil
+}
+
+// readForEdit reads a text file, or says why it cannot be edited.
+func readForEdit(ctx context.Context, env core.Environment, path string) ([]byte, *core.Result) {
+	refuse := func(r core.Result) ([]byte, *core.Result) { return nil, &r }
+	info, err := env.Files().Stat(ctx, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if near := nearNames(ctx, env, path); len(near) > 0 {
+			return refuse(core.Failf(core.CodeNotFound, "File not found: %q. Did you mean %s? To create it use write_file.", path, strings.Join(near, ", ")))
+		}
+		return refuse(core.Failf(core.CodeNotFound, "File not found: %q. To create it use write_file; to find another one, glob.", path))
+	case err != nil:
+		return refuse(failure("edit", path, err))
+	case info.IsDir():
+		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is a directory. Give the path of a file in it.", path))
+	case !info.Mode().IsRegular():
+		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is %s, not a regular file.", path, special(info.Mode())))
+	case info.Size() > maxEditSize:
+		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it has %s, more than %s. Change it with shell, for example with sed.",
+			path, byteSize(info.Size()), byteSize(maxEditSize)))
+	}
+	data, err := core.ReadFile(ctx, env.Files(), path, maxEditSize)
+	if err != nil {
+		return refuse(failure("edit", path, err))
+	}
+	if what, _, ok := binary(data[:min(len(data), sniffLen)]); ok {
+		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is not a text file but seems to be %s. Use shell if you need to change it.", path, what))
+	}
+	return data, nil
+}
+
+// diffMeta is the change as a unified diff, for interfaces.
+func diffMeta(path string, before, after []byte) map[string]json.RawMessage {
+	if len(before) > maxDiffFile || len(after) > maxDiffFile {
+		return nil
+	}
+	name := strings.TrimPrefix(path, "/")
+	unified := diff.Diff("a/"+name, before, "b/"+name, after)
+	text, err := json.Marshal(string(unified))
+	if err != nil || len(unified) > maxDiffSize {
+		return nil // a diff is a courtesy
+	}
+	return map[string]json.RawMessage{"diff": text}
+}

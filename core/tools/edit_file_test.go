@@ -1,0 +1,205 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env"
+	"github.com/seed-009c0928/agent/core/tools"
+)
+
+func TestEditFile(t *testing.T) {
+	const bom = "\uFEFF"
+	tests := []struct {
+		name     string
+		file     string
+		old, new string
+		all      bool
+		want     string // the file afterwards
+		says     string // the confirmation holds
+	}{
+		{name: "exact", file: "a\nb\nc\n", old: "b", new: "x", want: "a\nx\nc\n", says: "Edited f: 1 replacement (line 2)."},
+		{name: "several lines", file: "a\nb\nc\n", old: "a\nb\n", new: "x\n", want: "x\nc\n", says: "(lines 1–2)."},
+		{name: "deletion", file: "a\nb\nc\n", old: "b\n", new: "", want: "a\nc\n", says: "1 replacement"},
+		{name: "all", file: "a b a\na\n", old: "a", new: "x", all: true, want: "x b x\nx\n", says: "3 replacements (lines 1, 1, 2)."},
+		{name: "all of one", file: "a b\n", old: "a", new: "x", all: true, want: "x b\n", says: "1 replacement (line 1)."},
+		{name: "all without overlap", file: "aaaa\n", old: "aa", new: "b", all: true, want: "bb\n", says: "2 replacements"},
+		{name: "CRLF is kept", file: "a\r\nb\r\nc\r\n", old: "a\nb", new: "x\ny\nz", want: "x\r\ny\r\nz\r\nc\r\n", says: "(lines 1–2)."},
+		{name: "CRLF asked for in an LF file", file: "a\nb\n", old: "a\r\nb", new: "x\r\ny", want: "x\ny\n", says: "1 replacement"},
+		{name: "new lines in one line of a CRLF file", file: "a\r\nb\r\n", old: "a", new: "x\ny", want: "x\r\ny\r\nb\r\n", says: "(line 1)."},
+		{name: "mixed endings", file: "a\r\nb\nc\nd\n", old: "b\nc", new: "x", want: "a\r\nx\nd\n", says: "(lines 2–3)."},
+		{name: "byte order mark is kept", file: bom + "a\nb\n", old: "a\n", new: "x\n", want: bom + "x\nb\n", says: "(line 1)."},
+		{name: "byte order mark in old", file: bom + "a\nb\n", old: bom + "a", new: bom + "x", want: bom + "x\nb\n", says: "(line 1)."},
+		{name: "dollar signs mean themselves", file: "a\n", old: "a", new: "$1 ${x}", want: "$1 ${x}\n", says: "1 replacement"},
+		{
+			name: "white space at line ends", file: "a  \nb\t\nc\n", old: "a\nb\n", new: "x\n", want: "x\nc\n",
+			says: "1 replacement (lines 1–2). old_string was not found exactly; the one place that differs only in white space at line ends",
+		},
+		{
+			name: "white space at line ends, CRLF", file: "a  \r\nb\r\nc\r\n", old: "a\nb", new: "x\ny", want: "x\r\ny\r\nc\r\n",
+			says: "at line ends",
+		},
+		{
+			name: "indentation", file: "func f() {\n\tif x {\n\t\treturn\n\t}\n}\n",
+			old: "  if x {\n    return\n  }", new: "  if y {\n    return\n    // done\n  }",
+			want: "func f() {\n\tif y {\n\t\treturn\n\t\t// done\n\t}\n}\n",
+			says: "differs only in white space was taken",
+		},
+		{
+			name: "no indentation at all", file: "def f():\n    a = 1\n    b = 2\n",
+			old: "a  = 1\nb = 2\n", new: "if a:\n  b = 3\n", want: "def f():\n    if a:\n      b = 3\n",
+			says: "new_string was indented like it",
+		},
+		{
+			name: "contradicting indentation is left alone", file: "\ta = 1\n\t\tb = 2\n",
+			old: "a = 1\nb  = 2\n", new: "c = 3\n", want: "c = 3\n", says: "white space",
+		},
+		{
+			name: "typographic punctuation", file: "say(“it’s – so…”)\u00a0;\nend\n", old: `say("it's - so...") ;`, new: "say()",
+			want: "say()\nend\n", says: "quotes, dashes",
+		},
+		{name: "last line without line feed", file: "a\nb  c", old: "b c", new: "d", want: "a\nd", says: "white space"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			where := env.NewMemory("", map[string]string{"f": tt.file})
+			result, got := run(t, tools.EditFile(), where, args{"file_path": "f", "old_string": tt.old, "new_string": tt.new, "replace_all": tt.all})
+			if result.Code != "" || !strings.Contains(got, tt.says) {
+				t.Errorf("%s %q, want one with %q", result.Code, got, tt.says)
+			}
+			if got := content(t, where, "f"); got != tt.want {
+				t.Errorf("the file holds\n%q, want\n%q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestEditFileRefusals(t *testing.T) {
+	lines := "package main\n\nfunc compute(a, b int) int {\n\treturn a + b\n}\n"
+	tests := []struct {
+		name string
+		file string
+		in   args
+		code core.ErrorCode
+		want []string
+	}{
+		{"same", lines, args{"old_string": "a", "new_string": "a"}, core.CodeValidation, []string{"are the same"}},
+		{"same but for line endings", "a\nb\n", args{"old_string": "a\r\nb", "new_string": "a\nb"}, core.CodeValidation, []string{"line endings"}},
+		{"empty", lines, args{"old_string": "", "new_string": "a"}, core.CodeValidation, []string{"write_file"}},
+		{"not unique", "a\nb\na\n", args{"old_string": "a", "new_string": "x"}, core.CodeValidation, []string{"occurs 2 times (lines 1, 3)", "replace_all"}},
+		{"overlapping", "aaa\n", args{"old_string": "aa", "new_string": "x"}, core.CodeValidation, []string{"occurs 2 times"}},
+		{
+			"many places", strings.Repeat("a\n", 12),
+			args{"old_string": "a", "new_string": "x"},
+			core.CodeValidation,
+			[]string{"12 times (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …)"},
+		},
+		{
+			"tolerant match not unique", "a  b\nc\na   b\n",
+			args{"old_string": "a b", "new_string": "x", "replace_all": true},
+			core.CodeValidation,
+			[]string{"2 places are like it", "(lines 1, 3)"},
+		},
+		{
+			"near lines", lines,
+			args{"old_string": "func compute(a int, b int) int {", "new_string": "x"},
+			core.CodeValidation,
+			[]string{"was not found", "3 | func compute(a, b int) int {\n4 | \treturn a + b"},
+		},
+		{"nothing like it", lines, args{"old_string": "zzzzzzzzzz qqqqqq", "new_string": "x"}, core.CodeValidation, []string{"nothing like it"}},
+		{"line numbers", lines, args{"old_string": "3 | func compute(a, b int) int {", "new_string": "x"}, core.CodeValidation, []string{"without the numbers"}},
+		{"blank lines match nothing loosely", "a\n \nb\n", args{"old_string": "\t\n\t\n", "new_string": "x"}, core.CodeValidation, []string{"not found"}},
+		{"binary", "a\x00b", args{"old_string": "a", "new_string": "x"}, core.CodeIO, []string{"not a text file"}},
+		{"too large", strings.Repeat("x", 10<<20+1), args{"old_string": "a", "new_string": "x"}, core.CodeIO, []string{"more than 10.0 MiB", "shell"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			where := env.NewMemory("", map[string]string{"f": tt.file})
+			tt.in["file_path"] = "f"
+			checkHas(t, tools.EditFile(), where, tt.in, tt.code, tt.want...)
+			if got := content(t, where, "f"); got != tt.file {
+				t.Error("the file was changed")
+			}
+		})
+	}
+	where := env.NewMemory("", map[string]string{"dir/": ""})
+	checkHas(t, tools.EditFile(), where, args{"file_path": "dir", "old_string": "a", "new_string": "b"}, core.CodeIO, "is a directory")
+	checkHas(t, tools.EditFile(), where, args{"file_path": "no", "old_string": "a", "new_string": "b"}, core.CodeNotFound, "write_file")
+	checkHas(t, tools.EditFile(), where, args{"file_path": "context:1", "old_string": "a", "new_string": "b"}, core.CodeValidation, "stored output")
+}
+
+func TestEditFileDiff(t *testing.T) {
+	where := env.NewMemory("", map[string]string{"dir/f.txt": "a\nb\nc\n"})
+	result, _ := run(t, tools.EditFile(), where, args{"file_path": "dir/f.txt", "old_string": "b", "new_string": "x"})
+	var diff string
+	if err := json.Unmarshal(result.Meta["diff"], &diff); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--- a/dir/f.txt\n+++ b/dir/f.txt\n", "\n a\n-b\n+x\n c\n"} {
+		if !strings.Contains(diff, want) {
+			t.Errorf("%q is not in the diff:\n%s", want, diff)
+		}
+	}
+}
+
+// FuzzEditFile holds what an edit promises: it answers; a refused one changes
+// nothing; an exact and unique one does what strings.Replace does; the byte
+// order mark stays, and an edit of an LF file brings no CR in.
+func FuzzEditFile(f *testing.F) {
+	f.Add("a\nb\nc\n", "b", "x", false)
+	f.Add("a  \r\nb\r\n", "a\nb", "x\n", false)
+	f.Add("\uFEFF\ta\n", "  a", "b", true)
+	f.Add("x\n\n\n", "\n\n", "\r\n", true)
+	f.Add("“q”\n", `"q"`, "", false)
+	f.Fuzz(func(t *testing.T, file, from, to string, all bool) {
+		where := env.NewMemory("", map[string]string{"f": file})
+		raw, err := json.Marshal(args{"file_path": "f", "old_string": from, "new_string": to, "replace_all": all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var in struct{ Old, New string }
+		in.Old, in.New = strings.ToValidUTF8(from, "\uFFFD"), strings.ToValidUTF8(to, "\uFFFD") // as JSON has them
+		result, err := tools.EditFile().Run(t.Context(), &core.Call{Args: raw, Env: where})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := content(t, where, "f")
+		if result.Code != "" {
+			if got != file {
+				t.Fatalf("a refused edit (%s) made %q of %q", result.Code, got, file)
+			}
+			return
+		}
+		if strings.HasPrefix(file, "\uFEFF") && !strings.HasPrefix(got, "\uFEFF") {
+			t.Errorf("the byte order mark of %q is lost in %q", file, got)
+		}
+		if !strings.Contains(file, "\r") && !strings.Contains(strings.ReplaceAll(in.New, "\r\n", "\n"), "\r") && strings.Contains(got, "\r") {
+			t.Errorf("%q got a CR: %q", file, got)
+		}
+		plain := !strings.ContainsAny(file+in.Old+in.New, "\r\uFEFF")
+		if plain && strings.Count(file, in.Old) == 1 && !all {
+			if want := strings.Replace(file, in.Old, in.New, 1); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+	})
+}
+
+func BenchmarkEditFile(b *testing.B) {
+	where := env.NewMemory("", map[string]string{"f": numberedLines(5000)})
+	tool := tools.EditFile()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		from, to := "text of line 2500\n", "text of changed line\n"
+		if i%2 == 1 {
+			from, to = to, from
+		}
+		raw := fmt.Sprintf(`{"file_path":"f","old_string":%q,"new_string":%q}`, from, to)
+		if result, err := tool.Run(b.Context(), &core.Call{Args: []byte(raw), Env: where}); err != nil || result.Code != "" {
+			b.Fatal(result, err)
+		}
+	}
+}

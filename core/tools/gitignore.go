@@ -1,0 +1,135 @@
+package tools
+
+import (
+	"path"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// ignoreRule is one line of a .gitignore.
+type ignoreRule struct {
+	pattern string // for doublestar
+	plain   string // what the name must equal, where the pattern says just that
+	suffix  string // what the name must end with, where the pattern is "*" and a text
+	name    bool   // compared with the last element of a path, else with all of it
+	dirOnly bool
+	negated bool
+}
+
+// parseIgnore parses the content of a .gitignore. Lines that are no valid
+// pattern match nothing, as in git. Named classes such as [[:alpha:]] are not
+// known.
+func parseIgnore(text string) []ignoreRule {
+	var rules []ignoreRule
+	for line := range strings.SplitSeq(strings.TrimPrefix(text, utf8BOM), "\n") {
+		if rule, ok := parseIgnoreLine(strings.TrimSuffix(line, "\r")); ok {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+func parseIgnoreLine(line string) (ignoreRule, bool) {
+	var rule ignoreRule
+	if strings.HasPrefix(line, "#") {
+		return rule, false
+	}
+	line = trimIgnoreSpace(line)
+	line, rule.negated = strings.CutPrefix(line, "!")
+	line, rule.dirOnly = strings.CutSuffix(line, "/")
+	if line == "" {
+		return rule, false
+	}
+	rule.name = !strings.Contains(line, "/")
+	line = strings.TrimPrefix(line, "/")
+	// To doublestar "a/**" is also a itself, and braces are special.
+	if strings.HasSuffix(line, "/**") {
+		line += "/*"
+	}
+	rule.pattern = escapeBraces(line)
+	if !doublestar.ValidatePattern(rule.pattern) {
+		return rule, false
+	}
+	const special = `*?[]{}\`
+	if !strings.ContainsAny(line, special) {
+		rule.plain = line
+	} else if rest, ok := strings.CutPrefix(line, "*"); ok && rule.name && rest != "" && !strings.ContainsAny(rest, special) {
+		rule.suffix = rest
+	}
+	return rule, true
+}
+
+// trimIgnoreSpace removes spaces at the end that are not escaped.
+func trimIgnoreSpace(line string) string {
+	trimmed := strings.TrimRight(line, " ")
+	slashes := len(trimmed) - len(strings.TrimRight(trimmed, `\`))
+	if slashes%2 == 1 && len(trimmed) < len(line) {
+		return trimmed + " "
+	}
+	return trimmed
+}
+
+// escapeBraces escapes the braces that are not escaped.
+func escapeBraces(pattern string) string {
+	if !strings.ContainsAny(pattern, "{}") {
+		return pattern
+	}
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\' && i+1 < len(pattern):
+			b.WriteByte(c)
+			i++
+		case c == '{' || c == '}':
+			b.WriteByte('\\')
+		}
+		b.WriteByte(pattern[i])
+	}
+	return b.String()
+}
+
+// match reports whether the rule is about a path, given from the directory of
+// the .gitignore with slashes.
+func (r ignoreRule) match(rel string, dir bool) bool {
+	if r.dirOnly && !dir {
+		return false
+	}
+	if r.name {
+		rel = path.Base(rel)
+	}
+	switch {
+	case r.plain != "":
+		return rel == r.plain
+	case r.suffix != "":
+		return strings.HasSuffix(rel, r.suffix)
+	}
+	return doublestar.MatchUnvalidated(r.pattern, rel)
+}
+
+// ignoreLevel holds the rules of one directory.
+type ignoreLevel struct {
+	// below is the way from the directory of the rules down to where the walk
+	// began, with a slash at its end; within the walk it is empty.
+	below string
+	// dir is the directory of the rules within the walk, with a slash at its
+	// end; empty is where it began.
+	dir   string
+	rules []ignoreRule
+}
+
+// ignored reports whether a path, given from the beginning of the walk, is
+// ignored by the levels, the outermost of which comes first. The innermost
+// level that says something decides, and in it the last rule.
+func ignored(levels []ignoreLevel, rel string, dir bool) bool {
+	for i := len(levels) - 1; i >= 0; i-- {
+		level := levels[i]
+		name := level.below + strings.TrimPrefix(rel, level.dir)
+		for j := len(level.rules) - 1; j >= 0; j-- {
+			if level.rules[j].match(name, dir) {
+				return !level.rules[j].negated
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,144 @@
+package tools
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+)
+
+// lineMatcher finds the lines of a text that match a regular expression, as if
+// it looked at each alone.
+type lineMatcher struct {
+	re       *regexp.Regexp
+	literals literals
+}
+
+var errMultiline = errors.New("it matches a line feed, but the search goes line by line")
+
+// newLineMatcher compiles a pattern so that a match never crosses a line's end.
+func newLineMatcher(pattern string, caseInsensitive bool) (*lineMatcher, error) {
+	flags := syntax.Perl &^ syntax.OneLine
+	if caseInsensitive {
+		flags |= syntax.FoldCase
+	}
+	tree, err := syntax.Parse(pattern, flags)
+	if err != nil {
+		return nil, err
+	}
+	if err := keepInLine(tree); err != nil {
+		return nil, err
+	}
+	required := requiredLiterals(tree)
+	re, err := regexp.Compile(tree.String())
+	if err != nil {
+		return nil, err
+	}
+	return &lineMatcher{re: re, literals: required}, nil
+}
+
+// keepInLine changes an expression so that it matches no line feed and takes
+// the ends of lines for the ends of the text.
+func keepInLine(tree *syntax.Regexp) error {
+	switch tree.Op {
+	case syntax.OpBeginText:
+		tree.Op = syntax.OpBeginLine
+	case syntax.OpEndText:
+		tree.Op = syntax.OpEndLine
+	case syntax.OpAnyChar:
+		tree.Op = syntax.OpAnyCharNotNL
+	case syntax.OpLiteral:
+		if slices.Contains(tree.Rune, '\n') {
+			return errMultiline
+		}
+	case syntax.OpCharClass:
+		tree.Rune = withoutLineFeed(tree.Rune)
+		if len(tree.Rune) == 0 {
+			return errMultiline
+		}
+	}
+	for _, sub := range tree.Sub {
+		if err := keepInLine(sub); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutLineFeed takes the line feed out of a class, a list of ranges.
+func withoutLineFeed(class []rune) []rune {
+	var out []rune
+	for i := 0; i+1 < len(class); i += 2 {
+		lo, hi := class[i], class[i+1]
+		if lo > '\n' || hi < '\n' {
+			out = append(out, lo, hi)
+			continue
+		}
+		if lo < '\n' {
+			out = append(out, lo, '\n'-1)
+		}
+		if hi > '\n' {
+			out = append(out, '\n'+1, hi)
+		}
+	}
+	return out
+}
+
+// lineMatch is a line that matches.
+type lineMatch struct {
+	start, end int // the line, without its end
+	at         int // where the match begins
+}
+
+// all yields the matching lines in order.
+func (m *lineMatcher) all(text []byte) iter.Seq[lineMatch] {
+	return func(yield func(lineMatch) bool) {
+		next := m.first(text)
+		for pos := 0; pos < len(text); {
+			at := next(pos)
+			// Behind the last line feed there is no line.
+			if at < 0 || at == len(text) && text[len(text)-1] == '\n' {
+				return
+			}
+			found := lineMatch{start: bytes.LastIndexByte(text[:at], '\n') + 1, end: len(text), at: at}
+			if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
+				found.end = at + i
+			}
+			if m.confirm(text, &found) && !yield(found) {
+				return
+			}
+			pos = found.end + 1
+		}
+	}
+}
+
+// first returns a function that returns the first place from pos on, the
+// beginning of a line, where a match may be, or -1. Places are asked for in
+// ascending order.
+func (m *lineMatcher) first(text []byte) func(pos int) int {
+	if len(m.literals.texts) > 0 {
+		return m.literals.finder(text)
+	}
+	return func(pos int) int {
+		if loc := m.re.FindIndex(text[pos:]); loc != nil {
+			return pos + loc[0]
+		}
+		return -1
+	}
+}
+
+// confirm reports whether a line matches where it was found by its literals,
+// and sets the place.
+func (m *lineMatcher) confirm(text []byte, found *lineMatch) bool {
+	if len(m.literals.texts) == 0 {
+		return true
+	}
+	loc := m.re.FindIndex(text[found.start:found.end])
+	if loc == nil {
+		return false
+	}
+	found.at = found.start + loc[0]
+	return true
+}

@@ -1,0 +1,91 @@
+package tools
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// matchingLines returns the numbers of the lines that match, counted from 0.
+func matchingLines(m *lineMatcher, text string) []int {
+	var lines []int
+	for found := range m.all([]byte(text)) {
+		lines = append(lines, strings.Count(text[:found.start], "\n"))
+	}
+	return lines
+}
+
+func TestRequiredLiterals(t *testing.T) {
+	tests := []struct {
+		pattern string
+		texts   string
+		fold    bool
+	}{
+		{"needle", "needle", false},
+		{"a.*needle.b", "needle", false},
+		{"(?:x|needle)+y", "x needle", false},
+		{"foo|bar", "foo bar", false},
+		{"(foo|bar)baz", "foo bar", false},
+		{"x*", "", false},
+		{"(needle)?", "", false},
+		{"a{2,}needle{2}", "needl", false},
+		{"foo|.*", "", false},
+		{"(?i)Needle", "needle", true},
+		{"(?i)task", "ta", true},
+		{"(?i)ks", "", false},
+		{"FOO|(?i:bar)", "foo bar", true},
+		{"(?i)é", "", false},
+		{"é", "é", false},
+		{"\uFFFD", "", false},
+	}
+	for _, tt := range tests {
+		m, err := newLineMatcher(tt.pattern, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(m.literals.texts, " "); got != tt.texts || m.literals.fold != tt.fold {
+			t.Errorf("%s: %q fold %v, want %q fold %v", tt.pattern, got, m.literals.fold, tt.texts, tt.fold)
+		}
+	}
+}
+
+// FuzzLineMatcher holds that the lines that match in a text are those that
+// match alone.
+func FuzzLineMatcher(f *testing.F) {
+	const text = "one needle\n\ntwo\nthree Needle needle\nTASK \u212A \u017F\nlast"
+	for _, pattern := range []string{
+		"needle", "^", "$", "^$", `\s`, `\S+$`, `[^x]*`, "(?s).*", `\Aone`, `last\z`, "(?i)needle|TWO", "(?i)task", `(?i)\bk\b`, "(?i)s", "x*", "n{2}|e{2}",
+		"(?-m:^two$)", `o\b`, "T|t", "(foo|thr)ee", `\x{FFFD}`, "a|b|c|d|e", "(?U)n.*e",
+	} {
+		f.Add(pattern, text, false)
+		f.Add(pattern, text+"\n", true)
+	}
+	f.Add("a", "\xff\na\xff", false)
+	f.Fuzz(func(t *testing.T, pattern, text string, caseInsensitive bool) {
+		if len(pattern) > 100 || len(text) > 1_000 {
+			return
+		}
+		m, err := newLineMatcher(pattern, caseInsensitive)
+		if err != nil {
+			return
+		}
+		flags := ""
+		if caseInsensitive {
+			flags = "(?i)"
+		}
+		alone, err := regexp.Compile(flags + pattern)
+		if err != nil {
+			t.Fatalf("%q is accepted, but not by regexp: %v", pattern, err)
+		}
+		var want []int
+		for i, line := range splitLines(text) {
+			if alone.MatchString(strings.TrimSuffix(line, "\n")) {
+				want = append(want, i)
+			}
+		}
+		if got := matchingLines(m, text); !slices.Equal(got, want) {
+			t.Errorf("%q in %q: lines %v, want %v", pattern, text, got, want)
+		}
+	})
+}

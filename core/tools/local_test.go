@@ -1,0 +1,176 @@
+package tools_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env"
+	"github.com/seed-009c0928/agent/core/tools"
+)
+
+// local returns this machine as an environment, with files in its working
+// directory.
+func local(t *testing.T, files map[string]string) (*env.Local, string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	where, err := env.NewLocal(env.LocalOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := where.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return where, dir
+}
+
+// posixShell is local for tests that speak the language of sh.
+func posixShell(t *testing.T) *env.Local {
+	t.Helper()
+	where, _ := local(t, nil)
+	if shell := where.Info().Shell; shell != "bash" && shell != "sh" {
+		t.Skipf("the shell of this machine is %q, not a POSIX one", shell)
+	}
+	return where
+}
+
+func TestLocalShell(t *testing.T) {
+	where := posixShell(t)
+	checkHas(t, tools.Shell(), where, args{"command": "echo out; echo err >&2; printf end; exit 3"}, "", "out\nerr\nend\n[exit code 3, ")
+	checkHas(t, tools.Shell(), where, args{"command": "no_such_command_at_all"}, "", "not found", "[exit code 127, ")
+	checkHas(t, tools.Shell(), where, args{"command": "kill -9 $$"}, "", "(no output)\n[ended by signal ")
+	checkHas(t, tools.Shell(), where, args{"command": "cat"}, "", "(no output)\n[exit code 0, ") // there is no input
+}
+
+func TestLocalShellTimeout(t *testing.T) {
+	where := posixShell(t)
+	begin := time.Now()
+	result, got := run(t, tools.Shell(), where, args{"command": "echo begun; sleep 60", "timeout_ms": 300})
+	want := "begun\n[ERROR: Command timed out after 300ms. Partial output is shown above. " +
+		"You can retry with a longer timeout by setting the timeout_ms parameter.]"
+	if result.Code != core.CodeTimeout || got != want {
+		t.Errorf("%s: %s", result.Code, got)
+	}
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+func TestLocalShellCancel(t *testing.T) {
+	where := posixShell(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := cancelOnOutput{where, cancel}
+	result, got := runContext(ctx, t, tools.Shell(), watched, args{"command": "echo begun; sleep 60"}, nil)
+	if result.Code != core.CodeCancelled || !strings.HasPrefix(got, "begun\n[The command was cancelled.") {
+		t.Errorf("%s: %s", result.Code, got)
+	}
+}
+
+// cancelOnOutput cancels a command as soon as it prints.
+type cancelOnOutput struct {
+	core.Environment
+	cancel func()
+}
+
+func (e cancelOnOutput) Start(ctx context.Context, cmd core.Command) (core.Process, error) {
+	w := &cancelWriter{cmd.Stdout.Write, e.cancel}
+	cmd.Stdout, cmd.Stderr = w, w
+	return e.Environment.Start(ctx, cmd)
+}
+
+type cancelWriter struct {
+	write  func([]byte) (int, error)
+	cancel func()
+}
+
+func (w *cancelWriter) Write(p []byte) (int, error) {
+	defer w.cancel()
+	return w.write(p)
+}
+
+// Symbolic links are shown, but neither searched nor followed.
+func TestLocalSymlinks(t *testing.T) {
+	where, dir := local(t, map[string]string{"real/f.txt": "needle\n"})
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "secret.txt"), []byte("needle\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"loop": ".", "out": outside, "out.txt": filepath.Join(outside, "secret.txt"), "real/up": ".."} {
+		if err := os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			t.Skipf("no symbolic links here: %v", err)
+		}
+	}
+	check(t, tools.Grep(), where, args{"pattern": "needle"}, "", "real/f.txt:1:needle")
+	check(t, tools.ListDir(), where, args{"depth": 3}, "", "loop@\nout@\nout.txt@\nreal/\n  f.txt (7 bytes)\n  up@")
+	check(t, tools.Glob(), where, args{"pattern": "**/f.txt"}, "", "real/f.txt")
+	// The model may name a link: then what it leads to is what was granted.
+	check(t, tools.Grep(), where, args{"pattern": "needle", "path": "real/up/real"}, "", "real/up/real/f.txt:1:needle")
+}
+
+func TestLocalFiles(t *testing.T) {
+	where, dir := local(t, map[string]string{"closed.txt": "x\n", "run.sh": "#!/bin/sh\n"})
+	check(t, tools.ReadFile(), where, args{"file_path": filepath.Join(dir, "run.sh")}, "", "1 | #!/bin/sh")
+	if runtime.GOOS == "windows" {
+		return
+	}
+	script := filepath.Join(dir, "run.sh")
+	if err := os.Chmod(script, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	checkHas(t, tools.EditFile(), where, args{"file_path": "run.sh", "old_string": "sh\n", "new_string": "bash\n"}, "", "1 replacement")
+	if info, err := os.Stat(script); err != nil || info.Mode().Perm() != 0o750 {
+		t.Errorf("mode %v, %v: an edit keeps it", info.Mode(), err)
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	if err := os.Chmod(filepath.Join(dir, "closed.txt"), 0); err != nil {
+		t.Fatal(err)
+	}
+	checkHas(t, tools.ReadFile(), where, args{"file_path": "closed.txt"}, core.CodePermission, "permission denied")
+}
+
+// To open a named pipe would wait for a writer for ever.
+func TestLocalNamedPipe(t *testing.T) {
+	where, dir := local(t, nil)
+	mkfifo, err := exec.LookPath("mkfifo")
+	if err != nil {
+		t.Skip("mkfifo is not installed")
+	}
+	if out, err := exec.CommandContext(t.Context(), mkfifo, filepath.Join(dir, "pipe")).CombinedOutput(); err != nil {
+		t.Skipf("no named pipes here: %v %s", err, out)
+	}
+	checkHas(t, tools.ReadFile(), where, args{"file_path": "pipe"}, core.CodeIO, "a named pipe")
+	check(t, tools.Grep(), where, args{"pattern": "x"}, "", "No matches for x in . (0 files searched).")
+	check(t, tools.ListDir(), where, args{}, "", "pipe (a named pipe)")
+}
+
+func BenchmarkLocalReadFile(b *testing.B) {
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(numberedLines(200)), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	where, err := env.NewLocal(env.LocalOptions{Dir: dir})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer where.Close()
+	benchmarkTool(b, tools.ReadFile(), where, `{"file_path":"f"}`)
+}

@@ -1,0 +1,275 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core"
+)
+
+const (
+	maxGrepFile      = 4 << 20  // of a file that a walk comes to
+	maxGrepNamedFile = 64 << 20 // of a file that the model named
+	grepReaders      = 4        // files that are read side by side
+)
+
+// nativeSearch is the grepEngine that needs nothing but the environment's
+// files. It passes over what git ignores, symbolic links, binary files and
+// large ones.
+func nativeSearch(ctx context.Context, env core.Environment, q *grepQuery, yield func(grepFile) bool) (grepTally, error) {
+	if q.file {
+		return searchNamedFile(ctx, env, q, yield)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &search{env: env, query: q, queue: make(chan *searchJob, 16*grepReaders), work: make(chan *searchJob)}
+	var wg sync.WaitGroup
+	wg.Go(func() { s.produce(ctx) })
+	for range grepReaders {
+		wg.Go(func() { s.read(ctx) })
+	}
+	err := s.collect(ctx, yield)
+	cancel()
+	wg.Wait()
+	if err == nil && !s.stopped {
+		err = s.walkErr
+	}
+	s.tally.denied += s.walker.denied
+	s.tally.failed += s.walker.failed
+	return s.tally, err
+}
+
+// search is one run over a directory: a walk that puts jobs in a queue, some
+// readers that do them, and a collector that takes their results in the order
+// of the queue.
+type search struct {
+	env     core.Environment
+	query   *grepQuery
+	queue   chan *searchJob
+	work    chan *searchJob
+	walker  walker
+	walkErr error
+	tally   grepTally
+	stopped bool // by yield
+}
+
+type searchJob struct {
+	rel    string
+	result chan searchResult // takes one
+}
+
+type searchResult struct {
+	file grepFile
+	err  error
+}
+
+func (s *search) produce(ctx context.Context) {
+	defer close(s.queue)
+	defer close(s.work)
+	s.walker = walker{env: s.env, base: s.query.base}
+	s.walkErr = s.walker.walk(ctx, func(e walkEntry) error {
+		if !e.entry.Type().IsRegular() || !s.query.filter.picks(e.rel) {
+			return nil
+		}
+		job := &searchJob{rel: e.rel, result: make(chan searchResult, 1)}
+		for _, c := range []chan *searchJob{s.queue, s.work} {
+			select {
+			case c <- job:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+}
+
+func (s *search) read(ctx context.Context) {
+	reader := &fileSearcher{query: s.query, most: maxGrepFile}
+	for job := range s.work {
+		file, err := reader.search(ctx, s.env.Files(), s.walker.at(job.rel))
+		file.rel = job.rel
+		job.result <- searchResult{file, err}
+	}
+}
+
+func (s *search) collect(ctx context.Context, yield func(grepFile) bool) error {
+	for job := range s.queue {
+		var result searchResult
+		select {
+		case result = <-job.result:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		s.tally.count(result.err)
+		if result.file.matches > 0 && !yield(result.file) {
+			s.stopped = true
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// count counts a file by how its search ended.
+func (t *grepTally) count(err error) {
+	switch {
+	case err == nil:
+		t.searched++
+	case errors.Is(err, errBinary), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, core.ErrTooLarge):
+		t.large++
+	case errors.Is(err, fs.ErrPermission):
+		t.denied++
+	default:
+		t.failed++
+	}
+}
+
+func searchNamedFile(ctx context.Context, env core.Environment, q *grepQuery, yield func(grepFile) bool) (grepTally, error) {
+	reader := &fileSearcher{query: q, most: maxGrepNamedFile}
+	file, err := reader.search(ctx, env.Files(), q.base)
+	if err != nil {
+		return grepTally{}, err
+	}
+	if file.matches > 0 {
+		yield(file)
+	}
+	return grepTally{searched: 1}, nil
+}
+
+var errBinary = errors.New("it is a binary file")
+
+// fileSearcher searches one file after the other, in one buffer.
+type fileSearcher struct {
+	query *grepQuery
+	most  int // bytes of a file
+	buf   []byte
+}
+
+func (s *fileSearcher) search(ctx context.Context, files core.FS, name string) (grepFile, error) {
+	if err := ctx.Err(); err != nil {
+		return grepFile{}, err
+	}
+	text, err := s.load(ctx, files, name)
+	if err != nil {
+		return grepFile{}, err
+	}
+	if bytes.IndexByte(text, '\r') >= 0 {
+		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	}
+	text = bytes.TrimPrefix(text, []byte(utf8BOM))
+	return s.find(ctx, text), ctx.Err()
+}
+
+// load reads a text file into the buffer.
+func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]byte, error) {
+	f, err := files.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if s.buf == nil {
+		s.buf = make([]byte, 32<<10)
+	}
+	for n, sniffed := 0, false; ; {
+		m, err := f.Read(s.buf[n:])
+		n += m
+		end := errors.Is(err, io.EOF)
+		if !sniffed && (end || n >= sniffLen) {
+			sniffed = true
+			if bytes.IndexByte(s.buf[:min(n, sniffLen)], 0) >= 0 {
+				return nil, errBinary
+			}
+		}
+		switch {
+		case n > s.most:
+			return nil, core.ErrTooLarge
+		case end:
+			return s.buf[:n], nil
+		case err != nil:
+			return nil, err
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case n == len(s.buf):
+			s.buf = slices.Grow(s.buf, len(s.buf))
+			s.buf = s.buf[:cap(s.buf)]
+		}
+	}
+}
+
+// find collects the matching lines of a text, as many as the query wants.
+func (s *fileSearcher) find(ctx context.Context, text []byte) grepFile {
+	var file grepFile
+	lines := lineCollector{text: text, context: s.query.context, number: 1}
+	for m := range s.query.matcher.all(text) {
+		file.matches++
+		if s.query.mode == modeFiles {
+			break
+		}
+		if s.query.mode == modeContent {
+			lines.add(m)
+			if file.matches > s.query.max { // one more, to show that there are more
+				break
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	lines.finish()
+	file.lines = lines.lines
+	return file
+}
+
+// lineCollector turns matches into lines with numbers and context.
+type lineCollector struct {
+	text    []byte
+	context int
+	lines   []grepLine
+	pos     int // the beginning of the line after the last that was taken
+	number  int // of that line
+	after   int // lines of context that the last match still wants
+}
+
+// add takes a match and the context before it.
+func (c *lineCollector) add(m lineMatch) {
+	c.takeAfter(m.start)
+	start := m.start
+	for n := 0; n < c.context && start > c.pos; n++ {
+		start = bytes.LastIndexByte(c.text[:start-1], '\n') + 1
+	}
+	c.number += bytes.Count(c.text[c.pos:start], []byte{'\n'})
+	c.pos = start
+	for c.pos < m.start {
+		c.take(c.lineEnd(), 0, false)
+	}
+	c.take(m.end, m.at-m.start, true)
+	c.after = c.context
+}
+
+// finish takes the context after the last match.
+func (c *lineCollector) finish() { c.takeAfter(len(c.text)) }
+
+// takeAfter takes the context after the last match, up to limit.
+func (c *lineCollector) takeAfter(limit int) {
+	for ; c.after > 0 && c.pos < limit; c.after-- {
+		c.take(c.lineEnd(), 0, false)
+	}
+}
+
+func (c *lineCollector) lineEnd() int {
+	if n := bytes.IndexByte(c.text[c.pos:], '\n'); n >= 0 {
+		return c.pos + n
+	}
+	return len(c.text)
+}
+
+// take takes the line from pos to end; at is what it is clipped around.
+func (c *lineCollector) take(end, at int, match bool) {
+	c.lines = append(c.lines, grepLine{number: c.number, text: clip(string(c.text[c.pos:end]), at, grepLineChars), match: match})
+	c.pos = min(end+1, len(c.text))
+	c.number++
+}

@@ -1,0 +1,155 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+)
+
+// The time-outs of a session that does not say its own.
+const (
+	commandTimeout    = 10 * time.Second
+	maxCommandTimeout = 600 * time.Second
+)
+
+//go:embed shell.md
+var shellDoc string
+
+type shellArgs struct {
+	Command     string `json:"command" jsonschema:"command line for the system's shell"`
+	TimeoutMS   int64  `json:"timeout_ms,omitempty" jsonschema:"time-out in milliseconds, for commands that need longer than the default"`
+	Description string `json:"description,omitempty" jsonschema:"what the command does, in a few words for the user"`
+}
+
+// Shell returns the tool shell, which runs a command line in the environment's
+// shell and streams what it prints.
+func Shell() core.Tool {
+	return core.NewTool(core.ToolDefinition{
+		Name:        "shell",
+		Description: strings.TrimSpace(shellDoc),
+		Scopes:      []core.Scope{core.ScopeShell},
+		Output:      core.OutputLimit{MaxChars: 30_000, MaxLines: 256, Mode: core.HeadTail},
+	}, func(_ context.Context, call *core.Call, in shellArgs) ([]core.Access, error) {
+		access := core.Access{Scope: core.ScopeShell, Resource: in.Command}
+		if dialect := call.Env.Info().Shell; dialect == "bash" || dialect == "sh" {
+			access.Argv, _ = PlainArgv(in.Command)
+		}
+		return []core.Access{access}, nil
+	}, runShell)
+}
+
+func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, error) {
+	switch {
+	case strings.TrimSpace(in.Command) == "":
+		return invalid("command is empty. Give a command line.")
+	case strings.ContainsRune(in.Command, 0):
+		return invalid("command contains a NUL character, which no shell accepts.")
+	case in.TimeoutMS < 0:
+		return invalid("timeout_ms cannot be negative. Leave it out for the default.")
+	case call.Env.Info().Shell == "":
+		return core.Fail(core.CodeConfig, "This environment has no shell. Use the file tools."), nil
+	}
+	timeout, note := shellTimeout(in.TimeoutMS, call.Session)
+	runCtx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	out := &lastByteWriter{w: call.Output, last: '\n'}
+	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Stdout: out, Stderr: out})
+	if err != nil {
+		return startFailure(in.Command, err), nil
+	}
+	exit, err := process.Wait()
+	if out.last != '\n' {
+		_, _ = io.WriteString(out, "\n") // a failure of the output is the session's matter
+	}
+	switch {
+	case err == nil:
+		result := core.TextResult(exitLine(exit, out.written) + note)
+		result.Structured, err = json.Marshal(shellExit{exit.Code, exit.Signal, exit.Duration.Milliseconds(), exit.Left})
+		return result, err
+	case errors.Is(ctx.Err(), context.Canceled):
+		return core.Fail(core.CodeCancelled, "[The command was cancelled. Partial output is shown above.]"), nil
+	case runCtx.Err() != nil:
+		return core.Failf(core.CodeTimeout, "[ERROR: Command timed out after %dms. Partial output is shown above. "+
+			"You can retry with a longer timeout by setting the timeout_ms parameter.]%s", timeout.Milliseconds(), note), nil
+	}
+	return core.Failf(core.CodeIO, "[The command could not be run to its end: %v.]", err), nil
+}
+
+// shellExit is how a command ended, for hosts.
+type shellExit struct {
+	ExitCode   int    `json:"exitCode"`
+	Signal     string `json:"signal,omitempty"`
+	DurationMS int64  `json:"durationMs"`
+	Left       int    `json:"left,omitempty"`
+}
+
+// shellTimeout returns the time that a command gets, and a note if that is
+// less than was asked for.
+func shellTimeout(askedMS int64, session core.SessionInfo) (time.Duration, string) {
+	timeout, most := session.CommandTimeout, session.MaxCommandTimeout
+	if most <= 0 {
+		most = maxCommandTimeout
+	}
+	if timeout <= 0 {
+		timeout = commandTimeout
+	}
+	if askedMS == 0 {
+		return min(timeout, most), ""
+	}
+	if askedMS > most.Milliseconds() {
+		return most, fmt.Sprintf("\n[timeout_ms %d was reduced to %d, the most that is allowed]", askedMS, most.Milliseconds())
+	}
+	return time.Duration(askedMS) * time.Millisecond, ""
+}
+
+func startFailure(command string, err error) core.Result {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, fs.ErrPermission):
+		return failure("run", command, err)
+	}
+	return core.Failf(core.CodeIO, "The command could not be started: %v.", err)
+}
+
+// exitLine is what the model reads behind a command's output. A command that
+// fails is not a failure of the tool: its output says what to do.
+func exitLine(exit core.Exit, written bool) string {
+	var b strings.Builder
+	if !written {
+		b.WriteString("(no output)\n")
+	}
+	if exit.Signal != "" {
+		fmt.Fprintf(&b, "[ended by signal %s", exit.Signal)
+	} else {
+		fmt.Fprintf(&b, "[exit code %d", exit.Code)
+	}
+	fmt.Fprintf(&b, ", %.2f s]", exit.Duration.Seconds())
+	switch {
+	case exit.Left == 1:
+		b.WriteString("\n[1 background process that it left behind was ended]")
+	case exit.Left > 1:
+		fmt.Fprintf(&b, "\n[%d background processes that it left behind were ended]", exit.Left)
+	}
+	return b.String()
+}
+
+// lastByteWriter remembers the last byte that was written.
+type lastByteWriter struct {
+	w       io.Writer
+	last    byte
+	written bool
+}
+
+func (l *lastByteWriter) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.last, l.written = p[len(p)-1], true
+	}
+	return l.w.Write(p)
+}

@@ -1,0 +1,169 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core"
+)
+
+// maxIgnoreFile is the size up to which a .gitignore is read.
+const maxIgnoreFile = 1 << 20
+
+// walker goes through a directory in the order of names, what git ignores
+// aside. It never goes into .git and follows no symbolic link below its base.
+type walker struct {
+	env  core.Environment
+	base string // as the model wrote it; empty = the working directory
+	// all visits what git ignores too, but does not go into it.
+	all bool
+	// enter, if set, says whether to go into a directory.
+	enter func(rel string) bool
+
+	denied int // directories that may not be read
+	failed int // directories that could not be read
+}
+
+// walkEntry is a file or directory that a walker comes to.
+type walkEntry struct {
+	rel     string // from the base, with slashes
+	entry   fs.DirEntry
+	depth   int // 1 = in the base
+	ignored bool
+}
+
+// errStopWalk ends a walk early; the walk itself then returns nil.
+var errStopWalk = errors.New("stop walking")
+
+// walk visits everything below the base, each directory before what is in it.
+// It fails if the base cannot be read, and with the error of visit or ctx.
+func (w *walker) walk(ctx context.Context, visit func(walkEntry) error) error {
+	entries, err := w.env.Files().ReadDir(ctx, w.at(""))
+	if err != nil {
+		return err
+	}
+	err = w.visitDir(ctx, "", entries, 1, w.outerLevels(ctx), visit)
+	if errors.Is(err, errStopWalk) {
+		return nil
+	}
+	return err
+}
+
+// at returns the path of rel for the environment. It never begins with a name
+// that lies in the directory, which might read as a handle or as "~".
+func (w *walker) at(rel string) string {
+	if w.base == "" || w.base == "." {
+		return "./" + rel
+	}
+	return joinPath(w.base, rel)
+}
+
+func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry, depth int, levels []ignoreLevel, visit func(walkEntry) error) error {
+	levels = w.innerLevels(ctx, dir, entries, levels)
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rel := dir + e.Name()
+		skip := e.Name() == ".git" || ignored(levels, rel, e.IsDir())
+		if skip && !w.all {
+			continue
+		}
+		if err := visit(walkEntry{rel: rel, entry: e, depth: depth, ignored: skip}); err != nil {
+			return err
+		}
+		if skip || !e.IsDir() || (w.enter != nil && !w.enter(rel)) {
+			continue
+		}
+		below, err := w.env.Files().ReadDir(ctx, w.at(rel))
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, fs.ErrPermission):
+			w.denied++
+		case errors.Is(err, fs.ErrNotExist): // it has gone in the meantime
+		case err != nil:
+			w.failed++
+		default:
+			if err := w.visitDir(ctx, rel+"/", below, depth+1, levels, visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// innerLevels adds the rules that lie in a directory of the walk.
+func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEntry, levels []ignoreLevel) []ignoreLevel {
+	add := func(name string) {
+		if rules := w.rules(ctx, w.at(dir+name)); len(rules) > 0 {
+			levels = append(levels[:len(levels):len(levels)], ignoreLevel{dir: dir, rules: rules})
+		}
+	}
+	for _, e := range entries {
+		switch {
+		case e.Name() == ".git" && e.IsDir():
+			add(".git/info/exclude")
+		case e.Name() == ".gitignore" && !e.IsDir():
+			add(".gitignore")
+		}
+	}
+	return levels
+}
+
+// outerLevels returns the rules of the directories above the base, as far as
+// they lie in the workspace and may be read.
+func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
+	base, err := w.env.Resolve(ctx, w.at(""))
+	if err != nil {
+		return nil
+	}
+	windows := w.env.Info().OS == "windows"
+	slashed := func(p string) string {
+		if windows {
+			p = strings.ReplaceAll(p, `\`, "/")
+		}
+		return strings.TrimSuffix(p, "/")
+	}
+	for _, root := range w.env.Info().Roots {
+		below, ok := strings.CutPrefix(slashed(base.Path), slashed(root)+"/")
+		if !ok {
+			continue
+		}
+		var levels []ignoreLevel
+		for dir := root; below != ""; {
+			for _, name := range []string{".git/info/exclude", ".gitignore"} {
+				if rules := w.rules(ctx, joinPath(dir, name)); len(rules) > 0 {
+					levels = append(levels, ignoreLevel{below: below + "/", rules: rules})
+				}
+			}
+			var next string
+			next, below, _ = strings.Cut(below, "/")
+			dir = joinPath(dir, next)
+		}
+		return levels
+	}
+	return nil
+}
+
+func (w *walker) rules(ctx context.Context, name string) []ignoreRule {
+	data, err := core.ReadFile(ctx, w.env.Files(), name, maxIgnoreFile)
+	if err != nil {
+		return nil // to search more than needed is the lesser evil
+	}
+	return parseIgnore(string(data))
+}
+
+// joinPath puts a path with slashes behind a base, for the model to read.
+func joinPath(base, rel string) string {
+	switch {
+	case base == "" || base == ".":
+		return path.Clean(rel)
+	case rel == "":
+		return base
+	}
+	return strings.TrimSuffix(base, "/") + "/" + rel
+}

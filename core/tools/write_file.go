@@ -1,0 +1,57 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core"
+)
+
+//go:embed write_file.md
+var writeFileDoc string
+
+type writeFileArgs struct {
+	FilePath string `json:"file_path" jsonschema:"path of the file, absolute or relative to the working directory"`
+	Content  string `json:"content" jsonschema:"the whole new content"`
+}
+
+// WriteFile returns the tool write_file, which creates or replaces a file,
+// wholly or not at all.
+func WriteFile() core.Tool {
+	return core.NewTool(core.ToolDefinition{
+		Name:        "write_file",
+		Description: strings.TrimSpace(writeFileDoc),
+		Scopes:      []core.Scope{core.ScopeWrite},
+		Output:      core.OutputLimit{MaxChars: 1_000, Mode: core.Tail},
+	}, func(_ context.Context, _ *core.Call, in writeFileArgs) ([]core.Access, error) {
+		return fileAccess(core.ScopeWrite, in.FilePath, false), nil
+	}, runWriteFile)
+}
+
+func runWriteFile(ctx context.Context, call *core.Call, in writeFileArgs) (core.Result, error) {
+	switch {
+	case in.FilePath == "":
+		return invalid("file_path is empty. Give the path of a file.")
+	case strings.HasPrefix(in.FilePath, core.HandlePrefix):
+		return invalid("%q is a stored output, which cannot be written. Give the path of a file.", in.FilePath)
+	}
+	verb := "Overwrote"
+	files := call.Env.Files()
+	switch info, err := files.Stat(ctx, in.FilePath); {
+	case errors.Is(err, fs.ErrNotExist):
+		verb = "Created"
+	case err != nil:
+		return failure("write", in.FilePath, err), nil
+	case info.IsDir():
+		return core.Failf(core.CodeIO, "Cannot write %q: it is a directory. Give the path of a file in it.", in.FilePath), nil
+	case !info.Mode().IsRegular():
+		return core.Failf(core.CodeIO, "Cannot write %q: it is %s, not a regular file. Use shell if you need it.", in.FilePath, special(info.Mode())), nil
+	}
+	if err := files.Write(ctx, in.FilePath, strings.NewReader(in.Content), 0); err != nil {
+		return failure("write", in.FilePath, err), nil
+	}
+	return core.TextResult(verb + " " + in.FilePath + ": " + count(len(in.Content), "byte") + " written."), nil
+}

@@ -1,0 +1,216 @@
+package permissions
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// argvPattern is a pattern for the words of a command.
+type argvPattern struct {
+	words   []string
+	more    bool   // any further words may follow
+	program string // that deny and ask rules compare
+}
+
+// parseArgvPattern parses a pattern: words, quoted where they need it, and
+// perhaps a last * for any further ones. The column of an error counts from 0.
+func parseArgvPattern(text string) (p *argvPattern, column int, err error) {
+	p = &argvPattern{}
+	var word strings.Builder
+	inWord, star := false, -1
+	flush := func() {
+		switch {
+		case star >= 0:
+			p.more = true
+		case inWord:
+			p.words = append(p.words, word.String())
+		}
+		word.Reset()
+		inWord, star = false, -1
+	}
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == ' ' || c == '\t' {
+			flush()
+			continue
+		}
+		if p.more || star >= 0 {
+			return nil, i, errStar
+		}
+		switch c {
+		case '*':
+			if inWord {
+				return nil, i, errStar
+			}
+			star = i
+			continue
+		case '\'', '"':
+			n, ok := unquote(&word, text[i:])
+			if !ok {
+				return nil, i, errors.New("a quote is not closed")
+			}
+			i += n
+		case '\\':
+			if i++; i == len(text) {
+				return nil, i - 1, errors.New(`nothing follows the \`)
+			}
+			word.WriteByte(text[i])
+		default:
+			word.WriteByte(c)
+		}
+		inWord = true
+	}
+	flush()
+	if len(p.words) == 0 && !p.more || len(p.words) > 0 && p.words[0] == "" {
+		return nil, 0, errors.New("expected the name of a program")
+	}
+	if len(p.words) > 0 {
+		p.program = program(p.words[0])
+	}
+	return p, 0, nil
+}
+
+var errStar = errors.New("a * stands for further words, as the last one and by itself (go test *): quote it if it is part of a word")
+
+// unquote appends what a quoted string that text begins with stands for, and
+// returns the index of its closing quote.
+func unquote(to *strings.Builder, text string) (int, bool) {
+	quote := text[0]
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == quote:
+			return i, true
+		case c == '\\' && quote == '"' && i+1 < len(text) && (text[i+1] == '"' || text[i+1] == '\\'):
+			i++
+			to.WriteByte(text[i])
+		default:
+			to.WriteByte(c)
+		}
+	}
+	return 0, false
+}
+
+// quoteArgv returns the pattern that matches exactly the words.
+func quoteArgv(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, a := range argv {
+		plain := a != "" && !strings.ContainsFunc(a, func(r rune) bool {
+			return unicode.IsSpace(r) || strings.ContainsRune(`*'"\()`, r)
+		})
+		if quoted[i] = a; !plain {
+			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// matches reports whether the words are those of the pattern.
+func (p *argvPattern) matches(argv []string) bool {
+	if len(argv) == 0 || len(argv) < len(p.words) || !p.more && len(argv) > len(p.words) {
+		return false
+	}
+	return slices.Equal(p.words, argv[:len(p.words)])
+}
+
+// mayMatch reports whether a command could be or start one of the pattern. If
+// its words are known and its program runs no others, the words decide, the
+// program's compared by base name. Else the program's name as a word is enough.
+func (p *argvPattern) mayMatch(s *subject) bool {
+	if len(p.words) == 0 || slices.Contains(s.programs, p.program) {
+		return true
+	}
+	return len(s.Argv) >= len(p.words) && (p.more || len(s.Argv) == len(p.words)) &&
+		s.program == p.program && slices.Equal(p.words[1:], s.Argv[1:len(p.words)])
+}
+
+// readPrograms sets what deny and ask rules compare with.
+func (s *subject) readPrograms() {
+	if len(s.Argv) == 0 {
+		s.programs = appendPrograms(nil, s.Resource)
+		return
+	}
+	s.program = program(s.Argv[0])
+	for _, word := range s.Argv[runsFrom(s.Argv):] {
+		s.programs = appendPrograms(s.programs, word)
+	}
+}
+
+// appendPrograms appends what could be the name of a program in a text, also
+// with quotes and escapes put into it.
+func appendPrograms(to []string, text string) []string {
+	for w := range strings.FieldsFuncSeq(text, notInWord) {
+		to = append(to, program(w))
+	}
+	if bare := stripQuotes(text); len(bare) != len(text) {
+		for w := range strings.FieldsFuncSeq(bare, notInWord) {
+			to = append(to, program(w))
+		}
+	}
+	return to
+}
+
+// program returns the name that programs are compared by.
+func program(word string) string {
+	if i := strings.LastIndexAny(word, `/\`); i >= 0 {
+		word = word[i+1:]
+	}
+	return strings.TrimSuffix(fold(word), ".exe")
+}
+
+func notInWord(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune("\"'`;|&()<>{}$=,!#", r)
+}
+
+var quoteStripper = strings.NewReplacer("'", "", `"`, "", "\\\n", "", `\`, "")
+
+func stripQuotes(s string) string {
+	if !strings.ContainsAny(s, `'"\`) {
+		return s
+	}
+	return quoteStripper.Replace(s)
+}
+
+// runsFrom returns the index of the first word that a command might run as a
+// program, or as the text of one; len(argv) if its program runs no others.
+func runsFrom(argv []string) int {
+	switch name := program(argv[0]); strings.TrimRight(name, "0123456789.-") {
+	case "find", "fd", "fdfind":
+		i := slices.IndexFunc(argv, func(a string) bool {
+			return a == "-x" || a == "-X" || strings.HasPrefix(a, "-exec") || strings.HasPrefix(a, "-ok") || strings.HasPrefix(a, "--exec")
+		})
+		if i < 0 {
+			return len(argv)
+		}
+		return i
+	case "env", "timeout", "nohup", "nice", "ionice", "chrt", "taskset", "setsid", "stdbuf", "time", "watch", "xargs",
+		"parallel", "command", "builtin", "exec", "eval", "trap", "busybox", "toybox", "chroot", "unshare",
+		"nsenter", "flock", "script", "strace", "ltrace", "gdb", "expect", "systemd-run", "start-stop-daemon",
+		"python", "perl", "ruby", "node", "php", "lua", "awk", "gawk", "mawk", "npx", "bunx", "uvx":
+		return 1
+	default:
+		if isShell(name) || escalates(name) {
+			return 1
+		}
+	}
+	return len(argv)
+}
+
+func isShell(name string) bool {
+	switch name {
+	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "cmd", "powershell", "pwsh":
+		return true
+	}
+	return false
+}
+
+// escalates reports whether a program runs others as another user. It takes
+// what program returns.
+func escalates(name string) bool {
+	switch name {
+	case "sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "gsudo", "runas", "sudo-rs", "calife", "dzdo":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,260 @@
+package permissions
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/core"
+)
+
+// Rule is the parsed text of a rule, before its pattern is given a meaning.
+type Rule struct {
+	Text    string
+	Name    string // a scope, a tool, or "*"
+	Pattern string // "*" where the rule has none
+}
+
+// RuleError says what is wrong with a rule.
+type RuleError struct {
+	Rule   string
+	Where  string // file:line, file or source; empty if not known
+	Column int    // of the fault in Rule, counted from 1 in bytes
+	Reason string // with what to write instead
+}
+
+// Error implements error.
+func (e *RuleError) Error() string {
+	place := ""
+	if e.Where != "" {
+		place = e.Where + ": "
+	}
+	return fmt.Sprintf("%spermission rule %q, column %d: %s", place, e.Rule, e.Column, e.Reason)
+}
+
+const ruleForms = `expected NAME, NAME(pattern) or *, such as shell(go test *), fs-read(./docs/**), mcp(github/get_*) or write_file(*)`
+
+// scopes are the names that rules know scopes by.
+func scopeOf(name string) (core.Scope, bool) {
+	switch s := core.Scope(name); s {
+	case "shell":
+		return core.ScopeShell, true
+	case core.ScopeRead, core.ScopeWrite, core.ScopeDelete, core.ScopeShell, core.ScopeNetwork, core.ScopeMCP,
+		core.ScopePlugin, core.ScopeSkillScript, core.ScopeSubagent, core.ScopeUnknown:
+		return s, true
+	}
+	return "", false
+}
+
+// ParseRule parses the text of a rule. The error is a *[RuleError].
+func ParseRule(text string) (Rule, error) {
+	fail := func(column int, format string, args ...any) (Rule, error) {
+		return Rule{}, &RuleError{Rule: text, Column: column + 1, Reason: fmt.Sprintf(format, args...)}
+	}
+	if i := strings.IndexFunc(text, unprintable); i >= 0 {
+		return fail(i, "a rule is one line of printable UTF-8")
+	}
+	trimmed := strings.TrimSpace(text)
+	start := strings.Index(text, trimmed)
+	if trimmed == "" {
+		return fail(0, "the rule is empty: %s", ruleForms)
+	}
+	if trimmed == "*" {
+		return Rule{Text: trimmed, Name: "*", Pattern: "*"}, nil
+	}
+	end := strings.IndexFunc(trimmed, func(r rune) bool { return !isNameRune(r) })
+	if end < 0 {
+		end = len(trimmed)
+	}
+	name, rest := trimmed[:end], trimmed[end:]
+	if name == "" || rest != "" && rest[0] != '(' {
+		return fail(start+end, "unexpected %q: %s", rest[:runeLen(rest)], ruleForms)
+	}
+	if err := checkName(name); err != nil {
+		return fail(start, "%v", err)
+	}
+	if rest == "" {
+		return Rule{Text: trimmed, Name: name, Pattern: "*"}, nil
+	}
+	if !strings.HasSuffix(rest, ")") || len(rest) < 2 {
+		return fail(start+len(trimmed), "expected ) at the end: %s", ruleForms)
+	}
+	pattern := strings.TrimSpace(rest[1 : len(rest)-1])
+	if pattern == "" {
+		return fail(start+end+1, "the pattern is empty: write %s(*) for everything", name)
+	}
+	return Rule{Text: trimmed, Name: name, Pattern: pattern}, nil
+}
+
+func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+
+func isNameRune(r rune) bool {
+	return r == '_' || r == '-' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
+
+func runeLen(s string) int {
+	_, n := utf8.DecodeRuneInString(s)
+	return n
+}
+
+// checkName refuses names that are meant to be a scope and are not: as the
+// names of tools they would match nothing, and a deny rule would be lost.
+func checkName(name string) error {
+	if _, ok := scopeOf(name); ok {
+		return nil
+	}
+	lower := strings.ToLower(name)
+	if _, ok := scopeOf(lower); ok {
+		return fmt.Errorf("unknown scope %q: write %s", name, lower)
+	}
+	if strings.HasPrefix(lower, "fs-") {
+		return fmt.Errorf("unknown scope %q: the scopes of files are fs-read, fs-write and fs-delete", name)
+	}
+	return nil
+}
+
+// rule is a compiled rule.
+type rule struct {
+	Rule
+	list   List
+	source Source
+	where  string
+	every  bool       // the name is *
+	all    bool       // the pattern is *
+	scope  core.Scope // empty when the name is a tool's
+	// What the pattern means for an access, by its scope. The rule of a tool
+	// can have several meanings; a nil one could not be compiled.
+	globs []glob
+	argv  *argvPattern
+}
+
+// compile gives a rule its meaning. Rules that tighten compare paths folded if
+// the policy does.
+func compile(r Rule, list List, a anchor, folded bool) (*rule, error) {
+	c := &rule{Rule: r, list: list, every: r.Name == "*", all: r.Pattern == "*"}
+	c.scope, _ = scopeOf(r.Name)
+	if c.scope == core.ScopeUnknown && list == ListAllow {
+		return nil, c.fail(1, "an access that nobody can describe always asks: allow the tool's known scopes instead")
+	}
+	if c.all {
+		return c, nil
+	}
+	globs, globErr := a.globs(r.Pattern, folded && list != ListAllow)
+	argv, column, argvErr := parseArgvPattern(r.Pattern)
+	column += strings.IndexByte(r.Text, '(') + 2
+	switch {
+	case c.scope.IsFile() && globErr != nil:
+		return nil, c.fail(len(r.Name)+2, globErr.Error())
+	case startsProgram(c.scope) && argvErr != nil:
+		return nil, c.fail(column, argvErr.Error())
+	case c.scope == "" && globErr != nil && argvErr != nil:
+		return nil, c.fail(len(r.Name)+2, errors.Join(globErr, argvErr).Error())
+	}
+	if globErr == nil {
+		c.globs = globs
+	}
+	if argvErr == nil {
+		c.argv = argv
+	}
+	return c, nil
+}
+
+func (r *rule) fail(column int, reason string) error {
+	return &RuleError{Rule: r.Text, Column: column, Reason: reason}
+}
+
+func startsProgram(s core.Scope) bool { return s == core.ScopeShell || s == core.ScopeSkillScript }
+
+// about reports whether the rule speaks of such accesses at all.
+func (r *rule) about(s *subject) bool {
+	return r.every || r.scope == s.Scope && r.scope != "" || r.scope == "" && r.Name == s.tool
+}
+
+// allows reports whether the rule names the whole of the access. It is never
+// true for one that is not fully known.
+func (r *rule) allows(s *subject) bool {
+	if !r.about(s) || s.vague {
+		return false
+	}
+	if r.all {
+		return !startsProgram(s.Scope) || len(s.Argv) > 0
+	}
+	switch {
+	case s.Scope.IsFile():
+		return slices.ContainsFunc(r.globs, func(g glob) bool {
+			if s.Recursive {
+				return g.covers(s.path)
+			}
+			return g.match(s.path)
+		})
+	case startsProgram(s.Scope):
+		return r.argv != nil && r.argv.matches(s.Argv)
+	}
+	return matchResource(r.Pattern, s)
+}
+
+// catches reports whether the rule names the access or could name a part of
+// it. Where that cannot be told, it does.
+func (r *rule) catches(s *subject) bool {
+	if r.all && (r.about(s) || r.Name == s.tool) {
+		return true
+	}
+	if !r.about(s) {
+		return false
+	}
+	switch {
+	case s.handle:
+		return false
+	case s.Scope.IsFile():
+		return s.path == "" || r.globs == nil || slices.ContainsFunc(r.globs, func(g glob) bool {
+			if s.Recursive && !s.carved {
+				return g.meets(s.ruled)
+			}
+			return g.match(s.ruled)
+		})
+	case startsProgram(s.Scope):
+		return r.argv == nil || r.argv.mayMatch(s)
+	case s.Scope == "" || s.Scope == core.ScopeUnknown:
+		return false // it asks in any case
+	}
+	return matchResource(r.Pattern, s)
+}
+
+// matchResource matches what is neither a path nor a command.
+func matchResource(pattern string, s *subject) bool {
+	switch s.Scope {
+	case core.ScopeNetwork:
+		return matchHost(pattern, s.Resource)
+	case core.ScopeMCP, core.ScopePlugin:
+		owner, tool, _ := strings.Cut(s.Resource, "/")
+		wantOwner, wantTool, both := strings.Cut(pattern, "/")
+		return wild(wantOwner, owner) && (!both || wild(wantTool, tool))
+	}
+	return wild(pattern, s.Resource)
+}
+
+// matchHost matches a host, and its port if the pattern has one.
+func matchHost(pattern, resource string) bool {
+	host, port := splitHost(resource)
+	wantHost, wantPort := splitHost(pattern)
+	return wild(wantHost, host) && (wantPort == "" || wantPort == port)
+}
+
+// splitHost splits a host, host:port or URL.
+func splitHost(s string) (host, port string) {
+	s = fold(s)
+	if _, rest, ok := strings.Cut(s, "://"); ok {
+		s = rest
+	}
+	if i := strings.IndexAny(s, `/?#\`); i >= 0 {
+		s = s[:i]
+	}
+	host = s[strings.LastIndexByte(s, '@')+1:]
+	if i := strings.LastIndexByte(host, ':'); i > 0 && (strings.Count(host, ":") == 1 || host[i-1] == ']') {
+		host, port = host[:i], host[i+1:]
+	}
+	return strings.TrimSuffix(strings.Trim(host, "[]"), "."), port
+}

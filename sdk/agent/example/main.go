@@ -1,0 +1,67 @@
+// Command example is a program with an agent of its own in it: a tool written
+// in Go, a session, and the answer. It is a module of its own, as yours is.
+//
+// It needs no key: a script plays the model. For a real one, replace the
+// provider, for instance by langchain.Local(langchain.Config{Model: "llama3.3"}).
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model/scripted"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+const script = `
+name: example
+turns:
+  - when: {user: "weather"}
+    calls:
+      - {name: forecast, args: {city: Oslo}}
+  - when: {tool: forecast, result: "rain"}
+    text: Take an umbrella, it rains in Oslo.
+`
+
+// forecastArgs is the tool's schema, too.
+type forecastArgs struct {
+	City string `json:"city" jsonschema:"the city's name"`
+}
+
+// forecast is a tool that touches nothing: it needs no permission.
+var forecast = core.NewTool(core.ToolDefinition{Name: "forecast", Description: "Forecast for a city.", ReadOnly: true}, nil,
+	func(_ context.Context, _ *core.Call, in forecastArgs) (core.Result, error) {
+		return core.TextResult(in.City + ": rain, 7 °C"), nil
+	})
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "example:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	s, err := scripted.Parse("script", []byte(script))
+	if err != nil {
+		return err
+	}
+	a, err := agent.Open(ctx, agent.Options{Tools: []core.Tool{forecast}})
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	session, err := a.NewSession(ctx, agent.SessionOptions{Provider: s.Provider(scripted.Options{})})
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	out, err := session.Submit(ctx, core.TextInput("What is the weather in Oslo?"))
+	if err != nil {
+		return err
+	}
+	fmt.Println(out.Text)
+	return nil
+}
