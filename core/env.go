@@ -36,8 +36,10 @@ type FS interface {
 	// file and its parents: wholly or not at all. Mode 0 keeps that of the
 	// file, or means 0644.
 	Write(ctx context.Context, path string, content io.Reader, mode fs.FileMode) error
+	// Rename replaces a file that is there, but no directory.
 	Rename(ctx context.Context, from, to string) error
-	// Remove removes a file or an empty directory.
+	// Remove removes a file or an empty directory. As everywhere, a symbolic
+	// link stands for what it leads to.
 	Remove(ctx context.Context, path string) error
 }
 

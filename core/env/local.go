@@ -1,0 +1,167 @@
+package env
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/proc"
+)
+
+// LocalOptions configure a [Local]. The zero value works in the directory of
+// this process and passes on its environment without the secrets.
+type LocalOptions struct {
+	Dir     string   // working directory; empty = that of this process
+	AddDirs []string // further directories of the workspace, against Dir
+	Home    string   // what ~ stands for; empty = the user's home directory
+	// Environ is the environment that commands inherit from, nil = that of
+	// this process; Inherit says how much of it. PassEnv names variables that
+	// are passed on in any case, secrets included.
+	Environ []string
+	Inherit proc.Inherit
+	PassEnv []string
+	// Supervisor starts the commands. Nil means one of its own, closed by
+	// Close; a given one stays its owner's.
+	Supervisor *proc.Supervisor
+	// Logger is told when a protection could not be set up; nil discards.
+	Logger *slog.Logger
+}
+
+// Local is this machine. Files are opened as they were resolved: a symbolic
+// link that somebody puts in between is refused, not followed. That holds
+// within an operation; whoever resolves a path and uses it afterwards goes
+// through ExactFiles to have it hold from one to the other.
+type Local struct {
+	info       core.EnvInfo
+	shell      []string // begins the command line of a script
+	environ    []string // for commands, filtered
+	supervisor *proc.Supervisor
+	owned      bool // the supervisor is ours
+}
+
+var (
+	_ core.Environment = (*Local)(nil)
+	_ ExactFiler       = (*Local)(nil)
+)
+
+// NewLocal returns the environment of this machine. The workspace's
+// directories must exist.
+func NewLocal(opts LocalOptions) (*Local, error) {
+	l := &Local{supervisor: opts.Supervisor}
+	if err := l.findWorkspace(opts.Dir, opts.AddDirs); err != nil {
+		return nil, err
+	}
+	environ := opts.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	l.environ = proc.FilterEnv(environ, opts.Inherit, opts.PassEnv...)
+	l.info.OS, l.info.OSVersion = runtime.GOOS, osVersion()
+	l.info.Home = opts.Home
+	if l.info.Home == "" {
+		l.info.Home, _ = os.UserHomeDir() // without one, ~ is an error of Resolve
+	}
+	l.info.Shell, l.shell = shell()
+	if l.supervisor == nil {
+		l.supervisor = proc.NewSupervisor(proc.Options{Logger: opts.Logger})
+		l.owned = true
+	}
+	return l, nil
+}
+
+// findWorkspace finds the directories of the workspace.
+func (l *Local) findWorkspace(dir string, add []string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("working directory: %w", err)
+	}
+	for _, name := range append([]string{dir}, add...) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		path, err := resolve(name)
+		if err != nil {
+			return fmt.Errorf("workspace directory: %w", err)
+		}
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() {
+			err = pathError("open", path, syscall.ENOTDIR)
+		}
+		if err != nil {
+			return fmt.Errorf("workspace directory: %w", err)
+		}
+		if !slices.Contains(l.info.Roots, path) {
+			l.info.Roots = append(l.info.Roots, path)
+		}
+	}
+	l.info.Dir = l.info.Roots[0]
+	return nil
+}
+
+// Files implements [core.Environment].
+func (l *Local) Files() core.FS { return &localFS{local: l} }
+
+// ExactFiles implements [core.ExactFiler].
+func (l *Local) ExactFiles() core.FS { return &localFS{local: l, exact: true} }
+
+// Info implements [core.Environment].
+func (l *Local) Info() core.EnvInfo {
+	info := l.info
+	info.Roots = slices.Clone(info.Roots)
+	return info
+}
+
+// Close implements [core.Environment]. With a supervisor of its own it ends
+// all commands and what they left.
+func (l *Local) Close() error {
+	if l.owned {
+		return l.supervisor.Close()
+	}
+	return nil
+}
+
+// Start implements [core.Environment].
+func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, error) {
+	if err := checkCommand(cmd); err != nil {
+		return nil, err
+	}
+	dir, err := l.Resolve(ctx, cmd.Dir)
+	if err != nil {
+		return nil, err
+	}
+	argv := cmd.Argv
+	if cmd.Script != "" {
+		argv = append(slices.Clone(l.shell), cmd.Script)
+	}
+	p, err := l.supervisor.Start(ctx, proc.Spec{
+		Path:   argv[0],
+		Args:   argv[1:],
+		Dir:    dir.Path,
+		Env:    slices.Concat(l.environ, []string{"PWD=" + dir.Path}, cmd.Env),
+		Stdin:  cmd.Stdin,
+		Stdout: cmd.Stdout,
+		Stderr: cmd.Stderr,
+	})
+	if errors.Is(err, syscall.E2BIG) {
+		return nil, fmt.Errorf("the command is too long for this system: write it to a file and run that: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return localProcess{p}, nil
+}
+
+type localProcess struct{ *proc.Process }
+
+// Wait implements [core.Process].
+func (p localProcess) Wait() (core.Exit, error) {
+	exit, err := p.Process.Wait()
+	return core.Exit{Code: exit.Code, Signal: exit.Signal, Duration: exit.Duration, Left: exit.Left}, err
+}

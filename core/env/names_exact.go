@@ -1,0 +1,12 @@
+//go:build !windows && !darwin
+
+package env
+
+import (
+	"io/fs"
+	"path/filepath"
+)
+
+// trueName returns the path of an existing element of dir: names have one
+// spelling here.
+func trueName(dir, element string, _ fs.FileInfo) string { return filepath.Join(dir, element) }

@@ -1,0 +1,67 @@
+//go:build unix
+
+package proc
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// endDetached ends what ended commands have left to live on: all orphans if s
+// adopts them, otherwise everything that carries the token of s. It is called
+// when no command runs any more.
+func (s *Supervisor) endDetached() {
+	s.forking.Lock()
+	defer s.forking.Unlock()
+	find := s.marked
+	if s.adopts {
+		find = s.reap
+	}
+	living := find()
+	for _, pid := range living {
+		_ = unix.Kill(pid, unix.SIGTERM)
+	}
+	for deadline := time.Now().Add(leftGrace); len(living) > 0 && time.Now().Before(deadline); living = find() {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if len(living) > 0 {
+		kill(find)
+	}
+}
+
+// marked returns the living processes that carry the token of s.
+func (s *Supervisor) marked() (pids []int) {
+	table, _ := processes(0) // without a table nothing can be found
+	for _, e := range table {
+		if !e.zombie && carries(e.pid, []byte(s.token)) {
+			pids = append(pids, e.pid)
+		}
+	}
+	return pids
+}
+
+// kill kills what find finds, with all that descends from it, until it finds
+// nothing more, for as long as killing may take.
+func kill(find func() []int) {
+	deadline := time.Now().Add(killTime)
+	for {
+		found := find()
+		table, err := processes(0)
+		if len(found) == 0 || err != nil {
+			return
+		}
+		doomed := map[int]bool{}
+		for _, pid := range found {
+			doomed[pid] = true
+		}
+		addDescendants(table, doomed)
+		for pid := range doomed {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		if !time.Now().Before(deadline) {
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}

@@ -1,0 +1,117 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// guardScript is empty: a job object dies with the process that made it.
+const guardScript = ""
+
+func guardAttributes() *syscall.SysProcAttr { return nil }
+
+// childAttributes keeps a command away from the console of this process.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW}
+}
+
+// member is a process of a family.
+type member struct {
+	pid     int
+	exiting bool // never known
+}
+
+// family is a command's processes: those of a job object. What the first
+// process starts before it is put into the job, which is a moment after its
+// own start, stays outside.
+type family struct {
+	leader *os.Process
+	job    windows.Handle // 0 if there is none: then only the leader is known
+}
+
+func newFamily(cmd *exec.Cmd, _ string, _ time.Time) *family {
+	f := &family{leader: cmd.Process}
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return f
+	}
+	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
+	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err == nil {
+		err = assign(job, cmd.Process.Pid)
+	}
+	if err != nil {
+		_ = windows.CloseHandle(job)
+		return f
+	}
+	f.job = job
+	return f
+}
+
+// assign puts a process into a job.
+func assign(job windows.Handle, pid int) error {
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid))
+	if err != nil {
+		return err
+	}
+	defer windows.CloseHandle(process)
+	return windows.AssignProcessToJobObject(job, process)
+}
+
+// close ends the job and whatever is still in it.
+func (f *family) close() {
+	if f.job != 0 {
+		_ = windows.CloseHandle(f.job)
+		f.job = 0
+	}
+}
+
+func (f *family) lingers() bool { return len(f.members(false)) > 0 }
+
+// jobProcesses is JOBOBJECT_BASIC_PROCESS_ID_LIST with room for so many ids.
+type jobProcesses struct {
+	assigned, listed uint32
+	ids              [1024]uintptr
+}
+
+// members returns the processes of the job but the leader.
+func (f *family) members(bool) []member {
+	if f.job == 0 {
+		return nil
+	}
+	var processes jobProcesses
+	err := windows.QueryInformationJobObject(f.job, windows.JobObjectBasicProcessIdList,
+		uintptr(unsafe.Pointer(&processes)), uint32(unsafe.Sizeof(processes)), nil)
+	if err != nil && err != windows.ERROR_MORE_DATA {
+		return nil
+	}
+	var list []member
+	for _, id := range processes.ids[:processes.listed] {
+		if int(id) != f.leader.Pid {
+			list = append(list, member{pid: int(id)})
+		}
+	}
+	return list
+}
+
+// signal kills everything at once: there is no way to ask.
+func (f *family) signal([]member, bool) {
+	if f.job != 0 {
+		_ = windows.TerminateJobObject(f.job, 1)
+		return
+	}
+	_ = f.leader.Kill()
+}
+
+// status returns the exit code; there are no signals.
+func status(state *os.ProcessState) (code int, signal string) { return state.ExitCode(), "" }
+
+// endDetached has nothing to do: what a command started ended with its job.
+func (s *Supervisor) endDetached() {}

@@ -1,0 +1,124 @@
+package proc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Inherit says what a child process gets of an environment. The zero value
+// is InheritAll.
+type Inherit uint8
+
+// The policies. None passes a secret on, save one that is named.
+const (
+	InheritAll  Inherit = iota // all but what looks like a secret
+	InheritCore                // the core list only
+	InheritNone                // nothing
+)
+
+var inheritNames = [...]string{"inherit_all", "inherit_core", "inherit_none"}
+
+// String returns the name of the policy in settings.
+func (i Inherit) String() string {
+	if int(i) < len(inheritNames) {
+		return inheritNames[i]
+	}
+	return fmt.Sprintf("Inherit(%d)", uint8(i))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (i Inherit) MarshalText() ([]byte, error) {
+	if int(i) >= len(inheritNames) {
+		return nil, fmt.Errorf("unknown environment policy %d", uint8(i))
+	}
+	return []byte(i.String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (i *Inherit) UnmarshalText(text []byte) error {
+	n := slices.Index(inheritNames[:], string(text))
+	if n < 0 {
+		return fmt.Errorf("unknown environment policy %q: use %s", text, strings.Join(inheritNames[:], ", "))
+	}
+	*i = Inherit(n)
+	return nil
+}
+
+// coreNames are passed on by InheritAll and InheritCore: without them programs
+// do not find their way. LC_* belongs to them too.
+var coreNames = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "COLORTERM", "TMPDIR", "TZ",
+	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
+	// languages
+	"GOPATH", "GOROOT", "GOBIN", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GONOSUMDB", "GOPRIVATE",
+	"GOTOOLCHAIN", "CGO_ENABLED", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "NVM_DIR", "NVM_BIN",
+	"NODE_PATH", "NPM_CONFIG_PREFIX", "PNPM_HOME", "VOLTA_HOME", "BUN_INSTALL", "DENO_DIR", "JAVA_HOME", "JDK_HOME",
+	"M2_HOME", "MAVEN_HOME", "GRADLE_HOME", "GRADLE_USER_HOME", "SDKMAN_DIR", "ANDROID_HOME", "PYENV_ROOT",
+	"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "PIPX_HOME", "RBENV_ROOT", "GEM_HOME", "GEM_PATH",
+	"ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "COMPOSER_HOME", "DOTNET_ROOT", "NUGET_PACKAGES", "GHCUP_INSTALL_BASE_PREFIX",
+	"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PKG_CONFIG_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	// Windows
+	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "HOMEDRIVE",
+	"HOMEPATH", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432",
+	"NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "OS",
+}
+
+// secretEnds are the ends of names of secrets.
+var secretEnds = []string{
+	"API_KEY", "APIKEY", "SECRET", "SECRETS", "TOKEN", "TOKENS", "PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE",
+	"CREDENTIAL", "CREDENTIALS", "SECRET_KEY", "ACCESS_KEY", "ACCESS_KEY_ID", "PRIVATE_KEY", "SIGNING_KEY",
+	"ENCRYPTION_KEY", "MASTER_KEY", "AUTH_KEY", "SERVICE_KEY", "ACCOUNT_KEY", "_AUTH", "_PAT", "_PASS", "_PWD", "_DSN",
+	"SSHPASS", "SECRET_KEY_BASE", "CONNECTION_STRING",
+}
+
+// FilterEnv returns what a child process may see of environ, a list of
+// "NAME=value": what the policy lets through, never the name of a secret, such
+// as *_API_KEY, *_SECRET, *_TOKEN, *_PASSWORD or *_CREDENTIAL, in any case, and
+// whatever is named in passthrough, be it a secret or not. Order is kept.
+func FilterEnv(environ []string, policy Inherit, passthrough ...string) []string {
+	kept := make([]string, 0, len(environ))
+	for _, entry := range environ {
+		name, ok := envName(entry)
+		if ok && (slices.Contains(passthrough, name) || inherits(policy, strings.ToUpper(name))) {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+// envName returns the name in "NAME=value". Windows has names that begin with
+// an equals sign.
+func envName(entry string) (name string, ok bool) {
+	if entry == "" {
+		return "", false
+	}
+	i := strings.IndexByte(entry[1:], '=')
+	if i < 0 {
+		return "", false
+	}
+	return entry[:i+1], true
+}
+
+// inherits reports whether the policy passes the upper-case name on.
+func inherits(policy Inherit, name string) bool {
+	switch policy {
+	case InheritAll:
+		return isCore(name) || !isSecret(name)
+	case InheritCore:
+		return isCore(name)
+	default:
+		return false
+	}
+}
+
+func isCore(name string) bool {
+	return slices.Contains(coreNames, name) || strings.HasPrefix(name, "LC_") && !isSecret(name)
+}
+
+// isSecret reports whether an upper-case name ends like that of a secret. A
+// number behind it makes no difference: OPENAI_API_KEY_2.
+func isSecret(name string) bool {
+	name = strings.TrimRight(name, "0123456789_")
+	return slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(name, end) })
+}

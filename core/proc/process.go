@@ -1,0 +1,349 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// How long things may take. The sum of killTime and drainTime is what Wait may
+// take longer than the grace of an aborted command.
+const (
+	defaultGrace = 2 * time.Second        // from SIGTERM to SIGKILL
+	leftGrace    = 200 * time.Millisecond // the same for what a command left behind
+	heldGrace    = 150 * time.Millisecond // for output that is open after the end
+	killTime     = 100 * time.Millisecond // for everything to be gone after SIGKILL
+	drainTime    = 50 * time.Millisecond  // for the last output after that
+)
+
+// Spec says what to start.
+type Spec struct {
+	// Path is the program. A name without a slash is looked up in the PATH of
+	// this process; a relative one is taken against Dir.
+	Path string
+	Args []string // without the program's name
+	Dir  string   // empty = that of this process
+	// Env is the whole environment, but for the marker; see [FilterEnv].
+	Env []string
+	// Stdin is the null device if nil. If it is an *os.File, the process gets
+	// that very file. A Read that hangs when the command ends is not waited for.
+	Stdin io.Reader
+	// Stdout and Stderr take the output; nil discards it. If both are the same
+	// writer, it gets the bytes in the order in which they were written, and no
+	// two writes at once. Nothing is written after Wait returned. A writer that
+	// fails closes the pipe, and Wait returns its error; one that blocks blocks
+	// Wait. An *os.File is handed to the process itself.
+	Stdout, Stderr io.Writer
+	// Grace is the time between SIGTERM and SIGKILL; 0 means two seconds.
+	Grace time.Duration
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	Code     int    // -1 when a signal ended it
+	Signal   string // such as "SIGKILL"
+	Duration time.Duration
+	Left     int // processes that it left behind and that were ended
+}
+
+// Process is a started command.
+type Process struct {
+	supervisor *Supervisor
+	cmd        *exec.Cmd
+	family     *family
+	grace      time.Duration
+	cancel     context.CancelCauseFunc
+	start      time.Time
+	output     []*pump
+	input      *os.File // our end of the pipe to stdin, or nil
+
+	exited  chan struct{} // the first process has ended and was waited for
+	drained chan struct{} // all output has been written
+	done    chan struct{} // exit and err are set
+	left    map[int]struct{}
+	exit    Exit
+	err     error
+}
+
+// Start starts a command. When ctx is done, the command is ended as the
+// package says. The process belongs to the supervisor: it is cleaned up
+// whether or not Wait is called.
+func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := &Process{
+		supervisor: s,
+		grace:      spec.Grace,
+		exited:     make(chan struct{}),
+		drained:    make(chan struct{}),
+		done:       make(chan struct{}),
+		left:       map[int]struct{}{},
+	}
+	if p.grace == 0 {
+		p.grace = defaultGrace
+	}
+	// The context must be there before the process is among the running ones.
+	run, cancel := context.WithCancelCause(ctx)
+	p.cancel = cancel
+	marker, err := s.begin(p)
+	if err != nil {
+		cancel(err)
+		return nil, err
+	}
+	if err := p.launch(run, spec, marker); err != nil {
+		if errors.Is(context.Cause(run), ErrClosed) {
+			err = ErrClosed
+		}
+		cancel(err)
+		s.retire()
+		s.finish(p)
+		close(p.done)
+		return nil, err
+	}
+	s.wg.Go(func() { p.supervise(run) })
+	return p, nil
+}
+
+// Pid returns the id of the command's first process.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Wait waits for the end of the command and of its output. The error is that
+// of the context, [ErrClosed], or that of a writer; a command that fails by
+// itself is no error but an Exit.
+func (p *Process) Wait() (Exit, error) {
+	<-p.done
+	return p.exit, p.err
+}
+
+// launch builds the pipes and the command, and starts it.
+func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
+	p.cmd = exec.Command(spec.Path, spec.Args...)
+	p.cmd.Dir = spec.Dir
+	p.cmd.Env = append(slices.Clone(spec.Env), MarkerEnv+"="+p.supervisor.chain+marker)
+	p.cmd.SysProcAttr = childAttributes()
+	theirs, err := p.connect(spec)
+	if err == nil {
+		p.start = time.Now()
+		err = p.supervisor.launch(ctx, p.cmd)
+	}
+	closeAll(theirs)
+	if err != nil {
+		p.disconnect()
+		return startError(spec, err)
+	}
+	p.family = newFamily(p.cmd, marker, p.start)
+	p.supervisor.guard.add(p.Pid())
+	p.copy(spec.Stdin)
+	return nil
+}
+
+// connect gives the command its files. It returns those that are to be closed
+// here once the command has them.
+func (p *Process) connect(spec Spec) (theirs []*os.File, err error) {
+	switch in := spec.Stdin.(type) {
+	case nil:
+	case *os.File:
+		p.cmd.Stdin = in
+	default:
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		p.cmd.Stdin, p.input = r, w
+		theirs = append(theirs, r)
+	}
+	attach := func(w io.Writer) (io.Writer, error) {
+		if w == nil {
+			return nil, nil
+		}
+		if f, ok := w.(*os.File); ok {
+			return f, nil
+		}
+		r, end, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		p.output = append(p.output, &pump{from: r, to: w})
+		theirs = append(theirs, end)
+		return end, nil
+	}
+	if p.cmd.Stdout, err = attach(spec.Stdout); err != nil {
+		return theirs, err
+	}
+	if same(spec.Stdout, spec.Stderr) {
+		p.cmd.Stderr = p.cmd.Stdout
+		return theirs, nil
+	}
+	p.cmd.Stderr, err = attach(spec.Stderr)
+	return theirs, err
+}
+
+// disconnect closes our ends of the pipes of a command that did not start.
+func (p *Process) disconnect() {
+	for _, o := range p.output {
+		o.from.Close()
+	}
+	if p.input != nil {
+		p.input.Close()
+	}
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// same reports whether a and b are one writer.
+func same(a, b io.Writer) bool {
+	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+}
+
+// startError says what about a command cannot be started. The system reports a
+// missing directory as if the program were missing.
+func startError(spec Spec, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if spec.Dir != "" {
+		info, statErr := os.Stat(spec.Dir)
+		if statErr != nil {
+			return fmt.Errorf("start %s: its working directory: %w", spec.Path, statErr)
+		}
+		if !info.IsDir() {
+			return fmt.Errorf("start %s: its working directory %s is not a directory", spec.Path, spec.Dir)
+		}
+	}
+	return fmt.Errorf("start %s: %w", spec.Path, err)
+}
+
+// supervise sees the command to its end.
+func (p *Process) supervise(ctx context.Context) {
+	defer close(p.done)
+	defer p.supervisor.finish(p)
+	defer p.cancel(nil)
+	go func() { // ends with the process; see stop for one that cannot be killed
+		p.supervisor.wait(p.cmd)
+		close(p.exited)
+	}()
+	aborted := false
+	select {
+	case <-p.exited:
+		p.settle(ctx)
+	case <-ctx.Done():
+		aborted = true
+		p.stop(true, p.grace)
+	}
+	outputErr := p.finishOutput()
+	p.supervisor.retire()
+	p.supervisor.collect(aborted)
+	p.supervisor.guard.remove(p.Pid())
+	p.family.close()
+	p.exit = p.result()
+	switch {
+	case aborted && errors.Is(context.Cause(ctx), ErrClosed):
+		p.err = ErrClosed
+	case aborted:
+		p.err = ctx.Err()
+	case outputErr != nil:
+		p.err = fmt.Errorf("output of %s: %w", p.cmd.Path, outputErr)
+	}
+}
+
+// settle ends what the command left behind when it ended by itself.
+func (p *Process) settle(ctx context.Context) {
+	held := false
+	select {
+	case <-p.drained:
+	default:
+		timer := time.NewTimer(heldGrace)
+		defer timer.Stop()
+		select {
+		case <-p.drained:
+		case <-timer.C:
+			held = true
+		case <-ctx.Done():
+			held = true
+		}
+	}
+	if held || p.family.lingers() {
+		p.stop(held, leftGrace)
+	}
+}
+
+// stop asks the command's processes to end, and kills them after the grace.
+// With all set, it looks for those outside its group and session, too.
+func (p *Process) stop(all bool, grace time.Duration) {
+	p.family.signal(p.members(all), false)
+	if p.gone(all, grace) {
+		return
+	}
+	deadline := time.Now().Add(killTime)
+	for {
+		p.family.signal(p.members(all), true)
+		if p.gone(all, min(10*time.Millisecond, time.Until(deadline))) || !time.Now().Before(deadline) {
+			return
+		}
+	}
+}
+
+// gone reports whether the command and all its processes end within d.
+func (p *Process) gone(all bool, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+	case <-timer.C:
+		return false
+	}
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		if len(p.members(all)) == 0 {
+			return true
+		}
+		next := time.NewTimer(pause)
+		select {
+		case <-next.C:
+		case <-timer.C:
+			next.Stop()
+			return false
+		}
+	}
+}
+
+// members returns the living processes of the command but its first one. Those
+// that outlive it are counted.
+func (p *Process) members(all bool) []member {
+	list := p.family.members(all)
+	select {
+	case <-p.exited:
+		for _, m := range list {
+			if !m.exiting {
+				p.left[m.pid] = struct{}{}
+			}
+		}
+	default:
+	}
+	return list
+}
+
+// result describes the end of the first process.
+func (p *Process) result() Exit {
+	exit := Exit{Code: -1, Duration: time.Since(p.start), Left: len(p.left)}
+	select {
+	case <-p.exited:
+	default: // killed, but stuck in the kernel
+		exit.Signal = "SIGKILL"
+		return exit
+	}
+	if state := p.cmd.ProcessState; state != nil { // nil if somebody else waited for it
+		exit.Code, exit.Signal = status(state)
+	}
+	return exit
+}

@@ -1,0 +1,112 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// childAttributes gives a command its own session, and its death if the thread
+// that started it dies.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// processes returns the processes with a pid of at least oldest.
+func processes(oldest int) ([]entry, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var table []entry
+	buf := make([]byte, 1024)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid < oldest {
+			continue
+		}
+		if e, ok := readStat(pid, buf); ok {
+			table = append(table, e)
+		}
+	}
+	if oldest == 0 && len(table) == 0 {
+		return nil, errors.New("/proc holds no processes")
+	}
+	return table, nil
+}
+
+// readStat reads a process's line in the table. A process that has ended in
+// the meantime is not ok.
+func readStat(pid int, buf []byte) (e entry, ok bool) {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return entry{}, false
+	}
+	defer f.Close()
+	n, err := f.Read(buf)
+	if err != nil {
+		return entry{}, false
+	}
+	return parseStat(pid, buf[:n])
+}
+
+// exitingFlag is PF_EXITING of the kernel's <linux/sched.h>.
+const exitingFlag = 0x4
+
+// parseStat reads "pid (name) state ppid group session tty tpgid flags …". The
+// name may hold anything, also parentheses.
+func parseStat(pid int, line []byte) (e entry, ok bool) {
+	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
+	if len(fields) < 7 {
+		return entry{}, false
+	}
+	var numbers [6]int
+	for i := range numbers {
+		n, err := strconv.Atoi(string(fields[i+1]))
+		if err != nil {
+			return entry{}, false
+		}
+		numbers[i] = n
+	}
+	state := fields[0][0]
+	return entry{
+		pid: pid, ppid: numbers[0], group: numbers[1], session: numbers[2],
+		zombie: state == 'Z' || state == 'X', exiting: numbers[5]&exitingFlag != 0,
+	}, true
+}
+
+// environment returns what the process was started with.
+func environment(pid int) ([]byte, error) {
+	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+}
+
+// newestPID returns the pid that was given last, or 0 if that is not known.
+func newestPID() int {
+	f, err := os.Open("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	buf := make([]byte, 128)
+	n, err := f.Read(buf)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0
+	}
+	fields := bytes.Fields(buf[:n])
+	if len(fields) != 5 {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(fields[4]))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
