@@ -48,7 +48,7 @@ type Local struct {
 
 var (
 	_ core.Environment = (*Local)(nil)
-	_ core.ExactFiler       = (*Local)(nil)
+	_ core.ExactFiler  = (*Local)(nil)
 )
 
 // NewLocal returns the environment of this machine. The workspace's

@@ -1,0 +1,318 @@
+package langchain
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// answer gathers the chunks of a completion and emits them as deltas. Its zero
+// value with an emit function is ready.
+type answer struct {
+	emit func(model.Delta) error
+
+	id, model string
+	finishing string // the finish reason; a later chunk without one does not erase it
+	usage     wireUsage
+	text      block
+	reasoning block
+	refused   bool
+	blocks    int // handed out so far
+	calls     []*call
+	byIndex   map[int]*call
+	chunk     chunk
+}
+
+// block is the text or the reasoning of the answer.
+type block struct {
+	text  []byte
+	index int
+	begun bool
+}
+
+// call is one tool call of the answer.
+type call struct {
+	id, name string
+	args     []byte
+	index    int
+	started  bool
+}
+
+// errFailed is an event that reports an error.
+var errFailed = errors.New("error event")
+
+// chunk is what we read of a chat.completion.chunk, or of a chat.completion,
+// which has a message where a chunk has a delta.
+type chunk struct {
+	ID      string          `json:"id"`
+	Model   string          `json:"model"`
+	Choices []choice        `json:"choices"`
+	Usage   *wireUsage      `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Index        int    `json:"index"`
+	Delta        delta  `json:"delta"`
+	Message      *delta `json:"message"`
+	FinishReason string `json:"finish_reason"`
+}
+
+type delta struct {
+	Content          string     `json:"content"`
+	ReasoningContent string     `json:"reasoning_content"`
+	Reasoning        string     `json:"reasoning"` // the same under the name that Ollama gives it
+	Refusal          string     `json:"refusal"`
+	ToolCalls        []callPart `json:"tool_calls"`
+}
+
+type callPart struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string   `json:"name"`
+		Arguments argsText `json:"arguments"`
+	} `json:"function"`
+}
+
+// argsText is argument text. Some servers send the object itself in place of a
+// string that holds it.
+type argsText string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (a *argsText) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, (*string)(a))
+	}
+	if string(data) != "null" {
+		*a = argsText(data)
+	}
+	return nil
+}
+
+type wireUsage struct {
+	Prompt        int           `json:"prompt_tokens"`
+	Completion    int           `json:"completion_tokens"`
+	Total         int           `json:"total_tokens"`
+	PromptDetails promptDetails `json:"prompt_tokens_details"`
+	Details       outputDetails `json:"completion_tokens_details"`
+}
+
+type promptDetails struct {
+	Cached int `json:"cached_tokens"`
+}
+
+type outputDetails struct {
+	Reasoning int `json:"reasoning_tokens"`
+}
+
+// finished reports whether the answer said why it ends.
+func (a *answer) finished() bool { return a.finishing != "" }
+
+// add takes the next chunk. It returns errFailed for one that reports an error.
+func (a *answer) add(data []byte) error {
+	c := &a.chunk
+	if err := c.decode(data); err != nil {
+		return err
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return errFailed
+	}
+	if a.id == "" {
+		a.id = c.ID
+	}
+	if a.model == "" {
+		a.model = c.Model
+	}
+	if c.Usage != nil {
+		a.usage = *c.Usage
+	}
+	for i := range c.Choices {
+		if c.Choices[i].Index == 0 { // we never ask for a second choice
+			if err := a.addChoice(&c.Choices[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *answer) addChoice(c *choice) error {
+	if c.FinishReason == "error" {
+		return errFailed
+	}
+	if c.FinishReason != "" {
+		a.finishing = c.FinishReason
+	}
+	d := &c.Delta
+	if c.Message != nil {
+		d = c.Message
+	}
+	if err := a.addText(&a.reasoning, model.DeltaReasoning, d.ReasoningContent+d.Reasoning); err != nil {
+		return err
+	}
+	a.refused = a.refused || d.Refusal != ""
+	if err := a.addText(&a.text, model.DeltaText, d.Content+d.Refusal); err != nil {
+		return err
+	}
+	for i := range d.ToolCalls {
+		if err := a.addCall(i, &d.ToolCalls[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *answer) addText(b *block, kind model.DeltaKind, text string) error {
+	if text == "" {
+		return nil
+	}
+	if !b.begun {
+		b.begun, b.index = true, a.nextBlock()
+	}
+	b.text = append(b.text, text...)
+	return a.emit(model.Delta{Kind: kind, Index: b.index, Text: text})
+}
+
+func (a *answer) nextBlock() int {
+	a.blocks++
+	return a.blocks - 1
+}
+
+// addCall takes a piece of a tool call, the n-th of its chunk. The call starts
+// when its name is known; what came before is held back until then.
+func (a *answer) addCall(n int, p *callPart) error {
+	c := a.callFor(n, p)
+	if c.id == "" {
+		c.id = p.ID
+	}
+	if c.name == "" {
+		c.name = p.Function.Name
+	}
+	args := string(p.Function.Arguments)
+	c.args = append(c.args, args...)
+	if c.name == "" {
+		return nil
+	}
+	if !c.started {
+		c.started, c.index = true, a.nextBlock()
+		if c.id == "" {
+			c.id = "call_" + rand.Text()
+		}
+		if err := a.emit(model.Delta{Kind: model.DeltaToolStart, Index: c.index, ID: c.id, Name: c.name}); err != nil {
+			return err
+		}
+		args = string(c.args)
+	}
+	if args == "" {
+		return nil
+	}
+	return a.emit(model.Delta{Kind: model.DeltaToolArgs, Index: c.index, Text: args})
+}
+
+// callFor finds the call that a piece belongs to. A piece with a new id and a
+// name is a new call even if its index is taken or missing: some servers give
+// index 0 to all, or none to any.
+func (a *answer) callFor(n int, p *callPart) *call {
+	index := n
+	switch {
+	case p.Index != nil:
+		index = *p.Index
+	case p.ID == "" && p.Function.Name == "" && len(a.calls) > 0:
+		return a.calls[len(a.calls)-1]
+	}
+	c := a.byIndex[index]
+	if c != nil && (p.ID == "" || p.Function.Name == "" || c.id == "" || p.ID == c.id) {
+		return c
+	}
+	c = &call{}
+	a.calls = append(a.calls, c)
+	if a.byIndex == nil {
+		a.byIndex = map[int]*call{}
+	}
+	a.byIndex[index] = c
+	return c
+}
+
+// finish checks that the answer is whole and ends its calls. The calls of an
+// answer that was cut have no end.
+func (a *answer) finish() error {
+	if !a.finished() {
+		return errors.New("it does not say why it ends")
+	}
+	stop := stopReason(a.finishing, len(a.calls))
+	if len(a.calls) == 0 && stop == model.StopToolCalls {
+		return errors.New("it ends for tool calls and has none")
+	}
+	for _, c := range a.calls {
+		if c.name == "" {
+			return errors.New("it has a tool call without a name")
+		}
+		if stop == model.StopMaxTokens {
+			continue
+		}
+		if err := a.emit(model.Delta{Kind: model.DeltaToolEnd, Index: c.index}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completion returns the answer as the completion that langchaingo parses.
+func (a *answer) completion() []byte {
+	type function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	type toolCall struct {
+		ID       string   `json:"id"`
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	type message struct {
+		Role      string     `json:"role"`
+		Content   string     `json:"content"`
+		Reasoning string     `json:"reasoning_content,omitempty"`
+		ToolCalls []toolCall `json:"tool_calls,omitempty"`
+	}
+	type completedChoice struct {
+		Message      message `json:"message"`
+		FinishReason string  `json:"finish_reason"`
+	}
+	m := message{Role: "assistant", Content: string(a.text.text), Reasoning: string(a.reasoning.text)}
+	for _, c := range a.calls {
+		m.ToolCalls = append(m.ToolCalls, toolCall{c.id, "function", function{c.name, string(c.args)}})
+	}
+	body, _ := json.Marshal(struct { // strings and numbers always marshal
+		ID      string            `json:"id"`
+		Object  string            `json:"object"`
+		Model   string            `json:"model"`
+		Choices []completedChoice `json:"choices"`
+		Usage   wireUsage         `json:"usage"`
+	}{a.id, "chat.completion", a.model, []completedChoice{{m, a.finishing}}, a.usage})
+	return body
+}
+
+// reconcile makes the last delta of langchaingo's result, which must be what
+// was streamed.
+func (a *answer) reconcile(result *llms.ContentResponse) (model.Delta, error) {
+	if len(result.Choices) != 1 || result.Choices[0].Content != string(a.text.text) || len(result.Choices[0].ToolCalls) != len(a.calls) {
+		return model.Delta{}, errors.New("langchaingo's result is not what was streamed")
+	}
+	choice := result.Choices[0]
+	for i, c := range choice.ToolCalls {
+		if want := a.calls[i]; c.FunctionCall == nil || c.ID != want.id || c.FunctionCall.Arguments != string(want.args) {
+			return model.Delta{}, fmt.Errorf("langchaingo's result has another tool call %q than was streamed", want.id)
+		}
+	}
+	stop := stopReason(choice.StopReason, len(a.calls))
+	if stop == model.StopEnd && a.refused {
+		stop = model.StopRefusal
+	}
+	return model.Delta{Kind: model.DeltaDone, Stop: stop, Usage: usage(choice.GenerationInfo), ResponseID: a.id, Model: a.model}, nil
+}

@@ -1,0 +1,340 @@
+package langchain
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// complete replaces the request's body by one that also holds what langchaingo
+// cannot say, and sets the headers.
+func (x *exchange) complete(r *http.Request) error {
+	p := x.provider
+	body, err := x.body(r.Body)
+	if err != nil {
+		return err
+	}
+	r.URL = p.url
+	r.Header.Set("Accept", "text/event-stream")
+	if p.cfg.APIKey == "" {
+		r.Header.Del("Authorization")
+	}
+	for name, value := range p.cfg.Headers {
+		r.Header.Set(name, value)
+	}
+	r.ContentLength = int64(len(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, err = r.GetBody()
+	return err
+}
+
+// body completes the body that langchaingo made. Its members are not decoded,
+// so that nothing in them is reordered or rounded; ours follow them, the
+// longest last.
+func (x *exchange) body(made io.Reader) ([]byte, error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.NewDecoder(made).Decode(&fields); err != nil {
+		return nil, x.provider.faults.wrap(model.CodeInvalidRequest, "langchaingo's request body cannot be read", err)
+	}
+	if err := x.patch(fields); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(&b, "%q:%s,", name, fields[name])
+	}
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if tools := wireTools(x.req.Tools); len(tools) > 0 {
+		b.WriteString(`"tools":`)
+		if err := enc.Encode(tools); err != nil {
+			return nil, x.provider.faults.wrap(model.CodeInvalidRequest, "a tool's schema is not valid JSON", err)
+		}
+		b.WriteByte(',')
+	}
+	b.WriteString(`"messages":`)
+	if err := enc.Encode(wireMessages(x.req)); err != nil {
+		return nil, x.provider.faults.wrap(model.CodeInvalidRequest, "the conversation cannot be encoded", err)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// patch changes the members other than messages and tools.
+func (x *exchange) patch(fields map[string]json.RawMessage) error {
+	req, p := x.req, x.provider
+	delete(fields, "messages")
+	delete(fields, "tools")
+	if req.Temperature == nil {
+		delete(fields, "temperature") // langchaingo sends 0, which reasoning models refuse
+	}
+	fields["stream"] = json.RawMessage(`true`)
+	fields["stream_options"] = json.RawMessage(`{"include_usage":true}`)
+	if req.Effort != "" {
+		effort, ok := p.dialect.efforts[req.Effort]
+		if !ok {
+			effort = string(req.Effort)
+		}
+		fields["reasoning_effort"], _ = json.Marshal(effort) // a string always marshals
+	}
+	if len(req.OutputSchema) > 0 {
+		if !json.Valid(req.OutputSchema) {
+			return p.faults.wrap(model.CodeInvalidRequest, "the schema of the answer is not valid JSON", nil)
+		}
+		fields["response_format"] = fmt.Appendf(nil, `{"type":"json_schema","json_schema":{"name":"answer","schema":%s}}`, req.OutputSchema)
+	}
+	return x.addOptions(fields)
+}
+
+// addOptions adds the members that the request's provider options name.
+func (x *exchange) addOptions(fields map[string]json.RawMessage) error {
+	name := x.provider.info.Name
+	raw, ok := x.req.ProviderOptions[name]
+	if !ok {
+		return nil
+	}
+	var options map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &options); err != nil {
+		return x.provider.faults.wrap(model.CodeInvalidRequest, "the provider options are not a JSON object", err)
+	}
+	for key, value := range options {
+		switch key {
+		case "model", "messages", "tools", "stream", "stream_options", "n":
+			return x.provider.faults.wrap(model.CodeInvalidRequest, fmt.Sprintf("the provider options may not set %q", key), nil)
+		}
+		fields[key] = value
+	}
+	return nil
+}
+
+type wireTool struct {
+	Type     string       `json:"type"`
+	Function wireFunction `json:"function"`
+}
+
+type wireFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// wireTools returns the tools, also deferred ones: the API cannot defer, and
+// tools that come later would change the cached prefix.
+func wireTools(defs []model.ToolDef) []wireTool {
+	tools := make([]wireTool, len(defs))
+	for i, d := range defs {
+		schema := d.Schema
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		tools[i] = wireTool{"function", wireFunction{d.Name, d.Description, schema}}
+	}
+	return tools
+}
+
+type wireMessage struct {
+	Role       string     `json:"role"`
+	Content    any        `json:"content"` // a string, []wirePart or nil
+	ToolCalls  []wireCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+}
+
+type wirePart struct {
+	Type     string     `json:"type"`
+	Text     string     `json:"text,omitempty"`
+	ImageURL *wireImage `json:"image_url,omitempty"`
+}
+
+type wireImage struct {
+	URL string `json:"url"`
+}
+
+type wireCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function wireCallBody `json:"function"`
+}
+
+type wireCallBody struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// wireMessages returns the conversation in the form of the API.
+func wireMessages(req *model.Request) []wireMessage {
+	out := make([]wireMessage, 0, len(req.Messages)+1)
+	if req.System != "" {
+		out = append(out, wireMessage{Role: "system", Content: req.System})
+	}
+	var images []wirePart // of tool results: the API takes them from the user only
+	for i, m := range req.Messages {
+		switch m.Role {
+		case model.RoleAssistant:
+			if msg, ok := assistantMessage(m.Parts); ok {
+				out = append(out, msg)
+			}
+		case model.RoleTool:
+			out = appendResults(out, m.Parts, &images)
+			more := i+1 < len(req.Messages) && req.Messages[i+1].Role == model.RoleTool
+			if len(images) > 0 && !more { // results must follow their calls without a gap
+				out = append(out, wireMessage{Role: "user", Content: images})
+				images = nil
+			}
+		default:
+			out = append(out, wireMessage{Role: "user", Content: userContent(m.Parts)})
+		}
+	}
+	return out
+}
+
+func userContent(parts model.Parts) any {
+	if len(parts) == 1 {
+		if t, ok := parts[0].(model.Text); ok {
+			return t.Text
+		}
+	}
+	content := make([]wirePart, 0, len(parts))
+	for _, p := range parts {
+		if part, ok := imagePart(p); ok {
+			content = append(content, part)
+		} else if text := partText(p); text != "" {
+			content = append(content, wirePart{Type: "text", Text: text})
+		}
+	}
+	if len(content) == 0 {
+		return ""
+	}
+	return content
+}
+
+func imagePart(p model.Part) (wirePart, bool) {
+	img, ok := p.(model.Image)
+	if !ok || len(img.Data) == 0 {
+		return wirePart{}, false
+	}
+	return wirePart{Type: "image_url", ImageURL: &wireImage{dataURL(img)}}, true
+}
+
+func dataURL(img model.Image) string {
+	return "data:" + img.MediaType + ";base64," + base64.StdEncoding.EncodeToString(img.Data)
+}
+
+// partText returns what the model is told of a part where only text can go.
+// Reasoning and another provider's state are for nobody else.
+func partText(p model.Part) string {
+	switch p := p.(type) {
+	case model.Text:
+		return p.Text
+	case model.Image:
+		return "[image, " + p.MediaType + ", not shown]"
+	case model.ToolReference:
+		return "The tool " + p.Name + " can be called now."
+	case model.Unknown:
+		return "[" + p.Kind + ", not shown]"
+	}
+	return ""
+}
+
+// joinText joins the texts of the parts, with what stands for other parts.
+func joinText(parts model.Parts, sep string) string {
+	if len(parts) == 1 {
+		return partText(parts[0])
+	}
+	var texts []string
+	for _, p := range parts {
+		if t := partText(p); t != "" {
+			texts = append(texts, t)
+		}
+	}
+	return strings.Join(texts, sep)
+}
+
+// assistantMessage returns false for a message of which nothing can be sent,
+// such as one with reasoning only.
+func assistantMessage(parts model.Parts) (wireMessage, bool) {
+	msg := wireMessage{Role: "assistant"}
+	if text := joinText(parts, "\n\n"); text != "" {
+		msg.Content = text
+	}
+	for _, c := range parts.ToolCalls() {
+		msg.ToolCalls = append(msg.ToolCalls, wireCall{wireID(c.ID), "function", wireCallBody{c.Name, wireArgs(c.Args)}})
+	}
+	return msg, msg.Content != nil || msg.ToolCalls != nil
+}
+
+// wireArgs returns the arguments of an earlier call. Servers whose templates
+// parse them fail at any that are not JSON, so those are wrapped.
+func wireArgs(args string) string {
+	if strings.TrimSpace(args) == "" {
+		return "{}"
+	}
+	if json.Valid([]byte(args)) {
+		return args
+	}
+	wrapped, _ := json.Marshal(map[string]string{"invalid_json": args}) // strings always marshal
+	return string(wrapped)
+}
+
+// wireID returns an id that the API takes: those of other providers can be
+// longer than its 40 characters.
+func wireID(id string) string {
+	const longest = 40
+	if len(id) <= longest {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:16])
+}
+
+// appendResults adds one message for each result. Images are put aside.
+func appendResults(out []wireMessage, parts model.Parts, images *[]wirePart) []wireMessage {
+	for _, p := range parts {
+		r, ok := p.(model.ToolResult)
+		if !ok {
+			continue
+		}
+		text := resultText(r, func(img model.Image) string {
+			part, ok := imagePart(img)
+			if !ok {
+				return partText(img)
+			}
+			*images = append(*images, wirePart{Type: "text", Text: "Image of the result of " + r.Name + ":"}, part)
+			return "[image: see the next user message]"
+		})
+		out = append(out, wireMessage{Role: "tool", ToolCallID: wireID(r.CallID), Content: text})
+	}
+	return out
+}
+
+// resultText returns a result as text, with the images as image says. The API
+// has no field for a failure, so the text tells.
+func resultText(r model.ToolResult, image func(model.Image) string) string {
+	var texts []string
+	for _, p := range r.Content {
+		text := ""
+		if img, ok := p.(model.Image); ok {
+			text = image(img)
+		} else {
+			text = partText(p)
+		}
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	text := strings.Join(texts, "\n")
+	if r.IsError && !strings.HasPrefix(strings.ToLower(text), "error") {
+		text = "Error: " + text
+	}
+	return text
+}

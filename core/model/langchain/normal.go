@@ -1,0 +1,75 @@
+package langchain
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// stopReason maps the stop reasons of the models that langchaingo knows. A
+// response that ends normally and has calls waits for their results, whatever
+// it is called.
+func stopReason(reason string, calls int) model.StopReason {
+	switch strings.ToLower(strings.TrimPrefix(reason, "FinishReason")) {
+	case "stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "finish", "finished", "end":
+		if calls > 0 {
+			return model.StopToolCalls
+		}
+		return model.StopEnd
+	case "tool_calls", "tool_use", "function_call", "tool_call":
+		return model.StopToolCalls
+	case "length", "max_tokens", "maxtokens", "model_length", "max_length", "model_context_window_exceeded":
+		return model.StopMaxTokens
+	case "content_filter", "content_filtered", "safety", "recitation", "guardrail_intervened", "error_toxic":
+		return model.StopContentFilter
+	case "refusal":
+		return model.StopRefusal
+	}
+	return model.StopOther
+}
+
+// usage reads the token counts that langchaingo's models put into their
+// generation info, each under its own names and with its own type of integer.
+func usage(info map[string]any) model.Usage {
+	if nested, ok := info["usage"]; ok { // mistral keeps the API's object
+		if raw, err := json.Marshal(nested); err == nil {
+			var u wireUsage
+			if json.Unmarshal(raw, &u) == nil && u.Prompt+u.Completion > 0 {
+				return model.Usage{Input: u.Prompt, CachedInput: u.PromptDetails.Cached, Output: u.Completion, Reasoning: u.Details.Reasoning}
+			}
+		}
+	}
+	count := func(names ...string) int {
+		for _, name := range names {
+			if n := integer(info[name]); n != 0 {
+				return n
+			}
+		}
+		return 0
+	}
+	u := model.Usage{
+		Input:       count("PromptTokens", "InputTokens", "input_tokens"),
+		CachedInput: count("PromptCachedTokens", "CacheReadInputTokens", "CachedTokens"),
+		CacheWrite:  count("CacheCreationInputTokens"),
+		Output:      count("CompletionTokens", "OutputTokens", "output_tokens"),
+		Reasoning:   count("CompletionReasoningTokens", "ReasoningTokens", "ThinkingTokens"),
+	}
+	if _, ok := info["CacheReadInputTokens"]; ok { // anthropic counts what is cached apart
+		u.Input += u.CachedInput + u.CacheWrite
+	}
+	return u
+}
+
+func integer(v any) int {
+	switch r := reflect.ValueOf(v); {
+	case r.CanInt():
+		return int(r.Int())
+	case r.CanUint():
+		return int(r.Uint()) //nolint:gosec // token counts are small
+	case r.CanFloat():
+		return int(r.Float())
+	}
+	return 0
+}

@@ -1,0 +1,423 @@
+package langchain
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// Traits describe a langchaingo model to [Provider].
+type Traits struct {
+	Info model.ProviderInfo
+	// OnePart is for models that send the first part of a message only, as
+	// langchaingo's anthropic does: each part gets a message of its own.
+	OnePart bool
+	// ImageURLs is for models that take images as data URLs instead of bytes,
+	// as langchaingo's openai does.
+	ImageURLs bool
+	// NoStopReason is for models that never say why they stopped, as
+	// langchaingo's ollama. A broken stream of such a model cannot be told
+	// from a whole one.
+	NoStopReason bool
+	// Secrets are removed from errors: the model's key, which servers repeat.
+	Secrets []string
+}
+
+// Provider makes a provider of any langchaingo model.
+//
+// Text arrives as the model streams it; tool calls, of which langchaingo's
+// callback shows only undivided pieces, arrive when the response is complete.
+// A response without a stop reason is an error, as is one whose text is not
+// what was streamed. What the model cannot take is refused (the schema of an
+// answer, provider options) or converted to text (images in tool results,
+// parts of unknown kinds). The effort is a hint that some models ignore, and
+// langchaingo sends a temperature of 0 when the request names none.
+//
+// Time limits are the model's own. When the consumer stops early, Stream
+// returns after the model's call has: a model that ignores its context delays
+// that.
+func Provider(m llms.Model, t Traits) model.Provider {
+	return &stock{llm: m, traits: t, faults: faults{info: t.Info, secrets: notShort(t.Secrets)}}
+}
+
+type stock struct {
+	llm    llms.Model
+	traits Traits
+	faults faults
+}
+
+var _ model.Provider = (*stock)(nil)
+
+// Info implements [model.Provider].
+func (p *stock) Info() model.ProviderInfo { return p.traits.Info }
+
+// Stream implements [model.Provider].
+func (p *stock) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		c := &stockCall{provider: p, req: req, pieces: make(chan piece)}
+		c.answer.emit = func(d model.Delta) error {
+			if !yield(d, nil) {
+				return errStopped
+			}
+			return nil
+		}
+		done, err := c.run(ctx)
+		if !errors.Is(err, errStopped) {
+			p.faults.end(ctx, done, err, yield)
+		}
+	}
+}
+
+// stockCall is one call of a langchaingo model.
+type stockCall struct {
+	provider *stock
+	req      *model.Request
+	pieces   chan piece
+	answer   answer
+	held     bool // the callback has shown tool calls; what follows waits for the result
+}
+
+// piece is what a callback brings.
+type piece struct{ text, reasoning string }
+
+// run makes the call in a goroutine of its own, since langchaingo does not say
+// on which one its callbacks run, and waits for its end.
+func (c *stockCall) run(ctx context.Context) (model.Delta, error) {
+	p := c.provider
+	if err := p.faults.ended(ctx); err != nil {
+		return model.Delta{}, err
+	}
+	messages := p.traits.messages(c.req)
+	options, err := p.options(c.req)
+	if err != nil {
+		return model.Delta{}, err
+	}
+	callCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var result *llms.ContentResponse
+	var failed error
+	go func() {
+		defer close(c.pieces)
+		defer func() {
+			if r := recover(); r != nil {
+				failed = fmt.Errorf("the langchaingo model panicked: %v", r)
+			}
+		}()
+		result, failed = p.llm.GenerateContent(callCtx, messages, append(options,
+			llms.WithStreamingFunc(func(_ context.Context, chunk []byte) error {
+				return c.send(callCtx, piece{text: string(chunk)})
+			}),
+			llms.WithStreamingReasoningFunc(func(_ context.Context, reasoning, _ []byte) error {
+				return c.send(callCtx, piece{reasoning: string(reasoning)})
+			}))...)
+	}()
+	var stopped error
+	for pc := range c.pieces {
+		if stopped == nil {
+			if stopped = c.take(ctx, pc); stopped != nil {
+				cancel()
+			}
+		}
+	}
+	switch {
+	case stopped != nil:
+		return model.Delta{}, stopped
+	case ctx.Err() != nil: // whatever the model returns: some return no error
+		return model.Delta{}, p.faults.ended(ctx)
+	case failed != nil:
+		return model.Delta{}, p.fault(failed)
+	}
+	return c.finish(result)
+}
+
+func (c *stockCall) send(ctx context.Context, pc piece) error {
+	if pc == (piece{}) {
+		return nil
+	}
+	select {
+	case c.pieces <- pc:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *stockCall) take(ctx context.Context, pc piece) error {
+	if err := c.provider.faults.ended(ctx); err != nil {
+		return err
+	}
+	if err := c.answer.addText(&c.answer.reasoning, model.DeltaReasoning, pc.reasoning); err != nil {
+		return err
+	}
+	c.held = c.held || len(c.req.Tools) > 0 && showsCalls(pc.text)
+	if c.held {
+		return nil
+	}
+	return c.answer.addText(&c.answer.text, model.DeltaText, pc.text)
+}
+
+// showsCalls reports whether a piece of text is the JSON with which
+// langchaingo's openai shows tool calls on the callback for text.
+func showsCalls(text string) bool {
+	if !strings.HasPrefix(text, "[{") {
+		return false
+	}
+	var calls []struct {
+		Function *struct{} `json:"function"`
+	}
+	if json.Unmarshal([]byte(text), &calls) != nil {
+		return false
+	}
+	for _, call := range calls {
+		if call.Function == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// finish emits what the result has beyond what was streamed.
+func (c *stockCall) finish(result *llms.ContentResponse) (model.Delta, error) {
+	var text, thought strings.Builder
+	var counted model.Usage
+	a := &c.answer
+	var calls []llms.ToolCall
+	if result != nil {
+		for _, choice := range result.Choices { // anthropic: one for each block
+			text.WriteString(choice.Content)
+			thought.WriteString(choice.ReasoningContent)
+			calls = append(calls, choice.ToolCalls...)
+			if choice.StopReason != "" {
+				a.finishing = choice.StopReason
+			}
+			if u := usage(choice.GenerationInfo); u != (model.Usage{}) {
+				counted = u
+			}
+		}
+	}
+	if a.finishing == "" && c.provider.traits.NoStopReason {
+		a.finishing = "stop"
+	}
+	if !a.finished() {
+		return model.Delta{}, c.provider.faults.wrap(model.CodeNetwork, "the answer broke off: it has no stop reason", io.ErrUnexpectedEOF)
+	}
+	err := c.rest(&a.reasoning, model.DeltaReasoning, thought.String())
+	if err == nil {
+		err = c.rest(&a.text, model.DeltaText, text.String())
+	}
+	for i := 0; err == nil && i < len(calls); i++ {
+		part := callPart{Index: &i, ID: calls[i].ID}
+		if fn := calls[i].FunctionCall; fn != nil {
+			part.Function.Name, part.Function.Arguments = fn.Name, argsText(fn.Arguments)
+		}
+		err = a.addCall(i, &part)
+	}
+	if err == nil {
+		err = a.finish()
+	}
+	if err != nil && !errors.Is(err, errStopped) {
+		err = c.provider.faults.wrap(model.CodeInvalidResponse, "the answer of the langchaingo model is not whole", err)
+	}
+	return model.Delta{Kind: model.DeltaDone, Stop: stopReason(a.finishing, len(a.calls)), Usage: counted}, err
+}
+
+// rest emits what was not streamed of a text. Some models leave the whole text
+// out of their result when they have streamed it.
+func (c *stockCall) rest(b *block, kind model.DeltaKind, whole string) error {
+	if whole == "" {
+		return nil
+	}
+	rest, ok := strings.CutPrefix(whole, string(b.text))
+	if !ok {
+		return errors.New("its text is not what was streamed")
+	}
+	return c.answer.addText(b, kind, rest)
+}
+
+// options returns the call options for a request.
+func (p *stock) options(req *model.Request) ([]llms.CallOption, error) {
+	switch {
+	case len(req.OutputSchema) > 0:
+		return nil, p.faults.wrap(model.CodeNotSupported, "a langchaingo model cannot be held to a schema for its answer", nil)
+	case len(req.ProviderOptions[p.traits.Info.Name]) > 0:
+		return nil, p.faults.wrap(model.CodeNotSupported, "a langchaingo model takes no provider options", nil)
+	}
+	var opts []llms.CallOption
+	if req.Model != "" {
+		opts = append(opts, llms.WithModel(req.Model))
+	}
+	if req.MaxTokens > 0 {
+		opts = append(opts, llms.WithMaxTokens(req.MaxTokens))
+	}
+	if req.Temperature != nil {
+		opts = append(opts, llms.WithTemperature(*req.Temperature))
+	}
+	switch req.Effort {
+	case "":
+	case model.EffortXHigh:
+		opts = append(opts, llms.WithThinkingMode(llms.ThinkingModeHigh))
+	default:
+		opts = append(opts, llms.WithThinkingMode(llms.ThinkingMode(req.Effort)))
+	}
+	if len(req.Tools) > 0 {
+		tools, err := p.tools(req.Tools)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, llms.WithTools(tools))
+	}
+	if choice := toolChoice(req); choice != nil {
+		opts = append(opts, llms.WithToolChoice(choice))
+	}
+	return opts, nil
+}
+
+// tools converts the definitions. Schemas become maps: googleai takes nothing
+// else.
+func (p *stock) tools(defs []model.ToolDef) ([]llms.Tool, error) {
+	tools := make([]llms.Tool, len(defs))
+	for i, d := range defs {
+		params := map[string]any{"type": "object", "properties": map[string]any{}}
+		if len(d.Schema) > 0 {
+			params = nil
+			dec := json.NewDecoder(bytes.NewReader(d.Schema))
+			dec.UseNumber() // or great numbers would be rounded
+			if err := dec.Decode(&params); err != nil {
+				return nil, p.faults.wrap(model.CodeInvalidRequest, "the schema of tool "+d.Name+" is not a JSON object", err)
+			}
+		}
+		tools[i] = llms.Tool{Type: "function", Function: &llms.FunctionDefinition{Name: d.Name, Description: d.Description, Parameters: params}}
+	}
+	return tools, nil
+}
+
+// messages converts the conversation, one message for each tool result.
+func (t Traits) messages(req *model.Request) []llms.MessageContent {
+	var out []llms.MessageContent
+	add := func(role llms.ChatMessageType, parts ...llms.ContentPart) {
+		if !t.OnePart && len(parts) > 0 {
+			out = append(out, llms.MessageContent{Role: role, Parts: parts})
+			return
+		}
+		for _, p := range parts {
+			out = append(out, llms.MessageContent{Role: role, Parts: []llms.ContentPart{p}})
+		}
+	}
+	if req.System != "" {
+		add(llms.ChatMessageTypeSystem, llms.TextContent{Text: req.System})
+	}
+	var images []llms.ContentPart // of tool results
+	for i, m := range req.Messages {
+		switch m.Role {
+		case model.RoleAssistant:
+			add(llms.ChatMessageTypeAI, assistantParts(m.Parts)...)
+		case model.RoleTool:
+			for _, p := range m.Parts {
+				if r, ok := p.(model.ToolResult); ok {
+					add(llms.ChatMessageTypeTool, t.resultPart(r, &images))
+				}
+			}
+			if i+1 == len(req.Messages) || req.Messages[i+1].Role != model.RoleTool {
+				add(llms.ChatMessageTypeHuman, images...)
+				images = nil
+			}
+		default:
+			add(llms.ChatMessageTypeHuman, t.userParts(m.Parts)...)
+		}
+	}
+	return out
+}
+
+func assistantParts(parts model.Parts) []llms.ContentPart {
+	var out []llms.ContentPart
+	if text := joinText(parts, "\n\n"); text != "" {
+		out = append(out, llms.TextContent{Text: text})
+	}
+	for _, c := range parts.ToolCalls() {
+		out = append(out, llms.ToolCall{ID: wireID(c.ID), Type: "function", FunctionCall: &llms.FunctionCall{Name: c.Name, Arguments: wireArgs(c.Args)}})
+	}
+	return out
+}
+
+func (t Traits) userParts(parts model.Parts) []llms.ContentPart {
+	var out []llms.ContentPart
+	for _, p := range parts {
+		if img, ok := p.(model.Image); ok && len(img.Data) > 0 {
+			out = append(out, t.image(img))
+		} else if text := partText(p); text != "" {
+			out = append(out, llms.TextContent{Text: text})
+		}
+	}
+	return out
+}
+
+func (t Traits) image(img model.Image) llms.ContentPart {
+	if t.ImageURLs {
+		return llms.ImageURLContent{URL: dataURL(img)}
+	}
+	return llms.BinaryContent{MIMEType: img.MediaType, Data: img.Data}
+}
+
+// resultPart converts a result. Its images are put aside: no langchaingo model
+// takes them in a result.
+func (t Traits) resultPart(r model.ToolResult, images *[]llms.ContentPart) llms.ContentPart {
+	text := resultText(r, func(img model.Image) string {
+		if len(img.Data) == 0 {
+			return partText(img)
+		}
+		*images = append(*images, llms.TextContent{Text: "Image of the result of " + r.Name + ":"}, t.image(img))
+		return "[image: see the next user message]"
+	})
+	return llms.ToolCallResponse{ToolCallID: wireID(r.CallID), Name: r.Name, Content: text}
+}
+
+// fault classifies the error of a langchaingo model, which is mostly a text.
+func (p *stock) fault(err error) *model.Error {
+	var own *model.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	text := err.Error()
+	e := p.faults.wrap(codeOfText(text), "", err)
+	e.Message = p.faults.clean(text)
+	var known *llms.Error
+	var op net.Error
+	switch {
+	case errors.As(err, &known):
+		if code, ok := langchainCodes[known.Code]; ok {
+			e.Code = code
+		}
+	case statusWords().MatchString(text):
+		e.Status, _ = strconv.Atoi(statusWords().FindStringSubmatch(text)[1]) // three digits
+		e.Code = fault{Message: text}.code(e.Status)
+	case errors.As(err, &op) && op.Timeout():
+		e.Code = model.CodeTimeout
+	case errors.As(err, &op) || errors.Is(err, io.ErrUnexpectedEOF):
+		e.Code = model.CodeNetwork
+	}
+	return e
+}
+
+var langchainCodes = map[llms.ErrorCode]model.ErrorCode{
+	llms.ErrCodeAuthentication:      model.CodeAuthentication,
+	llms.ErrCodeRateLimit:           model.CodeRateLimited,
+	llms.ErrCodeQuotaExceeded:       model.CodeRateLimited,
+	llms.ErrCodeInvalidRequest:      model.CodeInvalidRequest,
+	llms.ErrCodeContentFilter:       model.CodeInvalidRequest,
+	llms.ErrCodeResourceNotFound:    model.CodeModelNotFound,
+	llms.ErrCodeTimeout:             model.CodeTimeout,
+	llms.ErrCodeTokenLimit:          model.CodeContextLength,
+	llms.ErrCodeProviderUnavailable: model.CodeNetwork,
+	llms.ErrCodeNotImplemented:      model.CodeNotSupported,
+}
