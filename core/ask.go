@@ -83,9 +83,11 @@ func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, error)
 		Kind: QuestionPermission, Tool: c.call.Name, Accesses: c.accesses, Detail: c.decision.Reason,
 		Title: fmt.Sprintf("Allow %s?", c.call.Name), Choices: []Choice{ChoiceOnce},
 	}
-	for _, a := range c.accesses {
-		if q.Title = fmt.Sprintf("Allow %s: %s %s?", c.call.Name, a.Scope, a.Resource); a.Scope != ScopeRead {
-			break // the one that tells most
+	for i, a := range c.accesses { // the one that tells most: the first that changes something
+		if changes := a.Scope != ScopeRead; i == 0 || changes {
+			if q.Title = fmt.Sprintf("Allow %s: %s %s?", c.call.Name, a.Scope, a.Resource); changes {
+				break
+			}
 		}
 	}
 	if !c.decision.NoSession {

@@ -61,4 +61,7 @@
 // delete asks or is denied as soon as such a place could lie in the tree; so is
 // a recursive read by a call that also starts a process of its own or goes to a
 // plugin or server, where nobody could enforce the exception.
+//
+// An allowed read inside the session's directory also opens what lies about it
+// there, as far as reading that would be allowed by itself.
 package permissions

@@ -17,7 +17,9 @@ type Options struct {
 	// Mode comes before the modes of the sets. If nobody names one, it is
 	// ModeDefault.
 	Mode Mode
-	Sets []RuleSet
+	// ModeFrom names where Mode stands, for people; empty = a flag.
+	ModeFrom string
+	Sets     []RuleSet
 	// Home is the person's home directory, for ~ in rules. All directories are
 	// absolute, their symbolic links resolved, in the environment that the
 	// calls work in.
@@ -81,7 +83,7 @@ func New(o Options) (*Policy, error) {
 	for i := range sets {
 		errs = append(errs, p.add(&sets[i], anchors))
 	}
-	errs = append(errs, p.chooseMode(o.Mode, sets))
+	errs = append(errs, p.chooseMode(o.Mode, o.ModeFrom, sets))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -154,7 +156,7 @@ func (p *Policy) compileList(to *[]*rule, set *RuleSet, list List, texts []strin
 
 // chooseMode sets the mode: the given one, or that of the last source that
 // names one and may.
-func (p *Policy) chooseMode(given Mode, sets []RuleSet) error {
+func (p *Policy) chooseMode(given Mode, from string, sets []RuleSet) error {
 	p.mode, p.modeFrom = ModeDefault, "builtin"
 	for i := range sets {
 		set := &sets[i]
@@ -182,7 +184,7 @@ func (p *Policy) chooseMode(given Mode, sets []RuleSet) error {
 	if err != nil {
 		return err
 	}
-	p.mode, p.modeFrom = m, string(SourceFlag)
+	p.mode, p.modeFrom = m, cmp.Or(from, string(SourceFlag))
 	return nil
 }
 
@@ -244,9 +246,34 @@ func (p *Policy) Decide(_ context.Context, req core.PermissionRequest) core.Deci
 	d.Rule, d.Source = p.named(worst)
 	d.Reason = p.reason(worst, d.Always)
 	if d.Verdict != core.Deny {
-		d.Grants = p.grants(req.Accesses, findings)
+		d.Grants = append(p.grants(req.Accesses, findings), p.around(&req, findings)...)
 	}
 	return d
+}
+
+// around opens what lies about an allowed read inside the session's directory,
+// as far as reading it would be allowed by itself: a search heeds .gitignore
+// files further up, and a wrong name is answered with similar ones.
+func (p *Policy) around(req *core.PermissionRequest, findings []finding) []core.Grant {
+	reads := false
+	for _, f := range findings {
+		if a := f.subject.Access; a.Scope == core.ScopeRead && f.verdict == core.Allow {
+			if a.Recursive && a.Resource == req.Session.Dir {
+				return nil // it is open as it is
+			}
+			reads = reads || a.Inside
+		}
+	}
+	if !reads || req.Session.Dir == "" {
+		return nil
+	}
+	tool, dir := req.Tool, slashed(req.Session.Dir)
+	root := core.Access{Scope: core.ScopeRead, Resource: req.Session.Dir, Recursive: true, Inside: true}
+	return []core.Grant{{Access: root, Except: func(path string) bool {
+		f := finding{subject: p.subject(tool, dir, core.Access{Scope: core.ScopeRead, Resource: path, Inside: true})}
+		p.judge(&f)
+		return f.verdict != core.Allow
+	}}}
 }
 
 // grants opens the accesses of a call.

@@ -488,6 +488,31 @@ func TestRecursiveReadLeavesOut(t *testing.T) {
 	}
 }
 
+// TestReadsOpenWhatIsAround: a tool that may read a file may look at what lies
+// about it, as far as that would be allowed by itself.
+func TestReadsOpenWhatIsAround(t *testing.T) {
+	p := newPolicy(t, options(permissions.ModeDefault, user(settings("", "fs-read(./asked/**)", "fs-read(./private/**)"))))
+	d := p.Decide(t.Context(), request("read_file", read(ws+"/src/a.go")))
+	if d.Verdict != allow || len(d.Grants) != 2 || d.Grants[1].Resource != ws || !d.Grants[1].Recursive || d.Grants[1].Scope != core.ScopeRead {
+		t.Fatalf("%+v, want allow, the file and what is around it", d)
+	}
+	for path, closed := range map[string]bool{
+		ws + "/.gitignore": false, ws + "/src": false, ws + "/.env": true, ws + "/private/x": true, ws + "/asked/x": true,
+	} {
+		if got := d.Grants[1].Except(path); got != closed {
+			t.Errorf("Except(%q) = %t, want %t", path, got, closed)
+		}
+	}
+	for name, req := range map[string]core.PermissionRequest{
+		"outside": request("t", read("/etc/hosts")), "sensitive": request("t", read(ws+"/.env")), "write": request("t", write(ws+"/a")),
+		"asked": request("t", read(ws+"/asked/x")),
+	} {
+		if d := p.Decide(t.Context(), req); len(d.Grants) != 1 {
+			t.Errorf("%s: %d grants, want that of the access alone", name, len(d.Grants))
+		}
+	}
+}
+
 func TestFoldCase(t *testing.T) {
 	o := options(permissions.ModeBypass, user(settings("", "", "fs-write(./Migrations/**)")))
 	o.FoldCase = true

@@ -43,7 +43,7 @@ func newPermissionsCheck(s *streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withTools(cmd.Context(), s, sh, func(a *agent.Agent, snapshot *core.Snapshot) error {
+			return withTools(cmd.Context(), s, sh, func(_ *settings, a *agent.Agent, snapshot *core.Snapshot) error {
 				e, ok := snapshot.Lookup(tool)
 				if !ok {
 					return noTool(tool, snapshot)

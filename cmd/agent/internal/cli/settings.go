@@ -49,7 +49,7 @@ func (o *shared) register(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVarP(&o.dir, "cd", "C", "", "work in this `directory`")
 	f.StringArrayVar(&o.addDirs, "add-dir", nil, "add a `directory` to the workspace")
-	f.StringVarP(&o.model, "model", "m", "", "`[PROVIDER/]MODEL`")
+	f.StringVarP(&o.model, "model", "m", "", "the model to use, as `[PROVIDER/]MODEL`")
 	f.StringVar(&o.provider, "provider", "", "where the model is reached: local or openai")
 	f.StringVar(&o.effort, "effort", "", "how much a reasoning model thinks: none, low, medium, high or xhigh")
 	f.StringVar(&o.mode, "permission-mode", "", "what holds where no rule does: read-only, default, workspace, accept-edits or bypass")
@@ -99,7 +99,6 @@ type settings struct {
 	userHome string
 	dir      string
 	addDirs  []string
-	secret   string // the key of the provider in use
 }
 
 // load reads the settings, and prints their warnings.
@@ -164,7 +163,6 @@ func (s *settings) provider(ctx context.Context) (model.Provider, error) {
 	if cfg.APIKey, err = key.Reveal(ctx); err != nil {
 		return nil, err
 	}
-	s.secret = cfg.APIKey
 	return open(cfg)
 }
 
@@ -173,7 +171,7 @@ func (s *settings) agentOptions(log *slog.Logger) agent.Options {
 	o := agent.Options{
 		Dir: s.dir, AddDirs: s.addDirs, Version: buildVersion(), Logger: log, Subreaper: true,
 		Allowed: s.Settings.Tools.Allowed, Disallowed: s.Settings.Tools.Disallowed,
-		Permissions: permissions.Options{Mode: permissions.Mode(s.mode()), Sets: s.ruleSets(), AgentHome: s.Home},
+		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home},
 		Secrets:     s.KnownSecrets(),
 		Store: agent.StoreOptions{
 			MaxBytes: int64(s.Settings.Session.MaxContextMB) << 20,
@@ -254,6 +252,19 @@ func (s *settings) ruleSets() []permissions.RuleSet {
 		lines[key] = append(lines[key], line)
 	}
 	return sets
+}
+
+// modeSet names the mode and where it comes from, for the policy's reasons.
+func (s *settings) modeSet() permissions.RuleSet {
+	from := s.Loaded.Source("permissions.mode")
+	set := permissions.RuleSet{Source: ruleSource(from.Layer), Trusted: true}
+	if file, line := splitPosition(from.Where); line > 0 {
+		set.File = file
+	}
+	if from.Layer != config.LayerDefault {
+		set.Settings.Mode = s.mode()
+	}
+	return set
 }
 
 // ruleBase is where relative globs start from; only a project's file has a

@@ -46,7 +46,7 @@ func newToolsList(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the tools with their source, scopes and cost in tokens", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withTools(cmd.Context(), s, sh, func(_ *agent.Agent, snapshot *core.Snapshot) error {
+			return withTools(cmd.Context(), s, sh, func(_ *settings, _ *agent.Agent, snapshot *core.Snapshot) error {
 				infos := []toolInfo{}
 				for _, e := range snapshot.Entries() {
 					info := infoOf(e)
@@ -87,7 +87,7 @@ func newToolsShow(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Show a tool as the model sees it", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withTools(cmd.Context(), s, sh, func(_ *agent.Agent, snapshot *core.Snapshot) error {
+			return withTools(cmd.Context(), s, sh, func(_ *settings, _ *agent.Agent, snapshot *core.Snapshot) error {
 				e, ok := snapshot.Lookup(args[0])
 				if !ok {
 					return noTool(args[0], snapshot)
@@ -121,11 +121,13 @@ func newToolsCall(s *streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withTools(cmd.Context(), s, sh, func(a *agent.Agent, snapshot *core.Snapshot) error {
+			return withTools(cmd.Context(), s, sh, func(set *settings, a *agent.Agent, snapshot *core.Snapshot) error {
 				if _, ok := snapshot.Lookup(names[0]); !ok {
 					return noTool(names[0], snapshot)
 				}
-				return callTool(cmd.Context(), s, a, model.ToolCall{ID: "call", Name: names[0], Args: text}, asJSON)
+				opts := agent.SessionOptions{Ephemeral: true}
+				set.sessionOptions(&opts)
+				return callTool(cmd.Context(), s, a, opts, model.ToolCall{ID: "call", Name: names[0], Args: text}, asJSON)
 			})
 		},
 	}
@@ -148,14 +150,15 @@ func argsText(args string) (string, error) {
 }
 
 // callTool runs one call in a session whose model asks for just that.
-func callTool(ctx context.Context, s *streams, a *agent.Agent, call model.ToolCall, asJSON bool) error {
-	session, err := a.NewSession(ctx, agent.SessionOptions{Provider: &oneCall{call: call}, Ephemeral: true})
+func callTool(ctx context.Context, s *streams, a *agent.Agent, opts agent.SessionOptions, call model.ToolCall, asJSON bool) error {
+	opts.Provider = &oneCall{call: call}
+	session, err := a.NewSession(ctx, opts)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	ctx, stop := interrupts(ctx, s.err, func() {})
-	_, err = session.Submit(ctx, core.TextInput("call "+call.Name))
+	watched, stop := interrupts(ctx, s.err, func() { session.Cancel("interrupted by Ctrl-C") })
+	_, err = session.Submit(watched, core.TextInput("call "+call.Name))
 	if sig := stop(); sig != nil {
 		return sig
 	}
@@ -226,7 +229,7 @@ func (p *oneCall) Stream(context.Context, *model.Request) iter.Seq2[model.Delta,
 }
 
 // withTools opens an agent from settings and flags and hands over its tools.
-func withTools(ctx context.Context, s *streams, sh *shared, f func(*agent.Agent, *core.Snapshot) error) error {
+func withTools(ctx context.Context, s *streams, sh *shared, f func(*settings, *agent.Agent, *core.Snapshot) error) error {
 	set, err := sh.load(s)
 	if err != nil {
 		return err
@@ -242,7 +245,7 @@ func withTools(ctx context.Context, s *streams, sh *shared, f func(*agent.Agent,
 	if err != nil {
 		fmt.Fprintf(s.err, "agent: some tools are missing: %v\n", err)
 	}
-	return f(a, snapshot)
+	return f(set, a, snapshot)
 }
 
 func noTool(name string, snapshot *core.Snapshot) error {
@@ -251,6 +254,7 @@ func noTool(name string, snapshot *core.Snapshot) error {
 
 func printJSON(out io.Writer, v any) error {
 	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
