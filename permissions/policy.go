@@ -17,9 +17,7 @@ type Options struct {
 	// Mode comes before the modes of the sets. If nobody names one, it is
 	// ModeDefault.
 	Mode Mode
-	// ModeFrom names where Mode stands, for people; empty = a flag.
-	ModeFrom string
-	Sets     []RuleSet
+	Sets []RuleSet
 	// Home is the person's home directory, for ~ in rules. All directories are
 	// absolute, their symbolic links resolved, in the environment that the
 	// calls work in.
@@ -83,7 +81,7 @@ func New(o Options) (*Policy, error) {
 	for i := range sets {
 		errs = append(errs, p.add(&sets[i], anchors))
 	}
-	errs = append(errs, p.chooseMode(o.Mode, o.ModeFrom, sets))
+	errs = append(errs, p.chooseMode(o.Mode, sets))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -156,7 +154,7 @@ func (p *Policy) compileList(to *[]*rule, set *RuleSet, list List, texts []strin
 
 // chooseMode sets the mode: the given one, or that of the last source that
 // names one and may.
-func (p *Policy) chooseMode(given Mode, from string, sets []RuleSet) error {
+func (p *Policy) chooseMode(given Mode, sets []RuleSet) error {
 	p.mode, p.modeFrom = ModeDefault, "builtin"
 	for i := range sets {
 		set := &sets[i]
@@ -184,7 +182,7 @@ func (p *Policy) chooseMode(given Mode, from string, sets []RuleSet) error {
 	if err != nil {
 		return err
 	}
-	p.mode, p.modeFrom = m, cmp.Or(from, string(SourceFlag))
+	p.mode, p.modeFrom = m, string(SourceFlag)
 	return nil
 }
 
