@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -50,7 +52,7 @@ func (s *Schema) Validate(args json.RawMessage) error {
 		return fmt.Errorf("the arguments must be a JSON object, not %s", jsonKind(value))
 	}
 	if err := s.resolved.Validate(value); err != nil {
-		return schemaError(err)
+		return s.explain(err)
 	}
 	return nil
 }
@@ -71,10 +73,10 @@ func jsonKind(v any) string {
 	return "an object"
 }
 
-// schemaError turns the validator's error, which names a place in the schema
+// explain turns the validator's error, which names a place in the schema
 // ("validating /properties/a: type: …"), into one that names the place in the
 // arguments ("/a: …").
-func schemaError(err error) error {
+func (s *Schema) explain(err error) error {
 	msg, pointer := err.Error(), ""
 	for {
 		rest, ok := strings.CutPrefix(msg, "validating ")
@@ -102,9 +104,24 @@ func schemaError(err error) error {
 		}
 	}
 	if path.Len() == 0 {
-		return errors.New("at the top level of the arguments: " + msg)
+		return fmt.Errorf("%s; the arguments are %s", msg, s.arguments())
 	}
 	return fmt.Errorf("at %s: %s", path.String(), msg)
+}
+
+// arguments lists the names that the schema knows.
+func (s *Schema) arguments() string {
+	root := s.resolved.Schema()
+	names := slices.Sorted(maps.Keys(root.Properties))
+	for i, n := range names {
+		if slices.Contains(root.Required, n) {
+			names[i] = n + " (required)"
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }
 
 // For infers the JSON Schema of a struct type: `json` tags name the fields,
