@@ -64,7 +64,7 @@ func (x *exchange) body(made io.Reader) ([]byte, error) {
 		b.WriteByte(',')
 	}
 	b.WriteString(`"messages":`)
-	if err := enc.Encode(wireMessages(x.req)); err != nil {
+	if err := x.provider.conversation.encode(&b, x.req); err != nil {
 		return nil, x.provider.faults.wrap(model.CodeInvalidRequest, "the conversation cannot be encoded", err)
 	}
 	b.WriteByte('}')
@@ -171,29 +171,26 @@ type wireCallBody struct {
 	Arguments string `json:"arguments"`
 }
 
-// wireMessages returns the conversation in the form of the API.
-func wireMessages(req *model.Request) []wireMessage {
-	out := make([]wireMessage, 0, len(req.Messages)+1)
-	if req.System != "" {
-		out = append(out, wireMessage{Role: "system", Content: req.System})
-	}
-	var images []wirePart // of tool results: the API takes them from the user only
-	for i, m := range req.Messages {
-		switch m.Role {
-		case model.RoleAssistant:
-			if msg, ok := assistantMessage(m.Parts); ok {
-				out = append(out, msg)
-			}
-		case model.RoleTool:
-			out = appendResults(out, m.Parts, &images)
-			more := i+1 < len(req.Messages) && req.Messages[i+1].Role == model.RoleTool
-			if len(images) > 0 && !more { // results must follow their calls without a gap
-				out = append(out, wireMessage{Role: "user", Content: images})
-				images = nil
-			}
-		default:
-			out = append(out, wireMessage{Role: "user", Content: userContent(m.Parts)})
+// wireMessages returns message i of a conversation in the form of the API,
+// which may take several or none. Images of tool results wait in images for the
+// end of the results: the API takes them from the user only, and results must
+// follow their calls without a gap.
+func wireMessages(all []model.Message, i int, images *[]wirePart) []wireMessage {
+	var out []wireMessage
+	switch m := all[i]; m.Role {
+	case model.RoleAssistant:
+		if msg, ok := assistantMessage(m.Parts); ok {
+			out = append(out, msg)
 		}
+	case model.RoleTool:
+		out = appendResults(out, m.Parts, images)
+		more := i+1 < len(all) && all[i+1].Role == model.RoleTool
+		if len(*images) > 0 && !more {
+			out = append(out, wireMessage{Role: "user", Content: *images})
+			*images = nil
+		}
+	default:
+		out = append(out, wireMessage{Role: "user", Content: userContent(m.Parts)})
 	}
 	return out
 }

@@ -21,6 +21,8 @@ type chat struct {
 	info    model.ProviderInfo
 	client  *http.Client
 	faults  faults
+
+	conversation conversation
 }
 
 var _ model.Provider = (*chat)(nil)
