@@ -207,7 +207,7 @@ func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
 	}
 	ctx, span := s.tracer.Start(r.ctx, "agent.run")
 	defer span.End()
-	r.ctx = ctx
+	r.ctx, r.soft = ctx, trace.ContextWithSpan(r.soft, span)
 	stop, err := s.process(r, in)
 	for err == nil && stop != StopCancelled {
 		next, ok := s.nextFollowUp()
