@@ -18,7 +18,6 @@ type history struct {
 	images   bool
 	usage    model.Usage
 	cost     float64
-	priced   bool
 	context  int // estimated tokens of the next request
 	warned   bool
 	open     []model.ToolCall // calls of the last assistant turn without a result yet

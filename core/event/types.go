@@ -325,10 +325,34 @@ func (Unknown) body()         {}
 // bodyTypes lists a zero value of every type but Unknown.
 func bodyTypes() []Body {
 	return []Body{
-		SessionStart{}, SessionEnd{}, Prompt{}, User{}, Idle{}, MessageStart{}, MessageDelta{}, ReasoningDelta{},
-		Message{}, ToolUse{}, ToolOutputDelta{}, ToolProgress{}, ToolResult{}, Steering{}, TurnLimit{}, TokenLimit{}, LoopDetection{},
-		LLMStart{}, LLMEnd{}, LLMRetry{}, Question{}, Answer{}, Permission{}, Cancelled{}, Warning{}, Error{},
-		Init{}, Result{},
+		SessionStart{},
+		SessionEnd{},
+		Prompt{},
+		User{},
+		Idle{},
+		MessageStart{},
+		MessageDelta{},
+		ReasoningDelta{},
+		Message{},
+		ToolUse{},
+		ToolOutputDelta{},
+		ToolProgress{},
+		ToolResult{},
+		Steering{},
+		TurnLimit{},
+		TokenLimit{},
+		LoopDetection{},
+		LLMStart{},
+		LLMEnd{},
+		LLMRetry{},
+		Question{},
+		Answer{},
+		Permission{},
+		Cancelled{},
+		Warning{},
+		Error{},
+		Init{},
+		Result{},
 	}
 }
 

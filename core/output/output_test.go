@@ -30,8 +30,11 @@ func TestTruncateModes(t *testing.T) {
 		{"head and tail", output.Limit{MaxChars: 20}, strings.Repeat("a", 10) +
 			"\n\n[WARNING: Tool output was truncated. 100 characters were removed from the middle. The full output is available in the event stream. " +
 			"If you need to see specific parts, re-run the tool with more targeted parameters.]\n\n" + strings.Repeat("é", 10)},
-		{"tail", output.Limit{MaxChars: 20, Mode: output.Tail},
-			"[WARNING: Tool output was truncated. First 100 characters were removed. The full output is available in the event stream.]\n\n" + strings.Repeat("é", 20)},
+		{
+			"tail",
+			output.Limit{MaxChars: 20, Mode: output.Tail},
+			"[WARNING: Tool output was truncated. First 100 characters were removed. The full output is available in the event stream.]\n\n" + strings.Repeat("é", 20),
+		},
 		{"head", output.Limit{MaxChars: 20, Mode: output.Head}, strings.Repeat("a", 20) +
 			"\n\n[WARNING: Tool output was truncated. Last 100 characters were removed. The full output is available in the event stream.]"},
 	}

@@ -67,7 +67,7 @@ func playAgent() error {
 		`echo $$ >"$F"; exec sleep 300`,
 		`trap '' TERM HUP; sleep 300 & echo $! >"$F"; wait`,
 		`setsid sh -c 'trap "" TERM HUP; echo $$ >"$F"; exec sleep 300' & sleep 300`,
-		`(setsid sh -c 'sleep 300 & echo $! >"$F"; wait' >/dev/null 2>&1 &)`,
+		`(setsid sh -c 'sleep 300 & echo $! >"$F"; wait' >/dev/null 2>&1 &); while [ ! -s "$F" ]; do sleep 0.01; done`,
 		`env -i sleep 300 & echo $! >"$F"; wait`,
 		`exec bash -c 'set -m; env -i sleep 300 & echo $! >"$F"; wait'`,
 	} {

@@ -115,7 +115,7 @@ func (c *charset) length(s []byte) int {
 // among them, which tells keys from hyphenated words.
 func run(rest []byte, set *charset, least int, digit bool) int {
 	n := set.length(rest)
-	if n < least || digit && bytes.IndexAny(rest[:n], "0123456789") < 0 {
+	if n < least || digit && !bytes.ContainsAny(rest[:n], "0123456789") {
 		return -1
 	}
 	return n
