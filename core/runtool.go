@@ -319,6 +319,10 @@ func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result) (R
 		parts = model.Parts{model.Text{Text: kept}}
 	}
 	res.Content = append(parts, s.storeImages(ctx, others)...)
+	res.Structured = output.Redact(res.Structured, s.cfg.Secrets)
+	for name, value := range res.Meta {
+		res.Meta[name] = output.Redact(value, s.cfg.Secrets)
+	}
 	if full == nil {
 		return res, nil
 	}

@@ -436,7 +436,7 @@ func (s *Session) emit(ctx context.Context, call string, body event.Body) {
 	s.log.Append(e)
 	s.emitMu.Unlock()
 	if failed != nil {
-		s.warn(ctx, "JOURNAL", fmt.Sprintf("the session is no longer written down and goes on in memory only: %v", failed))
+		s.warn(ctx, "JOURNAL", fmt.Sprintf("the session is not written down from here on and goes on in memory only: %v", failed))
 	}
 }
 

@@ -785,11 +785,20 @@ func TestTruncationKeepsTheFullOutput(t *testing.T) {
 }
 
 func TestSecretsDoNotLeaveATool(t *testing.T) {
-	r := newRig(t, func(c *core.Config) { c.Tools, c.Secrets = core.StaticTools(echo), []string{"hunter2-hunter2"} },
-		coretest.CallTools(call("echo", `{"text":"pw hunter2-hunter2"}`)), coretest.Say("Done."))
+	leak := tool("leak", func(_ context.Context, _ *core.Call, in note) (core.Result, error) {
+		res := core.TextResult(in.Text)
+		res.Structured = json.RawMessage(`{"text":"` + in.Text + `"}`)
+		res.Meta = map[string]json.RawMessage{"diff": json.RawMessage(`"` + in.Text + `"`)}
+		return res, nil
+	})
+	r := newRig(t, func(c *core.Config) { c.Tools, c.Secrets = core.StaticTools(leak), []string{"hunter2-hunter2"} },
+		coretest.CallTools(call("leak", `{"text":"pw hunter2-hunter2"}`)), coretest.Say("Done."))
 	r.submit(t, "go")
-	if got := results(r.model.Requests()[1])[0].Content.Text(); got != "echo: pw [redacted]" {
+	if got := results(r.model.Requests()[1])[0].Content.Text(); got != "pw [redacted]" {
 		t.Errorf("the model got %q", got)
+	}
+	if res := coretest.Bodies[event.ToolResult](r.ended(t))[0]; strings.Contains(string(res.Structured)+string(res.Meta["diff"]), "hunter2") {
+		t.Errorf("the event holds %s and %s", res.Structured, res.Meta["diff"])
 	}
 }
 

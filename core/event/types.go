@@ -204,7 +204,7 @@ type Access struct {
 type Permission struct {
 	Tool     string   `json:"tool"`
 	Decision string   `json:"decision"` // allow, deny
-	Decider  string   `json:"decider"`  // policy, session, person, headless, hook
+	Decider  string   `json:"decider"`  // policy, person, headless, hook
 	Rule     string   `json:"rule,omitempty"`
 	Source   string   `json:"source,omitempty"` // where the rule stands
 	Reason   string   `json:"reason,omitempty"`

@@ -186,6 +186,16 @@ func (s *Spool) discard() {
 // redacted stands where a secret was.
 const redacted = "[redacted]"
 
+// Redact replaces the secrets in data that is whole, such as JSON.
+func Redact(data []byte, secrets []string) []byte {
+	for _, secret := range secrets {
+		if bytes.Contains(data, []byte(secret)) {
+			data = bytes.ReplaceAll(data, []byte(secret), []byte(redacted))
+		}
+	}
+	return data
+}
+
 // cleaner makes a stream of bytes fit to be shown: valid UTF-8, without the
 // secrets, also where they are split over two writes.
 type cleaner struct {
@@ -201,11 +211,7 @@ func (c *cleaner) next(p []byte, final bool) string {
 		buf = append(c.carry, p...)
 		c.carry = nil
 	}
-	for _, secret := range c.secrets {
-		if bytes.Contains(buf, []byte(secret)) {
-			buf = bytes.ReplaceAll(buf, []byte(secret), []byte(redacted))
-		}
-	}
+	buf = Redact(buf, c.secrets)
 	hold := 0
 	if !final {
 		hold = max(incompleteRune(buf), c.secretPrefix(buf))

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -72,6 +73,7 @@ type Agent struct {
 	env      *env.Local
 	tools    *registry.Registry
 	policy   core.Policy
+	recorded atomic.Bool // a session was written down
 }
 
 // SessionOptions describe a session.
@@ -172,7 +174,28 @@ func (a *Agent) Close() error {
 	if a.commands != nil {
 		errs = append(errs, a.commands.Close())
 	}
+	if a.recorded.Load() {
+		a.clean(time.Now())
+	}
 	return errors.Join(errs...)
+}
+
+// clean removes the outputs of sessions that are gone or were not used for
+// long. It looks once a day: the time of a file says when it did last.
+func (a *Agent) clean(now time.Time) {
+	dir := contextDir(a.opts.Home)
+	marker := filepath.Join(dir, ".cleaned")
+	if info, err := os.Stat(marker); err == nil && now.Sub(info.ModTime()) < 24*time.Hour {
+		return
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return // nothing was ever kept
+	}
+	removed, err := store.Clean(dir, SessionsDir(a.opts.Home), a.opts.Store.MaxAge, now)
+	if err == nil {
+		err = os.WriteFile(marker, nil, 0o600)
+	}
+	a.opts.Logger.Debug("outputs of old sessions removed", "sessions", len(removed), "error", err)
 }
 
 // Session is a session of an agent, with its record.
@@ -254,11 +277,12 @@ func (a *Agent) openRecord(cfg *core.Config, opts SessionOptions, s *Session) er
 		cfg.Journal = noJournal{err}
 		return nil
 	}
-	keep, err := store.NewContext(filepath.Join(a.opts.Home, "context"), cfg.ID, store.ContextOptions{MaxBytes: a.opts.Store.MaxBytes, Secrets: a.opts.Secrets})
+	keep, err := store.NewContext(contextDir(a.opts.Home), cfg.ID, store.ContextOptions{MaxBytes: a.opts.Store.MaxBytes, Secrets: a.opts.Secrets})
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
 	cfg.Journal, cfg.Store, s.journal = journal, keep, journal
+	a.recorded.Store(true)
 	return nil
 }
 
@@ -274,6 +298,8 @@ func (noJournal) Replay(context.Context, event.Seq) iter.Seq2[event.Event, error
 
 // SessionsDir returns the directory of the sessions' records.
 func SessionsDir(home string) string { return filepath.Join(home, "sessions") }
+
+func contextDir(home string) string { return filepath.Join(home, "context") }
 
 // newID returns an id that sorts by time.
 func newID() string {

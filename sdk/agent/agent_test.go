@@ -274,6 +274,35 @@ func TestSessionsOnDisk(t *testing.T) {
 	}
 }
 
+// TestOutputsOfGoneSessionsAreRemoved: a session whose record was deleted
+// leaves no outputs behind for long.
+func TestOutputsOfGoneSessionsAreRemoved(t *testing.T) {
+	home := t.TempDir()
+	gone := filepath.Join(home, "context", "0197-gone")
+	if err := os.MkdirAll(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-48 * time.Hour)
+	if err := os.Chtimes(gone, old, old); err != nil {
+		t.Fatal(err)
+	}
+	a, err := agent.Open(t.Context(), agent.Options{Dir: t.TempDir(), Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := a.NewSession(t.Context(), agent.SessionOptions{Provider: coretest.Model()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(gone); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: %v, want it gone", gone, err)
+	}
+}
+
 // TestAHomeThatCannotBeWritten: the session says so and goes on in memory.
 func TestAHomeThatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a file, not a directory")

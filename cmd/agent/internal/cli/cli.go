@@ -42,24 +42,45 @@ func Main() int {
 
 // run runs one command line.
 func run(ctx context.Context, args []string, s *streams) int {
+	out := &checkedWriter{Writer: s.out}
+	s.out = out
 	root := newRoot(s)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
+		err = fmt.Errorf("the output cannot be written: %w", out.err)
+	}
 	var status *statusError
 	if err != nil && !errors.As(err, &status) {
 		fmt.Fprintf(s.err, "agent: %v\n", err)
 		if usage := (*usageError)(nil); errors.As(err, &usage) {
-			fmt.Fprintln(s.err, "Run 'agent --help' for the commands and flags.")
+			fmt.Fprintf(s.err, "Run '%s --help' for usage.\n", cmd.CommandPath())
 		}
 	}
 	return exitCode(err)
+}
+
+// checkedWriter remembers the first failure, so that no command has to look at
+// each of its writes.
+type checkedWriter struct {
+	io.Writer
+	err error
+}
+
+// Write implements [io.Writer].
+func (w *checkedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // newRoot builds the command tree.
 func newRoot(s *streams) *cobra.Command {
 	o := &execOptions{streams: s, shared: &shared{}}
 	root := &cobra.Command{
-		Use:   "agent [flags] [COMMAND]",
+		Use:   "agent -p [flags] PROMPT",
 		Short: "A coding agent: a model, tools, and your permission",
 		Long: "agent runs a language model with tools in this directory.\n" +
 			"Every tool call passes a permission policy; every session is written down.\n\n" +
@@ -81,7 +102,7 @@ func newRoot(s *streams) *cobra.Command {
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(flagError)
 	o.register(root.Flags())
 	root.Flags().BoolVarP(&o.print, "print", "p", false, "run the prompt once and print the answer; the same as exec")
 	root.AddCommand(newExec(s), newDemo(s), newTools(s), newPermissions(s), newConfig(s), newVersion(s))
@@ -92,7 +113,7 @@ func newRoot(s *streams) *cobra.Command {
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return &usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
+			return &usageError{fmt.Errorf("%w; usage: %s", err, cmd.UseLine())}
 		}
 		return nil
 	}

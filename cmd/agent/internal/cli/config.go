@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -29,6 +30,9 @@ func newConfigValidate(s *streams) *cobra.Command {
 				sh.settingsFile = args[0]
 				if !filepath.IsAbs(args[0]) {
 					sh.settingsFile = filepath.Join(s.cwd, args[0])
+				}
+				if _, err := os.Stat(sh.settingsFile); err != nil {
+					return &config.Error{Err: err}
 				}
 			}
 			set, err := sh.load(s)

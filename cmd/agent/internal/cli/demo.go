@@ -39,7 +39,7 @@ func newDemo(s *streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), s, keep, disallowed) },
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the workspace and the session's record, and say where they are")
-	cmd.Flags().StringSliceVar(&disallowed, "disallowed-tools", nil, "leave these tools out, to see the demo fail without them")
+	cmd.Flags().StringSliceVar(&disallowed, "disallowed-tools", nil, "leave the tools of these `NAMES` out, to see the demo fail without them")
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -51,10 +52,10 @@ func newExec(s *streams) *cobra.Command {
 
 func (o *execOptions) register(f *pflag.FlagSet) {
 	o.shared.register(f)
-	f.StringVar(&o.format, "output-format", "text", "text, json (one object at the end) or stream-json (every event on a line)")
-	f.StringVar(&o.schema, "output-schema", "", "`file` with a JSON Schema that the answer must meet, where the provider can do that")
-	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "write the last answer to this `file`, too")
-	f.StringVarP(&o.resume, "resume", "r", "", "go on with the session of this `id`")
+	f.StringVar(&o.format, "output-format", "text", "`FORMAT` of stdout: text, json (the result event) or stream-json (every event on a line)")
+	f.StringVar(&o.schema, "output-schema", "", "`FILE` with a JSON Schema that the answer must meet, where the provider can do that")
+	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "write the last answer to `FILE`, too")
+	f.StringVarP(&o.resume, "resume", "r", "", "go on with the session `ID`")
 	f.BoolVarP(&o.latest, "continue", "c", false, "go on with the latest session of this directory")
 	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep the session in memory only")
 }
@@ -103,14 +104,14 @@ func (o *execOptions) prepare(ctx context.Context, t *task, args []string) error
 	}
 	t.agent, t.mode = set.agentOptions(o.logger()), set.mode()
 	set.sessionOptions(&t.session)
-	if key := set.secret; key != "" {
-		t.agent.Secrets = []string{key}
-	}
 	t.session.Ephemeral = o.ephemeral || !set.Settings.Session.Save
 	if t.session.Resume = o.resume; o.latest {
 		last, err := store.Latest(agent.SessionsDir(set.Home), t.agent.Dir)
-		if err != nil {
-			return fmt.Errorf("--continue: there is no session of %s to go on with: %w", t.agent.Dir, err)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("--continue: there is no session of %s to go on with; leave the flag out to begin one", t.agent.Dir)
+		case err != nil:
+			return fmt.Errorf("--continue: %w", err)
 		}
 		t.session.Resume = last.ID
 	}

@@ -3,9 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -28,6 +33,26 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
+// flagError says what is wrong with a flag, and what may have been meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var bad *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := jsonpos.Nearest(unknown.GetSpecifiedName(), names); near != "" && unknown.GetSpecifiedShortnames() == "" {
+			err = fmt.Errorf("%w; did you mean --%s?", err, near)
+		}
+	case errors.As(err, &bad):
+		want := map[string]string{"int": "a whole number", "bool": "true or false"}
+		if kind, ok := want[bad.GetFlag().Value.Type()]; ok {
+			err = fmt.Errorf("--%s %q: expected %s", bad.GetFlag().Name, bad.GetValue(), kind)
+		}
+	}
+	return &usageError{err}
+}
+
 // statusError ends the command with a code; what there was to say was said.
 type statusError struct{ code int }
 
@@ -47,6 +72,9 @@ func exitCode(err error) int {
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &conf):
+		if conf.CommandLine {
+			return exitUsage
+		}
 		return exitConfig
 	case errors.Is(err, errTerminated):
 		return exitSIGTERM

@@ -69,12 +69,12 @@ func newPermissionsCheck(s *streams) *cobra.Command {
 	}
 	sh.register(cmd.Flags())
 	f := cmd.Flags()
-	f.StringVar(&tool, "tool", "", "`name` of the tool that would be called")
-	f.StringVar(&args, "args", "{}", "its arguments as JSON, or @`FILE`")
+	f.StringVar(&tool, "tool", "", "`NAME` of the tool that would be called")
+	f.StringVar(&args, "args", "{}", "its arguments as `JSON`, or @FILE")
 	f.BoolVar(&headless, "headless", false, "as exec would decide, with nobody to ask")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.StringVar(&sh.dir, "cwd", "", "the same as --cd")
-	f.StringVar(&sh.mode, "mode", "", "the same as --permission-mode")
+	f.StringVar(&sh.dir, "cwd", "", "the same as --cd `DIR`")
+	f.StringVar(&sh.mode, "mode", "", "the same as --permission-mode `MODE`")
 	return cmd
 }
 

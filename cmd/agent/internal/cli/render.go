@@ -25,13 +25,13 @@ type textView struct {
 	quiet   bool // the session is not kept: its id is of no use
 	cwd     string
 	calls   map[string]string // what was said of each open call
-	last    string            // the call that was shown last
+	last    string            // the call that stands right above; "" when something else does
 	midLine bool              // text ended without a newline
 	err     error
 }
 
 func newTextView(t *task) *textView {
-	v := &textView{notes: t.err, verbose: t.verbose, calls: map[string]string{}, quiet: t.forget || t.session.Ephemeral || t.agent.Home == ""}
+	v := &textView{notes: t.err, verbose: t.verbose, calls: map[string]string{}, quiet: t.forget}
 	switch {
 	case t.narrate:
 		v.text, v.notes = t.out, t.out
@@ -48,6 +48,7 @@ func newTextView(t *task) *textView {
 func (v *textView) begin(init event.Event) {
 	b := init.Body.(event.Init)
 	v.cwd = b.Cwd
+	v.quiet = v.quiet || b.Log == ""
 	if v.verbose {
 		v.note("%s/%s in %s, permission mode %s", b.Provider, b.Model, b.Cwd, b.Mode)
 	}
@@ -82,7 +83,7 @@ func (v *textView) show(e event.Event) {
 		}
 	case event.Permission:
 		if v.verbose {
-			v.note("  %s by %s: %s", b.Decision, b.Decider, oneLine(b.Rule+" "+b.Reason, 200))
+			v.note("  %s by %s: %s", b.Decision, b.Decider, oneLine(b.Reason, 200))
 		}
 	case event.LLMRetry:
 		v.note("! %s; trying again in %s (%d of %d)", printable(b.Message), time.Duration(b.WaitMS)*time.Millisecond, b.Attempt, b.Max)
@@ -110,6 +111,7 @@ func (v *textView) result(call string, b event.ToolResult) {
 		mark += " " + v.calls[call] + ":"
 	}
 	delete(v.calls, call)
+	v.last = ""
 	lines := strings.Split(strings.TrimRight(v.local(printable(b.Content.Text())), "\n"), "\n")
 	took := time.Duration(b.DurationMS) * time.Millisecond
 	if len(lines) == 1 {

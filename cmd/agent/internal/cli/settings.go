@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -47,22 +48,22 @@ type shared struct {
 
 func (o *shared) register(f *pflag.FlagSet) {
 	o.flags = f
-	f.StringVarP(&o.dir, "cd", "C", "", "work in this `directory`")
-	f.StringArrayVar(&o.addDirs, "add-dir", nil, "add a `directory` to the workspace")
+	f.StringVarP(&o.dir, "cd", "C", "", "work in `DIR`")
+	f.StringArrayVar(&o.addDirs, "add-dir", nil, "add `DIR` to the workspace")
 	f.StringVarP(&o.model, "model", "m", "", "the model to use, as `[PROVIDER/]MODEL`")
-	f.StringVar(&o.provider, "provider", "", "where the model is reached: local or openai")
-	f.StringVar(&o.effort, "effort", "", "how much a reasoning model thinks: none, low, medium, high or xhigh")
-	f.StringVar(&o.mode, "permission-mode", "", "what holds where no rule does: read-only, default, workspace, accept-edits or bypass")
+	f.StringVar(&o.provider, "provider", "", "`NAME` of where the model is reached: local or openai")
+	f.StringVar(&o.effort, "effort", "", "how much a reasoning model thinks: the `LEVEL` none, low, medium, high or xhigh")
+	f.StringVar(&o.mode, "permission-mode", "", "what holds where no rule does: the `MODE` read-only, default, workspace, accept-edits or bypass")
 	f.BoolVar(&o.skipAll, "dangerously-skip-permissions", false, "the long name of --permission-mode bypass")
-	f.StringArrayVar(&o.allow, "allow", nil, "allow what this `rule` says, such as 'shell(go test *)'")
-	f.StringArrayVar(&o.deny, "deny", nil, "deny what this `rule` says")
-	f.StringSliceVar(&o.allowed, "allowed-tools", nil, "only these tools; * matches any characters")
-	f.StringSliceVar(&o.disallowed, "disallowed-tools", nil, "all tools but these")
-	f.IntVar(&o.maxRounds, "max-rounds", 0, "rounds of tool calls for one input; 0 is no limit")
-	f.IntVar(&o.maxTurns, "max-turns", 0, "user and assistant turns over the session; 0 is no limit")
-	f.IntVar(&o.maxTokens, "max-session-tokens", 0, "tokens over the session; 0 is no limit")
-	f.StringVar(&o.promptAppend, "system-prompt-append", "", "text at the end of the system prompt")
-	f.StringVar(&o.settingsFile, "settings", "", "read this settings `file` over the others")
+	f.StringArrayVar(&o.allow, "allow", nil, "allow what `RULE` says, such as 'shell(go test *)'")
+	f.StringArrayVar(&o.deny, "deny", nil, "deny what `RULE` says, in every mode")
+	f.StringSliceVar(&o.allowed, "allowed-tools", nil, "only the tools of these `NAMES`; * matches any characters")
+	f.StringSliceVar(&o.disallowed, "disallowed-tools", nil, "all tools but those of these `NAMES`")
+	f.IntVar(&o.maxRounds, "max-rounds", 0, "at most `N` rounds of tool calls for one input; 0 is no limit; without the flag, agent.maxRounds holds")
+	f.IntVar(&o.maxTurns, "max-turns", 0, "at most `N` user and assistant turns over the session; 0 is no limit")
+	f.IntVar(&o.maxTokens, "max-session-tokens", 0, "at most `N` tokens over the session; 0 is no limit")
+	f.StringVar(&o.promptAppend, "system-prompt-append", "", "put `TEXT` at the end of the system prompt")
+	f.StringVar(&o.settingsFile, "settings", "", "read the settings of `FILE` over the others")
 	f.StringArrayVar(&o.sets, "set", nil, "set one setting, as `KEY=VALUE`")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show reasoning, decisions and whole results")
 	f.BoolVar(&o.debug, "debug", false, "log what only a developer wants to know to stderr")
@@ -190,7 +191,9 @@ func (s *settings) policy() (*permissions.Policy, error) {
 	o.Home, o.Workspace = s.userHome, append([]string{s.dir}, s.addDirs...)
 	p, err := permissions.New(o)
 	if err != nil {
-		return nil, &config.Error{Key: "permissions", Err: err}
+		var rule *permissions.RuleError
+		byFlag := errors.As(err, &rule) && rule.Where == string(permissions.SourceFlag)
+		return nil, &config.Error{Key: "permissions", Err: err, CommandLine: byFlag}
 	}
 	return p, nil
 }

@@ -20,7 +20,7 @@ type format string
 
 const (
 	formatText   format = "text"        // the answer on stdout, the work on stderr
-	formatJSON   format = "json"        // one object: the result
+	formatJSON   format = "json"        // one object: the result event
 	formatStream format = "stream-json" // every event on a line of its own
 )
 
@@ -69,8 +69,8 @@ func (t *task) run(ctx context.Context) (core.Outcome, error) {
 			view.show(e)
 		}
 	})
-	ctx, stop := interrupts(ctx, t.err, func() { s.Cancel("interrupted by Ctrl-C") })
-	out, err := s.Submit(ctx, core.TextInput(t.prompt))
+	watched, stop := interrupts(ctx, t.err, func() { s.Cancel("interrupted by Ctrl-C") })
+	out, err := s.Submit(watched, core.TextInput(t.prompt))
 	if sig := stop(); sig != nil {
 		err = sig
 	}
@@ -86,7 +86,7 @@ func (t *task) run(ctx context.Context) (core.Outcome, error) {
 func (t *task) failed(err error) error {
 	if t.format != formatText {
 		v := t.view()
-		_ = v.end(event.Event{V: event.Version, Time: time.Now(), Body: result(core.Outcome{Stop: core.StopError}, err)})
+		_ = v.end(event.Event{V: event.Version, ID: "result", Time: time.Now(), Body: result(core.Outcome{Stop: core.StopError}, err)})
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func (t *task) view() view {
 func (t *task) initEvent(ctx context.Context, a *agent.Agent, s *agent.Session) event.Event {
 	info := t.session.Provider.Info()
 	body := event.Init{
-		Agent: buildVersion(), Cwd: a.Env().Info().Dir, Provider: info.Name, Model: t.session.Model,
+		Agent: buildVersion(), Cwd: a.Env().Info().Dir, Provider: info.Name, Model: t.session.Model, Profile: t.session.Profile.Name,
 		Mode: t.mode, Log: s.Log(), Scripted: t.scripted,
 	}
 	if body.Model == "" {
@@ -121,11 +121,11 @@ func (t *task) initEvent(ctx context.Context, a *agent.Agent, s *agent.Session) 
 	if snapshot, _ := a.Tools().Snapshot(ctx); snapshot != nil {
 		body.Tools = snapshot.Names()
 	}
-	return event.Event{V: event.Version, Time: time.Now(), Session: s.ID(), Body: body}
+	return event.Event{V: event.Version, ID: s.ID() + "-init", Time: time.Now(), Session: s.ID(), Body: body}
 }
 
 func resultEvent(s *agent.Session, out core.Outcome, err error) event.Event {
-	return event.Event{V: event.Version, Time: time.Now(), Session: s.ID(), Tokens: out.Usage.Total(), Body: result(out, err)}
+	return event.Event{V: event.Version, ID: s.ID() + "-result", Time: time.Now(), Session: s.ID(), Tokens: out.Usage.Total(), Body: result(out, err)}
 }
 
 func result(out core.Outcome, err error) event.Result {
@@ -165,14 +165,12 @@ func (v *streamView) end(result event.Event) error {
 	return v.err
 }
 
-// jsonView prints the result and nothing else.
+// jsonView prints the result event and nothing else.
 type jsonView struct{ out io.Writer }
 
 func (*jsonView) begin(event.Event) {}
 func (*jsonView) show(event.Event)  {}
 
 func (v *jsonView) end(result event.Event) error {
-	enc := json.NewEncoder(v.out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(result.Body)
+	return printJSON(v.out, result)
 }

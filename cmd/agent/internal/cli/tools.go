@@ -132,7 +132,7 @@ func newToolsCall(s *streams) *cobra.Command {
 		},
 	}
 	sh.register(cmd.Flags())
-	cmd.Flags().StringVar(&args, "args", "{}", "arguments as JSON, or @`FILE`")
+	cmd.Flags().StringVar(&args, "args", "{}", "its arguments as `JSON`, or @FILE")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the tool_result event as JSON")
 	return cmd
 }

@@ -113,11 +113,11 @@ func TestLayers(t *testing.T) {
 	write(t, filepath.Join(m.cwd, "extra.json"), `{"agent":{"maxTokens":3,"effort":"xhigh","loopDetection":false}}`)
 	opts := m.options()
 	opts.SettingsFile = "extra.json"
-	opts.Sets = []string{"agent.effort=none", "agent.systemPrompt=12", `tools.disallowed=["c"]`, "agent.maxCost=1.5", `providers.local.model="x y"`}
-	opts.Flags = []Flag{{"--max-cost", "agent.maxCost", 2.5}}
+	opts.Sets = []string{"agent.effort=none", "agent.systemPrompt=12", `tools.disallowed=["c"]`, "agent.warnAt=0.5", `providers.local.model="x y"`}
+	opts.Flags = []Flag{{"--warn-at", "agent.warnAt", 0.25}}
 	l := load(t, opts)
 	a := l.Settings.Agent
-	if a.MaxRounds != 1 || a.MaxTurns != 2 || a.MaxTokens != 3 || a.Effort != "none" || a.SystemPrompt != "12" || a.MaxCost != 2.5 ||
+	if a.MaxRounds != 1 || a.MaxTurns != 2 || a.MaxTokens != 3 || a.Effort != "none" || a.SystemPrompt != "12" || a.WarnAt != 0.25 ||
 		*a.Temperature != 0.5 || a.LoopDetection || l.Model() != "x y" {
 		t.Errorf("got %+v", a)
 	}
@@ -126,7 +126,7 @@ func TestLayers(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"agent.maxRounds": "~/.agent/settings.json:1:35", "agent.maxTurns": "./.agent/settings.json:1:22",
-		"agent.maxTokens": "./extra.json:1:23", "agent.effort": "--set", "agent.maxCost": "--max-cost",
+		"agent.maxTokens": "./extra.json:1:23", "agent.effort": "--set", "agent.warnAt": "--warn-at",
 		"providers.default": "AGENT_PROVIDER", "retry.enabled": "default",
 	} {
 		if got := m.short(l.Source(key).String()); got != want {

@@ -23,6 +23,8 @@ const maxFile = 1 << 20
 type Error struct {
 	Key string // dotted, where one key is at fault; may be empty
 	Err error
+	// CommandLine says that a flag is at fault, and not a file or a variable.
+	CommandLine bool
 }
 
 // Error implements error.
@@ -176,8 +178,7 @@ func (l *loader) load() error {
 	}
 	l.loaded.Settings = *s
 	l.loaded.Home = agentHome(l.opts)
-	steps := []func() error{l.userFile, l.projectFile, l.environment, l.settingsFile, l.sets, l.flags, l.applyModel}
-	for _, step := range steps {
+	for _, step := range []func() error{l.userFile, l.projectFile, l.environment, l.settingsFile, l.commandLine, l.applyModel} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -185,6 +186,18 @@ func (l *loader) load() error {
 	for _, f := range l.fields {
 		if secret, ok := f.value(&l.loaded.Settings).Interface().(Secret); ok && secret.IsSet() {
 			secret.state.key, secret.state.env = f.key, l.opts.Env
+		}
+	}
+	return nil
+}
+
+// commandLine lays the flags over what is there.
+func (l *loader) commandLine() error {
+	for _, step := range []func() error{l.sets, l.flags} {
+		if err := step(); err != nil {
+			e := &Error{Err: err}
+			errors.As(err, &e)
+			return &Error{Key: e.Key, Err: e.Err, CommandLine: true}
 		}
 	}
 	return nil
@@ -267,7 +280,7 @@ func (l *loader) file(path string, layer Layer) error {
 			continue
 		}
 		if err := l.allowed(f, in, layer); err != nil {
-			return &Error{f.key, doc.Errorf(f.pointer(), err.hint, "%s", err.message)}
+			return &Error{Key: f.key, Err: doc.Errorf(f.pointer(), err.hint, "%s", err.message)}
 		}
 		l.set(f, in, Source{layer, fmt.Sprintf("%s:%d:%d", path, line, col)})
 	}
@@ -312,7 +325,7 @@ func parse(path string, data []byte) (*jsonpos.Document, *Settings, error) {
 		}
 		if members, ok := head.(map[string]any); ok {
 			if v, ok := members["version"].(float64); ok && v != Version {
-				return nil, nil, &Error{"version", doc.Errorf("/version", "update agent, or write version 1", "version %v of the settings is not known here", v)}
+				return nil, nil, &Error{Key: "version", Err: doc.Errorf("/version", "update agent, or write version 1", "version %v of the settings is not known here", v)}
 			}
 		}
 	}
@@ -324,7 +337,7 @@ func parse(path string, data []byte) (*jsonpos.Document, *Settings, error) {
 			continue
 		}
 		if p := f.check(&in); p != nil {
-			return nil, nil, &Error{f.key, doc.Errorf(f.pointer()+p.entry, p.hint, "%s", p.message)}
+			return nil, nil, &Error{Key: f.key, Err: doc.Errorf(f.pointer()+p.entry, p.hint, "%s", p.message)}
 		}
 	}
 	return doc, &in, nil

@@ -101,24 +101,24 @@ func (l *loader) field(key, where string) (field, error) {
 			break
 		}
 	}
-	return field{}, &Error{key, fmt.Errorf("%s: unknown key %q; %s", where, key, hint)}
+	return field{}, &Error{Key: key, Err: fmt.Errorf("%s: unknown key %q; %s", where, key, hint)}
 }
 
 // one sets one key to a value, which is checked as if it stood in a file.
 func (l *loader) one(f field, value any, from Source) error {
 	data, err := json.Marshal(value)
 	if err != nil {
-		return &Error{f.key, fmt.Errorf("%s: %w", from, err)}
+		return &Error{Key: f.key, Err: fmt.Errorf("%s: %w", from, err)}
 	}
 	var in Settings
 	if err := jsonpos.Decode(from.Where, data, f.value(&in).Addr().Interface()); err != nil {
 		if e := (*jsonpos.Error)(nil); errors.As(err, &e) {
 			err = errors.New(e.Message) // its line and column are in no file
 		}
-		return &Error{f.key, fmt.Errorf("%s: %s: %w", from, f.key, err)}
+		return &Error{Key: f.key, Err: fmt.Errorf("%s: %s: %w", from, f.key, err)}
 	}
 	if p := f.check(&in); p != nil {
-		return &Error{f.key, fmt.Errorf("%s: %s%s", from, p.message, andHint(p.hint))}
+		return &Error{Key: f.key, Err: fmt.Errorf("%s: %s%s", from, p.message, andHint(p.hint))}
 	}
 	l.set(f, &in, from)
 	l.rules(nil, &in, from.Where, from.Layer, true)

@@ -50,7 +50,6 @@ type Agent struct {
 	MaxTurns            int      `json:"maxTurns" default:"0" min:"0" doc:"User and assistant turns over the session; 0 is no limit."`
 	MaxInputTokens      int      `json:"maxInputTokens" default:"0" min:"0" doc:"Tokens used for one input; 0 is no limit."`
 	MaxSessionTokens    int      `json:"maxSessionTokens" default:"0" min:"0" doc:"Tokens used over the session; 0 is no limit."`
-	MaxCost             float64  `json:"maxCost" default:"0" min:"0" doc:"US dollars over the session, where prices are known; 0 is no limit."`
 	WarnAt              float64  `json:"warnAt" default:"0.8" min:"0" max:"1" doc:"Fraction of a token limit at which there is a warning."`
 	CommandTimeoutMs    int      `json:"commandTimeoutMs" default:"10000" min:"1" doc:"Milliseconds that a command may take when its call asks for no time."`
 	MaxCommandTimeoutMs int      `json:"maxCommandTimeoutMs" default:"600000" min:"1" doc:"Milliseconds that a call may ask for."`

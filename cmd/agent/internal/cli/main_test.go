@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write docs/cli.md and the expected files of scripts anew")
+
+// TestMain makes "agent" a command on the PATH of the tests: this binary, run
+// under that name, is the command.
+func TestMain(m *testing.M) {
+	if os.Getenv("GORACE") == "" { // or every process of the command sleeps a second at its end
+		os.Setenv("GORACE", "atexit_sleep_ms=10")
+	}
+	testscript.Main(m, map[string]func(){"agent": func() { os.Exit(Main()) }})
+}
+
+// docs returns the path of a page of the documentation.
+func docs(name string) string { return filepath.Join("..", "..", "..", "..", "docs", name) }

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// conversation is what a view gets to see of one call and two questions.
+func conversation(v view) error {
+	v.begin(event.Event{Session: "s1", Body: event.Init{Cwd: "/ws", Log: "/home/s1.jsonl"}})
+	for _, e := range []event.Event{
+		{Body: event.MessageDelta{Text: "I'll "}},
+		{Body: event.MessageDelta{Text: "look.\x1b[2J"}},
+		{Body: event.Message{Content: model.Parts{model.Text{Text: "I'll look.\x1b[2J"}, model.ToolCall{ID: "c", Name: "shell"}}}},
+		{Call: "c", Body: event.ToolUse{Name: "shell", Args: `{"command":"ls\n\u001b[1m /ws/sub"}`}},
+		{Body: event.Question{Title: "Allow shell: shell-run ls?"}},
+		{Body: event.Answer{Choice: "once"}},
+		{Body: event.Question{Title: "Sure?"}},
+		{Body: event.Answer{Withdrawn: true}},
+		{Call: "c", Body: event.ToolResult{Name: "shell", Content: model.TextParts("a\nb\n[exit code 0, 0.01 s]"), DurationMS: 12}},
+		{Body: event.Warning{Code: "LIMIT", Message: "nearly over"}},
+		{Body: event.MessageDelta{Text: "Two files."}},
+		{Body: event.Message{Content: model.TextParts("Two files.")}},
+	} {
+		v.show(e)
+	}
+	return v.end(event.Event{Session: "s1", Body: event.Result{
+		Outcome: "done", Text: "Two files.", Rounds: 1, DurationMS: 1500, Usage: model.Usage{Input: 20, Output: 3},
+	}})
+}
+
+const (
+	work = `● shell ls [1m sub
+  ? Allow shell: shell-run ls?
+  ? once
+  ? Sure?
+  ? withdrawn
+  ✓ 3 lines (12ms)
+    a
+    b
+    [exit code 0, 0.01 s]
+! nearly over
+`
+	summary = "— done, 1 tool round, 23 tokens (20 in, 3 out), 1.5s, session s1\n"
+)
+
+func TestTextView(t *testing.T) {
+	for name, test := range map[string]struct {
+		streams  streams
+		out, err string
+	}{
+		"all to a terminal": {streams{outTTY: true, errTTY: true}, "I'll look.[2J\nTwo files.\n", work + summary},
+		"stdout to a file":  {streams{errTTY: true}, "Two files.\n", "I'll look.[2J\n" + work + "Two files.\n" + summary},
+		"both to files":     {streams{}, "Two files.\n", "I'll look.[2J\n" + work + summary},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, err bytes.Buffer
+			test.streams.out, test.streams.err = &out, &err
+			if e := conversation(newTextView(&task{streams: &test.streams})); e != nil {
+				t.Error(e)
+			}
+			if out.String() != test.out {
+				t.Errorf("stdout:\n%s\nwant:\n%s", &out, test.out)
+			}
+			if err.String() != test.err {
+				t.Errorf("stderr:\n%s\nwant:\n%s", &err, test.err)
+			}
+		})
+	}
+}
+
+type brokenWriter struct{}
+
+var errBroken = errors.New("broken")
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
+
+func TestViewsReportBrokenOutput(t *testing.T) {
+	for _, f := range []format{formatText, formatJSON, formatStream} {
+		v := (&task{streams: &streams{out: brokenWriter{}, err: &bytes.Buffer{}}, format: f}).view()
+		if err := conversation(v); !errors.Is(err, errBroken) {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}

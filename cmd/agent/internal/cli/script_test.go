@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+// TestScripts runs testdata/script/*.txtar. Each script has a home of its own
+// in $HOME, outside of what it works on, whose settings name a fake model
+// server. Beside the commands of testscript there are
+//
+//	model FILE                answer the next requests with the turns of this YAML file (see fakeTurn)
+//	[!] sent [-n N] REGEXP    the body of the last (the N-th) request to the server matches
+//	sent -count N             the server got N requests
+//	sent -prefix              the messages of each request begin with those of the one before, to the byte
+//	exits CODE PROGRAM ARGS…  exec that wants this exit code
+//	events FILE               the file is a stream-json stream
+//	json FILE PATH VALUE      a member of the file's JSON object is VALUE; PATH is dotted, as in denied.0.tool
+//	json -set VAR FILE PATH   put a member into a variable
+//	await FILE                wait until a file exists
+//	gocache                   let the go command use the cache of these tests
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true, UpdateScripts: *update,
+		Setup: setupScript,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"model": cmdModel, "sent": cmdSent, "exits": cmdExits, "events": cmdEvents, "json": cmdJSON, "await": cmdAwait, "gocache": cmdGoCache,
+		},
+	})
+}
+
+type fakeKey struct{}
+
+func setupScript(env *testscript.Env) error {
+	fake := &fakeModel{}
+	url, err := fake.start()
+	if err != nil {
+		return err
+	}
+	env.Defer(fake.stop)
+	env.Values[fakeKey{}] = fake
+	home := filepath.Join(env.WorkDir, ".tmp", "home")
+	if err := writeSettings(home, url); err != nil {
+		return err
+	}
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		env.Setenv(name, home)
+	}
+	env.Setenv("MODEL_URL", url)
+	env.Setenv("GOOS", runtime.GOOS)
+	env.Setenv("GOARCH", runtime.GOARCH)
+	return nil
+}
+
+// writeSettings writes the settings of a person whose model is at the URL.
+func writeSettings(home, url string) error {
+	dir := filepath.Join(home, ".agent")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	text := fmt.Sprintf(`{"version": 1, "providers": {"local": {"baseUrl": %q, "model": "fake-1"}}, "retry": {"enabled": false}}`+"\n", url)
+	return os.WriteFile(filepath.Join(dir, "settings.json"), []byte(text), 0o600)
+}
+
+func fakeOf(ts *testscript.TestScript) *fakeModel { return ts.Value(fakeKey{}).(*fakeModel) }
+
+func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: model FILE")
+	}
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), "$WORK", filepath.ToSlash(ts.Getenv("WORK")))
+	ts.Check(fakeOf(ts).play(ts.Getenv("WORK"), []byte(text)))
+}
+
+func cmdSent(ts *testscript.TestScript, neg bool, args []string) {
+	requests := fakeOf(ts).chat.Requests()
+	n := len(requests)
+	switch {
+	case len(args) == 2 && args[0] == "-count" && !neg:
+		if args[1] != strconv.Itoa(n) {
+			ts.Fatalf("the server got %d requests", n)
+		}
+		return
+	case len(args) == 1 && args[0] == "-prefix" && !neg:
+		ts.Check(fakeOf(ts).checkPrefixes())
+		return
+	case len(args) == 3 && args[0] == "-n":
+		i, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		n, args = i, args[2:]
+	}
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] sent [-n N] REGEXP, sent -count N, sent -prefix")
+	}
+	if n < 1 || n > len(requests) {
+		ts.Fatalf("there is no request %d; the server got %d", n, len(requests))
+	}
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	if body := requests[n-1].Body; pattern.Match(body) == neg {
+		ts.Fatalf("the end of request %d:\n%s", n, body[max(0, len(body)-2000):])
+	}
+}
+
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARGS…]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if args[0] != strconv.Itoa(code) {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+func cmdEvents(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: events FILE")
+	}
+	ts.Check(checkStream(ts.ReadFile(args[0])))
+}
+
+// checkStream holds a stream-json stream against what docs/events.md promises.
+func checkStream(text string) error {
+	var types []string
+	var last event.Seq
+	ids := map[string]bool{}
+	lines := bufio.NewScanner(strings.NewReader(text))
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var members map[string]json.RawMessage
+		var e event.Event
+		if err := errors.Join(json.Unmarshal(lines.Bytes(), &members), json.Unmarshal(lines.Bytes(), &e)); err != nil {
+			return fmt.Errorf("line %d: %w", len(types)+1, err)
+		}
+		for _, name := range []string{"v", "seq", "id", "time", "session", "type"} {
+			if _, ok := members[name]; !ok {
+				return fmt.Errorf("line %d has no %q: %s", len(types)+1, name, lines.Text())
+			}
+		}
+		switch kind := e.Body.Type(); {
+		case kind == "init" || kind == "result":
+			if e.Seq != 0 {
+				return fmt.Errorf("%s has the number %d, which is of the session's own events", kind, e.Seq)
+			}
+		case e.Seq <= last:
+			return fmt.Errorf("%s has the number %d after %d", kind, e.Seq, last)
+		default:
+			last = e.Seq
+		}
+		if ids[e.ID] {
+			return fmt.Errorf("the id %q comes twice", e.ID)
+		}
+		ids[e.ID] = true
+		types = append(types, e.Body.Type())
+	}
+	if n := len(types); n < 2 || types[0] != "init" || types[n-1] != "result" {
+		return fmt.Errorf("not init first and result last: %v", types)
+	}
+	return lines.Err()
+}
+
+func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
+	set := len(args) == 4 && args[0] == "-set"
+	if neg || len(args) != 3 && !set {
+		ts.Fatalf("usage: json FILE PATH VALUE, json -set VAR FILE PATH")
+	}
+	file, path := args[0], args[1]
+	if set {
+		file, path = args[2], args[3]
+	}
+	var v any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &v))
+	got, err := member(v, path)
+	ts.Check(err)
+	if set {
+		ts.Setenv(args[1], got)
+	} else if got != args[2] {
+		ts.Fatalf("%s is %s, want %s", path, got, args[2])
+	}
+}
+
+// member returns the value at a dotted path: a string as it is, anything else
+// as JSON.
+func member(v any, path string) (string, error) {
+	for name := range strings.SplitSeq(path, ".") {
+		var ok bool
+		switch at := v.(type) {
+		case map[string]any:
+			v, ok = at[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if ok = err == nil && i < len(at); ok {
+				v = at[i]
+			}
+		}
+		if !ok {
+			return "", fmt.Errorf("there is no %s in %s", name, path)
+		}
+	}
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: await FILE")
+	}
+	ts.Check(await("the file "+args[0], func() bool {
+		_, err := os.Stat(ts.MkAbs(args[0]))
+		return !errors.Is(err, fs.ErrNotExist)
+	}))
+}
+
+func cmdGoCache(ts *testscript.TestScript, _ bool, _ []string) {
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	ts.Check(err)
+	ts.Setenv("GOCACHE", strings.TrimSpace(string(out)))
+}
