@@ -259,6 +259,9 @@ func (p *Policy) placeAt(path string) place {
 		}
 	}
 	at := placeOf(path, skip)
+	if p.keys != "" && path == p.keys {
+		return sensitive
+	}
 	if at == ordinary {
 		for _, dir := range p.protected {
 			if under(path, dir) {

@@ -24,7 +24,8 @@ type Options struct {
 	Home string
 	// Workspace are the directories of the workspace.
 	Workspace []string
-	// AgentHome is the agent's own directory, protected from writes.
+	// AgentHome is the agent's own directory, protected from writes. Its
+	// settings.json may hold keys, so reading that asks.
 	AgentHome string
 	// FoldCase says that the environment's file system may take names for one
 	// that differ in case: deny and ask rules then ignore case, as they always
@@ -47,6 +48,7 @@ type Policy struct {
 	roots     []string // folded
 	known     []string // folded: the roots and the home directory
 	protected []string // folded paths of settings and of the agent's directory
+	keys      string   // folded path of the settings that may hold keys
 	fold      bool
 }
 
@@ -74,7 +76,9 @@ func New(o Options) (*Policy, error) {
 		p.known = append(p.known, fold(p.home))
 	}
 	if o.AgentHome != "" {
-		p.protected = append(p.protected, fold(trimSlash(slashed(o.AgentHome))))
+		home := fold(trimSlash(slashed(o.AgentHome)))
+		p.protected = append(p.protected, home)
+		p.keys = home + "/settings.json"
 	}
 	sets := slices.Clone(o.Sets)
 	slices.SortStableFunc(sets, func(a, b RuleSet) int { return cmp.Compare(a.Source.rank(), b.Source.rank()) })

@@ -488,6 +488,20 @@ func TestRecursiveReadLeavesOut(t *testing.T) {
 	}
 }
 
+// TestSettingsWithKeysAreSensitive: the person's settings may hold keys.
+func TestSettingsWithKeysAreSensitive(t *testing.T) {
+	o := options(permissions.ModeBypass)
+	o.AgentHome = ws + "/home/.agent"
+	p := newPolicy(t, o)
+	if d := p.Decide(t.Context(), request("read_file", read(o.AgentHome+"/settings.json"))); d.Verdict != ask {
+		t.Errorf("reading the settings: %s, want ask", d.Verdict)
+	}
+	d := p.Decide(t.Context(), request("grep", tree(core.ScopeRead, ws)))
+	if d.Verdict != allow || !d.Grants[0].Except(o.AgentHome+"/settings.json") {
+		t.Errorf("a search: %s, want allow and the settings left out", d.Verdict)
+	}
+}
+
 // TestReadsOpenWhatIsAround: a tool that may read a file may look at what lies
 // about it, as far as that would be allowed by itself.
 func TestReadsOpenWhatIsAround(t *testing.T) {

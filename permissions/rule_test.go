@@ -174,7 +174,7 @@ func TestSensitiveAndProtectedPlaces(t *testing.T) {
 		"~/.config/google-chrome/Default/Cookies", "~/Library/Application Support/Google/Chrome/x", "~/.local/share/keyrings/x", "/root/.ssh/x",
 		"/proc/self/environ", "/proc/17/environ", "/proc/17/task/3/environ", "/proc/self/root/etc/passwd", "/proc/1/fd/3", "/etc/shadow",
 		"./.env", "./.env.local", "./.ENV", "./.env.", "./a/.env.production", "./.envrc", "./my-credentials.json", "./secret/x", "./a/TopSecret.txt",
-		"./ſecrets", "./id_ed25519", "./id_rsa.bak", "./server.pem", "./tls.key", "./x.p12", "./.e\u200dnv", "./.env::$DATA", "./.codex/auth.json",
+		"/srv/agent-home/settings.json", "./ſecrets", "./id_ed25519", "./id_rsa.bak", "./server.pem", "./tls.key", "./x.p12", "./.e\u200dnv", "./.env::$DATA", "./.codex/auth.json",
 	} {
 		if got := rule(read(expand(name))); got != "sensitive" {
 			t.Errorf("read of %s: decided by %q, want sensitive", name, got)
@@ -185,7 +185,7 @@ func TestSensitiveAndProtectedPlaces(t *testing.T) {
 	}
 	for _, name := range []string{
 		"./.git", "./.git/config", "./sub/.GIT/hooks/x", "./.git./config", "./.g\u200cit/config", "./GIT~1/config", "./.gitmodules", "./.vscode/tasks.json", "./.idea/x",
-		"./.agent/settings.json", "./.agent/skills/x/SKILL.md", "/srv/agent-home/settings.json", "./.claude/settings.json", "./.codex/config.toml",
+		"./.agent/settings.json", "./.agent/skills/x/SKILL.md", "/srv/agent-home/skills/x/SKILL.md", "./.claude/settings.json", "./.codex/config.toml",
 		"./.gemini/x", "./.cursor/mcp.json", "./.mcp.json", "~/.bashrc", "~/.zshenv", "~/.profile", "~/.gitconfig", "~/.config/fish/config.fish",
 		"/etc/profile.d/x.sh", "/etc/cron.d/x", "~/.config/git/config",
 	} {
