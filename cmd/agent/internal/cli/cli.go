@@ -105,7 +105,14 @@ func newRoot(s *streams) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	o.register(root.Flags())
 	root.Flags().BoolVarP(&o.print, "print", "p", false, "run the prompt once and print the answer; the same as exec")
-	root.AddCommand(newExec(s), newDemo(s), newTools(s), newPermissions(s), newConfig(s), newVersion(s))
+	root.AddCommand(
+		newExec(s),
+		newDemo(s),
+		newTools(s),
+		newPermissions(s),
+		newConfig(s),
+		newVersion(s),
+	)
 	return root
 }
 
