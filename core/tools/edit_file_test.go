@@ -154,14 +154,20 @@ func FuzzEditFile(f *testing.F) {
 	f.Add("\uFEFF\ta\n", "  a", "b", true)
 	f.Add("x\n\n\n", "\n\n", "\r\n", true)
 	f.Add("“q”\n", `"q"`, "", false)
+	f.Add("b", "b", "\xe3\xe6", false)
 	f.Fuzz(func(t *testing.T, file, from, to string, all bool) {
 		where := env.NewMemory("", map[string]string{"f": file})
 		raw, err := json.Marshal(args{"file_path": "f", "old_string": from, "new_string": to, "replace_all": all})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var in struct{ Old, New string }
-		in.Old, in.New = strings.ToValidUTF8(from, "\uFFFD"), strings.ToValidUTF8(to, "\uFFFD") // as JSON has them
+		var in struct {
+			Old string `json:"old_string"`
+			New string `json:"new_string"`
+		}
+		if err := json.Unmarshal(raw, &in); err != nil { // as JSON has them: valid UTF-8
+			t.Fatal(err)
+		}
 		result, err := tools.EditFile().Run(t.Context(), &core.Call{Args: raw, Env: where})
 		if err != nil {
 			t.Fatal(err)
