@@ -35,6 +35,9 @@ type Error struct {
 	RequestID  string
 	Message    string // for a person: what happened and, where known, what to do
 	Err        error
+	// Permanent says that waiting will not help, whatever the code: somebody
+	// has to act first, such as start the server of this machine.
+	Permanent bool
 }
 
 // Error implements error.
@@ -65,9 +68,9 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable reports whether the same request may succeed later. A cancelled
-// request is never retryable.
+// request is never retryable, nor is a permanent failure.
 func (e *Error) Retryable() bool {
-	if errors.Is(e.Err, context.Canceled) {
+	if e.Permanent || errors.Is(e.Err, context.Canceled) {
 		return false
 	}
 	switch e.Code {

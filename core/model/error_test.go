@@ -36,6 +36,9 @@ func TestErrorRetryable(t *testing.T) {
 		if (&model.Error{Code: code, Err: fmt.Errorf("reading: %w", context.Canceled)}).Retryable() {
 			t.Errorf("%s: a cancelled request is retryable", code)
 		}
+		if (&model.Error{Code: code, Permanent: true}).Retryable() {
+			t.Errorf("%s: a permanent failure is retryable", code)
+		}
 	}
 }
 

@@ -138,7 +138,7 @@ func writeBlob(path string, data []byte) error {
 }
 
 // Open implements core.ContextStore. It opens what this session keeps and
-// nothing else. Anything but a handle or a hash is an fs.ErrNotExist too.
+// nothing else; a fork keeps the outputs of its origin, too. Anything but a handle or a hash is an fs.ErrNotExist too.
 func (c *Context) Open(_ context.Context, id string) (core.File, error) {
 	path, ok := c.path(id)
 	if !ok {
@@ -152,10 +152,22 @@ func (c *Context) Open(_ context.Context, id string) (core.File, error) {
 	return f, nil
 }
 
-// path returns the file of a well-formed handle or hash.
+// path returns the file of a well-formed handle or hash. A handle of another
+// session must be of one that this was forked from.
 func (c *Context) path(id string) (string, bool) {
-	if name, ok := strings.CutPrefix(id, core.HandlePrefix+c.session+"/"); ok {
-		return filepath.Join(c.dir, name+outputSuffix), validID(name)
+	if handle, ok := strings.CutPrefix(id, core.HandlePrefix); ok {
+		session, name, _ := strings.Cut(handle, "/")
+		if !validID(session) || !validID(name) {
+			return "", false
+		}
+		dir := c.dir
+		if session != c.session {
+			dir = filepath.Join(c.dir, originDir, session)
+			if _, err := os.Stat(dir); err != nil {
+				return "", false
+			}
+		}
+		return filepath.Join(dir, name+outputSuffix), true
 	}
 	if len(id) != hex.EncodedLen(sha256.Size) || strings.Trim(id, "0123456789abcdef") != "" {
 		return "", false

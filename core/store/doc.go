@@ -9,6 +9,8 @@
 // A [Context] keeps what is too large for a turn beside the log: the full
 // output of tools and the bytes of images. It implements core.ContextStore.
 //
-// Files are readable by their owner only. [List] and [Latest] find sessions,
-// [Clean] removes the contexts of those that are gone.
+// Files are readable by their owner only. [List], [Latest], [Find] and [Stat]
+// find sessions, [Read] reads one that may be open elsewhere, [Dirs] forks and
+// deletes them, [Mend] cuts off what was damaged, [Clean] removes the contexts of
+// those that are gone.
 package store

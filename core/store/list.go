@@ -18,12 +18,14 @@ import (
 // Summary is what a list of sessions shows.
 type Summary struct {
 	ID      string
+	Short   string // the shortest prefix of the ID, of at least 8 characters, that [Find] takes for it
 	Path    string
 	Size    int64     // bytes
 	Created time.Time // of the first record
 	Time    time.Time // of the last change
 	Cwd     string    // where the session was started
 	Parent  string    // the parent session of a subagent's
+	Origin  string    // the session that the first records of a fork come from
 	Text    string    // the beginning of the first thing that the person said; one line
 }
 
@@ -43,8 +45,9 @@ func List(dir string) ([]Summary, error) {
 	}
 	var list []Summary
 	var bad []error
+	lines := newLineReader(nil)
 	for _, f := range files {
-		s, err := f.head()
+		s, err := f.head(lines)
 		switch {
 		case err == nil:
 			list = append(list, s)
@@ -63,16 +66,37 @@ func Latest(dir, cwd string) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
+	lines := newLineReader(nil)
 	for _, f := range files {
-		if s, err := f.head(); err == nil && s.Cwd == cwd && s.Parent == "" {
+		if s, err := f.head(lines); err == nil && s.Cwd == cwd && s.Parent == "" {
 			return s, nil
 		}
 	}
 	return Summary{}, fmt.Errorf("no session was started in %s: %w", cwd, fs.ErrNotExist)
 }
 
+// Stat returns the summary of one session in dir. The error is an
+// fs.ErrNotExist if there is none; that of a damaged log is a [CorruptError],
+// and the summary then holds what could be read.
+func Stat(dir, id string) (Summary, error) {
+	if err := CheckID(id); err != nil {
+		return Summary{}, err
+	}
+	path := filepath.Join(dir, id+fileSuffix)
+	info, err := os.Stat(path)
+	if err != nil {
+		return Summary{}, fmt.Errorf("session %s: %w", id, err)
+	}
+	s, err := logInfo{id: id, short: id, path: path, info: info}.head(newLineReader(nil))
+	if errors.Is(err, errNothing) {
+		err = nil
+	}
+	return s, err
+}
+
 type logInfo struct {
 	id, path string
+	short    string // see [Summary]
 	info     fs.FileInfo
 }
 
@@ -92,23 +116,25 @@ func logs(dir string) ([]logInfo, error) {
 		if err != nil { // removed in the meantime
 			continue
 		}
-		files = append(files, logInfo{id, filepath.Join(dir, entry.Name()), info})
+		files = append(files, logInfo{id: id, path: filepath.Join(dir, entry.Name()), info: info})
 	}
 	slices.SortStableFunc(files, func(a, b logInfo) int { return b.info.ModTime().Compare(a.info.ModTime()) })
+	shorten(files)
 	return files, nil
 }
 
 var errNothing = errors.New("no whole record")
 
-// head reads the beginning of a log, up to the first input.
-func (l logInfo) head() (Summary, error) {
-	s := Summary{ID: l.id, Path: l.path, Size: l.info.Size(), Time: l.info.ModTime()}
+// head reads the beginning of a log, up to the first input, by a reader that it
+// resets.
+func (l logInfo) head(lines *lineReader) (Summary, error) {
+	s := Summary{ID: l.id, Short: l.short, Path: l.path, Size: l.info.Size(), Time: l.info.ModTime()}
 	f, err := os.Open(l.path)
 	if err != nil {
 		return s, fmt.Errorf("session %s: %w", l.id, err)
 	}
 	defer f.Close()
-	lines := newLineReader(io.LimitReader(f, headBytes))
+	lines.reset(io.LimitReader(f, headBytes))
 	for n := 1; ; n++ {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) && n == 1 {
@@ -120,12 +146,18 @@ func (l logInfo) head() (Summary, error) {
 		if err != nil {
 			return s, fmt.Errorf("%s:%d: %w", l.path, n, err)
 		}
+		if kind, ok := quickType(line); ok && n > 1 && string(kind) != "session_start" && string(kind) != "user" {
+			continue
+		}
 		var e event.Event
 		if err := e.UnmarshalJSON(line); err != nil {
 			return s, &CorruptError{File: l.path, Line: n, Err: err}
 		}
 		if n == 1 {
 			s.Created, s.Parent = e.Time, e.Parent
+			if e.Session != l.id {
+				s.Origin = e.Session
+			}
 		}
 		switch body := e.Body.(type) {
 		case event.SessionStart:

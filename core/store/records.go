@@ -8,10 +8,35 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/seed-009c0928/agent/core/event"
 )
+
+// Read yields the whole records of a session in dir after the given one,
+// oldest first, without opening it: it may be in use. Errors are those of
+// [Journal.Replay]; an fs.ErrNotExist if there is no such session.
+func Read(ctx context.Context, dir, id string, after event.Seq) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		if err := CheckID(id); err != nil {
+			yield(event.Event{}, err)
+			return
+		}
+		f, err := os.Open(filepath.Join(dir, id+fileSuffix))
+		if err != nil {
+			yield(event.Event{}, fmt.Errorf("read session %s: %w", id, err))
+			return
+		}
+		defer f.Close()
+		for e, err := range records(ctx, f.Name(), f, after) {
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
 
 // records decodes the events of a log with a number greater than after.
 func records(ctx context.Context, path string, r io.Reader, after event.Seq) iter.Seq2[event.Event, error] {
@@ -72,6 +97,21 @@ func quickSeq(line []byte) (event.Seq, bool) {
 	return 0, false
 }
 
+// quickType reads the type of a record in the form that Append writes, so that
+// passing over a record costs no decoding. Before that member stands no nested
+// value, and within a string its quotes would be escaped.
+func quickType(line []byte) (kind []byte, ok bool) {
+	if _, ours := quickSeq(line); !ours {
+		return nil, false
+	}
+	_, rest, found := bytes.Cut(line, []byte(`,"type":"`))
+	if !found {
+		return nil, false
+	}
+	kind, _, found = bytes.Cut(rest, []byte{'"'})
+	return kind, found
+}
+
 // lineReader reads lines of up to limit bytes. It holds one of them.
 type lineReader struct {
 	r     *bufio.Reader
@@ -82,6 +122,9 @@ type lineReader struct {
 func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: maxLine}
 }
+
+// reset makes it read something else.
+func (l *lineReader) reset(r io.Reader) { l.r.Reset(r) }
 
 // next returns the next line without its end, valid until the next call. The
 // error is io.EOF at the end; what stands after the last line end is not a

@@ -40,14 +40,20 @@ func repair(f *os.File, path string) (int64, *Repair, error) {
 		_, err := f.WriteAt([]byte{'\n'}, size)
 		return size + 1, nil, err
 	}
+	cut, err := cutAt(f, path, start, size)
+	return start, cut, err
+}
+
+// cutAt moves what follows a place to the file beside the log.
+func cutAt(f *os.File, path string, at, size int64) (*Repair, error) {
 	saved := path + tornSuffix
-	if err := save(saved, io.NewSectionReader(f, start, size-start)); err != nil {
-		return 0, nil, fmt.Errorf("save the torn record: %w", err)
+	if err := save(saved, io.NewSectionReader(f, at, size-at)); err != nil {
+		return nil, fmt.Errorf("save what is cut off: %w", err)
 	}
-	if err := errors.Join(f.Truncate(start), f.Sync()); err != nil {
-		return 0, nil, fmt.Errorf("cut the torn record off: %w", err)
+	if err := errors.Join(f.Truncate(at), f.Sync()); err != nil {
+		return nil, fmt.Errorf("cut the end off: %w", err)
 	}
-	return start, &Repair{Bytes: size - start, Saved: saved}, nil
+	return &Repair{Bytes: size - at, Saved: saved}, nil
 }
 
 // lastLine returns where the last line begins, be it ended or not.

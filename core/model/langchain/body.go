@@ -26,16 +26,24 @@ func (x *exchange) complete(r *http.Request) error {
 	}
 	r.URL = p.url
 	r.Header.Set("Accept", "text/event-stream")
-	if p.cfg.APIKey == "" {
-		r.Header.Del("Authorization")
-	}
-	for name, value := range p.cfg.Headers {
-		r.Header.Set(name, value)
-	}
+	p.setHeaders(r)
 	r.ContentLength = int64(len(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	r.Body, err = r.GetBody()
 	return err
+}
+
+// setHeaders sets the key, or removes langchaingo's stand-in for one, and the
+// headers of the configuration.
+func (p *chat) setHeaders(r *http.Request) {
+	if p.cfg.APIKey == "" {
+		r.Header.Del("Authorization")
+	} else {
+		r.Header.Set("Authorization", "Bearer "+p.cfg.APIKey)
+	}
+	for name, value := range p.cfg.Headers {
+		r.Header.Set(name, value)
+	}
 }
 
 // body completes the body that langchaingo made. Its members are not decoded,

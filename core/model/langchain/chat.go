@@ -18,6 +18,7 @@ type chat struct {
 	cfg     Config
 	dialect dialect
 	url     *url.URL // of the chat completions, with the base URL's query
+	models  *url.URL // of the list of models
 	info    model.ProviderInfo
 	client  *http.Client
 	faults  faults

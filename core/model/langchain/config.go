@@ -88,7 +88,8 @@ func newChat(cfg Config, d dialect) (*chat, error) {
 	p := &chat{
 		cfg:     cfg,
 		dialect: d,
-		url:     base.JoinPath("chat", "completions"),
+		url:     base.JoinPath(chatPath),
+		models:  base.JoinPath(modelsPath),
 		info:    model.ProviderInfo{Name: cfg.Name, Model: cfg.Model, Endpoint: endpoint(base)},
 		client: &http.Client{
 			Transport: cfg.Transport,
@@ -108,6 +109,9 @@ func parseBaseURL(name, raw string) (*url.URL, error) {
 			"providers.%s.baseUrl is not a URL such as %s (`agent config path` shows where the settings are)", name, defaultLocalURL))
 	}
 	u.Fragment, u.RawFragment = "", ""
+	if u.Path == "" {
+		u.Path = "/" // or what is joined to it would be relative
+	}
 	return u, nil
 }
 

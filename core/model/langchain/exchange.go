@@ -57,10 +57,16 @@ func completionResponse(r *http.Request, body []byte) *http.Response {
 
 // send makes the request and reads its answer to the end.
 func (x *exchange) send(r *http.Request) error {
-	p := x.provider
 	if err := x.complete(r); err != nil {
 		return err
 	}
+	return x.roundTrip(r, x.receive)
+}
+
+// roundTrip sends the request and has read take the answer, both within their
+// time limits. A *brokenError of read is a failure of the connection.
+func (x *exchange) roundTrip(r *http.Request, read func(*http.Response, *watchedBody) error) error {
+	p := x.provider
 	first := x.after(p.cfg.FirstByteTimeout, errNoFirstByte)
 	resp, err := p.client.Do(r)
 	first.Stop()
@@ -70,7 +76,7 @@ func (x *exchange) send(r *http.Request) error {
 	defer func() { _ = resp.Body.Close() }() // whatever it says, the answer is complete or has failed by now
 	body := &watchedBody{body: resp.Body, timer: x.after(p.cfg.IdleTimeout, errIdle), limit: p.cfg.IdleTimeout}
 	defer body.timer.Stop()
-	err = x.receive(resp, body)
+	err = read(resp, body)
 	var broken *brokenError
 	if errors.As(err, &broken) {
 		return x.lost(r.Context(), broken.err, x.brokenOff)
@@ -82,12 +88,7 @@ func (x *exchange) send(r *http.Request) error {
 func (x *exchange) receive(resp *http.Response, body *watchedBody) error {
 	p := x.provider
 	if resp.StatusCode != http.StatusOK {
-		const longest = 64 << 10
-		text, err := io.ReadAll(io.LimitReader(body, longest))
-		if err != nil && x.ctx.Err() != nil {
-			return &brokenError{err}
-		}
-		return p.faults.response(resp, text) // a cut error body still has its status
+		return x.refused(resp, body, chatPath)
 	}
 	kind := resp.Header.Get("Content-Type")
 	if strings.HasPrefix(kind, "text/html") {
@@ -107,6 +108,16 @@ func (x *exchange) receive(resp *http.Response, body *watchedBody) error {
 		return x.invalid(err)
 	}
 	return nil
+}
+
+// refused returns the error that an answer other than 200 stands for.
+func (x *exchange) refused(resp *http.Response, body *watchedBody, path string) error {
+	const longest = 64 << 10
+	text, err := io.ReadAll(io.LimitReader(body, longest))
+	if err != nil && x.ctx.Err() != nil {
+		return &brokenError{err}
+	}
+	return x.provider.faults.response(resp, text, path) // a cut error body still has its status
 }
 
 // receiveEvents reads a stream of server-sent events.

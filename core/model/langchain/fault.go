@@ -79,13 +79,24 @@ func (f faults) connection(err error) *model.Error {
 		code = model.CodeTimeout
 	}
 	if dial {
-		return f.wrap(code, fmt.Sprintf("cannot connect to %s (is the server running, and is providers.%s.baseUrl right?)", f.info.Endpoint, f.info.Name), err)
+		e := f.wrap(code, fmt.Sprintf("cannot connect to %s (is the server running, and is providers.%s.baseUrl right?)", f.info.Endpoint, f.info.Name), err)
+		e.Permanent = refusedHere(op)
+		return e
 	}
 	return f.wrap(code, "the request to "+f.info.Endpoint+" failed", err)
 }
 
-// response returns the error that an HTTP status and body stand for.
-func (f faults) response(resp *http.Response, body []byte) *model.Error {
+// refusedHere reports whether this machine itself refused the connection: no
+// server listens there until somebody starts it. A refusal from elsewhere may
+// be a server that is just being replaced.
+func refusedHere(op *net.OpError) bool {
+	addr, ok := op.Addr.(*net.TCPAddr)
+	return ok && addr.IP.IsLoopback() && errors.Is(op, connectionRefused)
+}
+
+// response returns the error that an HTTP status and body stand for. The path
+// is what was asked for below the base URL.
+func (f faults) response(resp *http.Response, body []byte, path string) *model.Error {
 	said := parseFault(body)
 	e := &model.Error{
 		Code:       said.code(resp.StatusCode),
@@ -99,9 +110,9 @@ func (f faults) response(resp *http.Response, body []byte) *model.Error {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		e.Code = model.CodeNotConfigured
 		e.Message = fmt.Sprintf("%s redirects to another address, which is not followed: set providers.%s.baseUrl to the final one", f.info.Endpoint, f.info.Name)
-	case resp.StatusCode == http.StatusNotFound && !said.structured:
+	case resp.StatusCode == http.StatusNotFound && (!said.structured || path == modelsPath):
 		e.Code = model.CodeNotConfigured
-		e.Message = fmt.Sprintf("%s has no /chat/completions: check providers.%s.baseUrl, which mostly ends in /v1", f.info.Endpoint, f.info.Name)
+		e.Message = fmt.Sprintf("%s has no %s: check providers.%s.baseUrl, which mostly ends in /v1", f.info.Endpoint, path, f.info.Name)
 	case e.Code == model.CodeAuthentication:
 		e.Message = strings.TrimSuffix(fmt.Sprintf("the server refuses the key of providers.%s.apiKey: %s", f.info.Name, e.Message), ": ")
 	case e.Message == "":

@@ -116,7 +116,7 @@ func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.count(-1)
 	switch {
 	case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
-		c.listModels(w)
+		c.listModels(w, r)
 	case r.URL.Path != "/v1/chat/completions":
 		fail(w, http.StatusNotFound, "invalid_request_error", "unknown_url", "Invalid URL ("+r.Method+" "+r.URL.Path+")")
 	case r.Method != http.MethodPost:
@@ -126,7 +126,16 @@ func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (c *Chat) listModels(w http.ResponseWriter) {
+// authorized reports whether the request has the key, if one is asked for.
+func (c *Chat) authorized(r *http.Request) bool {
+	return c.Key == "" || r.Header.Get("Authorization") == "Bearer "+c.Key
+}
+
+func (c *Chat) listModels(w http.ResponseWriter, r *http.Request) {
+	if !c.authorized(r) {
+		refuseKey(w)
+		return
+	}
 	list := []any{}
 	for _, id := range c.Models {
 		list = append(list, map[string]any{"id": id, "object": "model", "created": created, "owned_by": "modeltest"})
@@ -143,8 +152,8 @@ func (c *Chat) complete(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		fail(w, http.StatusBadRequest, "invalid_request_error", "", "We could not parse the JSON body of your request: "+err.Error())
 		return
-	case c.Key != "" && r.Header.Get("Authorization") != "Bearer "+c.Key:
-		fail(w, http.StatusUnauthorized, "invalid_request_error", "invalid_api_key", "Incorrect API key provided.")
+	case !c.authorized(r):
+		refuseKey(w)
 		return
 	case len(c.Models) > 0 && req.Model != "" && !slices.Contains(c.Models, req.Model):
 		t := NoSuchModel(req.Model)
@@ -175,6 +184,10 @@ func (c *Chat) record(r *http.Request) (*Request, int, error) {
 func fail(w http.ResponseWriter, status int, kind, code, message string) {
 	t := Failure(status, kind, code, message)
 	t.serveBody(w)
+}
+
+func refuseKey(w http.ResponseWriter) {
+	fail(w, http.StatusUnauthorized, "invalid_request_error", "invalid_api_key", "Incorrect API key provided.")
 }
 
 // serve writes the turn.

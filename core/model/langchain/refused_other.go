@@ -1,0 +1,7 @@
+//go:build !windows
+
+package langchain
+
+import "syscall"
+
+const connectionRefused = syscall.ECONNREFUSED

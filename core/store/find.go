@@ -1,0 +1,96 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// shortID is the length that ids are shortened to where that is enough.
+const shortID = 8
+
+// ErrAmbiguous is a prefix of several sessions' ids; see [AmbiguousError].
+var ErrAmbiguous = errors.New("several sessions are meant")
+
+// AmbiguousError is an [ErrAmbiguous].
+type AmbiguousError struct {
+	Prefix string
+	IDs    []string // in order
+}
+
+// Error implements error.
+func (e *AmbiguousError) Error() string {
+	const most = 8
+	ids, more := e.IDs, ""
+	if n := len(ids); n > most {
+		ids, more = ids[:most], fmt.Sprintf(" and %d more", n-most)
+	}
+	return fmt.Sprintf("%q begins the ids of several sessions: %s%s; give more of it", e.Prefix, strings.Join(ids, ", "), more)
+}
+
+// Is makes errors.Is(err, ErrAmbiguous) true.
+func (e *AmbiguousError) Is(target error) bool { return target == ErrAmbiguous }
+
+// Find returns the id of the session in dir whose id is, or is the only one to
+// begin with, the prefix. The error is an fs.ErrNotExist if there is none, an
+// [ErrAmbiguous] if there are several, an fs.ErrInvalid if none can be named so.
+func Find(dir, prefix string) (string, error) {
+	if err := CheckID(prefix); err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(dir, prefix+fileSuffix)); err == nil {
+		return prefix, nil
+	}
+	files, err := logs(dir)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, f := range files {
+		if strings.HasPrefix(f.id, prefix) {
+			found = append(found, f.id)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("there is no session %q in %s: %w", prefix, dir, fs.ErrNotExist)
+	case 1:
+		return found[0], nil
+	}
+	slices.Sort(found)
+	return "", &AmbiguousError{Prefix: prefix, IDs: found}
+}
+
+// shorten sets the Short of each log's id.
+func shorten(files []logInfo) {
+	sorted := make([]*logInfo, len(files))
+	for i := range files {
+		sorted[i] = &files[i]
+	}
+	slices.SortFunc(sorted, func(a, b *logInfo) int { return strings.Compare(a.id, b.id) })
+	for i, f := range sorted {
+		n := shortID
+		for _, j := range []int{i - 1, i + 1} {
+			if j >= 0 && j < len(sorted) {
+				n = max(n, common(f.id, sorted[j].id)+1)
+			}
+		}
+		if n < len(f.id) && f.id[n-1] == '-' {
+			n++
+		}
+		f.short = f.id[:min(n, len(f.id))]
+	}
+}
+
+// common counts the bytes with which both begin.
+func common(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Damage is the part of a log that cannot be read, and all after it: what
+// follows a hole makes no conversation.
+type Damage struct {
+	Line  int    // where it begins, from 1; the records before it are whole
+	Lines int    // from there on, the torn one counted
+	Bytes int64  // from there on
+	Torn  bool   // it is nothing but a last record that a crash cut off
+	Saved string // the file that it was added to; empty if it was only looked for
+	Err   error  // why the line cannot be read
+}
+
+var errTorn = errors.New("the record is cut off in the middle")
+
+// Check looks for damage in a session's log and changes nothing; nil means that
+// there is none. Errors are those of [Mend].
+func Check(ctx context.Context, dir, id string) (*Damage, error) {
+	return mend(ctx, dir, id, false)
+}
+
+// Mend cuts the damage off a session's log and adds it to the file beside it
+// that ends in ".torn"; nil means that there was none. The error is an
+// fs.ErrNotExist if there is no such session, an [ErrLocked] if it is open, an
+// [UnknownRecordError] for what is no damage, but was written by a newer version.
+func Mend(ctx context.Context, dir, id string) (*Damage, error) {
+	return mend(ctx, dir, id, true)
+}
+
+func mend(ctx context.Context, dir, id string, cut bool) (damage *Damage, err error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, id+fileSuffix)
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("repair session %s: %w", id, err)
+	}
+	l, err := acquire(id, filepath.Join(dir, id+lockSuffix))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.release()) }()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("repair session %s: %w", id, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("repair session %s: %w", id, err)
+	}
+	damage, err = scan(ctx, f, path, info.Size())
+	switch {
+	case err != nil || !cut:
+		return damage, err
+	case damage == nil:
+		_, _, err := repair(f, path) // the line end may be missing
+		return nil, err
+	}
+	repaired, err := cutAt(f, path, info.Size()-damage.Bytes, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("repair session %s: %w", id, err)
+	}
+	damage.Saved = repaired.Saved
+	return damage, nil
+}
+
+// scan reads a log to its first damage.
+func scan(ctx context.Context, f io.ReaderAt, path string, size int64) (*Damage, error) {
+	lines, at := newLineReader(io.NewSectionReader(f, 0, size)), int64(0)
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		line, err := lines.next()
+		if err == nil {
+			_, err = decode(path, n, line)
+		}
+		corrupt := (*CorruptError)(nil)
+		switch {
+		case err == nil:
+			at += int64(len(line)) + 1
+			continue
+		case errors.Is(err, io.EOF):
+			if whole, _, err := inspect(f, at, size); at == size || whole || err != nil {
+				return nil, err
+			}
+			return &Damage{Line: n, Lines: 1, Bytes: size - at, Torn: true, Err: errTorn}, nil
+		case errors.As(err, &corrupt):
+			err = corrupt.Err
+		case !errors.Is(err, ErrTooLarge):
+			return nil, err
+		}
+		count, readErr := countLines(io.NewSectionReader(f, at, size-at))
+		return &Damage{Line: n, Lines: count, Bytes: size - at, Err: err}, readErr
+	}
+}
+
+// countLines counts the lines of a text, an unended last one too.
+func countLines(r io.Reader) (int, error) {
+	buf, n, open := make([]byte, 64<<10), 0, false
+	for {
+		read, err := r.Read(buf)
+		for _, c := range buf[:read] {
+			if open = c != '\n'; !open {
+				n++
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			if open {
+				n++
+			}
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
