@@ -110,7 +110,7 @@ func FuzzRedact(f *testing.F) {
 	f.Add("x\\", "ABCDEFGHI\xff", []byte(`{"raw":{"structured":"ABCDEFGHI"}}`))
 	f.Fuzz(func(t *testing.T, text, secret string, structured []byte) {
 		if !json.Valid(structured) || len(secret) < minSecret || strings.ContainsAny(secret, "[]") || strings.ToValidUTF8(secret, "") != secret {
-			t.Skip("not an event")
+			t.Skip("no JSON, or no secret to look for")
 		}
 		r := newRedactor([]string{secret})
 		e := userEvent(1, "")

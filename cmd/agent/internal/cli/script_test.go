@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/schema"
 )
 
 // TestScripts runs testdata/script/*.txtar. Each script has a home of its own
@@ -140,8 +141,21 @@ func cmdEvents(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(checkStream(ts.ReadFile(args[0])))
 }
 
+// eventSchema is the published schema of events.
+func eventSchema() (*schema.Schema, error) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "events.schema.json"))
+	if err != nil {
+		return nil, err
+	}
+	return schema.Parse(raw)
+}
+
 // checkStream holds a stream-json stream against what docs/events.md promises.
 func checkStream(text string) error {
+	schema, err := eventSchema()
+	if err != nil {
+		return err
+	}
 	var types []string
 	var last event.Seq
 	ids := map[string]bool{}
@@ -152,6 +166,9 @@ func checkStream(text string) error {
 		var e event.Event
 		if err := errors.Join(json.Unmarshal(lines.Bytes(), &members), json.Unmarshal(lines.Bytes(), &e)); err != nil {
 			return fmt.Errorf("line %d: %w", len(types)+1, err)
+		}
+		if err := schema.Validate(lines.Bytes()); err != nil {
+			return fmt.Errorf("line %d does not meet docs/events.schema.json: %w\n%s", len(types)+1, err, lines.Text())
 		}
 		for _, name := range []string{"v", "seq", "id", "time", "session", "type"} {
 			if _, ok := members[name]; !ok {
