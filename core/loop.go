@@ -22,6 +22,9 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 	s.takeInput(r, in)
 	for {
 		s.drainSteering(r.ctx)
+		if r.soft.Err() != nil {
+			return s.cancelled(r)
+		}
 		if stop := s.checkLimits(r); stop != "" {
 			return stop, nil
 		}
@@ -38,9 +41,6 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 		r.out.Rounds++
 		s.runCalls(r, snapshot, answer, calls)
 		s.detectLoop(r, calls)
-		if r.soft.Err() != nil {
-			return s.cancelled(r)
-		}
 	}
 }
 
@@ -84,14 +84,9 @@ func (s *Session) steer(ctx context.Context, parts model.Parts, source string) {
 	s.history.images = s.history.images || parts.HasImage()
 }
 
-// checkLimits is the first safe point of a round. It returns a reason to stop,
-// or "".
+// checkLimits returns a reason to stop before the next model call, or "".
 func (s *Session) checkLimits(r *run) StopReason {
 	limits, h := s.current().limits, &s.history
-	if r.soft.Err() != nil {
-		stop, _ := s.cancelled(r)
-		return stop
-	}
 	if limits.MaxRounds > 0 && r.rounds >= limits.MaxRounds {
 		s.emit(r.ctx, "", event.TurnLimit{Limit: "maxRounds", Max: limits.MaxRounds})
 		return StopTurnLimit

@@ -457,6 +457,16 @@ func TestAbortClosesTheSessionWithAValidHistory(t *testing.T) {
 	}
 }
 
+func TestSubmitWithAContextThatIsDone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := newRig(t, nil)
+	out, err := r.Submit(ctx, core.TextInput("go"))
+	if out.Stop != core.StopAborted || !errors.Is(err, context.Canceled) || len(r.model.Requests()) != 0 || r.State() != core.StateClosed {
+		t.Errorf("stop %s, error %v, %d requests, state %s", out.Stop, err, len(r.model.Requests()), r.State())
+	}
+}
+
 func TestCloseAbortsWhatRuns(t *testing.T) {
 	r := newRig(t, nil, coretest.Turn{Text: "x", Block: make(chan struct{})})
 	done := make(chan error)

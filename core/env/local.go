@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/seed-009c0928/agent/core"
@@ -42,6 +43,7 @@ type Local struct {
 	info       core.EnvInfo
 	shell      []string // begins the command line of a script
 	environ    []string // for commands, filtered
+	withheld   []string // the names of what was filtered out
 	supervisor *proc.Supervisor
 	owned      bool // the supervisor is ours
 }
@@ -63,6 +65,7 @@ func NewLocal(opts LocalOptions) (*Local, error) {
 		environ = os.Environ()
 	}
 	l.environ = proc.FilterEnv(environ, opts.Inherit, opts.PassEnv...)
+	l.withheld = withheld(environ, l.environ)
 	l.info.OS, l.info.OSVersion = runtime.GOOS, osVersion()
 	l.info.Home = opts.Home
 	if l.info.Home == "" {
@@ -103,6 +106,25 @@ func (l *Local) findWorkspace(dir string, add []string) error {
 	}
 	l.info.Dir = l.info.Roots[0]
 	return nil
+}
+
+// Withheld returns the names of the variables that commands do not get, such
+// as those of secrets, sorted.
+func (l *Local) Withheld() []string { return slices.Clone(l.withheld) }
+
+// withheld returns the names in environ that are not in kept, which has the
+// same order.
+func withheld(environ, kept []string) []string {
+	var names []string
+	for _, entry := range environ {
+		if len(kept) > 0 && kept[0] == entry {
+			kept = kept[1:]
+		} else if name, _, ok := strings.Cut(entry, "="); ok && name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Files implements [core.Environment].

@@ -362,3 +362,14 @@ func BenchmarkScript(b *testing.B) {
 		}
 	}
 }
+
+func TestWithheld(t *testing.T) {
+	local := newLocal(t, env.LocalOptions{
+		Dir:     t.TempDir(),
+		Environ: []string{"Z_TOKEN=x", "PATH=/bin", "MY_API_KEY=k", "KEPT_SECRET=s", "broken", "PLAIN=1"},
+		PassEnv: []string{"KEPT_SECRET"},
+	})
+	if got, want := local.Withheld(), []string{"MY_API_KEY", "Z_TOKEN"}; !slices.Equal(got, want) {
+		t.Errorf("withheld %q, want %q", got, want)
+	}
+}

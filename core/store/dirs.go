@@ -107,6 +107,9 @@ func copyRecords(ctx context.Context, to io.Writer, path string, at event.Seq) e
 		if _, err := to.Write(append(line, '\n')); err != nil {
 			return err
 		}
+		if last == at { // what follows may be damaged
+			return nil
+		}
 	}
 	switch {
 	case last == 0:

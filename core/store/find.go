@@ -35,6 +35,17 @@ func (e *AmbiguousError) Error() string {
 // Is makes errors.Is(err, ErrAmbiguous) true.
 func (e *AmbiguousError) Is(target error) bool { return target == ErrAmbiguous }
 
+// missingError is an fs.ErrNotExist that speaks of sessions.
+type missingError struct{ prefix, dir string }
+
+// Error implements error.
+func (e *missingError) Error() string {
+	return fmt.Sprintf("there is no session %q in %s", e.prefix, e.dir)
+}
+
+// Is makes errors.Is(err, fs.ErrNotExist) true.
+func (e *missingError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // Find returns the id of the session in dir whose id is, or is the only one to
 // begin with, the prefix. The error is an fs.ErrNotExist if there is none, an
 // [ErrAmbiguous] if there are several, an fs.ErrInvalid if none can be named so.
@@ -57,7 +68,7 @@ func Find(dir, prefix string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no session %q in %s: %w", prefix, dir, fs.ErrNotExist)
+		return "", &missingError{prefix, dir}
 	case 1:
 		return found[0], nil
 	}

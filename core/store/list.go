@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
@@ -30,8 +33,9 @@ type Summary struct {
 }
 
 const (
-	headBytes = 1 << 20 // of a log that are looked at for a summary
-	headText  = 200     // characters of a summary's text
+	headBytes = 1 << 20  // of a log that are looked at for a summary
+	headChunk = 16 << 10 // that are read of it at a time
+	headText  = 200      // characters of a summary's text
 )
 
 // List returns the sessions in dir, the last changed first. The error names
@@ -40,22 +44,39 @@ const (
 // whole record is left out.
 func List(dir string) ([]Summary, error) {
 	files, err := logs(dir)
-	if err != nil {
+	if err != nil || len(files) == 0 {
 		return nil, err
 	}
-	var list []Summary
+	heads := make([]Summary, len(files))
+	errs := make([]error, len(files))
+	eachFile(files, func(i int, lines *lineReader) { heads[i], errs[i] = files[i].head(lines) })
+	list := heads[:0]
 	var bad []error
-	lines := newLineReader(nil)
-	for _, f := range files {
-		s, err := f.head(lines)
+	for i, err := range errs {
 		switch {
 		case err == nil:
-			list = append(list, s)
+			list = append(list, heads[i])
 		case !errors.Is(err, errNothing):
 			bad = append(bad, err)
 		}
 	}
 	return list, errors.Join(bad...)
+}
+
+// eachFile calls f for the index of each file, on all processors: most of the
+// time goes to the system's calls.
+func eachFile(files []logInfo, f func(i int, lines *lineReader)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(files)) {
+		workers.Go(func() {
+			lines := newLineReaderSize(nil, headChunk)
+			for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
+				f(int(i), lines)
+			}
+		})
+	}
+	workers.Wait()
 }
 
 // Latest returns the session in dir that was started in the directory cwd and
@@ -66,7 +87,7 @@ func Latest(dir, cwd string) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	lines := newLineReader(nil)
+	lines := newLineReaderSize(nil, headChunk)
 	for _, f := range files {
 		if s, err := f.head(lines); err == nil && s.Cwd == cwd && s.Parent == "" {
 			return s, nil
@@ -87,7 +108,7 @@ func Stat(dir, id string) (Summary, error) {
 	if err != nil {
 		return Summary{}, fmt.Errorf("session %s: %w", id, err)
 	}
-	s, err := logInfo{id: id, short: id, path: path, info: info}.head(newLineReader(nil))
+	s, err := logInfo{id: id, short: id, path: path, info: info}.head(newLineReaderSize(nil, headChunk))
 	if errors.Is(err, errNothing) {
 		err = nil
 	}

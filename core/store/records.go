@@ -119,8 +119,11 @@ type lineReader struct {
 	limit int
 }
 
-func newLineReader(r io.Reader) *lineReader {
-	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: maxLine}
+func newLineReader(r io.Reader) *lineReader { return newLineReaderSize(r, 64<<10) }
+
+// newLineReaderSize returns one that reads so many bytes at a time.
+func newLineReaderSize(r io.Reader, size int) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, size), limit: maxLine}
 }
 
 // reset makes it read something else.

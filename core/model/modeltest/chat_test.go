@@ -159,3 +159,28 @@ func TestBreak(t *testing.T) {
 		}
 	}
 }
+
+func TestListModels(t *testing.T) {
+	chat := modeltest.NewChat()
+	chat.Key, chat.Models = "sk-1", []string{"a", "b"}
+	url := chat.Serve(t)
+	for key, want := range map[string]struct {
+		status int
+		text   string
+	}{"sk-1": {http.StatusOK, `"id":"b"`}, "sk-2": {http.StatusUnauthorized, "invalid_api_key"}} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/models", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != want.status || !strings.Contains(string(body), want.text) {
+			t.Errorf("%s: %s %s, %v", key, resp.Status, body, err)
+		}
+	}
+}
