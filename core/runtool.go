@@ -195,6 +195,7 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	} else if ok, why := s.permit(r.soft, c); !ok {
 		res = Failf(CodePermission, "Permission denied: %s. Do not try to get the same done in another way; go on without it, or say what you need.", why)
 	} else {
+		c.start = s.cfg.Clock() // the time that a person took is not the tool's
 		res, out = s.execute(ctx, c)
 	}
 	if hook := s.cfg.Hooks.AfterTool; hook != nil {
