@@ -55,15 +55,18 @@ var importRules = map[string][]string{
 
 	"cmd/agent": {"cmd/agent/internal/cli"},
 	"cmd/agent/internal/cli": {
-		"sdk/agent", "cmd/agent/internal/config",
+		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui",
 		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env", "core/profile", "core/jsonpos",
 		"permissions", "registry",
 	},
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
 		"core", "core/model/...", "core/env", "core/profile", "core/store", "core/tools",
-		"permissions", "registry", "core/jsonpos",
+		"permissions", "registry", "core/jsonpos", "cmd/agent/internal/privatefile",
 	},
+	"cmd/agent/internal/trust":           {"core/jsonpos", "cmd/agent/internal/privatefile"},
+	"cmd/agent/internal/privatefile":     {},
+	"cmd/agent/internal/tui":             {"core", "core/model", "core/event"},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/bench/yardstick": {},
 }

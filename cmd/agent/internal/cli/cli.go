@@ -19,6 +19,7 @@ var version = ""
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	tty      *os.File // stdout, where it is a terminal to draw on; or nil
 	inTTY    bool
 	outTTY   bool
 	errTTY   bool
@@ -36,7 +37,7 @@ func Main() int {
 	return run(context.Background(), os.Args[1:], &streams{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		inTTY: term.IsTerminal(int(os.Stdin.Fd())), outTTY: term.IsTerminal(int(os.Stdout.Fd())), errTTY: term.IsTerminal(int(os.Stderr.Fd())),
-		env: os.Getenv, cwd: cwd,
+		env: os.Getenv, cwd: cwd, tty: os.Stdout,
 	})
 }
 
@@ -46,6 +47,9 @@ func run(ctx context.Context, args []string, s *streams) int {
 	s.out = out
 	root := newRoot(s)
 	root.SetArgs(args)
+	if completes(args) {
+		addCompletions(root, s)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
 		err = fmt.Errorf("the output cannot be written: %w", out.err)
@@ -55,6 +59,9 @@ func run(ctx context.Context, args []string, s *streams) int {
 		fmt.Fprintf(s.err, "agent: %v\n", err)
 		if usage := (*usageError)(nil); errors.As(err, &usage) {
 			fmt.Fprintf(s.err, "Run '%s --help' for usage.\n", cmd.CommandPath())
+		}
+		if advised := (*advisedError)(nil); errors.As(err, &advised) {
+			fmt.Fprintf(s.err, "\n%s", advised.advice)
 		}
 	}
 	return exitCode(err)
@@ -80,22 +87,26 @@ func (w *checkedWriter) Write(p []byte) (int, error) {
 func newRoot(s *streams) *cobra.Command {
 	o := &execOptions{streams: s, shared: &shared{}}
 	root := &cobra.Command{
-		Use:   "agent -p [flags] PROMPT",
+		Use:   "agent [flags] [PROMPT]",
 		Short: "A coding agent: a model, tools, and your permission",
-		Long: "agent runs a language model with tools in this directory.\n" +
-			"Every tool call passes a permission policy; every session is written down.\n\n" +
+		Long: "agent runs a language model with tools in this directory: on a terminal as an interactive session,\n" +
+			"with -p one prompt to its end. Every tool call passes a permission policy; every session is written down.\n\n" +
 			"Try it without a key:  agent demo",
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !o.print {
-				if len(args) == 0 {
-					return cmd.Help()
-				}
-				return &usageError{fmt.Errorf("unknown command %q; to run it as a prompt: agent exec %q", args[0], args[0])}
+			// After "--" everything is the prompt, also what looks like a command.
+			meant := len(args) == 1 && cmd.ArgsLenAtDash() < 0 && nearCommand(cmd, args[0]) != ""
+			switch {
+			case o.print:
+				return o.run(cmd.Context(), args)
+			case s.inTTY && s.outTTY && !meant:
+				return o.interactive(cmd.Context(), args)
+			case len(args) == 0:
+				return cmd.Help()
 			}
-			return o.run(cmd.Context(), args)
+			return unknownCommand(cmd, args[0], fmt.Sprintf("to run it as a prompt: agent exec %q", args[0]))
 		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
@@ -111,6 +122,13 @@ func newRoot(s *streams) *cobra.Command {
 		newTools(s),
 		newPermissions(s),
 		newConfig(s),
+		newProviders(s),
+		newModels(s),
+		newDoctor(s),
+		newSessions(s),
+		newResume(s),
+		newTrust(s),
+		newCompletion(s),
 		newVersion(s),
 	)
 	return root
@@ -132,7 +150,7 @@ func group(use, short string, subs ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())}
+				return unknownCommand(cmd, args[0], "")
 			}
 			return cmd.Help()
 		},

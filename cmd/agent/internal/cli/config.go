@@ -13,7 +13,8 @@ import (
 )
 
 func newConfig(s *streams) *cobra.Command {
-	return group("config", "Check the settings, find their files, print their schema", newConfigValidate(s), newConfigPath(s), newConfigSchema(s))
+	return group("config", "Show and change the settings, check them, find their files",
+		newConfigList(s), newConfigGet(s), newConfigSet(s), newConfigUnset(s), newConfigValidate(s), newConfigPath(s), newConfigSchema(s))
 }
 
 func newConfigValidate(s *streams) *cobra.Command {

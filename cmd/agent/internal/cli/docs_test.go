@@ -31,7 +31,7 @@ var exitCodes = []struct {
 	meaning string
 }{
 	{exitDone, "done"},
-	{exitError, "an error that is none of those below; for `tools call`, a result that is an error"},
+	{exitError, "an error that is none of those below; for `tools call`, a result that is an error; for `doctor`, a check that failed"},
 	{exitUsage, "a mistake on the command line: an unknown command or flag, no prompt"},
 	{exitConfig, "a mistake in the settings, wherever they stand: an unknown key, a bad value, a missing key of a provider"},
 	{exitProvider, "the provider failed: a refused key, an unknown model, no connection, a broken answer"},

@@ -6,16 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/seed-009c0928/agent/core/store"
-	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
 // execOptions are those of one shot.
@@ -26,9 +22,8 @@ type execOptions struct {
 	format      string
 	schema      string
 	lastMessage string
-	resume      string
-	latest      bool
-	ephemeral   bool
+	resumption
+	ephemeral bool
 }
 
 func newExec(s *streams) *cobra.Command {
@@ -55,8 +50,7 @@ func (o *execOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.format, "output-format", "text", "`FORMAT` of stdout: text, json (the result event) or stream-json (every event on a line)")
 	f.StringVar(&o.schema, "output-schema", "", "`FILE` with a JSON Schema that the answer must meet, where the provider can do that")
 	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "write the last answer to `FILE`, too")
-	f.StringVarP(&o.resume, "resume", "r", "", "go on with the session `ID`")
-	f.BoolVarP(&o.latest, "continue", "c", false, "go on with the latest session of this directory")
+	o.resumption.register(f)
 	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep the session in memory only")
 }
 
@@ -66,12 +60,12 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 	default:
 		return &usageError{fmt.Errorf("--output-format %q: use text, json or stream-json", o.format)}
 	}
-	if o.latest && o.resume != "" {
-		return &usageError{errors.New("--continue and --resume exclude each other: name one session")}
+	if err := o.check(); err != nil {
+		return err
 	}
 	t := &task{streams: o.streams, format: format(o.format), verbose: o.verbose}
 	if err := o.prepare(ctx, t, args); err != nil {
-		return t.failed(err)
+		return advise(t.failed(err), firstRun(ctx, err))
 	}
 	out, err := t.run(ctx)
 	if o.lastMessage != "" && out.Text != "" {
@@ -80,7 +74,7 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 		}
 	}
 	if err != nil {
-		return err
+		return advise(sessionAdvice(err, t.session.Resume), firstRun(ctx, err))
 	}
 	if code := outcomeCode(out, nil); code != exitDone {
 		return &statusError{code}
@@ -99,22 +93,17 @@ func (o *execOptions) prepare(ctx context.Context, t *task, args []string) error
 	if err != nil {
 		return err
 	}
+	return o.configure(ctx, t, set)
+}
+
+// configure fills in what a session needs, whether a person is there or not.
+func (o *execOptions) configure(ctx context.Context, t *task, set *settings) (err error) {
 	if t.session.Provider, err = set.provider(ctx); err != nil {
 		return err
 	}
 	t.agent, t.mode = set.agentOptions(o.logger()), set.mode()
 	set.sessionOptions(&t.session)
 	t.session.Ephemeral = o.ephemeral || !set.Settings.Session.Save
-	if t.session.Resume = o.resume; o.latest {
-		last, err := store.Latest(agent.SessionsDir(set.Home), t.agent.Dir)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("--continue: there is no session of %s to go on with; leave the flag out to begin one", t.agent.Dir)
-		case err != nil:
-			return fmt.Errorf("--continue: %w", err)
-		}
-		t.session.Resume = last.ID
-	}
 	if o.schema != "" {
 		data, err := os.ReadFile(o.schema)
 		if err != nil {
@@ -125,7 +114,16 @@ func (o *execOptions) prepare(ctx context.Context, t *task, args []string) error
 		}
 		t.session.Request.OutputSchema = data
 	}
-	return nil
+	t.session.Resume, err = o.session(ctx, set.Home, t.agent.Dir)
+	return err
+}
+
+// load reads the settings of the place where the session is gone on with.
+func (o *execOptions) load(s *streams) (*settings, error) {
+	if err := o.locate(s, o.shared); err != nil {
+		return nil, err
+	}
+	return o.shared.load(s)
 }
 
 // logger writes what only a developer wants to know to stderr.

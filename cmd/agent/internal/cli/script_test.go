@@ -23,7 +23,7 @@ import (
 
 // TestScripts runs testdata/script/*.txtar. Each script has a home of its own
 // in $HOME, outside of what it works on, whose settings name a fake model
-// server. Beside the commands of testscript there are
+// server; $BIN holds the command and nothing else. Beside the commands of testscript there are
 //
 //	model FILE                answer the next requests with the turns of this YAML file (see fakeTurn)
 //	[!] sent [-n N] REGEXP    the body of the last (the N-th) request to the server matches
@@ -34,13 +34,14 @@ import (
 //	json FILE PATH VALUE      a member of the file's JSON object is VALUE; PATH is dotted, as in denied.0.tool
 //	json -set VAR FILE PATH   put a member into a variable
 //	await FILE                wait until a file exists
+//	expand FILE               put the server's address for $MODEL_URL in the file
 //	gocache                   let the go command use the cache of these tests
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true, UpdateScripts: *update,
 		Setup: setupScript,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"model": cmdModel, "sent": cmdSent, "exits": cmdExits, "events": cmdEvents, "json": cmdJSON, "await": cmdAwait, "gocache": cmdGoCache,
+			"model": cmdModel, "sent": cmdSent, "exits": cmdExits, "events": cmdEvents, "json": cmdJSON, "await": cmdAwait, "expand": cmdExpand, "gocache": cmdGoCache,
 		},
 	})
 }
@@ -63,6 +64,11 @@ func setupScript(env *testscript.Env) error {
 		env.Setenv(name, home)
 	}
 	env.Setenv("MODEL_URL", url)
+	bin, err := exec.LookPath("agent")
+	if err != nil {
+		return err
+	}
+	env.Setenv("BIN", filepath.Dir(bin))
 	env.Setenv("GOOS", runtime.GOOS)
 	env.Setenv("GOARCH", runtime.GOARCH)
 	return nil
@@ -84,7 +90,7 @@ func cmdModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: model FILE")
 	}
-	text := strings.ReplaceAll(ts.ReadFile(args[0]), "$WORK", filepath.ToSlash(ts.Getenv("WORK")))
+	text := strings.NewReplacer("$WORK", filepath.ToSlash(ts.Getenv("WORK")), "$ID", ts.Getenv("ID")).Replace(ts.ReadFile(args[0]))
 	ts.Check(fakeOf(ts).play(ts.Getenv("WORK"), []byte(text)))
 }
 
@@ -250,6 +256,14 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 		_, err := os.Stat(ts.MkAbs(args[0]))
 		return !errors.Is(err, fs.ErrNotExist)
 	}))
+}
+
+func cmdExpand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: expand FILE")
+	}
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), "$MODEL_URL", ts.Getenv("MODEL_URL"))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
 func cmdGoCache(ts *testscript.TestScript, _ bool, _ []string) {

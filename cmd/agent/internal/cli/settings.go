@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +16,6 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
-	"github.com/seed-009c0928/agent/core/model/langchain"
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -44,6 +43,7 @@ type shared struct {
 	debug        bool
 
 	flags *pflag.FlagSet
+	extra []config.Flag // what stands for a flag, though it is none
 }
 
 func (o *shared) register(f *pflag.FlagSet) {
@@ -71,9 +71,9 @@ func (o *shared) register(f *pflag.FlagSet) {
 
 // overlay are the flags that stand for settings, those that were given.
 func (o *shared) overlay() []config.Flag {
-	var out []config.Flag
+	out := slices.Clone(o.extra)
 	add := func(flag, key string, value any) {
-		if o.flags.Changed(flag) {
+		if o.flags != nil && o.flags.Changed(flag) {
 			out = append(out, config.Flag{Name: "--" + flag, Key: key, Value: value})
 		}
 	}
@@ -117,21 +117,19 @@ func (o *shared) load(s *streams) (*settings, error) {
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("--cd %s: %w", o.dir, err)}
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = ""
-	}
-	loaded, err := config.Load(config.LoadOptions{
-		Env: s.env, Home: home, Cwd: dir, SettingsFile: o.settingsFile, Sets: o.sets,
+	from := config.LoadOptions{
+		Env: s.env, Home: userHome(), Cwd: dir, SettingsFile: o.settingsFile, Sets: o.sets,
 		Flags: o.overlay(), Provider: o.provider, Model: o.model,
-	})
+	}
+	from.Trusted, from.Advice = trusted(config.Home(from), dir)
+	loaded, err := config.Load(from)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range loaded.Warnings {
 		fmt.Fprintf(s.err, "agent: %s\n", w)
 	}
-	set := &settings{Loaded: loaded, userHome: home, dir: dir}
+	set := &settings{Loaded: loaded, userHome: from.Home, dir: dir}
 	for _, d := range o.addDirs {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(s.cwd, d)
@@ -149,23 +147,6 @@ func (o *shared) load(s *streams) (*settings, error) {
 }
 
 func (s *settings) mode() string { return s.Settings.Permissions.Mode }
-
-// provider makes the provider that the settings name.
-func (s *settings) provider(ctx context.Context) (model.Provider, error) {
-	p := s.Settings.Providers
-	cfg := langchain.Config{Name: p.Default, Model: s.Loaded.Model()}
-	key, open := p.Local.APIKey, langchain.Local
-	cfg.BaseURL = p.Local.BaseURL
-	if p.Default == "openai" {
-		key, open = p.OpenAI.APIKey, langchain.OpenAI
-		cfg.BaseURL = p.OpenAI.BaseURL
-	}
-	var err error
-	if cfg.APIKey, err = key.Reveal(ctx); err != nil {
-		return nil, err
-	}
-	return open(cfg)
-}
 
 // agentOptions describe the agent.
 func (s *settings) agentOptions(log *slog.Logger) agent.Options {

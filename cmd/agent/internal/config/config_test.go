@@ -88,6 +88,7 @@ func TestDefaults(t *testing.T) {
 		Retry:       Retry{Enabled: true, MaxRetries: 3, BaseDelayMs: 1000, MaxDelayMs: 10_000, EnableJitter: true},
 		Permissions: Permissions{Mode: "default"},
 		Session:     Session{Save: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
+		Terminal:    Terminal{Notify: "bell"},
 	}
 	if !reflect.DeepEqual(l.Settings, want) {
 		t.Errorf("got  %+v\nwant %+v", l.Settings, want)

@@ -39,6 +39,7 @@ type LoadOptions struct {
 	Home    string              // the person's home directory; empty = no user settings
 	Cwd     string              // where the session works, absolute
 	Trusted bool                // whether the person trusts Cwd and what it holds
+	Advice  string              // what the warning of an untrusted directory ends with; may be empty
 
 	SettingsFile string   // --settings; must exist
 	Sets         []string // --set, each KEY=VALUE
@@ -177,7 +178,7 @@ func (l *loader) load() error {
 		return err
 	}
 	l.loaded.Settings = *s
-	l.loaded.Home = agentHome(l.opts)
+	l.loaded.Home = Home(l.opts)
 	for _, step := range []func() error{l.userFile, l.projectFile, l.environment, l.settingsFile, l.commandLine, l.applyModel} {
 		if err := step(); err != nil {
 			return err
@@ -203,9 +204,14 @@ func (l *loader) commandLine() error {
 	return nil
 }
 
-// agentHome returns the directory of the agent's own files.
-func agentHome(opts LoadOptions) string {
-	home := opts.Env("AGENT_HOME")
+// Home returns the directory of the agent's own files, "" if there is none: the
+// variable AGENT_HOME, or .agent in the person's home directory. It uses Env,
+// Home and Cwd, and reads no file.
+func Home(opts LoadOptions) string {
+	home := ""
+	if opts.Env != nil {
+		home = opts.Env("AGENT_HOME")
+	}
 	switch {
 	case home != "" && !filepath.IsAbs(home):
 		return filepath.Join(opts.Cwd, home)
@@ -425,7 +431,7 @@ func (l *loader) untrustedFile(path string) error {
 		}
 	}
 	l.rules(doc, in, path, LayerProject, false)
-	l.warnf("%s: this directory is not trusted, only the ask and deny rules of its settings hold", path)
+	l.warnf("%s: this directory is not trusted, only the ask and deny rules of its settings hold%s", path, andHint(l.opts.Advice))
 	return nil
 }
 

@@ -4,11 +4,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
+
+// Variables returns the names of the environment variables that settings are
+// read from.
+func Variables() []string {
+	names := []string{"AGENT_HOME", "AGENT_MODEL"}
+	for _, f := range fields() {
+		if name := f.tag.Get("env"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // environment takes the variables that the fields name, and AGENT_MODEL.
 func (l *loader) environment() error {
@@ -43,12 +54,7 @@ func (l *loader) sets() error {
 		if err != nil {
 			return err
 		}
-		var value any = text
-		isText := f.typ == secretType || f.typ.Kind() == reflect.String
-		if json.Valid([]byte(text)) && (!isText || strings.HasPrefix(strings.TrimSpace(text), `"`)) {
-			value = json.RawMessage(text)
-		}
-		if err := l.one(f, value, Source{LayerSet, "--set"}); err != nil {
+		if err := l.one(f, f.parse(text), Source{LayerSet, "--set"}); err != nil {
 			return err
 		}
 	}

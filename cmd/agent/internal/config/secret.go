@@ -51,6 +51,18 @@ func NewSecret(value string) Secret {
 // set, or a command prints anything, shows only in Reveal.
 func (s Secret) IsSet() bool { return s.state != nil }
 
+// Variable returns the name of the environment variable that the value is read
+// from, "" for a secret of another form.
+func (s Secret) Variable() string {
+	if s.state == nil {
+		return ""
+	}
+	return s.state.variable()
+}
+
+// IsCommand reports whether the value is what a command prints.
+func (s Secret) IsCommand() bool { return s.state != nil && strings.HasPrefix(s.state.text, "!") }
+
 // Reveal returns the value, "" for a secret that is not set. A command runs at
 // the first call that needs it, for at most 10 seconds; what it printed, without
 // white space around, is kept. Errors never hold what it printed. The error is
@@ -128,7 +140,7 @@ func (s Secret) known() string {
 
 // literal reports whether the value itself stands in the settings.
 func (s Secret) literal() bool {
-	return s.state != nil && s.state.variable() == "" && !strings.HasPrefix(s.state.text, "!")
+	return s.IsSet() && s.Variable() == "" && !s.IsCommand()
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].

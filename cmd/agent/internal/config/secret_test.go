@@ -122,3 +122,23 @@ func TestNewSecret(t *testing.T) {
 		t.Errorf("%q, %v", v, err)
 	}
 }
+
+func TestSecretForm(t *testing.T) {
+	for text, want := range map[string]struct {
+		variable string
+		command  bool
+	}{
+		`"sk-123"`:       {"", false},
+		`"${MY_KEY}"`:    {"MY_KEY", false},
+		`"!pass show k"`: {"", true},
+		`""`:             {"", false},
+	} {
+		var s Secret
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Variable() != want.variable || s.IsCommand() != want.command {
+			t.Errorf("%s: variable %q, command %t", text, s.Variable(), s.IsCommand())
+		}
+	}
+}

@@ -16,6 +16,7 @@ type Settings struct {
 	Permissions Permissions `json:"permissions" doc:"What tools may do."`
 	Tools       Tools       `json:"tools" doc:"Which tools there are."`
 	Session     Session     `json:"session" doc:"What is kept of a session."`
+	Terminal    Terminal    `json:"terminal" doc:"How the interactive session behaves."`
 }
 
 // Providers are the settings of the model providers.
@@ -86,4 +87,9 @@ type Session struct {
 	Save              bool `json:"save" default:"true" doc:"Whether sessions are written to disk."`
 	MaxContextMB      int  `json:"maxContextMb" default:"1024" min:"1" max:"1048576" doc:"Mebibytes that the full tool outputs and images of one session may take."`
 	ContextMaxAgeDays int  `json:"contextMaxAgeDays" default:"30" min:"0" doc:"Days after which the outputs of a session that was not used are removed; 0 keeps them as long as the session."`
+}
+
+// Terminal is how the interactive session behaves.
+type Terminal struct {
+	Notify string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9" doc:"How you are called when a task of ten seconds or more ends or a question waits. off leaves the terminal's title alone, too."`
 }

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// interactive runs sessions on the terminal, one after the other, until the
+// person leaves.
+func (o *execOptions) interactive(ctx context.Context, args []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	for _, name := range []string{"output-format", "output-schema", "output-last-message"} {
+		if f := o.flags.Lookup(name); f != nil && f.Changed {
+			return &usageError{fmt.Errorf("--%s is for one prompt run to its end: add -p, or use agent exec", name)}
+		}
+	}
+	next := tui.Next{Kind: tui.NextNew, Prompt: strings.Join(args, " ")}
+	for {
+		c := &chat{execOptions: o}
+		went, err := c.run(ctx, next)
+		switch {
+		case errors.Is(err, tui.ErrTerminated):
+			return errTerminated
+		case err != nil:
+			return advise(err, firstRun(ctx, err))
+		case went.Kind == tui.NextQuit || went.Kind == "":
+			return nil
+		}
+		next = went
+		o.latest, o.resume, o.fork = false, "", false
+		if next.Kind == tui.NextResume {
+			o.resume = next.Session
+		}
+	}
+}
+
+// chat is one session at the terminal, and what its commands work on.
+type chat struct {
+	*execOptions
+	set     *settings
+	agent   *agent.Agent
+	session *agent.Session
+	opts    agent.SessionOptions
+	past    history
+
+	mu     sync.Mutex // guards what follows
+	model  string
+	policy *permissions.Policy
+	usage  model.Usage
+	last   model.Usage // of the last model call: its input is the context
+	calls  int
+}
+
+func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
+	var err error
+	if c.set, err = c.load(c.streams); err != nil {
+		return tui.Next{}, err
+	}
+	t := &task{streams: c.streams}
+	if err := c.configure(ctx, t, c.set); err != nil {
+		return tui.Next{}, err
+	}
+	asker := tui.NewAsker()
+	t.session.Asker = asker
+	t.session.Provider = advising{t.session.Provider}
+	if c.policy, err = c.set.policy(); err != nil {
+		return tui.Next{}, err
+	}
+	if c.agent, err = agent.Open(ctx, t.agent); err != nil {
+		return tui.Next{}, err
+	}
+	defer c.agent.Close()
+	if c.session, err = c.agent.NewSession(ctx, t.session); err != nil {
+		return tui.Next{}, err
+	}
+	defer c.session.Close()
+	c.opts, c.model = t.session, t.session.Provider.Info().Model
+	c.session.SetPolicy(&remembering{Policy: c.agent.Policy(), chat: c})
+	c.past = history{filepath.Join(c.set.Home, "history")}
+
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { c.watch(watching) })
+	defer watch.Wait()
+	defer stop()
+	return tui.Run(ctx, c.options(asker, next.Prompt))
+}
+
+// options are what the terminal works with.
+func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
+	o := tui.Options{
+		In: c.in, Out: c.tty, Session: c.session, Asker: asker, Prompt: prompt,
+		Title: "agent: " + filepath.Base(c.set.dir), Dir: c.set.dir, Welcome: c.welcome(),
+		Status: c.status, Commands: c.commands(), Env: c.env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
+		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
+			return expand(ctx, c.agent.Env(), text)
+		},
+		Shell:    c.shell,
+		Complete: func(prefix string) []string { return completePath(context.Background(), c.agent.Env(), prefix) },
+	}
+	if c.opts.Resume != "" {
+		o.Replay = 5
+	}
+	if c.set.Home != "" && !c.opts.Ephemeral {
+		o.History = c.past.load()
+		o.SaveHistory = func(entry string) {
+			if err := c.past.add(entry); err != nil {
+				c.logger().Warn("the history cannot be kept", "cause", err)
+			}
+		}
+	}
+	return o
+}
+
+func (c *chat) welcome() string {
+	return fmt.Sprintf("**agent** %s · %s · `%s` · /help", buildVersion(), c.modelName(), c.set.dir)
+}
+
+// modelName is PROVIDER/MODEL.
+func (c *chat) modelName() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opts.Provider.Info().Name + "/" + c.model
+}
+
+func (c *chat) status() tui.Status {
+	name := c.modelName()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return tui.Status{Model: name, Mode: string(c.policy.Mode()), Tokens: c.usage.Total()}
+}
+
+// watch keeps count of what the session has used.
+func (c *chat) watch(ctx context.Context) {
+	for e, err := range c.session.Events(ctx, 0) {
+		if err != nil {
+			return
+		}
+		if b, ok := e.Body.(event.Message); ok {
+			c.mu.Lock()
+			c.usage, c.last = c.usage.Add(b.Usage), b.Usage
+			c.calls++
+			c.mu.Unlock()
+		}
+	}
+}
+
+// shell runs a "!command": the person's own, so that nothing asks.
+func (c *chat) shell(ctx context.Context, command string, out io.Writer) error {
+	p, err := c.agent.Env().Start(ctx, core.Command{Script: command, Stdout: out, Stderr: out})
+	if err != nil {
+		return err
+	}
+	exit, err := p.Wait()
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("exit code %d", exit.Code)
+	}
+	return err
+}
+
+// remembering is the session's policy with a place for rules that are to hold
+// for ever. It implements core.RuleSaver.
+type remembering struct {
+	core.Policy
+	chat *chat
+}
+
+// SaveRule writes the rule into the person's settings. In this session the
+// person's yes holds by itself.
+func (r *remembering) SaveRule(_ context.Context, rule string) error {
+	if r.chat.set.Home == "" {
+		return errors.New("there is no home directory to keep it in")
+	}
+	return config.AddAllowRule(filepath.Join(r.chat.set.Home, "settings.json"), rule)
+}

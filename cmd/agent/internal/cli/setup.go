@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+)
+
+// listTime is how long an endpoint has to list its models while somebody waits.
+const listTime = 15 * time.Second
+
+func newProvidersSetup(s *streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "setup",
+		Short: "Choose a provider, enter its key, test it, and keep that",
+		Long: "setup asks for a provider, its endpoint, its key and a model, makes one call to test them, and writes them to\n" +
+			"your settings. Nothing is written before the last question is answered. Answers can be piped in, one a line.",
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithCancelCause(cmd.Context())
+			defer cancel(nil)
+			watched, stop := interrupts(ctx, io.Discard, func() { cancel(errInterrupted) })
+			err := (&setup{prompter: newPrompter(s), candidates: knownServers}).run(watched)
+			if sig := stop(); sig != nil && err != nil {
+				err = sig
+			}
+			if err != nil {
+				return fmt.Errorf("%w; nothing was written", err)
+			}
+			return nil
+		},
+	}
+}
+
+// setup is one run through the questions.
+type setup struct {
+	*prompter
+	candidates []knownServer // that may run on this machine
+
+	kind    providerKind
+	set     *settings // with the answers so far
+	answers []config.Flag
+}
+
+// run asks, tests and writes. With an error, nothing was written.
+func (u *setup) run(ctx context.Context) error {
+	var err error
+	if u.set, err = u.load(); err != nil {
+		return err
+	}
+	if u.set.Home == "" {
+		return &config.Error{Err: errors.New("there is no home directory to keep settings in: set HOME or AGENT_HOME")}
+	}
+	for _, step := range []func(context.Context) error{u.chooseProvider, u.chooseEndpoint, u.enterKey, u.chooseModel, u.try} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return u.write(ctx)
+}
+
+// load returns the settings with the answers laid over them.
+func (u *setup) load() (*settings, error) {
+	quiet := *u.streams
+	quiet.err = io.Discard // warnings belong to other commands
+	return (&shared{extra: u.answers}).load(&quiet)
+}
+
+// take keeps an answer if it is a valid value of its key; if not, it says why.
+func (u *setup) take(key, value string) bool {
+	before := u.answers
+	u.answers = append(slices.Clone(before), config.Flag{Name: "That will not do", Key: key, Value: value})
+	set, err := u.load()
+	if err != nil {
+		u.answers = before
+		u.say("%v.", err)
+		return false
+	}
+	u.set = set
+	return true
+}
+
+func (u *setup) chooseProvider(ctx context.Context) error {
+	u.say("This sets up where models are reached. Nothing is written before the end.\n\nProviders:")
+	for i, k := range providerKinds() {
+		u.say("  %d  %-8s %s", i+1, k.name, k.about)
+	}
+	for {
+		name, err := u.option(ctx, "Provider", providerNames(), u.set.Settings.Providers.Default)
+		if err != nil {
+			return err
+		}
+		if u.kind, err = findProvider(name); err == nil {
+			u.take("providers.default", name)
+			return nil
+		}
+		u.say("%v.", err)
+	}
+}
+
+// values are the settings of the chosen provider.
+func (u *setup) values() providerValues { return u.kind.values(&u.set.Settings.Providers) }
+
+func (u *setup) chooseEndpoint(ctx context.Context) error {
+	def, offered := u.values().baseURL, []string(nil)
+	if u.kind.local {
+		servers := findLocalServers(ctx, u.candidates)
+		for _, f := range servers {
+			offered = append(offered, f.url)
+		}
+		if len(servers) > 0 {
+			u.say("\nModel servers that answer on this machine:")
+			for i, f := range servers {
+				u.say("  %d  %s", i+1, f)
+			}
+			if !slices.Contains(offered, def) && u.set.Loaded.Source(u.kind.setting("baseUrl")).Layer == config.LayerDefault {
+				def = offered[0]
+			}
+		}
+	}
+	for {
+		url, err := u.option(ctx, "Endpoint", offered, def)
+		if err != nil || url == u.values().baseURL || u.take(u.kind.setting("baseUrl"), url) {
+			return err
+		}
+	}
+}
+
+func (u *setup) enterKey(ctx context.Context) error {
+	u.say("\nA key is the key itself, ${NAME} for an environment variable, or !COMMAND for what a command prints.\n"+
+		"It is kept in %s, which only you can read.", u.target().Path)
+	info := u.set.describe(u.kind, u.env).Key
+	empty := ""
+	switch {
+	case info.Status != keyMissing:
+		empty = "keep that of " + info.From
+	case !u.kind.keyed:
+		empty = "none"
+	}
+	for {
+		key, err := u.secret(ctx, "Key", empty)
+		switch {
+		case err != nil:
+			return err
+		case key == "" && empty != "":
+			return nil
+		case key == "":
+			u.say("%s needs a key.", u.kind.name)
+		case u.takeKey(ctx, key):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// takeKey keeps a key if it can be had: its variable is set, its command
+// prints it. If not, it says why.
+func (u *setup) takeKey(ctx context.Context, key string) bool {
+	answers, set := u.answers, u.set
+	if !u.take(u.kind.setting("apiKey"), key) {
+		return false
+	}
+	if _, err := u.values().key.Reveal(ctx); err != nil {
+		u.answers, u.set = answers, set
+		u.say("%v.", err)
+		return false
+	}
+	return true
+}
+
+func (u *setup) chooseModel(ctx context.Context) error {
+	const most = 30
+	asking, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	models, err := u.set.providerModels(asking)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	def := u.values().model
+	u.say("")
+	switch {
+	case err != nil:
+		u.say("The endpoint does not list its models: %v", err)
+	case len(models) == 0:
+		u.say("The endpoint has no models yet.")
+	default:
+		if !slices.Contains(models, def) {
+			def = models[0]
+		}
+		u.say("Models:")
+		for i, name := range models[:min(most, len(models))] {
+			u.say("  %2d  %s", i+1, name)
+		}
+		if more := len(models) - most; more > 0 {
+			u.say("      and %d more, by name", more)
+		}
+	}
+	for {
+		name, err := u.option(ctx, "Model", models, def)
+		if err != nil || u.take(u.kind.setting("model"), name) {
+			return err
+		}
+	}
+}
+
+// try makes one call. If it fails, the person decides.
+func (u *setup) try(ctx context.Context) error {
+	u.say("\nTesting with one call…")
+	result, err := u.set.call(ctx, u.env)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == nil {
+		u.say("%s answered in %d ms.", result.Model, result.LatencyMS)
+		return nil
+	}
+	u.say("It failed: %s: %v\nWhat to do: %s", result.Error.Code, err, result.Error.Fix)
+	anyway, askErr := u.yes(ctx, "Keep these settings anyway?", false)
+	switch {
+	case askErr != nil:
+		return askErr
+	case !anyway:
+		return fmt.Errorf("the test failed: %w", err)
+	}
+	return nil
+}
+
+func (u *setup) target() config.Target { return config.UserFile(u.set.Home) }
+
+// write keeps the answers, and says where and what else holds.
+func (u *setup) write(ctx context.Context) error {
+	var changes []config.Change
+	for _, a := range u.answers {
+		changes = append(changes, config.Change{Key: a.Key, Value: quoted(a.Value.(string))})
+	}
+	if err := u.target().SetAll(ctx, changes); err != nil {
+		return err
+	}
+	u.say("\nWrote %s:", u.target().Path)
+	w := tabwriter.NewWriter(u.out, 0, 0, 2, ' ', 0)
+	for _, a := range u.answers {
+		value := a.Value
+		if strings.HasSuffix(a.Key, ".apiKey") {
+			value = u.values().key // which never shows itself
+		}
+		fmt.Fprintf(w, "  %s\t%v\n", a.Key, value)
+	}
+	_ = w.Flush() // run looks at failed output
+	u.answers = nil
+	if now, err := u.load(); err == nil {
+		for _, c := range changes {
+			if from := now.Loaded.Source(c.Key); from.Layer > config.LayerUser {
+				u.say("Here, %s comes from %s instead.", c.Key, from)
+			}
+		}
+	}
+	u.say("\nTry it:  agent exec \"Hello\"")
+	return nil
+}
+
+// quoted returns text as a JSON string, so that it is taken for no other value.
+func quoted(text string) string {
+	data, _ := json.Marshal(text) // text always marshals
+	return string(data)
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-009c0928/agent/core/model/langchain"
+	"github.com/seed-009c0928/agent/core/model/modeltest"
+)
+
+func langchainConfig(url string) langchain.Config { return langchain.Config{BaseURL: url} }
+
+// answer runs setup with the answers, one a line, and returns what it printed.
+func answer(t *testing.T, home string, candidates []knownServer, answers ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	s := &streams{
+		in: strings.NewReader(strings.Join(answers, "\n") + "\n"), out: &out, err: &out, cwd: t.TempDir(),
+		env: func(name string) string { return map[string]string{"AGENT_HOME": home}[name] },
+	}
+	err := (&setup{prompter: newPrompter(s), candidates: candidates}).run(t.Context())
+	return out.String(), err
+}
+
+// TestSetupOffersLocalServers checks that a server found on this machine is
+// what an empty answer means, and can be chosen by number.
+func TestSetupOffersLocalServers(t *testing.T) {
+	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
+	chat.Models = []string{"m2", "m1"}
+	first, second := serve(t, "First"), knownServer{"Second", chat.Serve(t)}
+	home := filepath.Join(t.TempDir(), "home")
+	out, err := answer(t, home, []knownServer{first, second}, "local", "2", "", "", "")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"  1  " + first.url + " (First?): no models yet", "  2  " + second.url, "Endpoint [" + first.url + "]: ", "Model [m1]: ", "m1 answered in"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(home, "settings.json"))
+	if err != nil || !strings.Contains(string(data), `"baseUrl": "`+second.url+`"`) || !strings.Contains(string(data), `"model": "m1"`) {
+		t.Errorf("settings %s, %v", data, err)
+	}
+}
+
+// TestSetupLongLists checks that a long list is cut, and that all of it can
+// still be chosen.
+func TestSetupLongLists(t *testing.T) {
+	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
+	for c := 'a'; c <= 'z'; c++ {
+		chat.Models = append(chat.Models, "x-"+string(c), "y-"+string(c))
+	}
+	out, err := answer(t, t.TempDir(), nil, "", chat.Serve(t), "", "y-z", "")
+	if err != nil || !strings.Contains(out, "30  y-d\n      and 22 more, by name\n") || !strings.Contains(out, "y-z answered") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestSetupWithoutHome(t *testing.T) {
+	t.Setenv("HOME", "")
+	t.Setenv("USERPROFILE", "")
+	out, err := answer(t, "", nil, "local")
+	if exitCode(err) != exitConfig || !strings.Contains(err.Error(), "set HOME or AGENT_HOME") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

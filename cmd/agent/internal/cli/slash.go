@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
+	"github.com/seed-009c0928/agent/core/store"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// commands are the session's /commands besides those of the terminal itself.
+func (c *chat) commands() []tui.Command {
+	say := func(f func(ctx context.Context, args string) (string, error)) func(context.Context, string) (tui.Result, error) {
+		return func(ctx context.Context, args string) (tui.Result, error) {
+			text, err := f(ctx, args)
+			return tui.Result{Text: text}, err
+		}
+	}
+	return []tui.Command{
+		{Name: "model", Args: "[MODEL]", Summary: "show the model, or use another from the next call on", Run: say(c.cmdModel)},
+		{Name: "tools", Summary: "list the tools", Run: say(c.cmdTools)},
+		{Name: "permissions", Summary: "show the mode and the rules", Run: say(c.cmdPermissions)},
+		{Name: "config", Summary: "show the settings that are not at their default", Run: say(c.cmdConfig)},
+		{Name: "session", Summary: "show this session's id and record", Run: say(c.cmdSession)},
+		{Name: "context", Summary: "show how much of the model's context is used", Run: say(c.cmdContext)},
+		{Name: "cost", Summary: "show the tokens used", Run: say(c.cmdCost)},
+		{Name: "resume", Args: "[ID]", Summary: "list this directory's sessions, or go on with one", Run: c.cmdResume},
+		{Name: "clear", Summary: "begin a new session", Run: func(context.Context, string) (tui.Result, error) {
+			return tui.Result{Next: &tui.Next{Kind: tui.NextNew}}, nil
+		}},
+	}
+}
+
+func (c *chat) cmdModel(_ context.Context, args string) (string, error) {
+	name := strings.TrimSpace(args)
+	if name == "" {
+		return "The model is `" + c.modelName() + "`. `/model NAME` uses another; `agent models` lists what the endpoint has.", nil
+	}
+	if strings.ContainsAny(name, " \t\n") {
+		return "", fmt.Errorf("%q is no model's name: it has spaces in it", name)
+	}
+	c.session.SetModel(nil, name)
+	c.mu.Lock()
+	c.model = name
+	c.mu.Unlock()
+	return "From the next call on: `" + c.modelName() + "`.", nil
+}
+
+func (c *chat) cmdTools(ctx context.Context, _ string) (string, error) {
+	snapshot, err := c.agent.Tools().Snapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("| Tool | Source | Scopes | Tokens |\n| --- | --- | --- | --- |\n")
+	for _, e := range snapshot.Entries() {
+		i := infoOf(e)
+		scopes := make([]string, len(i.Scopes))
+		for j, s := range i.Scopes {
+			scopes[j] = string(s)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", i.Name, i.Source, strings.Join(scopes, ", "), i.Tokens)
+	}
+	return b.String(), nil
+}
+
+func (c *chat) cmdPermissions(context.Context, string) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Mode **%s**.", c.policy.Mode())
+	rules := c.policy.Rules()
+	if len(rules) == 0 {
+		b.WriteString(" No rules; `--allow`, `--deny` and the settings' permissions add some.")
+	}
+	b.WriteString("\n")
+	for _, r := range rules {
+		fmt.Fprintf(&b, "- %s `%s` (%s)\n", r.List, r.Rule, r.Where)
+	}
+	return b.String(), nil
+}
+
+func (c *chat) cmdConfig(context.Context, string) (string, error) {
+	var b strings.Builder
+	for _, f := range c.set.Files {
+		fmt.Fprintf(&b, "- `%s` (%s, %s)\n", f.Path, f.Layer, f.Status)
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.set.Sources)) {
+		fmt.Fprintf(&b, "- `%s` from %s\n", key, c.set.Source(key))
+	}
+	return b.String(), nil
+}
+
+func (c *chat) cmdSession(context.Context, string) (string, error) {
+	text := "Session `" + c.session.ID() + "`"
+	if log := c.session.Log(); log != "" {
+		return text + ", written to `" + log + "`. `agent -r " + c.session.ID() + "` goes on with it.", nil
+	}
+	return text + ", kept in memory only.", nil
+}
+
+func (c *chat) cmdContext(context.Context, string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == 0 {
+		return "Nothing was sent yet.", nil
+	}
+	return fmt.Sprintf("The conversation takes about %d tokens (%d of the last request were cached by the provider).", c.last.Total(), c.last.CachedInput), nil
+}
+
+func (c *chat) cmdCost(context.Context, string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.usage
+	return fmt.Sprintf("%s, %d tokens: %d in (%d cached), %d out (%d reasoning). Prices are not known, so there is no sum.",
+		plural(c.calls, "model call"), u.Total(), u.Input, u.CachedInput, u.Output, u.Reasoning), nil
+}
+
+func (c *chat) cmdResume(_ context.Context, args string) (tui.Result, error) {
+	dir := agent.SessionsDir(c.set.Home)
+	if id := strings.TrimSpace(args); id != "" {
+		found, err := store.Find(dir, id)
+		if err != nil {
+			return tui.Result{}, err
+		}
+		return tui.Result{Next: &tui.Next{Kind: tui.NextResume, Session: found}}, nil
+	}
+	all, err := store.List(dir)
+	if err != nil && len(all) == 0 {
+		return tui.Result{}, err
+	}
+	var b strings.Builder
+	n := 0
+	for _, s := range all {
+		if s.Cwd != c.set.dir || s.ID == c.session.ID() {
+			continue
+		}
+		if n++; n > 10 {
+			break
+		}
+		fmt.Fprintf(&b, "- `/resume %s` %s ago: %s\n", s.ID, time.Since(s.Time).Round(time.Minute), oneLine(s.Text, 60))
+	}
+	if n == 0 {
+		return tui.Result{Text: "There is no other session of this directory."}, nil
+	}
+	return tui.Result{Text: b.String()}, nil
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/core/jsonpos"
+)
+
+// nearCommand returns the name of the subcommand that a misspelt word most
+// likely means, or "".
+func nearCommand(cmd *cobra.Command, word string) string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return jsonpos.Nearest(word, names)
+}
+
+// unknownCommand is the usage error for a word that is no subcommand. The hint
+// is what else the word may have been meant for; it may be empty.
+func unknownCommand(cmd *cobra.Command, word, hint string) error {
+	text := fmt.Sprintf("unknown command %q", word)
+	if cmd.HasParent() {
+		text += fmt.Sprintf(" for %q", cmd.CommandPath())
+	}
+	near := nearCommand(cmd, word)
+	if near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	switch {
+	case hint != "" && near != "":
+		text += " (" + hint + ")"
+	case hint != "":
+		text += "; " + hint
+	}
+	return &usageError{errors.New(text)}
+}

@@ -1,0 +1,199 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/privatefile"
+	"github.com/seed-009c0928/agent/core/jsonpos"
+	"github.com/seed-009c0928/agent/permissions"
+)
+
+// Target is a settings file that is to be changed.
+type Target struct {
+	Path    string // of the settings file; made if there is none
+	Project bool   // it is a project's: only some keys may stand there
+	Home    string // the directory of the agent's own files, see [Home]
+}
+
+// UserFile returns the target that holds the user's settings.
+func UserFile(home string) Target {
+	return Target{Path: filepath.Join(home, "settings.json"), Home: home}
+}
+
+// ProjectFile returns the target that holds the settings of a directory.
+func ProjectFile(home, dir string) Target {
+	return Target{Path: filepath.Join(dir, ".agent", "settings.json"), Project: true, Home: home}
+}
+
+// Set sets a dotted key of a settings file to a value: JSON or, for text, the
+// bare text, as in --set. All else in the file stays as it stands there. The
+// file is checked, as when it is read, before it is written; an error, an
+// [*Error], leaves it as it was.
+func (t Target) Set(ctx context.Context, key, value string) error {
+	return t.SetAll(ctx, []Change{{key, value}})
+}
+
+// Change is a dotted key and its new value.
+type Change struct{ Key, Value string }
+
+// SetAll is Set for several keys: all of them, or none.
+func (t Target) SetAll(ctx context.Context, changes []Change) error {
+	return t.update(ctx, func(doc []byte, _ *Settings) ([]byte, error) {
+		for _, c := range changes {
+			f, err := (&loader{fields: fields()}).field(c.Key, "config set")
+			if err != nil {
+				return nil, byCommand(err)
+			}
+			text, err := encode(f.parse(c.Value))
+			if err != nil {
+				return nil, byCommand(&Error{Key: c.Key, Err: err})
+			}
+			doc = setMember(doc, f.path(), text)
+			if err := t.check(f, doc); err != nil {
+				return nil, byCommand(err)
+			}
+		}
+		return doc, nil
+	})
+}
+
+// Unset removes a dotted key from a settings file and reports whether it stood
+// there. What holds then is what lower layers say.
+func (t Target) Unset(ctx context.Context, key string) (removed bool, err error) {
+	f, err := (&loader{fields: fields()}).field(key, "config unset")
+	if err != nil {
+		return false, byCommand(err)
+	}
+	err = t.update(ctx, func(doc []byte, _ *Settings) ([]byte, error) {
+		doc, removed = removeMember(doc, f.path())
+		return doc, nil
+	})
+	return removed, err
+}
+
+// AddAllowRule appends a rule to permissions.allow of the user's settings at
+// path, if it does not stand there. All else in the file stays as it stands.
+// The error is an [*Error]; the file is then as it was.
+func AddAllowRule(path, rule string) error {
+	t := Target{Path: path, Home: filepath.Dir(path)}
+	text, err := encode(rule)
+	if err != nil {
+		return &Error{Key: allowKey, Err: err}
+	}
+	f, err := (&loader{fields: fields()}).field(allowKey, "")
+	if err != nil {
+		return err
+	}
+	return t.update(context.Background(), func(doc []byte, in *Settings) ([]byte, error) {
+		if slices.Contains(in.Permissions.Allow, rule) {
+			return doc, nil
+		}
+		doc = appendElement(doc, f.path(), text)
+		return doc, t.check(f, doc)
+	})
+}
+
+const allowKey = "permissions.allow"
+
+// update changes the file's text, of which the function gets what it says too.
+func (t Target) update(ctx context.Context, change func(doc []byte, in *Settings) ([]byte, error)) error {
+	lock := filepath.Join(t.Home, "settings.json.lock")
+	err := privatefile.Update(ctx, t.Path, lock, func(old []byte) ([]byte, error) {
+		doc := bytes.TrimPrefix(old, []byte("\ufeff"))
+		if old == nil {
+			doc = []byte("{\n  \"version\": 1\n}\n")
+		}
+		_, in, err := parse(t.Path, doc)
+		if err != nil {
+			return nil, err
+		}
+		changed, err := change(doc, in)
+		if err != nil || bytes.Equal(doc, changed) {
+			return old, err
+		}
+		return changed, nil
+	})
+	if e := (*Error)(nil); err != nil && !errors.As(err, &e) {
+		err = &Error{Err: fmt.Errorf("settings: %w", err)}
+	}
+	return err
+}
+
+// check looks at a changed text as if it were read from the file, and at the
+// key that was changed.
+func (t Target) check(f field, text []byte) error {
+	_, in, err := parse(t.Path, text)
+	if err != nil {
+		return withoutPlace(f, err)
+	}
+	if t.Project {
+		l := &loader{loaded: &Loaded{Home: t.Home}}
+		if p := l.allowed(f, in, LayerProject); p != nil {
+			return &Error{Key: f.key, Err: errors.New(p.message + andHint(p.hint))}
+		}
+	}
+	if !strings.HasPrefix(f.key, "permissions.") || f.key == modeKey {
+		return nil
+	}
+	// The directories only anchor the rules, which are not kept.
+	dir := filepath.Dir(t.Path)
+	_, err = permissions.New(permissions.Options{Home: dir, Workspace: []string{dir}, Sets: []permissions.RuleSet{{
+		Source: permissions.SourceUser, Trusted: true,
+		Settings: permissions.Settings{Allow: in.Permissions.Allow, Ask: in.Permissions.Ask, Deny: in.Permissions.Deny},
+	}}})
+	if err != nil {
+		return &Error{Key: f.key, Err: err}
+	}
+	return nil
+}
+
+// withoutPlace drops the place of a mistake in a text that was never written.
+func withoutPlace(f field, err error) error {
+	e := &Error{Err: err}
+	errors.As(err, &e)
+	cause := e.Err
+	if at := (*jsonpos.Error)(nil); errors.As(cause, &at) {
+		cause = errors.New(at.Message + andHint(at.Hint))
+	}
+	return &Error{Key: f.key, Err: cause}
+}
+
+// byCommand marks a mistake as one of the command line.
+func byCommand(err error) error {
+	e := (*Error)(nil)
+	if !errors.As(err, &e) {
+		return err
+	}
+	return &Error{Key: e.Key, Err: e.Err, CommandLine: true}
+}
+
+func (f field) path() []string { return strings.Split(f.key, ".") }
+
+// parse returns the value that a text stands for: JSON or, for a key that
+// takes text, the bare text.
+func (f field) parse(text string) any {
+	isText := f.typ == secretType || f.typ.Kind() == reflect.String
+	if json.Valid([]byte(text)) && (!isText || strings.HasPrefix(strings.TrimSpace(text), `"`)) {
+		return json.RawMessage(text)
+	}
+	return text
+}
+
+// encode returns a value as JSON that people can read.
+func encode(value any) (string, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(b.String()), nil
+}

@@ -1,0 +1,260 @@
+package trust
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/privatefile"
+	"github.com/seed-009c0928/agent/core/jsonpos"
+)
+
+const version = 1
+
+// covered returns the files that trust covers, below a directory.
+func covered() []string { return []string{".agent/settings.json"} }
+
+// Store is the record of a person's trust. It is immutable; what it does to its
+// file is safe for use by several processes at once.
+type Store struct{ home, path string }
+
+// Open returns the store in a directory of the agent's own files, which need
+// not exist.
+func Open(home string) *Store { return &Store{home, filepath.Join(home, "trust.json")} }
+
+// Path returns the store's file.
+func (s *Store) Path() string { return s.path }
+
+// Status says how things stand with a directory.
+type Status string
+
+// The statuses.
+const (
+	Nothing   Status = "nothing"   // it holds nothing that trust covers
+	Untrusted Status = "untrusted" // the person never said so
+	Changed   Status = "changed"   // the person trusted it when it held something else
+	Trusted   Status = "trusted"
+)
+
+// State is how things stand with a directory.
+type State struct {
+	Dir     string
+	Status  Status
+	Files   []string  // that trust covers and that are there, below Dir with slashes
+	Since   time.Time // when the person trusted it; zero if never
+	Changes []string  // what is different since then: ".agent/settings.json has changed"
+}
+
+// Check says how things stand with a directory, whose path is absolute and has
+// no symbolic links. The error is about a file that cannot be read; then the
+// directory is not to be trusted.
+func (s *Store) Check(dir string) (State, error) {
+	found, err := s.hash(dir)
+	if err != nil {
+		return State{Dir: dir, Status: Untrusted}, err
+	}
+	state := State{Dir: dir, Status: Nothing, Files: slices.Sorted(maps.Keys(found))}
+	if len(found) == 0 {
+		return state, nil
+	}
+	state.Status = Untrusted
+	record, err := s.read()
+	if err != nil {
+		return state, err
+	}
+	entry, ok := record.Directories[dir]
+	if !ok {
+		return state, nil
+	}
+	state.Since, state.Changes = entry.Time, entry.changes(found)
+	if state.Status = Trusted; len(state.Changes) > 0 {
+		state.Status = Changed
+	}
+	return state, nil
+}
+
+// Trust records that the person trusts a directory with what it holds now. One
+// that holds nothing to be trusted is not recorded.
+func (s *Store) Trust(ctx context.Context, dir string, now time.Time) (State, error) {
+	var state State
+	err := s.update(ctx, func(record *record) error {
+		found, err := s.hash(dir)
+		if err != nil {
+			return err
+		}
+		state = State{Dir: dir, Status: Nothing, Files: slices.Sorted(maps.Keys(found))}
+		if len(found) == 0 {
+			return nil
+		}
+		state.Status, state.Since = Trusted, now
+		record.Directories[dir] = entry{Time: now.UTC().Truncate(time.Second), Files: found}
+		return nil
+	})
+	return state, err
+}
+
+// Revoke forgets a directory and reports whether there was something to forget.
+func (s *Store) Revoke(ctx context.Context, dir string) (bool, error) {
+	found := false
+	err := s.update(ctx, func(record *record) error {
+		_, found = record.Directories[dir]
+		delete(record.Directories, dir)
+		return nil
+	})
+	return found, err
+}
+
+// List says how things stand with all directories that were ever trusted, in
+// order. One that is gone holds nothing.
+func (s *Store) List() ([]State, error) {
+	record, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	var list []State
+	for _, dir := range slices.Sorted(maps.Keys(record.Directories)) {
+		state, err := s.Check(dir)
+		if err != nil {
+			state.Changes = []string{err.Error()}
+		}
+		state.Since = record.Directories[dir].Time
+		list = append(list, state)
+	}
+	return list, nil
+}
+
+// record is the JSON of the store's file.
+type record struct {
+	Version     int              `json:"version"`
+	Directories map[string]entry `json:"directories"` // by their paths
+}
+
+type entry struct {
+	Time  time.Time         `json:"time"`
+	Files map[string]string `json:"files"` // SHA-256 of each one's content, hex
+}
+
+// changes says how what was found differs from what was trusted.
+func (e entry) changes(found map[string]string) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		switch was, ok := e.Files[name]; {
+		case !ok:
+			list = append(list, name+" is new")
+		case was != found[name]:
+			list = append(list, name+" has changed")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
+		if _, ok := found[name]; !ok {
+			list = append(list, name+" is gone")
+		}
+	}
+	return list
+}
+
+// hash returns the SHA-256 of the covered files that a directory holds. The
+// agent's own files are no project's, also not in the home directory.
+func (s *Store) hash(dir string) (map[string]string, error) {
+	found := map[string]string{}
+	for _, name := range covered() {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if sameFile(path, filepath.Join(s.home, filepath.Base(path))) {
+			continue
+		}
+		data, err := privatefile.Read(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("trust: %w", err)
+		}
+		sum := sha256.Sum256(data)
+		found[name] = hex.EncodeToString(sum[:])
+	}
+	return found, nil
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+func (s *Store) read() (*record, error) {
+	data, err := privatefile.Read(s.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("trust: %w", err)
+	}
+	return s.parse(data)
+}
+
+// parse reads the file's text; one that is not understood is an error, lest
+// what it says be lost or taken for something else.
+func (s *Store) parse(data []byte) (*record, error) {
+	r := &record{Version: version, Directories: map[string]entry{}}
+	if data == nil {
+		return r, nil
+	}
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &head); err == nil && head.Version > version {
+		return nil, fmt.Errorf("%s is of version %d, which is not known here: update agent", s.path, head.Version)
+	}
+	if err := jsonpos.Decode(s.path, data, r); err != nil {
+		return nil, fmt.Errorf("%w; repair or remove the file: then nothing is trusted", err)
+	}
+	if r.Directories == nil {
+		r.Directories = map[string]entry{}
+	}
+	return r, nil
+}
+
+func (s *Store) update(ctx context.Context, change func(*record) error) error {
+	return privatefile.Update(ctx, s.path, s.path+".lock", func(old []byte) ([]byte, error) {
+		r, err := s.parse(old)
+		if err != nil {
+			return nil, err
+		}
+		before := maps.Clone(r.Directories)
+		if err := change(r); err != nil {
+			return nil, err
+		}
+		if maps.EqualFunc(before, r.Directories, func(a, b entry) bool { return a.Time.Equal(b.Time) && maps.Equal(a.Files, b.Files) }) {
+			return old, nil
+		}
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(r); err != nil {
+			return nil, fmt.Errorf("trust: %w", err)
+		}
+		return b.Bytes(), nil
+	})
+}
+
+// Advice says, for an untrusted directory, what to do about it and why; "" for
+// another.
+func (s State) Advice() string {
+	switch s.Status {
+	case Untrusted:
+		return "read it, then run 'agent trust' to trust the directory"
+	case Changed:
+		return fmt.Sprintf("%s since you trusted it on %s: look at it, then run 'agent trust' to trust it again",
+			strings.Join(s.Changes, ", "), s.Since.Local().Format(time.DateTime))
+	}
+	return ""
+}

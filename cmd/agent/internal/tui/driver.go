@@ -1,0 +1,345 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+// driver is what the two screens share: it carries out what the person enters
+// and takes in what comes of it. It is not safe for concurrent use.
+type driver struct {
+	*host
+	scene   *scene
+	work    work
+	jobs    map[int]context.CancelFunc // commands and shells that run
+	lastJob int
+	feeding bool // events still come
+	dialog  *dialog
+	armed   bool // one more Ctrl-C leaves
+	left    bool
+	next    Next
+	err     error
+
+	// echo shows what the person entered.
+	echo func(text string)
+	// restore takes back a text that was entered and that nobody took.
+	restore func(text string)
+	// call calls the person's attention.
+	call func(what string)
+}
+
+func newDriver(h *host, s *scene) *driver {
+	return &driver{
+		host: h, scene: s, jobs: map[int]context.CancelFunc{}, feeding: true,
+		echo: s.user, restore: func(string) {}, call: func(string) {},
+	}
+}
+
+// enter carries out what the person entered.
+func (d *driver) enter(text string) {
+	d.armed = false
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	switch e := d.parse(text); {
+	case e.kind == entryCommand && e.command == nil:
+		d.echo(text)
+		d.scene.fail("%s", d.unknown(e.name))
+	case e.kind == entryCommand:
+		d.echo(text)
+		d.run(d.newJob(), *e.command, e.args)
+	case e.kind == entryShell:
+		d.echo(text)
+		d.shell(d.newJob(), e.text)
+	case d.work.busy:
+		d.steer(d.ctx, text)
+	default:
+		d.begin(text)
+	}
+}
+
+// begin hands an input to the session; an empty one goes on with what is there.
+func (d *driver) begin(text string) {
+	if d.Session.State() == core.StateClosed {
+		d.leave(d.reopen(text), nil)
+		return
+	}
+	auto := text == ""
+	if !auto {
+		d.echo(text)
+	}
+	ctx, abort := context.WithCancel(d.ctx)
+	d.work = work{busy: true, since: time.Now(), abort: abort, auto: auto}
+	d.scene.idle, d.scene.failed = false, false
+	d.submit(ctx, text)
+}
+
+// job is a command or a shell of the person that runs beside the agent.
+type job struct {
+	id  int
+	ctx context.Context
+}
+
+func (d *driver) newJob() job {
+	ctx, cancel := context.WithCancel(d.ctx)
+	d.lastJob++
+	d.jobs[d.lastJob] = cancel
+	return job{d.lastJob, ctx}
+}
+
+func (d *driver) endJob(id int) {
+	if cancel := d.jobs[id]; cancel != nil {
+		cancel()
+		delete(d.jobs, id)
+	}
+}
+
+// interrupt is Ctrl-C with nothing entered: it stops what runs, first softly,
+// and leaves when nothing does.
+func (d *driver) interrupt() {
+	if d.dialog != nil {
+		d.reply(d.dialog.dismissed())
+	}
+	switch {
+	case d.work.busy:
+		d.halt("interrupted by Ctrl-C")
+	case len(d.jobs) > 0:
+		for _, cancel := range d.jobs {
+			cancel()
+		}
+	case d.armed:
+		d.leave(Next{Kind: NextQuit}, nil)
+	default:
+		d.armed = true
+	}
+}
+
+// halt stops the work: after what is running at first, at once when it is asked
+// for again.
+func (d *driver) halt(reason string) {
+	d.work.stopped++
+	if d.work.stopped == 1 {
+		d.Session.Cancel(reason)
+	} else {
+		d.work.abort()
+	}
+}
+
+// leave ends the line session.
+func (d *driver) leave(next Next, err error) {
+	if !d.left {
+		d.left, d.next, d.err = true, next, err
+	}
+}
+
+// handle takes what the host posted.
+func (d *driver) handle(msg any) {
+	switch m := msg.(type) {
+	case pastMsg:
+		d.past(m)
+	case eventsMsg:
+		for _, e := range m {
+			d.scene.apply(e)
+		}
+	case feedEndMsg:
+		d.feeding = false
+		if m.err != nil {
+			d.scene.fail("the session's events cannot be read any more: %v", m.err)
+		}
+	case notesMsg:
+		for _, n := range m {
+			d.scene.note(dim, n)
+		}
+	case steerMsg:
+		if m.err != nil {
+			d.scene.fail("%v", m.err)
+			d.restore(m.label)
+		} else {
+			d.scene.queue = append(d.scene.queue, queued{m.text, m.label})
+		}
+	case doneMsg:
+		d.work.done = &m
+	case shellOutMsg:
+		d.scene.addOutput(m.text)
+	case shellDoneMsg:
+		d.shellDone(m)
+	case commandMsg:
+		d.commandDone(m)
+	case askMsg:
+		d.sync()
+	case signalMsg:
+		if m.Signal == os.Interrupt {
+			d.interrupt()
+		} else {
+			d.leave(Next{Kind: NextQuit}, ErrTerminated)
+		}
+	case goneMsg:
+		d.leave(Next{Kind: NextQuit}, m.err)
+	}
+	if d.work.over(d.scene, d.feeding) {
+		d.finish()
+	}
+}
+
+// finish ends the processing of an input.
+func (d *driver) finish() {
+	w, done := d.work, *d.work.done
+	w.abort()
+	d.work = work{}
+	d.scene.settle()
+	d.scene.calls = nil
+	closed := d.Session.State() == core.StateClosed
+	stopped := done.out.Stop == core.StopCancelled || done.out.Stop == core.StopAborted
+	if done.err != nil && !d.scene.failed && !stopped {
+		d.scene.fail("%v", done.err)
+	}
+	if done.refused != "" {
+		d.restore(done.refused)
+	}
+	if line := summary(done.out); line != "" && !stopped && done.err == nil {
+		d.scene.note(dim, line)
+	}
+	if closed && !d.left {
+		d.scene.note(dim, "the session is closed; your next message opens it again")
+	}
+	if time.Since(w.since) >= longTask {
+		d.call("the agent is done")
+	}
+	switch {
+	case !d.scene.waiting() || closed:
+	case w.auto:
+		d.scene.queue = nil
+	case done.out.Stop == core.StopDone || done.out.Stop == core.StopAwaitingInput:
+		d.begin("") // what the person said meanwhile came too late for the last round
+	}
+}
+
+// longTask is how long a task takes whose end is worth a call.
+const longTask = 10 * time.Second
+
+func (d *driver) shellDone(m shellDoneMsg) {
+	d.endJob(m.job)
+	d.scene.endOutput()
+	if m.err != nil {
+		d.scene.fail("%v", m.err)
+	}
+	text := shellSteering(m)
+	d.scene.queue = append(d.scene.queue, queued{text: text})
+	d.Session.Steer(core.TextInput(text))
+	d.scene.note(dim, "the model sees this with your next message")
+}
+
+func (d *driver) commandDone(m commandMsg) {
+	d.endJob(m.job)
+	d.scene.markdown(m.result.Text)
+	if m.err != nil {
+		d.scene.fail("/%s: %v", m.name, m.err)
+	}
+	switch n := m.result.Next; {
+	case n == nil:
+	case n.Kind != NextQuit && d.work.busy:
+		d.scene.fail("/%s: the agent is at work; stop it with Ctrl-C first", m.name)
+	default:
+		d.leave(*n, nil)
+	}
+}
+
+// past shows the end of a resumed session's conversation.
+func (d *driver) past(m pastMsg) {
+	if len(m.events) == 0 {
+		return
+	}
+	past := newScene(d.scene.painter, d.scene.width, d.scene.dir)
+	past.brief = true
+	if m.skipped > 0 {
+		past.note(dim, "… "+plural(m.skipped, "earlier turn"))
+	}
+	tools := 0
+	count := func() {
+		if tools > maxPastTools {
+			past.add("tool", past.paint(dim, "… "+plural(tools-maxPastTools, "more tool call")))
+		}
+		tools = 0
+	}
+	for _, e := range m.events {
+		switch b := e.Body.(type) {
+		case event.User:
+			count()
+			past.user(said(b.Content))
+		case event.ToolResult:
+			if tools++; tools <= maxPastTools {
+				past.apply(e)
+			}
+		case event.Message:
+			if b.Content.Text() != "" {
+				count()
+			}
+			past.apply(e)
+		case event.ToolUse, event.Steering, event.Error, event.Cancelled:
+			past.apply(e)
+		}
+	}
+	count()
+	past.note(dim, "— resumed session "+d.Session.ID())
+	d.scene.add("past", past.take()...)
+	d.scene.tokens = past.tokens
+}
+
+// maxPastTools is how many tool calls in a row are shown of the past.
+const maxPastTools = 5
+
+// sync puts the question on display that is to be answered now. It reports
+// whether that is another one than before.
+func (d *driver) sync() bool {
+	front := d.Asker.front()
+	if front == nil {
+		changed := d.dialog != nil
+		d.dialog = nil
+		return changed
+	}
+	if d.dialog != nil && d.dialog.asked == front {
+		return false
+	}
+	d.dialog = newDialog(front)
+	d.call("a question waits: " + oneLine(front.Title, 80))
+	return true
+}
+
+// reply answers the question on display.
+func (d *driver) reply(a core.Answer) {
+	if d.dialog != nil {
+		d.Asker.answer(d.dialog.asked, a)
+		d.dialog = nil
+		d.sync()
+	}
+}
+
+// status is the line that says how things stand.
+func (d *driver) status() string {
+	var parts []string
+	st := Status{}
+	if d.Status != nil {
+		st = d.Status()
+	}
+	if st.Tokens == 0 {
+		st.Tokens = d.scene.tokens
+	}
+	for _, p := range []string{st.Model, st.Mode} {
+		if p != "" {
+			parts = append(parts, printable(p))
+		}
+	}
+	if st.Tokens > 0 {
+		parts = append(parts, compact(st.Tokens)+" tokens")
+	}
+	if st.Priced && st.Cost > 0 {
+		parts = append(parts, fmt.Sprintf("$%.4f", st.Cost))
+	}
+	return strings.Join(parts, " · ")
+}

@@ -1,0 +1,272 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+)
+
+// editor is the input box: a text of several lines, pastes that stand in it by
+// a name, and the history of what was entered.
+type editor struct {
+	area    textarea.Model
+	pastes  map[string]string // by the name in the text
+	pasted  int
+	history []string
+	at      int    // the entry of the history that is shown; len(history) is the draft
+	draft   string // what was there before the history was looked at
+	search  *search
+}
+
+// search looks for an entry of the history.
+type search struct {
+	term  string
+	found int // index in the history, -1 for none
+	prior string
+}
+
+func newEditor(p painter, history []string) *editor {
+	area := textarea.New()
+	area.ShowLineNumbers, area.Prompt, area.CharLimit = false, "> ", 0
+	area.SetPromptFunc(2, func(i textarea.PromptInfo) string {
+		if i.LineNumber == 0 {
+			return "> "
+		}
+		return "  "
+	})
+	area.DynamicHeight, area.MinHeight, area.MaxHeight, area.MaxContentHeight = true, 1, 8, 10_000
+	area.EndOfBufferCharacter = ' '
+	area.SetVirtualCursor(false)
+	state := textarea.StyleState{}
+	if p.colors {
+		state.Prompt = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
+	}
+	area.SetStyles(textarea.Styles{Focused: state, Blurred: state})
+	keys := textarea.DefaultKeyMap()
+	keys.InsertNewline = key.NewBinding(key.WithKeys("alt+enter", "ctrl+j", "shift+enter"))
+	for _, b := range []*key.Binding{
+		&keys.Paste, &keys.SelectCharacterForward, &keys.SelectCharacterBackward, &keys.SelectWordForward, &keys.SelectWordBackward,
+		&keys.SelectLineUp, &keys.SelectLineDown, &keys.SelectAll, &keys.CopySelection,
+	} {
+		b.SetEnabled(false)
+	}
+	area.KeyMap = keys
+	area.Focus()
+	return &editor{area: area, pastes: map[string]string{}, history: history, at: len(history)}
+}
+
+// text is what stands in the box, pastes by their names.
+func (e *editor) text() string { return e.area.Value() }
+
+func (e *editor) empty() bool { return e.area.Value() == "" }
+
+// value is what is meant, pastes put in.
+func (e *editor) value() string {
+	text := e.area.Value()
+	for name, paste := range e.pastes {
+		text = strings.ReplaceAll(text, name, paste)
+	}
+	return text
+}
+
+// set replaces the text; the cursor stands behind it.
+func (e *editor) set(text string) {
+	e.area.SetValue(text)
+	e.area.MoveToEnd()
+}
+
+func (e *editor) clear() {
+	e.area.Reset()
+	e.at, e.draft, e.search = len(e.history), "", nil
+}
+
+// remember adds an entry to the history and empties the box. It returns what
+// belongs into a longer memory: a large paste by its name only.
+func (e *editor) remember() string {
+	entry := e.value()
+	if len(entry) > 4<<10 {
+		entry = e.text()
+	}
+	if n := len(e.history); strings.TrimSpace(entry) != "" && (n == 0 || e.history[n-1] != entry) {
+		e.history = append(e.history, entry)
+	}
+	e.clear()
+	return entry
+}
+
+// paste puts a text in: a large one stands there by a name.
+func (e *editor) paste(text string) {
+	text = untab(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
+	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+	if lines <= 5 && len(text) <= 1000 {
+		e.area.InsertString(printable(text))
+		return
+	}
+	e.pasted++
+	what := thousands(lines) + " lines"
+	if lines == 1 {
+		what = thousands(len([]rune(text))) + " characters"
+	}
+	name := "[pasted " + what + "]"
+	if _, taken := e.pastes[name]; taken {
+		name = fmt.Sprintf("[pasted %s, #%d]", what, e.pasted)
+	}
+	e.pastes[name] = text
+	e.area.InsertString(name)
+}
+
+// key takes a key that means nothing to the session.
+func (e *editor) key(msg tea.KeyPressMsg) {
+	if e.search != nil && e.searchKey(msg) {
+		return
+	}
+	first := e.area.Line() == 0 && e.area.LineInfo().RowOffset == 0
+	last := e.area.Line() == e.area.LineCount()-1 && e.area.LineInfo().RowOffset >= e.area.LineInfo().Height-1
+	switch k := msg.String(); {
+	case (k == "up" || k == "ctrl+p") && first:
+		e.recall(-1)
+		return
+	case (k == "down" || k == "ctrl+n") && last:
+		e.recall(1)
+		return
+	case k == "ctrl+r":
+		e.search = &search{found: -1, prior: e.text()}
+		return
+	case k == "backspace" && e.dropPaste(msg):
+		return
+	}
+	e.area, _ = e.area.Update(msg)
+}
+
+// recall shows the entry before or after the one shown.
+func (e *editor) recall(step int) {
+	to := e.at + step
+	if to < 0 || to > len(e.history) {
+		return
+	}
+	if e.at == len(e.history) {
+		e.draft = e.text()
+	}
+	e.at = to
+	if to == len(e.history) {
+		e.set(e.draft)
+	} else {
+		e.set(e.history[to])
+	}
+	if step < 0 { // so that the next press goes on from here
+		e.area.MoveToBegin()
+		e.area.CursorEnd()
+	}
+}
+
+// dropPaste deletes the name of a paste that stands before the cursor as one.
+func (e *editor) dropPaste(backspace tea.KeyPressMsg) bool {
+	lines := strings.Split(e.text(), "\n")
+	line := []rune(lines[min(e.area.Line(), len(lines)-1)])
+	before := string(line[:min(e.area.Column(), len(line))])
+	for name := range e.pastes {
+		if strings.HasSuffix(before, name) {
+			for range []rune(name) {
+				e.area, _ = e.area.Update(backspace)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// searchKey takes a key while the history is searched. It returns false for one
+// that ends the search and means what it always means.
+func (e *editor) searchKey(msg tea.KeyPressMsg) bool {
+	s := e.search
+	switch k := msg.String(); k {
+	case "ctrl+r":
+		e.find(s.found - 1)
+	case "backspace":
+		if r := []rune(s.term); len(r) > 0 {
+			s.term = string(r[:len(r)-1])
+			e.find(len(e.history) - 1)
+		}
+	case "esc", "ctrl+g":
+		e.set(s.prior)
+		e.search = nil
+	default:
+		if msg.Text == "" {
+			e.search = nil
+			return false
+		}
+		s.term += msg.Text
+		e.find(len(e.history) - 1)
+	}
+	return true
+}
+
+// find shows the newest entry, from the given one back, that holds the term.
+func (e *editor) find(from int) {
+	s := e.search
+	for i := min(from, len(e.history)-1); i >= 0 && s.term != ""; i-- {
+		if strings.Contains(e.history[i], s.term) {
+			s.found = i
+			e.set(e.history[i])
+			return
+		}
+	}
+	if s.found < 0 || s.term == "" {
+		e.set(s.prior)
+	}
+}
+
+// word returns what is completed: a command, or "@" and the beginning of a
+// file's name before the cursor; or "".
+func (e *editor) word() string {
+	lines := strings.Split(e.text(), "\n")
+	line := []rune(lines[min(e.area.Line(), len(lines)-1)])
+	before := string(line[:min(e.area.Column(), len(line))])
+	if e.area.Line() == 0 && strings.HasPrefix(before, "/") && !strings.ContainsAny(before, " \t") {
+		return before
+	}
+	if i := strings.LastIndexAny(before, " \t"); strings.HasPrefix(before[i+1:], "@") {
+		return before[i+1:]
+	}
+	return ""
+}
+
+// complete replaces the word before the cursor.
+func (e *editor) complete(word, by string) {
+	for range []rune(word) {
+		e.area, _ = e.area.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
+	}
+	e.area.InsertString(by)
+}
+
+// continues turns a backslash before the cursor into a new line.
+func (e *editor) continues() bool {
+	lines := strings.Split(e.text(), "\n")
+	line := []rune(lines[min(e.area.Line(), len(lines)-1)])
+	col := min(e.area.Column(), len(line))
+	if col == 0 || line[col-1] != '\\' {
+		return false
+	}
+	e.area, _ = e.area.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
+	e.area.InsertString("\n")
+	return true
+}
+
+// view returns the box's rows and the cursor in them.
+func (e *editor) view(width, height int) (rows []string, x, y int) {
+	e.area.MaxHeight = max(1, min(8, height))
+	e.area.SetWidth(max(8, width))
+	rows = strings.Split(e.area.View(), "\n")
+	for i, r := range rows {
+		rows[i] = strings.TrimRight(r, " ")
+	}
+	if c := e.area.Cursor(); c != nil {
+		x, y = c.X, c.Y
+	}
+	return slices.Clip(rows), min(x, max(0, width-1)), y
+}

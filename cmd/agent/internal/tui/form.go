@@ -1,0 +1,185 @@
+package tui
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// field is a property of a form: of a flat object whose members are texts,
+// numbers, booleans, or one of a list of texts.
+type field struct {
+	name     string
+	required bool
+	schema   fieldSchema
+}
+
+type fieldSchema struct {
+	Type        string          `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Enum        []string        `json:"enum"`
+	Default     json.RawMessage `json:"default"`
+	MinLength   int             `json:"minLength"`
+	MaxLength   *int            `json:"maxLength"`
+	Minimum     *float64        `json:"minimum"`
+	Maximum     *float64        `json:"maximum"`
+}
+
+// parseForm reads the fields of a JSON Schema in the order in which they stand
+// there. A schema that is not flat is an error: nothing of it is guessed.
+func parseForm(schema json.RawMessage) ([]field, error) {
+	var object struct {
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
+	}
+	if err := json.Unmarshal(schema, &object); err != nil {
+		return nil, fmt.Errorf("its schema is no JSON object: %w", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(object.Properties))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("its schema has no properties")
+	}
+	var fields []field
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, fmt.Errorf("its schema is broken: %w", err)
+		}
+		f := field{name: fmt.Sprint(name)}
+		if err := dec.Decode(&f.schema); err != nil {
+			return nil, fmt.Errorf("the field %q is not flat: %w", f.name, err)
+		}
+		switch f.schema.Type {
+		case "string", "number", "integer", "boolean":
+		default:
+			return nil, fmt.Errorf("the field %q has the type %q; string, number, integer and boolean can be filled in", f.name, f.schema.Type)
+		}
+		f.required = slices.Contains(object.Required, f.name)
+		fields = append(fields, f)
+	}
+	if len(fields) == 0 {
+		return nil, errors.New("its schema has no properties")
+	}
+	return fields, nil
+}
+
+// label says what the field is and what may be entered.
+func (f field) label() string {
+	name := f.name
+	if f.schema.Title != "" {
+		name = f.schema.Title
+	}
+	if f.schema.Description != "" {
+		name += ": " + f.schema.Description
+	}
+	switch {
+	case len(f.schema.Enum) > 0:
+		var list []string
+		for i, e := range f.schema.Enum {
+			list = append(list, fmt.Sprintf("%d %s", i+1, e))
+		}
+		name += " [" + strings.Join(list, ", ") + "]"
+	case f.schema.Type == "boolean":
+		name += " [y/n]"
+	case f.schema.Type != "string":
+		name += " [" + f.schema.Type + "]"
+	}
+	switch {
+	case len(f.schema.Default) > 0:
+		name += " (Enter: " + string(f.schema.Default) + ")"
+	case !f.required:
+		name += " (may be empty)"
+	}
+	return visible(name)
+}
+
+// parse makes JSON of what was typed; an empty text without a default is left
+// out, as "".
+func (f field) parse(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		switch {
+		case len(f.schema.Default) > 0:
+			return string(f.schema.Default), nil
+		case !f.required:
+			return "", nil
+		}
+		return "", fmt.Errorf("%s is required", f.name)
+	}
+	switch {
+	case len(f.schema.Enum) > 0:
+		return f.pick(text)
+	case f.schema.Type == "boolean":
+		switch strings.ToLower(text) {
+		case "y", "yes", "true":
+			return "true", nil
+		case "n", "no", "false":
+			return "false", nil
+		}
+		return "", errors.New("enter y or n")
+	case f.schema.Type == "string":
+		return f.text(text)
+	}
+	return f.number(text)
+}
+
+func (f field) pick(text string) (string, error) {
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(f.schema.Enum) {
+		text = f.schema.Enum[n-1]
+	}
+	if !slices.Contains(f.schema.Enum, text) {
+		return "", fmt.Errorf("enter one of the list, or its number from 1 to %d", len(f.schema.Enum))
+	}
+	return quoted(text), nil
+}
+
+func (f field) text(text string) (string, error) {
+	n := len([]rune(text))
+	if n < f.schema.MinLength {
+		return "", fmt.Errorf("enter at least %d characters", f.schema.MinLength)
+	}
+	if most := f.schema.MaxLength; most != nil && n > *most {
+		return "", fmt.Errorf("enter at most %d characters", *most)
+	}
+	return quoted(text), nil
+}
+
+func (f field) number(text string) (string, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || !json.Valid([]byte(text)):
+		return "", errors.New("enter a number")
+	case f.schema.Type == "integer" && n != float64(int64(n)):
+		return "", errors.New("enter a whole number")
+	case f.schema.Minimum != nil && n < *f.schema.Minimum:
+		return "", fmt.Errorf("enter a number from %g", *f.schema.Minimum)
+	case f.schema.Maximum != nil && n > *f.schema.Maximum:
+		return "", fmt.Errorf("enter a number up to %g", *f.schema.Maximum)
+	}
+	return text, nil
+}
+
+func quoted(text string) string {
+	b, _ := json.Marshal(text) // a string always marshals
+	return string(b)
+}
+
+// formValues is the object of the values, those that are "" left out.
+func formValues(fields []field, values []string) json.RawMessage {
+	var b strings.Builder
+	for i, v := range values {
+		if v == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(quoted(fields[i].name) + ":" + v)
+	}
+	return json.RawMessage("{" + b.String() + "}")
+}

@@ -1,0 +1,499 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+// frame is how often what streams is drawn.
+const frame = 33 * time.Millisecond
+
+// host does what the person asks for, whatever the screen looks like. It works
+// in goroutines of its own and posts what comes of it; close ends them.
+type host struct {
+	Options
+	ctx  context.Context // of everything that runs
+	stop context.CancelFunc
+	post func(msg any) // takes a message in order; safe for concurrent use
+	wg   sync.WaitGroup
+}
+
+// Messages of a host.
+type (
+	// pastMsg is the end of a resumed session's past.
+	pastMsg struct {
+		events  []event.Event
+		skipped int // turns before them
+	}
+	eventsMsg  []event.Event
+	feedEndMsg struct{ err error } // no more events come
+	notesMsg   []string            // what Expand put in
+	// doneMsg says that Submit returned, or that it was not called.
+	doneMsg struct {
+		out     core.Outcome
+		err     error
+		refused string // what the person entered and nobody took
+	}
+	// steerMsg says that a message waits to be taken up, or why it does not.
+	steerMsg struct {
+		label, text string // as entered; as the model gets it
+		err         error
+	}
+	shellOutMsg  struct{ text string }
+	shellDoneMsg struct {
+		job             int
+		command, output string // the output as the model gets it
+		err             error
+	}
+	commandMsg struct {
+		job    int
+		name   string
+		result Result
+		err    error
+	}
+	askMsg    struct{}
+	signalMsg struct{ os.Signal }
+	goneMsg   struct{ err error } // the caller's context is done
+)
+
+func newHost(ctx context.Context, o Options) *host {
+	h := &host{Options: o}
+	h.ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
+	return h
+}
+
+// start begins to follow the session, the questions, the signals, and the
+// caller's context.
+func (h *host) start(caller context.Context) {
+	h.wg.Go(func() {
+		signals := make(chan os.Signal, 4)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer signal.Stop(signals)
+		for {
+			select {
+			case sig := <-signals:
+				h.post(signalMsg{sig})
+			case <-h.Asker.changed:
+				h.post(askMsg{})
+			case <-caller.Done():
+				h.post(goneMsg{context.Cause(caller)})
+				caller = context.Background()
+			case <-h.ctx.Done():
+				return
+			}
+		}
+	})
+	h.wg.Go(h.follow)
+}
+
+// close ends what runs and waits for it.
+func (h *host) close() {
+	h.stop()
+	h.wg.Wait()
+}
+
+// follow posts the past and then the events, in batches of a frame.
+func (h *host) follow() {
+	f := &feed{ready: make(chan struct{}, 1)}
+	posted := make(chan struct{})
+	go func() {
+		defer close(posted)
+		h.postBatches(f)
+	}()
+	err := h.read(f)
+	f.end()
+	<-posted
+	if h.ctx.Err() == nil {
+		h.post(feedEndMsg{err})
+	}
+}
+
+// read takes the events from this opening of the session on.
+func (h *host) read(to *feed) error {
+	opened := h.Session.Opened()
+	var past recent
+	after := event.Seq(0)
+	if h.Replay <= 0 && opened > 0 {
+		after = opened - 1
+	}
+	told := false
+	for e, err := range h.Session.Events(h.ctx, after) {
+		if err != nil {
+			return err
+		}
+		if e.Seq < opened {
+			past.add(e, h.Replay)
+			continue
+		}
+		if !told {
+			told = true
+			h.post(pastMsg{slices.Concat(past.turns...), past.skipped})
+		}
+		to.add(e)
+	}
+	return nil
+}
+
+// recent keeps the last turns of a conversation.
+type recent struct {
+	turns   [][]event.Event
+	skipped int
+}
+
+func (r *recent) add(e event.Event, most int) {
+	if _, ok := e.Body.(event.User); ok {
+		if len(r.turns) == most {
+			r.turns = slices.Delete(r.turns, 0, 1)
+			r.skipped++
+		}
+		r.turns = append(r.turns, nil)
+	}
+	if n := len(r.turns); n > 0 {
+		r.turns[n-1] = append(r.turns[n-1], e)
+	}
+}
+
+// feed holds the events that were not posted yet. Who reads the session never
+// waits for who draws it, so no piece of an answer is missed.
+type feed struct {
+	mu      sync.Mutex
+	pending eventsMsg
+	ended   bool
+	ready   chan struct{} // holds a token when there is something to take
+}
+
+func (f *feed) add(e event.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := len(f.pending); n == 0 || !extend(&f.pending[n-1], e) {
+		f.pending = append(f.pending, e)
+	}
+	f.wake()
+}
+
+func (f *feed) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = true
+	f.wake()
+}
+
+func (f *feed) wake() {
+	select {
+	case f.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (f *feed) take() (events eventsMsg, ended bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	events, f.pending = f.pending, nil
+	return events, f.ended
+}
+
+// extend joins a piece of text to the one before it, and reports whether it
+// belongs there. Pieces stay small: joining is copying.
+func extend(last *event.Event, e event.Event) bool {
+	const most = 4 << 10
+	if last.Call != e.Call {
+		return false
+	}
+	switch b := e.Body.(type) {
+	case event.MessageDelta:
+		if before, ok := last.Body.(event.MessageDelta); ok && len(before.Text) < most {
+			e.Body = event.MessageDelta{Text: before.Text + b.Text}
+			*last = e
+			return true
+		}
+	case event.ToolOutputDelta:
+		if before, ok := last.Body.(event.ToolOutputDelta); ok && len(before.Text) < most {
+			e.Body = event.ToolOutputDelta{Text: before.Text + b.Text}
+			*last = e
+			return true
+		}
+	}
+	return false
+}
+
+// postBatches posts the events of a frame together, the first at once.
+func (h *host) postBatches(f *feed) {
+	var last time.Time
+	for {
+		<-f.ready
+		if wait := frame - time.Since(last); wait > 0 {
+			select {
+			case <-time.After(wait):
+			case <-h.ctx.Done():
+			}
+		}
+		last = time.Now()
+		events, ended := f.take()
+		if len(events) > 0 {
+			h.post(events)
+		}
+		if ended {
+			return
+		}
+	}
+}
+
+// entry is what the person entered.
+type entry struct {
+	kind    entryKind
+	text    string   // the whole of it, or the command line of a shell
+	name    string   // of a command
+	args    string   // of a command
+	command *Command // nil for one that there is not
+}
+
+type entryKind int
+
+const (
+	entryPrompt entryKind = iota
+	entryCommand
+	entryShell
+)
+
+// parse says what the person means. A first word with a second slash in it is
+// a path, not a command.
+func (h *host) parse(text string) entry {
+	trimmed := strings.TrimSpace(text)
+	if command, ok := strings.CutPrefix(trimmed, "!"); ok && h.Shell != nil && strings.TrimSpace(command) != "" {
+		return entry{kind: entryShell, text: strings.TrimSpace(command)}
+	}
+	rest, ok := strings.CutPrefix(trimmed, "/")
+	name, args, _ := strings.Cut(rest, " ")
+	name, more, cut := strings.Cut(name, "\n")
+	if cut {
+		args = more + " " + args
+	}
+	if !ok || name == "" || strings.Contains(name, "/") {
+		return entry{kind: entryPrompt, text: text}
+	}
+	e := entry{kind: entryCommand, text: trimmed, name: name, args: strings.TrimSpace(args)}
+	commands := h.commands()
+	if i := slices.IndexFunc(commands, func(c Command) bool { return c.Name == name }); i >= 0 {
+		e.command = &commands[i]
+	}
+	return e
+}
+
+// commands are the caller's and the ones that every line session has.
+func (h *host) commands() []Command {
+	return append(slices.Clone(h.Options.Commands),
+		Command{Name: "help", Summary: "commands and keys", Run: func(context.Context, string) (Result, error) {
+			return Result{Text: h.help()}, nil
+		}},
+		Command{Name: "quit", Summary: "leave the session", Run: func(context.Context, string) (Result, error) {
+			return Result{Next: &Next{Kind: NextQuit}}, nil
+		}},
+	)
+}
+
+// unknown says what to do about a command that there is not.
+func (h *host) unknown(name string) string {
+	var names []string
+	for _, c := range h.commands() {
+		names = append(names, c.Name)
+	}
+	text := fmt.Sprintf("there is no command /%s", printable(name))
+	if n := nearest(name, names); n != "" {
+		return text + "; did you mean /" + n + "?"
+	}
+	return text + "; /help lists them"
+}
+
+func (h *host) help() string {
+	var b strings.Builder
+	b.WriteString("| command | |\n|---|---|\n")
+	seen := map[string]bool{}
+	for _, c := range h.commands() {
+		if !seen[c.Name] {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(strings.TrimSpace("/"+c.Name+" "+c.Args), "|", "\\|"), c.Summary)
+		}
+		seen[c.Name] = true
+	}
+	if h.Shell != nil {
+		b.WriteString("| `!command` | runs a command; the model sees its output with your next message |\n")
+	}
+	if h.Expand != nil {
+		b.WriteString("| `@file` | puts a file into your message |\n")
+	}
+	return b.String() + keyHelp
+}
+
+// submit hands an input to the session; an empty text goes on with the
+// conversation as it is. It ends when ctx does, which aborts the work.
+func (h *host) submit(ctx context.Context, text string) {
+	h.wg.Go(func() {
+		done := doneMsg{refused: text}
+		defer func() { h.post(done) }()
+		defer h.guard(&done.err)
+		input := core.Input{}
+		if text != "" {
+			var err error
+			if input, err = h.expand(ctx, text); err != nil {
+				done.err = err
+				return
+			}
+		}
+		out, err := h.Session.Submit(ctx, input)
+		if !errors.Is(err, core.ErrBusy) && !errors.Is(err, core.ErrClosed) {
+			done.refused = ""
+		}
+		done.out, done.err = out, err
+	})
+}
+
+// steer hands a message to the session that is at work.
+func (h *host) steer(ctx context.Context, text string) {
+	h.wg.Go(func() {
+		msg := steerMsg{label: text}
+		var input core.Input
+		defer func() {
+			h.post(msg)
+			if msg.err == nil {
+				h.Session.Steer(input)
+			}
+		}()
+		defer h.guard(&msg.err)
+		input, msg.err = h.expand(ctx, text)
+		msg.text = input.Content.Text()
+	})
+}
+
+func (h *host) expand(ctx context.Context, text string) (core.Input, error) {
+	if h.Expand == nil {
+		return core.TextInput(text), nil
+	}
+	input, notes, err := h.Expand(ctx, text)
+	if err == nil && len(notes) > 0 {
+		h.post(notesMsg(notes))
+	}
+	return input, err
+}
+
+// run runs a command.
+func (h *host) run(j job, c Command, args string) {
+	h.wg.Go(func() {
+		msg := commandMsg{job: j.id, name: c.Name}
+		defer func() { h.post(msg) }()
+		defer h.guard(&msg.err)
+		msg.result, msg.err = c.Run(j.ctx, args)
+	})
+}
+
+// shell runs a command line.
+func (h *host) shell(j job, command string) {
+	h.wg.Go(func() {
+		out := &shellOutput{post: h.post}
+		msg := shellDoneMsg{job: j.id, command: command}
+		defer func() {
+			msg.output = out.kept.String()
+			h.post(msg)
+		}()
+		defer h.guard(&msg.err)
+		msg.err = h.Shell(j.ctx, command, out)
+	})
+}
+
+// guard turns a panic of the caller's code into an error.
+func (h *host) guard(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+	}
+}
+
+// shellOutput posts what a command prints, and keeps of it what the model gets.
+type shellOutput struct {
+	post func(any)
+	mu   sync.Mutex
+	kept headTail
+}
+
+func (o *shellOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.kept.add(string(p))
+	o.post(shellOutMsg{string(p)})
+	return len(p), nil
+}
+
+var _ io.Writer = (*shellOutput)(nil)
+
+// headTail keeps the beginning and the end of a text.
+type headTail struct {
+	head, tail string
+	cut        int
+}
+
+func (k *headTail) add(text string) {
+	const most = 15_000
+	if room := most - len(k.head); room > 0 {
+		n := min(room, len(text))
+		k.head, text = k.head+text[:n], text[n:]
+	}
+	k.tail += text
+	if over := len(k.tail) - most; over > most {
+		k.cut += over
+		k.tail = k.tail[over:]
+	}
+}
+
+func (k *headTail) String() string {
+	if k.cut > 0 {
+		return strings.ToValidUTF8(fmt.Sprintf("%s\n[… %d characters left out …]\n%s", k.head, k.cut, k.tail), "\uFFFD")
+	}
+	return strings.ToValidUTF8(k.head+k.tail, "\uFFFD")
+}
+
+// shellSteering is how the model hears of a command that the person ran.
+func shellSteering(m shellDoneMsg) string {
+	text := "I ran this command:\n\n    " + m.command + "\n\nIt printed:\n\n" + printable(m.output)
+	if m.output == "" {
+		text = "I ran this command, and it printed nothing:\n\n    " + m.command
+	}
+	if m.err != nil {
+		text += "\n\nIt failed: " + m.err.Error()
+	}
+	return text
+}
+
+// work is the input in process.
+type work struct {
+	busy    bool
+	stopped int // how often the person asked to stop it
+	since   time.Time
+	abort   context.CancelFunc
+	done    *doneMsg
+	auto    bool // goes on by itself with what the person said meanwhile
+}
+
+// over reports whether the session is done with the input and all that it said
+// about it has been shown.
+func (w *work) over(s *scene, feeding bool) bool {
+	if !w.busy || w.done == nil {
+		return false
+	}
+	return s.idle || !feeding || w.done.refused != "" ||
+		errors.Is(w.done.err, core.ErrBusy) || errors.Is(w.done.err, core.ErrClosed)
+}
+
+// reopen is how to go on with a session that an abort or an error has closed.
+func (h *host) reopen(prompt string) Next {
+	return Next{Kind: NextResume, Session: h.Session.ID(), Prompt: prompt}
+}

@@ -1,0 +1,211 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// key takes a key that was pressed.
+func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
+	name := msg.String()
+	if name != "ctrl+c" {
+		l.armed = false
+	}
+	switch {
+	case name == "ctrl+z" && !canSuspend():
+		l.scene.note(dim, "there is no shell here to go back to")
+	case name == "ctrl+z":
+		l.screen.erase()
+		l.screen.write(leaveRestore)
+		l.suspended = true
+		return tea.Suspend
+	case name == "ctrl+l":
+		l.screen.write("\x1b[H\x1b[2J")
+		l.screen.rows, l.screen.x, l.screen.y = nil, 0, 0
+	case l.dialog != nil && !l.held():
+		l.dialogKey(msg)
+	case name == "tab", name == "shift+tab":
+		l.complete(name == "tab")
+	case l.editor.search != nil && name != "enter" && name != "ctrl+c":
+		l.editor.key(msg)
+	default:
+		l.editKey(msg)
+	}
+	return nil
+}
+
+// editKey takes a key for the input box, or for the session behind it.
+func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
+	listed := l.list
+	l.list, l.at = nil, -1
+	switch name := msg.String(); {
+	case name == "enter":
+		l.editor.search = nil
+		if !l.editor.continues() {
+			l.send()
+		}
+	case name == "ctrl+c" && !l.work.busy && !l.editor.empty():
+		l.editor.clear()
+	case name == "ctrl+c":
+		l.interrupt()
+		l.syncDialog()
+	case name == "ctrl+d" && l.editor.empty():
+		if l.work.busy {
+			l.scene.note(dim, "the agent is at work: Ctrl-C stops it")
+			return
+		}
+		l.leave(Next{Kind: NextQuit}, nil)
+	case name == "esc":
+		if listed == nil && l.work.busy && l.work.stopped == 0 {
+			l.halt("interrupted by Esc")
+		}
+	default:
+		l.editor.key(msg)
+	}
+}
+
+// send sends what is in the box.
+func (l *lineScreen) send() {
+	text := l.editor.value()
+	entry := l.editor.remember()
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if l.SaveHistory != nil {
+		l.SaveHistory(entry)
+	}
+	l.enter(text)
+}
+
+// dialogKey takes a key as an answer to the question.
+func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) {
+	defer l.syncDialog()
+	name := msg.String()
+	switch {
+	case name == "ctrl+c":
+		l.interrupt()
+		return
+	case l.dialog.typing():
+		l.typedKey(msg)
+		return
+	case name == "esc":
+		a := l.dialog.dismissed()
+		l.answer(&a)
+		return
+	case name == "up", name == "shift+tab":
+		l.selected = max(0, l.selected-1)
+	case name == "down", name == "tab":
+		l.selected = min(len(l.dialog.options)-1, l.selected+1)
+	case name == "enter":
+		l.answer(l.dialog.pick(l.dialog.options[l.selected]))
+		return
+	}
+	for _, o := range l.dialog.options {
+		if msg.Text == string(o.key) {
+			l.answer(l.dialog.pick(o))
+			return
+		}
+	}
+}
+
+// typedKey takes a key for an answer that is typed.
+func (l *lineScreen) typedKey(msg tea.KeyPressMsg) {
+	l.syncDialog()
+	switch name := msg.String(); {
+	case name == "esc" && l.dialog.reason:
+		l.dialog.reason, l.typed = false, nil
+	case name == "esc":
+		a := l.dialog.dismissed()
+		l.answer(&a)
+	case name == "enter":
+		a, err := l.dialog.enter(l.typed.value())
+		if err != nil {
+			l.wrong = err.Error()
+			return
+		}
+		l.wrong, l.typed = "", nil
+		l.answer(a)
+	default:
+		l.wrong = ""
+		l.typed.key(msg)
+	}
+}
+
+// complete completes the word before the cursor; pressed again, it goes through
+// what that word may mean.
+func (l *lineScreen) complete(forward bool) {
+	if len(l.list) > 1 {
+		step := 1
+		if !forward {
+			step = len(l.list) - 1
+		}
+		shown := l.word
+		if l.at >= 0 {
+			shown = l.list[l.at]
+		} else if !forward {
+			l.at = 0
+		}
+		l.at = (l.at + step) % len(l.list)
+		l.editor.complete(shown, l.list[l.at])
+		return
+	}
+	word := l.editor.word()
+	switch {
+	case strings.HasPrefix(word, "/"):
+		l.completed(completeMsg{word, l.commandsFor(word)})
+	case word != "" && l.Complete != nil:
+		l.wg.Go(func() {
+			var list []string
+			for _, f := range l.Complete(word[1:]) {
+				list = append(list, "@"+f)
+			}
+			l.post(completeMsg{word, list})
+		})
+	}
+}
+
+// commandsFor lists the commands that begin with a word.
+func (l *lineScreen) commandsFor(word string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, c := range l.commands() {
+		if name := "/" + c.Name; strings.HasPrefix(name, word) && !seen[name] {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// completed puts in what all completions begin with, and lists them if there
+// are several.
+func (l *lineScreen) completed(m completeMsg) {
+	if m.word != l.editor.word() || len(m.list) == 0 {
+		return
+	}
+	l.word, l.list, l.at = m.word, m.list, -1
+	if len(m.list) == 1 {
+		by := m.list[0]
+		if !strings.HasSuffix(by, "/") {
+			by += " "
+		}
+		l.list = nil
+		l.editor.complete(m.word, by)
+		return
+	}
+	if common := commonPrefix(m.list); len(common) > len(m.word) {
+		l.editor.complete(m.word, common)
+		l.word = common
+	}
+}
+
+func commonPrefix(list []string) string {
+	common := list[0]
+	for _, s := range list[1:] {
+		for !strings.HasPrefix(s, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	return strings.ToValidUTF8(common, "")
+}

@@ -1,0 +1,190 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+// region returns the rows at the bottom of the screen and the cursor in them.
+// The input comes first: what does not fit is left out above it.
+func (l *lineScreen) region() (rows []string, x, y int) {
+	width, height := l.screen.width, max(2, l.screen.height-1)
+	if l.dialog != nil {
+		rows, x, y = l.dialogRows(width, height)
+	} else {
+		rows, x, y = l.inputRows(width, height)
+	}
+	top := l.running(width, max(0, height-len(rows)))
+	if l.scene.kind != "" && len(top)+len(rows)+4 < height {
+		if len(top) > 0 {
+			top = append([]string{""}, top...)
+		}
+		top = append(top, "")
+	}
+	rows = append(top, rows...)
+	for i, r := range rows {
+		rows[i] = clip(r, width)
+	}
+	return rows, x, y + len(top)
+}
+
+// inputRows are the status, the input box, and what can be completed.
+func (l *lineScreen) inputRows(width, height int) (rows []string, x, y int) {
+	rows = append(rows, l.statusRow())
+	box, x, y := l.editor.view(width, height-2)
+	rows = append(rows, box...)
+	if s := l.editor.search; s != nil {
+		rows = append(rows, l.scene.paint(dim, "  search: "+s.term+"▏ (Ctrl+R older, Esc back)"))
+	}
+	room := min(6, height-len(rows))
+	return append(rows, l.listRows(room)...), x, y + 1
+}
+
+// listRows lists completions: those that were asked for, or the commands that
+// begin like the one that is being typed.
+func (l *lineScreen) listRows(room int) []string {
+	list := l.list
+	if list == nil {
+		if word := l.editor.word(); strings.HasPrefix(word, "/") && l.dialog == nil {
+			list = l.commandsFor(word)
+		}
+	}
+	if len(list) == 0 || room <= 0 {
+		return nil
+	}
+	summaries := map[string]string{}
+	for _, c := range l.commands() {
+		if _, ok := summaries["/"+c.Name]; !ok {
+			summaries["/"+c.Name] = strings.TrimSpace(c.Args + "  " + c.Summary)
+		}
+	}
+	from := 0
+	if l.at >= room-1 {
+		from = min(l.at-room+2, len(list)-room+1)
+	}
+	var rows []string
+	for i := from; i < len(list); i++ {
+		if len(rows) == room-1 && len(list)-i > 1 {
+			rows = append(rows, l.scene.paint(dim, fmt.Sprintf("  … %d more", len(list)-i)))
+			break
+		}
+		pointer, st := "  ", plain
+		if i == l.at {
+			pointer, st = l.scene.paint(cyan, "› "), bold
+		}
+		row := pointer + l.scene.paint(st, oneLine(list[i], 200))
+		if s := summaries[list[i]]; s != "" {
+			row += l.scene.paint(dim, "  "+s)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// statusRow says how things stand.
+func (l *lineScreen) statusRow() string {
+	spin := l.scene.paint(cyan, spinner[l.spin%len(spinner)]) + " "
+	switch {
+	case l.work.busy && l.work.stopped > 1:
+		return spin + l.scene.paint(yellow, "aborting")
+	case l.work.busy && l.work.stopped == 1:
+		return spin + l.scene.paint(yellow, "stopping after what is running · Ctrl-C again aborts")
+	case l.work.busy:
+		return spin + l.scene.paint(dim, elapsed(l.work.since)+" · "+l.status()+" · Ctrl-C stops")
+	case len(l.jobs) > 0:
+		return spin + l.scene.paint(dim, "running · Ctrl-C stops")
+	case l.armed:
+		return l.scene.paint(yellow, "Ctrl-C again leaves")
+	}
+	return l.scene.paint(dim, l.status())
+}
+
+// elapsed is the time since t, in whole seconds.
+func elapsed(t time.Time) string {
+	d := time.Since(t).Truncate(time.Second)
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+	return took(d)
+}
+
+// dialogRows are a question and its answers.
+func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
+	d := l.dialog
+	var below []string
+	x, y = 0, 0
+	if d.typing() && l.typed != nil {
+		below = l.scene.fold(bold, strings.TrimSpace(d.label()+" "+d.hint()), width, "  ", "  ")
+		var box []string
+		y = len(below)
+		box, x, _ = l.typed.view(width, 3)
+		below = append(below, box...)
+		if l.wrong != "" {
+			below = append(below, l.scene.paint(red, "  "+printable(l.wrong)))
+		}
+		below = append(below, l.scene.paint(dim, "  Enter answers · Esc back"))
+	} else {
+		below = l.scene.choices(d, l.selected)
+		y = l.selected
+		hint := "  a key or Enter answers · Esc says no"
+		if n := l.Asker.waiting(); n > 0 {
+			hint += fmt.Sprintf(" · %d more waiting", n)
+		}
+		if l.held() {
+			hint = "  stop typing for a moment to answer"
+		}
+		below = append(below, l.scene.paint(dim, hint))
+	}
+	if l.held() || !l.editor.empty() {
+		below = append(below, l.scene.paint(dim, "  (unsent: "+oneLine(l.editor.text(), 60)+")"))
+	}
+	head := l.scene.head(d)
+	if !l.stated && len(head)+len(below) > height {
+		// Nothing of what is decided upon may be cut off.
+		l.stated = true
+		l.scene.add("question", head...)
+	}
+	if l.stated {
+		head = []string{head[0]}
+	}
+	return append(head, below...), x, y + len(head)
+}
+
+// running are the rows about what is going on, at most so many.
+func (l *lineScreen) running(width, most int) []string {
+	s := l.scene
+	var rows []string
+	if s.answer != nil {
+		rows = append(rows, s.answer.tail(width)...)
+	}
+	if !s.thinkingFrom.IsZero() {
+		text := s.thought.String()
+		if i := strings.LastIndexByte(strings.TrimRight(text, "\n"), '\n'); i >= 0 {
+			text = text[i+1:]
+		}
+		rows = append(rows, s.paint(dim, "∴ thinking · "+oneLine(text, max(10, width-14))))
+	}
+	spin := s.paint(cyan, spinner[l.spin%len(spinner)])
+	for _, c := range s.calls {
+		tail := elapsed(c.since)
+		if c.progress != "" {
+			tail = c.progress + " · " + tail
+		}
+		rows = append(rows, s.headline(spin, c.name, c.about, tail))
+		for _, o := range c.output.last(maxOutputLines) {
+			rows = append(rows, s.paint(dim, clip("  "+untab(s.local(o)), width)))
+		}
+	}
+	if s.shell != "" {
+		rows = append(rows, "  "+untab(oneLine(s.shell, width-2)))
+	}
+	for _, q := range s.queue {
+		if q.label != "" {
+			rows = append(rows, s.paint(dim, "↳ queued: "+oneLine(q.label, max(10, width-12))))
+		}
+	}
+	return rows[max(0, len(rows)-most):]
+}

@@ -1,0 +1,28 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/store"
+)
+
+// ForkSession makes a new session below home, a Home of [Options], of the
+// records of session id up to the number at, and returns its id; 0 takes all.
+// Going on with it leaves the other as it is. Errors are those of
+// [store.Dirs.Fork].
+func ForkSession(ctx context.Context, home, id string, at event.Seq) (string, error) {
+	fork := newID()
+	if err := dirs(home).Fork(ctx, id, fork, at); err != nil {
+		return "", err
+	}
+	return fork, nil
+}
+
+// DeleteSession removes a session below home, a Home of [Options], with all
+// that was kept for it. Errors are those of [store.Dirs.Delete].
+func DeleteSession(home, id string) error { return dirs(home).Delete(id) }
+
+func dirs(home string) store.Dirs {
+	return store.Dirs{Sessions: SessionsDir(home), Contexts: contextDir(home)}
+}
