@@ -61,7 +61,7 @@ type Outcome struct {
 	Stop     StopReason
 	Text     string      // of the last answer
 	Usage    model.Usage // of this input, follow-ups included
-	Cost     float64     // USD; see CostKnown
+	Cost     float64     // USD; see Priced
 	Priced   bool        // every call's price was known
 	Rounds   int         // rounds of tool calls
 	Denied   []event.Permission

@@ -30,8 +30,9 @@ func (o *execOptions) interactive(ctx context.Context, args []string) error {
 		}
 	}
 	next := tui.Next{Kind: tui.NextNew, Prompt: strings.Join(args, " ")}
+	seen := false // the session's past is on the screen already
 	for {
-		c := &chat{execOptions: o}
+		c := &chat{execOptions: o, seen: seen}
 		went, err := c.run(ctx, next)
 		switch {
 		case errors.Is(err, tui.ErrTerminated):
@@ -42,6 +43,7 @@ func (o *execOptions) interactive(ctx context.Context, args []string) error {
 			return nil
 		}
 		next = went
+		seen = next.Kind == tui.NextResume && next.Prompt != "" // an abort closed it, and the person goes on
 		o.latest, o.resume, o.fork = false, "", false
 		if next.Kind == tui.NextResume {
 			o.resume = next.Session
@@ -52,6 +54,7 @@ func (o *execOptions) interactive(ctx context.Context, args []string) error {
 // chat is one session at the terminal, and what its commands work on.
 type chat struct {
 	*execOptions
+	seen    bool // nothing of the past is to be shown
 	set     *settings
 	agent   *agent.Agent
 	session *agent.Session
@@ -113,7 +116,10 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 		Shell:    c.shell,
 		Complete: func(prefix string) []string { return completePath(context.Background(), c.agent.Env(), prefix) },
 	}
-	if c.opts.Resume != "" {
+	switch {
+	case c.seen:
+		o.Welcome = ""
+	case c.opts.Resume != "":
 		o.Replay = 5
 	}
 	if c.set.Home != "" && !c.opts.Ephemeral {

@@ -70,7 +70,8 @@ type Next struct {
 }
 
 // Notify says how the person is called when a long task ends or a question
-// waits. Whatever it is, "off" also leaves the terminal's title alone.
+// waits. NotifyOff, which is also what the empty string means, leaves the
+// terminal's title alone, too.
 type Notify string
 
 // The notifications.

@@ -26,7 +26,7 @@ while read -r word; do
 	bye) exit 0 ;;
 	esac
 done
-if [ -n "$raw" ] && [ "$(stty -g <&3)" = "$raw" ]; then
+if [ -z "$raw" ] || [ "$(stty -g <&3)" = "$raw" ]; then
 	stty "$saved" <&3
 	printf '\r\n\033[J\033[?2004l\033[?25h\033[0m' >&4
 fi`

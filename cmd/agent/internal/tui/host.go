@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -414,7 +413,7 @@ func (h *host) shell(j job, command string) {
 // guard turns a panic of the caller's code into an error.
 func (h *host) guard(err *error) {
 	if v := recover(); v != nil {
-		*err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		*err = fmt.Errorf("panic: %v", v)
 	}
 }
 

@@ -52,7 +52,6 @@ type lineScreen struct {
 	drawn     time.Time // of the last frame
 	late      bool      // a frame is due
 	suspended bool
-	began     bool
 }
 
 // Messages of the program itself.
@@ -78,7 +77,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		return Next{}, fmt.Errorf("the terminal does not tell its size: %w", err)
 	}
 	h := newHost(ctx, o)
-	p := painter{colors: o.Env("NO_COLOR") == ""}
+	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == ""}
 	l := &lineScreen{
 		driver: newDriver(h, newScene(p, width, o.Dir)),
 		screen: &screen{out: out, width: width, height: height},
@@ -99,8 +98,6 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		return l.next, l.err
 	case l.screen.err != nil:
 		return Next{}, fmt.Errorf("the terminal cannot be written to: %w", l.screen.err)
-	case errors.Is(err, tea.ErrProgramPanic):
-		return Next{}, fmt.Errorf("the line session broke down: %w", err)
 	case err != nil:
 		return Next{}, fmt.Errorf("the terminal is gone: %w", errors.Join(ErrTerminated, err))
 	}
@@ -118,7 +115,9 @@ func (l *lineScreen) restoreTerminal() {
 }
 
 // Init implements tea.Model.
-func (l *lineScreen) Init() tea.Cmd {
+func (l *lineScreen) Init() (cmd tea.Cmd) {
+	defer l.recovered(&cmd)
+	l.watch.raw() // Bubble Tea has set the modes by now
 	if l.Notify != NotifyOff && l.Notify != "" {
 		l.screen.write(pushTitle)
 	}
@@ -138,16 +137,13 @@ func (l *lineScreen) View() tea.View { return tea.View{} }
 
 // Update implements tea.Model. A key is answered at once; everything else
 // waits for its frame.
-func (l *lineScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	if l.left {
 		return l, nil
 	}
-	if !l.began {
-		l.began = true // the modes are set before the first message
-		l.watch.raw()
-	}
+	next = l
+	defer l.recovered(&cmd)
 	urgent := false
-	var cmd tea.Cmd
 	switch m := msg.(type) {
 	case tea.KeyPressMsg:
 		urgent = true
@@ -180,6 +176,15 @@ func (l *lineScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return l, tea.Quit
 	}
 	return l, tea.Batch(cmd, l.show(urgent), l.tick())
+}
+
+// recovered makes an error of a panic, ours or that of a function in Options:
+// the person gets a terminal back, not a stack on a broken one.
+func (l *lineScreen) recovered(cmd *tea.Cmd) {
+	if v := recover(); v != nil {
+		l.leave(Next{}, fmt.Errorf("the line session broke down: %v", v))
+		*cmd = tea.Quit
+	}
 }
 
 // show draws now, or when the next frame is due.

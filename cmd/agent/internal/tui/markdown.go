@@ -330,7 +330,7 @@ func (m *markdown) stacked(rows [][][]span, width int) []string {
 type answer struct {
 	md      *markdown
 	text    strings.Builder // all that came
-	partial string          // a line without its end
+	partial []byte          // a line without its end
 	block   []string        // lines of the unfinished block
 	blank   bool            // an empty line follows the block
 	list    bool            // the block is an item of a list
@@ -345,23 +345,23 @@ func (a *answer) add(piece string, width int) []string {
 	var out []string
 	for {
 		line, rest, ok := strings.Cut(piece, "\n")
-		a.partial += line
+		a.partial = append(a.partial, line...)
 		if !ok {
 			return out
 		}
-		out = append(out, a.line(a.partial, width)...)
-		a.partial, piece = "", rest
+		out = append(out, a.line(string(a.partial), width)...)
+		a.partial, piece = a.partial[:0], rest
 	}
 }
 
 // end returns the lines of what is left.
 func (a *answer) end(width int) []string {
 	var out []string
-	if a.partial != "" {
-		out = a.line(a.partial, width)
+	if len(a.partial) > 0 {
+		out = a.line(string(a.partial), width)
 	}
 	out = append(out, a.flush("block", width)...)
-	a.partial, a.fence = "", ""
+	a.partial, a.fence = nil, ""
 	return out
 }
 
@@ -448,17 +448,22 @@ func (a *answer) separate(kind string, lines []string) []string {
 }
 
 // maxTail is how much of an unfinished block is shown.
-const maxTail = 8 << 10
+const maxTail = 4 << 10
 
 // tail renders the unfinished block as it stands.
 func (a *answer) tail(width int) []string {
+	text := string(a.partial[max(0, len(a.partial)-maxTail-1):])
 	if a.fence != "" {
-		if a.partial == "" || closes(strings.TrimLeft(a.partial, " "), a.fence) {
+		if text == "" || closes(strings.TrimLeft(text, " "), a.fence) {
 			return nil
 		}
-		return []string{a.md.codeLine(printable(a.partial))}
+		return []string{a.md.codeLine(printable(text))}
 	}
-	text := strings.Join(append(a.block[:len(a.block):len(a.block)], a.partial), "\n")
+	open := a.block[:len(a.block):len(a.block)]
+	if a.blank {
+		open = append(open, "")
+	}
+	text = strings.Join(append(open, text), "\n")
 	if len(text) > maxTail {
 		text = strings.ToValidUTF8(text[len(text)-maxTail:], "")
 		text = text[strings.IndexAny(text, " \n")+1:]

@@ -1,0 +1,650 @@
+//go:build unix
+
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/coretest"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+func TestLineAnswers(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+		{Text: "# Title\n\nSome **bold** words.\n\n- one\n- two\n\n```go\nx := 1\n```\n"},
+		{Text: "Second \x1b]0;evil\x07answer\x1b[2J.\x9b5n \u202eevil"},
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Status: func() Status { return Status{Model: "fake-1", Mode: "default"} }})
+	c.wait("fake-1 · default", ">")
+	c.send("hello\r")
+	c.wait("> hello", "# Title", "Some bold words.", "• one", "• two", "  x := 1")
+	c.send("again\r")
+	c.wait("> again", "Second answer.\uFFFD5n evil")
+	r.quit(c)
+	c.see(func(v *vt) {
+		if v.title != "" {
+			t.Errorf("the terminal's title became %q", v.title)
+		}
+		if !v.styled {
+			t.Error("no colours on a terminal that has them")
+		}
+	})
+}
+
+// linePerson answers at a session on a terminal.
+type linePerson struct {
+	titles
+	c *console
+}
+
+func (p *linePerson) Answer(choice core.Choice) error {
+	if choice == "" {
+		p.c.send(keyEsc)
+		return nil
+	}
+	p.c.send(keyOf(choice))
+	return nil
+}
+
+func TestLineAsker(t *testing.T) {
+	t.Parallel()
+	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.Person) {
+		s, asker := mustOpen(t, act{})
+		c := newConsole(t, 80, 24)
+		r := c.start(context.Background(), Options{Session: s, Asker: asker})
+		t.Cleanup(func() {
+			c.send(keyCtrlD)
+			if _, err := r.wait(t); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		})
+		return asker, &linePerson{titles{c.screen, map[string]bool{}}, c}
+	})
+}
+
+func TestLinePermission(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, keys string
+		want       []string
+		asked      int // how often the same call is asked about
+		saved      string
+	}{
+		{"once", "y", []string{"→ once", "✓ shell make"}, 2, ""},
+		{"session", "s", []string{"→ session", "✓ shell make"}, 1, ""},
+		{"always", "a", []string{"→ always", "✓ shell make"}, 1, "shell(make:*)"},
+		{"deny", "n", []string{"→ deny", "✗ shell make"}, 2, ""},
+		{"deny with a reason", "rtry it dry\r", []string{"→ deny: try it dry", "✗ shell make"}, 2, ""},
+		{"with the arrows", keyDown + "\r", []string{"→ session", "✓ shell make"}, 1, ""},
+		{"back from the reason", "rbecause", nil, 2, ""},
+		{"escape", keyEsc, []string{"→ deny", "✗ shell make"}, 2, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			saver := ruleSaver{coretest.AskAll, make(chan string, 2)}
+			s, asker := mustOpen(t, act{policy: saver, turns: []coretest.Turn{
+				coretest.CallTools(toolCall("shell", `{"command":"make"}`)),
+				coretest.CallTools(toolCall("shell", `{"command":"make"}`)),
+				coretest.Say("the end"),
+			}})
+			c := newConsole(t, 80, 24)
+			r := c.start(t.Context(), Options{Session: s, Asker: asker})
+			c.send("go\r")
+			c.wait("? Allow shell: shell-run make?", "commands are asked about", "y yes, once", "s yes, for this session", "adds the rule shell(make:*)", "n no", "r no, and say why")
+			c.send(tt.keys)
+			if tt.name == "back from the reason" {
+				c.wait("Why not?", "> because")
+				c.send(keyEsc)
+				c.gone("Why not?")
+				c.send("n")
+				c.wait("→ deny")
+			}
+			if len(tt.want) > 0 {
+				c.wait(tt.want...)
+			}
+			if tt.asked == 2 {
+				c.wait("? Allow shell: shell-run make?", "y yes, once")
+				c.send("n")
+			}
+			c.wait("the end")
+			if tt.saved != "" {
+				if got := <-saver.saved; got != tt.saved {
+					t.Errorf("saved rule %q, want %q", got, tt.saved)
+				}
+			}
+			r.quit(c)
+		})
+	}
+}
+
+func TestLineQuestionWaitsForTyping(t *testing.T) {
+	t.Parallel()
+	ask := make(chan struct{})
+	s, asker := mustOpen(t, act{policy: coretest.AskAll, turns: []coretest.Turn{
+		{Calls: coretest.CallTools(toolCall("shell", `{"command":"make"}`)).Calls, Block: ask},
+		coretest.Say("the end"),
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	c.send("go\r")
+	c.wait("> go")
+	// The person is typing when the question comes: the letters are no answer.
+	c.send("try sly wa")
+	c.wait("> try sly wa")
+	close(ask)
+	c.send("y")
+	c.wait("? Allow shell", "(unsent: try sly wa")
+	eventually(t, c.screen, func() bool { return strings.Contains(c.screen(), "a key or Enter answers") })
+	lacks(t, c.all(), "→ once", "→ session")
+	c.send("y")
+	c.wait("→ once", "the end", "> try sly way")
+	c.send(keyCtrlC) // clears the input
+	c.gone("try sly way")
+	r.quit(c)
+}
+
+func TestLineForm(t *testing.T) {
+	t.Parallel()
+	form := `{"kind":"form","schema":"{\"properties\":{\"age\":{\"type\":\"integer\"},\"color\":{\"type\":\"string\",\"enum\":[\"red\",\"green\"]}}}"}`
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+		coretest.CallTools(toolCall("question", form)), coretest.CallTools(toolCall("question", `{"kind":"url"}`)), coretest.Say("the end"),
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	c.send("go\r")
+	c.wait("? The tool asks", "age [integer] (may be empty) field 1 of 2")
+	c.send("x\r")
+	c.wait("enter a number")
+	c.send("\x7f41\r")
+	c.wait("color [1 red, 2 green]")
+	c.send("2\r")
+	c.wait("https://example.org/x", "y done")
+	c.send("y")
+	c.wait("the end")
+	r.quit(c)
+	var results []string
+	for _, e := range coretest.Collect(t, closed(s), nil).Drain(t) {
+		results = append(results, fmt.Sprint(e.Body))
+	}
+	has(t, strings.Join(results, "\n"), `choice=yes values={"age":41,"color":"green"}`)
+}
+
+func TestLineSteers(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+		{Text: "working", Calls: coretest.CallTools(toolCall("shell", `{"command":"one"}`)).Calls, Block: release},
+		{Text: "turned around", Block: release},
+		{Text: "and again"},
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	c.send("go\r")
+	c.wait("working")
+	c.send("turn around\r")
+	c.wait("↳ queued: turn around")
+	release <- struct{}{}
+	c.wait("> turn around", "turned around")
+	c.gone("↳ queued")
+	// What comes too late for the last round goes on by itself.
+	c.send("once more\r")
+	c.wait("↳ queued: once more")
+	release <- struct{}{}
+	c.wait("> once more", "and again")
+	c.gone("↳ queued")
+	r.quit(c)
+}
+
+func TestLineCtrlC(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+		{Text: "thinking", Block: make(chan struct{})},
+		coretest.CallTools(toolCall("wait", `{}`)),
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	c.wait(">")
+	c.send("some text" + keyCtrlC)
+	c.gone("some text")
+	c.send("one\r")
+	c.wait("thinking", "Ctrl-C stops")
+	c.send(keyCtrlC)
+	c.wait("! stopped: interrupted by Ctrl-C")
+	c.gone("Ctrl-C stops")
+	c.send("two\r")
+	c.wait("wait", "tick two")
+	c.send(keyEsc)
+	c.wait("stopping after what is running · Ctrl-C again aborts")
+	c.send(keyCtrlC)
+	c.wait("! aborted", "the session is closed; your next message opens it again")
+	c.send(keyCtrlC)
+	c.wait("Ctrl-C again leaves")
+	c.send("x" + keyCtrlC) // a key in between
+	c.gone("Ctrl-C again leaves")
+	c.send("go on\r")
+	if next, err := r.wait(t); err != nil || next != (Next{Kind: NextResume, Session: "session-1", Prompt: "go on"}) {
+		t.Errorf("Run = %+v, %v; want the session resumed", next, err)
+	}
+	c.restored()
+}
+
+func TestLineCtrlCTwiceLeaves(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	c.wait(">")
+	c.send(keyCtrlC)
+	c.wait("Ctrl-C again leaves")
+	c.send(keyCtrlC)
+	if next, err := r.wait(t); err != nil || next.Kind != NextQuit {
+		t.Errorf("Run = %+v, %v; want quit", next, err)
+	}
+	c.restored()
+}
+
+func TestLineEditing(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{coretest.Say("first answer"), coretest.Say("second answer"), coretest.Say("third answer"), coretest.Say("last answer")}})
+	c := newConsole(t, 80, 24)
+	var saved []string
+	r := c.start(t.Context(), Options{
+		Session: s, Asker: asker, Commands: testCommands(), History: []string{"old entry", "newer entry"},
+		SaveHistory: func(e string) { saved = append(saved, e) },
+		Complete: func(prefix string) []string {
+			var out []string
+			for _, f := range []string{"main.go", "main_test.go", "README.md"} {
+				if strings.HasPrefix(f, prefix) {
+					out = append(out, f)
+				}
+			}
+			return out
+		},
+	})
+	c.wait(">")
+	c.send("first\\\rsecond\x1b\rthird\nfourth\r")
+	c.wait("> first\n  second\n  third\n  fourth\n", "first answer")
+	c.gone("Ctrl-C stops")
+	c.send(keyUp)
+	c.wait("> first\n  second\n  third\n  fourth\n")
+	c.send("\x15\x03") // Ctrl-U, then Ctrl-C for the lines above
+	c.send(keyUp + keyUp + keyUp)
+	c.wait("> old entry")
+	c.send(keyDown)
+	c.wait("> newer entry")
+	c.send(keyCtrlC + "\x12old")
+	c.wait("> old entry", "search: old")
+	c.send("\r")
+	c.wait("second answer")
+	c.gone("Ctrl-C stops")
+	c.send("one two three\x17\x01\x1bfX\r") // Ctrl-W, Ctrl-A, Alt-F
+	c.wait("> oneX two", "third answer")
+	c.gone("Ctrl-C stops")
+	c.send("/mo")
+	c.wait("/model", "/mode ")
+	c.send("d" + keyTab)
+	c.wait("/mode")
+	c.send(keyTab + keyTab)
+	c.wait("› /mode")
+	c.send(keyCtrlC + "see @ma" + keyTab)
+	c.wait("see @main", "@main.go", "@main_test.go")
+	c.send("_" + keyTab)
+	c.wait("> see @main_test.go")
+	c.send("\r")
+	c.wait("last answer")
+	c.send("/mdoe\r")
+	c.wait("there is no command /mdoe; did you mean /mode?")
+	c.send("/mode\r")
+	c.wait("/mode: there is none")
+	r.quit(c)
+	if len(saved) != 7 || saved[0] != "first\nsecond\nthird\nfourth" {
+		t.Errorf("history %q", saved)
+	}
+}
+
+func TestLinePaste(t *testing.T) {
+	t.Parallel()
+	provider := coretest.Model(coretest.Say("got it"))
+	asker := NewAsker()
+	s, err := core.New(t.Context(), core.Config{Provider: provider, Env: memoryEnv(), Policy: coretest.AllowAll, Asker: asker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	c.wait(">")
+	var paste strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&paste, "line %d of a long paste\r", i)
+	}
+	c.send("before \x1b[200~" + paste.String() + "\x1b[201~ behind \x1b[200~short\rpaste\x1b[201~")
+	c.wait("> before [pasted 10,000 lines] behind short\n  paste")
+	c.send("\r")
+	c.wait("got it")
+	text := provider.Requests()[0].Messages[0].Parts.Text()
+	if n := strings.Count(text, "\n"); n != 10_001 || !strings.HasPrefix(text, "before line 0 of") || !strings.HasSuffix(text, "line 9999 of a long paste\n behind short\npaste") {
+		t.Errorf("the model got %d lines: %.60q … %q", n, text, text[max(0, len(text)-60):])
+	}
+	c.send("x\x1b[200~" + strings.Repeat("y\r", 20) + "\x1b[201~")
+	c.wait("x[pasted 20 lines]")
+	c.send("\x7f") // takes the whole of it
+	c.gone("[pasted")
+	c.wait("> x")
+	c.send("\x15") // Ctrl-U: Ctrl-C would cancel if the answer has only just ended
+	r.quit(c)
+}
+
+func TestLineShellAndExpand(t *testing.T) {
+	t.Parallel()
+	provider := coretest.Model(coretest.Say("I saw it"))
+	asker := NewAsker()
+	s, err := core.New(t.Context(), core.Config{Provider: provider, Env: memoryEnv(), Policy: coretest.AllowAll, Asker: asker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	more := make(chan struct{})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{
+		Session: s, Asker: asker,
+		Shell: func(ctx context.Context, command string, out io.Writer) error {
+			fmt.Fprintf(out, "\x1b[31mfirst of %s\x1b[0m\n", command)
+			select {
+			case <-more:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			fmt.Fprint(out, "last")
+			return nil
+		},
+		Expand: func(_ context.Context, text string) (core.Input, []string, error) {
+			if strings.Contains(text, "@missing") {
+				return core.Input{}, nil, errors.New("no such file: missing")
+			}
+			return core.TextInput(text), []string{"file.txt: 3 lines"}, nil
+		},
+	})
+	c.send("!ls -l\r")
+	c.wait("> !ls -l", "  first of ls -l", "running")
+	close(more)
+	c.wait("  last", "the model sees this with your next message")
+	c.send("see @missing\r")
+	c.wait("no such file: missing", "> see @missing")
+	c.send("\x17file\r")
+	c.wait("file.txt: 3 lines", "I saw it")
+	r.quit(c)
+	var texts []string
+	for _, m := range provider.Requests()[0].Messages {
+		texts = append(texts, m.Parts.Text())
+	}
+	has(t, strings.Join(texts, "\n"), "see file", "I ran this command:\n\n    ls -l\n\nIt printed:\n\nfirst of ls -l\nlast")
+	if n := strings.Count(c.all(), "first of ls -l"); n != 1 {
+		t.Errorf("the output is shown %d times", n)
+	}
+}
+
+func TestLineShellIsStopped(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Shell: func(ctx context.Context, _ string, _ io.Writer) error {
+		<-ctx.Done()
+		return errors.New("ended by signal")
+	}})
+	c.send("!sleep\r")
+	c.wait("running · Ctrl-C stops")
+	c.send(keyCtrlC)
+	c.wait("✗ ended by signal")
+	r.quit(c)
+}
+
+func TestLineNarrowAndResize(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	long := strings.Repeat("word ", 30) + "end\n\n| a | b | c |\n|---|---|---|\n| some long cell here | another long cell | third |\n\n"
+	s, asker := mustOpen(t, act{policy: coretest.AskAll, turns: []coretest.Turn{
+		{Text: long + "tail that is not finished", Calls: coretest.CallTools(toolCall("shell", `{"command":"`+strings.Repeat("very ", 20)+`long"}`)).Calls, Block: release},
+		{Text: long},
+	}})
+	c := newConsole(t, 40, 12)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Commands: testCommands(), Status: func() Status {
+		return Status{Model: "a-model-with-a-very-long-name", Mode: "accept-edits", Tokens: 123456, Cost: 1.5, Priced: true}
+	}})
+	c.send("go\r")
+	c.wait("tail that is not finished")
+	for _, size := range [][2]int{{80, 24}, {30, 8}, {12, 4}, {100, 30}, {40, 12}} {
+		c.resize(size[0], size[1])
+		c.send("x")
+		c.wait("x")
+		c.send("\x7f")
+	}
+	c.wait("tail that is not finished", "a-model-with")
+	close(release)
+	// On twelve rows the question is shown in full, above, where it has no room.
+	c.wait("y yes, once")
+	has(t, c.all(), "Allow shell: shell-run very very", "long?")
+	c.send("y")
+	eventually(t, c.all, func() bool {
+		return strings.Contains(c.all(), "✓ shell very") && strings.Count(c.all(), "word end") == 2
+	})
+	r.quit(c)
+}
+
+func TestLineNoColor(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{{Text: "**bold** and `code`\n"}}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Env: testEnv(map[string]string{"NO_COLOR": "1"})})
+	c.send("hello\r")
+	c.wait("bold and `code`")
+	r.quit(c)
+	c.see(func(v *vt) {
+		if v.styled {
+			t.Error("styles in spite of NO_COLOR")
+		}
+	})
+}
+
+func TestDumbTerminal(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{{Text: "plain answer\n"}}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Env: testEnv(map[string]string{"TERM": "dumb"})})
+	c.wait(">")
+	c.send("hello\n")
+	c.wait("> hello", "plain answer")
+	c.send("/quit\n")
+	if next, err := r.wait(t); err != nil || next.Kind != NextQuit {
+		t.Errorf("Run = %+v, %v; want quit", next, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lacks(t, c.raw.String(), "\x1b")
+	if n := strings.Count(c.raw.String(), "hello"); n != 1 {
+		t.Errorf("what the terminal echoed is shown again:\n%s", c.raw.String())
+	}
+}
+
+func TestLineNotifies(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{policy: coretest.AskAll, turns: []coretest.Turn{
+		coretest.CallTools(toolCall("shell", `{"command":"x"}`)), coretest.Say("the end"),
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Title: "my\x07 project", Notify: NotifyOSC9})
+	c.send("go\r")
+	c.wait("? Allow shell")
+	c.see(func(v *vt) {
+		if v.title != "? my project" || strings.Join(v.notices, "|") != "a question waits: Allow shell: shell-run x?" {
+			t.Errorf("title %q, notices %q", v.title, v.notices)
+		}
+	})
+	c.send("y")
+	c.wait("the end")
+	r.quit(c)
+}
+
+func TestLineReplaysThePast(t *testing.T) {
+	t.Parallel()
+	journal := &coretest.MemoryJournal{}
+	var turns []coretest.Turn
+	for i := range 5 {
+		turns = append(turns,
+			coretest.CallTools(toolCall("shell", fmt.Sprintf(`{"command":"step %d"}`, i))),
+			coretest.Turn{Text: fmt.Sprintf("Answer **%d**.", i)})
+	}
+	first, _ := mustOpen(t, act{turns: turns, journal: journal})
+	for i := range 5 {
+		if _, err := first.Submit(t.Context(), core.TextInput(fmt.Sprintf("question %d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = first.Close()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{coretest.Say("and on")}, journal: journal})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Replay: 2})
+	c.wait("… 3 earlier turns", "> question 3", "✓ shell step 3", "Answer 3.", "> question 4", "Answer 4.", "resumed session session-1")
+	lacks(t, c.screen(), "question 2", "ran step")
+	c.send("go on\r")
+	c.wait("and on")
+	r.quit(c)
+}
+
+func TestLineCommandPanics(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{})
+	c := newConsole(t, 100, 40)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Commands: testCommands()})
+	c.send("/panic\r")
+	c.wait("/panic: panic: broken command")
+	r.quit(c)
+}
+
+func TestLineErrors(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+		{Text: "half an ans", Err: &model.Error{Code: model.CodeNetwork, Message: "the line is dead"}},
+		{Text: "whole"},
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	c.send("go\r")
+	c.wait("half an ans", "✗", "the line is dead", "NETWORK_ERROR")
+	if n := strings.Count(c.all(), "the line is dead"); n != 1 {
+		t.Errorf("the error is shown %d times", n)
+	}
+	c.send("again\r")
+	c.wait("whole")
+	r.quit(c)
+}
+
+// TestLineEchoesWhileItStreams types while 20,000 deltas come.
+func TestLineEchoesWhileItStreams(t *testing.T) {
+	t.Parallel()
+	s := newFakeSession()
+	s.past(1)
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: NewAsker()})
+	c.send("go\r")
+	<-s.submit
+	var whole strings.Builder
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 20_000 {
+			piece := fmt.Sprintf("word%d ", i)
+			if i%50 == 49 {
+				piece += "\n\n"
+			}
+			whole.WriteString(piece)
+			s.emit(event.MessageDelta{Text: piece})
+		}
+	}()
+	c.wait("word")
+	for _, k := range "while it streams" {
+		c.send(string(k))
+	}
+	c.wait("> while it streams")
+	<-done
+	s.emit(event.Message{Content: model.TextParts(whole.String())})
+	s.finish <- core.Outcome{Stop: core.StopDone}
+	c.gone("Ctrl-C stops")
+	next := 0
+	for _, w := range strings.Fields(c.all()) {
+		if strings.HasPrefix(w, "word") {
+			if w != fmt.Sprintf("word%d", next) {
+				t.Fatalf("word%d is followed by %s", next-1, w)
+			}
+			next++
+		}
+	}
+	if next != 20_000 {
+		t.Errorf("%d words, want all", next)
+	}
+	c.send(keyCtrlC)
+	r.quit(c)
+}
+
+// BenchmarkLineEcho measures the time from a key to its echo while an answer
+// streams at 1,000 deltas a second.
+func BenchmarkLineEcho(b *testing.B) {
+	s := newFakeSession()
+	s.past(1)
+	c := newConsole(b, 100, 40)
+	r := c.start(b.Context(), Options{Session: s, Asker: NewAsker(), Commands: testCommands()})
+	c.send("go\r")
+	<-s.submit
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-tick.C:
+				piece := "word "
+				if i%100 == 99 {
+					piece = ".\n\n"
+				}
+				s.emit(event.MessageDelta{Text: piece})
+			case <-stop:
+				return
+			}
+		}
+	}()
+	c.wait("word")
+	var worst time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		key := string(rune('a' + n%26))
+		if n%60 == 0 {
+			c.send("\x15")
+		}
+		before := c.length()
+		began := time.Now()
+		c.send(key)
+		for !strings.Contains(c.since(before), key) {
+			time.Sleep(20 * time.Microsecond)
+		}
+		worst = max(worst, time.Since(began))
+	}
+	b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
+	close(stop)
+	<-done
+	s.finish <- core.Outcome{Stop: core.StopDone}
+	c.gone("Ctrl-C stops")
+	c.send("\x15")
+	r.quit(c)
+}

@@ -1,0 +1,15 @@
+package tui
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if run := os.Getenv(childVar); run != "" {
+		os.Exit(child(run))
+	}
+	goleak.VerifyTestMain(m)
+}

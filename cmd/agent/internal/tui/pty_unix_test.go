@@ -1,0 +1,218 @@
+//go:build unix
+
+package tui
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"github.com/seed-009c0928/agent/core/coretest"
+)
+
+// console is a person at a terminal: what is on the screen, and the keyboard.
+type console struct {
+	t      testing.TB
+	master *os.File
+	slave  *os.File
+	mu     sync.Mutex
+	vt     *vt
+	raw    strings.Builder
+	done   chan struct{} // the terminal's reader has ended
+}
+
+func newConsole(t testing.TB, width, height int) *console {
+	t.Helper()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skipf("no pseudo-terminal here: %v", err)
+	}
+	c := &console{t: t, master: master, slave: slave, vt: newVT(width, height), done: make(chan struct{})}
+	c.setSize(width, height)
+	go func() {
+		defer close(c.done)
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := master.Read(buf)
+			c.mu.Lock()
+			c.raw.Write(buf[:n])
+			c.vt.write(string(buf[:n]))
+			c.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = slave.Close()
+		_ = master.Close()
+		<-c.done
+	})
+	return c
+}
+
+func (c *console) setSize(width, height int) {
+	c.t.Helper()
+	if err := pty.Setsize(c.master, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// resize changes the size and tells this process so.
+func (c *console) resize(width, height int) {
+	c.t.Helper()
+	c.mu.Lock()
+	c.vt.resize(width, height)
+	c.mu.Unlock()
+	c.setSize(width, height)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGWINCH)
+}
+
+func (c *console) see(f func(v *vt)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(c.vt)
+}
+
+func (c *console) screen() (text string) {
+	c.see(func(v *vt) { text = v.screen() })
+	return text
+}
+
+func (c *console) all() (text string) {
+	c.see(func(v *vt) { text = v.all() })
+	return text
+}
+
+// length is how much was written so far, since what was written after it.
+func (c *console) length() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.raw.Len()
+}
+
+func (c *console) since(n int) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.raw.String()[n:]
+}
+
+// wait waits until all the texts are on the screen at once.
+func (c *console) wait(texts ...string) {
+	c.t.Helper()
+	eventually(c.t, func() string { return fmt.Sprintf("waiting for %q on\n%s", texts, c.screen()) }, func() bool {
+		now := c.screen()
+		for _, text := range texts {
+			if !strings.Contains(now, text) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// gone waits until the text is not on the screen.
+func (c *console) gone(text string) {
+	c.t.Helper()
+	eventually(c.t, c.screen, func() bool { return !strings.Contains(c.screen(), text) })
+}
+
+func (c *console) send(keys string) {
+	c.t.Helper()
+	if _, err := c.master.WriteString(keys); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Keys.
+const (
+	keyCtrlC = "\x03"
+	keyCtrlD = "\x04"
+	keyEsc   = "\x1b"
+	keyUp    = "\x1b[A"
+	keyDown  = "\x1b[B"
+	keyTab   = "\t"
+)
+
+// running is a Run in the background.
+type running struct {
+	next Next
+	err  error
+	done chan struct{}
+}
+
+// start runs the line session on the console.
+func (c *console) start(ctx context.Context, o Options) *running {
+	c.t.Helper()
+	o.In, o.Out = c.slave, c.slave
+	if o.Env == nil {
+		o.Env = testEnv(nil)
+	}
+	r := &running{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		r.next, r.err = Run(ctx, o)
+	}()
+	if o.Env("TERM") != "dumb" {
+		c.ready() // keys that come earlier are for somebody else
+	}
+	c.t.Cleanup(func() {
+		if b, ok := c.t.(*testing.T); ok && b.Failed() {
+			b.Logf("screen at the end:\n%s", c.all())
+		}
+	})
+	return r
+}
+
+func testEnv(with map[string]string) func(string) string {
+	return func(name string) string {
+		if v, ok := with[name]; ok {
+			return v
+		}
+		return map[string]string{"TERM": "xterm-256color", "PATH": os.Getenv("PATH")}[name]
+	}
+}
+
+// wait waits for the end of Run.
+func (r *running) wait(t testing.TB) (Next, error) {
+	t.Helper()
+	select {
+	case <-r.done:
+		return r.next, r.err
+	case <-time.After(coretest.Patience):
+		t.Fatal("Run does not end")
+		return Next{}, nil
+	}
+}
+
+// quit leaves the session and checks that the terminal is as it was.
+func (r *running) quit(c *console) {
+	c.t.Helper()
+	c.send("/quit\r")
+	next, err := r.wait(c.t)
+	if err != nil || next.Kind != NextQuit {
+		c.t.Errorf("Run = %+v, %v; want quit", next, err)
+	}
+	c.restored()
+}
+
+// restored checks what a session leaves behind.
+func (c *console) restored() {
+	c.t.Helper()
+	eventually(c.t, c.screen, func() (ok bool) {
+		c.see(func(v *vt) { ok = !v.hidden && !v.paste })
+		return ok
+	})
+	c.see(func(v *vt) {
+		if len(v.unknown) > 0 {
+			c.t.Errorf("sequences that no terminal was to get: %q", v.unknown)
+		}
+	})
+}

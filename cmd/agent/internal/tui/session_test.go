@@ -1,0 +1,157 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/coretest"
+	"github.com/seed-009c0928/agent/core/env"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// act is what a scripted session does: its model's turns, and the policy on
+// the calls in them.
+type act struct {
+	turns   []coretest.Turn
+	policy  core.Policy
+	journal core.Journal
+}
+
+type shellArgs struct {
+	Command string `json:"command"`
+}
+
+// actTools are tools for scripts: shell pretends to run a command, wait runs
+// until it is cancelled, question asks the person.
+func actTools() core.ToolTable {
+	return core.StaticTools(
+		core.NewTool(core.ToolDefinition{Name: "shell", Description: "runs"},
+			func(_ context.Context, _ *core.Call, in shellArgs) ([]core.Access, error) {
+				return []core.Access{{Scope: core.ScopeShell, Resource: in.Command}}, nil
+			},
+			func(_ context.Context, call *core.Call, in shellArgs) (core.Result, error) {
+				fmt.Fprintf(call.Output, "ran %s\n", in.Command)
+				return core.Result{}, nil
+			}),
+		core.NewTool(core.ToolDefinition{Name: "wait", Description: "waits"}, nil,
+			func(ctx context.Context, call *core.Call, _ struct{}) (core.Result, error) {
+				fmt.Fprintln(call.Output, "tick one\ntick two")
+				<-ctx.Done()
+				return core.Result{}, ctx.Err()
+			}),
+		core.NewTool(core.ToolDefinition{Name: "question", Description: "asks"}, nil,
+			func(ctx context.Context, call *core.Call, in struct {
+				Kind   string `json:"kind"`
+				Schema string `json:"schema,omitempty"`
+			},
+			) (core.Result, error) {
+				a, err := call.Ask(ctx, core.Question{
+					Kind: core.QuestionKind(in.Kind), Title: "The tool asks", Schema: []byte(in.Schema), URL: "https://example.org/x",
+				})
+				if err != nil {
+					return core.Result{}, err
+				}
+				return core.TextResult(fmt.Sprintf("choice=%s values=%s", a.Choice, a.Values)), nil
+			}),
+	)
+}
+
+// ruleSaver is a policy that asks about everything and can keep rules.
+type ruleSaver struct {
+	coretest.FixedPolicy
+	saved chan string
+}
+
+func (p ruleSaver) Decide(ctx context.Context, req core.PermissionRequest) core.Decision {
+	d := p.FixedPolicy.Decide(ctx, req)
+	if req.Granted != nil && len(req.Accesses) > 0 && !slices.ContainsFunc(req.Accesses, func(a core.Access) bool { return !req.Granted(a) }) {
+		d.Verdict = core.Allow
+	}
+	d.Always = "shell(make:*)"
+	d.Reason = "commands are asked about"
+	return d
+}
+
+func (p ruleSaver) SaveRule(_ context.Context, rule string) error {
+	p.saved <- rule
+	return nil
+}
+
+// open opens a session for an act, with the asker that goes with it.
+func (a act) open(ctx context.Context) (*core.Session, *Asker, error) {
+	asker := NewAsker()
+	policy := a.policy
+	if policy == nil {
+		policy = coretest.AllowAll
+	}
+	s, err := core.New(ctx, core.Config{
+		ID: "session-1", Provider: coretest.Model(a.turns...), Env: memoryEnv(), Tools: actTools(),
+		Policy: policy, Asker: asker, Journal: a.journal,
+	})
+	return s, asker, err
+}
+
+func mustOpen(t testing.TB, a act) (*core.Session, *Asker) {
+	t.Helper()
+	s, asker, err := a.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s, asker
+}
+
+// testCommands are commands for the tests of both screens.
+func testCommands() []Command {
+	return []Command{
+		{Name: "model", Args: "NAME", Summary: "show or change the model", Run: func(_ context.Context, args string) (Result, error) {
+			return Result{Text: "The model is **" + args + "**."}, nil
+		}},
+		{Name: "mode", Summary: "show the permission mode", Run: func(context.Context, string) (Result, error) {
+			return Result{}, errors.New("there is none")
+		}},
+		{Name: "new", Summary: "a new session", Run: func(context.Context, string) (Result, error) {
+			return Result{Next: &Next{Kind: NextNew}}, nil
+		}},
+		{Name: "panic", Summary: "breaks", Run: func(context.Context, string) (Result, error) { panic("broken command") }},
+	}
+}
+
+func toolCall(name, args string) model.ToolCall { return model.ToolCall{Name: name, Args: args} }
+
+// eventually waits until the condition holds. Only a failing test waits long.
+func eventually(t testing.TB, what func() string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(coretest.Patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came to that; now:\n%s", what())
+		}
+	}
+}
+
+// lacks fails the test if text holds one of the parts.
+func lacks(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if strings.Contains(text, p) {
+			t.Errorf("found %q in:\n%s", p, text)
+		}
+	}
+}
+
+func has(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("missing %q in:\n%s", p, text)
+		}
+	}
+}
+
+func memoryEnv() core.Environment { return env.NewMemory("/w", nil) }
