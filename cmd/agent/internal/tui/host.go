@@ -77,9 +77,9 @@ func newHost(ctx context.Context, o Options) *host {
 // start begins to follow the session, the questions, the signals, and the
 // caller's context.
 func (h *host) start(caller context.Context) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // before there is a terminal to restore
 	h.wg.Go(func() {
-		signals := make(chan os.Signal, 4)
-		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		defer signal.Stop(signals)
 		for {
 			select {

@@ -426,9 +426,15 @@ func TestLineNarrowAndResize(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {30, 8}, {12, 4}, {100, 30}, {40, 12}} {
 		c.resize(size[0], size[1])
 		c.send("x")
-		c.wait("x")
+		c.wait("> x")
 		c.send("\x7f")
+		c.gone("> x")
 	}
+	c.wait("tail that is not finished", "a-model-with")
+	// Narrow and wide again before anybody has looked: the size is the one of
+	// before, the rows are not.
+	c.see(func(v *vt) { v.resize(12, 12); v.resize(40, 12) })
+	c.resize(40, 12)
 	c.wait("tail that is not finished", "a-model-with")
 	close(release)
 	// On twelve rows the question is shown in full, above, where it has no room.

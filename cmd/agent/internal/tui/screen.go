@@ -129,11 +129,10 @@ func (s *screen) step(direction byte, n int) {
 }
 
 // resize takes the terminal's new size. A narrower terminal has broken the
-// region's rows anew: they are erased wherever they went.
+// region's rows anew: they are erased wherever they went. The size of before
+// counts as new too: the terminal may have been narrower in between, and have
+// cut the rows.
 func (s *screen) resize(width, height int) {
-	if width == s.width && height == s.height {
-		return
-	}
 	if width > 0 && width < s.width {
 		up := s.x / width
 		for _, r := range s.rows[:min(s.y, len(s.rows))] {
