@@ -38,7 +38,13 @@ var importRules = map[string][]string{
 	"core/event": {"core/model"},
 	"core":       {"core/model", "core/event", "core/schema", "core/output", "core/timeout"},
 
-	"core/model/langchain": {"core/model"},
+	"core/model/wire":      {"core/model"},
+	"core/model/facts":     {"core/model"},
+	"core/model/cassette":  {"core/model"},
+	"core/model/langchain": {"core/model", "core/model/wire"},
+	"core/model/openai":    {"core/model", "core/model/wire"},
+	"core/model/anthropic": {"core/model", "core/model/wire"},
+	"core/model/gemini":    {"core/model", "core/model/wire"},
 	"core/model/modeltest": {"core/model"},
 	"core/model/scripted":  {"core/model"},
 

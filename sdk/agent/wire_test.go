@@ -12,6 +12,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/langchain"
+	"github.com/seed-009c0928/agent/core/model/wire"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 	"github.com/seed-009c0928/agent/core/model/scripted"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -53,7 +54,7 @@ func TestTheSameTaskByScriptAndWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wire, err := langchain.Local(langchain.Config{BaseURL: modeltest.NewChat(turns...).Serve(t), Model: "fake"})
+	wire, err := langchain.Local(wire.Config{BaseURL: modeltest.NewChat(turns...).Serve(t), Model: "fake"})
 	if err != nil {
 		t.Fatal(err)
 	}

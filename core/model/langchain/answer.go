@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/tmc/langchaingo/llms"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // answer gathers the chunks of a completion and emits them as deltas. Its zero
@@ -42,9 +44,6 @@ type call struct {
 	index    int
 	started  bool
 }
-
-// errFailed is an event that reports an error.
-var errFailed = errors.New("error event")
 
 // chunk is what we read of a chat.completion.chunk, or of a chat.completion,
 // which has a message where a chunk has a delta.
@@ -114,14 +113,25 @@ type outputDetails struct {
 // finished reports whether the answer said why it ends.
 func (a *answer) finished() bool { return a.finishing != "" }
 
-// add takes the next chunk. It returns errFailed for one that reports an error.
+// Event implements [wire.Decoder].
+func (a *answer) Event(kind string, data []byte) error {
+	switch {
+	case string(data) == "[DONE]":
+		return wire.ErrDone
+	case kind == "error":
+		return &wire.Failed{Data: data}
+	}
+	return a.add(data)
+}
+
+// add takes the next chunk.
 func (a *answer) add(data []byte) error {
 	c := &a.chunk
 	if err := c.decode(data); err != nil {
 		return err
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
-		return errFailed
+		return &wire.Failed{Data: data}
 	}
 	if a.id == "" {
 		a.id = c.ID
@@ -134,6 +144,9 @@ func (a *answer) add(data []byte) error {
 	}
 	for i := range c.Choices {
 		if c.Choices[i].Index == 0 { // we never ask for a second choice
+			if c.Choices[i].FinishReason == "error" {
+				return &wire.Failed{Data: data}
+			}
 			if err := a.addChoice(&c.Choices[i]); err != nil {
 				return err
 			}
@@ -143,9 +156,6 @@ func (a *answer) add(data []byte) error {
 }
 
 func (a *answer) addChoice(c *choice) error {
-	if c.FinishReason == "error" {
-		return errFailed
-	}
 	if c.FinishReason != "" {
 		a.finishing = c.FinishReason
 	}
@@ -239,12 +249,18 @@ func (a *answer) callFor(n int, p *callPart) *call {
 	return c
 }
 
-// finish checks that the answer is whole and ends its calls. The calls of an
-// answer that was cut have no end.
-func (a *answer) finish() error {
+// Done implements [wire.Decoder]. Some servers leave [DONE] out, and a relay
+// whose own source broke off sends it although the answer is not finished: the
+// finish reason decides. The last delta is made by reconcile.
+func (a *answer) Done() (model.Delta, error) {
 	if !a.finished() {
-		return errors.New("it does not say why it ends")
+		return model.Delta{}, io.ErrUnexpectedEOF
 	}
+	return model.Delta{}, a.finish()
+}
+
+// finish ends the calls of the answer. Those of one that was cut have no end.
+func (a *answer) finish() error {
 	stop := stopReason(a.finishing, len(a.calls))
 	if len(a.calls) == 0 && stop == model.StopToolCalls {
 		return errors.New("it ends for tool calls and has none")

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/langchain"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // canned answers every request with the same recorded stream, without a
@@ -47,7 +48,7 @@ func textTurn(deltas int) modeltest.Turn {
 
 func local(tb testing.TB, transport http.RoundTripper) model.Provider {
 	tb.Helper()
-	p, err := langchain.Local(langchain.Config{Transport: transport})
+	p, err := langchain.Local(wire.Config{Transport: transport})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func BenchmarkStream5000Deltas(b *testing.B) {
 		turn := textTurn(5000)
 		transport := &http.Transport{}
 		b.Cleanup(transport.CloseIdleConnections)
-		p, err := langchain.Local(langchain.Config{BaseURL: modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return turn }).Serve(b), Transport: transport})
+		p, err := langchain.Local(wire.Config{BaseURL: modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return turn }).Serve(b), Transport: transport})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -24,26 +24,13 @@ func (x *exchange) complete(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	r.URL = p.url
+	r.URL, r.Host = p.url, p.url.Host
 	r.Header.Set("Accept", "text/event-stream")
-	p.setHeaders(r)
+	r.Header.Del("Authorization") // langchaingo's stand-in for the key
 	r.ContentLength = int64(len(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	r.Body, err = r.GetBody()
 	return err
-}
-
-// setHeaders sets the key, or removes langchaingo's stand-in for one, and the
-// headers of the configuration.
-func (p *chat) setHeaders(r *http.Request) {
-	if p.cfg.APIKey == "" {
-		r.Header.Del("Authorization")
-	} else {
-		r.Header.Set("Authorization", "Bearer "+p.cfg.APIKey)
-	}
-	for name, value := range p.cfg.Headers {
-		r.Header.Set(name, value)
-	}
 }
 
 // body completes the body that langchaingo made. Its members are not decoded,
@@ -52,7 +39,7 @@ func (p *chat) setHeaders(r *http.Request) {
 func (x *exchange) body(made io.Reader) ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.NewDecoder(made).Decode(&fields); err != nil {
-		return nil, x.provider.faults.wrap(model.CodeInvalidRequest, "langchaingo's request body cannot be read", err)
+		return nil, x.provider.Wrap(model.CodeInvalidRequest, "langchaingo's request body cannot be read", err)
 	}
 	if err := x.patch(fields); err != nil {
 		return nil, err
@@ -67,13 +54,13 @@ func (x *exchange) body(made io.Reader) ([]byte, error) {
 	if tools := wireTools(x.req.Tools); len(tools) > 0 {
 		b.WriteString(`"tools":`)
 		if err := enc.Encode(tools); err != nil {
-			return nil, x.provider.faults.wrap(model.CodeInvalidRequest, "a tool's schema is not valid JSON", err)
+			return nil, x.provider.Wrap(model.CodeInvalidRequest, "a tool's schema is not valid JSON", err)
 		}
 		b.WriteByte(',')
 	}
 	b.WriteString(`"messages":`)
 	if err := x.provider.conversation.encode(&b, x.req); err != nil {
-		return nil, x.provider.faults.wrap(model.CodeInvalidRequest, "the conversation cannot be encoded", err)
+		return nil, x.provider.Wrap(model.CodeInvalidRequest, "the conversation cannot be encoded", err)
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
@@ -98,7 +85,7 @@ func (x *exchange) patch(fields map[string]json.RawMessage) error {
 	}
 	if len(req.OutputSchema) > 0 {
 		if !json.Valid(req.OutputSchema) {
-			return p.faults.wrap(model.CodeInvalidRequest, "the schema of the answer is not valid JSON", nil)
+			return p.Wrap(model.CodeInvalidRequest, "the schema of the answer is not valid JSON", nil)
 		}
 		fields["response_format"] = fmt.Appendf(nil, `{"type":"json_schema","json_schema":{"name":"answer","schema":%s}}`, req.OutputSchema)
 	}
@@ -107,19 +94,19 @@ func (x *exchange) patch(fields map[string]json.RawMessage) error {
 
 // addOptions adds the members that the request's provider options name.
 func (x *exchange) addOptions(fields map[string]json.RawMessage) error {
-	name := x.provider.info.Name
+	name := x.provider.Info().Name
 	raw, ok := x.req.ProviderOptions[name]
 	if !ok {
 		return nil
 	}
 	var options map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &options); err != nil {
-		return x.provider.faults.wrap(model.CodeInvalidRequest, "the provider options are not a JSON object", err)
+		return x.provider.Wrap(model.CodeInvalidRequest, "the provider options are not a JSON object", err)
 	}
 	for key, value := range options {
 		switch key {
 		case "model", "messages", "tools", "stream", "stream_options", "n":
-			return x.provider.faults.wrap(model.CodeInvalidRequest, fmt.Sprintf("the provider options may not set %q", key), nil)
+			return x.provider.Wrap(model.CodeInvalidRequest, fmt.Sprintf("the provider options may not set %q", key), nil)
 		}
 		fields[key] = value
 	}

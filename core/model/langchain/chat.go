@@ -2,98 +2,105 @@ package langchain
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
 
 	"github.com/tmc/langchaingo/llms"
 	"github.com/tmc/langchaingo/llms/openai"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // chat is a provider over langchaingo's openai client.
 type chat struct {
-	cfg     Config
+	*wire.Client
 	dialect dialect
 	url     *url.URL // of the chat completions, with the base URL's query
-	models  *url.URL // of the list of models
-	info    model.ProviderInfo
-	client  *http.Client
-	faults  faults
 
 	conversation conversation
 }
 
 var _ model.Provider = (*chat)(nil)
 
-// Info implements [model.Provider].
-func (p *chat) Info() model.ProviderInfo { return p.info }
+// dialect is where servers of the same API differ.
+type dialect struct {
+	legacyMaxTokens bool                    // max_tokens instead of max_completion_tokens
+	efforts         map[model.Effort]string // efforts under another name
+}
+
+// Local returns a provider for an OpenAI-compatible server, by default the
+// Ollama of this machine. It needs no key. The error is a *model.Error with
+// CodeNotConfigured.
+func Local(cfg wire.Config) (model.Provider, error) {
+	cfg.Default("local", "http://localhost:11434/v1", "llama3.3:latest")
+	return newChat(cfg, dialect{legacyMaxTokens: true, efforts: map[model.Effort]string{model.EffortXHigh: "high"}})
+}
+
+// OpenAI returns a provider for OpenAI's Chat Completions API. The error is a
+// *model.Error with CodeNotConfigured, for example if there is no key.
+func OpenAI(cfg wire.Config) (model.Provider, error) {
+	cfg.Default("openai", "https://api.openai.com/v1", "")
+	if err := cfg.NeedKey("OPENAI_API_KEY"); err != nil {
+		return nil, err
+	}
+	return newChat(cfg, dialect{})
+}
+
+func newChat(cfg wire.Config, d dialect) (*chat, error) {
+	c, err := wire.New(cfg, wire.Dialect{})
+	if err != nil {
+		return nil, err
+	}
+	return &chat{Client: c, dialect: d, url: c.URL("chat/completions")}, nil
+}
 
 // Stream implements [model.Provider].
 func (p *chat) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
-		callCtx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		x := &exchange{provider: p, req: req, ctx: ctx, cancel: cancel, yield: yield}
-		done, err := x.run(callCtx)
+		x := &exchange{Exchange: p.Exchange(ctx), provider: p, req: req, yield: yield}
+		defer x.Close()
+		done, err := x.run()
 		if !x.stopped {
-			p.faults.end(ctx, done, err, yield)
+			p.End(ctx, done, err, yield)
 		}
 	}
 }
 
 // run makes the call through langchaingo and returns the last delta.
-func (x *exchange) run(ctx context.Context) (model.Delta, error) {
+func (x *exchange) run() (model.Delta, error) {
 	p := x.provider
-	if err := p.faults.ended(x.ctx); err != nil {
+	if err := p.Ended(x.Context()); err != nil {
 		return model.Delta{}, err
 	}
-	name := p.modelOf(x.req)
-	if name == "" {
-		return model.Delta{}, notConfigured(p.info.Name, fmt.Sprintf("no model: set providers.%s.model in the settings (`agent config path` shows where they are) or name one for this run", p.info.Name))
+	name, err := p.Model(x.req)
+	if err != nil {
+		return model.Delta{}, err
 	}
 	llm, err := openai.New(
-		openai.WithBaseURL(p.cfg.BaseURL),
-		openai.WithToken(p.token()),
+		openai.WithBaseURL("http://unused.invalid"), // the exchange has the address
+		openai.WithToken("unused"),                  // and the key; langchaingo insists on one
 		openai.WithModel(name),
 		openai.WithOrganization(""), // or langchaingo would take it from the environment
 		openai.WithHTTPClient(x),
 	)
 	if err != nil {
-		return model.Delta{}, p.faults.wrap(model.CodeNotConfigured, "langchaingo does not take the configuration", err)
+		return model.Delta{}, p.Wrap(model.CodeNotConfigured, "langchaingo does not take the configuration", err)
 	}
-	result, err := llm.GenerateContent(ctx, nil, p.callOptions(x.req)...)
+	result, err := llm.GenerateContent(x.Context(), nil, p.callOptions(x.req)...)
 	switch {
 	case x.err != nil: // langchaingo hides the cause of what its HTTP client returns
 		return model.Delta{}, x.err
 	case x.stopped:
 		return model.Delta{}, nil
 	case err != nil:
-		return model.Delta{}, p.faults.wrap(model.CodeUnknown, "langchaingo could not make the call", err)
+		return model.Delta{}, p.Wrap(model.CodeUnknown, "langchaingo could not make the call", err)
 	}
 	done, err := x.answer.reconcile(result)
 	if err != nil {
-		return model.Delta{}, p.faults.wrap(model.CodeInvalidResponse, "", err)
+		return model.Delta{}, p.Wrap(model.CodeInvalidResponse, "", err)
 	}
 	return done, nil
-}
-
-func (p *chat) modelOf(req *model.Request) string {
-	if req.Model != "" {
-		return req.Model
-	}
-	return p.cfg.Model
-}
-
-// token is what langchaingo, which insists on one, gets as the key. Without a
-// key the exchange takes the header away again.
-func (p *chat) token() string {
-	if p.cfg.APIKey == "" {
-		return "none"
-	}
-	return p.cfg.APIKey
 }
 
 // callOptions are the parts of the request that langchaingo encodes well.

@@ -15,10 +15,11 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/langchain"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-func config(e modeltest.Endpoint) langchain.Config {
-	return langchain.Config{
+func config(e modeltest.Endpoint) wire.Config {
+	return wire.Config{
 		BaseURL: e.URL, APIKey: e.Key, Model: e.Model, Transport: e.Transport,
 		IdleTimeout: e.Idle, FirstByteTimeout: e.Idle,
 	}
@@ -55,19 +56,19 @@ func TestNotConfigured(t *testing.T) {
 		want []string
 	}{
 		{
-			"no key", func() (model.Provider, error) { return langchain.OpenAI(langchain.Config{Model: "m"}) },
+			"no key", func() (model.Provider, error) { return langchain.OpenAI(wire.Config{Model: "m"}) },
 			[]string{"openai: no API key", "providers.openai.apiKey", "OPENAI_API_KEY", "agent config path"},
 		},
 		{
-			"a blank key under another name", func() (model.Provider, error) { return langchain.OpenAI(langchain.Config{Name: "work", APIKey: " \n"}) },
+			"a blank key under another name", func() (model.Provider, error) { return langchain.OpenAI(wire.Config{Name: "work", APIKey: " \n"}) },
 			[]string{"providers.work.apiKey"},
 		},
 		{"more than a key", func() (model.Provider, error) {
-			return langchain.OpenAI(langchain.Config{APIKey: "secret-word\nsecret-word"})
+			return langchain.OpenAI(wire.Config{APIKey: "secret-word\nsecret-word"})
 		}, []string{"providers.openai.apiKey"}},
 		{"no URL", func() (model.Provider, error) {
-			return langchain.Local(langchain.Config{BaseURL: "me:secret-word@localhost/v1"})
-		}, []string{"providers.local.baseUrl", "http://localhost:11434/v1"}},
+			return langchain.Local(wire.Config{BaseURL: "me:secret-word@localhost/v1"})
+		}, []string{"providers.local.baseUrl", "https://models.example.com/v1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := test.make()
@@ -86,7 +87,7 @@ func TestNotConfigured(t *testing.T) {
 		})
 	}
 	t.Run("no model", func(t *testing.T) {
-		p, err := langchain.OpenAI(langchain.Config{APIKey: "key"})
+		p, err := langchain.OpenAI(wire.Config{APIKey: "key"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +133,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // shown, not even when the server repeats them.
 func TestAddress(t *testing.T) {
 	var got *http.Request
-	p, err := langchain.OpenAI(langchain.Config{
+	p, err := langchain.OpenAI(wire.Config{
 		BaseURL: "http://me:pass-word@host.example/base/v1/?api-version=version-token#x", APIKey: " sk-the-key\n", Model: "m",
 		Headers: map[string]string{"X-Gateway": "gateway-token"},
 		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -170,8 +171,8 @@ func TestMessages(t *testing.T) {
 		want string
 	}{
 		{"wrong key", modeltest.Unauthorized("sk-x"), "local: the server refuses the key of providers.local.apiKey: Incorrect API key provided: sk-x. You can find"},
-		{"wrong path", modeltest.Turn{Status: 404, Body: "404 page not found"}, "has no /chat/completions: check providers.local.baseUrl, which mostly ends in /v1 (HTTP 404) [request req_000001]"},
-		{"a web page", modeltest.Turn{Header: http.Header{"Content-Type": {"text/html"}}}, "answered with a web page, not with a completion: is providers.local.baseUrl right?"},
+		{"wrong path", modeltest.Turn{Status: 404, Body: "404 page not found"}, "has no /chat/completions: check providers.local.baseUrl, which mostly ends in a version such as /v1 (HTTP 404) [request req_000001]"},
+		{"a web page", modeltest.Turn{Header: http.Header{"Content-Type": {"text/html"}}}, "answered with a web page: is providers.local.baseUrl right?"},
 		{"text", modeltest.Turn{Status: 500, Body: "line one\nline two"}, "local: line one line two (HTTP 500)"},
 		{"nothing", modeltest.Turn{Status: 503}, "local: the server answered Service Unavailable (HTTP 503)"},
 		{"a string", modeltest.Turn{Status: 400, Body: `{"error":"no such thing"}`}, "local: no such thing (HTTP 400)"},
@@ -186,7 +187,7 @@ func TestMessages(t *testing.T) {
 		})
 	}
 	t.Run("no server", func(t *testing.T) {
-		p, err := langchain.Local(langchain.Config{BaseURL: "http://127.0.0.1:1/v1"})
+		p, err := langchain.Local(wire.Config{BaseURL: "http://127.0.0.1:1/v1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +204,7 @@ func serve(t *testing.T, chat *modeltest.Chat) model.Provider {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	p, err := langchain.Local(langchain.Config{BaseURL: chat.Serve(t), Transport: transport})
+	p, err := langchain.Local(wire.Config{BaseURL: chat.Serve(t), Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func serve(t *testing.T, chat *modeltest.Chat) model.Provider {
 }
 
 func TestNoLimits(t *testing.T) {
-	p, err := langchain.Local(langchain.Config{Transport: record(t, modeltest.Turn{Text: []string{"ok"}}), IdleTimeout: -1, FirstByteTimeout: -1, ConnectTimeout: -1})
+	p, err := langchain.Local(wire.Config{Transport: record(t, modeltest.Turn{Text: []string{"ok"}}), IdleTimeout: -1, FirstByteTimeout: -1, ConnectTimeout: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +264,7 @@ func TestOptions(t *testing.T) {
 // TestOpenAILimit checks the name that OpenAI's newer models insist on.
 func TestOpenAILimit(t *testing.T) {
 	chat := modeltest.NewChat(modeltest.Turn{})
-	p, err := langchain.OpenAI(langchain.Config{BaseURL: chat.Serve(t), APIKey: "key", Model: "o4-mini", Transport: &http.Transport{DisableKeepAlives: true}})
+	p, err := langchain.OpenAI(wire.Config{BaseURL: chat.Serve(t), APIKey: "key", Model: "o4-mini", Transport: &http.Transport{DisableKeepAlives: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

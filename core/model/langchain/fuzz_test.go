@@ -2,12 +2,9 @@ package langchain
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"reflect"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -58,38 +55,6 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// FuzzEvents feeds a stream to the reader at once and byte by byte.
-func FuzzEvents(f *testing.F) {
-	for _, seed := range []string{
-		"data: {\"a\":1}\n\ndata: [DONE]\n\n", "data:{}\r\n\r\n: ping\n\nevent: error\ndata: x\n\n",
-		"data: {\ndata: }\n\n", "data: {}\ndata: {}\n", "data: [DO", "id: 1\nretry: 2\n\n\n\n", strings.Repeat("data: long\n", 5000),
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, stream string) {
-		read := func(r io.Reader) (events []string) {
-			e := newEventReader(r)
-			for {
-				data, err := e.next()
-				if err != nil {
-					if !errors.Is(err, io.EOF) {
-						t.Fatalf("error %v", err)
-					}
-					return events
-				}
-				if len(data) == 0 {
-					t.Fatal("an event without data")
-				}
-				events = append(events, string(data))
-			}
-		}
-		whole := read(strings.NewReader(stream))
-		if split := read(iotest.OneByteReader(strings.NewReader(stream))); !reflect.DeepEqual(whole, split) {
-			t.Errorf("%q at once, %q byte by byte", whole, split)
-		}
-	})
-}
-
 // FuzzAnswer checks that no sequence of chunks breaks the order of the deltas.
 func FuzzAnswer(f *testing.F) {
 	f.Add(`{"choices":[{"delta":{"content":"a"}}]}` + "\n" + `{"choices":[{"delta":{},"finish_reason":"stop"}]}`)
@@ -123,7 +88,7 @@ func FuzzAnswer(f *testing.F) {
 				return
 			}
 		}
-		if a.finish() != nil {
+		if _, err := a.Done(); err != nil {
 			return
 		}
 		if !json.Valid(a.completion()) {

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/langchain"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // The tests of this file put langchaingo's own client beside ours, on the same
@@ -60,7 +61,7 @@ func pair(t *testing.T, turn modeltest.Turn) (*openai.LLM, model.Provider) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	url := chat.Serve(t)
-	p, err := langchain.Local(langchain.Config{BaseURL: url, Transport: transport})
+	p, err := langchain.Local(wire.Config{BaseURL: url, Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}

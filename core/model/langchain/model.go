@@ -13,6 +13,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // Model makes a langchaingo model of a provider, for chains and agents.
@@ -212,7 +213,7 @@ func (m *langchainModel) request(messages []llms.MessageContent, opts *llms.Call
 }
 
 func (m *langchainModel) fail(code model.ErrorCode, message string, err error) error {
-	return faults{info: m.provider.Info()}.wrap(code, message, err)
+	return wire.NewFaults(m.provider.Info(), nil).Wrap(code, message, err)
 }
 
 // unsupported names the options that would be lost.

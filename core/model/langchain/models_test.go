@@ -14,10 +14,11 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/langchain"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // models asks a provider of that configuration for its models.
-func models(ctx context.Context, t *testing.T, cfg langchain.Config) ([]string, error) {
+func models(ctx context.Context, t *testing.T, cfg wire.Config) ([]string, error) {
 	t.Helper()
 	if cfg.Transport == nil {
 		transport := &http.Transport{}
@@ -35,11 +36,11 @@ func TestModels(t *testing.T) {
 	chat := modeltest.NewChat()
 	chat.Key, chat.Models = "sk-the-key", []string{"b", "a", "b"}
 	url := chat.Serve(t)
-	got, err := models(t.Context(), t, langchain.Config{BaseURL: url, APIKey: "sk-the-key"})
+	got, err := models(t.Context(), t, wire.Config{BaseURL: url, APIKey: "sk-the-key"})
 	if want := []string{"b", "a"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("models %q, %v; want %q", got, err, want)
 	}
-	if _, err := models(t.Context(), t, langchain.Config{BaseURL: url}); model.AsError(err).Code != model.CodeAuthentication {
+	if _, err := models(t.Context(), t, wire.Config{BaseURL: url}); model.AsError(err).Code != model.CodeAuthentication {
 		t.Errorf("without the key: %v", err)
 	}
 	if n := len(chat.Requests()); n != 0 {
@@ -61,7 +62,7 @@ func TestModelsAnswers(t *testing.T) {
 		{name: "control characters", body: `{"data":[{"id":"m\u001b[31m"}]}`, want: []string{"m [31m"}},
 		{name: "no list", body: `{"models":[]}`, code: model.CodeInvalidResponse, message: `it has no "data"`},
 		{name: "an object for a list", body: `{"data":{}}`, code: model.CodeInvalidResponse, message: "not a list of models"},
-		{name: "no JSON", body: `[`, code: model.CodeInvalidResponse, message: "not a list of models"},
+		{name: "no JSON", body: `[`, code: model.CodeInvalidResponse, message: "cannot be understood"},
 		{name: "a web page", kind: "text/html", body: "<html>", code: model.CodeInvalidResponse, message: "is providers.local.baseUrl right?"},
 		{name: "wrong path", status: 404, body: "404 page not found", code: model.CodeNotConfigured, message: "has no /models: check providers.local.baseUrl"},
 		{name: "no such path", status: 404, body: `{"error":"nope"}`, code: model.CodeNotConfigured, message: "has no /models"},
@@ -80,7 +81,7 @@ func TestModelsAnswers(t *testing.T) {
 				_, _ = w.Write([]byte(test.body))
 			}))
 			t.Cleanup(server.Close)
-			got, err := models(t.Context(), t, langchain.Config{BaseURL: server.URL + "/v1/", APIKey: secret})
+			got, err := models(t.Context(), t, wire.Config{BaseURL: server.URL + "/v1/", APIKey: secret})
 			if test.code == "" {
 				if err != nil || !slices.Equal(got, test.want) {
 					t.Errorf("models %q, %v; want %q", got, err, test.want)
@@ -102,7 +103,7 @@ func TestBareHost(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 	}))
 	t.Cleanup(server.Close)
-	p, err := langchain.Local(langchain.Config{BaseURL: server.URL})
+	p, err := langchain.Local(wire.Config{BaseURL: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestModelsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(hang(begin))
 			t.Cleanup(server.Close)
-			_, err := models(t.Context(), t, langchain.Config{BaseURL: server.URL, FirstByteTimeout: 50 * time.Millisecond, IdleTimeout: 50 * time.Millisecond})
+			_, err := models(t.Context(), t, wire.Config{BaseURL: server.URL, FirstByteTimeout: 50 * time.Millisecond, IdleTimeout: 50 * time.Millisecond})
 			if model.AsError(err).Code != model.CodeTimeout {
 				t.Errorf("error %v", err)
 			}
@@ -141,10 +142,10 @@ func TestModelsEnd(t *testing.T) {
 			hang(false)(w, r)
 		}))
 		t.Cleanup(server.Close)
-		if _, err := models(ctx, t, langchain.Config{BaseURL: server.URL}); !errors.Is(err, context.Canceled) {
+		if _, err := models(ctx, t, wire.Config{BaseURL: server.URL}); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
-		if _, err := models(ctx, t, langchain.Config{BaseURL: server.URL}); !errors.Is(err, context.Canceled) {
+		if _, err := models(ctx, t, wire.Config{BaseURL: server.URL}); !errors.Is(err, context.Canceled) {
 			t.Errorf("begun cancelled: %v", err)
 		}
 	})
@@ -178,7 +179,7 @@ func TestRefused(t *testing.T) {
 		permanent bool
 	}{"this machine": {transport, true}, "another": {elsewhere, false}} {
 		t.Run(name, func(t *testing.T) {
-			p, err := langchain.Local(langchain.Config{BaseURL: "http://" + silentPort(t) + "/v1", Transport: test.transport})
+			p, err := langchain.Local(wire.Config{BaseURL: "http://" + silentPort(t) + "/v1", Transport: test.transport})
 			if err != nil {
 				t.Fatal(err)
 			}

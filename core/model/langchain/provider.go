@@ -9,12 +9,15 @@ import (
 	"io"
 	"iter"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tmc/langchaingo/llms"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // Traits describe a langchaingo model to [Provider].
@@ -48,13 +51,13 @@ type Traits struct {
 // returns after the model's call has: a model that ignores its context delays
 // that.
 func Provider(m llms.Model, t Traits) model.Provider {
-	return &stock{llm: m, traits: t, faults: faults{info: t.Info, secrets: notShort(t.Secrets)}}
+	return &stock{llm: m, traits: t, Faults: wire.NewFaults(t.Info, t.Secrets)}
 }
 
 type stock struct {
 	llm    llms.Model
 	traits Traits
-	faults faults
+	wire.Faults
 }
 
 var _ model.Provider = (*stock)(nil)
@@ -68,13 +71,13 @@ func (p *stock) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.
 		c := &stockCall{provider: p, req: req, pieces: make(chan piece)}
 		c.answer.emit = func(d model.Delta) error {
 			if !yield(d, nil) {
-				return errStopped
+				return wire.ErrStopped
 			}
 			return nil
 		}
 		done, err := c.run(ctx)
-		if !errors.Is(err, errStopped) {
-			p.faults.end(ctx, done, err, yield)
+		if !errors.Is(err, wire.ErrStopped) {
+			p.End(ctx, done, err, yield)
 		}
 	}
 }
@@ -95,7 +98,7 @@ type piece struct{ text, reasoning string }
 // on which one its callbacks run, and waits for its end.
 func (c *stockCall) run(ctx context.Context) (model.Delta, error) {
 	p := c.provider
-	if err := p.faults.ended(ctx); err != nil {
+	if err := p.Ended(ctx); err != nil {
 		return model.Delta{}, err
 	}
 	messages := p.traits.messages(c.req)
@@ -134,7 +137,7 @@ func (c *stockCall) run(ctx context.Context) (model.Delta, error) {
 	case stopped != nil:
 		return model.Delta{}, stopped
 	case ctx.Err() != nil: // whatever the model returns: some return no error
-		return model.Delta{}, p.faults.ended(ctx)
+		return model.Delta{}, p.Ended(ctx)
 	case failed != nil:
 		return model.Delta{}, p.fault(failed)
 	}
@@ -154,7 +157,7 @@ func (c *stockCall) send(ctx context.Context, pc piece) error {
 }
 
 func (c *stockCall) take(ctx context.Context, pc piece) error {
-	if err := c.provider.faults.ended(ctx); err != nil {
+	if err := c.provider.Ended(ctx); err != nil {
 		return err
 	}
 	if err := c.answer.addText(&c.answer.reasoning, model.DeltaReasoning, pc.reasoning); err != nil {
@@ -210,7 +213,7 @@ func (c *stockCall) finish(result *llms.ContentResponse) (model.Delta, error) {
 		a.finishing = "stop"
 	}
 	if !a.finished() {
-		return model.Delta{}, c.provider.faults.wrap(model.CodeNetwork, "the answer broke off: it has no stop reason", io.ErrUnexpectedEOF)
+		return model.Delta{}, c.provider.Wrap(model.CodeNetwork, "the answer broke off: it has no stop reason", io.ErrUnexpectedEOF)
 	}
 	err := c.rest(&a.reasoning, model.DeltaReasoning, thought.String())
 	if err == nil {
@@ -226,8 +229,8 @@ func (c *stockCall) finish(result *llms.ContentResponse) (model.Delta, error) {
 	if err == nil {
 		err = a.finish()
 	}
-	if err != nil && !errors.Is(err, errStopped) {
-		err = c.provider.faults.wrap(model.CodeInvalidResponse, "the answer of the langchaingo model is not whole", err)
+	if err != nil && !errors.Is(err, wire.ErrStopped) {
+		err = c.provider.Wrap(model.CodeInvalidResponse, "the answer of the langchaingo model is not whole", err)
 	}
 	return model.Delta{Kind: model.DeltaDone, Stop: stopReason(a.finishing, len(a.calls)), Usage: counted}, err
 }
@@ -249,9 +252,9 @@ func (c *stockCall) rest(b *block, kind model.DeltaKind, whole string) error {
 func (p *stock) options(req *model.Request) ([]llms.CallOption, error) {
 	switch {
 	case len(req.OutputSchema) > 0:
-		return nil, p.faults.wrap(model.CodeNotSupported, "a langchaingo model cannot be held to a schema for its answer", nil)
+		return nil, p.Wrap(model.CodeNotSupported, "a langchaingo model cannot be held to a schema for its answer", nil)
 	case len(req.ProviderOptions[p.traits.Info.Name]) > 0:
-		return nil, p.faults.wrap(model.CodeNotSupported, "a langchaingo model takes no provider options", nil)
+		return nil, p.Wrap(model.CodeNotSupported, "a langchaingo model takes no provider options", nil)
 	}
 	var opts []llms.CallOption
 	if req.Model != "" {
@@ -294,7 +297,7 @@ func (p *stock) tools(defs []model.ToolDef) ([]llms.Tool, error) {
 			dec := json.NewDecoder(bytes.NewReader(d.Schema))
 			dec.UseNumber() // or great numbers would be rounded
 			if err := dec.Decode(&params); err != nil {
-				return nil, p.faults.wrap(model.CodeInvalidRequest, "the schema of tool "+d.Name+" is not a JSON object", err)
+				return nil, p.Wrap(model.CodeInvalidRequest, "the schema of tool "+d.Name+" is not a JSON object", err)
 			}
 		}
 		tools[i] = llms.Tool{Type: "function", Function: &llms.FunctionDefinition{Name: d.Name, Description: d.Description, Parameters: params}}
@@ -389,8 +392,8 @@ func (p *stock) fault(err error) *model.Error {
 		return own
 	}
 	text := err.Error()
-	e := p.faults.wrap(codeOfText(text), "", err)
-	e.Message = p.faults.clean(text)
+	e := p.Wrap(wire.CodeOfText(text), "", err)
+	e.Message = p.Clean(text)
 	var known *llms.Error
 	var op net.Error
 	switch {
@@ -400,7 +403,7 @@ func (p *stock) fault(err error) *model.Error {
 		}
 	case statusWords().MatchString(text):
 		e.Status, _ = strconv.Atoi(statusWords().FindStringSubmatch(text)[1]) // three digits
-		e.Code = fault{Message: text}.code(e.Status)
+		e.Code = wire.Fault{Message: text}.Classify(e.Status)
 	case errors.As(err, &op) && op.Timeout():
 		e.Code = model.CodeTimeout
 	case errors.As(err, &op) || errors.Is(err, io.ErrUnexpectedEOF):
@@ -421,3 +424,8 @@ var langchainCodes = map[llms.ErrorCode]model.ErrorCode{
 	llms.ErrCodeProviderUnavailable: model.CodeNetwork,
 	llms.ErrCodeNotImplemented:      model.CodeNotSupported,
 }
+
+// statusWords finds the status in an error of langchaingo.
+var statusWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:status(?: code)?|HTTP)[: ]+([45]\d\d)\b`)
+})

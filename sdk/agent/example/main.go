@@ -2,7 +2,7 @@
 // in Go, a session, and the answer. It is a module of its own, as yours is.
 //
 // It needs no key: a script plays the model. For a real one, replace the
-// provider, for instance by langchain.Local(langchain.Config{Model: "llama3.3"}).
+// provider, for instance by langchain.Local(wire.Config{Model: "llama3.3"}).
 package main
 
 import (

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/langchain"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // advisedError is an error with what to do about it, which is printed below.
@@ -153,7 +154,7 @@ func findLocalServers(ctx context.Context, candidates []knownServer) []localServ
 	var asking sync.WaitGroup
 	for i, c := range candidates {
 		asking.Go(func() {
-			p, err := langchain.Local(langchain.Config{BaseURL: c.url, Transport: transport})
+			p, err := langchain.Local(wire.Config{BaseURL: c.url, Transport: transport})
 			if err != nil {
 				return
 			}

@@ -130,7 +130,7 @@ func TestRefusedOnce(t *testing.T) {
 	}
 	url := "http://" + ln.Addr().String() + "/v1"
 	ln.Close()
-	p, err := providerKinds()[0].open(langchainConfig(url))
+	p, err := providerKinds()[0].open(wireConfig(url))
 	if err != nil {
 		t.Fatal(err)
 	}

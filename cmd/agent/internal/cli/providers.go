@@ -16,6 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/langchain"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // providerKind is a provider that the command knows. A new one is an entry of
@@ -25,7 +26,7 @@ type providerKind struct {
 	about  string // for a person who chooses one
 	keyed  bool   // it does not work without a key
 	local  bool   // a server that may run on this machine
-	open   func(langchain.Config) (model.Provider, error)
+	open   func(wire.Config) (model.Provider, error)
 	values func(*config.Providers) providerValues
 }
 
@@ -93,7 +94,7 @@ func (s *settings) provider(ctx context.Context) (model.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.open(langchain.Config{Name: k.name, BaseURL: v.baseURL, Model: v.model, APIKey: key})
+	return k.open(wire.Config{Name: k.name, BaseURL: v.baseURL, Model: v.model, APIKey: key})
 }
 
 func newProviders(s *streams) *cobra.Command {

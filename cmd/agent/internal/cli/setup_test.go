@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-009c0928/agent/core/model/langchain"
+	"github.com/seed-009c0928/agent/core/model/wire"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
 
-func langchainConfig(url string) langchain.Config { return langchain.Config{BaseURL: url} }
+func wireConfig(url string) wire.Config { return wire.Config{BaseURL: url} }
 
 // answer runs setup with the answers, one a line, and returns what it printed.
 func answer(t *testing.T, home string, candidates []knownServer, answers ...string) (string, error) {

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package langchain
+package wire
 
 import "syscall"
 

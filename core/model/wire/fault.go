@@ -1,7 +1,9 @@
-package langchain
+package wire
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,23 +25,29 @@ var (
 	errIdle        = errors.New("nothing arrived for too long")
 )
 
-// faults makes the *model.Errors of one provider. None of them holds one of
+// Faults makes the *model.Errors of one provider. None of them holds one of
 // its secrets.
-type faults struct {
+type Faults struct {
 	info    model.ProviderInfo
 	secrets []string
+	parse   func(status int, body []byte) Fault
 }
 
-// wrap returns an error of that code which wraps err.
-func (f faults) wrap(code model.ErrorCode, message string, err error) *model.Error {
+// NewFaults is for a provider that has no [Client].
+func NewFaults(info model.ProviderInfo, secrets []string) Faults {
+	return Faults{info: info, secrets: notShort(secrets)}
+}
+
+// Wrap returns an error of that code which wraps err.
+func (f Faults) Wrap(code model.ErrorCode, message string, err error) *model.Error {
 	if message != "" && err != nil {
 		message += ": " + err.Error()
 	}
-	return &model.Error{Code: code, Provider: f.info.Name, Message: f.clean(message), Err: f.cleanErr(err)}
+	return &model.Error{Code: code, Provider: f.info.Name, Message: f.Clean(message), Err: f.cleanErr(err)}
 }
 
-// ended returns the error of a context that has ended, nil for any other.
-func (f faults) ended(ctx context.Context) error {
+// Ended returns the error of a context that has ended, nil for any other.
+func (f Faults) Ended(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {
 		return nil
@@ -51,17 +59,17 @@ func (f faults) ended(ctx context.Context) error {
 	return &model.Error{Code: code, Provider: f.info.Name, Err: err}
 }
 
-// end yields the end of a sequence: err, or the usage and the last delta,
+// End yields the end of a sequence: err, or the usage and the last delta,
 // unless ctx ends before that.
-func (f faults) end(ctx context.Context, done model.Delta, err error, yield func(model.Delta, error) bool) {
+func (f Faults) End(ctx context.Context, done model.Delta, err error, yield func(model.Delta, error) bool) {
 	if err == nil {
-		err = f.ended(ctx)
+		err = f.Ended(ctx)
 	}
 	if err == nil && done.Usage != (model.Usage{}) {
 		if !yield(model.Delta{Kind: model.DeltaUsage, Usage: done.Usage}, nil) {
 			return
 		}
-		err = f.ended(ctx)
+		err = f.Ended(ctx)
 	}
 	if err != nil {
 		done = model.Delta{}
@@ -70,7 +78,7 @@ func (f faults) end(ctx context.Context, done model.Delta, err error, yield func
 }
 
 // connection returns the error of a request that brought no answer.
-func (f faults) connection(err error) *model.Error {
+func (f Faults) connection(err error) *model.Error {
 	var op *net.OpError
 	dial := errors.As(err, &op) && op.Op == "dial"
 	var timed interface{ Timeout() bool }
@@ -78,12 +86,26 @@ func (f faults) connection(err error) *model.Error {
 	if errors.As(err, &timed) && timed.Timeout() {
 		code = model.CodeTimeout
 	}
-	if dial {
-		e := f.wrap(code, fmt.Sprintf("cannot connect to %s (is the server running, and is providers.%s.baseUrl right?)", f.info.Endpoint, f.info.Name), err)
+	switch {
+	case op != nil && op.Op == "proxyconnect":
+		return f.Wrap(code, fmt.Sprintf("cannot connect to the proxy for %s (see the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY)", f.info.Endpoint), err)
+	case isTLS(err):
+		e := f.Wrap(model.CodeNetwork, fmt.Sprintf("no trusted connection to %s (is it the right address, does it speak https, does this machine know who signed its certificate?)", f.info.Endpoint), err)
+		e.Permanent = true
+		return e
+	case dial:
+		e := f.Wrap(code, fmt.Sprintf("cannot connect to %s (is the server running, and is providers.%s.baseUrl right?)", f.info.Endpoint, f.info.Name), err)
 		e.Permanent = refusedHere(op)
 		return e
 	}
-	return f.wrap(code, "the request to "+f.info.Endpoint+" failed", err)
+	return f.Wrap(code, "the request to "+f.info.Endpoint+" failed", err)
+}
+
+// isTLS reports whether the other side was reached and could not be trusted.
+func isTLS(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var header tls.RecordHeaderError
+	return errors.As(err, &certificate) || errors.As(err, &header)
 }
 
 // refusedHere reports whether this machine itself refused the connection: no
@@ -95,24 +117,25 @@ func refusedHere(op *net.OpError) bool {
 }
 
 // response returns the error that an HTTP status and body stand for. The path
-// is what was asked for below the base URL.
-func (f faults) response(resp *http.Response, body []byte, path string) *model.Error {
-	said := parseFault(body)
+// is what was asked for below the base URL, and how.
+func (f Faults) response(resp *http.Response, body []byte, method, path string) *model.Error {
+	said := f.read(resp.StatusCode, body)
 	e := &model.Error{
-		Code:       said.code(resp.StatusCode),
+		Code:       said.Classify(resp.StatusCode),
 		Provider:   f.info.Name,
 		Status:     resp.StatusCode,
-		RetryAfter: retryAfter(resp.Header),
-		RequestID:  f.clean(requestID(resp.Header)),
-		Message:    f.clean(said.Message),
+		RetryAfter: cmp.Or(retryAfter(resp.Header), said.RetryAfter),
+		RequestID:  f.Clean(requestID(resp.Header)),
+		Message:    f.Clean(said.Message),
+		Permanent:  said.Permanent,
 	}
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		e.Code = model.CodeNotConfigured
 		e.Message = fmt.Sprintf("%s redirects to another address, which is not followed: set providers.%s.baseUrl to the final one", f.info.Endpoint, f.info.Name)
-	case resp.StatusCode == http.StatusNotFound && (!said.structured || path == modelsPath):
+	case resp.StatusCode == http.StatusNotFound && (!said.Structured || method == http.MethodGet):
 		e.Code = model.CodeNotConfigured
-		e.Message = fmt.Sprintf("%s has no %s: check providers.%s.baseUrl, which mostly ends in /v1", f.info.Endpoint, path, f.info.Name)
+		e.Message = fmt.Sprintf("%s has no %s: check providers.%s.baseUrl, which mostly ends in a version such as /v1", f.info.Endpoint, path, f.info.Name)
 	case e.Code == model.CodeAuthentication:
 		e.Message = strings.TrimSuffix(fmt.Sprintf("the server refuses the key of providers.%s.apiKey: %s", f.info.Name, e.Message), ": ")
 	case e.Message == "":
@@ -122,31 +145,42 @@ func (f faults) response(resp *http.Response, body []byte, path string) *model.E
 }
 
 // event returns the error that an error event in a stream stands for.
-func (f faults) event(data []byte, header http.Header) *model.Error {
-	said := parseFault(data)
+func (f Faults) event(data []byte, header http.Header) *model.Error {
+	said := f.read(0, data)
 	status, err := strconv.Atoi(said.Code)
 	if err != nil || status < 400 || status > 599 {
 		status = 0
 	}
-	code := said.code(status)
+	code := said.Classify(status)
 	if code == model.CodeUnknown {
 		code = model.CodeNetwork // the server gave up on an answer that it had begun
 	}
 	return &model.Error{
-		Code: code, Provider: f.info.Name, Status: status, RequestID: f.clean(requestID(header)),
-		Message: f.clean("the answer broke off with an error: " + said.Message),
+		Code: code, Provider: f.info.Name, Status: status, RequestID: f.Clean(requestID(header)),
+		RetryAfter: said.RetryAfter, Permanent: said.Permanent,
+		Message: f.Clean("the answer broke off with an error: " + said.Message),
 	}
 }
 
-// fault is what an error body says.
-type fault struct {
-	Message, Type, Code string
-	structured          bool // the body was a JSON error, not a page of text
+func (f Faults) read(status int, body []byte) Fault {
+	if f.parse == nil {
+		return ParseFault(body)
+	}
+	return f.parse(status, body)
 }
 
-// parseFault reads the error bodies that are about: {"error":{…}},
+// Fault is what an error body says.
+type Fault struct {
+	Message, Type, Code string
+	RetryAfter          time.Duration   // the body's own wish, 0 without one
+	As                  model.ErrorCode // how to classify it, whatever status and words say; may be empty
+	Structured          bool            // the body was a JSON error, not a page of text
+	Permanent           bool            // waiting will not help
+}
+
+// ParseFault reads the error bodies that are about: {"error":{…}},
 // {"error":"…"}, {"message":…}, {"detail":…} and plain text.
-func parseFault(body []byte) fault {
+func ParseFault(body []byte) Fault {
 	type object struct {
 		Message string          `json:"message"`
 		Type    string          `json:"type"`
@@ -162,7 +196,7 @@ func parseFault(body []byte) fault {
 		if strings.HasPrefix(text, "<") {
 			text = "" // a web page tells a person nothing here
 		}
-		return fault{Message: text}
+		return Fault{Message: text}
 	}
 	o := top.object
 	var text string
@@ -179,15 +213,22 @@ func parseFault(body []byte) fault {
 			o.Message = string(top.Detail)
 		}
 	}
-	return fault{o.Message, o.Type, strings.Trim(string(o.Code), `"`), true}
+	code := strings.Trim(string(o.Code), `"`)
+	return Fault{
+		Message: o.Message, Type: o.Type, Code: code, Structured: true,
+		Permanent: code == "insufficient_quota" || o.Type == "insufficient_quota", // until somebody pays
+	}
 }
 
-// code classifies by status, then by the body's own code, then by keywords.
+// Classify tells the code by status, then by the body's own code, then by keywords.
 // An exceeded context comes under many statuses, even 500, and is looked for
 // first: the same request will never succeed.
-func (f fault) code(status int) model.ErrorCode {
+func (f Fault) Classify(status int) model.ErrorCode {
+	if f.As != "" {
+		return f.As
+	}
 	if status >= 400 && status != http.StatusTooManyRequests &&
-		(f.Code == "context_length_exceeded" || codeOfText(f.Message) == model.CodeContextLength) {
+		(f.Code == "context_length_exceeded" || CodeOfText(f.Message) == model.CodeContextLength) {
 		return model.CodeContextLength
 	}
 	switch {
@@ -212,7 +253,7 @@ func (f fault) code(status int) model.ErrorCode {
 	if status >= 400 {
 		return model.CodeInvalidRequest
 	}
-	return codeOfText(f.Message)
+	return CodeOfText(f.Message)
 }
 
 // bodyCodes are error codes and types that servers name in the body.
@@ -256,8 +297,8 @@ var keywords = sync.OnceValue(func() []keyword {
 	}
 })
 
-// codeOfText is the last resort: what an error's words tell.
-func codeOfText(text string) model.ErrorCode {
+// CodeOfText is the last resort: what an error's words tell.
+func CodeOfText(text string) model.ErrorCode {
 	for _, k := range keywords() {
 		if k.words.MatchString(text) {
 			return k.code
@@ -265,11 +306,6 @@ func codeOfText(text string) model.ErrorCode {
 	}
 	return model.CodeUnknown
 }
-
-// statusWords finds the status in an error of langchaingo.
-var statusWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(?:status(?: code)?|HTTP)[: ]+([45]\d\d)\b`)
-})
 
 // retryAfter reads how long the server wants us to wait: milliseconds, seconds
 // or a date. A date is taken relative to the server's own clock.
@@ -302,30 +338,30 @@ func requestID(h http.Header) string {
 	return ""
 }
 
-// clean makes foreign text fit for an error message: on one line, without
+// Clean makes foreign text fit for an error message: on one line, without
 // control characters and secrets, and of bounded length.
-func (f faults) clean(text string) string {
+func (f Faults) Clean(text string) string {
 	for _, s := range f.secrets {
 		text = strings.ReplaceAll(text, s, "[redacted]")
 	}
-	return clip(text, 600)
+	return Clip(text, 600)
 }
 
 // cleanErr returns err, or only its text if that holds a secret.
-func (f faults) cleanErr(err error) error {
+func (f Faults) cleanErr(err error) error {
 	if err == nil {
 		return nil
 	}
 	for _, s := range f.secrets {
 		if strings.Contains(err.Error(), s) {
-			return errors.New(f.clean(err.Error()))
+			return errors.New(f.Clean(err.Error()))
 		}
 	}
 	return err
 }
 
-// clip returns text on one line, without control characters, cut to limit bytes.
-func clip(text string, limit int) string {
+// Clip returns text on one line, without control characters, cut to limit bytes.
+func Clip(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

@@ -1,4 +1,4 @@
-package langchain
+package wire
 
 import (
 	"bufio"
@@ -14,24 +14,26 @@ const maxLine = 64 << 20
 
 var errLineTooLong = fmt.Errorf("a line is longer than %d MiB", maxLine>>20)
 
-// eventReader reads the data of server-sent events. Comments and the fields
-// that the Chat Completions API does not use are skipped.
+// eventReader reads server-sent events. Comments and the fields that no service
+// uses are skipped. See https://html.spec.whatwg.org/multipage/server-sent-events.html.
 type eventReader struct {
-	r       *bufio.Reader
-	line    []byte // a line that did not fit the buffer of r
-	data    []byte // of the event being read
-	next1   []byte // a data line that belongs to the next event
-	isError bool   // the last event was of type "error"
+	r     *bufio.Reader
+	line  []byte // a line that did not fit the buffer of r
+	data  []byte // of the event being read
+	next1 []byte // a data line that belongs to the next event
+	kind  string // type of the event being read; empty where it has none
+	kinds []string
 }
 
 func newEventReader(r io.Reader) *eventReader {
-	return &eventReader{r: bufio.NewReaderSize(r, 32<<10)}
+	const fewKinds = 32
+	return &eventReader{r: bufio.NewReaderSize(r, 32<<10), kinds: make([]string, 0, fewKinds)}
 }
 
 // next returns the data of the next event, valid until the next call. It
 // returns io.EOF at the end of the stream, also when an event is cut there.
 func (e *eventReader) next() ([]byte, error) {
-	e.isError = false
+	e.kind = ""
 	e.data = append(e.data[:0], e.next1...)
 	e.next1 = e.next1[:0]
 	for {
@@ -48,9 +50,9 @@ func (e *eventReader) next() ([]byte, error) {
 		case len(line) == 0 && len(e.data) > 0:
 			return e.data, nil
 		case len(line) == 0: // an event without data is none
-			e.isError = false
+			e.kind = ""
 		case string(name) == "event":
-			e.isError = string(value) == "error"
+			e.setKind(value)
 		case string(name) != "data":
 		case len(e.data) == 0:
 			e.data = append(e.data, value...)
@@ -63,6 +65,21 @@ func (e *eventReader) next() ([]byte, error) {
 				return nil, errLineTooLong
 			}
 		}
+	}
+}
+
+// setKind keeps the type of an event. The types of a stream are few: those seen
+// are not made anew.
+func (e *eventReader) setKind(value []byte) {
+	for _, k := range e.kinds {
+		if k == string(value) {
+			e.kind = k
+			return
+		}
+	}
+	e.kind = string(value)
+	if len(e.kinds) < cap(e.kinds) {
+		e.kinds = append(e.kinds, e.kind)
 	}
 }
 

@@ -1,0 +1,160 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// Client reaches one service. It is safe for concurrent use.
+type Client struct {
+	Faults
+
+	cfg     Config
+	dialect Dialect
+	base    *url.URL
+	http    *http.Client
+}
+
+// New returns a client. The error is a *model.Error with CodeNotConfigured: an
+// address that is no URL, or a key that cannot be one.
+func New(cfg Config, d Dialect) (*Client, error) {
+	base, err := parseBaseURL(cfg.Name, cfg.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	cfg.APIKey = strings.TrimSpace(cfg.APIKey)
+	if !headerSafe(cfg.APIKey) {
+		return nil, notConfigured(cfg.Name, fmt.Sprintf("providers.%s.apiKey holds a character that no key has: was more than the key pasted?", cfg.Name))
+	}
+	timeout(&cfg.ConnectTimeout, DefaultConnectTimeout)
+	timeout(&cfg.FirstByteTimeout, DefaultFirstByteTimeout)
+	timeout(&cfg.IdleTimeout, DefaultIdleTimeout)
+	if cfg.Transport == nil {
+		cfg.Transport = newTransport(cfg.ConnectTimeout)
+	}
+	if d.Authorize == nil {
+		d.Authorize = func(h http.Header, credential string) { h.Set("Authorization", "Bearer "+credential) }
+	}
+	if d.Fault == nil {
+		d.Fault = func(_ int, body []byte) Fault { return ParseFault(body) }
+	}
+	info := model.ProviderInfo{Name: cfg.Name, Model: cfg.Model, Endpoint: endpoint(base)}
+	return &Client{
+		Faults: Faults{info: info, secrets: secrets(cfg, base), parse: d.Fault},
+		cfg:    cfg, dialect: d, base: base,
+		http: &http.Client{
+			Transport: cfg.Transport,
+			// A redirect would take the prompt and the key elsewhere.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+func headerSafe(key string) bool {
+	return !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// Info returns what the client reaches.
+func (c *Client) Info() model.ProviderInfo { return c.info }
+
+// Model returns the model of a request: its own, or the configuration's. The
+// error has CodeNotConfigured.
+func (c *Client) Model(req *model.Request) (string, error) {
+	if name := req.Model; name != "" {
+		return name, nil
+	}
+	if c.info.Model == "" {
+		return "", notConfigured(c.info.Name, fmt.Sprintf("no model: set providers.%s.model in the settings (`agent config path` shows where they are) or name one for this run", c.info.Name))
+	}
+	return c.info.Model, nil
+}
+
+// URL returns an address below the base URL, with the base URL's query.
+func (c *Client) URL(path ...string) *url.URL { return c.base.JoinPath(path...) }
+
+// Post is a request for a streamed answer.
+type Post struct {
+	URL    *url.URL
+	Header http.Header // added to what the client sends itself
+	Body   []byte      // JSON
+}
+
+// request makes the HTTP request of a Post, under the exchange's context.
+func (x *Exchange) request(p Post) *http.Request {
+	r := &http.Request{
+		Method: http.MethodPost, URL: p.URL, Host: p.URL.Host, Header: http.Header{},
+		ContentLength: int64(len(p.Body)),
+		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p.Body)), nil },
+	}
+	r.Body, _ = r.GetBody()
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	for name, values := range p.Header {
+		r.Header[name] = values
+	}
+	return r.WithContext(x.ctx)
+}
+
+// authorize sets the credential and the headers of the configuration.
+func (c *Client) authorize(r *http.Request) error {
+	credential := c.cfg.APIKey
+	if credential == "" && c.cfg.Token != nil {
+		var err error
+		if credential, err = c.cfg.Token(r.Context()); err != nil {
+			if ended := c.Ended(r.Context()); ended != nil {
+				return ended
+			}
+			var known *model.Error
+			if errors.As(err, &known) {
+				return err
+			}
+			return c.Wrap(model.CodeAuthentication, "there is no token to authorize with", err)
+		}
+		if !headerSafe(credential) {
+			return c.Wrap(model.CodeAuthentication, "the token holds a character that no token has", nil)
+		}
+	}
+	if credential != "" {
+		c.dialect.Authorize(r.Header, credential)
+	}
+	for name, value := range c.cfg.Headers {
+		r.Header.Set(name, value)
+	}
+	return nil
+}
+
+// maxJSON bounds an answer of GetJSON in bytes.
+const maxJSON = 8 << 20
+
+// GetJSON reads what is at u, such as the list of models, into v. It keeps the
+// limits of a request for an answer; the error is a *model.Error.
+func (c *Client) GetJSON(ctx context.Context, u *url.URL, v any) error {
+	x := c.Exchange(ctx)
+	defer x.Close()
+	r := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{"Accept": {"application/json"}}}).WithContext(x.ctx)
+	return x.roundTrip(r, func(resp *http.Response, body *watchedBody) error {
+		if err := x.accepted(resp, body, u); err != nil {
+			return err
+		}
+		data, err := io.ReadAll(io.LimitReader(body, maxJSON+1))
+		if err != nil {
+			return &brokenError{err}
+		}
+		if len(data) > maxJSON {
+			return c.Invalid(fmt.Errorf("it is longer than %d MiB", maxJSON>>20))
+		}
+		if err := json.Unmarshal(data, v); err != nil {
+			return c.Invalid(err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// The defaults of [Config].
+const (
+	DefaultConnectTimeout   = 10 * time.Second
+	DefaultFirstByteTimeout = 300 * time.Second
+	DefaultIdleTimeout      = 300 * time.Second
+)
+
+// Config says how to reach a service. The environment is never read; whoever
+// fills the Config has done that.
+type Config struct {
+	Name    string // the settings' name of the provider
+	BaseURL string // up to and including the version, such as http://localhost:11434/v1
+	APIKey  string
+	Model   string // for requests that name none
+	Headers map[string]string
+	// Token supplies the credential of a request where there is no APIKey: the
+	// short-lived one of a cloud or of another program. It is called for every
+	// request, must be safe for concurrent use, and remembers what it can.
+	Token func(ctx context.Context) (string, error)
+	// Transport is shared, and closed by whoever made it. Without one, the
+	// provider has its own, with the proxies of the environment.
+	Transport http.RoundTripper
+
+	// Zero means the default, a negative value means no limit.
+	ConnectTimeout   time.Duration // of the provider's own transport
+	FirstByteTimeout time.Duration // from the start of a request to the answer's header
+	IdleTimeout      time.Duration // between any two bytes of the answer
+}
+
+// Default fills name, address and model where they are empty.
+func (c *Config) Default(name, baseURL, model string) {
+	c.Name = cmp.Or(c.Name, name)
+	c.BaseURL = cmp.Or(c.BaseURL, baseURL)
+	c.Model = cmp.Or(c.Model, model)
+}
+
+// NeedKey returns an error with CodeNotConfigured if there is neither a key nor
+// a token. The variable is the one that the settings take the key from.
+func (c *Config) NeedKey(variable string) error {
+	if strings.TrimSpace(c.APIKey) != "" || c.Token != nil {
+		return nil
+	}
+	return notConfigured(c.Name, fmt.Sprintf(
+		"no API key: set providers.%s.apiKey in the settings or the variable %s (`agent config path` shows where the settings are)", c.Name, variable))
+}
+
+// Dialect is how a service differs from others. The zero Dialect sends the
+// credential as a bearer token and reads the usual error bodies.
+type Dialect struct {
+	// Authorize puts the credential, which is never empty, into a header.
+	Authorize func(h http.Header, credential string)
+	// Fault reads the body of an error answer, or of an error event with
+	// status 0. nil is [ParseFault].
+	Fault func(status int, body []byte) Fault
+}
+
+func parseBaseURL(name, raw string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		// The text may hold a password, so it is not repeated.
+		return nil, notConfigured(name, fmt.Sprintf(
+			"providers.%s.baseUrl is not a URL such as https://models.example.com/v1 (`agent config path` shows where the settings are)", name))
+	}
+	u.Fragment, u.RawFragment = "", ""
+	if u.Path == "" {
+		u.Path = "/" // or what is joined to it would be relative
+	}
+	return u, nil
+}
+
+// endpoint returns the URL without what may be secret in it.
+func endpoint(u *url.URL) string {
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/")}
+	return shown.String()
+}
+
+// secrets returns what must not appear in an error.
+func secrets(cfg Config, base *url.URL) []string {
+	list := []string{cfg.APIKey}
+	if pw, ok := base.User.Password(); ok {
+		list = append(list, pw)
+	}
+	for _, v := range cfg.Headers {
+		list = append(list, v)
+	}
+	for _, values := range base.Query() {
+		list = append(list, values...)
+	}
+	return notShort(list)
+}
+
+// notShort leaves out what is too short for a secret: replacing it would only
+// garble messages.
+func notShort(list []string) []string {
+	const shortest = 6
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return len(s) < shortest })
+}
+
+func newTransport(connect time.Duration) *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: connect}).DialContext,
+		TLSHandshakeTimeout: connect,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 4,
+		IdleConnTimeout:     90 * time.Second,
+	}
+}
+
+// timeout replaces 0 by the default and a negative value by one that never
+// passes.
+func timeout(d *time.Duration, def time.Duration) {
+	switch {
+	case *d == 0:
+		*d = def
+	case *d < 0:
+		*d = math.MaxInt64
+	}
+}
+
+func notConfigured(name, message string) *model.Error {
+	return &model.Error{Code: model.CodeNotConfigured, Provider: name, Message: message}
+}
