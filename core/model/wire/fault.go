@@ -105,7 +105,7 @@ func (f Faults) connection(err error) *model.Error {
 func isTLS(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var header tls.RecordHeaderError
-	return errors.As(err, &certificate) || errors.As(err, &header)
+	return errors.As(err, &certificate) || errors.As(err, &header) || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // refusedHere reports whether this machine itself refused the connection: no
