@@ -63,7 +63,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cli": {
 		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui",
 		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env", "core/profile", "core/jsonpos",
-		"permissions", "registry",
+		"permissions", "registry", "cmd/agent/internal/keyring",
 	},
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
@@ -72,6 +72,7 @@ var importRules = map[string][]string{
 	},
 	"cmd/agent/internal/trust":           {"core/jsonpos", "cmd/agent/internal/privatefile"},
 	"cmd/agent/internal/privatefile":     {},
+	"cmd/agent/internal/keyring":         {},
 	"cmd/agent/internal/record":          {},
 	"cmd/agent/internal/tui":             {"core", "core/model", "core/event"},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},

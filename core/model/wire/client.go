@@ -27,13 +27,13 @@ type Client struct {
 // New returns a client. The error is a *model.Error with CodeNotConfigured: an
 // address that is no URL, or a key that cannot be one.
 func New(cfg Config, d Dialect) (*Client, error) {
-	base, err := parseBaseURL(cfg.Name, cfg.BaseURL)
+	base, err := parseBaseURL(cfg)
 	if err != nil {
 		return nil, err
 	}
 	cfg.APIKey = strings.TrimSpace(cfg.APIKey)
 	if !headerSafe(cfg.APIKey) {
-		return nil, notConfigured(cfg.Name, fmt.Sprintf("providers.%s.apiKey holds a character that no key has: was more than the key pasted?", cfg.Name))
+		return nil, notConfigured(cfg.Name, cfg.Names.of(cfg.Name).APIKey+" holds a character that no key has: was more than the key pasted?")
 	}
 	timeout(&cfg.ConnectTimeout, DefaultConnectTimeout)
 	timeout(&cfg.FirstByteTimeout, DefaultFirstByteTimeout)
@@ -49,7 +49,7 @@ func New(cfg Config, d Dialect) (*Client, error) {
 	}
 	info := model.ProviderInfo{Name: cfg.Name, Model: cfg.Model, Endpoint: endpoint(base)}
 	return &Client{
-		Faults: Faults{info: info, secrets: secrets(cfg, base), parse: d.Fault},
+		Faults: Faults{info: info, names: cfg.Names.of(cfg.Name), secrets: secrets(cfg, base), parse: d.Fault},
 		cfg:    cfg, dialect: d, base: base,
 		http: &http.Client{
 			Transport: cfg.Transport,
@@ -73,7 +73,7 @@ func (c *Client) Model(req *model.Request) (string, error) {
 		return name, nil
 	}
 	if c.info.Model == "" {
-		return "", notConfigured(c.info.Name, fmt.Sprintf("no model: set providers.%s.model in the settings (`agent config path` shows where they are) or name one for this run", c.info.Name))
+		return "", notConfigured(c.info.Name, "no model: set "+c.names.Model+" in the settings (`agent config path` shows where they are) or name one for this run")
 	}
 	return c.info.Model, nil
 }

@@ -30,6 +30,7 @@ type Config struct {
 	APIKey  string
 	Model   string // for requests that name none
 	Headers map[string]string
+	Names   Names
 	// Token supplies the credential of a request where there is no APIKey: the
 	// short-lived one of a cloud or of another program. It is called for every
 	// request, must be safe for concurrent use, and remembers what it can.
@@ -42,6 +43,18 @@ type Config struct {
 	ConnectTimeout   time.Duration // of the provider's own transport
 	FirstByteTimeout time.Duration // from the start of a request to the answer's header
 	IdleTimeout      time.Duration // between any two bytes of the answer
+}
+
+// Names are the names of settings below providers.NAME, for messages. Empty ones
+// are apiKey, baseUrl and model.
+type Names struct{ APIKey, BaseURL, Model string }
+
+// of returns the dotted keys of a provider's settings.
+func (n Names) of(provider string) Names {
+	prefix := "providers." + provider + "."
+	return Names{
+		APIKey: prefix + cmp.Or(n.APIKey, "apiKey"), BaseURL: prefix + cmp.Or(n.BaseURL, "baseUrl"), Model: prefix + cmp.Or(n.Model, "model"),
+	}
 }
 
 // Default fills name, address and model where they are empty.
@@ -58,7 +71,7 @@ func (c *Config) NeedKey(variable string) error {
 		return nil
 	}
 	return notConfigured(c.Name, fmt.Sprintf(
-		"no API key: set providers.%s.apiKey in the settings or the variable %s (`agent config path` shows where the settings are)", c.Name, variable))
+		"no API key: set %s in the settings or the variable %s (`agent config path` shows where the settings are)", c.Names.of(c.Name).APIKey, variable))
 }
 
 // Dialect is how a service differs from others. The zero Dialect sends the
@@ -71,12 +84,12 @@ type Dialect struct {
 	Fault func(status int, body []byte) Fault
 }
 
-func parseBaseURL(name, raw string) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimSpace(raw))
+func parseBaseURL(cfg Config) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSpace(cfg.BaseURL))
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		// The text may hold a password, so it is not repeated.
-		return nil, notConfigured(name, fmt.Sprintf(
-			"providers.%s.baseUrl is not a URL such as https://models.example.com/v1 (`agent config path` shows where the settings are)", name))
+		return nil, notConfigured(cfg.Name, fmt.Sprintf(
+			"%s is not a URL such as https://models.example.com/v1 (`agent config path` shows where the settings are)", cfg.Names.of(cfg.Name).BaseURL))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if u.Path == "" {

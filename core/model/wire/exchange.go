@@ -92,7 +92,7 @@ func (x *Exchange) accepted(resp *http.Response, body *watchedBody, asked *url.U
 		return x.refused(resp, body, asked)
 	}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-		return c.Wrap(model.CodeInvalidResponse, fmt.Sprintf("%s answered with a web page: is providers.%s.baseUrl right?", c.info.Endpoint, c.info.Name), nil)
+		return c.Wrap(model.CodeInvalidResponse, fmt.Sprintf("%s answered with a web page: is %s right?", c.info.Endpoint, c.names.BaseURL), nil)
 	}
 	return nil
 }

@@ -29,13 +29,14 @@ var (
 // its secrets.
 type Faults struct {
 	info    model.ProviderInfo
+	names   Names // dotted keys
 	secrets []string
 	parse   func(status int, body []byte) Fault
 }
 
 // NewFaults is for a provider that has no [Client].
 func NewFaults(info model.ProviderInfo, secrets []string) Faults {
-	return Faults{info: info, secrets: notShort(secrets)}
+	return Faults{info: info, names: Names{}.of(info.Name), secrets: notShort(secrets)}
 }
 
 // Wrap returns an error of that code which wraps err.
@@ -94,7 +95,7 @@ func (f Faults) connection(err error) *model.Error {
 		e.Permanent = true
 		return e
 	case dial:
-		e := f.Wrap(code, fmt.Sprintf("cannot connect to %s (is the server running, and is providers.%s.baseUrl right?)", f.info.Endpoint, f.info.Name), err)
+		e := f.Wrap(code, fmt.Sprintf("cannot connect to %s (is the server running, and is %s right?)", f.info.Endpoint, f.names.BaseURL), err)
 		e.Permanent = refusedHere(op)
 		return e
 	}
@@ -132,12 +133,12 @@ func (f Faults) response(resp *http.Response, body []byte, method, path string) 
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		e.Code = model.CodeNotConfigured
-		e.Message = fmt.Sprintf("%s redirects to another address, which is not followed: set providers.%s.baseUrl to the final one", f.info.Endpoint, f.info.Name)
+		e.Message = fmt.Sprintf("%s redirects to another address, which is not followed: set %s to the final one", f.info.Endpoint, f.names.BaseURL)
 	case resp.StatusCode == http.StatusNotFound && (!said.Structured || method == http.MethodGet):
 		e.Code = model.CodeNotConfigured
-		e.Message = fmt.Sprintf("%s has no %s: check providers.%s.baseUrl, which mostly ends in a version such as /v1", f.info.Endpoint, path, f.info.Name)
+		e.Message = fmt.Sprintf("%s has no %s: check %s, which mostly ends in a version such as /v1", f.info.Endpoint, path, f.names.BaseURL)
 	case e.Code == model.CodeAuthentication:
-		e.Message = strings.TrimSuffix(fmt.Sprintf("the server refuses the key of providers.%s.apiKey: %s", f.info.Name, e.Message), ": ")
+		e.Message = strings.TrimSuffix(fmt.Sprintf("the server refuses the key of %s: %s", f.names.APIKey, e.Message), ": ")
 	case e.Message == "":
 		e.Message = "the server answered " + http.StatusText(resp.StatusCode)
 	}

@@ -10,6 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/keyring"
 )
 
 // version is set by the linker for a release.
@@ -25,6 +28,15 @@ type streams struct {
 	errTTY   bool
 	env      func(string) string
 	cwd      string
+	keyring  keyStore
+}
+
+// keyStore is the operating system's keyring.
+type keyStore interface {
+	config.Keyring
+	Set(ctx context.Context, name, value string) error
+	// Available reports whether entries can be read and kept.
+	Available(ctx context.Context) bool
 }
 
 // Main runs the command line of this process and returns its exit code.
@@ -37,7 +49,7 @@ func Main() int {
 	return run(context.Background(), os.Args[1:], &streams{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		inTTY: term.IsTerminal(int(os.Stdin.Fd())), outTTY: term.IsTerminal(int(os.Stdout.Fd())), errTTY: term.IsTerminal(int(os.Stderr.Fd())),
-		env: os.Getenv, cwd: cwd, tty: os.Stdout,
+		env: os.Getenv, cwd: cwd, tty: os.Stdout, keyring: keyring.New(os.Getenv),
 	})
 }
 

@@ -123,7 +123,7 @@ type keyStatus string
 const (
 	keyPresent keyStatus = "present"
 	keyMissing keyStatus = "missing" // or the variable that should hold it is not set
-	keyCommand keyStatus = "command" // a command prints it; whether it does shows when it runs
+	keyCommand keyStatus = "command" // a command or the keyring has it; whether it does shows when it is asked
 )
 
 // describe returns what the settings say of a provider.
@@ -149,6 +149,8 @@ func describeKey(k providerKind, key config.Secret, from config.Source, env func
 		if env(name) == "" {
 			info.Status = keyMissing
 		}
+	case key.Entry() != "":
+		info.From, info.Status = "the keyring, as "+from.String()+" says", keyCommand
 	case key.IsCommand():
 		info.From, info.Status = "a command, in "+from.String(), keyCommand
 	}

@@ -118,7 +118,7 @@ func (o *shared) load(s *streams) (*settings, error) {
 		return nil, &usageError{fmt.Errorf("--cd %s: %w", o.dir, err)}
 	}
 	from := config.LoadOptions{
-		Env: s.env, Home: userHome(), Cwd: dir, SettingsFile: o.settingsFile, Sets: o.sets,
+		Env: s.env, Keyring: s.keyring, Home: userHome(), Cwd: dir, SettingsFile: o.settingsFile, Sets: o.sets,
 		Flags: o.overlay(), Provider: o.provider, Model: o.model,
 	}
 	from.Trusted, from.Advice = trusted(config.Home(from), dir)

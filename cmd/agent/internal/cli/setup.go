@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -50,6 +49,7 @@ type setup struct {
 	kind    providerKind
 	set     *settings // with the answers so far
 	answers []config.Flag
+	ring    bool // the key goes to the keyring, not to the settings
 }
 
 // run asks, tests and writes. With an error, nothing was written.
@@ -137,8 +137,8 @@ func (u *setup) chooseEndpoint(ctx context.Context) error {
 }
 
 func (u *setup) enterKey(ctx context.Context) error {
-	u.say("\nA key is the key itself, ${NAME} for an environment variable, or !COMMAND for what a command prints.\n"+
-		"It is kept in %s, which only you can read.", u.target().Path)
+	u.say("\nA key is the key itself, ${NAME} for an environment variable, !COMMAND for what a command prints, or\n"+
+		"keyring:NAME for an entry of this system's keyring. It is kept in %s, which only you can read.", u.target().Path)
 	info := u.set.describe(u.kind, u.env).Key
 	empty := ""
 	switch {
@@ -157,7 +157,7 @@ func (u *setup) enterKey(ctx context.Context) error {
 		case key == "":
 			u.say("%s needs a key.", u.kind.name)
 		case u.takeKey(ctx, key):
-			return nil
+			return u.chooseKeyring(ctx)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
@@ -177,6 +177,35 @@ func (u *setup) takeKey(ctx context.Context, key string) bool {
 		return false
 	}
 	return true
+}
+
+// chooseKeyring offers the system's keyring for a key that would stand in the
+// settings itself.
+func (u *setup) chooseKeyring(ctx context.Context) (err error) {
+	if u.values().key.Literal() && u.keyring != nil && u.keyring.Available(ctx) {
+		u.ring, err = u.yes(ctx, "Keep it in this system's keyring rather than in the file?", true)
+	}
+	return err
+}
+
+// fillKeyring puts the key into the keyring, and its place into the answers.
+func (u *setup) fillKeyring(ctx context.Context) error {
+	if !u.ring {
+		return nil
+	}
+	key, err := u.values().key.Reveal(ctx)
+	if err == nil {
+		err = u.keyring.Set(ctx, u.kind.name, key)
+	}
+	if err != nil {
+		return err
+	}
+	for i, a := range u.answers {
+		if a.Key == u.kind.setting("apiKey") {
+			u.answers[i].Value = "keyring:" + u.kind.name
+		}
+	}
+	return nil
 }
 
 func (u *setup) chooseModel(ctx context.Context) error {
@@ -240,6 +269,9 @@ func (u *setup) target() config.Target { return config.UserFile(u.set.Home) }
 
 // write keeps the answers, and says where and what else holds.
 func (u *setup) write(ctx context.Context) error {
+	if err := u.fillKeyring(ctx); err != nil {
+		return err
+	}
 	var changes []config.Change
 	for _, a := range u.answers {
 		changes = append(changes, config.Change{Key: a.Key, Value: quoted(a.Value.(string))})
@@ -251,7 +283,7 @@ func (u *setup) write(ctx context.Context) error {
 	w := tabwriter.NewWriter(u.out, 0, 0, 2, ' ', 0)
 	for _, a := range u.answers {
 		value := a.Value
-		if strings.HasSuffix(a.Key, ".apiKey") {
+		if a.Key == u.kind.setting("apiKey") && !u.ring {
 			value = u.values().key // which never shows itself
 		}
 		fmt.Fprintf(w, "  %s\t%v\n", a.Key, value)

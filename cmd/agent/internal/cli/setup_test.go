@@ -2,13 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/seed-009c0928/agent/core/model/wire"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 func wireConfig(url string) wire.Config { return wire.Config{BaseURL: url} }
@@ -16,9 +18,31 @@ func wireConfig(url string) wire.Config { return wire.Config{BaseURL: url} }
 // answer runs setup with the answers, one a line, and returns what it printed.
 func answer(t *testing.T, home string, candidates []knownServer, answers ...string) (string, error) {
 	t.Helper()
+	return answerWith(t, home, nil, candidates, answers...)
+}
+
+// ring is a keyring.
+type ring map[string]string
+
+func (r ring) Available(context.Context) bool { return true }
+
+func (r ring) Get(_ context.Context, name string) (string, error) {
+	if v, ok := r[name]; ok {
+		return v, nil
+	}
+	return "", errors.New("no such entry")
+}
+
+func (r ring) Set(_ context.Context, name, value string) error {
+	r[name] = value
+	return nil
+}
+
+func answerWith(t *testing.T, home string, keys keyStore, candidates []knownServer, answers ...string) (string, error) {
+	t.Helper()
 	var out bytes.Buffer
 	s := &streams{
-		in: strings.NewReader(strings.Join(answers, "\n") + "\n"), out: &out, err: &out, cwd: t.TempDir(),
+		in: strings.NewReader(strings.Join(answers, "\n") + "\n"), out: &out, err: &out, cwd: t.TempDir(), keyring: keys,
 		env: func(name string) string { return map[string]string{"AGENT_HOME": home}[name] },
 	}
 	err := (&setup{prompter: newPrompter(s), candidates: candidates}).run(t.Context())
@@ -57,6 +81,32 @@ func TestSetupLongLists(t *testing.T) {
 	out, err := answer(t, t.TempDir(), nil, "", chat.Serve(t), "", "y-z", "")
 	if err != nil || !strings.Contains(out, "30  y-d\n      and 22 more, by name\n") || !strings.Contains(out, "y-z answered") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestSetupKeepsTheKeyInTheKeyring checks that the key is in the keyring, not in
+// the settings, and is read from there.
+func TestSetupKeepsTheKeyInTheKeyring(t *testing.T) {
+	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
+	chat.Models, chat.Key = []string{"m1"}, "a-key-of-ours"
+	keys, home := ring{}, t.TempDir()
+	out, err := answerWith(t, home, keys, nil, "local", chat.Serve(t), "a-key-of-ours", "", "m1")
+	if err != nil || keys["local"] != "a-key-of-ours" {
+		t.Fatalf("%v, keyring %v\n%s", err, keys, out)
+	}
+	data, err := os.ReadFile(filepath.Join(home, "settings.json"))
+	if err != nil || !strings.Contains(string(data), `"apiKey": "keyring:local"`) || strings.Contains(string(data)+out, "a-key-of-ours") {
+		t.Errorf("settings %s, %v\n%s", data, err, out)
+	}
+	var stdout bytes.Buffer
+	s := &streams{out: &stdout, err: &stdout, cwd: t.TempDir(), keyring: keys, env: func(name string) string { return map[string]string{"AGENT_HOME": home}[name] }}
+	if code := run(t.Context(), []string{"providers", "test"}, s); code != 0 || !strings.Contains(stdout.String(), "m1 answered") {
+		t.Errorf("exit %d: %s", code, stdout.String())
+	}
+	delete(keys, "local")
+	stdout.Reset()
+	if code := run(t.Context(), []string{"providers", "test"}, s); code != exitConfig || !strings.Contains(stdout.String(), "providers.local.apiKey: no such entry") {
+		t.Errorf("exit %d: %s", code, stdout.String())
 	}
 }
 

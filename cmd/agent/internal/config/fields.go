@@ -123,7 +123,7 @@ func (f field) checkString(s string) *problem {
 			didYouMean(s, enum), "",
 		}
 	}
-	if f.tag.Get("format") != "url" {
+	if f.tag.Get("format") != "url" || s == "" && f.tag.Get("default") == "" {
 		return nil
 	}
 	u, err := url.Parse(s)

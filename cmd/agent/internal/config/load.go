@@ -35,6 +35,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // LoadOptions say where settings come from.
 type LoadOptions struct {
+	Keyring Keyring             // nil = there is none
 	Env     func(string) string // looks an environment variable up; nil = there is none
 	Home    string              // the person's home directory; empty = no user settings
 	Cwd     string              // where the session works, absolute
@@ -129,7 +130,7 @@ func (l *Loaded) Source(key string) Source { return l.Sources[key] }
 // Model returns the model of the provider that is used.
 func (l *Loaded) Model() string {
 	for _, f := range fields() {
-		if f.key == modelKey(l.Settings.Providers.Default) {
+		if f.key == l.Settings.ModelKey(l.Settings.Providers.Default) {
 			return f.value(&l.Settings).String()
 		}
 	}
@@ -148,7 +149,8 @@ func (l *Loaded) KnownSecrets() []string {
 	return known
 }
 
-func modelKey(provider string) string { return "providers." + provider + ".model" }
+// ModelKey returns the dotted key of a provider's model.
+func (s *Settings) ModelKey(provider string) string { return "providers." + provider + ".model" }
 
 // Load reads the settings. An error is an [*Error], and then there are none.
 func Load(opts LoadOptions) (*Loaded, error) {
@@ -186,7 +188,7 @@ func (l *loader) load() error {
 	}
 	for _, f := range l.fields {
 		if secret, ok := f.value(&l.loaded.Settings).Interface().(Secret); ok && secret.IsSet() {
-			secret.state.key, secret.state.env = f.key, l.opts.Env
+			secret.state.key, secret.state.env, secret.state.ring = f.key, l.opts.Env, l.opts.Keyring
 		}
 	}
 	return nil
@@ -444,7 +446,7 @@ func (l *loader) checkMode(path string, mode fs.FileMode, in *Settings) {
 	if runtime.GOOS == "windows" || mode.Perm()&0o077 == 0 {
 		return
 	}
-	if slices.ContainsFunc(secrets(in), Secret.literal) {
+	if slices.ContainsFunc(secrets(in), Secret.Literal) {
 		l.warnf("%s holds a key and can be read by others (mode %03o); run: chmod 600 %s", path, mode.Perm(), path)
 	}
 }

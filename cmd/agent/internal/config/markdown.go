@@ -59,7 +59,7 @@ func groupDoc(group string) string {
 
 // row is a field's line in a table.
 func (f field) row() string {
-	kind := map[string]string{"integer": "whole number", "array": "list of strings", "": "number"}[f.schema().Type]
+	kind := map[string]string{"integer": "whole number", "array": "list of strings", "object": "object", "": "number"}[f.schema().Type]
 	if kind == "" {
 		kind = f.schema().Type
 	}

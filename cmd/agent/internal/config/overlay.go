@@ -171,7 +171,7 @@ func (l *loader) applyModel() error {
 	if l.model.provider != "" && l.model.provider != used {
 		return nil
 	}
-	key := modelKey(used)
+	key := l.loaded.Settings.ModelKey(used)
 	if l.loaded.Sources[key].Layer > l.model.from.Layer {
 		return nil
 	}

@@ -67,6 +67,9 @@ func (f field) schema() *jsonschema.Schema {
 	case reflect.Slice:
 		s.Type = "array"
 		s.Items = &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
+	case reflect.Map:
+		s.Type = "object"
+		s.AdditionalProperties = groupSchema(f.typ.Elem(), f.key+".")
 	default:
 		s.Type = "string"
 	}

@@ -20,11 +20,12 @@ const (
 )
 
 // Secret is a value that must not be seen, such as a key. In settings it is a
-// string: the value itself, "${NAME}" for an environment variable, or
-// "!command" for what a command prints.
+// string: the value itself, "${NAME}" for an environment variable, "!command"
+// for what a command prints, or "keyring:NAME" for an entry of the operating
+// system's keyring.
 //
 // Every way of printing or encoding a Secret gives "[redacted]"; only Reveal
-// gives the value. Copies share what a command printed. The zero value is not
+// gives the value. Copies share what a command printed or the keyring held. The zero value is not
 // set. It is safe for concurrent use.
 type Secret struct{ state *secretState }
 
@@ -32,10 +33,18 @@ type secretState struct {
 	text string // as it stands in the settings
 	key  string // of the settings, for errors; set by Load
 	env  func(string) string
+	ring Keyring
 
 	mu    sync.Mutex
-	value string // what the command printed; empty before it ran
+	value string // what the command printed or the keyring held; empty before it was asked
 }
+
+// Keyring reads the operating system's keyring.
+type Keyring interface {
+	Get(ctx context.Context, name string) (string, error)
+}
+
+const keyringForm = "keyring:"
 
 var envForm = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
@@ -62,6 +71,15 @@ func (s Secret) Variable() string {
 
 // IsCommand reports whether the value is what a command prints.
 func (s Secret) IsCommand() bool { return s.state != nil && strings.HasPrefix(s.state.text, "!") }
+
+// Entry returns the name of the keyring's entry that holds the value, "" for a
+// secret of another form.
+func (s Secret) Entry() string {
+	if s.state == nil {
+		return ""
+	}
+	return s.state.entry()
+}
 
 // Reveal returns the value, "" for a secret that is not set. A command runs at
 // the first call that needs it, for at most 10 seconds; what it printed, without
@@ -90,6 +108,9 @@ func (s *secretState) reveal(ctx context.Context) (string, error) {
 		}
 		return s.env(name), nil
 	}
+	if name := s.entry(); name != "" {
+		return s.fromKeyring(ctx, name)
+	}
 	command, ok := strings.CutPrefix(s.text, "!")
 	if !ok {
 		return s.text, nil
@@ -112,6 +133,27 @@ func (s *secretState) reveal(ctx context.Context) (string, error) {
 	return value, nil
 }
 
+func (s *secretState) fromKeyring(ctx context.Context, name string) (string, error) {
+	if s.ring == nil {
+		return "", fmt.Errorf("%s: there is no keyring here to read %s from", s.key, name)
+	}
+	value, err := s.ring.Get(ctx, name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w; agent providers setup keeps the key anew", s.key, err)
+	}
+	s.value = value
+	return value, nil
+}
+
+// entry returns the name of the keyring's entry, if it is one.
+func (s *secretState) entry() string {
+	name, _ := strings.CutPrefix(s.text, keyringForm)
+	if name == s.text {
+		return ""
+	}
+	return name
+}
+
 // variable returns the name of the environment variable, if it is one.
 func (s *secretState) variable() string {
 	if m := envForm.FindStringSubmatch(s.text); m != nil {
@@ -132,22 +174,22 @@ func (s Secret) known() string {
 		return s.state.value
 	case name != "" && s.state.env != nil:
 		return s.state.env(name)
-	case name != "", strings.HasPrefix(s.state.text, "!"):
+	case name != "", strings.HasPrefix(s.state.text, "!"), s.state.entry() != "":
 		return ""
 	}
 	return s.state.text
 }
 
-// literal reports whether the value itself stands in the settings.
-func (s Secret) literal() bool {
-	return s.IsSet() && s.Variable() == "" && !s.IsCommand()
+// Literal reports whether the value itself stands in the settings.
+func (s Secret) Literal() bool {
+	return s.IsSet() && s.Variable() == "" && s.Entry() == "" && !s.IsCommand()
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (s *Secret) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil || string(data) == "null" {
-		return errors.New("expected a string: a key, ${NAME} or !command")
+		return errors.New("expected a string: a key, ${NAME}, !command or keyring:NAME")
 	}
 	switch {
 	case text == "":
@@ -159,6 +201,8 @@ func (s *Secret) UnmarshalJSON(data []byte) error {
 		return errors.New("expected the name of one environment variable, as in ${NAME}")
 	case strings.TrimSpace(text) == "!":
 		return errors.New("expected a command after the exclamation mark")
+	case text == keyringForm:
+		return errors.New("expected the name of an entry, as in keyring:openai")
 	case strings.ContainsAny(text, "\r\n\x00"):
 		return errors.New("a key must stand on one line")
 	}

@@ -39,7 +39,7 @@ func (l *Loaded) Lookup(key string) (Value, error) {
 
 func (l *Loaded) value(f field) Value {
 	v := f.value(&l.Settings)
-	if v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice {
+	if v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
 		if v.IsNil() {
 			return Value{f.key, nil, l.Source(f.key)}
 		}
