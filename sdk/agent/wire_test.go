@@ -12,9 +12,9 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/langchain"
-	"github.com/seed-009c0928/agent/core/model/wire"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 	"github.com/seed-009c0928/agent/core/model/scripted"
+	"github.com/seed-009c0928/agent/core/model/wire"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 

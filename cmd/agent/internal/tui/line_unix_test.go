@@ -585,6 +585,7 @@ func TestLineEchoesWhileItStreams(t *testing.T) {
 	<-done
 	s.emit(event.Message{Content: model.TextParts(whole.String())})
 	s.finish <- core.Outcome{Stop: core.StopDone}
+	c.wait("word19999")
 	c.gone("Ctrl-C stops")
 	next := 0
 	for _, w := range strings.Fields(c.all()) {
