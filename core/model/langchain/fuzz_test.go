@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // FuzzScanner checks that the scanner and encoding/json read the same chunk.
@@ -23,9 +24,9 @@ func FuzzScanner(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data string) {
-		s := scanner{data: []byte(data)}
 		var got, want chunk
-		if !s.chunk(&got) || !s.end() {
+		left := false
+		if err := wire.Decode([]byte(data), &got, func(s *wire.Scanner) bool { return scanChunk(s, &got) }, func() { left = true }); left || err != nil {
 			t.Skip("left to encoding/json")
 		}
 		if err := json.Unmarshal([]byte(data), &want); err != nil {

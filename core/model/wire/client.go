@@ -104,8 +104,12 @@ func (x *Exchange) request(p Post) *http.Request {
 	return r.WithContext(x.ctx)
 }
 
-// authorize sets the credential and the headers of the configuration.
+// authorize sets the credential, and the headers of the dialect and of the
+// configuration.
 func (c *Client) authorize(r *http.Request) error {
+	for name, values := range c.dialect.Header {
+		r.Header[name] = values
+	}
 	credential := c.cfg.APIKey
 	if credential == "" && c.cfg.Token != nil {
 		var err error

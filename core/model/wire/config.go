@@ -77,6 +77,7 @@ func (c *Config) NeedKey(variable string) error {
 // Dialect is how a service differs from others. The zero Dialect sends the
 // credential as a bearer token and reads the usual error bodies.
 type Dialect struct {
+	Header http.Header // sent with every request
 	// Authorize puts the credential, which is never empty, into a header.
 	Authorize func(h http.Header, credential string)
 	// Fault reads the body of an error answer, or of an error event with

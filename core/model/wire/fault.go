@@ -331,7 +331,7 @@ func retryAfter(h http.Header) time.Duration {
 }
 
 func requestID(h http.Header) string {
-	for _, name := range []string{"X-Request-Id", "Apim-Request-Id", "X-Ms-Request-Id"} {
+	for _, name := range []string{"X-Request-Id", "Request-Id", "Apim-Request-Id", "X-Ms-Request-Id"} {
 		if id := h.Get(name); id != "" {
 			return id
 		}

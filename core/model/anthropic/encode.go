@@ -1,0 +1,464 @@
+package anthropic
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/wire"
+)
+
+// block is a block of content of any type.
+type block struct {
+	kind      string
+	text      string // of a text or of thinking
+	signature string
+	image     *model.Image
+	id, name  string          // of a call; the id also of a result
+	input     json.RawMessage // valid JSON
+	content   []block         // of a result
+	isError   bool
+	cache     bool
+	raw       json.RawMessage // the block as it came; the rest is empty then
+}
+
+// ephemeral marks the end of what is to be cached.
+const ephemeral = `,"cache_control":{"type":"ephemeral"}`
+
+// append writes the block. Conversations are long: encoding/json would take ten
+// times as long.
+func (k *block) append(b []byte) []byte {
+	if k.raw != nil {
+		return append(b, k.raw...)
+	}
+	b = field(append(b, '{'), "type", k.kind)
+	switch k.kind {
+	case "text":
+		b = field(append(b, ','), "text", k.text)
+	case "thinking":
+		b = field(append(b, ','), "thinking", k.text)
+		b = field(append(b, ','), "signature", k.signature)
+	case "image":
+		b = append(b, `,"source":{"type":"base64",`...)
+		b = field(b, "media_type", k.image.MediaType)
+		b = append(b, `,"data":"`...)
+		b = base64.StdEncoding.AppendEncode(b, k.image.Data)
+		b = append(b, `"}`...)
+	case "tool_use":
+		b = field(append(b, ','), "id", k.id)
+		b = field(append(b, ','), "name", k.name)
+		b = append(append(b, `,"input":`...), k.input...)
+	case "tool_reference":
+		b = field(append(b, ','), "tool_name", k.name)
+	case "tool_result":
+		b = field(append(b, ','), "tool_use_id", k.id)
+		if len(k.content) > 0 {
+			b = appendBlocks(append(b, `,"content":`...), k.content)
+		}
+		if k.isError {
+			b = append(b, `,"is_error":true`...)
+		}
+	}
+	if k.cache {
+		b = append(b, ephemeral...)
+	}
+	return append(b, '}')
+}
+
+// field writes a member that is a string. The name needs no escapes.
+func field(b []byte, name, value string) []byte {
+	b = append(append(append(b, '"'), name...), `":`...)
+	return wire.AppendString(b, value)
+}
+
+func appendBlocks(b []byte, blocks []block) []byte {
+	sep := byte('[')
+	for i := range blocks {
+		b = blocks[i].append(append(b, sep))
+		sep = ','
+	}
+	return append(b, ']')
+}
+
+type message struct {
+	role    string
+	content []block
+}
+
+// conversation is the list of messages.
+type conversation []message
+
+func (c conversation) append(b []byte) []byte {
+	b = append(b, '[')
+	for i, m := range c {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = field(append(b, '{'), "role", m.role)
+		b = appendBlocks(append(b, `,"content":`...), m.content)
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema"`
+	Deferred    bool            `json:"defer_loading,omitempty"`
+	Cache       *cache          `json:"cache_control,omitempty"`
+}
+
+type cache struct {
+	Type string `json:"type"`
+}
+
+// post encodes a request. The messages come last, so that a longer conversation
+// begins with the bytes of a shorter one, but for the marks of the cache.
+func (p *provider) post(req *model.Request) (wire.Post, error) {
+	name, err := p.Model(req)
+	if err != nil {
+		return wire.Post{}, err
+	}
+	options, betas, err := p.options(req)
+	if err != nil {
+		return wire.Post{}, err
+	}
+	body, err := p.body(name, req, options)
+	if err != nil {
+		return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "the request cannot be encoded: a schema or a part is not valid JSON", err)
+	}
+	post := wire.Post{URL: p.URL("messages"), Body: body}
+	if len(betas) > 0 {
+		post.Header = http.Header{"Anthropic-Beta": {strings.Join(betas, ",")}}
+	}
+	return post, nil
+}
+
+func (p *provider) body(name string, req *model.Request, options map[string]json.RawMessage) ([]byte, error) {
+	members := append([]member{{"model", name}, {"stream", true}}, p.settings(name, req)...)
+	members = slices.DeleteFunc(members, func(m member) bool { _, set := options[m.name]; return set })
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		members = append(members, member{key, options[key]})
+	}
+	if tools := wireTools(req.Tools); len(tools) > 0 {
+		members = append(members, member{"tools", tools})
+	}
+	if req.System != "" {
+		system := block{kind: "text", text: req.System, cache: true}
+		members = append(members, member{"system", json.RawMessage(appendBlocks(nil, []block{system}))})
+	}
+	b, err := object(members, make([]byte, 0, size(req.Messages)))
+	if err != nil {
+		return nil, err
+	}
+	b = p.messages(req.Messages).append(append(b, `,"messages":`...))
+	return append(b, '}'), nil
+}
+
+// size estimates the length of a request's body.
+func size(messages []model.Message) int {
+	n := 64 << 10
+	for _, m := range messages {
+		n += 5 * m.Parts.EstimateTokens()
+	}
+	return n
+}
+
+// object writes the members in their order, and no end.
+func object(members []member, b []byte) ([]byte, error) {
+	sep := byte('{')
+	for _, m := range members {
+		value, err := marshal(m.value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		b = wire.AppendString(append(b, sep), m.name)
+		b = append(append(b, ':'), value...)
+		sep = ','
+	}
+	return b, nil
+}
+
+// marshal is json.Marshal that leaves <, > and & as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// settings are the members that say how to answer.
+func (p *provider) settings(name string, req *model.Request) []member {
+	limit := p.limit(name, req)
+	members := []member{{"max_tokens", limit}}
+	output := map[string]any{}
+	thinks := false
+	if t, effort := thinking(name, req, limit); t != nil {
+		members = append(members, member{"thinking", t})
+		thinks = true
+		if effort != "" {
+			output["effort"] = effort
+		}
+	}
+	if len(req.OutputSchema) > 0 {
+		output["format"] = map[string]any{"type": "json_schema", "schema": req.OutputSchema}
+	}
+	if len(output) > 0 {
+		members = append(members, member{"output_config", output})
+	}
+	if req.Temperature != nil && !thinks { // one excludes the other
+		members = append(members, member{"temperature", *req.Temperature})
+	}
+	if choice := toolChoice(req); choice != nil {
+		members = append(members, member{"tool_choice", choice})
+	}
+	return members
+}
+
+// limit returns the longest answer, which the API wants to be told.
+func (p *provider) limit(name string, req *model.Request) int {
+	known := 0
+	if p.maxTokens != nil {
+		known = p.maxTokens(name)
+	}
+	const usual = 32_000 // of the models since Claude 4; older ones are asked for by a known limit
+	return cmp.Or(req.MaxTokens, known, usual)
+}
+
+// toolChoice returns the API's form of the choice, nil for its default.
+func toolChoice(req *model.Request) any {
+	if len(req.Tools) == 0 {
+		return nil
+	}
+	switch req.ToolChoice {
+	case "", model.ToolChoiceAuto:
+		return nil
+	case model.ToolChoiceNone:
+		return map[string]string{"type": "none"}
+	case model.ToolChoiceRequired:
+		return map[string]string{"type": "any"}
+	}
+	return map[string]string{"type": "tool", "name": string(req.ToolChoice)}
+}
+
+func forced(req *model.Request) bool {
+	return len(req.Tools) > 0 && req.ToolChoice != "" && req.ToolChoice != model.ToolChoiceAuto && req.ToolChoice != model.ToolChoiceNone
+}
+
+// budgets are the tokens of thinking for models without adaptive thinking.
+var budgets = map[model.Effort]int{model.EffortLow: 4_000, model.EffortMedium: 10_000, model.EffortHigh: 24_000, model.EffortXHigh: 48_000}
+
+// thinking returns the API's form of an effort: nil for none. Adaptive thinking
+// goes with an effort of the answer. A call that is forced excludes thinking.
+func thinking(name string, req *model.Request, limit int) (form any, effort string) {
+	if req.Effort == "" || req.Effort == model.EffortNone || forced(req) {
+		return nil, ""
+	}
+	if !budgeted().MatchString(name) {
+		effort = string(req.Effort)
+		if req.Effort == model.EffortXHigh && strings.Contains(name, "-4-6") {
+			effort = "max" // the name that Claude 4.6 has for it
+		}
+		return map[string]string{"type": "adaptive", "display": "summarized"}, effort
+	}
+	const least = 1024
+	budget := min(budgets[req.Effort], limit-least)
+	if budget < least || !canThink(req.Messages) {
+		return nil, ""
+	}
+	return map[string]any{"type": "enabled", "budget_tokens": budget}, ""
+}
+
+// budgeted matches the models whose thinking has a budget of tokens: those up to
+// Claude 4.5. All others decide themselves how much they think. See
+// https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking.
+var budgeted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`claude-(?:[123]\b|instant|[a-z]+-4(?:-[0-5])?(?:$|[-@]\d{6,}|-latest|-v\d))`)
+})
+
+// canThink reports whether a budget for thinking is accepted now: between a
+// call and its result, only if the model thought before the call.
+func canThink(messages []model.Message) bool {
+	for _, m := range slices.Backward(messages) {
+		switch m.Role {
+		case model.RoleUser:
+			return true
+		case model.RoleAssistant:
+			return len(m.Parts.ToolCalls()) == 0 || slices.ContainsFunc(m.Parts, func(part model.Part) bool {
+				_, redacted := part.(model.Opaque)
+				r, ok := part.(model.Reasoning)
+				return redacted || ok && r.Signature != ""
+			})
+		}
+	}
+	return true
+}
+
+// wireTools returns the tools. The last of those that are always in the prompt
+// ends the part of it that can be cached.
+func wireTools(defs []model.ToolDef) []tool {
+	tools := make([]tool, len(defs))
+	last := -1
+	for i, d := range defs {
+		schema := d.Schema
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		tools[i] = tool{Name: d.Name, Description: d.Description, InputSchema: schema, Deferred: d.Deferred}
+		if !d.Deferred {
+			last = i
+		}
+	}
+	if last >= 0 {
+		tools[last].Cache = &cache{"ephemeral"}
+	}
+	return tools
+}
+
+// messages returns the conversation. The API wants the roles to alternate, and
+// the results of a turn before anything else in it.
+func (p *provider) messages(all []model.Message) conversation {
+	out := make(conversation, 0, len(all))
+	for _, m := range all {
+		role, content := "user", []block(nil)
+		switch m.Role {
+		case model.RoleAssistant:
+			role, content = "assistant", p.assistant(m.Parts)
+		case model.RoleTool:
+			content = results(m.Parts)
+		default:
+			content = blocks(m.Parts)
+		}
+		switch n := len(out); {
+		case len(content) == 0:
+		case n > 0 && out[n-1].role == role:
+			out[n-1].content = append(out[n-1].content, content...)
+		default:
+			out = append(out, message{role, content})
+		}
+	}
+	users := 0
+	for _, m := range slices.Backward(out) {
+		if m.role != "user" {
+			continue
+		}
+		slices.SortStableFunc(m.content, resultsFirst)
+		if users++; users <= 2 {
+			m.content[len(m.content)-1].cache = true
+		}
+	}
+	return out
+}
+
+func resultsFirst(a, b block) int {
+	switch x, y := a.kind == "tool_result", b.kind == "tool_result"; {
+	case x == y:
+		return 0
+	case x:
+		return -1
+	}
+	return 1
+}
+
+// assistant returns what the model said. Reasoning goes back to where it comes
+// from only.
+func (p *provider) assistant(parts model.Parts) []block {
+	var out []block
+	own := p.Info().Name
+	for _, part := range parts {
+		switch part := part.(type) {
+		case model.Reasoning:
+			if signature, ok := strings.CutPrefix(part.Signature, own+":"); ok {
+				out = append(out, block{kind: "thinking", text: part.Text, signature: signature})
+			}
+		case model.Opaque:
+			if part.Provider == own && json.Valid(part.Raw) {
+				out = append(out, block{raw: part.Raw})
+			}
+		case model.ToolCall:
+			out = append(out, block{kind: "tool_use", id: wireID(part.ID), name: part.Name, input: input(part.Args)})
+		default:
+			out = appendBlock(out, part)
+		}
+	}
+	return out
+}
+
+// input returns the arguments of a call, which the API wants to be an object.
+func input(args string) json.RawMessage {
+	text := strings.TrimSpace(args)
+	switch {
+	case text == "":
+		return json.RawMessage(`{}`)
+	case strings.HasPrefix(text, "{") && json.Valid([]byte(text)):
+		return json.RawMessage(text)
+	}
+	wrapped, _ := marshal(map[string]string{"invalid_json": args}) // strings always marshal
+	return wrapped
+}
+
+// wireID returns an id that the API takes: letters, digits, _ and -.
+func wireID(id string) string {
+	const longest = 64
+	fine := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+	}
+	if id != "" && len(id) <= longest && !strings.ContainsFunc(id, func(r rune) bool { return !fine(r) }) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "toolu_" + hex.EncodeToString(sum[:12])
+}
+
+func results(parts model.Parts) []block {
+	var out []block
+	for _, part := range parts {
+		if r, ok := part.(model.ToolResult); ok {
+			out = append(out, block{kind: "tool_result", id: wireID(r.CallID), content: blocks(r.Content), isError: r.IsError})
+		}
+	}
+	return out
+}
+
+func blocks(parts model.Parts) []block {
+	var out []block
+	for _, part := range parts {
+		out = appendBlock(out, part)
+	}
+	return out
+}
+
+// appendBlock adds what any role may say. The API takes no empty texts.
+func appendBlock(out []block, part model.Part) []block {
+	text := ""
+	switch part := part.(type) {
+	case model.Text:
+		text = part.Text
+	case model.Image:
+		if len(part.Data) > 0 {
+			return append(out, block{kind: "image", image: &part})
+		}
+		text = "[image, " + part.MediaType + ", not shown]"
+	case model.ToolReference:
+		return append(out, block{kind: "tool_reference", name: part.Name})
+	case model.Unknown:
+		text = "[" + part.Kind + ", not shown]"
+	}
+	if strings.TrimSpace(text) == "" {
+		return out
+	}
+	return append(out, block{kind: "text", text: text})
+}

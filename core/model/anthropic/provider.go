@@ -1,0 +1,140 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/wire"
+)
+
+const (
+	apiVersion = "2023-06-01"
+	baseURL    = "https://api.anthropic.com/v1"
+)
+
+// Config says how to reach the service.
+type Config struct {
+	wire.Config
+	// MaxTokens returns the longest answer of a model in tokens, which the API
+	// wants to be told; nil or 0 leaves it to this package.
+	MaxTokens func(model string) int
+}
+
+// New returns a provider. The error is a *model.Error with CodeNotConfigured,
+// for example if there is no key.
+func New(cfg Config) (model.Provider, error) {
+	cfg.Default("anthropic", baseURL, "")
+	if err := cfg.NeedKey("ANTHROPIC_API_KEY"); err != nil {
+		return nil, err
+	}
+	c, err := wire.New(cfg.Config, wire.Dialect{
+		Header:    http.Header{"Anthropic-Version": {apiVersion}},
+		Authorize: func(h http.Header, key string) { h.Set("X-Api-Key", key) },
+		Fault:     fault,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &provider{Client: c, maxTokens: cfg.MaxTokens}, nil
+}
+
+type provider struct {
+	*wire.Client
+	maxTokens func(string) int
+}
+
+var (
+	_ model.Provider = (*provider)(nil)
+	_ model.Lister   = (*provider)(nil)
+)
+
+// Stream implements [model.Provider].
+func (p *provider) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
+	return p.Client.Stream(ctx, func() (wire.Post, error) { return p.post(req) },
+		func(emit func(model.Delta) error) wire.Decoder { return &answer{emit: emit, provider: p.Info().Name} })
+}
+
+// Models implements [model.Lister].
+func (p *provider) Models(ctx context.Context) ([]string, error) {
+	names := []string{}
+	query := url.Values{"limit": {"1000"}}
+	for {
+		var page struct {
+			Data    []struct{ ID string }
+			HasMore bool   `json:"has_more"`
+			LastID  string `json:"last_id"`
+		}
+		u := p.URL("models")
+		u.RawQuery = query.Encode()
+		if err := p.GetJSON(ctx, u, &page); err != nil {
+			return nil, err
+		}
+		for _, m := range page.Data {
+			names = append(names, wire.Clip(m.ID, 300))
+		}
+		if !page.HasMore || page.LastID == "" || page.LastID == query.Get("after_id") {
+			return names, nil
+		}
+		query.Set("after_id", page.LastID)
+	}
+}
+
+// fault reads an error: {"type":"error","error":{"type":…,"message":…}}. See
+// https://platform.claude.com/docs/en/api/errors.
+func fault(_ int, body []byte) wire.Fault {
+	f := wire.ParseFault(body)
+	switch f.Type {
+	case "authentication_error", "permission_error":
+		f.As = model.CodeAuthentication
+	case "billing_error":
+		f.As, f.Permanent = model.CodeRateLimited, true
+	case "not_found_error":
+		f.As = model.CodeModelNotFound
+	case "request_too_large":
+		f.As = model.CodeContextLength
+	case "rate_limit_error":
+		f.As = model.CodeRateLimited
+	case "timeout_error":
+		f.As = model.CodeTimeout
+	case "api_error", "overloaded_error":
+		f.As = model.CodeNetwork
+	}
+	return f
+}
+
+// member is one member of the request's body.
+type member struct {
+	name  string
+	value any
+}
+
+// core are the members that provider options may not set.
+var core = map[string]bool{"model": true, "system": true, "messages": true, "tools": true, "stream": true}
+
+// options returns the request's provider options: members of the body, and the
+// beta features that are asked for.
+func (p *provider) options(req *model.Request) (members map[string]json.RawMessage, betas []string, err error) {
+	raw, ok := req.ProviderOptions[p.Info().Name]
+	if !ok {
+		return nil, nil, nil
+	}
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, nil, p.Wrap(model.CodeInvalidRequest, "the provider options are not a JSON object", err)
+	}
+	for name := range members {
+		if core[name] {
+			return nil, nil, p.Wrap(model.CodeInvalidRequest, "the provider options may not set "+name, nil)
+		}
+	}
+	if list, ok := members["betas"]; ok {
+		if err := json.Unmarshal(list, &betas); err != nil {
+			return nil, nil, p.Wrap(model.CodeInvalidRequest, "betas of the provider options is not a list of names", err)
+		}
+		delete(members, "betas")
+	}
+	return members, betas, nil
+}
