@@ -151,13 +151,8 @@ func (a *answer) begin(data []byte) error {
 		a.open.signature = append(a.open.signature, b.Signature...)
 		return a.text(model.DeltaReasoning, b.Thinking)
 	case "redacted_thinking":
-		raw, err := marshal(struct {
-			Type string `json:"type"`
-			Data string `json:"data"`
-		}{b.Type, b.Data})
-		if err != nil {
-			return err
-		}
+		raw := wire.AppendField([]byte(`{"type":"redacted_thinking",`), "data", b.Data)
+		raw = append(raw, '}')
 		return a.emit(model.Delta{Kind: model.DeltaPart, Index: e.Index, Part: model.Opaque{Provider: a.provider, Model: a.model, Raw: raw}})
 	case "tool_use":
 		if b.ID == "" || b.Name == "" {

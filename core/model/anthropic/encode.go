@@ -1,14 +1,9 @@
 package anthropic
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -42,27 +37,27 @@ func (k *block) append(b []byte) []byte {
 	if k.raw != nil {
 		return append(b, k.raw...)
 	}
-	b = field(append(b, '{'), "type", k.kind)
+	b = wire.AppendField(append(b, '{'), "type", k.kind)
 	switch k.kind {
 	case "text":
-		b = field(append(b, ','), "text", k.text)
+		b = wire.AppendField(append(b, ','), "text", k.text)
 	case "thinking":
-		b = field(append(b, ','), "thinking", k.text)
-		b = field(append(b, ','), "signature", k.signature)
+		b = wire.AppendField(append(b, ','), "thinking", k.text)
+		b = wire.AppendField(append(b, ','), "signature", k.signature)
 	case "image":
 		b = append(b, `,"source":{"type":"base64",`...)
-		b = field(b, "media_type", k.image.MediaType)
+		b = wire.AppendField(b, "media_type", k.image.MediaType)
 		b = append(b, `,"data":"`...)
 		b = base64.StdEncoding.AppendEncode(b, k.image.Data)
 		b = append(b, `"}`...)
 	case "tool_use":
-		b = field(append(b, ','), "id", k.id)
-		b = field(append(b, ','), "name", k.name)
+		b = wire.AppendField(append(b, ','), "id", k.id)
+		b = wire.AppendField(append(b, ','), "name", k.name)
 		b = append(append(b, `,"input":`...), k.input...)
 	case "tool_reference":
-		b = field(append(b, ','), "tool_name", k.name)
+		b = wire.AppendField(append(b, ','), "tool_name", k.name)
 	case "tool_result":
-		b = field(append(b, ','), "tool_use_id", k.id)
+		b = wire.AppendField(append(b, ','), "tool_use_id", k.id)
 		if len(k.content) > 0 {
 			b = appendBlocks(append(b, `,"content":`...), k.content)
 		}
@@ -74,12 +69,6 @@ func (k *block) append(b []byte) []byte {
 		b = append(b, ephemeral...)
 	}
 	return append(b, '}')
-}
-
-// field writes a member that is a string. The name needs no escapes.
-func field(b []byte, name, value string) []byte {
-	b = append(append(append(b, '"'), name...), `":`...)
-	return wire.AppendString(b, value)
 }
 
 func appendBlocks(b []byte, blocks []block) []byte {
@@ -105,7 +94,7 @@ func (c conversation) append(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = field(append(b, '{'), "role", m.role)
+		b = wire.AppendField(append(b, '{'), "role", m.role)
 		b = appendBlocks(append(b, `,"content":`...), m.content)
 		b = append(b, '}')
 	}
@@ -131,13 +120,20 @@ func (p *provider) post(req *model.Request) (wire.Post, error) {
 	if err != nil {
 		return wire.Post{}, err
 	}
-	options, betas, err := p.options(req)
+	options, err := p.Options(req, "model", "stream", "system", "messages", "tools")
 	if err != nil {
 		return wire.Post{}, err
 	}
+	var betas []string
+	if list, ok := options["betas"]; ok {
+		if err := json.Unmarshal(list, &betas); err != nil {
+			return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "betas of the provider options is not a list of names", err)
+		}
+		delete(options, "betas")
+	}
 	body, err := p.body(name, req, options)
 	if err != nil {
-		return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "the request cannot be encoded: a schema or a part is not valid JSON", err)
+		return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "the request cannot be encoded", err)
 	}
 	post := wire.Post{URL: p.URL("messages"), Body: body}
 	if len(betas) > 0 {
@@ -147,19 +143,15 @@ func (p *provider) post(req *model.Request) (wire.Post, error) {
 }
 
 func (p *provider) body(name string, req *model.Request, options map[string]json.RawMessage) ([]byte, error) {
-	members := append([]member{{"model", name}, {"stream", true}}, p.settings(name, req)...)
-	members = slices.DeleteFunc(members, func(m member) bool { _, set := options[m.name]; return set })
-	for _, key := range slices.Sorted(maps.Keys(options)) {
-		members = append(members, member{key, options[key]})
-	}
+	members := append([]wire.Member{{Name: "model", Value: name}, {Name: "stream", Value: true}}, p.settings(name, req)...)
 	if tools := wireTools(req.Tools); len(tools) > 0 {
-		members = append(members, member{"tools", tools})
+		members = append(members, wire.Member{Name: "tools", Value: tools})
 	}
 	if req.System != "" {
 		system := block{kind: "text", text: req.System, cache: true}
-		members = append(members, member{"system", json.RawMessage(appendBlocks(nil, []block{system}))})
+		members = append(members, wire.Member{Name: "system", Value: json.RawMessage(appendBlocks(nil, []block{system}))})
 	}
-	b, err := object(members, make([]byte, 0, size(req.Messages)))
+	b, err := wire.AppendMembers(make([]byte, 0, wire.BodySize(req.Messages)), members, options)
 	if err != nil {
 		return nil, err
 	}
@@ -167,47 +159,14 @@ func (p *provider) body(name string, req *model.Request, options map[string]json
 	return append(b, '}'), nil
 }
 
-// size estimates the length of a request's body.
-func size(messages []model.Message) int {
-	n := 64 << 10
-	for _, m := range messages {
-		n += 5 * m.Parts.EstimateTokens()
-	}
-	return n
-}
-
-// object writes the members in their order, and no end.
-func object(members []member, b []byte) ([]byte, error) {
-	sep := byte('{')
-	for _, m := range members {
-		value, err := marshal(m.value)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		b = wire.AppendString(append(b, sep), m.name)
-		b = append(append(b, ':'), value...)
-		sep = ','
-	}
-	return b, nil
-}
-
-// marshal is json.Marshal that leaves <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
 // settings are the members that say how to answer.
-func (p *provider) settings(name string, req *model.Request) []member {
+func (p *provider) settings(name string, req *model.Request) []wire.Member {
 	limit := p.limit(name, req)
-	members := []member{{"max_tokens", limit}}
+	members := []wire.Member{{Name: "max_tokens", Value: limit}}
 	output := map[string]any{}
 	thinks := false
 	if t, effort := thinking(name, req, limit); t != nil {
-		members = append(members, member{"thinking", t})
+		members = append(members, wire.Member{Name: "thinking", Value: t})
 		thinks = true
 		if effort != "" {
 			output["effort"] = effort
@@ -217,13 +176,13 @@ func (p *provider) settings(name string, req *model.Request) []member {
 		output["format"] = map[string]any{"type": "json_schema", "schema": req.OutputSchema}
 	}
 	if len(output) > 0 {
-		members = append(members, member{"output_config", output})
+		members = append(members, wire.Member{Name: "output_config", Value: output})
 	}
 	if req.Temperature != nil && !thinks { // one excludes the other
-		members = append(members, member{"temperature", *req.Temperature})
+		members = append(members, wire.Member{Name: "temperature", Value: *req.Temperature})
 	}
 	if choice := toolChoice(req); choice != nil {
-		members = append(members, member{"tool_choice", choice})
+		members = append(members, wire.Member{Name: "tool_choice", Value: choice})
 	}
 	return members
 }
@@ -313,11 +272,7 @@ func wireTools(defs []model.ToolDef) []tool {
 	tools := make([]tool, len(defs))
 	last := -1
 	for i, d := range defs {
-		schema := d.Schema
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		tools[i] = tool{Name: d.Name, Description: d.Description, InputSchema: schema, Deferred: d.Deferred}
+		tools[i] = tool{Name: d.Name, Description: d.Description, InputSchema: wire.Schema(d), Deferred: d.Deferred}
 		if !d.Deferred {
 			last = i
 		}
@@ -389,7 +344,7 @@ func (p *provider) assistant(parts model.Parts) []block {
 				out = append(out, block{raw: part.Raw})
 			}
 		case model.ToolCall:
-			out = append(out, block{kind: "tool_use", id: wireID(part.ID), name: part.Name, input: input(part.Args)})
+			out = append(out, block{kind: "tool_use", id: wireID(part.ID), name: part.Name, input: wire.Object(part.Args)})
 		default:
 			out = appendBlock(out, part)
 		}
@@ -397,31 +352,8 @@ func (p *provider) assistant(parts model.Parts) []block {
 	return out
 }
 
-// input returns the arguments of a call, which the API wants to be an object.
-func input(args string) json.RawMessage {
-	text := strings.TrimSpace(args)
-	switch {
-	case text == "":
-		return json.RawMessage(`{}`)
-	case strings.HasPrefix(text, "{") && json.Valid([]byte(text)):
-		return json.RawMessage(text)
-	}
-	wrapped, _ := marshal(map[string]string{"invalid_json": args}) // strings always marshal
-	return wrapped
-}
-
-// wireID returns an id that the API takes: letters, digits, _ and -.
-func wireID(id string) string {
-	const longest = 64
-	fine := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
-	}
-	if id != "" && len(id) <= longest && !strings.ContainsFunc(id, func(r rune) bool { return !fine(r) }) {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return "toolu_" + hex.EncodeToString(sum[:12])
-}
+// wireID returns an id that the API takes.
+func wireID(id string) string { return wire.CallID(id, "toolu_", 64) }
 
 func results(parts model.Parts) []block {
 	var out []block
@@ -451,11 +383,11 @@ func appendBlock(out []block, part model.Part) []block {
 		if len(part.Data) > 0 {
 			return append(out, block{kind: "image", image: &part})
 		}
-		text = "[image, " + part.MediaType + ", not shown]"
+		text = wire.Placeholder(part)
 	case model.ToolReference:
 		return append(out, block{kind: "tool_reference", name: part.Name})
-	case model.Unknown:
-		text = "[" + part.Kind + ", not shown]"
+	default:
+		text = wire.Placeholder(part)
 	}
 	if strings.TrimSpace(text) == "" {
 		return out

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -104,37 +103,4 @@ func fault(_ int, body []byte) wire.Fault {
 		f.As = model.CodeNetwork
 	}
 	return f
-}
-
-// member is one member of the request's body.
-type member struct {
-	name  string
-	value any
-}
-
-// core are the members that provider options may not set.
-var core = map[string]bool{"model": true, "system": true, "messages": true, "tools": true, "stream": true}
-
-// options returns the request's provider options: members of the body, and the
-// beta features that are asked for.
-func (p *provider) options(req *model.Request) (members map[string]json.RawMessage, betas []string, err error) {
-	raw, ok := req.ProviderOptions[p.Info().Name]
-	if !ok {
-		return nil, nil, nil
-	}
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return nil, nil, p.Wrap(model.CodeInvalidRequest, "the provider options are not a JSON object", err)
-	}
-	for name := range members {
-		if core[name] {
-			return nil, nil, p.Wrap(model.CodeInvalidRequest, "the provider options may not set "+name, nil)
-		}
-	}
-	if list, ok := members["betas"]; ok {
-		if err := json.Unmarshal(list, &betas); err != nil {
-			return nil, nil, p.Wrap(model.CodeInvalidRequest, "betas of the provider options is not a list of names", err)
-		}
-		delete(members, "betas")
-	}
-	return members, betas, nil
 }
