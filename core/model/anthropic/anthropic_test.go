@@ -1,12 +1,9 @@
 package anthropic
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"slices"
@@ -14,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/modeltest"
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
@@ -24,7 +22,7 @@ func user(text string) model.Message {
 func hello() *model.Request { return &model.Request{Messages: []model.Message{user("hello")}} }
 
 func TestAnswer(t *testing.T) {
-	_, p := start(t, nil, whole())
+	_, p := start(t, whole())
 	got, err := model.Complete(t.Context(), p, hello())
 	want := &model.Response{
 		Parts: model.Parts{
@@ -48,7 +46,7 @@ func TestStopReasons(t *testing.T) {
 		"end_turn": model.StopEnd, "stop_sequence": model.StopEnd, "tool_use": model.StopToolCalls, "max_tokens": model.StopMaxTokens,
 		"model_context_window_exceeded": model.StopMaxTokens, "refusal": model.StopRefusal, "pause_turn": model.StopOther, "new": model.StopOther,
 	} {
-		_, p := start(t, nil, stream(append(append([]string{begin}, call...), stopped(reason), end)...))
+		_, p := start(t, modeltest.Events(append(append([]string{begin}, call...), stopped(reason), end)...))
 		ended := false
 		for d, err := range p.Stream(t.Context(), hello()) {
 			if err != nil {
@@ -67,7 +65,7 @@ func TestStopReasons(t *testing.T) {
 
 // TestRoundTrip sends back what came, and what came from elsewhere.
 func TestRoundTrip(t *testing.T) {
-	s, p := start(t, nil, whole(), whole())
+	s, p := start(t, whole(), whole())
 	first, err := model.Complete(t.Context(), p, hello())
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +93,7 @@ func TestRoundTrip(t *testing.T) {
 	if _, err := model.Complete(t.Context(), p, req); err != nil {
 		t.Fatal(err)
 	}
-	got := s.requests[1]
+	got := s.request(1)
 	if h := got.header; h.Get("X-Api-Key") != secret || h.Get("Anthropic-Version") != apiVersion || h.Get("Authorization") != "" {
 		t.Errorf("header %v", h)
 	}
@@ -168,14 +166,14 @@ func TestSettings(t *testing.T) {
 		{"options", model.Request{ProviderOptions: map[string]json.RawMessage{"anthropic": json.RawMessage(`{"top_k":5,"max_tokens":9,"betas":["a","b"]}`), "other": nil}}, `"stream":true,"max_tokens":9,"top_k":5,`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s, p := start(t, nil, whole())
+			s, p := start(t, whole())
 			if test.req.Messages == nil {
 				test.req.Messages = hello().Messages
 			}
 			if _, err := model.Complete(t.Context(), p, &test.req); err != nil {
 				t.Fatal(err)
 			}
-			got := s.requests[0]
+			got := s.request(0)
 			if !strings.Contains(got.body, test.want) {
 				t.Errorf("%s is missing in %s", test.want, got.body)
 			}
@@ -184,7 +182,7 @@ func TestSettings(t *testing.T) {
 			}
 		})
 	}
-	_, p := start(t, nil)
+	_, p := start(t)
 	for _, options := range []string{`[]`, `{"model":"x"}`, `{"betas":1}`} {
 		req := hello()
 		req.ProviderOptions = map[string]json.RawMessage{"anthropic": json.RawMessage(options)}
@@ -197,7 +195,7 @@ func TestSettings(t *testing.T) {
 // TestPrefix checks that a longer conversation begins with the bytes of a
 // shorter one, but for the marks of the cache, which move.
 func TestPrefix(t *testing.T) {
-	s, p := start(t, nil, slices.Repeat([]string{whole()}, 20)...)
+	s, p := start(t, slices.Repeat([]string{whole()}, 20)...)
 	req := &model.Request{System: "system", Tools: []model.ToolDef{{Name: "read"}, {Name: "list"}}}
 	before := ""
 	for i := range 20 {
@@ -206,7 +204,7 @@ func TestPrefix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := strings.ReplaceAll(s.requests[i].body, `,"cache_control":{"type":"ephemeral"}`, "")
+		body := strings.ReplaceAll(s.request(i).body, `,"cache_control":{"type":"ephemeral"}`, "")
 		if !strings.HasPrefix(body, before) {
 			t.Fatalf("turn %d does not begin with\n%s\nbut is\n%s", i, before, body)
 		}
@@ -236,19 +234,16 @@ func TestErrors(t *testing.T) {
 		{500, `{"type":"error","error":{"type":"api_error","message":"Internal server error"}}`, model.CodeNetwork, true},
 		{504, `{"type":"error","error":{"type":"timeout_error","message":"timed out"}}`, model.CodeTimeout, true},
 		{529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, model.CodeNetwork, true},
-		{200, stream(begin, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), model.CodeNetwork, true},
+		{200, modeltest.Events(begin, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), model.CodeNetwork, true},
 		{200, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, model.CodeNetwork, true},
 		{200, `{"type":"message"}`, model.CodeInvalidResponse, false},
 	} {
-		transport := round(func(r *http.Request) *http.Response {
-			kind := "text/event-stream"
-			if strings.HasPrefix(test.body, "{") {
-				kind = "application/json"
-			}
-			h := http.Header{"Content-Type": {kind}, "Request-Id": {"req_1"}, "Retry-After": {"7"}}
-			return &http.Response{StatusCode: test.status, Header: h, Body: io.NopCloser(strings.NewReader(test.body)), Request: r}
-		})
-		_, p := start(t, func(c *Config) { c.Transport = transport })
+		p := canned(t, modeltest.RoundTrip(func(r *http.Request) *http.Response {
+			resp := modeltest.Canned(test.status, test.body)(r)
+			resp.Header.Set("Request-Id", "req_1")
+			resp.Header.Set("Retry-After", "7")
+			return resp
+		}))
 		_, err := model.Complete(t.Context(), p, hello())
 		var e *model.Error
 		if !errors.As(err, &e) || e.Code != test.code || e.Retryable() != test.retry || e.Provider != "anthropic" || test.status != 200 && (e.RequestID != "req_1" || e.RetryAfter.Seconds() != 7) {
@@ -257,73 +252,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-type round func(*http.Request) *http.Response
-
-func (f round) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
-
-func canned(body string) round {
-	return func(r *http.Request) *http.Response {
-		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}
-	}
-}
-
-// TestCutAnywhere cuts the stream at every byte: only the whole answer is one.
-func TestCutAnywhere(t *testing.T) {
-	text := whole()
-	last := strings.LastIndex(text, `data: {"type":"message_stop"}`) + len(`data: {"type":"message_stop"}`)
-	for i := range text {
-		_, p := start(t, func(c *Config) { c.Transport = canned(text[:i]) })
-		resp, err := model.Complete(t.Context(), p, hello())
-		if i >= last {
-			if err != nil {
-				t.Errorf("cut at %d of %d: %v", i, len(text), err)
-			}
-			continue
-		}
-		if e := model.AsError(err); err == nil || e.Code != model.CodeNetwork && e.Code != model.CodeInvalidResponse {
-			t.Fatalf("cut at %d of %d: %+v, %v", i, len(text), resp, err)
-		}
-	}
-}
-
-// TestCancelAnywhere cancels at random points: there is always an error, and
-// nothing follows it.
-func TestCancelAnywhere(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		ctx, cancel := context.WithCancel(t.Context())
-		_, p := start(t, nil, whole())
-		after, n := random.IntN(14), 0
-		if after == 0 {
-			cancel()
-		}
-		var last error
-		for _, err := range p.Stream(ctx, hello()) {
-			if last != nil {
-				t.Fatal("something follows the error")
-			}
-			last = err
-			if n++; n == after {
-				cancel()
-			}
-		}
-		cancel()
-		if after < n && !errors.Is(last, context.Canceled) {
-			t.Fatalf("cancelled after %d of %d: %v", after, n, last)
-		}
-	}
-}
-
-func TestConsumerStops(t *testing.T) {
-	for i := 1; i < 12; i++ {
-		_, p := start(t, nil, whole())
-		n := 0
-		for range p.Stream(t.Context(), hello()) {
-			if n++; n == i {
-				break
-			}
-		}
-	}
+func TestBreaks(t *testing.T) {
+	modeltest.TestCuts(t, whole(), func(rt http.RoundTripper) model.Provider { return canned(t, rt) })
+	modeltest.TestCancels(t, whole(), func(url string, rt http.RoundTripper) model.Provider { return open(t, url, rt) })
 }
 
 func TestModels(t *testing.T) {
@@ -331,14 +262,12 @@ func TestModels(t *testing.T) {
 		"":  `{"data":[{"type":"model","id":"a"},{"type":"model","id":"b"}],"has_more":true,"first_id":"a","last_id":"b"}`,
 		"b": `{"data":[{"type":"model","id":"c"}],"has_more":false,"first_id":"c","last_id":"c"}`,
 	}
-	_, p := start(t, func(c *Config) {
-		c.Transport = round(func(r *http.Request) *http.Response {
-			if r.URL.Path != "/v1/models" || r.Header.Get("X-Api-Key") != secret || r.Header.Get("Anthropic-Version") != apiVersion {
-				t.Errorf("request %s %v", r.URL, r.Header)
-			}
-			return canned(pages[r.URL.Query().Get("after_id")])(r)
-		})
-	})
+	p := canned(t, modeltest.RoundTrip(func(r *http.Request) *http.Response {
+		if r.URL.Path != "/v1/models" || r.Header.Get("X-Api-Key") != secret || r.Header.Get("Anthropic-Version") != apiVersion {
+			t.Errorf("request %s %v", r.URL, r.Header)
+		}
+		return modeltest.Canned(200, pages[r.URL.Query().Get("after_id")])(r)
+	}))
 	if got, err := model.ListModels(t.Context(), p); err != nil || !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("models %q, %v", got, err)
 	}

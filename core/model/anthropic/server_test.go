@@ -3,31 +3,26 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/modeltest"
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 const secret = "sk-ant-test-5f1d0c9be7a24e6c"
 
-// server answers with the transcripts in turn, and keeps the requests.
+// server keeps the requests.
 type server struct {
+	*modeltest.Transcript
 	t *testing.T
-
-	mu       sync.Mutex
-	answers  []string
-	requests []request
 }
 
 type request struct {
 	header http.Header
 	body   string
+
 	Model  string
 	Tools  []map[string]any
 	System []map[string]any
@@ -46,56 +41,36 @@ type said struct {
 	Content []map[string]any
 }
 
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	got := request{header: r.Header, body: string(body)}
-	if err := json.Unmarshal(body, &got); err != nil || r.URL.Path != "/v1/messages" {
-		s.t.Errorf("%s %s: %v in %s", r.Method, r.URL, err, body)
+// request returns request i.
+func (s *server) request(i int) request {
+	s.t.Helper()
+	r := s.Requests()[i]
+	got := request{header: r.Header, body: r.Body}
+	if err := json.Unmarshal([]byte(r.Body), &got); err != nil || r.Path != "/v1/messages" {
+		s.t.Errorf("%s %s: %v in %s", r.Method, r.Path, err, r.Body)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = append(s.requests, got)
-	w.Header().Set("Request-Id", "req_1")
-	if len(s.answers) == 0 {
-		w.WriteHeader(http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	fmt.Fprint(w, s.answers[0])
-	s.answers = s.answers[1:]
+	return got
 }
 
-func start(t *testing.T, change func(*Config), answers ...string) (*server, model.Provider) {
+func start(t *testing.T, answers ...string) (*server, model.Provider) {
 	t.Helper()
-	s := &server{t: t, answers: answers}
-	web := httptest.NewServer(s)
-	transport := &http.Transport{}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		web.Close()
-	})
-	cfg := Config{Config: wire.Config{BaseURL: web.URL + "/v1", APIKey: secret, Model: "claude-sonnet-4-5", Transport: transport}}
-	if change != nil {
-		change(&cfg)
-	}
-	p, err := New(cfg)
+	s := &server{modeltest.NewTranscript(answers...), t}
+	url, transport := s.Serve(t)
+	return s, open(t, url, transport)
+}
+
+func open(t *testing.T, url string, transport http.RoundTripper) model.Provider {
+	t.Helper()
+	p, err := New(Config{Config: wire.Config{BaseURL: url + "/v1", APIKey: secret, Model: "claude-sonnet-4-5", Transport: transport}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, p
+	return p
 }
 
-// stream writes events as the API does; the type of each stands in its data too.
-func stream(events ...string) string {
-	var b strings.Builder
-	for _, e := range events {
-		var head struct{ Type string }
-		if err := json.Unmarshal([]byte(e), &head); err != nil {
-			panic(err)
-		}
-		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", head.Type, e)
-	}
-	return b.String()
+func canned(t *testing.T, transport http.RoundTripper) model.Provider {
+	t.Helper()
+	return open(t, "http://unused.invalid", transport)
 }
 
 // The shapes are those of the API's documentation:
@@ -124,7 +99,7 @@ func blockStop(index int) string {
 
 // whole is an answer with every kind of block.
 func whole() string {
-	return stream(
+	return modeltest.Events(
 		begin, ping,
 		blockStart(0, `{"type":"thinking","thinking":"","signature":""}`),
 		piece(0, `{"type":"thinking_delta","thinking":"Let me "}`), piece(0, `{"type":"thinking_delta","thinking":"think."}`),

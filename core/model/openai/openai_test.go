@@ -1,0 +1,376 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/modeltest"
+	"github.com/seed-009c0928/agent/core/model/wire"
+)
+
+const secret = "sk-test-5f1d0c9be7a24e6c"
+
+// The shapes are those of the API's documentation:
+// https://platform.openai.com/docs/api-reference/responses-streaming
+const (
+	created   = `{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","status":"in_progress","error":null,"incomplete_details":null,"model":"gpt-5-mini-2025-08-07","output":[],"usage":null}}`
+	progress  = `{"type":"response.in_progress","sequence_number":1,"response":{"id":"resp_1","status":"in_progress"}}`
+	reasoning = `{"id":"rs_1","type":"reasoning","encrypted_content":"gAAAA<b>","summary":[{"type":"summary_text","text":"One"},{"type":"summary_text","text":"Two"}]}`
+)
+
+func ended(status, details string) string {
+	return `{"type":"response.` + status + `","sequence_number":99,"response":{"id":"resp_1","object":"response","status":"` + status + `","error":null,"incomplete_details":` + details +
+		`,"model":"gpt-5-mini-2025-08-07","usage":{"input_tokens":165,"input_tokens_details":{"cached_tokens":40},"output_tokens":30,"output_tokens_details":{"reasoning_tokens":12},"total_tokens":195}}}`
+}
+
+func added(index int, item string) string {
+	return fmt.Sprintf(`{"type":"response.output_item.added","sequence_number":2,"output_index":%d,"item":%s}`, index, item)
+}
+
+func done(index int, item string) string {
+	return fmt.Sprintf(`{"type":"response.output_item.done","sequence_number":9,"output_index":%d,"item":%s}`, index, item)
+}
+
+func piece1(kind string, index int, delta string) string {
+	return fmt.Sprintf(`{"type":"response.%s.delta","sequence_number":5,"item_id":"x_1","output_index":%d,"content_index":0,"delta":%s,"logprobs":[],"obfuscation":"Ab3dE"}`, kind, index, delta)
+}
+
+func summary(part int, delta string) string {
+	return fmt.Sprintf(`{"type":"response.reasoning_summary_text.delta","sequence_number":4,"item_id":"rs_1","output_index":0,"summary_index":%d,"delta":%s}`, part, delta)
+}
+
+func function(id, name, args, status string) string {
+	return fmt.Sprintf(`{"id":"fc_%s","type":"function_call","status":%q,"arguments":%s,"call_id":%q,"name":%q}`, id, status, args, id, name)
+}
+
+// whole is an answer with every kind of item; its calls are interleaved.
+func whole() string {
+	return modeltest.Events(
+		created, progress,
+		added(0, `{"id":"rs_1","type":"reasoning","encrypted_content":"gA","summary":[]}`),
+		summary(0, `"On"`), summary(0, `"e"`), summary(1, `"Two"`), done(0, reasoning),
+		added(1, `{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}`),
+		piece1("output_text", 1, `"Hel"`), piece1("output_text", 1, `"lo \u00e9"`),
+		done(1, `{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hello é","annotations":[]}]}`),
+		added(2, function("call_1", "read", `""`, "in_progress")), added(3, function("call_2", "list", `""`, "in_progress")),
+		piece1("function_call_arguments", 2, `"{\"n\": 12345678901234567890, "`), piece1("function_call_arguments", 2, `"\"s\":\"\\u00e9\"}"`),
+		done(2, function("call_1", "read", `"{\"n\": 12345678901234567890, \"s\":\"\\u00e9\"}"`, "completed")),
+		done(3, function("call_2", "list", `"{}"`, "completed")),
+		ended("completed", "null"),
+	)
+}
+
+func open(t testing.TB, url string, transport http.RoundTripper) model.Provider {
+	t.Helper()
+	p, err := New(Config{
+		Config:       wire.Config{BaseURL: url + "/v1", APIKey: secret, Model: "gpt-5-mini", Transport: transport},
+		Organization: "org-1", Project: "proj-1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func canned(t testing.TB, transport http.RoundTripper) model.Provider {
+	t.Helper()
+	return open(t, "http://unused.invalid", transport)
+}
+
+func user(text string) model.Message {
+	return model.Message{Role: model.RoleUser, Parts: model.TextParts(text)}
+}
+
+func hello() *model.Request { return &model.Request{Messages: []model.Message{user("hello")}} }
+
+func TestAnswer(t *testing.T) {
+	got, err := model.Complete(t.Context(), canned(t, modeltest.Canned(200, whole())), hello())
+	want := &model.Response{
+		Parts: model.Parts{
+			model.Reasoning{Text: "One\n\nTwo"},
+			model.Opaque{Provider: "openai", Model: "gpt-5-mini", Raw: json.RawMessage(reasoning)},
+			model.Text{Text: "Hello é"},
+			model.ToolCall{ID: "call_1", Name: "read", Args: `{"n": 12345678901234567890, "s":"\u00e9"}`},
+			model.ToolCall{ID: "call_2", Name: "list", Args: `{}`},
+		},
+		Usage: model.Usage{Input: 165, CachedInput: 40, Output: 30, Reasoning: 12},
+		Stop:  model.StopToolCalls, ID: "resp_1", Model: "gpt-5-mini-2025-08-07",
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("error %v\ngot  %+v\nwant %+v", err, got, want)
+	}
+}
+
+func TestStopReasons(t *testing.T) {
+	cut := added(0, function("call_1", "f", `""`, "in_progress"))
+	for _, test := range []struct {
+		name   string
+		events []string
+		want   model.StopReason
+	}{
+		{"end", []string{piece1("output_text", 0, `"x"`), ended("completed", "null")}, model.StopEnd},
+		{"refusal", []string{piece1("refusal", 0, `"no"`), ended("completed", "null")}, model.StopRefusal},
+		{"filter", []string{ended("incomplete", `{"reason":"content_filter"}`)}, model.StopContentFilter},
+		{"other", []string{ended("incomplete", `{"reason":"new"}`)}, model.StopOther},
+		{"cut", []string{cut, piece1("function_call_arguments", 0, `"{"`), done(0, function("call_1", "f", `"{"`, "incomplete")), ended("incomplete", `{"reason":"max_output_tokens"}`)}, model.StopMaxTokens},
+	} {
+		p := canned(t, modeltest.Canned(200, modeltest.Events(append([]string{created}, test.events...)...)))
+		resp, err := model.Complete(t.Context(), p, hello())
+		if err != nil || resp.Stop != test.want {
+			t.Errorf("%s: %+v, %v", test.name, resp, err)
+		}
+	}
+	p := canned(t, modeltest.Canned(200, modeltest.Events(created, cut, ended("completed", "null"))))
+	if _, err := model.Complete(t.Context(), p, hello()); model.AsError(err).Code != model.CodeInvalidResponse {
+		t.Errorf("a call without an end: %v", err)
+	}
+}
+
+// TestRoundTrip sends back what came, and what came from elsewhere.
+func TestRoundTrip(t *testing.T) {
+	s := modeltest.NewTranscript(whole(), whole())
+	url, transport := s.Serve(t)
+	p := open(t, url, transport)
+	first, err := model.Complete(t.Context(), p, hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	png := model.Image{MediaType: "image/png", Data: []byte("png")}
+	req := &model.Request{
+		System: "Be <brief>.", Tools: []model.ToolDef{{Name: "read", Description: "reads", Schema: json.RawMessage(`{"z":1,"type":"object"}`)}, {Name: "list"}},
+		Messages: []model.Message{
+			user("hello"),
+			{Role: model.RoleAssistant, Parts: first.Parts},
+			{Role: model.RoleTool, Parts: model.Parts{model.ToolResult{CallID: "call_2", Content: model.Parts{png}}, model.ToolResult{CallID: "call_1", Content: model.TextParts("no"), IsError: true}}},
+			{Role: model.RoleUser, Parts: model.Parts{model.Text{Text: "and?"}, png}},
+			{Role: model.RoleAssistant, Parts: model.Parts{
+				model.Reasoning{Text: "x", Signature: "anthropic:y"},
+				model.Opaque{Provider: "anthropic", Raw: json.RawMessage(`{}`)},
+				model.Opaque{Provider: "openai", Model: "o3", Raw: json.RawMessage(`{"other":"model"}`)},
+				model.ToolCall{ID: "toolu|ü", Name: "list", Args: " "},
+			}},
+			{Role: model.RoleTool, Parts: model.Parts{model.ToolResult{CallID: "toolu|ü"}}},
+			{Role: model.RoleAssistant, Parts: first.Parts[:2]}, // reasoning that led to nothing
+		},
+	}
+	if _, err := model.Complete(t.Context(), p, req); err != nil {
+		t.Fatal(err)
+	}
+	got := s.Requests()[1]
+	if h := got.Header; got.Path != "/v1/responses" || h.Get("Authorization") != "Bearer "+secret || h.Get("OpenAI-Organization") != "org-1" || h.Get("OpenAI-Project") != "proj-1" {
+		t.Errorf("%s %v", got.Path, h)
+	}
+	id := callID("toolu|ü")
+	want := `{"model":"gpt-5-mini","stream":true,"store":false,"include":["reasoning.encrypted_content"],` +
+		`"tools":[{"type":"function","name":"read","description":"reads","parameters":{"z":1,"type":"object"},"strict":false},{"type":"function","name":"list","parameters":{"type":"object","properties":{}},"strict":false}],` +
+		`"instructions":"Be <brief>.","input":[` +
+		`{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]},` + reasoning +
+		`,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello é"}]}` +
+		`,{"type":"function_call","call_id":"call_1","name":"read","arguments":"{\"n\": 12345678901234567890, \"s\":\"\\u00e9\"}"}` +
+		`,{"type":"function_call","call_id":"call_2","name":"list","arguments":"{}"}` +
+		`,{"type":"function_call_output","call_id":"call_2","output":[{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,cG5n"}]}` +
+		`,{"type":"function_call_output","call_id":"call_1","output":"Error: no"}` +
+		`,{"type":"message","role":"user","content":[{"type":"input_text","text":"and?"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,cG5n"}]}` +
+		`,{"type":"function_call","call_id":"` + id + `","name":"list","arguments":"{}"},{"type":"function_call_output","call_id":"` + id + `","output":""}]}`
+	if got.Body != want {
+		t.Errorf("body\ngot  %s\nwant %s", got.Body, want)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	tools := []model.ToolDef{{Name: "f"}}
+	half := 0.5
+	for _, test := range []struct {
+		name string
+		req  model.Request
+		want string
+	}{
+		{"plain", model.Request{}, `"store":false,"include":["reasoning.encrypted_content"],"input"`},
+		{"a model that does not reason", model.Request{Model: "gpt-4.1", Temperature: &half, MaxTokens: 9}, `"store":false,"max_output_tokens":9,"temperature":0.5,"input"`},
+		{"a model for chats", model.Request{Model: "gpt-5-chat-latest"}, `"store":false,"input"`},
+		{"effort", model.Request{Effort: "low"}, `"reasoning":{"effort":"low","summary":"auto"},`},
+		{"no effort", model.Request{Effort: "none"}, `"reasoning":{"effort":"minimal"},`},
+		{"no effort, o", model.Request{Model: "o4-mini", Effort: "none"}, `"reasoning":{"effort":"low"},`},
+		{"most effort, first generation", model.Request{Effort: "xhigh"}, `"effort":"high"`},
+		{"most effort", model.Request{Model: "gpt-5.2", Effort: "xhigh"}, `"effort":"xhigh"`},
+		{"no effort, later", model.Request{Model: "gpt-5.1", Effort: "none"}, `"reasoning":{"effort":"none"},`},
+		{"schema", model.Request{OutputSchema: json.RawMessage(`{"type":"object"}`)}, `"text":{"format":{"name":"answer","schema":{"type":"object"},"type":"json_schema"}},`},
+		{"choice none", model.Request{Tools: tools, ToolChoice: "none"}, `"tool_choice":"none",`},
+		{"choice required", model.Request{Tools: tools, ToolChoice: "required"}, `"tool_choice":"required",`},
+		{"choice by name", model.Request{Tools: tools, ToolChoice: "f"}, `"tool_choice":{"name":"f","type":"function"},`},
+		{"choice without tools", model.Request{ToolChoice: "required"}, `.encrypted_content"],"input"`},
+		{"options", model.Request{ProviderOptions: map[string]json.RawMessage{"openai": json.RawMessage(`{"service_tier":"flex","prompt_cache_key":"k"}`)}}, `"prompt_cache_key":"k","service_tier":"flex","input"`},
+	} {
+		s := modeltest.NewTranscript(whole())
+		url, transport := s.Serve(t)
+		test.req.Messages = hello().Messages
+		if _, err := model.Complete(t.Context(), open(t, url, transport), &test.req); err != nil {
+			t.Fatal(err)
+		}
+		if body := s.Requests()[0].Body; !strings.Contains(body, test.want) || !json.Valid([]byte(body)) {
+			t.Errorf("%s: %s is missing in %s", test.name, test.want, body)
+		}
+	}
+	req := hello()
+	req.ProviderOptions = map[string]json.RawMessage{"openai": json.RawMessage(`{"store":true}`)}
+	if _, err := model.Complete(t.Context(), canned(t, nil), req); model.AsError(err).Code != model.CodeInvalidRequest {
+		t.Errorf("options that are fixed: %v", err)
+	}
+}
+
+// TestPrefix checks that a longer conversation begins with the bytes of a
+// shorter one.
+func TestPrefix(t *testing.T) {
+	s := modeltest.NewTranscript(slices.Repeat([]string{whole()}, 20)...)
+	url, transport := s.Serve(t)
+	p := open(t, url, transport)
+	req := &model.Request{System: "system", Tools: []model.ToolDef{{Name: "read"}, {Name: "list"}}}
+	before := ""
+	for i := range 20 {
+		req.Messages = append(req.Messages, user(fmt.Sprint("turn ", i)))
+		resp, err := model.Complete(t.Context(), p, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := s.Requests()[i].Body
+		if !strings.HasPrefix(body, before) {
+			t.Fatalf("turn %d does not begin with\n%s\nbut is\n%s", i, before, body)
+		}
+		before = strings.TrimSuffix(body, `]}`)
+		req.Messages = append(req.Messages, model.Message{Role: model.RoleAssistant, Parts: resp.Parts}, model.Message{Role: model.RoleTool, Parts: model.Parts{
+			model.ToolResult{CallID: "call_1"}, model.ToolResult{CallID: "call_2"},
+		}})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, test := range []struct {
+		status    int
+		body      string
+		code      model.ErrorCode
+		retryable bool
+	}{
+		{400, `{"error":{"message":"Unsupported parameter","type":"invalid_request_error","param":"temperature","code":null}}`, model.CodeInvalidRequest, false},
+		{400, `{"error":{"message":"Your input exceeds the context window of this model.","type":"invalid_request_error","param":"input","code":"context_length_exceeded"}}`, model.CodeContextLength, false},
+		{401, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`, model.CodeAuthentication, false},
+		{403, `{"error":{"message":"Country not supported","type":"request_forbidden","code":"unsupported_country_region_territory"}}`, model.CodeAuthentication, false},
+		{404, `{"error":{"message":"The model does not exist","type":"invalid_request_error","param":null,"code":"model_not_found"}}`, model.CodeModelNotFound, false},
+		{429, `{"error":{"message":"Rate limit reached","type":"requests","param":null,"code":"rate_limit_exceeded"}}`, model.CodeRateLimited, true},
+		{429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`, model.CodeRateLimited, false},
+		{500, `{"error":{"message":"The server had an error","type":"server_error","param":null,"code":null}}`, model.CodeNetwork, true},
+		{503, `{"error":{"message":"Overloaded","type":"server_error"}}`, model.CodeNetwork, true},
+		{504, ``, model.CodeTimeout, true},
+		{200, modeltest.Events(created, `{"type":"error","sequence_number":3,"code":"rate_limit_exceeded","message":"slow down","param":null}`), model.CodeRateLimited, true},
+		{200, modeltest.Events(created, `{"type":"response.failed","sequence_number":3,"response":{"id":"resp_1","status":"failed","error":{"code":"server_error","message":"it broke"}}}`), model.CodeNetwork, true},
+		{200, `{"error":{"message":"it broke","code":"server_error"}}`, model.CodeNetwork, true},
+		{200, `{"object":"chat.completion"}`, model.CodeInvalidResponse, false},
+	} {
+		_, err := model.Complete(t.Context(), canned(t, modeltest.Canned(test.status, test.body)), hello())
+		var e *model.Error
+		if !errors.As(err, &e) || e.Code != test.code || e.Retryable() != test.retryable || e.Provider != "openai" || e.Message == "" {
+			t.Errorf("%d %s: %+v", test.status, test.body, e)
+		}
+	}
+}
+
+func TestBreaks(t *testing.T) {
+	modeltest.TestCuts(t, whole(), func(rt http.RoundTripper) model.Provider { return canned(t, rt) })
+	modeltest.TestCancels(t, whole(), func(url string, rt http.RoundTripper) model.Provider { return open(t, url, rt) })
+}
+
+func TestModels(t *testing.T) {
+	p := canned(t, modeltest.Canned(200, `{"object":"list","data":[{"id":"b","object":"model","created":1,"owned_by":"openai"},{"id":"a"}]}`))
+	if got, err := model.ListModels(t.Context(), p); err != nil || !slices.Equal(got, []string{"b", "a"}) {
+		t.Errorf("models %q, %v", got, err)
+	}
+}
+
+func TestNotConfigured(t *testing.T) {
+	_, err := New(Config{})
+	if e := model.AsError(err); e.Code != model.CodeNotConfigured || !strings.Contains(err.Error(), "providers.openai.apiKey") || !strings.Contains(err.Error(), "OPENAI_API_KEY") {
+		t.Errorf("error %v", err)
+	}
+	p, err := New(Config{Config: wire.Config{APIKey: secret}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := model.Complete(t.Context(), p, hello()); model.AsError(err).Code != model.CodeNotConfigured || !strings.Contains(err.Error(), "providers.openai.model") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	for line := range strings.SplitSeq(whole(), "\n") {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			f.Add(data + "\n" + ended("completed", "null"))
+		}
+	}
+	f.Fuzz(func(t *testing.T, events string) {
+		open := map[int]bool{}
+		var g model.Gatherer
+		a := &answer{provider: "openai", emit: func(d model.Delta) error {
+			switch d.Kind {
+			case model.DeltaToolStart:
+				if _, known := open[d.Index]; known {
+					t.Fatalf("%+v of a call that is known", d)
+				}
+				open[d.Index] = true
+			case model.DeltaToolArgs, model.DeltaToolEnd:
+				if !open[d.Index] {
+					t.Fatalf("%+v of a call that is not open", d)
+				}
+				open[d.Index] = d.Kind == model.DeltaToolArgs
+			}
+			g.Add(d)
+			return nil
+		}}
+		for line := range strings.SplitSeq(events, "\n") {
+			if a.Event("", []byte(line)) != nil {
+				break
+			}
+		}
+		if d, err := a.Done(); err == nil {
+			g.Add(d)
+			if _, err := g.Response(); err != nil {
+				t.Errorf("it is whole, but: %v", err)
+			}
+		}
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	a := &answer{emit: func(model.Delta) error { return nil }}
+	data := []byte(piece1("output_text", 1, `"some words, "`))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := a.Event("response.output_text.delta", data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkEncode500Turns(b *testing.B) {
+	p := canned(b, nil).(*provider)
+	req := &model.Request{System: strings.Repeat("system ", 500)}
+	for i := range 500 {
+		id := fmt.Sprint("call_", i)
+		req.Messages = append(
+			req.Messages, user(strings.Repeat("question ", 20)),
+			model.Message{Role: model.RoleAssistant, Parts: model.Parts{model.Text{Text: strings.Repeat("answer ", 50)}, model.ToolCall{ID: id, Name: "read", Args: `{"path":"a/b/c.go","limit":200}`}}},
+			model.Message{Role: model.RoleTool, Parts: model.Parts{model.ToolResult{CallID: id, Content: model.TextParts(strings.Repeat("line of a file\n", 30))}}},
+		)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.post("gpt-5-mini", req); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

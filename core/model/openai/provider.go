@@ -1,0 +1,105 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/wire"
+)
+
+const baseURL = "https://api.openai.com/v1"
+
+// Config says how to reach the service.
+type Config struct {
+	wire.Config
+	Organization, Project string // who is charged; may be empty
+}
+
+// New returns a provider. The error is a *model.Error with CodeNotConfigured,
+// for example if there is no key.
+func New(cfg Config) (model.Provider, error) {
+	cfg.Default("openai", baseURL, "")
+	if err := cfg.NeedKey("OPENAI_API_KEY"); err != nil {
+		return nil, err
+	}
+	header := http.Header{}
+	if cfg.Organization != "" {
+		header.Set("OpenAI-Organization", cfg.Organization)
+	}
+	if cfg.Project != "" {
+		header.Set("OpenAI-Project", cfg.Project)
+	}
+	c, err := wire.New(cfg.Config, wire.Dialect{Header: header, Fault: fault})
+	if err != nil {
+		return nil, err
+	}
+	return &provider{c}, nil
+}
+
+type provider struct{ *wire.Client }
+
+var (
+	_ model.Provider = (*provider)(nil)
+	_ model.Lister   = (*provider)(nil)
+)
+
+// Stream implements [model.Provider].
+func (p *provider) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
+	name, err := p.Model(req)
+	return p.Client.Stream(ctx, func() (wire.Post, error) {
+		if err != nil {
+			return wire.Post{}, err
+		}
+		return p.post(name, req)
+	}, func(emit func(model.Delta) error) wire.Decoder {
+		return &answer{emit: emit, provider: p.Info().Name, asked: name}
+	})
+}
+
+// Models implements [model.Lister].
+func (p *provider) Models(ctx context.Context) ([]string, error) {
+	var list struct{ Data []struct{ ID string } }
+	if err := p.GetJSON(ctx, p.URL("models"), &list); err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for _, m := range list.Data {
+		names = append(names, wire.Clip(m.ID, 300))
+	}
+	return names, nil
+}
+
+// fault reads the body of an error, and the events "error" and
+// "response.failed", which has the error in its response.
+func fault(_ int, body []byte) wire.Fault {
+	var failed struct {
+		Response struct {
+			Error json.RawMessage
+		}
+	}
+	if json.Unmarshal(body, &failed) == nil && len(failed.Response.Error) > 0 {
+		body = failed.Response.Error
+	}
+	f := wire.ParseFault(body)
+	if as, ok := codes[f.Code]; ok {
+		f.As = as
+	}
+	return f
+}
+
+// codes are those of https://platform.openai.com/docs/guides/error-codes that
+// tell more than the status.
+var codes = map[string]model.ErrorCode{
+	"context_length_exceeded": model.CodeContextLength,
+	"invalid_api_key":         model.CodeAuthentication,
+	"model_not_found":         model.CodeModelNotFound,
+	"rate_limit_exceeded":     model.CodeRateLimited,
+	"insufficient_quota":      model.CodeRateLimited,
+	"server_error":            model.CodeNetwork,
+	"invalid_prompt":          model.CodeInvalidRequest,
+	"invalid_image":           model.CodeInvalidRequest,
+	"image_too_large":         model.CodeInvalidRequest,
+}
