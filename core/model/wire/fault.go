@@ -288,7 +288,7 @@ var keywords = sync.OnceValue(func() []keyword {
 	return []keyword{
 		{compile(`maximum context length|context (length|window|size) (is )?exceeded|` +
 			`(exceed(s|ed|ing)?|larger than|longer than) the (available |model's |maximum )*context|` +
-			`(prompt|input|request) is too (long|large)|too many (input )?tokens`), model.CodeContextLength},
+			`(prompt|input|request) is too (long|large)|too many (input )?tokens|token count[ (0-9)]* exceeds`), model.CodeContextLength},
 		{compile(`rate limit(ed|s)?|too many requests|quota exceeded`), model.CodeRateLimited},
 		{compile(`unauthori[sz]ed|invalid api key|incorrect api key|authentication|permission denied`), model.CodeAuthentication},
 		{compile(`model\b.*\b(not found|does not exist|is unknown)`), model.CodeModelNotFound},

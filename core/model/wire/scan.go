@@ -42,6 +42,15 @@ func (s *Scanner) Object(member func(key []byte) bool) bool {
 	})
 }
 
+// Members is Object for services that write their keys in mixed case.
+// encoding/json would take a key in another case, too; there is no such service.
+func (s *Scanner) Members(member func(key []byte) bool) bool {
+	return s.list('{', '}', func() bool {
+		key, ok := s.plain()
+		return ok && s.char(':') && member(key)
+	})
+}
+
 // Array calls element at each value.
 func (s *Scanner) Array(element func() bool) bool { return s.list('[', ']', element) }
 
