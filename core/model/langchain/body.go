@@ -24,7 +24,8 @@ func (x *exchange) complete(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	r.URL, r.Host = p.url, p.url.Host
+	r.URL = p.url(x.model)
+	r.Host = r.URL.Host
 	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Del("Authorization") // langchaingo's stand-in for the key
 	r.ContentLength = int64(len(body))
@@ -75,7 +76,9 @@ func (x *exchange) patch(fields map[string]json.RawMessage) error {
 		delete(fields, "temperature") // langchaingo sends 0, which reasoning models refuse
 	}
 	fields["stream"] = json.RawMessage(`true`)
-	fields["stream_options"] = json.RawMessage(`{"include_usage":true}`)
+	if !p.dialect.noStreamOptions {
+		fields["stream_options"] = json.RawMessage(`{"include_usage":true}`)
+	}
 	if req.Effort != "" {
 		effort, ok := p.dialect.efforts[req.Effort]
 		if !ok {

@@ -16,7 +16,8 @@ import (
 type chat struct {
 	*wire.Client
 	dialect dialect
-	url     *url.URL // of the chat completions, with the base URL's query
+	url     func(model string) *url.URL // of the chat completions, with the base URL's query
+	alias   *aliases                    // nil where names are what they are
 
 	conversation conversation
 }
@@ -25,34 +26,17 @@ var _ model.Provider = (*chat)(nil)
 
 // dialect is where servers of the same API differ.
 type dialect struct {
-	legacyMaxTokens bool                    // max_tokens instead of max_completion_tokens
+	legacyMaxTokens func(model string) bool // max_tokens instead of max_completion_tokens; nil is never
+	noStreamOptions bool                    // and so no usage
 	efforts         map[model.Effort]string // efforts under another name
 }
 
-// Local returns a provider for an OpenAI-compatible server, by default the
-// Ollama of this machine. It needs no key. The error is a *model.Error with
-// CodeNotConfigured.
-func Local(cfg wire.Config) (model.Provider, error) {
-	cfg.Default("local", "http://localhost:11434/v1", "llama3.3:latest")
-	return newChat(cfg, dialect{legacyMaxTokens: true, efforts: map[model.Effort]string{model.EffortXHigh: "high"}})
-}
-
-// OpenAI returns a provider for OpenAI's Chat Completions API. The error is a
-// *model.Error with CodeNotConfigured, for example if there is no key.
-func OpenAI(cfg wire.Config) (model.Provider, error) {
-	cfg.Default("openai", "https://api.openai.com/v1", "")
-	if err := cfg.NeedKey("OPENAI_API_KEY"); err != nil {
-		return nil, err
-	}
-	return newChat(cfg, dialect{})
-}
-
-func newChat(cfg wire.Config, d dialect) (*chat, error) {
-	c, err := wire.New(cfg, wire.Dialect{})
+func newChat(cfg wire.Config, d dialect, w wire.Dialect) (*chat, error) {
+	c, err := wire.New(cfg, w)
 	if err != nil {
 		return nil, err
 	}
-	return &chat{Client: c, dialect: d, url: c.URL("chat/completions")}, nil
+	return &chat{Client: c, dialect: d, url: func(string) *url.URL { return c.URL("chat/completions") }}, nil
 }
 
 // Stream implements [model.Provider].
@@ -77,6 +61,10 @@ func (x *exchange) run() (model.Delta, error) {
 	if err != nil {
 		return model.Delta{}, err
 	}
+	if p.alias != nil {
+		name = p.alias.resolve(x.Context(), name)
+	}
+	x.model = name
 	llm, err := openai.New(
 		openai.WithBaseURL("http://unused.invalid"), // the exchange has the address
 		openai.WithToken("unused"),                  // and the key; langchaingo insists on one
@@ -87,7 +75,7 @@ func (x *exchange) run() (model.Delta, error) {
 	if err != nil {
 		return model.Delta{}, p.Wrap(model.CodeNotConfigured, "langchaingo does not take the configuration", err)
 	}
-	result, err := llm.GenerateContent(x.Context(), nil, p.callOptions(x.req)...)
+	result, err := llm.GenerateContent(x.Context(), nil, p.callOptions(name, x.req)...)
 	switch {
 	case x.err != nil: // langchaingo hides the cause of what its HTTP client returns
 		return model.Delta{}, x.err
@@ -104,14 +92,14 @@ func (x *exchange) run() (model.Delta, error) {
 }
 
 // callOptions are the parts of the request that langchaingo encodes well.
-func (p *chat) callOptions(req *model.Request) []llms.CallOption {
+func (p *chat) callOptions(name string, req *model.Request) []llms.CallOption {
 	var opts []llms.CallOption
 	if req.Temperature != nil {
 		opts = append(opts, llms.WithTemperature(*req.Temperature))
 	}
 	if req.MaxTokens > 0 {
 		opts = append(opts, llms.WithMaxTokens(req.MaxTokens))
-		if p.dialect.legacyMaxTokens {
+		if legacy := p.dialect.legacyMaxTokens; legacy != nil && legacy(name) {
 			opts = append(opts, openai.WithLegacyMaxTokensField())
 		}
 	}

@@ -17,6 +17,7 @@ type exchange struct {
 	*wire.Exchange
 	provider *chat
 	req      *model.Request
+	model    string // that is asked
 	yield    func(model.Delta, error) bool
 
 	answer  answer

@@ -264,6 +264,7 @@ var bodyCodes = map[string]model.ErrorCode{
 	"authentication_error":    model.CodeAuthentication,
 	"permission_error":        model.CodeAuthentication,
 	"model_not_found":         model.CodeModelNotFound,
+	"unknown_model":           model.CodeModelNotFound, // of GitHub Models
 	"rate_limit_exceeded":     model.CodeRateLimited,
 	"rate_limit_error":        model.CodeRateLimited,
 	"insufficient_quota":      model.CodeRateLimited,

@@ -1,0 +1,162 @@
+package credential
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// Token returns a token. It is safe for concurrent use; one program runs at a
+// time. The error is a *model.Error with CodeNotConfigured that says what to do.
+type Token func(ctx context.Context) (string, error)
+
+// patience is how long a program may take. az starts slowly.
+const patience = 30 * time.Second
+
+// GitHub returns the token of gh, the GitHub command line. lookup reads
+// environment variables.
+func GitHub(lookup func(string) string) Token {
+	return (&source{
+		argv: []string{"gh", "auth", "token"}, lookup: lookup, read: plain,
+		missing: "no GitHub token: set providers.github.token or GITHUB_TOKEN, or install gh (https://cli.github.com) and run gh auth login",
+		failed:  "gh has no token: run gh auth login, or set providers.github.token or GITHUB_TOKEN",
+	}).token
+}
+
+// Azure returns a token of az, the Azure command line, for a resource such as
+// https://cognitiveservices.azure.com.
+func Azure(lookup func(string) string, resource string) Token {
+	return (&source{
+		argv: []string{"az", "account", "get-access-token", "--resource", resource, "--output", "json"}, lookup: lookup, read: azure,
+		missing: "no key for Azure: set the provider's apiKey, or install az (https://aka.ms/azure-cli) and run az login",
+		failed:  "az has no token: run az login, or set the provider's apiKey",
+	}).token
+}
+
+// Google returns the application default credentials of gcloud, for Vertex AI.
+func Google(lookup func(string) string) Token {
+	return (&source{
+		argv: []string{"gcloud", "auth", "application-default", "print-access-token"}, lookup: lookup, read: plain,
+		missing: "no credentials for Vertex AI: set providers.gemini.apiKey (express mode), or install gcloud (https://cloud.google.com/sdk) and run gcloud auth application-default login",
+		failed:  "gcloud has no credentials: run gcloud auth application-default login, or set providers.gemini.apiKey (express mode)",
+	}).token
+}
+
+// source is a program that prints a token.
+type source struct {
+	argv            []string
+	lookup          func(string) string
+	read            func(out []byte, now time.Time) (string, time.Time, error)
+	missing, failed string
+
+	mu    sync.Mutex
+	value string
+	until time.Time
+}
+
+// inherited are the variables that the programs need to find themselves and
+// what they have stored. They get no others.
+var inherited = []string{
+	"PATH", "HOME", "USER", "LANG", "TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
+	"GH_CONFIG_DIR", "GH_HOST", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG", "CLOUDSDK_ACTIVE_CONFIG_NAME", "GOOGLE_APPLICATION_CREDENTIALS",
+	"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"SYSTEMROOT", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "TEMP", "TMP",
+}
+
+func (s *source) token(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.value != "" && time.Now().Before(s.until) {
+		return s.value, nil
+	}
+	out, err := s.run(ctx)
+	if err != nil {
+		return "", err
+	}
+	value, until, err := s.read(out, time.Now())
+	if err != nil || value == "" || strings.ContainsAny(value, " \t\r\n") {
+		return "", notConfigured(s.failed, errors.New("it printed no token")) // never what it printed
+	}
+	s.value, s.until = value, until
+	return value, nil
+}
+
+func (s *source) run(ctx context.Context) ([]byte, error) {
+	path, err := exec.LookPath(s.argv[0])
+	if err != nil {
+		return nil, notConfigured(s.missing, nil)
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(limited, path, s.argv[1:]...) //nolint:gosec // a program of a fixed name, without a shell
+	cmd.WaitDelay = time.Second
+	cmd.Env = []string{}
+	for _, name := range inherited {
+		if v := s.lookup(name); v != "" {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, notConfigured(s.failed, fmt.Errorf("it did not answer within %v", patience))
+	case err != nil:
+		return nil, notConfigured(s.failed, errors.New(firstLine(stderr.String(), err)))
+	}
+	return out, nil
+}
+
+// firstLine is what a program says of its failure.
+func firstLine(text string, err error) string {
+	const longest = 200
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if line == "" {
+		line = err.Error()
+	}
+	if len(line) > longest {
+		line = strings.ToValidUTF8(line[:longest], "") + "…"
+	}
+	return line
+}
+
+func notConfigured(message string, err error) error {
+	if err != nil {
+		message += ": " + err.Error()
+	}
+	return &model.Error{Code: model.CodeNotConfigured, Message: message}
+}
+
+// plain reads a token that is all of the output. Such programs renew it
+// themselves; it is asked for again after a short while.
+func plain(out []byte, now time.Time) (string, time.Time, error) {
+	const while = 2 * time.Minute
+	return strings.TrimSpace(string(out)), now.Add(while), nil
+}
+
+// azure reads the JSON of az, which says when the token ends.
+func azure(out []byte, now time.Time) (string, time.Time, error) {
+	var t struct {
+		AccessToken string `json:"accessToken"`
+		ExpiresOn   int64  `json:"expires_on"` // seconds since 1970; older versions have a local time only
+	}
+	if err := json.Unmarshal(out, &t); err != nil {
+		return "", time.Time{}, err
+	}
+	const early, unknown = 5 * time.Minute, 2 * time.Minute
+	if t.ExpiresOn == 0 {
+		return t.AccessToken, now.Add(unknown), nil
+	}
+	return t.AccessToken, time.Unix(t.ExpiresOn, 0).Add(-early), nil
+}
