@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"strings"
 	"sync"
@@ -159,4 +160,26 @@ func azure(out []byte, now time.Time) (string, time.Time, error) {
 		return t.AccessToken, now.Add(unknown), nil
 	}
 	return t.AccessToken, time.Unix(t.ExpiresOn, 0).Add(-early), nil
+}
+
+// FoundryLocal returns the address of the OpenAI-compatible interface of the
+// Foundry Local service on this machine, which listens on a port of its own
+// choice. The error is a *model.Error with CodeNotConfigured.
+func FoundryLocal(ctx context.Context, lookup func(string) string) (string, error) {
+	s := &source{
+		argv: []string{"foundry", "service", "status"}, lookup: lookup,
+		missing: "Foundry Local is not installed (https://aka.ms/foundry-local): install it, or set providers.foundry.baseUrl to where it listens, or providers.foundry.mode to cloud",
+		failed:  "Foundry Local does not run: run foundry service start",
+	}
+	out, err := s.run(ctx)
+	if err != nil {
+		return "", err
+	}
+	for word := range strings.FieldsSeq(string(out)) {
+		u, err := url.Parse(strings.TrimRight(word, ".,!"))
+		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+			return u.Scheme + "://" + u.Host + "/v1", nil
+		}
+	}
+	return "", notConfigured(s.failed, nil)
 }

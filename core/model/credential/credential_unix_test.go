@@ -87,3 +87,17 @@ func TestCancel(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestFoundryLocal(t *testing.T) {
+	for script, want := range map[string]string{
+		`echo "Model management service is running on http://127.0.0.1:5273/openai/status"`: "http://127.0.0.1:5273/v1",
+		`echo "Model management service is not running!"`:                                   "",
+		`exit 2`: "",
+	} {
+		lookup, _ := program(t, "foundry", script)
+		got, err := FoundryLocal(t.Context(), lookup)
+		if got != want || (err == nil) != (want != "") || err != nil && !strings.Contains(err.Error(), "foundry service start") {
+			t.Errorf("%s: %q, %v", script, got, err)
+		}
+	}
+}

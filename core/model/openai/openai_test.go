@@ -262,6 +262,7 @@ func TestErrors(t *testing.T) {
 		{401, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`, model.CodeAuthentication, false},
 		{403, `{"error":{"message":"Country not supported","type":"request_forbidden","code":"unsupported_country_region_territory"}}`, model.CodeAuthentication, false},
 		{404, `{"error":{"message":"The model does not exist","type":"invalid_request_error","param":null,"code":"model_not_found"}}`, model.CodeModelNotFound, false},
+		{404, `{"error":{"message":"Invalid URL (POST /v1/responses)","type":"invalid_request_error","param":null,"code":"unknown_url"}}`, model.CodeNotConfigured, false},
 		{429, `{"error":{"message":"Rate limit reached","type":"requests","param":null,"code":"rate_limit_exceeded"}}`, model.CodeRateLimited, true},
 		{429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`, model.CodeRateLimited, false},
 		{500, `{"error":{"message":"The server had an error","type":"server_error","param":null,"code":null}}`, model.CodeNetwork, true},

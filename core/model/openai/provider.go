@@ -87,6 +87,9 @@ func fault(_ int, body []byte) wire.Fault {
 	if as, ok := codes[f.Code]; ok {
 		f.As = as
 	}
+	if f.Code == "unknown_url" {
+		f.Message += " (a service that only has the chat API needs the setting api: chat)"
+	}
 	return f
 }
 
@@ -102,4 +105,5 @@ var codes = map[string]model.ErrorCode{
 	"invalid_prompt":          model.CodeInvalidRequest,
 	"invalid_image":           model.CodeInvalidRequest,
 	"image_too_large":         model.CodeInvalidRequest,
+	"unknown_url":             model.CodeNotConfigured,
 }

@@ -181,12 +181,12 @@ func (d *doctor) checkKey(ctx context.Context) finding {
 	}
 	if info.Key.Status == keyCommand {
 		if _, err := k.values(&d.set.Settings.Providers).key.Reveal(ctx); err != nil {
-			return found(healthFail, "%v", err).fix("correct the command in %s, or run agent providers setup", k.setting("apiKey"))
+			return found(healthFail, "%v", err).fix("correct the command in %s, or run agent providers setup", d.set.setting(k, "apiKey"))
 		}
 	}
 	switch {
-	case info.Key.Status == keyMissing && (k.keyed || info.Key.From != ""):
-		return found(healthFail, "%s: %s", k.name, info.Key).fix("run agent providers setup, or set %s", k.setting("apiKey"))
+	case info.Key.Status == keyMissing && (info.Key.Needed || info.Key.From != ""):
+		return found(healthFail, "%s: %s", k.name, info.Key).fix("run agent providers setup, or set %s", d.set.setting(k, "apiKey"))
 	case info.Key.Status == keyMissing:
 		return found(healthOK, "%s needs none", k.name)
 	}
@@ -210,7 +210,7 @@ func (d *doctor) provider() (providerKind, providerInfo, *finding) {
 
 // checkEndpoint asks the default provider for its models, which costs nothing.
 func (d *doctor) checkEndpoint(ctx context.Context) finding {
-	_, info, skip := d.provider()
+	k, info, skip := d.provider()
 	switch {
 	case skip != nil:
 		return *skip
@@ -226,11 +226,13 @@ func (d *doctor) checkEndpoint(ctx context.Context) finding {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return found(healthFail, "%s did not answer within %s", info.Endpoint, checkTime).fix("check the network, or try agent providers test, which waits longer")
+	case err != nil && codeOf(err) == model.CodeNotSupported:
+		return found(healthSkip, "%s does not list its models; agent providers test makes a call", info.Endpoint)
 	case err != nil:
 		return found(healthFail, "%s: %v", codeOf(err), err).fix("%s", d.set.remedy(err, d.env))
 	case !slices.Contains(models, info.Model):
 		return found(healthWarn, "%s answers, but does not list the model of the settings, %s", info.Endpoint, info.Model).
-			fix("agent models lists those there are; set providers.%s.model", info.Name)
+			fix("agent models lists those there are; set %s", d.set.setting(k, "model"))
 	}
 	return found(healthOK, "%s answered in %d ms and has %s", info.Endpoint, time.Since(start).Milliseconds(), info.Model)
 }

@@ -41,7 +41,7 @@ func advise(err error, advice string) error {
 // other errors the text is empty; it ends with a newline.
 func firstRun(ctx context.Context, err error) string {
 	var bad *config.Error
-	if errors.As(err, &bad) && strings.HasPrefix(bad.Key, "providers.") && strings.HasSuffix(bad.Key, ".apiKey") {
+	if errors.As(err, &bad) && strings.HasPrefix(bad.Key, "providers.") {
 		return firstSteps(findLocalServers(ctx, knownServers))
 	}
 	var e *model.Error

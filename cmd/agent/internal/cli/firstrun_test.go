@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/langchain"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
 
@@ -130,7 +131,7 @@ func TestRefusedOnce(t *testing.T) {
 	}
 	url := "http://" + ln.Addr().String() + "/v1"
 	ln.Close()
-	p, err := providerKinds()[0].open(wireConfig(url))
+	p, err := langchain.Local(wireConfig(url))
 	if err != nil {
 		t.Fatal(err)
 	}

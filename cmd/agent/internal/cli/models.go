@@ -43,7 +43,7 @@ func newModels(s *streams) *cobra.Command {
 func printModels(s *streams, set *settings, names []string, asJSON bool) error {
 	provider, chosen := set.Settings.Providers.Default, set.Loaded.Model()
 	if !slices.Contains(names, chosen) {
-		fmt.Fprintf(s.err, "agent: %s does not list the model of the settings, %s; set providers.%s.model or give --model\n", provider, chosen, provider)
+		fmt.Fprintf(s.err, "agent: %s does not list the model of the settings, %s; set %s or give --model\n", provider, chosen, set.Settings.ModelKey(provider))
 	}
 	if asJSON {
 		infos := []modelInfo{}

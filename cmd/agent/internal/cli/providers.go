@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,47 +16,23 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/model"
-	"github.com/seed-009c0928/agent/core/model/langchain"
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// providerKind is a provider that the command knows. A new one is an entry of
-// providerKinds and a field of config.Providers.
-type providerKind struct {
-	name   string // of its settings: providers.NAME
-	about  string // for a person who chooses one
-	keyed  bool   // it does not work without a key
-	local  bool   // a server that may run on this machine
-	open   func(wire.Config) (model.Provider, error)
-	values func(*config.Providers) providerValues
-}
-
-// providerValues are the settings of a provider.
-type providerValues struct {
-	baseURL, model string
-	key            config.Secret
-}
-
-// providerKinds returns all providers.
-func providerKinds() []providerKind {
-	return []providerKind{
-		{
-			name: "local", about: "a model server of your own: Ollama, LM Studio, vLLM, Docker Model Runner", local: true, open: langchain.Local,
-			values: func(p *config.Providers) providerValues {
-				return providerValues{p.Local.BaseURL, p.Local.Model, p.Local.APIKey}
-			},
-		},
-		{
-			name: "openai", about: "OpenAI, or a service that speaks its protocol; needs a key", keyed: true, open: langchain.OpenAI,
-			values: func(p *config.Providers) providerValues {
-				return providerValues{p.OpenAI.BaseURL, p.OpenAI.Model, p.OpenAI.APIKey}
-			},
-		},
+// setting returns the dotted key of one of a provider's settings, by the name
+// that it mostly has: apiKey, baseUrl or model.
+func (s *settings) setting(k providerKind, name string) string {
+	names := k.values(&s.Settings.Providers).names
+	switch name {
+	case "apiKey":
+		name = cmp.Or(names.APIKey, name)
+	case "baseUrl":
+		name = cmp.Or(names.BaseURL, name)
+	case "model":
+		name = cmp.Or(names.Model, name)
 	}
+	return "providers." + k.name + "." + name
 }
-
-// setting returns the dotted key of one of the provider's settings.
-func (k providerKind) setting(name string) string { return "providers." + k.name + "." + name }
 
 // providerNames returns the names of all providers.
 func providerNames() []string {
@@ -89,12 +66,20 @@ func (s *settings) provider(ctx context.Context) (model.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.open(ctx, k)
+}
+
+// open makes a provider.
+func (s *settings) open(ctx context.Context, k providerKind) (model.Provider, error) {
 	v := k.values(&s.Settings.Providers)
 	key, err := v.key.Reveal(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return k.open(wire.Config{Name: k.name, BaseURL: v.baseURL, Model: v.model, APIKey: key})
+	return k.open(ctx, opening{
+		Config:   wire.Config{Name: k.name, BaseURL: v.baseURL, Model: v.model, APIKey: key, Names: v.names},
+		settings: &s.Settings.Providers, env: s.env,
+	})
 }
 
 func newProviders(s *streams) *cobra.Command {
@@ -131,13 +116,16 @@ func (s *settings) describe(k providerKind, env func(string) string) providerInf
 	v := k.values(&s.Settings.Providers)
 	return providerInfo{
 		Name: k.name, Default: k.name == s.Settings.Providers.Default, Endpoint: v.baseURL, Model: v.model,
-		Key: describeKey(k, v.key, s.Loaded.Source(k.setting("apiKey")), env),
+		Key: describeKey(v, s.Loaded.Source(s.setting(k, "apiKey")), env),
 	}
 }
 
-func describeKey(k providerKind, key config.Secret, from config.Source, env func(string) string) keyInfo {
-	info := keyInfo{Needed: k.keyed, Status: keyMissing}
+func describeKey(v providerValues, from config.Source, env func(string) string) keyInfo {
+	info, key := keyInfo{Needed: v.keyed, Status: keyMissing}, v.key
 	if !key.IsSet() {
+		if v.instead != "" {
+			info.From, info.Status = "the command "+v.instead, keyCommand
+		}
 		return info
 	}
 	info.From, info.Status = from.String(), keyPresent
@@ -334,14 +322,14 @@ func (s *settings) remedy(err error, env func(string) string) string {
 	case model.CodeNotConfigured:
 		return "run agent providers setup"
 	case model.CodeNotSupported, model.CodeInvalidRequest:
-		return fmt.Sprintf("check that %s speaks the OpenAI chat protocol and that %s is a model for chats (agent models --provider %s lists them)", info.Endpoint, info.Model, k.name)
+		return fmt.Sprintf("check that %s speaks the protocol of this provider and that %s is a model for chats (agent models --provider %s lists them)", info.Endpoint, info.Model, k.name)
 	case model.CodeAuthentication:
 		if info.Key.From == "" {
-			return fmt.Sprintf("the server wants a key: set %s, or run agent providers setup", k.setting("apiKey"))
+			return fmt.Sprintf("the server wants a key: set %s, or run agent providers setup", s.setting(k, "apiKey"))
 		}
 		return fmt.Sprintf("check the key, which comes from: %s; agent providers setup takes another", info.Key.From)
 	case model.CodeModelNotFound:
-		return fmt.Sprintf("agent models --provider %s lists the models there are; set %s or give --model", k.name, k.setting("model"))
+		return fmt.Sprintf("agent models --provider %s lists the models there are; set %s or give --model", k.name, s.setting(k, "model"))
 	case model.CodeRateLimited:
 		if e.RetryAfter > 0 {
 			return fmt.Sprintf("wait %s, then try again", e.RetryAfter.Round(time.Second))
@@ -349,15 +337,15 @@ func (s *settings) remedy(err error, env func(string) string) string {
 		return "wait a moment and try again; if it stays so, check the plan and the quota of the key"
 	case model.CodeNetwork:
 		if e.Permanent {
-			return fmt.Sprintf("start the model server that should listen at %s, or set %s to where it does", info.Endpoint, k.setting("baseUrl"))
+			return fmt.Sprintf("start the model server that should listen at %s, or set %s to where it does", info.Endpoint, s.setting(k, "baseUrl"))
 		}
-		return fmt.Sprintf("check the network, the proxy variables (HTTPS_PROXY, NO_PROXY) and %s, then try again", k.setting("baseUrl"))
+		return fmt.Sprintf("check the network, the proxy variables (HTTPS_PROXY, NO_PROXY) and %s, then try again", s.setting(k, "baseUrl"))
 	case model.CodeTimeout:
 		return "try again: a server that has to load its model first may take minutes; if it stays so, check that the server is well"
 	case model.CodeContextLength:
 		return fmt.Sprintf("choose a model with a larger context (agent models --provider %s), or give it one in the server's own settings", k.name)
 	case model.CodeInvalidResponse:
-		return fmt.Sprintf("check that %s is the address of an OpenAI-compatible API; it mostly ends in /v1", k.setting("baseUrl"))
+		return fmt.Sprintf("check that %s is the address of the service's API; it mostly ends in a version such as /v1", s.setting(k, "baseUrl"))
 	}
 	return "try again; --debug on agent exec shows more"
 }

@@ -51,7 +51,7 @@ func (o *shared) register(f *pflag.FlagSet) {
 	f.StringVarP(&o.dir, "cd", "C", "", "work in `DIR`")
 	f.StringArrayVar(&o.addDirs, "add-dir", nil, "add `DIR` to the workspace")
 	f.StringVarP(&o.model, "model", "m", "", "the model to use, as `[PROVIDER/]MODEL`")
-	f.StringVar(&o.provider, "provider", "", "`NAME` of where the model is reached: local or openai")
+	f.StringVar(&o.provider, "provider", "", "`NAME` of where the model is reached: local, openai, anthropic, gemini, github, azure or foundry")
 	f.StringVar(&o.effort, "effort", "", "how much a reasoning model thinks: the `LEVEL` none, low, medium, high or xhigh")
 	f.StringVar(&o.mode, "permission-mode", "", "what holds where no rule does: the `MODE` read-only, default, workspace, accept-edits or bypass")
 	f.BoolVar(&o.skipAll, "dangerously-skip-permissions", false, "the long name of --permission-mode bypass")
@@ -97,6 +97,7 @@ func (o *shared) overlay() []config.Flag {
 // settings are those in force, and where the work is done.
 type settings struct {
 	*config.Loaded
+	env      func(string) string
 	userHome string
 	dir      string
 	addDirs  []string
@@ -129,7 +130,7 @@ func (o *shared) load(s *streams) (*settings, error) {
 	for _, w := range loaded.Warnings {
 		fmt.Fprintf(s.err, "agent: %s\n", w)
 	}
-	set := &settings{Loaded: loaded, userHome: from.Home, dir: dir}
+	set := &settings{Loaded: loaded, env: s.env, userHome: from.Home, dir: dir}
 	for _, d := range o.addDirs {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(s.cwd, d)

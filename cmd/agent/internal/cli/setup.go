@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 // listTime is how long an endpoint has to list its models while somebody waits.
@@ -93,7 +95,7 @@ func (u *setup) take(key, value string) bool {
 func (u *setup) chooseProvider(ctx context.Context) error {
 	u.say("This sets up where models are reached. Nothing is written before the end.\n\nProviders:")
 	for i, k := range providerKinds() {
-		u.say("  %d  %-8s %s", i+1, k.name, k.about)
+		u.say("  %d  %-9s  %s", i+1, k.name, k.about)
 	}
 	for {
 		name, err := u.option(ctx, "Provider", providerNames(), u.set.Settings.Providers.Default)
@@ -113,6 +115,9 @@ func (u *setup) values() providerValues { return u.kind.values(&u.set.Settings.P
 
 func (u *setup) chooseEndpoint(ctx context.Context) error {
 	def, offered := u.values().baseURL, []string(nil)
+	if u.kind.name == "foundry" && !u.values().keyed {
+		return nil // its service says where it listens
+	}
 	if u.kind.local {
 		servers := findLocalServers(ctx, u.candidates)
 		for _, f := range servers {
@@ -123,14 +128,14 @@ func (u *setup) chooseEndpoint(ctx context.Context) error {
 			for i, f := range servers {
 				u.say("  %d  %s", i+1, f)
 			}
-			if !slices.Contains(offered, def) && u.set.Loaded.Source(u.kind.setting("baseUrl")).Layer == config.LayerDefault {
+			if !slices.Contains(offered, def) && u.set.Loaded.Source(u.set.setting(u.kind, "baseUrl")).Layer == config.LayerDefault {
 				def = offered[0]
 			}
 		}
 	}
 	for {
 		url, err := u.option(ctx, "Endpoint", offered, def)
-		if err != nil || url == u.values().baseURL || u.take(u.kind.setting("baseUrl"), url) {
+		if err != nil || url == u.values().baseURL || u.take(u.set.setting(u.kind, "baseUrl"), url) {
 			return err
 		}
 	}
@@ -144,7 +149,7 @@ func (u *setup) enterKey(ctx context.Context) error {
 	switch {
 	case info.Status != keyMissing:
 		empty = "keep that of " + info.From
-	case !u.kind.keyed:
+	case !u.values().keyed:
 		empty = "none"
 	}
 	for {
@@ -168,7 +173,7 @@ func (u *setup) enterKey(ctx context.Context) error {
 // prints it. If not, it says why.
 func (u *setup) takeKey(ctx context.Context, key string) bool {
 	answers, set := u.answers, u.set
-	if !u.take(u.kind.setting("apiKey"), key) {
+	if !u.take(u.set.setting(u.kind, "apiKey"), key) {
 		return false
 	}
 	if _, err := u.values().key.Reveal(ctx); err != nil {
@@ -201,7 +206,7 @@ func (u *setup) fillKeyring(ctx context.Context) error {
 		return err
 	}
 	for i, a := range u.answers {
-		if a.Key == u.kind.setting("apiKey") {
+		if a.Key == u.set.setting(u.kind, "apiKey") {
 			u.answers[i].Value = "keyring:" + u.kind.name
 		}
 	}
@@ -237,7 +242,7 @@ func (u *setup) chooseModel(ctx context.Context) error {
 	}
 	for {
 		name, err := u.option(ctx, "Model", models, def)
-		if err != nil || u.take(u.kind.setting("model"), name) {
+		if err != nil || u.take(u.set.setting(u.kind, "model"), name) {
 			return err
 		}
 	}
@@ -247,6 +252,10 @@ func (u *setup) chooseModel(ctx context.Context) error {
 func (u *setup) try(ctx context.Context) error {
 	u.say("\nTesting with one call…")
 	result, err := u.set.call(ctx, u.env)
+	if err != nil && u.onlyChat(err) {
+		u.say("It only has the chat API, so that is used.")
+		result, err = u.set.call(ctx, u.env)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -263,6 +272,13 @@ func (u *setup) try(ctx context.Context) error {
 		return fmt.Errorf("the test failed: %w", err)
 	}
 	return nil
+}
+
+// onlyChat reports whether a service that speaks OpenAI's protocol does not have
+// its newer API, and chooses the older one then.
+func (u *setup) onlyChat(err error) bool {
+	missing := model.AsError(err).Status == http.StatusNotFound && codeOf(err) != model.CodeModelNotFound
+	return missing && u.kind.name == "openai" && u.set.Settings.Providers.OpenAI.API == "responses" && u.take("providers.openai.api", "chat")
 }
 
 func (u *setup) target() config.Target { return config.UserFile(u.set.Home) }
@@ -283,7 +299,7 @@ func (u *setup) write(ctx context.Context) error {
 	w := tabwriter.NewWriter(u.out, 0, 0, 2, ' ', 0)
 	for _, a := range u.answers {
 		value := a.Value
-		if a.Key == u.kind.setting("apiKey") && !u.ring {
+		if a.Key == u.set.setting(u.kind, "apiKey") && !u.ring {
 			value = u.values().key // which never shows itself
 		}
 		fmt.Fprintf(w, "  %s\t%v\n", a.Key, value)

@@ -77,9 +77,14 @@ func TestDefaults(t *testing.T) {
 	want := Settings{
 		Version: 1,
 		Providers: Providers{
-			Default: "local",
-			Local:   LocalProvider{BaseURL: "http://localhost:11434/v1", Model: "llama3.3:latest"},
-			OpenAI:  OpenAIProvider{Model: "gpt-5-mini", BaseURL: "https://api.openai.com/v1", API: "chat"},
+			Default:   "local",
+			Local:     LocalProvider{BaseURL: "http://localhost:11434/v1", Model: "llama3.3:latest"},
+			OpenAI:    OpenAIProvider{Model: "gpt-5-mini", BaseURL: "https://api.openai.com/v1", API: "responses"},
+			Anthropic: AnthropicProvider{Model: "claude-sonnet-4-5", BaseURL: "https://api.anthropic.com/v1"},
+			Gemini:    GeminiProvider{Model: "gemini-2.5-flash"},
+			GitHub:    GitHubProvider{Model: "openai/gpt-4o-mini", Endpoint: "https://models.github.ai/inference"},
+			Azure:     AzureProvider{APIVersion: "2024-06-01"},
+			Foundry:   FoundryProvider{Mode: "local", ModelAlias: "phi-4", ModelDeployment: "gpt-4o"},
 		},
 		Agent: Agent{
 			MaxRounds: 50, WarnAt: 0.8, CommandTimeoutMs: 10_000, MaxCommandTimeoutMs: 600_000,
@@ -395,6 +400,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			names = append(names, jsonName(f))
 		}
 	}
+	slices.Sort(names)
 	if got := providerNames(fields()); !slices.Equal(got, names) {
 		t.Errorf("providers.default allows %v, there are %v", got, names)
 	}

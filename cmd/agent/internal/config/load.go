@@ -149,8 +149,20 @@ func (l *Loaded) KnownSecrets() []string {
 	return known
 }
 
-// ModelKey returns the dotted key of a provider's model.
-func (s *Settings) ModelKey(provider string) string { return "providers." + provider + ".model" }
+// ModelKey returns the dotted key of a provider's model. Azure and Foundry know
+// models by the names of their deployments.
+func (s *Settings) ModelKey(provider string) string {
+	name := "model"
+	switch {
+	case provider == "azure":
+		name = "deployment"
+	case provider == "foundry" && s.Providers.Foundry.Mode == "cloud":
+		name = "modelDeployment"
+	case provider == "foundry":
+		name = "modelAlias"
+	}
+	return "providers." + provider + "." + name
+}
 
 // Load reads the settings. An error is an [*Error], and then there are none.
 func Load(opts LoadOptions) (*Loaded, error) {

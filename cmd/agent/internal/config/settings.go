@@ -11,6 +11,7 @@ type Settings struct {
 	Schema      string      `json:"$schema,omitempty" doc:"Where the JSON Schema of this file is, for editors."`
 	Version     int         `json:"version" default:"1" min:"1" max:"1" doc:"Version of the file's form."`
 	Providers   Providers   `json:"providers" doc:"Where models are reached."`
+	Models      ModelTable  `json:"models" scope:"user" doc:"What is known of models, by MODEL or PROVIDER/MODEL: contextWindow and maxOutput in tokens, reasoning and vision, and inputPrice, cachedInputPrice, cacheWritePrice and outputPrice in USD for a million tokens. What is not named here is as the program knows it."`
 	Agent       Agent       `json:"agent" doc:"How a session works, and its limits."`
 	Retry       Retry       `json:"retry" doc:"What happens when a provider fails for a moment."`
 	Permissions Permissions `json:"permissions" doc:"What tools may do."`
@@ -21,9 +22,15 @@ type Settings struct {
 
 // Providers are the settings of the model providers.
 type Providers struct {
-	Default string         `json:"default" default:"\"local\"" enum:"local,openai" env:"AGENT_PROVIDER" doc:"The provider that is used when none is named."`
-	Local   LocalProvider  `json:"local" doc:"A server on this machine or network that speaks the OpenAI chat protocol: Ollama, LM Studio, vLLM, Docker Model Runner."`
-	OpenAI  OpenAIProvider `json:"openai" doc:"OpenAI, or a service that speaks its protocol."`
+	Default   string            `json:"default" default:"\"local\"" enum:"anthropic,azure,foundry,gemini,github,local,openai" env:"AGENT_PROVIDER" doc:"The provider that is used when none is named."`
+	Fallback  []string          `json:"fallback" scope:"user" doc:"Who takes over when the provider fails for longer than the retries last: PROVIDER or PROVIDER/MODEL, tried in order."`
+	Local     LocalProvider     `json:"local" doc:"A server on this machine or network that speaks the OpenAI chat protocol: Ollama, LM Studio, vLLM, Docker Model Runner."`
+	OpenAI    OpenAIProvider    `json:"openai" doc:"OpenAI, or a service that speaks its protocol."`
+	Anthropic AnthropicProvider `json:"anthropic" doc:"Anthropic."`
+	Gemini    GeminiProvider    `json:"gemini" doc:"Google's Gemini: the Developer API, or Vertex AI."`
+	GitHub    GitHubProvider    `json:"github" doc:"GitHub Models."`
+	Azure     AzureProvider     `json:"azure" doc:"Azure OpenAI."`
+	Foundry   FoundryProvider   `json:"foundry" doc:"Azure AI Foundry: a project in the cloud, or Foundry Local on this machine."`
 }
 
 // LocalProvider is an OpenAI-compatible server of one's own.
@@ -35,10 +42,71 @@ type LocalProvider struct {
 
 // OpenAIProvider is OpenAI.
 type OpenAIProvider struct {
-	APIKey  Secret `json:"apiKey" scope:"user" env:"OPENAI_API_KEY" doc:"Key."`
-	Model   string `json:"model" default:"\"gpt-5-mini\"" doc:"Model."`
-	BaseURL string `json:"baseUrl" default:"\"https://api.openai.com/v1\"" scope:"user" format:"url" doc:"Address of the service."`
-	API     string `json:"api" default:"\"chat\"" enum:"chat" doc:"Which of the service's interfaces is used."`
+	APIKey       Secret `json:"apiKey" scope:"user" env:"OPENAI_API_KEY" doc:"Key."`
+	Model        string `json:"model" default:"\"gpt-5-mini\"" doc:"Model."`
+	BaseURL      string `json:"baseUrl" default:"\"https://api.openai.com/v1\"" scope:"user" format:"url" doc:"Address of the service."`
+	API          string `json:"api" default:"\"responses\"" enum:"responses,chat" doc:"Which of the service's interfaces is used. Services that only imitate OpenAI mostly have chat."`
+	Organization string `json:"organization" scope:"user" doc:"Organization that is charged, where the key has several."`
+	Project      string `json:"project" scope:"user" doc:"Project that is charged, where the key has several."`
+}
+
+// AnthropicProvider is Anthropic.
+type AnthropicProvider struct {
+	APIKey  Secret `json:"apiKey" scope:"user" env:"ANTHROPIC_API_KEY" doc:"Key."`
+	Model   string `json:"model" default:"\"claude-sonnet-4-5\"" doc:"Model."`
+	BaseURL string `json:"baseUrl" default:"\"https://api.anthropic.com/v1\"" scope:"user" format:"url" doc:"Address of the service."`
+}
+
+// GeminiProvider is Google's Gemini.
+type GeminiProvider struct {
+	APIKey      Secret `json:"apiKey" scope:"user" env:"GOOGLE_API_KEY" doc:"Key of the Developer API, or of Vertex AI in express mode."`
+	Model       string `json:"model" default:"\"gemini-2.5-flash\"" doc:"Model."`
+	BaseURL     string `json:"baseUrl" scope:"user" format:"url" doc:"Address of the service; by itself that of the Developer API, or of the Vertex AI location."`
+	UseVertexAI bool   `json:"useVertexai" default:"false" scope:"user" doc:"Whether Vertex AI is used. Without a key, the application default credentials of gcloud authorize."`
+	Project     string `json:"project" scope:"user" env:"GOOGLE_CLOUD_PROJECT" doc:"Google Cloud project, for Vertex AI."`
+	Location    string `json:"location" scope:"user" env:"GOOGLE_CLOUD_LOCATION" doc:"Location such as europe-west4, for Vertex AI; global when it is not set."`
+}
+
+// GitHubProvider is GitHub Models.
+type GitHubProvider struct {
+	Token    Secret `json:"token" scope:"user" env:"GITHUB_TOKEN" doc:"Token with the scope models:read. Without one, gh auth token is asked."`
+	Model    string `json:"model" default:"\"openai/gpt-4o-mini\"" doc:"Model, as PUBLISHER/NAME."`
+	Endpoint string `json:"endpoint" default:"\"https://models.github.ai/inference\"" scope:"user" format:"url" doc:"Address of the service."`
+	Org      string `json:"org" scope:"user" doc:"Organization that is charged."`
+}
+
+// AzureProvider is Azure OpenAI.
+type AzureProvider struct {
+	APIKey     Secret `json:"apiKey" scope:"user" env:"AZURE_OPENAI_API_KEY" doc:"Key. Without one, az account get-access-token is asked."`
+	Endpoint   string `json:"endpoint" scope:"user" format:"url" env:"AZURE_OPENAI_ENDPOINT" doc:"Address of the resource, such as https://NAME.openai.azure.com."`
+	Deployment string `json:"deployment" doc:"Name of the deployment, which stands for its model."`
+	APIVersion string `json:"apiVersion" default:"\"2024-06-01\"" scope:"user" doc:"Version of the interface; v1 is the one without dates."`
+	BaseModel  string `json:"baseModel" doc:"Model behind the deployment, for its price and limits."`
+}
+
+// FoundryProvider is Azure AI Foundry.
+type FoundryProvider struct {
+	Mode            string `json:"mode" default:"\"local\"" enum:"local,cloud" scope:"user" doc:"Whether Foundry Local on this machine is used, or a project in the cloud."`
+	ModelAlias      string `json:"modelAlias" default:"\"phi-4\"" doc:"Model of Foundry Local, by its alias."`
+	BaseURL         string `json:"baseUrl" scope:"user" format:"url" doc:"Address of Foundry Local, when it is not to be asked of its service."`
+	ProjectEndpoint string `json:"projectEndpoint" scope:"user" format:"url" doc:"Address of the project, for the cloud."`
+	ModelDeployment string `json:"modelDeployment" default:"\"gpt-4o\"" doc:"Deployment of the project, for the cloud."`
+	APIKey          Secret `json:"apiKey" scope:"user" env:"AZURE_FOUNDRY_API_KEY" doc:"Key of the project. Without one, az account get-access-token is asked."`
+}
+
+// ModelTable holds facts by the name of the model.
+type ModelTable map[string]ModelFacts
+
+// ModelFacts are what is known of a model, over what the program knows.
+type ModelFacts struct {
+	ContextWindow    int      `json:"contextWindow" doc:"Tokens of a request and its answer."`
+	MaxOutput        int      `json:"maxOutput" doc:"Tokens of an answer."`
+	Reasoning        *bool    `json:"reasoning" doc:"Whether it reasons before it answers."`
+	Vision           *bool    `json:"vision" doc:"Whether it takes images."`
+	InputPrice       *float64 `json:"inputPrice" doc:"USD for a million tokens of input."`
+	CachedInputPrice *float64 `json:"cachedInputPrice" doc:"USD for a million tokens of input that were cached."`
+	CacheWritePrice  *float64 `json:"cacheWritePrice" doc:"USD for a million tokens that are put into the cache."`
+	OutputPrice      *float64 `json:"outputPrice" doc:"USD for a million tokens of output."`
 }
 
 // Agent is how a session works.
@@ -51,6 +119,7 @@ type Agent struct {
 	MaxTurns            int      `json:"maxTurns" default:"0" min:"0" doc:"User and assistant turns over the session; 0 is no limit."`
 	MaxInputTokens      int      `json:"maxInputTokens" default:"0" min:"0" doc:"Tokens used for one input; 0 is no limit."`
 	MaxSessionTokens    int      `json:"maxSessionTokens" default:"0" min:"0" doc:"Tokens used over the session; 0 is no limit."`
+	MaxCostUSD          float64  `json:"maxCostUsd" default:"0" min:"0" doc:"USD that the session may cost, where prices are known; 0 is no limit."`
 	WarnAt              float64  `json:"warnAt" default:"0.8" min:"0" max:"1" doc:"Fraction of a token limit at which there is a warning."`
 	CommandTimeoutMs    int      `json:"commandTimeoutMs" default:"10000" min:"1" doc:"Milliseconds that a command may take when its call asks for no time."`
 	MaxCommandTimeoutMs int      `json:"maxCommandTimeoutMs" default:"600000" min:"1" doc:"Milliseconds that a call may ask for."`
