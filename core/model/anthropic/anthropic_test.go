@@ -26,8 +26,8 @@ func TestAnswer(t *testing.T) {
 	got, err := model.Complete(t.Context(), p, hello())
 	want := &model.Response{
 		Parts: model.Parts{
-			model.Reasoning{Text: "Let me think.", Signature: "anthropic:c2ln"},
-			model.Opaque{Provider: "anthropic", Model: "claude-sonnet-4-5-20250929", Raw: json.RawMessage(`{"type":"redacted_thinking","data":"ZGF0YQ=="}`)},
+			model.Reasoning{Text: "Let me think.", Signature: "anthropic/claude-sonnet-4-5:c2ln"},
+			model.Opaque{Provider: "anthropic", Model: "claude-sonnet-4-5", Raw: json.RawMessage(`{"type":"redacted_thinking","data":"ZGF0YQ=="}`)},
 			model.Text{Text: "Hello"},
 			model.ToolCall{ID: "toolu_1", Name: "read", Args: `{"n": 12345678901234567890, "s":"\u00e9"}`},
 			model.ToolCall{ID: "toolu_2", Name: "list", Args: `{}`},
@@ -140,7 +140,7 @@ func TestSettings(t *testing.T) {
 	called := append(hello().Messages, model.Message{Role: model.RoleAssistant, Parts: model.Parts{model.ToolCall{ID: "a", Name: "f"}}},
 		model.Message{Role: model.RoleTool, Parts: model.Parts{model.ToolResult{CallID: "a"}}})
 	signed := slices.Clone(called)
-	signed[1].Parts = append(model.Parts{model.Reasoning{Signature: "anthropic:x"}}, called[1].Parts...)
+	signed[1].Parts = append(model.Parts{model.Reasoning{Signature: "anthropic/claude-sonnet-4-5:x"}}, called[1].Parts...)
 	for _, test := range []struct {
 		name string
 		req  model.Request
@@ -156,6 +156,8 @@ func TestSettings(t *testing.T) {
 		{"adaptive", model.Request{Model: "claude-opus-4-7", Effort: "xhigh"}, `"thinking":{"display":"summarized","type":"adaptive"},"output_config":{"effort":"xhigh"},`},
 		{"4.6", model.Request{Model: "claude-sonnet-4-6", Effort: "xhigh"}, `"output_config":{"effort":"max"},`},
 		{"newer", model.Request{Model: "claude-opus-5", Effort: "low"}, `"output_config":{"effort":"low"},`},
+		{"shown without being asked", model.Request{Model: "claude-sonnet-5-5"}, `"thinking":{"display":"summarized","type":"adaptive"},"messages"`},
+		{"newer, no effort", model.Request{Model: "claude-opus-5", Effort: "none"}, `"max_tokens":32000,"messages"`},
 		{"schema", model.Request{OutputSchema: json.RawMessage(`{"type":"object"}`)}, `"output_config":{"format":{"schema":{"type":"object"},"type":"json_schema"}},`},
 		{"choice none", model.Request{Tools: tools, ToolChoice: "none"}, `"tool_choice":{"type":"none"},`},
 		{"choice any excludes thinking", model.Request{Tools: tools, ToolChoice: "required", Effort: "low"}, `"max_tokens":32000,"tool_choice":{"type":"any"},`},
@@ -347,7 +349,7 @@ func BenchmarkEncode500Turns(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := p.(*provider).post(req); err != nil {
+		if _, err := p.(*provider).post("claude-sonnet-4-5", req); err != nil {
 			b.Fatal(err)
 		}
 	}

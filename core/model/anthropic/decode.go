@@ -15,6 +15,7 @@ import (
 type answer struct {
 	emit     func(model.Delta) error
 	provider string
+	asked    string // the model that was asked for
 
 	id, model string
 	usage     usage
@@ -153,7 +154,7 @@ func (a *answer) begin(data []byte) error {
 	case "redacted_thinking":
 		raw := wire.AppendField([]byte(`{"type":"redacted_thinking",`), "data", b.Data)
 		raw = append(raw, '}')
-		return a.emit(model.Delta{Kind: model.DeltaPart, Index: e.Index, Part: model.Opaque{Provider: a.provider, Model: a.model, Raw: raw}})
+		return a.emit(model.Delta{Kind: model.DeltaPart, Index: e.Index, Part: model.Opaque{Provider: a.provider, Model: a.asked, Raw: raw}})
 	case "tool_use":
 		if b.ID == "" || b.Name == "" {
 			return errors.New("it has a tool call without an id or a name")
@@ -262,7 +263,7 @@ func (a *answer) end() error {
 	a.open = nil
 	switch {
 	case b.kind == "thinking" && len(b.signature) > 0:
-		part := model.Reasoning{Text: string(b.text), Signature: a.provider + ":" + string(b.signature)}
+		part := model.Reasoning{Text: string(b.text), Signature: mark(a.provider, a.asked) + string(b.signature)}
 		return a.emit(model.Delta{Kind: model.DeltaPart, Index: b.index, Part: part})
 	case b.kind == "tool_use":
 		a.call = b.index + 1

@@ -6,9 +6,9 @@
 // before it has written.
 //
 // Thinking comes as reasoning. A block's signature is kept in
-// [model.Reasoning.Signature], behind the name of the provider that wrote it;
+// [model.Reasoning.Signature], behind the provider and the model that wrote it;
 // redacted blocks are kept as [model.Opaque]. Both go back unchanged, to the
-// same provider only. An effort becomes adaptive thinking where the model has
+// same model only. An effort becomes adaptive thinking where the model has
 // that, and a budget of tokens for the models up to Claude 4.5.
 //
 // Schemas of tools and answers are passed on unchanged.

@@ -115,11 +115,7 @@ type cache struct {
 
 // post encodes a request. The messages come last, so that a longer conversation
 // begins with the bytes of a shorter one, but for the marks of the cache.
-func (p *provider) post(req *model.Request) (wire.Post, error) {
-	name, err := p.Model(req)
-	if err != nil {
-		return wire.Post{}, err
-	}
+func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	options, err := p.Options(req, "model", "stream", "system", "messages", "tools")
 	if err != nil {
 		return wire.Post{}, err
@@ -155,7 +151,7 @@ func (p *provider) body(name string, req *model.Request, options map[string]json
 	if err != nil {
 		return nil, err
 	}
-	b = p.messages(req.Messages).append(append(b, `,"messages":`...))
+	b = p.messages(name, req.Messages).append(append(b, `,"messages":`...))
 	return append(b, '}'), nil
 }
 
@@ -165,7 +161,7 @@ func (p *provider) settings(name string, req *model.Request) []wire.Member {
 	members := []wire.Member{{Name: "max_tokens", Value: limit}}
 	output := map[string]any{}
 	thinks := false
-	if t, effort := thinking(name, req, limit); t != nil {
+	if t, effort := p.thinking(name, req, limit); t != nil {
 		members = append(members, wire.Member{Name: "thinking", Value: t})
 		thinks = true
 		if effort != "" {
@@ -221,9 +217,11 @@ func forced(req *model.Request) bool {
 var budgets = map[model.Effort]int{model.EffortLow: 4_000, model.EffortMedium: 10_000, model.EffortHigh: 24_000, model.EffortXHigh: 48_000}
 
 // thinking returns the API's form of an effort: nil for none. Adaptive thinking
-// goes with an effort of the answer. A call that is forced excludes thinking.
-func thinking(name string, req *model.Request, limit int) (form any, effort string) {
-	if req.Effort == "" || req.Effort == model.EffortNone || forced(req) {
+// goes with an effort of the answer. The models since Claude 5 think by
+// themselves; they are asked to show it, which they do not do by themselves. A
+// call that is forced excludes thinking.
+func (p *provider) thinking(name string, req *model.Request, limit int) (form any, effort string) {
+	if req.Effort == model.EffortNone || forced(req) || req.Effort == "" && !thinks().MatchString(name) {
 		return nil, ""
 	}
 	if !budgeted().MatchString(name) {
@@ -235,11 +233,14 @@ func thinking(name string, req *model.Request, limit int) (form any, effort stri
 	}
 	const least = 1024
 	budget := min(budgets[req.Effort], limit-least)
-	if budget < least || !canThink(req.Messages) {
+	if budget < least || !p.canThink(name, req.Messages) {
 		return nil, ""
 	}
 	return map[string]any{"type": "enabled", "budget_tokens": budget}, ""
 }
+
+// thinks matches the models that think without being asked.
+var thinks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`claude-[a-z]+-(?:[5-9]|\d\d)(?:-|$)`) })
 
 // budgeted matches the models whose thinking has a budget of tokens: those up to
 // Claude 4.5. All others decide themselves how much they think. See
@@ -250,17 +251,14 @@ var budgeted = sync.OnceValue(func() *regexp.Regexp {
 
 // canThink reports whether a budget for thinking is accepted now: between a
 // call and its result, only if the model thought before the call.
-func canThink(messages []model.Message) bool {
+func (p *provider) canThink(name string, messages []model.Message) bool {
 	for _, m := range slices.Backward(messages) {
 		switch m.Role {
 		case model.RoleUser:
 			return true
 		case model.RoleAssistant:
-			return len(m.Parts.ToolCalls()) == 0 || slices.ContainsFunc(m.Parts, func(part model.Part) bool {
-				_, redacted := part.(model.Opaque)
-				r, ok := part.(model.Reasoning)
-				return redacted || ok && r.Signature != ""
-			})
+			sent := p.assistant(name, m.Parts)
+			return len(m.Parts.ToolCalls()) == 0 || len(sent) > 0 && (sent[0].kind == "thinking" || sent[0].raw != nil)
 		}
 	}
 	return true
@@ -285,13 +283,13 @@ func wireTools(defs []model.ToolDef) []tool {
 
 // messages returns the conversation. The API wants the roles to alternate, and
 // the results of a turn before anything else in it.
-func (p *provider) messages(all []model.Message) conversation {
+func (p *provider) messages(name string, all []model.Message) conversation {
 	out := make(conversation, 0, len(all))
 	for _, m := range all {
 		role, content := "user", []block(nil)
 		switch m.Role {
 		case model.RoleAssistant:
-			role, content = "assistant", p.assistant(m.Parts)
+			role, content = "assistant", p.assistant(name, m.Parts)
 		case model.RoleTool:
 			content = results(m.Parts)
 		default:
@@ -328,19 +326,19 @@ func resultsFirst(a, b block) int {
 	return 1
 }
 
-// assistant returns what the model said. Reasoning goes back to where it comes
-// from only.
-func (p *provider) assistant(parts model.Parts) []block {
+// assistant returns what the model said. Reasoning goes back to the model that
+// wrote it only: others refuse it.
+func (p *provider) assistant(name string, parts model.Parts) []block {
 	var out []block
 	own := p.Info().Name
 	for _, part := range parts {
 		switch part := part.(type) {
 		case model.Reasoning:
-			if signature, ok := strings.CutPrefix(part.Signature, own+":"); ok {
+			if signature, ok := strings.CutPrefix(part.Signature, mark(own, name)); ok {
 				out = append(out, block{kind: "thinking", text: part.Text, signature: signature})
 			}
 		case model.Opaque:
-			if part.Provider == own && json.Valid(part.Raw) {
+			if part.Provider == own && part.Model == name && json.Valid(part.Raw) {
 				out = append(out, block{raw: part.Raw})
 			}
 		case model.ToolCall:

@@ -53,9 +53,19 @@ var (
 
 // Stream implements [model.Provider].
 func (p *provider) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
-	return p.Client.Stream(ctx, func() (wire.Post, error) { return p.post(req) },
-		func(emit func(model.Delta) error) wire.Decoder { return &answer{emit: emit, provider: p.Info().Name} })
+	name, err := p.Model(req)
+	return p.Client.Stream(ctx, func() (wire.Post, error) {
+		if err != nil {
+			return wire.Post{}, err
+		}
+		return p.post(name, req)
+	}, func(emit func(model.Delta) error) wire.Decoder {
+		return &answer{emit: emit, provider: p.Info().Name, asked: name}
+	})
 }
+
+// mark stands before a signature: who wrote it. A model takes no other's.
+func mark(provider, model string) string { return provider + "/" + model + ":" }
 
 // Models implements [model.Lister].
 func (p *provider) Models(ctx context.Context) ([]string, error) {
