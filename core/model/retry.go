@@ -50,7 +50,7 @@ type retrying struct {
 func (r *retrying) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		for attempt := 1; ; attempt++ {
-			err, stopped := r.attempt(ctx, req, yield)
+			err, stopped := try(ctx, r.Provider, req, yield, (*Error).Retryable)
 			if err == nil || stopped {
 				return
 			}
@@ -88,19 +88,20 @@ func (r *retrying) cancelled(cause, failed error) error {
 	}
 }
 
-// attempt streams once. It returns the error of an attempt that yielded
-// nothing and so may be repeated; stopped means that the sequence is over.
-func (r *retrying) attempt(ctx context.Context, req *Request, yield func(Delta, error) bool) (failed error, stopped bool) {
+// try streams once. It returns the error of an attempt that yielded nothing
+// of an answer and may be repeated, as again says; stopped means that the
+// sequence is over.
+func try(ctx context.Context, p Provider, req *Request, yield func(Delta, error) bool, again func(*Error) bool) (failed error, stopped bool) {
 	begun := false
-	for d, err := range r.Provider.Stream(ctx, req) {
+	for d, err := range p.Stream(ctx, req) {
 		if err != nil {
-			if !begun && AsError(err).Retryable() {
+			if !begun && again(AsError(err)) {
 				return err, false
 			}
 			yield(Delta{}, err)
 			return nil, true
 		}
-		begun = true
+		begun = begun || d.Kind != DeltaRetry
 		if !yield(d, nil) {
 			return nil, true
 		}

@@ -98,7 +98,7 @@ func (o *execOptions) prepare(ctx context.Context, t *task, args []string) error
 
 // configure fills in what a session needs, whether a person is there or not.
 func (o *execOptions) configure(ctx context.Context, t *task, set *settings) (err error) {
-	if t.session.Provider, err = set.provider(ctx); err != nil {
+	if t.session.Provider, err = set.providers(ctx); err != nil {
 		return err
 	}
 	t.agent, t.mode = set.agentOptions(o.logger()), set.mode()

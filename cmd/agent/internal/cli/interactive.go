@@ -67,6 +67,8 @@ type chat struct {
 	usage  model.Usage
 	last   model.Usage // of the last model call: its input is the context
 	calls  int
+	cost   float64 // USD
+	priced bool    // the price of every call is known
 }
 
 func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
@@ -148,7 +150,7 @@ func (c *chat) status() tui.Status {
 	name := c.modelName()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return tui.Status{Model: name, Mode: string(c.policy.Mode()), Tokens: c.usage.Total()}
+	return tui.Status{Model: name, Mode: string(c.policy.Mode()), Tokens: c.usage.Total(), Cost: c.cost, Priced: c.priced}
 }
 
 // watch keeps count of what the session has used.
@@ -160,6 +162,9 @@ func (c *chat) watch(ctx context.Context) {
 		if b, ok := e.Body.(event.Message); ok {
 			c.mu.Lock()
 			c.usage, c.last = c.usage.Add(b.Usage), b.Usage
+			usd, known := c.set.cost(b.Model, b.Usage)
+			c.cost += usd
+			c.priced = known && (c.priced || c.calls == 0)
 			c.calls++
 			c.mu.Unlock()
 		}

@@ -36,8 +36,9 @@ type providerValues struct {
 // opening is what a provider is made of.
 type opening struct {
 	wire.Config
-	settings *config.Providers
-	env      func(string) string
+	settings  *config.Providers
+	env       func(string) string
+	maxTokens func(model string) int // of an answer; 0 where it is not known
 }
 
 // providerKinds returns all providers.
@@ -78,7 +79,7 @@ func anthropicKind() providerKind {
 			return providerValues{baseURL: p.Anthropic.BaseURL, model: p.Anthropic.Model, key: p.Anthropic.APIKey, keyed: true}
 		},
 		open: func(_ context.Context, o opening) (model.Provider, error) {
-			return anthropic.New(anthropic.Config{Config: o.Config})
+			return anthropic.New(anthropic.Config{Config: o.Config, MaxTokens: o.maxTokens})
 		},
 	}
 }

@@ -60,25 +60,54 @@ func findProvider(name string) (providerKind, error) {
 // kind returns the provider in use.
 func (s *settings) kind() (providerKind, error) { return findProvider(s.Settings.Providers.Default) }
 
-// provider makes the provider in use.
+// provider makes the provider in use, alone.
 func (s *settings) provider(ctx context.Context) (model.Provider, error) {
 	k, err := s.kind()
 	if err != nil {
 		return nil, err
 	}
-	return s.open(ctx, k)
+	return s.open(ctx, k, "")
 }
 
-// open makes a provider.
-func (s *settings) open(ctx context.Context, k providerKind) (model.Provider, error) {
+// providers makes the provider in use with those that take over from it.
+func (s *settings) providers(ctx context.Context) (model.Provider, error) {
+	first, err := s.provider(ctx)
+	if err != nil || len(s.Settings.Providers.Fallback) == 0 {
+		return first, err
+	}
+	var others []model.Provider
+	for i, text := range s.Settings.Providers.Fallback {
+		p, err := s.fallback(ctx, text)
+		if err != nil {
+			return nil, &config.Error{Key: "providers.fallback", Err: fmt.Errorf("providers.fallback, entry %d (%s): %w", i+1, text, err)}
+		}
+		others = append(others, model.WithRetry(p, s.retry()))
+	}
+	return model.WithFallback(model.WithRetry(first, s.retry()), others...), nil
+}
+
+// fallback makes a provider that takes over, of PROVIDER or PROVIDER/MODEL.
+func (s *settings) fallback(ctx context.Context, text string) (model.Provider, error) {
+	name, modelName, _ := strings.Cut(text, "/")
+	k, err := findProvider(name)
+	if err != nil {
+		return nil, errors.New(err.Error()) // no mistake of the command line
+	}
+	return s.open(ctx, k, modelName)
+}
+
+// open makes a provider. A model that is named stands in for that of its
+// settings.
+func (s *settings) open(ctx context.Context, k providerKind, modelName string) (model.Provider, error) {
 	v := k.values(&s.Settings.Providers)
 	key, err := v.key.Reveal(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return k.open(ctx, opening{
-		Config:   wire.Config{Name: k.name, BaseURL: v.baseURL, Model: v.model, APIKey: key, Names: v.names},
+		Config:   wire.Config{Name: k.name, BaseURL: v.baseURL, Model: cmp.Or(modelName, v.model), APIKey: key, Names: v.names},
 		settings: &s.Settings.Providers, env: s.env,
+		maxTokens: func(name string) int { return s.facts(k.name, name).Output },
 	})
 }
 

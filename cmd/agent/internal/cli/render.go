@@ -86,6 +86,10 @@ func (v *textView) show(e event.Event) {
 			v.note("  %s by %s: %s", b.Decision, b.Decider, oneLine(b.Reason, 200))
 		}
 	case event.LLMRetry:
+		if b.WaitMS == 0 {
+			v.note("! %s", printable(b.Message))
+			break
+		}
 		v.note("! %s; trying again in %s (%d of %d)", printable(b.Message), time.Duration(b.WaitMS)*time.Millisecond, b.Attempt, b.Max)
 	case event.Steering:
 		v.note("! %s: %s", b.Source, oneLine(b.Content.Text(), 200))

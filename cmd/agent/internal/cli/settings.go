@@ -36,6 +36,7 @@ type shared struct {
 	maxRounds    int
 	maxTurns     int
 	maxTokens    int
+	maxCost      float64
 	promptAppend string
 	settingsFile string
 	sets         []string
@@ -62,6 +63,7 @@ func (o *shared) register(f *pflag.FlagSet) {
 	f.IntVar(&o.maxRounds, "max-rounds", 0, "at most `N` rounds of tool calls for one input; 0 is no limit; without the flag, agent.maxRounds holds")
 	f.IntVar(&o.maxTurns, "max-turns", 0, "at most `N` user and assistant turns over the session; 0 is no limit")
 	f.IntVar(&o.maxTokens, "max-session-tokens", 0, "at most `N` tokens over the session; 0 is no limit")
+	f.Float64Var(&o.maxCost, "max-cost", 0, "at most `USD` over the session, where prices are known; 0 is no limit")
 	f.StringVar(&o.promptAppend, "system-prompt-append", "", "put `TEXT` at the end of the system prompt")
 	f.StringVar(&o.settingsFile, "settings", "", "read the settings of `FILE` over the others")
 	f.StringArrayVar(&o.sets, "set", nil, "set one setting, as `KEY=VALUE`")
@@ -90,6 +92,7 @@ func (o *shared) overlay() []config.Flag {
 	add("max-rounds", "agent.maxRounds", o.maxRounds)
 	add("max-turns", "agent.maxTurns", o.maxTurns)
 	add("max-session-tokens", "agent.maxSessionTokens", o.maxTokens)
+	add("max-cost", "agent.maxCostUsd", o.maxCost)
 	add("system-prompt-append", "agent.systemPrompt", o.promptAppend)
 	return out
 }
@@ -182,22 +185,34 @@ func (s *settings) policy() (*permissions.Policy, error) {
 
 // sessionOptions fill in what the settings say of a session.
 func (s *settings) sessionOptions(o *agent.SessionOptions) {
-	a, r := s.Settings.Agent, s.Settings.Retry
+	a := s.Settings.Agent
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	o.Profile = profile.Default(profile.Options{Append: a.SystemPrompt})
 	o.Request = core.RequestOptions{Effort: model.Effort(a.Effort), MaxTokens: a.MaxTokens, Temperature: a.Temperature}
 	o.Limits = core.Limits{
-		MaxTurns: a.MaxTurns, MaxRounds: a.MaxRounds, MaxInputTokens: a.MaxInputTokens, MaxSessionTokens: a.MaxSessionTokens, WarnAt: a.WarnAt,
+		MaxTurns: a.MaxTurns, MaxRounds: a.MaxRounds, MaxInputTokens: a.MaxInputTokens, MaxSessionTokens: a.MaxSessionTokens, MaxCost: a.MaxCostUSD, WarnAt: a.WarnAt,
 		CommandTimeout: ms(a.CommandTimeoutMs), MaxCommandTimeout: ms(a.MaxCommandTimeoutMs),
 		ParallelCalls: a.ParallelCalls, NoLoopDetection: !a.LoopDetection, LoopWindow: a.LoopWindow,
 	}
-	if r.Enabled {
-		o.Retry = model.DefaultRetry
-		o.Retry.Max, o.Retry.Base, o.Retry.Cap = r.MaxRetries, ms(r.BaseDelayMs), ms(r.MaxDelayMs)
-		if !r.EnableJitter {
-			o.Retry.Jitter = 0
-		}
+	o.Cost = s.cost
+	if len(s.Settings.Providers.Fallback) == 0 { // else each provider has its own
+		o.Retry = s.retry()
 	}
+}
+
+// retry is the policy for failures that may pass.
+func (s *settings) retry() model.RetryPolicy {
+	r := s.Settings.Retry
+	if !r.Enabled {
+		return model.RetryPolicy{}
+	}
+	policy := model.DefaultRetry
+	policy.Max = r.MaxRetries
+	policy.Base, policy.Cap = time.Duration(r.BaseDelayMs)*time.Millisecond, time.Duration(r.MaxDelayMs)*time.Millisecond
+	if !r.EnableJitter {
+		policy.Jitter = 0
+	}
+	return policy
 }
 
 // ruleSets groups the rules by the place that they come from.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/facts"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -22,13 +24,13 @@ func (c *chat) commands() []tui.Command {
 		}
 	}
 	return []tui.Command{
-		{Name: "model", Args: "[MODEL]", Summary: "show the model, or use another from the next call on", Run: say(c.cmdModel)},
+		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or use another from the next call on", Run: say(c.cmdModel)},
 		{Name: "tools", Summary: "list the tools", Run: say(c.cmdTools)},
 		{Name: "permissions", Summary: "show the mode and the rules", Run: say(c.cmdPermissions)},
 		{Name: "config", Summary: "show the settings that are not at their default", Run: say(c.cmdConfig)},
 		{Name: "session", Summary: "show this session's id and record", Run: say(c.cmdSession)},
 		{Name: "context", Summary: "show how much of the model's context is used", Run: say(c.cmdContext)},
-		{Name: "cost", Summary: "show the tokens used", Run: say(c.cmdCost)},
+		{Name: "cost", Summary: "show the tokens used and what they cost", Run: say(c.cmdCost)},
 		{Name: "resume", Args: "[ID]", Summary: "list this directory's sessions, or go on with one", Run: c.cmdResume},
 		{Name: "clear", Summary: "begin a new session", Run: func(context.Context, string) (tui.Result, error) {
 			return tui.Result{Next: &tui.Next{Kind: tui.NextNew}}, nil
@@ -36,7 +38,7 @@ func (c *chat) commands() []tui.Command {
 	}
 }
 
-func (c *chat) cmdModel(_ context.Context, args string) (string, error) {
+func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	name := strings.TrimSpace(args)
 	if name == "" {
 		return "The model is `" + c.modelName() + "`. `/model NAME` uses another; `agent models` lists what the endpoint has.", nil
@@ -44,9 +46,26 @@ func (c *chat) cmdModel(_ context.Context, args string) (string, error) {
 	if strings.ContainsAny(name, " \t\n") {
 		return "", fmt.Errorf("%q is no model's name: it has spaces in it", name)
 	}
-	c.session.SetModel(nil, name)
+	c.mu.Lock()
+	using := c.opts.Provider.Info().Name
+	c.mu.Unlock()
+	var p model.Provider
+	if first, rest, ok := strings.Cut(name, "/"); ok && first != using && slices.Contains(providerNames(), first) {
+		k, err := findProvider(first)
+		if err != nil {
+			return "", err
+		}
+		if p, err = c.set.open(ctx, k, rest); err != nil {
+			return "", err
+		}
+		name = rest
+	}
+	c.session.SetModel(p, name)
 	c.mu.Lock()
 	c.model = name
+	if p != nil {
+		c.opts.Provider = p
+	}
 	c.mu.Unlock()
 	return "From the next call on: `" + c.modelName() + "`.", nil
 }
@@ -115,8 +134,14 @@ func (c *chat) cmdCost(context.Context, string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := c.usage
-	return fmt.Sprintf("%s, %d tokens: %d in (%d cached), %d out (%d reasoning). Prices are not known, so there is no sum.",
-		plural(c.calls, "model call"), u.Total(), u.Input, u.CachedInput, u.Output, u.Reasoning), nil
+	text := fmt.Sprintf("%s, %d tokens: %d in (%d cached), %d out (%d reasoning).", plural(c.calls, "model call"), u.Total(), u.Input, u.CachedInput, u.Output, u.Reasoning)
+	switch {
+	case c.priced:
+		return fmt.Sprintf("%s $%.4f by the prices of %s.", text, c.cost, facts.Date()), nil
+	case c.cost > 0:
+		return fmt.Sprintf("%s $%.4f, without the calls whose price is not known.", text, c.cost), nil
+	}
+	return text + " The price of this model is not known; the settings' models may say it.", nil
 }
 
 func (c *chat) cmdResume(_ context.Context, args string) (tui.Result, error) {

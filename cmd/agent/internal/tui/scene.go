@@ -174,6 +174,10 @@ func (s *scene) trouble(body event.Body) {
 	switch b := body.(type) {
 	case event.LLMRetry:
 		s.settle()
+		if b.WaitMS == 0 {
+			s.warn("%s", b.Message)
+			break
+		}
 		s.warn("%s; trying again in %s (%d of %d)", b.Message, took(time.Duration(b.WaitMS)*time.Millisecond), b.Attempt, b.Max)
 	case event.TurnLimit:
 		s.warn("the limit %s of %d is reached; enter something to go on", b.Limit, b.Max)

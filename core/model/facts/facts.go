@@ -1,0 +1,163 @@
+package facts
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+//go:embed models.json
+var data []byte
+
+// Model is what is known of a model. What is not known is zero.
+type Model struct {
+	ID        string // without a date
+	Name      string // for people
+	Cutoff    string // of its knowledge: year and month
+	Context   int    // tokens of a request and its answer
+	Output    int    // tokens of an answer
+	Reasoning bool
+	Vision    bool
+	Price     *Price // nil if it is not known
+	Known     bool   // false for a model that is not in the file
+}
+
+// Price is USD for a million tokens.
+type Price struct {
+	Input  float64
+	Cached *float64 // nil is as Input
+	Write  *float64 // into the cache; nil is as Input
+	Output float64
+	// Over is the input above which Long holds, for all of a request; 0 is none.
+	Over int
+	Long *Price
+}
+
+// Cost returns what a request costs in USD.
+func (p Price) Cost(u model.Usage) float64 {
+	if p.Over > 0 && p.Long != nil && u.Input > p.Over {
+		return p.Long.Cost(u)
+	}
+	rate := func(r *float64) float64 {
+		if r == nil {
+			return p.Input
+		}
+		return *r
+	}
+	fresh := max(u.Input-u.CachedInput-u.CacheWrite, 0)
+	sum := float64(fresh)*p.Input + float64(u.CachedInput)*rate(p.Cached) + float64(u.CacheWrite)*rate(p.Write) + float64(u.Output)*p.Output
+	return sum / 1e6
+}
+
+// file is models.json.
+type file struct {
+	Date     string
+	Sources  []string
+	Defaults map[string]string
+	Models   []entry
+
+	byID map[string]entry
+}
+
+type entry struct {
+	Model
+	Vendor string
+}
+
+// load reads the file when it is first needed, not at every start of the program.
+var load = sync.OnceValue(func() *file {
+	f := &file{byID: map[string]entry{}}
+	if err := json.Unmarshal(data, f); err != nil {
+		return f // a test holds the file against this
+	}
+	for _, m := range f.Models {
+		m.Known = true
+		f.byID[m.ID] = m
+	}
+	return f
+})
+
+// Date returns the day on which the facts were looked up.
+func Date() string { return load().Date }
+
+// Default returns the model of a provider when none is named, "" if it has none.
+func Default(provider string) string { return load().Defaults[provider] }
+
+// dated matches what stands behind a model's id for one of its versions.
+var dated = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|preview|\d{3}))+$`)
+})
+
+// Lookup returns what is known of a provider's model: by its name, without a
+// publisher before it ("openai/gpt-5-mini"), and without a date behind it. The
+// models of a local server cost nothing.
+func Lookup(provider, name string) Model {
+	id := name
+	if i := strings.LastIndexByte(id, '/'); i >= 0 {
+		id = id[i+1:]
+	}
+	m, ok := load().byID[id]
+	if !ok {
+		m, ok = load().byID[dated().ReplaceAllString(id, "")]
+	}
+	switch {
+	case provider == "local":
+		m.Price = &Price{}
+	case !ok:
+		return Model{ID: name}
+	}
+	if m.ID == "" {
+		m.ID = name
+	}
+	return m.Model
+}
+
+// Table returns the models as a table in Markdown.
+func Table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| Model | Context | Answer | Reasons | Sees | USD per million tokens: in / cached / cache write / out |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, m := range load().Models {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", m.ID, tokens(m.Context), tokens(m.Output), yes(m.Reasoning), yes(m.Vision), m.Price)
+	}
+	return b.String()
+}
+
+// String lists the prices.
+func (p *Price) String() string {
+	if p == nil {
+		return "–"
+	}
+	one := func(v *float64) string {
+		if v == nil {
+			return "–"
+		}
+		return fmt.Sprintf("%g", *v)
+	}
+	text := fmt.Sprintf("%g / %s / %s / %g", p.Input, one(p.Cached), one(p.Write), p.Output)
+	if p.Long != nil {
+		text += fmt.Sprintf(" (over %s of input: %s)", tokens(p.Over), p.Long)
+	}
+	return text
+}
+
+func tokens(n int) string {
+	switch {
+	case n == 0:
+		return "–"
+	case n%1000 == 0:
+		return fmt.Sprintf("%d k", n/1000)
+	}
+	return fmt.Sprintf("%d", n)
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
