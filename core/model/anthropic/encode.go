@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -285,13 +286,16 @@ func wireTools(defs []model.ToolDef) []tool {
 // the results of a turn before anything else in it.
 func (p *provider) messages(name string, all []model.Message) conversation {
 	out := make(conversation, 0, len(all))
+	ids := ids{}
 	for _, m := range all {
 		role, content := "user", []block(nil)
 		switch m.Role {
 		case model.RoleAssistant:
 			role, content = "assistant", p.assistant(name, m.Parts)
+			ids.calls(content)
 		case model.RoleTool:
 			content = results(m.Parts)
+			ids.results(content)
 		default:
 			content = blocks(m.Parts)
 		}
@@ -348,6 +352,35 @@ func (p *provider) assistant(name string, parts model.Parts) []block {
 		}
 	}
 	return out
+}
+
+// ids makes the ids of calls unique in a conversation, which the API asks for:
+// other services count them anew in each answer. It holds how often each was
+// seen.
+type ids map[string]int
+
+func (n ids) calls(content []block) {
+	for i := range content {
+		if b := &content[i]; b.kind == "tool_use" {
+			id := b.id
+			n[id]++
+			b.id = n.unique(id)
+		}
+	}
+}
+
+func (n ids) results(content []block) {
+	for i := range content {
+		content[i].id = n.unique(content[i].id)
+	}
+}
+
+// unique returns what stands for the id that was seen last.
+func (n ids) unique(id string) string {
+	if n[id] < 2 {
+		return id
+	}
+	return wireID(id + "_" + strconv.Itoa(n[id]))
 }
 
 // wireID returns an id that the API takes.

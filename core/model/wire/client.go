@@ -49,7 +49,7 @@ func New(cfg Config, d Dialect) (*Client, error) {
 	}
 	info := model.ProviderInfo{Name: cfg.Name, Model: cfg.Model, Endpoint: endpoint(base)}
 	return &Client{
-		Faults: Faults{info: info, names: cfg.Names.of(cfg.Name), secrets: secrets(cfg, base), parse: d.Fault},
+		Faults: Faults{info: info, names: cfg.Names.of(cfg.Name), secrets: newSecrets(hidden(cfg, base)), parse: d.Fault},
 		cfg:    cfg, dialect: d, base: base,
 		http: &http.Client{
 			Transport: cfg.Transport,
@@ -128,6 +128,7 @@ func (c *Client) authorize(r *http.Request) error {
 		}
 	}
 	if credential != "" {
+		c.secrets.add(credential)
 		c.dialect.Authorize(r.Header, credential)
 	}
 	for name, value := range c.cfg.Headers {

@@ -198,14 +198,23 @@ func TestCertificates(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	var got string
+	refuse := false
 	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header.Get("Authorization")
+		if refuse {
+			http.Error(w, "no: "+got, http.StatusForbidden)
+			return
+		}
 		fmt.Fprint(w, "data: end\n\n")
 	})
 	token, tokenErr := "tok-123456", error(nil)
 	c := newClient(t, Config{BaseURL: base, Token: func(context.Context) (string, error) { return token, tokenErr }})
 	if _, err := stream(t.Context(), c); err != nil || got != "Bearer tok-123456" {
 		t.Errorf("error %v, header %q", err, got)
+	}
+	refuse = true
+	if _, err := stream(t.Context(), c); err == nil || !strings.Contains(err.Error(), "no: Bearer [redacted]") {
+		t.Errorf("error %v", err)
 	}
 	token = "two\nlines"
 	if _, err := stream(t.Context(), c); model.AsError(err).Code != model.CodeAuthentication {

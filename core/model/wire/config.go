@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/model"
@@ -105,8 +106,8 @@ func endpoint(u *url.URL) string {
 	return shown.String()
 }
 
-// secrets returns what must not appear in an error.
-func secrets(cfg Config, base *url.URL) []string {
+// hidden returns what must not appear in an error.
+func hidden(cfg Config, base *url.URL) []string {
 	list := []string{cfg.APIKey}
 	if pw, ok := base.User.Password(); ok {
 		list = append(list, pw)
@@ -117,14 +118,49 @@ func secrets(cfg Config, base *url.URL) []string {
 	for _, values := range base.Query() {
 		list = append(list, values...)
 	}
-	return notShort(list)
+	return list
 }
 
-// notShort leaves out what is too short for a secret: replacing it would only
-// garble messages.
-func notShort(list []string) []string {
-	const shortest = 6
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return len(s) < shortest })
+// secrets are texts that must not be seen. It is safe for concurrent use.
+type secrets struct {
+	mu   sync.RWMutex
+	list []string
+}
+
+func newSecrets(list []string) *secrets {
+	s := &secrets{}
+	for _, text := range list {
+		s.add(text)
+	}
+	return s
+}
+
+// add keeps a secret. One that is too short would only garble messages; of
+// tokens that come and go, the last ones are kept.
+func (s *secrets) add(text string) {
+	const shortest, most = 6, 32
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(text) < shortest || slices.Contains(s.list, text) {
+		return
+	}
+	s.list = append(s.list, text)
+	if len(s.list) > most {
+		s.list = slices.Delete(s.list, most/2, most/2+1)
+	}
+}
+
+// hide replaces the secrets in a text.
+func (s *secrets) hide(text string) string {
+	if s == nil {
+		return text
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, secret := range s.list {
+		text = strings.ReplaceAll(text, secret, "[redacted]")
+	}
+	return text
 }
 
 func newTransport(connect time.Duration) *http.Transport {

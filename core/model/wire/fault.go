@@ -30,13 +30,13 @@ var (
 type Faults struct {
 	info    model.ProviderInfo
 	names   Names // dotted keys
-	secrets []string
+	secrets *secrets
 	parse   func(status int, body []byte) Fault
 }
 
 // NewFaults is for a provider that has no [Client].
-func NewFaults(info model.ProviderInfo, secrets []string) Faults {
-	return Faults{info: info, names: Names{}.of(info.Name), secrets: notShort(secrets)}
+func NewFaults(info model.ProviderInfo, hidden []string) Faults {
+	return Faults{info: info, names: Names{}.of(info.Name), secrets: newSecrets(hidden)}
 }
 
 // Wrap returns an error of that code which wraps err.
@@ -343,10 +343,7 @@ func requestID(h http.Header) string {
 // Clean makes foreign text fit for an error message: on one line, without
 // control characters and secrets, and of bounded length.
 func (f Faults) Clean(text string) string {
-	for _, s := range f.secrets {
-		text = strings.ReplaceAll(text, s, "[redacted]")
-	}
-	return Clip(text, 600)
+	return Clip(f.secrets.hide(text), 600)
 }
 
 // cleanErr returns err, or only its text if that holds a secret.
@@ -354,10 +351,8 @@ func (f Faults) cleanErr(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, s := range f.secrets {
-		if strings.Contains(err.Error(), s) {
-			return errors.New(f.Clean(err.Error()))
-		}
+	if text := err.Error(); f.secrets.hide(text) != text {
+		return errors.New(f.Clean(text))
 	}
 	return err
 }
