@@ -1,294 +1,275 @@
 package modeltest
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
+	"bytes"
+	"cmp"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"slices"
+	"net/url"
 	"strings"
-	"sync"
-	"testing"
+
+	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Chat is a fake OpenAI Chat Completions server: POST /v1/chat/completions,
-// streaming and not, and GET /v1/models. It is safe for concurrent use; Key
-// and Models must be set before the first request.
-type Chat struct {
-	Key    string   // the bearer token to ask for; empty accepts every request
-	Models []string // the models that exist; empty accepts every name
+// chat is OpenAI's Chat Completions and what is like it. See
+// https://platform.openai.com/docs/api-reference/chat,
+// https://platform.openai.com/docs/api-reference/chat-streaming,
+// https://learn.microsoft.com/azure/ai-foundry/openai/reference and
+// https://docs.ollama.com/api/openai-compatibility; the list at /catalog/models is
+// that of https://docs.github.com/en/rest/models/catalog.
+type chat struct{ api API }
 
-	answer func(*Request) Turn
+var deployment = pattern(`^/openai/deployments/([^/]+)/chat/completions$`)
 
-	mu       sync.Mutex
-	idle     *sync.Cond // active has become 0
-	active   int        // requests being served
-	requests []*Request
-}
-
-// NewChat returns a server that answers with the turns in order. A request
-// beyond the last turn is answered with a 500 that says so.
-func NewChat(turns ...Turn) *Chat {
-	var mu sync.Mutex
-	return NewChatFunc(func(*Request) Turn {
-		mu.Lock()
-		defer mu.Unlock()
-		if len(turns) == 0 {
-			return Failure(http.StatusInternalServerError, "server_error", "", "the script of the fake server has no turn left")
+func (c chat) route(r *http.Request) route {
+	if c.api == Azure {
+		return azureRoute(r.URL)
+	}
+	switch r.URL.Path {
+	case "/v1/chat/completions":
+		return route{task: answerTask}
+	case "/v1/models", "/catalog/models":
+		return route{task: listTask}
+	case "/api/tags":
+		if c.api == Ollama {
+			return route{task: listTask}
 		}
-		t := turns[0]
-		turns = turns[1:]
-		return t
-	})
-}
-
-// NewChatFunc returns a server that asks answer for each turn. answer must be
-// safe for concurrent use if requests are concurrent.
-func NewChatFunc(answer func(*Request) Turn) *Chat {
-	c := &Chat{answer: answer}
-	c.idle = sync.NewCond(&c.mu)
-	return c
-}
-
-// Requests returns the chat completion requests so far, also those that were
-// refused.
-func (c *Chat) Requests() []*Request {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.requests)
-}
-
-// Wait returns when no request is being served.
-func (c *Chat) Wait() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.active > 0 {
-		c.idle.Wait()
 	}
+	return route{}
 }
 
-func (c *Chat) count(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.active += n; c.active == 0 {
-		c.idle.Broadcast()
+// azureRoute knows the paths with a deployment, which need a version in the
+// query, and the newer ones below /openai/v1, which need none.
+func azureRoute(u *url.URL) route {
+	switch u.Path {
+	case "/openai/v1/chat/completions":
+		return route{task: answerTask}
+	case "/openai/v1/models":
+		return route{task: listTask}
 	}
-}
-
-// Start listens on a free port of 127.0.0.1 and returns the API's base URL,
-// which ends in /v1. The caller must call stop; it ends all connections and
-// returns when no request is being served.
-func (c *Chat) Start() (baseURL string, stop func(), err error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, fmt.Errorf("fake chat server: %w", err)
+	if u.Query().Get("api-version") == "" {
+		return route{}
 	}
-	srv := &http.Server{Handler: c}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = srv.Serve(ln) // always http.ErrServerClosed, after stop
-	}()
-	return "http://" + ln.Addr().String() + "/v1", func() {
-		_ = srv.Close()
-		<-served
-		c.Wait()
-	}, nil
-}
-
-// Serve starts the server for the length of a test and returns its base URL.
-func (c *Chat) Serve(tb testing.TB) string {
-	tb.Helper()
-	url, stop, err := c.Start()
-	if err != nil {
-		tb.Fatal(err)
+	if m := deployment().FindStringSubmatch(u.Path); m != nil {
+		return route{task: answerTask, model: m[1]}
 	}
-	tb.Cleanup(stop)
-	return url
-}
-
-// ServeHTTP implements [http.Handler].
-func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.count(1)
-	defer c.count(-1)
-	switch {
-	case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
-		c.listModels(w, r)
-	case r.URL.Path != "/v1/chat/completions":
-		fail(w, http.StatusNotFound, "invalid_request_error", "unknown_url", "Invalid URL ("+r.Method+" "+r.URL.Path+")")
-	case r.Method != http.MethodPost:
-		fail(w, http.StatusMethodNotAllowed, "invalid_request_error", "method_not_supported", "Not allowed to "+r.Method+" on /v1/chat/completions.")
-	default:
-		c.complete(w, r)
+	if u.Path == "/openai/models" {
+		return route{task: listTask}
 	}
+	return route{}
 }
 
-// authorized reports whether the request has the key, if one is asked for.
-func (c *Chat) authorized(r *http.Request) bool {
-	return c.Key == "" || r.Header.Get("Authorization") == "Bearer "+c.Key
-}
-
-func (c *Chat) listModels(w http.ResponseWriter, r *http.Request) {
-	if !c.authorized(r) {
-		refuseKey(w)
-		return
+func (c chat) credential(h http.Header) string {
+	if c.api == Azure {
+		return cmp.Or(h.Get("Api-Key"), bearer(h))
 	}
+	return bearer(h)
+}
+
+func (c chat) name(h http.Header, n int) string {
+	if c.api == Azure {
+		h.Set("Apim-Request-Id", fmt.Sprintf("req_%06d", n))
+	}
+	h.Set("X-Request-Id", fmt.Sprintf("req_%06d", n))
+	return fmt.Sprintf("chatcmpl-%06d", n)
+}
+
+func (c chat) list(models []string, path string, _ url.Values) any {
 	list := []any{}
-	for _, id := range c.Models {
-		list = append(list, map[string]any{"id": id, "object": "model", "created": created, "owned_by": "modeltest"})
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": list}) // the client may be gone
-}
-
-func (c *Chat) complete(w http.ResponseWriter, r *http.Request) {
-	req, n, err := c.record(r)
-	id := fmt.Sprintf("chatcmpl-%06d", n)
-	w.Header().Set("X-Request-Id", fmt.Sprintf("req_%06d", n))
-	switch {
-	case err != nil:
-		fail(w, http.StatusBadRequest, "invalid_request_error", "", "We could not parse the JSON body of your request: "+err.Error())
-		return
-	case !c.authorized(r):
-		refuseKey(w)
-		return
-	case len(c.Models) > 0 && req.Model != "" && !slices.Contains(c.Models, req.Model):
-		t := NoSuchModel(req.Model)
-		t.serveBody(w)
-		return
-	}
-	if bad := req.check(); bad != nil {
-		fail(w, http.StatusBadRequest, "invalid_request_error", bad.code, bad.message)
-		return
-	}
-	turn := c.answer(req)
-	turn.serve(r.Context(), w, req, id)
-}
-
-// record reads and keeps the request.
-func (c *Chat) record(r *http.Request) (*Request, int, error) {
-	body, err := io.ReadAll(r.Body)
-	req := &Request{Header: r.Header.Clone(), Body: body}
-	if err == nil {
-		err = json.Unmarshal(body, req)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.requests = append(c.requests, req)
-	return req, len(c.requests), err
-}
-
-func fail(w http.ResponseWriter, status int, kind, code, message string) {
-	t := Failure(status, kind, code, message)
-	t.serveBody(w)
-}
-
-func refuseKey(w http.ResponseWriter) {
-	fail(w, http.StatusUnauthorized, "invalid_request_error", "invalid_api_key", "Incorrect API key provided.")
-}
-
-// serve writes the turn.
-func (t *Turn) serve(ctx context.Context, w http.ResponseWriter, req *Request, id string) {
-	if t.Gate != nil {
-		t.Gate(ctx, -1)
-	}
-	for name, values := range t.Header {
-		w.Header()[name] = values
-	}
-	if t.Status != 0 && t.Status != http.StatusOK {
-		t.serveBody(w)
-		return
-	}
-	name := req.Model
-	if t.Model != "" {
-		name = t.Model
-	}
-	if !req.Stream {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, t.completion(id, name)) // the client may be gone
-		return
-	}
-	if w.Header().Get("Content-Type") == "" {
-		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	}
-	out := &stream{w: w, rc: http.NewResponseController(w), turn: t, left: -1}
-	if t.Break != nil {
-		out.left = t.Break.After
-	}
-	for i, f := range t.frames(id, name, req.StreamOptions != nil && req.StreamOptions.IncludeUsage) {
-		if t.Gate != nil {
-			t.Gate(ctx, i)
+	for _, id := range models {
+		switch path {
+		case "/catalog/models":
+			list = append(list, object{
+				"id": id, "name": id, "registry": "azure-openai", "publisher": "modeltest", "summary": "A model.", "rate_limit_tier": "low", "version": "1",
+				"supported_input_modalities": []string{"text"}, "supported_output_modalities": []string{"text"}, "capabilities": []string{"streaming", "tool-calling"},
+				"limits": object{"max_input_tokens": 128000, "max_output_tokens": 16384}, "tags": []string{}, "html_url": "https://github.com/marketplace/models",
+			})
+			continue
+		case "/api/tags":
+			list = append(list, object{
+				"name": id, "model": id, "modified_at": "2025-01-01T00:00:00Z", "size": 3338801804, "digest": strings.Repeat("a2", 32),
+				"details": object{"parent_model": "", "format": "gguf", "family": "llama", "families": []string{"llama"}, "parameter_size": "4.3B", "quantization_level": "Q4_K_M"},
+			})
+			continue
 		}
-		if out.write(f) != nil {
-			return
+		list = append(list, object{"id": id, "object": "model", "created": created, "owned_by": "modeltest"})
+	}
+	switch path {
+	case "/catalog/models":
+		return list
+	case "/api/tags":
+		return object{"models": list}
+	}
+	return object{"object": "list", "data": list}
+}
+
+func (c chat) fault(f *Fault) (int, string) {
+	if c.api == Azure {
+		if body := azureFault(f); body != "" {
+			return f.orElse(http.StatusInternalServerError), body
 		}
 	}
+	return f.orElse(http.StatusInternalServerError), errorBody(f)
 }
 
-func (t *Turn) serveBody(w http.ResponseWriter) {
-	if w.Header().Get("Content-Type") == "" {
-		kind := "application/json"
-		if !strings.HasPrefix(t.Body, "{") {
-			kind = "text/html"
+// azureFault returns the errors that come from Azure instead of the model, ""
+// for the others. See
+// https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter.
+func azureFault(f *Fault) string {
+	simple := func(code, message string) string {
+		return text(object{"error": object{"code": code, "message": message}})
+	}
+	switch f.kind {
+	case noKey, wrongKey:
+		return simple("401", "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource.")
+	case noModel:
+		return simple("DeploymentNotFound", "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again.")
+	case tooMany:
+		return simple("429", "Requests to the ChatCompletions_Create Operation have exceeded the call rate limit of your current pricing tier. Please retry later.")
+	case filtered:
+		return text(object{"error": object{
+			"message": "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.",
+			"type":    nil, "param": "prompt", "code": "content_filter", "status": 400,
+			"innererror": object{"code": "ResponsibleAIPolicyViolation", "content_filter_result": object{"violence": object{"filtered": true, "severity": "high"}}},
+		}})
+	}
+	if f.Code == "unknown_url" {
+		return simple("404", "Resource not found")
+	}
+	return ""
+}
+
+func (chat) errorFrame(f *Fault) string { return frame(errorBody(f)) }
+
+// chatFinish returns the finish reason.
+func chatFinish(t *Turn) string {
+	switch stop := t.stop(); {
+	case t.Finish != "":
+		return t.Finish
+	case stop == model.StopToolCalls:
+		return "tool_calls"
+	case stop == model.StopMaxTokens:
+		return "length"
+	case stop == model.StopContentFilter:
+		return "content_filter"
+	case stop == model.StopOther:
+		return "something_new"
+	}
+	return "stop"
+}
+
+// chatRender holds what all chunks of one answer share.
+type chatRender struct {
+	id, model    string
+	includeUsage bool
+	azure        bool
+	out          []string
+}
+
+const created = 1735689600
+
+func (c chat) frames(a *answer) []string {
+	r := &chatRender{id: a.id, model: a.model, azure: c.api == Azure}
+	r.includeUsage = a.req.StreamOptions != nil && a.req.StreamOptions.IncludeUsage
+	if r.azure {
+		r.filterResults()
+	}
+	if len(a.Calls) > 0 && len(a.Text) == 0 {
+		r.delta(`{"role":"assistant","content":null,"refusal":null}`, "null")
+	} else {
+		r.delta(`{"role":"assistant","content":"","refusal":null}`, "null")
+	}
+	for _, s := range a.Reasoning {
+		r.delta(`{"reasoning_content":`+text(s)+`}`, "null")
+	}
+	for _, s := range a.Text {
+		r.delta(`{"content":`+text(s)+`}`, "null")
+	}
+	for _, s := range a.Refusal {
+		r.delta(`{"refusal":`+text(s)+`}`, "null")
+	}
+	r.calls(a.Calls, a.Interleave)
+	r.delta(`{}`, text(chatFinish(a.Turn)))
+	if r.includeUsage {
+		r.chunk("", chatUsage(a.Turn))
+	}
+	return append(r.out, doneFrame)
+}
+
+// filterResults adds the chunk that Azure begins with: no choices, no model, but
+// what the filters think of the prompt. See
+// https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-streaming.
+func (r *chatRender) filterResults() {
+	safe := object{"filtered": false, "severity": "safe"}
+	r.out = append(r.out, frame(text(object{
+		"choices": []any{}, "created": 0, "id": "", "model": "", "object": "",
+		"prompt_filter_results": []any{object{"prompt_index": 0, "content_filter_results": object{
+			"hate": safe, "self_harm": safe, "sexual": safe, "violence": safe, "jailbreak": object{"filtered": false, "detected": false},
+		}}},
+	})))
+}
+
+// delta adds a chunk with one choice.
+func (r *chatRender) delta(delta, finish string) {
+	filter := ""
+	if r.azure {
+		filter = `,"content_filter_results":{}`
+	}
+	r.chunk(`{"index":0,"delta":`+delta+filter+`,"logprobs":null,"finish_reason":`+finish+`}`, "null")
+}
+
+func (r *chatRender) chunk(choice, usage string) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `data: {"id":%s,"object":"chat.completion.chunk","created":%d,"model":%s,"service_tier":"default","system_fingerprint":"fp_0a1b2c3d4e","choices":[%s]`,
+		text(r.id), created, text(r.model), choice)
+	if r.includeUsage {
+		b.WriteString(`,"usage":` + usage)
+	}
+	b.WriteString("}\n\n")
+	r.out = append(r.out, b.String())
+}
+
+// calls adds the chunks of the tool calls: for each a first one with id and
+// name, then one for each fragment of the arguments.
+func (r *chatRender) calls(calls []Call, interleave bool) {
+	var queues [][]string
+	for i, c := range calls {
+		q := []string{fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}]}`, i, text(c.ID), text(c.Name))}
+		for _, a := range c.Args {
+			q = append(q, fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, text(a)))
 		}
-		w.Header().Set("Content-Type", kind)
+		queues = append(queues, q)
 	}
-	w.WriteHeader(t.Status)
-	_, _ = io.WriteString(w, t.Body) // the client may be gone
+	for _, d := range merge(queues, interleave) {
+		r.delta(d, "null")
+	}
 }
 
-// stream writes frames until the turn's break.
-type stream struct {
-	w    http.ResponseWriter
-	rc   *http.ResponseController
-	turn *Turn
-	left int // bytes until the break; negative means that there is none
+func chatUsage(t *Turn) string {
+	u := t.usage()
+	return fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d,"audio_tokens":0},`+
+		`"completion_tokens_details":{"reasoning_tokens":%d,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`,
+		u.Prompt, u.Completion, u.Prompt+u.Completion, u.Cached, u.Reasoning)
 }
 
-var errBroken = errors.New("the stream breaks off here")
-
-func (s *stream) write(frame string) error {
-	broken := s.left >= 0 && s.left <= len(frame)
-	if broken {
-		frame = frame[:s.left]
+func (chat) whole(a *answer) string {
+	message := object{"role": "assistant", "content": nil, "refusal": nil}
+	if len(a.Text) > 0 || len(a.Calls) == 0 {
+		message["content"] = strings.Join(a.Text, "")
 	}
-	s.left -= len(frame)
-	step := s.turn.Split
-	if step <= 0 {
-		step = max(len(frame), 1)
+	if len(a.Refusal) > 0 {
+		message["refusal"] = strings.Join(a.Refusal, "")
 	}
-	for ; len(frame) > 0; frame = frame[min(step, len(frame)):] {
-		if _, err := io.WriteString(s.w, frame[:min(step, len(frame))]); err != nil {
-			return err
-		}
-		if err := s.rc.Flush(); err != nil {
-			return err
-		}
+	if len(a.Reasoning) > 0 {
+		message["reasoning_content"] = strings.Join(a.Reasoning, "")
 	}
-	if !broken {
-		return nil
+	var calls []any
+	for _, c := range a.Calls {
+		calls = append(calls, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.args()}})
 	}
-	return s.end()
-}
-
-// end breaks the stream off.
-func (s *stream) end() error {
-	switch s.turn.Break.How {
-	case End:
-		return errBroken
-	case Abort:
-		panic(http.ErrAbortHandler)
+	if calls != nil {
+		message["tool_calls"] = calls
 	}
-	conn, _, err := s.rc.Hijack()
-	if err != nil {
-		return err
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // makes Close send a reset; without it, the close alone must do
-	}
-	_ = conn.Close()
-	return errBroken
+	return fmt.Sprintf(`{"id":%s,"object":"chat.completion","created":%d,"model":%s,"choices":[{"index":0,"message":%s,"logprobs":null,"finish_reason":%s}],"usage":%s,"service_tier":"default","system_fingerprint":"fp_0a1b2c3d4e"}`,
+		text(a.id), created, text(a.model), text(message), text(chatFinish(a.Turn)), chatUsage(a.Turn))
 }

@@ -1,35 +1,60 @@
 package modeltest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"time"
 )
 
-// The turns below answer with the error bodies of the real service.
+// Fault is an error of a service. Each API reports it in its own words.
+type Fault struct {
+	Status              int
+	Type, Code, Message string // as OpenAI has them; others derive theirs from the status
+	// RetryAfter is the wish of a Gemini error's RetryInfo.
+	RetryAfter time.Duration
 
-// Unauthorized is a 401 whose message repeats key, as careless servers do.
+	kind trouble
+	name string // a key or a model that the message repeats
+}
+
+// trouble is a failure that every service has, with a message of its own.
+type trouble uint8
+
+const (
+	otherTrouble trouble = iota
+	noKey
+	wrongKey
+	noModel
+	tooLong
+	tooMany
+	overload
+	broken
+	filtered
+)
+
+// The turns below answer with the error bodies of the real services.
+
+// Unauthorized is a refused key. OpenAI's message repeats it.
 func Unauthorized(key string) Turn {
-	return Failure(http.StatusUnauthorized, "invalid_request_error", "invalid_api_key",
-		"Incorrect API key provided: "+key+". You can find your API key at https://platform.openai.com/account/api-keys.")
+	return failure(Fault{Status: http.StatusUnauthorized, kind: wrongKey, name: key})
 }
 
 // NoSuchModel is a 404 for an unknown model.
 func NoSuchModel(name string) Turn {
-	return Failure(http.StatusNotFound, "invalid_request_error", "model_not_found",
-		"The model `"+name+"` does not exist or you do not have access to it.")
+	return failure(Fault{Status: http.StatusNotFound, kind: noModel, name: name})
 }
 
 // ContextLength is a 400 for a prompt that is too long.
 func ContextLength() Turn {
-	return Failure(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded",
-		"This model's maximum context length is 128000 tokens. However, your messages resulted in 204290 tokens. Please reduce the length of the messages.")
+	return failure(Fault{Status: http.StatusBadRequest, kind: tooLong})
 }
 
 // RateLimited is a 429 with that Retry-After header, unless it is empty.
 func RateLimited(retryAfter string) Turn {
-	t := Failure(http.StatusTooManyRequests, "requests", "rate_limit_exceeded",
-		"Rate limit reached for requests. Limit: 3 / min. Please try again later.")
+	t := failure(Fault{Status: http.StatusTooManyRequests, kind: tooMany})
 	if retryAfter != "" {
 		t.Header = http.Header{"Retry-After": {retryAfter}}
 	}
@@ -38,12 +63,30 @@ func RateLimited(retryAfter string) Turn {
 
 // ServerError is a 500, 503, 529 or another status with the service's message.
 func ServerError(status int) Turn {
-	return Failure(status, "server_error", "", "The server had an error while processing your request. Sorry about that!")
+	return failure(Fault{Status: status, kind: broken})
+}
+
+// Overloaded is what the service says when it has too much to do, as status or
+// in the middle of a stream.
+func Overloaded() Turn {
+	return failure(Fault{Status: http.StatusServiceUnavailable, kind: overload})
+}
+
+// PromptFiltered is the refusal of a prompt by a filter; of Azure only.
+func PromptFiltered() Turn {
+	return failure(Fault{Status: http.StatusBadRequest, kind: filtered})
 }
 
 // Failure is an HTTP error with the service's error body.
 func Failure(status int, kind, code, message string) Turn {
-	return Turn{Status: status, Body: string(errorBody(kind, code, message))}
+	return failure(Fault{Status: status, Type: kind, Code: code, Message: message})
+}
+
+func failure(f Fault) Turn { return Turn{Status: f.Status, Fault: &f} }
+
+// refuse returns why the service would not accept a request.
+func refuse(code, format string, args ...any) *Fault {
+	return &Fault{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // HoldAt returns a gate that blocks before frame i until release is closed or
@@ -60,13 +103,55 @@ func HoldAt(i int, release <-chan struct{}) func(context.Context, int) {
 	}
 }
 
-func errorBody(kind, code, message string) []byte {
-	var c any
-	if code != "" {
-		c = code
+// openAIFault fills type, code and message. The shapes are those of
+// https://platform.openai.com/docs/guides/error-codes.
+func openAIFault(f *Fault) Fault {
+	known := map[trouble]Fault{
+		noKey:    {Type: "invalid_request_error", Message: "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."},
+		wrongKey: {Type: "invalid_request_error", Code: "invalid_api_key", Message: "Incorrect API key provided: " + f.name + ". You can find your API key at https://platform.openai.com/account/api-keys."},
+		noModel:  {Type: "invalid_request_error", Code: "model_not_found", Message: "The model `" + f.name + "` does not exist or you do not have access to it."},
+		tooLong:  {Type: "invalid_request_error", Code: "context_length_exceeded", Message: "This model's maximum context length is 128000 tokens. However, your messages resulted in 204290 tokens. Please reduce the length of the messages."},
+		tooMany:  {Type: "requests", Code: "rate_limit_exceeded", Message: "Rate limit reached for requests. Limit: 3 / min. Please try again later."},
+		overload: {Type: "server_error", Code: "server_error", Message: "The engine is currently overloaded, please try again later"},
+		broken:   {Type: "server_error", Message: "The server had an error while processing your request. Sorry about that!"},
 	}
-	body, _ := json.Marshal(map[string]any{"error": map[string]any{
-		"message": message, "type": kind, "param": nil, "code": c,
-	}}) // strings always marshal
-	return body
+	out := *f
+	if k, ok := known[f.kind]; ok {
+		out.Type, out.Code, out.Message = k.Type, k.Code, k.Message
+	}
+	return out
 }
+
+// errorBody is {"error":{…}} with the members that the service always sends.
+func errorBody(f *Fault) string {
+	e := openAIFault(f)
+	var code any
+	if e.Code != "" {
+		code = e.Code
+	}
+	return text(object{"error": object{"message": e.Message, "type": e.Type, "param": nil, "code": code}})
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// text returns v as JSON, without the escapes that HTML would need. It is for
+// values that always marshal.
+func text(v any) string {
+	var b jsonBuilder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+	return string(b[:max(len(b)-1, 0)])
+}
+
+type jsonBuilder []byte
+
+// Write implements io.Writer.
+func (b *jsonBuilder) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
+}
+
+// orElse is the status of a fault, or another if it names none.
+func (f *Fault) orElse(status int) int { return cmp.Or(f.Status, status) }

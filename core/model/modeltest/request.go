@@ -2,18 +2,26 @@ package modeltest
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
-// Request is a chat completion request as the server received it.
+// Request is a request for an answer as the server received it.
 type Request struct {
 	Header http.Header     `json:"-"`
+	URL    *url.URL        `json:"-"`
 	Body   json.RawMessage `json:"-"`
+	Said   Said            `json:"-"` // what it says; empty if it was refused
 
-	Model               string          `json:"model"`
+	Model  string `json:"model"`
+	Stream bool   `json:"stream"`
+
+	encrypted bool // encrypted reasoning was asked for
+
+	// The rest is of chat completions only.
 	Messages            []Message       `json:"messages"`
 	Tools               []Tool          `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
@@ -22,10 +30,12 @@ type Request struct {
 	MaxCompletionTokens int             `json:"max_completion_tokens"`
 	ReasoningEffort     string          `json:"reasoning_effort"`
 	ResponseFormat      json.RawMessage `json:"response_format"`
-	Stream              bool            `json:"stream"`
-	StreamOptions       *struct {
-		IncludeUsage bool `json:"include_usage"`
-	} `json:"stream_options"`
+	StreamOptions       *StreamOptions  `json:"stream_options"`
+}
+
+// StreamOptions are those of a chat completion.
+type StreamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
 }
 
 // Message is one message of a request.
@@ -96,98 +106,13 @@ func (m *Message) parts() []contentPart {
 	return parts
 }
 
-// refusal is why the service would not accept a request.
-type refusal struct{ code, message string }
-
-func refuse(code, format string, args ...any) *refusal {
-	return &refusal{code, fmt.Sprintf(format, args...)}
-}
-
+// The patterns are compiled when the first request needs them.
 var (
-	toolName       = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-	reasoningModel = regexp.MustCompile(`^(o[1-9]|gpt-5)`)
-	dataURL        = regexp.MustCompile(`^(https?://|data:image/[a-z+.-]+;base64,[A-Za-z0-9+/]+=*$)`)
+	toolName       = pattern(`^[a-zA-Z0-9_-]{1,64}$`)
+	reasoningModel = pattern(`^(o[1-9]|gpt-5)`)
+	imageURL       = pattern(`^(https?://|data:image/[a-z+.-]+;base64,[A-Za-z0-9+/]+=*$)`)
 )
 
-// check finds what the service would refuse in the request.
-func (r *Request) check() *refusal {
-	switch {
-	case r.Model == "":
-		return refuse("", "you must provide a model parameter")
-	case len(r.Messages) == 0:
-		return refuse("empty_array", "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.")
-	case r.StreamOptions != nil && !r.Stream:
-		return refuse("", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
-	case r.Temperature != nil && *r.Temperature != 1 && reasoningModel.MatchString(r.Model):
-		return refuse("unsupported_value", "Unsupported value: 'temperature' does not support %v with this model. Only the default (1) value is supported.", *r.Temperature)
-	case r.MaxTokens > 0 && reasoningModel.MatchString(r.Model):
-		return refuse("unsupported_parameter", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
-	case r.ToolChoice != nil && len(r.Tools) == 0:
-		return refuse("", "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
-	}
-	for i, t := range r.Tools {
-		var params map[string]json.RawMessage
-		if t.Type != "function" || !toolName.MatchString(t.Function.Name) || json.Unmarshal(t.Function.Parameters, &params) != nil {
-			return refuse("invalid_function_parameters", "Invalid 'tools[%d]': a function with a name and an object as parameters was expected.", i)
-		}
-	}
-	return r.checkMessages()
-}
-
-// checkMessages checks the roles and contents, and that every tool call is
-// answered by the tool messages that follow it.
-func (r *Request) checkMessages() *refusal {
-	open := map[string]bool{}
-	for i, m := range r.Messages {
-		if m.Role != "tool" && len(open) > 0 {
-			return refuse("", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. (messages[%d])", i)
-		}
-		switch m.Role {
-		case "system", "developer", "user":
-		case "assistant":
-			if string(m.Content) == "null" && len(m.ToolCalls) == 0 {
-				return refuse("", "Invalid value for 'content': expected a string, got null. (messages[%d])", i)
-			}
-			for _, c := range m.ToolCalls {
-				if c.ID == "" || c.Type != "function" || len(c.ID) > 40 {
-					return refuse("", "Invalid 'messages[%d].tool_calls': id (at most 40 characters) and type 'function' are required.", i)
-				}
-				open[c.ID] = true
-			}
-		case "tool":
-			if !open[m.ToolCallID] {
-				return refuse("", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'. (messages[%d])", i)
-			}
-			delete(open, m.ToolCallID)
-		default:
-			return refuse("invalid_value", "Invalid value: '%s'. (messages[%d].role)", m.Role, i)
-		}
-		if bad := m.checkContent(i); bad != nil {
-			return bad
-		}
-	}
-	if len(open) > 0 {
-		return refuse("", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.")
-	}
-	return nil
-}
-
-func (m *Message) checkContent(i int) *refusal {
-	var text *string
-	if len(m.Content) == 0 || json.Unmarshal(m.Content, &text) == nil {
-		return nil
-	}
-	var parts []contentPart
-	if json.Unmarshal(m.Content, &parts) != nil {
-		return refuse("invalid_type", "Invalid type for 'messages[%d].content'.", i)
-	}
-	for j, p := range parts {
-		switch {
-		case p.Type == "text":
-		case p.Type == "image_url" && m.Role == "user" && p.ImageURL != nil && dataURL.MatchString(p.ImageURL.URL):
-		default:
-			return refuse("invalid_value", "Invalid value: '%s'. (messages[%d].content[%d])", p.Type, i, j)
-		}
-	}
-	return nil
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,71 +27,192 @@ type Endpoint struct {
 // Factory makes a provider for an endpoint.
 type Factory func(tb testing.TB, e Endpoint) model.Provider
 
+// Option changes what [TestProvider] checks.
+type Option func(*suite)
+
+// Over says which API the providers speak. Without it, that is
+// [ChatCompletions].
+func Over(api API) Option { return func(s *suite) { s.api = api } }
+
+// Except leaves out a check, such as "Images" or "Images/of a result", that the
+// providers cannot pass for a reason. The reason is logged.
+func Except(check, reason string) Option {
+	return func(s *suite) { s.except[check] = reason }
+}
+
 // TestProvider checks that the providers of a factory keep the contract of
-// [model.Provider] and say over the wire what the request says. The server is
-// a [Chat].
-func TestProvider(t *testing.T, factory Factory) {
-	suite := &suite{factory}
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
-		{"Text", suite.testText},
-		{"Info", suite.testInfo},
-		{"SequenceCanBeRepeated", suite.testRepeat},
-		{"Calls", suite.testCalls},
-		{"StopReasons", suite.testStopReasons},
-		{"Usage", suite.testUsage},
-		{"Wire", suite.testWire},
-		{"Results", suite.testResults},
-		{"Images", suite.testImages},
-		{"RequestUnchanged", suite.testRequestUnchanged},
-		{"Tolerated", suite.testTolerated},
-		{"Faults", suite.testFaults},
-		{"RetryAfterDate", suite.testRetryAfterDate},
-		{"NoServer", suite.testNoServer},
-		{"IdleTimeout", suite.testIdle},
-		{"CutAnywhere", suite.testCutAnywhere},
-		{"CancelAnywhere", suite.testCancelAnywhere},
-		{"CancelWhileWaiting", suite.testCancelWhileWaiting},
-		{"Deadline", suite.testDeadline},
-		{"BreakAnywhere", suite.testBreakAnywhere},
-	} {
-		t.Run(test.name, test.run)
+// [model.Provider] and say over the wire what the request says.
+func TestProvider(t *testing.T, factory Factory, options ...Option) {
+	s := newSuite(t, factory, options)
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			if reason, ok := s.except[c.name]; ok {
+				t.Skip(reason)
+			}
+			s.tb = t
+			for _, p := range s.run(t.Context(), c) {
+				t.Error(p)
+			}
+		})
 	}
 }
 
-type suite struct{ factory Factory }
+// check is one check of the contract.
+type check struct {
+	name string
+	run  func(*rig)
+	slow bool
+}
+
+// checks are in the order in which they find most.
+var checks = []check{
+	{"Text", (*rig).checkText, false},
+	{"Info", (*rig).checkInfo, false},
+	{"Calls", (*rig).checkCalls, false},
+	{"StopReasons", (*rig).checkStopReasons, false},
+	{"Usage", (*rig).checkUsage, false},
+	{"Wire", (*rig).checkWire, false},
+	{"Results", (*rig).checkResults, false},
+	{"Images", (*rig).checkImages, false},
+	{"State", (*rig).checkState, false},
+	{"Switch", (*rig).checkSwitch, false},
+	{"Faults", (*rig).checkFaults, false},
+	{"RetryAfter", (*rig).checkRetryAfter, false},
+	{"Retry", (*rig).checkRetry, false},
+	{"SequenceCanBeRepeated", (*rig).checkRepeat, false},
+	{"RequestUnchanged", (*rig).checkRequestUnchanged, false},
+	{"StablePrefix", (*rig).checkPrefix, false},
+	{"Models", (*rig).checkModels, false},
+	{"Tolerated", (*rig).checkTolerated, true},
+	{"NoServer", (*rig).checkNoServer, true},
+	{"IdleTimeout", (*rig).checkIdle, true},
+	{"CutAnywhere", (*rig).checkCutAnywhere, true},
+	{"CutOverHTTP", (*rig).checkCutOverHTTP, true},
+	{"CancelAnywhere", (*rig).checkCancelAnywhere, true},
+	{"CancelWhileWaiting", (*rig).checkCancelWhileWaiting, true},
+	{"CancelAtRandom", (*rig).checkCancelAtRandom, true},
+	{"Deadline", (*rig).checkDeadline, true},
+	{"BreakAnywhere", (*rig).checkBreakAnywhere, true},
+	{"Concurrent", (*rig).checkConcurrent, true},
+}
+
+// suite is what all checks share.
+type suite struct {
+	tb      testing.TB
+	factory Factory
+	api     API
+	traits  traits
+	except  map[string]string
+	first   bool // a check may end with its first problem
+}
+
+func newSuite(tb testing.TB, factory Factory, options []Option) *suite {
+	s := &suite{tb: tb, factory: factory, except: map[string]string{}}
+	for _, o := range options {
+		o(s)
+	}
+	s.traits = s.api.traits()
+	return s
+}
+
+// run runs a check and returns the problems that it finds.
+func (s *suite) run(ctx context.Context, c check) []string {
+	r := &rig{suite: s, ctx: ctx, name: c.name, problems: new([]string)}
+	r.guarded(c.run)
+	return *r.problems
+}
 
 // secret is the key of every provider under test. It must not appear in any
 // error.
 const secret = "sk-test-5f1d0c9be7a24e6c" //nolint:gosec // of a fake server
 
-const testModel = "gpt-test"
-
-// rig is a server and a provider that uses it.
+// rig is a check that runs: where problems are noted, and the server and the
+// provider that it started last.
 type rig struct {
-	*testing.T
-	chat     *Chat
+	*suite
+	ctx      context.Context
+	name     string
+	problems *[]string
+	cleanups []func()
+	server   *Server
+	endpoint Endpoint
 	provider model.Provider
 }
 
-// start returns a rig whose server answers with the turns. When the test ends
-// no goroutine may be left.
-func (s *suite) start(t *testing.T, idle time.Duration, turns ...Turn) *rig {
-	t.Helper()
-	return s.startChat(t, idle, NewChat(turns...))
+// givenUp is the panic with which a check ends early.
+type givenUp struct{}
+
+// Errorf notes a problem.
+func (r *rig) Errorf(format string, args ...any) {
+	r.note(format, args...)
+	if r.first {
+		panic(givenUp{})
+	}
 }
 
-func (s *suite) startChat(t *testing.T, idle time.Duration, chat *Chat) *rig {
-	t.Helper()
+func (r *rig) note(format string, args ...any) {
+	*r.problems = append(*r.problems, r.name+": "+fmt.Sprintf(format, args...))
+}
+
+// Fatalf notes a problem and ends the check.
+func (r *rig) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	panic(givenUp{})
+}
+
+// guarded runs f. When it ends no goroutine of it may be left.
+func (r *rig) guarded(f func(*rig)) {
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-	chat.Key = secret
-	url := chat.Serve(t)
+	defer func() {
+		for _, c := range slices.Backward(r.cleanups) {
+			c()
+		}
+		if err := goleak.Find(before); err != nil {
+			r.note("goroutines are left: %v", err)
+		}
+	}()
+	defer func() {
+		switch p := recover(); p.(type) {
+		case nil, givenUp:
+		default:
+			panic(p)
+		}
+	}()
+	f(r)
+}
+
+// sub runs a part of the check.
+func (r *rig) sub(name string, f func(*rig)) {
+	if r.first && len(*r.problems) > 0 {
+		return
+	}
+	full := r.name + "/" + name
+	if reason, ok := r.except[full]; ok {
+		r.tb.Logf("%s is left out: %s", full, reason)
+		return
+	}
+	part := &rig{suite: r.suite, ctx: r.ctx, name: full, problems: r.problems}
+	part.guarded(f)
+}
+
+// start starts a server that answers with the turns, and a provider for it.
+func (r *rig) start(turns ...Turn) { r.use(New(r.api, turns...), 0) }
+
+// always starts a server that always answers with the turn.
+func (r *rig) always(turn Turn) { r.use(NewFunc(r.api, func(*Request) Turn { return turn }), 0) }
+
+func (r *rig) use(server *Server, idle time.Duration) {
+	server.Key = secret
+	address, stop, err := server.Start()
+	if err != nil {
+		r.Fatalf("%v", err)
+	}
+	r.cleanups = append(r.cleanups, stop)
 	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &rig{t, chat, s.factory(t, Endpoint{URL: url, Key: secret, Model: testModel, Transport: transport, Idle: idle})}
+	r.cleanups = append(r.cleanups, transport.CloseIdleConnections)
+	r.server = server
+	r.endpoint = Endpoint{URL: address, Key: secret, Model: r.traits.model, Transport: transport, Idle: idle}
+	r.provider = r.factory(r.tb, r.endpoint)
 }
 
 // hello is a small request.
@@ -99,7 +222,6 @@ func hello() *model.Request {
 
 // complete streams req and checks the order of the deltas.
 func (r *rig) complete(ctx context.Context, req *model.Request) (*model.Response, error) {
-	r.Helper()
 	var g model.Gatherer
 	var check order
 	for d, err := range r.provider.Stream(ctx, req) {
@@ -112,31 +234,35 @@ func (r *rig) complete(ctx context.Context, req *model.Request) (*model.Response
 		g.Add(d)
 	}
 	if !check.over {
-		r.Error("the sequence ended with neither a DeltaDone nor an error")
+		r.Errorf("the sequence ended with neither a DeltaDone nor an error")
 	}
 	return g.Response()
 }
 
 // must is complete for an answer that has to arrive.
 func (r *rig) must(req *model.Request) *model.Response {
-	r.Helper()
-	resp, err := r.complete(r.Context(), req)
+	resp, err := r.complete(r.ctx, req)
 	if err != nil {
 		r.Fatalf("Stream: %v", err)
 	}
 	return resp
 }
 
+// said returns what the request says on the wire.
+func (r *rig) said(req *model.Request) *Said {
+	r.start(Turn{Text: []string{"ok"}})
+	r.must(req)
+	return &r.server.Requests()[0].Said
+}
+
 // mustFail is complete for an answer that must not arrive.
 func (r *rig) mustFail(ctx context.Context, req *model.Request) *model.Error {
-	r.Helper()
 	resp, err := r.complete(ctx, req)
 	return r.checkError(resp, err)
 }
 
 // checkError checks that err is a typed error without a secret.
 func (r *rig) checkError(resp *model.Response, err error) *model.Error {
-	r.Helper()
 	if err == nil {
 		r.Fatalf("no error, but the response %+v", resp)
 	}
@@ -195,7 +321,11 @@ func (o *order) next(d model.Delta, err error) string {
 		if d.Text == "" {
 			return "an empty text"
 		}
-	case model.DeltaPart, model.DeltaUsage:
+	case model.DeltaPart:
+		if d.Part == nil {
+			return "a DeltaPart without its part"
+		}
+	case model.DeltaUsage:
 	case model.DeltaDone:
 		o.over = true
 		if d.Stop == "" {
@@ -207,16 +337,40 @@ func (o *order) next(d model.Delta, err error) string {
 	return ""
 }
 
-// clone returns a deep copy of a request.
-func clone(t *testing.T, req *model.Request) *model.Request {
-	t.Helper()
+// clone returns a deep copy of a request, but for the data of images.
+func (r *rig) clone(req *model.Request) *model.Request {
 	raw, err := json.Marshal(req)
 	if err != nil {
-		t.Fatal(err)
+		r.Fatalf("%v", err)
 	}
 	var c model.Request
 	if err := json.Unmarshal(raw, &c); err != nil {
-		t.Fatal(err)
+		r.Fatalf("%v", err)
 	}
 	return &c
+}
+
+// shown returns the parts that do not depend on the API: the signatures of
+// reasoning and the private state are left out.
+func shown(parts model.Parts) model.Parts {
+	var out model.Parts
+	for _, p := range parts {
+		switch part := p.(type) {
+		case model.Opaque:
+			continue
+		case model.Reasoning:
+			if p = (model.Reasoning{Text: part.Text}); part.Text == "" {
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// frameWith returns the index of the first frame of the streamed turn that
+// holds a text.
+func (r *rig) frameWith(t Turn, text string) int {
+	i := slices.IndexFunc(t.streamed(r.api, r.traits.model), func(f string) bool { return strings.Contains(f, text) })
+	return max(i, 0)
 }

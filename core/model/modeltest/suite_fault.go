@@ -1,14 +1,10 @@
 package modeltest
 
 import (
-	"context"
-	"errors"
-	"io"
 	"net"
 	"net/http"
 	"reflect"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/model"
@@ -27,258 +23,247 @@ func lively() Turn {
 	}
 }
 
-func (s *suite) testTolerated(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		turn func(*Turn)
-	}{
+// edited is lively with edits.
+func edited(edits ...Edit) Turn {
+	t := lively()
+	t.Edits = edits
+	return t
+}
+
+type toleratedTest struct {
+	name string
+	turn func(*Turn)
+}
+
+// checkTolerated changes what a server may do otherwise: the answer must be the
+// same.
+func (r *rig) checkTolerated() {
+	edits := func(edits ...Edit) func(*Turn) { return func(t *Turn) { t.Edits = edits } }
+	tests := []toleratedTest{
 		{"every byte on its own", func(t *Turn) { t.Split = 1 }},
-		{"keep-alive comments", func(t *Turn) { t.Edits = []Edit{KeepAlives} }},
-		{"carriage returns", func(t *Turn) { t.Edits = []Edit{CarriageReturns} }},
-		{"no blank lines", func(t *Turn) { t.Edits = []Edit{Replace("\n\n", "\n")} }},
-		{"data split over lines", func(t *Turn) { t.Edits = []Edit{Replace(`,"object":`, ",\ndata: \"object\":")} }},
-		{"no space after data:", func(t *Turn) { t.Edits = []Edit{Replace("data: ", "data:")} }},
-		{"a null after the finish reason", func(t *Turn) { t.Edits = []Edit{NullAfterFinish} }},
-		{"no [DONE]", func(t *Turn) { t.Edits = []Edit{WithoutDone} }},
-		{"other fields", func(t *Turn) { t.Edits = []Edit{Insert(2, "id: 7\nretry: 100\nevent: ping\n\n")} }},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+		{"the whole stream at once", edits(Join)},
+		{"keep-alive comments", edits(KeepAlives)},
+		{"carriage returns", edits(Replace("\r\n", "\n"), CarriageReturns)},
+		{"line feeds", edits(Replace("\r\n", "\n"))},
+		{"no space after data:", edits(Replace("data: ", "data:"))},
+		{"other fields", edits(Replace("data: ", "id: 7\nretry: 100\ndata: "))},
+		{"data split over lines", edits(splitData)},
+		{"new members", edits(Replace("data: {", `data: {"new_member":{"a":[1,"}"]},`))},
+		{"new events", edits(Insert(2, "event: something_new\ndata: {\"type\":\"something_new\",\"index\":0}\n\n"))},
+	}
+	switch r.api {
+	case Messages:
+		tests = append(tests, toleratedTest{"pings", edits(Insert(1, pingFrame), Insert(3, pingFrame), Insert(6, pingFrame))})
+	case ChatCompletions, Ollama, Azure:
+		tests = append(tests,
+			toleratedTest{"no blank lines", edits(Replace("\n\n", "\n"))},
+			toleratedTest{"a null after the finish reason", edits(NullAfterFinish)},
+			toleratedTest{"no [DONE]", edits(WithoutDone)})
+	}
+	for _, test := range tests {
+		r.sub(test.name, func(r *rig) {
 			changed := lively()
 			test.turn(&changed)
-			r := s.start(t, 0, lively(), changed)
+			r.start(lively(), changed)
 			want, got := r.must(hello()), r.must(hello())
-			if want.ID = got.ID; !reflect.DeepEqual(got, want) {
-				t.Errorf("response\n%+v\nwant\n%+v", got, want)
+			want.ID, want.Parts, got.Parts = got.ID, shown(want.Parts), shown(got.Parts)
+			if !reflect.DeepEqual(got, want) {
+				r.Errorf("response\n%+v\nwant\n%+v", got, want)
 			}
 		})
 	}
 }
 
-func (s *suite) testFaults(t *testing.T) {
-	with := func(change func(*Turn)) Turn {
-		turn := lively()
-		change(&turn)
-		return turn
+const pingFrame = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
+
+// splitData puts the first member of each JSON object on a line of its own.
+func splitData(frames []string) []string { return Replace(`data: {`, "data: {\ndata: ")(frames) }
+
+// spoiled cuts the JSON of the frame that holds a text.
+func spoiled(text string) Edit {
+	return func(frames []string) []string {
+		out := append([]string{}, frames...)
+		for i, f := range out {
+			if at := strings.Index(f, text); at >= 0 {
+				out[i] = f[:at] + "\n\n"
+				break
+			}
+		}
+		return out
 	}
-	edit := func(edits ...Edit) Turn { return with(func(t *Turn) { t.Edits = edits }) }
-	for _, test := range []struct {
-		name   string
-		turn   Turn
-		code   model.ErrorCode
-		status int
-		after  time.Duration
-	}{
-		{"401", Unauthorized(secret), model.CodeAuthentication, 401, 0},
+}
+
+type faultTest struct {
+	name   string
+	turn   Turn
+	code   model.ErrorCode
+	status int // -1 means any
+	after  time.Duration
+}
+
+func (r *rig) checkFaults() {
+	for _, test := range append(append(r.statusFaults(), r.streamFaults()...), r.ownFaults()...) {
+		r.sub(test.name, func(r *rig) {
+			r.start(test.turn)
+			e := r.mustFail(r.ctx, hello())
+			if e.Code != test.code || e.Status != test.status && test.status >= 0 || e.RetryAfter != test.after {
+				r.Errorf("code %s, status %d, retry after %v; want %s, %d, %v\n%v", e.Code, e.Status, e.RetryAfter, test.code, test.status, test.after, e)
+			}
+			if test.status > 0 && e.RequestID == "" && r.traits.requestIDs {
+				r.Errorf("no request id: %v", e)
+			}
+			if n := len(r.server.Requests()); n != 1 {
+				r.Errorf("%d requests: retrying is not the provider's task", n)
+			}
+		})
+	}
+}
+
+// statusFaults are errors instead of an answer.
+func (r *rig) statusFaults() []faultTest {
+	status := func(t Turn) int {
+		n, _ := r.api.protocol().fault(t.Fault)
+		return n
+	}
+	const seconds = time.Second
+	return []faultTest{
+		{"wrong key", Unauthorized(secret), model.CodeAuthentication, status(Unauthorized(secret)), 0},
 		{"403", Failure(403, "permission_error", "", "not for you"), model.CodeAuthentication, 403, 0},
 		{"404", NoSuchModel("gpt-9"), model.CodeModelNotFound, 404, 0},
 		{"400 context", ContextLength(), model.CodeContextLength, 400, 0},
-		{"500 context", Failure(500, "exceed_context_size_error", "", "the request exceeds the available context size"), model.CodeContextLength, 500, 0},
 		{"400", Failure(400, "invalid_request_error", "", "Invalid value: 429 is not one of the values."), model.CodeInvalidRequest, 400, 0},
 		{"413", Failure(413, "", "", "Payload too large"), model.CodeContextLength, 413, 0},
 		{"429", RateLimited(""), model.CodeRateLimited, 429, 0},
-		{"429 with seconds", RateLimited("7"), model.CodeRateLimited, 429, 7 * time.Second},
+		{"429 with seconds", RateLimited("7"), model.CodeRateLimited, 429, 7 * seconds},
 		{"429 with milliseconds", Turn{Status: 429, Header: http.Header{"Retry-After-Ms": {"1500"}, "Retry-After": {"2"}}}, model.CodeRateLimited, 429, 1500 * time.Millisecond},
 		{"500", ServerError(500), model.CodeNetwork, 500, 0},
 		{"503", ServerError(503), model.CodeNetwork, 503, 0},
 		{"529", ServerError(529), model.CodeNetwork, 529, 0},
+		{"504", ServerError(504), model.CodeTimeout, 504, 0},
+		{"overloaded", Overloaded(), model.CodeNetwork, status(Overloaded()), 0},
 		{"a web page with 502", Turn{Status: 502, Body: "<html>Bad gateway</html>"}, model.CodeNetwork, 502, 0},
 		{"a redirect", Turn{Status: 307, Header: http.Header{"Location": {"http://127.0.0.1:1/v1/chat/completions"}}}, model.CodeNotConfigured, 307, 0},
-		{"bad JSON", edit(Insert(4, BadJSON())), model.CodeInvalidResponse, 0, 0},
-		{"an error event", edit(Insert(4, ErrorFrame("server_error", "", "overloaded "+secret))), model.CodeNetwork, 0, 0},
-		{"an error event about the context", edit(Insert(1, ErrorFrame("invalid_request_error", "context_length_exceeded", "too long"))), model.CodeContextLength, 0, 0},
-		{"an event of type error", edit(Insert(3, "event: error\ndata: {\"message\":\"boom\"}\n\n")), model.CodeNetwork, 0, 0},
-		{"early end", edit(CutFrames(4)), model.CodeNetwork, 0, 0},
-		{"early end in a call", edit(CutFrames(-4)), model.CodeNetwork, 0, 0},
-		{"an empty stream", edit(CutFrames(0)), model.CodeNetwork, 0, 0},
-		{"[DONE] without a finish reason", edit(WithoutFinish), model.CodeNetwork, 0, 0},
-		{"tool calls announced, none sent", Turn{Finish: "tool_calls"}, model.CodeInvalidResponse, 0, 0},
-		{"an abort", with(func(t *Turn) { t.Break = &Break{After: 900, How: Abort} }), model.CodeNetwork, 0, 0},
-		{"a reset", with(func(t *Turn) { t.Break = &Break{After: 900, How: Reset} }), model.CodeNetwork, 0, 0},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			r := s.start(t, 0, test.turn)
-			e := r.mustFail(t.Context(), hello())
-			if e.Code != test.code || e.Status != test.status || e.RetryAfter != test.after {
-				t.Errorf("code %s, status %d, retry after %v; want %s, %d, %v\n%v", e.Code, e.Status, e.RetryAfter, test.code, test.status, test.after, e)
-			}
-			if test.status != 0 && e.RequestID == "" {
-				t.Errorf("no request id: %v", e)
-			}
-			if n := len(r.chat.Requests()); n != 1 {
-				t.Errorf("%d requests: retrying is not the provider's task", n)
-			}
-		})
 	}
 }
 
-func (s *suite) testRetryAfterDate(t *testing.T) {
+// streamFaults are answers that begin and do not end well.
+func (r *rig) streamFaults() []faultTest {
+	within := r.frameWith(lively(), "read ")
+	broken := func(how Ending) Turn {
+		t := lively()
+		t.Break = &Break{After: len(strings.Join(t.streamed(r.api, r.traits.model), "")) / 2, How: how}
+		return t
+	}
+	return []faultTest{
+		{"bad JSON", edited(spoiled("read ")), model.CodeInvalidResponse, 0, 0},
+		{"an error event", edited(Insert(within, r.api.ErrorFrame(*Overloaded().Fault))), model.CodeNetwork, -1, 0},
+		{"an error event that holds the key", edited(Insert(within, r.api.ErrorFrame(Fault{Status: 500, Type: "server_error", Message: "overloaded " + secret}))), model.CodeNetwork, -1, 0},
+		{"an error event at once", edited(Insert(0, r.api.ErrorFrame(*Overloaded().Fault))), model.CodeNetwork, -1, 0},
+		{"a limit in the stream", edited(Insert(within, r.api.ErrorFrame(*RateLimited("").Fault))), model.CodeRateLimited, -1, 0},
+		{"early end", edited(CutFrames(within)), model.CodeNetwork, 0, 0},
+		{"early end in a call", edited(CutFrames(r.frameWith(lively(), "b.go"))), model.CodeNetwork, 0, 0},
+		{"no last frame", edited(CutFrames(r.last(lively()))), model.CodeNetwork, 0, 0},
+		{"an empty stream", edited(CutFrames(0)), model.CodeNetwork, 0, 0},
+		{"an abort", broken(Abort), model.CodeNetwork, 0, 0},
+		{"a reset", broken(Reset), model.CodeNetwork, 0, 0},
+	}
+}
+
+// last returns the index of the frame without which an answer is not whole.
+func (r *rig) last(t Turn) int {
+	frames := t.streamed(r.api, r.traits.model)
+	for i, f := range frames {
+		if isFinish(f) {
+			return i
+		}
+	}
+	return len(frames) - 1
+}
+
+// ownFaults are those that only the API has.
+func (r *rig) ownFaults() []faultTest {
+	within := r.frameWith(lively(), "read ")
+	switch r.api {
+	case Responses:
+		return []faultTest{
+			{"response.failed", edited(Insert(within, responses{}.failedFrame(Overloaded().Fault))), model.CodeNetwork, 0, 0},
+			{"response.failed with a limit", edited(Insert(within, responses{}.failedFrame(RateLimited("").Fault))), model.CodeRateLimited, 0, 0},
+			{"an error event about the context", edited(Insert(1, Responses.ErrorFrame(*ContextLength().Fault))), model.CodeContextLength, -1, 0},
+			{"no more credit", Failure(429, "insufficient_quota", "insufficient_quota", "You exceeded your current quota."), model.CodeRateLimited, 429, 0},
+		}
+	case Messages:
+		return []faultTest{
+			{"402", Failure(402, "billing_error", "", "Your credit balance is too low."), model.CodeRateLimited, 402, 0},
+			{"request_too_large", Failure(413, "request_too_large", "", "Request exceeds the maximum size"), model.CodeContextLength, 413, 0},
+			{"message_stop without a stop reason", edited(withoutEvent("message_delta")), model.CodeNetwork, 0, 0},
+		}
+	case Gemini, Vertex:
+		limited := RateLimited("")
+		limited.Fault.RetryAfter = 34500 * time.Millisecond
+		return []faultTest{
+			{"RetryInfo", limited, model.CodeRateLimited, 429, 34500 * time.Millisecond},
+			{"RetryInfo in the stream", edited(Insert(within, r.api.ErrorFrame(*limited.Fault))), model.CodeRateLimited, -1, 34500 * time.Millisecond},
+		}
+	}
+	return append(r.chatFaults(), faultTest{"tool calls announced, none sent", Turn{Finish: "tool_calls"}, model.CodeInvalidResponse, 0, 0})
+}
+
+func (r *rig) chatFaults() []faultTest {
+	tests := []faultTest{
+		{"500 context", Failure(500, "exceed_context_size_error", "", "the request exceeds the available context size"), model.CodeContextLength, 500, 0},
+		{"an error event about the context", edited(Insert(1, ErrorFrame("invalid_request_error", "context_length_exceeded", "too long"))), model.CodeContextLength, 0, 0},
+		{"an event of type error", edited(Insert(3, "event: error\ndata: {\"message\":\"boom\"}\n\n")), model.CodeNetwork, 0, 0},
+		{"early end before the usage", edited(CutFrames(-4)), model.CodeNetwork, 0, 0},
+		{"[DONE] without a finish reason", edited(WithoutFinish), model.CodeNetwork, 0, 0},
+	}
+	if r.api == Azure {
+		tests = append(tests, faultTest{"a filtered prompt", PromptFiltered(), model.CodeInvalidRequest, 400, 0})
+	}
+	return tests
+}
+
+// withoutEvent leaves out the events of that name.
+func withoutEvent(name string) Edit {
+	return func(frames []string) []string {
+		return without(frames, func(f string) bool { return strings.HasPrefix(f, "event: "+name+"\n") })
+	}
+}
+
+// checkRetryAfter uses a date, by the server's clock. The other forms are among
+// the faults.
+func (r *rig) checkRetryAfter() {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	turn := RateLimited(now.Add(90 * time.Second).Format(http.TimeFormat))
 	turn.Header.Set("Date", now.Format(http.TimeFormat))
-	r := s.start(t, 0, turn)
-	if e := r.mustFail(t.Context(), hello()); e.RetryAfter != 90*time.Second {
-		t.Errorf("retry after %v, want 90s by the server's clock", e.RetryAfter)
+	r.start(turn)
+	if e := r.mustFail(r.ctx, hello()); e.RetryAfter != 90*time.Second {
+		r.Errorf("retry after %v, want 90s by the server's clock", e.RetryAfter)
 	}
 }
 
-func (s *suite) testNoServer(t *testing.T) {
+func (r *rig) checkNoServer() {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		r.Fatalf("%v", err)
 	}
 	address := ln.Addr().String()
 	if err := ln.Close(); err != nil {
-		t.Fatal(err)
+		r.Fatalf("%v", err)
 	}
-	transport := &http.Transport{}
-	p := s.factory(t, Endpoint{URL: "http://" + address + "/v1", Key: secret, Model: testModel, Transport: transport})
-	r := &rig{t, nil, p}
-	e := r.mustFail(t.Context(), hello())
+	r.provider = r.factory(r.tb, Endpoint{URL: "http://" + address + r.api.base(), Key: secret, Model: r.traits.model, Transport: &http.Transport{}})
+	e := r.mustFail(r.ctx, hello())
 	if e.Code != model.CodeNetwork || !strings.Contains(e.Error(), address) {
-		t.Errorf("code %s, message %q; want %s and the address", e.Code, e, model.CodeNetwork)
+		r.Errorf("code %s, message %q; want %s and the address", e.Code, e, model.CodeNetwork)
 	}
 }
 
-func (s *suite) testIdle(t *testing.T) {
+func (r *rig) checkIdle() {
 	for _, frame := range []int{-1, 3} {
-		r := s.start(t, 20*time.Millisecond, func() Turn {
-			turn := lively()
-			turn.Gate = HoldAt(frame, nil)
-			return turn
-		}())
-		if e := r.mustFail(t.Context(), hello()); e.Code != model.CodeTimeout {
-			t.Errorf("held before frame %d: code %s, want %s: %v", frame, e.Code, model.CodeTimeout, e)
-		}
-	}
-}
-
-// testCutAnywhere ends the stream after each of its bytes. Either all of the
-// answer arrives, or there is an error.
-func (s *suite) testCutAnywhere(t *testing.T) {
-	turn := Turn{Text: []string{"Reading 🙂."}, Calls: []Call{{ID: "call_1", Name: "read_file", Args: []string{`{"path":"a"}`}}}}
-	size := len(strings.Join(turn.frames("chatcmpl-000000", testModel, true), ""))
-	whole := s.start(t, 0, turn).must(hello())
-	cut := 0
-	r := s.startChat(t, 0, NewChatFunc(func(*Request) Turn {
-		turn := turn
-		turn.Edits = []Edit{Join}
-		turn.Break = &Break{After: cut, How: Ending(cut % 2)} // End and Abort by turns
-		return turn
-	}))
-	for ; cut < size; cut++ {
-		resp, err := r.complete(t.Context(), hello())
-		if err != nil {
-			if e := r.checkError(resp, err); e.Code != model.CodeNetwork || !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Fatalf("cut after %d of %d bytes: code %s, want %s with io.ErrUnexpectedEOF: %v", cut, size, e.Code, model.CodeNetwork, err)
-			}
-			continue
-		}
-		if !reflect.DeepEqual(resp.Parts, whole.Parts) || resp.Stop != whole.Stop {
-			t.Fatalf("cut after %d of %d bytes: no error, but the response %+v", cut, size, resp)
-		}
-	}
-}
-
-func (s *suite) testCancelAnywhere(t *testing.T) {
-	deltas := s.count(t)
-	for n := range deltas {
-		r := s.start(t, 0, lively())
-		ctx, cancel := context.WithCancel(t.Context())
-		seen := 0
-		var last error
-		for d, err := range r.provider.Stream(ctx, hello()) {
-			last = err
-			if seen == n {
-				cancel()
-			}
-			if seen++; err == nil && d.Kind == model.DeltaDone && n < deltas-1 {
-				t.Errorf("cancelled at delta %d: the answer still ends as if it were whole", n)
-			}
-		}
-		cancel()
-		if n < deltas-1 && !errors.Is(last, context.Canceled) {
-			t.Errorf("cancelled at delta %d: error %v", n, last)
-		}
-		if e := model.AsError(last); e != nil && e.Retryable() {
-			t.Errorf("cancelled at delta %d: the error is retryable", n)
-		}
-	}
-}
-
-// count returns the number of deltas of the lively turn.
-func (s *suite) count(t *testing.T) int {
-	t.Helper()
-	r := s.start(t, 0, lively())
-	n := 0
-	for _, err := range r.provider.Stream(t.Context(), hello()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-	}
-	return n
-}
-
-func (s *suite) testCancelWhileWaiting(t *testing.T) {
-	turn := lively()
-	for frame := -1; frame < len(turn.frames("id", testModel, true)); frame++ {
-		ctx, cancel := context.WithCancel(t.Context())
 		turn := lively()
-		turn.Gate = func(ctx context.Context, i int) {
-			if i == frame {
-				cancel()
-				<-ctx.Done() // the client closes the connection
-			}
+		turn.Gate = HoldAt(frame, nil)
+		r.use(New(r.api, turn), 20*time.Millisecond)
+		if e := r.mustFail(r.ctx, hello()); e.Code != model.CodeTimeout {
+			r.Errorf("held before frame %d: code %s, want %s: %v", frame, e.Code, model.CodeTimeout, e)
 		}
-		r := s.start(t, 0, turn)
-		resp, err := r.complete(ctx, hello())
-		cancel()
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled before frame %d: error %v, response %+v", frame, err, resp)
-		}
-	}
-	t.Run("before the request", func(t *testing.T) {
-		r := s.start(t, 0, lively())
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := r.complete(ctx, hello()); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v", err)
-		}
-	})
-}
-
-func (s *suite) testDeadline(t *testing.T) {
-	turn := lively()
-	turn.Gate = HoldAt(4, nil)
-	r := s.start(t, 0, turn)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if e := r.mustFail(ctx, hello()); !errors.Is(e, context.DeadlineExceeded) || e.Code != model.CodeTimeout {
-		t.Errorf("code %s, error %v", e.Code, e)
-	}
-}
-
-// testBreakAnywhere leaves the loop at each delta. The connection must be
-// closed by then: the server, which waits for that, comes to an end.
-func (s *suite) testBreakAnywhere(t *testing.T) {
-	deltas := s.count(t)
-	for n := range deltas {
-		turn := lively()
-		frames := len(turn.frames("id", testModel, true))
-		turn.Gate = HoldAt(frames-1, nil)
-		if n >= deltas-4 { // what comes with the end of the answer
-			turn.Gate = nil
-		}
-		r := s.start(t, 0, turn)
-		seen := 0
-		for _, err := range r.provider.Stream(t.Context(), hello()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if seen++; seen > n {
-				break
-			}
-		}
-		r.chat.Wait()
 	}
 }

@@ -1,32 +1,46 @@
 package modeltest
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 // Turn is what the server answers to one request. The zero Turn is an empty
 // answer that stops.
 type Turn struct {
-	Reasoning []string // reasoning_content, one chunk each, before the text
-	Text      []string // content, one chunk each
-	Refusal   []string // refusal, one chunk each
+	Reasoning []string // one chunk each, before the text
+	// Signature goes with the reasoning, where the API has that: the signature of
+	// a thinking block, encrypted content, a thought signature. Empty means one
+	// that the server makes if there is reasoning.
+	Signature string
+	Redacted  string   // data of a redacted thinking block; of Messages only
+	Text      []string // one chunk each
+	Refusal   []string // one chunk each; the text of the answer where the API has no other place
 	Calls     []Call
 	// Interleave lets the calls take turns, one fragment each, instead of
-	// sending one call after the other.
+	// sending one call after the other, where the API can do that.
 	Interleave bool
-	Finish     string // finish_reason; empty means "tool_calls" or "stop"
-	Usage      Usage  // zero means [DefaultUsage]
-	Model      string // the model that answers; empty means the requested one
+	// Stop is why the answer ends; empty means StopToolCalls, StopRefusal or
+	// StopEnd, by what it holds.
+	Stop   model.StopReason
+	Finish string // the API's own word instead of Stop
+	// Blocked is why the prompt was refused, such as "SAFETY"; there is no other
+	// answer then. Of Gemini only.
+	Blocked string
+	Usage   Usage  // zero means [DefaultUsage]
+	Model   string // the model that answers; empty means the requested one
 
-	// Status other than 0 and 200 answers with Body instead of a completion.
+	// Status other than 0 and 200 answers with Fault, or else with Body, instead
+	// of a completion.
 	Status int
 	Header http.Header // added to the answer's header, with every status
 	Body   string
+	Fault  *Fault // its status counts if there is no other
 
 	Edits []Edit // changes of the stream, in order
 	Break *Break // where the stream breaks off; nil means nowhere
@@ -39,12 +53,15 @@ type Turn struct {
 
 // Call is one tool call of an answer.
 type Call struct {
-	ID, Name string
+	ID, Name string   // without an ID, where the API can do that
 	Args     []string // the argument text, one fragment for each chunk
 }
 
-// Usage is the token count that an answer reports.
-type Usage struct{ Prompt, Cached, Completion, Reasoning int }
+func (c *Call) args() string { return strings.Join(c.Args, "") }
+
+// Usage is the token count that an answer reports, as far as the API can. Prompt
+// includes Cached and CacheWrite, Completion includes Reasoning.
+type Usage struct{ Prompt, Cached, CacheWrite, Completion, Reasoning int }
 
 // DefaultUsage is reported by a turn that names no usage.
 var DefaultUsage = Usage{Prompt: 120, Cached: 64, Completion: 30, Reasoning: 8}
@@ -101,6 +118,23 @@ func Replace(before, after string) Edit {
 	}
 }
 
+// Join sends the whole stream at once.
+func Join(frames []string) []string { return []string{strings.Join(frames, "")} }
+
+// KeepAlives puts a comment before each frame.
+func KeepAlives(frames []string) []string {
+	var out []string
+	for _, f := range frames {
+		out = append(out, ": keep-alive\n\n", f)
+	}
+	return out
+}
+
+// CarriageReturns ends every line with CR LF.
+func CarriageReturns(frames []string) []string { return Replace("\n", "\r\n")(frames) }
+
+// The edits below are for answers of [ChatCompletions].
+
 // WithoutDone leaves out the closing [DONE].
 func WithoutDone(frames []string) []string {
 	return without(frames, func(f string) bool { return f == doneFrame })
@@ -133,27 +167,12 @@ func NullAfterFinish(frames []string) []string {
 	return out
 }
 
-// Join sends the whole stream at once.
-func Join(frames []string) []string { return []string{strings.Join(frames, "")} }
-
-// KeepAlives puts a comment before each frame.
-func KeepAlives(frames []string) []string {
-	var out []string
-	for _, f := range frames {
-		out = append(out, ": keep-alive\n\n", f)
-	}
-	return out
-}
-
-// CarriageReturns ends every line with CR LF.
-func CarriageReturns(frames []string) []string { return Replace("\n", "\r\n")(frames) }
-
 // BadJSON returns a frame that is not JSON.
 func BadJSON() string { return frame(`{"id":"chatcmpl-1","choices":[{"ind`) }
 
 // ErrorFrame returns an error event as it appears in the middle of a stream.
 func ErrorFrame(kind, code, message string) string {
-	return frame(string(errorBody(kind, code, message)))
+	return ChatCompletions.ErrorFrame(Fault{Type: kind, Code: code, Message: message})
 }
 
 const doneFrame = "data: [DONE]\n\n"
@@ -175,144 +194,31 @@ func without(frames []string, drop func(string) bool) []string {
 	return out
 }
 
-// finish returns the finish reason.
-func (t *Turn) finish() string {
+// stop returns why the answer ends.
+func (t *Turn) stop() model.StopReason {
 	switch {
-	case t.Finish != "":
-		return t.Finish
+	case t.Stop != "":
+		return t.Stop
 	case len(t.Calls) > 0:
-		return "tool_calls"
+		return model.StopToolCalls
+	case len(t.Refusal) > 0:
+		return model.StopRefusal
 	}
-	return "stop"
+	return model.StopEnd
 }
 
-// render holds what all chunks of one answer share.
-type render struct {
-	id, model    string
-	includeUsage bool
-	frames       []string
+// signature returns what goes with the reasoning of answer id: the turn's own,
+// or one that is made of the id.
+func (t *Turn) signature(id string) string {
+	if t.Signature == "" && len(t.Reasoning) > 0 {
+		return base64.StdEncoding.EncodeToString([]byte("signed:" + id))
+	}
+	return t.Signature
 }
 
-const created = 1735689600
-
-// frames renders the stream that answers a request.
-func (t *Turn) frames(id, model string, includeUsage bool) []string {
-	r := &render{id: id, model: model, includeUsage: includeUsage}
-	if len(t.Calls) > 0 && len(t.Text) == 0 {
-		r.delta(`{"role":"assistant","content":null,"refusal":null}`, "null")
-	} else {
-		r.delta(`{"role":"assistant","content":"","refusal":null}`, "null")
+func (t *Turn) usage() Usage {
+	if t.Usage == (Usage{}) {
+		return DefaultUsage
 	}
-	for _, s := range t.Reasoning {
-		r.delta(`{"reasoning_content":`+quote(s)+`}`, "null")
-	}
-	for _, s := range t.Text {
-		r.delta(`{"content":`+quote(s)+`}`, "null")
-	}
-	for _, s := range t.Refusal {
-		r.delta(`{"refusal":`+quote(s)+`}`, "null")
-	}
-	r.calls(t.Calls, t.Interleave)
-	r.delta(`{}`, quote(t.finish()))
-	if includeUsage {
-		r.chunk("", t.usage())
-	}
-	r.frames = append(r.frames, doneFrame)
-	out := r.frames
-	for _, edit := range t.Edits {
-		out = edit(out)
-	}
-	return out
-}
-
-// delta adds a chunk with one choice.
-func (r *render) delta(delta, finish string) {
-	r.chunk(`{"index":0,"delta":`+delta+`,"logprobs":null,"finish_reason":`+finish+`}`, "null")
-}
-
-func (r *render) chunk(choice, usage string) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `data: {"id":%s,"object":"chat.completion.chunk","created":%d,"model":%s,"service_tier":"default","system_fingerprint":"fp_0a1b2c3d4e","choices":[%s]`,
-		quote(r.id), created, quote(r.model), choice)
-	if r.includeUsage {
-		b.WriteString(`,"usage":` + usage)
-	}
-	b.WriteString("}\n\n")
-	r.frames = append(r.frames, b.String())
-}
-
-// calls adds the chunks of the tool calls: for each a first one with id and
-// name, then one for each fragment of the arguments.
-func (r *render) calls(calls []Call, interleave bool) {
-	var queues [][]string
-	for i, c := range calls {
-		q := []string{fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}]}`, i, quote(c.ID), quote(c.Name))}
-		for _, a := range c.Args {
-			q = append(q, fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, quote(a)))
-		}
-		queues = append(queues, q)
-	}
-	if !interleave {
-		for _, q := range queues {
-			for _, d := range q {
-				r.delta(d, "null")
-			}
-		}
-		return
-	}
-	for round, more := 0, true; more; round++ {
-		more = false
-		for _, q := range queues {
-			if round < len(q) {
-				r.delta(q[round], "null")
-				more = true
-			}
-		}
-	}
-}
-
-func (t *Turn) usage() string {
-	u := t.Usage
-	if u == (Usage{}) {
-		u = DefaultUsage
-	}
-	return fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d,"audio_tokens":0},`+
-		`"completion_tokens_details":{"reasoning_tokens":%d,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`,
-		u.Prompt, u.Completion, u.Prompt+u.Completion, u.Cached, u.Reasoning)
-}
-
-// completion renders the answer as one JSON object.
-func (t *Turn) completion(id, model string) string {
-	message := map[string]any{"role": "assistant", "content": nil, "refusal": nil}
-	if len(t.Text) > 0 || len(t.Calls) == 0 {
-		message["content"] = strings.Join(t.Text, "")
-	}
-	if len(t.Refusal) > 0 {
-		message["refusal"] = strings.Join(t.Refusal, "")
-	}
-	if len(t.Reasoning) > 0 {
-		message["reasoning_content"] = strings.Join(t.Reasoning, "")
-	}
-	var calls []any
-	for _, c := range t.Calls {
-		calls = append(calls, map[string]any{
-			"id": c.ID, "type": "function",
-			"function": map[string]string{"name": c.Name, "arguments": strings.Join(c.Args, "")},
-		})
-	}
-	if calls != nil {
-		message["tool_calls"] = calls
-	}
-	body, _ := json.Marshal(message) // strings and maps of them always marshal
-	return fmt.Sprintf(`{"id":%s,"object":"chat.completion","created":%d,"model":%s,"choices":[{"index":0,"message":%s,"logprobs":null,"finish_reason":%s}],"usage":%s,"service_tier":"default","system_fingerprint":"fp_0a1b2c3d4e"}`,
-		quote(id), created, quote(model), body, quote(t.finish()), t.usage())
-}
-
-// quote returns s as a JSON string, without the escapes that HTML would need.
-func quote(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return strings.TrimSuffix(b.String(), "\n")
+	return t.Usage
 }
