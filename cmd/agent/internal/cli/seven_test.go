@@ -52,7 +52,9 @@ func TestSevenProviders(t *testing.T) {
 			home := t.TempDir()
 			code := run(context.Background(), append(args, "What does hello.txt say?"), &streams{
 				in: strings.NewReader(""), out: &stdout, err: &stderr, cwd: dir,
-				env: func(name string) string { return map[string]string{"AGENT_HOME": home, "PATH": os.Getenv("PATH")}[name] },
+				env: func(name string) string {
+					return map[string]string{"AGENT_HOME": home, "PATH": os.Getenv("PATH")}[name]
+				},
 			})
 			if code != exitDone || strings.TrimSpace(stdout.String()) != "It says hello." || !strings.Contains(stderr.String(), "done, 1 tool round") {
 				t.Errorf("exit %d\n%s%s", code, stdout.String(), stderr.String())
