@@ -66,7 +66,7 @@ var errResting = &Error{Code: CodeRateLimited, Message: "the wait that it asked 
 // handed says that the provider after i takes over.
 func (f *falling) handed(i int, err error) *Retry {
 	next := f.all[i+1].Info()
-	return &Retry{Attempt: i + 1, Max: len(f.all) - 1, Err: &Error{
+	return &Retry{Attempt: i + 1, Err: &Error{
 		Code: AsError(err).Code, Err: err,
 		Message: fmt.Sprintf("%s/%s takes over from %s: %v", next.Name, next.Model, f.all[i].Info().Name, err),
 	}}

@@ -69,7 +69,7 @@ type Delta struct {
 // Retry describes a failed attempt that is about to be repeated.
 type Retry struct {
 	Attempt int // of the attempt that failed, from 1
-	Max     int // retries allowed
+	Max     int // retries allowed; 0 if the request is handed on to another provider
 	Wait    time.Duration
 	Err     error
 }

@@ -86,7 +86,7 @@ func (v *textView) show(e event.Event) {
 			v.note("  %s by %s: %s", b.Decision, b.Decider, oneLine(b.Reason, 200))
 		}
 	case event.LLMRetry:
-		if b.WaitMS == 0 {
+		if b.Max == 0 { // another provider takes over
 			v.note("! %s", printable(b.Message))
 			break
 		}

@@ -21,6 +21,17 @@ func Variables() []string {
 	return names
 }
 
+// Variable returns the environment variable that a dotted key is read from, ""
+// if there is none.
+func Variable(key string) string {
+	for _, f := range fields() {
+		if f.key == key {
+			return f.tag.Get("env")
+		}
+	}
+	return ""
+}
+
 // environment takes the variables that the fields name, and AGENT_MODEL.
 func (l *loader) environment() error {
 	for _, f := range l.fields {

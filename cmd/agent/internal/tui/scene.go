@@ -174,7 +174,7 @@ func (s *scene) trouble(body event.Body) {
 	switch b := body.(type) {
 	case event.LLMRetry:
 		s.settle()
-		if b.WaitMS == 0 {
+		if b.Max == 0 { // another provider takes over
 			s.warn("%s", b.Message)
 			break
 		}
