@@ -118,7 +118,7 @@ func (messages) frames(a *answer) []string {
 	total := r.counts()
 	delete(total, "cache_creation")
 	delete(total, "service_tier")
-	r.emit(object{"type": "message_delta", "delta": object{"stop_reason": r.reason(), "stop_sequence": nil}, "usage": total})
+	r.emit(object{"type": "message_delta", "delta": object{"stop_reason": r.reason(), "stop_sequence": nil, "stop_details": nil}, "usage": total})
 	r.emit(object{"type": "message_stop"})
 	return r.out
 }
@@ -156,7 +156,7 @@ func (r *messageRender) reason() string {
 func (r *messageRender) message(reason any, content []any) object {
 	return object{
 		"id": r.id, "type": "message", "role": "assistant", "model": r.model, "content": content,
-		"stop_reason": reason, "stop_sequence": nil,
+		"stop_reason": reason, "stop_sequence": nil, "stop_details": nil,
 	}
 }
 
