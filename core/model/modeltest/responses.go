@@ -171,7 +171,7 @@ func merge[E any](queues [][]E, turns bool) []E {
 }
 
 // reasoning adds the item of the reasoning. Its encrypted content is there only
-// if it was asked for.
+// if it was asked for; that of the item's beginning is not yet the whole one.
 func (r *responseRender) reasoning() {
 	id, index := "rs_"+r.id, len(r.output)
 	item := object{"id": id, "type": "reasoning", "summary": []object{}}
@@ -180,7 +180,11 @@ func (r *responseRender) reasoning() {
 	if r.req.encrypted {
 		item["encrypted_content"] = secret
 	}
-	r.emit(object{"type": "response.output_item.added", "output_index": index, "item": copyOf(item)})
+	begun := copyOf(item)
+	if r.req.encrypted {
+		begun["encrypted_content"] = secret[:len(secret)/2]
+	}
+	r.emit(object{"type": "response.output_item.added", "output_index": index, "item": begun})
 	if len(r.Reasoning) > 0 {
 		at := func(kind string) object {
 			return object{"type": "response.reasoning_summary_" + kind, "item_id": id, "output_index": index, "summary_index": 0}

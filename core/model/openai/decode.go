@@ -3,7 +3,11 @@ package openai
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
@@ -18,6 +22,7 @@ type answer struct {
 
 	piece   piece
 	calls   map[int]*call // by index of their item
+	told    map[int]bool  // items whose text has begun
 	part    int           // of the reasoning summary, so far
 	refused bool
 	end     *response // of the event that ends the stream
@@ -60,7 +65,8 @@ type response struct {
 		Input        int `json:"input_tokens"`
 		Output       int `json:"output_tokens"`
 		InputDetails struct {
-			Cached int `json:"cached_tokens"`
+			Cached  int `json:"cached_tokens"`
+			Written int `json:"cache_write_tokens"`
 		} `json:"input_tokens_details"`
 		OutputDetails struct {
 			Reasoning int `json:"reasoning_tokens"`
@@ -80,10 +86,15 @@ func (a *answer) Event(kind string, data []byte) error {
 		return a.text(model.DeltaReasoning, data)
 	case "response.function_call_arguments.delta":
 		return a.args(data)
-	case "response.output_item.added":
-		return a.begin(data)
-	case "response.output_item.done":
-		return a.item(data)
+	case "response.output_item.added", "response.output_item.done":
+		it, err := readItem(data)
+		switch {
+		case err != nil:
+			return err
+		case kind == "response.output_item.added":
+			return a.begin(&it)
+		}
+		return a.done(&it)
 	case "response.completed", "response.incomplete":
 		return a.finish(kind, data)
 	case "response.failed", "error":
@@ -94,15 +105,15 @@ func (a *answer) Event(kind string, data []byte) error {
 	return nil // repetitions of what came in pieces, progress, and what is new
 }
 
-// untyped takes an event whose type stands in its data only, or an error that
-// came instead of a stream.
+// untyped takes an event whose type stands in its data only, or what came
+// instead of a stream.
 func (a *answer) untyped(data []byte) error {
 	if string(data) == "[DONE]" {
 		return wire.ErrDone
 	}
 	var head struct {
-		Type  string
-		Error json.RawMessage
+		Type, Object string
+		Error        json.RawMessage
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		return err
@@ -110,10 +121,41 @@ func (a *answer) untyped(data []byte) error {
 	switch {
 	case len(head.Error) > 0 && string(head.Error) != "null":
 		return &wire.Failed{Data: data}
+	case head.Object == "response" && head.Type == "":
+		return a.whole(data)
 	case head.Type == "":
 		return errors.New("it is not a stream of events of the Responses API (for a service that only has the chat API, set providers." + a.provider + ".api to chat)")
 	}
 	return a.Event(head.Type, data)
+}
+
+// whole takes an answer that is not streamed.
+func (a *answer) whole(data []byte) error {
+	var r struct {
+		response
+		Status string
+		Output []json.RawMessage
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return err
+	}
+	if r.Status != "completed" && r.Status != "incomplete" {
+		return fmt.Errorf("it is %q, not completed", r.Status)
+	}
+	for i, raw := range r.Output {
+		it, err := newItem(i, raw)
+		if err == nil {
+			err = a.begin(&it)
+		}
+		if err == nil {
+			err = a.done(&it)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	a.end, a.kind = &r.response, "response."+r.Status
+	return wire.ErrDone
 }
 
 func (a *answer) text(kind model.DeltaKind, data []byte) error {
@@ -125,10 +167,18 @@ func (a *answer) text(kind model.DeltaKind, data []byte) error {
 		a.part = a.piece.Summary
 		text = "\n\n" + text
 	}
+	return a.tell(kind, a.piece.Index, text)
+}
+
+func (a *answer) tell(kind model.DeltaKind, index int, text string) error {
 	if text == "" {
 		return nil
 	}
-	return a.emit(model.Delta{Kind: kind, Index: a.piece.Index, Text: text})
+	if a.told == nil {
+		a.told = map[int]bool{}
+	}
+	a.told[index] = true
+	return a.emit(model.Delta{Kind: kind, Index: index, Text: text})
 }
 
 func (a *answer) args(data []byte) error {
@@ -146,86 +196,145 @@ func (a *answer) args(data []byte) error {
 	return a.emit(model.Delta{Kind: model.DeltaToolArgs, Index: a.piece.Index, Text: a.piece.Delta})
 }
 
-// outputItem is what is read of an item of the answer.
-type outputItem struct {
-	Index int `json:"output_index"`
-	Item  json.RawMessage
+// item is what is read of an item of the answer.
+type item struct {
+	Type      string    `json:"type"`
+	Status    string    `json:"status"`
+	CallID    string    `json:"call_id"`
+	Name      string    `json:"name"`
+	Arguments string    `json:"arguments"`
+	Encrypted string    `json:"encrypted_content"`
+	Phase     string    `json:"phase"`
+	Content   []content `json:"content"`
+	Summary   []content `json:"summary"`
+
+	index int
+	raw   json.RawMessage
 }
 
-type itemHead struct {
-	Type, Status, Name, Arguments string
-	CallID                        string `json:"call_id"`
-	Encrypted                     string `json:"encrypted_content"`
+type content struct {
+	Text    string `json:"text"`
+	Refusal string `json:"refusal"`
 }
 
-func readItem(data []byte) (outputItem, itemHead, error) {
-	var e outputItem
-	var h itemHead
+// readItem reads the item of an event.
+func readItem(data []byte) (item, error) {
+	var e struct {
+		Index int             `json:"output_index"`
+		Item  json.RawMessage `json:"item"`
+	}
 	if err := json.Unmarshal(data, &e); err != nil {
-		return e, h, err
+		return item{}, err
 	}
-	err := json.Unmarshal(e.Item, &h)
-	return e, h, err
+	return newItem(e.Index, e.Item)
 }
 
-func (a *answer) begin(data []byte) error {
-	e, h, err := readItem(data)
-	if err != nil {
-		return err
+// newItem reads an item of a type that is known. Others may have anything in
+// members of the same name.
+func newItem(index int, raw json.RawMessage) (item, error) {
+	it := item{index: index, raw: raw}
+	var head struct {
+		Type string `json:"type"`
 	}
+	err := json.Unmarshal(raw, &head)
+	if err == nil && slices.Contains([]string{"message", "function_call", "reasoning", "compaction"}, head.Type) {
+		err = json.Unmarshal(raw, &it)
+	}
+	return it, err
+}
+
+// begin takes an item of which the rest follows.
+func (a *answer) begin(it *item) error {
 	a.part = 0
-	if h.Type != "function_call" {
-		return nil
+	switch {
+	case it.Type == "function_call":
+		return a.open(it)
+	case it.Phase != "":
+		raw, err := wire.Marshal(phased{it.Phase})
+		if err != nil {
+			return err
+		}
+		return a.keep(it.index, raw)
 	}
-	return a.open(e.Index, h)
+	return nil
 }
 
-func (a *answer) open(index int, h itemHead) error {
-	if h.CallID == "" || h.Name == "" || a.calls[index] != nil {
+// keep emits what must go back to the model.
+func (a *answer) keep(index int, raw json.RawMessage) error {
+	return a.emit(model.Delta{Kind: model.DeltaPart, Index: index, Part: model.Opaque{Provider: a.provider, Model: a.asked, Raw: raw}})
+}
+
+func (a *answer) open(it *item) error {
+	if it.CallID == "" || it.Name == "" || a.calls[it.index] != nil {
 		return errors.New("it has a tool call without an id or a name, or the same one twice")
 	}
 	if a.calls == nil {
 		a.calls = map[int]*call{}
 	}
-	a.calls[index] = &call{}
-	return a.emit(model.Delta{Kind: model.DeltaToolStart, Index: index, ID: h.CallID, Name: h.Name})
+	a.calls[it.index] = &call{}
+	return a.emit(model.Delta{Kind: model.DeltaToolStart, Index: it.index, ID: it.CallID, Name: it.Name})
 }
 
-// item takes a whole item.
-func (a *answer) item(data []byte) error {
-	e, h, err := readItem(data)
-	if err != nil {
-		return err
-	}
-	switch {
-	case h.Type == "function_call":
-		return a.endCall(e.Index, h)
-	case h.Type == "reasoning" && h.Encrypted != "":
-		part := model.Opaque{Provider: a.provider, Model: a.asked, Raw: append(json.RawMessage(nil), e.Item...)}
-		return a.emit(model.Delta{Kind: model.DeltaPart, Index: e.Index, Part: part})
-	}
-	return nil
-}
-
-func (a *answer) endCall(index int, h itemHead) error {
-	if a.calls[index] == nil {
-		if err := a.open(index, h); err != nil {
+// done takes a whole item. Its text has come in pieces, as a rule.
+func (a *answer) done(it *item) error {
+	switch it.Type {
+	case "function_call":
+		return a.endCall(it)
+	case "message":
+		for _, c := range it.Content {
+			a.refused = a.refused || c.Refusal != ""
+		}
+		return a.rest(model.DeltaText, it.index, it.Content, "")
+	case "reasoning":
+		shown := it.Summary
+		if len(shown) == 0 {
+			shown = it.Content
+		}
+		if err := a.rest(model.DeltaReasoning, it.index, shown, "\n\n"); err != nil {
 			return err
 		}
 	}
-	c := a.calls[index]
+	if it.Encrypted == "" {
+		return nil
+	}
+	return a.keep(it.index, it.raw)
+}
+
+// rest tells the text of an item of which no piece has come.
+func (a *answer) rest(kind model.DeltaKind, index int, list []content, between string) error {
+	if a.told[index] {
+		return nil
+	}
+	texts := make([]string, len(list))
+	for i, c := range list {
+		texts[i] = c.Text + c.Refusal
+	}
+	return a.tell(kind, index, strings.Join(texts, between))
+}
+
+func (a *answer) endCall(it *item) error {
+	if a.calls[it.index] == nil {
+		if err := a.open(it); err != nil {
+			return err
+		}
+	}
+	c := a.calls[it.index]
 	if c.ended {
 		return errors.New("it ends a tool call twice")
 	}
-	if !c.begun && h.Arguments != "" {
+	if !c.begun && it.Arguments != "" {
 		c.begun = true
-		if err := a.emit(model.Delta{Kind: model.DeltaToolArgs, Index: index, Text: h.Arguments}); err != nil {
+		if err := a.emit(model.Delta{Kind: model.DeltaToolArgs, Index: it.index, Text: it.Arguments}); err != nil {
 			return err
 		}
 	}
-	if h.Status == "incomplete" {
+	if it.Status == "incomplete" {
 		return nil // it was cut
 	}
+	return a.close(it.index, c)
+}
+
+func (a *answer) close(index int, c *call) error {
 	c.ended = true
 	return a.emit(model.Delta{Kind: model.DeltaToolEnd, Index: index})
 }
@@ -239,21 +348,32 @@ func (a *answer) finish(kind string, data []byte) error {
 	return wire.ErrDone
 }
 
-// Done implements [wire.Decoder].
+// Done implements [wire.Decoder]. A call that a filter cut ends, as it does not
+// run; one that was cut by the limit has no end.
 func (a *answer) Done() (model.Delta, error) {
 	if a.end == nil {
 		return model.Delta{}, io.ErrUnexpectedEOF
 	}
 	stop := a.stop()
-	for _, c := range a.calls {
-		if !c.ended && stop != model.StopMaxTokens {
+	for _, index := range slices.Sorted(maps.Keys(a.calls)) {
+		c := a.calls[index]
+		if c.ended || stop == model.StopMaxTokens {
+			continue
+		}
+		if stop != model.StopContentFilter {
 			return model.Delta{}, errors.New("it ends in the middle of a tool call")
+		}
+		if err := a.close(index, c); err != nil {
+			return model.Delta{}, err
 		}
 	}
 	u := a.end.Usage
 	return model.Delta{
 		Kind: model.DeltaDone, Stop: stop, ResponseID: a.end.ID, Model: a.end.Model,
-		Usage: model.Usage{Input: u.Input, CachedInput: u.InputDetails.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning},
+		Usage: model.Usage{
+			Input: u.Input, CachedInput: u.InputDetails.Cached, CacheWrite: u.InputDetails.Written,
+			Output: u.Output, Reasoning: u.OutputDetails.Reasoning,
+		},
 	}, nil
 }
 

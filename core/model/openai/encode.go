@@ -1,11 +1,12 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"regexp"
+	"fmt"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
@@ -14,11 +15,15 @@ import (
 // post encodes a request. The conversation comes last, so that a longer one
 // begins with the bytes of a shorter one.
 func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
-	options, err := p.Options(req, "model", "stream", "store", "instructions", "input", "tools")
+	options, err := p.Options(req, "model", "stream", "store", "instructions", "input", "tools", "previous_response_id", "conversation", "background")
 	if err != nil {
 		return wire.Post{}, err
 	}
-	b, err := wire.AppendMembers(make([]byte, 0, wire.BodySize(req.Messages)), members(name, req), options)
+	list, err := members(name, req, options)
+	if err != nil {
+		return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "the provider options cannot be used", err)
+	}
+	b, err := wire.AppendMembers(make([]byte, 0, size(req.Messages)), list, options)
 	if err != nil {
 		return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "the request cannot be encoded", err)
 	}
@@ -29,58 +34,75 @@ func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	return wire.Post{URL: p.URL("responses"), Body: append(in.b, "]}"...)}, nil
 }
 
-// members are the members of the body before the conversation.
-func members(name string, req *model.Request) []wire.Member {
+// size estimates the length of a body in bytes.
+func size(messages []model.Message) int {
+	n := wire.BodySize(messages)
+	for _, m := range messages {
+		for _, part := range m.Parts {
+			if kept, ok := part.(model.Opaque); ok {
+				n += len(kept.Raw)
+			}
+		}
+	}
+	return n
+}
+
+// members are the members of the body before the conversation. Those of the
+// options that are joined to them are removed from the options.
+func members(name string, req *model.Request, options map[string]json.RawMessage) ([]wire.Member, error) {
+	j, err := join(name, req, options)
+	if err != nil {
+		return nil, err
+	}
 	list := []wire.Member{{Name: "model", Value: name}, {Name: "stream", Value: true}, {Name: "store", Value: false}}
 	add := func(name string, value any, wanted bool) {
 		if wanted {
 			list = append(list, wire.Member{Name: name, Value: value})
 		}
 	}
-	add("include", []string{"reasoning.encrypted_content"}, reasons(name))
-	if req.Effort != "" {
-		reasoning := map[string]string{"effort": effort(name, req.Effort)}
-		if req.Effort != model.EffortNone {
-			reasoning["summary"] = "auto"
-		}
-		add("reasoning", reasoning, true)
-	}
+	add("include", j.include, len(j.include) > 0)
+	add("reasoning", j.reasoning, len(j.reasoning) > 0)
 	add("max_output_tokens", req.MaxTokens, req.MaxTokens > 0)
 	add("temperature", req.Temperature, req.Temperature != nil)
-	add("text", map[string]any{"format": map[string]any{"type": "json_schema", "name": "answer", "schema": req.OutputSchema}}, len(req.OutputSchema) > 0)
+	add("text", j.text, len(j.text) > 0)
 	add("tool_choice", toolChoice(req.ToolChoice), len(req.Tools) > 0 && req.ToolChoice != "" && req.ToolChoice != model.ToolChoiceAuto)
 	add("tools", tools(req.Tools), len(req.Tools) > 0)
 	add("instructions", req.System, req.System != "")
-	return list
+	return list, nil
 }
 
-// family matches the models that reason: the o series and GPT-5 and later, but
-// for the chat variants.
-var family = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:o\d|gpt-(?:[5-9]|\d\d)|codex)`) })
-
-// reasons reports whether a model gives encrypted reasoning. Others refuse to
-// be asked for it.
-func reasons(name string) bool {
-	return family().MatchString(name) && !strings.Contains(name, "chat")
+// joined are the members that are made of the request and of the options: who
+// asks for short answers still wants the schema, and the encrypted reasoning
+// goes back whatever else is included.
+type joined struct {
+	include         []string
+	reasoning, text map[string]any
 }
 
-// first matches the models of the first generations, whose efforts differ.
-var first = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:o\d|gpt-5(?:-|$))`) })
-
-// effort returns the nearest effort that a model has. See
-// https://platform.openai.com/docs/guides/reasoning.
-func effort(name string, e model.Effort) string {
-	if first().MatchString(name) {
-		switch {
-		case e == model.EffortXHigh:
-			return "high"
-		case e == model.EffortNone && strings.HasPrefix(name, "o"):
-			return "low"
-		case e == model.EffortNone:
-			return "minimal"
+func join(name string, req *model.Request, options map[string]json.RawMessage) (joined, error) {
+	j := joined{reasoning: map[string]any{}, text: map[string]any{}}
+	if e := effort(name, req.Effort); e != "" {
+		j.reasoning["effort"] = e
+		if req.Effort != model.EffortNone {
+			j.reasoning["summary"] = "auto"
 		}
 	}
-	return string(e)
+	if len(req.OutputSchema) > 0 {
+		j.text["format"] = map[string]any{"type": "json_schema", "name": "answer", "schema": req.OutputSchema}
+	}
+	for _, m := range []wire.Member{{Name: "include", Value: &j.include}, {Name: "reasoning", Value: &j.reasoning}, {Name: "text", Value: &j.text}} {
+		if raw, ok := options[m.Name]; ok {
+			if err := json.Unmarshal(raw, m.Value); err != nil {
+				return j, fmt.Errorf("%s: %w", m.Name, err)
+			}
+			delete(options, m.Name)
+		}
+	}
+	const state = "reasoning.encrypted_content"
+	if (reasons(name) || j.reasoning["effort"] != nil) && !slices.Contains(j.include, state) {
+		j.include = append(j.include, state)
+	}
+	return j, nil
 }
 
 func toolChoice(c model.ToolChoice) any {
@@ -150,36 +172,66 @@ func (in *input) message(m model.Message) {
 // assistant writes what the model said. Reasoning stands before what it led to,
 // and is refused alone: an answer that broke off may end with it.
 func (in *input) assistant(parts model.Parts) {
-	last := -1
-	for i, part := range parts {
-		switch part.(type) {
-		case model.Text, model.ToolCall:
-			last = i
-		}
+	last := len(parts) - 1
+	for last >= 0 && !speaks(parts[last]) {
+		last--
 	}
+	phase := ""
 	for i, part := range parts {
 		switch part := part.(type) {
 		case model.Opaque:
-			if part.Provider == in.provider && part.Model == in.model && i < last && json.Valid(part.Raw) {
+			if part.Provider != in.provider || part.Model != in.model || i > last {
+				continue
+			}
+			if phase = phaseOf(part.Raw); phase == "" {
 				in.raw(part.Raw)
 			}
 		case model.ToolCall:
-			in.item("function_call")
-			in.field("call_id", callID(part.ID))
-			in.field("name", part.Name)
-			args := part.Args
-			if strings.TrimSpace(args) == "" {
-				args = "{}"
-			}
-			in.field("arguments", args)
-			in.b = append(in.b, '}')
+			in.call(part)
 		default:
-			in.said(part)
+			in.said(part, phase)
+			phase = ""
 		}
 	}
 }
 
+// speaks reports whether a part becomes an item that is no reasoning.
+func speaks(part model.Part) bool {
+	switch part := part.(type) {
+	case model.Opaque:
+		return false
+	case model.ToolCall:
+		return true
+	default:
+		return text(part) != ""
+	}
+}
+
+// phased is a part that keeps the phase of the message behind it: a comment
+// on the way, or the final answer. Models do worse without it.
+type phased struct {
+	Phase string `json:"phase"`
+}
+
+// phaseOf returns the phase that a part keeps. It is empty for an item, which is
+// longer than any phase: conversations hold many of them, too many to read.
+func phaseOf(raw json.RawMessage) string {
+	const longest = 100
+	if len(raw) > longest {
+		return ""
+	}
+	var p phased
+	if json.Unmarshal(raw, &p) != nil {
+		return ""
+	}
+	return p.Phase
+}
+
+// raw writes an item as it came.
 func (in *input) raw(item json.RawMessage) {
+	if !bytes.HasPrefix(item, []byte("{")) {
+		return
+	}
 	if in.begun {
 		in.b = append(in.b, ',')
 	}
@@ -187,14 +239,29 @@ func (in *input) raw(item json.RawMessage) {
 	in.b = append(in.b, item...)
 }
 
+func (in *input) call(c model.ToolCall) {
+	in.item("function_call")
+	in.field("call_id", callID(c.ID))
+	in.field("name", c.Name)
+	args := c.Args
+	if strings.TrimSpace(args) == "" {
+		args = "{}"
+	}
+	in.field("arguments", args)
+	in.b = append(in.b, '}')
+}
+
 // said writes a text of the model.
-func (in *input) said(part model.Part) {
+func (in *input) said(part model.Part, phase string) {
 	text := text(part)
 	if text == "" {
 		return
 	}
 	in.item("message")
 	in.field("role", "assistant")
+	if phase != "" {
+		in.field("phase", phase)
+	}
 	in.b = append(in.b, `,"content":[{"type":"output_text"`...)
 	in.field("text", text)
 	in.b = append(in.b, "}]}"...)

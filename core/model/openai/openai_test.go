@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
@@ -27,7 +28,7 @@ const (
 
 func ended(status, details string) string {
 	return `{"type":"response.` + status + `","sequence_number":99,"response":{"id":"resp_1","object":"response","status":"` + status + `","error":null,"incomplete_details":` + details +
-		`,"model":"gpt-5-mini-2025-08-07","usage":{"input_tokens":165,"input_tokens_details":{"cached_tokens":40},"output_tokens":30,"output_tokens_details":{"reasoning_tokens":12},"total_tokens":195}}}`
+		`,"model":"gpt-5-mini-2025-08-07","usage":{"input_tokens":165,"input_tokens_details":{"cached_tokens":40,"cache_write_tokens":25},"output_tokens":30,"output_tokens_details":{"reasoning_tokens":12},"total_tokens":195}}}`
 }
 
 func added(index int, item string) string {
@@ -100,7 +101,7 @@ func TestAnswer(t *testing.T) {
 			model.ToolCall{ID: "call_1", Name: "read", Args: `{"n": 12345678901234567890, "s":"\u00e9"}`},
 			model.ToolCall{ID: "call_2", Name: "list", Args: `{}`},
 		},
-		Usage: model.Usage{Input: 165, CachedInput: 40, Output: 30, Reasoning: 12},
+		Usage: model.Usage{Input: 165, CachedInput: 40, CacheWrite: 25, Output: 30, Reasoning: 12},
 		Stop:  model.StopToolCalls, ID: "resp_1", Model: "gpt-5-mini-2025-08-07",
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -119,6 +120,8 @@ func TestStopReasons(t *testing.T) {
 		{"refusal", []string{piece1("refusal", 0, `"no"`), ended("completed", "null")}, model.StopRefusal},
 		{"filter", []string{ended("incomplete", `{"reason":"content_filter"}`)}, model.StopContentFilter},
 		{"other", []string{ended("incomplete", `{"reason":"new"}`)}, model.StopOther},
+		{"refusal in one piece", []string{done(0, `{"type":"message","content":[{"type":"refusal","refusal":"no"}]}`), ended("completed", "null")}, model.StopRefusal},
+		{"filter in a call", []string{cut, ended("incomplete", `{"reason":"content_filter"}`)}, model.StopContentFilter},
 		{"cut", []string{cut, piece1("function_call_arguments", 0, `"{"`), done(0, function("call_1", "f", `"{"`, "incomplete")), ended("incomplete", `{"reason":"max_output_tokens"}`)}, model.StopMaxTokens},
 	} {
 		p := canned(t, modeltest.Canned(200, modeltest.Events(append([]string{created}, test.events...)...)))
@@ -130,6 +133,76 @@ func TestStopReasons(t *testing.T) {
 	p := canned(t, modeltest.Canned(200, modeltest.Events(created, cut, ended("completed", "null"))))
 	if _, err := model.Complete(t.Context(), p, hello()); model.AsError(err).Code != model.CodeInvalidResponse {
 		t.Errorf("a call without an end: %v", err)
+	}
+}
+
+// TestPhases checks that a message goes back with its phase, to its own model.
+func TestPhases(t *testing.T) {
+	message := func(phase string) string {
+		return `{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","phase":"` + phase + `","content":[]}`
+	}
+	stream := modeltest.Events(created, added(0, message("commentary")), piece1("output_text", 0, `"I look."`), done(0, message("commentary")),
+		added(1, message("final_answer")), piece1("output_text", 1, `"It is so."`), done(1, message("final_answer")), ended("completed", "null"))
+	s := modeltest.NewTranscript(stream, stream, stream)
+	url, transport := s.Serve(t)
+	p := open(t, url, transport)
+	first, err := model.Complete(t.Context(), p, hello())
+	if err != nil || first.Parts.Text() != "I look.It is so." {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	said := func(phase, text string) string {
+		return `{"type":"message","role":"assistant",` + phase + `"content":[{"type":"output_text","text":"` + text + `"}]}`
+	}
+	for name, want := range map[string]string{
+		"gpt-5-mini": said(`"phase":"commentary",`, "I look.") + "," + said(`"phase":"final_answer",`, "It is so.") + "]}",
+		"gpt-5.4":    said("", "I look.") + "," + said("", "It is so.") + "]}",
+	} {
+		kept, err := json.MarshalIndent(first.Parts, "", "  ")
+		var parts model.Parts
+		if err != nil || json.Unmarshal(kept, &parts) != nil {
+			t.Fatal("the parts cannot be stored")
+		}
+		req := hello()
+		req.Model = name
+		req.Messages = append(req.Messages, model.Message{Role: model.RoleAssistant, Parts: parts})
+		if _, err := model.Complete(t.Context(), p, req); err != nil {
+			t.Fatal(err)
+		}
+		all := s.Requests()
+		if body := all[len(all)-1].Body; !strings.HasSuffix(body, want) {
+			t.Errorf("%s: %s does not end with %s", name, body, want)
+		}
+	}
+}
+
+// TestWhole takes items that come without pieces, and answers without a stream.
+func TestWhole(t *testing.T) {
+	items := []string{
+		reasoning,
+		`{"id":"cmp_1","type":"compaction","encrypted_content":"x"}`,
+		`{"id":"new_1","type":"new","encrypted_content":"x","content":"of another form","arguments":{}}`,
+		`{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"He"},{"type":"output_text","text":"llo"}]}`,
+		function("call_1", "read", `"{}"`, "completed"),
+	}
+	events := []string{created}
+	for i, it := range items {
+		events = append(events, done(i, it))
+	}
+	kept := func(raw string) model.Part {
+		return model.Opaque{Provider: "openai", Model: "gpt-5-mini", Raw: json.RawMessage(raw)}
+	}
+	want := model.Parts{model.Reasoning{Text: "One\n\nTwo"}, kept(reasoning), kept(items[1]), model.Text{Text: "Hello"}, model.ToolCall{ID: "call_1", Name: "read", Args: "{}"}}
+	plain := strings.Replace(ended("completed", "null"), `"usage"`, `"output":[`+strings.Join(items, ",")+`],"usage"`, 1)
+	plain = strings.TrimSuffix(plain[strings.Index(plain, `"response":`)+len(`"response":`):], "}")
+	for name, body := range map[string]string{"items": modeltest.Events(append(events, ended("completed", "null"))...), "no stream": plain} {
+		got, err := model.Complete(t.Context(), canned(t, modeltest.Canned(200, body)), hello())
+		if err != nil || !reflect.DeepEqual(got.Parts, want) || got.Stop != model.StopToolCalls || got.ID != "resp_1" || got.Usage.Output != 30 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	cut := strings.Replace(plain, `"status":"completed","error"`, `"status":"queued","error"`, 1)
+	if _, err := model.Complete(t.Context(), canned(t, modeltest.Canned(200, cut)), hello()); model.AsError(err).Code != model.CodeInvalidResponse {
+		t.Errorf("an answer that is not there yet: %v", err)
 	}
 }
 
@@ -201,12 +274,17 @@ func TestSettings(t *testing.T) {
 		{"most effort, first generation", model.Request{Effort: "xhigh"}, `"effort":"high"`},
 		{"most effort", model.Request{Model: "gpt-5.2", Effort: "xhigh"}, `"effort":"xhigh"`},
 		{"no effort, later", model.Request{Model: "gpt-5.1", Effort: "none"}, `"reasoning":{"effort":"none"},`},
+		{"effort of a model that does not reason", model.Request{Model: "gpt-4.1", Effort: "high"}, `"store":false,"input"`},
+		{"effort of a deployment", model.Request{Model: "my-deployment", Effort: "none"}, `"include":["reasoning.encrypted_content"],"reasoning":{"effort":"none"},"input"`},
 		{"schema", model.Request{OutputSchema: json.RawMessage(`{"type":"object"}`)}, `"text":{"format":{"name":"answer","schema":{"type":"object"},"type":"json_schema"}},`},
 		{"choice none", model.Request{Tools: tools, ToolChoice: "none"}, `"tool_choice":"none",`},
 		{"choice required", model.Request{Tools: tools, ToolChoice: "required"}, `"tool_choice":"required",`},
 		{"choice by name", model.Request{Tools: tools, ToolChoice: "f"}, `"tool_choice":{"name":"f","type":"function"},`},
 		{"choice without tools", model.Request{ToolChoice: "required"}, `.encrypted_content"],"input"`},
-		{"options", model.Request{ProviderOptions: map[string]json.RawMessage{"openai": json.RawMessage(`{"service_tier":"flex","prompt_cache_key":"k"}`)}}, `"prompt_cache_key":"k","service_tier":"flex","input"`},
+		{"options", model.Request{ProviderOptions: own(`{"service_tier":"flex","prompt_cache_key":"k"}`)}, `"prompt_cache_key":"k","service_tier":"flex","input"`},
+		{"options beside settings", model.Request{Effort: "high", OutputSchema: json.RawMessage(`{}`), ProviderOptions: own(`{"text":{"verbosity":"low"},"reasoning":{"summary":"detailed"},"include":["message.output_text.logprobs"]}`)}, `"include":["message.output_text.logprobs","reasoning.encrypted_content"],"reasoning":{"effort":"high","summary":"detailed"},"text":{"format":{"name":"answer","schema":{},"type":"json_schema"},"verbosity":"low"},"input"`},
+		{"no summary", model.Request{Effort: "high", ProviderOptions: own(`{"reasoning":{"summary":null}}`)}, `"reasoning":{"effort":"high","summary":null},"input"`},
+		{"no reasoning", model.Request{Effort: "high", ProviderOptions: own(`{"reasoning":null}`)}, `"include":["reasoning.encrypted_content"],"input"`},
 	} {
 		s := modeltest.NewTranscript(whole())
 		url, transport := s.Serve(t)
@@ -218,11 +296,50 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %s is missing in %s", test.name, test.want, body)
 		}
 	}
-	req := hello()
-	req.ProviderOptions = map[string]json.RawMessage{"openai": json.RawMessage(`{"store":true}`)}
-	if _, err := model.Complete(t.Context(), canned(t, nil), req); model.AsError(err).Code != model.CodeInvalidRequest {
-		t.Errorf("options that are fixed: %v", err)
+	for _, options := range []string{`{"store":true}`, `{"previous_response_id":"resp_1"}`, `{"text":"low"}`, `[]`} {
+		req := hello()
+		req.ProviderOptions = own(options)
+		if _, err := model.Complete(t.Context(), canned(t, nil), req); model.AsError(err).Code != model.CodeInvalidRequest {
+			t.Errorf("options %s: %v", options, err)
+		}
 	}
+}
+
+func TestEfforts(t *testing.T) {
+	asked := []model.Effort{"", "none", "low", "medium", "high", "xhigh", "new"}
+	for name, want := range map[string]string{
+		"o4-mini":                        " low low medium high high new",
+		"ft:o4-mini-2025-04-16:org::abc": " low low medium high high new",
+		"codex-mini-latest":              " low low medium high high new",
+		"gpt-5":                          " minimal low medium high high new",
+		"gpt-5-mini-2025-08-07":          " minimal low medium high high new",
+		"gpt-5-pro":                      " high high high high high new",
+		"gpt-5-codex":                    " low low medium high high new",
+		"gpt-5.1":                        " none low medium high high new",
+		"gpt-5.1-codex-mini":             " low low medium high high new",
+		"gpt-5.1-codex-max":              " low low medium high xhigh new",
+		"gpt-5.2":                        " none low medium high xhigh new",
+		"gpt-5.2-pro-2025-12-11":         " medium medium medium high xhigh new",
+		"gpt-5.3-codex":                  " low low medium high xhigh new",
+		"gpt-6-astra":                    " none low medium high xhigh new",
+		"gpt-10":                         " none low medium high xhigh new",
+		"gpt-4o":                         "      new",
+		"gpt-5-chat-latest":              "      new",
+		"deployment":                     " none low medium high xhigh new",
+	} {
+		var got []string
+		for _, e := range asked {
+			got = append(got, effort(name, e))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", name, strings.Join(got, " "), want)
+		}
+	}
+}
+
+// own are options for the provider.
+func own(options string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{"openai": json.RawMessage(options)}
 }
 
 // TestPrefix checks that a longer conversation begins with the bytes of a
@@ -250,6 +367,31 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
+func failed(code, message string) string {
+	return fmt.Sprintf(`{"type":"response.failed","sequence_number":3,"response":{"id":"resp_1","status":"failed","error":{"code":%q,"message":%q}}}`, code, message)
+}
+
+// TestRetryAfter reads how long to wait from the words, and from a header first.
+func TestRetryAfter(t *testing.T) {
+	limit := func(wait string) string {
+		return "Rate limit reached for gpt-5 on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in " + wait + ". Visit https://platform.openai.com/account/rate-limits to learn more."
+	}
+	for words, want := range map[string]time.Duration{
+		limit("1.898s"): 1898 * time.Millisecond, limit("28ms"): 28 * time.Millisecond, limit("6m0s"): 6 * time.Minute, limit("7m12.5s"): 432500 * time.Millisecond,
+		limit("1h2m"): 62 * time.Minute, limit("a while"): 0, limit("99999999999999999999h"): 0, "Try again in 20S": 20 * time.Second,
+	} {
+		body := fmt.Sprintf(`{"error":{"message":%q,"type":"tokens","code":"rate_limit_exceeded"}}`, words)
+		for name, transport := range map[string]modeltest.RoundTrip{
+			"status": modeltest.Canned(429, body), "event": modeltest.Canned(200, modeltest.Events(created, failed("rate_limit_exceeded", words))),
+		} {
+			_, err := model.Complete(t.Context(), canned(t, transport), hello())
+			if e := model.AsError(err); e.Code != model.CodeRateLimited || e.RetryAfter != want {
+				t.Errorf("%s, %s: wait %v of %v, want %v", name, words, e.RetryAfter, err, want)
+			}
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		status    int
@@ -268,8 +410,19 @@ func TestErrors(t *testing.T) {
 		{500, `{"error":{"message":"The server had an error","type":"server_error","param":null,"code":null}}`, model.CodeNetwork, true},
 		{503, `{"error":{"message":"Overloaded","type":"server_error"}}`, model.CodeNetwork, true},
 		{504, ``, model.CodeTimeout, true},
+		{429, `{"error":{"message":"Request too large for gpt-5 in organization org-1 on tokens per min (TPM): Limit 30000, Requested 40000. The input or output tokens must be reduced in order to run successfully.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`, model.CodeContextLength, false},
+		{429, `{"error":{"message":"Slow down","type":"requests","code":"slow_down"}}`, model.CodeRateLimited, true},
+		{400, `{"error":{"message":"Billing hard limit has been reached","type":"invalid_request_error","code":"billing_hard_limit_reached"}}`, model.CodeRateLimited, false},
+		{400, `{"error":{"message":"Our servers are currently overloaded.","type":"service_unavailable_error","code":null}}`, model.CodeNetwork, true},
+		{503, `{"error":{"message":"Overloaded","type":"service_unavailable_error","code":"server_is_overloaded"}}`, model.CodeNetwork, true},
+		{400, `{"error":{"message":"The encrypted content for item rs_1 could not be verified.","type":"invalid_request_error","code":"invalid_encrypted_content"}}`, model.CodeInvalidRequest, false},
+		{413, `<html>`, model.CodeContextLength, false},
+		{200, modeltest.Events(created, failed("invalid_base64_image", "The image is broken")), model.CodeInvalidRequest, false},
+		{200, modeltest.Events(created, failed("bio_policy", "No")), model.CodeInvalidRequest, false},
+		{200, modeltest.Events(created, failed("server_is_overloaded", "Overloaded")), model.CodeNetwork, true},
+		{200, modeltest.Events(created, failed("context_length_exceeded", "Too long")), model.CodeContextLength, false},
 		{200, modeltest.Events(created, `{"type":"error","sequence_number":3,"code":"rate_limit_exceeded","message":"slow down","param":null}`), model.CodeRateLimited, true},
-		{200, modeltest.Events(created, `{"type":"response.failed","sequence_number":3,"response":{"id":"resp_1","status":"failed","error":{"code":"server_error","message":"it broke"}}}`), model.CodeNetwork, true},
+		{200, modeltest.Events(created, failed("server_error", "it broke")), model.CodeNetwork, true},
 		{200, `{"error":{"message":"it broke","code":"server_error"}}`, model.CodeNetwork, true},
 		{200, `{"object":"chat.completion"}`, model.CodeInvalidResponse, false},
 	} {
@@ -346,6 +499,22 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
+func FuzzFault(f *testing.F) {
+	f.Add(400, `{"error":{"message":"Please try again in 7m12.5s.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`)
+	f.Add(0, failed("server_error", "it broke"))
+	f.Add(0, `{"type":"response.failed","response":{"error":null}}`)
+	f.Add(502, `<html>`)
+	f.Fuzz(func(t *testing.T, status int, body string) {
+		said := fault(status, []byte(body))
+		if said.RetryAfter < 0 {
+			t.Errorf("wait %v", said.RetryAfter)
+		}
+		if said.As != "" && said.Classify(status) != said.As {
+			t.Errorf("%q is classified as %q", said.As, said.Classify(status))
+		}
+	})
+}
+
 func BenchmarkDecode(b *testing.B) {
 	a := &answer{emit: func(model.Delta) error { return nil }}
 	data := []byte(piece1("output_text", 1, `"some words, "`))
@@ -360,11 +529,12 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkEncode500Turns(b *testing.B) {
 	p := canned(b, nil).(*provider)
 	req := &model.Request{System: strings.Repeat("system ", 500)}
+	state := model.Opaque{Provider: "openai", Model: "gpt-5-mini", Raw: json.RawMessage(`{"id":"rs_1","type":"reasoning","encrypted_content":"` + strings.Repeat("gAAA", 700) + `","summary":[]}`)}
 	for i := range 500 {
 		id := fmt.Sprint("call_", i)
 		req.Messages = append(
 			req.Messages, user(strings.Repeat("question ", 20)),
-			model.Message{Role: model.RoleAssistant, Parts: model.Parts{model.Text{Text: strings.Repeat("answer ", 50)}, model.ToolCall{ID: id, Name: "read", Args: `{"path":"a/b/c.go","limit":200}`}}},
+			model.Message{Role: model.RoleAssistant, Parts: model.Parts{state, model.Text{Text: strings.Repeat("answer ", 50)}, model.ToolCall{ID: id, Name: "read", Args: `{"path":"a/b/c.go","limit":200}`}}},
 			model.Message{Role: model.RoleTool, Parts: model.Parts{model.ToolResult{CallID: id, Content: model.TextParts(strings.Repeat("line of a file\n", 30))}}},
 		)
 	}

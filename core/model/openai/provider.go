@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 
@@ -70,40 +69,4 @@ func (p *provider) Models(ctx context.Context) ([]string, error) {
 		names = append(names, wire.Clip(m.ID, 300))
 	}
 	return names, nil
-}
-
-// fault reads the body of an error, and the events "error" and
-// "response.failed", which has the error in its response.
-func fault(_ int, body []byte) wire.Fault {
-	var failed struct {
-		Response struct {
-			Error json.RawMessage
-		}
-	}
-	if json.Unmarshal(body, &failed) == nil && len(failed.Response.Error) > 0 {
-		body = failed.Response.Error
-	}
-	f := wire.ParseFault(body)
-	if as, ok := codes[f.Code]; ok {
-		f.As = as
-	}
-	if f.Code == "unknown_url" {
-		f.Message += " (a service that only has the chat API needs the setting api: chat)"
-	}
-	return f
-}
-
-// codes are those of https://platform.openai.com/docs/guides/error-codes that
-// tell more than the status.
-var codes = map[string]model.ErrorCode{
-	"context_length_exceeded": model.CodeContextLength,
-	"invalid_api_key":         model.CodeAuthentication,
-	"model_not_found":         model.CodeModelNotFound,
-	"rate_limit_exceeded":     model.CodeRateLimited,
-	"insufficient_quota":      model.CodeRateLimited,
-	"server_error":            model.CodeNetwork,
-	"invalid_prompt":          model.CodeInvalidRequest,
-	"invalid_image":           model.CodeInvalidRequest,
-	"image_too_large":         model.CodeInvalidRequest,
-	"unknown_url":             model.CodeNotConfigured,
 }
