@@ -1,0 +1,35 @@
+package anthropic_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/anthropic"
+	"github.com/seed-009c0928/agent/core/model/modeltest"
+	"github.com/seed-009c0928/agent/core/model/wire"
+)
+
+// A host of its own needs a key and no BaseURL; here, a fake server answers.
+func ExampleNew() {
+	url, stop, err := modeltest.New(modeltest.Messages, modeltest.Turn{Text: []string{"Hel", "lo!"}}).Start()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer stop()
+	p, err := anthropic.New(anthropic.Config{Config: wire.Config{BaseURL: url, APIKey: "sk-ant-1234567890", Model: "claude-sonnet-4-5"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer, err := model.Complete(context.Background(), p, &model.Request{
+		Messages: []model.Message{{Role: model.RoleUser, Parts: model.TextParts("Say hello.")}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(answer.Parts.Text(), answer.Stop)
+	// Output: Hello! end
+}
