@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 )
@@ -13,57 +12,52 @@ import (
 const guardTimeout = 200 * time.Millisecond
 
 // guard is a small process that knows the running commands. It reads from a
-// pipe whose other end is here; if that closes without a word, this process
+// pipe whose other end only this process has. When the pipe ends, this process
 // has died, and the guard kills the commands that it knows, with all that
-// carries their marker. It is started beside the first command, not before it.
+// carries their marker. It is started before the first command: one that runs
+// without it would outlive a kill.
 type guard struct {
 	supervisor *Supervisor
 
 	mu      sync.Mutex
-	started bool
-	ready   chan struct{} // the start was tried
-	pending strings.Builder
+	started bool // the start was tried
 	cmd     *exec.Cmd
 	pipe    *os.File // nil while there is no guard
 }
 
-func newGuard(s *Supervisor) *guard {
-	return &guard{supervisor: s, ready: make(chan struct{})}
+func newGuard(s *Supervisor) *guard { return &guard{supervisor: s} }
+
+// prepare sees to it that there is a guard, before a command starts.
+func (g *guard) prepare() {
+	if guardScript == "" {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.started {
+		return
+	}
+	g.started = true
+	if err := g.start(); err != nil {
+		g.supervisor.logger.Warn("no process guard: commands may outlive a kill -9 of the agent", "error", err)
+	}
 }
 
 // add puts a command into the guard's care.
-func (g *guard) add(pid int) {
-	if guardScript == "" {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.started {
-		g.started = true
-		g.supervisor.wg.Go(g.start)
-	}
-	g.tell(fmt.Sprintf("+%d\n", pid))
-}
+func (g *guard) add(pid int) { g.note('+', pid) }
 
 // remove takes a command that has ended out of the guard's care.
-func (g *guard) remove(pid int) {
-	if guardScript == "" {
-		return
-	}
+func (g *guard) remove(pid int) { g.note('-', pid) }
+
+func (g *guard) note(sign rune, pid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.tell(fmt.Sprintf("-%d\n", pid))
+	g.tell(fmt.Sprintf("%c%d\n", sign, pid))
 }
 
-// tell sends a line to the guard, or keeps it until there is one. The lock is
+// tell sends a line to the guard, which may not have begun to read. The lock is
 // held. Failing once, it gives up: commands go on without the guard.
 func (g *guard) tell(line string) {
-	select {
-	case <-g.ready:
-	default:
-		g.pending.WriteString(line)
-		return
-	}
 	if g.pipe == nil {
 		return
 	}
@@ -75,44 +69,31 @@ func (g *guard) tell(line string) {
 	}
 }
 
-// start starts the guard's process and tells it what was noted so far.
-func (g *guard) start() {
+// start starts the guard's process. The lock is held.
+func (g *guard) start() error {
 	r, w, err := os.Pipe()
-	var cmd *exec.Cmd
-	if err == nil {
-		defer r.Close()
-		cmd = exec.Command("/bin/sh", "-c", guardScript)
-		cmd.Stdin = r
-		cmd.Dir = "/"
-		// The marker's name, not its token: whoever looks for processes without
-		// an owner passes the guard by, and so does the guard itself.
-		cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C", MarkerEnv + "=" + g.supervisor.chain + "guard"}
-		cmd.SysProcAttr = guardAttributes()
-		if err = g.supervisor.fork(cmd); err != nil {
-			w.Close()
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	close(g.ready)
 	if err != nil {
-		g.supervisor.logger.Warn("no process guard: commands may outlive a kill -9 of the agent", "error", err)
-		return
+		return err
+	}
+	defer r.Close()
+	cmd := exec.Command("/bin/sh", "-c", guardScript)
+	cmd.Stdin = r
+	cmd.Dir = "/"
+	// The marker's name, not its token: whoever looks for processes without
+	// an owner passes the guard by, and so does the guard itself.
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C", MarkerEnv + "=" + g.supervisor.chain + "guard"}
+	cmd.SysProcAttr = guardAttributes()
+	if err := g.supervisor.fork(cmd); err != nil {
+		w.Close()
+		return err
 	}
 	g.cmd, g.pipe = cmd, w
-	g.tell(g.supervisor.token + "\n" + g.pending.String())
-	g.pending.Reset()
+	g.tell(g.supervisor.token + "\n")
+	return nil
 }
 
 // stop tells the guard that all is well and waits for its end.
 func (g *guard) stop() {
-	g.mu.Lock()
-	started := g.started
-	g.mu.Unlock()
-	if !started {
-		return
-	}
-	<-g.ready
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.cmd == nil {

@@ -128,6 +128,7 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 	p.cmd.Dir = spec.Dir
 	p.cmd.Env = append(slices.Clone(spec.Env), MarkerEnv+"="+p.supervisor.chain+marker)
 	p.cmd.SysProcAttr = childAttributes()
+	p.supervisor.guard.prepare()
 	theirs, err := p.connect(spec)
 	if err == nil {
 		p.start = time.Now()

@@ -251,7 +251,7 @@ func (a *answer) begin(it *item) error {
 		return a.open(it)
 	case it.Phase != "":
 		raw, err := wire.Marshal(phased{it.Phase})
-		if err != nil {
+		if err != nil || len(raw) > longestPhase {
 			return err
 		}
 		return a.keep(it.index, raw)

@@ -213,11 +213,13 @@ type phased struct {
 	Phase string `json:"phase"`
 }
 
-// phaseOf returns the phase that a part keeps. It is empty for an item, which is
-// longer than any phase: conversations hold many of them, too many to read.
+// longestPhase bounds a phased part in bytes.
+const longestPhase = 64
+
+// phaseOf returns the phase that a part keeps. It is empty for an item. Those are
+// longer, also than a phase with other spacing, and too many to read them all.
 func phaseOf(raw json.RawMessage) string {
-	const longest = 100
-	if len(raw) > longest {
+	if len(raw) > 2*longestPhase {
 		return ""
 	}
 	var p phased

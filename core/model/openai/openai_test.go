@@ -141,7 +141,7 @@ func TestPhases(t *testing.T) {
 	message := func(phase string) string {
 		return `{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","phase":"` + phase + `","content":[]}`
 	}
-	stream := modeltest.Events(created, added(0, message("commentary")), piece1("output_text", 0, `"I look."`), done(0, message("commentary")),
+	stream := modeltest.Events(created, added(0, message(strings.Repeat("long", 99))), done(0, message("")), added(0, message("commentary")), piece1("output_text", 0, `"I look."`), done(0, message("commentary")),
 		added(1, message("final_answer")), piece1("output_text", 1, `"It is so."`), done(1, message("final_answer")), ended("completed", "null"))
 	s := modeltest.NewTranscript(stream, stream, stream)
 	url, transport := s.Serve(t)
