@@ -41,7 +41,8 @@ type Config struct {
 	Store   ContextStore // nil = full outputs are kept nowhere
 	// Secrets are replaced by a marker in everything that tools print.
 	Secrets []string
-	// Cost prices a call's usage in USD; nil, or false, when it is not known.
+	// Cost prices a call's usage in USD; nil, or false, when it is not known. It
+	// is called once for every answer, those of a resumed session included.
 	Cost func(model string, u model.Usage) (float64, bool)
 
 	Clock  func() time.Time // nil = time.Now

@@ -142,26 +142,43 @@ func appendString(b []byte, name, value string) []byte {
 // UnmarshalJSON reads what MarshalJSON wrote; a type that is not known becomes
 // an [Unknown] that writes itself back unchanged.
 func (e *Event) UnmarshalJSON(data []byte) error {
+	head, kind, members, ok := readEnvelope(data)
+	if !ok {
+		var err error
+		if head, kind, err = decodeEnvelope(data); err != nil {
+			return err
+		}
+		members = data
+	}
+	switch {
+	case head.V < 1 || kind == "":
+		return fmt.Errorf(`event: "v" or "type" is missing`)
+	case head.V > Version:
+		if !json.Valid(data) {
+			return fmt.Errorf("event: version %d does not hold valid JSON", head.V)
+		}
+		head.Body = Unknown{Kind: kind, Raw: bytes.Clone(data)}
+		*e = head
+		return nil
+	}
+	body, err := decodeBody(kind, members, data)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", kind, err)
+	}
+	head.Body = body
+	*e = head
+	return nil
+}
+
+// decodeEnvelope reads the envelope of an event in any form.
+func decodeEnvelope(data []byte) (Event, string, error) {
 	type envelope Event
 	var head struct {
 		envelope
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return fmt.Errorf("event: %w", err)
+		return Event{}, "", fmt.Errorf("event: %w", err)
 	}
-	*e = Event(head.envelope)
-	switch {
-	case head.V < 1 || head.Type == "":
-		return fmt.Errorf(`event: "v" or "type" is missing`)
-	case head.V > Version:
-		e.Body = Unknown{Kind: head.Type, Raw: bytes.Clone(data)}
-		return nil
-	}
-	body, err := decodeBody(head.Type, data)
-	if err != nil {
-		return fmt.Errorf("event %s: %w", head.Type, err)
-	}
-	e.Body = body
-	return nil
+	return Event(head.envelope), head.Type, nil
 }

@@ -202,7 +202,7 @@ func TestEveryTypeIsListed(t *testing.T) {
 			t.Errorf("two types are named %q", body.Type())
 		}
 		kinds[body.Type()] = true
-		got, err := decodeBody(body.Type(), []byte("{}"))
+		got, err := decodeBody(body.Type(), []byte("{}"), []byte("{}"))
 		if err != nil || !reflect.DeepEqual(got, body) && !reflect.DeepEqual(reflect.TypeOf(got), reflect.TypeOf(body)) {
 			t.Errorf("decodeBody(%q) = %T, %v", body.Type(), got, err)
 		}
@@ -351,6 +351,62 @@ func TestOutputOpen(t *testing.T) {
 
 // FuzzUnmarshal reads foreign bytes. What is read can be written, and reads
 // back to the same.
+// TestEnvelopeIsReadAsItIsDecoded: the quick way gives what the general one
+// gives, takes every line that this package writes, and leaves others alone.
+func TestEnvelopeIsReadAsItIsDecoded(t *testing.T) {
+	t.Parallel()
+	golden, err := os.ReadFile(filepath.Join("testdata", "events.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sparse, err := json.Marshal(Event{V: 1, Seq: 1, Time: time.Unix(1, 5).In(time.FixedZone("", 3600)), Body: User{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := append(slices.Collect(bytes.Lines(golden)), sparse)
+	for _, line := range lines {
+		line = bytes.TrimSpace(line)
+		want, kind, err := decodeEnvelope(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, gotKind, members, ok := readEnvelope(line)
+		if strings.HasPrefix(string(line), `{"v":1,"seq":`) != ok {
+			t.Errorf("taken: %v: %s", ok, line)
+		}
+		if !ok {
+			continue
+		}
+		if !reflect.DeepEqual(got, want) || gotKind != kind || !json.Valid(members) {
+			t.Errorf("%s\nreads  %+v %q %s\nwanted %+v %q", line, got, gotKind, members, want, kind)
+		}
+	}
+	for _, line := range []string{
+		``, `{`, `{"v":1`, `{"v":01,"seq":1`, `{"v":-1,"seq":1`, `{"v":1,"seq":1e3`, `{"v":1, "seq":1`,
+		`{"v":1,"seq":1,"id":"a\u0041","time":"2026-03-04T05:06:07Z","session":"s","type":"idle"}`,
+		`{"v":1,"seq":1,"id":"a","time":"noon","session":"s","type":"idle"}`,
+		`{"v":1,"seq":1,"id":"a","time":"2026-03-04T05:06:07Z","session":"s","required":false,"type":"idle"}`,
+		`{"v":1,"seq":1,"id":"a","time":"2026-03-04T05:06:07Z","session":"s","type":"hologram","required":true}`,
+		`{"v":1,"seq":1,"id":"a","time":"2026-03-04T05:06:07Z","session":"s","type":"idle"`,
+		`{"v":1,"seq":1,"id":"a","time":"2026-03-04T05:06:07Z","session":"s","type":"idle"x`,
+		`{"v":1,"seq":99999999999999999999,"id":"a","time":"2026-03-04T05:06:07Z","session":"s","type":"idle"}`,
+	} {
+		if e, _, _, ok := readEnvelope([]byte(line)); ok {
+			t.Errorf("%s is read as %+v", line, e)
+		}
+	}
+	for _, line := range []string{
+		`{"v":1,"seq":1,"id":"a","time":"2026-03-04T05:06:07Z","session":"s","type":"idle","state":}`,
+		`{"v":1,"seq":1,"id":"a","time":"2026-03-04T05:06:07Z","session":"s","type":"hologram",}`,
+		`{"v":2,"seq":1,"id":"a","time":"2026-03-04T05:06:07Z","session":"s","type":"idle","x":}`,
+	} {
+		var e Event
+		if err := e.UnmarshalJSON([]byte(line)); err == nil {
+			t.Errorf("%s is read as %+v", line, e)
+		}
+	}
+}
+
 func FuzzUnmarshal(f *testing.F) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "events.jsonl"))
 	if err != nil {

@@ -3,6 +3,7 @@ package event
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -356,7 +357,8 @@ func bodyTypes() []Body {
 	}
 }
 
-func decodeBody(kind string, data []byte) (Body, error) {
+// decodeBody decodes the members of a body; whole is the event they are of.
+func decodeBody(kind string, data, whole []byte) (Body, error) {
 	switch kind {
 	case "session_start":
 		return decode[SessionStart](data)
@@ -415,7 +417,10 @@ func decodeBody(kind string, data []byte) (Body, error) {
 	case "result":
 		return decode[Result](data)
 	}
-	return Unknown{Kind: kind, Raw: bytes.Clone(data)}, nil
+	if !json.Valid(whole) {
+		return nil, errors.New("it is not valid JSON")
+	}
+	return Unknown{Kind: kind, Raw: bytes.Clone(whole)}, nil
 }
 
 func decode[B Body](data []byte) (Body, error) {

@@ -166,6 +166,10 @@ func (ps *Parts) UnmarshalJSON(data []byte) error {
 }
 
 func (ps *Parts) unmarshal(data []byte, one func(json.RawMessage) (Part, error)) error {
+	if text, ok := quickText(data); ok {
+		*ps = Parts{text}
+		return nil
+	}
 	var raws []json.RawMessage
 	if err := json.Unmarshal(data, &raws); err != nil {
 		return fmt.Errorf("message parts: %w", err)
@@ -184,6 +188,24 @@ func (ps *Parts) unmarshal(data []byte, one func(json.RawMessage) (Part, error))
 	}
 	*ps = out
 	return nil
+}
+
+// quickText reads parts that are one text, as MarshalJSON writes them: what
+// tools answer, and most of a long session. The general way reads its bytes
+// many times over.
+func quickText(data []byte) (Text, bool) {
+	rest, ok := bytes.CutPrefix(data, []byte(`[{"type":"text","text":`))
+	if !ok {
+		return Text{}, false
+	}
+	if rest, ok = bytes.CutSuffix(rest, []byte(`}]`)); !ok {
+		return Text{}, false
+	}
+	var t Text
+	if json.Unmarshal(rest, &t.Text) != nil { // more than a string
+		return Text{}, false
+	}
+	return t, true
 }
 
 func marshalPart(p Part) ([]byte, error) {
@@ -232,6 +254,9 @@ func marshalPart(p Part) ([]byte, error) {
 
 // kindOf reads what tells the kinds apart in JSON.
 func kindOf(raw json.RawMessage) (string, error) {
+	if kind, ok := quickKind(raw); ok {
+		return kind, nil
+	}
 	var head struct {
 		Type string `json:"type"`
 	}
@@ -242,6 +267,21 @@ func kindOf(raw json.RawMessage) (string, error) {
 		return "", errors.New(`has no "type"`)
 	}
 	return head.Type, nil
+}
+
+// quickKind is kindOf for the form that marshalPart writes, without reading
+// on: whoever uses the kind decodes the rest anyway.
+func quickKind(raw json.RawMessage) (string, bool) {
+	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
+	if !ok {
+		return "", false
+	}
+	for _, kind := range [...]string{"text", "tool_call", "tool_result", "reasoning", "image", "tool_reference", "opaque"} {
+		if len(rest) > len(kind) && rest[len(kind)] == '"' && string(rest[:len(kind)]) == kind {
+			return kind, true
+		}
+	}
+	return "", false
 }
 
 func unmarshalPart(raw json.RawMessage) (Part, error) {

@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"sync"
 
 	"github.com/seed-009c0928/agent/core/event"
 )
@@ -41,32 +44,97 @@ func Read(ctx context.Context, dir, id string, after event.Seq) iter.Seq2[event.
 // records decodes the events of a log with a number greater than after.
 func records(ctx context.Context, path string, r io.Reader, after event.Seq) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		lines := newLineReader(r)
-		for n := 1; ; n++ {
-			if err := ctx.Err(); err != nil {
-				yield(event.Event{}, err)
-				return
+		b := batch{path: path, lines: newLineReader(r), after: after}
+		for most := 16; !b.ended; most = min(2*most, maxBatch) {
+			b.read(most)
+			b.decode()
+			for i, e := range b.events {
+				if err := cmp.Or(ctx.Err(), b.errs[i]); err != nil {
+					yield(event.Event{}, err)
+					return
+				}
+				if e.Seq > after && !yield(e, nil) {
+					return
+				}
 			}
-			line, err := lines.next()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err != nil {
-				yield(event.Event{}, fmt.Errorf("%s:%d: %w", path, n, err))
-				return
-			}
-			if seq, ok := quickSeq(line); ok && seq <= after {
-				continue
-			}
-			e, err := decode(path, n, line)
-			if err == nil && e.Seq <= after {
-				continue
-			}
-			if !yield(e, err) || err != nil {
+			if b.err != nil {
+				yield(event.Event{}, b.err)
 				return
 			}
 		}
 	}
+}
+
+// Bounds of a batch: what is held of a log at once.
+const (
+	maxBatch      = 256
+	maxBatchBytes = 512 << 10 // and a line
+)
+
+// batch is some records of a log, decoded side by side: a session of thousands
+// opens while its person waits.
+type batch struct {
+	path  string
+	lines *lineReader
+	after event.Seq
+
+	count  int   // lines read from the log
+	ended  bool  // the log has no more
+	err    error // why it ended, other than by its end
+	text   []byte
+	ends   []int // of each line in text
+	counts []int // number of each line in the log
+	events []event.Event
+	errs   []error
+}
+
+// read takes the next lines, without those that are not asked for.
+func (b *batch) read(most int) {
+	b.text, b.ends, b.counts = b.text[:0], b.ends[:0], b.counts[:0]
+	for len(b.ends) < most && len(b.text) < maxBatchBytes {
+		line, err := b.lines.next()
+		b.count++
+		if err != nil {
+			b.ended = true
+			if !errors.Is(err, io.EOF) {
+				b.err = fmt.Errorf("%s:%d: %w", b.path, b.count, err)
+			}
+			return
+		}
+		if seq, ok := quickSeq(line); ok && seq <= b.after {
+			continue
+		}
+		b.text = append(b.text, line...)
+		b.ends, b.counts = append(b.ends, len(b.text)), append(b.counts, b.count)
+	}
+}
+
+func (b *batch) decode() {
+	n := len(b.ends)
+	b.events, b.errs = make([]event.Event, n), make([]error, n)
+	one := func(i int) {
+		from := 0
+		if i > 0 {
+			from = b.ends[i-1]
+		}
+		b.events[i], b.errs[i] = decode(b.path, b.counts[i], b.text[from:b.ends[i]])
+	}
+	workers := min(runtime.GOMAXPROCS(0), n/8)
+	if workers < 2 {
+		for i := range n {
+			one(i)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n; i += workers {
+				one(i)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func decode(path string, n int, line []byte) (event.Event, error) {

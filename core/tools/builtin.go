@@ -17,7 +17,7 @@ type Options struct {
 // Builtin returns the built-in tools as a toolset named "builtin". It never
 // changes, and Close has nothing to do.
 func Builtin(opts Options) core.Toolset {
-	all := []core.Tool{ReadFile(), WriteFile(), EditFile(), Shell(), Grep(), Glob(), ListDir()}
+	all := []core.Tool{ReadFile(), WriteFile(), EditFile(), Shell(), Grep(), Glob(), ListDir(), UpdatePlan()}
 	return builtin{slices.DeleteFunc(all, func(t core.Tool) bool {
 		return slices.Contains(opts.Without, t.Definition().Name)
 	})}

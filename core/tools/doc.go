@@ -1,5 +1,5 @@
 // Package tools holds the built-in tools: read_file, write_file, edit_file,
-// shell, grep, glob and list_dir.
+// shell, grep, glob, list_dir and update_plan.
 //
 // Each tool is one Go file and one Markdown file, its description for the
 // model. A tool reaches files and commands through the Environment of its call

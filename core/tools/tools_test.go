@@ -119,7 +119,7 @@ func TestBuiltin(t *testing.T) {
 	for _, tool := range list {
 		names = append(names, tool.Definition().Name)
 	}
-	if got := strings.Join(names, " "); got != "read_file write_file shell grep glob list_dir" {
+	if got := strings.Join(names, " "); got != "read_file write_file shell grep glob list_dir update_plan" {
 		t.Errorf("tools: %s", got)
 	}
 	if err := set.Close(); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"sync"
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/facts"
@@ -45,18 +46,34 @@ func set[T any](value *T, by *T) {
 	}
 }
 
-// cost prices a call, in USD. The model is that of the provider in use, or one
-// that took over from it: then its name alone must tell.
-func (s *settings) cost(name string, u model.Usage) (float64, bool) {
-	provider := s.Settings.Providers.Default
+// pricer returns what prices a call, in USD. It finds out about a model once:
+// a session that is opened again prices each of its answers.
+func (s *settings) pricer() func(name string, u model.Usage) (float64, bool) {
+	type key struct{ provider, name string }
+	var prices sync.Map // of key to *facts.Price
+	return func(name string, u model.Usage) (float64, bool) {
+		k := key{s.Settings.Providers.Default, name}
+		known, ok := prices.Load(k)
+		if !ok {
+			known, _ = prices.LoadOrStore(k, s.price(k.provider, name))
+		}
+		price := known.(*facts.Price)
+		if price == nil {
+			return 0, false
+		}
+		return price.Cost(u), true
+	}
+}
+
+// price is what a model costs, nil if nobody knows. The model is that of the
+// provider in use, or one that took over from it: then its name alone must
+// tell.
+func (s *settings) price(provider, name string) *facts.Price {
 	price := s.facts(provider, name).Price
 	if provider == "local" && name != s.Loaded.Model() {
 		if known := facts.Lookup("", name); known.Known {
 			price = known.Price
 		}
 	}
-	if price == nil {
-		return 0, false
-	}
-	return price.Cost(u), true
+	return price
 }

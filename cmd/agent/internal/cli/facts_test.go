@@ -42,7 +42,7 @@ func TestCostOfACall(t *testing.T) {
 		{nil, "gpt-5-mini", 2.25, true}, // it took over from the local server
 		{[]string{"providers.default=azure", "providers.azure.deployment=dep", "providers.azure.baseModel=gpt-4.1"}, "dep", 10, true},
 	} {
-		usd, known := settingsFor(t, test.sets...).cost(test.model, million)
+		usd, known := settingsFor(t, test.sets...).pricer()(test.model, million)
 		if usd != test.usd || known != test.known {
 			t.Errorf("%v %s: %v %v", test.sets, test.model, usd, known)
 		}

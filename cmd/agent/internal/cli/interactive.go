@@ -12,7 +12,6 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -83,6 +82,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	asker := tui.NewAsker()
 	t.session.Asker = asker
 	t.session.Provider = advising{t.session.Provider}
+	t.session.Cost = c.count(t.session.Cost)
 	if c.policy, err = c.set.policy(); err != nil {
 		return tui.Next{}, err
 	}
@@ -98,11 +98,6 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	c.session.SetPolicy(&remembering{Policy: c.agent.Policy(), chat: c})
 	c.past = history{filepath.Join(c.set.Home, "history")}
 
-	watching, stop := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() { c.watch(watching) })
-	defer watch.Wait()
-	defer stop()
 	return tui.Run(ctx, c.options(asker, next.Prompt))
 }
 
@@ -153,21 +148,17 @@ func (c *chat) status() tui.Status {
 	return tui.Status{Model: name, Mode: string(c.policy.Mode()), Tokens: c.usage.Total(), Cost: c.cost, Priced: c.priced}
 }
 
-// watch keeps count of what the session has used.
-func (c *chat) watch(ctx context.Context) {
-	for e, err := range c.session.Events(ctx, 0) {
-		if err != nil {
-			return
-		}
-		if b, ok := e.Body.(event.Message); ok {
-			c.mu.Lock()
-			c.usage, c.last = c.usage.Add(b.Usage), b.Usage
-			usd, known := c.set.cost(b.Model, b.Usage)
-			c.cost += usd
-			c.priced = known && (c.priced || c.calls == 0)
-			c.calls++
-			c.mu.Unlock()
-		}
+// count keeps count of what the session uses as its calls are priced.
+func (c *chat) count(price func(string, model.Usage) (float64, bool)) func(string, model.Usage) (float64, bool) {
+	return func(name string, u model.Usage) (float64, bool) {
+		usd, known := price(name, u)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.usage, c.last = c.usage.Add(u), u
+		c.cost += usd
+		c.priced = known && (c.priced || c.calls == 0)
+		c.calls++
+		return usd, known
 	}
 }
 

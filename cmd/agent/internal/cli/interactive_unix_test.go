@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 // TestInteractiveSession takes the command as a person has it: a prompt, a
@@ -57,6 +61,77 @@ func TestInteractiveSession(t *testing.T) {
 	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "First answer.") || !strings.Contains(last, "once more") {
 		t.Errorf("the resumed session sent %s", last)
 	}
+}
+
+// TestInteractivePlan: a plan is drawn, and what was shown in part is shown in
+// full on Ctrl+O.
+func TestInteractivePlan(t *testing.T) {
+	w := newWorld(t, `[
+		{calls: [{name: update_plan, args: {plan: [{step: count, status: in_progress}, {step: report, status: pending}]}}]},
+		{calls: [{name: shell, args: {command: "seq 101 120"}}]},
+		{calls: [{name: update_plan, args: {plan: [{step: count, status: completed}, {step: report, status: in_progress}]}}]},
+		{text: ["Counted."]}]`)
+	s := w.onTerminal("--permission-mode", "bypass", "Count")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.answer("Counted.", "")
+	if text := s.text(); strings.Contains(text, "105") {
+		t.Errorf("more of the output is shown than its end:\n%s", text)
+	}
+	for _, want := range []string{"plan · 0 of 2 done", "plan · 1 of 2 done", "Ctrl-O shows more"} {
+		s.answer(want, "")
+	}
+	s.answer("Ctrl-O", "\x0f")
+	s.answer("105", "/quit\r")
+	s.exits(0)
+
+	// A script gets what changed, and the whole as an event.
+	w.model(`[{calls: [{name: update_plan, args: {plan: [{step: count, status: completed}]}}]}, {text: ["Counted."]}]`)
+	a := w.exec("Count")
+	a.exits(0)
+	if out := a.read(a.stdout); !strings.Contains(out, `"structured":{"plan":[{"step":"count","status":"completed"}]}`) {
+		t.Errorf("no plan in the stream:\n%s", out)
+	}
+}
+
+// BenchmarkOpenLongSession starts the command and goes on with a session of
+// 5,000 events, until it takes keys. The binary is that of the tests.
+func BenchmarkOpenLongSession(b *testing.B) {
+	for _, turns := range []int{1, 625} {
+		b.Run(fmt.Sprintf("events=%d", 8*turns), func(b *testing.B) {
+			w := newWorld(b, `[{text: ["never"]}]`)
+			keepSession(b, filepath.Join(w.home, ".agent"), "long", w.workspace, longConversation(turns)...)
+			for b.Loop() {
+				s := w.onTerminal("--continue")
+				s.answer("resumed session", "")
+				b.StopTimer()
+				_ = s.cmd.Process.Kill()
+				<-s.done
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// longConversation is turns of eight events each.
+func longConversation(turns int) []event.Body {
+	var out []event.Body
+	for i := range turns {
+		id := fmt.Sprint("call-", i)
+		out = append(
+			out,
+			event.User{Content: model.TextParts("do the next thing")},
+			event.LLMStart{Provider: "local", Model: "m"},
+			event.Message{Content: model.Parts{model.Text{Text: "I **look** first."}, model.ToolCall{ID: id, Name: "shell", Args: `{"command":"make test"}`}}, Stop: model.StopToolCalls},
+			event.LLMEnd{Provider: "local", Model: "m"},
+			event.ToolUse{Name: "shell", Args: `{"command":"make test"}`},
+			event.ToolResult{Name: "shell", Code: id, Content: model.TextParts(strings.Repeat("a line of output\n", 40)), DurationMS: 1200},
+			event.Message{Content: model.TextParts("# Done\n\nAll *is* well:\n\n- one\n- two\n"), Stop: model.StopEnd},
+			event.Idle{State: "idle", Stop: "done"},
+		)
+	}
+	return out
 }
 
 // TestInteractiveWithoutAModel: nothing is configured and no server runs, and

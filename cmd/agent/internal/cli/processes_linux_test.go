@@ -9,7 +9,7 @@ import (
 
 // processesIn returns the command lines of the processes that work in a
 // directory.
-func processesIn(t *testing.T, dir string) []string {
+func processesIn(t testing.TB, dir string) []string {
 	t.Helper()
 	cwds, err := filepath.Glob("/proc/[0-9]*/cwd")
 	if err != nil || len(cwds) == 0 {

@@ -24,9 +24,10 @@ type textView struct {
 	verbose bool
 	quiet   bool // the session is not kept: its id is of no use
 	cwd     string
-	calls   map[string]string // what was said of each open call
-	last    string            // the call that stands right above; "" when something else does
-	midLine bool              // text ended without a newline
+	calls   map[string]string           // what was said of each open call
+	plan    map[string]event.PlanStatus // of each step, as it was said
+	last    string                      // the call that stands right above; "" when something else does
+	midLine bool                        // text ended without a newline
 	err     error
 }
 
@@ -69,9 +70,17 @@ func (v *textView) show(e event.Event) {
 			v.print(v.text, printable(b.Text))
 		}
 	case event.ToolUse:
+		if b.Name == event.PlanTool { // a plan speaks for itself
+			v.calls[e.Call] = b.Name
+			break
+		}
 		v.calls[e.Call], v.last = strings.TrimSpace(b.Name+" "+v.local(argSummary(b.Args))), e.Call
 		v.note("● %s", v.calls[e.Call])
 	case event.ToolResult:
+		if p, ok := b.Plan(); ok {
+			v.showPlan(p)
+			break
+		}
 		v.result(e.Call, b)
 	case event.Question:
 		v.note("  ? %s", v.local(printable(b.Title)))
@@ -102,6 +111,27 @@ func (v *textView) show(e event.Event) {
 	case event.Cancelled:
 		v.note("! cancelled: %s", printable(b.Reason))
 	}
+}
+
+// showPlan shows what is new in the model's plan.
+func (v *textView) showPlan(p event.Plan) {
+	v.note("≡ plan: %d of %d done", p.Done(), len(p.Steps))
+	said := map[string]event.PlanStatus{}
+	for _, s := range p.Steps {
+		said[s.Step] = s.Status
+		if v.plan[s.Step] == s.Status {
+			continue
+		}
+		mark := "○"
+		switch s.Status {
+		case event.StepCompleted:
+			mark = "✓"
+		case event.StepInProgress:
+			mark = "▸"
+		}
+		v.note("  %s %s", mark, oneLine(s.Step, 160))
+	}
+	v.plan = said
 }
 
 // result shows a call's outcome: a line, and of a command or a failure the end

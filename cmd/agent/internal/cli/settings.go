@@ -194,7 +194,7 @@ func (s *settings) sessionOptions(o *agent.SessionOptions) {
 		CommandTimeout: ms(a.CommandTimeoutMs), MaxCommandTimeout: ms(a.MaxCommandTimeoutMs),
 		ParallelCalls: a.ParallelCalls, NoLoopDetection: !a.LoopDetection, LoopWindow: a.LoopWindow,
 	}
-	o.Cost = s.cost
+	o.Cost = s.pricer()
 	if len(s.Settings.Providers.Fallback) == 0 { // else each provider has its own
 		o.Retry = s.retry()
 	}

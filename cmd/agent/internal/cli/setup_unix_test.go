@@ -19,7 +19,7 @@ import (
 
 // screen is a command on a pseudo-terminal.
 type screen struct {
-	t      *testing.T
+	t      testing.TB
 	master *os.File
 	tty    *os.File // kept open, to look at its settings
 	cmd    *exec.Cmd

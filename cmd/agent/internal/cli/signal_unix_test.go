@@ -20,12 +20,12 @@ import (
 // own.
 type world struct {
 	*fakeModel
-	t         *testing.T
+	t         testing.TB
 	workspace string
 	home      string
 }
 
-func newWorld(t *testing.T, turns string) *world {
+func newWorld(t testing.TB, turns string) *world {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *world) model(turns string) {
 
 // command is a running agent.
 type command struct {
-	t              *testing.T
+	t              testing.TB
 	cmd            *exec.Cmd
 	stdout, stderr string // files
 	done           chan struct{}

@@ -74,6 +74,9 @@ func printTools(out io.Writer, infos []toolInfo) error {
 		for j, sc := range i.Scopes {
 			scopes[j] = string(sc)
 		}
+		if len(scopes) == 0 {
+			scopes = []string{"none"}
+		}
 		total += i.Tokens
 		first, _, _ := strings.Cut(i.Description, "\n")
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", i.Name, i.Source, strings.Join(scopes, ","), i.Tokens, oneLine(first, 60))

@@ -75,7 +75,7 @@ func (d *driver) begin(text string) {
 		d.echo(text)
 	}
 	ctx, abort := context.WithCancel(d.ctx)
-	d.work = work{busy: true, since: time.Now(), abort: abort, auto: auto}
+	d.work = work{busy: true, since: d.scene.now(), abort: abort, auto: auto}
 	d.scene.idle, d.scene.failed = false, false
 	d.submit(ctx, text)
 }
@@ -208,7 +208,7 @@ func (d *driver) finish() {
 	if closed && !d.left {
 		d.scene.note(dim, "the session is closed; your next message opens it again")
 	}
-	if time.Since(w.since) >= longTask {
+	if d.scene.now().Sub(w.since) >= longTask {
 		d.call("the agent is done")
 	}
 	switch {
@@ -257,8 +257,8 @@ func (d *driver) past(m pastMsg) {
 	}
 	past := newScene(d.scene.painter, d.scene.width, d.scene.dir)
 	past.brief = true
-	if m.skipped > 0 {
-		past.note(dim, "… "+plural(m.skipped, "earlier turn"))
+	if m.more {
+		past.note(dim, "… earlier turns")
 	}
 	tools := 0
 	count := func() {
@@ -267,12 +267,17 @@ func (d *driver) past(m pastMsg) {
 		}
 		tools = 0
 	}
+	var plan event.Plan
 	for _, e := range m.events {
 		switch b := e.Body.(type) {
 		case event.User:
 			count()
 			past.user(said(b.Content))
 		case event.ToolResult:
+			if p, ok := b.Plan(); ok {
+				plan = p
+				break
+			}
 			if tools++; tools <= maxPastTools {
 				past.apply(e)
 			}
@@ -286,6 +291,10 @@ func (d *driver) past(m pastMsg) {
 		}
 	}
 	count()
+	if plan.Done() < len(plan.Steps) { // where things stand, not how they came to
+		past.setPlan(plan)
+		d.scene.plan = plan
+	}
 	past.note(dim, "— resumed session "+d.Session.ID())
 	d.scene.add("past", past.take()...)
 	d.scene.tokens = past.tokens

@@ -34,8 +34,8 @@ type host struct {
 type (
 	// pastMsg is the end of a resumed session's past.
 	pastMsg struct {
-		events  []event.Event
-		skipped int // turns before them
+		events []event.Event
+		more   bool // there are turns before them
 	}
 	eventsMsg  []event.Event
 	feedEndMsg struct{ err error } // no more events come
@@ -123,40 +123,60 @@ func (h *host) follow() {
 // read takes the events from this opening of the session on.
 func (h *host) read(to *feed) error {
 	opened := h.Session.Opened()
-	var past recent
-	after := event.Seq(0)
-	if h.Replay <= 0 && opened > 0 {
-		after = opened - 1
+	past, err := h.recall(opened)
+	if err != nil {
+		return err
 	}
 	told := false
-	for e, err := range h.Session.Events(h.ctx, after) {
+	for e, err := range h.Session.Events(h.ctx, max(opened, 1)-1) {
 		if err != nil {
 			return err
 		}
-		if e.Seq < opened {
-			past.add(e, h.Replay)
-			continue
-		}
 		if !told {
 			told = true
-			h.post(pastMsg{slices.Concat(past.turns...), past.skipped})
+			h.post(past)
 		}
 		to.add(e)
 	}
 	return nil
 }
 
-// recent keeps the last turns of a conversation.
-type recent struct {
-	turns   [][]event.Event
-	skipped int
+// recall returns the last turns before this opening. It looks further and
+// further back, so that a long past costs no more than what is shown of it.
+func (h *host) recall(opened event.Seq) (pastMsg, error) {
+	if h.Replay <= 0 || opened <= 1 {
+		return pastMsg{}, nil
+	}
+	for back := event.Seq(500); ; back *= 4 {
+		from := opened - min(opened, back)
+		past := recent{most: h.Replay}
+		for e, err := range h.Session.Events(h.ctx, from) {
+			if err != nil {
+				return pastMsg{}, err
+			}
+			if e.Seq >= opened {
+				break
+			}
+			past.add(e)
+		}
+		if past.more || from == 0 {
+			return pastMsg{slices.Concat(past.turns...), past.more}, nil
+		}
+	}
 }
 
-func (r *recent) add(e event.Event, most int) {
+// recent keeps the last turns of a conversation.
+type recent struct {
+	most  int
+	turns [][]event.Event
+	more  bool // there were turns before them
+}
+
+func (r *recent) add(e event.Event) {
 	if _, ok := e.Body.(event.User); ok {
-		if len(r.turns) == most {
+		if len(r.turns) == r.most {
 			r.turns = slices.Delete(r.turns, 0, 1)
-			r.skipped++
+			r.more = true
 		}
 		r.turns = append(r.turns, nil)
 	}

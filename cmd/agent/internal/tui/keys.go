@@ -23,6 +23,8 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	case name == "ctrl+l":
 		l.screen.write("\x1b[H\x1b[2J")
 		l.screen.rows, l.screen.x, l.screen.y = nil, 0, 0
+	case name == "ctrl+o":
+		l.scene.expand()
 	case l.dialog != nil && !l.held():
 		l.dialogKey(msg)
 	case name == "tab", name == "shift+tab":

@@ -22,6 +22,7 @@ const keyHelp = `
 | Up, Down, Ctrl+R | what was entered before; search it |
 | Tab | completes commands and @files |
 | Esc, Ctrl+C | stops the agent after what is running; Ctrl+C again aborts |
+| Ctrl+O | shows in full what was shown in part last: an output, a change, a reasoning |
 | Ctrl+D, Ctrl+C twice | leaves |
 | Ctrl+L, Ctrl+Z | draws anew; suspends |
 `
@@ -168,6 +169,7 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	case completeMsg:
 		l.completed(m)
 	default:
+		_, urgent = msg.(pastMsg)
 		l.handle(msg)
 		l.syncDialog()
 	}

@@ -520,7 +520,7 @@ func TestLineReplaysThePast(t *testing.T) {
 	s, asker := mustOpen(t, act{turns: []coretest.Turn{coretest.Say("and on")}, journal: journal})
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{Session: s, Asker: asker, Replay: 2})
-	c.wait("… 3 earlier turns", "> question 3", "✓ shell step 3", "Answer 3.", "> question 4", "Answer 4.", "resumed session session-1")
+	c.wait("… earlier turns", "> question 3", "✓ shell step 3", "Answer 3.", "> question 4", "Answer 4.", "resumed session session-1")
 	lacks(t, c.screen(), "question 2", "ran step")
 	c.send("go on\r")
 	c.wait("and on")

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -93,18 +94,31 @@ func (l *lineScreen) statusRow() string {
 	case l.work.busy && l.work.stopped == 1:
 		return spin + l.scene.paint(yellow, "stopping after what is running · Ctrl-C again aborts")
 	case l.work.busy:
-		return spin + l.scene.paint(dim, elapsed(l.work.since)+" · "+l.status()+" · Ctrl-C stops")
+		return spin + l.scene.paint(dim, dots(l.elapsed(l.work.since), l.scene.stepNow(), l.status(), "Ctrl-C stops", l.moreHint()))
 	case len(l.jobs) > 0:
 		return spin + l.scene.paint(dim, "running · Ctrl-C stops")
 	case l.armed:
 		return l.scene.paint(yellow, "Ctrl-C again leaves")
 	}
-	return l.scene.paint(dim, l.status())
+	return l.scene.paint(dim, dots(l.status(), l.moreHint()))
+}
+
+// moreHint says that there is more to see.
+func (l *lineScreen) moreHint() string {
+	if l.scene.more == nil {
+		return ""
+	}
+	return "Ctrl-O shows more"
+}
+
+// dots joins what there is to say.
+func dots(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " · ")
 }
 
 // elapsed is the time since t, in whole seconds.
-func elapsed(t time.Time) string {
-	d := time.Since(t).Truncate(time.Second)
+func (l *lineScreen) elapsed(t time.Time) string {
+	d := l.scene.now().Sub(t).Truncate(time.Second)
 	if d < time.Minute {
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	}
@@ -169,7 +183,7 @@ func (l *lineScreen) running(width, most int) []string {
 	}
 	spin := s.paint(cyan, spinner[l.spin%len(spinner)])
 	for _, c := range s.calls {
-		tail := elapsed(c.since)
+		tail := l.elapsed(c.since)
 		if c.progress != "" {
 			tail = c.progress + " · " + tail
 		}

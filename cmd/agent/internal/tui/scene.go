@@ -32,6 +32,8 @@ type scene struct {
 	calls  []*call
 	ask    map[string]string // titles of open questions
 	queue  []queued
+	plan   event.Plan // the latest; drawn when it changes
+	more   *more      // what was shown in part last; nil for nothing
 
 	thought      strings.Builder // reasoning of the present answer
 	thinkingFrom time.Time
@@ -141,7 +143,11 @@ func (s *scene) apply(e event.Event) {
 	case event.ToolUse:
 		s.endThought()
 		s.endAnswer()
-		s.calls = append(s.calls, &call{id: e.Call, name: printable(b.Name), about: s.local(argSummary(b.Args)), since: s.now()})
+		c := &call{id: e.Call, name: printable(b.Name), since: s.now()}
+		if c.told = b.Name == event.PlanTool; !c.told { // a plan speaks for itself
+			c.about = s.local(argSummary(b.Args))
+		}
+		s.calls = append(s.calls, c)
 	case event.ToolOutputDelta:
 		if c := s.call(e.Call); c != nil {
 			c.output.add(b.Text)
@@ -280,6 +286,7 @@ func (s *scene) endThought() {
 	if d := s.now().Sub(s.thinkingFrom); d >= time.Second {
 		s.separate()
 		s.add("thought", s.paint(dim, "∴ thought for "+took(d)))
+		s.more = &more{title: "∴ thought for " + took(d), text: s.thought.String()}
 	}
 	s.thought.Reset()
 	s.thinkingFrom = time.Time{}
@@ -300,6 +307,10 @@ func (s *scene) toolResult(id string, b event.ToolResult) {
 		c = &call{id: id, name: printable(b.Name)}
 	}
 	s.calls = slices.DeleteFunc(s.calls, func(other *call) bool { return other.id == id })
+	if p, ok := b.Plan(); ok {
+		s.setPlan(p)
+		return
+	}
 	s.add("tool", s.toolLines(c, b)...)
 }
 
@@ -402,7 +413,8 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 	lines := strings.Split(text, "\n")
 	what := ""
 	var details []string
-	switch diff := diffOf(b); {
+	diff := diffOf(b)
+	switch {
 	case b.IsError && len(lines) == 1:
 		details = s.detail(lines, maxFailedLines, true)
 	case diff != "":
@@ -423,6 +435,7 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 	if s.brief {
 		details = nil
 	}
+	s.keepMore(strings.TrimSpace(c.name+" "+c.about), b, diff, len(details))
 	tail := took(time.Duration(b.DurationMS) * time.Millisecond)
 	if what != "" {
 		tail = what + " · " + tail

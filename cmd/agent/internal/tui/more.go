@@ -1,0 +1,91 @@
+package tui
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+// Bounds of what a key brings to light.
+const (
+	maxMoreBytes = 256 << 10
+	maxMoreLines = 2_000
+)
+
+// more is what was shown in part last: the rest can be asked for.
+type more struct {
+	title  string
+	text   string
+	output *event.Output // where the text is not the whole
+	diff   bool
+}
+
+// keepMore makes a call's result what can be seen more of, if a part of it was
+// not shown.
+func (s *scene) keepMore(title string, b event.ToolResult, diff string, shown int) {
+	text := b.Content.Text()
+	if diff != "" {
+		text = diff
+	}
+	if s.brief || b.Output == nil && strings.Count(strings.TrimRight(text, "\n"), "\n") < shown {
+		return
+	}
+	s.more = &more{title: title, text: text, output: b.Output, diff: diff != ""}
+	if diff != "" {
+		s.more.output = nil
+	}
+}
+
+// expand shows in full what was shown in part last.
+func (s *scene) expand() {
+	m := s.more
+	if m == nil {
+		s.note(dim, "there is nothing to show more of")
+		return
+	}
+	s.more = nil
+	text, cut := m.whole()
+	lines := strings.Split(strings.TrimRight(s.local(printable(text)), "\n"), "\n")
+	hidden := len(lines) - maxMoreLines
+	if hidden > 0 {
+		lines = lines[:maxMoreLines]
+	}
+	s.separate()
+	s.add("more", clip(s.paint(bold, m.title), s.columns()))
+	if m.diff {
+		s.add("more", s.diff(strings.Join(lines, "\n"), maxMoreLines)...)
+	} else {
+		for _, l := range lines {
+			s.add("more", s.fold(dim, untab(l), s.width, "  ", "  ")...)
+		}
+	}
+	switch {
+	case cut && m.output.Path != "":
+		s.add("more", s.paint(dim, "  … the whole is in "+m.output.Path))
+	case hidden > 0:
+		s.add("more", s.paint(dim, "  … "+plural(hidden, "more line")))
+	}
+	s.separate()
+}
+
+// whole returns the text, and whether even that is not all.
+func (m *more) whole() (text string, cut bool) {
+	if m.output == nil {
+		return m.text, false
+	}
+	r, err := m.output.Open()
+	if err != nil {
+		return fmt.Sprintf("%s\n(The whole cannot be read: %v)", m.text, err), false
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, maxMoreBytes+1))
+	if err != nil {
+		return fmt.Sprintf("%s\n(The whole cannot be read: %v)", m.text, err), false
+	}
+	if len(data) > maxMoreBytes {
+		return string(data[:maxMoreBytes]), true
+	}
+	return string(data), false
+}

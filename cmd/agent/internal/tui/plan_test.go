@@ -1,0 +1,192 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// planResult is what update_plan answers: each step is "x done", "> now" or
+// "- later".
+func planResult(t testing.TB, why string, steps ...string) event.ToolResult {
+	t.Helper()
+	p := event.Plan{Explanation: why}
+	for _, s := range steps {
+		status := map[byte]event.PlanStatus{'x': event.StepCompleted, '>': event.StepInProgress, '-': event.StepPending}[s[0]]
+		p.Steps = append(p.Steps, event.PlanStep{Step: s[2:], Status: status})
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event.ToolResult{Name: event.PlanTool, Content: model.TextParts("The plan is updated."), Structured: data}
+}
+
+func TestPlanGolden(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{40, 80} {
+		s := newScene(painter{true}, width, "/w")
+		for i, b := range []event.ToolResult{
+			planResult(t, "", "> read the code", "- change it, and everything else that depends on what it said before", "- run the tests"),
+			planResult(t, "", "> read the code", "- change it, and everything else that depends on what it said before", "- run the tests"),
+			planResult(t, "the tests \x1b[31mfailed", "x read the code", "x change it", "> look at the failure", "- run the tests"),
+			planResult(t, "", "x a", "x b", "x c", "x d", "x e", "> f", "- g"),
+			{Name: event.PlanTool, IsError: true, Content: model.TextParts("2 steps are in_progress; at most one can be.")},
+		} {
+			id := fmt.Sprint(i)
+			s.apply(event.Event{Call: id, Body: event.ToolUse{Name: event.PlanTool, Args: `{"plan":[]}`}})
+			s.apply(event.Event{Call: id, Body: b})
+		}
+		lines := s.take()
+		golden(t, fmt.Sprintf("plan-%d", width), lines)
+		for _, l := range lines {
+			if w := ansi.StringWidth(l); w > width {
+				t.Errorf("a line is %d columns wide, want at most %d: %q", w, width, l)
+			}
+		}
+		if got, want := s.stepNow(), "6/7 f"; got != want {
+			t.Errorf("the status says %q, want %q", got, want)
+		}
+	}
+}
+
+// TestResumeShowsThePlanThatStands: the last one, unless all of it is done.
+func TestResumeShowsThePlanThatStands(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		last []string
+		want string
+	}{
+		{"work is left", []string{"x one", "> two"}, "≡ plan · 1 of 2 done\n  ✓ one\n  ▸ two"},
+		{"all is done", []string{"x one", "x two"}, ""},
+	} {
+		d := newDriver(newHost(t.Context(), Options{Session: newFakeSession(), Asker: NewAsker()}), newScene(painter{}, 80, "/w"))
+		d.handle(pastMsg{events: []event.Event{
+			{Body: event.User{Content: model.TextParts("do it")}},
+			{Body: planResult(t, "", "> one", "- two")},
+			{Body: planResult(t, "", tt.last...)},
+		}})
+		got := strings.Join(d.scene.take(), "\n")
+		if n := strings.Count(got, "≡"); !strings.Contains(got, tt.want) || n != strings.Count(tt.want, "≡") {
+			t.Errorf("%s: %d plans in\n%s\nwant %q", tt.name, n, got, tt.want)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	long := make([]string, 2_100)
+	for i := range long {
+		long[i] = fmt.Sprintf("line %d.", i)
+	}
+	file := filepath.Join(t.TempDir(), "output")
+	if err := os.WriteFile(file, []byte("first\n"+strings.Repeat("x", 300<<10)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	diff, _ := json.Marshal("--- a/x\n+++ b/x\n@@ -1,1 +1,40 @@\n" + strings.Repeat("+new line\n", 40))
+	shell := func(text string, out *event.Output) event.ToolResult {
+		return event.ToolResult{Name: "shell", Content: model.TextParts(text), Output: out, Structured: json.RawMessage(`{"exitCode":0}`)}
+	}
+	for _, tt := range []struct {
+		name        string
+		body        event.ToolResult
+		want, lacks []string
+	}{
+		{"nothing hidden", shell("one\ntwo", nil), []string{"there is nothing to show more of"}, nil},
+		{"an output", shell(strings.Join(long[:20], "\n"), nil), []string{"tool arg", "  line 0.", "  line 19."}, []string{"more line"}},
+		{"a very long one", shell(strings.Join(long, "\n"), nil), []string{"  line 1999.", "… 100 more lines"}, []string{"line 2000."}},
+		{"what the model got less of", shell("cut", &event.Output{Text: strings.Join(long[:30], "\n")}), []string{"  line 0.", "  line 29."}, nil},
+		{"in a file", shell("cut", &event.Output{Path: file, Bytes: 300 << 10}), []string{"  first", "… the whole is in " + file}, nil},
+		{"a file that is gone", shell("what is left", &event.Output{Path: file + "-gone"}), []string{"what is left", "The whole cannot be read"}, nil},
+		{"a change", event.ToolResult{Name: "edit_file", Content: model.TextParts("edited"), Meta: map[string]json.RawMessage{"diff": diff}}, []string{strings.Repeat("  +new line\n", 40)}, []string{"more line"}},
+		{"a file that was read", event.ToolResult{Name: "read_file", Content: model.TextParts(strings.Join(long[:5], "\n"))}, []string{"  line 0.", "  line 4."}, nil},
+	} {
+		s := newScene(painter{}, 80, "/w")
+		s.apply(event.Event{Call: "1", Body: event.ToolUse{Name: "tool", Args: `{"command":"arg"}`}})
+		s.apply(event.Event{Call: "1", Body: tt.body})
+		s.take()
+		s.expand()
+		got := strings.Join(s.take(), "\n") + "\n"
+		t.Run(tt.name, func(t *testing.T) {
+			has(t, got, tt.want...)
+			lacks(t, got, tt.lacks...)
+		})
+	}
+	t.Run("reasoning", func(t *testing.T) {
+		s := newScene(painter{}, 80, "/w")
+		now := time.Unix(0, 0)
+		s.now = func() time.Time { return now }
+		s.apply(event.Event{Body: event.ReasoningDelta{Text: "first this,\nthen that"}})
+		now = now.Add(3 * time.Second)
+		s.apply(event.Event{Body: event.MessageDelta{Text: "Hello."}})
+		s.take()
+		s.expand()
+		has(t, strings.Join(s.take(), "\n"), "∴ thought for 3.0 s", "  first this,", "  then that")
+	})
+}
+
+// TestTheEndOfALongTaskCalls: from ten seconds on, by the means that is set.
+func TestTheEndOfALongTaskCalls(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		notify Notify
+		lasts  time.Duration
+		line   string // what the terminal gets
+		plain  string
+	}{
+		{NotifyBell, 10 * time.Second, "\a", "\a"},
+		{NotifyBell, 9999 * time.Millisecond, "", ""},
+		{NotifyOSC9, time.Minute, "\x1b]9;the agent is done\a", ""},
+		{NotifyOff, time.Hour, "", ""},
+		{"", time.Hour, "", ""},
+	} {
+		run := func(d *driver, s *fakeSession) {
+			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			d.scene.now = func() time.Time { return now }
+			d.post = func(any) {}
+			d.begin("go")
+			<-s.submit
+			now = now.Add(tt.lasts)
+			d.handle(eventsMsg{{Body: event.Idle{State: "idle"}}})
+			d.handle(doneMsg{out: core.Outcome{Stop: core.StopDone}})
+			if d.work.busy {
+				t.Error("the work is not over")
+			}
+			d.close()
+		}
+		fresh := func() (*driver, *fakeSession) {
+			s := newFakeSession()
+			return newDriver(newHost(context.Background(), Options{Session: s, Asker: NewAsker(), Notify: tt.notify}), newScene(painter{}, 80, "/w")), s
+		}
+
+		d, s := fresh()
+		var terminal safeBuffer
+		l := &lineScreen{driver: d, screen: &screen{out: &terminal, width: 80, height: 24}, editor: newEditor(painter{}, nil), at: -1}
+		l.call = l.notify
+		run(d, s)
+		if got := terminal.String(); got != tt.line {
+			t.Errorf("%q after %s: the terminal gets %q, want %q", tt.notify, tt.lasts, got, tt.line)
+		}
+
+		d, s = fresh()
+		var out strings.Builder
+		p := &plainScreen{driver: d, out: &out}
+		p.call = p.ring
+		run(d, s)
+		if got := out.String(); got != tt.plain {
+			t.Errorf("%q after %s, line by line: %q, want %q", tt.notify, tt.lasts, got, tt.plain)
+		}
+	}
+}
