@@ -74,8 +74,9 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/trust":           {"core/jsonpos", "cmd/agent/internal/privatefile"},
 	"cmd/agent/internal/privatefile":     {},
 	"cmd/agent/internal/keyring":         {},
-	"cmd/agent/internal/record":          {},
+	"cmd/agent/internal/record":          {"cmd/agent/internal/vt", "core/model/modeltest"},
 	"cmd/agent/internal/tui":             {"core", "core/model", "core/event"},
+	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/bench/yardstick": {},
 }

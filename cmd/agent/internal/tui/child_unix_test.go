@@ -16,6 +16,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/vt"
 	"github.com/seed-009c0928/agent/core/coretest"
 )
 
@@ -90,7 +91,7 @@ func (c *console) startChild(t *testing.T, argv ...string) *process {
 func (c *console) ready() {
 	c.t.Helper()
 	eventually(c.t, c.screen, func() (ok bool) {
-		c.see(func(v *vt) { ok = v.paste })
+		c.see(func(v *vt.Terminal) { ok = v.Paste })
 		return ok
 	})
 }
@@ -202,7 +203,7 @@ func TestChildResize(t *testing.T) {
 	p.wait("half of the answer")
 	for _, width := range []int{40, 20, 120} {
 		c.mu.Lock()
-		c.vt.resize(width, 24)
+		c.term.Resize(width, 24)
 		c.mu.Unlock()
 		if err := pty.Setsize(c.master, &pty.Winsize{Cols: uint16(width), Rows: 24}); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/vt"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/event"
@@ -31,11 +32,11 @@ func TestLineAnswers(t *testing.T) {
 	c.send("again\r")
 	c.wait("> again", "Second answer.\uFFFD5n evil")
 	r.quit(c)
-	c.see(func(v *vt) {
-		if v.title != "" {
-			t.Errorf("the terminal's title became %q", v.title)
+	c.see(func(v *vt.Terminal) {
+		if v.Title != "" {
+			t.Errorf("the terminal's title became %q", v.Title)
 		}
-		if !v.styled {
+		if !v.Styled {
 			t.Error("no colours on a terminal that has them")
 		}
 	})
@@ -433,7 +434,7 @@ func TestLineNarrowAndResize(t *testing.T) {
 	c.wait("tail that is not finished", "a-model-with")
 	// Narrow and wide again before anybody has looked: the size is the one of
 	// before, the rows are not.
-	c.see(func(v *vt) { v.resize(12, 12); v.resize(40, 12) })
+	c.see(func(v *vt.Terminal) { v.Resize(12, 12); v.Resize(40, 12) })
 	c.resize(40, 12)
 	c.wait("tail that is not finished", "a-model-with")
 	close(release)
@@ -455,8 +456,8 @@ func TestLineNoColor(t *testing.T) {
 	c.send("hello\r")
 	c.wait("bold and `code`")
 	r.quit(c)
-	c.see(func(v *vt) {
-		if v.styled {
+	c.see(func(v *vt.Terminal) {
+		if v.Styled {
 			t.Error("styles in spite of NO_COLOR")
 		}
 	})
@@ -491,9 +492,9 @@ func TestLineNotifies(t *testing.T) {
 	r := c.start(t.Context(), Options{Session: s, Asker: asker, Title: "my\x07 project", Notify: NotifyOSC9})
 	c.send("go\r")
 	c.wait("? Allow shell")
-	c.see(func(v *vt) {
-		if v.title != "? my project" || strings.Join(v.notices, "|") != "a question waits: Allow shell: shell-run x?" {
-			t.Errorf("title %q, notices %q", v.title, v.notices)
+	c.see(func(v *vt.Terminal) {
+		if v.Title != "? my project" || strings.Join(v.Notices, "|") != "a question waits: Allow shell: shell-run x?" {
+			t.Errorf("title %q, notices %q", v.Title, v.Notices)
 		}
 	})
 	c.send("y")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/vt"
 	"github.com/seed-009c0928/agent/core/coretest"
 )
 
@@ -23,7 +24,7 @@ type console struct {
 	master *os.File
 	slave  *os.File
 	mu     sync.Mutex
-	vt     *vt
+	term   *vt.Terminal
 	raw    strings.Builder
 	done   chan struct{} // the terminal's reader has ended
 }
@@ -34,7 +35,7 @@ func newConsole(t testing.TB, width, height int) *console {
 	if err != nil {
 		t.Skipf("no pseudo-terminal here: %v", err)
 	}
-	c := &console{t: t, master: master, slave: slave, vt: newVT(width, height), done: make(chan struct{})}
+	c := &console{t: t, master: master, slave: slave, term: vt.New(width, height), done: make(chan struct{})}
 	c.setSize(width, height)
 	go func() {
 		defer close(c.done)
@@ -43,7 +44,7 @@ func newConsole(t testing.TB, width, height int) *console {
 			n, err := master.Read(buf)
 			c.mu.Lock()
 			c.raw.Write(buf[:n])
-			c.vt.write(string(buf[:n]))
+			c.term.Write(string(buf[:n]))
 			c.mu.Unlock()
 			if err != nil {
 				return
@@ -69,25 +70,25 @@ func (c *console) setSize(width, height int) {
 func (c *console) resize(width, height int) {
 	c.t.Helper()
 	c.mu.Lock()
-	c.vt.resize(width, height)
+	c.term.Resize(width, height)
 	c.mu.Unlock()
 	c.setSize(width, height)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGWINCH)
 }
 
-func (c *console) see(f func(v *vt)) {
+func (c *console) see(f func(v *vt.Terminal)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f(c.vt)
+	f(c.term)
 }
 
 func (c *console) screen() (text string) {
-	c.see(func(v *vt) { text = v.screen() })
+	c.see(func(v *vt.Terminal) { text = v.Screen() })
 	return text
 }
 
 func (c *console) all() (text string) {
-	c.see(func(v *vt) { text = v.all() })
+	c.see(func(v *vt.Terminal) { text = v.All() })
 	return text
 }
 
@@ -207,12 +208,12 @@ func (r *running) quit(c *console) {
 func (c *console) restored() {
 	c.t.Helper()
 	eventually(c.t, c.screen, func() (ok bool) {
-		c.see(func(v *vt) { ok = !v.hidden && !v.paste })
+		c.see(func(v *vt.Terminal) { ok = !v.Hidden && !v.Paste })
 		return ok
 	})
-	c.see(func(v *vt) {
-		if len(v.unknown) > 0 {
-			c.t.Errorf("sequences that no terminal was to get: %q", v.unknown)
+	c.see(func(v *vt.Terminal) {
+		if len(v.Unknown) > 0 {
+			c.t.Errorf("sequences that no terminal was to get: %q", v.Unknown)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package tui
+package vt
 
 import (
 	"strconv"
@@ -8,38 +8,47 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// vt is a small model of a terminal: what a person would see on it after the
-// bytes that were written. It knows what the line session uses and counts what
-// it does not know.
-type vt struct {
+// Terminal is what a person would see after the bytes that were written to it.
+// It is not safe for concurrent use.
+type Terminal struct {
+	Hidden  bool // the cursor
+	Paste   bool // bracketed paste
+	Title   string
+	Bells   int
+	Notices []string // OSC 9
+	Styled  bool     // an SGR sequence came
+	Unknown []string // sequences that it does not know
+
 	width, height int
-	scroll        []string   // lines that left the screen at the top
-	cells         [][]string // "" is the second half of a wide character
+	scroll        [][]Cell // lines that left the screen at the top
+	cells         [][]Cell
+	style         string
 	x, y          int
 	wrapNext      bool
-	hidden        bool // the cursor
-	paste         bool // bracketed paste
-	title         string
-	bells         int
-	notices       []string // OSC 9
-	styled        bool     // an SGR sequence came
-	unknown       []string
 	rest          string // an unfinished sequence
 }
 
-func newVT(width, height int) *vt {
-	v := &vt{}
-	v.resize(width, height)
+// Cell is one column of a line.
+type Cell struct {
+	Text  string // empty in the second half of a wide character
+	Style string // the parameters of the SGR sequences in force, joined by ";"
+}
+
+// New returns an empty terminal of so many columns and lines.
+func New(width, height int) *Terminal {
+	v := &Terminal{}
+	v.Resize(width, height)
 	return v
 }
 
-func (v *vt) resize(width, height int) {
+// Resize changes the size as a terminal does that cuts lines.
+func (v *Terminal) Resize(width, height int) {
 	v.width, v.height = width, height
 	for len(v.cells) > height && len(v.cells)-1 > v.y && row(v.cells[len(v.cells)-1]) == "" {
 		v.cells = v.cells[:len(v.cells)-1]
 	}
 	for len(v.cells) > height {
-		v.scroll = append(v.scroll, row(v.cells[0]))
+		v.scroll = append(v.scroll, v.cells[0])
 		v.cells = v.cells[1:]
 		v.y--
 	}
@@ -54,22 +63,35 @@ func (v *vt) resize(width, height int) {
 	v.x, v.y = min(v.x, width-1), max(0, v.y)
 }
 
-func row(cells []string) string { return strings.TrimRight(strings.Join(cells, ""), " ") }
-
-// screen is what is on the screen, all is that and what scrolled away.
-func (v *vt) screen() string {
-	var lines []string
-	for _, c := range v.cells {
-		lines = append(lines, row(c))
+func row(cells []Cell) string {
+	var b strings.Builder
+	for _, c := range cells {
+		b.WriteString(c.Text)
 	}
-	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+	return strings.TrimRight(b.String(), " ")
 }
 
-func (v *vt) all() string {
-	return strings.Join(append(v.scroll[:len(v.scroll):len(v.scroll)], v.screen()), "\n")
+func text(lines [][]Cell) string {
+	var out []string
+	for _, l := range lines {
+		out = append(out, row(l))
+	}
+	return strings.TrimRight(strings.Join(out, "\n"), "\n")
 }
 
-func (v *vt) write(p string) {
+// Screen is the text on the screen.
+func (v *Terminal) Screen() string { return text(v.cells) }
+
+// All is the text on the screen and that which scrolled away.
+func (v *Terminal) All() string { return text(v.Lines()) }
+
+// Lines are the lines on the screen and those that scrolled away.
+func (v *Terminal) Lines() [][]Cell {
+	return append(v.scroll[:len(v.scroll):len(v.scroll)], v.cells...)
+}
+
+// Write takes what a program writes. Sequences may come in pieces.
+func (v *Terminal) Write(p string) {
 	p = v.rest + p
 	v.rest = ""
 	for p != "" {
@@ -84,7 +106,7 @@ func (v *vt) write(p string) {
 
 // next takes one character or sequence, and returns its length; 0 for one that
 // is not whole yet.
-func (v *vt) next(p string) int {
+func (v *Terminal) next(p string) int {
 	switch p[0] {
 	case '\r':
 		v.x, v.wrapNext = 0, false
@@ -96,7 +118,7 @@ func (v *vt) next(p string) int {
 		v.x = max(0, v.x-1)
 		return 1
 	case '\a':
-		v.bells++
+		v.Bells++
 		return 1
 	case 0x1b:
 		return v.escape(p)
@@ -106,25 +128,25 @@ func (v *vt) next(p string) int {
 	}
 	text, w := ansi.FirstGraphemeCluster(p, ansi.GraphemeWidth)
 	if r, _ := utf8.DecodeRuneInString(text); r < 0x20 || r >= 0x7f && r < 0xa0 {
-		v.unknown = append(v.unknown, strconv.Quote(text))
+		v.Unknown = append(v.Unknown, strconv.Quote(text))
 		return len(text)
 	}
 	v.put(text, w)
 	return len(text)
 }
 
-func (v *vt) put(text string, w int) {
+func (v *Terminal) put(text string, w int) {
 	if v.wrapNext || v.x+w > v.width {
 		v.x, v.wrapNext = 0, false
 		v.down()
 	}
 	line := v.cells[v.y]
 	for len(line) < v.x+w {
-		line = append(line, " ")
+		line = append(line, Cell{Text: " "})
 	}
-	line[v.x] = text
+	line[v.x] = Cell{text, v.style}
 	for i := 1; i < w; i++ {
-		line[v.x+i] = ""
+		line[v.x+i] = Cell{"", v.style}
 	}
 	v.cells[v.y] = line
 	if v.x += w; v.x >= v.width {
@@ -132,16 +154,16 @@ func (v *vt) put(text string, w int) {
 	}
 }
 
-func (v *vt) down() {
+func (v *Terminal) down() {
 	v.wrapNext = false
 	if v.y++; v.y == v.height {
 		v.y--
-		v.scroll = append(v.scroll, row(v.cells[0]))
+		v.scroll = append(v.scroll, v.cells[0])
 		v.cells = append(v.cells[1:], nil)
 	}
 }
 
-func (v *vt) escape(p string) int {
+func (v *Terminal) escape(p string) int {
 	if len(p) < 2 {
 		return 0
 	}
@@ -152,16 +174,16 @@ func (v *vt) escape(p string) int {
 		}
 		switch kind, text, _ := strings.Cut(p[2:end], ";"); kind {
 		case "0", "2":
-			v.title = text
+			v.Title = text
 		case "9":
-			v.notices = append(v.notices, text)
+			v.Notices = append(v.Notices, text)
 		default:
-			v.unknown = append(v.unknown, strconv.Quote(p[:end]))
+			v.Unknown = append(v.Unknown, strconv.Quote(p[:end]))
 		}
 		return end + 1
 	}
 	if p[1] != '[' {
-		v.unknown = append(v.unknown, strconv.Quote(p[:2]))
+		v.Unknown = append(v.Unknown, strconv.Quote(p[:2]))
 		return 2
 	}
 	end := strings.IndexFunc(p[2:], func(r rune) bool { return r >= '@' && r <= '~' })
@@ -173,7 +195,7 @@ func (v *vt) escape(p string) int {
 	return end + 1
 }
 
-func (v *vt) csi(args string, final byte) {
+func (v *Terminal) csi(args string, final byte) {
 	n, err := strconv.Atoi(args)
 	if err != nil {
 		n = 1
@@ -199,18 +221,26 @@ func (v *vt) csi(args string, final byte) {
 			v.cells[i] = nil
 		}
 	case 'm':
-		v.styled = v.styled || args != "0"
+		v.Styled = v.Styled || args != "0"
+		switch {
+		case args == "" || args == "0":
+			v.style = ""
+		case v.style != "":
+			v.style += ";" + args
+		default:
+			v.style = args
+		}
 	case 'h', 'l':
 		switch args {
 		case "?25":
-			v.hidden = final == 'l'
+			v.Hidden = final == 'l'
 		case "?2004":
-			v.paste = final == 'h'
+			v.Paste = final == 'h'
 		default:
-			v.unknown = append(v.unknown, "CSI "+args+string(final))
+			v.Unknown = append(v.Unknown, "CSI "+args+string(final))
 		}
 	case 't':
 	default:
-		v.unknown = append(v.unknown, "CSI "+args+string(final))
+		v.Unknown = append(v.Unknown, "CSI "+args+string(final))
 	}
 }

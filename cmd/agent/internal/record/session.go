@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/tools/txtar"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/vt"
+	"github.com/seed-009c0928/agent/core/model/modeltest"
+)
+
+// recordSession is a picture of an interactive session: a plan, a question, an
+// edit, and the tests that pass.
+func recordSession(ctx context.Context) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "agent-record-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	s := &session{binary: filepath.Join(dir, "agent"), home: filepath.Join(dir, "home"), workspace: filepath.Join(dir, "slug")}
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", s.binary, "./cmd/agent").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	url, stop, err := modeltest.NewChat(sessionTurns(s.workspace)...).Start()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	rows, err := s.run(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	lines := []line{{{text: "$ agent", fill: blue}}}
+	for _, cells := range rows {
+		l := styled(cells)
+		for i := range l {
+			l[i].text = strings.ReplaceAll(l[i].text, s.workspace, "~/slug")
+		}
+		lines = append(lines, l)
+	}
+	for len(lines[len(lines)-1]) == 0 {
+		lines = lines[:len(lines)-1]
+	}
+	return picture("an interactive session of agent, with a scripted model: a plan, a question, an edit, and a test that passes", lines), nil
+}
+
+// sessionTurns are what the model says.
+func sessionTurns(workspace string) []modeltest.Turn {
+	n := 0
+	call := func(name string, args map[string]any) modeltest.Call {
+		n++
+		text, _ := json.Marshal(args) // strings and lists of them
+		return modeltest.Call{ID: fmt.Sprintf("call_%d", n), Name: name, Args: []string{string(text)}}
+	}
+	plan := func(statuses ...string) modeltest.Call {
+		var steps []map[string]string
+		for i, step := range []string{"Read the package and its test", "Run the test to see it fail", "Repair it", "Run the test again"} {
+			steps = append(steps, map[string]string{"step": step, "status": statuses[i]})
+		}
+		return call("update_plan", map[string]any{"plan": steps})
+	}
+	file := func(name string) string { return filepath.Join(workspace, name) }
+	test := map[string]any{"command": "go test ./...", "timeout_ms": 300_000}
+	const done, now, later = "completed", "in_progress", "pending"
+	return []modeltest.Turn{
+		{Text: []string{"I'll read ", "the package first."}, Calls: []modeltest.Call{
+			plan(now, later, later, later),
+			call("read_file", map[string]any{"file_path": file("slug.go")}),
+			call("read_file", map[string]any{"file_path": file("slug_test.go")}),
+		}, Usage: modeltest.Usage{Prompt: 1900, Completion: 120}},
+		{Calls: []modeltest.Call{call("shell", test)}, Usage: modeltest.Usage{Prompt: 2400, Completion: 40}},
+		{
+			Text: []string{"`strings.Split` keeps the empty words between two spaces; ", "`strings.Fields` drops them."},
+			Calls: []modeltest.Call{call("edit_file", map[string]any{
+				"file_path":  file("slug.go"),
+				"old_string": "\twords := strings.Split(strings.ToLower(title), \" \")",
+				"new_string": "\twords := strings.Fields(strings.ToLower(title))",
+			})},
+			Usage: modeltest.Usage{Prompt: 2700, Completion: 150},
+		},
+		{Calls: []modeltest.Call{plan(done, done, done, now), call("shell", test)}, Usage: modeltest.Usage{Prompt: 3000, Completion: 90}},
+		{Text: []string{"The test **passes**. ", "`Make` split the title at every single space; ", "it now takes a run of spaces for one separator."}, Usage: modeltest.Usage{Prompt: 3200, Completion: 60}},
+	}
+}
+
+// session is an agent in a place of its own.
+type session struct {
+	binary, home, workspace string
+}
+
+// prepare makes the workspace, which is that of the demo.
+func (s *session) prepare() error {
+	archive, err := txtar.ParseFile(filepath.Join("cmd", "agent", "internal", "cli", "demo", "workspace.txtar"))
+	if err != nil {
+		return err
+	}
+	for _, d := range []string{s.home, s.workspace} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return err
+		}
+	}
+	for _, f := range archive.Files {
+		if err := os.WriteFile(filepath.Join(s.workspace, f.Name), f.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run plays the person, and returns what was on the terminal before it left.
+func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err error) {
+	const height = 60
+	cmd := exec.CommandContext(ctx, s.binary, "--provider", "local", "--model", "scripted", "--set", "providers.local.baseUrl="+url)
+	cmd.Dir = s.workspace
+	cmd.Env = append(os.Environ(), "HOME="+s.home, "TERM=xterm-256color", "AGENT_HOME=", "NO_COLOR=", "CI=")
+	for _, name := range []string{"GOCACHE", "GOPATH"} { // those of the real home
+		if out, err := exec.CommandContext(ctx, "go", "env", name).Output(); err == nil {
+			cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(out)))
+		}
+	}
+	master, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: height})
+	if err != nil {
+		return nil, err
+	}
+	screen := &screen{vt: vt.New(columns, height)}
+	var reading sync.WaitGroup
+	reading.Go(func() { screen.follow(master) })
+	defer func() {
+		ended := cmd.Wait()
+		_ = master.Close()
+		reading.Wait()
+		if err == nil && ended != nil {
+			err = fmt.Errorf("agent: %w", ended)
+		}
+	}()
+	for _, step := range []struct{ see, keys string }{
+		{"/help", "The test fails. Please repair the package.\r"},
+		{"Allow shell: shell-run go test", "s"},
+		{"Allow edit_file", "y"},
+		{"one separator.", ""},
+		{"rounds of tools", ""},
+	} {
+		if err := screen.wait(ctx, step.see); err != nil {
+			_ = cmd.Process.Kill()
+			return nil, err
+		}
+		if _, err := master.WriteString(step.keys); err != nil {
+			return nil, err
+		}
+	}
+	rows = screen.lines()
+	_, err = master.WriteString("/quit\r")
+	return rows, err
+}
+
+// screen is what the person sees.
+type screen struct {
+	mu sync.Mutex
+	vt *vt.Terminal
+}
+
+func (s *screen) follow(terminal *os.File) {
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := terminal.Read(buf)
+		s.mu.Lock()
+		s.vt.Write(string(buf[:n]))
+		s.mu.Unlock()
+		if err != nil { // the program has ended
+			return
+		}
+	}
+}
+
+// wait waits until the text is there.
+func (s *screen) wait(ctx context.Context, text string) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		now := s.vt.All()
+		s.mu.Unlock()
+		if strings.Contains(now, text) {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), fmt.Errorf("waiting for %q on\n%s", text, now))
+		}
+	}
+}
+
+func (s *screen) lines() [][]vt.Cell {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.vt.Lines()
+}
