@@ -40,7 +40,7 @@ var importRules = map[string][]string{
 
 	"core/model/wire":       {"core/model"},
 	"core/model/facts":      {"core/model"},
-	"core/model/cassette":   {"core/model"},
+	"core/model/cassette":   {"core/model", "core/redact"},
 	"core/model/langchain":  {"core/model", "core/model/wire"},
 	"core/model/credential": {"core/model"},
 	"core/model/openai":     {"core/model", "core/model/wire"},
@@ -52,7 +52,8 @@ var importRules = map[string][]string{
 	"core/env":      {"core", "core/model", "core/event", "core/proc"},
 	"core/tools":    {"core", "core/model", "core/event"},
 	"core/profile":  {"core", "core/model", "core/event"},
-	"core/store":    {"core", "core/model", "core/event", "core/jsonpos"},
+	"core/store":    {"core", "core/model", "core/event", "core/jsonpos", "core/redact"},
+	"core/redact":   {},
 	"core/coretest": {"core", "core/model", "core/event"},
 
 	"registry":    {"core", "core/model", "core/event", "core/jsonpos", "core/proc"},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/redact"
 )
 
 const (
@@ -40,7 +41,7 @@ type Context struct {
 	session string
 	dir     string // of this session
 	max     int64
-	redact  *redactor
+	redact  *redact.Redactor
 
 	mu      sync.Mutex
 	used    int64 // bytes; negative until it was counted
@@ -57,7 +58,7 @@ func NewContext(dir, session string, opts ContextOptions) (*Context, error) {
 	}
 	c := &Context{
 		session: session, dir: filepath.Join(dir, session), max: opts.MaxBytes,
-		redact: newRedactor(opts.Secrets), used: -1, numbers: map[string]int{},
+		redact: redact.New(opts.Secrets), used: -1, numbers: map[string]int{},
 	}
 	if c.max <= 0 {
 		c.max = defaultMaxBytes
@@ -278,7 +279,7 @@ func (o *output) Close() error {
 }
 
 func (o *output) writeMeta(size int64) error {
-	args, _ := o.store.redact.text([]byte(o.meta.Args))
+	args, _ := o.store.redact.Text([]byte(o.meta.Args))
 	if len(args) > maxMetaArgs {
 		args = args[:maxMetaArgs]
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/redact"
 )
 
 const (
@@ -36,7 +37,7 @@ type Options struct {
 type Journal struct {
 	id, path string
 	lock     *lock
-	redact   *redactor
+	redact   *redact.Redactor
 	repair   *Repair
 	maxLine  int
 
@@ -91,7 +92,7 @@ func open(dir, id string, flag int, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{id: id, path: filepath.Join(dir, id+fileSuffix), lock: l, redact: newRedactor(opts.Secrets), maxLine: maxLine}
+	j := &Journal{id: id, path: filepath.Join(dir, id+fileSuffix), lock: l, redact: redact.New(opts.Secrets), maxLine: maxLine}
 	f, err := os.OpenFile(j.path, os.O_RDWR|flag, 0o600)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), l.release())
@@ -122,7 +123,7 @@ func (j *Journal) Append(_ context.Context, e event.Event) error {
 	if err != nil {
 		return fmt.Errorf("session %s: %w", j.id, err)
 	}
-	line = append(j.redact.line(line), '\n')
+	line = append(j.redact.Record(line), '\n')
 	if len(line) > j.maxLine {
 		return fmt.Errorf("session %s: %w: %s has %d bytes, the limit is %d", j.id, ErrTooLarge, e.Body.Type(), len(line), j.maxLine)
 	}

@@ -39,7 +39,7 @@ func New(cfg Config, d Dialect) (*Client, error) {
 	timeout(&cfg.FirstByteTimeout, DefaultFirstByteTimeout)
 	timeout(&cfg.IdleTimeout, DefaultIdleTimeout)
 	if cfg.Transport == nil {
-		cfg.Transport = newTransport(cfg.ConnectTimeout)
+		cfg.Transport = NewTransport(cfg.ConnectTimeout)
 	}
 	if d.Authorize == nil {
 		d.Authorize = func(h http.Header, credential string) { h.Set("Authorization", "Bearer "+credential) }

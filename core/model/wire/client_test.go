@@ -54,7 +54,7 @@ func newClient(t *testing.T, cfg Config) *Client {
 		cfg.APIKey = secret
 	}
 	if cfg.Transport == nil {
-		own := newTransport(DefaultConnectTimeout)
+		own := NewTransport(DefaultConnectTimeout)
 		t.Cleanup(own.CloseIdleConnections)
 		cfg.Transport = own
 	}

@@ -163,7 +163,9 @@ func (s *secrets) hide(text string) string {
 	return text
 }
 
-func newTransport(connect time.Duration) *http.Transport {
+// NewTransport returns a transport as a provider has it that is given none: with
+// the proxies of the environment, and a limit on the time to connect.
+func NewTransport(connect time.Duration) *http.Transport {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: connect}).DialContext,

@@ -197,6 +197,12 @@ func (x *Exchange) lost(err error, other func(error) *model.Error) error {
 	if errors.As(err, &u) {
 		err = u.Err // the rest of it repeats the address, with what may be secret in it
 	}
+	var known *model.Error
+	if errors.As(err, &known) { // of a transport that knows what is wrong, such as a replayed one
+		e := *known
+		e.Provider = c.info.Name
+		return &e
+	}
 	return other(err)
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ type execOptions struct {
 	lastMessage string
 	resumption
 	ephemeral bool
+	tape      tape
 }
 
 func newExec(s *streams) *cobra.Command {
@@ -52,17 +54,19 @@ func (o *execOptions) register(f *pflag.FlagSet) {
 	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "write the last answer to `FILE`, too")
 	o.resumption.register(f)
 	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep the session in memory only")
+	o.tape.register(f)
 }
 
-func (o *execOptions) run(ctx context.Context, args []string) error {
+func (o *execOptions) run(ctx context.Context, args []string) (err error) {
 	switch format(o.format) {
 	case formatText, formatJSON, formatStream:
 	default:
 		return &usageError{fmt.Errorf("--output-format %q: use text, json or stream-json", o.format)}
 	}
-	if err := o.check(); err != nil {
+	if err := cmp.Or(o.check(), o.tape.check()); err != nil {
 		return err
 	}
+	defer func() { o.tape.close(o.err, err) }()
 	t := &task{streams: o.streams, format: format(o.format), verbose: o.verbose}
 	if err := o.prepare(ctx, t, args); err != nil {
 		return advise(t.failed(err), firstRun(ctx, err))
@@ -98,6 +102,9 @@ func (o *execOptions) prepare(ctx context.Context, t *task, args []string) error
 
 // configure fills in what a session needs, whether a person is there or not.
 func (o *execOptions) configure(ctx context.Context, t *task, set *settings) (err error) {
+	if err := o.tape.open(set); err != nil {
+		return err
+	}
 	if t.session.Provider, err = set.providers(ctx); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +20,11 @@ import (
 
 // interactive runs sessions on the terminal, one after the other, until the
 // person leaves.
-func (o *execOptions) interactive(ctx context.Context, args []string) error {
-	if err := o.check(); err != nil {
+func (o *execOptions) interactive(ctx context.Context, args []string) (err error) {
+	if err := cmp.Or(o.check(), o.tape.check()); err != nil {
 		return err
 	}
+	defer func() { o.tape.close(o.err, err) }()
 	for _, name := range []string{"output-format", "output-schema", "output-last-message"} {
 		if f := o.flags.Lookup(name); f != nil && f.Changed {
 			return &usageError{fmt.Errorf("--%s is for one prompt run to its end: add -p, or use agent exec", name)}

@@ -39,6 +39,17 @@ type opening struct {
 	settings  *config.Providers
 	env       func(string) string
 	maxTokens func(model string) int // of an answer; 0 where it is not known
+	replays   bool                   // nothing is reached, and nobody is asked for a token
+}
+
+type tokenFunc = func(context.Context) (string, error)
+
+// token is f, or what stands for a token where nothing is reached.
+func (o opening) token(f tokenFunc) tokenFunc {
+	if !o.replays {
+		return f
+	}
+	return func(context.Context) (string, error) { return replayed, nil }
 }
 
 // providerKinds returns all providers.
@@ -97,7 +108,7 @@ func geminiKind() providerKind {
 		},
 		open: func(_ context.Context, o opening) (model.Provider, error) {
 			g := o.settings.Gemini
-			o.Token = credential.Google(o.env)
+			o.Token = o.token(credential.Google(o.env))
 			return gemini.New(gemini.Config{Config: o.Config, Vertex: g.UseVertexAI, Project: g.Project, Location: g.Location})
 		},
 	}
@@ -113,7 +124,7 @@ func githubKind() providerKind {
 			}
 		},
 		open: func(_ context.Context, o opening) (model.Provider, error) {
-			o.Token = credential.GitHub(o.env)
+			o.Token = o.token(credential.GitHub(o.env))
 			return langchain.GitHub(langchain.GitHubConfig{Config: o.Config, Org: o.settings.GitHub.Org})
 		},
 	}
@@ -132,7 +143,7 @@ func azureKind() providerKind {
 			}
 		},
 		open: func(_ context.Context, o opening) (model.Provider, error) {
-			o.Token = credential.Azure(o.env, "https://cognitiveservices.azure.com")
+			o.Token = o.token(credential.Azure(o.env, "https://cognitiveservices.azure.com"))
 			return langchain.Azure(langchain.AzureConfig{Config: o.Config, APIVersion: o.settings.Azure.APIVersion})
 		},
 	}
@@ -153,10 +164,10 @@ func foundryKind() providerKind {
 		},
 		open: func(ctx context.Context, o opening) (model.Provider, error) {
 			if o.settings.Foundry.Mode == "cloud" {
-				o.Token = credential.Azure(o.env, "https://ai.azure.com")
+				o.Token = o.token(credential.Azure(o.env, "https://ai.azure.com"))
 				return langchain.Foundry(o.Config)
 			}
-			if o.BaseURL == "" {
+			if o.BaseURL == "" && !o.replays {
 				var err error
 				if o.BaseURL, err = credential.FoundryLocal(ctx, o.env); err != nil {
 					return nil, err

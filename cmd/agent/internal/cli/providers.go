@@ -100,13 +100,19 @@ func (s *settings) fallback(ctx context.Context, text string) (model.Provider, e
 // settings.
 func (s *settings) open(ctx context.Context, k providerKind, modelName string) (model.Provider, error) {
 	v := k.values(&s.Settings.Providers)
-	key, err := v.key.Reveal(ctx)
-	if err != nil {
-		return nil, err
+	key := ""
+	switch {
+	case !s.replays:
+		var err error
+		if key, err = v.key.Reveal(ctx); err != nil {
+			return nil, err
+		}
+	case v.keyed && v.instead == "":
+		key = replayed
 	}
 	return k.open(ctx, opening{
-		Config:   wire.Config{Name: k.name, BaseURL: v.baseURL, Model: cmp.Or(modelName, v.model), APIKey: key, Names: v.names},
-		settings: &s.Settings.Providers, env: s.env,
+		Config:   wire.Config{Name: k.name, BaseURL: v.baseURL, Model: cmp.Or(modelName, v.model), APIKey: key, Names: v.names, Transport: s.transport},
+		settings: &s.Settings.Providers, env: s.env, replays: s.replays,
 		maxTokens: func(name string) int { return s.facts(k.name, name).Output },
 	})
 }

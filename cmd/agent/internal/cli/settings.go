@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -104,6 +105,9 @@ type settings struct {
 	userHome string
 	dir      string
 	addDirs  []string
+
+	transport http.RoundTripper // that providers share; nil gives each its own
+	replays   bool              // transport reaches nothing
 }
 
 // load reads the settings, and prints their warnings.

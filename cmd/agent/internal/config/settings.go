@@ -18,6 +18,7 @@ type Settings struct {
 	Tools       Tools       `json:"tools" doc:"Which tools there are."`
 	Session     Session     `json:"session" doc:"What is kept of a session."`
 	Terminal    Terminal    `json:"terminal" doc:"How the interactive session behaves."`
+	Replay      Replay      `json:"replay" doc:"What makes a recorded session fit when it is replayed, see --record and --replay."`
 }
 
 // Providers are the settings of the model providers.
@@ -161,4 +162,9 @@ type Session struct {
 // Terminal is how the interactive session behaves.
 type Terminal struct {
 	Notify string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9" doc:"How you are called when a task of ten seconds or more ends or a question waits. off leaves the terminal's title alone, too."`
+}
+
+// Replay is what recorded sessions leave out of the comparison.
+type Replay struct {
+	Ignore []string `json:"ignore" merge:"append" doc:"Regular expressions for what may differ in requests from run to run. Durations, points in time, session ids, the date and the platform may differ anyway."`
 }

@@ -1,4 +1,4 @@
-package store
+package redact
 
 import "bytes"
 
@@ -81,6 +81,10 @@ func midWord(text []byte, i int) bool {
 	escape := i >= 2 && text[i-2] == '\\' && bytes.IndexByte([]byte("bfnrt"), text[i-1]) >= 0
 	unicode := i >= 6 && text[i-6] == '\\' && text[i-5] == 'u'
 	return !escape && !unicode
+}
+
+func alphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 type charset [256]bool

@@ -1,4 +1,4 @@
-package store
+package redact
 
 import (
 	"bytes"
@@ -11,18 +11,20 @@ import (
 // redacted stands where a secret stood.
 const redacted = "[redacted]"
 
-// minSecret is the length below which a secret would be found in all kinds of
-// innocent text.
+// minSecret is the length of the shortest secret that is looked for.
 const minSecret = 8
 
-// redactor replaces secrets in records. It is immutable.
-type redactor struct {
+// Redactor replaces secrets. It is immutable and safe for concurrent use.
+type Redactor struct {
 	forms  [][]byte // how secrets stand in text: as such, and within JSON in the text; longest first
 	probes [][]byte // how forms stand in a record
 }
 
-func newRedactor(secrets []string) *redactor {
-	r := &redactor{}
+// New returns a redactor of the known shapes of keys and of these secrets.
+// Those of fewer than eight bytes are left out: they would be found in all
+// kinds of innocent text.
+func New(secrets []string) *Redactor {
+	r := &Redactor{}
 	for _, s := range secrets {
 		if len(s) < minSecret || strings.Contains(redacted, s) {
 			continue
@@ -54,20 +56,21 @@ func quoted(s string, escapeHTML bool) string {
 	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
 }
 
-// line returns a record, one JSON object, without secrets. Nearly all records
-// have none, and then it is the same slice.
-func (r *redactor) line(line []byte) []byte {
+// Record returns a record of a session, one JSON object, without secrets.
+// Nearly all records have none, and then it is the same slice. A provider's
+// state, which has to stay as it is, is left alone.
+func (r *Redactor) Record(line []byte) []byte {
 	if !r.suspicious(line) {
 		return line
 	}
-	w := rewriter{redactor: r, in: line, out: make([]byte, 0, len(line)+64)}
+	w := rewriter{Redactor: r, in: line, out: make([]byte, 0, len(line)+64)}
 	w.value(0, ours)
 	return w.out
 }
 
 // suspicious reports whether a record may hold a secret. It errs on the side
 // of yes.
-func (r *redactor) suspicious(line []byte) bool {
+func (r *Redactor) suspicious(line []byte) bool {
 	for _, p := range r.probes {
 		if bytes.Contains(line, p) {
 			return true
@@ -76,8 +79,8 @@ func (r *redactor) suspicious(line []byte) bool {
 	return anyShape(line)
 }
 
-// text returns s without secrets and whether that changed it.
-func (r *redactor) text(s []byte) ([]byte, bool) {
+// Text returns s without secrets, and whether that changed it.
+func (r *Redactor) Text(s []byte) ([]byte, bool) {
 	changed := false
 	for _, form := range r.forms {
 		if bytes.Contains(s, form) {
@@ -112,7 +115,7 @@ const (
 // rewriter copies a record, which is valid JSON, and redacts its strings. All
 // that holds no secret is copied byte for byte.
 type rewriter struct {
-	*redactor
+	*Redactor
 	in, out []byte
 	pos     int
 }
@@ -227,7 +230,7 @@ func (w *rewriter) redactString(raw []byte) ([]byte, bool) {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, false
 	}
-	clean, changed := w.text([]byte(s))
+	clean, changed := w.Text([]byte(s))
 	if !changed {
 		return nil, false
 	}

@@ -1,0 +1,165 @@
+package cassette
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+)
+
+// maxBody bounds what is recorded of an answer, in bytes.
+const maxBody = 64 << 20
+
+// Recorder is a transport that writes down what goes through it. It is safe for
+// concurrent use.
+type Recorder struct {
+	next  http.RoundTripper
+	codec *codec
+
+	mu    sync.Mutex
+	file  *os.File
+	count int   // of exchanges written
+	err   error // of file
+}
+
+// Record makes a new file at path, which must not be there yet, and a transport
+// that sends requests by next. An exchange is written when its answer was read,
+// in one piece, so that the end of the process costs no more than the exchange
+// in progress. Answers pass through as they come.
+func Record(path string, next http.RoundTripper, o Options) (*Recorder, error) {
+	h := header{Cassette: Version}
+	for _, s := range o.Stable {
+		h.Stable = append(h.Stable, s.Name)
+	}
+	head, err := document(h)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cassette: %w", err)
+	}
+	if _, err := f.Write(head[len("---\n"):]); err != nil {
+		return nil, errors.Join(fmt.Errorf("cassette: %w", err), f.Close())
+	}
+	return &Recorder{next: next, codec: newCodec(o), file: f}, nil
+}
+
+// RoundTrip implements [http.RoundTripper]. It fails if the file cannot be
+// written: a recording with gaps is none.
+func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := r.failed(); err != nil {
+		return nil, err
+	}
+	data, err := takeBody(req)
+	if err != nil {
+		return nil, err
+	}
+	sent := req.Clone(req.Context())
+	sent.Body = io.NopCloser(bytes.NewReader(data))
+	resp, err := r.next.RoundTrip(sent)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = &recordedBody{ReadCloser: resp.Body, done: func(text []byte, cut bool) {
+		r.write(exchange{
+			Request: r.codec.request(req, data),
+			Response: response{
+				Status: resp.StatusCode, Header: pick(resp.Header, responseHeaders), Body: newBody(r.codec.clean(text)), Cut: cut,
+			},
+		})
+	}}
+	return resp, nil
+}
+
+// takeBody reads the whole body of a request, and closes it.
+func takeBody(req *http.Request) ([]byte, error) {
+	if req.Body == nil {
+		return nil, nil
+	}
+	data, err := io.ReadAll(req.Body)
+	return data, errors.Join(err, req.Body.Close())
+}
+
+func (r *Recorder) write(x exchange) {
+	text, err := document(x)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return
+	}
+	if err == nil {
+		_, err = r.file.Write(text)
+	}
+	if err != nil {
+		r.err = fmt.Errorf("cassette: the exchange was not recorded: %w", err)
+		return
+	}
+	r.count++
+}
+
+func (r *Recorder) failed() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// errClosed is for those who come after Close.
+var errClosed = errors.New("cassette: the recording is closed")
+
+// Close ends the recording. Its error says that the file is not whole. What is
+// still being answered is not recorded any more. A file without an exchange is
+// removed.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if errors.Is(r.err, errClosed) {
+		return nil
+	}
+	err := errors.Join(r.err, r.file.Close())
+	if r.count == 0 {
+		err = errors.Join(err, os.Remove(r.file.Name()))
+	}
+	r.err = errClosed
+	return err
+}
+
+// recordedBody keeps what is read of a body, and gives it to done once.
+type recordedBody struct {
+	io.ReadCloser
+	done func(text []byte, cut bool)
+
+	mu   sync.Mutex // Close may come while Read waits
+	text []byte
+	over bool // done was called
+}
+
+func (b *recordedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, p[:min(n, maxBody-len(b.text))]...)
+	if err != nil || len(b.text) == maxBody {
+		b.end(!errors.Is(err, io.EOF))
+	}
+	return n, err
+}
+
+func (b *recordedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.end(true)
+	return err
+}
+
+func (b *recordedBody) end(cut bool) {
+	if !b.over {
+		b.over = true
+		b.done(b.text, cut)
+		b.text = nil
+	}
+}

@@ -1,0 +1,164 @@
+package cassette
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// Player is a transport that answers from a file. It opens no connection. It is
+// safe for concurrent use: a request gets the first answer that is left and was
+// recorded for an equal one.
+type Player struct {
+	path  string
+	codec *codec
+
+	mu   sync.Mutex
+	list []*exchange
+}
+
+// Replay reads the file at path. The error names the line of what is wrong.
+func Replay(path string, o Options) (*Player, error) {
+	list, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Player{path: path, codec: newCodec(o), list: list}, nil
+}
+
+// MismatchError says that a request is not one that was recorded.
+type MismatchError struct {
+	Path string   // of the cassette
+	Line int      // of the exchange that was next; 0 if all were used
+	Diff []string // where the request differs from it
+}
+
+// Error implements [error], over several lines.
+func (e *MismatchError) Error() string {
+	if e.Line == 0 {
+		return "the request is one more than there are in " + e.Path
+	}
+	return fmt.Sprintf("the request is not the one at %s:%d:\n  %s", e.Path, e.Line, strings.Join(e.Diff, "\n  "))
+}
+
+// RoundTrip implements [http.RoundTripper]. Its errors are those of the
+// request's context, and a *[model.Error] of CodeInvalidRequest around a
+// *[MismatchError].
+func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
+	data, err := takeBody(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	x, err := p.take(p.codec.request(req, data))
+	if err != nil {
+		return nil, &model.Error{
+			Code: model.CodeInvalidRequest, Err: err, Permanent: true,
+			Message: err.Error() + "\nrecord it anew if the change is meant",
+		}
+	}
+	text, _ := x.Response.Body.bytes() // read has tried
+	resp := &http.Response{
+		Status: fmt.Sprintf("%d %s", x.Response.Status, http.StatusText(x.Response.Status)), StatusCode: x.Response.Status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: req, ContentLength: -1,
+	}
+	for name, v := range x.Response.Header {
+		resp.Header.Set(name, v)
+	}
+	resp.Body = &replayedBody{ctx: req.Context(), rest: p.codec.fill(text, true), cut: x.Response.Cut}
+	return resp, nil
+}
+
+// take finds the exchange of a request and marks it as used.
+func (p *Player) take(asked request) (*exchange, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var next *exchange
+	for _, x := range p.list {
+		if x.used {
+			continue
+		}
+		if len(p.diff(x.Request, asked)) == 0 {
+			x.used = true
+			return x, nil
+		}
+		if next == nil {
+			next = x
+		}
+	}
+	if next == nil {
+		return nil, &MismatchError{Path: p.path}
+	}
+	return nil, &MismatchError{Path: p.path, Line: next.line, Diff: p.diff(next.Request, asked)}
+}
+
+// diff says where a request differs from a recorded one. The host is free.
+func (p *Player) diff(recorded, now request) []string {
+	d := differ{ignore: p.codec.ignore}
+	d.value("method", recorded.Method, now.Method)
+	d.value("url", pathOf(recorded.URL), pathOf(now.URL))
+	d.header(recorded.Header, now.Header)
+	d.body(recorded.Body, now.Body)
+	return d.lines
+}
+
+// pathOf is an address from its path on.
+func pathOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.RequestURI()
+}
+
+// Unused returns how many of the recorded exchanges have not been asked for,
+// and how many there are.
+func (p *Player) Unused() (unused, all int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.list {
+		if !x.used {
+			unused++
+		}
+	}
+	return unused, len(p.list)
+}
+
+// replayedBody gives out an answer as a stream: an event at a time.
+type replayedBody struct {
+	ctx  context.Context
+	rest []byte
+	cut  bool
+}
+
+func (b *replayedBody) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if len(b.rest) == 0 {
+		if b.cut {
+			return 0, io.ErrUnexpectedEOF
+		}
+		return 0, io.EOF
+	}
+	n := len(b.rest)
+	for _, end := range []string{"\n\n", "\r\n\r\n"} {
+		if i := bytes.Index(b.rest[:n], []byte(end)); i >= 0 {
+			n = i + len(end)
+		}
+	}
+	n = copy(p, b.rest[:n])
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+func (b *replayedBody) Close() error { return nil }
