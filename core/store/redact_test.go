@@ -12,11 +12,6 @@ import (
 // Keys are put together here, so that no scanner takes this file for a leak.
 const letters = "aB3dE5gH1jK2mN4pQ6sT8vX0zaB3dE5gH1jK2mN4pQ6s"
 
-var (
-	jwtKey = "eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLW9mLWl0"
-	pemKey = "-----BEGIN RSA " + "PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n" +
-		strings.Repeat(letters[:40]+"+/==\n", 4) + "-----END RSA " + "PRIVATE KEY-----"
-)
 
 func TestAppendRedacts(t *testing.T) {
 	key := "sk-" + letters
@@ -53,14 +48,6 @@ func TestAppendRedacts(t *testing.T) {
 	if want := strings.ReplaceAll(want, "KEY", key); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-}
-
-func mustJSON(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
 }
 
 func BenchmarkAppend(b *testing.B) {
