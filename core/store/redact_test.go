@@ -12,7 +12,6 @@ import (
 // Keys are put together here, so that no scanner takes this file for a leak.
 const letters = "aB3dE5gH1jK2mN4pQ6sT8vX0zaB3dE5gH1jK2mN4pQ6s"
 
-
 func TestAppendRedacts(t *testing.T) {
 	key := "sk-" + letters
 	j, err := Create(t.TempDir(), "s", Options{Secrets: []string{`pass"word<1>`}})
