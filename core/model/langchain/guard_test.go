@@ -2,13 +2,16 @@ package langchain_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/tmc/langchaingo/llms"
+	"github.com/tmc/langchaingo/llms/anthropic"
 	"github.com/tmc/langchaingo/llms/openai"
 
 	"github.com/seed-009c0928/agent/core/model"
@@ -24,9 +27,7 @@ import (
 // stock returns langchaingo's client without our HTTP client.
 func stock(t *testing.T, url string) *openai.LLM {
 	t.Helper()
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	llm, err := openai.New(openai.WithBaseURL(url), openai.WithToken("key"), openai.WithModel("m"), openai.WithHTTPClient(&http.Client{Transport: transport}))
+	llm, err := openai.New(openai.WithBaseURL(url), openai.WithToken("key"), openai.WithModel("m"), openai.WithHTTPClient(closing(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,4 +266,98 @@ func TestGuardParts(t *testing.T) {
 	if got := fmt.Sprintf("%q %d", m.Text(), len(m.Images())); got != `"a\n[chart, not shown]\nThe tool later can be called now." 1` {
 		t.Errorf("ours: %s", got)
 	}
+}
+
+// Guard 2: messages of which only the first part is sent.
+func TestGuardFirstPartOnly(t *testing.T) {
+	server := modeltest.NewFunc(modeltest.Messages, func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"fine"}} })
+	llm, err := anthropic.New(anthropic.WithBaseURL(server.Serve(t)), anthropic.WithToken("key"), anthropic.WithModel("claude-sonnet-4-5"), anthropic.WithHTTPClient(closing(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := []model.ToolCall{{ID: "toolu_1", Name: "read", Args: `{"n":1}`}, {ID: "toolu_2", Name: "read", Args: `{"n":2}`}}
+	req := user("hi")
+	req.MaxTokens = 100
+	req.Tools = []model.ToolDef{{Name: "read", Description: "reads", Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}}
+	req.Messages = append(
+		req.Messages,
+		model.Message{Role: model.RoleAssistant, Parts: model.Parts{model.Text{Text: "I look."}, calls[0], calls[1]}},
+		model.Message{Role: model.RoleTool, Parts: model.Parts{
+			model.ToolResult{CallID: "toolu_1", Name: "read", Content: model.TextParts("one")},
+			model.ToolResult{CallID: "toolu_2", Name: "read", Content: model.TextParts("two")},
+		}},
+	)
+	for _, test := range []struct {
+		name   string
+		traits langchain.Traits
+		lost   bool
+	}{
+		{"stock", langchain.Traits{}, true},
+		{"ours", langchain.Traits{OnePart: true}, false},
+	} {
+		before := len(server.Requests())
+		_, err := model.Complete(t.Context(), langchain.Provider(llm, test.traits), req)
+		sent := ""
+		for _, r := range server.Requests()[before:] {
+			sent += string(r.Body)
+		}
+		// The server refuses results whose calls it did not get.
+		if lost := err != nil || !strings.Contains(sent, `"toolu_1","name"`) || !strings.Contains(sent, `"toolu_2","name"`); lost != test.lost {
+			t.Errorf("%s: calls lost: %v, want %v: %v\n%s", test.name, lost, test.lost, err, sent)
+		}
+	}
+}
+
+// Guard 10: a conversation that is written down and read again. The JSON of
+// langchaingo has no place for what it does not know; ours keeps everything.
+func TestGuardHistory(t *testing.T) {
+	theirs := llms.MessageContent{Role: llms.ChatMessageTypeAI, Parts: []llms.ContentPart{
+		llms.ToolCall{ID: "1", Type: "function", FunctionCall: &llms.FunctionCall{Name: "read", Arguments: `{"n": 12345678901234567890}`}},
+		llms.WithCacheControl(llms.TextContent{Text: "x"}, &llms.CacheControl{Type: "ephemeral"}),
+	}}
+	text, err := json.Marshal(theirs)
+	var back llms.MessageContent
+	if err == nil {
+		err = json.Unmarshal(text, &back)
+	}
+	if err == nil && reflect.DeepEqual(theirs, back) {
+		t.Errorf("stock: what was written is what is read: %s", text)
+	}
+	ours := model.Parts{
+		model.ToolCall{ID: "1", Name: "read", Args: `{"n": 12345678901234567890}`},
+		model.ToolResult{CallID: "1", Name: "read", Content: model.TextParts("x")},
+		model.Reasoning{Text: "hm", Signature: "signed"}, model.Opaque{Provider: "openai", Raw: []byte(`{"type":"reasoning","encrypted_content":"gA"}`)},
+	}
+	if text, err = json.Marshal(ours); err != nil {
+		t.Fatal(err)
+	}
+	var again model.Parts
+	if err := json.Unmarshal(text, &again); err != nil || !reflect.DeepEqual(ours, again) {
+		t.Errorf("ours: %+v, %v; written %s", again, err, text)
+	}
+}
+
+// Guard 11: Azure without a version of its interface.
+func TestGuardAzureVersion(t *testing.T) {
+	chat := modeltest.NewFunc(modeltest.Azure, func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"fine"}} })
+	url := chat.Serve(t)
+	if _, err := openai.New(openai.WithAPIType(openai.APITypeAzure), openai.WithBaseURL(url), openai.WithToken("key"), openai.WithModel("dep")); err == nil {
+		t.Error("stock: no embedding model is demanded any more")
+	}
+	transport := closing(t).Transport
+	p, err := langchain.Azure(langchain.AzureConfig{Config: wire.Config{BaseURL: url, APIKey: "key", Model: "dep", Transport: transport}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := model.Complete(t.Context(), p, user("hi")); err != nil || resp.Parts.Text() != "fine" {
+		t.Errorf("ours: %+v, %v", resp, err)
+	}
+}
+
+// closing returns an HTTP client that leaves no connection behind.
+func closing(t *testing.T) *http.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
 }
