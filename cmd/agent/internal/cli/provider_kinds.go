@@ -31,6 +31,7 @@ type providerValues struct {
 	keyed          bool       // it works with neither a key nor what is asked instead
 	instead        string     // the command that is asked for a token when there is no key
 	names          wire.Names // of the settings
+	options        config.Object
 }
 
 // opening is what a provider is made of.
@@ -61,7 +62,7 @@ func localKind() providerKind {
 	return providerKind{
 		name: "local", about: "a model server of your own: Ollama, LM Studio, vLLM, Docker Model Runner", local: true,
 		values: func(p *config.Providers) providerValues {
-			return providerValues{baseURL: p.Local.BaseURL, model: p.Local.Model, key: p.Local.APIKey}
+			return providerValues{baseURL: p.Local.BaseURL, model: p.Local.Model, key: p.Local.APIKey, options: p.Local.Options}
 		},
 		open: func(_ context.Context, o opening) (model.Provider, error) { return langchain.Local(o.Config) },
 	}
@@ -71,7 +72,7 @@ func openaiKind() providerKind {
 	return providerKind{
 		name: "openai", about: "OpenAI, or a service that speaks its protocol; needs a key",
 		values: func(p *config.Providers) providerValues {
-			return providerValues{baseURL: p.OpenAI.BaseURL, model: p.OpenAI.Model, key: p.OpenAI.APIKey, keyed: true}
+			return providerValues{baseURL: p.OpenAI.BaseURL, model: p.OpenAI.Model, key: p.OpenAI.APIKey, keyed: true, options: p.OpenAI.Options}
 		},
 		open: func(_ context.Context, o opening) (model.Provider, error) {
 			s := o.settings.OpenAI
@@ -87,7 +88,7 @@ func anthropicKind() providerKind {
 	return providerKind{
 		name: "anthropic", about: "Anthropic's Claude; needs a key",
 		values: func(p *config.Providers) providerValues {
-			return providerValues{baseURL: p.Anthropic.BaseURL, model: p.Anthropic.Model, key: p.Anthropic.APIKey, keyed: true}
+			return providerValues{baseURL: p.Anthropic.BaseURL, model: p.Anthropic.Model, key: p.Anthropic.APIKey, keyed: true, options: p.Anthropic.Options}
 		},
 		open: func(_ context.Context, o opening) (model.Provider, error) {
 			return anthropic.New(anthropic.Config{Config: o.Config, MaxTokens: o.maxTokens})
@@ -100,7 +101,7 @@ func geminiKind() providerKind {
 		name: "gemini", about: "Google's Gemini; a key, or Vertex AI with gcloud's credentials",
 		values: func(p *config.Providers) providerValues {
 			g := p.Gemini
-			v := providerValues{baseURL: cmp.Or(g.BaseURL, gemini.BaseURL(g.UseVertexAI, g.Location)), model: g.Model, key: g.APIKey, keyed: true}
+			v := providerValues{baseURL: cmp.Or(g.BaseURL, gemini.BaseURL(g.UseVertexAI, g.Location)), model: g.Model, key: g.APIKey, keyed: true, options: g.Options}
 			if g.UseVertexAI {
 				v.instead = "gcloud auth application-default print-access-token"
 			}
@@ -108,7 +109,9 @@ func geminiKind() providerKind {
 		},
 		open: func(_ context.Context, o opening) (model.Provider, error) {
 			g := o.settings.Gemini
-			o.Token = o.token(credential.Google(o.env))
+			if o.Token = o.token(credential.Google(o.env)); o.replays && g.Project == "" {
+				o.APIKey = replayed // without a project it was a key
+			}
 			return gemini.New(gemini.Config{Config: o.Config, Vertex: g.UseVertexAI, Project: g.Project, Location: g.Location})
 		},
 	}
@@ -120,7 +123,7 @@ func githubKind() providerKind {
 		values: func(p *config.Providers) providerValues {
 			return providerValues{
 				baseURL: p.GitHub.Endpoint, model: p.GitHub.Model, key: p.GitHub.Token, keyed: true,
-				instead: "gh auth token", names: wire.Names{APIKey: "token", BaseURL: "endpoint"},
+				instead: "gh auth token", names: wire.Names{APIKey: "token", BaseURL: "endpoint"}, options: p.GitHub.Options,
 			}
 		},
 		open: func(_ context.Context, o opening) (model.Provider, error) {
@@ -139,7 +142,7 @@ func azureKind() providerKind {
 		values: func(p *config.Providers) providerValues {
 			return providerValues{
 				baseURL: p.Azure.Endpoint, model: p.Azure.Deployment, key: p.Azure.APIKey, keyed: true,
-				instead: insteadAzure, names: wire.Names{BaseURL: "endpoint", Model: "deployment"},
+				instead: insteadAzure, names: wire.Names{BaseURL: "endpoint", Model: "deployment"}, options: p.Azure.Options,
 			}
 		},
 		open: func(_ context.Context, o opening) (model.Provider, error) {
@@ -157,10 +160,10 @@ func foundryKind() providerKind {
 			if f.Mode == "cloud" {
 				return providerValues{
 					baseURL: f.ProjectEndpoint, model: f.ModelDeployment, key: f.APIKey, keyed: true,
-					instead: insteadAzure, names: wire.Names{BaseURL: "projectEndpoint", Model: "modelDeployment"},
+					instead: insteadAzure, names: wire.Names{BaseURL: "projectEndpoint", Model: "modelDeployment"}, options: f.Options,
 				}
 			}
-			return providerValues{baseURL: f.BaseURL, model: f.ModelAlias, names: wire.Names{Model: "modelAlias"}}
+			return providerValues{baseURL: f.BaseURL, model: f.ModelAlias, names: wire.Names{Model: "modelAlias"}, options: f.Options}
 		},
 		open: func(ctx context.Context, o opening) (model.Provider, error) {
 			if o.settings.Foundry.Mode == "cloud" {

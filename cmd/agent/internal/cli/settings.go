@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -192,7 +193,7 @@ func (s *settings) sessionOptions(o *agent.SessionOptions) {
 	a := s.Settings.Agent
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	o.Profile = profile.Default(profile.Options{Append: a.SystemPrompt})
-	o.Request = core.RequestOptions{Effort: model.Effort(a.Effort), MaxTokens: a.MaxTokens, Temperature: a.Temperature}
+	o.Request = core.RequestOptions{Effort: model.Effort(a.Effort), MaxTokens: a.MaxTokens, Temperature: a.Temperature, ProviderOptions: s.requestOptions()}
 	o.Limits = core.Limits{
 		MaxTurns: a.MaxTurns, MaxRounds: a.MaxRounds, MaxInputTokens: a.MaxInputTokens, MaxSessionTokens: a.MaxSessionTokens, MaxCost: a.MaxCostUSD, WarnAt: a.WarnAt,
 		CommandTimeout: ms(a.CommandTimeoutMs), MaxCommandTimeout: ms(a.MaxCommandTimeoutMs),
@@ -202,6 +203,21 @@ func (s *settings) sessionOptions(o *agent.SessionOptions) {
 	if len(s.Settings.Providers.Fallback) == 0 { // else each provider has its own
 		o.Retry = s.retry()
 	}
+}
+
+// requestOptions are what the settings put into each provider's requests.
+func (s *settings) requestOptions() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for _, k := range providerKinds() {
+		options := k.values(&s.Settings.Providers).options
+		if len(options) == 0 {
+			continue
+		}
+		if text, err := json.Marshal(options); err == nil { // it was JSON when it was read
+			all[k.name] = text
+		}
+	}
+	return all
 }
 
 // retry is the policy for failures that may pass.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,23 +49,48 @@ func TestSevenProviders(t *testing.T) {
 			for _, set := range test.sets {
 				args = append(args, "--set", strings.NewReplacer("URL", url, "KEY", key).Replace(set))
 			}
-			var stdout, stderr bytes.Buffer
-			home := t.TempDir()
-			code := run(context.Background(), append(args, "What does hello.txt say?"), &streams{
-				in: strings.NewReader(""), out: &stdout, err: &stderr, cwd: dir,
-				env: func(name string) string {
-					return map[string]string{"AGENT_HOME": home, "PATH": os.Getenv("PATH")}[name]
-				},
-			})
-			if code != exitDone || strings.TrimSpace(stdout.String()) != "It says hello." || !strings.Contains(stderr.String(), "done, 1 tool round") {
-				t.Errorf("exit %d\n%s%s", code, stdout.String(), stderr.String())
+			option, sent := `{"top_p":0.25}`, `"top_p":0.25`
+			if test.name == "gemini" {
+				option, sent = `{"generationConfig":{"topP":0.25}}`, `"topP":0.25`
 			}
+			args = append(args, "--set", "providers."+test.name+".options="+option)
+			home := t.TempDir()
+			ask := func(args []string) {
+				t.Helper()
+				var stdout, stderr bytes.Buffer
+				code := run(context.Background(), append(args, "What does hello.txt say?"), &streams{
+					in: strings.NewReader(""), out: &stdout, err: &stderr, cwd: dir,
+					env: func(name string) string {
+						return map[string]string{"AGENT_HOME": home, "PATH": os.Getenv("PATH")}[name]
+					},
+				})
+				if code != exitDone || strings.TrimSpace(stdout.String()) != "It says hello." || !strings.Contains(stderr.String(), "done, 1 tool round") {
+					t.Errorf("exit %d\n%s%s", code, stdout.String(), stderr.String())
+				}
+				if strings.Contains(stderr.String()+stdout.String(), key) {
+					t.Error("the key is shown")
+				}
+			}
+			tape := filepath.Join(t.TempDir(), "tape.yaml")
+			ask(append(args[:len(args):len(args)], "--record", tape))
 			requests := server.Requests()
-			if len(requests) != 2 || !strings.Contains(string(requests[1].Body), "hello from a file") {
+			if len(requests) != 2 || !strings.Contains(string(requests[1].Body), "hello from a file") || !strings.Contains(string(requests[0].Body), sent) {
 				t.Errorf("%d requests: %s", len(requests), requests[len(requests)-1].Body)
 			}
-			if strings.Contains(stderr.String()+stdout.String(), key) {
-				t.Error("the key is shown")
+
+			// Played back, nothing is reached and no key is needed.
+			args = slices.DeleteFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "="+key) })
+			for i := 0; i+1 < len(args); i++ { // a --set that has lost its value
+				if args[i] == "--set" && args[i+1] == "--set" {
+					args = slices.Delete(args, i, i+1)
+				}
+			}
+			ask(append(args, "--replay", tape))
+			if n := len(server.Requests()); n != 2 {
+				t.Errorf("the service was asked %d times", n)
+			}
+			if text, err := os.ReadFile(tape); err != nil || strings.Contains(string(text), key) {
+				t.Errorf("the tape holds the key, %v", err)
 			}
 		})
 	}

@@ -69,7 +69,10 @@ func (f field) schema() *jsonschema.Schema {
 		s.Items = &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
 	case reflect.Map:
 		s.Type = "object"
-		s.AdditionalProperties = groupSchema(f.typ.Elem(), f.key+".")
+		s.AdditionalProperties = &jsonschema.Schema{} // what is in it is for others to judge
+		if f.typ.Elem().Kind() == reflect.Struct {
+			s.AdditionalProperties = groupSchema(f.typ.Elem(), f.key+".")
+		}
 	default:
 		s.Type = "string"
 	}

@@ -1,5 +1,7 @@
 package config
 
+import "encoding/json"
+
 // Version is the version of the settings' form.
 const Version = 1
 
@@ -34,11 +36,15 @@ type Providers struct {
 	Foundry   FoundryProvider   `json:"foundry" doc:"Azure AI Foundry: a project in the cloud, or Foundry Local on this machine."`
 }
 
+// Object is a JSON object that is passed on as it is.
+type Object map[string]json.RawMessage
+
 // LocalProvider is an OpenAI-compatible server of one's own.
 type LocalProvider struct {
 	BaseURL string `json:"baseUrl" default:"\"http://localhost:11434/v1\"" scope:"user" format:"url" doc:"Address of the server."`
 	Model   string `json:"model" default:"\"llama3.3:latest\"" doc:"Model, by the server's name for it."`
 	APIKey  Secret `json:"apiKey" scope:"user" doc:"Key, where the server wants one."`
+	Options Object `json:"options" scope:"user" doc:"Members that are put into each request as they are, for what has no setting of its own."`
 }
 
 // OpenAIProvider is OpenAI.
@@ -49,6 +55,7 @@ type OpenAIProvider struct {
 	API          string `json:"api" default:"\"responses\"" enum:"responses,chat" doc:"Which of the service's interfaces is used. Services that only imitate OpenAI mostly have chat."`
 	Organization string `json:"organization" scope:"user" doc:"Organization that is charged, where the key has several."`
 	Project      string `json:"project" scope:"user" doc:"Project that is charged, where the key has several."`
+	Options      Object `json:"options" scope:"user" doc:"Members that are put into each request as they are, for what has no setting of its own."`
 }
 
 // AnthropicProvider is Anthropic.
@@ -56,6 +63,7 @@ type AnthropicProvider struct {
 	APIKey  Secret `json:"apiKey" scope:"user" env:"ANTHROPIC_API_KEY" doc:"Key."`
 	Model   string `json:"model" default:"\"claude-sonnet-4-5\"" doc:"Model."`
 	BaseURL string `json:"baseUrl" default:"\"https://api.anthropic.com/v1\"" scope:"user" format:"url" doc:"Address of the service."`
+	Options Object `json:"options" scope:"user" doc:"Members that are put into each request as they are, for what has no setting of its own."`
 }
 
 // GeminiProvider is Google's Gemini.
@@ -66,6 +74,7 @@ type GeminiProvider struct {
 	UseVertexAI bool   `json:"useVertexai" default:"false" scope:"user" doc:"Whether Vertex AI is used. Without a key, the application default credentials of gcloud authorize."`
 	Project     string `json:"project" scope:"user" env:"GOOGLE_CLOUD_PROJECT" doc:"Google Cloud project, for Vertex AI."`
 	Location    string `json:"location" scope:"user" env:"GOOGLE_CLOUD_LOCATION" doc:"Location such as europe-west4, for Vertex AI; global when it is not set."`
+	Options     Object `json:"options" scope:"user" doc:"Members that are put into each request as they are, for what has no setting of its own."`
 }
 
 // GitHubProvider is GitHub Models.
@@ -74,6 +83,7 @@ type GitHubProvider struct {
 	Model    string `json:"model" default:"\"openai/gpt-4o-mini\"" doc:"Model, as PUBLISHER/NAME."`
 	Endpoint string `json:"endpoint" default:"\"https://models.github.ai/inference\"" scope:"user" format:"url" doc:"Address of the service."`
 	Org      string `json:"org" scope:"user" doc:"Organization that is charged."`
+	Options  Object `json:"options" scope:"user" doc:"Members that are put into each request as they are, for what has no setting of its own."`
 }
 
 // AzureProvider is Azure OpenAI.
@@ -83,6 +93,7 @@ type AzureProvider struct {
 	Deployment string `json:"deployment" doc:"Name of the deployment, which stands for its model."`
 	APIVersion string `json:"apiVersion" default:"\"2024-06-01\"" scope:"user" doc:"Version of the interface; v1 is the one without dates."`
 	BaseModel  string `json:"baseModel" doc:"Model behind the deployment, for its price and limits."`
+	Options    Object `json:"options" scope:"user" doc:"Members that are put into each request as they are, for what has no setting of its own."`
 }
 
 // FoundryProvider is Azure AI Foundry.
@@ -93,6 +104,7 @@ type FoundryProvider struct {
 	ProjectEndpoint string `json:"projectEndpoint" scope:"user" format:"url" doc:"Address of the project, for the cloud."`
 	ModelDeployment string `json:"modelDeployment" default:"\"gpt-4o\"" doc:"Deployment of the project, for the cloud."`
 	APIKey          Secret `json:"apiKey" scope:"user" env:"AZURE_FOUNDRY_API_KEY" doc:"Key of the project. Without one, az account get-access-token is asked."`
+	Options         Object `json:"options" scope:"user" doc:"Members that are put into each request as they are, for what has no setting of its own."`
 }
 
 // ModelTable holds facts by the name of the model.
