@@ -326,7 +326,8 @@ func TestGuardHistory(t *testing.T) {
 	ours := model.Parts{
 		model.ToolCall{ID: "1", Name: "read", Args: `{"n": 12345678901234567890}`},
 		model.ToolResult{CallID: "1", Name: "read", Content: model.TextParts("x")},
-		model.Reasoning{Text: "hm", Signature: "signed"}, model.Opaque{Provider: "openai", Raw: []byte(`{"type":"reasoning","encrypted_content":"gA"}`)},
+		model.Reasoning{Text: "hm", Signature: "signed"},
+		model.Opaque{Provider: "openai", Raw: []byte(`{"type":"reasoning","encrypted_content":"gA"}`)},
 	}
 	if text, err = json.Marshal(ours); err != nil {
 		t.Fatal(err)
