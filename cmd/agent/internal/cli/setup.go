@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -22,16 +24,23 @@ const listTime = 15 * time.Second
 
 func newProvidersSetup(s *streams) *cobra.Command {
 	return &cobra.Command{
-		Use:   "setup",
+		Use:   "setup [NAME]",
 		Short: "Choose a provider, enter its key, test it, and keep that",
 		Long: "setup asks for a provider, its endpoint, its key and a model, makes one call to test them, and writes them to\n" +
 			"your settings. Nothing is written before the last question is answered. Answers can be piped in, one a line.",
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			u := &setup{prompter: newPrompter(s), candidates: knownServers}
+			if len(args) > 0 {
+				var err error
+				if u.kind, err = findProvider(args[0]); err != nil {
+					return err
+				}
+			}
 			ctx, cancel := context.WithCancelCause(cmd.Context())
 			defer cancel(nil)
 			watched, stop := interrupts(ctx, io.Discard, func() { cancel(errInterrupted) })
-			err := (&setup{prompter: newPrompter(s), candidates: knownServers}).run(watched)
+			err := u.run(watched)
 			if sig := stop(); sig != nil && err != nil {
 				err = sig
 			}
@@ -48,7 +57,7 @@ type setup struct {
 	*prompter
 	candidates []knownServer // that may run on this machine
 
-	kind    providerKind
+	kind    providerKind // without a name until it is chosen
 	set     *settings // with the answers so far
 	answers []config.Flag
 	ring    bool // the key goes to the keyring, not to the settings
@@ -63,7 +72,7 @@ func (u *setup) run(ctx context.Context) error {
 	if u.set.Home == "" {
 		return &config.Error{Err: errors.New("there is no home directory to keep settings in: set HOME or AGENT_HOME")}
 	}
-	for _, step := range []func(context.Context) error{u.chooseProvider, u.chooseEndpoint, u.enterKey, u.chooseModel, u.try} {
+	for _, step := range []func(context.Context) error{u.chooseProvider, u.chooseWay, u.chooseEndpoint, u.enterKey, u.chooseModel, u.try} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -79,7 +88,7 @@ func (u *setup) load() (*settings, error) {
 }
 
 // take keeps an answer if it is a valid value of its key; if not, it says why.
-func (u *setup) take(key, value string) bool {
+func (u *setup) take(key string, value any) bool {
 	before := u.answers
 	u.answers = append(slices.Clone(before), config.Flag{Name: "That will not do", Key: key, Value: value})
 	set, err := u.load()
@@ -93,7 +102,12 @@ func (u *setup) take(key, value string) bool {
 }
 
 func (u *setup) chooseProvider(ctx context.Context) error {
-	u.say("This sets up where models are reached. Nothing is written before the end.\n\nProviders:")
+	u.say("This sets up where models are reached. Nothing is written before the end.")
+	if u.kind.name != "" {
+		u.take("providers.default", u.kind.name)
+		return nil
+	}
+	u.say("\nProviders:")
 	for i, k := range providerKinds() {
 		u.say("  %d  %-9s  %s", i+1, k.name, k.about)
 	}
@@ -107,6 +121,56 @@ func (u *setup) chooseProvider(ctx context.Context) error {
 			return nil
 		}
 		u.say("%v.", err)
+	}
+}
+
+// chooseWay asks how a provider is reached that can be reached in two ways.
+func (u *setup) chooseWay(ctx context.Context) error {
+	p := u.set.Settings.Providers
+	switch u.kind.name {
+	case "foundry":
+		u.say("\nFoundry Local runs models on this machine; the cloud has a project's deployments.")
+		return u.choose(ctx, "Foundry", []string{"local", "cloud"}, p.Foundry.Mode, func(way string) bool {
+			return u.take("providers.foundry.mode", way)
+		})
+	case "gemini":
+		u.say("\nThe Developer API takes a key; Vertex AI takes a project of Google Cloud, and gcloud's credentials.")
+		def := "key"
+		if p.Gemini.UseVertexAI {
+			def = "vertex"
+		}
+		if err := u.choose(ctx, "Gemini by", []string{"key", "vertex"}, def, func(way string) bool {
+			return u.take("providers.gemini.useVertexai", way == "vertex")
+		}); err != nil || !u.set.Settings.Providers.Gemini.UseVertexAI {
+			return err
+		}
+		if err := u.choose(ctx, "Project", nil, p.Gemini.Project, func(project string) bool {
+			return u.take("providers.gemini.project", project)
+		}); err != nil {
+			return err
+		}
+		return u.choose(ctx, "Location", nil, cmp.Or(p.Gemini.Location, "global"), func(location string) bool {
+			return u.take("providers.gemini.location", location)
+		})
+	}
+	return nil
+}
+
+// choose asks until the answer is one that take keeps.
+func (u *setup) choose(ctx context.Context, question string, offered []string, def string, take func(string) bool) error {
+	if offered != nil {
+		question += " (" + strings.Join(offered, " or ") + ")"
+	}
+	for {
+		answer, err := u.option(ctx, question, offered, def)
+		switch {
+		case err != nil:
+			return err
+		case offered != nil && !slices.Contains(offered, answer):
+			u.say("Enter %s.", strings.Join(offered, " or "))
+		case take(answer):
+			return nil
+		}
 	}
 }
 
@@ -136,7 +200,7 @@ func (u *setup) chooseEndpoint(ctx context.Context) error {
 	for {
 		url, err := u.option(ctx, "Endpoint", offered, def)
 		if err != nil || url == u.values().baseURL || u.take(u.set.setting(u.kind, "baseUrl"), url) {
-			return err
+			return err // an endpoint that follows from other settings is not written down
 		}
 	}
 }
@@ -290,7 +354,11 @@ func (u *setup) write(ctx context.Context) error {
 	}
 	var changes []config.Change
 	for _, a := range u.answers {
-		changes = append(changes, config.Change{Key: a.Key, Value: quoted(a.Value.(string))})
+		text, err := json.Marshal(a.Value) // a string stays one, whatever it looks like
+		if err != nil {
+			return err
+		}
+		changes = append(changes, config.Change{Key: a.Key, Value: string(text)})
 	}
 	if err := u.target().SetAll(ctx, changes); err != nil {
 		return err
@@ -315,10 +383,4 @@ func (u *setup) write(ctx context.Context) error {
 	}
 	u.say("\nTry it:  agent exec \"Hello\"")
 	return nil
-}
-
-// quoted returns text as a JSON string, so that it is taken for no other value.
-func quoted(text string) string {
-	data, _ := json.Marshal(text) // text always marshals
-	return string(data)
 }
