@@ -58,7 +58,7 @@ type setup struct {
 	candidates []knownServer // that may run on this machine
 
 	kind    providerKind // without a name until it is chosen
-	set     *settings // with the answers so far
+	set     *settings    // with the answers so far
 	answers []config.Flag
 	ring    bool // the key goes to the keyring, not to the settings
 }
