@@ -122,6 +122,8 @@ type PromptRequest struct {
 	Model    string
 	Env      EnvInfo
 	Time     time.Time
+	// Environment is where the project's own instructions are; may be nil.
+	Environment Environment
 }
 
 // ContextSource adds to what the person said, such as an activated skill. A

@@ -228,7 +228,7 @@ func (s *Session) buildPrompt(ctx context.Context, set settings) error {
 	}
 	*p = prompt{provider: provider, model: set.model, profile: set.profile.Name, built: true}
 	if set.profile.Prompt != nil {
-		text, err := set.profile.Prompt(ctx, PromptRequest{Provider: provider, Model: set.model, Env: s.cfg.Env.Info(), Time: s.cfg.Clock()})
+		text, err := set.profile.Prompt(ctx, PromptRequest{Provider: provider, Model: set.model, Env: s.cfg.Env.Info(), Time: s.cfg.Clock(), Environment: s.cfg.Env})
 		if err != nil {
 			p.built = false
 			return fmt.Errorf("system prompt of profile %q: %w", set.profile.Name, err)

@@ -2,77 +2,177 @@ package profile
 
 import (
 	"context"
-	_ "embed"
+	"embed"
+	"fmt"
+	"slices"
 	"strings"
-	"unicode"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 )
 
-//go:embed default.md
-var defaultPrompt string
+//go:embed prompts
+var prompts embed.FS
 
-// Options fit a profile to a person.
+// The names of the profiles.
+const (
+	NameDefault   = "default"
+	NameOpenAI    = "openai"
+	NameAnthropic = "anthropic"
+	NameGemini    = "gemini"
+)
+
+// Options fit a profile to a person and a model.
 type Options struct {
 	// Append is the person's own text. It is the last part of the prompt and
 	// so has the last word.
 	Append string
+	// Facts tells what is known of a model; nil means nothing.
+	Facts func(provider, model string) Facts
+	// Bare leaves out the project: its documents and the state of its
+	// repository.
+	Bare bool
+}
+
+// Facts are what a prompt says of a model.
+type Facts struct {
+	Name          string // for people
+	Cutoff        string // of its knowledge
+	ContextWindow int    // tokens
+}
+
+// spec is what makes a profile.
+type spec struct {
+	tools     []string // built-in tools, by name
+	documents []string // that are read beside AGENTS.md
+	timeout   time.Duration
+	families  []string // parts of models' names
+	providers []string // whose models are of that family, whatever their names
+}
+
+// shared are the tools of every profile.
+var shared = []string{"read_file", "write_file", "shell", "grep", "glob", "update_plan", "ask_user", "spawn_agent", "send_input", "wait", "close_agent"}
+
+func specOf(name string) (spec, bool) {
+	switch name {
+	case NameDefault:
+		return spec{tools: append([]string{"edit_file", "list_dir"}, shared...)}, true
+	case NameOpenAI:
+		return spec{
+			tools: append([]string{"apply_patch"}, shared...), documents: []string{".codex/instructions.md"},
+			providers: []string{"openai"}, families: []string{"gpt-", "codex", "o1", "o3", "o4"},
+		}, true
+	case NameAnthropic:
+		return spec{
+			tools: append([]string{"edit_file"}, shared...), documents: []string{"CLAUDE.md"}, timeout: 120 * time.Second,
+			providers: []string{"anthropic"}, families: []string{"claude"},
+		}, true
+	case NameGemini:
+		return spec{
+			tools: append([]string{"edit_file", "read_many_files", "list_dir"}, shared...), documents: []string{"GEMINI.md"},
+			providers: []string{"gemini"}, families: []string{"gemini"},
+		}, true
+	}
+	return spec{}, false
+}
+
+// Names returns the names of all profiles.
+func Names() []string { return []string{NameDefault, NameOpenAI, NameAnthropic, NameGemini} }
+
+// For returns the name of the profile that suits a model: by the model's name,
+// or else by the provider's.
+func For(provider, model string) string {
+	model = strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+	byProvider := NameDefault
+	for _, name := range Names() {
+		s, _ := specOf(name)
+		if slices.ContainsFunc(s.families, func(part string) bool { return strings.HasPrefix(model, part) }) && !strings.HasPrefix(model, "gpt-oss") {
+			return name
+		}
+		if slices.Contains(s.providers, provider) {
+			byProvider = name
+		}
+	}
+	return byProvider
+}
+
+// HasTool reports whether a built-in tool belongs to a profile. Tools that are
+// not built in belong to all of them.
+func HasTool(profile, tool string) bool {
+	s, ok := specOf(profile)
+	return !ok || slices.Contains(s.tools, tool)
 }
 
 // Default returns the profile for models that no other one is made for.
 func Default(opts Options) core.Profile {
-	return core.Profile{
-		Name: "default",
-		Prompt: func(_ context.Context, req core.PromptRequest) (string, error) {
-			return prompt(defaultPrompt, req, opts), nil
+	p, _ := New(NameDefault, "", "", opts) // it is one of Names
+	return p
+}
+
+// New returns a profile for a model. Its prompt has five layers: instructions
+// for the family of models, where the agent is, the state of the repository,
+// the project's documents, and the person's own text; what the tools do is in
+// their definitions. The error names the profiles that there are.
+func New(name, provider, model string, opts Options) (core.Profile, error) {
+	s, ok := specOf(name)
+	if !ok {
+		return core.Profile{}, fmt.Errorf("there is no profile %q: use %s", name, strings.Join(Names(), ", "))
+	}
+	p := core.Profile{
+		Name: name, CommandTimeout: s.timeout,
+		Prompt: func(ctx context.Context, req core.PromptRequest) (string, error) {
+			return s.prompt(ctx, name, req, opts)
 		},
 	}
+	if opts.Facts != nil {
+		p.ContextWindow = opts.Facts(provider, model).ContextWindow
+	}
+	return p, nil
 }
 
 // prompt puts the layers together, the later ones taking precedence.
-func prompt(base string, req core.PromptRequest, opts Options) string {
-	layers := []string{base, environment(req), opts.Append}
+func (s spec) prompt(ctx context.Context, name string, req core.PromptRequest, opts Options) (string, error) {
+	base, err := baseOf(name)
+	if err != nil {
+		return "", err
+	}
+	var facts Facts
+	if opts.Facts != nil {
+		facts = opts.Facts(req.Provider, req.Model)
+	}
+	var repo repository
+	var documents string
+	if !opts.Bare && req.Environment != nil {
+		repo = findRepository(ctx, req.Environment)
+		documents = readDocuments(ctx, req.Environment, repo.root, append([]string{"AGENTS.md"}, s.documents...))
+	}
 	var b strings.Builder
-	for _, layer := range layers {
+	for _, layer := range []string{base, environment(req, repo, facts), repo.snapshot(), documents, opts.Append} {
 		if layer = strings.TrimSpace(layer); layer == "" {
 			continue
 		}
 		if b.Len() > 0 {
 			b.WriteString("\n\n")
 		}
-		// A checkout may turn the line breaks of the base prompt into CRLF.
-		b.WriteString(strings.ReplaceAll(layer, "\r\n", "\n"))
+		b.WriteString(layer)
 	}
 	b.WriteByte('\n')
-	return b.String()
+	return b.String(), nil
 }
 
-// environment tells the model where it is. What is not known is left out.
-func environment(req core.PromptRequest) string {
-	var b strings.Builder
-	b.WriteString("<environment>\n")
-	line := func(name, value string) {
-		if value = oneLine(value); value != "" {
-			b.WriteString(name + ": " + value + "\n")
-		}
+// baseOf returns the instructions of a profile: what all have in common, with
+// its own introduction and its own way with files.
+func baseOf(name string) (string, error) {
+	common, err := prompts.ReadFile("prompts/base.md")
+	if err != nil {
+		return "", err
 	}
-	line("Working directory", req.Env.Dir)
-	line("Platform", req.Env.OS)
-	line("OS version", req.Env.OSVersion)
-	if !req.Time.IsZero() {
-		line("Today's date", req.Time.Format("2006-01-02"))
+	own, err := prompts.ReadFile("prompts/" + name + ".md")
+	if err != nil {
+		return "", err
 	}
-	line("Model", req.Model)
-	b.WriteString("</environment>")
-	return b.String()
-}
-
-// oneLine keeps the name of a directory from adding lines to the prompt.
-func oneLine(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, s))
+	// A checkout may turn the line breaks into CRLF.
+	intro, files, _ := strings.Cut(strings.ReplaceAll(string(own), "\r\n", "\n"), "---\n")
+	text := strings.ReplaceAll(string(common), "\r\n", "\n")
+	return intro + "\n" + strings.Replace(text, "{{files}}", strings.TrimSpace(files), 1), nil
 }

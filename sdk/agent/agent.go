@@ -155,8 +155,15 @@ func (a *Agent) newPolicy() (core.Policy, error) {
 // Env returns the environment that the tools work in.
 func (a *Agent) Env() core.Environment { return a.env }
 
+// builtin is the source of the built-in tools.
+const builtin = "builtin"
+
 // Tools returns the table of all tools.
 func (a *Agent) Tools() core.ToolTable { return a.tools }
+
+// ToolsOf returns the table of the tools that a session with the profile of
+// that name has: of the built-in ones those of the profile, and all others.
+func (a *Agent) ToolsOf(profile string) core.ToolTable { return &view{base: a.tools, profile: profile} }
 
 // Policy returns the policy that decides on the tools' calls.
 func (a *Agent) Policy() core.Policy { return a.policy }
@@ -202,6 +209,14 @@ func (a *Agent) clean(now time.Time) {
 type Session struct {
 	*core.Session
 	journal *store.Journal // nil if it is kept in memory only
+	tools   *view
+}
+
+// SetProfile changes the profile, and with it the built-in tools, from the next
+// model call on.
+func (s *Session) SetProfile(p core.Profile) {
+	s.tools.set(p.Name)
+	s.Session.SetProfile(p)
 }
 
 // Log returns the file that the session is written to, or "".
@@ -229,7 +244,7 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	cfg := core.Config{
 		ID: opts.Resume, Version: a.opts.Version,
 		Provider: model.WithRetry(opts.Provider, opts.Retry), Model: opts.Model, Profile: opts.Profile, Request: opts.Request,
-		Env: a.env, Tools: a.tools, Policy: a.policy, Asker: opts.Asker, Context: opts.Context, Hooks: opts.Hooks,
+		Env: a.env, Policy: a.policy, Asker: opts.Asker, Context: opts.Context, Hooks: opts.Hooks,
 		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
 	}
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
@@ -238,7 +253,8 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if cfg.ID == "" {
 		cfg.ID = newID()
 	}
-	s := &Session{}
+	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}}
+	cfg.Tools = s.tools
 	if err := a.openRecord(&cfg, opts, s); err != nil {
 		return nil, err
 	}

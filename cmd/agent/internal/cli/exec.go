@@ -109,7 +109,9 @@ func (o *execOptions) configure(ctx context.Context, t *task, set *settings) (er
 		return err
 	}
 	t.agent, t.mode = set.agentOptions(o.logger()), set.mode()
-	set.sessionOptions(&t.session)
+	if err := set.sessionOptions(&t.session); err != nil {
+		return err
+	}
 	t.session.Ephemeral = o.ephemeral || !set.Settings.Session.Save
 	if o.schema != "" {
 		data, err := os.ReadFile(o.schema)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type shared struct {
 	maxTokens    int
 	maxCost      float64
 	promptAppend string
+	profileName  string
 	settingsFile string
 	sets         []string
 	verbose      bool
@@ -55,6 +57,7 @@ func (o *shared) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.addDirs, "add-dir", nil, "add `DIR` to the workspace")
 	f.StringVarP(&o.model, "model", "m", "", "the model to use, as `[PROVIDER/]MODEL`")
 	f.StringVar(&o.provider, "provider", "", "`NAME` of where the model is reached: local, openai, anthropic, gemini, github, azure or foundry")
+	f.StringVar(&o.profileName, "profile", "", "the `NAME` of the prompt and tools to use: auto, default, openai, anthropic or gemini")
 	f.StringVar(&o.effort, "effort", "", "how much a reasoning model thinks: the `LEVEL` none, low, medium, high or xhigh")
 	f.StringVar(&o.mode, "permission-mode", "", "what holds where no rule does: the `MODE` read-only, default, workspace, accept-edits or bypass")
 	f.BoolVar(&o.skipAll, "dangerously-skip-permissions", false, "the long name of --permission-mode bypass")
@@ -81,6 +84,7 @@ func (o *shared) overlay() []config.Flag {
 			out = append(out, config.Flag{Name: "--" + flag, Key: key, Value: value})
 		}
 	}
+	add("profile", "agent.profile", o.profileName)
 	add("effort", "agent.effort", o.effort)
 	add("permission-mode", "permissions.mode", o.mode)
 	add("mode", "permissions.mode", o.mode) // of permissions check
@@ -188,11 +192,25 @@ func (s *settings) policy() (*permissions.Policy, error) {
 	return p, nil
 }
 
+// profile is the one for a model: that of the settings, or the one that suits.
+func (s *settings) profile(provider, modelName string) (core.Profile, error) {
+	name := s.Settings.Agent.Profile
+	if name == "auto" {
+		name = profile.For(provider, modelName)
+	}
+	return profile.New(name, provider, modelName, profile.Options{
+		Append: s.Settings.Agent.SystemPrompt,
+		Facts: func(provider, modelName string) profile.Facts {
+			m := s.facts(provider, modelName)
+			return profile.Facts{Name: m.Name, Cutoff: m.Cutoff, ContextWindow: m.Context}
+		},
+	})
+}
+
 // sessionOptions fill in what the settings say of a session.
-func (s *settings) sessionOptions(o *agent.SessionOptions) {
+func (s *settings) sessionOptions(o *agent.SessionOptions) (err error) {
 	a := s.Settings.Agent
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	o.Profile = profile.Default(profile.Options{Append: a.SystemPrompt})
 	o.Request = core.RequestOptions{Effort: model.Effort(a.Effort), MaxTokens: a.MaxTokens, Temperature: a.Temperature, ProviderOptions: s.requestOptions()}
 	o.Limits = core.Limits{
 		MaxTurns: a.MaxTurns, MaxRounds: a.MaxRounds, MaxInputTokens: a.MaxInputTokens, MaxSessionTokens: a.MaxSessionTokens, MaxCost: a.MaxCostUSD, WarnAt: a.WarnAt,
@@ -203,6 +221,13 @@ func (s *settings) sessionOptions(o *agent.SessionOptions) {
 	if len(s.Settings.Providers.Fallback) == 0 { // else each provider has its own
 		o.Retry = s.retry()
 	}
+	provider, modelName := s.Settings.Providers.Default, s.Loaded.Model()
+	if o.Provider != nil {
+		info := o.Provider.Info()
+		provider, modelName = info.Name, cmp.Or(o.Model, info.Model)
+	}
+	o.Profile, err = s.profile(provider, modelName)
+	return err
 }
 
 // requestOptions are what the settings put into each provider's requests.

@@ -60,18 +60,29 @@ func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 		}
 		name = rest
 	}
+	if p != nil {
+		using = p.Info().Name
+	}
+	prof, err := c.set.profile(using, name)
+	if err != nil {
+		return "", err
+	}
 	c.session.SetModel(p, name)
+	c.session.SetProfile(prof)
 	c.mu.Lock()
-	c.model = name
+	c.model, c.opts.Profile = name, prof
 	if p != nil {
 		c.opts.Provider = p
 	}
 	c.mu.Unlock()
-	return "From the next call on: `" + c.modelName() + "`.", nil
+	return "From the next call on: `" + c.modelName() + "`, profile " + prof.Name + ".", nil
 }
 
 func (c *chat) cmdTools(ctx context.Context, _ string) (string, error) {
-	snapshot, err := c.agent.Tools().Snapshot(ctx)
+	c.mu.Lock()
+	table := c.agent.ToolsOf(c.opts.Profile.Name)
+	c.mu.Unlock()
+	snapshot, err := table.Snapshot(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -118,7 +118,7 @@ func (t *task) initEvent(ctx context.Context, a *agent.Agent, s *agent.Session) 
 	if body.Model == "" {
 		body.Model = info.Model
 	}
-	if snapshot, _ := a.Tools().Snapshot(ctx); snapshot != nil {
+	if snapshot, _ := a.ToolsOf(t.session.Profile.Name).Snapshot(ctx); snapshot != nil {
 		body.Tools = snapshot.Names()
 	}
 	return event.Event{V: event.Version, ID: s.ID() + "-init", Time: time.Now(), Session: s.ID(), Body: body}

@@ -44,9 +44,17 @@ func infoOf(e core.Entry) toolInfo {
 func newToolsList(s *streams) *cobra.Command {
 	sh, asJSON := &shared{}, false
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the tools with their source, scopes and cost in tokens", Args: usageArgs(cobra.NoArgs),
+		Use: "list", Short: "List the tools of the profile in force with their source, scopes and cost in tokens", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withTools(cmd.Context(), s, sh, func(_ *settings, _ *agent.Agent, snapshot *core.Snapshot) error {
+			return withTools(cmd.Context(), s, sh, func(set *settings, a *agent.Agent, _ *core.Snapshot) error {
+				p, err := set.profile(set.Settings.Providers.Default, set.Loaded.Model())
+				if err != nil {
+					return err
+				}
+				snapshot, err := a.ToolsOf(p.Name).Snapshot(cmd.Context())
+				if snapshot == nil {
+					return err
+				}
 				infos := []toolInfo{}
 				for _, e := range snapshot.Entries() {
 					info := infoOf(e)
@@ -129,7 +137,10 @@ func newToolsCall(s *streams) *cobra.Command {
 					return noTool(names[0], snapshot)
 				}
 				opts := agent.SessionOptions{Ephemeral: true}
-				set.sessionOptions(&opts)
+				if err := set.sessionOptions(&opts); err != nil {
+					return err
+				}
+				opts.Profile = core.Profile{Name: "all"} // no model is asked, and every tool is there
 				return callTool(cmd.Context(), s, a, opts, model.ToolCall{ID: "call", Name: names[0], Args: text}, asJSON)
 			})
 		},

@@ -139,6 +139,7 @@ type Agent struct {
 	ParallelCalls       int      `json:"parallelCalls" default:"8" min:"1" doc:"Reading tool calls that run side by side."`
 	LoopDetection       bool     `json:"loopDetection" default:"true" doc:"Whether a model that repeats its calls is told so."`
 	LoopWindow          int      `json:"loopWindow" default:"10" min:"2" doc:"Calls that are looked at for repetitions."`
+	Profile             string   `json:"profile" default:"\"auto\"" enum:"auto,default,openai,anthropic,gemini" doc:"Prompt and built-in tools: those that suit a family of models; auto goes by the model's name."`
 }
 
 // Retry is how a failed request is repeated.

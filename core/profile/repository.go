@@ -1,0 +1,189 @@
+package profile
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+)
+
+// repository is the git repository that the agent works in, as it was when the
+// session began.
+type repository struct {
+	looked bool
+	root   string // the top of the working tree; empty outside a repository
+	branch string // empty when no branch is checked out
+	status string // what git status --porcelain says
+	log    []string
+	asked  bool // git was run and answered
+}
+
+// gitTime is how long git may take; without an answer the prompt does without.
+const gitTime = 2 * time.Second
+
+// findRepository looks for a repository upwards from the working directory.
+// Only where there is one, and its configuration names no programs that git
+// would run, git is asked, once.
+func findRepository(ctx context.Context, env core.Environment) repository {
+	info := env.Info()
+	r := repository{looked: true}
+	slash := pathsOf(info.OS)
+	var dir string
+	for at := info.Dir; ; {
+		meta := slash.join(at, ".git")
+		if stat, err := env.Files().Stat(ctx, meta); err == nil {
+			r.root = at
+			if dir = meta; !stat.IsDir() {
+				dir = linkedDir(ctx, env, slash, meta)
+			}
+			break
+		}
+		up := slash.dir(at)
+		if up == at || up == "" {
+			return r
+		}
+		at = up
+	}
+	if head, ok := small(ctx, env, slash.join(dir, "HEAD")); ok {
+		r.branch, _ = strings.CutPrefix(strings.TrimSpace(head), "ref: refs/heads/")
+		if r.branch == strings.TrimSpace(head) { // a commit
+			r.branch = ""
+		}
+	}
+	if harmless(ctx, env, slash, dir) {
+		r.ask(ctx, env)
+	}
+	return r
+}
+
+// linkedDir returns where the .git file of a worktree or submodule leads.
+func linkedDir(ctx context.Context, env core.Environment, slash paths, file string) string {
+	text, _ := small(ctx, env, file)
+	to, ok := strings.CutPrefix(strings.TrimSpace(text), "gitdir: ")
+	switch {
+	case !ok:
+		return file
+	case slash.isAbs(to):
+		return to
+	}
+	return slash.join(slash.dir(file), to)
+}
+
+// harmless reports whether the repository's own configuration is free of what
+// makes git run a program of somebody else's: filters, monitors, signatures.
+func harmless(ctx context.Context, env core.Environment, slash paths, dir string) bool {
+	if common, ok := small(ctx, env, slash.join(dir, "commondir")); ok {
+		if to := strings.TrimSpace(common); slash.isAbs(to) {
+			dir = to
+		} else {
+			dir = slash.join(dir, to)
+		}
+	}
+	config, ok := small(ctx, env, slash.join(dir, "config"))
+	if !ok {
+		return false
+	}
+	config = strings.ToLower(config)
+	for _, word := range []string{"[filter", "[include", "fsmonitor", "[gpg", "[diff", "worktreeconfig", "attributesfile", "[alias", "sshcommand"} {
+		if strings.Contains(config, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// ask runs git for the state of the files and the last commits.
+func (r *repository) ask(ctx context.Context, env core.Environment) {
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
+	const git = "git --no-optional-locks -c core.fsmonitor=false -c log.showSignature=false -c color.ui=false "
+	then := "; "
+	if env.Info().Shell == "cmd" {
+		then = " & "
+	}
+	script := git + "status --porcelain --ignore-submodules=all" + then + "echo ---log---" + then + git + "log -n 8 --pretty=oneline --abbrev-commit --no-decorate"
+	out, _, err := core.Exec(ctx, env, core.Command{Script: script, Dir: r.root, Env: []string{"GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "LC_ALL=C"}})
+	status, log, ok := bytes.Cut(bytes.ReplaceAll(out, []byte("\r\n"), []byte("\n")), []byte("---log---"))
+	if err != nil || !ok || bytes.HasPrefix(status, []byte("fatal:")) || bytes.Contains(status, []byte("not found")) {
+		return
+	}
+	r.asked, r.status = true, string(status)
+	for l := range strings.SplitSeq(strings.TrimSpace(string(log)), "\n") {
+		if l = oneLine(l); l != "" && !strings.HasPrefix(l, "fatal:") {
+			r.log = append(r.log, clip(l, 100))
+		}
+	}
+}
+
+// snapshot tells the model how the repository stands.
+func (r *repository) snapshot() string {
+	if !r.asked {
+		return ""
+	}
+	modified, untracked := 0, 0
+	for l := range strings.SplitSeq(strings.TrimRight(r.status, "\n "), "\n") {
+		switch {
+		case strings.HasPrefix(l, "??"):
+			untracked++
+		case l != "":
+			modified++
+		}
+	}
+	var b strings.Builder
+	b.WriteString("<git>\nAs the session began; git status shows the present state.\n")
+	fmt.Fprintf(&b, "Changed files: %d\nUntracked: %d\n", modified, untracked)
+	if len(r.log) > 0 {
+		b.WriteString("Last commits:\n")
+		for _, l := range r.log {
+			b.WriteString("  " + l + "\n")
+		}
+	}
+	b.WriteString("</git>")
+	return b.String()
+}
+
+// clip cuts a line to n characters.
+func clip(s string, n int) string {
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return s
+}
+
+// small reads a small file, and reports whether it could.
+func small(ctx context.Context, env core.Environment, path string) (string, bool) {
+	const most = 64 << 10
+	data, err := core.ReadFile(ctx, env.Files(), path, most)
+	return string(data), err == nil
+}
+
+// paths works on the paths of an environment, which may be another system's.
+type paths struct{ windows bool }
+
+func pathsOf(os string) paths { return paths{os == "windows"} }
+
+func (p paths) join(elem ...string) string {
+	if p.windows {
+		return filepath.Join(elem...)
+	}
+	return path.Join(elem...)
+}
+
+func (p paths) dir(at string) string {
+	if p.windows {
+		return filepath.Dir(at)
+	}
+	return path.Dir(at)
+}
+
+func (p paths) isAbs(at string) bool {
+	if p.windows {
+		return filepath.IsAbs(at)
+	}
+	return path.IsAbs(at)
+}

@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/profile"
+)
+
+// view is the table of tools as a profile has them: of the built-in ones its
+// own, of all others everything.
+type view struct {
+	base core.ToolTable
+
+	mu      sync.Mutex
+	profile string
+	of      *core.Snapshot // what now was made of
+	now     *core.Snapshot
+}
+
+var _ core.ToolTable = (*view)(nil)
+
+// set changes the profile, from the next snapshot on.
+func (v *view) set(name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.profile, v.of = name, nil
+}
+
+// Snapshot implements [core.ToolTable].
+func (v *view) Snapshot(ctx context.Context) (*core.Snapshot, error) {
+	all, err := v.base.Snapshot(ctx)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if all == nil || all == v.of {
+		return v.now, err
+	}
+	entries := slices.DeleteFunc(slices.Clone(all.Entries()), func(e core.Entry) bool {
+		return e.Source == builtin && !profile.HasTool(v.profile, e.Tool.Definition().Name)
+	})
+	v.of, v.now = all, all
+	if len(entries) < len(all.Entries()) {
+		v.now = core.NewSnapshot(all.Version(), entries)
+	}
+	return v.now, err
+}
