@@ -68,6 +68,7 @@ type Limits struct {
 	MaxSessionTokens int     // tokens used over the session
 	MaxCost          float64 // USD over the session, where prices are known
 	WarnAt           float64 // fraction of a token limit that warns; 0 = 0.8
+	CompactAt        float64 // fraction of the context window at which the conversation is compacted; 0 = never
 
 	CommandTimeout    time.Duration // of a command; 0 = 10 s
 	MaxCommandTimeout time.Duration // that a call may ask for; 0 = 600 s

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/images"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -14,6 +16,7 @@ import (
 // only grows: what was sent once is sent again byte for byte.
 type history struct {
 	messages []model.Message
+	shown    atomic.Pointer[[]model.Message]
 	turns    int // user and assistant turns
 	images   bool
 	usage    model.Usage
@@ -31,8 +34,20 @@ type prompt struct {
 }
 
 func (h *history) add(role model.Role, parts model.Parts) {
-	h.messages = append(h.messages, model.Message{Role: role, Parts: parts})
+	messages := append(h.messages, model.Message{Role: role, Parts: parts})
+	h.messages = messages
+	h.shown.Store(&messages)
 	h.context += parts.EstimateTokens()
+}
+
+// compact puts a summary in the place of all but the last messages.
+func (h *history) compact(summary model.Parts, kept int) {
+	tail := h.messages[len(h.messages)-kept:]
+	h.messages, h.context, h.warned = make([]model.Message, 0, kept+8), 0, false
+	h.add(model.RoleUser, summary)
+	for _, m := range tail {
+		h.add(m.Role, m.Parts)
+	}
 }
 
 func (h *history) addUser(parts model.Parts) {
@@ -79,68 +94,17 @@ func (s *Session) requestMessages(ctx context.Context) ([]model.Message, error) 
 	if !h.images || s.cfg.Store == nil {
 		return h.messages[:len(h.messages):len(h.messages)], nil
 	}
-	out := make([]model.Message, len(h.messages))
-	for i, m := range h.messages {
-		parts, err := s.loadImages(ctx, m.Parts)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = model.Message{Role: m.Role, Parts: parts}
-	}
-	return out, nil
-}
-
-func (s *Session) loadImages(ctx context.Context, parts model.Parts) (model.Parts, error) {
-	out := make(model.Parts, len(parts))
-	for i, p := range parts {
-		var err error
-		switch v := p.(type) {
-		case model.ToolResult:
-			v.Content, err = s.loadImages(ctx, v.Content)
-			p = v
-		case model.Image:
-			v.Data, err = s.loadBlob(ctx, v)
-			p = v
-		}
-		if err != nil {
-			return nil, err
-		}
-		out[i] = p
-	}
-	return out, nil
-}
-
-func (s *Session) loadBlob(ctx context.Context, img model.Image) ([]byte, error) {
-	if img.Data != nil || img.Blob == "" {
-		return img.Data, nil
-	}
-	f, err := s.cfg.Store.Open(ctx, img.Blob)
-	if err != nil {
-		return nil, fmt.Errorf("image %s of this session: %w", img.Blob, err)
-	}
-	defer f.Close()
-	return io.ReadAll(f)
+	return images.Load(ctx, h.messages, func(ctx context.Context, hash string) (io.ReadCloser, error) { return s.cfg.Store.Open(ctx, hash) })
 }
 
 // storeImages puts the images' bytes into the store and leaves their hashes.
 func (s *Session) storeImages(ctx context.Context, parts model.Parts) model.Parts {
-	if !parts.HasImage() || s.cfg.Store == nil {
+	if s.cfg.Store == nil {
 		return parts
 	}
-	out := make(model.Parts, len(parts))
-	for i, p := range parts {
-		if img, ok := p.(model.Image); ok && img.Data != nil {
-			hash, err := s.cfg.Store.PutBlob(ctx, img.Data)
-			if err != nil {
-				s.warn(ctx, "STORE", fmt.Sprintf("an image could not be kept and is lost to a resumed session: %v", err))
-			} else {
-				img.Blob, img.Bytes, img.Data = hash, len(img.Data), nil
-			}
-			p = img
-		}
-		out[i] = p
-	}
-	return out
+	return images.Store(parts, func(data []byte) (string, error) { return s.cfg.Store.PutBlob(ctx, data) }, func(err error) {
+		s.warn(ctx, "STORE", fmt.Sprintf("an image could not be kept and is lost to a resumed session: %v", err))
+	})
 }
 
 // rebuild reads the session back from its journal. It reports whether there
@@ -162,6 +126,10 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			h.addUser(b.Content)
 		case event.Steering:
 			h.add(model.RoleUser, b.Content)
+		case event.Compacted:
+			h.usage = h.usage.Add(b.Usage)
+			s.price(nil, b.Model, b.Usage)
+			h.compact(b.Content, min(b.Kept, len(h.messages)))
 		case event.Message:
 			h.addAnswer(b)
 			s.price(nil, b.Model, b.Usage)

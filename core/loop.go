@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/repeat"
 )
 
 // process runs one input through the loop.
@@ -28,8 +28,14 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 		if stop := s.checkLimits(r); stop != "" {
 			return stop, nil
 		}
+		if s.full() {
+			s.tryCompact(r)
+		}
 		snapshot := s.snapshot(r.ctx)
 		answer, err := s.callModel(r, snapshot)
+		if err != nil && model.AsError(err).Code == model.CodeContextLength && s.current().limits.CompactAt > 0 && s.tryCompact(r) {
+			continue
+		}
 		if err != nil {
 			return s.modelFailed(r, err)
 		}
@@ -172,16 +178,21 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, answer event.Message, 
 		s.emit(ctx, "", answer)
 		s.history.addAnswer(answer)
 	}
-	s.tokens.Store(int64(s.history.usage.Total()))
-	r.out.Usage = r.out.Usage.Add(answer.Usage)
-	r.inputTokens += answer.Usage.Total()
-	s.price(r, modelName, answer.Usage)
+	s.spend(r, modelName, answer.Usage)
 	r.out.Text = answer.Content.Text()
 	window := s.current().profile.ContextWindow
 	if window > 0 && !s.history.warned && s.history.context*5 > window*4 {
 		s.history.warned = true
 		s.warn(ctx, "CONTEXT_WINDOW", fmt.Sprintf("about %d %% of the model's context window is used", s.history.context*100/window))
 	}
+}
+
+// spend counts what a call has used.
+func (s *Session) spend(r *run, modelName string, u model.Usage) {
+	s.tokens.Store(int64(s.history.usage.Total()))
+	r.out.Usage = r.out.Usage.Add(u)
+	r.inputTokens += u.Total()
+	s.price(r, modelName, u)
 }
 
 // price adds up the cost where it is known.
@@ -359,13 +370,8 @@ func (s *Session) detectLoop(r *run, calls []model.ToolCall) {
 	if limits.NoLoopDetection {
 		return
 	}
-	for _, c := range calls {
-		r.recent = append(r.recent, signature(c))
-	}
-	if over := len(r.recent) - limits.LoopWindow; over > 0 {
-		r.recent = slices.Delete(r.recent, 0, over)
-	}
-	n := repeats(r.recent, limits.LoopWindow)
+	r.recent = repeat.Add(r.recent, calls, limits.LoopWindow)
+	n := repeat.Pattern(r.recent, limits.LoopWindow)
 	if n == 0 {
 		return
 	}
@@ -373,25 +379,4 @@ func (s *Session) detectLoop(r *run, calls []model.ToolCall) {
 	s.emit(r.ctx, "", event.LoopDetection{Message: message, Pattern: n})
 	s.steer(r.ctx, model.TextParts(message), "loop_detection")
 	r.recent = nil
-}
-
-// signature tells calls apart in little room, however long their arguments.
-func signature(c model.ToolCall) string {
-	sum := sha256.Sum256([]byte(c.Args))
-	return c.Name + ":" + string(sum[:])
-}
-
-// repeats returns the length of the pattern that fills the window's largest
-// multiple of that length, or 0.
-func repeats(recent []string, window int) int {
-	if len(recent) < window {
-		return 0
-	}
-	for n := 1; n <= 3 && 2*n <= window; n++ {
-		last := recent[len(recent)-window/n*n:]
-		if slices.Equal(last[n:], last[:len(last)-n]) {
-			return n
-		}
-	}
-	return 0
 }

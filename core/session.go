@@ -214,7 +214,7 @@ func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
 		if !ok {
 			break
 		}
-		r.rounds, r.inputTokens = 0, 0
+		r.rounds, r.inputTokens, r.compacted = 0, 0, false
 		stop, err = s.process(r, next)
 	}
 	s.finish(r, stop, err)
@@ -235,6 +235,7 @@ type run struct {
 	rounds      int
 	inputTokens int
 	recent      []string // signatures of the last tool calls
+	compacted   bool
 }
 
 func (s *Session) begin(ctx context.Context) (*run, error) {
@@ -443,7 +444,7 @@ func (s *Session) emit(ctx context.Context, call string, body event.Body) {
 // required lists the records that a session cannot be rebuilt without.
 func required(b event.Body) bool {
 	switch b.(type) {
-	case event.Prompt, event.User, event.Message, event.ToolResult, event.Steering:
+	case event.Prompt, event.User, event.Message, event.ToolResult, event.Steering, event.Compacted:
 		return true
 	}
 	return false

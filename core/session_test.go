@@ -833,3 +833,116 @@ func TestSubmitFromManyGoroutines(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// window is a profile for a model of so many tokens.
+func window(tokens int) core.Profile {
+	return core.Profile{Name: "p", ContextWindow: tokens, Prompt: func(context.Context, core.PromptRequest) (string, error) { return "Be good.", nil }}
+}
+
+// sent is the text of a request's messages.
+func sent(r model.Request) string {
+	var out []string
+	for _, m := range r.Messages {
+		out = append(out, string(m.Role)+": "+m.Parts.Text())
+	}
+	return strings.Join(out, "\n")
+}
+
+// TestCompact: a summary takes the place of the beginning, the record keeps
+// all, and a resumed session sends the same bytes.
+func TestCompact(t *testing.T) {
+	setup := func(c *core.Config) { c.Tools, c.Profile = core.StaticTools(echo), window(200) }
+	r := newRig(
+		t, setup,
+		coretest.Turn{Text: "Let me see.", Calls: []model.ToolCall{call("echo", `{"text":"one"}`)}},
+		coretest.Say("First answer."),
+		coretest.Turn{Text: "- Task: the notes", Usage: model.Usage{Input: 7, Output: 3}},
+		coretest.Say("Third answer."),
+	)
+	if err := r.Compact(t.Context(), ""); !errors.Is(err, core.ErrShort) {
+		t.Errorf("an empty conversation: %v", err)
+	}
+	r.submit(t, "first question")
+	if err := r.Compact(t.Context(), "heed the echo"); err != nil {
+		t.Fatal(err)
+	}
+	ask := r.model.Requests()[2]
+	if text := sent(ask); !strings.Contains(text, "first question") || !strings.Contains(text, "[result of echo]") || !strings.Contains(text, "heed the echo") || len(ask.Tools) != 0 {
+		t.Errorf("the summary is asked for by\n%s", text)
+	}
+	if r.State() != core.StateIdle {
+		t.Errorf("state %s", r.State())
+	}
+	r.submit(t, "second question")
+	last := r.model.Requests()[3]
+	text := sent(last)
+	if !strings.HasPrefix(text, "user: <summary>") || !strings.Contains(text, "- Task: the notes") || strings.Contains(text, "Let me see.") || !strings.HasSuffix(text, "First answer.\nuser: second question") {
+		t.Errorf("after it the model gets\n%s", text)
+	}
+	if last.System != "Be good." || len(last.Tools) != 1 {
+		t.Errorf("prompt %q, %d tools", last.System, len(last.Tools))
+	}
+	if got := len(r.Messages()); got != 4 {
+		t.Errorf("Messages returns %d", got)
+	}
+	lines := strings.Join(r.journal.Lines(), "\n")
+	if !strings.Contains(lines, `"type":"compacted"`) || !strings.Contains(lines, "Let me see.") {
+		t.Errorf("the record lacks something:\n%s", lines)
+	}
+	again := newRig(t, func(c *core.Config) { setup(c); c.Journal = r.journal }, coretest.Say("Fourth answer."))
+	again.submit(t, "third question")
+	if got := sent(again.model.Requests()[0]); got != text+"\nassistant: Third answer.\nuser: third question" {
+		t.Errorf("the resumed session sends\n%s\nafter\n%s", got, text)
+	}
+}
+
+// TestCompactFails: nothing has changed then.
+func TestCompactFails(t *testing.T) {
+	r := newRig(
+		t, func(c *core.Config) { c.Profile = window(0) },
+		coretest.Say("one"), coretest.Turn{Err: &model.Error{Code: model.CodeNetwork, Message: "gone"}}, coretest.Say(""), coretest.Say("two"),
+	)
+	r.submit(t, "first")
+	for _, want := range []string{"gone", "wrote nothing"} {
+		if err := r.Compact(t.Context(), ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	r.submit(t, "second")
+	if got, want := sent(r.model.Requests()[3]), "user: first\nassistant: one\nuser: second"; got != want {
+		t.Errorf("the model gets\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestCompactByItself: when the window is nearly full, and when the provider
+// says that it is.
+func TestCompactByItself(t *testing.T) {
+	full := coretest.Turn{Text: "one", Usage: model.Usage{Input: 900, Output: 20}}
+	overflow := coretest.Turn{Err: &model.Error{Code: model.CodeContextLength, Message: "too long"}}
+	limit := func(at float64) func(*core.Config) {
+		return func(c *core.Config) { c.Profile, c.Limits.CompactAt = window(1000), at }
+	}
+	r := newRig(t, limit(0.85), full, coretest.Say("the notes"), coretest.Say("two"))
+	r.submit(t, "first")
+	r.submit(t, "second")
+	if got := sent(r.model.Requests()[2]); !strings.Contains(got, "the notes") || !strings.HasSuffix(got, "user: second") {
+		t.Errorf("nearly full: the model gets\n%s", got)
+	}
+	r = newRig(t, limit(0.85), coretest.Say("one"), overflow, coretest.Say("the notes"), coretest.Say("two"))
+	r.submit(t, "first")
+	out := r.submit(t, "second")
+	if got := sent(r.model.Requests()[3]); out.Stop != core.StopDone || !strings.Contains(got, "the notes") {
+		t.Errorf("too long: %s, the model gets\n%s", out.Stop, got)
+	}
+	r = newRig(t, limit(0.85), coretest.Say("one"), overflow, coretest.Say("the notes"), overflow)
+	r.submit(t, "first")
+	if out, err := r.Submit(t.Context(), core.TextInput("second")); err == nil || out.Stop != core.StopContextLength || r.State() != core.StateIdle {
+		t.Errorf("still too long: %s, %v, %s", out.Stop, err, r.State())
+	}
+	r = newRig(t, limit(0), full, coretest.Say("two"))
+	r.submit(t, "first")
+	r.submit(t, "second")
+	if n := len(r.model.Requests()); n != 2 {
+		t.Errorf("compacted without having been told to: %d requests", n)
+	}
+}

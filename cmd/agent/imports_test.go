@@ -35,8 +35,11 @@ var importRules = map[string][]string{
 	"core/output":  {},
 	"core/timeout": {},
 
-	"core/event": {"core/model"},
-	"core":       {"core/model", "core/event", "core/schema", "core/output", "core/timeout"},
+	"core/event":      {"core/model"},
+	"core/images":     {"core/model"},
+	"core/compaction": {"core/model"},
+	"core/repeat":     {"core/model"},
+	"core":            {"core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/images", "core/compaction", "core/repeat"},
 
 	"core/model/wire":       {"core/model"},
 	"core/model/facts":      {"core/model"},

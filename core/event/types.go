@@ -212,6 +212,18 @@ type Permission struct {
 	Accesses []Access `json:"accesses,omitempty"`
 }
 
+// Compacted says that a summary stands in the place of all but the last
+// messages of the conversation.
+type Compacted struct {
+	Content    model.Parts `json:"content"`    // the summary, as the model gets it
+	Summarised int         `json:"summarised"` // messages that it stands for
+	Kept       int         `json:"kept"`       // messages behind it that stay as they are
+	Before     int         `json:"before"`     // estimated tokens of the conversation
+	After      int         `json:"after"`
+	Model      string      `json:"model,omitempty"`
+	Usage      model.Usage `json:"usage"` // of the call that made the summary
+}
+
 // Cancelled says that processing was cancelled.
 type Cancelled struct {
 	Reason string `json:"reason"`
@@ -286,6 +298,7 @@ func (LLMRetry) Type() string        { return "llm_retry" }
 func (Question) Type() string        { return "question" }
 func (Answer) Type() string          { return "answer" }
 func (Permission) Type() string      { return "permission" }
+func (Compacted) Type() string       { return "compacted" }
 func (Cancelled) Type() string       { return "cancelled" }
 func (Warning) Type() string         { return "warning" }
 func (Error) Type() string           { return "error" }
@@ -316,6 +329,7 @@ func (LLMRetry) body()        {}
 func (Question) body()        {}
 func (Answer) body()          {}
 func (Permission) body()      {}
+func (Compacted) body()       {}
 func (Cancelled) body()       {}
 func (Warning) body()         {}
 func (Error) body()           {}
@@ -349,6 +363,7 @@ func bodyTypes() []Body {
 		Question{},
 		Answer{},
 		Permission{},
+		Compacted{},
 		Cancelled{},
 		Warning{},
 		Error{},
@@ -406,6 +421,8 @@ func decodeBody(kind string, data, whole []byte) (Body, error) {
 		return decode[Answer](data)
 	case "permission":
 		return decode[Permission](data)
+	case "compacted":
+		return decode[Compacted](data)
 	case "cancelled":
 		return decode[Cancelled](data)
 	case "warning":

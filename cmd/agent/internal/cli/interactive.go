@@ -62,14 +62,15 @@ type chat struct {
 	opts    agent.SessionOptions
 	past    history
 
-	mu     sync.Mutex // guards what follows
-	model  string
-	policy *permissions.Policy
-	usage  model.Usage
-	last   model.Usage // of the last model call: its input is the context
-	calls  int
-	cost   float64 // USD
-	priced bool    // the price of every call is known
+	mu      sync.Mutex // guards what follows
+	model   string
+	policy  *permissions.Policy
+	usage   model.Usage
+	last    model.Usage // of the last model call: its input is the context
+	calls   int
+	request *model.Request // the last one
+	cost    float64        // USD
+	priced  bool           // the price of every call is known
 }
 
 func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
@@ -85,6 +86,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	t.session.Asker = asker
 	t.session.Provider = advising{t.session.Provider}
 	t.session.Cost = c.count(t.session.Cost)
+	t.session.Hooks.BeforeModel = c.keepRequest
 	if c.policy, err = c.set.policy(); err != nil {
 		return tui.Next{}, err
 	}

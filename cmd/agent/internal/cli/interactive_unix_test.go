@@ -95,6 +95,33 @@ func TestInteractivePlan(t *testing.T) {
 	}
 }
 
+// TestInteractiveCompact: what fills the window, and a shorter conversation.
+func TestInteractiveCompact(t *testing.T) {
+	w := newWorld(t, `[
+		{text: ["A long first answer."]},
+		{text: ["- Task: the notes"]},
+		{text: ["Second answer."]}]`)
+	s := w.onTerminal("Please begin")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.answer("A long first answer.", "/context\r")
+	s.answer("tools: definitions", "/compact the milk\r")
+	s.answer("the conversation was summarised", "go on\r")
+	s.answer("Second answer.", "/quit\r")
+	s.exits(0)
+	if text := s.text(); !strings.Contains(text, "prompt: instructions") || !strings.Contains(text, "what you said") {
+		t.Errorf("the report lacks something:\n%s", text)
+	}
+	requests := w.chat.Requests()
+	if body := string(requests[1].Body); !strings.Contains(body, "the milk") || !strings.Contains(body, "Please begin") {
+		t.Errorf("the notes are asked for by %s", body)
+	}
+	if body := string(requests[2].Body); !strings.Contains(body, "Task: the notes") || strings.Contains(body, "Please begin") || !strings.Contains(body, "go on") {
+		t.Errorf("after it the model gets %s", body)
+	}
+}
+
 // BenchmarkOpenLongSession starts the command and goes on with a session of
 // 5,000 events, until it takes keys. The binary is that of the tests.
 func BenchmarkOpenLongSession(b *testing.B) {

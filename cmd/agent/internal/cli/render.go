@@ -106,6 +106,8 @@ func (v *textView) show(e event.Event) {
 		v.note("! limit %s of %d reached", b.Limit, b.Max)
 	case event.TokenLimit:
 		v.note("! limit %s of %.6g reached (%.6g used)", b.Limit, b.Max, b.Used)
+	case event.Compacted:
+		v.note("! the conversation was summarised: %d tokens became %d", b.Before, b.After)
 	case event.Warning:
 		v.note("! %s", printable(b.Message))
 	case event.Cancelled:

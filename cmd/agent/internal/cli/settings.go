@@ -213,7 +213,7 @@ func (s *settings) sessionOptions(o *agent.SessionOptions) (err error) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	o.Request = core.RequestOptions{Effort: model.Effort(a.Effort), MaxTokens: a.MaxTokens, Temperature: a.Temperature, ProviderOptions: s.requestOptions()}
 	o.Limits = core.Limits{
-		MaxTurns: a.MaxTurns, MaxRounds: a.MaxRounds, MaxInputTokens: a.MaxInputTokens, MaxSessionTokens: a.MaxSessionTokens, MaxCost: a.MaxCostUSD, WarnAt: a.WarnAt,
+		MaxTurns: a.MaxTurns, MaxRounds: a.MaxRounds, MaxInputTokens: a.MaxInputTokens, MaxSessionTokens: a.MaxSessionTokens, MaxCost: a.MaxCostUSD, WarnAt: a.WarnAt, CompactAt: a.CompactAt,
 		CommandTimeout: ms(a.CommandTimeoutMs), MaxCommandTimeout: ms(a.MaxCommandTimeoutMs),
 		ParallelCalls: a.ParallelCalls, NoLoopDetection: !a.LoopDetection, LoopWindow: a.LoopWindow,
 	}

@@ -29,7 +29,8 @@ func (c *chat) commands() []tui.Command {
 		{Name: "permissions", Summary: "show the mode and the rules", Run: say(c.cmdPermissions)},
 		{Name: "config", Summary: "show the settings that are not at their default", Run: say(c.cmdConfig)},
 		{Name: "session", Summary: "show this session's id and record", Run: say(c.cmdSession)},
-		{Name: "context", Summary: "show how much of the model's context is used", Run: say(c.cmdContext)},
+		{Name: "context", Summary: "show what fills the model's context", Run: say(c.cmdContext)},
+		{Name: "compact", Args: "[WORDS]", Summary: "summarise the conversation; words say what to heed", Run: say(c.cmdCompact)},
 		{Name: "cost", Summary: "show the tokens used and what they cost", Run: say(c.cmdCost)},
 		{Name: "resume", Args: "[ID]", Summary: "list this directory's sessions, or go on with one", Run: c.cmdResume},
 		{Name: "clear", Summary: "begin a new session", Run: func(context.Context, string) (tui.Result, error) {
@@ -130,15 +131,6 @@ func (c *chat) cmdSession(context.Context, string) (string, error) {
 		return text + ", written to `" + log + "`. `agent -r " + c.session.ID() + "` goes on with it.", nil
 	}
 	return text + ", kept in memory only.", nil
-}
-
-func (c *chat) cmdContext(context.Context, string) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.calls == 0 {
-		return "Nothing was sent yet.", nil
-	}
-	return fmt.Sprintf("The conversation takes about %d tokens (%d of the last request were cached by the provider).", c.last.Total(), c.last.CachedInput), nil
 }
 
 func (c *chat) cmdCost(context.Context, string) (string, error) {

@@ -140,6 +140,7 @@ type Agent struct {
 	LoopDetection       bool     `json:"loopDetection" default:"true" doc:"Whether a model that repeats its calls is told so."`
 	LoopWindow          int      `json:"loopWindow" default:"10" min:"2" doc:"Calls that are looked at for repetitions."`
 	Profile             string   `json:"profile" default:"\"auto\"" enum:"auto,default,openai,anthropic,gemini" doc:"Prompt and built-in tools: those that suit a family of models; auto goes by the model's name."`
+	CompactAt           float64  `json:"compactAt" default:"0.85" min:"0" max:"1" doc:"Part of the model's context window at which the conversation is summarised, where the window is known; 0 is never."`
 }
 
 // Retry is how a failed request is repeated.

@@ -286,7 +286,7 @@ func (d *driver) past(m pastMsg) {
 				count()
 			}
 			past.apply(e)
-		case event.ToolUse, event.Steering, event.Error, event.Cancelled:
+		case event.ToolUse, event.Steering, event.Error, event.Cancelled, event.Compacted:
 			past.apply(e)
 		}
 	}

@@ -191,6 +191,8 @@ func (s *scene) trouble(body event.Body) {
 		s.warn("the limit %s of %.6g is reached (%.6g used)", b.Limit, b.Max, b.Used)
 	case event.LoopDetection:
 		s.warn("the last calls repeat a pattern; the model was told so")
+	case event.Compacted:
+		s.note(dim, compacted(b))
 	case event.Warning:
 		s.warn("%s", b.Message)
 	case event.Cancelled:
@@ -205,6 +207,11 @@ func (s *scene) trouble(body event.Body) {
 		s.failed = true
 		s.fail("%s (%s)", b.Message, b.Code)
 	}
+}
+
+// compacted says that the conversation has become shorter.
+func compacted(b event.Compacted) string {
+	return fmt.Sprintf("— the conversation was summarised: %s tokens became %s", compact(b.Before), compact(b.After))
 }
 
 func (s *scene) addText(text string) {
