@@ -53,7 +53,8 @@ var importRules = map[string][]string{
 	"core/model/scripted":   {"core/model"},
 
 	"core/env":      {"core", "core/model", "core/event", "core/proc"},
-	"core/tools":    {"core", "core/model", "core/event"},
+	"core/patch":    {},
+	"core/tools":    {"core", "core/model", "core/event", "core/patch"},
 	"core/profile":  {"core", "core/model", "core/event"},
 	"core/store":    {"core", "core/model", "core/event", "core/jsonpos", "core/redact"},
 	"core/redact":   {},

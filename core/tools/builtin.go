@@ -12,12 +12,23 @@ type Options struct {
 	// Without names tools to leave out, such as those that a profile replaces
 	// by its own. A name that no tool has is ignored.
 	Without []string
+	// Unguarded lets a session change files that it has not read, or that
+	// have changed since it did.
+	Unguarded bool
 }
 
 // Builtin returns the built-in tools as a toolset named "builtin". It never
 // changes, and Close has nothing to do.
 func Builtin(opts Options) core.Toolset {
-	all := []core.Tool{ReadFile(), WriteFile(), EditFile(), Shell(), Grep(), Glob(), ListDir(), UpdatePlan()}
+	all := []core.Tool{
+		ReadFile(), ReadManyFiles(), WriteFile(), EditFile(), ApplyPatch(), Shell(), Grep(), Glob(), ListDir(), UpdatePlan(), AskUser(),
+	}
+	if !opts.Unguarded {
+		g := newGuard()
+		for i, t := range all {
+			all[i] = g.wrap(t)
+		}
+	}
 	return builtin{slices.DeleteFunc(all, func(t core.Tool) bool {
 		return slices.Contains(opts.Without, t.Definition().Name)
 	})}

@@ -37,11 +37,13 @@ type Options struct {
 	Home    string
 	Version string // of the host program, for the record
 
-	Tools      []core.Tool    // of the host; they replace built-in ones of the same name
-	Toolsets   []core.Toolset // the agent closes them
-	NoBuiltins bool
-	Allowed    []string // patterns of tool names; empty = all
-	Disallowed []string
+	Tools    []core.Tool    // of the host; they replace built-in ones of the same name
+	Toolsets []core.Toolset // the agent closes them
+	// UnguardedWrites lets a session change files that it has not read.
+	UnguardedWrites bool
+	NoBuiltins      bool
+	Allowed         []string // patterns of tool names; empty = all
+	Disallowed      []string
 
 	// Permissions are the rules. Policy replaces them altogether.
 	Permissions permissions.Options
@@ -123,7 +125,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	}
 	a.tools = registry.New(registry.Options{Allowed: opts.Allowed, Disallowed: opts.Disallowed})
 	if !opts.NoBuiltins {
-		if err := a.tools.AddBuiltin(ctx, tools.Builtin(tools.Options{})); err != nil {
+		if err := a.tools.AddBuiltin(ctx, tools.Builtin(tools.Options{Unguarded: opts.UnguardedWrites})); err != nil {
 			return nil, err
 		}
 	}

@@ -92,7 +92,7 @@ type args map[string]any
 // TestBadCalls: whatever is wrong with a call, the model gets a failure with a
 // code and a text that says what to do, and the session goes on.
 func TestBadCalls(t *testing.T) {
-	a, dir := open(t, func(o *agent.Options) { o.Permissions.Mode = permissions.ModeAcceptEdits }, map[string]string{
+	a, dir := open(t, func(o *agent.Options) { o.Permissions.Mode, o.UnguardedWrites = permissions.ModeAcceptEdits, true }, map[string]string{
 		"twice.txt": "same\nsame\n", "binary": "\x7fELF\x00\x00\x01", "sub/x": "",
 	})
 	for _, tt := range []struct {

@@ -56,7 +56,7 @@ func (f *fakeModel) start() (url string, err error) {
 		f.turns = f.turns[1:]
 		return t
 	})
-	f.chat.Models = []string{"fake-2", "fake-1", "gpt-5-mini", "other", "claude-sonnet-4-5", "gemini-2.5-pro"}
+	f.chat.Models = []string{"fake-2", "fake-1", "gpt-5-mini", "other"}
 	url, f.stop, err = f.chat.Start()
 	return url, err
 }

@@ -246,7 +246,21 @@ func argSummary(args string) string {
 	if len(m) == 0 {
 		return ""
 	}
+	if patch, ok := m["patch"].(string); ok {
+		return oneLine(patchedFiles(patch), 100)
+	}
 	return oneLine(args, 100)
+}
+
+// patchedFiles lists the files that a patch names.
+func patchedFiles(patch string) string {
+	var files []string
+	for line := range strings.SplitSeq(patch, "\n") {
+		if _, file, ok := strings.Cut(line, " File: "); ok && strings.HasPrefix(line, "*** ") {
+			files = append(files, strings.TrimSpace(file))
+		}
+	}
+	return strings.Join(files, ", ")
 }
 
 // oneLine makes text one line of at most n characters.

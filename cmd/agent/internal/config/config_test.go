@@ -94,6 +94,7 @@ func TestDefaults(t *testing.T) {
 		Permissions: Permissions{Mode: "default"},
 		Session:     Session{Save: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    Terminal{Notify: "bell"},
+		Tools:       Tools{ReadBeforeWrite: true},
 	}
 	if !reflect.DeepEqual(l.Settings, want) {
 		t.Errorf("got  %+v\nwant %+v", l.Settings, want)

@@ -162,8 +162,9 @@ type Permissions struct {
 
 // Tools are which tools there are.
 type Tools struct {
-	Allowed    []string `json:"allowed" scope:"user" doc:"The only tools that the model gets; empty means all."`
-	Disallowed []string `json:"disallowed" merge:"append" doc:"Tools that the model does not get."`
+	Allowed         []string `json:"allowed" scope:"user" doc:"The only tools that the model gets; empty means all."`
+	Disallowed      []string `json:"disallowed" merge:"append" doc:"Tools that the model does not get."`
+	ReadBeforeWrite bool     `json:"readBeforeWrite" default:"true" scope:"user" doc:"Whether a file must have been read in the session, and be unchanged since, before a tool changes it."`
 }
 
 // Session is what is kept of a session.

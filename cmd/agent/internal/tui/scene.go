@@ -395,10 +395,25 @@ func argSummary(args string) string {
 			return oneLine(s, width)
 		}
 	}
-	if len(m) == 0 {
+	var patch string
+	switch {
+	case len(m) == 0:
 		return ""
+	case json.Unmarshal(m["patch"], &patch) == nil && patch != "":
+		return oneLine(patchedFiles(patch), width)
 	}
 	return oneLine(args, width)
+}
+
+// patchedFiles lists the files that a patch names.
+func patchedFiles(patch string) string {
+	var files []string
+	for line := range strings.SplitSeq(patch, "\n") {
+		if _, file, ok := strings.Cut(line, " File: "); ok && strings.HasPrefix(line, "*** ") {
+			files = append(files, strings.TrimSpace(file))
+		}
+	}
+	return strings.Join(files, ", ")
 }
 
 // How many lines of a result are shown below its line.

@@ -1,0 +1,180 @@
+package tools_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env"
+	"github.com/seed-009c0928/agent/core/tools"
+)
+
+func patchOf(body string) args { return args{"patch": "*** Begin Patch\n" + body + "*** End Patch\n"} }
+
+func contentAt(t *testing.T, where core.Environment, path string) string {
+	t.Helper()
+	data, err := core.ReadFile(t.Context(), where.Files(), path, 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "(not there)"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestApplyPatch(t *testing.T) {
+	t.Parallel()
+	where := env.NewMemory("/w", map[string]string{"a.txt": "one\ntwo \n", "b.txt": "b\n", "c.txt": "c\n", "new": "old\n"})
+	in := patchOf("*** Update File: a.txt\n@@\n one\n-two\n+2\n*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: d/c.txt\n@@\n-c\n+C\n" +
+		"*** Update File: new\n*** Move to: older\n*** Add File: sub/new\n+new\n")
+	result, text := run(t, tools.ApplyPatch(), where, in)
+	want := "Done:\nM a.txt\n  (the change at line 3 of the patch: white space at the ends of lines was not looked at; look at the outcome)\n" +
+		"D b.txt\nR c.txt → d/c.txt\nR new → older\nA sub/new"
+	if text != want || result.Code != "" {
+		t.Errorf("answered (%s)\n%s\nwant\n%s", result.Code, text, want)
+	}
+	for path, want := range map[string]string{
+		"a.txt": "one\n2\n", "b.txt": "(not there)", "c.txt": "(not there)", "d/c.txt": "C\n", "new": "(not there)", "older": "old\n", "sub/new": "new\n",
+	} {
+		if got := contentAt(t, where, path); got != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
+		}
+	}
+	if diff := string(result.Meta["diff"]); !strings.Contains(diff, "+2") || !strings.Contains(diff, "b/d/c.txt") || !strings.Contains(diff, "-b") {
+		t.Errorf("the diff for interfaces is %s", diff)
+	}
+}
+
+// TestApplyPatchRefuses: nothing at all is changed then.
+func TestApplyPatchRefuses(t *testing.T) {
+	t.Parallel()
+	const good = "*** Update File: a.txt\n@@\n-one\n+1\n"
+	for name, c := range map[string]struct {
+		body string
+		code core.ErrorCode
+		want string
+	}{
+		"no patch":            {"*** Rename File: a.txt\n", core.CodeValidation, "This is not a patch: line 2 of the patch: expected"},
+		"a missing file":      {good + "*** Update File: a.tx1\n@@\n-x\n+y\n", core.CodeNotFound, "File not found"},
+		"a missing deletion":  {good + "*** Delete File: z.txt\n", core.CodeNotFound, "File not found"},
+		"lines not there":     {good + "*** Update File: b.txt\n@@\n-x\n+y\n", core.CodeValidation, "Most like it|these lines of the change at line"},
+		"a file that is":      {good + "*** Add File: b.txt\n+x\n", core.CodeValidation, "b.txt is there already"},
+		"a move onto another": {good + "*** Update File: b.txt\n*** Move to: c.bin\n", core.CodeValidation, "c.bin is there already"},
+		"a directory":         {good + "*** Delete File: dir\n", core.CodeIO, "it is a directory"},
+		"a binary file":       {good + "*** Update File: c.bin\n@@\n-x\n+y\n", core.CodeIO, "not a text file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			where := env.NewMemory("/w", map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.bin": "\x00\x01\x02\x00", "dir/x": ""})
+			result, text := run(t, tools.ApplyPatch(), where, patchOf(c.body))
+			found := false
+			for want := range strings.SplitSeq(c.want, "|") {
+				found = found || strings.Contains(text, want)
+			}
+			if result.Code != c.code || !found || !strings.Contains(text, "Nothing was changed.") {
+				t.Errorf("answered (%s) %q, want (%s) %q", result.Code, text, c.code, c.want)
+			}
+			if got := contentAt(t, where, "a.txt"); got != "one\n" {
+				t.Errorf("a.txt is %q", got)
+			}
+		})
+	}
+}
+
+// TestApplyPatchAccess: all that a patch touches is judged before, and nothing
+// else is open to it.
+func TestApplyPatchAccess(t *testing.T) {
+	t.Parallel()
+	raw := `{"patch":"*** Begin Patch\n*** Add File: ../new\n+x\n*** Delete File: /etc/passwd\n*** Update File: a\n*** Move to: .git/hooks/post-commit\n*** Update File: b\n@@\n-x\n+y\n*** End Patch"}`
+	all, err := tools.ApplyPatch().Access(t.Context(), &core.Call{Args: []byte(raw)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range all {
+		got = append(got, string(a.Scope)+" "+a.Resource)
+	}
+	want := "fs-write ../new|fs-read /etc/passwd|fs-delete /etc/passwd|fs-write /etc/passwd|fs-read a|fs-delete a|fs-write a|" +
+		"fs-write .git/hooks/post-commit|fs-delete .git/hooks/post-commit|fs-read b|fs-write b"
+	if strings.Join(got, "|") != want {
+		t.Errorf("accesses %q, want %q", got, want)
+	}
+}
+
+// failingFiles cannot write one path.
+type failingFiles struct {
+	core.FS
+	at string
+}
+
+func (f failingFiles) Write(ctx context.Context, path string, content io.Reader, mode fs.FileMode) error {
+	if path == f.at {
+		return errors.New("no space left on device")
+	}
+	return f.FS.Write(ctx, path, content, mode)
+}
+
+type failing struct {
+	core.Environment
+	at string
+}
+
+func (f failing) Files() core.FS { return failingFiles{f.Environment.Files(), f.at} }
+
+func TestApplyPatchRollsBack(t *testing.T) {
+	t.Parallel()
+	memory := env.NewMemory("/w", map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n", "d.txt": "d\n"})
+	in := patchOf("*** Update File: a.txt\n@@\n-one\n+1\n*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: e.txt\n*** Update File: d.txt\n@@\n-d\n+D\n")
+	result, text := run(t, tools.ApplyPatch(), failing{memory, "/w/d.txt"}, in)
+	if result.Code != core.CodeIO || !strings.Contains(text, "disk is full") || !strings.Contains(text, "all other files are as they were") {
+		t.Errorf("answered (%s) %q", result.Code, text)
+	}
+	for path, want := range map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n", "d.txt": "d\n"} {
+		if got := contentAt(t, memory, path); got != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestApplyPatchAndLinks(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("making links needs a right there")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"real.txt": "x\n", "script": "#!/bin/sh\nold\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("real.txt", filepath.Join(dir, "link.txt")); err != nil {
+		t.Fatal(err)
+	}
+	where, err := env.NewLocal(env.LocalOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = where.Close() })
+	for _, body := range []string{"*** Delete File: link.txt\n", "*** Update File: link.txt\n*** Move to: other.txt\n"} {
+		if result, text := run(t, tools.ApplyPatch(), where, patchOf(body)); result.Code != core.CodeIO || !strings.Contains(text, "symbolic link") {
+			t.Errorf("answered (%s) %q", result.Code, text)
+		}
+	}
+	if got := contentAt(t, where, "real.txt"); got != "x\n" {
+		t.Errorf("real.txt is %q", got)
+	}
+	if result, text := run(t, tools.ApplyPatch(), where, patchOf("*** Update File: script\n*** Move to: bin/script\n@@\n-old\n+new\n")); result.Code != "" {
+		t.Fatalf("answered (%s) %q", result.Code, text)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "bin", "script")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the moved script: %v, %v", info, err)
+	}
+}
