@@ -55,6 +55,7 @@ var importRules = map[string][]string{
 	"core/env":      {"core", "core/model", "core/event", "core/proc"},
 	"core/patch":    {},
 	"core/tools":    {"core", "core/model", "core/event", "core/patch"},
+	"core/subagent": {"core", "core/model", "core/event"},
 	"core/profile":  {"core", "core/model", "core/event"},
 	"core/store":    {"core", "core/model", "core/event", "core/jsonpos", "core/redact"},
 	"core/redact":   {},

@@ -129,11 +129,19 @@ func (w *patcher) plan(ctx context.Context, f patch.File) *core.Result {
 }
 
 func (w *patcher) planUpdate(ctx context.Context, f patch.File) *core.Result {
-	c, refusal := w.load(ctx, f.Path, f.MoveTo != "")
-	if refusal != nil {
+	again := slices.IndexFunc(w.changes, func(c change) bool { return c.path == f.Path })
+	var c change
+	var refusal *core.Result
+	if again >= 0 {
+		c = w.changes[again] // a second section for the file
+	} else if c, refusal = w.load(ctx, f.Path, f.MoveTo != ""); refusal != nil {
 		return refusal
 	}
-	after, notes, err := f.Apply(string(c.before))
+	text := c.before
+	if again >= 0 {
+		text = c.after
+	}
+	after, notes, err := f.Apply(string(text))
 	if err != nil {
 		r := core.Failf(core.CodeValidation, "%v\nRead the file and make the patch anew.", err)
 		return &r
@@ -148,6 +156,10 @@ func (w *patcher) planUpdate(ctx context.Context, f patch.File) *core.Result {
 	}
 	for _, n := range notes {
 		line += fmt.Sprintf("\n  (the change at line %d of the patch: %s; look at the outcome)", n.Line, n.Tolerance)
+	}
+	if again >= 0 {
+		w.changes[again] = c
+		return nil
 	}
 	w.changes, w.done = append(w.changes, c), append(w.done, line)
 	return nil

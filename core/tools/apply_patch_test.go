@@ -53,6 +53,16 @@ func TestApplyPatch(t *testing.T) {
 	}
 }
 
+// TestApplyPatchTwice: a second section for a file goes on with the first.
+func TestApplyPatchTwice(t *testing.T) {
+	t.Parallel()
+	where := env.NewMemory("/w", map[string]string{"a.txt": "one\ntwo\n"})
+	_, text := run(t, tools.ApplyPatch(), where, patchOf("*** Update File: a.txt\n@@\n-two\n+2\n*** Update File: a.txt\n@@\n-one\n+1\n"))
+	if got := contentAt(t, where, "a.txt"); got != "1\n2\n" || text != "Done:\nM a.txt" {
+		t.Errorf("a.txt is %q; answered %q", got, text)
+	}
+}
+
 // TestApplyPatchRefuses: nothing at all is changed then.
 func TestApplyPatchRefuses(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/core/store"
+	"github.com/seed-009c0928/agent/core/subagent"
 	"github.com/seed-009c0928/agent/core/tools"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/registry"
@@ -44,6 +46,12 @@ type Options struct {
 	NoBuiltins      bool
 	Allowed         []string // patterns of tool names; empty = all
 	Disallowed      []string
+
+	// Agents are the kinds of subagents. NoSubagents leaves them out altogether;
+	// MaxSubagentDepth is how deep they may be nested, 0 = 1.
+	Agents           []subagent.Definition
+	NoSubagents      bool
+	MaxSubagentDepth int
 
 	// Permissions are the rules. Policy replaces them altogether.
 	Permissions permissions.Options
@@ -76,6 +84,10 @@ type Agent struct {
 	tools    *registry.Registry
 	policy   core.Policy
 	recorded atomic.Bool // a session was written down
+
+	subagents *subagent.Toolset // nil without
+	mu        sync.Mutex
+	families  map[string]*family // by the session's id
 }
 
 // SessionOptions describe a session.
@@ -89,7 +101,9 @@ type SessionOptions struct {
 	Asker    core.Asker // nil = nobody is there: what would be asked is denied
 	Hooks    core.Hooks
 	Context  []core.ContextSource
-	Cost     func(model string, u model.Usage) (float64, bool)
+	// OnSubagent hears of every subagent of the session before it begins.
+	OnSubagent func(*core.Session)
+	Cost       func(model string, u model.Usage) (float64, bool)
 	// Resume is the id of a session to go on with; empty begins a new one.
 	Resume string
 	// Ephemeral keeps the session in memory only.
@@ -102,7 +116,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Agent{opts: opts}
+	a := &Agent{opts: opts, families: map[string]*family{}}
 	defer func() {
 		if err != nil {
 			_ = a.Close()
@@ -126,6 +140,12 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	a.tools = registry.New(registry.Options{Allowed: opts.Allowed, Disallowed: opts.Disallowed})
 	if !opts.NoBuiltins {
 		if err := a.tools.AddBuiltin(ctx, tools.Builtin(tools.Options{Unguarded: opts.UnguardedWrites})); err != nil {
+			return nil, err
+		}
+	}
+	if !opts.NoBuiltins && !opts.NoSubagents {
+		a.subagents = subagent.New(a, subagent.Options{Definitions: opts.Agents, MaxDepth: a.maxDepth()})
+		if err := a.tools.AddBuiltin(ctx, a.subagents); err != nil {
 			return nil, err
 		}
 	}
@@ -212,12 +232,49 @@ type Session struct {
 	*core.Session
 	journal *store.Journal // nil if it is kept in memory only
 	tools   *view
+	agent   *Agent
+	family  *family
+}
+
+// SetModel changes provider and model, as [core.Session.SetModel] does.
+func (s *Session) SetModel(p model.Provider, name string) {
+	s.family.change(func(c *core.Config) {
+		if p != nil {
+			c.Provider = p
+		}
+		c.Model = name
+	})
+	s.Session.SetModel(p, name)
+}
+
+// SetPolicy changes the policy, also that of subagents to come.
+func (s *Session) SetPolicy(p core.Policy) {
+	s.family.change(func(c *core.Config) { c.Policy = p })
+	s.Session.SetPolicy(p)
+}
+
+// Cancel cancels softly what is in process, that of the subagents included.
+func (s *Session) Cancel(reason string) {
+	if s.agent.subagents != nil {
+		s.agent.subagents.Cancel(s.ID(), reason)
+	}
+	s.Session.Cancel(reason)
+}
+
+// Submit is [core.Session.Submit]. When it was aborted, the subagents end, too.
+func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, error) {
+	out, err := s.Session.Submit(ctx, in)
+	if s.State() == core.StateClosed {
+		s.agent.forget(s.ID())
+	}
+	return out, err
 }
 
 // SetProfile changes the profile, and with it the built-in tools, from the next
 // model call on.
 func (s *Session) SetProfile(p core.Profile) {
 	s.tools.set(p.Name)
+	s.family.change(func(c *core.Config) { c.Profile = p })
 	s.Session.SetProfile(p)
 }
 
@@ -231,6 +288,7 @@ func (s *Session) Log() string {
 
 // Close ends the session and closes its record.
 func (s *Session) Close() error {
+	s.agent.forget(s.ID())
 	err := s.Session.Close()
 	if s.journal != nil {
 		err = errors.Join(err, s.journal.Close())
@@ -255,11 +313,13 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if cfg.ID == "" {
 		cfg.ID = newID()
 	}
-	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}}
+	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, family: &family{onChild: opts.OnSubagent}}
 	cfg.Tools = s.tools
 	if err := a.openRecord(&cfg, opts, s); err != nil {
 		return nil, err
 	}
+	s.family.cfg = cfg
+	cfg.Cost = s.family.price(opts.Cost)
 	var err error
 	if s.Session, err = core.New(ctx, cfg); err != nil {
 		if s.journal != nil {
@@ -267,6 +327,10 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		}
 		return nil, err
 	}
+	s.family.change(func(c *core.Config) { c.Asker = s.Session }) // questions of subagents queue up there
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.families[s.ID()] = s.family
 	return s, nil
 }
 

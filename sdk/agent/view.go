@@ -12,7 +12,9 @@ import (
 // view is the table of tools as a profile has them: of the built-in ones its
 // own, of all others everything.
 type view struct {
-	base core.ToolTable
+	base    core.ToolTable
+	only    []string // names; empty = all
+	without []string
 
 	mu      sync.Mutex
 	profile string
@@ -38,7 +40,9 @@ func (v *view) Snapshot(ctx context.Context) (*core.Snapshot, error) {
 		return v.now, err
 	}
 	entries := slices.DeleteFunc(slices.Clone(all.Entries()), func(e core.Entry) bool {
-		return e.Source == builtin && !profile.HasTool(v.profile, e.Tool.Definition().Name)
+		name := e.Tool.Definition().Name
+		return e.Source == builtin && !profile.HasTool(v.profile, name) ||
+			len(v.only) > 0 && !slices.Contains(v.only, e.ModelName) || slices.Contains(v.without, name)
 	})
 	v.of, v.now = all, all
 	if len(entries) < len(all.Entries()) {

@@ -19,8 +19,8 @@ import (
 
 // The doctor's time: for what a check waits for, and for all checks together.
 const (
-	checkTime  = 1500 * time.Millisecond
-	doctorTime = 2 * time.Second
+	checkTime  = 4 * time.Second
+	doctorTime = 5 * time.Second
 )
 
 // health is how a check came out.

@@ -1,0 +1,127 @@
+package subagent
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/adrg/frontmatter"
+)
+
+// Definition is a kind of agent: a Markdown file with front matter.
+//
+//	---
+//	name: reviewer
+//	description: looks for faults in a change
+//	tools: read_file, grep, glob     # or a list; without it, all
+//	model: claude-haiku-4-5          # without it, that of the parent
+//	---
+//	You review changes. …
+type Definition struct {
+	Name        string
+	Description string
+	Tools       []string // empty = all
+	Model       string
+	Prompt      string // is added to the system prompt
+	Path        string // of the file
+}
+
+// maxDefinition bounds a file, in bytes.
+const maxDefinition = 64 << 10
+
+// Load reads the definitions of a directory, by name. One that is broken is an
+// error and left out; a directory that is not there has none.
+func Load(files fs.FS, dir string) ([]Definition, []error) {
+	entries, err := fs.ReadDir(files, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, []error{fmt.Errorf("agents: %w", err)}
+	}
+	var all []Definition
+	var failed []error
+	for _, e := range entries {
+		if e.IsDir() || !strings.HasSuffix(e.Name(), ".md") {
+			continue
+		}
+		at := path.Join(dir, e.Name())
+		d, err := read(files, at)
+		switch {
+		case err != nil:
+			failed = append(failed, fmt.Errorf("agent %s: %w", at, err))
+		case slices.ContainsFunc(all, func(other Definition) bool { return other.Name == d.Name }):
+			failed = append(failed, fmt.Errorf("agent %s: there is another one named %s", at, d.Name))
+		default:
+			all = append(all, d)
+		}
+	}
+	return all, failed
+}
+
+func read(files fs.FS, at string) (Definition, error) {
+	data, err := fs.ReadFile(files, at)
+	if err != nil {
+		return Definition{}, err
+	}
+	if len(data) > maxDefinition {
+		return Definition{}, fmt.Errorf("it is longer than %d bytes", maxDefinition)
+	}
+	var head struct {
+		Name        string `yaml:"name"`
+		Description string `yaml:"description"`
+		Tools       any    `yaml:"tools"`
+		Model       string `yaml:"model"`
+	}
+	body, err := frontmatter.Parse(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))), &head)
+	if err != nil {
+		return Definition{}, fmt.Errorf("front matter: %w", err)
+	}
+	d := Definition{Name: head.Name, Description: strings.TrimSpace(head.Description), Model: head.Model, Prompt: strings.TrimSpace(string(body)), Path: at}
+	if d.Name == "" {
+		d.Name = strings.TrimSuffix(path.Base(at), ".md")
+	}
+	if d.Tools, err = toolNames(head.Tools); err != nil {
+		return Definition{}, err
+	}
+	switch {
+	case strings.ContainsFunc(d.Name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	}) || len(d.Name) > 40:
+		return Definition{}, fmt.Errorf("the name %q may hold small letters, digits, - and _ only, at most 40 of them", d.Name)
+	case d.Description == "":
+		return Definition{}, errors.New("it has no description: the model chooses by it")
+	case d.Prompt == "":
+		return Definition{}, errors.New("it has no text: say what the agent does and how")
+	}
+	return d, nil
+}
+
+// toolNames reads a list, or names with commas between them.
+func toolNames(v any) ([]string, error) {
+	var out []string
+	switch v := v.(type) {
+	case nil:
+	case string:
+		for name := range strings.SplitSeq(v, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				out = append(out, name)
+			}
+		}
+	case []any:
+		for _, one := range v {
+			name, ok := one.(string)
+			if !ok {
+				return nil, fmt.Errorf("tools: %v is no name", one)
+			}
+			out = append(out, name)
+		}
+	default:
+		return nil, fmt.Errorf("tools: expected a list of names, found %T", v)
+	}
+	return out, nil
+}

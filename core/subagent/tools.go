@@ -1,0 +1,218 @@
+package subagent
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+// maxOutput bounds what a parent gets of a subagent's answer, in characters.
+const maxOutput = 20_000
+
+type spawnArgs struct {
+	Task       string `json:"task" jsonschema:"all that the agent must know: it sees nothing of this conversation"`
+	Agent      string `json:"agent,omitempty" jsonschema:"kind of agent"`
+	WorkingDir string `json:"working_dir,omitempty" jsonschema:"subdirectory to work in"`
+	Model      string `json:"model,omitempty" jsonschema:"another model"`
+	MaxTurns   int    `json:"max_turns,omitempty" jsonschema:"limit on its turns (default none)"`
+}
+
+type agentArgs struct {
+	AgentID string `json:"agent_id"`
+}
+
+type sendArgs struct {
+	AgentID string `json:"agent_id"`
+	Message string `json:"message"`
+}
+
+func subagentAccess(name string) []core.Access {
+	return []core.Access{{Scope: core.ScopeSubagent, Resource: name}}
+}
+
+func (s *Toolset) spawnTool() core.Tool {
+	text := "Starts an agent of its own on a part of the work and returns its id at once. It has the same files and tools but sees nothing of this conversation, so the task must say everything. " +
+		"Use it for searches and studies whose details you do not need, or for parts that go side by side; get the outcome with wait."
+	if len(s.opts.Definitions) > 0 {
+		text += " Kinds of agents:"
+		for _, d := range s.opts.Definitions {
+			text += fmt.Sprintf("\n- %s: %s", d.Name, d.Description)
+		}
+	}
+	return core.NewTool(core.ToolDefinition{Name: "spawn_agent", Description: text, Scopes: []core.Scope{core.ScopeSubagent}},
+		func(_ context.Context, _ *core.Call, in spawnArgs) ([]core.Access, error) {
+			if in.Agent != "" {
+				return subagentAccess(in.Agent), nil
+			}
+			return subagentAccess("general"), nil
+		}, s.spawn)
+}
+
+func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (core.Result, error) {
+	if strings.TrimSpace(in.Task) == "" {
+		return core.Fail(core.CodeValidation, "task is empty. Say what the agent is to do and what to report."), nil
+	}
+	if depth := len(call.Session.AgentPath); depth >= s.opts.MaxDepth {
+		return core.Failf(core.CodeValidation, "An agent at depth %d cannot start others (limit %d). Do the work yourself.", depth, s.opts.MaxDepth), nil
+	}
+	req := Request{Parent: call.Session, WorkingDir: in.WorkingDir, Model: in.Model, MaxTurns: in.MaxTurns}
+	id := s.nextID()
+	req.Name = id
+	if in.Agent != "" {
+		d, err := s.definition(in.Agent)
+		if err != nil {
+			return core.Failf(core.CodeNotFound, "%v", err), nil
+		}
+		req.Definition, req.Name = d, d.Name+"-"+strings.TrimPrefix(id, "agent-")
+	}
+	if clean := path.Clean("/" + in.WorkingDir); in.WorkingDir != "" && (path.IsAbs(in.WorkingDir) || clean == "/" && in.WorkingDir != "." || strings.Contains(in.WorkingDir, "..")) {
+		return core.Failf(core.CodeValidation, "working_dir %q is not a subdirectory: give one relative to the working directory.", in.WorkingDir), nil
+	}
+	session, err := s.host.Spawn(ctx, req)
+	if err != nil {
+		return core.Failf(core.CodeConfig, "The agent could not be started: %v.", err), nil
+	}
+	a := &agent{id: id, name: req.Name, session: session}
+	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.add(call.Session.ID, a); err != nil {
+		a.stop()
+		return core.Failf(core.CodeRateLimited, "The agent could not be started: %v.", err), session.Close()
+	}
+	a.begin(&s.wg, task(in))
+	return answer(fmt.Sprintf("Agent %s is at work. wait returns its outcome.", id), map[string]string{"agentId": id, "status": "running", "session": session.ID()})
+}
+
+// task is the first message to an agent.
+func task(in spawnArgs) string {
+	text := in.Task
+	if in.WorkingDir != "" {
+		text += "\n\nWork in the directory " + in.WorkingDir + "."
+	}
+	return text
+}
+
+// definition returns the kind of agent of a name.
+func (s *Toolset) definition(name string) (*Definition, error) {
+	var names []string
+	for i, d := range s.opts.Definitions {
+		if d.Name == name {
+			return &s.opts.Definitions[i], nil
+		}
+		names = append(names, d.Name)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("there is no kind of agent %q: leave agent out", name)
+	}
+	return nil, fmt.Errorf("there is no kind of agent %q: the kinds are %s", name, strings.Join(names, ", "))
+}
+
+func (s *Toolset) sendTool() core.Tool {
+	return core.NewTool(core.ToolDefinition{
+		Name: "send_input", Scopes: []core.Scope{core.ScopeSubagent},
+		Description: "Sends a message to an agent that spawn_agent started. One that is at work takes it up after its present step; one that is done goes on with it.",
+	}, func(_ context.Context, _ *core.Call, in sendArgs) ([]core.Access, error) {
+		return subagentAccess(in.AgentID), nil
+	}, s.send)
+}
+
+func (s *Toolset) send(_ context.Context, call *core.Call, in sendArgs) (core.Result, error) {
+	a, refusal := s.find(call, in.AgentID)
+	if refusal != nil {
+		return *refusal, nil
+	}
+	if strings.TrimSpace(in.Message) == "" {
+		return core.Fail(core.CodeValidation, "message is empty."), nil
+	}
+	switch now, _ := a.state(); {
+	case now.Status == "running":
+		a.session.Steer(core.TextInput(in.Message))
+		return answer("The message waits for its present step to end.", map[string]string{"agentId": a.id, "status": "running"})
+	case a.session.State() == core.StateClosed:
+		return core.Failf(core.CodeUnknown, "Agent %s is closed and takes no more messages. Start another one.", a.id), nil
+	}
+	a.begin(&s.wg, in.Message)
+	return answer("Agent "+a.id+" is at work again.", map[string]string{"agentId": a.id, "status": "running"})
+}
+
+func (s *Toolset) waitTool() core.Tool {
+	return core.NewTool(core.ToolDefinition{
+		Name: "wait", ReadOnly: true, Scopes: []core.Scope{core.ScopeSubagent}, Output: core.OutputLimit{MaxChars: maxOutput, Mode: core.HeadTail},
+		Description: "Waits until an agent is done and returns what it reports. Several calls in one answer wait side by side.",
+	}, nil, s.wait)
+}
+
+func (s *Toolset) wait(ctx context.Context, call *core.Call, in agentArgs) (core.Result, error) {
+	a, refusal := s.find(call, in.AgentID)
+	if refusal != nil {
+		return *refusal, nil
+	}
+	watching, stop := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		a.watch(watching, call.Progress)
+	}()
+	defer func() {
+		stop()
+		<-watched
+	}()
+	_, done := a.state()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return core.Failf(core.CodeCancelled, "Waiting for %s was cancelled; it goes on.", a.id), nil
+	}
+	out, _ := a.state()
+	out.Output = clip(out.Output)
+	text := out.Output
+	if !out.Success {
+		return core.Failf(core.CodeUnknown, "Agent %s failed after %d turns. %s", a.id, out.Turns, text), nil
+	}
+	return answer(fmt.Sprintf("Agent %s is done (%d turns). It reports:\n\n%s", a.id, out.Turns, text), out)
+}
+
+// watch tells the person what the agent is doing.
+func (a *agent) watch(ctx context.Context, tell func(core.Progress)) {
+	if tell == nil {
+		return
+	}
+	for e, err := range a.session.Events(ctx, 0) {
+		if err != nil {
+			return
+		}
+		if b, ok := e.Body.(event.ToolUse); ok {
+			tell(core.Progress{Message: a.name + ": " + b.Name})
+		}
+	}
+}
+
+func clip(text string) string {
+	if utf8.RuneCountInString(text) <= maxOutput {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:maxOutput]) + "\n[cut here: the report is longer]"
+}
+
+func (s *Toolset) closeTool() core.Tool {
+	return core.NewTool(core.ToolDefinition{
+		Name: "close_agent", Scopes: []core.Scope{core.ScopeSubagent},
+		Description: "Ends an agent that is not needed any more, also in the middle of its work.",
+	}, nil, s.close)
+}
+
+func (s *Toolset) close(_ context.Context, call *core.Call, in agentArgs) (core.Result, error) {
+	a, refusal := s.find(call, in.AgentID)
+	if refusal != nil {
+		return *refusal, nil
+	}
+	before, _ := a.state()
+	s.remove(call.Session.ID, a)
+	a.end()
+	return answer(fmt.Sprintf("Agent %s is closed; it was %s.", a.id, before.Status), before)
+}

@@ -1,0 +1,236 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+// Session is what is needed of an agent's session, as [core.Session] has it.
+type Session interface {
+	ID() string
+	State() core.State
+	Submit(ctx context.Context, in core.Input) (core.Outcome, error)
+	Steer(in core.Input)
+	Cancel(reason string)
+	Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error]
+	Close() error
+}
+
+// Request says what kind of session a subagent gets.
+type Request struct {
+	Parent     core.SessionInfo
+	Name       string // its last part of the agent path
+	Definition *Definition
+	WorkingDir string // below the parent's; empty is the same
+	Model      string // empty is the parent's
+	MaxTurns   int    // 0 = none
+}
+
+// Host opens the sessions of subagents: with the parent's environment and
+// policy, never more, its person to ask, and no more budget than the parent has
+// left. An error is told to the model.
+type Host interface {
+	Spawn(ctx context.Context, req Request) (Session, error)
+}
+
+// Options bound the subagents.
+type Options struct {
+	Definitions []Definition
+	MaxDepth    int // of agents below the root; 0 = 1
+	MaxAgents   int // of one session that are not closed; 0 = 8
+}
+
+// Toolset is the tools by which sessions work with their subagents. It serves
+// any number of sessions.
+type Toolset struct {
+	host Host
+	opts Options
+
+	mu     sync.Mutex
+	agents map[string][]*agent // by the parent session's id
+	closed bool
+	names  int // given out so far
+	wg     sync.WaitGroup
+}
+
+var _ core.Toolset = (*Toolset)(nil)
+
+// New returns the toolset. Close ends all subagents.
+func New(host Host, opts Options) *Toolset {
+	opts.MaxDepth, opts.MaxAgents = cmp.Or(opts.MaxDepth, 1), cmp.Or(opts.MaxAgents, 8)
+	return &Toolset{host: host, opts: opts, agents: map[string][]*agent{}}
+}
+
+// Name implements [core.Toolset].
+func (s *Toolset) Name() string { return "subagent" }
+
+// Changed implements [core.Toolset].
+func (s *Toolset) Changed() <-chan struct{} { return nil }
+
+// Tools implements [core.Toolset].
+func (s *Toolset) Tools(context.Context) ([]core.Tool, error) {
+	return []core.Tool{s.spawnTool(), s.sendTool(), s.waitTool(), s.closeTool()}, nil
+}
+
+// Close implements [core.Toolset].
+func (s *Toolset) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	parents := make([]string, 0, len(s.agents))
+	for id := range s.agents {
+		parents = append(parents, id)
+	}
+	s.mu.Unlock()
+	for _, id := range parents {
+		s.End(id)
+	}
+	s.wg.Wait()
+	return nil
+}
+
+// End closes the subagents of a session, which is over or was aborted.
+func (s *Toolset) End(parent string) {
+	s.mu.Lock()
+	list := s.agents[parent]
+	delete(s.agents, parent)
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, a := range list {
+		wg.Go(a.end)
+	}
+	wg.Wait()
+}
+
+// Cancel softly cancels what the subagents of a session are doing.
+func (s *Toolset) Cancel(parent, reason string) {
+	s.mu.Lock()
+	list := slices.Clone(s.agents[parent])
+	s.mu.Unlock()
+	for _, a := range list {
+		a.session.Cancel(reason)
+	}
+}
+
+// agent is a subagent.
+type agent struct {
+	id, name string
+	session  Session
+	ctx      context.Context
+	stop     context.CancelFunc
+
+	mu   sync.Mutex
+	done chan struct{} // closed when the present input is over
+	last outcome
+}
+
+// outcome is how an input ended.
+type outcome struct {
+	Status  string `json:"status"` // running, completed, failed
+	Output  string `json:"output,omitempty"`
+	Success bool   `json:"success"`
+	Turns   int    `json:"turns"`
+	Tokens  int    `json:"tokens,omitempty"`
+}
+
+// begin hands an input to the agent, which must be idle.
+func (a *agent) begin(wg *sync.WaitGroup, text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	done := make(chan struct{})
+	a.done, a.last = done, outcome{Status: "running", Turns: a.last.Turns}
+	wg.Go(func() {
+		out, err := a.session.Submit(a.ctx, core.TextInput(text))
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.last = outcome{Status: "completed", Output: out.Text, Success: true, Turns: a.last.Turns + 1 + out.Rounds, Tokens: out.Usage.Total()}
+		if err != nil || out.Stop != core.StopDone && out.Stop != core.StopAwaitingInput {
+			a.last.Status, a.last.Success = "failed", false
+			why := string(out.Stop)
+			if err != nil {
+				why = err.Error()
+			}
+			a.last.Output = strings.TrimSpace(fmt.Sprintf("It ended early (%s).\n%s", why, out.Text))
+		}
+		close(done)
+	})
+}
+
+func (a *agent) state() (outcome, <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.last, a.done
+}
+
+// end closes the agent and waits for it.
+func (a *agent) end() {
+	a.stop()
+	_ = a.session.Close() // it is kept in memory only
+	_, done := a.state()
+	<-done
+}
+
+// find returns a subagent of the calling session.
+func (s *Toolset) find(call *core.Call, id string) (*agent, *core.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for _, a := range s.agents[call.Session.ID] {
+		if a.id == id {
+			return a, nil
+		}
+		ids = append(ids, a.id)
+	}
+	r := core.Failf(core.CodeNotFound, "There is no agent %q. The agents are: %s.", id, cmp.Or(strings.Join(ids, ", "), "none; spawn_agent makes one"))
+	return nil, &r
+}
+
+// remove forgets a subagent.
+func (s *Toolset) remove(parent string, a *agent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agents[parent] = slices.DeleteFunc(s.agents[parent], func(other *agent) bool { return other == a })
+}
+
+// errClosed is why no agent can be added any more.
+var errClosed = errors.New("the program is ending")
+
+// add keeps a new agent, if there is room.
+func (s *Toolset) add(parent string, a *agent) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return errClosed
+	case len(s.agents[parent]) >= s.opts.MaxAgents:
+		return fmt.Errorf("there are %d agents already: close one with close_agent", s.opts.MaxAgents)
+	}
+	s.agents[parent] = append(s.agents[parent], a)
+	return nil
+}
+
+// nextID gives out ids such as agent-3.
+func (s *Toolset) nextID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names++
+	return fmt.Sprint("agent-", s.names)
+}
+
+// answer is a result with the same as data.
+func answer(text string, data any) (core.Result, error) {
+	r := core.TextResult(text)
+	var err error
+	r.Structured, err = json.Marshal(data)
+	return r, err
+}

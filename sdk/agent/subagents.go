@@ -1,0 +1,182 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/subagent"
+)
+
+// subagentTools are the tools that an agent at the greatest depth does not get.
+var subagentTools = []string{"spawn_agent", "send_input", "wait", "close_agent"}
+
+// family is what a session hands on to its subagents, as it is now.
+type family struct {
+	mu      sync.Mutex
+	cfg     core.Config // that the session was opened with, with the changes since
+	path    []string
+	spent   model.Usage
+	cost    float64 // of its subagents, not counted by itself yet
+	onChild func(*core.Session)
+	parent  *family
+}
+
+// change takes over a change of the session.
+func (f *family) change(set func(*core.Config)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	set(&f.cfg)
+}
+
+// price wraps the host's prices so that a session's budget covers its
+// subagents: what they cost is added to its own next call.
+func (f *family) price(host func(string, model.Usage) (float64, bool)) func(string, model.Usage) (float64, bool) {
+	return func(name string, u model.Usage) (float64, bool) {
+		usd, known := 0.0, false
+		if host != nil {
+			usd, known = host(name, u)
+		}
+		for at := f; at != nil; at = at.parent {
+			at.mu.Lock()
+			at.spent = at.spent.Add(u)
+			if at != f {
+				at.cost += usd
+			}
+			at.mu.Unlock()
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		usd += f.cost
+		f.cost = 0
+		return usd, known
+	}
+}
+
+// limits are those of a subagent: its own turns, and of tokens and money what
+// is left.
+func (f *family) limits(maxTurns int) (core.Limits, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.cfg.Limits
+	l.MaxTurns, l.MaxInputTokens = maxTurns, 0
+	if l.MaxSessionTokens > 0 {
+		if l.MaxSessionTokens -= f.spent.Total(); l.MaxSessionTokens <= 0 {
+			return l, errors.New("no tokens are left for it")
+		}
+	}
+	return l, nil
+}
+
+// Spawn implements [subagent.Host].
+func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Session, error) {
+	a.mu.Lock()
+	parent := a.families[req.Parent.ID]
+	a.mu.Unlock()
+	if parent == nil {
+		return nil, errors.New("the session is over")
+	}
+	limits, err := parent.limits(req.MaxTurns)
+	if err != nil {
+		return nil, err
+	}
+	parent.mu.Lock()
+	cfg, host := parent.cfg, parent.cfg.Cost
+	child := &family{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild}
+	parent.mu.Unlock()
+
+	cfg.ID, cfg.Parent, cfg.AgentPath = newID(), req.Parent.ID, child.path
+	cfg.Journal, cfg.Store, cfg.Context = nil, nil, nil
+	cfg.Limits = limits
+	cfg.Model = firstOf(req.Model, definedModel(req.Definition), cfg.Model)
+	cfg.Profile.Prompt = withDefinition(cfg.Profile.Prompt, req.Definition)
+	v := &view{base: a.tools, profile: cfg.Profile.Name}
+	if req.Definition != nil {
+		v.only = req.Definition.Tools
+	}
+	if len(child.path) >= a.maxDepth() {
+		v.without = subagentTools
+	}
+	cfg.Tools = v
+	child.cfg = cfg
+	child.cfg.Cost = host
+	cfg.Cost = child.price(host)
+	s, err := core.New(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	a.families[cfg.ID] = child
+	a.mu.Unlock()
+	if child.onChild != nil {
+		child.onChild(s)
+	}
+	return &childSession{s, a}, nil
+}
+
+// childSession forgets its family with its end.
+type childSession struct {
+	*core.Session
+	agent *Agent
+}
+
+func (c *childSession) Close() error {
+	c.agent.forget(c.ID())
+	return c.Session.Close()
+}
+
+// forget ends the subagents of a session and what is known of it.
+func (a *Agent) forget(id string) {
+	if a.subagents != nil {
+		a.subagents.End(id)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.families, id)
+}
+
+func (a *Agent) maxDepth() int {
+	if a.opts.MaxSubagentDepth == 0 {
+		return 1
+	}
+	return a.opts.MaxSubagentDepth
+}
+
+func definedModel(d *subagent.Definition) string {
+	if d == nil {
+		return ""
+	}
+	return d.Model
+}
+
+func firstOf(names ...string) string {
+	i := slices.IndexFunc(names, func(n string) bool { return n != "" })
+	if i < 0 {
+		return ""
+	}
+	return names[i]
+}
+
+// withDefinition puts a definition's text behind a prompt, with what every
+// subagent must know.
+func withDefinition(prompt func(context.Context, core.PromptRequest) (string, error), d *subagent.Definition) func(context.Context, core.PromptRequest) (string, error) {
+	return func(ctx context.Context, req core.PromptRequest) (string, error) {
+		var parts []string
+		if prompt != nil {
+			text, err := prompt(ctx, req)
+			if err != nil {
+				return "", err
+			}
+			parts = append(parts, strings.TrimSpace(text))
+		}
+		parts = append(parts, "Another agent gave you this task and reads your last message, nothing else. Report there what it needs: what you found or did, with paths and lines, and what is open.")
+		if d != nil {
+			parts = append(parts, d.Prompt)
+		}
+		return strings.Join(parts, "\n\n") + "\n", nil
+	}
+}

@@ -1,0 +1,314 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/coretest"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/subagent"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// byRequest is a model that goes by what it is asked.
+type byRequest func(req *model.Request) coretest.Turn
+
+func (b byRequest) Info() model.ProviderInfo { return model.ProviderInfo{Name: "test", Model: "m"} }
+func (b byRequest) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
+	return coretest.Model(b(req)).Stream(ctx, req)
+}
+
+// isChild tells a subagent's request from its parent's.
+func isChild(req *model.Request) bool {
+	return strings.Contains(req.System, "Another agent gave you this task")
+}
+
+// last is the text of the last message, results included.
+func last(req *model.Request) string {
+	var out []string
+	for _, p := range req.Messages[len(req.Messages)-1].Parts {
+		switch p := p.(type) {
+		case model.Text:
+			out = append(out, p.Text)
+		case model.ToolResult:
+			out = append(out, p.Content.Text())
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+func toolNames(req *model.Request) []string {
+	var names []string
+	for _, d := range req.Tools {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+func spawn(task string, more string) model.ToolCall {
+	return model.ToolCall{Name: "spawn_agent", Args: fmt.Sprintf(`{"task":%q%s}`, task, more)}
+}
+
+func on(tool, id, more string) model.ToolCall {
+	return model.ToolCall{Name: tool, Args: fmt.Sprintf(`{"agent_id":%q%s}`, id, more)}
+}
+
+// talk submits an input to a new session and returns the outcome and the
+// session.
+func talk(t *testing.T, a *agent.Agent, opts agent.SessionOptions) (core.Outcome, *agent.Session) {
+	t.Helper()
+	s, err := a.NewSession(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	out, err := s.Submit(t.Context(), core.TextInput("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, s
+}
+
+// TestSubagents is 9.9: several at once, in the same files, with a history of
+// their own, no deeper than they may be; their reports are results.
+func TestSubagents(t *testing.T) {
+	a, _ := open(t, nil, map[string]string{"a.txt": "alpha\n"})
+	var mu sync.Mutex
+	var children []*core.Session
+	out, s := talk(t, a, agent.SessionOptions{
+		OnSubagent: func(c *core.Session) {
+			mu.Lock()
+			defer mu.Unlock()
+			children = append(children, c)
+		},
+		Provider: byRequest(func(req *model.Request) coretest.Turn {
+			text := last(req)
+			switch {
+			case isChild(req) && text == "read the file":
+				if slices.Contains(toolNames(req), "spawn_agent") || len(req.Messages) != 1 {
+					return coretest.Say(fmt.Sprintf("tools %q, %d messages", toolNames(req), len(req.Messages)))
+				}
+				return coretest.CallTools(model.ToolCall{Name: "read_file", Args: `{"file_path":"a.txt"}`})
+			case isChild(req) && strings.Contains(text, "alpha"):
+				return coretest.Say("It says alpha.")
+			case isChild(req) && text == "go deeper":
+				return coretest.CallTools(spawn("deeper still", ""))
+			case isChild(req):
+				return coretest.Say("Deeper: " + text)
+			case text == "go":
+				return coretest.CallTools(spawn("read the file", ""), spawn("go deeper", ""))
+			case strings.Contains(text, "is at work"):
+				return coretest.CallTools(on("wait", "agent-1", ""), on("wait", "agent-2", ""))
+			}
+			return coretest.Say(text)
+		}),
+	})
+	for _, want := range []string{"Agent agent-1 is done (2 turns). It reports:\n\nIt says alpha.", "Agent agent-2 is done", "Unknown tool: spawn_agent"} {
+		if !strings.Contains(out.Text, want) {
+			t.Errorf("no %q in the results:\n%s", want, out.Text)
+		}
+	}
+	if len(children) != 2 {
+		t.Fatalf("%d subagents", len(children))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range children {
+		events := coretest.Collect(t, c, nil).Drain(t)
+		if c.ID() == s.ID() || len(coretest.Bodies[event.SessionStart](events)) != 1 || events[0].Parent != s.ID() || c.State() != core.StateClosed {
+			t.Errorf("subagent %s of %q is %s", c.ID(), events[0].Parent, c.State())
+		}
+	}
+}
+
+// TestSubagentGoesOn: a message to one that is done, and to one that is gone.
+func TestSubagentGoesOn(t *testing.T) {
+	a, _ := open(t, nil, nil)
+	out, _ := talk(t, a, agent.SessionOptions{Provider: byRequest(func(req *model.Request) coretest.Turn {
+		text := last(req)
+		switch {
+		case isChild(req):
+			return coretest.Say(fmt.Sprintf("heard %q after %d messages", text, len(req.Messages)-1))
+		case text == "go":
+			return coretest.CallTools(spawn("one", ""))
+		case strings.Contains(text, "agent-1 is at work. "):
+			return coretest.CallTools(on("wait", "agent-1", ""), on("send_input", "agent-1", `,"message":"two"`), on("wait", "agent-1", ""),
+				on("close_agent", "agent-1", ""), on("wait", "agent-1", ""), on("send_input", "agent-9", `,"message":"x"`), spawn(" ", ""), spawn("x", `,"agent":"nobody"`), spawn("x", `,"working_dir":"../.."`))
+		}
+		return coretest.Say(text)
+	})})
+	for _, want := range []string{
+		`heard "one" after 0 messages`, `heard "two" after 2 messages`, "Agent agent-1 is closed; it was completed.", `There is no agent "agent-1". The agents are: none`,
+		`There is no agent "agent-9"`, "task is empty", `there is no kind of agent "nobody"`, "is not a subdirectory",
+	} {
+		if !strings.Contains(out.Text, want) {
+			t.Errorf("no %q in the results:\n%s", want, out.Text)
+		}
+	}
+}
+
+// TestSubagentPolicy: what the parent may not do, a subagent may not; what is
+// asked about is asked of the parent's person, who sees who asks.
+func TestSubagentPolicy(t *testing.T) {
+	var asked core.Question
+	answer := core.ChoiceDeny
+	a, dir := open(t, func(o *agent.Options) { o.Permissions.Mode = permissions.ModeDefault }, nil)
+	run := func() string {
+		out, _ := talk(t, a, agent.SessionOptions{
+			Asker: askerFunc(func(q core.Question) core.Answer {
+				asked = q
+				return core.Answer{Choice: answer}
+			}),
+			Provider: byRequest(func(req *model.Request) coretest.Turn {
+				text := last(req)
+				switch {
+				case isChild(req) && text == "write":
+					return coretest.CallTools(model.ToolCall{Name: "write_file", Args: `{"file_path":"new.txt","content":"x"}`})
+				case !isChild(req) && text == "go":
+					return coretest.CallTools(spawn("write", ""))
+				case !isChild(req) && strings.Contains(text, " is at work"):
+					id, _, _ := strings.Cut(strings.TrimPrefix(text, "Agent "), " ")
+					return coretest.CallTools(on("wait", id, ""))
+				}
+				return coretest.Say(text)
+			}),
+		})
+		return out.Text
+	}
+	if text := run(); !strings.Contains(text, "Permission denied") {
+		t.Errorf("the subagent wrote: %s", text)
+	}
+	if len(asked.AgentPath) != 1 || asked.AgentPath[0] != "agent-1" || !strings.Contains(asked.Title, dir+"/new.txt") && !strings.Contains(asked.Title, "new.txt") {
+		t.Errorf("asked %+v", asked)
+	}
+	answer = core.ChoiceOnce
+	if text := run(); !strings.Contains(text, "Created new.txt") {
+		t.Errorf("the subagent did not write: %s", text)
+	}
+}
+
+type askerFunc func(core.Question) core.Answer
+
+func (f askerFunc) Ask(_ context.Context, q core.Question) (core.Answer, error) { return f(q), nil }
+
+// TestSubagentDefinition: tools, model and words of a kind of agent.
+func TestSubagentDefinition(t *testing.T) {
+	files := fstest.MapFS{
+		"agents/reviewer.md": {Data: []byte("---\nname: reviewer\ndescription: looks for faults\ntools: read_file, grep\nmodel: small\n---\nYou are strict.\n")},
+		"agents/broken.md":   {Data: []byte("---\nname: broken\n---\nx")},
+		"agents/note.txt":    {Data: []byte("not one")},
+	}
+	defs, errs := subagent.Load(files, "agents")
+	if len(defs) != 1 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "agents/broken.md: it has no description") {
+		t.Fatalf("%+v, %v", defs, errs)
+	}
+	a, _ := open(t, func(o *agent.Options) { o.Agents = defs }, nil)
+	out, _ := talk(t, a, agent.SessionOptions{Provider: byRequest(func(req *model.Request) coretest.Turn {
+		switch text := last(req); {
+		case isChild(req):
+			return coretest.Say(fmt.Sprintf("%s %q %v", req.Model, toolNames(req), strings.Contains(req.System, "You are strict.")))
+		case text == "go":
+			if i := slices.Index(toolNames(req), "spawn_agent"); !strings.Contains(req.Tools[i].Description, "- reviewer: looks for faults") {
+				return coretest.Say(req.Tools[i].Description)
+			}
+			return coretest.CallTools(spawn("review", `,"agent":"reviewer"`))
+		case strings.Contains(text, " is at work"):
+			return coretest.CallTools(on("wait", "agent-1", ""))
+		default:
+			return coretest.Say(text)
+		}
+	})})
+	if !strings.Contains(out.Text, `small ["read_file" "grep"] true`) {
+		t.Errorf("the results: %s", out.Text)
+	}
+}
+
+// TestSubagentBudget: tokens that are used up are not there for a subagent, and
+// what it costs counts against its parent's limit.
+func TestSubagentBudget(t *testing.T) {
+	a, _ := open(t, nil, nil)
+	provider := byRequest(func(req *model.Request) coretest.Turn {
+		turn := coretest.Say("child " + last(req))
+		switch text := last(req); {
+		case isChild(req):
+		case text == "go":
+			turn = coretest.CallTools(spawn("work", ""))
+		case strings.Contains(text, " is at work"):
+			turn = coretest.CallTools(on("wait", "agent-1", ""))
+		case strings.Contains(text, "It reports"):
+			turn = coretest.CallTools(model.ToolCall{Name: "list_dir", Args: "{}"})
+		default:
+			turn = coretest.Say("end: " + text)
+		}
+		turn.Usage = model.Usage{Input: 100, Output: 10}
+		return turn
+	})
+	out, _ := talk(t, a, agent.SessionOptions{Provider: provider, Limits: core.Limits{MaxSessionTokens: 100_000}})
+	if !strings.Contains(out.Text, "end:") || out.Stop != core.StopDone {
+		t.Errorf("%s: %s", out.Stop, out.Text)
+	}
+	dollar := func(string, model.Usage) (float64, bool) { return 1, true }
+	b, _ := open(t, nil, nil)
+	s, err := b.NewSession(t.Context(), agent.SessionOptions{Provider: provider, Cost: dollar, Limits: core.Limits{MaxCost: 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if out, err := s.Submit(t.Context(), core.TextInput("go")); err != nil || out.Stop != core.StopTokenLimit || out.Cost != 4 {
+		t.Errorf("%s after %v USD, %v", out.Stop, out.Cost, err)
+	}
+}
+
+// TestSubagentEndsWithItsParent: closed, aborted, and by close_agent.
+func TestSubagentEndsWithItsParent(t *testing.T) {
+	for _, how := range []string{"close", "abort", "close_agent"} {
+		t.Run(how, func(t *testing.T) {
+			a, _ := open(t, nil, nil)
+			begun := make(chan struct{}, 1)
+			s, err := a.NewSession(t.Context(), agent.SessionOptions{Provider: byRequest(func(req *model.Request) coretest.Turn {
+				switch text := last(req); {
+				case isChild(req):
+					return coretest.Turn{Hook: func(*model.Request) { begun <- struct{}{} }, Block: make(chan struct{})}
+				case text == "go":
+					return coretest.CallTools(spawn("wait for ever", ""))
+				case strings.Contains(text, " is at work") && how == "abort":
+					return coretest.CallTools(on("wait", "agent-1", ""))
+				case strings.Contains(text, " is at work") && how == "close_agent":
+					return coretest.CallTools(on("close_agent", "agent-1", ""))
+				default:
+					return coretest.Say(text)
+				}
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, abort := context.WithCancel(t.Context())
+			defer abort()
+			done := make(chan core.Outcome, 1)
+			go func() {
+				out, _ := s.Submit(ctx, core.TextInput("go"))
+				done <- out
+			}()
+			<-begun
+			if how == "abort" {
+				abort()
+			}
+			if out := <-done; how == "close_agent" && !strings.Contains(out.Text, "is closed; it was running") {
+				t.Errorf("answered %q", out.Text)
+			}
+			if err := s.Close(); err != nil { // TestMain finds what is left
+				t.Error(err)
+			}
+		})
+	}
+}
