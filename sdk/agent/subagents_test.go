@@ -274,16 +274,17 @@ func TestSubagentEndsWithItsParent(t *testing.T) {
 	for _, how := range []string{"close", "abort", "close_agent"} {
 		t.Run(how, func(t *testing.T) {
 			a, _ := open(t, nil, nil)
-			begun := make(chan struct{}, 1)
+			begun := make(chan struct{})
 			s, err := a.NewSession(t.Context(), agent.SessionOptions{Provider: byRequest(func(req *model.Request) coretest.Turn {
 				switch text := last(req); {
 				case isChild(req):
-					return coretest.Turn{Hook: func(*model.Request) { begun <- struct{}{} }, Block: make(chan struct{})}
+					return coretest.Turn{Hook: func(*model.Request) { close(begun) }, Block: make(chan struct{})}
 				case text == "go":
 					return coretest.CallTools(spawn("wait for ever", ""))
 				case strings.Contains(text, " is at work") && how == "abort":
 					return coretest.CallTools(on("wait", "agent-1", ""))
 				case strings.Contains(text, " is at work") && how == "close_agent":
+					<-begun
 					return coretest.CallTools(on("close_agent", "agent-1", ""))
 				default:
 					return coretest.Say(text)

@@ -109,6 +109,10 @@ func (o *execOptions) configure(ctx context.Context, t *task, set *settings) (er
 		return err
 	}
 	t.agent, t.mode = set.agentOptions(o.logger()), set.mode()
+	var failed []error
+	if t.agent.Agents, failed = set.definitions(); len(failed) > 0 {
+		fmt.Fprintf(o.err, "agent: %v\n", errors.Join(failed...))
+	}
 	if err := set.sessionOptions(&t.session); err != nil {
 		return err
 	}

@@ -61,6 +61,7 @@ type chat struct {
 	session *agent.Session
 	opts    agent.SessionOptions
 	past    history
+	custom  []customCommand
 
 	mu      sync.Mutex // guards what follows
 	model   string
@@ -90,6 +91,10 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	if c.policy, err = c.set.policy(); err != nil {
 		return tui.Next{}, err
 	}
+	var failed []error
+	if c.custom, failed = c.set.customCommands(); len(failed) > 0 {
+		fmt.Fprintf(c.err, "agent: %v\n", errors.Join(failed...))
+	}
 	if c.agent, err = agent.Open(ctx, t.agent); err != nil {
 		return tui.Next{}, err
 	}
@@ -110,7 +115,7 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 	o := tui.Options{
 		In: c.in, Out: c.tty, Session: c.session, Asker: asker, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.dir), Dir: c.set.dir, Welcome: c.welcome(),
-		Status: c.status, Commands: c.commands(), Env: c.env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
+		Status: c.status, Commands: withCustom(c.commands(), []string{"help", "quit"}, c.custom), Env: c.env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
 		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
 			return expand(ctx, c.agent.Env(), text)
 		},

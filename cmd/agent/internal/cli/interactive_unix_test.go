@@ -95,6 +95,38 @@ func TestInteractivePlan(t *testing.T) {
 	}
 }
 
+// TestInteractiveCustomCommand: a prompt from a file, of the person's own and,
+// once it is trusted, of the project.
+func TestInteractiveCustomCommand(t *testing.T) {
+	w := newWorld(t, `[{text: ["First answer."]}, {text: ["Second answer."]}]`)
+	for path, text := range map[string]string{
+		filepath.Join(w.home, ".agent", "commands", "greet.md"):        "---\ndescription: greets\n---\nSay hello to $1.",
+		filepath.Join(w.workspace, ".agent", "commands", "project.md"): "Of the project.",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := w.onTerminal()
+	s.answer("/help", "/greet Ann\r")
+	s.answer("First answer.", "/project\r")
+	s.answer("there is no command /project", "/quit\r")
+	s.exits(0)
+	if body := string(w.chat.Requests()[0].Body); !strings.Contains(body, "Say hello to Ann.") {
+		t.Errorf("the model got %s", body)
+	}
+	trust := w.onTerminal("trust")
+	trust.answer("commands/project.md", "y\r")
+	trust.exits(0)
+	again := w.onTerminal()
+	again.answer("/help", "/project\r")
+	again.answer("Second answer.", "/quit\r")
+	again.exits(0)
+}
+
 // TestInteractiveCompact: what fills the window, and a shorter conversation.
 func TestInteractiveCompact(t *testing.T) {
 	w := newWorld(t, `[

@@ -110,6 +110,7 @@ type settings struct {
 	userHome string
 	dir      string
 	addDirs  []string
+	trusted  bool // the person trusts the directory and what it holds
 
 	transport http.RoundTripper // that providers share; nil gives each its own
 	replays   bool              // transport reaches nothing
@@ -142,7 +143,7 @@ func (o *shared) load(s *streams) (*settings, error) {
 	for _, w := range loaded.Warnings {
 		fmt.Fprintf(s.err, "agent: %s\n", w)
 	}
-	set := &settings{Loaded: loaded, env: s.env, userHome: from.Home, dir: dir}
+	set := &settings{Loaded: loaded, env: s.env, userHome: from.Home, dir: dir, trusted: from.Trusted}
 	for _, d := range o.addDirs {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(s.cwd, d)

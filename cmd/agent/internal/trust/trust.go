@@ -22,8 +22,23 @@ import (
 
 const version = 1
 
-// covered returns the files that trust covers, below a directory.
-func covered() []string { return []string{".agent/settings.json"} }
+// covered returns the files that trust covers, below a directory: the settings,
+// and the texts that tell a model what to do.
+func covered(dir string) []string {
+	names := []string{".agent/settings.json"}
+	for _, sub := range []string{".agent/agents", ".agent/commands"} {
+		entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(sub)))
+		if err != nil {
+			continue // then nothing of it is used either
+		}
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ".md") {
+				names = append(names, sub+"/"+e.Name())
+			}
+		}
+	}
+	return names
+}
 
 // Store is the record of a person's trust. It is immutable; what it does to its
 // file is safe for use by several processes at once.
@@ -168,9 +183,9 @@ func (e entry) changes(found map[string]string) []string {
 // agent's own files are no project's, also not in the home directory.
 func (s *Store) hash(dir string) (map[string]string, error) {
 	found := map[string]string{}
-	for _, name := range covered() {
+	for _, name := range covered(dir) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if sameFile(path, filepath.Join(s.home, filepath.Base(path))) {
+		if sameFile(path, filepath.Join(s.home, filepath.FromSlash(strings.TrimPrefix(name, ".agent/")))) {
 			continue
 		}
 		data, err := privatefile.Read(path)

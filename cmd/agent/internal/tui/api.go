@@ -46,6 +46,8 @@ type Command struct {
 type Result struct {
 	Text string // Markdown, shown to the person
 	Next *Next  // leaves this session; nil stays
+	// Prompt goes to the session as if the person had entered it.
+	Prompt string
 }
 
 // NextKind says what the caller of [Run] does next.

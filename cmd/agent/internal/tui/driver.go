@@ -242,6 +242,10 @@ func (d *driver) commandDone(m commandMsg) {
 		d.scene.fail("/%s: %v", m.name, m.err)
 	}
 	switch n := m.result.Next; {
+	case n == nil && m.result.Prompt != "" && m.err == nil && d.work.busy:
+		d.steer(d.ctx, m.result.Prompt)
+	case n == nil && m.result.Prompt != "" && m.err == nil:
+		d.begin(m.result.Prompt)
 	case n == nil:
 	case n.Kind != NextQuit && d.work.busy:
 		d.scene.fail("/%s: the agent is at work; stop it with Ctrl-C first", m.name)
