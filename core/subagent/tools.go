@@ -36,8 +36,8 @@ func subagentAccess(name string) []core.Access {
 }
 
 func (s *Toolset) spawnTool() core.Tool {
-	text := "Starts an agent of its own on a part of the work and returns its id at once. It has the same files and tools but sees nothing of this conversation, so the task must say everything. " +
-		"Use it for searches and studies whose details you do not need, or for parts that go side by side; get the outcome with wait."
+	text := "Starts an agent on a part of the work and returns its id at once. It has the same files and tools but sees nothing of this conversation: the task must say everything. " +
+		"For searches whose details you do not need, or parts that go side by side."
 	if len(s.opts.Definitions) > 0 {
 		text += " Kinds of agents:"
 		for _, d := range s.opts.Definitions {
@@ -114,7 +114,7 @@ func (s *Toolset) definition(name string) (*Definition, error) {
 func (s *Toolset) sendTool() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name: "send_input", Scopes: []core.Scope{core.ScopeSubagent},
-		Description: "Sends a message to an agent that spawn_agent started. One that is at work takes it up after its present step; one that is done goes on with it.",
+		Description: "Sends a message to an agent, at work or done.",
 	}, func(_ context.Context, _ *core.Call, in sendArgs) ([]core.Access, error) {
 		return subagentAccess(in.AgentID), nil
 	}, s.send)
@@ -142,7 +142,7 @@ func (s *Toolset) send(_ context.Context, call *core.Call, in sendArgs) (core.Re
 func (s *Toolset) waitTool() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name: "wait", ReadOnly: true, Scopes: []core.Scope{core.ScopeSubagent}, Output: core.OutputLimit{MaxChars: maxOutput, Mode: core.HeadTail},
-		Description: "Waits until an agent is done and returns what it reports. Several calls in one answer wait side by side.",
+		Description: "Waits until an agent is done and returns its report.",
 	}, nil, s.wait)
 }
 
@@ -202,7 +202,7 @@ func clip(text string) string {
 func (s *Toolset) closeTool() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name: "close_agent", Scopes: []core.Scope{core.ScopeSubagent},
-		Description: "Ends an agent that is not needed any more, also in the middle of its work.",
+		Description: "Ends an agent, also in the middle of its work.",
 	}, nil, s.close)
 }
 
