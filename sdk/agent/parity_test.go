@@ -255,7 +255,7 @@ func TestParityMatrix(t *testing.T) {
 			c.gets(1, c.effort[model.EffortHigh])
 			said := func(n int) string { // the effort and a little more
 				_, after, _ := strings.Cut(c.request(n), strings.TrimSuffix(c.effort[model.EffortLow], `"low"`))
-				return after[:min(len(after), 40)]
+				return after[:min(len(after), 60)]
 			}
 			if said(0) == said(1) {
 				c.Errorf("the change is not in the request: %s", said(1))
