@@ -51,7 +51,7 @@ type spec struct {
 }
 
 // shared are the tools of every profile.
-var shared = []string{"read_file", "write_file", "shell", "grep", "glob", "update_plan", "ask_user", "spawn_agent", "send_input", "wait", "close_agent"}
+var shared = []string{"read_file", "write_file", "shell", "job", "grep", "glob", "update_plan", "ask_user", "spawn_agent", "send_input", "wait", "close_agent"}
 
 func specOf(name string) (spec, bool) {
 	switch name {

@@ -79,7 +79,7 @@ func TestPromptGolden(t *testing.T) {
 func TestToolsOfProfiles(t *testing.T) {
 	t.Parallel()
 	all := []string{
-		"read_file", "read_many_files", "write_file", "edit_file", "apply_patch", "shell", "grep", "glob", "list_dir",
+		"read_file", "read_many_files", "write_file", "edit_file", "apply_patch", "shell", "job", "grep", "glob", "list_dir",
 		"update_plan", "ask_user", "spawn_agent", "send_input", "wait", "close_agent",
 	}
 	without := map[string][]string{

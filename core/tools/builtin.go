@@ -17,11 +17,20 @@ type Options struct {
 	Unguarded bool
 }
 
-// Builtin returns the built-in tools as a toolset named "builtin". It never
-// changes, and Close has nothing to do.
-func Builtin(opts Options) core.Toolset {
+// Set is the built-in tools as a toolset named "builtin". It never changes.
+type Set struct {
+	tools []core.Tool
+	jobs  *jobs
+}
+
+var _ core.Toolset = (*Set)(nil)
+
+// Builtin returns the built-in tools. Close ends what they run in the
+// background.
+func Builtin(opts Options) *Set {
+	background := newJobs()
 	all := []core.Tool{
-		ReadFile(), ReadManyFiles(), WriteFile(), EditFile(), ApplyPatch(), Shell(), Grep(), Glob(), ListDir(), UpdatePlan(), AskUser(),
+		ReadFile(), ReadManyFiles(), WriteFile(), EditFile(), ApplyPatch(), shellWith(background), background.tool(), Grep(), Glob(), ListDir(), UpdatePlan(), AskUser(),
 	}
 	if !opts.Unguarded {
 		g := newGuard()
@@ -29,23 +38,26 @@ func Builtin(opts Options) core.Toolset {
 			all[i] = g.wrap(t)
 		}
 	}
-	return builtin{slices.DeleteFunc(all, func(t core.Tool) bool {
+	return &Set{jobs: background, tools: slices.DeleteFunc(all, func(t core.Tool) bool {
 		return slices.Contains(opts.Without, t.Definition().Name)
 	})}
 }
 
-type builtin struct{ tools []core.Tool }
-
-var _ core.Toolset = builtin{}
-
 // Name implements [core.Toolset].
-func (b builtin) Name() string { return "builtin" }
+func (s *Set) Name() string { return "builtin" }
 
 // Tools implements [core.Toolset].
-func (b builtin) Tools(context.Context) ([]core.Tool, error) { return slices.Clone(b.tools), nil }
+func (s *Set) Tools(context.Context) ([]core.Tool, error) { return slices.Clone(s.tools), nil }
 
 // Changed implements [core.Toolset].
-func (b builtin) Changed() <-chan struct{} { return nil }
+func (s *Set) Changed() <-chan struct{} { return nil }
+
+// End ends what a session runs in the background; its host calls it when the
+// session is over.
+func (s *Set) End(session string) { s.jobs.end(session) }
 
 // Close implements [core.Toolset].
-func (b builtin) Close() error { return nil }
+func (s *Set) Close() error {
+	s.jobs.close()
+	return nil
+}

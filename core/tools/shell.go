@@ -27,11 +27,15 @@ type shellArgs struct {
 	Command     string `json:"command" jsonschema:"command line for the system's shell"`
 	TimeoutMS   int64  `json:"timeout_ms,omitempty" jsonschema:"time-out in milliseconds, for commands that need longer than the default"`
 	Description string `json:"description,omitempty" jsonschema:"what the command does, in a few words for the user"`
+	Background  bool   `json:"background,omitempty" jsonschema:"let it go on; timeout_ms does not hold then"`
 }
 
 // Shell returns the tool shell, which runs a command line in the environment's
-// shell and streams what it prints.
-func Shell() core.Tool {
+// shell and streams what it prints. Nothing can go on in the background: that
+// takes the toolset, which owns what does.
+func Shell() core.Tool { return shellWith(nil) }
+
+func shellWith(background *jobs) core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name:        "shell",
 		Description: strings.TrimSpace(shellDoc),
@@ -43,20 +47,36 @@ func Shell() core.Tool {
 			access.Argv, _ = PlainArgv(in.Command)
 		}
 		return []core.Access{access}, nil
-	}, runShell)
+	}, func(ctx context.Context, call *core.Call, in shellArgs) (core.Result, error) {
+		if refusal := checkShell(call, in, background); refusal != nil {
+			return *refusal, nil
+		}
+		if in.Background {
+			return background.start(ctx, call, in.Command)
+		}
+		return runShell(ctx, call, in)
+	})
+}
+
+// checkShell says why a command cannot be run.
+func checkShell(call *core.Call, in shellArgs, background *jobs) *core.Result {
+	refuse := func(r core.Result, _ error) *core.Result { return &r }
+	switch {
+	case strings.TrimSpace(in.Command) == "":
+		return refuse(invalid("command is empty. Give a command line."))
+	case strings.ContainsRune(in.Command, 0):
+		return refuse(invalid("command contains a NUL character, which no shell accepts."))
+	case in.TimeoutMS < 0:
+		return refuse(invalid("timeout_ms cannot be negative. Leave it out for the default."))
+	case call.Env.Info().Shell == "":
+		return refuse(core.Fail(core.CodeConfig, "This environment has no shell. Use the file tools."), nil)
+	case in.Background && background == nil:
+		return refuse(core.Fail(core.CodeConfig, "Nothing can run in the background here. Leave background out."), nil)
+	}
+	return nil
 }
 
 func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, error) {
-	switch {
-	case strings.TrimSpace(in.Command) == "":
-		return invalid("command is empty. Give a command line.")
-	case strings.ContainsRune(in.Command, 0):
-		return invalid("command contains a NUL character, which no shell accepts.")
-	case in.TimeoutMS < 0:
-		return invalid("timeout_ms cannot be negative. Leave it out for the default.")
-	case call.Env.Info().Shell == "":
-		return core.Fail(core.CodeConfig, "This environment has no shell. Use the file tools."), nil
-	}
 	timeout, note := shellTimeout(in.TimeoutMS, call.Session)
 	runCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -120,7 +120,7 @@ func TestBuiltin(t *testing.T) {
 	for _, tool := range list {
 		names = append(names, tool.Definition().Name)
 	}
-	if got := strings.Join(names, " "); got != "read_file read_many_files write_file apply_patch shell grep glob list_dir update_plan ask_user" {
+	if got := strings.Join(names, " "); got != "read_file read_many_files write_file apply_patch shell job grep glob list_dir update_plan ask_user" {
 		t.Errorf("tools: %s", got)
 	}
 	if err := set.Close(); err != nil {

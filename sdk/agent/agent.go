@@ -85,6 +85,7 @@ type Agent struct {
 	policy   core.Policy
 	recorded atomic.Bool // a session was written down
 
+	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without
 	mu        sync.Mutex
 	families  map[string]*family // by the session's id
@@ -139,7 +140,8 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	}
 	a.tools = registry.New(registry.Options{Allowed: opts.Allowed, Disallowed: opts.Disallowed})
 	if !opts.NoBuiltins {
-		if err := a.tools.AddBuiltin(ctx, tools.Builtin(tools.Options{Unguarded: opts.UnguardedWrites})); err != nil {
+		a.builtins = tools.Builtin(tools.Options{Unguarded: opts.UnguardedWrites})
+		if err := a.tools.AddBuiltin(ctx, a.builtins); err != nil {
 			return nil, err
 		}
 	}

@@ -129,8 +129,12 @@ func (c *childSession) Close() error {
 	return c.Session.Close()
 }
 
-// forget ends the subagents of a session and what is known of it.
+// forget ends the subagents of a session, what it runs in the background, and
+// what is known of it.
 func (a *Agent) forget(id string) {
+	if a.builtins != nil {
+		a.builtins.End(id)
+	}
 	if a.subagents != nil {
 		a.subagents.End(id)
 	}
