@@ -32,6 +32,9 @@ import (
 // tools in the present directory that writes nothing down and may read inside
 // the directory without asking.
 type Options struct {
+	// Env is where the tools work; nil is this machine, with the directories
+	// below. The agent closes it.
+	Env     core.Environment
 	Dir     string   // working directory; empty = the present one
 	AddDirs []string // further directories of the workspace
 	// Home is where sessions are kept, ~/.agent for the command. Empty keeps
@@ -80,7 +83,7 @@ type StoreOptions struct {
 type Agent struct {
 	opts     Options
 	commands *proc.Supervisor
-	env      *env.Local
+	env      core.Environment
 	tools    *registry.Registry
 	policy   core.Policy
 	recorded atomic.Bool // a session was written down
@@ -129,11 +132,14 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 			opts.Logger.DebugContext(ctx, "orphans of commands are not adopted", "cause", err)
 		}
 	}
-	a.env, err = env.NewLocal(env.LocalOptions{
-		Dir: opts.Dir, AddDirs: opts.AddDirs, PassEnv: opts.PassEnv, Supervisor: a.commands, Logger: opts.Logger,
-	})
-	if err != nil {
-		return nil, err
+	if a.env = opts.Env; a.env == nil {
+		local, err := env.NewLocal(env.LocalOptions{
+			Dir: opts.Dir, AddDirs: opts.AddDirs, PassEnv: opts.PassEnv, Supervisor: a.commands, Logger: opts.Logger,
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.env = local
 	}
 	if a.policy, err = a.newPolicy(); err != nil {
 		return nil, err
