@@ -663,7 +663,8 @@ func (e *envTest) wantGone() {
 }
 
 func (e *envTest) execTimeout() {
-	ctx, cancel := context.WithTimeout(e.Context(), 100*time.Millisecond)
+	// Far away, a command takes its time to start.
+	ctx, cancel := context.WithTimeout(e.Context(), time.Second)
 	defer cancel()
 	out, exit, err := core.Exec(ctx, e.env, core.Command{Script: "echo before; trap 'echo asked; exit 3' TERM; sleep 300 & wait"})
 	if !errors.Is(err, context.DeadlineExceeded) {

@@ -1,0 +1,264 @@
+//go:build unix
+
+package envtest
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// Engine plays what is behind a command line tool: it gets the arguments of
+// each call and runs what they say on this machine, in sessions of their own.
+// As with a container engine, what runs outlives the tool: when that is killed,
+// a process finds its stdin at the end and its output goes nowhere.
+type Engine struct {
+	// Plan says what a call of the tool means; it must be safe for concurrent
+	// use.
+	Plan func(args []string) Call
+	// Env is the environment of what runs.
+	Env []string
+	// User, if it is not 0, is who runs it.
+	User uint32
+
+	tool     string
+	listener net.Listener
+	wg       sync.WaitGroup
+
+	mu      sync.Mutex
+	conns   map[net.Conn]struct{}
+	running map[int]struct{}
+}
+
+// Call is what a call of the tool does: it runs Argv, or prints Stdout and
+// Stderr and exits with Code.
+type Call struct {
+	Argv           []string
+	Stdout, Stderr string
+	Code           int
+}
+
+// frame goes between the tool and the engine.
+type frame struct {
+	Args   []string // the first one of the tool
+	Stream int      // 0 stdin, 1 stdout, 2 stderr, 3 the end
+	Data   []byte   // none is the end of stdin
+	Code   int
+}
+
+const streamEnd = 3
+
+// Start makes the tool and listens to it until the test ends. TestMain must
+// begin with [Tool].
+func (e *Engine) Start(t *testing.T, name string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := Dir(t)
+	e.tool = filepath.Join(dir, name)
+	if err := os.Symlink(self, e.tool); err != nil {
+		t.Fatal(err)
+	}
+	if e.listener, err = net.Listen("unix", filepath.Join(dir, socketName)); err != nil {
+		t.Fatal(err)
+	}
+	e.conns, e.running = map[net.Conn]struct{}{}, map[int]struct{}{}
+	e.wg.Go(e.accept)
+	t.Cleanup(func() { e.close(t) })
+}
+
+const socketName = "engine.sock"
+
+// Path returns the path of the tool.
+func (e *Engine) Path() string { return e.tool }
+
+// close ends what is left. Nothing should be.
+func (e *Engine) close(t *testing.T) {
+	e.listener.Close()
+	e.mu.Lock()
+	for conn := range e.conns {
+		conn.Close()
+	}
+	for pid := range e.running {
+		t.Errorf("the process %d is left in the engine", pid)
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+	e.mu.Unlock()
+	e.wg.Wait()
+}
+
+// KillAll kills what runs, as the end of a container does.
+func (e *Engine) KillAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for pid := range e.running {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+}
+
+func (e *Engine) accept() {
+	for {
+		conn, err := e.listener.Accept()
+		if err != nil {
+			return
+		}
+		e.mu.Lock()
+		e.conns[conn] = struct{}{}
+		e.mu.Unlock()
+		e.wg.Go(func() {
+			e.serve(conn)
+			e.mu.Lock()
+			delete(e.conns, conn)
+			e.mu.Unlock()
+		})
+	}
+}
+
+// serve answers one call of the tool.
+func (e *Engine) serve(conn net.Conn) {
+	defer conn.Close()
+	in, out := gob.NewDecoder(conn), &sender{enc: gob.NewEncoder(conn)}
+	var first frame
+	if in.Decode(&first) != nil {
+		return
+	}
+	call := e.Plan(first.Args)
+	if len(call.Argv) > 0 {
+		call = Call{Code: e.run(call.Argv, in, out), Stderr: call.Stderr}
+	}
+	out.send(1, []byte(call.Stdout))
+	out.send(2, []byte(call.Stderr))
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	_ = out.enc.Encode(frame{Stream: streamEnd, Code: call.Code})
+}
+
+// run runs a program to the end of its output.
+func (e *Engine) run(argv []string, in *gob.Decoder, out *sender) int {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = e.Env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if e.User != 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: e.User, Gid: e.User}
+	}
+	cmd.Stdout, cmd.Stderr = stream{out, 1}, stream{out, 2}
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		out.send(2, []byte(err.Error()+"\n"))
+		return 126
+	}
+	e.mu.Lock()
+	e.running[cmd.Process.Pid] = struct{}{}
+	e.mu.Unlock()
+	go func() { // ends with the connection, which serve closes
+		defer stdin.Close()
+		var f frame
+		for in.Decode(&f) == nil && len(f.Data) > 0 {
+			if _, err := stdin.Write(f.Data); err != nil {
+				stdin.Close()
+			}
+			f = frame{}
+		}
+	}()
+	_ = cmd.Wait()
+	e.mu.Lock()
+	delete(e.running, cmd.Process.Pid)
+	e.mu.Unlock()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// sender sends frames, one at a time.
+type sender struct {
+	mu  sync.Mutex
+	enc *gob.Encoder
+}
+
+// send sends data. Where nobody listens any more, it is gone.
+func (s *sender) send(stream int, data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.enc.Encode(frame{Stream: stream, Data: data})
+}
+
+type stream struct {
+	to *sender
+	n  int
+}
+
+// Write implements io.Writer.
+func (s stream) Write(p []byte) (int, error) {
+	s.to.send(s.n, p)
+	return len(p), nil
+}
+
+// Tool plays the command line tool if this process was started as one of an
+// [Engine], and then does not return. TestMain calls it first.
+func Tool() {
+	conn, err := net.Dial("unix", filepath.Join(filepath.Dir(os.Args[0]), socketName))
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	enc, dec := gob.NewEncoder(conn), gob.NewDecoder(conn)
+	if err := enc.Encode(frame{Args: os.Args[1:]}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	go func() { // ends with the process
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := os.Stdin.Read(buf)
+			if n > 0 && enc.Encode(frame{Data: buf[:n]}) != nil {
+				return
+			}
+			if err != nil {
+				_ = enc.Encode(frame{})
+				return
+			}
+		}
+	}()
+	os.Exit(relay(dec))
+}
+
+// relay prints what the engine sends and returns the exit code.
+func relay(dec *gob.Decoder) int {
+	for {
+		var f frame
+		if err := dec.Decode(&f); err != nil {
+			fmt.Fprintln(os.Stderr, "the engine went away:", err)
+			return 1
+		}
+		to := io.Writer(os.Stdout)
+		switch f.Stream {
+		case streamEnd:
+			return f.Code
+		case 2:
+			to = os.Stderr
+		}
+		if _, err := to.Write(f.Data); err != nil {
+			return 1
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package posix
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// control takes a witness's stderr apart: what it tells about the command, a
+// NUL byte, the token and words to the end of the line, and the command's own
+// stderr, which it hands on from the command's start to its end.
+type control struct {
+	to    io.Writer // nil discards
+	token string
+
+	mu      sync.Mutex
+	pending []byte // may begin a message
+	said    tail   // before the start
+	begun   chan struct{}
+	ended   chan struct{}
+	start   []string // the words of "started" or "refused", set when begun is closed
+	end     []string // the words of "ended", set when ended is closed
+}
+
+func newControl(to io.Writer, token string) *control {
+	return &control{to: to, token: token, begun: make(chan struct{}), ended: make(chan struct{})}
+}
+
+// Write implements io.Writer. The error is that of the command's stderr.
+func (c *control) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending = append(c.pending, p...)
+	intro := []byte("\x00" + c.token + " ")
+	for {
+		i := bytes.Index(c.pending, intro)
+		if i < 0 {
+			break
+		}
+		words, rest, ok := bytes.Cut(c.pending[i+len(intro):], []byte("\n"))
+		if !ok { // the rest of the line is still to come
+			return len(p), c.pass(i)
+		}
+		if err := c.pass(i); err != nil {
+			return 0, err
+		}
+		c.hear(strings.Fields(string(words)))
+		c.pending = append(c.pending[:0], rest...)
+	}
+	if err := c.pass(len(c.pending) - overlap(c.pending, intro)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// overlap returns the length of the longest end of data that begins intro.
+func overlap(data, intro []byte) int {
+	for n := min(len(data), len(intro)-1); n > 0; n-- {
+		if bytes.HasSuffix(data, intro[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// pass hands on the first n pending bytes.
+func (c *control) pass(n int) error {
+	if n == 0 {
+		return nil
+	}
+	var err error
+	switch {
+	case c.start == nil:
+		_, _ = c.said.Write(c.pending[:n]) // never fails
+	case c.end == nil && c.to != nil:
+		_, err = c.to.Write(c.pending[:n])
+	}
+	c.pending = append(c.pending[:0], c.pending[n:]...)
+	return err
+}
+
+// hear takes in a message. What comes again or is none is ignored.
+func (c *control) hear(words []string) {
+	switch {
+	case len(words) >= 2 && (words[0] == "started" || words[0] == "refused") && c.start == nil:
+		c.start = words
+		close(c.begun)
+	case len(words) == 3 && words[0] == "ended" && c.start != nil && c.end == nil:
+		c.end = words
+		close(c.ended)
+	}
+}
+
+// flush hands on what did not become a message.
+func (c *control) flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pass(len(c.pending))
+}
+
+// status returns the exit status and how many processes the command left.
+func (c *control) status() (status, left int, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end == nil {
+		return 0, 0, false
+	}
+	_, err := fmt.Sscan(strings.Join(c.end[1:], " "), &status, &left)
+	return status, left, err == nil
+}
+
+// text returns what was said before the start: by whoever did not get there.
+func (c *control) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.said.text()
+}

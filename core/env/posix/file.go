@@ -1,0 +1,248 @@
+package posix
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core"
+)
+
+const (
+	smallFile = 1 << 20  // a file up to this size comes whole when it is opened
+	blockSize = 64 << 10 // what the script of a larger file counts in
+	window    = 32       // blocks that are fetched at once
+)
+
+// file is an open file. A small one is here; of a larger one, the script that
+// opened it stays and hands out blocks until Close.
+type file struct {
+	env  *Env
+	name string
+	info *fileInfo
+
+	stop context.CancelFunc
+	ran  chan struct{} // the script has ended
+	in   *io.PipeWriter
+	out  *io.PipeReader
+	said *tail // what the script said on stderr; to be read when it has ended
+
+	runErr error // set when ran is closed
+
+	mu     sync.Mutex
+	from   *bufio.Reader
+	whole  bool   // data is all there is
+	data   []byte // of the file, from start
+	start  int64
+	size   int64 // the last that is known
+	offset int64 // of Read
+	closed bool
+}
+
+// Open implements [core.FS]. It refuses what is no regular file: reading a
+// device or a named pipe may never end. ctx is for opening only.
+func (f files) Open(ctx context.Context, name string) (core.File, error) {
+	abs, err := f.env.abs(name)
+	if err != nil {
+		return nil, err
+	}
+	if f.exact != "" && abs != name {
+		return nil, pathError("open", name, errChanged)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	o := &file{env: f.env, name: name, ran: make(chan struct{}), said: &tail{}}
+	// The script lives on after ctx, unless that ends before the file is open.
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	o.stop = stop
+	if err := o.launch(run, argv(openScript, []string{f.exact, abs, strconv.Itoa(smallFile)})); err != nil {
+		stop()
+		return nil, pathError("open", name, err)
+	}
+	detach := context.AfterFunc(ctx, stop)
+	err = o.receive()
+	if !detach() || err != nil {
+		o.end()
+		<-o.ran
+		return nil, pathError("open", name, o.why(ctx, err))
+	}
+	return o, nil
+}
+
+// launch runs the script beside.
+func (o *file) launch(ctx context.Context, argv []string) error {
+	in, ours := io.Pipe()
+	out, theirs := io.Pipe()
+	o.in, o.out, o.from = ours, out, bufio.NewReaderSize(out, blockSize)
+	if err := o.env.begin(o); err != nil {
+		return err
+	}
+	go func() { // ended by end, which Env.Close calls for every open file
+		defer o.env.retire(o)
+		defer close(o.ran)
+		o.runErr = o.env.runner.Run(ctx, argv, in, theirs, o.said)
+		in.Close()
+		theirs.Close() // whoever reads the end knows that Run has returned
+	}()
+	return nil
+}
+
+// why says why the script, which has ended, did not open the file.
+func (o *file) why(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if said := outcome(ctx, o.runErr, o.said.text()); said != nil {
+		return said
+	}
+	return err
+}
+
+// receive reads the beginning of the script's output: where the file is, what
+// stat says of it, and the content of a small one.
+func (o *file) receive() error {
+	to, err := o.from.ReadString(0)
+	if err != nil {
+		return err
+	}
+	line, err := o.from.ReadString('\n')
+	if err != nil {
+		return err
+	}
+	o.info, err = parseInfo(path.Base(strings.TrimSuffix(to, "\x00")), strings.TrimSuffix(line, "\n"))
+	if err != nil {
+		return err
+	}
+	o.size = o.info.size
+	if o.size > smallFile {
+		return nil
+	}
+	if o.data, err = io.ReadAll(o.from); err != nil {
+		return err
+	}
+	<-o.ran
+	if err := outcome(context.Background(), o.runErr, o.said.text()); err != nil {
+		return err
+	}
+	o.whole, o.size = true, int64(len(o.data))
+	return nil
+}
+
+// end ends the script. It implements closer.
+func (o *file) end() {
+	o.in.Close()
+	o.out.Close()
+	o.stop()
+}
+
+// Close implements [core.File]. It waits for the script's end.
+func (o *file) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return &fs.PathError{Op: "close", Path: o.name, Err: fs.ErrClosed}
+	}
+	o.closed = true
+	o.end()
+	<-o.ran
+	return nil
+}
+
+// Stat implements [core.File]: the file as it was when it was opened.
+func (o *file) Stat() (fs.FileInfo, error) { return o.info, nil }
+
+// Read implements io.Reader.
+func (o *file) Read(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n, err := o.readAt(p, o.offset)
+	o.offset += int64(n)
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (o *file) ReadAt(p []byte, off int64) (n int, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if off < 0 {
+		return 0, &fs.PathError{Op: "read", Path: o.name, Err: fmt.Errorf("the offset %d is negative: %w", off, fs.ErrInvalid)}
+	}
+	for n < len(p) {
+		m, err := o.readAt(p[n:], off+int64(n))
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// readAt reads what is at hand, or fetches something.
+func (o *file) readAt(p []byte, off int64) (int, error) {
+	if o.closed {
+		return 0, &fs.PathError{Op: "read", Path: o.name, Err: fs.ErrClosed}
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if !o.holds(off) {
+		if o.whole {
+			return 0, io.EOF
+		}
+		if err := o.fetch(off); err != nil {
+			return 0, &fs.PathError{Op: "read", Path: o.name, Err: err}
+		}
+		if !o.holds(off) {
+			return 0, io.EOF
+		}
+	}
+	return copy(p, o.data[off-o.start:]), nil
+}
+
+func (o *file) holds(off int64) bool {
+	return off >= o.start && off-o.start < int64(len(o.data))
+}
+
+// fetch gets the blocks from the one that has the offset.
+func (o *file) fetch(off int64) error {
+	block := off / blockSize
+	if _, err := fmt.Fprintf(o.in, "%d %d\n", block, window); err != nil {
+		return o.broken(err)
+	}
+	if o.data == nil {
+		o.data = make([]byte, window*blockSize)
+	}
+	o.data = o.data[:cap(o.data)]
+	o.start = block * blockSize
+	_, err := io.ReadFull(o.from, o.data)
+	line := ""
+	if err == nil {
+		line, err = o.from.ReadString('\n')
+	}
+	if err == nil {
+		o.size, err = strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+	}
+	if err != nil {
+		o.data = o.data[:0]
+		return o.broken(err)
+	}
+	// Behind the file's end there are only the zeros that fill the blocks.
+	o.data = o.data[:max(0, min(int64(len(o.data)), o.size-o.start))]
+	return nil
+}
+
+// broken says why the script no longer answers.
+func (o *file) broken(err error) error {
+	if errors.Is(err, io.ErrClosedPipe) {
+		return fs.ErrClosed
+	}
+	return fmt.Errorf("the connection to the open file broke off: %w", err)
+}

@@ -1,0 +1,78 @@
+package posix
+
+import (
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// fileInfo is what stat says of a file.
+type fileInfo struct {
+	name string
+	size int64
+	mode fs.FileMode
+	mod  time.Time
+}
+
+var _ fs.FileInfo = (*fileInfo)(nil)
+
+func (i *fileInfo) Name() string       { return i.name }
+func (i *fileInfo) Size() int64        { return i.size }
+func (i *fileInfo) Mode() fs.FileMode  { return i.mode }
+func (i *fileInfo) ModTime() time.Time { return i.mod }
+func (i *fileInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i *fileInfo) Sys() any           { return nil }
+
+// fileTypes are the type bits of a Unix mode.
+var fileTypes = map[uint64]fs.FileMode{
+	0x1000: fs.ModeNamedPipe,
+	0x2000: fs.ModeDevice | fs.ModeCharDevice,
+	0x4000: fs.ModeDir,
+	0x6000: fs.ModeDevice,
+	0x8000: 0,
+	0xa000: fs.ModeSymlink,
+	0xc000: fs.ModeSocket,
+}
+
+// parseInfo reads "mode size seconds time", the mode in hexadecimal, as
+// stat -c '%f %s %Y %y' prints it.
+func parseInfo(name, line string) (*fileInfo, error) {
+	fields := strings.SplitN(line, " ", 4)
+	if len(fields) < 4 {
+		return nil, fmt.Errorf("stat says %q, a mode, a size and times were expected", line)
+	}
+	mode, err := strconv.ParseUint(fields[0], 16, 32)
+	if err != nil {
+		return nil, fmt.Errorf("stat says the mode %q: %w", fields[0], err)
+	}
+	size, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("stat says the size %q: %w", fields[1], err)
+	}
+	seconds, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("stat says the time %q: %w", fields[2], err)
+	}
+	info := &fileInfo{name: name, size: size, mod: time.Unix(seconds, 0)}
+	// The finer time is there to tell changes within a second.
+	if exact, err := time.Parse("2006-01-02 15:04:05.999999999 -0700", strings.TrimSpace(fields[3])); err == nil {
+		info.mod = exact.Local()
+	}
+	info.mode = fs.FileMode(mode&0o777) | fileType(mode)
+	for _, special := range specialBits {
+		if mode&uint64(special.bit) != 0 {
+			info.mode |= special.mode
+		}
+	}
+	return info, nil
+}
+
+func fileType(mode uint64) fs.FileMode {
+	kind, ok := fileTypes[mode&0xf000]
+	if !ok {
+		return fs.ModeIrregular
+	}
+	return kind
+}

@@ -1,0 +1,384 @@
+package posix
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/proc"
+)
+
+var (
+	//go:embed scripts/family.sh
+	familyLib string
+	//go:embed scripts/run.sh
+	runScript string
+	//go:embed scripts/inner.sh
+	innerScript string
+	//go:embed scripts/end.sh
+	endScript string
+)
+
+const (
+	endTime   = 5 * time.Second        // for the script that ends a command
+	startTime = time.Second            // for a command to start whose context is done
+	heldTime  = 250 * time.Millisecond // of silence, for output that is open after the end
+	cutTime   = 500 * time.Millisecond // for the connection to end by itself when the command has
+)
+
+// process is a command.
+type process struct {
+	env     *Env
+	ctx     context.Context // that ends it
+	cancel  context.CancelCauseFunc
+	token   string // in the environment of all that the command starts
+	control *control
+	seen    *activity
+	start   time.Time
+
+	hangUp context.CancelFunc // gives up the connection
+	ran    chan struct{}      // the connection has ended
+	runErr error              // set when ran is closed
+
+	done chan struct{} // exit and err are set
+	exit core.Exit
+	err  error
+}
+
+// Start implements [core.Environment].
+func (e *Env) Start(ctx context.Context, cmd core.Command) (core.Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	argv, err := e.commandLine(cmd)
+	if err != nil {
+		return nil, err
+	}
+	header, err := e.header(cmd.Env)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := e.abs(cmd.Dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{
+		env:   e,
+		token: fmt.Sprintf("%s.%d.", e.token, e.started.Add(1)),
+		start: time.Now(),
+		ran:   make(chan struct{}),
+		done:  make(chan struct{}),
+	}
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	if err := e.begin(p); err != nil {
+		p.cancel(err)
+		return nil, err
+	}
+	p.connect(cmd, header, dir, argv)
+	go p.supervise() // ends with the command, which Env.Close ends
+	return p.started(cmd, dir)
+}
+
+// commandLine returns the argv of a command.
+func (e *Env) commandLine(cmd core.Command) ([]string, error) {
+	switch {
+	case cmd.Script == "" && len(cmd.Argv) == 0:
+		return nil, errors.New("the command is empty: set its Script or its Argv")
+	case cmd.Script != "" && len(cmd.Argv) > 0:
+		return nil, errors.New("the command has both a Script and an Argv: set one of them")
+	case cmd.Script != "":
+		return append(slices.Clone(e.shell), cmd.Script), nil
+	case cmd.Argv[0] == "" || cmd.Argv[0][0] == '-':
+		return nil, fmt.Errorf("start %q: no program has such a name: %w", cmd.Argv[0], fs.ErrNotExist)
+	}
+	return cmd.Argv, nil
+}
+
+// header is the first line of a command's stdin: shell code that takes the
+// withheld variables away and sets those of the command.
+func (e *Env) header(env []string) (string, error) {
+	var b strings.Builder
+	if len(e.unset) > 0 {
+		b.WriteString("unset " + strings.Join(e.unset, " ") + ";")
+	}
+	for _, entry := range env {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok || !isName(name) {
+			return "", fmt.Errorf("the shell there cannot set the variable %q: use letters, digits and _ for its name", name)
+		}
+		if strings.ContainsRune(value, 0) {
+			return "", fmt.Errorf("the variable %s contains a NUL byte: %w", name, fs.ErrInvalid)
+		}
+		fmt.Fprintf(&b, "export %s=%s;", name, quote(value))
+	}
+	return b.String(), nil
+}
+
+// quote makes a value a shell word on one line. Newlines come as the variable
+// that the header begins with, within double quotes.
+func quote(value string) string {
+	value = strings.ReplaceAll(value, "'", `'\''`)
+	return "'" + strings.ReplaceAll(value, "\n", `'"$agent_newline_"'`) + "'"
+}
+
+// headerStart defines the newline. printf's own is cut off by the shell, so
+// that an x stands behind it.
+const headerStart = `agent_newline_=$(printf '\nx'); agent_newline_=${agent_newline_%x}; `
+
+// connect runs the command's witness beside.
+func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
+	header = headerStart + "export " + proc.MarkerEnv + "=" + p.token + ";" + header + "unset agent_newline_\n"
+	var stdin io.Reader = strings.NewReader(header)
+	input := ""
+	if cmd.Stdin != nil {
+		stdin, input = io.MultiReader(stdin, cmd.Stdin), "input"
+	}
+	merged := ""
+	p.seen = &activity{}
+	stdout, stderr := p.seen.watch(cmd.Stdout), p.seen.watch(cmd.Stderr)
+	if same(cmd.Stdout, cmd.Stderr) {
+		merged, stderr = "merged", nil
+	}
+	secret := rand.Text() // so that the command's output is not taken for the witness's
+	p.control = newControl(stderr, secret)
+	full := append([]string{"sh", "-c", familyLib + runScript, "sh", innerScript, merged, secret, dir, input}, argv...)
+	run, hangUp := context.WithCancel(context.WithoutCancel(p.ctx))
+	p.hangUp = hangUp
+	go func() { // supervise waits for it
+		defer close(p.ran)
+		p.runErr = p.env.runner.Run(run, full, stdin, stdout, p.control)
+		if err := p.control.flush(); p.runErr == nil {
+			p.runErr = err
+		}
+	}()
+}
+
+// same reports whether a and b are one writer.
+func same(a, b io.Writer) bool {
+	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+}
+
+// started waits until the command runs, or says why it does not.
+func (p *process) started(cmd core.Command, dir string) (core.Process, error) {
+	select {
+	case <-p.control.begun:
+		if p.control.start[0] == "started" {
+			return p, nil
+		}
+		<-p.done
+	case <-p.done:
+		select {
+		case <-p.control.begun:
+			if p.control.start[0] == "started" { // and ended already
+				return p, nil
+			}
+		default:
+			return nil, p.notStarted()
+		}
+	}
+	if p.control.start[1] == "dir" {
+		return nil, &fs.PathError{Op: "start", Path: dir, Err: fmt.Errorf("the working directory cannot be entered: %w", fs.ErrNotExist)}
+	}
+	name := path.Base(p.env.shell[0])
+	if cmd.Script == "" {
+		name = cmd.Argv[0]
+	}
+	return nil, fmt.Errorf("start %s: there is no such program: %w", name, fs.ErrNotExist)
+}
+
+// notStarted says why the witness was not heard of.
+func (p *process) notStarted() error {
+	if p.ctx.Err() != nil && p.err != nil {
+		return p.err
+	}
+	return fmt.Errorf("start the command: %w", lost(p.runErr, p.control.text()))
+}
+
+// Wait implements [core.Process].
+func (p *process) Wait() (core.Exit, error) {
+	<-p.done
+	return p.exit, p.err
+}
+
+// end implements closer.
+func (p *process) end() { p.cancel(ErrClosed) }
+
+// supervise sees the command to its end.
+func (p *process) supervise() {
+	defer p.env.retire(p)
+	defer close(p.done)
+	defer p.cancel(nil)
+	defer p.hangUp()
+	aborted, held := false, 0
+	select {
+	case <-p.ran:
+	case <-p.control.ended:
+		held = p.settle()
+	case <-p.ctx.Done():
+		aborted = true
+		p.abort()
+	}
+	p.exit = p.result(held)
+	switch {
+	case aborted && errors.Is(context.Cause(p.ctx), ErrClosed):
+		p.err = ErrClosed
+	case aborted:
+		p.err = p.ctx.Err()
+	case p.runErr != nil:
+		p.err = p.runErr
+	default:
+		if _, _, ok := p.control.status(); !ok {
+			p.err = lost(nil, "")
+		}
+	}
+}
+
+// settle waits for the last output of a command that has ended. Whoever keeps
+// the output open and silent is ended; it returns how many those were.
+func (p *process) settle() (held int) {
+	if p.silent() {
+		ctx, cancel := context.WithTimeout(p.ctx, endTime)
+		defer cancel()
+		held, _ = p.env.endFamily(ctx, p.family()) // the connection is cut in any case
+		p.waitOrCut(cutTime)
+	}
+	return held
+}
+
+// silent waits for the connection's end and reports whether nothing came for a
+// while instead.
+func (p *process) silent() bool {
+	for {
+		before := p.seen.count.Load()
+		timer := time.NewTimer(heldTime)
+		select {
+		case <-p.ran:
+			timer.Stop()
+			return false
+		case <-p.ctx.Done():
+			timer.Stop()
+			return true
+		case <-timer.C:
+		}
+		if p.seen.count.Load() == before && p.seen.writing.Load() == 0 {
+			return true
+		}
+	}
+}
+
+// abort ends the command and all that it started.
+func (p *process) abort() {
+	timer := time.NewTimer(startTime)
+	defer timer.Stop()
+	select {
+	case <-p.control.begun:
+	case <-p.ran:
+	case <-timer.C: // perhaps it starts later and finds its stdin at the end
+		p.hangUp()
+		<-p.ran
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), endTime)
+	defer cancel()
+	_, _ = p.env.endFamily(ctx, p.family()) // Close tries again, by the token
+	p.waitOrCut(cutTime)
+}
+
+// waitOrCut waits for the connection's end and gives it up after d.
+func (p *process) waitOrCut(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.ran:
+	case <-timer.C:
+		p.hangUp()
+		<-p.ran
+	}
+}
+
+// result describes the end of the command.
+func (p *process) result(held int) core.Exit {
+	exit := core.Exit{Code: -1, Duration: time.Since(p.start), Left: held}
+	status, left, ok := p.control.status()
+	if !ok { // the witness is gone, too
+		exit.Signal = "SIGKILL"
+		return exit
+	}
+	exit.Left += left
+	exit.Code = status
+	if name := signalName(status - 128); name != "" {
+		exit.Code, exit.Signal = -1, name
+	}
+	return exit
+}
+
+// signals are the names that are the same on all systems, and those of Linux.
+var signals = map[int]string{
+	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE",
+	9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
+	24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
+}
+
+func signalName(n int) string { return signals[n] }
+
+// family is how a command's processes are known.
+type family struct{ token, group, witness string }
+
+func (p *process) family() family {
+	f := family{token: p.token, group: "-", witness: "-"}
+	select {
+	case <-p.control.begun:
+		if words := p.control.start; len(words) == 3 {
+			f.group, f.witness = words[1], words[2]
+		}
+	default:
+	}
+	return f
+}
+
+// endFamily ends processes and returns how many there were.
+func (e *Env) endFamily(ctx context.Context, f family) (int, error) {
+	var out bytes.Buffer
+	said := &tail{}
+	err := e.runner.Run(ctx, []string{"sh", "-c", familyLib + endScript, "sh", f.token, f.group, f.witness}, nil, &out, said)
+	var n int
+	if _, scanErr := fmt.Sscan(out.String(), &n); scanErr != nil {
+		return 0, lost(err, said.text())
+	}
+	return n, err
+}
+
+// activity tells whether output comes.
+type activity struct{ count, writing atomic.Int64 }
+
+// watch returns w with its writes counted, nil for nil.
+func (a *activity) watch(w io.Writer) io.Writer {
+	if w == nil {
+		return nil
+	}
+	return &watched{Writer: w, activity: a}
+}
+
+type watched struct {
+	io.Writer
+	activity *activity
+}
+
+// Write implements io.Writer.
+func (w *watched) Write(p []byte) (int, error) {
+	w.activity.count.Add(1)
+	w.activity.writing.Add(1)
+	defer w.activity.writing.Add(-1)
+	return w.Writer.Write(p)
+}

@@ -1,0 +1,129 @@
+package posix
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/proc"
+)
+
+// Runner runs programs in a userland. It is safe for concurrent use.
+type Runner interface {
+	// Run runs a program to its end, in a session without a terminal, and
+	// returns once its output was written. A nil writer discards; stdin may be
+	// nil, and a Read of it that hangs at the end is not waited for. How the
+	// program ended is of no interest: err says that it could not be run, that
+	// the connection was lost, or that a writer failed.
+	//
+	// When ctx is done, Run gives up the connection and returns its error soon.
+	// What runs in the userland need not end by that, but must find its stdin
+	// at the end.
+	Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error
+}
+
+// CLIOptions configure a [CLI].
+type CLIOptions struct {
+	Command string // the program, a name in PATH or a path
+	// Environ is the environment of the program, nil = that of this process.
+	// It gets all of it but the secrets.
+	Environ []string
+	// Supervisor starts the program. Nil means one of its own, closed by
+	// Close; a given one stays its owner's.
+	Supervisor *proc.Supervisor
+	// Logger is told when a protection could not be set up; nil discards.
+	Logger *slog.Logger
+}
+
+// CLI is a program on this machine by which a userland is reached: docker,
+// kubectl. It is safe for concurrent use.
+type CLI struct {
+	command    string
+	environ    []string
+	supervisor *proc.Supervisor
+	owned      bool
+}
+
+// NewCLI returns the program. Whoever makes it closes it.
+func NewCLI(opts CLIOptions) *CLI {
+	c := &CLI{command: opts.Command, supervisor: opts.Supervisor, environ: opts.Environ}
+	if c.environ == nil {
+		c.environ = os.Environ()
+	}
+	c.environ = proc.FilterEnv(c.environ, proc.InheritAll)
+	if c.supervisor == nil {
+		c.supervisor = proc.NewSupervisor(proc.Options{Logger: opts.Logger})
+		c.owned = true
+	}
+	return c
+}
+
+// cliGrace is how long the program may take to end when it is asked to.
+const cliGrace = 200 * time.Millisecond
+
+// Start starts the program. The process ends with ctx, and with the supervisor.
+func (c *CLI) Start(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (*proc.Process, error) {
+	p, err := c.supervisor.Start(ctx, proc.Spec{
+		Path:   c.command,
+		Args:   args,
+		Env:    c.environ,
+		Stdin:  stdin,
+		Stdout: stdout,
+		Stderr: stderr,
+		Grace:  cliGrace,
+	})
+	if errors.Is(err, syscall.E2BIG) {
+		return nil, fmt.Errorf("the command is too long for this system: write it to a file and run that: %w", err)
+	}
+	return p, err
+}
+
+// Output runs the program to its end and returns its standard output. The error
+// has what it said where it failed.
+func (c *CLI) Output(ctx context.Context, args ...string) (string, error) {
+	var stdout bytes.Buffer
+	stderr := &tail{}
+	p, err := c.Start(ctx, args, nil, &stdout, stderr)
+	if err != nil {
+		return "", err
+	}
+	exit, err := p.Wait()
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("%s %s: %s", c.command, args[0], strings.TrimSpace(stderr.text()))
+	}
+	return stdout.String(), err
+}
+
+// Runner returns a runner that puts the argv to run there behind args.
+func (c *CLI) Runner(args ...string) Runner { return cliRunner{c, args} }
+
+// Close ends what was started, if the supervisor is the CLI's own.
+func (c *CLI) Close() error {
+	if c.owned {
+		return c.supervisor.Close()
+	}
+	return nil
+}
+
+type cliRunner struct {
+	cli  *CLI
+	args []string
+}
+
+// Run implements [Runner].
+func (r cliRunner) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	p, err := r.cli.Start(ctx, slices.Concat(r.args, argv), stdin, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	_, err = p.Wait()
+	return err
+}

@@ -1,0 +1,174 @@
+package posix
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+//go:embed scripts/lib.sh
+var lib string
+
+// The scripts that end with lib run behind it.
+var (
+	//go:embed scripts/probe.sh
+	probeScript string
+	//go:embed scripts/resolve.sh
+	resolveScript string
+	//go:embed scripts/stat.sh
+	statScript string
+	//go:embed scripts/readdir.sh
+	readDirScript string
+	//go:embed scripts/open.sh
+	openScript string
+	//go:embed scripts/write.sh
+	writeScript string
+	//go:embed scripts/rename.sh
+	renameScript string
+	//go:embed scripts/remove.sh
+	removeScript string
+)
+
+// argv is the command line of a file script.
+func argv(script string, args []string) []string {
+	return append([]string{"sh", "-c", lib + script, "sh"}, args...)
+}
+
+// script runs a file script and returns what it printed.
+func (e *Env) script(ctx context.Context, script string, stdin io.Reader, args ...string) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	stderr := &tail{}
+	err := e.runner.Run(ctx, argv(script, args), stdin, &out, stderr)
+	if err := outcome(ctx, err, stderr.text()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// outcome returns the error of a script that ran: it failed if its status,
+// behind the NUL byte in stderr, is not 0, and did not run to its end if there
+// is none.
+func outcome(ctx context.Context, err error, stderr string) error {
+	status := -1
+	i := strings.LastIndexByte(stderr, 0)
+	if i >= 0 {
+		if _, err := fmt.Sscanf(stderr[i+1:], "%d\n", &status); err != nil {
+			status = -1
+		}
+	}
+	switch {
+	case status == 0 && err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case status < 0:
+		return lost(err, stderr)
+	case status == 0:
+		return err
+	default:
+		return failure(strings.TrimSpace(stderr[:i]))
+	}
+}
+
+// lost is the failure of what did not come to its end.
+func lost(err error, stderr string) error {
+	said := strings.TrimSpace(strings.ReplaceAll(stderr, "\x00", ""))
+	switch {
+	case err == nil && said == "":
+		return errors.New("the connection to the environment broke off")
+	case err == nil:
+		return fmt.Errorf("the connection to the environment broke off: %s", said)
+	case said == "":
+		return err
+	default:
+		return fmt.Errorf("%w: %s", err, said)
+	}
+}
+
+var errChanged = fmt.Errorf("it leads elsewhere than when it was checked: %w", fs.ErrPermission)
+
+// failures are the ends of programs' messages, in the C locale, and what they
+// mean. Shells have wordings of their own.
+var failures = []struct {
+	end string
+	err error
+}{
+	{"No such file or directory", syscall.ENOENT},
+	{"No such file", syscall.ENOENT},
+	{"nonexistent directory", syscall.ENOENT},
+	{"Directory nonexistent", syscall.ENOENT},
+	{"Permission denied", syscall.EACCES},
+	{"Operation not permitted", syscall.EPERM},
+	{"Read-only file system", syscall.EROFS},
+	{"File exists", syscall.EEXIST},
+	{"Is a directory", syscall.EISDIR},
+	{"Not a directory", syscall.ENOTDIR},
+	{"Directory not empty", syscall.ENOTEMPTY},
+	{"No space left on device", syscall.ENOSPC},
+	{"Disk quota exceeded", syscall.EDQUOT},
+	{"File name too long", syscall.ENAMETOOLONG},
+	{"Too many levels of symbolic links", syscall.ELOOP},
+	{"Symbolic link loop", syscall.ELOOP},
+	{"It leads elsewhere than when it was checked", errChanged},
+	{"a regular file was expected", fs.ErrInvalid},
+}
+
+// failure makes an error of a script's last message.
+func failure(message string) error {
+	last := message[strings.LastIndexByte(message, '\n')+1:]
+	for _, f := range failures {
+		if !strings.HasSuffix(last, f.end) {
+			continue
+		}
+		if last == f.end || errors.Is(f.err, errChanged) {
+			return f.err
+		}
+		return &scriptError{message: last, err: f.err}
+	}
+	if last == "" {
+		last = "it failed without a message"
+	}
+	return errors.New(last)
+}
+
+// scriptError is a message of a program and what it means.
+type scriptError struct {
+	message string
+	err     error
+}
+
+func (e *scriptError) Error() string { return e.message }
+func (e *scriptError) Unwrap() error { return e.err }
+
+// pathError puts the path into an error that does not name it.
+func pathError(op, name string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
+// tail keeps the last part of what is written to it.
+type tail struct{ data []byte }
+
+const tailSize = 8 << 10
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.data = append(t.data, p...)
+	if over := len(t.data) - tailSize; over > 0 {
+		t.data = append(t.data[:0], t.data[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) text() string { return string(t.data) }

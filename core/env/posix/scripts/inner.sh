@@ -1,0 +1,33 @@
+# token dir input argv...: becomes the command. The first line of stdin sets its
+# environment: on a command line others could read that. From there on no
+# variable here is safe, only the arguments are.
+IFS= read -r header || exit 0
+set -- "$(command -v setsid)" "$@"
+cd -P "$3" 2>/dev/null || {
+	printf '\000%s refused dir\n' "$2" >&3
+	exit 0
+}
+export PWD
+eval "$header"
+case $5 in
+*/*) [ -f "$5" ] && [ -x "$5" ] ;;
+*) command -v "$5" >/dev/null 2>&1 ;;
+esac || {
+	printf '\000%s refused program\n' "$2" >&3
+	exit 0
+}
+if [ -n "$1" ]; then
+	printf %s "$$" >&4
+	printf '\000%s started %s %s\n' "$2" "$$" "$PPID" >&3
+else
+	printf %s "$PPID" >&4
+	printf '\000%s started %s %s\n' "$2" "$PPID" "$PPID" >&3
+fi
+[ -n "$4" ] || exec </dev/null
+if [ -n "$1" ]; then
+	agent_setsid_=$1
+	shift 4
+	exec "$agent_setsid_" "$@" 3>&- 4>&-
+fi
+shift 4
+exec "$@" 3>&- 4>&-

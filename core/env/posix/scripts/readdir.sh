@@ -1,0 +1,25 @@
+# exact path: batches of names, each ended by NUL, an empty one, and the lines
+# of stat for them, ended by NUL. A file that went away in between has no line.
+find "$1" "$2"
+meta "$path" >/dev/null || exit 9
+[ -d "$path" ] || die 'Not a directory'
+[ -r "$path" ] || die 'Permission denied'
+cd "$path" || exit 9
+batch() {
+	[ $# -gt 0 ] || return 0
+	printf '%s\000' "$@" ''
+	stat -c '%f %s %Y %y %n' "$@" 2>/dev/null
+	printf '\000'
+}
+set --
+for name in .[!.]* ..?* *; do
+	# A pattern that matches nothing stands for itself.
+	[ -e "$name" ] || [ -L "$name" ] || continue
+	set -- "$@" "./$name"
+	[ $# -lt 200 ] || {
+		batch "$@"
+		set --
+	}
+done
+batch "$@"
+exit 0
