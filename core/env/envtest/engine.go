@@ -3,6 +3,7 @@
 package envtest
 
 import (
+	"bytes"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -11,6 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -64,6 +68,8 @@ func (e *Engine) Start(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The race detector makes each process wait for a second at its end.
+	t.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
 	dir := Dir(t)
 	e.tool = filepath.Join(dir, name)
 	if err := os.Symlink(self, e.tool); err != nil {
@@ -97,14 +103,36 @@ func (e *Engine) close(t *testing.T) {
 	e.wg.Wait()
 }
 
-// KillAll kills what runs, as the end of a container does.
+// KillAll kills what runs and all that it started, as the end of a container
+// does. Without Linux's /proc, it finds no more than what it started itself.
 func (e *Engine) KillAll() {
+	for e.killMarked() {
+		// A process may have come while the others went.
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for pid := range e.running {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 	}
 }
+
+// killMarked kills what has the engine's socket in its environment and reports
+// whether there was anything.
+func (e *Engine) killMarked() (found bool) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
+	for _, name := range files {
+		environ, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(environ, []byte(e.mark())) {
+			continue // gone, or another user's; a zombie has none
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil {
+			found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
+		}
+	}
+	return found
+}
+
+func (e *Engine) mark() string { return "ENGINE_OF=" + e.tool }
 
 func (e *Engine) accept() {
 	for {
@@ -146,7 +174,7 @@ func (e *Engine) serve(conn net.Conn) {
 // run runs a program to the end of its output.
 func (e *Engine) run(argv []string, in *gob.Decoder, out *sender) int {
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = e.Env
+	cmd.Env = append(slices.Clone(e.Env), e.mark())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if e.User != 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: e.User, Gid: e.User}

@@ -133,13 +133,23 @@ func quote(value string) string {
 	return "'" + strings.ReplaceAll(value, "\n", `'"$agent_newline_"'`) + "'"
 }
 
-// headerStart defines the newline. printf's own is cut off by the shell, so
-// that an x stands behind it.
-const headerStart = `agent_newline_=$(printf '\nx'); agent_newline_=${agent_newline_%x}; `
+// newline defines the variable that quoted words have for a newline. What
+// printf prints has an x behind it, as the shell cuts newlines off.
+const newline = `agent_newline_=$(printf '\nx'); agent_newline_=${agent_newline_%x}; `
+
+// Line returns a line of shell code that becomes the program argv, for runners
+// that reach no more than a shell that reads a line.
+func Line(argv []string) string {
+	words := make([]string, 0, len(argv))
+	for _, word := range argv {
+		words = append(words, quote(word))
+	}
+	return newline + "set -- " + strings.Join(words, " ") + "; unset agent_newline_; exec \"$@\""
+}
 
 // connect runs the command's witness beside.
 func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
-	header = headerStart + "export " + proc.MarkerEnv + "=" + p.token + ";" + header + "unset agent_newline_\n"
+	header = newline + "export " + proc.MarkerEnv + "=" + p.token + ";" + header + "unset agent_newline_\n"
 	var stdin io.Reader = strings.NewReader(header)
 	input := ""
 	if cmd.Stdin != nil {

@@ -3,17 +3,23 @@ uname -s || exit 9
 uname -r || exit 9
 if [ -x /bin/bash ]; then echo bash; else echo sh; fi
 command -v readlink >/dev/null || die 'The program readlink is missing there'
+enter() {
+	cd "$1" 2>/dev/null && return
+	[ -e "$1" ] || die "the directory $1: No such file or directory"
+	[ -d "$1" ] || die "the directory $1: Not a directory"
+	die "the directory $1: Permission denied"
+}
 resolve "${1:-$(pwd -P)}"
 dir=$path
 [ $# -eq 0 ] || shift
 printf '%s\000%s\000' "${HOME-}" "$dir"
-cd "$dir" || exit 9
+enter "$dir"
 for root; do
 	case $root in
 	/*) resolve "$root" ;;
 	*) resolve "$dir/$root" ;;
 	esac
-	cd "$path" || exit 9
+	enter "$path"
 	printf '%s\000' "$path"
 done
 printf '\000'
