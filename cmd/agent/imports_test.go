@@ -74,7 +74,7 @@ var importRules = map[string][]string{
 	"cmd/agent": {"cmd/agent/internal/cli"},
 	"cmd/agent/internal/cli": {
 		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui",
-		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env", "core/profile", "core/jsonpos", "core/subagent",
+		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env/...", "core/profile", "core/jsonpos", "core/subagent",
 		"permissions", "registry", "cmd/agent/internal/keyring",
 	},
 	// config composes the Config that each of these packages owns.

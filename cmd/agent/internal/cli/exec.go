@@ -108,7 +108,7 @@ func (o *execOptions) configure(ctx context.Context, t *task, set *settings) (er
 	if t.session.Provider, err = set.providers(ctx); err != nil {
 		return err
 	}
-	t.agent, t.mode = set.agentOptions(o.logger()), set.mode()
+	t.agent, t.mode, t.place = set.agentOptions(o.logger()), set.mode(), set.place
 	var failed []error
 	if t.agent.Agents, failed = set.definitions(); len(failed) > 0 {
 		fmt.Fprintf(o.err, "agent: %v\n", errors.Join(failed...))

@@ -95,7 +95,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	if c.custom, failed = c.set.customCommands(); len(failed) > 0 {
 		fmt.Fprintf(c.err, "agent: %v\n", errors.Join(failed...))
 	}
-	if c.agent, err = agent.Open(ctx, t.agent); err != nil {
+	if c.agent, err = c.set.place.openAgent(ctx, t.agent); err != nil {
 		return tui.Next{}, err
 	}
 	defer c.agent.Close()

@@ -27,6 +27,7 @@ import (
 // shared are the flags of every command that works with settings.
 type shared struct {
 	dir          string
+	where        string
 	addDirs      []string
 	model        string
 	provider     string
@@ -54,6 +55,7 @@ type shared struct {
 func (o *shared) register(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVarP(&o.dir, "cd", "C", "", "work in `DIR`")
+	f.StringVar(&o.where, "env", "", "work in `PLACE`: local, docker:IMAGE, docker:@CONTAINER or k8s:[NAMESPACE/]POD[:DIRECTORY]")
 	f.StringArrayVar(&o.addDirs, "add-dir", nil, "add `DIR` to the workspace")
 	f.StringVarP(&o.model, "model", "m", "", "the model to use, as `[PROVIDER/]MODEL`")
 	f.StringVar(&o.provider, "provider", "", "`NAME` of where the model is reached: local, openai, anthropic, gemini, github, azure or foundry")
@@ -111,6 +113,7 @@ type settings struct {
 	dir      string
 	addDirs  []string
 	trusted  bool // the person trusts the directory and what it holds
+	place    workplace
 
 	transport http.RoundTripper // that providers share; nil gives each its own
 	replays   bool              // transport reaches nothing
@@ -118,6 +121,10 @@ type settings struct {
 
 // load reads the settings, and prints their warnings.
 func (o *shared) load(s *streams) (*settings, error) {
+	place, err := parseWorkplace(o.where)
+	if err != nil {
+		return nil, err
+	}
 	dir := s.cwd
 	if o.dir != "" {
 		if dir = o.dir; !filepath.IsAbs(dir) {
@@ -127,7 +134,7 @@ func (o *shared) load(s *streams) (*settings, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, &usageError{fmt.Errorf("--cd %s: not a directory that can be read", o.dir)}
 	}
-	dir, err := filepath.EvalSymlinks(dir)
+	dir, err = filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("--cd %s: %w", o.dir, err)}
 	}
@@ -143,7 +150,7 @@ func (o *shared) load(s *streams) (*settings, error) {
 	for _, w := range loaded.Warnings {
 		fmt.Fprintf(s.err, "agent: %s\n", w)
 	}
-	set := &settings{Loaded: loaded, env: s.env, userHome: from.Home, dir: dir, trusted: from.Trusted}
+	set := &settings{Loaded: loaded, env: s.env, userHome: from.Home, dir: dir, trusted: from.Trusted, place: place}
 	for _, d := range o.addDirs {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(s.cwd, d)

@@ -36,6 +36,7 @@ type task struct {
 	forget  bool // the record is removed afterwards
 
 	agent    agent.Options
+	place    workplace
 	session  agent.SessionOptions
 	mode     string // permission mode, for the record
 	scripted bool
@@ -45,7 +46,7 @@ type task struct {
 // run runs the task. The error says why it could not be brought to its end;
 // the outcome says how far it came.
 func (t *task) run(ctx context.Context) (core.Outcome, error) {
-	a, err := agent.Open(ctx, t.agent)
+	a, err := t.place.openAgent(ctx, t.agent)
 	if err != nil {
 		return core.Outcome{}, t.failed(err)
 	}

@@ -250,7 +250,7 @@ func withTools(ctx context.Context, s *streams, sh *shared, f func(*settings, *a
 	}
 	opts := set.agentOptions(nil)
 	opts.Home = "" // nothing is kept
-	a, err := agent.Open(ctx, opts)
+	a, err := set.place.openAgent(ctx, opts)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env/docker"
+	"github.com/seed-009c0928/agent/core/env/k8s"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// workplace is where tools work: what --env says.
+type workplace struct{ kind, name string }
+
+// openAgent puts an agent together that works there.
+func (w workplace) openAgent(ctx context.Context, opts agent.Options) (*agent.Agent, error) {
+	var err error
+	if opts.Env, err = w.open(ctx, opts.Dir, opts.Logger); err != nil {
+		return nil, err
+	}
+	return agent.Open(ctx, opts) // which closes it
+}
+
+// parseWorkplace reads the value of --env.
+func parseWorkplace(text string) (workplace, error) {
+	kind, name, named := strings.Cut(text, ":")
+	w := workplace{kind, strings.TrimSpace(name)}
+	switch {
+	case kind == "local" && !named || text == "":
+		return workplace{kind: "local"}, nil
+	case kind == "docker" && w.name != "", kind == "k8s" && w.name != "":
+		return w, nil
+	}
+	return w, &usageError{fmt.Errorf("--env %q: use local, docker:IMAGE, docker:@CONTAINER or k8s:[NAMESPACE/]POD[:DIRECTORY]", text)}
+}
+
+// open makes the environment; nil is this machine. Whoever opens it closes it.
+func (w workplace) open(ctx context.Context, dir string, log *slog.Logger) (core.Environment, error) {
+	switch w.kind {
+	case "docker":
+		opts := docker.Options{Image: w.name, Workspace: dir, Logger: log}
+		if container, ok := strings.CutPrefix(w.name, "@"); ok {
+			opts = docker.Options{Container: container, Logger: log}
+		}
+		e, err := docker.New(ctx, opts)
+		if err != nil {
+			return nil, fmt.Errorf("--env: %w", err)
+		}
+		return e, nil
+	case "k8s":
+		pod, dir, _ := strings.Cut(w.name, ":")
+		namespace, name, ok := strings.Cut(pod, "/")
+		if !ok {
+			namespace, name = "", pod
+		}
+		e, err := k8s.New(ctx, k8s.Options{Pod: name, Namespace: namespace, Dir: dir, Logger: log})
+		if err != nil {
+			return nil, fmt.Errorf("--env: %w", err)
+		}
+		return e, nil
+	}
+	return nil, nil
+}
