@@ -66,7 +66,7 @@ func New(ctx context.Context, runner Runner, opts Options) (*Env, error) {
 		return nil, fmt.Errorf("look at the environment's userland: %w", err)
 	}
 	if err := e.describe(out, opts); err != nil {
-		return nil, fmt.Errorf("look at the environment's userland: %w: %.200q", err, out)
+		return nil, fmt.Errorf("look at the environment's userland: %w", err)
 	}
 	return e, nil
 }
@@ -78,6 +78,9 @@ func (e *Env) describe(out []byte, opts Options) error {
 		return errors.New("its description is cut off")
 	}
 	e.info.OS, e.info.OSVersion, e.info.Shell = strings.ToLower(string(lines[0])), string(lines[1]), string(lines[2])
+	if e.info.OS != "linux" {
+		return fmt.Errorf("it runs %s: files need Linux", e.info.OS)
+	}
 	e.shell = []string{"/bin/" + e.info.Shell, "-c"}
 	fields, environ, ok := bytes.Cut(lines[3], []byte("\x00\x00"))
 	home, dirs, ok2 := strings.Cut(string(fields), "\x00")
