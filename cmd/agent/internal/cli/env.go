@@ -9,6 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env/docker"
 	"github.com/seed-009c0928/agent/core/env/k8s"
+	"github.com/seed-009c0928/agent/core/env/ssh"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
@@ -31,10 +32,10 @@ func parseWorkplace(text string) (workplace, error) {
 	switch {
 	case kind == "local" && !named || text == "":
 		return workplace{kind: "local"}, nil
-	case kind == "docker" && w.name != "", kind == "k8s" && w.name != "":
+	case w.name != "" && (kind == "docker" || kind == "k8s" || kind == "ssh"):
 		return w, nil
 	}
-	return w, &usageError{fmt.Errorf("--env %q: use local, docker:IMAGE, docker:@CONTAINER or k8s:[NAMESPACE/]POD[:DIRECTORY]", text)}
+	return w, &usageError{fmt.Errorf("--env %q: use local, docker:IMAGE, docker:@CONTAINER, ssh:[USER@]HOST[:PORT][:/DIRECTORY] or k8s:[NAMESPACE/]POD[:DIRECTORY]", text)}
 }
 
 // open makes the environment; nil is this machine. Whoever opens it closes it.
@@ -46,6 +47,16 @@ func (w workplace) open(ctx context.Context, dir string, log *slog.Logger) (core
 			opts = docker.Options{Container: container, Logger: log}
 		}
 		e, err := docker.New(ctx, opts)
+		if err != nil {
+			return nil, fmt.Errorf("--env: %w", err)
+		}
+		return e, nil
+	case "ssh":
+		host, dir, ok := strings.Cut(w.name, ":/")
+		if ok {
+			dir = "/" + dir
+		}
+		e, err := ssh.New(ctx, ssh.Options{Host: host, Dir: dir})
 		if err != nil {
 			return nil, fmt.Errorf("--env: %w", err)
 		}

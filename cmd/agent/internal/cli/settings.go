@@ -55,7 +55,7 @@ type shared struct {
 func (o *shared) register(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVarP(&o.dir, "cd", "C", "", "work in `DIR`")
-	f.StringVar(&o.where, "env", "", "work in `PLACE`: local, docker:IMAGE, docker:@CONTAINER or k8s:[NAMESPACE/]POD[:DIRECTORY]")
+	f.StringVar(&o.where, "env", "", "work in `PLACE`: local, docker:IMAGE, docker:@CONTAINER, ssh:[USER@]HOST[:PORT][:/DIRECTORY] or k8s:[NAMESPACE/]POD[:DIRECTORY]")
 	f.StringArrayVar(&o.addDirs, "add-dir", nil, "add `DIR` to the workspace")
 	f.StringVarP(&o.model, "model", "m", "", "the model to use, as `[PROVIDER/]MODEL`")
 	f.StringVar(&o.provider, "provider", "", "`NAME` of where the model is reached: local, openai, anthropic, gemini, github, azure or foundry")
