@@ -51,15 +51,27 @@ func (t *task) run(ctx context.Context) (core.Outcome, error) {
 		return core.Outcome{}, t.failed(err)
 	}
 	defer a.Close()
+	view := &oneAtATime{view: t.view()}
+	var reading sync.WaitGroup
+	if t.format == formatStream { // every event of subagents, too
+		t.session.OnSubagent = func(child *core.Session) {
+			reading.Go(func() {
+				for e, err := range child.Events(context.WithoutCancel(ctx), 0) {
+					if err != nil {
+						return
+					}
+					view.show(e)
+				}
+			})
+		}
+	}
 	s, err := a.NewSession(ctx, t.session)
 	if err != nil {
 		return core.Outcome{}, t.failed(err)
 	}
 	defer s.Close()
 
-	view := t.view()
 	view.begin(t.initEvent(ctx, a, s))
-	var reading sync.WaitGroup
 	reading.Go(func() {
 		// The sequence ends when the session is closed.
 		for e, err := range s.Events(context.WithoutCancel(ctx), s.Opened()-1) {
@@ -98,6 +110,18 @@ type view interface {
 	begin(init event.Event)
 	show(e event.Event)
 	end(result event.Event) error
+}
+
+// oneAtATime is a view for several sessions at once.
+type oneAtATime struct {
+	view
+	mu sync.Mutex
+}
+
+func (v *oneAtATime) show(e event.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.view.show(e)
 }
 
 func (t *task) view() view {
