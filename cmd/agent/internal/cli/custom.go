@@ -137,6 +137,26 @@ func (c customCommand) prompt(args string) string {
 	return text
 }
 
+// expandCommand makes the prompt of a custom command of one that begins with
+// its /name or /SCOPE:NAME. Any other stays as it is: it may be a path.
+func (s *settings) expandCommand(prompt string) string {
+	rest, ok := strings.CutPrefix(prompt, "/")
+	if !ok {
+		return prompt
+	}
+	name, args := rest, ""
+	if i := strings.IndexAny(rest, " \n"); i >= 0 {
+		name, args = rest[:i], rest[i+1:]
+	}
+	commands, _ := s.customCommands() // a broken one is told of where it is used
+	for _, c := range commands {
+		if name == c.name || name == c.scope+":"+c.name {
+			return c.prompt(args)
+		}
+	}
+	return prompt
+}
+
 // withCustom adds the custom commands to the built-in ones, which go before
 // them. One whose name is taken has its full name, SCOPE:NAME.
 func withCustom(builtin []tui.Command, reserved []string, custom []customCommand) []tui.Command {

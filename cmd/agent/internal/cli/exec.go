@@ -97,6 +97,7 @@ func (o *execOptions) prepare(ctx context.Context, t *task, args []string) error
 	if err != nil {
 		return err
 	}
+	t.prompt = set.expandCommand(prompt)
 	return o.configure(ctx, t, set)
 }
 
