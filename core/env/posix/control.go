@@ -39,15 +39,16 @@ func (c *control) Write(p []byte) (int, error) {
 		if i < 0 {
 			break
 		}
-		words, rest, ok := bytes.Cut(c.pending[i+len(intro):], []byte("\n"))
-		if !ok { // the rest of the line is still to come
+		end := bytes.IndexByte(c.pending[i+len(intro):], '\n')
+		if end < 0 { // the rest of the line is still to come
 			return len(p), c.pass(i)
 		}
 		if err := c.pass(i); err != nil {
 			return 0, err
 		}
-		c.hear(strings.Fields(string(words)))
-		c.pending = append(c.pending[:0], rest...)
+		end += len(intro)
+		c.hear(strings.Fields(string(c.pending[len(intro):end])))
+		c.pending = append(c.pending[:0], c.pending[end+1:]...)
 	}
 	if err := c.pass(len(c.pending) - overlap(c.pending, intro)); err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,21 +127,125 @@ func newEnv(t *testing.T, opts posix.Options) *posix.Env {
 	return env
 }
 
+// TestConforms runs the suite with each shell, without setsid, and with the
+// programs of busybox alone.
 func TestConforms(t *testing.T) {
-	for _, shell := range []string{"sh", "bash", "busybox"} {
-		t.Run(shell, func(t *testing.T) {
-			path, err := exec.LookPath(shell)
+	for _, c := range []struct {
+		name, shell, without string
+		only                 bool // busybox's programs
+	}{
+		{name: "sh", shell: "sh"},
+		{name: "bash", shell: "bash"},
+		{name: "no setsid", shell: "sh", without: "setsid"},
+		{name: "busybox", shell: "busybox", only: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			shell, err := exec.LookPath(c.shell)
 			if err != nil {
-				t.Skipf("there is no %s here", shell)
+				t.Skipf("there is no %s here", c.shell)
 			}
 			bin := t.TempDir()
-			if err := os.Symlink(path, filepath.Join(bin, "sh")); err != nil {
-				t.Fatal(err)
+			if c.only {
+				if out, err := exec.Command(shell, "--install", "-s", bin).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			} else {
+				linkPrograms(t, bin, shell, c.without)
 			}
-			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+			t.Setenv("PATH", bin)
 			coretest.TestEnvironment(t, func(t *testing.T) core.Environment {
 				return newEnv(t, posix.Options{Dir: t.TempDir()})
-			}, coretest.EnvironmentOptions{HasShell: true, HasSymlinks: true, HasSetsid: true})
+			}, coretest.EnvironmentOptions{HasShell: true, HasSymlinks: true, HasSetsid: c.without == ""})
 		})
+	}
+}
+
+// linkPrograms fills bin with what is in PATH, but for one program, and the
+// shell as sh.
+func linkPrograms(t *testing.T, bin, shell, without string) {
+	t.Helper()
+	if err := os.Symlink(shell, filepath.Join(bin, "sh")); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/usr/bin", "/bin"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			if entry.Name() == without {
+				continue
+			}
+			err := os.Symlink(filepath.Join(dir, entry.Name()), filepath.Join(bin, entry.Name()))
+			if err != nil && !errors.Is(err, fs.ErrExist) {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, opts := range map[string]posix.Options{
+		"No such file or directory": {Dir: "/no/such/directory"},
+		"Not a directory":           {Dir: file},
+		"the directory /gone":       {Dir: "/", AddDirs: []string{"gone"}},
+	} {
+		if _, err := posix.New(t.Context(), here{env: environ()}, opts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("New(%+v) = %v, want an error with %q", opts, err, want)
+		}
+	}
+	if _, err := posix.New(t.Context(), silent{}, posix.Options{}); err == nil || !strings.Contains(err.Error(), "broke off") {
+		t.Errorf("New with a runner that runs nothing = %v", err)
+	}
+}
+
+// silent is a runner that runs nothing and says nothing.
+type silent struct{}
+
+// Run implements [posix.Runner].
+func (silent) Run(context.Context, []string, io.Reader, io.Writer, io.Writer) error { return nil }
+
+func TestInside(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := newEnv(t, posix.Options{Dir: dir + "/a", AddDirs: []string{"../b"}, Home: dir})
+	defer env.Close()
+	for name, want := range map[string]bool{"x": true, "../b/x": true, "../x": false, "~/a": true, "~": false} {
+		if to, err := env.Resolve(t.Context(), name); err != nil || to.Inside != want {
+			t.Errorf("Resolve(%q) = %+v, %v, want inside %t", name, to, err, want)
+		}
+	}
+	for _, name := range []string{".", "../b"} {
+		if err := env.Files().Remove(t.Context(), name); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("Remove(%q) = %v, want a refusal", name, err)
+		}
+	}
+}
+
+func TestWithheld(t *testing.T) {
+	for _, c := range []struct {
+		opts posix.Options
+		want string
+	}{
+		{posix.Options{}, ""},
+		{posix.Options{PassEnv: []string{"POD_DB_PASSWORD"}}, "hunter2"},
+	} {
+		c.opts.Dir = t.TempDir()
+		env := newEnv(t, c.opts)
+		out, _, err := core.Exec(t.Context(), env, core.Command{Script: `printf %s "$POD_DB_PASSWORD"`})
+		if err != nil || string(out) != c.want {
+			t.Errorf("with %+v a command sees %q, %v", c.opts, out, err)
+		}
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
