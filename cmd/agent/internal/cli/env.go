@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
@@ -43,6 +44,9 @@ func (w workplace) open(ctx context.Context, dir string, log *slog.Logger) (core
 	switch w.kind {
 	case "docker":
 		opts := docker.Options{Image: w.name, Workspace: dir, Logger: log}
+		if uid := os.Getuid(); uid > 0 { // or new files would be root's; -1 is Windows
+			opts.User = fmt.Sprintf("%d:%d", uid, os.Getgid())
+		}
 		if container, ok := strings.CutPrefix(w.name, "@"); ok {
 			opts = docker.Options{Container: container, Logger: log}
 		}
