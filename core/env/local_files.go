@@ -76,6 +76,12 @@ func (f *localFS) resolve(ctx context.Context, op, name string) (string, error) 
 	return to.Path, nil
 }
 
+// resolved reports whether a path should be resolved already, so that the
+// system itself can refuse every link in it.
+func (f *localFS) resolved(ctx context.Context, name string) bool {
+	return f.exact && ctx.Err() == nil && filepath.IsAbs(name) && filepath.Clean(name) == name
+}
+
 // openDir opens a resolved directory: in the workspace by way of the workspace's
 // directory, so that no link leads out of it.
 func (l *Local) openDir(path string, create bool) (*os.Root, error) {
@@ -146,6 +152,11 @@ func (p place) regular(op string, info fs.FileInfo) error {
 // Open implements [core.FS]. It refuses what is no regular file: reading a
 // device or a named pipe may never end.
 func (f *localFS) Open(ctx context.Context, name string) (core.File, error) {
+	if f.resolved(ctx, name) {
+		if file := openLinkless(name); file != nil {
+			return file, nil
+		}
+	}
 	p, err := f.find(ctx, "open", name, false)
 	if err != nil {
 		return nil, err
@@ -206,6 +217,12 @@ func (f *localFS) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
 
 // ReadDir implements [core.FS].
 func (f *localFS) ReadDir(ctx context.Context, name string) ([]fs.DirEntry, error) {
+	if f.resolved(ctx, name) {
+		if dir := openLinklessDir(name); dir != nil {
+			defer dir.Close()
+			return sortedEntries(dir, name)
+		}
+	}
 	path, err := f.resolve(ctx, "readdir", name)
 	if err != nil {
 		return nil, err
@@ -220,6 +237,10 @@ func (f *localFS) ReadDir(ctx context.Context, name string) ([]fs.DirEntry, erro
 		return nil, pathError("readdir", path, err)
 	}
 	defer dir.Close()
+	return sortedEntries(dir, path)
+}
+
+func sortedEntries(dir *os.File, path string) ([]fs.DirEntry, error) {
 	entries, err := dir.ReadDir(-1)
 	if err != nil {
 		return nil, pathError("readdir", path, err)

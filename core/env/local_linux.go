@@ -1,6 +1,7 @@
 package env
 
 import (
+	"errors"
 	"os"
 	"strconv"
 
@@ -19,4 +20,57 @@ func osVersion() string {
 func handlePath(f *os.File) (path string, ok bool) {
 	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 	return path, err == nil
+}
+
+// withoutLinks makes the system refuse a path that leads through any symbolic
+// link, also one that was put there a moment ago.
+const withoutLinks = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+
+// linkless reports whether a clean absolute path exists and leads through no
+// symbolic link. That it does not say so may have any reason.
+func linkless(path string) bool {
+	fd, err := openat2(path, unix.O_PATH|unix.O_CLOEXEC, withoutLinks)
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(fd)
+	return true
+}
+
+// openLinkless opens the regular file at a clean absolute path that leads
+// through no symbolic link. It returns nil if that is not what is there, or if
+// it cannot tell.
+func openLinkless(path string) *os.File {
+	// To open what is no file could have effects.
+	if before, err := os.Lstat(path); err != nil || !before.Mode().IsRegular() {
+		return nil
+	}
+	fd, err := openat2(path, openFlags|unix.O_CLOEXEC, withoutLinks)
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), path)
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil
+	}
+	return f
+}
+
+// openLinklessDir is openLinkless for a directory.
+func openLinklessDir(path string) *os.File {
+	fd, err := openat2(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, withoutLinks)
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), path)
+}
+
+func openat2(path string, flags int, resolve uint64) (int, error) {
+	for {
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: uint64(flags), Resolve: resolve})
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
 }

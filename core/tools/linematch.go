@@ -12,6 +12,7 @@ import (
 // lineMatcher finds the lines of a text that match a regular expression, as if
 // it looked at each alone.
 type lineMatcher struct {
+	tree     *syntax.Regexp
 	re       *regexp.Regexp
 	literals literals
 }
@@ -36,7 +37,7 @@ func newLineMatcher(pattern string, caseInsensitive bool) (*lineMatcher, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &lineMatcher{re: re, literals: required}, nil
+	return &lineMatcher{tree: tree, re: re, literals: required}, nil
 }
 
 // keepInLine changes an expression so that it matches no line feed and takes
@@ -92,10 +93,18 @@ type lineMatch struct {
 	at         int // where the match begins
 }
 
+// lineScanner looks for the lines of a matcher. It is for one goroutine.
+type lineScanner struct {
+	*lineMatcher
+	dfa *lineDFA // nil if there is none
+}
+
+func (m *lineMatcher) scanner() *lineScanner { return &lineScanner{m, newLineDFA(m.tree)} }
+
 // all yields the matching lines in order.
-func (m *lineMatcher) all(text []byte) iter.Seq[lineMatch] {
+func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
 	return func(yield func(lineMatch) bool) {
-		next := m.first(text)
+		next := s.first(text)
 		for pos := 0; pos < len(text); {
 			at := next(pos)
 			// Behind the last line feed there is no line.
@@ -106,7 +115,7 @@ func (m *lineMatcher) all(text []byte) iter.Seq[lineMatch] {
 			if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 				found.end = at + i
 			}
-			if m.confirm(text, &found) && !yield(found) {
+			if s.confirm(text, &found) && !yield(found) {
 				return
 			}
 			pos = found.end + 1
@@ -114,28 +123,40 @@ func (m *lineMatcher) all(text []byte) iter.Seq[lineMatch] {
 	}
 }
 
+// minLiteral is the length in bytes from which on it is quicker to look for the
+// literals first: shorter ones are in too many lines.
+const minLiteral = 2
+
 // first returns a function that returns the first place from pos on, the
 // beginning of a line, where a match may be, or -1. Places are asked for in
 // ascending order.
-func (m *lineMatcher) first(text []byte) func(pos int) int {
-	if len(m.literals.texts) > 0 {
-		return m.literals.finder(text)
+func (s *lineScanner) first(text []byte) func(pos int) int {
+	automaton := s.dfa != nil && !s.dfa.full
+	if n := s.literals.shortest(); n >= minLiteral || n > 0 && !automaton {
+		return s.literals.finder(text)
 	}
 	return func(pos int) int {
-		if loc := m.re.FindIndex(text[pos:]); loc != nil {
+		if automaton {
+			at, _ := s.dfa.find(text, pos)
+			return at
+		}
+		if loc := s.re.FindIndex(text[pos:]); loc != nil {
 			return pos + loc[0]
 		}
 		return -1
 	}
 }
 
-// confirm reports whether a line matches where it was found by its literals,
-// and sets the place.
-func (m *lineMatcher) confirm(text []byte, found *lineMatch) bool {
-	if len(m.literals.texts) == 0 {
-		return true
+// confirm reports whether a line in which a match may be does match, and sets
+// the place.
+func (s *lineScanner) confirm(text []byte, found *lineMatch) bool {
+	line := text[found.start:found.end]
+	if s.dfa != nil && len(s.literals.texts) > 0 {
+		if at, _ := s.dfa.find(line, 0); at < 0 {
+			return false
+		}
 	}
-	loc := m.re.FindIndex(text[found.start:found.end])
+	loc := s.re.FindIndex(line)
 	if loc == nil {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 // matchingLines returns the numbers of the lines that match, counted from 0.
 func matchingLines(m *lineMatcher, text string) []int {
 	var lines []int
-	for found := range m.all([]byte(text)) {
+	for found := range m.scanner().all([]byte(text)) {
 		lines = append(lines, strings.Count(text[:found.start], "\n"))
 	}
 	return lines

@@ -90,23 +90,19 @@ func (l literals) shortest() int {
 // where one of the literals is, or -1. Places must be asked for in ascending
 // order: each literal is looked for over the text once.
 func (l literals) finder(text []byte) func(pos int) int {
-	texts := make([][]byte, len(l.texts))
 	places := make([]int, len(l.texts)) // of each literal; len(text) if there is no more
+	next := make([]func(pos int) int, len(l.texts))
 	for i, t := range l.texts {
-		texts[i], places[i] = []byte(t), -1
-	}
-	index := bytes.Index
-	if l.fold {
-		index = indexFold
+		places[i], next[i] = -1, exactFinder(text, t)
+		if l.fold {
+			next[i] = foldFinder(text, t)
+		}
 	}
 	return func(pos int) int {
 		first := len(text)
 		for i := range places {
 			if places[i] < pos {
-				places[i] = len(text)
-				if n := index(text[pos:], texts[i]); n >= 0 {
-					places[i] = pos + n
-				}
+				places[i] = next[i](pos)
 			}
 			first = min(first, places[i])
 		}
@@ -117,19 +113,78 @@ func (l literals) finder(text []byte) func(pos int) int {
 	}
 }
 
-// indexFold is bytes.Index without regard to the case of ASCII letters. The
-// part is in lower case and not empty.
-func indexFold(text, part []byte) int {
-next:
-	for i := range len(text) - len(part) + 1 {
-		for j, c := range part {
-			if lowerByte(text[i+j]) != c {
-				continue next
+// exactFinder returns a function that returns the first place of part in text
+// from pos on, or len(text).
+func exactFinder(text []byte, part string) func(pos int) int {
+	want := []byte(part)
+	return func(pos int) int {
+		if n := bytes.Index(text[pos:], want); n >= 0 {
+			return pos + n
+		}
+		return len(text)
+	}
+}
+
+// foldFinder is exactFinder without regard to the case of ASCII letters; part
+// is in lower case and not empty. It goes from one of the part's rarest bytes
+// to the next. Places must be asked for in ascending order.
+func foldFinder(text []byte, part string) func(pos int) int {
+	rare := 0
+	for i := range part {
+		if commonness(part[i]) < commonness(part[rare]) {
+			rare = i
+		}
+	}
+	lower, upper := part[rare], part[rare]
+	if 'a' <= lower && lower <= 'z' {
+		upper -= 'a' - 'A'
+	}
+	nextLower, nextUpper := byteFinder(text, lower), byteFinder(text, upper)
+	return func(pos int) int {
+		for at := pos + rare; at < len(text); at++ {
+			at = min(nextLower(at), nextUpper(at))
+			if at+len(part)-rare > len(text) {
+				break
+			}
+			if start := at - rare; equalFold(text[start:start+len(part)], part) {
+				return start
 			}
 		}
-		return i
+		return len(text)
 	}
-	return -1
+}
+
+// byteFinder is exactFinder for a byte, for places in ascending order: it looks
+// at no byte of the text twice.
+func byteFinder(text []byte, c byte) func(pos int) int {
+	place := -1
+	return func(pos int) int {
+		if place < pos {
+			place = len(text)
+			if n := bytes.IndexByte(text[pos:], c); n >= 0 {
+				place = pos + n
+			}
+		}
+		return place
+	}
+}
+
+// equalFold reports whether text is part, which is in lower case.
+func equalFold(text []byte, part string) bool {
+	for i, c := range text {
+		if lowerByte(c) != part[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// commonness ranks bytes by how often they are in texts and programs, roughly.
+func commonness(c byte) int {
+	if n := strings.IndexByte("zjqxkvbywgpfmucdlhrsnioate ", c); n >= 0 {
+		return n
+	}
+	return 10 // digits, signs
 }
 
 func lowerByte(c byte) byte {

@@ -26,7 +26,7 @@ func nativeSearch(ctx context.Context, env core.Environment, q *grepQuery, yield
 		return searchNamedFile(ctx, env, q, yield)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &search{env: env, query: q, queue: make(chan *searchJob, 16*grepReaders), work: make(chan *searchJob)}
+	s := &search{env: env, query: q, queue: make(chan *searchJob, 16*grepReaders), work: make(chan *searchJob, 16*grepReaders)}
 	var wg sync.WaitGroup
 	wg.Go(func() { s.produce(ctx) })
 	for range grepReaders {
@@ -88,7 +88,7 @@ func (s *search) produce(ctx context.Context) {
 }
 
 func (s *search) read(ctx context.Context) {
-	reader := &fileSearcher{query: s.query, most: maxGrepFile}
+	reader := &fileSearcher{query: s.query, lines: s.query.matcher.scanner(), most: maxGrepFile}
 	for job := range s.work {
 		file, err := reader.search(ctx, s.env.Files(), s.walker.at(job.rel))
 		file.rel = job.rel
@@ -129,7 +129,7 @@ func (t *grepTally) count(err error) {
 }
 
 func searchNamedFile(ctx context.Context, env core.Environment, q *grepQuery, yield func(grepFile) bool) (grepTally, error) {
-	reader := &fileSearcher{query: q, most: maxGrepNamedFile}
+	reader := &fileSearcher{query: q, lines: q.matcher.scanner(), most: maxGrepNamedFile}
 	file, err := reader.search(ctx, env.Files(), q.base)
 	if err != nil {
 		return grepTally{}, err
@@ -145,6 +145,7 @@ var errBinary = errors.New("it is a binary file")
 // fileSearcher searches one file after the other, in one buffer.
 type fileSearcher struct {
 	query *grepQuery
+	lines *lineScanner
 	most  int // bytes of a file
 	buf   []byte
 }
@@ -204,7 +205,7 @@ func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]
 func (s *fileSearcher) find(ctx context.Context, text []byte) grepFile {
 	var file grepFile
 	lines := lineCollector{text: text, context: s.query.context, number: 1}
-	for m := range s.query.matcher.all(text) {
+	for m := range s.lines.all(text) {
 		file.matches++
 		if s.query.mode == modeFiles {
 			break
