@@ -415,12 +415,20 @@ func (s *Session) info() SessionInfo {
 	}
 }
 
+// Note adds an event of the host's to the record, such as that a subagent
+// begins. A session that is closed takes none.
+func (s *Session) Note(ctx context.Context, body event.Body) {
+	if s.State() != StateClosed {
+		s.emit(ctx, "", body)
+	}
+}
+
 // emit gives an event its number, writes it down, and shows it, in this order.
 func (s *Session) emit(ctx context.Context, call string, body event.Body) {
 	e := event.Event{
 		V: event.Version, Time: s.cfg.Clock(), Session: s.id, Parent: s.cfg.Parent, Call: call,
 		Iteration: int(s.iteration.Load()), Tokens: int(s.tokens.Load()),
-		Required: required(body), Body: body,
+		Required: event.Rebuilds(body), Body: body,
 	}
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		e.Trace, e.Span = sc.TraceID().String(), sc.SpanID().String()
@@ -439,15 +447,6 @@ func (s *Session) emit(ctx context.Context, call string, body event.Body) {
 	if failed != nil {
 		s.warn(ctx, "JOURNAL", fmt.Sprintf("the session is not written down from here on and goes on in memory only: %v", failed))
 	}
-}
-
-// required lists the records that a session cannot be rebuilt without.
-func required(b event.Body) bool {
-	switch b.(type) {
-	case event.Prompt, event.User, event.Message, event.ToolResult, event.Steering, event.Compacted:
-		return true
-	}
-	return false
 }
 
 func (s *Session) warn(ctx context.Context, code, message string) {

@@ -53,6 +53,16 @@ func (e Event) IsDelta() bool {
 	return false
 }
 
+// Rebuilds reports whether a body is one that a session cannot be rebuilt
+// without. Its event is marked as required.
+func Rebuilds(b Body) bool {
+	switch b.(type) {
+	case Prompt, User, Message, ToolResult, Steering, Compacted:
+		return true
+	}
+	return false
+}
+
 // MarshalJSON writes envelope and body as one object. An [Unknown] body is
 // written as it was read, whatever the envelope says.
 func (e Event) MarshalJSON() ([]byte, error) {

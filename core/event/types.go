@@ -224,6 +224,38 @@ type Compacted struct {
 	Usage      model.Usage `json:"usage"` // of the call that made the summary
 }
 
+// SubagentStart says that a subagent begins to work on an input.
+type SubagentStart struct {
+	Name  string   `json:"name"`           // the last part of its path
+	Path  []string `json:"path"`           // of names, from the root session down
+	Child string   `json:"child"`          // its session
+	Kind  string   `json:"kind,omitempty"` // of agent, where it has a definition
+	Model string   `json:"model,omitempty"`
+	Input string   `json:"input"` // the task, or a later message
+}
+
+// SubagentEnd says that a subagent has worked off its input.
+type SubagentEnd struct {
+	Name       string      `json:"name"`
+	Child      string      `json:"child"`
+	Outcome    string      `json:"outcome"`         // a core.StopReason
+	Error      string      `json:"error,omitempty"` // why it failed
+	Text       string      `json:"text"`            // its report
+	Usage      model.Usage `json:"usage"`
+	CostUSD    *float64    `json:"costUsd,omitempty"`
+	DurationMS int64       `json:"durationMs"`
+}
+
+// SkillActivated says that a skill's text was put before the model.
+type SkillActivated struct {
+	Name   string `json:"name"`
+	Source string `json:"source"` // project, user, bundled …
+	By     string `json:"by"`     // what fired: explicit, phrase, pattern …
+	Match  string `json:"match,omitempty"`
+	Hash   string `json:"hash"` // SHA-256 of the text, in hex
+	Size   int    `json:"size"` // tokens, estimated
+}
+
 // Cancelled says that processing was cancelled.
 type Cancelled struct {
 	Reason string `json:"reason"`
@@ -299,6 +331,9 @@ func (Question) Type() string        { return "question" }
 func (Answer) Type() string          { return "answer" }
 func (Permission) Type() string      { return "permission" }
 func (Compacted) Type() string       { return "compacted" }
+func (SubagentStart) Type() string   { return "subagent_start" }
+func (SubagentEnd) Type() string     { return "subagent_end" }
+func (SkillActivated) Type() string  { return "skill_activated" }
 func (Cancelled) Type() string       { return "cancelled" }
 func (Warning) Type() string         { return "warning" }
 func (Error) Type() string           { return "error" }
@@ -330,6 +365,9 @@ func (Question) body()        {}
 func (Answer) body()          {}
 func (Permission) body()      {}
 func (Compacted) body()       {}
+func (SubagentStart) body()   {}
+func (SubagentEnd) body()     {}
+func (SkillActivated) body()  {}
 func (Cancelled) body()       {}
 func (Warning) body()         {}
 func (Error) body()           {}
@@ -364,6 +402,9 @@ func bodyTypes() []Body {
 		Answer{},
 		Permission{},
 		Compacted{},
+		SubagentStart{},
+		SubagentEnd{},
+		SkillActivated{},
 		Cancelled{},
 		Warning{},
 		Error{},
@@ -423,6 +464,12 @@ func decodeBody(kind string, data, whole []byte) (Body, error) {
 		return decode[Permission](data)
 	case "compacted":
 		return decode[Compacted](data)
+	case "subagent_start":
+		return decode[SubagentStart](data)
+	case "subagent_end":
+		return decode[SubagentEnd](data)
+	case "skill_activated":
+		return decode[SkillActivated](data)
 	case "cancelled":
 		return decode[Cancelled](data)
 	case "warning":

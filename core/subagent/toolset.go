@@ -175,7 +175,7 @@ func (a *agent) state() (outcome, <-chan struct{}) {
 // end closes the agent and waits for it.
 func (a *agent) end() {
 	a.stop()
-	_ = a.session.Close() // it is kept in memory only
+	_ = a.session.Close() // nobody could do anything about it
 	_, done := a.state()
 	<-done
 }

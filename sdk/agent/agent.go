@@ -321,20 +321,21 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if cfg.ID == "" {
 		cfg.ID = newID()
 	}
-	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, family: &family{onChild: opts.OnSubagent}}
+	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, family: &family{onChild: opts.OnSubagent, ephemeral: opts.Ephemeral}}
 	cfg.Tools = s.tools
-	if err := a.openRecord(&cfg, opts, s); err != nil {
+	var err error
+	if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
 		return nil, err
 	}
 	s.family.cfg = cfg
 	cfg.Cost = s.family.price(opts.Cost)
-	var err error
 	if s.Session, err = core.New(ctx, cfg); err != nil {
 		if s.journal != nil {
 			err = errors.Join(err, s.journal.Close())
 		}
 		return nil, err
 	}
+	s.family.live(s.Session)
 	s.family.change(func(c *core.Config) { c.Asker = s.Session }) // questions of subagents queue up there
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -342,38 +343,39 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	return s, nil
 }
 
-// openRecord opens the session's place on disk. A new session that cannot be
-// written down goes on in memory, and says so; one that is to be resumed, or
-// that is open elsewhere, is an error.
-func (a *Agent) openRecord(cfg *core.Config, opts SessionOptions, s *Session) error {
-	if a.opts.Home == "" || opts.Ephemeral {
-		if opts.Resume != "" {
-			return fmt.Errorf("session %s cannot be resumed: sessions are kept in memory only", opts.Resume)
+// openRecord opens the session's place on disk and puts it into cfg; nil is for
+// a session that is kept in memory. A new session that cannot be written down
+// goes on in memory, and says so; one that is to be resumed, or that is open
+// elsewhere, is an error.
+func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Journal, error) {
+	if a.opts.Home == "" || ephemeral {
+		if resume {
+			return nil, fmt.Errorf("session %s cannot be resumed: sessions are kept in memory only", cfg.ID)
 		}
-		return nil
+		return nil, nil
 	}
 	open, dir := store.Create, SessionsDir(a.opts.Home)
-	if opts.Resume != "" {
+	if resume {
 		open = store.Open
 	}
 	journal, err := open(dir, cfg.ID, store.Options{Secrets: a.opts.Secrets})
 	switch {
-	case err != nil && opts.Resume != "":
+	case err != nil && resume:
 		if errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("there is no session %q in %s", opts.Resume, dir)
+			return nil, fmt.Errorf("there is no session %q in %s", cfg.ID, dir)
 		}
-		return err
+		return nil, err
 	case err != nil:
 		cfg.Journal = noJournal{err}
-		return nil
+		return nil, nil
 	}
 	keep, err := store.NewContext(contextDir(a.opts.Home), cfg.ID, store.ContextOptions{MaxBytes: a.opts.Store.MaxBytes, Secrets: a.opts.Secrets})
 	if err != nil {
-		return errors.Join(err, journal.Close())
+		return nil, errors.Join(err, journal.Close())
 	}
-	cfg.Journal, cfg.Store, s.journal = journal, keep, journal
+	cfg.Journal, cfg.Store = journal, keep
 	a.recorded.Store(true)
-	return nil
+	return journal, nil
 }
 
 // noJournal stands for a record that could not be opened: the session warns

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/store"
@@ -20,8 +21,21 @@ func ForkSession(ctx context.Context, home, id string, at event.Seq) (string, er
 }
 
 // DeleteSession removes a session below home, a Home of [Options], with all
-// that was kept for it. Errors are those of [store.Dirs.Delete].
-func DeleteSession(home, id string) error { return dirs(home).Delete(id) }
+// that was kept for it, its subagents' sessions included. Errors are those of
+// [store.Dirs.Delete].
+func DeleteSession(home, id string) error {
+	d := dirs(home)
+	if err := d.Delete(id); err != nil {
+		return err
+	}
+	list, err := store.List(d.Sessions)
+	for _, s := range list {
+		if s.Parent == id {
+			err = errors.Join(err, DeleteSession(home, s.ID))
+		}
+	}
+	return err
+}
 
 func dirs(home string) store.Dirs {
 	return store.Dirs{Sessions: SessionsDir(home), Contexts: contextDir(home)}

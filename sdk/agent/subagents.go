@@ -8,7 +8,9 @@ import (
 	"sync"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/core/subagent"
 )
 
@@ -20,10 +22,36 @@ type family struct {
 	mu      sync.Mutex
 	cfg     core.Config // that the session was opened with, with the changes since
 	path    []string
-	spent   model.Usage
-	cost    float64 // of its subagents, not counted by itself yet
+	spent   model.Usage // with its subagents
+	own     int         // tokens, without them
+	cost    float64     // of its subagents, not counted by itself yet
 	onChild func(*core.Session)
 	parent  *family
+	session *core.Session // nil until it is open
+	// children are the open subagents.
+	children  []*family
+	ephemeral bool
+}
+
+// live takes in the session when it is open.
+func (f *family) live(s *core.Session) {
+	f.mu.Lock()
+	f.session = s
+	f.mu.Unlock()
+	if p := f.parent; p != nil {
+		p.mu.Lock()
+		p.children = append(p.children, f)
+		p.mu.Unlock()
+	}
+}
+
+// leave takes a subagent that is closed out of its family.
+func (f *family) leave() {
+	if p := f.parent; p != nil {
+		p.mu.Lock()
+		p.children = slices.DeleteFunc(p.children, func(c *family) bool { return c == f })
+		p.mu.Unlock()
+	}
 }
 
 // change takes over a change of the session.
@@ -46,14 +74,47 @@ func (f *family) price(host func(string, model.Usage) (float64, bool)) func(stri
 			at.spent = at.spent.Add(u)
 			if at != f {
 				at.cost += usd
+			} else {
+				at.own += u.Total()
 			}
 			at.mu.Unlock()
 		}
+		f.shareTokens()
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		usd += f.cost
 		f.cost = 0
 		return usd, known
+	}
+}
+
+// shareTokens sets the limits of all sessions of the family to what is left of
+// the root's tokens, so that none can spend what another has spent already.
+func (f *family) shareTokens() {
+	root := f
+	for root.parent != nil {
+		root = root.parent
+	}
+	root.mu.Lock()
+	most := root.cfg.Limits.MaxSessionTokens
+	left := most - root.spent.Total()
+	root.mu.Unlock()
+	if most > 0 {
+		root.allow(left)
+	}
+}
+
+// allow lets the session and its subagents use that many more tokens.
+func (f *family) allow(left int) {
+	f.mu.Lock()
+	limits, session, children := f.cfg.Limits, f.session, slices.Clone(f.children)
+	limits.MaxSessionTokens = max(1, f.own+left)
+	f.mu.Unlock()
+	if session != nil {
+		session.SetLimits(limits)
+	}
+	for _, c := range children {
+		c.allow(left)
 	}
 }
 
@@ -86,7 +147,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 	}
 	parent.mu.Lock()
 	cfg, host := parent.cfg, parent.cfg.Cost
-	child := &family{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild}
+	child := &family{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, ephemeral: parent.ephemeral}
 	parent.mu.Unlock()
 
 	cfg.ID, cfg.Parent, cfg.AgentPath = newID(), req.Parent.ID, child.path
@@ -105,28 +166,72 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 	child.cfg = cfg
 	child.cfg.Cost = host
 	cfg.Cost = child.price(host)
-	s, err := core.New(ctx, cfg)
+	journal, err := a.openRecord(&cfg, false, child.ephemeral)
 	if err != nil {
 		return nil, err
 	}
+	s, err := core.New(ctx, cfg)
+	if err != nil {
+		if journal != nil {
+			err = errors.Join(err, journal.Close())
+		}
+		return nil, err
+	}
+	child.live(s)
 	a.mu.Lock()
 	a.families[cfg.ID] = child
 	a.mu.Unlock()
 	if child.onChild != nil {
 		child.onChild(s)
 	}
-	return &childSession{s, a}, nil
+	kind := ""
+	if req.Definition != nil {
+		kind = req.Definition.Name
+	}
+	return &childSession{Session: s, agent: a, family: child, journal: journal, name: req.Name, kind: kind}, nil
 }
 
-// childSession forgets its family with its end.
+// childSession is a subagent's session. What it does is noted in its parent's
+// record, and it has a record of its own.
 type childSession struct {
 	*core.Session
-	agent *Agent
+	agent      *Agent
+	family     *family
+	journal    *store.Journal // nil if it is kept in memory only
+	name, kind string
 }
 
+// Submit implements [subagent.Session].
+func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome, error) {
+	parent := c.family.parent
+	parent.mu.Lock()
+	noted := parent.session
+	parent.mu.Unlock()
+	c.family.mu.Lock()
+	name := c.family.cfg.Model
+	c.family.mu.Unlock()
+	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.family.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text()})
+	out, err := c.Session.Submit(ctx, in)
+	end := event.SubagentEnd{Name: c.name, Child: c.ID(), Outcome: string(out.Stop), Text: out.Text, Usage: out.Usage, DurationMS: out.Duration.Milliseconds()}
+	if err != nil {
+		end.Error = err.Error()
+	}
+	if out.Priced && out.Cost > 0 {
+		end.CostUSD = &out.Cost
+	}
+	noted.Note(ctx, end)
+	return out, err
+}
+
+// Close implements [subagent.Session].
 func (c *childSession) Close() error {
 	c.agent.forget(c.ID())
-	return c.Session.Close()
+	c.family.leave()
+	err := c.Session.Close()
+	if c.journal != nil {
+		err = errors.Join(err, c.journal.Close())
+	}
+	return err
 }
 
 // forget ends the subagents of a session, what it runs in the background, and

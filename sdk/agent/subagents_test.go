@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/core/subagent"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -266,6 +268,96 @@ func TestSubagentBudget(t *testing.T) {
 	defer s.Close()
 	if out, err := s.Submit(t.Context(), core.TextInput("go")); err != nil || out.Stop != core.StopTokenLimit || out.Cost != 4 {
 		t.Errorf("%s after %v USD, %v", out.Stop, out.Cost, err)
+	}
+}
+
+// TestSubagentsShareTokens: what one session of a family uses is gone for all
+// of them, also for those that are at work already.
+func TestSubagentsShareTokens(t *testing.T) {
+	a, _ := open(t, nil, nil)
+	const most, call = 20_000, 2_000
+	var used atomic.Int64 // by the subagents
+	s, err := a.NewSession(t.Context(), agent.SessionOptions{
+		Limits: core.Limits{MaxSessionTokens: most},
+		Provider: byRequest(func(req *model.Request) coretest.Turn {
+			switch text := last(req); {
+			case isChild(req):
+				turn := coretest.CallTools(model.ToolCall{Name: "list_dir", Args: fmt.Sprintf(`{"depth":%d}`, 1+used.Add(call)%3)})
+				turn.Usage = model.Usage{Input: call}
+				return turn
+			case text == "go":
+				return coretest.CallTools(spawn("one", ""), spawn("two", ""), spawn("three", ""))
+			case strings.Contains(text, " is at work"):
+				return coretest.CallTools(on("wait", "agent-1", ""), on("wait", "agent-2", ""), on("wait", "agent-3", ""))
+			}
+			return coretest.Say("the parent goes on")
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if out, err := s.Submit(t.Context(), core.TextInput("go")); err != nil {
+		t.Errorf("%s: %v", out.Stop, err)
+	}
+	// Each may have had one call under way when the last tokens went.
+	if n := used.Load(); n < most/2 || n > most+3*call {
+		t.Errorf("three subagents used %d of %d tokens", n, most)
+	}
+}
+
+// TestSubagentRecord: the parent's record says when a subagent begins and ends;
+// what it did is in a record of its own, which goes with its parent's.
+func TestSubagentRecord(t *testing.T) {
+	home := t.TempDir()
+	a, err := agent.Open(t.Context(), agent.Options{Dir: t.TempDir(), Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, s := talk(t, a, agent.SessionOptions{Provider: byRequest(func(req *model.Request) coretest.Turn {
+		switch text := last(req); {
+		case isChild(req):
+			return coretest.Say("the report")
+		case text == "go":
+			return coretest.CallTools(spawn("look into it", ""))
+		case strings.Contains(text, " is at work"):
+			return coretest.CallTools(on("wait", "agent-1", ""))
+		}
+		return coretest.Say("done")
+	})})
+	var got []string
+	var child string
+	closed := s.Close()
+	for e, err := range s.Events(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case event.SubagentStart:
+			child = b.Child
+			got = append(got, "start "+b.Name+": "+b.Input)
+		case event.SubagentEnd:
+			got = append(got, "end "+b.Name+": "+b.Outcome+", "+b.Text)
+		}
+	}
+	want := []string{"start agent-1: look into it", "end agent-1: done, the report"}
+	if !slices.Equal(got, want) || closed != nil {
+		t.Errorf("noted %q, want %q; closed with %v", got, want, closed)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := store.List(agent.SessionsDir(home))
+	if err != nil || len(list) != 2 || !slices.ContainsFunc(list, func(l store.Summary) bool {
+		return l.ID == child && l.Parent == s.ID() && l.Text == "look into it"
+	}) {
+		t.Errorf("records %+v, %v", list, err)
+	}
+	if err := agent.DeleteSession(home, s.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := store.List(agent.SessionsDir(home)); err != nil || len(list) != 0 {
+		t.Errorf("left after the parent's removal: %+v, %v", list, err)
 	}
 }
 

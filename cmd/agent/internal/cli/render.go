@@ -106,6 +106,12 @@ func (v *textView) show(e event.Event) {
 		v.note("! limit %s of %d reached", b.Limit, b.Max)
 	case event.TokenLimit:
 		v.note("! limit %s of %.6g reached (%.6g used)", b.Limit, b.Max, b.Used)
+	case event.SubagentStart:
+		v.note("▸ %s: %s", printable(b.Name), oneLine(b.Input, 200))
+	case event.SubagentEnd:
+		v.note("◂ %s", subagentEnd(b))
+	case event.SkillActivated:
+		v.note("✦ skill %s (%s: %s)", printable(b.Name), printable(b.By), oneLine(b.Match, 80))
 	case event.Compacted:
 		v.note("! the conversation was summarised: %d tokens became %d", b.Before, b.After)
 	case event.Warning:
@@ -113,6 +119,15 @@ func (v *textView) show(e event.Event) {
 	case event.Cancelled:
 		v.note("! cancelled: %s", printable(b.Reason))
 	}
+}
+
+// subagentEnd says in a line how a subagent ended.
+func subagentEnd(b event.SubagentEnd) string {
+	text := fmt.Sprintf("%s: %s, %d tokens", printable(b.Name), b.Outcome, b.Usage.Total())
+	if b.Error != "" {
+		text += ": " + oneLine(b.Error, 200)
+	}
+	return text
 }
 
 // showPlan shows what is new in the model's plan.

@@ -191,6 +191,16 @@ func (s *scene) trouble(body event.Body) {
 		s.warn("the limit %s of %.6g is reached (%.6g used)", b.Limit, b.Max, b.Used)
 	case event.LoopDetection:
 		s.warn("the last calls repeat a pattern; the model was told so")
+	case event.SubagentStart:
+		s.note(dim, "▸ "+oneLine(b.Name+": "+b.Input, 200))
+	case event.SubagentEnd:
+		text := fmt.Sprintf("◂ %s: %s, %d tokens", b.Name, b.Outcome, b.Usage.Total())
+		if b.Error != "" {
+			text += ": " + b.Error
+		}
+		s.note(dim, oneLine(text, 200))
+	case event.SkillActivated:
+		s.note(dim, oneLine("✦ skill "+b.Name+" ("+b.By+": "+b.Match+")", 200))
 	case event.Compacted:
 		s.note(dim, compacted(b))
 	case event.Warning:
