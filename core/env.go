@@ -71,6 +71,10 @@ type Command struct {
 	Dir    string   // empty = the working directory
 	Env    []string // "NAME=value", on top of the filtered environment
 	Stdin  io.Reader
+	// Terminal gives the command a terminal, to which nobody types, in the place
+	// of stdin, stdout and stderr; what it prints goes to Stdout. Where there
+	// is none to give, Start fails with errors.ErrUnsupported.
+	Terminal bool
 	// Stdout and Stderr take the output; nil discards it. If both are the same
 	// writer, it gets the bytes as they came, and no two writes at once.
 	Stdout, Stderr io.Writer

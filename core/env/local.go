@@ -170,6 +170,8 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 		Stdin:  cmd.Stdin,
 		Stdout: cmd.Stdout,
 		Stderr: cmd.Stderr,
+
+		Terminal: cmd.Terminal,
 	})
 	if errors.Is(err, syscall.E2BIG) {
 		return nil, fmt.Errorf("the command is too long for this system: write it to a file and run that: %w", err)

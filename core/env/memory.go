@@ -112,6 +112,9 @@ func (m *Memory) Start(ctx context.Context, cmd core.Command) (core.Process, err
 	if err := checkCommand(cmd); err != nil {
 		return nil, err
 	}
+	if cmd.Terminal {
+		return nil, fmt.Errorf("there are no terminals in memory: %w", errors.ErrUnsupported)
+	}
 	if m.Exec == nil {
 		return nil, errors.New("this environment has no shell: it keeps files in memory and starts no commands")
 	}

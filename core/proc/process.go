@@ -40,6 +40,10 @@ type Spec struct {
 	// fails closes the pipe, and Wait returns its error; one that blocks blocks
 	// Wait. An *os.File is handed to the process itself.
 	Stdout, Stderr io.Writer
+	// Terminal gives the command a terminal of its own, 120 columns wide, in the
+	// place of the three files. What it prints goes to Stdout; there is nobody
+	// who types, its input is at its end. Unix only: elsewhere Start fails.
+	Terminal bool
 	// Grace is the time between SIGTERM and SIGKILL; 0 means two seconds.
 	Grace time.Duration
 }
@@ -148,6 +152,9 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 // connect gives the command its files. It returns those that are to be closed
 // here once the command has them.
 func (p *Process) connect(spec Spec) (theirs []*os.File, err error) {
+	if spec.Terminal {
+		return p.connectTerminal(spec.Stdout)
+	}
 	switch in := spec.Stdin.(type) {
 	case nil:
 	case *os.File:
@@ -184,6 +191,21 @@ func (p *Process) connect(spec Spec) (theirs []*os.File, err error) {
 	}
 	p.cmd.Stderr, err = attach(spec.Stderr)
 	return theirs, err
+}
+
+// connectTerminal gives the command a terminal.
+func (p *Process) connectTerminal(to io.Writer) (theirs []*os.File, err error) {
+	ours, its, err := openTerminal()
+	if err != nil {
+		return nil, fmt.Errorf("no terminal can be made: %w", err)
+	}
+	if to == nil {
+		to = io.Discard
+	}
+	p.output = append(p.output, &pump{from: ours, to: to})
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = its, its, its
+	controlTerminal(p.cmd.SysProcAttr)
+	return []*os.File{its}, nil
 }
 
 // disconnect closes our ends of the pipes of a command that did not start.

@@ -99,20 +99,20 @@ func (j *job) state() string {
 }
 
 // start starts a command that outlives the call. It ends with its session.
-func (s *jobs) start(ctx context.Context, call *core.Call, command string) (core.Result, error) {
+func (s *jobs) start(ctx context.Context, call *core.Call, in shellArgs) (core.Result, error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	j := &job{command: command, began: time.Now(), stop: stop, done: make(chan struct{})}
+	j := &job{command: in.Command, began: time.Now(), stop: stop, done: make(chan struct{})}
 	if err := s.add(call.Session.ID, j); err != nil {
 		stop()
 		return core.Failf(core.CodeRateLimited, "%v.", err), nil
 	}
-	process, err := call.Env.Start(running, core.Command{Script: command, Stdout: j, Stderr: j})
+	process, err := call.Env.Start(running, core.Command{Script: in.Command, Terminal: in.Terminal, Stdout: j, Stderr: j})
 	if err != nil {
 		stop()
 		close(j.done)
 		s.drop(call.Session.ID, j)
 		s.wg.Done()
-		return startFailure(command, err), nil
+		return startFailure(in.Command, err), nil
 	}
 	go func() {
 		defer s.wg.Done()

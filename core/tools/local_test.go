@@ -51,6 +51,26 @@ func posixShell(t *testing.T) *env.Local {
 	return where
 }
 
+// TestTerminal: a command has a terminal only if it asks for one; nobody types
+// into it.
+func TestTerminal(t *testing.T) {
+	where := posixShell(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no terminals for commands here")
+	}
+	const probe = "test -t 0 && echo in; test -t 1 && echo out; test -t 2 && echo err; stty size 2>/dev/null; cat; echo end"
+	checkHas(t, tools.Shell(), where, args{"command": probe, "terminal": true}, "", "in\nout\nerr\n40 120\nend\n[exit code 0, ")
+	checkHas(t, tools.Shell(), where, args{"command": probe}, "", "end\n[exit code 0, ")
+	if _, got := run(t, tools.Shell(), where, args{"command": probe}); strings.Contains(got, "out") {
+		t.Errorf("without asking there is a terminal:\n%s", got)
+	}
+	checkHas(t, tools.Shell(), where, args{"command": "echo before; (sleep 600; echo never) & : >/dev/tty && echo there", "terminal": true}, "", "before\nthere\n")
+	checkHas(t, tools.Shell(), where, args{"command": "echo begun; sleep 600", "terminal": true, "timeout_ms": 300}, core.CodeTimeout, "begun\n")
+	memory := env.NewMemory("", nil)
+	memory.Exec = func(context.Context, core.Command) (core.Exit, error) { return core.Exit{}, nil }
+	checkHas(t, tools.Shell(), memory, args{"command": "ls", "terminal": true}, core.CodeConfig, "no terminals in memory", "Leave terminal out")
+}
+
 func TestLocalShell(t *testing.T) {
 	where := posixShell(t)
 	checkHas(t, tools.Shell(), where, args{"command": "echo out; echo err >&2; printf end; exit 3"}, "", "out\nerr\nend\n[exit code 3, ")

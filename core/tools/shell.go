@@ -28,6 +28,7 @@ type shellArgs struct {
 	TimeoutMS   int64  `json:"timeout_ms,omitempty" jsonschema:"time-out in milliseconds, for commands that need longer than the default"`
 	Description string `json:"description,omitempty" jsonschema:"what the command does, in a few words for the user"`
 	Background  bool   `json:"background,omitempty" jsonschema:"let it go on; timeout_ms does not hold then"`
+	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that want one"`
 }
 
 // Shell returns the tool shell, which runs a command line in the environment's
@@ -52,7 +53,7 @@ func shellWith(background *jobs) core.Tool {
 			return *refusal, nil
 		}
 		if in.Background {
-			return background.start(ctx, call, in.Command)
+			return background.start(ctx, call, in)
 		}
 		return runShell(ctx, call, in)
 	})
@@ -81,7 +82,7 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	runCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out := &lastByteWriter{w: call.Output, last: '\n'}
-	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Stdout: out, Stderr: out})
+	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Terminal: in.Terminal, Stdout: out, Stderr: out})
 	if err != nil {
 		return startFailure(in.Command, err), nil
 	}
@@ -134,6 +135,8 @@ func startFailure(command string, err error) core.Result {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, fs.ErrPermission):
 		return failure("run", command, err)
+	case errors.Is(err, errors.ErrUnsupported):
+		return core.Failf(core.CodeConfig, "The command could not be started: %v. Leave terminal out.", err)
 	}
 	return core.Failf(core.CodeIO, "The command could not be started: %v.", err)
 }

@@ -62,6 +62,9 @@ func (e *Env) Start(ctx context.Context, cmd core.Command) (core.Process, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if cmd.Terminal {
+		return nil, fmt.Errorf("commands get no terminal there: %w", errors.ErrUnsupported)
+	}
 	argv, err := e.commandLine(cmd)
 	if err != nil {
 		return nil, err
