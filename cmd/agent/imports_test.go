@@ -34,6 +34,8 @@ var importRules = map[string][]string{
 	"core/schema":  {},
 	"core/output":  {},
 	"core/timeout": {},
+	"core/rank":    {},
+	"core/bundle":  {"core/jsonpos"},
 
 	"core/event":      {"core/model"},
 	"core/images":     {"core/model"},
