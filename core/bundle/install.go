@@ -1,0 +1,279 @@
+package bundle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Install says what a stage is to be installed as.
+type Install struct {
+	Name    string // made of letters, digits, -, _ and .
+	Source  Source
+	Tree    string   // hash of the files that the person was shown
+	Consent *Consent // nil if the person has not agreed to anything yet
+	Replace bool     // what is installed under the name is replaced
+}
+
+// Install puts the selected folder of the stage into its place and records it,
+// both or neither. The error is an ErrChanged if the files are not those that
+// were shown, an ErrInstalled if there is something of the name that was not
+// installed or is not to be replaced, and an ErrLocalEdits if it was edited.
+// After it, the stage can only be closed.
+func (g *Stage) Install(ctx context.Context, in Install) (Entry, error) {
+	if err := checkName(in.Name); err != nil {
+		return Entry{}, err
+	}
+	tree, err := g.Tree(ctx)
+	if err != nil {
+		return Entry{}, err
+	}
+	if tree.Hash != in.Tree {
+		return Entry{}, fmt.Errorf("bundle: installing %q: %w", in.Name, ErrChanged)
+	}
+	entry := Entry{
+		Name: in.Name, Source: in.Source, Installed: g.store.timestamp(),
+		Tree: tree.Hash, Files: tree.Files, Consent: in.Consent.normal(),
+	}
+	if err := entry.check(); err != nil {
+		return Entry{}, err
+	}
+	if entry.Sum, err = entry.sum(); err != nil {
+		return Entry{}, err
+	}
+	from, err := filepath.Rel(g.store.inner(), g.Root())
+	if err != nil {
+		return Entry{}, fmt.Errorf("bundle: %w", err)
+	}
+	err = g.store.exclusively(ctx, func() error {
+		if err := g.store.mayPlace(ctx, in); err != nil {
+			return err
+		}
+		return g.store.change(ctx, pending{Name: in.Name, Entry: &entry, From: filepath.ToSlash(from), Stage: filepath.Base(g.dir)})
+	})
+	if err != nil {
+		return Entry{}, fmt.Errorf("bundle: installing %q: %w", in.Name, err)
+	}
+	return entry, nil
+}
+
+// mayPlace says why nothing may be put in the place of a name.
+func (s *Store) mayPlace(ctx context.Context, in Install) error {
+	_, gone := os.Lstat(s.Path(in.Name))
+	if gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+		return gone
+	}
+	entry, err := s.entry(in.Name)
+	switch {
+	case errors.Is(err, ErrNotInstalled) && gone != nil:
+		return nil
+	case errors.Is(err, ErrNotInstalled):
+		return fmt.Errorf("%w: %s was not installed by agent; move it away first", ErrInstalled, s.Path(in.Name))
+	case err != nil:
+		return err
+	case !in.Replace:
+		return fmt.Errorf("%w, from %s: update or remove it", ErrInstalled, entry.Source.Location)
+	case gone != nil:
+		return nil
+	}
+	_, err = s.unedited(ctx, in.Name)
+	return err
+}
+
+// Remove removes an installed thing and its entry, both or neither. If its files
+// were edited the error is an ErrLocalEdits, unless the edits are to be
+// discarded; so is then an entry that was edited.
+func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	err := s.exclusively(ctx, func() error {
+		_, err := s.unedited(ctx, name)
+		if _, gone := os.Lstat(s.Path(name)); errors.Is(gone, fs.ErrNotExist) && errors.Is(err, ErrLocalEdits) {
+			err = nil // nothing is left that could be lost
+		}
+		if errors.Is(err, ErrNotInstalled) || err != nil && !discardEdits {
+			return err
+		}
+		return s.change(ctx, pending{Name: name})
+	})
+	if err != nil {
+		return fmt.Errorf("bundle: removing %q: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Store) pendingFile() string { return filepath.Join(s.inner(), "pending.json") }
+
+// pending is a change that is decided upon. It is written down before anything
+// is changed, and whoever finds it brings the change to its end. Until it is
+// written there is the old state, and from then on the new.
+type pending struct {
+	Name  string `json:"name"`
+	Entry *Entry `json:"entry"` // nil: the thing is removed
+	From  string `json:"from"`  // the folder to install, below the inner directory, with slashes
+	Stage string `json:"stage"` // the stage that it is in
+}
+
+// backup is where the thing of a name is put before it is removed.
+func (s *Store) backup(name string) string { return filepath.Join(s.inner(), "old-"+name) }
+
+// at marks a step of a change, for tests to stop at.
+func (s *Store) at(step string) error {
+	if s.step == nil {
+		return nil
+	}
+	return s.step(step)
+}
+
+// change makes a change and undoes it if that fails. The caller has the store's
+// lock.
+func (s *Store) change(ctx context.Context, p pending) error {
+	if err := removeAll(s.backup(p.Name)); err != nil {
+		return err
+	}
+	data, err := encode(p)
+	if err == nil {
+		err = s.at("decide")
+	}
+	if err == nil {
+		err = replaceFile(s.pendingFile(), data, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	undo, err := s.place(p)
+	if err != nil {
+		return errors.Join(err, os.Remove(s.pendingFile()))
+	}
+	if err := s.enter(p); err != nil {
+		return errors.Join(err, undo(), os.Remove(s.pendingFile()))
+	}
+	return s.clear(p)
+}
+
+// place moves the folders and returns what moves them back.
+func (s *Store) place(p pending) (undo func() error, err error) {
+	target, old := s.Path(p.Name), s.backup(p.Name)
+	if err := s.at("place"); err != nil {
+		return nil, err
+	}
+	from := filepath.Join(s.inner(), filepath.FromSlash(p.From))
+	if p.Entry != nil {
+		if s.exchange(from, target) == nil {
+			return func() error { return s.exchange(from, target) }, nil
+		}
+	}
+	hadOld := true
+	if err := os.Rename(target, old); errors.Is(err, fs.ErrNotExist) {
+		hadOld = false
+	} else if err != nil {
+		return nil, err
+	}
+	restore := func() error {
+		if !hadOld {
+			return nil
+		}
+		return os.Rename(old, target)
+	}
+	if p.Entry == nil {
+		return restore, nil
+	}
+	err = s.at("between")
+	if err == nil {
+		err = os.Rename(from, target)
+	}
+	if err != nil {
+		return nil, errors.Join(err, restore())
+	}
+	return func() error { return errors.Join(os.Rename(target, from), restore()) }, nil
+}
+
+// enter writes the lock file.
+func (s *Store) enter(p pending) error {
+	if err := s.at("enter"); err != nil {
+		return err
+	}
+	return s.changeLock(func(entries map[string]Entry) {
+		if delete(entries, p.Name); p.Entry != nil {
+			entries[p.Name] = *p.Entry
+		}
+	})
+}
+
+// clear removes what a change has left behind. What cannot be removed now, does
+// no harm: the change is done.
+func (s *Store) clear(p pending) error {
+	if err := s.at("clear"); err != nil {
+		return err
+	}
+	if err := os.Remove(s.pendingFile()); err != nil {
+		return err
+	}
+	if p.Stage != "" {
+		_ = removeAll(filepath.Join(s.inner(), p.Stage, "content"))
+	}
+	_ = removeAll(s.backup(p.Name))
+	return nil
+}
+
+// finish brings a change to its end that was cut short. The caller has the
+// store's lock.
+func (s *Store) finish(ctx context.Context) error {
+	data, err := readRegular(s.pendingFile(), maxLockFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var p pending
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err == nil && (checkName(p.Name) != nil || escapes(p.From) || strings.ContainsAny(p.Stage, `/\`) || escapes(p.Stage)) {
+		err = errors.New("it was edited")
+	}
+	if err == nil {
+		err = s.redo(ctx, p)
+	}
+	if err != nil {
+		return fmt.Errorf("bundle: ending a change that was cut short (%s): %w", s.pendingFile(), err)
+	}
+	return s.clear(p)
+}
+
+// redo makes a change of which any part may have been made.
+func (s *Store) redo(ctx context.Context, p pending) error {
+	if p.Entry != nil {
+		p.Entry.Name = p.Name
+		target, from := s.holds(ctx, s.Path(p.Name), p), s.holds(ctx, filepath.Join(s.inner(), filepath.FromSlash(p.From)), p)
+		switch {
+		case target:
+			return s.enter(p)
+		case !from: // somebody cleared it away: what there was before stays
+			if _, err := os.Lstat(s.Path(p.Name)); errors.Is(err, fs.ErrNotExist) {
+				err = os.Rename(s.backup(p.Name), s.Path(p.Name))
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	if _, err := s.place(p); err != nil {
+		return err
+	}
+	return s.enter(p)
+}
+
+// holds reports whether a folder has the files that a change installs.
+func (s *Store) holds(ctx context.Context, dir string, p pending) bool {
+	tree, err := Scan(ctx, dir, s.limits)
+	if err == nil && !modesKept {
+		tree = believeModes(tree, p.Entry.Files)
+	}
+	return err == nil && tree.Hash == p.Entry.Tree
+}

@@ -1,0 +1,211 @@
+package bundle
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/core/jsonpos"
+)
+
+const (
+	lockVersion = 1
+	maxLockFile = 64 << 20 // bytes
+)
+
+// Entry is what the lock file says of an installed thing.
+type Entry struct {
+	Name      string    `json:"-"`
+	Source    Source    `json:"source"`
+	Installed time.Time `json:"installed"` // or updated
+	Tree      string    `json:"tree"`      // see HashFiles
+	Files     []File    `json:"files"`     // by path
+	Consent   *Consent  `json:"consent,omitempty"`
+	Sum       string    `json:"sum"` // checksum of the name and all above, hex
+}
+
+// Source is where an installed thing came from.
+type Source struct {
+	Kind     string `json:"kind"`             // folder, archive, git …: the caller's word
+	Location string `json:"location"`         // path or URL, without credentials
+	Path     string `json:"path,omitempty"`   // of the folder in it that was installed, with slashes
+	Ref      string `json:"ref,omitempty"`    // branch or tag that was asked for
+	Commit   string `json:"commit,omitempty"` // what it stood for: 40 hex digits
+}
+
+// Consent is what the person agreed to.
+type Consent struct {
+	Tree  string          `json:"tree"` // the files that it is about: those of no other tree
+	Given time.Time       `json:"given"`
+	Terms json.RawMessage `json:"terms,omitempty"` // what was agreed to beside the files, in the caller's form
+}
+
+// normal returns the consent with its time as the lock file has it.
+func (c *Consent) normal() *Consent {
+	if c == nil {
+		return nil
+	}
+	return &Consent{Tree: c.Tree, Given: c.Given.UTC().Truncate(time.Second), Terms: c.Terms}
+}
+
+// Consented reports whether the person agreed to exactly the files that the
+// entry is about.
+func (e Entry) Consented() bool { return e.Consent != nil && e.Consent.Tree == e.Tree }
+
+// EditedError says that somebody edited an entry of a lock file. Nothing that
+// it says is used.
+type EditedError struct {
+	Name string
+	Err  *jsonpos.Error // where it is, and what to do
+}
+
+// Error implements error.
+func (e *EditedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the place.
+func (e *EditedError) Unwrap() error { return e.Err }
+
+// lockFile is the JSON of a lock file. It sorts entries by name.
+type lockFile struct {
+	Version int              `json:"version"`
+	Entries map[string]Entry `json:"entries"`
+}
+
+// sum returns the checksum that belongs into an entry.
+func (e Entry) sum() (string, error) {
+	e.Sum = ""
+	data, err := json.Marshal(e)
+	if err != nil {
+		return "", fmt.Errorf("bundle: entry %q: %w", e.Name, err)
+	}
+	buf := binary.BigEndian.AppendUint64([]byte("agent lock entry 1\n"), uint64(len(e.Name)))
+	sum := sha256.Sum256(append(append(buf, e.Name...), data...))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// check says what an entry that is to be written lacks.
+func (e Entry) check() error {
+	switch {
+	case e.Source.Kind == "" || e.Source.Location == "":
+		return errors.New("bundle: an entry needs a source with a kind and a location")
+	case e.Source.Commit != "" && !commitForm.MatchString(e.Source.Commit):
+		return fmt.Errorf("bundle: commit %q of %s: 40 hexadecimal digits were expected", e.Source.Commit, e.Source.Location)
+	case e.Consent != nil && e.Consent.Tree != e.Tree:
+		return fmt.Errorf("bundle: the consent to %q is about other files", e.Name)
+	case !utf8.ValidString(e.Source.Kind + e.Source.Location + e.Source.Path + e.Source.Ref):
+		return fmt.Errorf("bundle: the source of %q is not valid UTF-8", e.Name)
+	}
+	if e.Consent != nil && e.Consent.Terms != nil {
+		if _, err := jsonpos.Parse("terms", e.Consent.Terms); err != nil {
+			return fmt.Errorf("bundle: the consent to %q: %w", e.Name, err)
+		}
+	}
+	return nil
+}
+
+// readLock reads the lock file. Entries that somebody edited are in it as they
+// are, and each is named by an EditedError; another error is about the file as
+// a whole.
+func (s *Store) readLock() (file lockFile, edited []*EditedError, err error) {
+	file = lockFile{Version: lockVersion, Entries: map[string]Entry{}}
+	path := s.LockFile()
+	data, err := readRegular(path, maxLockFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return file, nil, nil
+	}
+	if err != nil {
+		return file, nil, fmt.Errorf("bundle: %w", err)
+	}
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &head); err == nil && head.Version > lockVersion {
+		return file, nil, fmt.Errorf("%s is of version %d, which is not known here: update agent", path, head.Version)
+	}
+	doc, err := jsonpos.Parse(path, data)
+	if err == nil {
+		err = doc.Decode(&file)
+	}
+	if err != nil {
+		return file, nil, fmt.Errorf("%w; restore the file, or remove it and install again what it named", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(file.Entries)) {
+		entry := file.Entries[name]
+		entry.Name = name
+		file.Entries[name] = entry
+		sum, err := entry.sum()
+		if err != nil || sum != entry.Sum || HashFiles(entry.Files) != entry.Tree || checkName(name) != nil {
+			edited = append(edited, &EditedError{name, doc.Errorf("/entries/"+name,
+				"undo the change, or remove and install it again", "the entry of %q is not as it was written", name)})
+		}
+	}
+	return file, edited, nil
+}
+
+// readRegular reads a file of at most so many bytes that is no pipe or device.
+func readRegular(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	if info.Size() > most {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, most)
+	}
+	return os.ReadFile(path)
+}
+
+// writeLock replaces the lock file in one step.
+func (s *Store) writeLock(file lockFile) error {
+	file.Version = lockVersion
+	data, err := encode(file)
+	if err != nil {
+		return err
+	}
+	return replaceFile(s.LockFile(), data, 0o644)
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// replaceFile puts a file in the place of another in one step.
+func replaceFile(path string, data []byte, perm fs.FileMode) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Chmod(temp.Name(), perm)
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	innerDir     = ".bundle" // in the store, for what is under way
+	stagePrefix  = "stage-"
+	lockSuffix   = ".lock"
+	maxName      = 64 // bytes
+	lockPatience = 10 * time.Second
+	lockRetry    = 10 * time.Millisecond
+)
+
+// The reasons for which a store does not do what it was asked to.
+var (
+	ErrNotInstalled = errors.New("it is not installed")
+	ErrInstalled    = errors.New("something of this name is there already")
+	ErrLocalEdits   = errors.New("its files were edited since they were installed")
+	ErrChanged      = errors.New("its files are not those that were shown")
+)
+
+// Options are a store's settings. The zero value is good.
+type Options struct {
+	Limits Limits
+	Now    func() time.Time // the clock; time.Now if nil
+}
+
+// Store is a directory of installed things. It holds nothing in memory and is
+// safe for concurrent use, also by several processes.
+type Store struct {
+	dir    string
+	limits Limits
+	now    func() time.Time
+
+	exchange func(a, b string) error // gives two folders each other's place; may fail
+	step     func(name string) error // called before each step of a change, if not nil
+}
+
+// Open returns the store in a directory, which need not exist: it is made when
+// something is installed. Open itself touches nothing.
+func Open(dir string, options Options) *Store {
+	s := &Store{dir: dir, limits: options.Limits.filled(), now: options.Now, exchange: exchange}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	return s
+}
+
+// Path returns the folder of an installed thing.
+func (s *Store) Path(name string) string { return filepath.Join(s.dir, name) }
+
+// LockFile returns the path of the lock file.
+func (s *Store) LockFile() string { return filepath.Join(s.dir, "lock.json") }
+
+func (s *Store) inner() string { return filepath.Join(s.dir, innerDir) }
+
+// List returns the entries of the lock file by name. Those that somebody edited
+// are left out and named in the error, as [EditedError]s, beside the others.
+func (s *Store) List(ctx context.Context) ([]Entry, error) {
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
+	file, edited, err := s.readLock()
+	if err != nil {
+		return nil, err
+	}
+	errs := make([]error, len(edited))
+	for i, e := range edited {
+		delete(file.Entries, e.Name)
+		errs[i] = e
+	}
+	list := make([]Entry, 0, len(file.Entries))
+	for _, name := range slices.Sorted(maps.Keys(file.Entries)) {
+		list = append(list, file.Entries[name])
+	}
+	return list, errors.Join(errs...)
+}
+
+// Entry returns the entry of a thing. The error is an [EditedError] if somebody
+// edited the entry, and an ErrNotInstalled if there is none.
+func (s *Store) Entry(ctx context.Context, name string) (Entry, error) {
+	if err := s.settle(ctx); err != nil {
+		return Entry{}, err
+	}
+	return s.entry(name)
+}
+
+func (s *Store) entry(name string) (Entry, error) {
+	file, edited, err := s.readLock()
+	if err != nil {
+		return Entry{}, err
+	}
+	for _, e := range edited {
+		if e.Name == name {
+			return Entry{}, e
+		}
+	}
+	entry, ok := file.Entries[name]
+	if !ok {
+		return Entry{}, fmt.Errorf("%q: %w; %s does not name it", name, ErrNotInstalled, s.LockFile())
+	}
+	return entry, nil
+}
+
+// Verify reads the files of an installed thing and returns how they differ from
+// what its entry says: nothing, if they are as they were installed. All files
+// are Removed if the folder is gone. The error is as that of Entry, or says that
+// the files cannot be read or hold what none may.
+func (s *Store) Verify(ctx context.Context, name string) (Entry, []Change, error) {
+	entry, err := s.Entry(ctx, name)
+	if err != nil {
+		return entry, nil, err
+	}
+	changes, err := s.compare(ctx, entry)
+	return entry, changes, err
+}
+
+func (s *Store) compare(ctx context.Context, entry Entry) ([]Change, error) {
+	found, err := Scan(ctx, s.Path(entry.Name), s.limits)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("bundle: %s: %w", s.Path(entry.Name), err)
+	}
+	if !modesKept {
+		found = believeModes(found, entry.Files)
+	}
+	return Compare(Tree{entry.Tree, entry.Files}, found), nil
+}
+
+// believeModes takes from files as installed which are executable.
+func believeModes(found Tree, installed []File) Tree {
+	executable := make(map[string]bool, len(installed))
+	for _, f := range installed {
+		executable[f.Path] = f.Executable
+	}
+	for i := range found.Files {
+		found.Files[i].Executable = executable[found.Files[i].Path]
+	}
+	return Tree{HashFiles(found.Files), found.Files}
+}
+
+// Agree records that the person agrees to an installed thing. The consent is
+// bound to its files as installed: if they are others now, the error is an
+// ErrLocalEdits; if they are not those of the consent, an ErrChanged. A nil
+// consent takes back what was agreed to.
+func (s *Store) Agree(ctx context.Context, name string, consent *Consent) error {
+	return s.exclusively(ctx, func() error {
+		entry, err := s.unedited(ctx, name)
+		if err != nil {
+			return err
+		}
+		if consent != nil && consent.Tree != entry.Tree {
+			return fmt.Errorf("%q: %w", name, ErrChanged)
+		}
+		entry.Consent = consent.normal()
+		if err := entry.check(); err != nil {
+			return err
+		}
+		return s.record(entry)
+	})
+}
+
+// unedited returns the entry of a thing whose files are as installed.
+func (s *Store) unedited(ctx context.Context, name string) (Entry, error) {
+	entry, err := s.entry(name)
+	if err != nil {
+		return entry, err
+	}
+	changes, err := s.compare(ctx, entry)
+	if err == nil && len(changes) > 0 {
+		err = fmt.Errorf("%q: %w: %s", name, ErrLocalEdits, summary(changes))
+	}
+	return entry, err
+}
+
+// summary names a few changes.
+func summary(changes []Change) string {
+	const most = 3
+	var parts []string
+	for _, c := range changes[:min(most, len(changes))] {
+		parts = append(parts, fmt.Sprintf("%s %s", c.Kind, c.Path))
+	}
+	if more := len(changes) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// record writes an entry into the lock file. Other entries stay as they are,
+// those that somebody edited included.
+func (s *Store) record(entry Entry) error {
+	sum, err := entry.sum()
+	if err != nil {
+		return err
+	}
+	entry.Sum = sum
+	return s.changeLock(func(entries map[string]Entry) { entries[entry.Name] = entry })
+}
+
+func (s *Store) changeLock(change func(map[string]Entry)) error {
+	file, _, err := s.readLock()
+	if err != nil {
+		return err
+	}
+	change(file.Entries)
+	if err := s.writeLock(file); err != nil {
+		return fmt.Errorf("bundle: %w", err)
+	}
+	return nil
+}
+
+// checkName says what is wrong with the name of a thing.
+func checkName(name string) error {
+	wrong := strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" ||
+		name == "" || len(name) > maxName || name[0] == '.' || name == "lock.json" || checkElement(name) != ""
+	if wrong {
+		return fmt.Errorf("bundle: nothing can be called %q: a name is made of letters, digits, -, _ and ., at most %d of them, and begins with no dot", name, maxName)
+	}
+	return nil
+}
+
+// exclusively calls f while no other process, nor goroutine, changes the store,
+// and after a change that was cut short is done.
+func (s *Store) exclusively(ctx context.Context, f func() error) (err error) {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	path := filepath.Join(s.inner(), "lock")
+	guard := flock.New(path)
+	waiting, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	if _, err := guard.TryLockContext(waiting, lockRetry); err != nil {
+		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("another process has been installing for %s", lockPatience)
+		}
+		return fmt.Errorf("bundle: lock %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, guard.Close()) }()
+	if err := s.finish(ctx); err != nil {
+		return err
+	}
+	return f()
+}
+
+// prepare makes the store's directories.
+func (s *Store) prepare() error {
+	err := os.MkdirAll(s.dir, 0o755)
+	if err == nil {
+		err = os.MkdirAll(s.inner(), 0o700)
+	}
+	ignore := filepath.Join(s.inner(), ".gitignore")
+	if _, missing := os.Lstat(ignore); err == nil && missing != nil {
+		err = os.WriteFile(ignore, []byte("*\n"), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("bundle: %w", err)
+	}
+	return nil
+}
+
+// settle lets a change that is under way come to its end, or ends one that was
+// cut short. Without such it costs a look at one file.
+func (s *Store) settle(ctx context.Context) error {
+	if _, err := os.Lstat(s.pendingFile()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return s.exclusively(ctx, func() error { return nil })
+}
+
+// timestamp returns the time as the lock file has it.
+func (s *Store) timestamp() time.Time { return s.now().UTC().Truncate(time.Second) }

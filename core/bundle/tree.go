@@ -1,0 +1,245 @@
+package bundle
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Limits bound what a bundle may hold. A zero field has the value of
+// [DefaultLimits].
+type Limits struct {
+	Files     int   // number of files and folders
+	Bytes     int64 // of all files
+	FileBytes int64 // of one file
+	Ratio     int64 // how many times its own size an archive may unpack to; the first 16 MiB are free
+}
+
+// DefaultLimits are wide enough for any skill and for a plugin with its program
+// for several systems.
+var DefaultLimits = Limits{Files: 5_000, Bytes: 512 << 20, FileBytes: 256 << 20, Ratio: 200}
+
+const ratioFree = 16 << 20
+
+func (l Limits) filled() Limits {
+	d := DefaultLimits
+	if l.Files > 0 {
+		d.Files = l.Files
+	}
+	if l.Bytes > 0 {
+		d.Bytes = l.Bytes
+	}
+	if l.FileBytes > 0 {
+		d.FileBytes = l.FileBytes
+	}
+	if l.Ratio > 0 {
+		d.Ratio = l.Ratio
+	}
+	return d
+}
+
+// File is a file of a bundle.
+type File struct {
+	Path       string `json:"path"`   // below the bundle's folder, with slashes
+	SHA256     string `json:"sha256"` // hex
+	Size       int64  `json:"size"`   // bytes
+	Executable bool   `json:"executable,omitempty"`
+}
+
+// Tree is all that a bundle holds. Folders count only as parts of paths.
+type Tree struct {
+	Hash  string // see HashFiles
+	Files []File // by path
+}
+
+// Bytes returns the size of all files.
+func (t Tree) Bytes() int64 {
+	var sum int64
+	for _, f := range t.Files {
+		sum += f.Size
+	}
+	return sum
+}
+
+// HashFiles returns the hash of a tree of files, in any order: the SHA-256, in
+// hex, of "agent tree 1\n" and then for each file, by path, the length of its
+// path (8 bytes, the highest first), the path, one byte (1 if the file is
+// executable, else 0), its size (8 bytes) and its SHA-256 (32 bytes). Files with
+// a malformed SHA-256 hash to "".
+func HashFiles(files []File) string {
+	files = slices.Clone(files)
+	slices.SortFunc(files, byPath)
+	h := sha256.New()
+	h.Write([]byte("agent tree 1\n"))
+	var buf []byte
+	for _, f := range files {
+		sum, err := hex.DecodeString(f.SHA256)
+		if err != nil || len(sum) != sha256.Size {
+			return ""
+		}
+		buf = binary.BigEndian.AppendUint64(buf[:0], uint64(len(f.Path)))
+		buf = append(buf, f.Path...)
+		mode := byte(0)
+		if f.Executable {
+			mode = 1
+		}
+		buf = append(buf, mode)
+		buf = binary.BigEndian.AppendUint64(buf, uint64(f.Size))
+		h.Write(append(buf, sum...))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func byPath(a, b File) int { return strings.Compare(a.Path, b.Path) }
+
+// litter reports whether a file is one that systems leave in folders unasked.
+// It is no part of a bundle, and nothing runs it.
+func litter(name string) bool {
+	return name == ".DS_Store" || name == "Thumbs.db" || name == "desktop.ini"
+}
+
+// Scan reads a folder. All that a bundle may not hold is named in the error, as
+// [RefusedError]s; what lies behind a link is never read. The error is an
+// fs.ErrNotExist if there is no such folder.
+func Scan(ctx context.Context, dir string, limits Limits) (Tree, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Tree{}, err
+	}
+	defer root.Close()
+	s := scan{ctx: ctx, root: root, limits: limits.filled(), names: spellings{}}
+	err = fs.WalkDir(root.FS(), ".", s.visit)
+	if err = errors.Join(err, errors.Join(s.refused...)); err != nil {
+		return Tree{}, err
+	}
+	slices.SortFunc(s.files, byPath)
+	return Tree{Hash: HashFiles(s.files), Files: s.files}, nil
+}
+
+// scan is the state of Scan.
+type scan struct {
+	ctx     context.Context
+	root    *os.Root
+	limits  Limits
+	names   spellings
+	count   int
+	bytes   int64
+	files   []File
+	refused []error
+}
+
+func (s *scan) visit(name string, entry fs.DirEntry, err error) error {
+	if err != nil || name == "." {
+		return err
+	}
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	if litter(entry.Name()) && entry.Type().IsRegular() {
+		return nil
+	}
+	if s.count++; s.count > s.limits.Files {
+		return &RefusedError{name, fmt.Sprintf("there are more than %d files and folders", s.limits.Files)}
+	}
+	reason := checkElement(entry.Name())
+	if reason == "" {
+		reason = checkPath(name)
+	}
+	if reason == "" {
+		reason = s.names.add(name)
+	}
+	switch {
+	case reason != "":
+	case entry.IsDir():
+		return nil
+	case !entry.Type().IsRegular():
+		reason = kindRefused(entry.Type())
+	default:
+		return s.hash(name)
+	}
+	s.refused = append(s.refused, &RefusedError{name, reason})
+	if entry.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// kindRefused says why a file of this kind is not let in.
+func kindRefused(mode fs.FileMode) string {
+	if mode&fs.ModeSymlink != 0 {
+		return "it is a link: put the file itself in its place"
+	}
+	return "it is neither a file nor a folder"
+}
+
+// hash reads a file.
+func (s *scan) hash(name string) error {
+	f, err := s.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return &RefusedError{name, kindRefused(info.Mode())}
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(reader{s.ctx, f}, s.limits.FileBytes+1))
+	if err != nil {
+		return err
+	}
+	if s.bytes += n; n > s.limits.FileBytes || s.bytes > s.limits.Bytes {
+		return &RefusedError{name, tooLarge(n, s.limits)}
+	}
+	s.files = append(s.files, File{
+		Path: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: n,
+		Executable: modesKept && info.Mode()&0o100 != 0,
+	})
+	return nil
+}
+
+// tooLarge says which limit a file of a size exceeds.
+func tooLarge(size int64, l Limits) string {
+	if size > l.FileBytes {
+		return fmt.Sprintf("it is larger than %d bytes", l.FileBytes)
+	}
+	return fmt.Sprintf("with it all files have more than %d bytes", l.Bytes)
+}
+
+// reader reads until its context is done.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// inside reports whether a path lies in a folder, "." being all.
+func inside(folder, name string) bool {
+	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
+}
+
+// below returns a path as seen from a folder that it lies in.
+func below(folder, name string) string {
+	if folder == "." {
+		return name
+	}
+	return path.Clean(strings.TrimPrefix(strings.TrimPrefix(name, folder), "/"))
+}
