@@ -168,8 +168,11 @@ func (g *Stage) Close() error {
 	if g.alive == nil {
 		return nil
 	}
-	err := errors.Join(removeAll(g.dir), g.alive.Close(), os.Remove(g.dir+lockSuffix))
+	err := errors.Join(removeAll(g.dir), g.alive.Close())
 	g.alive = nil
+	if gone := os.Remove(g.dir + lockSuffix); !errors.Is(gone, fs.ErrNotExist) { // another process may have swept it up
+		err = errors.Join(err, gone)
+	}
 	if err != nil {
 		return fmt.Errorf("bundle: clearing up: %w", err)
 	}
