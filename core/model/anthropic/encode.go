@@ -152,8 +152,41 @@ func (p *provider) body(name string, req *model.Request, options map[string]json
 	if err != nil {
 		return nil, err
 	}
-	b = p.messages(name, req.Messages).append(append(b, `,"messages":`...))
+	messages := p.messages(name, req.Messages)
+	messages.checkReferences(req.Tools)
+	b = messages.append(append(b, `,"messages":`...))
 	return append(b, '}'), nil
+}
+
+// checkReferences puts a text in the place of references to tools that are not
+// deferred any more, or not there: the API refuses them.
+func (c conversation) checkReferences(defs []model.ToolDef) {
+	var deferred map[string]bool
+	for _, m := range c {
+		for _, result := range m.content {
+			for i, part := range result.content {
+				if part.kind != "tool_reference" {
+					continue
+				}
+				if deferred == nil {
+					deferred = deferredNames(defs)
+				}
+				if !deferred[part.name] {
+					result.content[i] = block{kind: "text", text: wire.Placeholder(model.ToolReference{Name: part.name})}
+				}
+			}
+		}
+	}
+}
+
+func deferredNames(defs []model.ToolDef) map[string]bool {
+	names := map[string]bool{}
+	for _, d := range defs {
+		if d.Deferred {
+			names[d.Name] = true
+		}
+	}
+	return names
 }
 
 // settings are the members that say how to answer.

@@ -1,10 +1,14 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
+	"sync"
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
@@ -49,7 +53,27 @@ type provider struct {
 var (
 	_ model.Provider = (*provider)(nil)
 	_ model.Lister   = (*provider)(nil)
+	_ model.Deferrer = (*provider)(nil)
 )
+
+// named finds family and version in a model's name, as in claude-opus-4-5 or
+// claude-sonnet-4-20250514. Older names, as claude-3-5-sonnet, do not match.
+var named = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?:\D|$)`)
+})
+
+// DefersTools implements [model.Deferrer]: models from version 4.5 on load tools
+// when a reference names them. See
+// https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool.
+func (p *provider) DefersTools(name string) bool {
+	m := named().FindStringSubmatch(cmp.Or(name, p.Info().Model))
+	if m == nil {
+		return false
+	}
+	major, _ := strconv.Atoi(m[1]) // digits, by the pattern
+	minor, _ := strconv.Atoi(m[2])
+	return major > 4 || major == 4 && minor >= 5
+}
 
 // Stream implements [model.Provider].
 func (p *provider) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {

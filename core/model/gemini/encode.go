@@ -186,15 +186,12 @@ func (c *contents) end() {
 }
 
 func (c *contents) messages(all []model.Message) {
-	var order []string // of the last calls
+	var calls []model.ToolCall // the last ones
 	for i := 0; i < len(all); i++ {
 		m := all[i]
 		switch m.Role {
 		case model.RoleAssistant:
-			order = order[:0]
-			for _, call := range m.Parts.ToolCalls() {
-				order = append(order, call.ID)
-			}
+			calls = m.Parts.ToolCalls()
 			if sendable(m.Parts, c.provider) {
 				c.begin("model")
 				c.assistant(m.Parts)
@@ -206,7 +203,7 @@ func (c *contents) messages(all []model.Message) {
 				parts = append(parts, all[i+1].Parts...)
 			}
 			c.begin("user")
-			c.results(parts, order)
+			c.results(parts, calls)
 			c.end()
 		default:
 			c.begin("user")
@@ -294,14 +291,15 @@ func (c *contents) call(call model.ToolCall, signed string) {
 }
 
 // results writes the results of a turn in the order of its calls, and the
-// images after them where the results themselves cannot hold any.
-func (c *contents) results(parts model.Parts, order []string) {
+// images after them where the results themselves cannot hold any. A result goes
+// by the name of its call, also if another tool was run for it.
+func (c *contents) results(parts model.Parts, calls []model.ToolCall) {
 	position := func(p model.Part) int {
 		r, _ := p.(model.ToolResult)
-		if i := slices.Index(order, r.CallID); i >= 0 {
+		if i := slices.IndexFunc(calls, func(c model.ToolCall) bool { return c.ID == r.CallID }); i >= 0 {
 			return i
 		}
-		return len(order)
+		return len(calls)
 	}
 	slices.SortStableFunc(parts, func(a, b model.Part) int { return position(a) - position(b) })
 	var images []model.Part
@@ -309,6 +307,9 @@ func (c *contents) results(parts model.Parts, order []string) {
 		r, ok := part.(model.ToolResult)
 		if !ok {
 			continue
+		}
+		if i := position(r); i < len(calls) {
+			r.Name = calls[i].Name
 		}
 		inside := c.result(r)
 		if !inside {

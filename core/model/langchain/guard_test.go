@@ -263,7 +263,7 @@ func TestGuardParts(t *testing.T) {
 		t.Fatalf("ours: %v", err)
 	}
 	m := chat.Requests()[2].Messages[0]
-	if got := fmt.Sprintf("%q %d", m.Text(), len(m.Images())); got != `"a\n[chart, not shown]\nThe tool later can be called now." 1` {
+	if got := fmt.Sprintf("%q %d", m.Text(), len(m.Images())); got != `"a\n[chart, not shown]\nThe tool later was found." 1` {
 		t.Errorf("ours: %s", got)
 	}
 }

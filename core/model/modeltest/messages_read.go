@@ -150,7 +150,13 @@ func (b *messagesBody) checkTools() *Fault {
 		case json.Unmarshal(t.InputSchema, &schema) != nil || schema.Type != "object":
 			return refuse("", "tools.%d.custom.input_schema.type: Input should be 'object'", i)
 		}
+		if t.Deferred && len(t.CacheControl) > 0 {
+			return refuse("", "tools.%d: Tools with defer_loading=true cannot have cache_control set.", i)
+		}
 		names[t.Name] = true
+	}
+	if len(b.Tools) > 0 && !slices.ContainsFunc(b.Tools, func(t messagesTool) bool { return !t.Deferred }) {
+		return refuse("", "At least one tool must have defer_loading=false.")
 	}
 	switch c := b.ToolChoice; {
 	case c == nil:
@@ -293,8 +299,23 @@ func (b *messagesBody) checkBlocks(s *Server, i int) *Fault {
 		if bad := m.blocks[j].check(s, at, m.Role); bad != nil {
 			return bad
 		}
+		if bad := b.checkReferences(&m.blocks[j]); bad != nil {
+			return bad
+		}
 	}
 	return b.checkFirst(i)
+}
+
+// checkReferences checks that what a result refers to are deferred tools. See
+// https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool.
+func (b *messagesBody) checkReferences(result *messagesBlock) *Fault {
+	parts, _ := result.inner() // it was checked
+	for _, part := range parts {
+		if part.Type == "tool_reference" && !slices.ContainsFunc(b.Tools, func(t messagesTool) bool { return t.Name == part.ToolName && t.Deferred }) {
+			return refuse("", "Tool reference '%s' not found in available tools", part.ToolName)
+		}
+	}
+	return nil
 }
 
 // checkFirst checks that calls whose results the model goes on with began with

@@ -20,6 +20,7 @@ type Request struct {
 	Stream bool   `json:"stream"`
 
 	encrypted bool // encrypted reasoning was asked for
+	searches  bool // the model may search for tools
 
 	// The rest is of chat completions only.
 	Messages            []Message       `json:"messages"`

@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -244,6 +245,9 @@ func (r *responseRender) finish(index int, item object) {
 // call returns the events of call i.
 func (r *responseRender) call(i int) []object {
 	c := &r.Calls[i]
+	if r.req.searches && c.Name == model.ToolSearch {
+		return r.search(c)
+	}
 	id, index := fmt.Sprintf("fc_%s_%d", r.id, i), len(r.output)
 	status := "completed"
 	if r.incomplete() == "max_output_tokens" && i == len(r.Calls)-1 {
@@ -261,6 +265,21 @@ func (r *responseRender) call(i int) []object {
 	}
 	return append(events, with(with(at("done"), "arguments", c.args()), "name", c.Name),
 		object{"type": "response.output_item.done", "output_index": index, "item": item})
+}
+
+// search returns the events of a search for tools that the client makes.
+func (r *responseRender) search(c *Call) []object {
+	index := len(r.output)
+	item := object{
+		"id": "ts_" + r.id, "type": "tool_search_call", "status": "completed", "execution": "client",
+		"call_id": c.ID, "arguments": json.RawMessage(c.args()),
+	}
+	r.output = append(r.output, item)
+	begun := with(with(copyOf(item), "status", "in_progress"), "arguments", object{})
+	return []object{
+		{"type": "response.output_item.added", "output_index": index, "item": begun},
+		{"type": "response.output_item.done", "output_index": index, "item": item},
+	}
 }
 
 // with sets a member of o, and returns o.

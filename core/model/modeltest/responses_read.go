@@ -34,6 +34,8 @@ type responsesTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
+	Execution   string          `json:"execution"`
+	Deferred    bool            `json:"defer_loading"`
 }
 
 type responsesThinking struct {
@@ -53,6 +55,27 @@ type responsesItem struct {
 	Output    json.RawMessage `json:"output"`
 	Summary   json.RawMessage `json:"summary"`
 	Encrypted string          `json:"encrypted_content"`
+	Execution string          `json:"execution"`
+	Tools     []responsesTool `json:"tools"`
+}
+
+// UnmarshalJSON reads an item. The arguments of a call are a string, those of a
+// search an object.
+func (it *responsesItem) UnmarshalJSON(data []byte) error {
+	type plain responsesItem
+	head := struct {
+		*plain
+		Arguments json.RawMessage `json:"arguments"`
+	}{plain: (*plain)(it)}
+	if err := json.Unmarshal(data, &head); err != nil || len(head.Arguments) == 0 {
+		return err
+	}
+	if head.Type == "tool_search_call" {
+		args := string(head.Arguments)
+		it.Arguments = &args
+		return nil
+	}
+	return json.Unmarshal(head.Arguments, &it.Arguments)
 }
 
 // responsesMembers are the members that a request may have.
@@ -114,6 +137,7 @@ func (responses) read(s *Server, req *Request) (*Fault, error) {
 		return refuse("", "No tool output found for function call %s.", id), nil
 	}
 	req.Said = in.said
+	req.searches = slices.ContainsFunc(body.Tools, func(t responsesTool) bool { return t.Type == "tool_search" })
 	return nil, nil
 }
 
@@ -139,7 +163,17 @@ func (b *responsesBody) check() *Fault {
 	case len(b.Tools) == 0 && len(b.ToolChoice) > 0 && openAIChoice(b.ToolChoice) != model.ToolChoiceNone && openAIChoice(b.ToolChoice) != model.ToolChoiceAuto:
 		return refuse("", "Tool choice %s must be specified with 'tools' parameter.", b.ToolChoice)
 	}
+	searches := slices.ContainsFunc(b.Tools, func(t responsesTool) bool { return t.Type == "tool_search" })
 	for i, t := range b.Tools {
+		if t.Type == "tool_search" {
+			if bad := t.checkSearch(b.Model); bad != nil {
+				return bad
+			}
+			continue
+		}
+		if t.Deferred && !searches {
+			return refuse("", "Deferred tools require tool_search.")
+		}
 		var params map[string]json.RawMessage
 		switch {
 		case t.Type != "function":
@@ -156,6 +190,20 @@ func (b *responsesBody) check() *Fault {
 	return nil
 }
 
+// checkSearch checks a search of the client's. See
+// https://developers.openai.com/api/docs/guides/tools-tool-search.
+func (t *responsesTool) checkSearch(name string) *Fault {
+	switch {
+	case !searchingModel().MatchString(name):
+		return refuse("unsupported_parameter", "Tool 'tool_search' is not supported with %s.", name)
+	case t.Execution != "client" || t.Description == "" || len(t.Parameters) == 0:
+		return refuse("", "Tool 'tool_search' needs a description and parameters if its execution is 'client'.")
+	}
+	return nil
+}
+
+var searchingModel = pattern(`^gpt-(5\.([4-9]|\d\d)|[6-9])`)
+
 // said returns what the request says beside its input.
 func (b *responsesBody) said() Said {
 	s := Said{Model: b.Model, System: b.Instructions, Temperature: b.Temperature, ToolChoice: openAIChoice(b.ToolChoice), OutputSchema: b.Text.Format.Schema}
@@ -166,7 +214,10 @@ func (b *responsesBody) said() Said {
 		s.Effort = b.Reasoning.Effort
 	}
 	for _, t := range b.Tools {
-		s.Tools = append(s.Tools, model.ToolDef{Name: t.Name, Description: t.Description, Schema: t.Parameters})
+		if t.Type == "tool_search" {
+			t.Name = model.ToolSearch
+		}
+		s.Tools = append(s.Tools, model.ToolDef{Name: t.Name, Description: t.Description, Schema: t.Parameters, Deferred: t.Deferred})
 	}
 	return s
 }
@@ -202,11 +253,36 @@ func (in *responsesInput) take(i int, items []responsesItem) *Fault {
 		}
 		delete(in.open, item.CallID)
 		in.said.say(model.RoleTool, model.ToolResult{CallID: item.CallID, Content: content})
+	case "tool_search_call":
+		if item.CallID == "" || item.Execution != "client" || item.Arguments == nil {
+			return refuse("", "Invalid 'input[%d]': a search has a call_id, arguments and the execution 'client'.", i)
+		}
+		in.open[item.CallID], in.seen[item.CallID] = true, true
+		in.said.say(model.RoleAssistant, model.ToolCall{ID: item.CallID, Name: model.ToolSearch, Args: *item.Arguments})
+	case "tool_search_output":
+		return in.found(item)
 	case "reasoning":
 		return in.reasoning(i, items)
 	default:
 		return refuse("invalid_value", "Invalid value: '%s'. (input[%d].type)", item.Type, i)
 	}
+	return nil
+}
+
+// found takes the results of a search.
+func (in *responsesInput) found(item *responsesItem) *Fault {
+	if !in.seen[item.CallID] || item.Execution != "client" {
+		return refuse("", "No tool search call found for tool search output with call_id %s.", item.CallID)
+	}
+	delete(in.open, item.CallID)
+	r := model.ToolResult{CallID: item.CallID}
+	for _, t := range item.Tools {
+		if t.Type != "function" || !t.Deferred || len(t.Parameters) == 0 {
+			return refuse("", "Tool search outputs hold deferred tools with their definitions.")
+		}
+		r.Content = append(r.Content, model.ToolReference{Name: t.Name})
+	}
+	in.said.say(model.RoleTool, r)
 	return nil
 }
 
@@ -244,7 +320,7 @@ func (in *responsesInput) reasoning(i int, items []responsesItem) *Fault {
 	if id, ok := in.server.signed(item.Encrypted); !ok || id != item.ID {
 		return refuse("invalid_encrypted_content", "The encrypted content for item %s could not be verified. Reason: Encrypted content could not be decrypted or parsed.", item.ID)
 	}
-	if i+1 == len(items) || items[i+1].Type != "function_call" && items[i+1].Type != "reasoning" && items[i+1].Role != "assistant" {
+	if i+1 == len(items) || items[i+1].Type != "function_call" && items[i+1].Type != "tool_search_call" && items[i+1].Type != "reasoning" && items[i+1].Role != "assistant" {
 		return refuse("", "Item '%s' of type 'reasoning' was provided without its required following item.", item.ID)
 	}
 	in.said.say(model.RoleAssistant, opaque(item.Encrypted))

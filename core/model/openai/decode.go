@@ -237,6 +237,7 @@ func newItem(index int, raw json.RawMessage) (item, error) {
 		Type string `json:"type"`
 	}
 	err := json.Unmarshal(raw, &head)
+	it.Type = head.Type
 	if err == nil && slices.Contains([]string{"message", "function_call", "reasoning", "compaction"}, head.Type) {
 		err = json.Unmarshal(raw, &it)
 	}
@@ -280,6 +281,8 @@ func (a *answer) done(it *item) error {
 	switch it.Type {
 	case "function_call":
 		return a.endCall(it)
+	case "tool_search_call":
+		return a.search(it)
 	case "message":
 		for _, c := range it.Content {
 			a.refused = a.refused || c.Refusal != ""
@@ -298,6 +301,24 @@ func (a *answer) done(it *item) error {
 		return nil
 	}
 	return a.keep(it.index, it.raw)
+}
+
+// search takes a search for tools that is for us to make: its arguments come
+// whole, and as an object.
+func (a *answer) search(it *item) error {
+	var s struct {
+		CallID    string          `json:"call_id"`
+		Execution string          `json:"execution"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(it.raw, &s); err != nil || s.Execution != "client" {
+		return err
+	}
+	it.CallID, it.Name = s.CallID, model.ToolSearch
+	if json.Unmarshal(s.Arguments, &it.Arguments) != nil {
+		it.Arguments = string(s.Arguments)
+	}
+	return a.endCall(it)
 }
 
 // rest tells the text of an item of which no piece has come.

@@ -17,6 +17,9 @@
 // text are joined to what the request says; any other replaces it.
 //
 // Schemas of tools and answers are passed on unchanged, and not strict: a strict
-// one must list every property as required. Tools that are deferred are sent with
-// the others: those that come later would change the cached prefix.
+// one must list every property as required.
+//
+// Deferred tools come into the conversation with the results of a search for
+// them, where a model can search and there is the tool [model.ToolSearch]. Others
+// get them with all tools: those that came later would change the cached prefix.
 package openai

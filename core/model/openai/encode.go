@@ -28,6 +28,9 @@ func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 		return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "the request cannot be encoded", err)
 	}
 	in := input{provider: p.Info().Name, model: name, b: append(b, `,"input":[`...)}
+	if searches(name, req.Tools) {
+		in.found = req.Tools
+	}
 	for _, m := range req.Messages {
 		in.message(m)
 	}
@@ -66,7 +69,7 @@ func members(name string, req *model.Request, options map[string]json.RawMessage
 	add("temperature", req.Temperature, req.Temperature != nil)
 	add("text", j.text, len(j.text) > 0)
 	add("tool_choice", toolChoice(req.ToolChoice), len(req.Tools) > 0 && req.ToolChoice != "" && req.ToolChoice != model.ToolChoiceAuto)
-	add("tools", tools(req.Tools), len(req.Tools) > 0)
+	add("tools", tools(name, req.Tools), len(req.Tools) > 0)
 	add("instructions", req.System, req.System != "")
 	return list, nil
 }
@@ -118,14 +121,37 @@ type tool struct {
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters"`
 	Strict      bool            `json:"strict"`
+	Deferred    bool            `json:"defer_loading,omitempty"`
+}
+
+// searchTool is the tool by which the model has us search for deferred ones.
+type searchTool struct {
+	Type        string          `json:"type"`
+	Execution   string          `json:"execution"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// searches reports whether the model finds deferred tools by a search of ours.
+func searches(name string, defs []model.ToolDef) bool {
+	return searchesTools(name) &&
+		slices.ContainsFunc(defs, func(d model.ToolDef) bool { return d.Deferred }) &&
+		slices.ContainsFunc(defs, func(d model.ToolDef) bool { return d.Name == model.ToolSearch && !d.Deferred })
 }
 
 // tools returns the tools, also deferred ones: those that come later would
-// change the cached prefix.
-func tools(defs []model.ToolDef) []tool {
-	list := make([]tool, len(defs))
-	for i, d := range defs {
-		list[i] = tool{"function", d.Name, d.Description, wire.Schema(d), false}
+// change the cached prefix. Where the model searches, the deferred ones are not
+// there: they come with the search's results.
+func tools(name string, defs []model.ToolDef) []any {
+	search := searches(name, defs)
+	list := make([]any, 0, len(defs))
+	for _, d := range defs {
+		switch {
+		case search && d.Name == model.ToolSearch:
+			list = append(list, searchTool{"tool_search", "client", d.Description, wire.Schema(d)})
+		case !search || !d.Deferred:
+			list = append(list, tool{"function", d.Name, d.Description, wire.Schema(d), false, false})
+		}
 	}
 	return list
 }
@@ -135,6 +161,8 @@ type input struct {
 	provider, model string
 	b               []byte
 	begun           bool
+	found           []model.ToolDef // that a search may find; nil if the model does not search
+	searched        map[string]bool // IDs of calls that search
 }
 
 // item begins an item.
@@ -156,7 +184,11 @@ func (in *input) message(m model.Message) {
 		in.assistant(m.Parts)
 	case model.RoleTool:
 		for _, part := range m.Parts {
-			if r, ok := part.(model.ToolResult); ok {
+			r, ok := part.(model.ToolResult)
+			switch {
+			case ok && in.searched[r.CallID]:
+				in.foundTools(r)
+			case ok:
 				in.result(r)
 			}
 		}
@@ -242,6 +274,11 @@ func (in *input) raw(item json.RawMessage) {
 }
 
 func (in *input) call(c model.ToolCall) {
+	if in.found != nil && c.Name == model.ToolSearch {
+		in.search(c)
+		return
+	}
+	delete(in.searched, c.ID) // other services count IDs anew in each answer
 	in.item("function_call")
 	in.field("call_id", callID(c.ID))
 	in.field("name", c.Name)
@@ -251,6 +288,48 @@ func (in *input) call(c model.ToolCall) {
 	}
 	in.field("arguments", args)
 	in.b = append(in.b, '}')
+}
+
+// search writes a call that searches for tools.
+func (in *input) search(c model.ToolCall) {
+	if in.searched == nil {
+		in.searched = map[string]bool{}
+	}
+	in.searched[c.ID] = true
+	in.item("tool_search_call")
+	in.field("call_id", callID(c.ID))
+	in.field("execution", "client")
+	in.field("status", "completed")
+	args := json.RawMessage(c.Args)
+	if !json.Valid(args) {
+		args = json.RawMessage("{}")
+	}
+	in.b = append(append(append(in.b, `,"arguments":`...), args...), '}')
+}
+
+// foundTools writes the tools that a search has found, as far as they are still
+// there. The API has no place for words.
+func (in *input) foundTools(r model.ToolResult) {
+	list := []tool{}
+	for _, part := range r.Content {
+		ref, ok := part.(model.ToolReference)
+		if !ok {
+			continue
+		}
+		if i := slices.IndexFunc(in.found, func(d model.ToolDef) bool { return d.Name == ref.Name }); i >= 0 {
+			d := in.found[i]
+			list = append(list, tool{"function", d.Name, d.Description, wire.Schema(d), false, true})
+		}
+	}
+	raw, err := wire.Marshal(list)
+	if err != nil {
+		raw = []byte("[]") // a schema that is no JSON: it could not be called either
+	}
+	in.item("tool_search_output")
+	in.field("call_id", callID(r.CallID))
+	in.field("execution", "client")
+	in.field("status", "completed")
+	in.b = append(append(append(in.b, `,"tools":`...), raw...), '}')
 }
 
 // said writes a text of the model.

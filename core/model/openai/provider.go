@@ -1,9 +1,13 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
+	"regexp"
+	"strconv"
+	"sync"
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
@@ -43,7 +47,24 @@ type provider struct{ *wire.Client }
 var (
 	_ model.Provider = (*provider)(nil)
 	_ model.Lister   = (*provider)(nil)
+	_ model.Deferrer = (*provider)(nil)
 )
+
+var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^gpt-(\d+)(?:\.(\d+))?`) })
+
+// DefersTools implements [model.Deferrer]: models from gpt-5.4 on search tools.
+// See https://developers.openai.com/api/docs/guides/tools-tool-search.
+func (p *provider) DefersTools(name string) bool { return searchesTools(cmp.Or(name, p.Info().Model)) }
+
+func searchesTools(name string) bool {
+	m := version().FindStringSubmatch(name)
+	if m == nil {
+		return false
+	}
+	major, _ := strconv.Atoi(m[1]) // digits, by the pattern
+	minor, _ := strconv.Atoi(m[2])
+	return major > 5 || major == 5 && minor >= 4
+}
 
 // Stream implements [model.Provider].
 func (p *provider) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {

@@ -129,7 +129,7 @@ func Placeholder(p model.Part) string {
 	case model.Image:
 		return "[image, " + p.MediaType + ", not shown]"
 	case model.ToolReference:
-		return "The tool " + p.Name + " can be called now."
+		return "The tool " + p.Name + " was found."
 	case model.Unknown:
 		return "[" + p.Kind + ", not shown]"
 	}
