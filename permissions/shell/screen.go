@@ -1,0 +1,91 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// The limits of a script. The parser descends into nested constructs without a
+// limit of its own, so what nests deeply never reaches it.
+const (
+	maxScript  = 10_000 // bytes
+	maxNesting = 60     // brackets that are open at once, and levels of the tree
+)
+
+// screen looks at a script before any parser sees it: for what people cannot
+// see, for what shells and this parser could read differently, and for size.
+func screen(script string) (Finding, bool) {
+	if len(script) > maxScript {
+		return Finding{Text: excerpt(script[:100]), Why: fmt.Sprintf("is longer than %d bytes; put a long script into a file", maxScript)}, true
+	}
+	open := 0
+	for i := 0; i < len(script); {
+		r, size := utf8.DecodeRuneInString(script[i:])
+		switch r {
+		case '(', '{', '[':
+			open++
+		case ')', '}', ']':
+			open = max(0, open-1)
+		}
+		why := unreadable(r, size)
+		if why == "" && open > maxNesting {
+			why = "nests too deeply"
+		}
+		if why != "" {
+			end := min(len(script), i+size+20)
+			return Finding{Text: excerpt(fmt.Sprintf("%q", script[max(0, i-20):end])), Offset: i, Why: why}, true
+		}
+		i += size
+	}
+	return Finding{}, false
+}
+
+// unreadable says why a character must not be in a script; empty if it may.
+func unreadable(r rune, size int) string {
+	switch {
+	case r == '\n', r == '\t', r >= ' ' && r < 0x7f:
+		return ""
+	case r == utf8.RuneError && size == 1:
+		return "is not valid UTF-8"
+	case r == '\r':
+		return "contains a carriage return, which hides what stands before it"
+	case r < ' ', r == 0x7f, r >= 0x80 && r < 0xa0:
+		return fmt.Sprintf("contains the control character U+%04X", r)
+	case r == 0xfe0e, r == 0xfe0f: // text and emoji style
+		return ""
+	case !unicode.IsPrint(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r),
+		unicode.Is(unicode.Variation_Selector, r), r == 0x2800: // braille blank
+		return fmt.Sprintf("contains the invisible or misleading character U+%04X", r)
+	}
+	return ""
+}
+
+// parse parses a script. What bash takes for granted is an error where sh
+// might read it otherwise.
+func parse(script, dialect string) (*syntax.File, Finding, bool) {
+	variant := syntax.LangBash
+	switch dialect {
+	case "", "bash":
+	case "sh":
+		variant = syntax.LangPOSIX
+	default:
+		return nil, Finding{Text: dialect, Why: "is a shell whose language is not known here; only bash and sh are"}, false
+	}
+	file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(script), "")
+	if err == nil {
+		return file, Finding{}, true
+	}
+	f := Finding{Text: excerpt(script), Why: "does not parse as " + variant.String() + ": " + err.Error()}
+	if pe, ok := errors.AsType[syntax.ParseError](err); ok {
+		f.Why = "does not parse as " + variant.String() + ": " + pe.Text
+		if at := int(pe.Pos.Offset()); at < len(script) {
+			f.Offset, f.Text = at, excerpt(script[at:])
+		}
+	}
+	return nil, f, false
+}

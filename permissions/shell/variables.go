@@ -1,0 +1,471 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// isNumber reports whether arithmetic takes the value for a number, and not
+// for an expression, which could run commands.
+func (v value) isNumber() bool {
+	return v.kind == number || v.kind == literal && isDecimal(v.text)
+}
+
+func isDecimal(text string) bool {
+	text = strings.TrimPrefix(text, "-")
+	return text != "" && strings.Trim(text, "0123456789") == ""
+}
+
+// assigned objects to the assignment of variables that change how the shell or
+// the programs after it behave.
+func (w *walker) assigned(n syntax.Node, name string) {
+	if why := w.objection(name); why != "" {
+		w.unclear(n, why)
+	}
+}
+
+func (w *walker) objection(name string) string {
+	switch {
+	case !syntax.ValidName(name):
+		return "assigns to something other than a plain variable"
+	case steers(name):
+		return "sets " + name + ", which changes what the shell or programs do"
+	}
+	return ""
+}
+
+// steers reports whether a shell variable, which may be in the environment
+// already, means something to the shell, the C library or a known program.
+func steers(name string) bool {
+	if strings.ToLower(name) == name { // programs rarely look at such names
+		return strings.HasSuffix(name, "_proxy") || strings.HasPrefix(name, "npm_") || name == "_"
+	}
+	switch name {
+	case "PATH", "HOME", "PWD", "OLDPWD", "IFS", "ENV", "CDPATH", "GLOBIGNORE", "FIGNORE", "EXECIGNORE", "HOSTFILE",
+		"INPUTRC", "SHELL", "SHELLOPTS", "PROMPT_COMMAND", "PROMPT_DIRTRIM", "TMPDIR", "TMOUT", "FUNCNEST", "REPLY", "OPTIND",
+		"OPTARG", "COPROC", "DIRSTACK", "FCEDIT", "LOCPATH", "NLSPATH", "GCONV_PATH", "GETCONF_DIR", "HOSTALIASES",
+		"LOCALDOMAIN", "RES_OPTIONS", "TZ", "TZDIR", "MAGIC", "TERM", "TERMINFO", "TERMINFO_DIRS", "TERMCAP", "POSIXLY_CORRECT",
+		"PAGER", "EDITOR", "VISUAL", "BROWSER", "GZIP", "BZIP", "BZIP2", "ZIPOPT", "UNZIP", "TAPE", "MAIL", "MAILPATH", "USER", "LOGNAME", "GREP_COLORS":
+		return true
+	}
+	for _, prefix := range [...]string{
+		"BASH", "PS", "LD_", "DYLD_", "GLIBC_", "MALLOC_", "HIST", "TEXTDOMAIN", "COMP", "READLINE_",
+		"GIT", "SSH_", "XDG_", "LESS", "MAN", "GREP_", "RIPGREP_", "FD_", "FZF_", "JQ_", "BAT_", "DELTA_", "AG_", "ACK", "EZA_", "LS_", "TREE_", "DIFF_",
+		"GO", "CGO_", "CARGO", "RUST", "PYTHON", "PIP", "PERL", "RUBY", "GEM_", "BUNDLE_", "NODE_", "NPM_", "YARN_", "DENO_", "BUN_", "JAVA", "JDK_", "MAVEN_", "GRADLE_",
+		"TAR_", "XZ_", "ZSTD_", "RSYNC_", "CVS_", "SVN_", "HG", "DOCKER_", "COMPOSE_", "KUBE", "AWS_", "AZURE_", "GCLOUD_", "CLOUDSDK_", "GH_", "GITHUB_",
+		"AWK", "GAWK", "SED", "SUDO_", "DBUS_", "SYSTEMD_", "GNUPG", "GPG_", "MAKE", "CMAKE_", "QT_", "GTK_", "OPENSSL_", "SSL_", "CURL_", "WGET", "NO_PROXY",
+	} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	for _, suffix := range [...]string{
+		"PAGER", "EDITOR", "_PROXY", "_OPTS", "_OPTIONS", "FLAGS", "_CONFIG", "CONFIG_FILE", "CONFIG_PATH", "_COMMAND", "_PATH", "_PRELOAD", "_HOME", "_ASKPASS", "RC",
+	} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// exportable reports whether a variable may be given to programs: those that
+// only say how to print.
+func exportable(name string, v value) bool {
+	if v.kind != literal && v.kind != number {
+		return false
+	}
+	switch name {
+	case "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_NUMERIC", "LC_TIME", "LC_MESSAGES":
+		return !strings.Contains(v.text, "/")
+	case "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "CI", "BLOCK_SIZE", "QUOTING_STYLE", "TIME_STYLE":
+		return true
+	case "TZ":
+		return strings.Trim(v.text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-_/") == "" && !strings.HasPrefix(v.text, "/") && !strings.Contains(v.text, "..")
+	case "GIT_PAGER", "PAGER":
+		return v.text == "cat" || v.text == ""
+	case "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT":
+		return v.text == "0"
+	case "GOFLAGS":
+		return v.text == "" || v.text == "-mod=mod" || v.text == "-mod=vendor" || v.text == "-mod=readonly"
+	case "GOOS", "GOARCH", "CGO_ENABLED":
+		return strings.Trim(v.text, plainCharacters) == "" && !strings.ContainsAny(v.text, "/.")
+	case "GOTOOLCHAIN":
+		return v.text == "local"
+	case "GOPROXY", "GOWORK", "GOSUMDB":
+		return v.text == "off"
+	}
+	return false
+}
+
+// assign judges an assignment and remembers its value.
+func (w *walker) assign(st *state, as *syntax.Assign) {
+	if as.Name == nil {
+		w.single(st, as.Value)
+		w.unclear(as, "assigns to a name that is only known when the script runs")
+		return
+	}
+	w.assigned(as, as.Name.Value)
+	if as.Index != nil {
+		w.arithmetic(st, as.Index)
+	}
+	v := value{kind: unknown}
+	switch {
+	case as.Array != nil:
+		w.array(st, as.Array)
+	case as.Value != nil:
+		v = w.single(st, as.Value).value
+	case !as.Naked:
+		v = value{}
+	}
+	if as.Append || as.Index != nil || as.Naked {
+		v = value{kind: unknown}
+	}
+	if w.scriptMade(as.Name.Value) {
+		v = value{kind: unknown}
+	}
+	st.bind(as.Name.Value, v)
+}
+
+// array walks through the elements of an array; their values are not tracked.
+func (w *walker) array(st *state, a *syntax.ArrayExpr) {
+	for _, elem := range a.Elems {
+		if elem.Index != nil {
+			w.arithmetic(st, elem.Index)
+		}
+		if elem.Value != nil {
+			w.words(st, elem.Value)
+		}
+	}
+}
+
+// scriptMade reports whether a function of the script assigns the variable, so
+// that its value may change with every call.
+func (w *walker) scriptMade(name string) bool {
+	f := w.scriptFacts()
+	return len(f.functions) > 0 && f.inFunctions[name]
+}
+
+// declare judges declare, local, export, readonly and typeset.
+func (w *walker) declare(st *state, d *syntax.DeclClause) {
+	export := d.Variant.Value == "export"
+	if d.Variant.Value == "nameref" {
+		w.unclear(d, "makes one variable stand for another")
+	}
+	for _, as := range d.Args {
+		if as.Naked && as.Name == nil {
+			w.declareOption(st, as, d.Variant.Value)
+			continue
+		}
+		before := st.vars
+		w.assign(st, as)
+		if !export {
+			continue
+		}
+		v := value{kind: unknown}
+		if b := st.vars; b != before && !as.Naked && !as.Append {
+			v = b.value
+		}
+		if !exportable(as.Name.Value, v) {
+			w.unclear(as, "gives "+as.Name.Value+" to all programs after it")
+		}
+	}
+}
+
+func (w *walker) declareOption(st *state, as *syntax.Assign, variant string) {
+	option := w.single(st, as.Value)
+	if option.kind == literal && variant != "export" {
+		switch option.text {
+		case "-r", "-g", "-a", "-A", "-p", "-ga", "-gA", "-ar", "-ra", "-gr":
+			return
+		}
+	}
+	w.unclear(as, "is an option or name that is not judged here")
+}
+
+// parameter judges a parameter expansion and returns what is known of it.
+func (w *walker) parameter(st *state, p *syntax.ParamExp) value {
+	if p.Param == nil || p.Flags != nil || p.NestedParam != nil || p.Width || p.IsSet || len(p.Modifiers) > 0 {
+		w.unclear(p, "is an expansion that is not of bash or sh")
+		return value{kind: unknown}
+	}
+	if p.Excl && p.Names == 0 {
+		w.unclear(p, "expands the variable that another one names")
+	}
+	v := w.variable(st, p.Param.Value)
+	if p.Index != nil {
+		w.index(st, p.Index)
+		v = value{kind: unknown}
+	}
+	if p.Length {
+		return value{text: "*", kind: number}
+	}
+	if p.Slice != nil {
+		w.arithmetic(st, p.Slice.Offset)
+		w.arithmetic(st, p.Slice.Length)
+		v = value{kind: unknown}
+	}
+	if p.Repl != nil {
+		w.single(st, p.Repl.Orig)
+		w.single(st, p.Repl.With)
+		v = value{kind: unknown}
+	}
+	if p.Exp != nil {
+		v = w.modified(st, p, v)
+	}
+	if p.Excl || p.Names != 0 {
+		v = value{kind: unknown}
+	}
+	return v
+}
+
+// modified judges ${name:-word} and its like.
+func (w *walker) modified(st *state, p *syntax.ParamExp, v value) value {
+	switch p.Exp.Op {
+	case syntax.OtherParamOps:
+		if arg := p.Exp.Word.Lit(); arg == "" || !strings.Contains("UuLQ", arg) {
+			w.unclear(p, "is an expansion that the shell evaluates once more")
+		}
+		return value{kind: unknown}
+	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		w.assigned(p, p.Param.Value)
+		w.single(st, p.Exp.Word)
+		st.bind(p.Param.Value, value{kind: unknown})
+		return value{kind: unknown}
+	}
+	if p.Exp.Word != nil {
+		w.single(st, p.Exp.Word)
+	}
+	return value{kind: unknown}
+}
+
+// variable returns what is known of a variable's value.
+func (w *walker) variable(st *state, name string) value {
+	if v, ok := st.lookup(name); ok {
+		return v
+	}
+	switch name {
+	case "#", "?", "$", "!", "UID", "EUID", "PPID", "BASHPID", "RANDOM", "SRANDOM", "SECONDS", "EPOCHSECONDS", "LINENO":
+		return value{text: "*", kind: number}
+	case "HOME":
+		if w.o.Home != "" {
+			return value{text: w.o.Home}
+		}
+	case "PWD":
+		if len(st.dirs) == 1 {
+			return value{text: st.dirs[0]}
+		}
+	}
+	return value{kind: unknown}
+}
+
+// index judges the subscript of an array.
+func (w *walker) index(st *state, x syntax.ArithmExpr) {
+	if word, ok := x.(*syntax.Word); ok && (word.Lit() == "@" || word.Lit() == "*") {
+		return
+	}
+	w.arithmetic(st, x)
+}
+
+// arithmetic judges an expression. The shell evaluates the value of a variable
+// as an expression again, and runs the substitutions in a subscript.
+func (w *walker) arithmetic(st *state, x syntax.ArithmExpr) {
+	switch x := x.(type) {
+	case nil:
+	case *syntax.ParenArithm:
+		w.arithmetic(st, x.X)
+	case *syntax.UnaryArithm:
+		if x.Op == syntax.Inc || x.Op == syntax.Dec {
+			w.arithmeticTarget(st, x.X)
+			return
+		}
+		w.arithmetic(st, x.X)
+	case *syntax.BinaryArithm:
+		w.arithmetic(st, x.Y)
+		if assigns(x.Op) {
+			w.arithmeticTarget(st, x.X)
+			return
+		}
+		w.arithmetic(st, x.X)
+	case *syntax.Word:
+		w.operandOf(st, x)
+	default:
+		w.unclear(x, "is arithmetic that is not judged here")
+	}
+}
+
+func assigns(op syntax.BinAritOperator) bool {
+	switch op {
+	case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn, syntax.AndAssgn,
+		syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn, syntax.AndBoolAssgn, syntax.OrBoolAssgn,
+		syntax.XorBoolAssgn, syntax.PowAssgn:
+		return true
+	}
+	return false
+}
+
+// arithmeticTarget judges a variable that arithmetic reads and assigns.
+func (w *walker) arithmeticTarget(st *state, x syntax.ArithmExpr) {
+	target, ok := x.(*syntax.Word)
+	if !ok || !syntax.ValidName(target.Lit()) {
+		w.unclear(x, "is an assignment in arithmetic to something other than a plain variable")
+		return
+	}
+	name := target.Lit()
+	if v, bound := st.lookup(name); bound && !v.isNumber() {
+		w.unclear(x, "is a variable in arithmetic, which may hold an expression that runs commands")
+	}
+	w.assigned(x, name)
+	st.bind(name, value{text: "*", kind: number})
+}
+
+// operandOf judges a number or variable in arithmetic. A variable that the
+// script has not assigned comes from the environment, or is empty.
+func (w *walker) operandOf(st *state, x *syntax.Word) {
+	text := x.Lit()
+	if text != "" && text[0] >= '0' && text[0] <= '9' && strings.Trim(text, "0123456789abcdefABCDEFxX#") == "" {
+		return
+	}
+	const why = "is a value in arithmetic that may hold an expression, which runs commands"
+	if syntax.ValidName(text) {
+		if v, bound := st.lookup(text); bound && !v.isNumber() {
+			w.unclear(x, why)
+		}
+		return
+	}
+	if len(x.Parts) == 1 {
+		if p, ok := x.Parts[0].(*syntax.ParamExp); ok && p.Param != nil && p.Index == nil && p.Exp == nil && p.Repl == nil && p.Slice == nil && !p.Excl && syntax.ValidName(p.Param.Value) {
+			if _, bound := st.lookup(p.Param.Value); !bound {
+				return
+			}
+		}
+	}
+	if v := w.single(st, x); !v.isNumber() {
+		w.unclear(x, why)
+	}
+}
+
+// facts are what holds for a script as a whole.
+type facts struct {
+	jumps       bool            // break, continue or return occurs
+	functions   map[string]bool // that the script defines
+	inFunctions map[string]bool // variables that functions assign
+	cdInside    bool            // a function changes the directory
+	expressions map[string]bool // variables that are assigned more than numbers
+}
+
+// scriptFacts gathers the facts in one pass.
+func (w *walker) scriptFacts() *facts {
+	if w.facts != nil {
+		return w.facts
+	}
+	f := &facts{functions: map[string]bool{}, inFunctions: map[string]bool{}, expressions: map[string]bool{}}
+	w.facts = f
+	syntax.Walk(w.root, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.FuncDecl:
+			if n.Name != nil {
+				f.functions[n.Name.Value] = true
+			}
+			inside, cd := changes(n.Body)
+			for name := range inside {
+				f.inFunctions[name] = true
+			}
+			f.cdInside = f.cdInside || cd
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 {
+				switch n.Args[0].Lit() {
+				case "break", "continue", "return":
+					f.jumps = true
+				}
+			}
+		}
+		return true
+	})
+	all, _ := changes(w.root)
+	for name, onlyNumbers := range all {
+		if !onlyNumbers {
+			f.expressions[name] = true
+		}
+	}
+	return f
+}
+
+// changes returns the variables that may be assigned somewhere below a node,
+// with whether only numbers are, and whether the directory may change there.
+func changes(root syntax.Node) (vars map[string]bool, cd bool) {
+	vars = map[string]bool{}
+	note := func(name string, isNumber bool) {
+		before, seen := vars[name]
+		vars[name] = isNumber && (before || !seen)
+	}
+	syntax.Walk(root, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Name != nil {
+				note(n.Name.Value, !n.Append && n.Index == nil && n.Array == nil && isNumberWord(n.Value))
+			}
+		case *syntax.WordIter:
+			note(n.Name.Value, false)
+		case *syntax.ParamExp:
+			if n.Param != nil && n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+				note(n.Param.Value, false)
+			}
+		case *syntax.UnaryArithm:
+			if target, ok := n.X.(*syntax.Word); ok && (n.Op == syntax.Inc || n.Op == syntax.Dec) {
+				note(target.Lit(), true)
+			}
+		case *syntax.BinaryArithm:
+			if target, ok := n.X.(*syntax.Word); ok && assigns(n.Op) {
+				note(target.Lit(), true)
+			}
+		case *syntax.CallExpr:
+			if len(n.Args) == 0 {
+				break
+			}
+			switch n.Args[0].Lit() {
+			case "cd", "pushd", "popd":
+				cd = true
+			case "command", "builtin":
+				cd = true
+				fallthrough
+			case "read", "getopts", "mapfile", "readarray", "unset", "printf", "wait":
+				for _, arg := range n.Args[1:] {
+					note(arg.Lit(), false)
+				}
+				note("REPLY", false)
+				note("MAPFILE", false)
+			}
+		}
+		return true
+	})
+	return vars, cd
+}
+
+func isNumberWord(word *syntax.Word) bool {
+	if word == nil || len(word.Parts) != 1 {
+		return false
+	}
+	if _, ok := word.Parts[0].(*syntax.ArithmExp); ok {
+		return true
+	}
+	return isDecimal(word.Lit())
+}
+
+// forget returns the state without what may change below a node, any number of
+// times: there is no telling when a loop or function runs.
+func (w *walker) forget(st state, n syntax.Node) state {
+	vars, cd := changes(n)
+	for name := range vars {
+		v := value{kind: unknown}
+		if old, bound := st.lookup(name); bound && old.isNumber() && !w.scriptFacts().expressions[name] {
+			v = value{text: "*", kind: number}
+		}
+		st.bind(name, v)
+	}
+	if cd {
+		st.dirs = nil
+	}
+	return st
+}

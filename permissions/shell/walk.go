@@ -1,0 +1,372 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	maxSteps      = 4_000 // statements that are looked at
+	maxCommands   = 500   // commands that are reported
+	maxIterations = 32    // of one loop over known words
+	maxDirs       = 8     // directories that the script may be in at one point
+	maxUnclear    = 20    // findings that are kept
+)
+
+// state is what is known at one point of the script. It is copied freely.
+type state struct {
+	dirs []string // where the shell may be; nil if that is not known
+	vars *binding // newest first; a name without one has what the environment gives it
+}
+
+// binding is the value of a variable. Bindings are never changed, so that
+// states can share them.
+type binding struct {
+	name string
+	value
+	next *binding
+}
+
+func (s *state) bind(name string, v value) {
+	s.vars = &binding{name: name, value: v, next: s.vars}
+}
+
+func (s *state) lookup(name string) (value, bool) {
+	for b := s.vars; b != nil; b = b.next {
+		if b.name == name {
+			return b.value, true
+		}
+	}
+	return value{}, false
+}
+
+// join is the state where either of two may be the case.
+func join(a, b state) state {
+	out := a
+	if !slices.Equal(a.dirs, b.dirs) {
+		out.dirs = joinDirs(a.dirs, b.dirs)
+	}
+	if a.vars == b.vars {
+		return out
+	}
+	for _, one := range []*binding{a.vars, b.vars} {
+		for v := one; v != nil; v = v.next {
+			x, inA := a.lookup(v.name)
+			y, inB := b.lookup(v.name)
+			switch {
+			case inA && inB && x == y:
+			case inA && inB && x.isNumber() && y.isNumber():
+				out.bind(v.name, value{text: "*", kind: number})
+			default:
+				out.bind(v.name, value{kind: unknown})
+			}
+		}
+	}
+	return out
+}
+
+func joinDirs(a, b []string) []string {
+	if a == nil || b == nil {
+		return nil
+	}
+	out := slices.Clone(a)
+	for _, dir := range b {
+		if !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	if len(out) > maxDirs {
+		return nil
+	}
+	return out
+}
+
+// outcome is the state after a command that succeeded, and after one that
+// failed: they differ by cd.
+type outcome struct{ ok, failed state }
+
+func same(s state) outcome { return outcome{s, s} }
+
+func (o outcome) either() state { return join(o.ok, o.failed) }
+
+// walker goes through a script in the order in which it would run.
+type walker struct {
+	script string
+	o      Options
+	out    Analysis
+	facts  *facts // of the script's loops and functions; made when first wanted
+	root   syntax.Node
+	// defined are the functions whose definition is certain to have run.
+	defined map[string]bool
+	steps   int
+	depth   int
+	outer   int // the offset that everything is reported at, in an inner script
+	inner   bool
+}
+
+func newWalker(script string, o Options) *walker {
+	return &walker{script: script, o: o, steps: maxSteps}
+}
+
+func (w *walker) file(f *syntax.File) {
+	st := state{}
+	if path.IsAbs(w.o.Dir) {
+		st.dirs = []string{w.o.Dir}
+	}
+	w.root = f
+	w.stmts(st, f.Stmts)
+}
+
+func (w *walker) offset(n syntax.Node) int {
+	if w.inner {
+		return w.outer
+	}
+	return int(n.Pos().Offset())
+}
+
+// source is the part of the script that a node stands for.
+func (w *walker) source(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(w.script) || from > to {
+		return ""
+	}
+	return w.script[from:to]
+}
+
+func (w *walker) unclear(n syntax.Node, why string) {
+	w.unclearText(w.source(n), w.offset(n), why)
+}
+
+func (w *walker) unclearText(text string, offset int, why string) {
+	if len(w.out.Unclear) < maxUnclear {
+		w.out.Unclear = append(w.out.Unclear, Finding{Text: excerpt(text), Offset: offset, Why: why})
+	}
+}
+
+func (w *walker) stmts(st state, list []*syntax.Stmt) outcome {
+	out := same(st)
+	for _, s := range list {
+		out = w.stmt(out.either(), s)
+	}
+	return out
+}
+
+// subshell walks through statements whose changes stay among themselves.
+func (w *walker) subshell(st *state, list []*syntax.Stmt) { w.stmts(*st, list) }
+
+func (w *walker) substitution(st *state, c *syntax.CmdSubst) {
+	switch {
+	case c.TempFile || c.ReplyVar:
+		w.unclear(c, "is a substitution that shells read differently")
+	case c.Backquotes && strings.Contains(w.source(c), `\`):
+		w.unclear(c, "has a backslash within backquotes, which shells read differently; use $(…)")
+	}
+	w.subshell(st, c.Stmts)
+}
+
+func (w *walker) stmt(st state, s *syntax.Stmt) outcome {
+	w.depth++
+	defer func() { w.depth-- }()
+	w.steps--
+	if w.steps < 0 || w.depth > maxNesting || len(w.out.Commands) >= maxCommands {
+		if w.steps >= -1 {
+			w.unclear(s, "the script nests or repeats too much to be judged")
+		}
+		w.steps = -2
+		return same(st)
+	}
+	if s.Coprocess || s.Disown {
+		w.unclear(s, "is not of bash or sh")
+	}
+	for _, r := range s.Redirs {
+		w.redirect(&st, r)
+	}
+	if s.Cmd == nil {
+		return same(st)
+	}
+	out := w.cmd(st, s.Cmd)
+	if s.Background {
+		return same(st)
+	}
+	if s.Negated {
+		out.ok, out.failed = out.failed, out.ok
+	}
+	return out
+}
+
+func (w *walker) cmd(st state, cmd syntax.Command) outcome {
+	switch c := cmd.(type) {
+	case *syntax.CallExpr:
+		return w.call(st, c)
+	case *syntax.BinaryCmd:
+		return w.binary(st, c)
+	case *syntax.Block:
+		return w.stmts(st, c.Stmts)
+	case *syntax.Subshell:
+		w.subshell(&st, c.Stmts)
+		return same(st)
+	case *syntax.IfClause:
+		return same(w.ifClause(st, c))
+	case *syntax.WhileClause:
+		return same(w.while(st, c))
+	case *syntax.ForClause:
+		return same(w.forClause(st, c))
+	case *syntax.CaseClause:
+		return same(w.caseClause(st, c))
+	case *syntax.FuncDecl:
+		w.function(st, c)
+		return same(st)
+	case *syntax.TestClause:
+		w.testClause(&st, c.X)
+		return same(st)
+	case *syntax.ArithmCmd:
+		w.arithmetic(&st, c.X)
+		return same(st)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			w.arithmetic(&st, x)
+		}
+		return same(st)
+	case *syntax.DeclClause:
+		w.declare(&st, c)
+		return same(st)
+	case *syntax.TimeClause:
+		if c.Stmt == nil {
+			return same(st)
+		}
+		return w.stmt(st, c.Stmt)
+	default:
+		w.unclear(cmd, "is a construct that is not judged here")
+		return same(st)
+	}
+}
+
+func (w *walker) binary(st state, b *syntax.BinaryCmd) outcome {
+	switch b.Op {
+	case syntax.AndStmt:
+		x := w.stmt(st, b.X)
+		y := w.stmt(x.ok, b.Y)
+		return outcome{ok: y.ok, failed: join(x.failed, y.failed)}
+	case syntax.OrStmt:
+		x := w.stmt(st, b.X)
+		y := w.stmt(x.failed, b.Y)
+		return outcome{ok: join(x.ok, y.ok), failed: y.failed}
+	default: // a pipe; each side runs in a shell of its own
+		w.stmt(st, b.X)
+		w.stmt(st, b.Y)
+		return same(st)
+	}
+}
+
+func (w *walker) ifClause(st state, c *syntax.IfClause) state {
+	if len(c.Cond) == 0 { // else
+		return w.stmts(st, c.Then).either()
+	}
+	cond := w.stmts(st, c.Cond)
+	then := w.stmts(cond.ok, c.Then).either()
+	otherwise := cond.failed
+	if c.Else != nil {
+		otherwise = w.ifClause(cond.failed, c.Else)
+	}
+	return join(then, otherwise)
+}
+
+func (w *walker) while(st state, c *syntax.WhileClause) state {
+	st = w.forget(st, c)
+	cond := w.stmts(st, c.Cond)
+	body := cond.ok
+	if c.Until {
+		body = cond.failed
+	}
+	after := w.stmts(body, c.Do).either()
+	return join(cond.either(), after)
+}
+
+func (w *walker) forClause(st state, c *syntax.ForClause) state {
+	switch loop := c.Loop.(type) {
+	case *syntax.CStyleLoop:
+		w.arithmetic(&st, loop.Init)
+		st = w.forget(st, c)
+		w.arithmetic(&st, loop.Cond)
+		after := w.stmts(st, c.Do).either()
+		w.arithmetic(&after, loop.Post)
+		return join(st, after)
+	case *syntax.WordIter:
+		name := loop.Name.Value
+		w.assigned(loop.Name, name)
+		items := make([]word, 0, len(loop.Items))
+		for _, item := range loop.Items {
+			items = append(items, w.words(&st, item)...)
+		}
+		return w.iterate(st, c, name, items, loop.InPos.IsValid() && !c.Select)
+	default:
+		w.unclear(c, "is a loop that is not judged here")
+		return st
+	}
+}
+
+// iterate walks through the body of a loop for each of its words. Where one of
+// them is not known, or there are too many, it does so once for any word.
+func (w *walker) iterate(st state, c *syntax.ForClause, name string, items []word, known bool) state {
+	unknowns := slices.ContainsFunc(items, func(i word) bool { return i.kind == unknown || i.many && i.kind != glob })
+	if !known || unknowns || len(items) > maxIterations {
+		st = w.forget(st, c)
+		st.bind(name, value{kind: unknown})
+		return join(st, w.stmts(st, c.Do).either())
+	}
+	jumps := w.scriptFacts().jumps
+	if jumps || slices.ContainsFunc(items, func(i word) bool { return i.many }) {
+		st = w.forget(st, c)
+	}
+	after := st
+	for _, item := range items {
+		now := after
+		if jumps { // may have left the last round at any point
+			now = st
+		}
+		now.bind(name, item.value)
+		after = w.stmts(now, c.Do).either()
+	}
+	if jumps {
+		after = w.forget(after, c)
+	}
+	return join(st, after)
+}
+
+func (w *walker) caseClause(st state, c *syntax.CaseClause) state {
+	w.single(&st, c.Word)
+	out, through := st, st
+	for _, item := range c.Items {
+		for _, pattern := range item.Patterns {
+			w.single(&st, pattern)
+		}
+		through = w.stmts(join(st, through), item.Stmts).either()
+		out = join(out, through)
+		if item.Op == syntax.Break {
+			through = st
+		}
+	}
+	return out
+}
+
+// function walks through a function's body, which may run at any later point.
+func (w *walker) function(st state, f *syntax.FuncDecl) {
+	if f.Name == nil {
+		w.unclear(f, "is a function without a name")
+		return
+	}
+	name := f.Name.Value
+	if isKnownName(name) || !syntax.ValidName(name) {
+		w.unclear(f.Name, "defines a function with the name of a command")
+	}
+	w.stmt(w.forget(st, w.root), f.Body)
+	if w.depth == 1 {
+		if w.defined == nil {
+			w.defined = map[string]bool{}
+		}
+		w.defined[name] = true
+	}
+}

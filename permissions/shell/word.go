@@ -1,0 +1,397 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// certainty is how much is known about a value before the script runs.
+type certainty uint8
+
+const (
+	literal certainty = iota // just text
+	number                   // a decimal number; text is a pattern for it
+	glob                     // what the pattern in text matches, or the pattern itself
+	below                    // text is a directory; any path below it, written with it in front
+	unknown                  // text is only how it begins
+)
+
+// value is what is known about a word or variable.
+type value struct {
+	text string
+	kind certainty
+}
+
+// word is one argument of a command, as far as it is known.
+type word struct {
+	value
+	many bool   // may become any number of words
+	src  string // as the script has it
+	pos  int    // where src begins
+}
+
+// shown is the word for an argument list: its text if that is known.
+func (v *word) shown() string {
+	if v.kind == literal && !v.many {
+		return v.text
+	}
+	return v.src
+}
+
+// exact reports whether the program gets just the text.
+func (v *word) exact() bool { return v.kind == literal && !v.many }
+
+// maybeOption reports whether a word that is not exact could turn out to be an
+// option, as a file named -f does behind *.
+func (v *word) maybeOption() bool {
+	if v.many && v.kind != glob {
+		return true
+	}
+	return v.text == "" || strings.ContainsRune("-*?[", rune(v.text[0]))
+}
+
+// assembly puts a word together from its parts.
+type assembly struct {
+	w       *walker
+	st      *state
+	text    strings.Builder // without quotes
+	pattern strings.Builder // with \ before what is meant literally
+	kind    certainty
+	many    bool
+	pure    bool // nothing but a number so far
+	started bool
+}
+
+// words expands a word as far as that is possible, and walks through all that
+// runs while the shell expands it.
+func (w *walker) words(st *state, sw *syntax.Word) []word {
+	if len(sw.Parts) == 1 {
+		if lit, ok := sw.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\*?[~{") {
+			return []word{{value: value{text: lit.Value}, src: lit.Value, pos: w.offset(sw)}}
+		}
+	}
+	alternatives, ok := braces(sw)
+	if !ok {
+		w.unclear(sw, "has more brace expansions than can be followed")
+		return nil
+	}
+	out := make([]word, 0, len(alternatives))
+	for _, alternative := range alternatives {
+		v, many := w.assemble(st, alternative.Parts, true)
+		out = append(out, word{value: v, many: many, src: w.source(sw), pos: w.offset(sw)})
+	}
+	return out
+}
+
+// single evaluates a word where the shell does not split and expand it: in
+// assignments, redirects, case and [[ ]].
+func (w *walker) single(st *state, sw *syntax.Word) word {
+	if sw == nil {
+		return word{}
+	}
+	v, _ := w.assemble(st, sw.Parts, false)
+	return word{value: v, src: w.source(sw), pos: w.offset(sw)}
+}
+
+// assemble evaluates the parts of a word. Split says that the shell splits
+// unquoted expansions into words and expands patterns.
+func (w *walker) assemble(st *state, parts []syntax.WordPart, split bool) (v value, many bool) {
+	a := &assembly{w: w, st: st}
+	for i, part := range parts {
+		a.part(part, false, split, i == 0)
+	}
+	return a.value(), a.many
+}
+
+func (a *assembly) value() value {
+	switch a.kind {
+	case glob, number:
+		return value{text: a.pattern.String(), kind: a.kind}
+	default:
+		return value{text: a.text.String(), kind: a.kind}
+	}
+}
+
+// literal adds text that the shell takes as it is.
+func (a *assembly) literal(text string) {
+	if a.kind == unknown {
+		return // only how it begins is kept
+	}
+	if text != "" && a.kind == number {
+		a.kind = glob
+	}
+	a.started = a.started || text != ""
+	a.text.WriteString(text)
+	escapeTo(&a.pattern, text)
+}
+
+// escapeTo writes a pattern that matches just the text.
+func escapeTo(to *strings.Builder, text string) {
+	for i := range len(text) {
+		if strings.IndexByte(`*?[]\`, text[i]) >= 0 {
+			to.WriteByte('\\')
+		}
+		to.WriteByte(text[i])
+	}
+}
+
+func (a *assembly) add(v value) {
+	switch v.kind {
+	case literal:
+		a.literal(v.text)
+	case number:
+		if a.kind == literal && !a.started {
+			a.kind = number
+		} else if a.kind != unknown {
+			a.kind = glob
+		}
+		a.started = true
+		a.pattern.WriteByte('*')
+	case glob:
+		if a.kind != unknown {
+			a.kind = glob
+			a.pattern.WriteString(v.text)
+		}
+		a.started = true
+	case unknown:
+		if a.kind == literal {
+			a.text.WriteString(v.text)
+		}
+		if a.kind == glob || a.kind == number {
+			a.text.Reset()
+		}
+		a.kind, a.started = unknown, true
+	}
+}
+
+func (a *assembly) part(part syntax.WordPart, quoted, split, first bool) {
+	switch p := part.(type) {
+	case *syntax.Lit:
+		if quoted {
+			a.literal(unescapeQuoted(p.Value))
+			return
+		}
+		a.unquoted(p, split, first)
+	case *syntax.SglQuoted:
+		text, ok := p.Value, true
+		if p.Dollar {
+			text, ok = ansiC(p.Value)
+		}
+		if !ok {
+			a.add(value{kind: unknown})
+			return
+		}
+		a.literal(text)
+	case *syntax.DblQuoted:
+		if p.Dollar {
+			a.w.unclear(p, `is a $"…" text, which the shell translates`)
+		}
+		for _, inner := range p.Parts {
+			a.part(inner, true, false, false)
+		}
+	case *syntax.ParamExp:
+		a.expansion(a.w.parameter(a.st, p), quoted, split, manyParameters(p))
+	case *syntax.CmdSubst:
+		a.w.substitution(a.st, p)
+		a.expansion(value{kind: unknown}, quoted, split, false)
+	case *syntax.ArithmExp:
+		a.w.arithmetic(a.st, p.X)
+		a.add(value{kind: number})
+	case *syntax.ProcSubst:
+		a.w.subshell(a.st, p.Stmts)
+		a.literal("/dev/fd/63")
+	default:
+		a.w.unclear(part, "is a pattern of extended globbing, which shells read differently")
+		a.add(value{kind: unknown})
+	}
+}
+
+// expansion adds what an expansion gives. Unquoted, the shell splits it.
+func (a *assembly) expansion(v value, quoted, split, list bool) {
+	if split && !quoted && v.kind != number && (v.kind != literal || v.text == "" || strings.Trim(v.text, plainCharacters) != "") {
+		a.many = true
+		v = value{kind: unknown}
+	}
+	a.many = a.many || list
+	a.add(v)
+}
+
+const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,@%+-="
+
+// manyParameters reports whether "$@" or "${a[@]}" becomes several words even
+// within quotes.
+func manyParameters(p *syntax.ParamExp) bool {
+	if p.Param != nil && p.Param.Value == "@" {
+		return true
+	}
+	index, ok := p.Index.(*syntax.Word)
+	return ok && index.Lit() == "@" || p.Names == syntax.NamesPrefixWords
+}
+
+// unquoted adds a literal outside quotes: with \, ~ and patterns.
+func (a *assembly) unquoted(lit *syntax.Lit, split, first bool) {
+	text := lit.Value
+	if first && strings.HasPrefix(text, "~") {
+		text = a.tilde(text)
+	} else if i := strings.IndexByte(text, '~'); i > 0 && strings.IndexByte("=:", text[i-1]) >= 0 {
+		a.add(value{kind: unknown}) // an assignment, or what looks like one
+		return
+	}
+	start := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '\\':
+			a.literal(text[start:i])
+			if i++; i < len(text) && text[i] != '\n' {
+				a.literal(text[i : i+1])
+			}
+			start = i + 1
+		case '*', '?', '[':
+			if !split || c == '[' && strings.IndexByte(text[i:], ']') < 0 {
+				continue
+			}
+			a.literal(text[start:i])
+			end := i + 1
+			if c == '[' {
+				end = i + strings.IndexByte(text[i:], ']') + 1
+			}
+			a.add(value{kind: glob, text: text[i:end]})
+			a.many = true
+			i, start = end-1, end
+		}
+	}
+	if start < len(text) {
+		a.literal(text[start:])
+	}
+}
+
+// tilde expands a ~ at the beginning of a word, and returns what follows.
+func (a *assembly) tilde(text string) string {
+	user, rest := text[1:], ""
+	if i := strings.IndexByte(user, '/'); i >= 0 {
+		user, rest = user[:i], user[i:]
+	}
+	switch {
+	case user == "" && a.w.o.Home != "":
+		a.literal(a.w.o.Home)
+	case user == "+" && len(a.st.dirs) == 1:
+		a.literal(a.st.dirs[0])
+	default:
+		a.add(value{kind: unknown})
+	}
+	return rest
+}
+
+// unescapeQuoted takes away the backslashes that mean something in double
+// quotes.
+func unescapeQuoted(text string) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) && strings.IndexByte("$`\"\\\n", text[i+1]) >= 0 {
+			if i++; text[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// ansiC decodes the escapes of $'…' that need no thought; false for others.
+func ansiC(text string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			b.WriteByte(text[i])
+			continue
+		}
+		if i++; i == len(text) {
+			return "", false
+		}
+		switch text[i] {
+		case 'n':
+			b.WriteByte('\n')
+		case 't':
+			b.WriteByte('\t')
+		case '\\', '\'', '"':
+			b.WriteByte(text[i])
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+const maxAlternatives = 64
+
+// braces expands {a,b} in a word; a sequence {1..9} counts as not followed.
+func braces(sw *syntax.Word) ([]*syntax.Word, bool) {
+	if !hasBrace(sw) {
+		return []*syntax.Word{sw}, true
+	}
+	split := &syntax.Word{Parts: append([]syntax.WordPart(nil), sw.Parts...)}
+	if !syntax.SplitBraces(split) {
+		return []*syntax.Word{sw}, true
+	}
+	lists, ok := alternatives(split.Parts)
+	if !ok {
+		return nil, false
+	}
+	out := make([]*syntax.Word, len(lists))
+	for i, parts := range lists {
+		if len(parts) == 0 {
+			return nil, false // vanishes
+		}
+		out[i] = &syntax.Word{Parts: parts}
+	}
+	return out, true
+}
+
+func hasBrace(sw *syntax.Word) bool {
+	for _, part := range sw.Parts {
+		if lit, ok := part.(*syntax.Lit); ok && strings.IndexByte(lit.Value, '{') >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// alternatives multiplies the brace expressions among the parts.
+func alternatives(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
+	out := [][]syntax.WordPart{nil}
+	for _, part := range parts {
+		brace, ok := part.(*syntax.BraceExp)
+		if !ok {
+			for i := range out {
+				out[i] = append(out[i], part)
+			}
+			continue
+		}
+		if brace.Sequence {
+			return nil, false
+		}
+		var choices [][]syntax.WordPart
+		for _, elem := range brace.Elems {
+			inner, ok := alternatives(elem.Parts)
+			if !ok {
+				return nil, false
+			}
+			choices = append(choices, inner...)
+		}
+		if len(out)*len(choices) > maxAlternatives {
+			return nil, false
+		}
+		next := make([][]syntax.WordPart, 0, len(out)*len(choices))
+		for _, head := range out {
+			for _, choice := range choices {
+				next = append(next, append(head[:len(head):len(head)], choice...))
+			}
+		}
+		out = next
+	}
+	return out, true
+}
