@@ -69,7 +69,9 @@ var importRules = map[string][]string{
 	"core/env/envtest": {"core", "core/model", "core/event"},
 
 	"registry":    {"core", "core/model", "core/event", "core/jsonpos", "core/proc"},
-	"permissions": {"core", "core/model", "core/event", "core/jsonpos", "core/proc"},
+	"permissions": {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/shell"},
+
+	"permissions/shell": {},
 
 	"sdk/agent": {"...", "!cmd/..."},
 
