@@ -7,30 +7,54 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// isKnownName reports whether a function of that name would hide a command
-// that is judged here.
-func isKnownName(name string) bool {
-	_, known := programs[name]
-	return known || builtin(name) != nil
-}
-
 // builtin returns what judges a command of the shell itself; nil if the name is
 // not one.
 func builtin(name string) func(*invocation) {
 	switch name {
 	case "cd":
 		return changeDir
-	case "eval", "source", ".", "trap":
-		return evaluates
+	case ":", "true", "false", "echo", "times", "pwd", "jobs", "shift", "break", "continue", "return", "exit":
+		return func(*invocation) {}
+	case "printf":
+		return printf
+	case "test", "[":
+		return test
+	case "set":
+		return set
+	case "read":
+		return read
+	case "unset":
+		return unset
+	case "wait", "umask", "hash", "getopts":
+		return plainWords
+	case "export", "readonly", "local":
+		return export
+	case "type":
+		return func(in *invocation) { in.parse(&program{options: "a f p P t"}) }
+	case "exec":
+		return replace
+	case "command", "builtin":
+		return command
+	case "eval", "source", ".", "trap", "fc", "compgen", "mapfile", "readarray", "coproc":
+		return func(in *invocation) { in.bend("runs what is only known when the script runs") }
+	case "alias", "unalias", "enable", "shopt", "bind", "complete", "compopt", "history", "pushd", "popd", "dirs",
+		"declare", "typeset", "let", "logout", "suspend", "disown", "ulimit", "caller":
+		return func(in *invocation) { in.bend("may change what the commands after it mean") }
 	}
 	return nil
 }
 
-func (in *invocation) wrapper() bool { return false }
+// isKnownName reports whether a function of that name would hide a command
+// that is judged here.
+func isKnownName(name string) bool {
+	_, known := programs[name]
+	return known || builtin(name) != nil || wraps(name) || judgeOf(name) != nil
+}
 
-func evaluates(in *invocation) {
-	in.unclearText(in.cmd.Text, in.cmd.Offset, "runs what is only known when the script runs")
-	in.unknown("runs a text as commands")
+// bend says that nothing behind the command can be judged.
+func (in *invocation) bend(why string) {
+	in.unclearText(in.cmd.Text, in.cmd.Offset, why)
+	in.unknown(why)
 }
 
 // changeDir judges cd. If it fails, the shell stays where it is.
@@ -40,6 +64,10 @@ func changeDir(in *invocation) {
 	if ok.dirs == nil {
 		in.unknown("changes to a directory that is only known when the script runs")
 	}
+	for _, dir := range ok.dirs {
+		in.cmd.Accesses = append(in.cmd.Accesses, Access{Kind: List, Path: dir, Text: in.cmd.Text, Offset: in.cmd.Offset})
+	}
+	in.setEnv("CDPATH=")
 	*in.result = outcome{ok: ok, failed: *in.st}
 }
 
@@ -56,23 +84,323 @@ func (in *invocation) entered() []string {
 		return nil
 	}
 	target := args[0].text
-	// Where a link is left by .., shells differ in where that leads.
+	// Where .. leaves a link, shells differ in where that leads.
 	if up := strings.LastIndex(target, ".."); up >= 0 && strings.Trim(target[:up], "./") != "" {
 		return nil
 	}
 	if strings.HasPrefix(target, "/") {
 		return []string{path.Clean(target)}
 	}
-	var dirs []string
-	for _, dir := range in.st.dirs {
-		dirs = joinDirs(append([]string{}, dirs...), []string{path.Join(dir, target)})
+	if in.st.dirs == nil {
+		return nil
 	}
-	for _, dir := range dirs {
-		in.out.Redirects = append(in.out.Redirects, Access{Kind: List, Path: dir, Text: in.cmd.Text, Offset: in.cmd.Offset})
+	dirs := []string{}
+	for _, dir := range in.st.dirs {
+		dirs = joinDirs(dirs, []string{path.Join(dir, target)})
 	}
 	return dirs
 }
 
-func (w *walker) testClause(_ *state, x syntax.TestExpr) {
-	w.unclear(x, "is a test that is not judged here")
+// setEnv notes a setting that the verdict relies on.
+func (w *walker) setEnv(entries ...string) {
+	for _, entry := range entries {
+		known := false
+		for _, e := range w.out.Env {
+			known = known || e == entry
+		}
+		if !known {
+			w.out.Env = append(w.out.Env, entry)
+		}
+	}
+}
+
+// printf -v assigns, to subscripts that it evaluates too.
+func printf(in *invocation) {
+	if len(in.args) == 0 {
+		return
+	}
+	if format := &in.args[0]; strings.HasPrefix(format.text, "-") && !(format.exact() && format.text == "--") || !format.exact() && format.maybeOption() {
+		in.bend("has a format that is or may be an option")
+	}
+}
+
+// test evaluates the operands of some operators. Which words are operators must
+// be plain to see.
+func test(in *invocation) {
+	args := in.args
+	if in.name == "[" {
+		if len(args) == 0 || args[len(args)-1].text != "]" {
+			in.bend("has no closing bracket")
+			return
+		}
+		args = args[:len(args)-1]
+	}
+	for len(args) > 1 && args[0].exact() && args[0].text == "!" {
+		args = args[1:]
+	}
+	for i := range args {
+		if args[i].many {
+			in.bend("may have more words than it seems, which may be operators")
+			return
+		}
+	}
+	switch {
+	case len(args) <= 1:
+	case len(args) == 2 && args[0].exact():
+		in.unaryTest(args[0].text, &args[1])
+	case len(args) == 3 && args[1].exact() && isBinaryTest(args[1].text):
+		if strings.HasSuffix(args[1].text, "t") && len(args[1].text) == 3 && strings.Contains("-nt -ot", args[1].text) || args[1].text == "-ef" {
+			in.touch(List, &args[0], false)
+			in.touch(List, &args[2], false)
+		}
+	default:
+		in.longTest(args)
+	}
+}
+
+// longTest judges an expression of several tests: all of it must be known.
+func (in *invocation) longTest(args []word) {
+	for i := range args {
+		switch {
+		case args[i].exact() && (args[i].text == "-v" || args[i].text == "-R"):
+			in.bend("tests a variable by name, which evaluates its subscript")
+			return
+		case !args[i].exact() && (i == 0 || !args[i-1].exact() || !strings.HasPrefix(args[i-1].text, "-") && !isBinaryTest(args[i-1].text)) &&
+			!(i+1 < len(args) && args[i+1].exact() && isBinaryTest(args[i+1].text) && args[i+1].text != "-a" && args[i+1].text != "-o"):
+			in.bend("is a test of words that may turn out to be operators")
+			return
+		case !args[i].exact():
+			in.bend("is a long test of words that are only known when the script runs; use && between short ones")
+			return
+		case i > 0 && strings.HasPrefix(args[i-1].text, "-") && len(args[i-1].text) == 2 && strings.Contains(fileTests, args[i-1].text[1:]):
+			in.touch(List, &args[i], false)
+		}
+	}
+}
+
+const fileTests = "abcdefghkprstuwxGLNOS"
+
+func (in *invocation) unaryTest(op string, arg *word) {
+	switch {
+	case op == "-n" || op == "-z" || op == "-t" || op == "-o":
+	case op == "-v" || op == "-R":
+		in.bend("tests a variable by name, which evaluates its subscript")
+	case len(op) == 2 && op[0] == '-' && strings.Contains(fileTests, op[1:]):
+		in.touch(List, arg, false)
+	}
+}
+
+func isBinaryTest(op string) bool {
+	switch op {
+	case "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "-a", "-o":
+		return true
+	}
+	return false
+}
+
+// set may turn on only what stops a script earlier or prints more.
+func set(in *invocation) {
+	for i := 0; i < len(in.args); i++ {
+		arg := &in.args[i]
+		if arg.exact() && (arg.text == "--" || arg.text == "-") {
+			return // positional parameters, which are never known
+		}
+		if !arg.exact() && arg.maybeOption() {
+			in.bend("sets options that are only known when the script runs")
+			return
+		}
+		if !strings.HasPrefix(arg.text, "-") && !strings.HasPrefix(arg.text, "+") {
+			return
+		}
+		letters := arg.text[1:]
+		if strings.HasSuffix(letters, "o") && i+1 < len(in.args) {
+			i++
+			letters = letters[:len(letters)-1]
+			switch in.args[i].text {
+			case "pipefail", "errexit", "nounset", "xtrace", "verbose", "noclobber":
+			default:
+				letters = "?"
+			}
+		}
+		if strings.Trim(letters, "euxvC") != "" {
+			in.bend("sets options of the shell that are not judged here")
+			return
+		}
+	}
+}
+
+// read assigns what it reads.
+func read(in *invocation) {
+	in.parse(&program{options: "r s e= d= n= N= p= t= u= a="})
+	if in.cmd.Effect != ReadOnly {
+		in.bend("has options that are not judged here")
+	}
+	targets := in.operands
+	if a := in.option("a"); a != nil {
+		targets = append(targets, *a.value)
+	}
+	for i := range targets {
+		in.assignTo(&targets[i])
+	}
+	in.st.bind("REPLY", value{kind: unknown})
+	*in.result = same(*in.st)
+}
+
+// assignTo judges a command that assigns to a variable, which a word names.
+func (in *invocation) assignTo(target *word) {
+	why := "assigns to a variable that is only known when the script runs"
+	if target.exact() {
+		why = in.objection(target.text)
+	}
+	if why != "" {
+		in.bend(why)
+	}
+	in.st.bind(target.text, value{kind: unknown})
+}
+
+// unset gives up a variable; a subscript would be evaluated.
+func unset(in *invocation) {
+	in.parse(&program{options: "v"})
+	if in.cmd.Effect != ReadOnly {
+		in.bend("may give up functions or names")
+	}
+	for i := range in.operands {
+		in.assignTo(&in.operands[i])
+	}
+	*in.result = same(*in.st)
+}
+
+// plainWords judges builtins that are harmless with plain words and without
+// options.
+func plainWords(in *invocation) {
+	for i := range in.args {
+		if in.name != "wait" && !(in.name == "umask" && i == 0 && in.args[i].text == "-S") || !in.args[i].exact() && in.args[i].maybeOption() || strings.HasPrefix(in.args[i].text, "-") {
+			in.bend("has arguments that are not judged here")
+		}
+	}
+}
+
+// export judges export, readonly and local where they are no keywords, as in sh.
+func export(in *invocation) {
+	for i := range in.args {
+		arg := &in.args[i]
+		name, text, given := strings.Cut(arg.text, "=")
+		v := value{text: text}
+		if !arg.exact() || !syntax.ValidName(name) {
+			in.bend("assigns to something that is not judged here")
+			continue
+		}
+		if why := in.objection(name); why != "" && !(in.name == "export" && given && exportable(name, v)) {
+			in.bend(why)
+		}
+		if in.name == "export" && !(given && exportable(name, v)) {
+			in.bend("gives " + name + " to all programs after it")
+		}
+		if !given {
+			v = value{kind: unknown}
+		}
+		in.st.bind(name, v)
+	}
+	*in.result = same(*in.st)
+}
+
+// replace judges exec, which puts a program in the shell's place.
+func replace(in *invocation) {
+	if len(in.args) == 0 {
+		return // its redirections are judged like any
+	}
+	if !in.args[0].exact() || strings.HasPrefix(in.args[0].text, "-") {
+		in.bend("has options that are not judged here")
+		return
+	}
+	in.inner(in.args)
+}
+
+// command judges command and builtin, which pass by functions.
+func command(in *invocation) {
+	args := in.args
+	looks := false
+	for in.name == "command" && len(args) > 0 && args[0].exact() && strings.HasPrefix(args[0].text, "-") {
+		switch args[0].text {
+		case "-v", "-V":
+			looks = true
+		case "--":
+		default:
+			in.bend("has options that are not judged here")
+			return
+		}
+		args = args[1:]
+	}
+	switch {
+	case looks || len(args) == 0:
+	case args[0].exact() && builtin(args[0].text) == nil && in.name == "command" && !in.scriptFacts().functions[args[0].text]:
+		in.inner(args)
+	default:
+		in.bend("runs a command of the shell by another name")
+	}
+}
+
+// testClause judges [[ ]].
+func (w *walker) testClause(st *state, x syntax.TestExpr) {
+	switch x := x.(type) {
+	case *syntax.ParenTest:
+		w.testClause(st, x.X)
+	case *syntax.Word:
+		w.single(st, x)
+	case *syntax.UnaryTest:
+		w.testUnary(st, x)
+	case *syntax.BinaryTest:
+		w.testBinary(st, x)
+	default:
+		w.unclear(x, "is a test that is not judged here")
+	}
+}
+
+func (w *walker) testUnary(st *state, x *syntax.UnaryTest) {
+	switch x.Op {
+	case syntax.TsVarSet, syntax.TsRefVar:
+		w.unclear(x, "tests a variable by name, which evaluates its subscript")
+	case syntax.TsNot, syntax.TsParen, syntax.TsEmpStr, syntax.TsNempStr, syntax.TsFdTerm, syntax.TsOptSet:
+		w.testClause(st, x.X)
+	default:
+		word, ok := x.X.(*syntax.Word)
+		if !ok {
+			w.unclear(x, "is a test that is not judged here")
+			return
+		}
+		w.look(st, word)
+	}
+}
+
+func (w *walker) testBinary(st *state, x *syntax.BinaryTest) {
+	switch x.Op {
+	case syntax.AndTest, syntax.OrTest, syntax.TsReMatch, syntax.TsMatch, syntax.TsMatchShort, syntax.TsNoMatch, syntax.TsBefore, syntax.TsAfter:
+		w.testClause(st, x.X)
+		w.testClause(st, x.Y)
+	case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
+		for _, side := range []syntax.TestExpr{x.X, x.Y} {
+			if word, ok := side.(*syntax.Word); ok {
+				w.look(st, word)
+			}
+		}
+	default: // -eq and its like
+		for _, side := range []syntax.TestExpr{x.X, x.Y} {
+			word, ok := side.(*syntax.Word)
+			if !ok {
+				w.unclear(x, "is a test that is not judged here")
+				continue
+			}
+			w.operandOf(st, word)
+		}
+	}
+}
+
+// look notes a file that the shell itself looks at in a test.
+func (w *walker) look(st *state, sw *syntax.Word) {
+	v := w.single(st, sw)
+	accesses, ok := w.accesses(st, &v.value, Access{Kind: List, Text: v.src, Offset: v.pos})
+	if !ok {
+		w.unclear(sw, "tests a path that is only known when the script runs")
+	}
+	w.out.Redirects = append(w.out.Redirects, accesses...)
 }

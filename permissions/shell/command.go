@@ -46,7 +46,7 @@ func (w *walker) call(st state, c *syntax.CallExpr) outcome {
 		return same(st)
 	}
 	for _, as := range c.Assigns {
-		w.prefix(&st, as)
+		w.prefix(&st, as, c.Args[0].Lit())
 	}
 	words := make([]word, 0, len(c.Args)+2)
 	for _, arg := range c.Args {
@@ -62,7 +62,7 @@ func (w *walker) call(st state, c *syntax.CallExpr) outcome {
 }
 
 // prefix judges an assignment that holds for one command.
-func (w *walker) prefix(st *state, as *syntax.Assign) {
+func (w *walker) prefix(st *state, as *syntax.Assign, program string) {
 	if as.Name == nil || as.Index != nil || as.Array != nil || as.Append || as.Naked {
 		w.unclear(as, "is an assignment that is not judged here")
 		return
@@ -70,6 +70,9 @@ func (w *walker) prefix(st *state, as *syntax.Assign) {
 	v := value{}
 	if as.Value != nil {
 		v = w.single(st, as.Value).value
+	}
+	if as.Name.Value == "IFS" && program == "read" && v.kind == literal {
+		return // how read splits what it reads
 	}
 	if !exportable(as.Name.Value, v) {
 		w.unclear(as, "gives the command a variable that may change what it does")
@@ -119,6 +122,10 @@ func (in *invocation) judge(program *word) {
 		return
 	}
 	if in.wrapper() {
+		return
+	}
+	if judge := judgeOf(in.name); judge != nil {
+		judge(in)
 		return
 	}
 	p, known := programs[in.name]

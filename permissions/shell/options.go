@@ -80,7 +80,7 @@ func (in *invocation) parse(p *program) {
 func (in *invocation) vagueOption(p *program, arg *word) bool {
 	if arg.many {
 		if !p.harmless {
-			in.unknown(arg.src + " may turn out to be an option")
+			in.unknown(arg.src + " may turn out to be an option" + hint(arg))
 		}
 		return false
 	}
@@ -95,9 +95,17 @@ func (in *invocation) vagueOption(p *program, arg *word) bool {
 		return true
 	}
 	if !p.harmless {
-		in.unknown(arg.src + " may turn out to be an option")
+		in.unknown(arg.src + " may turn out to be an option" + hint(arg))
 	}
 	return false
+}
+
+// hint says how a pattern cannot become an option.
+func hint(arg *word) string {
+	if arg.kind == glob {
+		return "; ./" + arg.src + " cannot"
+	}
+	return ""
 }
 
 // long judges an option of the form --name, --name=value or --name value, and

@@ -1,14 +1,263 @@
 package shell
 
-import "errors"
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+const maxSubmodules = 200
 
 // CheckRepository reports what in the settings of the git repository around a
-// directory could make git run a program in spite of [Analysis.Env]. Read
-// returns the content of a file, and an error that is [fs.ErrNotExist] if there
-// is none. What cannot be read counts against the repository.
+// directory, or of its submodules, could make git run a program in spite of
+// [Analysis.Env]: settings with names that the repository chooses, such as
+// filters and text converters. It returns nil if there is nothing, or no
+// repository.
+//
+// Read returns the content of the file at an absolute path, and an error that
+// is [fs.ErrNotExist] if there is none. What cannot be read or understood
+// counts against the repository. Repositories that lie around the directory's
+// one are checked too, since git goes on to them where one is not whole.
 func CheckRepository(dir string, read func(path string) ([]byte, error)) error {
-	if _, err := read(dir + "/.git/config"); err != nil {
+	c := &repositoryCheck{read: read, left: maxSubmodules}
+	for dir = path.Clean(dir); ; dir = path.Dir(dir) {
+		if err := c.worktree(dir); err != nil {
+			return err
+		}
+		if dir == "/" || dir == "." || dir == path.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+type repositoryCheck struct {
+	read func(path string) ([]byte, error)
+	left int // submodules that may still be looked at
+}
+
+// worktree checks the repository that has its files in a directory, if any.
+func (c *repositoryCheck) worktree(dir string) error {
+	gitDir := path.Join(dir, ".git")
+	link, err := c.read(gitDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil: // a file that says where the repository is
+		target, ok := strings.CutPrefix(strings.TrimRight(string(link), "\r\n"), "gitdir: ")
+		if !ok {
+			return fmt.Errorf("%s is neither a repository nor a link to one", gitDir)
+		}
+		gitDir = target
+		if !path.IsAbs(gitDir) {
+			gitDir = path.Join(dir, gitDir)
+		}
+	}
+	if err := c.settings(gitDir); err != nil {
 		return err
 	}
-	return errors.New("the settings of git repositories are not judged")
+	return c.submodules(dir, gitDir)
+}
+
+// settings checks the files that hold a repository's settings.
+func (c *repositoryCheck) settings(gitDir string) error {
+	common := gitDir
+	switch text, err := c.read(path.Join(gitDir, "commondir")); {
+	case err == nil:
+		if common = strings.TrimSpace(string(text)); !path.IsAbs(common) {
+			common = path.Join(gitDir, common)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("reading the settings of the repository: %w", err)
+	}
+	for _, name := range []string{path.Join(common, "config"), path.Join(gitDir, "config.worktree")} {
+		content, err := c.read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading the settings of the repository: %w", err)
+		}
+		if err := checkConfig(string(content)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// checkConfig looks for the first setting that is not known to be harmless.
+func checkConfig(content string) error {
+	section, subsection := "", ""
+	for i, line := range strings.Split(strings.TrimPrefix(content, "\ufeff"), "\n") {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			end := strings.LastIndexByte(line, ']')
+			if end < 0 || strings.Count(line, "]") != 1 || strings.Count(line, "[") != 1 || strings.Contains(line, `\`) {
+				return fmt.Errorf("line %d is a section that is not understood", i+1)
+			}
+			section, subsection, _ = strings.Cut(line[1:end], " ")
+			if before, after, dotted := strings.Cut(section, "."); dotted {
+				section, subsection = before, after+subsection
+			}
+			section = strings.ToLower(section)
+			line = strings.TrimSpace(line[end+1:])
+		}
+		if line == "" || line[0] == '#' || line[0] == ';' {
+			continue
+		}
+		if strings.HasSuffix(line, `\`) {
+			return fmt.Errorf("line %d goes on in the next one, which is not understood", i+1)
+		}
+		key, _, _ := strings.Cut(line, "=")
+		key = strings.ToLower(strings.TrimSpace(key))
+		if !isHarmlessSetting(section, subsection != "", key) {
+			name := section + "." + key
+			if subsection != "" {
+				name = section + "." + strings.Trim(subsection, ` "`) + "." + key
+			}
+			return fmt.Errorf("the setting %s (line %d) may make git run a program; it is not known to be harmless", name, i+1)
+		}
+	}
+	return nil
+}
+
+// harmlessSettings are the settings of a repository that run no program when
+// git shows something, or that gitEnv overrides; * stands for all of a section.
+var harmlessSettings = map[string]string{
+	"core": " repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf quotepath abbrev compression " +
+		"bigfilethreshold untrackedcache fsmonitor hookspath pager editor sshcommand excludesfile attributesfile sharedrepository commentchar whitespace preloadindex " +
+		"longpaths fscache checkstat trustctime protecthfs protectntfs packedgitlimit packedgitwindowsize deltabasecachelimit multipackindex commitgraph sparsecheckout sparsecheckoutcone hidedotfiles createobject fsync ",
+	"extensions": " worktreeconfig partialclone refstorage noop preciousobjects relativeworktrees ",
+	"remote":     " url fetch pushurl push tagopt prune prunetags promisor partialclonefilter skipdefaultupdate skipfetchall mirror gh-resolved ",
+	"submodule":  " url active branch path recurse fetchjobs shallow fetchrecursesubmodules ",
+	"diff": " algorithm renames renamelimit colormoved colormovedws context interhunkcontext mnemonicprefix noprefix relative statgraphwidth indentheuristic suppressblankempty wserrorhighlight ignoresubmodules submodule autorefreshindex dirstat " +
+		"tool guitool ",
+	"merge": " conflictstyle ff renames renamelimit log tool stat defaulttoupstream verbosity branchdesc suppressdest ",
+	"user":  "*", "author": "*", "committer": "*", "branch": "*", "color": "*", "column": "*", "advice": "*", "push": "*", "pull": "*", "fetch": "*", "rebase": "*",
+	"rerere": "*", "gc": "*", "pack": "*", "index": "*", "feature": "*", "status": "*", "commit": "*", "tag": "*", "init": "*", "http": "*", "https": "*", "url": "*",
+	"lfs": "*", "gui": "*", "github": "*", "gitlab": "*", "maintenance": "*", "log": "*", "format": "*", "gpg": "*", "alias": "*", "credential": "*", "pager": "*",
+	"stash": "*", "notes": "*", "safe": "*", "blame": "*", "versionsort": "*", "help": "*", "worktree": "*", "checkout": "*", "clone": "*", "am": "*", "apply": "*",
+	"protocol": "*", "receive": "*", "transfer": "*", "i18n": "*", "showbranch": "*", "svn-remote": "*", "svn": "*", "difftool": "*", "mergetool": "*", "sequence": "*", "vscode": "*",
+}
+
+// harmlessDriver are the settings of one diff driver that run nothing.
+const harmlessDriver = " xfuncname funcname wordregex binary cachetextconv algorithm "
+
+func isHarmlessSetting(section string, hasSubsection bool, key string) bool {
+	if section == "diff" && hasSubsection {
+		return strings.Contains(harmlessDriver, " "+key+" ")
+	}
+	keys := harmlessSettings[section]
+	return keys == "*" || keys != "" && key != "" && strings.Contains(keys, " "+key+" ") && (section != "merge" || !hasSubsection)
+}
+
+// submodules checks the repositories that the index has links to: git runs
+// itself in them.
+func (c *repositoryCheck) submodules(worktree, gitDir string) error {
+	index, err := c.read(path.Join(gitDir, "index"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the index of the repository: %w", err)
+	}
+	links, err := gitLinks(index)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path.Join(gitDir, "index"), err)
+	}
+	for _, link := range links {
+		if c.left--; c.left < 0 {
+			return fmt.Errorf("%s has more than %d submodules", worktree, maxSubmodules)
+		}
+		if err := c.worktree(path.Join(worktree, link)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errIndex = errors.New("the index is not understood")
+
+// gitLinks returns the paths of the submodules in an index. The format is in
+// Git's gitformat-index(5).
+func gitLinks(index []byte) ([]string, error) {
+	const header, fixed, modeAt, flagsAt, extended = 12, 62, 24, 60, 0x4000
+	if len(index) < header || !bytes.HasPrefix(index, []byte("DIRC")) {
+		return nil, errIndex
+	}
+	version, count := binary.BigEndian.Uint32(index[4:]), binary.BigEndian.Uint32(index[8:])
+	if version < 2 || version > 4 {
+		return nil, errIndex
+	}
+	var links []string
+	name, rest := []byte(nil), index[header:]
+	for ; count > 0; count-- {
+		if len(rest) < fixed+2 {
+			return nil, errIndex
+		}
+		mode, size := binary.BigEndian.Uint32(rest[modeAt:]), fixed
+		if version > 2 && binary.BigEndian.Uint16(rest[flagsAt:])&extended != 0 {
+			size += 2
+		}
+		text := rest[size:]
+		if version == 4 {
+			strip, n := indexVarint(text)
+			if n == 0 || strip > len(name) {
+				return nil, errIndex
+			}
+			text, size = text[n:], size+n
+			name = name[:len(name)-strip]
+		} else {
+			name = name[:0]
+		}
+		end := bytes.IndexByte(text, 0)
+		if end < 0 {
+			return nil, errIndex
+		}
+		name = append(name, text[:end]...)
+		if size += end + 1; version < 4 {
+			size = (size + 7) &^ 7 // padded by 1 to 8 NULs
+		}
+		if size > len(rest) {
+			return nil, errIndex
+		}
+		if mode == 0o160000 {
+			links = append(links, string(name))
+		}
+		rest = rest[size:]
+	}
+	return links, checkExtensions(rest)
+}
+
+// checkExtensions looks for the part of an index that says that entries are in
+// another file.
+func checkExtensions(rest []byte) error {
+	const header, checksum = 8, 20
+	for len(rest) > checksum {
+		if len(rest) < header+checksum || bytes.HasPrefix(rest, []byte("link")) {
+			return errors.New("the index is split, which is not understood")
+		}
+		size := binary.BigEndian.Uint32(rest[4:])
+		if uint64(size) > uint64(len(rest)-header-checksum) {
+			return errIndex
+		}
+		rest = rest[header+int(size):]
+	}
+	return nil
+}
+
+// indexVarint reads a number in the encoding of index version 4, and returns
+// how many bytes it has, 0 if it is not whole.
+func indexVarint(b []byte) (value, n int) {
+	for i, c := range b[:min(len(b), 4)] {
+		value = value<<7 | int(c&0x7f)
+		if c&0x80 == 0 {
+			return value, i + 1
+		}
+		value++
+	}
+	return 0, 0
 }

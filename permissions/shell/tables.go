@@ -17,7 +17,8 @@ type program struct {
 	// options are those that are harmless, in the notation of options.go.
 	options string
 	// harmless says that no other option could do harm either, so that a word
-	// which may turn out to be an option does not matter.
+	// which may turn out to be an option does not matter: a file named -n, say,
+	// behind *. At worst it shows whether files exist, or how long they are.
 	harmless bool
 	// single says that long options have one dash.
 	single bool
@@ -31,6 +32,98 @@ type program struct {
 	refused map[string]string
 }
 
+const help = " help version"
+
+// Why options are refused.
+const (
+	runsProgram = "runs a program"
+	writesFile  = "writes a file"
+	readsList   = "reads files that another file names"
+	followsLink = "follows symbolic links to places that the command line does not name"
+)
+
+// programs are those that change nothing and need no thought of their own:
+// those that do have a function in judgeOf. Options that GNU's and BSD's
+// programs understand differently are left out where that matters.
 var programs = map[string]program{
-	"cat": {operands: files, harmless: true, options: "A b e E n s t T u v show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting help version"},
+	// What prints its arguments or a fact.
+	"sleep":    {operands: words, harmless: true, options: help},
+	"seq":      {operands: words, harmless: true, options: "f= s= w format= separator= equal-width #" + help},
+	"basename": {operands: words, harmless: true, options: "a s= z multiple suffix= zero" + help},
+	"dirname":  {operands: words, harmless: true, options: "z zero" + help},
+	"expr":     {operands: words, harmless: true, options: help},
+	"factor":   {operands: words, harmless: true, options: help},
+	"yes":      {operands: words, harmless: true, options: help},
+	"echo":     {operands: words, harmless: true, options: "n e E", first: true},
+	"uname":    {options: "a s n r v m p i o all kernel-name nodename kernel-release kernel-version machine processor hardware-platform operating-system" + help},
+	"arch":     {options: help},
+	"nproc":    {options: "all ignore=" + help},
+	"whoami":   {options: help},
+	"logname":  {options: help},
+	"id":       {operands: words, options: "a g G n r u z group groups name real user zero" + help},
+	"groups":   {operands: words, options: help},
+	"users":    {options: help},
+	"tty":      {options: "s silent quiet" + help},
+	"uptime":   {options: "p s pretty since" + help},
+	"free":     {options: "b k m g h t w human mega giga kibi mebi gibi total wide" + help},
+	"lscpu":    {options: "a b c e? J p? x all online offline extended? json parse?" + help},
+	"hostname": {options: "f s i I d A a y long short ip-address all-ip-addresses domain all-fqdns alias" + help, refused: map[string]string{"F": "sets the host's name", "b": "sets the host's name"}},
+	"locale":   {operands: words, options: "a m c k all-locales charmaps category-name keyword-name" + help},
+	"getconf":  {operands: words, options: "a"},
+	"cal":      {operands: words, options: "1 3 s m j y" + help},
+	"which":    {operands: words, options: "a s all" + help},
+	"printenv": {operands: words, options: "0 null" + help},
+	"ps":       {operands: words, most: 1, beyond: "has arguments that are not judged", options: "e f F A a u= p= o= C= l j H w ww forest sort= no-headers headers pid= ppid= user= format=" + help},
+	"pgrep":    {operands: words, most: 1, beyond: "has arguments that are not judged", options: "f l a x n o u= c i list-full list-name full exact newest oldest count ignore-case" + help},
+	"df":       {operands: names, options: "a B= h H i k l P T t= x= m all block-size= human-readable si inodes local portability print-type type= exclude-type= total output?" + help},
+	"lsblk":    {options: "a b d f l m n o= p t J" + help},
+	"tput":     {operands: words, options: "", most: 1, beyond: "may set up the terminal"},
+	"cksum":    {operands: files, options: "a= algorithm= untagged" + help},
+
+	// What reads files and prints them or what it found.
+	"cat":       {operands: files, harmless: true, options: "A b e E n s t T u v show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting" + help},
+	"tac":       {operands: files, harmless: true, options: "b r s= before regex separator=" + help},
+	"head":      {operands: files, harmless: true, options: "# c= n= q v z bytes= lines= quiet silent verbose zero-terminated" + help},
+	"tail":      {operands: files, harmless: true, options: "# c= n= q v z f F s= bytes= lines= quiet silent verbose zero-terminated follow? retry pid= sleep-interval= max-unchanged-stats=" + help},
+	"nl":        {operands: files, harmless: true, options: "b= d= f= h= i= l= n= p s= v= w= body-numbering= number-format= number-separator= number-width= starting-line-number=" + help},
+	"rev":       {operands: files, harmless: true, options: help},
+	"wc":        {operands: files, harmless: true, options: "c m l L w bytes chars lines max-line-length words total=" + help, refused: map[string]string{"files0-from": readsList}},
+	"cut":       {operands: files, harmless: true, options: "b= c= d= f= n s z bytes= characters= delimiter= fields= complement only-delimited output-delimiter= zero-terminated" + help},
+	"paste":     {operands: files, harmless: true, options: "d= s z delimiters= serial zero-terminated" + help},
+	"join":      {operands: files, harmless: true, options: "a= e= i j= o= t= v= 1= 2= z ignore-case check-order nocheck-order header zero-terminated" + help},
+	"comm":      {operands: files, harmless: true, options: "1 2 3 z check-order nocheck-order output-delimiter= total zero-terminated" + help},
+	"fold":      {operands: files, harmless: true, options: "# b s w= bytes spaces width=" + help},
+	"fmt":       {operands: files, harmless: true, options: "# c p= s t u w= g= crown-margin prefix= split-only tagged-paragraph uniform-spacing width= goal=" + help},
+	"expand":    {operands: files, harmless: true, options: "i t= initial tabs=" + help},
+	"unexpand":  {operands: files, harmless: true, options: "a t= all first-only tabs=" + help},
+	"column":    {operands: files, harmless: true, options: "t s= o= c= n e x J N= R= H= table separator= output-separator= table-columns= json" + help},
+	"od":        {operands: files, harmless: true, options: "A= j= N= S? t= v w? a b c d f i l o s x address-radix= skip-bytes= read-bytes= format= output-duplicates width?" + help},
+	"hexdump":   {operands: files, options: "b c C d e= n= o s= v x canonical length= skip=" + help, refused: map[string]string{"f": "reads a file that is not judged"}},
+	"hd":        {operands: files, options: "n= s= v"},
+	"strings":   {operands: files, options: "a d f n= t= o e= # all data print-file-name bytes= radix= encoding=" + help},
+	"base64":    {operands: files, options: "d i w= decode ignore-garbage wrap=" + help, refused: map[string]string{"o": writesFile, "output": writesFile}},
+	"base32":    {operands: files, options: "d i w= decode ignore-garbage wrap=" + help},
+	"md5sum":    {operands: files, harmless: true, options: "b t z tag binary text zero" + help, refused: map[string]string{"c": readsList, "check": readsList}},
+	"sha1sum":   {operands: files, harmless: true, options: "b t z tag binary text zero" + help, refused: map[string]string{"c": readsList, "check": readsList}},
+	"sha256sum": {operands: files, harmless: true, options: "b t z tag binary text zero" + help, refused: map[string]string{"c": readsList, "check": readsList}},
+	"sha512sum": {operands: files, harmless: true, options: "b t z tag binary text zero" + help, refused: map[string]string{"c": readsList, "check": readsList}},
+	"b2sum":     {operands: files, harmless: true, options: "b t z l= tag binary text zero" + help, refused: map[string]string{"c": readsList, "check": readsList}},
+	"shasum":    {operands: files, harmless: true, options: "a= b t" + help, refused: map[string]string{"c": readsList, "check": readsList}},
+	"sum":       {operands: files, options: "r s sysv" + help},
+	"cmp":       {operands: files, options: "b i= l n= s print-bytes ignore-initial= verbose bytes= quiet silent" + help},
+	"tsort":     {operands: files, options: help},
+	"tr":        {operands: words, harmless: true, options: "c C d s t complement delete squeeze-repeats truncate-set1" + help},
+	"iconv":     {operands: files, options: "f= t= l c s from-code= to-code= list silent" + help, refused: map[string]string{"o": writesFile, "output": writesFile}},
+	"uniq":      {operands: files, most: 1, beyond: "writes to its second operand", options: "c d D i u z f= s= w= count repeated all-repeated? group? ignore-case unique zero-terminated skip-fields= skip-chars= check-chars=" + help},
+	"sort": {operands: files, options: "b d f g h i M n R r V c C m s u z k= t= S= ignore-leading-blanks dictionary-order ignore-case general-numeric-sort human-numeric-sort ignore-nonprinting month-sort numeric-sort reverse version-sort sort= check? merge stable unique zero-terminated key= field-separator= buffer-size= parallel= debug" + help,
+		refused: map[string]string{"o": writesFile, "output": writesFile, "compress-program": runsProgram, "files0-from": readsList, "T": "writes temporary files to a place of its own", "temporary-directory": "writes temporary files to a place of its own", "random-source": "reads a file that is not judged"}},
+	"shuf": {operands: files, options: "e i= n= r z echo input-range= head-count= repeat zero-terminated" + help, refused: map[string]string{"o": writesFile, "output": writesFile}},
+	"file": {operands: files, options: "b i k L h N n p r s 0 e= F= brief mime mime-type mime-encoding keep-going dereference no-dereference no-pad print0 exclude= extension" + help,
+		refused: map[string]string{"C": writesFile, "compile": writesFile, "m": "reads rules that are not judged", "magic-file": "reads rules that are not judged", "f": readsList, "files-from": readsList, "z": runsProgram, "Z": runsProgram, "uncompress": runsProgram}},
+	"gofmt": {operands: files, options: "l s e d", single: true, refused: map[string]string{"w": writesFile, "cpuprofile": writesFile}},
+
+	// What looks at names, sizes and times.
+	"readlink": {operands: names, options: "f e m n q s v z canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero" + help},
+	"realpath": {operands: names, options: "e m L P q s z relative-to=. relative-base=. canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero" + help},
+	"stat":     {operands: names, options: "L f t c= printf= format= dereference file-system terse" + help},
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -328,7 +329,8 @@ func ansiC(text string) (string, bool) {
 
 const maxAlternatives = 64
 
-// braces expands {a,b} in a word; a sequence {1..9} counts as not followed.
+// braces expands {a,b} and {1..9} in a word; it is false if that gives too much
+// or is not plain.
 func braces(sw *syntax.Word) ([]*syntax.Word, bool) {
 	if !hasBrace(sw) {
 		return []*syntax.Word{sw}, true
@@ -371,16 +373,9 @@ func alternatives(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
 			}
 			continue
 		}
-		if brace.Sequence {
+		choices, ok := choices(brace)
+		if !ok {
 			return nil, false
-		}
-		var choices [][]syntax.WordPart
-		for _, elem := range brace.Elems {
-			inner, ok := alternatives(elem.Parts)
-			if !ok {
-				return nil, false
-			}
-			choices = append(choices, inner...)
 		}
 		if len(out)*len(choices) > maxAlternatives {
 			return nil, false
@@ -394,4 +389,37 @@ func alternatives(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
 		out = next
 	}
 	return out, true
+}
+
+// choices are what one brace expression stands for.
+func choices(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
+	var out [][]syntax.WordPart
+	if !brace.Sequence {
+		for _, elem := range brace.Elems {
+			inner, ok := alternatives(elem.Parts)
+			if !ok {
+				return nil, false
+			}
+			out = append(out, inner...)
+		}
+		return out, true
+	}
+	if len(brace.Elems) != 2 {
+		return nil, false
+	}
+	from, ok := plainNumber(brace.Elems[0].Lit())
+	to, ok2 := plainNumber(brace.Elems[1].Lit())
+	if !ok || !ok2 || to < from || to-from >= maxAlternatives {
+		return nil, false
+	}
+	for ; from <= to; from++ {
+		out = append(out, []syntax.WordPart{&syntax.Lit{ValuePos: brace.Pos(), ValueEnd: brace.Pos(), Value: strconv.Itoa(from)}})
+	}
+	return out, true
+}
+
+// plainNumber reads a number without a sign or leading zeros.
+func plainNumber(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && strconv.Itoa(n) == text && n >= 0
 }

@@ -1,0 +1,126 @@
+package shell
+
+import "strings"
+
+// What the words of find's expression take: operands are counted, "<" and "."
+// mean a path that is read or looked at.
+var findWords = map[string]string{
+	"-H": "", "-P": "", "-O0": "", "-O1": "", "-O2": "", "-O3": "", "-E": "", "-X": "", "-x": "", "-s": "",
+	"-maxdepth": "1", "-mindepth": "1", "-depth": "", "-mount": "", "-xdev": "", "-noleaf": "", "-ignore_readdir_race": "", "-warn": "", "-nowarn": "", "-daystart": "", "-regextype": "1",
+	"-name": "1", "-iname": "1", "-path": "1", "-ipath": "1", "-wholename": "1", "-iwholename": "1", "-regex": "1", "-iregex": "1", "-lname": "1", "-ilname": "1",
+	"-type": "1", "-xtype": "1", "-size": "1", "-empty": "", "-perm": "1", "-user": "1", "-group": "1", "-uid": "1", "-gid": "1", "-nouser": "", "-nogroup": "", "-links": "1", "-inum": "1",
+	"-mtime": "1", "-atime": "1", "-ctime": "1", "-mmin": "1", "-amin": "1", "-cmin": "1", "-used": "1", "-newer": ".", "-anewer": ".", "-cnewer": ".", "-newermt": "1", "-newerat": "1", "-newerct": "1", "-samefile": ".",
+	"-readable": "", "-writable": "", "-executable": "", "-fstype": "1", "-true": "", "-false": "",
+	"-print": "", "-print0": "", "-printf": "1", "-ls": "", "-prune": "", "-quit": "",
+	"!": "", "-not": "", "-a": "", "-and": "", "-o": "", "-or": "", "(": "", ")": "", ",": "",
+}
+
+// findRefused says why other words are not harmless.
+var findRefused = map[string]string{
+	"-delete": "deletes what it finds", "-fprint": writesFile, "-fprint0": writesFile, "-fprintf": writesFile, "-fls": writesFile,
+	"-ok": "runs a program", "-okdir": "runs a program", "-execdir": "runs a program in the directories that it finds", "-L": followsLink, "-follow": followsLink, "-files0-from": readsList,
+}
+
+// find judges find: roots, then an expression.
+func find(in *invocation) {
+	i := 0
+	for i < len(in.args) && in.args[i].exact() && (in.args[i].text == "-H" || in.args[i].text == "-P") {
+		i++
+	}
+	start := i
+	for i < len(in.args) && !beginsExpression(in, &in.args[i]) {
+		i++
+	}
+	roots := in.args[start:i]
+	in.each(roots, Access{Kind: List, Recursive: true})
+	in.findExpression(in.args[i:], roots)
+}
+
+func beginsExpression(in *invocation, arg *word) bool {
+	if !arg.exact() {
+		if arg.maybeOption() {
+			in.unknown(arg.src + " may turn out to be a part of the expression")
+		}
+		return false
+	}
+	return strings.HasPrefix(arg.text, "-") && len(arg.text) > 1 || arg.text == "!" || arg.text == "(" || arg.text == ")" || arg.text == ","
+}
+
+func (in *invocation) findExpression(args []word, roots []word) {
+	onlyFiles, simple := false, true
+	for i := 0; i < len(args); i++ {
+		arg := &args[i]
+		if arg.exact() && arg.text == "-exec" {
+			i += in.findExec(args[i+1:], roots, onlyFiles && simple)
+			continue
+		}
+		takes, known := findWords[arg.text]
+		if !arg.exact() || !known {
+			in.refuseFind(arg)
+			return
+		}
+		switch arg.text {
+		case "-o", "-or", ",", "!", "-not", "(":
+			simple = false
+		}
+		if takes == "" || i+1 == len(args) {
+			continue
+		}
+		i++
+		onlyFiles = onlyFiles || arg.text == "-type" && args[i].exact() && args[i].text == "f"
+		if args[i].many {
+			in.unknown(args[i].src + " may turn out to be a part of the expression")
+		}
+		if takes == "." {
+			in.touch(List, &args[i], false)
+		}
+	}
+}
+
+func (in *invocation) refuseFind(arg *word) {
+	why, ok := findRefused[arg.text]
+	if !ok {
+		why = "is not known to be harmless"
+	}
+	in.unknown("find " + arg.src + " " + why)
+	if arg.text == "-execdir" || arg.text == "-ok" || arg.text == "-okdir" {
+		in.guessBehind(arg.text)
+	}
+}
+
+// guessBehind reports the command behind a word of this one.
+func (in *invocation) guessBehind(text string) {
+	for i := range in.args {
+		if in.args[i].text == text {
+			in.args = in.args[i+1:]
+			in.guess()
+			return
+		}
+	}
+}
+
+// findExec judges the command of -exec and returns how many words it has. What
+// stands for {} lies below the roots; it is no symbolic link only if the
+// expression says so.
+func (in *invocation) findExec(args []word, roots []word, onlyFiles bool) int {
+	end := 0
+	for end < len(args) && !(args[end].exact() && (args[end].text == ";" || args[end].text == "+" && end > 0 && args[end-1].text == "{}")) {
+		end++
+	}
+	if end == 0 || end == len(args) {
+		in.bend("has an -exec without an end")
+		return len(args)
+	}
+	found := value{kind: unknown}
+	if onlyFiles && len(roots) <= 1 {
+		found = value{text: ".", kind: below}
+		if len(roots) == 1 {
+			found.text = roots[0].text
+		}
+		if len(roots) == 1 && (!roots[0].exact() || strings.HasPrefix(roots[0].text, "-")) {
+			found = value{kind: unknown}
+		}
+	}
+	in.inner(substitute(append([]word{}, args[:end]...), "{}", found))
+	return end + 1
+}
