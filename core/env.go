@@ -75,6 +75,11 @@ type Command struct {
 	// of stdin, stdout and stderr; what it prints goes to Stdout. Where there
 	// is none to give, Start fails with errors.ErrUnsupported.
 	Terminal bool
+	// Grants are those of the call that starts the command. An environment
+	// with a sandbox makes it of them: the one for the command says whether it
+	// is Unconfined, the others what it may write and reach. Only Restrict
+	// sets them; what the host starts by itself has none and is not confined.
+	Grants []Grant
 	// Stdout and Stderr take the output; nil discards it. If both are the same
 	// writer, it gets the bytes as they came, and no two writes at once.
 	Stdout, Stderr io.Writer

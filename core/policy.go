@@ -40,6 +40,9 @@ type Access struct {
 	Recursive bool `json:"recursive,omitempty"`
 	// Inside says that the path lies in the workspace. Only the pipeline sets it.
 	Inside bool `json:"inside,omitempty"`
+	// Unconfined says that the program wants to run outside the sandbox; in a
+	// Grant, that it may. Where there is no sandbox it means nothing.
+	Unconfined bool `json:"unconfined,omitempty"`
 }
 
 // Key identifies an access within a tool, for grants.
@@ -109,6 +112,8 @@ type Grant struct {
 	Access
 	// Except names paths under a recursive grant that stay closed; nil names none.
 	Except func(path string) bool
+	// Env is put on top of a granted command's environment, as "NAME=value".
+	Env []string
 }
 
 // Policy decides whether a call may run. Decide is pure, quick and safe for

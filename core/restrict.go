@@ -1,17 +1,20 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // Restrict returns env opened for the given grants and nothing else: every
 // path is resolved again when it is used and compared with what was granted,
-// and a command must be the granted one. Handles of store are always readable.
+// and a command must be the granted one; it starts with the grants and with
+// what they put into its environment. Handles of store are always readable.
 // The store may be nil.
 func Restrict(env Environment, grants []Grant, store ContextStore) Environment {
 	return &restricted{Environment: env, grants: grants, store: store}
@@ -47,12 +50,10 @@ func (r *restricted) Close() error { return nil }
 
 // Start implements [Environment].
 func (r *restricted) Start(ctx context.Context, cmd Command) (Process, error) {
-	line := cmd.Script
-	if line == "" {
-		line = strings.Join(cmd.Argv, " ")
-	}
+	line := cmp.Or(cmd.Script, strings.Join(cmd.Argv, " "))
 	for _, g := range r.grants {
 		if (g.Scope == ScopeShell || g.Scope == ScopeSkillScript) && g.Resource == line {
+			cmd.Grants, cmd.Env = r.grants, slices.Concat(cmd.Env, g.Env)
 			return r.Environment.Start(ctx, cmd)
 		}
 	}
@@ -78,12 +79,8 @@ func (f restrictedFS) check(ctx context.Context, path string, scopes ...Scope) (
 	if err != nil {
 		return "", err
 	}
-	for _, g := range f.grants {
-		for _, s := range scopes {
-			if g.Scope == s && g.covers(to.Path) {
-				return to.Path, nil
-			}
-		}
+	if slices.ContainsFunc(f.grants, func(g Grant) bool { return slices.Contains(scopes, g.Scope) && g.covers(to.Path) }) {
+		return to.Path, nil
 	}
 	return "", &DeniedError{Access{Scope: scopes[0], Resource: to.Path, Inside: to.Inside}}
 }

@@ -29,6 +29,7 @@ type shellArgs struct {
 	Description string `json:"description,omitempty" jsonschema:"what the command does, in a few words for the user"`
 	Background  bool   `json:"background,omitempty" jsonschema:"let it go on; timeout_ms does not hold then"`
 	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that want one"`
+	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"ask to run it outside the sandbox"`
 }
 
 // Shell returns the tool shell, which runs a command line in the environment's
@@ -43,7 +44,7 @@ func shellWith(background *jobs) core.Tool {
 		Scopes:      []core.Scope{core.ScopeShell},
 		Output:      core.OutputLimit{MaxChars: 30_000, MaxLines: 256, Mode: core.HeadTail},
 	}, func(_ context.Context, call *core.Call, in shellArgs) ([]core.Access, error) {
-		access := core.Access{Scope: core.ScopeShell, Resource: in.Command}
+		access := core.Access{Scope: core.ScopeShell, Resource: in.Command, Unconfined: in.Unsandboxed}
 		if dialect := call.Env.Info().Shell; dialect == "bash" || dialect == "sh" {
 			access.Argv, _ = PlainArgv(in.Command)
 		}
