@@ -114,15 +114,26 @@ func (p *argvPattern) matches(argv []string) bool {
 	return slices.Equal(p.words, argv[:len(p.words)])
 }
 
-// mayMatch reports whether a command could be or start one of the pattern. If
-// its words are known and its program runs no others, the words decide, the
-// program's compared by base name. Else the program's name as a word is enough.
+// mayMatch reports whether a command could be or start one of the pattern. As
+// far as its words are certain they decide, the program's compared by base name.
+// Where they are not, or for what the program runs in turn, the program's name
+// as a word is enough.
 func (p *argvPattern) mayMatch(s *subject) bool {
 	if len(p.words) == 0 || slices.Contains(s.programs, p.program) {
 		return true
 	}
-	return len(s.Argv) >= len(p.words) && (p.more || len(s.Argv) == len(p.words)) &&
-		s.program == p.program && slices.Equal(p.words[1:], s.Argv[1:len(p.words)])
+	if s.program != p.program || s.sure == 0 {
+		return false
+	}
+	for i, word := range p.words[1:] {
+		switch {
+		case i+1 >= s.sure:
+			return s.sure < len(s.Argv)
+		case s.Argv[i+1] != word:
+			return false
+		}
+	}
+	return p.more || s.sure < len(s.Argv) || len(s.Argv) == len(p.words)
 }
 
 // readPrograms sets what deny and ask rules compare with.
@@ -131,7 +142,9 @@ func (s *subject) readPrograms() {
 		s.programs = appendPrograms(nil, s.Resource)
 		return
 	}
-	s.program = program(s.Argv[0])
+	if s.sure > 0 {
+		s.program = program(s.Argv[0])
+	}
 	for _, word := range s.Argv[runsFrom(s.Argv):] {
 		s.programs = appendPrograms(s.programs, word)
 	}

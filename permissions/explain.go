@@ -1,6 +1,7 @@
 package permissions
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -9,7 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Explanation is the verdict on one access of a call.
+// Explanation is the verdict on one access of a call, or on a part of one.
 type Explanation struct {
 	Access  core.Access  `json:"access"`
 	Verdict core.Verdict `json:"-"` // in JSON "verdict", as a word
@@ -19,6 +20,13 @@ type Explanation struct {
 	Rule   string `json:"rule"`
 	Source string `json:"source"`
 	Reason string `json:"reason"`
+	// Always is the rule that would allow the access, where one can.
+	Always string `json:"always,omitempty"`
+	// Sandboxed says that a command would run in the sandbox.
+	Sandboxed bool `json:"sandboxed,omitempty"`
+	// Parts are what a command line consists of: its simple commands, and the
+	// files that they touch.
+	Parts []Explanation `json:"parts,omitempty"`
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -32,14 +40,21 @@ func (e Explanation) MarshalJSON() ([]byte, error) {
 
 // Explain returns the verdict on each access of a call, or one on the call if
 // it says that it touches nothing. [Policy.Decide] gives the worst of them.
-func (p *Policy) Explain(req core.PermissionRequest) []Explanation {
-	findings := p.judgeAll(&req)
+func (p *Policy) Explain(ctx context.Context, req core.PermissionRequest) []Explanation {
+	return p.explain(p.judgeAll(ctx, &req))
+}
+
+func (p *Policy) explain(findings []finding) []Explanation {
 	all := make([]Explanation, len(findings))
 	for i := range findings {
 		f, e := &findings[i], &all[i]
-		*e = Explanation{Access: f.subject.Access, Verdict: f.verdict, Step: f.step.String()}
+		*e = Explanation{Access: f.subject.Access, Verdict: f.verdict, Step: f.step.String(), Always: always(findings[i : i+1])}
 		e.Rule, e.Source = p.named(f)
-		e.Reason = p.reason(f, always(findings[i:i+1]))
+		e.Reason = p.reason(f, e.Always)
+		e.Sandboxed = p != nil && p.sandboxed && f.verdict == core.Allow && len(f.parts) > 0 && !f.free
+		if len(f.parts) > 1 || len(f.parts) == 1 && f.parts[0].subject.Resource != f.subject.Resource {
+			e.Parts = p.explain(f.parts)
+		}
 	}
 	return all
 }
@@ -61,32 +76,59 @@ func (p *Policy) named(f *finding) (rule, source string) {
 
 // reason says why, and where it is not a yes, what would be allowed.
 func (p *Policy) reason(f *finding, always string) string {
+	whole := f
+	f = f.decisive()
 	s := &f.subject
+	what := doing(s)
+	if f.via != "" {
+		what += " by " + show(f.via)
+	}
 	switch f.step {
 	case byDenyRule:
-		return fmt.Sprintf("%s is denied by the rule %s (%s), in every mode; what the rule does not name may be tried instead", doing(s), f.rule.Text, f.rule.where)
-	case byBuiltin:
-		return fmt.Sprintf("this %s, which is denied in every mode: %s", f.hazard.what, f.hazard.instead)
-	case byUnclear:
-		if startsProgram(s.Scope) {
-			return fmt.Sprintf("%s is longer than %d bytes or has control characters in it, so it asks in every mode; put a long script into a file", doing(s), maxCommand)
+		if f.broken != nil {
+			return fmt.Sprintf("%s is denied, since the condition %s (%s) fails on it: %v; the person can correct it", what, show(f.rule.Text), f.rule.where, f.broken)
 		}
-		return fmt.Sprintf("it is not known what %s touches, so it asks in every mode", doing(s))
+		return fmt.Sprintf("%s is denied by the rule %s (%s)%s, in every mode; what the rule does not name may be tried instead", what, f.rule.Text, f.rule.where, f.rule.because())
+	case byBuiltin:
+		return fmt.Sprintf("%s %s, which is denied in every mode: %s", what, f.hazard.what, f.hazard.instead)
+	case byUnclear:
+		return unclearText(f, what)
 	case bySensitive, byProtected:
-		return specialReason(f)
+		return specialReason(f, what)
 	case byAskRule:
-		return fmt.Sprintf("%s asks because of the rule %s (%s)", doing(s), f.rule.Text, f.rule.where)
+		if f.rule == s.maybe {
+			return fmt.Sprintf("%s asks, since what is not known of it decides on the condition %s (%s)%s", what, show(f.rule.Text), f.rule.where, f.rule.because())
+		}
+		return fmt.Sprintf("%s asks because of the rule %s (%s)%s", what, f.rule.Text, f.rule.where, f.rule.because())
 	case byAllowRule:
 		return "allowed by the rule " + f.rule.Text
 	case byGrant:
 		return "allowed by the person for this session"
 	case byMode:
-		return p.modeReason(f, always)
+		return p.modeReason(f, whole, what, always)
 	}
 	return "no permissions have been set up, so nothing is allowed"
 }
 
-func specialReason(f *finding) string {
+// because is the person's own reason for a rule.
+func (r *rule) because() string {
+	if r.why == "" {
+		return ""
+	}
+	return ": " + r.why
+}
+
+func unclearText(f *finding, what string) string {
+	switch {
+	case f.via != "" || f.why != "":
+		return fmt.Sprintf("%s asks, since it %s", what, f.why)
+	case startsProgram(f.subject.Scope):
+		return fmt.Sprintf("%s is longer than %d bytes or has control characters in it, so it asks in every mode; put a long script into a file", what, maxCommand)
+	}
+	return fmt.Sprintf("it is not known what %s touches, so it asks in every mode", what)
+}
+
+func specialReason(f *finding, what string) string {
 	s := &f.subject
 	kind, rest := "may hold secrets", "other files"
 	if f.step == byProtected {
@@ -94,37 +136,51 @@ func specialReason(f *finding) string {
 	}
 	switch {
 	case startsProgram(s.Scope):
-		return fmt.Sprintf("%s names %s, which %s; it asks whatever allows the command", doing(s), show(f.word), kind)
+		return fmt.Sprintf("%s names %s, which %s; it asks whatever allows the command", what, show(f.word), kind)
 	case f.step == byProtected && s.Recursive:
-		return fmt.Sprintf("%s asks, whatever allows it: the tree may hold protected files; name single files instead", doing(s))
+		return fmt.Sprintf("%s asks, whatever allows it: the tree may hold protected files; name single files instead", what)
 	}
-	return fmt.Sprintf("%s asks, whatever allows it: the path %s; %s may do without", doing(s), kind, rest)
+	return fmt.Sprintf("%s asks, whatever allows it: the path %s; %s may do without", what, kind, rest)
 }
 
-func (p *Policy) modeReason(f *finding, always string) string {
+func (p *Policy) modeReason(f, whole *finding, what, always string) string {
 	s := &f.subject
 	switch {
+	case f.verdict == core.Allow && whole.reads:
+		return "mode " + string(p.mode) + " allows it: the command only does what the mode allows"
+	case f.verdict == core.Allow && len(whole.parts) > 0 && !whole.free:
+		return "mode " + string(p.mode) + " allows it: the command runs in the sandbox, which has the workspace to write in and no network but what rules allow"
 	case f.verdict == core.Allow:
 		return "mode " + string(p.mode) + " allows it"
 	case f.verdict == core.Deny && p.mode == ModeReadOnly:
-		return fmt.Sprintf("mode read-only denies %s; reading inside the workspace is allowed", doing(s))
+		return fmt.Sprintf("mode read-only denies %s; reading inside the workspace is allowed%s", what, because(f))
 	case f.verdict == core.Deny:
-		return fmt.Sprintf("mode %q does not exist, so %s is denied", string(p.mode), doing(s))
+		return fmt.Sprintf("mode %q does not exist, so %s is denied", string(p.mode), what)
 	}
-	text := fmt.Sprintf("mode %s asks before %s", p.mode, doing(s))
+	text := fmt.Sprintf("mode %s asks before %s%s", p.mode, what, because(f))
 	switch {
 	case s.Scope.IsFile() && !s.Inside:
 		text += ", which is outside the workspace"
 		if len(p.roots) > 0 {
 			text += " (" + strings.Join(p.roots, ", ") + ")"
 		}
-	case s.Scope == core.ScopeShell && p.mode == ModeWorkspace:
+	case s.Scope == core.ScopeShell && p.sandboxed && whole.subject.Unconfined:
+		text += ": it is to run outside the sandbox"
+	case s.Scope == core.ScopeShell && p.mode == ModeWorkspace && !p.sandboxed:
 		text += ": commands are not confined to the workspace by a sandbox"
 	}
 	if always != "" {
 		text += "; the rule " + always + " would allow it"
 	}
 	return text
+}
+
+// because says what keeps a command from being one that only reads.
+func because(f *finding) string {
+	if f.why == "" {
+		return ""
+	}
+	return " (" + f.why + ")"
 }
 
 // doing says in a few words what an access does.
@@ -167,7 +223,8 @@ func show(text string) string {
 }
 
 // always returns the rule that would allow all that asks, if only the mode
-// asks and one rule can name it. The rule names the very access and no more.
+// asks and one rule can name it. The rule names the very access and no more:
+// a rule for a program as a whole would allow what that program can run.
 func always(findings []finding) string {
 	text := ""
 	for i := range findings {
@@ -175,8 +232,14 @@ func always(findings []finding) string {
 		if f.verdict != core.Ask {
 			continue
 		}
-		rule := exactRule(&f.subject)
-		if f.step != byMode || rule == "" || text != "" && text != rule {
+		rule := ""
+		switch {
+		case len(f.parts) > 0:
+			rule = always(f.parts)
+		case f.step == byMode:
+			rule = exactRule(&f.subject)
+		}
+		if rule == "" || text != "" && text != rule {
 			return ""
 		}
 		text = rule
@@ -194,10 +257,13 @@ func exactRule(s *subject) string {
 			pattern = strings.TrimSuffix(pattern, "/") + "/**"
 		}
 	case startsProgram(s.Scope):
-		if len(s.Argv) == 0 {
+		switch {
+		case s.whole:
+		case len(s.Argv) == 0 || s.sure < len(s.Argv):
 			return ""
+		default:
+			pattern = quoteArgv(s.Argv)
 		}
-		pattern = quoteArgv(s.Argv)
 		if s.Scope == core.ScopeShell {
 			name = "shell"
 		}

@@ -67,6 +67,14 @@ func (g *glob) match(p string) bool {
 	return strings.HasPrefix(p, g.prefix) && strings.HasSuffix(p, g.suffix) && doublestar.MatchUnvalidated(g.pattern, p)
 }
 
+// top is the path that the glob is, or the top of its tree.
+func (g *glob) top() string {
+	if g.tree != "" {
+		return g.tree
+	}
+	return g.pattern
+}
+
 // covers reports whether the glob names a directory and all that is below it.
 func (g *glob) covers(dir string) bool {
 	return g.tree != "" && under(dir, g.tree) || strings.HasSuffix(g.pattern, "/**") && g.match(dir)

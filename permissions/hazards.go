@@ -221,11 +221,13 @@ func lazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
+var bombHazard = hazard{what: "is a fork bomb", instead: "run nothing that starts itself again without end"}
+
 // inText judges a command line whose words are not known: it splits it at
 // whatever may separate commands, and looks at each part as if it were plain.
 func (p *Policy) inText(text string, at cwd, depth int) hazard {
 	if isForkBomb(text) {
-		return hazard{what: "is a fork bomb", instead: "run nothing that starts itself again without end"}
+		return bombHazard
 	}
 	if redirectsToDevice(text) {
 		return hazard{what: "writes to a raw device", instead: insteadDevice}

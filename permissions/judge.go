@@ -1,6 +1,7 @@
 package permissions
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -8,10 +9,12 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// subject is an access, made ready for rules.
+// subject is an access, or a part of one, made ready for rules.
 type subject struct {
 	core.Access
 	tool   string
+	source string // the tool's toolset
+	agent  string // which subagent calls; empty for the root
 	dir    string // the session's, slashed; empty if not known
 	path   string // of a file, slashed; empty if it cannot be understood
 	folded string // path with case folded
@@ -19,13 +22,22 @@ type subject struct {
 	handle bool   // a stored output of the session, not a file
 	carved bool   // parts of the tree can be left out
 	vague  bool   // it is not known what the access touches
+	whole  bool   // a command for a shell whose language is not known
 
-	program  string   // of a command whose words are known
+	sure     int      // so many of Argv's words are certain
+	program  string   // of a command whose first word is known
 	programs []string // that a command may run as well
+
+	holds []bool // of each condition, whether it holds
+	maybe *rule  // a condition that what is not known decides about
 }
 
-func (p *Policy) subject(tool, dir string, a core.Access) subject {
-	s := subject{Access: a, tool: tool, dir: dir}
+// subject makes an access ready.
+func (p *Policy) subject(req *core.PermissionRequest, a core.Access) subject {
+	s := subject{
+		Access: a, tool: req.Tool, source: req.Source, dir: slashed(req.Session.Dir),
+		agent: strings.Join(req.Session.AgentPath, "/"), sure: len(a.Argv),
+	}
 	_, known := scopeOf(string(a.Scope))
 	switch {
 	case !known || a.Scope == core.ScopeUnknown:
@@ -47,6 +59,9 @@ func (p *Policy) subject(tool, dir string, a core.Access) subject {
 	}
 	return s
 }
+
+// certain returns the words of a command up to the first that is not known.
+func (s *subject) certain() []string { return s.Argv[:min(s.sure, len(s.Argv))] }
 
 // maxCommand is the length of a command in bytes up to which it is looked into.
 const maxCommand = 10_000
@@ -75,14 +90,26 @@ func (s step) String() string {
 	return [...]string{"none", "deny-rule", "builtin", "unclear", "sensitive", "protected", "ask-rule", "mode", "allow-rule", "grant"}[s]
 }
 
-// finding is the verdict on one access.
+// finding is the verdict on an access or on a part of one.
 type finding struct {
 	subject subject
 	verdict core.Verdict
 	step    step
 	rule    *rule
+	broken  error // of the condition, if it failed
 	hazard  hazard
 	word    string // of a command, that names a special place
+	why     string // what keeps a command from being one that only reads
+	via     string // the part of a script that touches the file
+
+	// Of a command line: what it consists of, and which part of that decided.
+	parts []finding
+	worst int
+	// free says that it may run outside the sandbox, environ what its
+	// environment must hold.
+	free    bool
+	environ []string
+	reads   bool // it is allowed since it only reads
 }
 
 func (f *finding) worse(g *finding) bool {
@@ -96,12 +123,19 @@ func (f *finding) worse(g *finding) bool {
 // something to know the access by.
 func (f *finding) grantable() bool { return f.subject.Resource != "" }
 
+// decisive returns the part that decided, or the finding itself.
+func (f *finding) decisive() *finding {
+	if len(f.parts) == 0 {
+		return f
+	}
+	return &f.parts[f.worst]
+}
+
 // judgeAll returns the finding on each access, or the one on a call that says
 // it touches nothing.
-func (p *Policy) judgeAll(req *core.PermissionRequest) []finding {
-	dir := slashed(req.Session.Dir)
+func (p *Policy) judgeAll(ctx context.Context, req *core.PermissionRequest) []finding {
 	if len(req.Accesses) == 0 {
-		return []finding{p.judgeNone(subject{tool: req.Tool, dir: dir})}
+		return []finding{p.judgeNone(p.subject(req, core.Access{}))}
 	}
 	carved := !slices.ContainsFunc(req.Accesses, func(a core.Access) bool {
 		return !a.Scope.IsFile() && a.Scope != core.ScopeSubagent && a.Scope != core.ScopeNetwork
@@ -109,34 +143,72 @@ func (p *Policy) judgeAll(req *core.PermissionRequest) []finding {
 	findings := make([]finding, len(req.Accesses))
 	for i, a := range req.Accesses {
 		f := &findings[i]
-		f.subject = p.subject(req.Tool, dir, a)
+		f.subject = p.subject(req, a)
 		f.subject.carved = carved && a.Scope == core.ScopeRead
-		p.judge(f)
+		p.judge(ctx, f)
 		if f.verdict == core.Ask && f.grantable() && req.Granted != nil && req.Granted(a) {
-			f.verdict, f.step, f.rule = core.Allow, byGrant, nil
+			f.verdict, f.step, f.rule, f.parts = core.Allow, byGrant, nil, nil
 		}
 	}
 	return findings
 }
 
-// judge decides on one access. The order of its lines is the order of the
-// package's documentation; after the allow rules, verdicts only get worse.
-func (p *Policy) judge(f *finding) {
-	s := &f.subject
+// judge decides on one access. A command line that can be read is judged by
+// what it consists of.
+func (p *Policy) judge(ctx context.Context, f *finding) {
 	if p == nil || p.mode == "" {
 		return
 	}
-	if f.rule = first(p.deny, s); f.rule != nil {
-		f.step = byDenyRule
+	s := &f.subject
+	if !startsProgram(s.Scope) {
+		p.judgeWhole(f, byItself)
 		return
 	}
-	if f.hazard = p.forbidden(s); f.hazard.what != "" {
-		f.step = byBuiltin
+	switch {
+	case s.vague:
+		p.judgeWhole(f, byItself)
+	case s.Scope == core.ScopeShell && p.posix:
+		p.judgeScript(ctx, f)
+	default:
+		s.whole = len(s.Argv) == 0
+		p.judgeWhole(f, p.settledBy(s))
+		f.free = f.step == byAllowRule
+	}
+	// What a person said yes to runs as the person would run it. Scripts of
+	// skills stay where they are.
+	f.free = s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask || p.mode == ModeBypass)
+}
+
+// settled says by what an access may happen that no rule speaks of.
+type settled uint8
+
+const (
+	byItself    settled = iota // the mode decides
+	bySandbox                  // it happens in a sandbox
+	byPermitted                // the command that it is part of is allowed
+)
+
+// settledBy says whether a sandbox settles what a command does.
+func (p *Policy) settledBy(s *subject) settled {
+	if p.sandboxed && p.mode == ModeWorkspace && s.Scope == core.ScopeShell && !s.Unconfined {
+		return bySandbox
+	}
+	return byItself
+}
+
+// judgeWhole decides on an access as a whole. The order of its lines is the
+// order of the package's documentation; after the allow rules, verdicts only
+// get worse.
+func (p *Policy) judgeWhole(f *finding, by settled) {
+	s := &f.subject
+	if p.denied(f) {
 		return
 	}
-	f.verdict, f.step = p.byDefault(s), byMode
-	if f.rule = p.allowing(s); f.rule != nil {
-		f.verdict, f.step = core.Allow, byAllowRule
+	f.verdict, f.step = p.byDefault(s, by), byMode
+	if by != byPermitted {
+		if f.rule = p.allow.first(s, func(r *rule) bool { return r.allows(s) }); f.rule != nil {
+			f.verdict, f.step = core.Allow, byAllowRule
+		}
 	}
 	if f.verdict == core.Deny {
 		return
@@ -145,6 +217,30 @@ func (p *Policy) judge(f *finding) {
 		f.verdict, f.step = core.Ask, byUnclear
 		return
 	}
+	p.tighten(f)
+}
+
+// denied looks for what denies in every mode.
+func (p *Policy) denied(f *finding) bool {
+	s := &f.subject
+	if failed := p.tryConditions(s); failed != nil {
+		f.verdict, f.step, f.rule, f.broken = core.Deny, byDenyRule, failed.rule, failed.err
+		return true
+	}
+	if f.rule = p.deny.first(s, func(r *rule) bool { return r.catches(s) }); f.rule != nil {
+		f.verdict, f.step = core.Deny, byDenyRule
+		return true
+	}
+	if f.hazard = p.forbidden(s); f.hazard.what != "" {
+		f.verdict, f.step = core.Deny, byBuiltin
+		return true
+	}
+	return false
+}
+
+// tighten asks about special places, and where a rule asks.
+func (p *Policy) tighten(f *finding) {
+	s := &f.subject
 	if word, at := p.special(s); at != ordinary {
 		f.verdict, f.step, f.rule, f.word = core.Ask, bySensitive, nil, word
 		if at == guarded {
@@ -152,10 +248,14 @@ func (p *Policy) judge(f *finding) {
 		}
 		return
 	}
+	if s.maybe != nil && (s.maybe.list == ListDeny || p.mode != ModeBypass) {
+		f.verdict, f.step, f.rule = core.Ask, byAskRule, s.maybe
+		return
+	}
 	if p.mode == ModeBypass {
 		return
 	}
-	if r := first(p.ask, s); r != nil {
+	if r := p.ask.first(s, func(r *rule) bool { return r.catches(s) }); r != nil {
 		f.verdict, f.step, f.rule = core.Ask, byAskRule, r
 	}
 }
@@ -163,42 +263,15 @@ func (p *Policy) judge(f *finding) {
 // judgeNone decides on a call that touches nothing.
 func (p *Policy) judgeNone(s subject) finding {
 	f := finding{subject: s}
-	if p == nil || p.mode == "" {
+	if p == nil || p.mode == "" || p.denied(&f) {
 		return f
 	}
-	if f.rule = first(p.deny, &s); f.rule != nil {
-		f.step = byDenyRule
+	if f.step = byMode; p.byDefault(&s, byItself) == core.Deny {
 		return f
 	}
-	if f.step = byMode; p.byDefault(&s) == core.Deny {
-		return f
-	}
-	if f.rule = first(p.ask, &s); f.rule != nil && p.mode != ModeBypass {
-		f.verdict, f.step = core.Ask, byAskRule
-		return f
-	}
-	f.verdict, f.rule = core.Allow, nil
+	f.verdict = core.Allow
+	p.tighten(&f)
 	return f
-}
-
-// allowing returns the first allow rule that names the access.
-func (p *Policy) allowing(s *subject) *rule {
-	for _, r := range p.allow {
-		if r.allows(s) {
-			return r
-		}
-	}
-	return nil
-}
-
-// first returns the first rule that may name the access.
-func first(rules []*rule, s *subject) *rule {
-	for _, r := range rules {
-		if r.catches(s) {
-			return r
-		}
-	}
-	return nil
 }
 
 // forbidden looks for what is denied in every mode.
@@ -209,18 +282,23 @@ func (p *Policy) forbidden(s *subject) hazard {
 	case s.Scope == core.ScopeWrite && isRawDevice(s.Resource):
 		return hazard{what: "writes to a raw device", instead: insteadDevice}
 	case startsProgram(s.Scope):
-		h := p.hazards(s)
-		if h.escalation == "" || !p.userAllows(s, h.escalation) {
-			return h
-		}
+		return p.excused(s, p.hazards(s))
 	}
 	return hazard{}
+}
+
+// excused takes away a hazard that a rule of the user allows.
+func (p *Policy) excused(s *subject, h hazard) hazard {
+	if h.escalation != "" && p.userAllows(s, h.escalation) {
+		return hazard{}
+	}
+	return h
 }
 
 // userAllows reports whether a rule of the user allows a command and names the
 // program that runs it as another user.
 func (p *Policy) userAllows(s *subject, escalation string) bool {
-	return slices.ContainsFunc(p.allow, func(r *rule) bool {
+	return slices.ContainsFunc(p.allow.rules, func(r *rule) bool {
 		return r.source == SourceUser && r.argv != nil && r.allows(s) &&
 			slices.ContainsFunc(r.argv.words, func(w string) bool { return program(w) == escalation })
 	})
@@ -272,9 +350,15 @@ func (p *Policy) placeAt(path string) place {
 	return at
 }
 
-// byDefault is the mode's word on an access that no rule allows.
-func (p *Policy) byDefault(s *subject) core.Verdict {
+// byDefault is the word on an access that no rule allows.
+func (p *Policy) byDefault(s *subject, by settled) core.Verdict {
 	inside := s.Inside || s.handle
+	switch {
+	case by == byPermitted, by == bySandbox && (startsProgram(s.Scope) || s.Scope == core.ScopeRead):
+		return core.Allow
+	case by == bySandbox && under(s.path, "/tmp") && s.path != "": // it has one of its own
+		return core.Allow
+	}
 	switch p.mode {
 	case ModeBypass:
 		return core.Allow
@@ -283,7 +367,7 @@ func (p *Policy) byDefault(s *subject) core.Verdict {
 			return core.Deny
 		}
 	case ModeAcceptEdits, ModeWorkspace:
-		if s.Scope == core.ScopeWrite && inside {
+		if s.Scope == core.ScopeWrite && inside || by == bySandbox && s.Scope == core.ScopeDelete && inside {
 			return core.Allow
 		}
 	case ModeDefault:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -31,6 +32,17 @@ type Options struct {
 	// that differ in case: deny and ask rules then ignore case, as they always
 	// do on Windows and macOS.
 	FoldCase bool
+	// Env is where the calls work. Its files tell what the paths and globs in
+	// commands lead to, so that a command which only reads inside the workspace
+	// runs unasked; its shell says how command lines are read. Without it every
+	// command asks that no rule allows.
+	Env core.Environment
+	// Shell is the language of command lines, "bash" or "sh"; empty is that of
+	// Env. Lines of any other shell are compared with rules as a whole.
+	Shell string
+	// Sandboxed says that Env confines a command that is not granted
+	// [core.Access].Unconfined, with a sandbox that works.
+	Sandboxed bool
 }
 
 // Policy implements [core.Policy]. It is immutable and safe for concurrent
@@ -38,14 +50,22 @@ type Options struct {
 type Policy struct {
 	mode     Mode
 	modeFrom string
-	deny     []*rule
-	ask      []*rule
-	allow    []*rule
-	ignored  []*rule // not to be trusted
-	warnings []string
+	deny     ruleList
+	ask      ruleList
+	allow    ruleList
+	ignored  ruleList // not to be trusted
+	// conditions are the rules of the lists that are one.
+	conditions []*rule
+	warnings   []string
+
+	environment core.Environment
+	dialect     string // of command lines
+	posix       bool   // which can be read
+	sandboxed   bool
 
 	home      string
-	roots     []string // folded
+	workspace []string
+	roots     []string // workspace, folded
 	known     []string // folded: the roots and the home directory
 	protected []string // folded paths of settings and of the agent's directory
 	keys      string   // folded path of the settings that may hold keys
@@ -70,6 +90,7 @@ func New(o Options) (*Policy, error) {
 		dir = trimSlash(slashed(dir))
 		anchors.bases = append(anchors.bases, dir)
 		p.roots = append(p.roots, fold(dir))
+		p.workspace = append(p.workspace, dir)
 	}
 	p.known = slices.Clone(p.roots)
 	if p.home != "" {
@@ -80,16 +101,42 @@ func New(o Options) (*Policy, error) {
 		p.protected = append(p.protected, home)
 		p.keys = home + "/settings.json"
 	}
+	p.setEnv(&o)
 	sets := slices.Clone(o.Sets)
 	slices.SortStableFunc(sets, func(a, b RuleSet) int { return cmp.Compare(a.Source.rank(), b.Source.rank()) })
+	errs = append(errs, p.chooseMode(o.Mode, sets))
 	for i := range sets {
 		errs = append(errs, p.add(&sets[i], anchors))
 	}
-	errs = append(errs, p.chooseMode(o.Mode, sets))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	p.warnOfContradictions()
 	return p, nil
+}
+
+func (p *Policy) setEnv(o *Options) {
+	p.environment, p.dialect, p.sandboxed = o.Env, o.Shell, o.Sandboxed
+	if p.dialect == "" && o.Env != nil {
+		p.dialect = o.Env.Info().Shell
+	}
+	p.posix = p.dialect == "bash" || p.dialect == "sh"
+}
+
+// warnOfContradictions warns of allow rules that a deny rule of the same words
+// makes useless.
+func (p *Policy) warnOfContradictions() {
+	denied := make(map[Rule]*rule, len(p.deny.rules))
+	for _, r := range p.deny.rules {
+		if r.cond == nil {
+			denied[r.Rule] = r
+		}
+	}
+	for _, r := range p.allow.rules {
+		if by, ok := denied[r.Rule]; ok && r.cond == nil {
+			p.warnings = append(p.warnings, fmt.Sprintf("%s: the allow rule %s has no effect: %s denies the same, and a denial wins", r.where, r.Text, by.where))
+		}
+	}
 }
 
 func trimSlash(dir string) string {
@@ -117,20 +164,21 @@ func (p *Policy) add(set *RuleSet, anchors anchor) error {
 	allow := &p.allow
 	if !set.mayAllow() {
 		allow = &p.ignored
-		if n := len(set.Settings.Allow); n > 0 {
+		if n := set.Settings.allowing(); n > 0 {
 			name := cmp.Or(set.File, string(set.Source))
 			p.warnings = append(p.warnings, fmt.Sprintf(
-				"%s: %d allow rule(s) ignored: the project is not trusted, so its rules can only tighten", name, n))
+				"%s: %d allow rule(s) ignored: %s", name, n, set.refusal()))
 		}
 	}
 	return errors.Join(
 		p.compileList(&p.deny, set, ListDeny, set.Settings.Deny, anchors),
 		p.compileList(&p.ask, set, ListAsk, set.Settings.Ask, anchors),
 		p.compileList(allow, set, ListAllow, set.Settings.Allow, anchors),
+		p.compileConditions(allow, set),
 	)
 }
 
-func (p *Policy) compileList(to *[]*rule, set *RuleSet, list List, texts []string, anchors anchor) error {
+func (p *Policy) compileList(to *ruleList, set *RuleSet, list List, texts []string, anchors anchor) error {
 	var errs []error
 	for i, text := range texts {
 		where, line, column := set.where(list, i)
@@ -151,9 +199,51 @@ func (p *Policy) compileList(to *[]*rule, set *RuleSet, list List, texts []strin
 			continue
 		}
 		r.source, r.where = set.Source, where
-		*to = append(*to, r)
+		to.add(r)
 	}
 	return errors.Join(errs...)
+}
+
+// compileConditions compiles the conditions of a set, and tries their examples.
+func (p *Policy) compileConditions(allow *ruleList, set *RuleSet) error {
+	var errs []error
+	for i := range set.Settings.When {
+		w := &set.Settings.When[i]
+		where, line, column := set.where(ListWhen, i)
+		r, err := p.compileWhen(w)
+		if err != nil {
+			if line > 0 && column > 0 {
+				where = fmt.Sprintf("%s:%d", where, column)
+			}
+			err.Where = where
+			errs = append(errs, err)
+			continue
+		}
+		r.source, r.where = set.Source, where
+		to := map[List]*ruleList{ListAllow: allow, ListAsk: &p.ask, ListDeny: &p.deny}[r.list]
+		to.add(r)
+		if to != &p.ignored {
+			r.index = len(p.conditions)
+			p.conditions = append(p.conditions, r)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Policy) compileWhen(w *When) (*rule, *RuleError) {
+	r := &rule{Rule: Rule{Text: w.If, Name: "*", Pattern: w.If}, list: w.Then, every: true, why: w.Why}
+	if w.Then != ListAllow && w.Then != ListAsk && w.Then != ListDeny {
+		return nil, &RuleError{Rule: w.If, Column: 1, Reason: fmt.Sprintf(`"then" is %q: write "allow", "ask" or "deny"`, w.Then)}
+	}
+	var column int
+	var err error
+	if r.cond, column, err = compileCondition(w.If); err != nil {
+		return nil, &RuleError{Rule: w.If, Column: column, Reason: err.Error()}
+	}
+	if err := p.checkExamples(r, w); err != nil {
+		return nil, &RuleError{Rule: w.If, Column: 1, Reason: err.Error()}
+	}
+	return r, nil
 }
 
 // chooseMode sets the mode: the given one, or that of the last source that
@@ -172,7 +262,7 @@ func (p *Policy) chooseMode(given Mode, sets []RuleSet) error {
 		}
 		switch {
 		case !set.mayAllow():
-			p.warnings = append(p.warnings, fmt.Sprintf("%s: mode %s ignored: the project is not trusted", name, m))
+			p.warnings = append(p.warnings, fmt.Sprintf("%s: mode %s ignored: %s", name, m, set.refusal()))
 		case set.Source == SourceProject && m == ModeBypass:
 			p.warnings = append(p.warnings, fmt.Sprintf("%s: mode bypass ignored: a project cannot set it", name))
 		default:
@@ -192,6 +282,26 @@ func (p *Policy) chooseMode(given Mode, sets []RuleSet) error {
 
 // Mode returns the mode.
 func (p *Policy) Mode() Mode { return p.mode }
+
+// firstRoot is the first directory of the workspace; the root directory where
+// there is none.
+func (p *Policy) firstRoot() string {
+	if len(p.workspace) == 0 {
+		return "/"
+	}
+	return p.workspace[0]
+}
+
+// absolute makes a path of an example absolute.
+func (p *Policy) absolute(name string) string {
+	switch {
+	case isAbs(name):
+		return name
+	case name == "~" || strings.HasPrefix(name, "~/"):
+		return path.Join(p.home, name[1:])
+	}
+	return path.Join(p.firstRoot(), name)
+}
 
 // WithMode returns the policy with another mode. With one that does not exist
 // it denies what no rule allows.
@@ -217,20 +327,20 @@ type RuleInfo struct {
 // that are ignored last.
 func (p *Policy) Rules() []RuleInfo {
 	var infos []RuleInfo
-	for _, list := range [][]*rule{p.deny, p.ask, p.allow, p.ignored} {
-		for _, r := range list {
+	for _, list := range []*ruleList{&p.deny, &p.ask, &p.allow, &p.ignored} {
+		for _, r := range list.rules {
 			infos = append(infos, RuleInfo{List: r.list, Rule: r.Text, Source: r.source, Where: r.where})
 		}
 	}
-	for i := len(infos) - len(p.ignored); i < len(infos); i++ {
+	for i := len(infos) - len(p.ignored.rules); i < len(infos); i++ {
 		infos[i].Ignored = true
 	}
 	return infos
 }
 
 // Decide implements [core.Policy].
-func (p *Policy) Decide(_ context.Context, req core.PermissionRequest) core.Decision {
-	findings := p.judgeAll(&req)
+func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.Decision {
+	findings := p.judgeAll(ctx, &req)
 	worst := &findings[0]
 	d := core.Decision{}
 	for i := range findings {
@@ -248,7 +358,7 @@ func (p *Policy) Decide(_ context.Context, req core.PermissionRequest) core.Deci
 	d.Rule, d.Source = p.named(worst)
 	d.Reason = p.reason(worst, d.Always)
 	if d.Verdict != core.Deny {
-		d.Grants = append(p.grants(req.Accesses, findings), p.around(&req, findings)...)
+		d.Grants = append(p.grants(&req, findings), p.around(&req, findings)...)
 	}
 	return d
 }
@@ -269,42 +379,94 @@ func (p *Policy) around(req *core.PermissionRequest, findings []finding) []core.
 	if !reads || req.Session.Dir == "" {
 		return nil
 	}
-	tool, dir := req.Tool, slashed(req.Session.Dir)
 	root := core.Access{Scope: core.ScopeRead, Resource: req.Session.Dir, Recursive: true, Inside: true}
+	asked := core.PermissionRequest{Tool: req.Tool, Source: req.Source, Session: req.Session}
 	return []core.Grant{{Access: root, Except: func(path string) bool {
-		f := finding{subject: p.subject(tool, dir, core.Access{Scope: core.ScopeRead, Resource: path, Inside: true})}
-		p.judge(&f)
+		f := finding{subject: p.subject(&asked, core.Access{Scope: core.ScopeRead, Resource: path, Inside: true})}
+		p.judgeWhole(&f, byItself)
 		return f.verdict != core.Allow
 	}}}
 }
 
-// grants opens the accesses of a call.
-func (p *Policy) grants(accesses []core.Access, findings []finding) []core.Grant {
-	if len(accesses) == 0 {
+// grants opens the accesses of a call. A command that is confined gets what
+// its sandbox is made of besides.
+func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.Grant {
+	if len(req.Accesses) == 0 {
 		return nil
 	}
-	grants := make([]core.Grant, len(accesses))
-	for i, a := range accesses {
-		grants[i].Access = a
-		if a.Scope == core.ScopeRead && a.Recursive {
-			grants[i].Except = p.except(&findings[i].subject)
+	grants := make([]core.Grant, len(req.Accesses))
+	confined := false
+	for i, a := range req.Accesses {
+		f, g := &findings[i], &grants[i]
+		g.Access = a
+		switch {
+		case startsProgram(a.Scope):
+			g.Unconfined, g.Env = f.free, f.environ
+			confined = confined || !f.free
+		case a.Scope == core.ScopeRead && a.Recursive:
+			g.Except = p.except(req, &f.subject)
+		}
+	}
+	if confined && p.sandboxed {
+		grants = append(grants, p.sandbox()...)
+	}
+	return grants
+}
+
+// sandbox returns what a confined command may write and reach: where the mode
+// allows writing, the workspace; and what rules allow that name a whole tree or
+// a host.
+func (p *Policy) sandbox() []core.Grant {
+	var grants []core.Grant
+	open := func(scope core.Scope, resource string, recursive bool) {
+		grants = append(grants, core.Grant{Access: core.Access{Scope: scope, Resource: resource, Recursive: recursive}})
+	}
+	if p.mode == ModeWorkspace || p.mode == ModeAcceptEdits {
+		for _, dir := range p.workspace {
+			open(core.ScopeWrite, dir, true)
+		}
+	}
+	for _, r := range p.allow.rules {
+		switch r.scope {
+		case core.ScopeNetwork:
+			if r.cond == nil {
+				open(core.ScopeNetwork, r.Pattern, false)
+			}
+		case core.ScopeWrite:
+			for _, g := range r.globs {
+				if g.tree != "" && g.tree != "/" && p.mode != ModeReadOnly {
+					open(core.ScopeWrite, g.tree, true)
+				}
+			}
+		}
+	}
+	for i := range grants {
+		if grants[i].Recursive {
+			grants[i].Except = p.unwritable
 		}
 	}
 	return grants
 }
 
+// unwritable reports whether a path below a writable tree asks all the same.
+func (p *Policy) unwritable(path string) bool {
+	f := finding{subject: p.subject(&core.PermissionRequest{}, core.Access{Scope: core.ScopeWrite, Resource: path, Inside: true})}
+	p.judgeWhole(&f, byPermitted)
+	return f.verdict != core.Allow
+}
+
 // except returns what stays closed under a recursive read: what is sensitive,
 // unless the whole is and was said yes to, and what rules name that do not name
 // the whole.
-func (p *Policy) except(root *subject) func(string) bool {
-	rules := slices.DeleteFunc(slices.Concat(p.deny, p.ask), func(r *rule) bool {
-		return !r.about(root) || r.catches(root) || r.list == ListAsk && p.mode == ModeBypass
+func (p *Policy) except(req *core.PermissionRequest, root *subject) func(string) bool {
+	rules := slices.DeleteFunc(slices.Concat(p.deny.rules, p.ask.rules), func(r *rule) bool {
+		return r.cond == nil && !r.about(root) || r.catches(root) || r.list == ListAsk && p.mode == ModeBypass
 	})
 	open := p.placeAt(root.folded) == sensitive
-	tool, dir := root.tool, root.dir
+	asked := core.PermissionRequest{Tool: req.Tool, Source: req.Source, Session: req.Session}
 	return func(path string) bool {
-		s := p.subject(tool, dir, core.Access{Scope: core.ScopeRead, Resource: path})
-		return s.path == "" || !open && p.placeAt(s.folded) == sensitive ||
+		s := p.subject(&asked, core.Access{Scope: core.ScopeRead, Resource: path})
+		return s.path == "" || !open && p.placeAt(s.folded) == sensitive || p.tryConditions(&s) != nil ||
 			slices.ContainsFunc(rules, func(r *rule) bool { return r.catches(&s) })
 	}
 }

@@ -20,7 +20,7 @@ const (
 
 func options(mode permissions.Mode, sets ...permissions.RuleSet) permissions.Options {
 	return permissions.Options{
-		Mode: mode, Sets: sets, Home: home, Workspace: []string{ws}, AgentHome: "/srv/agent-home",
+		Mode: mode, Sets: sets, Home: home, Workspace: []string{ws}, AgentHome: "/srv/agent-home", Shell: "bash",
 	}
 }
 
@@ -58,7 +58,13 @@ func remove(path string) core.Access { return file(core.ScopeDelete, path) }
 
 // run is a command whose words are known.
 func run(argv ...string) core.Access {
-	return core.Access{Scope: core.ScopeShell, Resource: strings.Join(argv, " "), Argv: argv}
+	quoted := make([]string, len(argv))
+	for i, word := range argv {
+		if quoted[i] = word; word == "" || strings.ContainsAny(word, " \"'*$;|&(){}<>\\") {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return core.Access{Scope: core.ScopeShell, Resource: strings.Join(quoted, " "), Argv: argv}
 }
 
 // script is a command line whose words are not known.
@@ -220,7 +226,12 @@ func TestRules(t *testing.T) {
 		{"no prefix of a word", def, "shell(go test *)", "", "", "t", run("go", "testing"), ask, "mode default"},
 		{"another program of that name", def, "shell(go test *)", "", "", "t", run("/tmp/go", "test"), ask, "mode default"},
 		{"any plain command", def, "shell(*)", "", "", "t", run("make"), allow, "shell(*)"},
-		{"no script is plain", def, "shell(*)", "", "", "t", script("make; ls"), ask, "mode default"},
+		{"all of a script", def, "shell(*)", "", "", "t", script("make; ls"), allow, "shell(*)"},
+		{"a part of a script", def, "shell(make)", "", "", "t", script("make; unknown"), ask, "mode default"},
+		{"every part of a script", def, "shell(make); shell(unknown *)", "", "", "t", script("make && unknown 1 || unknown 2"), allow, "shell(make)"},
+		{"no script that is not known", def, "shell(*)", "", "", "t", script("$X; ls"), ask, "mode default"},
+		{"behind a wrapper", def, "shell(timeout 5 make)", "", "", "t", script("timeout 5 make"), allow, "shell(timeout 5 make)"},
+		{"in an assignment of what is allowed", def, "shell(make *)", "", "", "t", script("A=$(unknown) make x"), ask, "mode default"},
 		{"quoted words", def, `shell(git commit -m 'a "b"')`, "", "", "t", run("git", "commit", "-m", `a "b"`), allow, `shell(git commit -m 'a "b"')`},
 		{"deny by base name", bypass, "", "", "shell(rm *)", "t", run("/bin/RM", "x"), deny, "shell(rm *)"},
 		{"deny by further words", bypass, "", "", "shell(git push *)", "t", run("git", "push", "-f"), deny, "shell(git push *)"},
@@ -305,7 +316,8 @@ func TestEscalationNeedsARuleOfTheUserThatNamesIt(t *testing.T) {
 		{permissions.SourceUser, rules, apt, allow},
 		{permissions.SourceUser, rules, run("env", "sudo", "id"), allow},
 		{permissions.SourceUser, rules, run("sudo", "apt-get", "install"), deny},
-		{permissions.SourceUser, rules, script("sudo apt-get update; ls"), deny},
+		{permissions.SourceUser, rules, script("sudo apt-get update; sudo apt-get install x"), deny},
+		{permissions.SourceUser, rules, script("sudo apt-get update; unknown"), ask},
 		{permissions.SourceUser, settings("shell(*)", "", ""), apt, deny},
 		{permissions.SourceUser, settings("*", "", ""), apt, deny},
 		{permissions.SourceUser, settings("shell(sudo *)", "", ""), run("sudo", "rm", "-rf", "/"), deny},
@@ -566,7 +578,7 @@ func TestSourcesAndTrust(t *testing.T) {
 	if want := ws + "/.agent/settings.json:7"; d.Verdict != deny || d.Source != want {
 		t.Errorf("an untrusted project's deny rule: %s from %s, want deny from %s", d.Verdict, d.Source, want)
 	}
-	if w := p.Warnings(); len(w) != 2 || !strings.Contains(w[0], "2 allow rule(s) ignored") || !strings.Contains(w[1], "mode bypass ignored") {
+	if w := p.Warnings(); len(w) != 2 || !strings.Contains(w[1], "2 allow rule(s) ignored") || !strings.Contains(w[0], "mode bypass ignored") {
 		t.Errorf("warnings %q", w)
 	}
 
@@ -675,7 +687,7 @@ func TestExplain(t *testing.T) {
 	p := newPolicy(t, options(permissions.ModeDefault, user(settings("shell(ls)", "", "fs-write(./x)"))))
 	req := request("t", run("ls"), read(ws+"/.env"), write(ws+"/x"), read(ws+"/a"))
 	var got []string
-	for _, e := range p.Explain(req) {
+	for _, e := range p.Explain(t.Context(), req) {
 		got = append(got, e.Verdict.String()+" "+e.Step+" "+e.Rule+" "+e.Source)
 		if e.Reason == "" {
 			t.Errorf("%s has no reason", e.Access.Resource)
@@ -688,7 +700,7 @@ func TestExplain(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	data, err := json.Marshal(p.Explain(request("t", run("ls")))[0])
+	data, err := json.Marshal(p.Explain(t.Context(), request("t", run("ls")))[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -696,7 +708,7 @@ func TestExplain(t *testing.T) {
 	if string(data) != wantJSON {
 		t.Errorf("JSON %s\nwant %s", data, wantJSON)
 	}
-	if e := p.Explain(request("t")); len(e) != 1 || e[0].Verdict != allow {
+	if e := p.Explain(t.Context(), request("t")); len(e) != 1 || e[0].Verdict != allow {
 		t.Errorf("a call that touches nothing: %+v", e)
 	}
 }

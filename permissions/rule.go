@@ -122,6 +122,10 @@ type rule struct {
 	list   List
 	source Source
 	where  string
+	order  int        // in its list
+	cond   *condition // instead of a pattern; index is its place among all
+	index  int
+	why    string     // of a condition, for people
 	every  bool       // the name is *
 	all    bool       // the pattern is *
 	scope  core.Scope // empty when the name is a tool's
@@ -176,7 +180,13 @@ func (r *rule) about(s *subject) bool {
 // allows reports whether the rule names the whole of the access. It is never
 // true for one that is not fully known.
 func (r *rule) allows(s *subject) bool {
-	if !r.about(s) || s.vague {
+	if s.vague {
+		return false
+	}
+	if r.cond != nil {
+		return r.index < len(s.holds) && s.holds[r.index]
+	}
+	if !r.about(s) {
 		return false
 	}
 	if r.all {
@@ -190,8 +200,10 @@ func (r *rule) allows(s *subject) bool {
 			}
 			return g.match(s.path)
 		})
+	case s.whole:
+		return r.Pattern == s.Resource
 	case startsProgram(s.Scope):
-		return r.argv != nil && r.argv.matches(s.Argv)
+		return r.argv != nil && s.sure == len(s.Argv) && r.argv.matches(s.Argv)
 	}
 	return matchResource(r.Pattern, s)
 }
@@ -199,6 +211,9 @@ func (r *rule) allows(s *subject) bool {
 // catches reports whether the rule names the access or could name a part of
 // it. Where that cannot be told, it does.
 func (r *rule) catches(s *subject) bool {
+	if r.cond != nil {
+		return r.index < len(s.holds) && s.holds[r.index]
+	}
 	if r.all && (r.about(s) || r.Name == s.tool) {
 		return true
 	}

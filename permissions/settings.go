@@ -14,6 +14,19 @@ type Settings struct {
 	Allow []string `json:"allow,omitempty"`
 	Ask   []string `json:"ask,omitempty"`
 	Deny  []string `json:"deny,omitempty"`
+	// When are rules with conditions.
+	When []When `json:"when,omitempty"`
+}
+
+// allowing counts the rules that allow something.
+func (s *Settings) allowing() int {
+	n := len(s.Allow)
+	for i := range s.When {
+		if s.When[i].Then == ListAllow {
+			n++
+		}
+	}
+	return n
 }
 
 // Mode says what happens to accesses that no rule speaks of.
@@ -26,8 +39,9 @@ const (
 	ModeDefault Mode = "default"
 	// ModeAcceptEdits is ModeDefault and allows writing inside the workspace.
 	ModeAcceptEdits Mode = "accept-edits"
-	// ModeWorkspace is ModeAcceptEdits for as long as commands cannot be
-	// confined to the workspace: they ask.
+	// ModeWorkspace is ModeAcceptEdits, and commands run unasked in a sandbox:
+	// they can write in the workspace only, and reach no network. Without a
+	// sandbox that works they ask.
 	ModeWorkspace Mode = "workspace"
 	// ModeReadOnly denies writing, deleting and commands, and is ModeDefault
 	// in all else.
@@ -79,6 +93,9 @@ const (
 	ListAllow List = "allow"
 	ListAsk   List = "ask"
 	ListDeny  List = "deny"
+	// ListWhen is where conditions stand; what they say puts them into one of
+	// the others.
+	ListWhen List = "when"
 )
 
 // RuleSet is the settings of one source.
@@ -92,7 +109,10 @@ type RuleSet struct {
 	Base string
 	// Trusted counts for a project only: the mode and the allow rules of one
 	// that is not trusted are ignored, with a warning.
-	Trusted  bool
+	Trusted bool
+	// Refused says why the mode and the allow rules of the set are ignored,
+	// whatever its source; empty if they are not.
+	Refused  string
 	Settings Settings
 	// Position tells where a rule stands in File, counted from 1, or 0 where
 	// that is not known. It may be nil.
@@ -114,4 +134,12 @@ func (s *RuleSet) where(list List, index int) (text string, line, column int) {
 }
 
 // mayAllow reports whether the set's mode and allow rules count.
-func (s *RuleSet) mayAllow() bool { return s.Source != SourceProject || s.Trusted }
+func (s *RuleSet) mayAllow() bool { return s.refusal() == "" }
+
+// refusal says why they do not.
+func (s *RuleSet) refusal() string {
+	if s.Source == SourceProject && !s.Trusted {
+		return "the project is not trusted, so its rules can only tighten"
+	}
+	return s.Refused
+}

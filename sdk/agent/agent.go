@@ -141,7 +141,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 		}
 		a.env = local
 	}
-	if a.policy, err = a.newPolicy(); err != nil {
+	if a.policy, err = a.newPolicy(ctx); err != nil {
 		return nil, err
 	}
 	a.tools = registry.New(registry.Options{Allowed: opts.Allowed, Disallowed: opts.Disallowed})
@@ -169,12 +169,15 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 }
 
 // newPolicy makes the policy, filling in what the environment knows.
-func (a *Agent) newPolicy() (core.Policy, error) {
+func (a *Agent) newPolicy(ctx context.Context) (core.Policy, error) {
 	if a.opts.Policy != nil {
 		return a.opts.Policy, nil
 	}
 	info, p := a.env.Info(), a.opts.Permissions
-	p.Home, p.Workspace = info.Home, info.Roots
+	p.Home, p.Workspace, p.Env = info.Home, info.Roots, a.env
+	if confines, ok := a.env.(interface{ Sandboxed(context.Context) bool }); ok {
+		p.Sandboxed = confines.Sandboxed(ctx)
+	}
 	p.FoldCase = p.FoldCase || info.OS == "windows" || info.OS == "darwin"
 	if p.AgentHome == "" {
 		p.AgentHome = a.opts.Home
