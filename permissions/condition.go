@@ -48,10 +48,14 @@ type conditionEnv struct {
 	Command   string   `expr:"command"`
 	Program   string   `expr:"program"`
 	Argv      []string `expr:"argv"`
-	Host      string   `expr:"host"`
-	Port      string   `expr:"port"`
-	Owner     string   `expr:"owner"`
-	Name      string   `expr:"name"`
+	// Arg is a word of argv; empty where there are not so many. To index argv
+	// fails there, and then the access is denied.
+	Arg    func(int) string `expr:"arg"`
+	Host   string           `expr:"host"`
+	Port   string           `expr:"port"`
+	beyond bool             // a word was looked at that is not there
+	Owner  string           `expr:"owner"`
+	Name   string           `expr:"name"`
 }
 
 // The limits of a condition. Together with the functions that it may call they
@@ -67,14 +71,14 @@ const (
 var conditionFunctions = [...]string{
 	"all", "any", "none", "one", "count", "filter", "find",
 	"len", "trim", "trimPrefix", "trimSuffix", "upper", "lower", "split",
-	"indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "get", "first", "last",
+	"indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "arg",
 }
 
 // condition is a compiled condition. It is safe for concurrent use.
 type condition struct {
 	program *vm.Program
 	scopes  []core.Scope // that alone it can hold for; nil = any
-	words   bool         // it looks at the words of commands
+	text    bool         // it looks at the text of commands, or at their words as a whole
 	paths   bool         // it looks at paths
 }
 
@@ -102,7 +106,7 @@ func compileCondition(text string) (c *condition, column int, err error) {
 	if err != nil {
 		return nil, columnOf(err), errors.New(messageOf(err))
 	}
-	return &condition{program: program, scopes: onlyScopes(tree.Node), words: limits.words, paths: limits.paths}, 0, nil
+	return &condition{program: program, scopes: onlyScopes(tree.Node), text: limits.text || limits.lists > limits.indexes, paths: limits.paths}, 0, nil
 }
 
 func conditionConfig() *conf.Config {
@@ -128,9 +132,10 @@ func messageOf(err error) string {
 
 // conditionLimits looks through a condition for what could run away.
 type conditionLimits struct {
-	words, paths bool
-	err          error
-	at           int
+	text, paths    bool
+	lists, indexes int // uses of argv, and how many of them are argv[number]
+	err            error
+	at             int
 }
 
 // Visit implements [ast.Visitor].
@@ -153,12 +158,19 @@ func (l *conditionLimits) Visit(node *ast.Node) {
 		if n.Operator == ".." || n.Operator == "**" || n.Operator == "^" {
 			l.fail(n, "a condition cannot use %s", n.Operator)
 		}
+	case *ast.MemberNode:
+		list, isName := n.Node.(*ast.IdentifierNode)
+		if _, isNumber := n.Property.(*ast.IntegerNode); isName && isNumber && list.Value == "argv" {
+			l.indexes++
+		}
 	case *ast.IdentifierNode:
 		switch n.Value {
 		case "$env":
 			l.fail(n, "a condition cannot use $env: name what it looks at")
-		case "argv", "command", "program", "resource":
-			l.words = true
+		case "argv":
+			l.lists++
+		case "command", "resource":
+			l.text = true
 		}
 		switch n.Value {
 		case "path", "resource":
@@ -250,6 +262,13 @@ func (p *Policy) env(s *subject) *conditionEnv {
 		Scope: string(s.Scope), Tool: s.tool, Source: s.source, Agent: s.agent, Mode: string(p.mode), Dir: s.dir,
 		Resource: s.Resource, Inside: s.Inside, Recursive: s.Recursive, Path: s.path,
 	}
+	e.Arg = func(i int) string {
+		if i < 0 || i >= len(e.Argv) {
+			e.beyond = true
+			return ""
+		}
+		return e.Argv[i]
+	}
 	switch {
 	case startsProgram(s.Scope):
 		e.Command, e.Program, e.Argv = s.Resource, s.program, s.certain()
@@ -276,8 +295,9 @@ func (p *Policy) tryConditions(s *subject) *broken {
 	env := p.env(s)
 	s.holds = make([]bool, len(p.conditions))
 	for i, r := range p.conditions {
-		doubtful := s.doubtful(r.cond)
+		env.beyond = false
 		holds, err := r.cond.holds(env)
+		doubtful := s.doubtful(r.cond, err != nil || env.beyond)
 		switch {
 		case holds:
 			s.holds[i] = r.list != ListAllow || !doubtful
@@ -293,13 +313,14 @@ func (p *Policy) tryConditions(s *subject) *broken {
 }
 
 // doubtful reports whether a condition looks at what is not known of the
-// subject: words that only the run shows, or what lies in a tree.
-func (s *subject) doubtful(c *condition) bool {
+// subject: words that only the run shows, or what lies in a tree. Beyond says
+// that it looked for more words than are known.
+func (s *subject) doubtful(c *condition, beyond bool) bool {
 	if c.scopes != nil && !slices.Contains(c.scopes, s.Scope) {
 		return false
 	}
 	if startsProgram(s.Scope) {
-		return c.words && (s.vague || s.sure < len(s.Argv) || len(s.Argv) == 0)
+		return (c.text || beyond) && (s.vague || s.sure < len(s.Argv) || len(s.Argv) == 0)
 	}
 	return c.paths && s.Scope.IsFile() && (s.vague || s.Recursive && !s.carved)
 }

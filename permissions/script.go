@@ -57,6 +57,14 @@ type scriptJudge struct {
 // add appends a part.
 func (j *scriptJudge) add(f finding) { j.parts = append(j.parts, f) }
 
+// touch appends a part that its command touches, if it is news: what happens
+// by permission of the command speaks for itself.
+func (j *scriptJudge) touch(f finding, by settled) {
+	if by != byPermitted || f.verdict != core.Allow {
+		j.add(f)
+	}
+}
+
 // part makes the subject of a part.
 func (j *scriptJudge) part(a core.Access) subject {
 	return j.subject(&core.PermissionRequest{
@@ -208,7 +216,7 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 	if a.Kind == shell.Network {
 		f := finding{via: via, subject: j.part(core.Access{Scope: core.ScopeNetwork, Resource: a.Path})}
 		j.judgeWhole(&f, by)
-		j.add(f)
+		j.touch(f, by)
 		return
 	}
 	r := &reach{policy: j.Policy, ctx: j.ctx, access: a}
@@ -216,7 +224,7 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 		f := finding{via: via}
 		f.subject = j.part(core.Access{Scope: scopeOfKind(a.Kind), Resource: to.Path, Inside: to.Inside, Recursive: a.Recursive && a.Kind != shell.List})
 		j.file(&f, a, by, r)
-		j.add(f)
+		j.touch(f, by)
 	}
 	if r.why != "" && by == byItself {
 		f := finding{via: via, why: r.why, verdict: core.Ask, step: byUnclear}

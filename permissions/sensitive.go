@@ -169,3 +169,48 @@ func isGuardedPlace(name, rest string, top bool) bool {
 	}
 	return strings.HasPrefix(name, ".aider")
 }
+
+// SensitiveName reports whether a file of the workspace may hold secrets, by
+// its name alone.
+func SensitiveName(name string) bool {
+	name = plainName(fold(name))
+	return name != "" && (isSecretPlace(name, "", false) || soundsSecret(name))
+}
+
+// SensitivePaths returns the well-known places for secrets, for a sandbox to
+// mask: absolute paths, there or not. The last element may be a glob.
+func SensitivePaths(home string) []string {
+	paths := []string{"/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/kubernetes"}
+	if home == "" {
+		return paths
+	}
+	for _, name := range [...]string{
+		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".bluemix", ".snowflake", ".password-store", ".netrc", "_netrc",
+		".npmrc", ".pypirc", ".dockercfg", ".docker/config.json", ".docker/contexts", ".pgpass", ".my.cnf", ".mylogin.cnf", ".boto", ".s3cfg",
+		".vault-token", ".terraformrc", ".databrickscfg", ".htpasswd", ".mozilla", ".thunderbird", ".local/share/keyrings", ".local/share/kwalletd",
+		".cargo/credentials*", ".gem/credentials", ".m2/settings*.xml", ".gradle/gradle.properties", ".composer/auth.json", ".cache/huggingface/token",
+		".kaggle/kaggle.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".claude/.credentials.json",
+		".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/doctl", ".config/rclone", ".config/heroku", ".config/op",
+		".config/1password", ".config/bitwarden", ".config/sops", ".config/age", ".config/containers/auth.json", ".config/composer/auth.json",
+		".config/github-copilot", ".config/google-chrome*", ".config/chromium", ".config/bravesoftware", ".config/BraveSoftware",
+		".config/microsoft-edge*", ".config/vivaldi", ".config/opera",
+		"Library/Keychains", "Library/Safari", "Library/Cookies", "Library/Application Support/Google/Chrome",
+		"Library/Application Support/Firefox", "Library/Application Support/com.apple.TCC",
+		"snap/firefox", "snap/chromium", ".var/app/org.mozilla.firefox", ".var/app/com.google.Chrome",
+		".*_history", ".lesshst", ".viminfo", ".histfile", ".zhistory", ".local/share/fish/fish_history", ".env*",
+	} {
+		paths = append(paths, strings.TrimSuffix(slashed(home), "/")+"/"+name)
+	}
+	return paths
+}
+
+// ProtectedNames returns what is protected from writes in a directory of the
+// workspace, as paths below it. Those that end in a slash are directories.
+func ProtectedNames() []string {
+	return []string{
+		".git/", ".gitmodules", ".vscode/", ".idea/", ".zed/", ".fleet/", ".devcontainer/", ".envrc", ".agent/", ".agents/",
+		".claude/", ".claude.json", ".codex/", ".gemini/", ".cursor/", ".cursorrules", ".windsurf/", ".windsurfrules", ".continue/",
+		".cline/", ".clinerules", ".roo/", ".roomodes", ".opencode/", ".amazonq/", ".kiro/", ".qwen/", ".crush/", ".goose/", ".mcp.json",
+		".github/copilot-instructions.md", ".aider.conf.yml",
+	}
+}
