@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -53,9 +54,10 @@ func Position(data []byte, pointer string) (line, col int) {
 
 // Document is a parsed document. It is immutable.
 type Document struct {
-	name string
-	data []byte // without the byte order mark
-	root *node
+	name  string
+	data  []byte // without the byte order mark
+	lines []int  // where each line begins
+	root  *node
 }
 
 var bom = []byte("\ufeff")
@@ -63,6 +65,12 @@ var bom = []byte("\ufeff")
 // Parse parses data, which errors call name. Errors are [*Error]s.
 func Parse(name string, data []byte) (*Document, error) {
 	d := &Document{name: name, data: bytes.TrimPrefix(data, bom)}
+	d.lines = []int{0}
+	for i, c := range d.data {
+		if c == '\n' {
+			d.lines = append(d.lines, i+1)
+		}
+	}
 	p := parser{data: d.data}
 	root, err := p.document()
 	if err != nil {
@@ -116,9 +124,9 @@ func (d *Document) errorAt(offset int, pointer, message, hint string) *Error {
 }
 
 func (d *Document) lineCol(offset int) (line, col int) {
-	before := d.data[:min(offset, len(d.data))]
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1
+	offset = min(offset, len(d.data))
+	line, _ = slices.BinarySearch(d.lines, offset+1)
+	return line, utf8.RuneCount(d.data[d.lines[line-1]:offset]) + 1
 }
 
 // escape makes a key a segment of a JSON pointer.
@@ -127,5 +135,8 @@ func escape(key string) string {
 }
 
 func unescape(segment string) string {
+	if strings.IndexByte(segment, '~') < 0 {
+		return segment
+	}
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
 }
