@@ -28,6 +28,7 @@ type streams struct {
 	errTTY   bool
 	env      func(string) string
 	cwd      string
+	managed  string // the settings file of who runs the machine
 	keyring  keyStore
 }
 
@@ -40,7 +41,10 @@ type keyStore interface {
 }
 
 // Main runs the command line of this process and returns its exit code.
-func Main() int {
+func Main() int { return runProcess(managedSettings(os.Getenv)) }
+
+// runProcess is Main with another settings file of who runs the machine.
+func runProcess(managed string) int {
 	cwd, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "agent: the working directory cannot be read: %v\n", err)
@@ -49,7 +53,7 @@ func Main() int {
 	return run(context.Background(), os.Args[1:], &streams{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		inTTY: term.IsTerminal(int(os.Stdin.Fd())), outTTY: term.IsTerminal(int(os.Stdout.Fd())), errTTY: term.IsTerminal(int(os.Stderr.Fd())),
-		env: os.Getenv, cwd: cwd, tty: os.Stdout, keyring: keyring.New(os.Getenv),
+		env: os.Getenv, cwd: cwd, managed: managed, tty: os.Stdout, keyring: keyring.New(os.Getenv),
 	})
 }
 

@@ -199,7 +199,7 @@ func newConfigSet(s *streams) *cobra.Command {
 func (e *editFlags) hint(s *streams, target config.Target, key string) error {
 	dir := s.place(e.dir)
 	trust, _ := trusted(target.Home, dir)
-	loaded, err := config.Load(config.LoadOptions{Env: s.env, Home: userHome(), Cwd: dir, Trusted: trust})
+	loaded, err := config.Load(config.LoadOptions{Env: s.env, Managed: s.managed, Home: userHome(), Cwd: dir, Trusted: trust})
 	if err != nil {
 		return nil // another file is broken: whoever uses it is told
 	}

@@ -17,7 +17,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" { // or every process of the command sleeps a second at its end
 		os.Setenv("GORACE", "atexit_sleep_ms=10")
 	}
-	testscript.Main(m, map[string]func(){"agent": func() { os.Exit(Main()) }})
+	testscript.Main(m, map[string]func(){"agent": func() {
+		if managed := os.Getenv("AGENT_TEST_MANAGED"); managed != "" {
+			os.Exit(runProcess(managed))
+		}
+		os.Exit(Main())
+	}})
 }
 
 // docs returns the path of a page of the documentation.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,7 +140,7 @@ func (o *shared) load(s *streams) (*settings, error) {
 		return nil, &usageError{fmt.Errorf("--cd %s: %w", o.dir, err)}
 	}
 	from := config.LoadOptions{
-		Env: s.env, Keyring: s.keyring, Home: userHome(), Cwd: dir, SettingsFile: o.settingsFile, Sets: o.sets,
+		Env: s.env, Keyring: s.keyring, Managed: s.managed, Home: userHome(), Cwd: dir, SettingsFile: o.settingsFile, Sets: o.sets,
 		Flags: o.overlay(), Provider: o.provider, Model: o.model,
 	}
 	from.Trusted, from.Advice = trusted(config.Home(from), dir)
@@ -270,20 +271,22 @@ func (s *settings) retry() model.RetryPolicy {
 
 // ruleSets groups the rules by the place that they come from.
 func (s *settings) ruleSets() []permissions.RuleSet {
+	type place struct{ line, column int }
 	var sets []permissions.RuleSet
-	lines := map[string][]int{} // of each set's rules, by list
+	places := map[string]map[permissions.List][]place{} // of each set's rules
 	at := map[string]int{}
 	for _, r := range s.Rules {
-		file, line := splitPosition(r.Source.Where)
+		file, line, column := splitPosition(r.Source.Where)
 		i, ok := at[file]
 		if !ok {
 			i = len(sets)
 			at[file] = i
+			places[file] = map[permissions.List][]place{}
 			sets = append(sets, permissions.RuleSet{
-				Source: ruleSource(r.Source.Layer), Base: s.ruleBase(r.Source.Layer), Trusted: r.Trusted,
+				Source: ruleSource(r.Source.Layer), Base: s.ruleBase(r.Source.Layer), Trusted: r.Trusted, Refused: r.Refused,
 				Position: func(list permissions.List, n int) (int, int) {
-					if all := lines[file+"\x00"+string(list)]; n < len(all) {
-						return all[n], 0
+					if all := places[file][list]; n < len(all) {
+						return all[n].line, all[n].column
 					}
 					return 0, 0
 				},
@@ -292,26 +295,34 @@ func (s *settings) ruleSets() []permissions.RuleSet {
 				sets[i].File = file
 			}
 		}
-		set, list := &sets[i].Settings, permissions.List(r.Verdict)
-		switch list {
-		case permissions.ListAllow:
-			set.Allow = append(set.Allow, r.Text)
-		case permissions.ListAsk:
-			set.Ask = append(set.Ask, r.Text)
-		default:
-			set.Deny = append(set.Deny, r.Text)
+		list := permissions.List(r.Verdict)
+		if r.When != nil {
+			list = permissions.ListWhen
 		}
-		key := file + "\x00" + string(list)
-		lines[key] = append(lines[key], line)
+		addRule(&sets[i].Settings, list, r)
+		places[file][list] = append(places[file][list], place{line, column})
 	}
 	return sets
+}
+
+func addRule(set *permissions.Settings, list permissions.List, r config.Rule) {
+	switch list {
+	case permissions.ListWhen:
+		set.When = append(set.When, *r.When)
+	case permissions.ListAllow:
+		set.Allow = append(set.Allow, r.Text)
+	case permissions.ListAsk:
+		set.Ask = append(set.Ask, r.Text)
+	default:
+		set.Deny = append(set.Deny, r.Text)
+	}
 }
 
 // modeSet names the mode and where it comes from, for the policy's reasons.
 func (s *settings) modeSet() permissions.RuleSet {
 	from := s.Loaded.Source("permissions.mode")
 	set := permissions.RuleSet{Source: ruleSource(from.Layer), Trusted: true}
-	if file, line := splitPosition(from.Where); line > 0 {
+	if file, line, _ := splitPosition(from.Where); line > 0 {
 		set.File = file
 	}
 	if from.Layer != config.LayerDefault {
@@ -331,6 +342,8 @@ func (s *settings) ruleBase(l config.Layer) string {
 
 func ruleSource(l config.Layer) permissions.Source {
 	switch l {
+	case config.LayerManaged:
+		return permissions.SourceManaged
 	case config.LayerUser:
 		return permissions.SourceUser
 	case config.LayerProject:
@@ -340,12 +353,28 @@ func ruleSource(l config.Layer) permissions.Source {
 }
 
 // splitPosition takes "file:line:column" apart; without a line it is a name.
-func splitPosition(where string) (file string, line int) {
+func splitPosition(where string) (file string, line, column int) {
 	parts := strings.Split(where, ":")
 	if n := len(parts); n >= 3 {
-		if line, err := strconv.Atoi(parts[n-2]); err == nil {
-			return strings.Join(parts[:n-2], ":"), line
+		line, err := strconv.Atoi(parts[n-2])
+		column, err2 := strconv.Atoi(parts[n-1])
+		if err == nil && err2 == nil {
+			return strings.Join(parts[:n-2], ":"), line, column
 		}
 	}
-	return where, 0
+	return where, 0, 0
+}
+
+// managedSettings is the settings file of who runs the machine.
+func managedSettings(env func(string) string) string {
+	switch runtime.GOOS {
+	case "windows":
+		if dir := env("ProgramData"); dir != "" {
+			return filepath.Join(dir, "agent", "settings.json")
+		}
+		return ""
+	case "darwin":
+		return "/Library/Application Support/agent/settings.json"
+	}
+	return "/etc/agent/settings.json"
 }

@@ -61,7 +61,7 @@ func trustDir(ctx context.Context, s *streams, store *trust.Store, dir string) e
 		_, err := fmt.Fprintf(s.out, "%s holds nothing that needs trust.\n", dir)
 		return err
 	}
-	loaded, err := config.Load(config.LoadOptions{Env: s.env, Home: userHome(), Cwd: dir, Trusted: true})
+	loaded, err := config.Load(config.LoadOptions{Env: s.env, Managed: s.managed, Home: userHome(), Cwd: dir, Trusted: true})
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (t Target) check(f field, text []byte) error {
 	dir := filepath.Dir(t.Path)
 	_, err = permissions.New(permissions.Options{Home: dir, Workspace: []string{dir}, Sets: []permissions.RuleSet{{
 		Source: permissions.SourceUser, Trusted: true,
-		Settings: permissions.Settings{Allow: in.Permissions.Allow, Ask: in.Permissions.Ask, Deny: in.Permissions.Deny},
+		Settings: permissions.Settings{Allow: in.Permissions.Allow, Ask: in.Permissions.Ask, Deny: in.Permissions.Deny, When: in.Permissions.When},
 	}}})
 	if err != nil {
 		return &Error{Key: f.key, Err: err}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/jsonpos"
+	"github.com/seed-009c0928/agent/permissions"
 )
 
 // maxFile bounds a settings file.
@@ -38,6 +39,7 @@ type LoadOptions struct {
 	Keyring Keyring             // nil = there is none
 	Env     func(string) string // looks an environment variable up; nil = there is none
 	Home    string              // the person's home directory; empty = no user settings
+	Managed string              // the file of who runs the machine; empty = there is none
 	Cwd     string              // where the session works, absolute
 	Trusted bool                // whether the person trusts Cwd and what it holds
 	Advice  string              // what the warning of an untrusted directory ends with; may be empty
@@ -62,6 +64,7 @@ type Layer int
 // The layers, the lowest first.
 const (
 	LayerDefault Layer = iota
+	LayerManaged
 	LayerUser
 	LayerProject
 	LayerEnv
@@ -72,7 +75,7 @@ const (
 
 // String returns the layer's name.
 func (l Layer) String() string {
-	return [...]string{"default", "user", "project", "environment", "settings file", "--set", "flag"}[l]
+	return [...]string{"default", "managed", "user", "project", "environment", "settings file", "--set", "flag"}[l]
 }
 
 // Source is where a value comes from.
@@ -110,8 +113,10 @@ type File struct {
 type Rule struct {
 	Verdict string // "allow", "ask" or "deny"
 	Text    string
+	When    *permissions.When // a rule with a condition; then Text is that
 	Source  Source
-	Trusted bool // false: an allow rule must not count
+	Trusted bool   // false: an allow rule must not count
+	Refused string // why an allow rule must not count for another reason; may be empty
 }
 
 // Loaded are the settings in force.
@@ -193,7 +198,7 @@ func (l *loader) load() error {
 	}
 	l.loaded.Settings = *s
 	l.loaded.Home = Home(l.opts)
-	for _, step := range []func() error{l.userFile, l.projectFile, l.environment, l.settingsFile, l.commandLine, l.applyModel} {
+	for _, step := range []func() error{l.managedFile, l.userFile, l.projectFile, l.environment, l.settingsFile, l.commandLine, l.applyModel} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -235,6 +240,13 @@ func Home(opts LoadOptions) string {
 		return ""
 	}
 	return filepath.Join(opts.Home, ".agent")
+}
+
+func (l *loader) managedFile() error {
+	if l.opts.Managed == "" {
+		return nil
+	}
+	return l.file(l.opts.Managed, LayerManaged)
 }
 
 func (l *loader) userFile() error {
@@ -282,13 +294,17 @@ func (l *loader) settingsFile() error {
 
 // file lays a file over what is there; one that is missing changes nothing.
 func (l *loader) file(path string, layer Layer) error {
-	data, mode, err := readFile(path)
+	data, info, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		l.loaded.Files = append(l.loaded.Files, File{path, layer, FileMissing})
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("settings: %w", err)
+	}
+	refused := ""
+	if layer != LayerProject { // trust in a project is in the content
+		refused = writableByOthers(path, info)
 	}
 	doc, in, err := parse(path, data)
 	if err != nil {
@@ -302,32 +318,36 @@ func (l *loader) file(path string, layer Layer) error {
 		if err := l.allowed(f, in, layer); err != nil {
 			return &Error{Key: f.key, Err: doc.Errorf(f.pointer(), err.hint, "%s", err.message)}
 		}
+		if mode := in.Permissions.Mode; refused != "" && f.key == modeKey && strictness(f, mode) > strictness(f, "default") {
+			l.warnf("%s: permission mode %s ignored: %s", path, mode, refused)
+			continue
+		}
 		l.set(f, in, Source{layer, fmt.Sprintf("%s:%d:%d", path, line, col)})
 	}
-	l.rules(doc, in, path, layer, true)
+	l.rules(doc, in, Rule{Source: Source{layer, path}, Trusted: true, Refused: refused})
 	l.loaded.Files = append(l.loaded.Files, File{path, layer, FileRead})
-	l.checkMode(path, mode, in)
+	l.checkMode(path, info.Mode(), in)
 	return nil
 }
 
-func readFile(path string) ([]byte, fs.FileMode, error) {
+func readFile(path string) ([]byte, fs.FileInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s is not a regular file", path)
+		return nil, nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
 		err = fmt.Errorf("%s is larger than %d bytes", path, maxFile)
 	}
-	return data, info.Mode(), err
+	return data, info, err
 }
 
 // parse decodes a file by itself and checks its values.
@@ -402,21 +422,32 @@ func (l *loader) set(f field, in *Settings, from Source) {
 	l.loaded.Sources[f.key] = from
 }
 
-// rules notes the permission rules of a layer. The document may be nil; then
-// all come from one place.
-func (l *loader) rules(doc *jsonpos.Document, in *Settings, where string, layer Layer, trusted bool) {
+// rules notes the permission rules of a layer, like the given one in all but
+// text. The document may be nil; then all come from one place.
+func (l *loader) rules(doc *jsonpos.Document, in *Settings, like Rule) {
+	where := like.Source.Where
+	add := func(r Rule, list string, i int) {
+		if doc != nil {
+			line, col := doc.Position(fmt.Sprintf("/permissions/%s/%d", list, i))
+			r.Source.Where = fmt.Sprintf("%s:%d:%d", where, line, col)
+		}
+		l.loaded.Rules = append(l.loaded.Rules, r)
+	}
 	for _, list := range []struct {
 		verdict string
 		texts   []string
 	}{{"allow", in.Permissions.Allow}, {"ask", in.Permissions.Ask}, {"deny", in.Permissions.Deny}} {
 		for i, text := range list.texts {
-			at := where
-			if doc != nil {
-				line, col := doc.Position(fmt.Sprintf("/permissions/%s/%d", list.verdict, i))
-				at = fmt.Sprintf("%s:%d:%d", where, line, col)
-			}
-			l.loaded.Rules = append(l.loaded.Rules, Rule{list.verdict, text, Source{layer, at}, trusted})
+			r := like
+			r.Verdict, r.Text = list.verdict, text
+			add(r, list.verdict, i)
 		}
+	}
+	for i := range in.Permissions.When {
+		r := like
+		r.When = &in.Permissions.When[i]
+		r.Verdict, r.Text = string(r.When.Then), r.When.If
+		add(r, "when", i)
 	}
 }
 
@@ -444,7 +475,7 @@ func (l *loader) untrustedFile(path string) error {
 			l.set(f, in, Source{LayerProject, fmt.Sprintf("%s:%d:%d", path, line, col)})
 		}
 	}
-	l.rules(doc, in, path, LayerProject, false)
+	l.rules(doc, in, Rule{Source: Source{LayerProject, path}})
 	l.warnf("%s: this directory is not trusted, only the ask and deny rules of its settings hold%s", path, andHint(l.opts.Advice))
 	return nil
 }

@@ -63,8 +63,11 @@ func (f field) row() string {
 	if kind == "" {
 		kind = f.schema().Type
 	}
-	if f.typ == secretType {
+	switch {
+	case f.typ == secretType:
 		kind = "key"
+	case f.typ.Kind() == reflect.Slice && f.typ.Elem().Kind() == reflect.Struct:
+		kind = "list of objects"
 	}
 	if e := f.enum(); e != nil {
 		kind = "`" + strings.Join(e, "`, `") + "`"

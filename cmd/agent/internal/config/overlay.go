@@ -138,7 +138,7 @@ func (l *loader) one(f field, value any, from Source) error {
 		return &Error{Key: f.key, Err: fmt.Errorf("%s: %s%s", from, p.message, andHint(p.hint))}
 	}
 	l.set(f, &in, from)
-	l.rules(nil, &in, from.Where, from.Layer, true)
+	l.rules(nil, &in, Rule{Source: from, Trusted: true})
 	return nil
 }
 

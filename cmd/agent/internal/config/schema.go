@@ -67,6 +67,9 @@ func (f field) schema() *jsonschema.Schema {
 	case reflect.Slice:
 		s.Type = "array"
 		s.Items = &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
+		if f.typ.Elem().Kind() == reflect.Struct {
+			s.Items = groupSchema(f.typ.Elem(), f.key+".")
+		}
 	case reflect.Map:
 		s.Type = "object"
 		s.AdditionalProperties = &jsonschema.Schema{} // what is in it is for others to judge

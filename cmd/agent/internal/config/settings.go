@@ -1,6 +1,10 @@
 package config
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/seed-009c0928/agent/permissions"
+)
 
 // Version is the version of the settings' form.
 const Version = 1
@@ -154,10 +158,11 @@ type Retry struct {
 
 // Permissions are what tools may do.
 type Permissions struct {
-	Mode  string   `json:"mode" default:"\"default\"" enum:"read-only,default,workspace,accept-edits,bypass" doc:"What holds where no rule does. A project's file may only make it stricter."`
-	Allow []string `json:"allow" merge:"append" doc:"Rules for what may run unasked, such as shell(go test *). They count only from a trusted directory."`
-	Ask   []string `json:"ask" merge:"append" doc:"Rules for what is asked about."`
-	Deny  []string `json:"deny" merge:"append" doc:"Rules for what may never run; they hold in every mode."`
+	Mode  string             `json:"mode" default:"\"default\"" enum:"read-only,default,workspace,accept-edits,bypass" doc:"What holds where no rule does. A project's file may only make it stricter."`
+	Allow []string           `json:"allow" merge:"append" doc:"Rules for what may run unasked, such as shell(go test *). They count only from a trusted directory."`
+	Ask   []string           `json:"ask" merge:"append" doc:"Rules for what is asked about."`
+	Deny  []string           `json:"deny" merge:"append" doc:"Rules for what may never run; they hold in every mode."`
+	When  []permissions.When `json:"when" merge:"append" doc:"Rules with conditions, each an object with if, then, why, match and notMatch, see permissions.md. From a directory that is not trusted, those that ask or deny count."`
 }
 
 // Tools are which tools there are.
