@@ -24,6 +24,7 @@ type reach struct {
 	policy *Policy
 	ctx    context.Context
 	access *shell.Access
+	links  bool   // symbolic links below a directory count for what they lead to
 	why    string // not all could be found out, and why
 }
 
@@ -97,8 +98,8 @@ func matchName(pattern, name string) bool {
 
 // below yields the files below a directory that the access touches as well. It
 // passes over what git keeps for itself and over installed packages.
-func (r *reach) below(dir string) iter.Seq[string] {
-	return func(yield func(string) bool) {
+func (r *reach) below(dir core.Resolved) iter.Seq[core.Resolved] {
+	return func(yield func(core.Resolved) bool) {
 		if r.policy.environment == nil {
 			return
 		}
@@ -110,8 +111,8 @@ func (r *reach) below(dir string) iter.Seq[string] {
 	}
 }
 
-func (r *reach) walk(dir string, left *int, yield func(string) bool) bool {
-	entries, err := r.policy.environment.Files().ReadDir(r.ctx, dir)
+func (r *reach) walk(dir core.Resolved, left *int, yield func(core.Resolved) bool) bool {
+	entries, err := r.policy.environment.Files().ReadDir(r.ctx, dir.Path)
 	if err != nil {
 		return true // it is a file, or the command cannot read it either
 	}
@@ -123,7 +124,15 @@ func (r *reach) walk(dir string, left *int, yield func(string) bool) bool {
 		if *left--; *left <= 0 {
 			return false
 		}
-		below := strings.TrimSuffix(dir, "/") + "/" + name
+		below := core.Resolved{Path: strings.TrimSuffix(dir.Path, "/") + "/" + name, Inside: dir.Inside}
+		if r.links && e.Type()&fs.ModeSymlink != 0 {
+			to, err := r.policy.environment.Resolve(r.ctx, below.Path)
+			if err != nil {
+				r.why = fmt.Sprintf("leads to a link that cannot be resolved: %v", err)
+				return false
+			}
+			below = to
+		}
 		if e.IsDir() {
 			if !r.walk(below, left, yield) {
 				return false

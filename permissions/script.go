@@ -17,6 +17,7 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	s := &f.subject
 	j := &scriptJudge{Policy: p, ctx: ctx, whole: s, by: p.settledBy(s)}
 	j.script = shell.Analyze(s.Resource, shell.Options{Dialect: p.dialect, Dir: s.dir, Home: p.home})
+	j.writes = j.script.Effect() == shell.Writes
 	if len(j.script.Unclear) > 0 {
 		j.unclear(j.script.Unclear[0])
 	} else {
@@ -46,6 +47,7 @@ type scriptJudge struct {
 	by     settled
 	parts  []finding
 
+	writes    bool // a command that is understood changes files
 	relied    bool // a command is allowed because of what it does
 	permitted bool // every command is allowed by a rule
 
@@ -219,7 +221,7 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 		j.touch(f, by)
 		return
 	}
-	r := &reach{policy: j.Policy, ctx: j.ctx, access: a}
+	r := &reach{policy: j.Policy, ctx: j.ctx, access: a, links: j.writes}
 	for _, to := range r.paths() {
 		f := finding{via: via}
 		f.subject = j.part(core.Access{Scope: scopeOfKind(a.Kind), Resource: to.Path, Inside: to.Inside, Recursive: a.Recursive && a.Kind != shell.List})
@@ -259,9 +261,13 @@ func (j *scriptJudge) file(f *finding, a *shell.Access, by settled, r *reach) {
 		f.verdict, f.step, f.hazard = core.Deny, byBuiltin, hazard{what: "removes " + show(s.path), instead: insteadRemove}
 		return
 	}
-	for path := range r.below(s.path) {
-		below := finding{via: f.via, subject: j.part(core.Access{Scope: s.Scope, Resource: path, Inside: s.Inside})}
-		j.judgeWhole(&below, byPermitted)
+	for to := range r.below(core.Resolved{Path: s.path, Inside: s.Inside}) {
+		below := finding{via: f.via, subject: j.part(core.Access{Scope: s.Scope, Resource: to.Path, Inside: to.Inside})}
+		if below.subject.Inside == s.Inside {
+			j.judgeWhole(&below, byPermitted)
+		} else {
+			j.judgeWhole(&below, by)
+		}
 		if below.worse(f) {
 			*f = below
 		}

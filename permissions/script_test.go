@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 		{"an assignment", def, "", "", "", "x=1", allow, "mode default", ""},
 		{"reading outside", def, "", "", "", "cat a.go /etc/hosts", ask, "mode default", `reading "/etc/hosts" by "cat a.go /etc/hosts", which is outside`},
 		{"out by dots", def, "", "", "", "cat ../../../../etc/hosts", ask, "mode default", `"/etc/hosts"`},
-		{"out by cd", def, "", "", "", "cd / && cat etc/hosts", ask, "mode default", `"/etc/hosts"`},
+		{"out by cd", def, "", "", "", "cd / && cat etc/hosts", ask, "mode default", `"/" by "cd /"`},
 		{"a secret", def, "", "", "", "cat app/.env", ask, "sensitive", `reading "` + ws + `/app/.env" by "cat app/.env" asks`},
 		{"a secret, bypass", bypass, "", "", "", "cat app/.env", ask, "sensitive", ""},
 		{"a secret by a glob", def, "", "", "", "cat keys/*", ask, "sensitive", "server.pem"},
