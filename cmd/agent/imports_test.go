@@ -29,13 +29,15 @@ const modulePath = "github.com/seed-009c0928/agent"
 // line here, and a changed line needs a reason in its commit.
 var importRules = map[string][]string{
 	"core/model":   {},
-	"core/proc":    {},
+	"core/proc":    {"core/proc/sandbox"},
 	"core/jsonpos": {},
 	"core/schema":  {},
 	"core/output":  {},
 	"core/timeout": {},
 	"core/rank":    {},
 	"core/bundle":  {"core/jsonpos"},
+
+	"core/proc/sandbox": {},
 
 	"core/event":      {"core/model"},
 	"core/images":     {"core/model"},

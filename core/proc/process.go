@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
 // How long things may take. The sum of killTime and drainTime is what Wait may
@@ -46,6 +48,9 @@ type Spec struct {
 	Terminal bool
 	// Grace is the time between SIGTERM and SIGKILL; 0 means two seconds.
 	Grace time.Duration
+	// Sandbox confines the command and all that it starts; nil does not. With
+	// one, whatever the command leaves behind ends with it.
+	Sandbox *sandbox.Profile
 }
 
 // Exit is how a process ended.
@@ -81,6 +86,9 @@ type Process struct {
 func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if spec.Sandbox != nil && spec.Sandbox.Mode != sandbox.ModeOff {
+		return nil, fmt.Errorf("start %s: %w", spec.Path, sandbox.ErrUnavailable)
 	}
 	p := &Process{
 		supervisor: s,
