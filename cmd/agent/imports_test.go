@@ -37,7 +37,8 @@ var importRules = map[string][]string{
 	"core/rank":    {},
 	"core/bundle":  {"core/jsonpos"},
 
-	"core/proc/sandbox": {},
+	"core/proc/early":   {},
+	"core/proc/sandbox": {"core/proc/early"},
 
 	"core/event":      {"core/model"},
 	"core/images":     {"core/model"},
@@ -117,6 +118,7 @@ var foreignRules = []foreignRule{
 var standardLibraryOnly = []string{
 	"core/model",
 	"core/event",
+	"core/proc/early",
 	"cmd/agent/internal/bench/yardstick",
 }
 

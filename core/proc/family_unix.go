@@ -34,10 +34,13 @@ type family struct {
 	leader  int
 	marker  []byte
 	started time.Time
+	// closed says that the leader, and not the system, adopts orphans: all that
+	// the command started descends from it as long as it runs.
+	closed bool
 }
 
-func newFamily(cmd *exec.Cmd, marker string, started time.Time) *family {
-	return &family{leader: cmd.Process.Pid, marker: []byte(marker), started: started}
+func newFamily(cmd *exec.Cmd, marker string, started time.Time, closed bool) *family {
+	return &family{leader: cmd.Process.Pid, marker: []byte(marker), started: started, closed: closed}
 }
 
 func (f *family) close() {}
@@ -75,6 +78,10 @@ func (f *family) members(all bool) []member {
 // related returns the pids of the family in the table.
 func (f *family) related(table []entry, all bool) map[int]bool {
 	related := map[int]bool{f.leader: true}
+	if f.closed {
+		addDescendants(table, related)
+		return related
+	}
 	for _, e := range table {
 		if e.group == f.leader || e.session == f.leader || all && !e.zombie && carries(e.pid, f.marker) {
 			related[e.pid] = true
@@ -103,7 +110,7 @@ func addDescendants(table []entry, related map[int]bool) {
 // descendants of a young leader have higher ones, if the count has not begun
 // anew since then.
 func (f *family) oldest(all bool) int {
-	if all || time.Since(f.started) > time.Second || newestPID() < f.leader {
+	if all && !f.closed || time.Since(f.started) > time.Second || newestPID() < f.leader {
 		return 0
 	}
 	return f.leader

@@ -34,7 +34,7 @@ type family struct {
 	job    windows.Handle // 0 if there is none: then only the leader is known
 }
 
-func newFamily(cmd *exec.Cmd, _ string, _ time.Time) *family {
+func newFamily(cmd *exec.Cmd, _ string, _ time.Time, _ bool) *family {
 	f := &family{leader: cmd.Process}
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {

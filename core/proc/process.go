@@ -66,16 +66,19 @@ type Process struct {
 	supervisor *Supervisor
 	cmd        *exec.Cmd
 	family     *family
+	cell       *sandbox.Cell // nil without a sandbox
 	grace      time.Duration
 	cancel     context.CancelCauseFunc
 	start      time.Time
 	output     []*pump
 	input      *os.File // our end of the pipe to stdin, or nil
 
-	exited  chan struct{} // the first process has ended and was waited for
+	exited  chan struct{} // the command has ended
+	reaped  chan struct{} // its first process, and ours, was waited for
 	drained chan struct{} // all output has been written
 	done    chan struct{} // exit and err are set
 	left    map[int]struct{}
+	ended   *sandbox.Ended // how the command ended, if its helper told
 	exit    Exit
 	err     error
 }
@@ -87,13 +90,11 @@ func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if spec.Sandbox != nil && spec.Sandbox.Mode != sandbox.ModeOff {
-		return nil, fmt.Errorf("start %s: %w", spec.Path, sandbox.ErrUnavailable)
-	}
 	p := &Process{
 		supervisor: s,
 		grace:      spec.Grace,
 		exited:     make(chan struct{}),
+		reaped:     make(chan struct{}),
 		drained:    make(chan struct{}),
 		done:       make(chan struct{}),
 		left:       map[int]struct{}{},
@@ -142,19 +143,42 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 	p.cmd.SysProcAttr = childAttributes()
 	p.supervisor.guard.prepare()
 	theirs, err := p.connect(spec)
+	if err == nil && spec.Sandbox != nil {
+		p.cell, err = p.supervisor.kit.Prepare(ctx, spec.Sandbox, p.cmd)
+	}
 	if err == nil {
 		p.start = time.Now()
 		err = p.supervisor.launch(ctx, p.cmd)
 	}
 	closeAll(theirs)
+	if err == nil {
+		p.family = newFamily(p.cmd, marker, p.start, p.cell.Helper())
+		p.supervisor.guard.add(p.Pid())
+		err = p.enter(ctx)
+	}
 	if err != nil {
 		p.disconnect()
-		return startError(spec, err)
+		err = errors.Join(startError(spec, err), p.cell.Close())
+		p.cell.Remove()
+		return err
 	}
-	p.family = newFamily(p.cmd, marker, p.start)
-	p.supervisor.guard.add(p.Pid())
 	p.copy(spec.Stdin)
 	return nil
+}
+
+// enter waits until the command runs in its sandbox.
+func (p *Process) enter(ctx context.Context) error {
+	if p.cell == nil {
+		return nil
+	}
+	err := p.cell.Enter(ctx)
+	if err != nil {
+		p.family.signal(nil, true)
+		p.supervisor.wait(p.cmd)
+		p.supervisor.guard.remove(p.Pid())
+		p.family.close()
+	}
+	return err
 }
 
 // connect gives the command its files. It returns those that are to be closed
@@ -260,10 +284,7 @@ func (p *Process) supervise(ctx context.Context) {
 	defer close(p.done)
 	defer p.supervisor.finish(p)
 	defer p.cancel(nil)
-	go func() { // ends with the process; see stop for one that cannot be killed
-		p.supervisor.wait(p.cmd)
-		close(p.exited)
-	}()
+	go p.await() // ends with the process; see stop for one that cannot be killed
 	aborted := false
 	select {
 	case <-p.exited:
@@ -273,6 +294,7 @@ func (p *Process) supervise(ctx context.Context) {
 		p.stop(true, p.grace)
 	}
 	outputErr := p.finishOutput()
+	p.leave()
 	p.supervisor.retire()
 	p.supervisor.collect(aborted)
 	p.supervisor.guard.remove(p.Pid())
@@ -286,6 +308,41 @@ func (p *Process) supervise(ctx context.Context) {
 	case outputErr != nil:
 		p.err = fmt.Errorf("output of %s: %w", p.cmd.Path, outputErr)
 	}
+}
+
+// await waits for the end of the command. In a sandbox with a helper, the first
+// process is the helper, which tells how the command ended and stays until the
+// cell is closed.
+func (p *Process) await() {
+	if p.cell.Helper() {
+		if ended, ok := p.cell.Wait(); ok {
+			p.ended = &ended
+			close(p.exited)
+		}
+	}
+	p.supervisor.wait(p.cmd)
+	if p.ended == nil {
+		close(p.exited)
+	}
+	close(p.reaped)
+}
+
+// leave closes the sandbox. With its helper, whatever is left in it ends.
+func (p *Process) leave() {
+	if p.cell == nil {
+		return
+	}
+	if err := p.cell.Close(); err != nil {
+		p.supervisor.logger.Debug("close the sandbox", "error", err)
+	}
+	timer := time.NewTimer(killTime)
+	defer timer.Stop()
+	select {
+	case <-p.reaped:
+	case <-timer.C:
+		p.family.signal(nil, true)
+	}
+	p.cell.Remove()
 }
 
 // settle ends what the command left behind when it ended by itself.
@@ -367,6 +424,10 @@ func (p *Process) members(all bool) []member {
 // result describes the end of the first process.
 func (p *Process) result() Exit {
 	exit := Exit{Code: -1, Duration: time.Since(p.start), Left: len(p.left)}
+	if p.ended != nil {
+		exit.Code, exit.Signal = p.ended.Code, p.ended.Signal
+		return exit
+	}
 	select {
 	case <-p.exited:
 	default: // killed, but stuck in the kernel

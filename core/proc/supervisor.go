@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
 // MarkerEnv is the environment variable by which a command's processes are
@@ -34,6 +36,7 @@ type Supervisor struct {
 	chain  string // the markers that this process itself was started with
 	token  string // begins the marker of every command
 	guard  *guard
+	kit    *sandbox.Kit
 
 	requests chan startRequest
 	quit     chan struct{}
@@ -70,8 +73,19 @@ func NewSupervisor(opts Options) *Supervisor {
 		s.chain = outer + ":"
 	}
 	s.guard = newGuard(s)
+	s.kit = sandbox.NewKit(prober{s}, s.logger)
 	return s
 }
+
+// Sandbox returns what confines the commands. It can be asked which levels
+// work here.
+func (s *Supervisor) Sandbox() *sandbox.Kit { return s.kit }
+
+// prober starts what tries the levels of the sandbox.
+type prober struct{ s *Supervisor }
+
+func (p prober) Start(cmd *exec.Cmd) error { return p.s.fork(cmd) }
+func (p prober) Wait(cmd *exec.Cmd)        { p.s.wait(cmd) }
 
 // Close ends all commands and everything that they left behind, then the
 // guard, and waits for it all. It can be called again.

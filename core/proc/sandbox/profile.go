@@ -66,6 +66,9 @@ type Profile struct {
 	// Writable are files and directories that the process may write, with all
 	// that lies below. What does not exist is left out.
 	Writable []string
+	// Readable are paths that the process sees although they lie in /tmp,
+	// /var/tmp, /run or /dev, in whose place it gets its own.
+	Readable []string
 	// ReadOnly are paths below writable ones that stay as they are: they are
 	// neither written, removed, renamed nor, where they are missing, created.
 	// The directories on the way to them cannot be renamed. A missing path
@@ -102,7 +105,7 @@ func (p *Profile) Check() error {
 	if !p.Mode.Valid() {
 		return fmt.Errorf("unknown sandbox mode %q: use auto, require, namespace, landlock or off", p.Mode)
 	}
-	for _, list := range [][]string{p.Writable, p.ReadOnly, p.Masked} {
+	for _, list := range [][]string{p.Writable, p.Readable, p.ReadOnly, p.Masked} {
 		for _, path := range list {
 			if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 				return fmt.Errorf("sandbox: %q is not an absolute path", path)

@@ -1,0 +1,64 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// levelsHere are the levels of this system.
+var levelsHere = []Level{Seatbelt}
+
+const noLevels = "this level belongs to Linux; macOS has auto and require"
+
+const sandboxExec = "/usr/bin/sandbox-exec"
+
+// build wraps the command into sandbox-exec.
+func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
+	if cmd.Err != nil {
+		return cmd.Err
+	}
+	tmp := p.Tmp
+	if tmp == "" {
+		made, err := os.MkdirTemp("", "agent-tmp-")
+		if err != nil {
+			return fmt.Errorf("sandbox: a directory for temporary files: %w", err)
+		}
+		c.tmp, tmp = made, made
+	}
+	tmp, err := filepath.EvalSymlinks(tmp)
+	if err != nil {
+		return fmt.Errorf("sandbox: the directory for temporary files: %w", err)
+	}
+	l, err := newLayout(p)
+	if err != nil {
+		return err
+	}
+	args := []string{sandboxExec, "-p", seatbeltProfile(p, l, tmp), cmd.Path}
+	if len(cmd.Args) > 0 {
+		args = append(args, cmd.Args[1:]...)
+	}
+	cmd.Path, cmd.Args = sandboxExec, args
+	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "TMPDIR="+tmp)
+	return nil
+}
+
+// probe tries the level with a program that does nothing.
+func (k *Kit) probe(level Level) (works bool, reason string) {
+	cmd := exec.Command("/usr/bin/true")
+	cmd.Env = []string{}
+	c, err := k.confine(level, &Profile{}, cmd)
+	if err != nil {
+		return false, err.Error()
+	}
+	defer c.Remove()
+	if err := k.runner.Start(cmd); err != nil {
+		return false, err.Error()
+	}
+	k.runner.Wait(cmd)
+	if state := cmd.ProcessState; state == nil || !state.Success() {
+		return false, fmt.Sprintf("%s fails: %v", sandboxExec, state)
+	}
+	return true, ""
+}

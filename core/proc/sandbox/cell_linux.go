@@ -1,0 +1,342 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/seed-009c0928/agent/core/proc/early"
+)
+
+// levelsHere are the levels of this system, the best one first.
+var levelsHere = []Level{Namespace, Landlock}
+
+const noLevels = "this system has no sandbox"
+
+// enterTime is how long the helper may take before the command runs.
+const enterTime = 30 * time.Second
+
+// self is the program that becomes the helper: the running one, whatever has
+// become of its file.
+const self = "/proc/self/exe"
+
+// build makes cmd the start of the helper.
+func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
+	program, err := programOf(cmd)
+	if err != nil {
+		return err
+	}
+	dir := cmd.Dir
+	if dir == "" {
+		if dir, err = os.Getwd(); err != nil {
+			return fmt.Errorf("sandbox: the working directory: %w", err)
+		}
+	}
+	c.net = p.Network
+	if err := c.connect(); err != nil {
+		return err
+	}
+	cmd.ExtraFiles = c.theirs // descriptor 3
+	env := []string{early.Env + "=" + c.token}
+	switch c.Level {
+	case Namespace:
+		env = append(env, "TMPDIR=/tmp")
+		env = append(env, proxyEnv(&p.Network)...)
+		err = c.buildNamespace(p, cmd, program, dir)
+	case Landlock:
+		err = c.buildLandlock(p, cmd, &env)
+	}
+	if err != nil {
+		return err
+	}
+	c.plan.Path = program
+	cmd.Path, cmd.Env = self, append(cmd.Env[:len(cmd.Env):len(cmd.Env)], env...)
+	return nil
+}
+
+// programOf returns the absolute path of a command's program.
+func programOf(cmd *exec.Cmd) (string, error) {
+	if cmd.Err != nil {
+		return "", cmd.Err
+	}
+	if filepath.IsAbs(cmd.Path) || cmd.Path == "" {
+		return cmd.Path, nil
+	}
+	return filepath.Abs(filepath.Join(cmd.Dir, cmd.Path))
+}
+
+// connect makes the socket pair and puts the token into it.
+func (c *Cell) connect() error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("sandbox: a socket for the helper: %w", err)
+	}
+	ours := os.NewFile(uintptr(pair[0]), "sandbox")
+	defer ours.Close()
+	c.theirs = append(c.theirs, os.NewFile(uintptr(pair[1]), "sandbox helper"))
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return fmt.Errorf("sandbox: a socket for the helper: %w", err)
+	}
+	c.conn = conn.(*net.UnixConn)
+	c.token = newToken()
+	_, err = c.conn.Write([]byte(c.token))
+	return err
+}
+
+func (c *Cell) buildNamespace(p *Profile, cmd *exec.Cmd, program, dir string) error {
+	visible := []string{dir}
+	if program != "" {
+		visible = append(visible, program)
+	}
+	l, err := newLayout(p, visible...)
+	if err != nil {
+		return err
+	}
+	if len(l.writable)+len(l.readable)+len(l.pins)+len(l.holds) > maxTrees {
+		return fmt.Errorf("sandbox: more than %d paths that are writable, readable or stay as they are", maxTrees)
+	}
+	for _, pin := range l.pins {
+		if pin.missing {
+			if err := c.kit.stand(pin); err != nil {
+				return err
+			}
+			c.stands = append(c.stands, pin)
+		}
+	}
+	c.plan = namespacePlan(p, l, dir, landlockABI())
+	cmd.Dir = "/"
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	attr := *cmd.SysProcAttr
+	attr.Cloneflags = namespaceFlags(p)
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	cmd.SysProcAttr = &attr
+	return nil
+}
+
+// maxTrees bounds the mounts of a process, for which there are as many slots.
+const maxTrees = 200
+
+func (c *Cell) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
+	confined := *p
+	if confined.Tmp == "" {
+		tmp, err := os.MkdirTemp("", "agent-tmp-")
+		if err != nil {
+			return fmt.Errorf("sandbox: a directory for temporary files: %w", err)
+		}
+		c.tmp, confined.Tmp = tmp, tmp
+	}
+	l, err := newLayout(&confined)
+	if err != nil {
+		return err
+	}
+	rules, err := newRuleset(&confined, l, landlockABI())
+	if err != nil {
+		return err
+	}
+	c.theirs = append(c.theirs, rules) // descriptor 4
+	cmd.ExtraFiles = c.theirs
+	*env = append(*env, "TMPDIR="+confined.Tmp)
+	c.plan = landlockPlan(p)
+	return nil
+}
+
+// StepError says what the helper could not do.
+type StepError struct {
+	What string
+	Err  syscall.Errno
+}
+
+// Error implements error.
+func (e *StepError) Error() string { return fmt.Sprintf("sandbox: %s: %v", e.What, e.Err) }
+
+// Unwrap returns the system's error.
+func (e *StepError) Unwrap() error { return e.Err }
+
+// Enter tells the started helper what to do, and returns when the command
+// runs. The error of a command that cannot be started is the system's.
+func (c *Cell) Enter(ctx context.Context) error {
+	c.started()
+	_ = c.conn.SetDeadline(time.Now().Add(enterTime))
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Now()) })
+	err := c.enter()
+	if !stop() { // the deadline is, or will be, that of the context
+		return errors.Join(ctx.Err(), err)
+	}
+	_ = c.conn.SetDeadline(time.Time{})
+	return err
+}
+
+func (c *Cell) enter() error {
+	if _, err := c.conn.Write(c.plan.Append(nil)); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("sandbox: the helper does not listen: %w", err)
+	}
+	for {
+		m, file, err := c.receive()
+		switch {
+		case errors.Is(err, io.EOF) && !c.plan.Init:
+			return nil // it has become the command
+		case err != nil:
+			return fmt.Errorf("sandbox: the helper ended before the command began: %w", err)
+		case m.Kind == early.Started:
+			return nil
+		case m.Kind == early.Listening && file != nil:
+			if err := c.serve(file); err != nil {
+				return err
+			}
+		case m.Kind == early.Failed:
+			return c.failure(m)
+		default:
+			return fmt.Errorf("sandbox: the helper sent an unknown message %q", byte(m.Kind))
+		}
+	}
+}
+
+// failure is the error of a step that failed.
+func (c *Cell) failure(m early.Message) error {
+	errno := syscall.Errno(m.B)
+	switch {
+	case m.A == early.StepStart:
+		return &os.PathError{Op: "exec", Path: c.plan.Path, Err: errno}
+	case int(m.A) < len(c.plan.what):
+		return &StepError{c.plan.what[m.A], errno}
+	}
+	return &StepError{"read the plan", errno}
+}
+
+// serve has the proxy serve the socket that the helper opened in the process's
+// network namespace.
+func (c *Cell) serve(file *os.File) error {
+	defer file.Close()
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return fmt.Errorf("sandbox: the socket of the proxy: %w", err)
+	}
+	c.proxy, err = newProxy(listener, c.net)
+	return err
+}
+
+// receive reads a message, with the file that may come along.
+func (c *Cell) receive() (early.Message, *os.File, error) {
+	var b [early.MessageSize]byte
+	oob := make([]byte, unix.CmsgSpace(4))
+	n, oobn, _, _, err := c.conn.ReadMsgUnix(b[:], oob)
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if errors.Is(err, syscall.ECONNRESET) {
+		err = io.EOF
+	}
+	if err != nil {
+		return early.Message{}, nil, err
+	}
+	file := passedFile(oob[:oobn])
+	if _, err := io.ReadFull(c.conn, b[n:]); err != nil {
+		return early.Message{}, file, err
+	}
+	return early.DecodeMessage(b[:]), file, nil
+}
+
+// passedFile returns the file that came with a message, or nil.
+func passedFile(oob []byte) *os.File {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(messages) != 1 {
+		return nil
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil
+	}
+	unix.CloseOnExec(fds[0])
+	return os.NewFile(uintptr(fds[0]), "proxy")
+}
+
+// Wait waits for the end of the command in a cell with a helper. It is not ok
+// if the helper ended first.
+func (c *Cell) Wait() (ended Ended, ok bool) {
+	m, file, err := c.receive()
+	if file != nil {
+		file.Close()
+	}
+	if err != nil || m.Kind != early.Exited {
+		return Ended{}, false
+	}
+	status := syscall.WaitStatus(m.A)
+	ended = Ended{Code: status.ExitStatus(), Others: m.B != 0}
+	if status.Signaled() {
+		ended.Signal = unix.SignalName(status.Signal())
+	}
+	return ended, true
+}
+
+// probe tries a level with a process that does nothing.
+func (k *Kit) probe(level Level) (works bool, reason string) {
+	if seccompFilter(0, true) == nil {
+		return false, "there is no filter of system calls for this kind of processor; amd64 and arm64 have one"
+	}
+	if level == Landlock {
+		if abi := landlockABI(); abi < abiTruncate {
+			return false, fmt.Sprintf("the kernel's Landlock has version %d, and %d is needed: Linux 6.2 or later, with Landlock enabled (lsm=…,landlock)", abi, abiTruncate)
+		}
+	}
+	cmd := &exec.Cmd{Args: []string{"agent-sandbox-probe"}, Env: []string{}, Dir: "/"}
+	c, err := k.confine(level, &Profile{}, cmd)
+	if err != nil {
+		return false, err.Error()
+	}
+	defer c.Remove()
+	defer c.Close()
+	c.plan.Init = false // it ends after the steps
+	if err := k.runner.Start(cmd); err != nil {
+		return false, whyNot(err)
+	}
+	c.started()
+	_ = c.conn.SetDeadline(time.Now().Add(enterTime))
+	err = c.enter()
+	if err != nil {
+		_ = cmd.Process.Kill()
+	}
+	k.runner.Wait(cmd)
+	switch state := cmd.ProcessState; {
+	case state != nil && state.Success():
+		return true, ""
+	case err != nil:
+		return false, whyNot(err)
+	}
+	return false, "the helper failed"
+}
+
+// whyNot adds to an error what mostly causes it, and what to do.
+func whyNot(err error) string {
+	is := func(file, value string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && strings.TrimSpace(string(text)) == value
+	}
+	text := err.Error()
+	switch {
+	case errors.Is(err, syscall.ENOSYS):
+		return text + ": the kernel is too old, Linux 5.12 or later is needed"
+	case is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"):
+		return text + ": AppArmor keeps unprivileged programs from user namespaces; an AppArmor profile with userns for agent, or sysctl kernel.apparmor_restrict_unprivileged_userns=0, allows them"
+	case is("/proc/sys/kernel/unprivileged_userns_clone", "0"):
+		return text + ": user namespaces are switched off; sysctl kernel.unprivileged_userns_clone=1 allows them"
+	case is("/proc/sys/user/max_user_namespaces", "0"):
+		return text + ": user namespaces are switched off; sysctl user.max_user_namespaces=10000 allows them"
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		return text + ": this is probably a container, which keeps its programs from namespaces of their own"
+	}
+	return text
+}

@@ -1,0 +1,248 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+)
+
+// Runner starts and waits for the process of a probe.
+type Runner interface {
+	Start(cmd *exec.Cmd) error
+	Wait(cmd *exec.Cmd)
+}
+
+// Kit confines processes for a proc.Supervisor, which owns it. It tries each
+// level once and remembers what came of it. It is safe for concurrent use.
+type Kit struct {
+	runner Runner
+	logger *slog.Logger
+
+	mu     sync.Mutex
+	probed map[Level]Status
+	warned bool
+	stands map[string]int // what stands for missing paths, and for how many processes
+}
+
+// NewKit returns a kit. The logger is told when a process runs without a
+// sandbox because none works.
+func NewKit(runner Runner, logger *slog.Logger) *Kit {
+	return &Kit{runner: runner, logger: logger, probed: map[Level]Status{}, stands: map[string]int{}}
+}
+
+// Levels says which levels work here, the best one first. Those that belong to
+// another system are left out.
+func (k *Kit) Levels(ctx context.Context) []Status {
+	var all []Status
+	for _, level := range levelsHere {
+		all = append(all, k.status(ctx, level))
+	}
+	return all
+}
+
+// Choose returns the level that a mode comes to here. None without an error
+// means that the mode does without.
+func (k *Kit) Choose(ctx context.Context, mode Mode) (Level, error) {
+	var wanted []Level
+	switch mode {
+	case ModeOff:
+		return None, nil
+	case ModeNamespace:
+		wanted = []Level{Namespace}
+	case ModeLandlock:
+		wanted = []Level{Landlock}
+	case "", ModeAuto, ModeRequire:
+		wanted = levelsHere
+	default:
+		return None, fmt.Errorf("unknown sandbox mode %q: use auto, require, namespace, landlock or off", mode)
+	}
+	var errs []error
+	for _, level := range wanted {
+		s := k.status(ctx, level)
+		if s.Works {
+			return level, nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %s", level, s.Reason))
+	}
+	if err := ctx.Err(); err != nil {
+		return None, err
+	}
+	if mode == "" || mode == ModeAuto {
+		k.warn(errs)
+		return None, nil
+	}
+	if len(errs) == 0 {
+		errs = []error{errors.New(noLevels)}
+	}
+	return None, fmt.Errorf("%w (mode %s): %w", ErrUnavailable, mode, errors.Join(errs...))
+}
+
+// warn says once that processes run without a sandbox.
+func (k *Kit) warn(reasons []error) {
+	k.mu.Lock()
+	first := !k.warned
+	k.warned = true
+	k.mu.Unlock()
+	if first {
+		k.logger.Warn("no sandbox works here: commands run without", "reasons", errors.Join(reasons...))
+	}
+}
+
+// status tries a level, if that was not done before.
+func (k *Kit) status(ctx context.Context, level Level) Status {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s, ok := k.probed[level]; ok {
+		return s
+	}
+	s := Status{Level: level}
+	if !slices.Contains(levelsHere, level) {
+		s.Reason = "it belongs to another operating system"
+		return s
+	}
+	if err := ctx.Err(); err != nil {
+		s.Reason = err.Error() // nothing is known
+		return s
+	}
+	s.Works, s.Reason = k.probe(level)
+	k.probed[level] = s
+	return s
+}
+
+// Prepare rewrites a command, so that it is confined when it is started. The
+// cell is nil if the profile comes to no sandbox. After the start, [Cell.Enter]
+// is called; whatever happens, [Cell.Close] is called at the end.
+func (k *Kit) Prepare(ctx context.Context, p *Profile, cmd *exec.Cmd) (*Cell, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	level, err := k.Choose(ctx, p.Mode)
+	if err != nil || level == None {
+		return nil, err
+	}
+	return k.confine(level, p, cmd)
+}
+
+// confine rewrites a command for a level that works.
+func (k *Kit) confine(level Level, p *Profile, cmd *exec.Cmd) (*Cell, error) {
+	c := &Cell{Level: level, kit: k}
+	if err := c.build(p, cmd); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// stand puts an empty file or directory where a pinned path is missing, until
+// the last process that it is for has ended.
+func (k *Kit) stand(p pin) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stands[p.path] == 0 {
+		var err error
+		if p.dir {
+			err = os.Mkdir(p.path, 0o755)
+		} else {
+			var f *os.File
+			if f, err = os.OpenFile(p.path, os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+				err = f.Close()
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("sandbox: hold the place of %s: %w", p.path, err)
+		}
+	}
+	k.stands[p.path]++
+	return nil
+}
+
+// unstand takes away what stand put there. Somebody may have filled it from
+// outside: then it stays.
+func (k *Kit) unstand(p pin) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stands[p.path]--; k.stands[p.path] > 0 {
+		return
+	}
+	delete(k.stands, p.path)
+	if info, err := os.Lstat(p.path); err == nil && (info.IsDir() || info.Size() == 0) {
+		_ = os.Remove(p.path) // a directory that is not empty stays
+	}
+}
+
+// Cell is the sandbox of one process.
+type Cell struct {
+	Level Level
+
+	kit    *Kit
+	plan   *plan // what the helper does; nil without one
+	token  string
+	conn   *net.UnixConn // to the helper, while there is one
+	theirs []*os.File    // what the process gets, closed once it has it
+	stands []pin
+	tmp    string // a directory to be removed
+	proxy  *proxy
+	net    Network
+}
+
+// Ended is how a command ended.
+type Ended struct {
+	Code   int    // -1 when a signal ended it
+	Signal string // such as "SIGKILL"
+	Others bool   // processes that it started still run; Close ends them
+}
+
+// newToken returns what tells the helper that it is meant.
+func newToken() string { return rand.Text() }
+
+// Helper reports whether the process that was started is the cell's helper,
+// the parent of the command; its end is then told by [Cell.Wait].
+func (c *Cell) Helper() bool { return c != nil && c.plan != nil && c.plan.Init }
+
+// Close ends what is left in the cell and removes what was made for it. It can
+// be called again, and of a nil cell.
+func (c *Cell) Close() error {
+	if c == nil {
+		return nil
+	}
+	c.started()
+	if c.conn != nil {
+		c.conn.Close()
+	}
+	var err error
+	if c.proxy != nil {
+		err = c.proxy.Close()
+		c.proxy = nil
+	}
+	return err
+}
+
+// Remove removes what was made on disk for the cell, once its processes are
+// gone. It can be called again, and of a nil cell.
+func (c *Cell) Remove() {
+	if c == nil {
+		return
+	}
+	for _, p := range c.stands {
+		c.kit.unstand(p)
+	}
+	c.stands = nil
+	if c.tmp != "" {
+		_ = os.RemoveAll(c.tmp) // what a command locked up stays in the temporary directory
+		c.tmp = ""
+	}
+}
+
+// started closes what the process has now.
+func (c *Cell) started() {
+	for _, f := range c.theirs {
+		f.Close()
+	}
+	c.theirs = nil
+}

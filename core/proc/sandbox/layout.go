@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// layout is a profile's paths, resolved and in order: what lies above comes
+// before what lies below.
+type layout struct {
+	writable []string
+	readable []string
+	pins     []pin
+	holds    []string // directories between a writable one and a pin
+	masked   []mask
+	all      bool // everything is writable
+}
+
+// pin is a path that stays as it is.
+type pin struct {
+	path    string
+	dir     bool
+	missing bool // an empty one stands there for the time of the process
+}
+
+// mask is a path that is hidden.
+type mask struct {
+	path string
+	dir  bool
+}
+
+// newLayout resolves the paths of a profile.
+func newLayout(p *Profile, visible ...string) (*layout, error) {
+	l := &layout{}
+	for _, path := range p.Writable {
+		if resolved, _, ok := existing(path); ok {
+			l.writable = append(l.writable, resolved)
+		}
+	}
+	for _, path := range slices.Concat(p.Readable, visible) {
+		if resolved, _, ok := existing(path); ok && l.rootOf(resolved) == "" {
+			l.readable = append(l.readable, resolved)
+		}
+	}
+	for _, path := range p.Masked {
+		if resolved, info, ok := existing(path); ok && resolved != "/" {
+			l.masked = append(l.masked, mask{resolved, info.IsDir()})
+		}
+	}
+	l.writable, l.readable = ordered(l.writable), ordered(l.readable)
+	l.all = slices.Contains(l.writable, "/")
+	slices.SortFunc(l.masked, func(a, b mask) int { return cmp.Compare(a.path, b.path) })
+	l.masked = slices.Compact(l.masked)
+	for _, path := range p.ReadOnly {
+		if err := l.pin(path); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(l.pins, func(a, b pin) int { return cmp.Compare(a.path, b.path) })
+	l.pins = slices.CompactFunc(l.pins, func(a, b pin) bool { return a.path == b.path })
+	l.holds = ordered(l.holds)
+	return l, nil
+}
+
+// existing resolves the symbolic links of a path that exists.
+func existing(path string) (resolved string, info fs.FileInfo, ok bool) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", nil, false
+	}
+	info, err = os.Stat(resolved)
+	return resolved, info, err == nil
+}
+
+// ordered sorts paths, so that directories come before what lies in them.
+func ordered(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// pin adds a path that stays as it is, if it lies in a writable directory and
+// is not writable by itself.
+func (l *layout) pin(path string) error {
+	wanted := pin{path: filepath.Clean(path), dir: strings.HasSuffix(path, "/")}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(wanted.path))
+	for errors.Is(err, fs.ErrNotExist) { // the first one that is missing stands for all below
+		wanted = pin{path: filepath.Dir(wanted.path), dir: true}
+		parent, err = filepath.EvalSymlinks(filepath.Dir(wanted.path))
+	}
+	if err != nil {
+		return fmt.Errorf("sandbox: protect %s: %w", path, err)
+	}
+	wanted.path = filepath.Join(parent, filepath.Base(wanted.path))
+	if slices.Contains(l.writable, wanted.path) {
+		return nil
+	}
+	root := l.rootOf(parent)
+	if root == "" {
+		return nil
+	}
+	info, err := os.Lstat(wanted.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		wanted.missing = true
+	case err != nil:
+		return fmt.Errorf("sandbox: protect %s: %w", path, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return &LinkError{Path: wanted.path}
+	default:
+		wanted.dir = info.IsDir()
+	}
+	l.pins = append(l.pins, wanted)
+	for dir := parent; dir != root && !slices.Contains(l.writable, dir); dir = filepath.Dir(dir) {
+		l.holds = append(l.holds, dir)
+	}
+	return nil
+}
+
+// LinkError says that a path which has to stay as it is cannot be held, since
+// it is a symbolic link in a writable directory.
+type LinkError struct{ Path string }
+
+// Error implements error.
+func (e *LinkError) Error() string {
+	return fmt.Sprintf("sandbox: %s is a symbolic link in a writable directory and cannot be protected: put what it leads to in its place, or run the command outside the sandbox", e.Path)
+}
+
+// rootOf returns the longest writable directory that holds a path.
+func (l *layout) rootOf(path string) (root string) {
+	for _, w := range l.writable {
+		if Below(w, path) && len(w) > len(root) {
+			root = w
+		}
+	}
+	return root
+}
+
+// Below reports whether a clean absolute path is dir or lies in it.
+func Below(dir, path string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}

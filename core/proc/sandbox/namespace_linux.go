@@ -1,0 +1,249 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// devices are what a process finds in /dev.
+var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// replaced are the directories in whose place a process gets its own, besides
+// /proc: what other processes and the system keep there is not for it.
+var replaced = [...]string{"/tmp", "/var/tmp", "/run", "/dev"}
+
+// runFiles are files of /run without which a system does not find its programs
+// or, the last ones, its name servers.
+var runFiles = [...]string{"/run/current-system", "/run/booted-system", "/run/opengl-driver"}
+
+var resolvers = [...]string{
+	"/run/systemd/resolve/resolv.conf", "/run/systemd/resolve/stub-resolv.conf", "/run/resolvconf/resolv.conf",
+	"/run/NetworkManager/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf",
+}
+
+// namespaceFlags are the namespaces of a process's own.
+func namespaceFlags(p *Profile) uintptr {
+	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC)
+	if !p.Network.Full {
+		flags |= unix.CLONE_NEWNET
+	}
+	return flags
+}
+
+// tree is a detached mount and where it goes.
+type tree struct {
+	path string
+	slot slot
+	file bool
+}
+
+// namespacePlan is the plan for level Namespace. The helper is the first
+// process of its namespaces and has all capabilities in them; its mounts are
+// those of the host, in which no change is seen outside.
+func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
+	b := &plan{}
+	b.Init = true
+	// What is not dumpable has a memory that no process of the sandbox opens.
+	b.prctl("hide the helper", unix.PR_SET_DUMPABLE, 0)
+	b.do("keep mounts private", unix.SYS_MOUNT, "none", "/", "", unix.MS_REC|unix.MS_PRIVATE, 0)
+	trees := b.cloneAll(p, l)
+	nodes := b.cloneDevices()
+	var tmp slot
+	if p.Tmp != "" {
+		tmp = b.clone(p.Tmp)
+	}
+	if !l.all {
+		b.sealPath("/", unix.AT_RECURSIVE)
+	}
+	b.replaceTmp(tmp)
+	b.replaceDev(nodes)
+	b.mount("tmpfs", "/run", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m")
+	b.mount("proc", "/proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
+	for _, t := range trees {
+		b.mountPoint(t)
+		b.attach(t.slot, t.path)
+	}
+	b.mask(l)
+	b.sealPath("/run", 0)
+	b.sealPath("/dev", 0)
+	b.network(p)
+	b.do("enter the working directory "+dir, unix.SYS_CHDIR, dir)
+	if p.Network.Full && abi >= abiScopes {
+		b.scope()
+	}
+	b.disarm(seccompFilter(unixSockets|inetSockets|routeSockets, true))
+	return b
+}
+
+// cloneAll detaches all trees that are to be mounted, while they are still
+// writable, in the order in which they are mounted.
+func (b *plan) cloneAll(p *Profile, l *layout) (trees []tree) {
+	add := func(path string, seal, file bool) {
+		t := tree{path, b.clone(path), file}
+		if seal {
+			b.seal(t.slot, path)
+		}
+		trees = append(trees, t)
+	}
+	visible := slices.Concat(l.readable, runFiles[:])
+	if p.Network.Full {
+		visible = append(visible, resolvers[:]...)
+	}
+	for _, path := range visible {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 && isReplaced(path) {
+			add(path, true, !info.IsDir())
+		}
+	}
+	for _, path := range l.writable {
+		if info, err := os.Lstat(path); err == nil && path != "/" {
+			add(path, false, !info.IsDir())
+		}
+	}
+	for _, path := range l.holds {
+		add(path, false, false)
+	}
+	for _, pin := range l.pins {
+		add(pin.path, true, !pin.dir)
+	}
+	slices.SortStableFunc(trees, func(a, b tree) int { return strings.Compare(a.path, b.path) })
+	return trees
+}
+
+// isReplaced reports whether a path lies in a directory that is replaced.
+func isReplaced(path string) bool {
+	return slices.ContainsFunc(replaced[:], func(dir string) bool { return path != dir && Below(dir, path) })
+}
+
+func (b *plan) cloneDevices() (nodes []tree) {
+	for _, name := range devices {
+		nodes = append(nodes, tree{"/dev/" + name, b.clone("/dev/" + name), true})
+	}
+	return nodes
+}
+
+// replaceTmp mounts the process's own /tmp.
+func (b *plan) replaceTmp(tmp slot) {
+	for _, dir := range [...]string{"/tmp", "/var/tmp"} {
+		info, err := os.Lstat(dir)
+		switch {
+		case err != nil || !info.IsDir(): // /var/tmp may lead to /tmp
+		case tmp == 0:
+			b.mount("tmpfs", dir, unix.MS_NOSUID|unix.MS_NODEV, "mode=1777")
+		case dir == "/tmp":
+			b.attach(tmp, dir)
+		default:
+			b.do("mount "+dir, unix.SYS_MOUNT, "/tmp", dir, "", unix.MS_BIND, 0)
+		}
+	}
+}
+
+// replaceDev mounts a /dev with the few devices that do no harm: a process of
+// the superuser could open any other, disks included.
+func (b *plan) replaceDev(nodes []tree) {
+	b.mount("tmpfs", "/dev", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=0755,size=1m")
+	for _, n := range nodes {
+		b.file(n.path, 0o666)
+		b.attach(n.slot, n.path)
+	}
+	b.directory("/dev/shm")
+	b.mount("tmpfs", "/dev/shm", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777")
+	b.directory("/dev/pts")
+	b.mount("devpts", "/dev/pts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+	b.link("pts/ptmx", "/dev/ptmx")
+	b.link("/proc/self/fd", "/dev/fd")
+	for i, name := range [...]string{"stdin", "stdout", "stderr"} {
+		b.link("/proc/self/fd/"+string(rune('0'+i)), "/dev/"+name)
+	}
+}
+
+// mountPoint makes what a tree is mounted on, where the process has a
+// directory of its own.
+func (b *plan) mountPoint(t tree) {
+	for _, dir := range replaced {
+		if t.path == dir || !Below(dir, t.path) {
+			continue
+		}
+		parent := t.path
+		if t.file {
+			parent = filepath.Dir(t.path)
+		}
+		for at := dir; at != parent; {
+			next, _, _ := strings.Cut(parent[len(at)+1:], "/")
+			at = filepath.Join(at, next)
+			b.directory(at)
+		}
+		if t.file {
+			b.file(t.path, 0o644)
+		}
+		return
+	}
+}
+
+// mask hides paths behind an empty file and directory that nobody may open.
+func (b *plan) mask(l *layout) {
+	const file, dir = "/dev/.masked", "/dev/.masked.d"
+	made := false
+	for _, m := range l.masked {
+		if isReplaced(m.path) && l.rootOf(m.path) == "" && !slices.ContainsFunc(l.readable, func(r string) bool { return Below(r, m.path) }) {
+			continue // out of sight anyway
+		}
+		if !made {
+			made = true
+			b.file(file, 0)
+			b.do("make a mask", unix.SYS_MKDIRAT, here, dir, 0)
+		}
+		from := file
+		if m.dir {
+			from = dir
+		}
+		cover := b.clone(from)
+		b.slots-- // it is needed no longer than this
+		b.seal(cover, "a mask")
+		b.attach(cover, m.path)
+		b.do("close a mask", unix.SYS_CLOSE, cover)
+	}
+	if made {
+		b.do("remove the mask", unix.SYS_UNLINKAT, here, file, 0)
+		b.do("remove the mask", unix.SYS_UNLINKAT, here, dir, unix.AT_REMOVEDIR)
+	}
+}
+
+// network brings the loopback interface of a network namespace up, and opens
+// the port of the proxy.
+func (b *plan) network(p *Profile) {
+	if p.Network.Full {
+		return
+	}
+	ifreq := make([]byte, 40) // struct ifreq
+	copy(ifreq, "lo")
+	ifreq[unix.IFNAMSIZ] = unix.IFF_UP
+	control := b.keep("open a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	b.do("bring the loopback interface up", unix.SYS_IOCTL, control, unix.SIOCSIFFLAGS, ifreq)
+	if len(p.Network.Hosts) == 0 {
+		return
+	}
+	address := bytesOf(unix.RawSockaddrInet4{
+		Family: unix.AF_INET, Port: ProxyPort>>8 | ProxyPort&0xff<<8, Addr: [4]byte{127, 0, 0, 1},
+	})
+	listener := b.keep("open a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	b.do("bind the port of the proxy", unix.SYS_BIND, listener, address, len(address))
+	b.do("listen for the proxy", unix.SYS_LISTEN, listener, 128)
+	// Any call that returns the descriptor will do to hand it over.
+	handover := b.do("hand the proxy's socket over", unix.SYS_FCNTL, listener, unix.F_DUPFD_CLOEXEC, 3)
+	handover.Keep, handover.Send = uint8(scratch), true
+	b.do("close the proxy's socket", unix.SYS_CLOSE, scratch)
+	b.do("close the proxy's socket", unix.SYS_CLOSE, listener)
+}
+
+// scope keeps the process from abstract sockets outside: with the network of
+// the machine, it would reach those of every desktop service.
+func (b *plan) scope() {
+	attr := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL}
+	rules := b.keep("make Landlock rules", unix.SYS_LANDLOCK_CREATE_RULESET, bytesOf(attr), 24, 0)
+	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
+	b.do("enter the Landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0)
+}

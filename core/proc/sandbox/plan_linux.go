@@ -1,0 +1,143 @@
+package sandbox
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/seed-009c0928/agent/core/proc/early"
+)
+
+// plan is a list of system calls in the making. Each has a few words that say
+// what it is for, should it fail.
+type plan struct {
+	early.Plan
+	what  []string
+	slots uint8
+}
+
+// do adds a system call. An argument is an integer, a slot, a string or bytes.
+func (p *plan) do(what string, call uintptr, args ...any) *early.Step {
+	s := early.Step{Call: call}
+	for _, a := range args {
+		s.Args = append(s.Args, argument(a))
+	}
+	p.Steps = append(p.Steps, s)
+	p.what = append(p.what, what)
+	return &p.Steps[len(p.Steps)-1]
+}
+
+// slot is where a result is kept.
+type slot uint8
+
+// keep adds a system call whose result is kept.
+func (p *plan) keep(what string, call uintptr, args ...any) slot {
+	p.slots++
+	p.do(what, call, args...).Keep = p.slots
+	return slot(p.slots)
+}
+
+// here is AT_FDCWD as an argument.
+const here = ^uint64(99)
+
+func argument(a any) early.Arg {
+	switch a := a.(type) {
+	case int:
+		return early.Arg{Value: uint64(a)}
+	case uint64:
+		return early.Arg{Value: a}
+	case slot:
+		return early.Arg{Kind: early.Slot, Value: uint64(a)}
+	case string:
+		return early.Arg{Kind: early.Bytes, Data: append([]byte(a), 0)}
+	case []byte:
+		return early.Arg{Kind: early.Bytes, Data: a}
+	case []unix.SockFilter:
+		return early.Arg{Kind: early.Filter, Data: bytesOf(a...)}
+	}
+	panic("sandbox: an argument of an unknown type") // cannot happen: all calls are in this package
+}
+
+// bytesOf returns the memory of C structures.
+func bytesOf[T any](values ...T) []byte {
+	var b []byte
+	for i := range values {
+		b = append(b, unsafe.Slice((*byte)(unsafe.Pointer(&values[i])), unsafe.Sizeof(values[i]))...)
+	}
+	return b
+}
+
+// ignore adds errors that do not matter.
+func ignore(s *early.Step, errnos ...unix.Errno) {
+	for _, e := range errnos {
+		s.Ignore = append(s.Ignore, uint16(e))
+	}
+}
+
+// clone takes the tree at a path off the file system, as a mount that is
+// attached nowhere yet. A symbolic link is an error.
+func (p *plan) clone(path string) slot {
+	return p.keep("open "+path, unix.SYS_OPEN_TREE, here, path,
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// seal makes a detached tree read-only.
+func (p *plan) seal(tree slot, what string) {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	p.do("make "+what+" read-only", unix.SYS_MOUNT_SETATTR, tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, bytesOf(attr), unix.MOUNT_ATTR_SIZE_VER0)
+}
+
+// sealPath makes what is mounted at a path read-only.
+func (p *plan) sealPath(path string, flags int) {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	p.do("make "+path+" read-only", unix.SYS_MOUNT_SETATTR, here, path, flags, bytesOf(attr), unix.MOUNT_ATTR_SIZE_VER0)
+}
+
+// scratch is the slot for what is needed by the next step only.
+const scratch slot = early.Slots - 1
+
+// attach puts a detached tree at a path, in which no symbolic link may be: a
+// command that ran earlier could have put it there.
+func (p *plan) attach(tree slot, path string) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	p.do("find "+path, unix.SYS_OPENAT2, here, path, bytesOf(how), unix.SizeofOpenHow).Keep = uint8(scratch)
+	p.do("mount "+path, unix.SYS_MOVE_MOUNT, tree, "", scratch, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	p.do("close "+path, unix.SYS_CLOSE, scratch)
+}
+
+// mount mounts a new file system.
+func (p *plan) mount(kind, path string, flags int, options string) {
+	p.do("mount a "+kind+" at "+path, unix.SYS_MOUNT, kind, path, kind, flags, options)
+}
+
+// directory makes a directory, if it is not there.
+func (p *plan) directory(path string) {
+	ignore(p.do("make the directory "+path, unix.SYS_MKDIRAT, here, path, 0o755), unix.EEXIST)
+}
+
+// file makes an empty file, if it is not there.
+func (p *plan) file(path string, mode int) {
+	ignore(p.do("make the file "+path, unix.SYS_MKNODAT, here, path, unix.S_IFREG|mode, 0), unix.EEXIST)
+}
+
+func (p *plan) link(target, path string) {
+	p.do("make the link "+path, unix.SYS_SYMLINKAT, target, here, path)
+}
+
+// prctl sets an attribute of the process.
+func (p *plan) prctl(what string, option, value int) *early.Step {
+	return p.do(what, unix.SYS_PRCTL, option, value, 0, 0, 0)
+}
+
+// disarm takes all capabilities, the way to new ones, and the dangerous system
+// calls away.
+func (p *plan) disarm(filter []unix.SockFilter) {
+	p.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
+	ignore(p.prctl("clear the ambient capabilities", unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL), unix.EINVAL)
+	for c := range unix.CAP_LAST_CAP + 1 { // without CAP_SETPCAP there are none to drop
+		ignore(p.prctl("drop a capability", unix.PR_CAPBSET_DROP, c), unix.EINVAL, unix.EPERM)
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	p.do("drop all capabilities", unix.SYS_CAPSET, bytesOf(head), bytesOf(make([]unix.CapUserData, 2)...))
+	p.do("load the filter of system calls", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, filter)
+}

@@ -1,0 +1,168 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+// The filter of system calls is a list of what is refused: a list of what is
+// allowed would break programs with every new kernel and libc. It closes what
+// reaches around the other walls, and parts of the kernel that nobody needs
+// here and that had many holes.
+
+// refused get EPERM: they act on other processes, on mounts and namespaces, or
+// on the whole machine.
+var refused = append([]uintptr{
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
+	unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_PERF_EVENT_OPEN, unix.SYS_BPF, unix.SYS_USERFAULTFD,
+	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETNS,
+	unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
+	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
+	unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_ACCT, unix.SYS_SYSLOG, unix.SYS_VHANGUP,
+	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME,
+	unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
+}, refusedHere...)
+
+// absent get ENOSYS, so that programs do without: a filter cannot look into the
+// arguments of clone3, nor at what io_uring is told to do.
+var absent = []uintptr{
+	unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+}
+
+// unowned get EPERM where files are not held by mounts: Landlock knows no
+// rights for them.
+var unowned = append([]uintptr{
+	unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FILE_SETATTR,
+}, unownedHere...)
+
+// unlabelled get ENOTSUP there: what copies files does without then.
+var unlabelled = []uintptr{
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
+	unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
+}
+
+// sockets says which sockets a filter lets through, besides pairs.
+type sockets uint8
+
+const (
+	unixSockets  sockets = 1 << iota // AF_UNIX
+	inetSockets                      // AF_INET, AF_INET6
+	routeSockets                     // AF_NETLINK, but only NETLINK_ROUTE, which tells of interfaces
+)
+
+// newNamespaces are the flags that clone and unshare must not have.
+const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// Offsets in struct seccomp_data of little-endian machines.
+const (
+	offsetNumber = 0
+	offsetArch   = 4
+	offsetArgs   = 16
+)
+
+// filter is a program for the kernel in the making.
+type filter []unix.SockFilter
+
+// seccompFilter returns the filter. Without mounts, what changes a file's
+// owner, mode and attributes is refused, too.
+func seccompFilter(allowed sockets, mounts bool) []unix.SockFilter {
+	var f filter
+	f.load(offsetArch)
+	f.unless(unix.BPF_JEQ, auditArch, unix.ENOSYS)
+	f.load(offsetNumber)
+	f.when(unix.BPF_JGE, foreignCalls, unix.ENOSYS)
+	f.refuse(unix.EPERM, refused...)
+	f.refuse(unix.ENOSYS, absent...)
+	if !mounts {
+		f.refuse(unix.EPERM, unowned...)
+		f.refuse(unix.ENOTSUP, unlabelled...)
+	}
+	for _, call := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {
+		var check filter
+		check.load(offsetArgs)
+		check.when(unix.BPF_JSET, newNamespaces, unix.EPERM)
+		f.call(call, check)
+	}
+	var ioctl filter
+	ioctl.load(offsetArgs + 8)
+	ioctl.when(unix.BPF_JEQ, unix.TIOCSTI, unix.EPERM)
+	ioctl.when(unix.BPF_JEQ, unix.TIOCLINUX, unix.EPERM)
+	f.call(unix.SYS_IOCTL, ioctl)
+	f.call(unix.SYS_SOCKET, socketCheck(allowed))
+	f.ret(unix.SECCOMP_RET_ALLOW)
+	return f
+}
+
+// socketCheck lets the sockets through that are allowed.
+func socketCheck(allowed sockets) filter {
+	var f filter
+	f.load(offsetArgs)
+	if allowed&unixSockets != 0 {
+		f.allow(unix.AF_UNIX)
+	} else {
+		f.when(unix.BPF_JEQ, unix.AF_UNIX, unix.EPERM)
+	}
+	for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
+		if allowed&inetSockets != 0 {
+			f.allow(family)
+		} else {
+			f.when(unix.BPF_JEQ, family, unix.EPERM)
+		}
+	}
+	if allowed&routeSockets != 0 {
+		f.unless(unix.BPF_JEQ, unix.AF_NETLINK, unix.EAFNOSUPPORT)
+		f.load(offsetArgs + 16)
+		f.allow(unix.NETLINK_ROUTE)
+	}
+	f.ret(errnoResult(unix.EAFNOSUPPORT))
+	return f
+}
+
+func errnoResult(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
+
+func (f *filter) load(offset uint32) {
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset})
+}
+
+func (f *filter) ret(result uint32) {
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: result})
+}
+
+// jump goes on behind the next yes or no instructions.
+func (f *filter) jump(test uint16, k uint32, yes, no uint8) {
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, Jt: yes, Jf: no, K: k})
+}
+
+// when fails with errno if the test holds for what was loaded.
+func (f *filter) when(test uint16, k uint32, errno unix.Errno) {
+	f.jump(test, k, 0, 1)
+	f.ret(errnoResult(errno))
+}
+
+// unless fails with errno if the test does not hold.
+func (f *filter) unless(test uint16, k uint32, errno unix.Errno) {
+	f.jump(test, k, 1, 0)
+	f.ret(errnoResult(errno))
+}
+
+// allow lets the call through if k was loaded.
+func (f *filter) allow(k uint32) {
+	f.jump(unix.BPF_JEQ, k, 0, 1)
+	f.ret(unix.SECCOMP_RET_ALLOW)
+}
+
+func (f *filter) refuse(errno unix.Errno, calls ...uintptr) {
+	for _, c := range calls {
+		f.when(unix.BPF_JEQ, uint32(c), errno)
+	}
+}
+
+// call lets check decide on a call.
+func (f *filter) call(number uint32, check filter) {
+	check.ret(unix.SECCOMP_RET_ALLOW)
+	f.jump(unix.BPF_JEQ, number, 0, uint8(len(check)))
+	*f = append(*f, check...)
+}

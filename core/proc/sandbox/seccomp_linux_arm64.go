@@ -1,0 +1,13 @@
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+const (
+	auditArch    = unix.AUDIT_ARCH_AARCH64
+	foreignCalls = 0x40000000 // there are none as high as this
+)
+
+var (
+	refusedHere []uintptr
+	unownedHere []uintptr
+)
