@@ -24,6 +24,8 @@ func play(role string) int {
 	switch role {
 	case "agent":
 		err = playAgent()
+	case "attack":
+		return playAttack()
 	case "subreaper":
 		err = playSubreaper()
 	default:

@@ -103,6 +103,7 @@ func (c *Cell) buildNamespace(p *Profile, cmd *exec.Cmd, program, dir string) er
 	if err != nil {
 		return err
 	}
+	l.hideSockets()
 	if len(l.writable)+len(l.readable)+len(l.pins)+len(l.holds) > maxTrees {
 		return fmt.Errorf("sandbox: more than %d paths that are writable, readable or stay as they are", maxTrees)
 	}

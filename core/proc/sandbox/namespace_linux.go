@@ -188,7 +188,7 @@ func (b *plan) mask(l *layout) {
 	const file, dir = "/dev/.masked", "/dev/.masked.d"
 	made := false
 	for _, m := range l.masked {
-		if isReplaced(m.path) && l.rootOf(m.path) == "" && !slices.ContainsFunc(l.readable, func(r string) bool { return Below(r, m.path) }) {
+		if isReplaced(m.path) && !l.sees(m.path) {
 			continue // out of sight anyway
 		}
 		if !made {

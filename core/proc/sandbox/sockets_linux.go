@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"bufio"
+	"os"
+	"strings"
+)
+
+// hideSockets masks the sockets in the file system that somebody serves and
+// that the process would see: docker's, a password manager's, an agent's for
+// keys. Those in writable directories belong to the work. One that is made
+// later is not hidden.
+func (l *layout) hideSockets() {
+	f, err := os.Open("/proc/net/unix")
+	if err != nil {
+		return // then none are known, and none can be hidden
+	}
+	defer f.Close()
+	seen := map[string]bool{}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		at := strings.Index(lines.Text(), " /")
+		if at < 0 {
+			continue
+		}
+		path := lines.Text()[at+1:]
+		if seen[path] || isReplaced(path) && !l.sees(path) {
+			continue
+		}
+		seen[path] = true
+		resolved, info, ok := existing(path)
+		if ok && info.Mode()&os.ModeSocket != 0 && l.rootOf(resolved) == "" {
+			l.masked = append(l.masked, mask{path: resolved})
+		}
+	}
+}
+
+// sees reports whether a path in a replaced directory is there nevertheless.
+func (l *layout) sees(path string) bool {
+	for _, r := range l.readable {
+		if Below(r, path) {
+			return true
+		}
+	}
+	return l.rootOf(path) != ""
+}
