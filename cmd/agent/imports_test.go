@@ -57,7 +57,7 @@ var importRules = map[string][]string{
 	"core/model/modeltest":  {"core/model"},
 	"core/model/scripted":   {"core/model"},
 
-	"core/env":         {"core", "core/model", "core/event", "core/proc"},
+	"core/env":         {"core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
 	"core/patch":       {},
 	"core/tools":       {"core", "core/model", "core/event", "core/patch"},
 	"core/subagent":    {"core", "core/model", "core/event"},

@@ -31,6 +31,8 @@ type LocalOptions struct {
 	// Supervisor starts the commands. Nil means one of its own, closed by
 	// Close; a given one stays its owner's.
 	Supervisor *proc.Supervisor
+	// Sandbox confines the commands of sessions; nil does not.
+	Sandbox *Sandbox
 	// Logger is told when a protection could not be set up; nil discards.
 	Logger *slog.Logger
 }
@@ -45,7 +47,9 @@ type Local struct {
 	environ    []string // for commands, filtered
 	withheld   []string // the names of what was filtered out
 	supervisor *proc.Supervisor
-	owned      bool // the supervisor is ours
+	owned      bool     // the supervisor is ours
+	sandbox    *Sandbox // nil without
+	tmp        tmpDir   // of confined commands
 }
 
 var (
@@ -56,7 +60,10 @@ var (
 // NewLocal returns the environment of this machine. The workspace's
 // directories must exist.
 func NewLocal(opts LocalOptions) (*Local, error) {
-	l := &Local{supervisor: opts.Supervisor}
+	l := &Local{supervisor: opts.Supervisor, sandbox: opts.Sandbox}
+	if err := opts.Sandbox.check(); err != nil {
+		return nil, err
+	}
 	if err := l.findWorkspace(opts.Dir, opts.AddDirs); err != nil {
 		return nil, err
 	}
@@ -143,10 +150,11 @@ func (l *Local) Info() core.EnvInfo {
 // Close implements [core.Environment]. With a supervisor of its own it ends
 // all commands and what they left.
 func (l *Local) Close() error {
+	var err error
 	if l.owned {
-		return l.supervisor.Close()
+		err = l.supervisor.Close()
 	}
-	return nil
+	return errors.Join(err, l.tmp.remove())
 }
 
 // Start implements [core.Environment].
@@ -162,7 +170,7 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 	if cmd.Script != "" {
 		argv = append(slices.Clone(l.shell), cmd.Script)
 	}
-	p, err := l.supervisor.Start(ctx, proc.Spec{
+	spec := proc.Spec{
 		Path:   argv[0],
 		Args:   argv[1:],
 		Dir:    dir.Path,
@@ -172,20 +180,32 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 		Stderr: cmd.Stderr,
 
 		Terminal: cmd.Terminal,
-	})
+	}
+	c, err := l.confine(&cmd, &spec)
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.supervisor.Start(ctx, spec)
 	if errors.Is(err, syscall.E2BIG) {
 		return nil, fmt.Errorf("the command is too long for this system: write it to a file and run that: %w", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return localProcess{p}, nil
+	return localProcess{p, c}, nil
 }
 
-type localProcess struct{ *proc.Process }
+type localProcess struct {
+	*proc.Process
+	confined *confined
+}
 
 // Wait implements [core.Process].
 func (p localProcess) Wait() (core.Exit, error) {
 	exit, err := p.Process.Wait()
-	return core.Exit{Code: exit.Code, Signal: exit.Signal, Duration: exit.Duration, Left: exit.Left}, err
+	ended := core.Exit{Code: exit.Code, Signal: exit.Signal, Duration: exit.Duration, Left: exit.Left}
+	if err == nil {
+		p.confined.explain(p.Sandbox(), ended)
+	}
+	return ended, err
 }

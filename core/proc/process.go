@@ -127,6 +127,14 @@ func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
 // Pid returns the id of the command's first process.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
+// Sandbox returns the level that confines the command.
+func (p *Process) Sandbox() sandbox.Level {
+	if p.cell == nil {
+		return sandbox.None
+	}
+	return p.cell.Level
+}
+
 // Wait waits for the end of the command and of its output. The error is that
 // of the context, [ErrClosed], or that of a writer; a command that fails by
 // itself is no error but an Exit.
