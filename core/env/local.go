@@ -205,7 +205,7 @@ func (p localProcess) Wait() (core.Exit, error) {
 	exit, err := p.Process.Wait()
 	ended := core.Exit{Code: exit.Code, Signal: exit.Signal, Duration: exit.Duration, Left: exit.Left}
 	if err == nil {
-		p.confined.explain(p.Sandbox(), ended)
+		p.confined.explain(p.Sandbox(), ended, p.Aside())
 	}
 	return ended, err
 }

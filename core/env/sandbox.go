@@ -36,7 +36,7 @@ type Sandbox struct {
 	Sensitive func(name string) bool
 	// ReadOnly are paths that stay as they are in directories that may be
 	// written: absolute ones, and names such as ".git/" that are meant in each
-	// such directory. A trailing slash stands for a directory, if it is missing.
+	// such directory. See sandbox.Profile for a trailing slash.
 	ReadOnly []string
 	// Writable are files and directories that every command may write that may
 	// write anything at all, such as caches.
@@ -245,7 +245,7 @@ func same(a, b io.Writer) bool {
 
 // explain writes behind the output of a command that failed what the sandbox
 // has to do with it.
-func (c *confined) explain(level sandbox.Level, exit core.Exit) {
+func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) {
 	if c == nil || c.out == nil || level == sandbox.None {
 		return
 	}
@@ -255,6 +255,9 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit) {
 	var notes []string
 	for _, host := range refused {
 		notes = append(notes, "the connection to "+host+" was refused")
+	}
+	for _, path := range aside {
+		notes = append(notes, strings.TrimSuffix(path, sandbox.AsideSuffix)+" is protected and was set aside as "+path)
 	}
 	if exit.Code != 0 && c.tail != nil {
 		for _, cause := range c.profile.Explain(level, c.dir, string(c.tail.kept)) {
@@ -358,7 +361,7 @@ func scan(roots, names []string, sensitive func(string) bool, mask, pin func(pat
 				path := filepath.Join(dir, e.Name())
 				switch {
 				case e.Type()&fs.ModeSymlink != 0:
-				case slices.Contains(names, e.Name()) || slices.Contains(names, e.Name()+"/"):
+				case slices.Contains(names, e.Name()), slices.Contains(names, e.Name()+"/"):
 					pin(path)
 				case sensitive != nil && sensitive(e.Name()):
 					mask(path)

@@ -122,7 +122,7 @@ func (w *world) listen(t *testing.T) {
 func (w *world) profile(mode sandbox.Mode) *sandbox.Profile {
 	return &sandbox.Profile{
 		Mode: mode, Writable: []string{w.ws}, Readable: []string{w.base},
-		ReadOnly: []string{w.ws + "/.git/", w.ws + "/sub/.agent/", w.ws + "/.vscode/", w.ws + "/.envrc"},
+		ReadOnly: []string{w.ws + "/.git", w.ws + "/sub/.agent/", w.ws + "/.vscode/", w.ws + "/.envrc"},
 		Masked:   []string{w.masked, w.maskedEnv, w.base + "/missing"},
 	}
 }
@@ -135,6 +135,7 @@ type attack struct {
 	needs  []string
 	root   bool // without a sandbox it takes the superuser
 	rare   bool // without a sandbox it does not work on every machine
+	aside  bool // it may work for a time, but its work is set aside in the end
 	stdin  func(t *testing.T) *os.File
 }
 
@@ -195,9 +196,9 @@ var attacks = []attack{
 	{name: "move the parent of a pin", script: script("mv sub sub2 && mkdir -p sub/.agent && echo '{}' >sub/.agent/settings.json")},
 	{name: "write a pin", script: script("echo x >sub/.agent/settings.json")},
 	{name: "make a missing pinned directory", script: script("mkdir -p .vscode && echo x >.vscode/tasks.json")},
-	{name: "make a missing pinned file", script: script("echo x >.envrc")},
-	{name: "plant a symbolic link for a missing pin", script: script("ln -s file .envrc && test -L .envrc")},
-	{name: "move onto a missing pin", script: script("echo x >f2; mv f2 .envrc && grep x .envrc")},
+	{name: "make a missing pinned file", script: script("echo x >.envrc"), aside: true},
+	{name: "plant a symbolic link for a missing pin", script: script("ln -s file .envrc && test -L .envrc"), aside: true},
+	{name: "move onto a missing pin", script: script("echo x >f2; mv f2 .envrc && grep x .envrc"), aside: true},
 	{name: "TCP", args: act("dial", func(*world) string { return "tcp" }, func(w *world) string { return w.tcp })},
 	{name: "UDP", args: act("dial", func(*world) string { return "udp" }, func(w *world) string { return w.udp })},
 	{name: "abstract socket", args: act("dial", func(*world) string { return "unix" }, func(w *world) string { return w.abstract })},
@@ -310,7 +311,7 @@ func TestAttacks(t *testing.T) {
 						}
 						return
 					}
-					if exit.Code == 0 || exit.Code == exitNotTried {
+					if exit.Code == 0 && !(a.aside && level == sandbox.ModeNamespace) || exit.Code == exitNotTried {
 						t.Errorf("exit %+v\n%s", exit, out)
 					}
 					if after := w.state(t); after != before {

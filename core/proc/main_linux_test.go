@@ -26,6 +26,8 @@ func play(role string) int {
 		err = playAgent()
 	case "attack":
 		return playAttack()
+	case "sandboxes":
+		err = playSandboxes()
 	case "subreaper":
 		err = playSubreaper()
 	default:

@@ -135,6 +135,10 @@ func (p *Process) Sandbox() sandbox.Level {
 	return p.cell.Level
 }
 
+// Aside returns what the command made although its sandbox protects the place,
+// by the names that it has been given; after Wait. See [sandbox.Profile].
+func (p *Process) Aside() []string { return p.cell.Aside() }
+
 // Wait waits for the end of the command and of its output. The error is that
 // of the context, [ErrClosed], or that of a writer; a command that fails by
 // itself is no error but an Exit.

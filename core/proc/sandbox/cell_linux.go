@@ -107,14 +107,22 @@ func (c *Cell) buildNamespace(p *Profile, cmd *exec.Cmd, program, dir string) er
 	if len(l.writable)+len(l.readable)+len(l.pins)+len(l.holds) > maxTrees {
 		return fmt.Errorf("sandbox: more than %d paths that are writable, readable or stay as they are", maxTrees)
 	}
+	var there []pin
 	for _, pin := range l.pins {
-		if pin.missing {
+		switch {
+		case !pin.missing:
+		case !pin.dir:
+			c.absent = append(c.absent, pin)
+			continue
+		default:
 			if err := c.kit.stand(pin); err != nil {
 				return err
 			}
 			c.stands = append(c.stands, pin)
 		}
+		there = append(there, pin)
 	}
+	l.pins = there
 	c.plan = namespacePlan(p, l, dir, landlockABI())
 	cmd.Dir = "/"
 	if cmd.SysProcAttr == nil {

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 )
@@ -139,22 +141,13 @@ func (k *Kit) confine(level Level, p *Profile, cmd *exec.Cmd) (*Cell, error) {
 	return c, nil
 }
 
-// stand puts an empty file or directory where a pinned path is missing, until
-// the last process that it is for has ended.
+// stand puts an empty directory where a pinned one is missing, until the last
+// process that it is for has ended.
 func (k *Kit) stand(p pin) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.stands[p.path] == 0 {
-		var err error
-		if p.dir {
-			err = os.Mkdir(p.path, 0o755)
-		} else {
-			var f *os.File
-			if f, err = os.OpenFile(p.path, os.O_CREATE|os.O_EXCL, 0o644); err == nil {
-				err = f.Close()
-			}
-		}
-		if err != nil {
+		if err := os.Mkdir(p.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("sandbox: hold the place of %s: %w", p.path, err)
 		}
 	}
@@ -171,9 +164,38 @@ func (k *Kit) unstand(p pin) {
 		return
 	}
 	delete(k.stands, p.path)
-	if info, err := os.Lstat(p.path); err == nil && (info.IsDir() || info.Size() == 0) {
-		_ = os.Remove(p.path) // a directory that is not empty stays
+	_ = os.Remove(p.path) // what is not empty stays
+}
+
+// aside gives what was made at a path that was to stay missing another name,
+// under which nobody looks for it. Removing it could hit what somebody made
+// there from outside.
+func aside(p pin) (name string, done bool) {
+	root, err := os.OpenRoot(p.root)
+	if err != nil {
+		return "", false
 	}
+	defer root.Close()
+	rel, err := filepath.Rel(p.root, p.path)
+	if err != nil {
+		return "", false
+	}
+	if _, err := root.Lstat(rel); err != nil {
+		return "", false // all is well
+	}
+	for i := range 100 {
+		to := rel + AsideSuffix
+		if i > 0 {
+			to = fmt.Sprintf("%s%s-%d", rel, AsideSuffix, i)
+		}
+		if _, err := root.Lstat(to); err == nil {
+			continue
+		}
+		if root.Rename(rel, to) == nil {
+			return filepath.Join(p.root, to), true
+		}
+	}
+	return "", false
 }
 
 // Cell is the sandbox of one process.
@@ -186,7 +208,9 @@ type Cell struct {
 	conn   *net.UnixConn // to the helper, while there is one
 	theirs []*os.File    // what the process gets, closed once it has it
 	stands []pin
-	tmp    string // a directory to be removed
+	absent []pin    // what must not be there at the end
+	aside  []string // what was, by its new name
+	tmp    string   // a directory to be removed
 	proxy  *proxy
 	net    Network
 }
@@ -232,11 +256,25 @@ func (c *Cell) Remove() {
 	for _, p := range c.stands {
 		c.kit.unstand(p)
 	}
-	c.stands = nil
+	for _, p := range c.absent {
+		if name, done := aside(p); done {
+			c.aside = append(c.aside, name)
+		}
+	}
+	c.stands, c.absent = nil, nil
 	if c.tmp != "" {
 		_ = os.RemoveAll(c.tmp) // what a command locked up stays in the temporary directory
 		c.tmp = ""
 	}
+}
+
+// Aside returns what was found, after [Cell.Remove], at paths that were to
+// stay missing, by the names that it has now.
+func (c *Cell) Aside() []string {
+	if c == nil {
+		return nil
+	}
+	return c.aside
 }
 
 // started closes what the process has now.

@@ -26,7 +26,8 @@ type layout struct {
 type pin struct {
 	path    string
 	dir     bool
-	missing bool // an empty one stands there for the time of the process
+	root    string // the writable directory that it is in
+	missing bool   // there is nothing; if dir is set, an empty directory is put there
 }
 
 // mask is a path that is hidden.
@@ -107,7 +108,7 @@ func (l *layout) pin(path string) error {
 	info, err := os.Lstat(wanted.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		wanted.missing = true
+		wanted.missing, wanted.root = true, root
 	case err != nil:
 		return fmt.Errorf("sandbox: protect %s: %w", path, err)
 	case info.Mode()&fs.ModeSymlink != 0:

@@ -70,10 +70,11 @@ type Profile struct {
 	// /var/tmp, /run or /dev, in whose place it gets its own.
 	Readable []string
 	// ReadOnly are paths below writable ones that stay as they are: they are
-	// neither written, removed, renamed nor, where they are missing, created.
-	// The directories on the way to them cannot be renamed. A missing path
-	// that ends in a slash stands for a directory, else for a file; for the
-	// time of the process, an empty one takes its place.
+	// neither written, removed nor renamed, and the directories on the way to
+	// them are not renamed. One that is missing can be made on level Namespace,
+	// but is set aside when the process has ended: it gets the name that
+	// [AsideSuffix] ends. If the path ends in a slash, it cannot be made at all:
+	// for the time of the process an empty directory stands there.
 	ReadOnly []string
 	// Masked are paths that can be neither read nor written. What does not
 	// exist is left out. On level Landlock names below them can be listed.
@@ -85,6 +86,10 @@ type Profile struct {
 	// Network is what the process may reach.
 	Network Network
 }
+
+// AsideSuffix ends the names of what was made at a path that was to stay
+// missing.
+const AsideSuffix = ".from-sandbox"
 
 // Network is what a process may reach of the network. The zero value is
 // nothing but, on level Namespace, a loopback interface of its own.
