@@ -76,6 +76,15 @@ var importRules = map[string][]string{
 
 	"permissions/shell": {},
 
+	// What plugins are written with: nothing of the agent itself.
+	"sdk/toolproto": {},
+	"sdk":           {"sdk/toolproto"},
+	"sdk/sdktest":   {"sdk", "sdk/toolproto"},
+	"plugins": {
+		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/output", "core/schema", "core/bundle",
+		"sdk", "sdk/toolproto",
+	},
+
 	"sdk/agent": {"...", "!cmd/..."},
 
 	"cmd/agent": {"cmd/agent/internal/cli"},
