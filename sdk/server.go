@@ -148,15 +148,16 @@ func (c *conversation) answer(run func() (any, error)) error {
 	return c.sendResult(out)
 }
 
-// watch tells the host of each change until the session ends.
+// watch tells the host of each change until the session ends, and at first of
+// those that it may have missed.
 func (c *conversation) watch(ctx context.Context, s *Server, changed <-chan struct{}) error {
 	for {
+		if err := c.send(&toolproto.PluginFrame{Frame: &toolproto.PluginFrame_ToolsChanged{ToolsChanged: &toolproto.ToolsChanged{}}}); err != nil {
+			return err
+		}
 		select {
 		case <-changed:
 			_, changed = s.current()
-			if err := c.send(&toolproto.PluginFrame{Frame: &toolproto.PluginFrame_ToolsChanged{ToolsChanged: &toolproto.ToolsChanged{}}}); err != nil {
-				return err
-			}
 		case <-ctx.Done():
 			return nil
 		}

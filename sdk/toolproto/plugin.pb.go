@@ -743,7 +743,7 @@ type HostFrame_Command struct {
 }
 
 type HostFrame_Watch struct {
-	Watch *Watch `protobuf:"bytes,4,opt,name=watch,proto3,oneof"` // first: stay, and tell when the tools change
+	Watch *Watch `protobuf:"bytes,4,opt,name=watch,proto3,oneof"` // first, of a dynamic plugin: tell when the tools change
 }
 
 type HostFrame_Confirm struct {
@@ -1022,6 +1022,8 @@ func (x *CommandRequest) GetSession() *SessionInfo {
 	return nil
 }
 
+// Watch is answered with a ToolsChanged at once, and with another after each
+// change. It has no result: the host ends it.
 type Watch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1719,6 +1721,60 @@ func (*ToolsChanged) Descriptor() ([]byte, []int) {
 	return file_plugin_proto_rawDescGZIP(), []int{22}
 }
 
+// Stdio is what go-plugin's service plugin.GRPCStdio sends of a plugin that
+// was written in Go: what it printed since its handshake.
+type Stdio struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channel       int32                  `protobuf:"varint,1,opt,name=channel,proto3" json:"channel,omitempty"` // 1 = stdout, 2 = stderr
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stdio) Reset() {
+	*x = Stdio{}
+	mi := &file_plugin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stdio) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stdio) ProtoMessage() {}
+
+func (x *Stdio) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stdio.ProtoReflect.Descriptor instead.
+func (*Stdio) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Stdio) GetChannel() int32 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *Stdio) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 var File_plugin_proto protoreflect.FileDescriptor
 
 const file_plugin_proto_rawDesc = "" +
@@ -1842,7 +1898,10 @@ const file_plugin_proto_rawDesc = "" +
 	"structured\x12\x12\n" +
 	"\x04code\x18\x03 \x01(\tR\x04code\x12\x16\n" +
 	"\x06prompt\x18\x04 \x01(\bR\x06prompt\"\x0e\n" +
-	"\fToolsChanged2\x9d\x01\n" +
+	"\fToolsChanged\"5\n" +
+	"\x05Stdio\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\x05R\achannel\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data2\x9d\x01\n" +
 	"\x06Plugin\x12J\n" +
 	"\bDescribe\x12 .agent.plugin.v1.DescribeRequest\x1a\x1c.agent.plugin.v1.Description\x12G\n" +
 	"\aSession\x12\x1a.agent.plugin.v1.HostFrame\x1a\x1c.agent.plugin.v1.PluginFrame(\x010\x01B.Z,github.com/seed-009c0928/agent/sdk/toolprotob\x06proto3"
@@ -1860,7 +1919,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_plugin_proto_goTypes = []any{
 	(Log_Level)(0),          // 0: agent.plugin.v1.Log.Level
 	(Part_Kind)(0),          // 1: agent.plugin.v1.Part.Kind
@@ -1887,6 +1946,7 @@ var file_plugin_proto_goTypes = []any{
 	(*Part)(nil),            // 22: agent.plugin.v1.Part
 	(*Result)(nil),          // 23: agent.plugin.v1.Result
 	(*ToolsChanged)(nil),    // 24: agent.plugin.v1.ToolsChanged
+	(*Stdio)(nil),           // 25: agent.plugin.v1.Stdio
 }
 var file_plugin_proto_depIdxs = []int32{
 	4,  // 0: agent.plugin.v1.Description.tools:type_name -> agent.plugin.v1.Tool
@@ -1951,7 +2011,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

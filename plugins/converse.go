@@ -1,0 +1,334 @@
+package plugins
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/sdk/toolproto"
+)
+
+// Bounds of what one piece of work may send.
+const (
+	maxText       = 256 << 20 // bytes of text; it goes to the caller as it comes
+	maxStructured = 16 << 20  // bytes
+	maxImages     = 20        // number
+	maxImage      = 20 << 20  // bytes of each
+	progressEvery = 100 * time.Millisecond
+	cancelGrace   = time.Second // to end after a cancellation
+)
+
+// peer is who a plugin works for.
+type peer struct {
+	output   io.Writer // takes text as it comes; nil keeps it for the result
+	progress func(core.Progress)
+	ask      func(context.Context, *toolproto.Confirm) *toolproto.ConfirmAnswer
+}
+
+// converse has the plugin do a piece of work. Failures of the plugin are
+// results; the error is that of ctx, or ErrClosed.
+func (p *Plugin) converse(ctx context.Context, first *toolproto.HostFrame, to peer) (core.Result, error) {
+	i, err := p.acquire(ctx)
+	switch {
+	case ctx.Err() != nil:
+		if err == nil {
+			p.release(i, true)
+		}
+		return core.Result{}, ctx.Err()
+	case errors.Is(err, ErrClosed):
+		return core.Result{}, p.wrap(err)
+	case err != nil:
+		return core.Failf(core.CodeUnknown, "The plugin %s cannot be used: %v", p.name, err), nil
+	}
+	c := &conversation{plugin: p, instance: i, to: to}
+	res, err := c.run(ctx, first)
+	p.release(i, err == nil && !c.lost)
+	if c.deaf { // it did not heed a cancellation: does it hear anything?
+		p.check(i)
+	}
+	return res, err
+}
+
+// check kills a process that does not answer, beside what else goes on.
+func (p *Plugin) check(i *instance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.wg.Go(func() {
+		if !i.probe(p.host.version) && i.alive.Err() == nil {
+			p.giveUp(i, "it neither heeded a cancellation nor answers")
+		}
+	})
+}
+
+// conversation is one stream with a plugin.
+type conversation struct {
+	plugin   *Plugin
+	instance *instance
+	to       peer
+	stream   toolproto.Plugin_SessionClient
+	lost     bool // the stream broke
+	deaf     bool // a cancellation was not heeded
+
+	sending sync.Mutex
+
+	text       strings.Builder // where there is no output
+	written    int
+	structured []byte
+	images     []model.Part
+	image      []byte // as far as it is there
+	open       *toolproto.Part
+	progressed time.Time
+}
+
+// run opens the stream and follows it to the result.
+func (c *conversation) run(ctx context.Context, first *toolproto.HostFrame) (core.Result, error) {
+	// The stream outlives a cancellation for as long as the plugin needs to
+	// heed it, and not the process.
+	streaming, stop := context.WithCancel(c.instance.alive)
+	defer stop()
+	var err error
+	if c.stream, err = c.instance.client.Session(streaming); err == nil {
+		err = c.send(first)
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: what is wrong comes with the answer
+		return c.failure(ctx, err), ctx.Err()
+	}
+	var cancelling sync.WaitGroup
+	cancelling.Add(1)
+	ended := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer cancelling.Done()
+		_ = c.send(&toolproto.HostFrame{Frame: &toolproto.HostFrame_Cancel{Cancel: &toolproto.Cancel{Reason: context.Cause(ctx).Error()}}})
+		grace := time.NewTimer(cancelGrace)
+		defer grace.Stop()
+		select {
+		case <-ended:
+		case <-grace.C:
+			c.deaf = true
+			stop()
+		}
+	})
+	res, err := c.follow(ctx)
+	close(ended)
+	if unhook() {
+		cancelling.Done()
+	}
+	cancelling.Wait()
+	if ctx.Err() != nil {
+		return core.Result{}, ctx.Err()
+	}
+	if err != nil {
+		return c.failure(ctx, err), nil
+	}
+	return res, nil
+}
+
+func (c *conversation) send(f *toolproto.HostFrame) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	return c.stream.Send(f)
+}
+
+// limitError says that a plugin sent too much.
+type limitError struct{ what string }
+
+func (e *limitError) Error() string { return e.what }
+
+// follow takes the plugin's frames until its result.
+func (c *conversation) follow(ctx context.Context) (core.Result, error) {
+	for {
+		f, err := c.stream.Recv()
+		if err != nil {
+			return core.Result{}, err
+		}
+		switch f := f.Frame.(type) {
+		case *toolproto.PluginFrame_Progress:
+			c.progress(f.Progress)
+		case *toolproto.PluginFrame_Output:
+			err = c.write(f.Output.Data)
+		case *toolproto.PluginFrame_Log:
+			c.plugin.log.printf("%s %s", strings.ToLower(f.Log.Level.String()), f.Log.Message)
+		case *toolproto.PluginFrame_Confirm:
+			err = c.confirm(ctx, f.Confirm)
+		case *toolproto.PluginFrame_Part:
+			err = c.part(f.Part)
+		case *toolproto.PluginFrame_ToolsChanged:
+			c.relist()
+		case *toolproto.PluginFrame_Result:
+			return c.result(f.Result)
+		}
+		if err != nil {
+			return core.Result{}, err
+		}
+	}
+}
+
+// relist has the tools read again, beside the call.
+func (c *conversation) relist() {
+	p := c.plugin
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed && p.now.spec.Dynamic {
+		p.wg.Go(func() { p.relist(c.instance) })
+	}
+}
+
+// progress passes on what can be read: a plugin may report without end.
+func (c *conversation) progress(p *toolproto.Progress) {
+	now := time.Now()
+	if c.to.progress == nil || now.Sub(c.progressed) < progressEvery {
+		return
+	}
+	c.progressed = now
+	c.to.progress(core.Progress{Done: p.Done, Total: p.Total, Message: shorten(cleanLine(p.Message), 200)})
+}
+
+func (c *conversation) write(data []byte) error {
+	if c.written += len(data); c.written > maxText {
+		return &limitError{fmt.Sprintf("it sent more than %d MiB of text", maxText>>20)}
+	}
+	if c.to.output == nil {
+		c.text.Write(data)
+		return nil
+	}
+	_, err := c.to.output.Write(data)
+	return err
+}
+
+func (c *conversation) confirm(ctx context.Context, q *toolproto.Confirm) error {
+	answer := &toolproto.ConfirmAnswer{Id: q.Id, Reason: core.ErrNobody.Error()}
+	if c.to.ask != nil {
+		asking, cancel := context.WithCancel(ctx) // a dead plugin's question is withdrawn
+		unhook := context.AfterFunc(c.instance.alive, cancel)
+		answer = c.to.ask(asking, q)
+		unhook()
+		cancel()
+	}
+	err := c.send(&toolproto.HostFrame{Frame: &toolproto.HostFrame_Confirm{Confirm: answer}})
+	if errors.Is(err, io.EOF) {
+		return nil // why comes with the next frame
+	}
+	return err
+}
+
+// part takes a part of the result, or a piece of one.
+func (c *conversation) part(p *toolproto.Part) error {
+	if c.open != nil && c.open.Kind != p.Kind {
+		return &limitError{"it began another part of its result before the last one was whole"}
+	}
+	switch p.Kind {
+	case toolproto.Part_IMAGE:
+		if len(c.image)+len(p.Data) > maxImage || len(c.images) >= maxImages {
+			return &limitError{fmt.Sprintf("it sent more than %d images or one of more than %d MiB", maxImages, maxImage>>20)}
+		}
+		c.image = append(c.image, p.Data...)
+		if !p.More {
+			mediaType := p.MediaType
+			if c.open != nil {
+				mediaType = c.open.MediaType
+			}
+			c.images = append(c.images, model.Image{MediaType: shorten(cleanLine(mediaType), 80), Data: c.image})
+			c.image = nil
+		}
+	case toolproto.Part_STRUCTURED:
+		if len(c.structured)+len(p.Data) > maxStructured {
+			return &limitError{fmt.Sprintf("it sent more than %d MiB of structured data", maxStructured>>20)}
+		}
+		c.structured = append(c.structured, p.Data...)
+	default:
+		if err := c.write(p.Data); err != nil {
+			return err
+		}
+	}
+	if c.open == nil {
+		c.open = p
+	}
+	if !p.More {
+		c.open = nil
+	}
+	return nil
+}
+
+// codes are those that a plugin may give its errors.
+var resultCodes = []core.ErrorCode{
+	core.CodeValidation, core.CodeIO, core.CodeConfig, core.CodePermission, core.CodeRateLimited, core.CodeNotFound,
+	core.CodeTimeout, core.CodeCancelled, core.CodeUnknown,
+}
+
+// result makes the result of the last frame and what came before it.
+func (c *conversation) result(r *toolproto.Result) (core.Result, error) {
+	if c.open != nil {
+		return core.Result{}, &limitError{"it ended before a part of its result was whole"}
+	}
+	if len(r.Structured) > 0 {
+		c.structured = r.Structured
+	}
+	if len(c.structured) > 0 && !json.Valid(c.structured) {
+		return core.Result{}, &limitError{"its structured result is not valid JSON"}
+	}
+	res := core.Result{Structured: c.structured, Code: core.ErrorCode(r.Code)}
+	if res.Code != "" && !slices.Contains(resultCodes, res.Code) {
+		res.Code = core.CodeUnknown
+	}
+	text := c.text.String() + r.Text
+	if text == "" && c.written == 0 && len(c.images) == 0 {
+		text = string(c.structured)
+	}
+	if res.Code != "" && text == "" && c.written == 0 {
+		text = fmt.Sprintf("The plugin %s failed and does not say why.", c.plugin.name)
+	}
+	if text != "" {
+		res.Content = model.TextParts(strings.ToValidUTF8(text, "\uFFFD"))
+	}
+	res.Content = append(res.Content, c.images...)
+	if r.Prompt {
+		res.Meta = map[string]json.RawMessage{metaPrompt: json.RawMessage("true")}
+	}
+	return res, nil
+}
+
+// metaPrompt marks a command's result as a prompt.
+const metaPrompt = "prompt"
+
+// failure makes a result of an error of the stream.
+func (c *conversation) failure(ctx context.Context, err error) core.Result {
+	c.lost = true
+	name := c.plugin.name
+	var limit *limitError
+	switch {
+	case ctx.Err() != nil:
+		return core.Result{}
+	case errors.As(err, &limit):
+		return core.Failf(core.CodeUnknown, "The plugin %s broke off: %v.", name, err)
+	case status.Code(err) == codes.ResourceExhausted:
+		return core.Failf(core.CodeUnknown, "The plugin %s broke off: a message was larger than %d MiB; its author should send large results in parts.", name, toolproto.MaxMessage>>20)
+	case c.instance.ended(300 * time.Millisecond):
+		if c.plugin.isClosed() {
+			return core.Failf(core.CodeCancelled, "The plugin %s was closed.", name)
+		}
+		return core.Failf(core.CodeUnknown, "The plugin %s %s. The next call starts it again; if it goes on like that, do without it.", name, c.instance.deathNote(c.plugin.log))
+	case errors.Is(err, io.EOF):
+		return core.Failf(core.CodeUnknown, "The plugin %s ended the call without a result.", name)
+	}
+	return core.Failf(core.CodeUnknown, "The plugin %s failed: %s", name, cleanLine(status.Convert(err).Message()))
+}
+
+func (p *Plugin) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}

@@ -1,0 +1,216 @@
+package plugins
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/schema"
+	"github.com/seed-009c0928/agent/sdk/toolproto"
+)
+
+// Bounds of what a plugin may say of itself.
+const (
+	maxDescription = 4 << 20 // bytes of all of it
+	maxTools       = 200
+	maxToolText    = 16 << 10 // bytes of a tool's description
+	maxSchema      = 256 << 10
+	maxTimeout     = time.Hour
+)
+
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// accessScopes are those that a plugin's tools may name. Its own scope they
+// always have, and what a plugin starts is bound by its manifest.
+var accessScopes = []core.Scope{core.ScopeRead, core.ScopeWrite, core.ScopeDelete, core.ScopeNetwork}
+
+// checkDescription reports what is wrong with what a plugin says of itself.
+func checkDescription(s *Spec, d *toolproto.Description) error {
+	if d.Name != s.Name {
+		return fmt.Errorf("it says that its name is %q, and %s says %q: correct one of them", cleanLine(d.Name), SpecFile, s.Name)
+	}
+	if d.Version != s.Version && s.Version != anyVersion {
+		return fmt.Errorf("it says that its version is %q, and %s says %q: correct one of them", cleanLine(d.Version), SpecFile, s.Version)
+	}
+	if len(d.Tools) > maxTools {
+		return fmt.Errorf("it has %d tools, at most %d are taken", len(d.Tools), maxTools)
+	}
+	if d.Dynamic && !s.Dynamic {
+		return fmt.Errorf(`its tools may change at any time, and %s does not say "dynamic": true`, SpecFile)
+	}
+	if m := d.Manifest; m != nil {
+		asked := Manifest{Read: m.Read, Write: m.Write, Network: m.Network, Exec: m.Exec, Env: m.Env, Secrets: m.Secrets}
+		if more := asked.beyond(s.Manifest); len(more) > 0 {
+			return fmt.Errorf("it needs more than the manifest in its %s grants: %s", SpecFile, cleanLine(strings.Join(more, ", ")))
+		}
+	}
+	if len(d.Contexts) > 0 && s.Context == nil {
+		return fmt.Errorf(`it adds context to inputs, and %s grants it no budget: "context": {"maxTokens": 500}`, SpecFile)
+	}
+	seen := map[string]bool{}
+	for _, t := range d.Tools {
+		if seen[t.Name] {
+			return fmt.Errorf("tool %q is there twice", cleanLine(t.Name))
+		}
+		seen[t.Name] = true
+		if err := checkTool(t); err != nil {
+			return fmt.Errorf("tool %q: %w", cleanLine(t.Name), err)
+		}
+	}
+	return checkNames(d)
+}
+
+func checkTool(t *toolproto.Tool) error {
+	switch {
+	case !toolName.MatchString(t.Name):
+		return errors.New("a name is made of letters, digits, _ and -, at most 64 of them")
+	case strings.TrimSpace(t.Description) == "" || len(t.Description) > maxToolText:
+		return fmt.Errorf("expected a description of at most %d bytes", maxToolText)
+	case len(t.InputSchema) > maxSchema:
+		return fmt.Errorf("its schema has %d bytes, at most %d are taken", len(t.InputSchema), maxSchema)
+	case t.TimeoutMs < 0 || t.TimeoutMs > maxTimeout.Milliseconds():
+		return fmt.Errorf("its time-out is %d ms, expected at most %s", t.TimeoutMs, maxTimeout)
+	}
+	var root struct {
+		Type any `json:"type"`
+	}
+	if err := json.Unmarshal(t.InputSchema, &root); err != nil || root.Type != "object" {
+		return errors.New(`its schema must be a JSON object with "type": "object"`)
+	}
+	if _, err := schema.Parse(t.InputSchema); err != nil {
+		return err
+	}
+	for _, a := range t.Access {
+		switch {
+		case !slices.Contains(accessScopes, core.Scope(a.Scope)):
+			return fmt.Errorf("access to %q: the scopes are fs-read, fs-write, fs-delete and network", cleanLine(a.Scope))
+		case (a.Arg == "") == (a.Resource == ""):
+			return fmt.Errorf("access %s: expected either arg or resource", a.Scope)
+		case a.Arg != "" && !strings.HasPrefix(a.Arg, "/"):
+			return fmt.Errorf("access %s: arg %q is no JSON pointer such as /path", a.Scope, cleanLine(a.Arg))
+		}
+	}
+	return nil
+}
+
+// checkNames checks what is neither for the model nor runs by itself.
+func checkNames(d *toolproto.Description) error {
+	seen := map[string]bool{}
+	for _, c := range d.Commands {
+		if !toolName.MatchString(c.Name) || seen[c.Name] {
+			return fmt.Errorf("command %q: expected a name of its own, of letters, digits, _ and -", cleanLine(c.Name))
+		}
+		seen[c.Name] = true
+	}
+	for _, c := range d.Contexts {
+		if !toolName.MatchString(c.Name) {
+			return fmt.Errorf("context source %q: expected a name of letters, digits, _ and -", cleanLine(c.Name))
+		}
+	}
+	return nil
+}
+
+// differences say how a description differs from another, for people.
+func differences(before, after *toolproto.Description) []string {
+	var list []string
+	old := map[string]*toolproto.Tool{}
+	for _, t := range before.GetTools() {
+		old[t.Name] = t
+	}
+	for _, t := range after.GetTools() {
+		was, ok := old[t.Name]
+		delete(old, t.Name)
+		switch {
+		case !ok:
+			list = append(list, fmt.Sprintf("tool %q is new", t.Name))
+		case string(was.InputSchema) != string(t.InputSchema):
+			list = append(list, fmt.Sprintf("tool %q has another schema", t.Name))
+		case was.Description != t.Description:
+			list = append(list, fmt.Sprintf("tool %q has another description", t.Name))
+		case !proto.Equal(was, t):
+			list = append(list, fmt.Sprintf("tool %q has other properties", t.Name))
+		}
+	}
+	for name := range old {
+		list = append(list, fmt.Sprintf("tool %q is gone", name))
+	}
+	slices.Sort(list)
+	if len(list) == 0 && !proto.Equal(before, after) {
+		list = append(list, "it says other things of itself")
+	}
+	return list
+}
+
+// cache keeps descriptions by the hash of the plugin's files. It is no source
+// of trust: what it holds is checked like what a plugin says, and a call goes
+// to a process that must say the same.
+type cache struct{ dir string } // "" keeps nothing
+
+func (c cache) file(hash string) string {
+	return filepath.Join(c.dir, fmt.Sprintf("%s.v%d", hash, toolproto.Version))
+}
+
+// load returns nil where there is nothing of use.
+func (c cache) load(s *Spec, hash string) *toolproto.Description {
+	if c.dir == "" || hash == "" {
+		return nil
+	}
+	info, err := os.Stat(c.file(hash))
+	if err != nil || info.Size() > maxDescription {
+		return nil
+	}
+	data, err := os.ReadFile(c.file(hash))
+	if err != nil {
+		return nil
+	}
+	d := &toolproto.Description{}
+	if proto.Unmarshal(data, d) != nil || checkDescription(s, d) != nil {
+		return nil
+	}
+	return d
+}
+
+func (c cache) save(hash string, d *toolproto.Description) error {
+	if c.dir == "" || hash == "" {
+		return nil
+	}
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(d)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(c.dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), c.file(hash))
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+	}
+	return err
+}
+
+// forget removes what is kept for a hash.
+func (c cache) forget(hash string) {
+	if c.dir == "" || hash == "" {
+		return
+	}
+	if err := os.Remove(c.file(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return // it is read as any other the next time
+	}
+}

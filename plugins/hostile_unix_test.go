@@ -1,0 +1,291 @@
+//go:build !windows
+
+package plugins_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/seed-009c0928/agent/sdk"
+	"github.com/seed-009c0928/agent/sdk/toolproto"
+)
+
+// servePlugin is the main function of the plugins of these tests: one that
+// behaves in the mode "good", and all kinds that do not.
+func servePlugin(mode string) {
+	p := sdk.Plugin{Name: mode, Version: "1.0.0"}
+	p.Name, mode, _ = strings.Cut(mode, ":")
+	socket := filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "s")
+	switch mode {
+	case "early stdout":
+		fmt.Println("Loading the weather…")
+	case "early flood":
+		fmt.Print(strings.Repeat("x", 1<<20))
+		select {}
+	case "hang":
+		select {}
+	case "exit":
+		fmt.Fprintln(os.Stderr, "the moon is full")
+		os.Exit(3)
+	case "wrong version":
+		fmt.Printf("1|7|unix|%s|grpc|\n", socket)
+		select {}
+	case "net/rpc":
+		fmt.Printf("1|1|unix|%s|netrpc|\n", socket)
+		select {}
+	case "bogus socket":
+		l, err := net.Listen("unix", socket)
+		if err != nil {
+			os.Exit(1)
+		}
+		fmt.Printf("1|1|unix|%s|grpc|\n", l.Addr())
+		select {}
+	case "no socket":
+		fmt.Printf("1|1|unix|%s|grpc|\n", socket)
+		select {}
+	case "foreign socket":
+		fmt.Println("1|1|unix|/var/run/docker.sock|grpc|")
+		select {}
+	case "climbing socket":
+		fmt.Printf("1|1|unix|%s/../../elsewhere|grpc|\n", filepath.Dir(socket))
+		select {}
+	case "tcp":
+		fmt.Println("1|1|tcp|127.0.0.1:1|grpc|")
+		select {}
+	case "other name":
+		p.Name = "somebody"
+	case "other version":
+		p.Version = "2.0.0"
+	case "greedy":
+		p.Manifest.Network = []string{"evil.example"}
+	case "no object":
+		serveRaw(p, func(d *toolproto.Description) { d.Tools[0].InputSchema = []byte(`{"type": "array"}`) })
+	case "no schema":
+		serveRaw(p, func(d *toolproto.Description) { d.Tools[0].InputSchema = []byte(`{"type"`) })
+	case "twice":
+		serveRaw(p, func(d *toolproto.Description) { d.Tools[1].Name = d.Tools[0].Name })
+	case "shell access":
+		serveRaw(p, func(d *toolproto.Description) {
+			d.Tools[0].Access = []*toolproto.Access{{Scope: "shell-run", Resource: "ls"}}
+		})
+	case "adds context":
+		serveRaw(p, func(d *toolproto.Description) { d.Contexts = []*toolproto.ContextSource{{Name: "all"}} })
+	case "message too large":
+		serveRaw(p, nil)
+	case "dynamic":
+		p.Dynamic = func(ctx context.Context, offer func(...sdk.Extension) error) {
+			more := sdk.Tool("more", "More.", func(*sdk.Context, struct{}) (string, error) { return "more", nil })
+			on := make(chan struct{})
+			p.Extensions = nil
+			toggle <- on
+			for there := false; ; there = !there {
+				var err error
+				if there {
+					err = offer(more)
+				} else {
+					err = offer()
+				}
+				if err != nil {
+					panic(err)
+				}
+				select {
+				case <-on:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}
+	sdk.Serve(p, goodTools(p.Name, mode)...)
+}
+
+// toggle hands a dynamic plugin's switch to its tool.
+var toggle = make(chan chan struct{}, 1)
+
+// serveRaw serves a plugin without go-plugin, and with a changed description.
+func serveRaw(p sdk.Plugin, change func(*toolproto.Description)) {
+	server, err := sdk.NewServer(p, goodTools(p.Name, "")...)
+	if err != nil {
+		panic(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "raw"))
+	if err != nil {
+		panic(err)
+	}
+	g := grpc.NewServer(grpc.MaxSendMsgSize(1 << 30))
+	toolproto.RegisterPluginServer(g, &rawServer{server, change})
+	fmt.Printf("1|1|unix|%s|grpc\n", l.Addr())
+	panic(g.Serve(l))
+}
+
+type rawServer struct {
+	toolproto.PluginServer
+	change func(*toolproto.Description)
+}
+
+func (s *rawServer) Describe(ctx context.Context, req *toolproto.DescribeRequest) (*toolproto.Description, error) {
+	d, err := s.PluginServer.Describe(ctx, req)
+	if err == nil && s.change != nil {
+		s.change(d)
+	}
+	return d, err
+}
+
+func (s *rawServer) Session(stream toolproto.Plugin_SessionServer) error {
+	if s.change != nil {
+		return s.PluginServer.Session(stream)
+	}
+	if _, err := stream.Recv(); err != nil {
+		return err
+	}
+	return stream.Send(&toolproto.PluginFrame{Frame: &toolproto.PluginFrame_Output{Output: &toolproto.Output{Data: make([]byte, 65<<20)}}})
+}
+
+type misbehaveArgs struct {
+	What string   `json:"what"`
+	Path string   `json:"path,omitempty"`
+	URL  string   `json:"url,omitempty"`
+	Dirs []string `json:"dirs,omitempty"`
+}
+
+func goodTools(name, mode string) []sdk.Extension {
+	description := "Do something that a plugin should not do."
+	if mode == "moody" { // another one with each start
+		description += fmt.Sprint(os.Getpid())
+	}
+	return []sdk.Extension{
+		sdk.Tool("echo", "Say it again.", func(ctx *sdk.Context, in struct {
+			Text string `json:"text"`
+		},
+		) (string, error) {
+			ctx.Progress(1, 2, "half")
+			return in.Text, nil
+		}, sdk.ReadOnly()),
+		sdk.Tool("touch", "Say where.", func(_ *sdk.Context, in misbehaveArgs) (string, error) { return in.Path, nil },
+			sdk.Reads("/path"), sdk.Writes("/dirs"), sdk.Connects("/url"), sdk.ConnectsTo("api.example")),
+		sdk.Tool("image", "Show a picture.", func(*sdk.Context, struct{}) (sdk.Result, error) {
+			return sdk.Result{Text: "look", Images: []sdk.Image{{MediaType: "image/png", Data: []byte("\x89PNG")}}, Structured: map[string]int{"n": 1}}, nil
+		}),
+		sdk.Tool("wait", "Wait until it is cancelled.", func(ctx *sdk.Context, _ struct{}) (string, error) {
+			ctx.Progress(0, 0, "waiting")
+			<-ctx.Done()
+			return "", ctx.Err()
+		}),
+		sdk.Tool("misbehave", description, misbehave, sdk.Timeout(20*time.Second)),
+		sdk.Tool("switch", "Change the tools.", func(*sdk.Context, struct{}) (string, error) {
+			on := <-toggle
+			on <- struct{}{}
+			toggle <- on
+			return "", nil
+		}),
+		sdk.Command("greet", "NAME", "Greet somebody.", func(_ *sdk.Context, args string) (sdk.Reply, error) {
+			if args == "" {
+				return sdk.Reply{}, sdk.Errorf(sdk.Validation, "whom?")
+			}
+			return sdk.Reply{Prompt: "Say hello to " + args + "."}, nil
+		}),
+	}
+}
+
+func misbehave(ctx *sdk.Context, in misbehaveArgs) (string, error) {
+	switch in.What {
+	case "panic":
+		panic("boom in the handler")
+	case "panic elsewhere":
+		go func() { panic("boom in a goroutine") }()
+		time.Sleep(time.Minute)
+	case "exit":
+		fmt.Fprintln(os.Stderr, "good bye")
+		os.Exit(9)
+	case "stop":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		time.Sleep(time.Minute)
+	case "deaf":
+		time.Sleep(time.Minute)
+	case "flood": // descriptor 1, past all that the SDK put in front of it
+		n, err := syscall.Write(1, []byte(strings.Repeat("x", 1<<20)))
+		return fmt.Sprint(n), err
+	case "print":
+		fmt.Println("a line on stdout")
+		fmt.Fprintln(os.Stderr, "a line on stderr with "+os.Getenv("TEST_SECRET"))
+	case "grandchild": // which holds stdout, in a session of its own
+		cmd := exec.Command("sleep", "4321")
+		cmd.Stdout, cmd.Stderr = os.NewFile(1, "stdout"), os.NewFile(2, "stderr")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			return "", err
+		}
+		return fmt.Sprint(cmd.Process.Pid), nil
+	case "large": // 100 MB
+		return strings.Repeat("0123456789", 10_000_000), nil
+	case "too large":
+		for range 300 {
+			if _, err := ctx.Write(make([]byte, 1<<20)); err != nil {
+				return "", err
+			}
+		}
+	case "endless progress":
+		for i := 0; ctx.Err() == nil; i++ {
+			ctx.Progress(float64(i), 0, "on and on")
+		}
+	case "ask":
+		ok, err := ctx.Confirm("Shall I\x1b[2J?\n", "It is far.\u202e")
+		return fmt.Sprint(ok, err), nil
+	case "ask and die":
+		go func() {
+			time.Sleep(100 * time.Millisecond)
+			os.Exit(4)
+		}()
+		ok, err := ctx.Confirm("Shall I?", "")
+		return fmt.Sprint(ok, err), nil
+	case "environment":
+		return strings.Join(os.Environ(), "\n"), nil
+	case "stdin":
+		return os.Readlink("/proc/self/fd/0")
+	case "pid":
+		return fmt.Sprint(os.Getpid()), nil
+	}
+	return attempt(in)
+}
+
+// attempt tries what a manifest must allow.
+func attempt(in misbehaveArgs) (string, error) {
+	switch in.What {
+	case "read":
+		data, err := os.ReadFile(in.Path)
+		return string(data), err
+	case "write":
+		return "written", os.WriteFile(in.Path, []byte("x"), 0o600)
+	case "connect":
+		client := &http.Client{Timeout: 5 * time.Second}
+		res, err := client.Get(in.URL)
+		if err != nil {
+			return "", err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return "", errors.New(res.Status)
+		}
+		return "connected", nil
+	case "run and read": // what it starts is bound as it is
+		out, err := exec.Command("cat", in.Path).CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("%w: %s", err, out)
+		}
+		return string(out), nil
+	case "signal": // to the agent
+		return "sent", syscall.Kill(os.Getppid(), syscall.Signal(0))
+	}
+	return "", fmt.Errorf("do what? %q", in.What)
+}

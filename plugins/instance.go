@@ -1,0 +1,320 @@
+package plugins
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/sdk"
+	"github.com/seed-009c0928/agent/sdk/toolproto"
+)
+
+// How long things may take.
+const (
+	describeTime = 5 * time.Second        // to answer on the socket
+	shutdownTime = 500 * time.Millisecond // to take the news that it is to end
+	endTime      = time.Second            // to end by itself after that
+	unheardTime  = 100 * time.Millisecond // the same for one that takes no such news
+	killGrace    = 300 * time.Millisecond // from SIGTERM to SIGKILL
+	probeTime    = 2 * time.Second        // to show that it lives
+)
+
+// instance is a running process of a plugin.
+type instance struct {
+	child   *child
+	conn    *grpc.ClientConn
+	client  toolproto.PluginClient
+	stdin   *os.File // its other end is the plugin's stdin: the plugin ends when this one is gone
+	dir     string   // of its socket
+	kill    context.CancelCauseFunc
+	alive   context.Context // done when the process has ended
+	stdio   sync.WaitGroup  // what reads the plugin's output
+	stopped chan struct{}   // closed when all is cleared away
+	once    sync.Once
+
+	said     *toolproto.Description // by itself, right after its start
+	refs     int                    // calls; guarded by the plugin, as are the next
+	retired  bool                   // no new calls
+	lastUsed time.Time
+}
+
+// launchSpec is what is needed to start a process.
+type launchSpec struct {
+	supervisor *proc.Supervisor
+	command    proc.Spec // without what launch fills in
+	timeout    time.Duration
+	log        *logFile
+	version    string // of the host
+}
+
+// launch starts a plugin's process and asks it what it is. The error says what
+// went wrong with it; then nothing is left of it.
+func launch(ctx context.Context, s launchSpec) (_ *instance, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	i := &instance{stopped: make(chan struct{})}
+	var lives context.Context
+	lives, i.kill = context.WithCancelCause(context.Background())
+	alive, ended := context.WithCancel(context.Background())
+	i.alive = alive
+	defer func() {
+		if err != nil {
+			i.stop(0)
+			ended()
+		}
+	}()
+	if i.dir, err = socketDir(); err != nil {
+		return nil, err
+	}
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	i.stdin = ours
+	s.command.Stdin, s.command.Grace = theirs, killGrace
+	cfg := &plugin.ClientConfig{
+		HandshakeConfig:  sdk.Handshake(),
+		VersionedPlugins: map[int]plugin.PluginSet{toolproto.Version: {}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		// A socket in a directory that is the user's alone needs no
+		// certificates, which cost some 25 ms of each start; a TCP port does.
+		AutoMTLS:         runtime.GOOS == "windows",
+		SkipHostEnv:      true,
+		StartTimeout:     s.timeout + time.Minute, // ours is first
+		Logger:           hclog.NewNullLogger(),
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: i.dir},
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
+			s.command.Env = append(s.command.Env, cmd.Env...)
+			if s.command.Sandbox != nil {
+				s.command.Sandbox.Writable = append(s.command.Sandbox.Writable, i.dir)
+			}
+			i.child = newChild(lives, s.supervisor, s.command, i.dir, s.log)
+			return i.child, nil
+		},
+	}
+	if err := i.handshake(ctx, cfg, s.timeout); err != nil {
+		return nil, i.explain(err, s.log)
+	}
+	go func() { // ends with the process, which stop waits for
+		<-i.child.exited
+		ended()
+	}()
+	if err := i.connect(cfg.TLSConfig, s.log); err != nil {
+		return nil, err
+	}
+	if i.said, err = i.describe(ctx, s.version); err != nil {
+		return nil, i.explain(err, s.log)
+	}
+	return i, nil
+}
+
+// handshake starts the process and waits for its first line.
+func (i *instance) handshake(ctx context.Context, cfg *plugin.ClientConfig, timeout time.Duration) error {
+	started := make(chan error, 1)
+	go func() { // go-plugin's time-out ends it, or the end of the process
+		_, err := plugin.NewClient(cfg).Start()
+		started <- err
+	}()
+	select {
+	case err := <-started:
+		if ctx.Err() == nil {
+			return err
+		}
+	case <-ctx.Done():
+		i.kill(ctx.Err())
+		<-started
+	}
+	if i.child != nil && i.child.problem() != nil {
+		return i.child.problem()
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &startFault{fmt.Sprintf("it printed no handshake line within %s of its start", timeout)}
+	}
+	return ctx.Err()
+}
+
+// startFault is a fault that needs no further explanation.
+type startFault struct{ what string }
+
+func (e *startFault) Error() string { return e.what }
+
+// connect opens the connection. It is made with the first call.
+func (i *instance) connect(secure *tls.Config, log *logFile) error {
+	creds := insecure.NewCredentials()
+	if secure != nil {
+		creds = credentials.NewTLS(secure)
+	}
+	address, network := i.child.address, "unix"
+	if runtime.GOOS == "windows" {
+		network = "tcp"
+	}
+	conn, err := grpc.NewClient("passthrough:///plugin",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}),
+		grpc.WithTransportCredentials(creds), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(toolproto.MaxMessage), grpc.MaxCallSendMsgSize(toolproto.MaxMessage)))
+	if err != nil {
+		return err
+	}
+	i.conn, i.client = conn, toolproto.NewPluginClient(conn)
+	i.stdio.Go(func() { i.readOutput(log) })
+	return nil
+}
+
+// readOutput takes what a plugin prints that go-plugin's server caught, until
+// the connection ends. A plugin that has no such service prints to its own
+// stdout and stderr.
+func (i *instance) readOutput(log io.Writer) {
+	stream, err := i.conn.NewStream(i.alive, &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio")
+	if err != nil {
+		return
+	}
+	if stream.SendMsg(&emptypb.Empty{}) != nil || stream.CloseSend() != nil {
+		return
+	}
+	for {
+		data := &toolproto.Stdio{}
+		if stream.RecvMsg(data) != nil {
+			return
+		}
+		_, _ = log.Write(data.Data)
+	}
+}
+
+// describe asks the plugin what it is, which also shows that it lives.
+func (i *instance) describe(ctx context.Context, version string) (*toolproto.Description, error) {
+	bounded, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	d, err := i.client.Describe(bounded, &toolproto.DescribeRequest{HostVersion: version})
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return nil, &startFault{fmt.Sprintf("it answers nothing on its socket within %s", describeTime)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking it what it is: %w", err)
+	}
+	return d, nil
+}
+
+// probe reports whether the plugin answers.
+func (i *instance) probe(version string) bool {
+	ctx, cancel := context.WithTimeout(i.alive, probeTime)
+	defer cancel()
+	_, err := i.client.Describe(ctx, &toolproto.DescribeRequest{HostVersion: version})
+	return err == nil
+}
+
+// explain says why a plugin did not start.
+func (i *instance) explain(err error, log *logFile) error {
+	if said := (*startFault)(nil); i.child == nil || errors.As(err, &said) {
+		return err
+	}
+	if fault := i.child.problem(); fault != nil {
+		return fault
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("its program is missing: %w", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("its program may not be executed; chmod +x helps if it is one: %w", err)
+	case errors.Is(err, syscall.ENOEXEC), errors.Is(err, exec.ErrDot):
+		return fmt.Errorf("its program is not for %s/%s, or a script without a #! line: %w", runtime.GOOS, runtime.GOARCH, err)
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("its program is not in PATH: %w", err)
+	}
+	if i.child.process != nil && i.ended(300*time.Millisecond) {
+		return fmt.Errorf("it ended before it was ready (%s)%s", describeExit(i.child.exit), log.lastWords())
+	}
+	return err
+}
+
+// ended reports whether the process ends within d.
+func (i *instance) ended(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-i.child.exited:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// stop ends the process, politely at first if it is given the time, and clears
+// all of it away. It returns when that is done, whoever called first.
+func (i *instance) stop(patience time.Duration) {
+	i.once.Do(func() {
+		defer close(i.stopped)
+		if patience > 0 && i.conn != nil && i.alive.Err() == nil {
+			ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+			err := i.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
+			cancel()
+			if status.Code(err) == codes.Unimplemented { // it may still heed the end of its stdin
+				patience = min(patience, unheardTime)
+			}
+		}
+		if i.stdin != nil {
+			_ = i.stdin.Close()
+		}
+		if i.child != nil && i.child.process != nil {
+			if patience > 0 {
+				i.ended(patience)
+			}
+			i.kill(nil)
+			<-i.child.exited
+		}
+		i.kill(nil)
+		if i.conn != nil {
+			_ = i.conn.Close()
+			i.stdio.Wait()
+		}
+		if i.dir != "" {
+			_ = os.RemoveAll(i.dir)
+		}
+	})
+	<-i.stopped
+}
+
+// maxSocketDir is how long the path of a socket's directory may be: the system
+// takes 104 bytes for all of it, and go-plugin puts a directory and a file into
+// it.
+const maxSocketDir = 60
+
+// socketDir makes a directory that only this user can enter.
+func socketDir() (string, error) {
+	for _, base := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
+		if !filepath.IsAbs(base) || len(base) > maxSocketDir-len("/agent-0123456789") {
+			continue
+		}
+		dir, err := os.MkdirTemp(base, "agent-") // which has mode 0700
+		if err != nil {
+			continue
+		}
+		return filepath.EvalSymlinks(dir)
+	}
+	return "", fmt.Errorf("there is no directory for a socket: %s is too long or cannot be written", strings.Join([]string{os.TempDir(), "/tmp"}, ", "))
+}

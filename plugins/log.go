@@ -1,0 +1,178 @@
+package plugins
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/output"
+)
+
+// maxLog is the size of a plugin's log in bytes; one older log of that size is
+// kept beside it.
+const maxLog = 1 << 20
+
+// logFile is a plugin's log: what it prints and what it logs, line by line
+// with the time, without secrets. It is opened when the first line comes, and
+// keeps the last lines for messages. It is safe for concurrent use.
+type logFile struct {
+	path    string // "" keeps the last lines only
+	now     func() time.Time
+	secrets []string
+
+	mu      sync.Mutex
+	file    *os.File
+	size    int64
+	partial []byte
+	last    []string
+}
+
+// maxLine bounds a line of a log, in bytes.
+const maxLine = 4 << 10
+
+// lastLines is how many lines are kept for messages.
+const lastLines = 20
+
+// Write takes output of any shape. It implements [io.Writer] and never fails.
+func (l *logFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for rest := p; len(rest) > 0; {
+		i := bytes.IndexByte(rest, '\n')
+		if i < 0 {
+			l.partial = append(l.partial, rest[:min(len(rest), max(0, maxLine-len(l.partial)))]...)
+			if len(rest) < maxLine && len(l.partial) < maxLine {
+				break
+			}
+			i = len(rest) - 1 // an endless line is broken
+		} else {
+			l.partial = append(l.partial, rest[:min(i, max(0, maxLine-len(l.partial)))]...)
+		}
+		l.line(string(l.partial))
+		l.partial, rest = l.partial[:0], rest[i+1:]
+	}
+	return len(p), nil
+}
+
+// printf writes a line.
+func (l *logFile) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(l, format+"\n", args...)
+}
+
+func (l *logFile) line(text string) {
+	text = strings.TrimRight(cleanLine(string(output.Redact([]byte(text), l.secrets))), " ")
+	if text == "" {
+		return
+	}
+	if l.last = append(l.last, text); len(l.last) > lastLines {
+		l.last = l.last[1:]
+	}
+	if l.path == "" {
+		return
+	}
+	entry := l.now().Format("2006-01-02 15:04:05.000 ") + text + "\n"
+	if err := l.open(int64(len(entry))); err != nil {
+		return // a log that cannot be written stops nothing
+	}
+	n, _ := l.file.WriteString(entry)
+	l.size += int64(n)
+}
+
+// open makes sure that there is a file with room.
+func (l *logFile) open(need int64) error {
+	if l.file != nil && l.size+need > maxLog {
+		_ = l.file.Close()
+		l.file = nil
+		if err := os.Rename(l.path, l.path+".1"); err != nil {
+			return err
+		}
+	}
+	if l.file != nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	if info, err := f.Stat(); err == nil {
+		l.size = info.Size()
+	}
+	l.file = f
+	return nil
+}
+
+// lastWords are what the plugin said last, as an addition to a message.
+func (l *logFile) lastWords() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.partial) > 0 {
+		l.line(string(l.partial))
+		l.partial = l.partial[:0]
+	}
+	if len(l.last) == 0 {
+		return ""
+	}
+	words := l.last[len(l.last)-1]
+	for _, line := range l.last { // a Go program says why first, then where
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			words = line
+		}
+	}
+	return "; its last words: " + shorten(words, 300)
+}
+
+// forget drops what was said, before another process begins to speak.
+func (l *logFile) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last, l.partial = nil, nil
+}
+
+func (l *logFile) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}
+
+// ReadLog copies the end of a plugin's log, at most n bytes that begin with a
+// whole line, to w. A plugin that never said anything has none.
+func ReadLog(w io.Writer, dir, name string, n int64) error {
+	f, err := os.Open(logPath(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	data := make([]byte, min(n, info.Size()))
+	if _, err := f.ReadAt(data, info.Size()-int64(len(data))); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if int64(len(data)) < info.Size() {
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+func logPath(dir, name string) string { return filepath.Join(dir, name+".log") }

@@ -1,0 +1,203 @@
+package plugins
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/sdk/toolproto"
+)
+
+// child is a plugin's process as go-plugin sees it. Unlike go-plugin's own, it
+// has an owner that ends it and all that it started, and its stdout is looked
+// through before go-plugin gets it: only a sound handshake line does.
+type child struct {
+	supervisor *proc.Supervisor
+	ctx        context.Context // ends the process
+	spec       proc.Spec
+	sockets    string // the directory in which the plugin may listen
+	log        io.Writer
+
+	process *proc.Process
+	exited  chan struct{} // closed once exit is set and all output was read
+	exit    proc.Exit
+
+	line     *io.PipeReader // what go-plugin reads
+	toPlugin *io.PipeWriter
+
+	mu      sync.Mutex
+	head    []byte // of stdout, up to the handshake line
+	spoken  bool   // the handshake line is through
+	fault   error  // what is wrong with it
+	address string
+}
+
+var _ runner.Runner = (*child)(nil)
+
+func newChild(ctx context.Context, s *proc.Supervisor, spec proc.Spec, sockets string, log io.Writer) *child {
+	c := &child{supervisor: s, ctx: ctx, spec: spec, sockets: sockets, log: log, exited: make(chan struct{})}
+	c.line, c.toPlugin = io.Pipe()
+	c.spec.Stdout, c.spec.Stderr = c, log
+	return c
+}
+
+// Start implements [runner.Runner].
+func (c *child) Start(context.Context) error {
+	p, err := c.supervisor.Start(c.ctx, c.spec)
+	if err != nil {
+		close(c.exited)
+		_ = c.toPlugin.Close()
+		return err
+	}
+	c.process = p
+	go func() { // ends with the process; whoever stops it waits for exited
+		c.exit, _ = p.Wait()
+		_ = c.toPlugin.Close()
+		close(c.exited)
+	}()
+	return nil
+}
+
+// maxHandshake bounds the handshake line in bytes; a certificate is in it
+// where there are no sockets of files.
+const maxHandshake = 8 << 10
+
+// Write takes the plugin's stdout: the first line is the handshake, and the
+// rest is for the log. It implements [io.Writer].
+func (c *child) Write(p []byte) (int, error) {
+	n := len(p)
+	c.mu.Lock()
+	if c.spoken || c.fault != nil {
+		c.mu.Unlock()
+		_, _ = c.log.Write(p)
+		return n, nil
+	}
+	c.head = append(c.head, p...)
+	end := bytes.IndexByte(c.head, '\n')
+	if end < 0 && len(c.head) < maxHandshake {
+		c.mu.Unlock()
+		return n, nil
+	}
+	var line, rest []byte
+	if end >= 0 {
+		line, rest = c.head[:end], c.head[end+1:]
+	} else {
+		rest = c.head
+		line = c.head[:200]
+	}
+	c.address, c.fault = checkHandshake(string(line), c.sockets)
+	c.spoken = c.fault == nil
+	c.mu.Unlock()
+	if c.fault != nil {
+		_ = c.toPlugin.CloseWithError(c.fault)
+		return n, nil
+	}
+	_, _ = c.toPlugin.Write(append(line, '\n')) // fails only once nobody reads
+	_, _ = c.log.Write(rest)
+	return n, nil
+}
+
+// checkHandshake takes the line by which a plugin says where it listens.
+func checkHandshake(line, sockets string) (address string, err error) {
+	line = strings.TrimSpace(line)
+	fields := strings.Split(line, "|")
+	if len(fields) < 5 {
+		return "", fmt.Errorf("it printed %q to stdout, where its handshake line was expected: a plugin prints nothing before it, and messages to stderr", shorten(cleanLine(line), 120))
+	}
+	if core := fields[0]; core != "1" {
+		return "", fmt.Errorf("its handshake line begins with %q, expected 1: is it a go-plugin plugin of this kind?", shorten(cleanLine(core), 20))
+	}
+	if version, err := strconv.Atoi(fields[1]); err != nil || version != toolproto.Version {
+		return "", fmt.Errorf("it speaks version %s of the plugin protocol, and this agent version %d: update the older one", shorten(cleanLine(fields[1]), 20), toolproto.Version)
+	}
+	if fields[4] != "grpc" {
+		return "", fmt.Errorf("it speaks %q, expected grpc", shorten(cleanLine(fields[4]), 20))
+	}
+	if runtime.GOOS == "windows" {
+		if fields[2] != "tcp" || !strings.HasPrefix(fields[3], "127.0.0.1:") {
+			return "", fmt.Errorf("it listens on %s %q, expected tcp 127.0.0.1", cleanLine(fields[2]), shorten(cleanLine(fields[3]), 120))
+		}
+		return fields[3], nil
+	}
+	if fields[2] != "unix" || !inside(fields[3], sockets) {
+		return "", fmt.Errorf("it listens on %s %q, expected a unix socket in the directory that PLUGIN_UNIX_SOCKET_DIR names", cleanLine(fields[2]), shorten(cleanLine(fields[3]), 120))
+	}
+	return fields[3], nil
+}
+
+// inside reports whether a path lies below dir, without links on the way.
+func inside(path, dir string) bool {
+	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil || !filepath.IsAbs(path) {
+		return false
+	}
+	rel, err := filepath.Rel(dir, parent)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// problem is what is wrong with the handshake, or nil.
+func (c *child) problem() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fault
+}
+
+// Wait implements [runner.Runner].
+func (c *child) Wait(context.Context) error {
+	<-c.exited
+	if c.exit.Code != 0 {
+		return errors.New(describeExit(c.exit))
+	}
+	return nil
+}
+
+// describeExit says how a process ended.
+func describeExit(e proc.Exit) string {
+	if e.Signal != "" {
+		return "ended by " + e.Signal
+	}
+	return fmt.Sprintf("exit code %d", e.Code)
+}
+
+// Kill implements [runner.Runner]. It does nothing: the process has an owner.
+func (c *child) Kill(context.Context) error { return nil }
+
+// Stdout implements [runner.Runner].
+func (c *child) Stdout() io.ReadCloser { return c.line }
+
+// Stderr implements [runner.Runner]; it goes to the log without a detour.
+func (c *child) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
+
+// Name implements [runner.Runner].
+func (c *child) Name() string { return c.spec.Path }
+
+// ID implements [runner.Runner].
+func (c *child) ID() string {
+	if c.process == nil {
+		return ""
+	}
+	return strconv.Itoa(c.process.Pid())
+}
+
+// Diagnose implements [runner.Runner].
+func (c *child) Diagnose(context.Context) string { return "" }
+
+// PluginToHost implements [runner.Runner].
+func (c *child) PluginToHost(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+// HostToPlugin implements [runner.Runner].
+func (c *child) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}

@@ -1,0 +1,292 @@
+package plugins
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core/jsonpos"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
+	"github.com/seed-009c0928/agent/sdk/toolproto"
+)
+
+// SpecFile is the name of the file that says what a plugin is, in its folder.
+const SpecFile = "plugin.json"
+
+// Spec is what plugin.json says: all that a person sees before anything runs.
+type Spec struct {
+	Schema   string `json:"$schema,omitempty"`
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Protocol int    `json:"protocol"`
+	Summary  string `json:"summary,omitempty"`
+	// Command is the program and its arguments by system: "linux/amd64",
+	// "linux" or "*". A program or argument that is a file of the plugin is
+	// given as "./bin/weather".
+	Command map[string][]string `json:"command"`
+	// Manifest bounds the process.
+	Manifest Manifest `json:"manifest,omitzero"`
+	// Context allows the plugin to add to what a person says.
+	Context *ContextBudget `json:"context,omitempty"`
+	// Dynamic allows the tools to change while the process runs.
+	Dynamic bool `json:"dynamic,omitempty"`
+	// Checksums are the SHA-256 of all files of the plugin but this one, in
+	// hex, by their paths. They stand for the lock file where there is none:
+	// in a project.
+	Checksums map[string]string `json:"checksums,omitempty"`
+}
+
+// Manifest is what a plugin's process may do. Its zero value is nothing.
+type Manifest struct {
+	Read    []string `json:"read,omitempty"`    // paths below $WORKSPACE or $HOME, or absolute
+	Write   []string `json:"write,omitempty"`   // the same
+	Network []string `json:"network,omitempty"` // hosts, as sandbox.ParseHost takes them; "*" is all
+	Exec    bool     `json:"exec,omitempty"`    // starts programs, which are bound as it is
+	Env     []string `json:"env,omitempty"`     // names of environment variables that it gets
+	Secrets []string `json:"secrets,omitempty"` // the same; their values are hidden in all that it prints
+}
+
+// ContextBudget bounds what a plugin adds to an input.
+type ContextBudget struct {
+	MaxTokens int `json:"maxTokens"` // of one input; four characters are about one
+}
+
+// maxContextTokens bounds every plugin's budget.
+const maxContextTokens = 20_000
+
+var (
+	namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+	envPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	platform    = regexp.MustCompile(`^(\*|[a-z0-9]+(/[a-z0-9]+)?)$`)
+	sha256Hex   = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// reserved are names that toolsets of the agent itself have.
+var reserved = []string{"builtin", "host", "subagent", "subagents", "mcp", "skill", "skills", "agent"}
+
+// maxSpec bounds plugin.json, in bytes.
+const maxSpec = 1 << 20
+
+// ReadSpec reads the plugin.json in a folder.
+func ReadSpec(dir string) (Spec, error) {
+	file := filepath.Join(dir, SpecFile)
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Spec{}, fmt.Errorf("%s has no %s: it is no plugin", dir, SpecFile)
+	case err != nil:
+		return Spec{}, err
+	case !info.Mode().IsRegular() || info.Size() > maxSpec:
+		return Spec{}, fmt.Errorf("%s: expected a file of at most %d bytes", file, maxSpec)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Spec{}, err
+	}
+	return ParseSpec(file, data)
+}
+
+// ParseSpec parses and checks the text of a plugin.json, which errors call
+// name. They are a *[jsonpos.Error].
+func ParseSpec(name string, data []byte) (Spec, error) {
+	doc, err := jsonpos.Parse(name, data)
+	if err != nil {
+		return Spec{}, err
+	}
+	var s Spec
+	if err := doc.Decode(&s); err != nil {
+		return Spec{}, err
+	}
+	if err := s.check(doc); err != nil {
+		return Spec{}, err
+	}
+	return s, nil
+}
+
+// check returns the first thing that is wrong.
+func (s *Spec) check(doc *jsonpos.Document) error {
+	switch {
+	case !namePattern.MatchString(s.Name):
+		return doc.Errorf("/name", "use lower-case letters, digits and -, beginning with a letter, at most 40 of them", "%q cannot be a plugin's name", s.Name)
+	case slices.Contains(reserved, s.Name):
+		return doc.Errorf("/name", "choose another", "the name %q is taken by the agent itself", s.Name)
+	case strings.TrimSpace(s.Version) == "" || len(s.Version) > 64 || !printable(s.Version):
+		return doc.Errorf("/version", `such as "1.0.0"`, "expected a version of at most 64 characters")
+	case s.Protocol != toolproto.Version:
+		return doc.Errorf("/protocol", "update the plugin, or the agent", "protocol %d is not known here, expected %d", s.Protocol, toolproto.Version)
+	case len(s.Summary) > 300 || !printable(s.Summary):
+		return doc.Errorf("/summary", "", "expected one line of at most 300 bytes")
+	case len(s.Command) == 0:
+		return doc.Errorf("/command", `such as {"linux/amd64": ["./weather"], "*": ["python3", "./weather.py"]}`, "there is no command")
+	case s.Context != nil && (s.Context.MaxTokens < 1 || s.Context.MaxTokens > maxContextTokens):
+		return doc.Errorf("/context/maxTokens", "", "expected 1 to %d", maxContextTokens)
+	}
+	return cmp.Or(s.checkCommand(doc), s.Manifest.check(doc), s.checkSums(doc))
+}
+
+func (s *Spec) checkCommand(doc *jsonpos.Document) error {
+	for _, key := range slices.Sorted(maps.Keys(s.Command)) {
+		at := "/command/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+		argv := s.Command[key]
+		switch {
+		case !platform.MatchString(key):
+			return doc.Errorf(at, `use OS/ARCH as Go names them, OS or "*"`, "%q is no system", key)
+		case len(argv) == 0 || argv[0] == "":
+			return doc.Errorf(at, "", "expected the program and its arguments")
+		}
+		for i, arg := range argv {
+			if strings.ContainsRune(arg, 0) {
+				return doc.Errorf(fmt.Sprintf("%s/%d", at, i), "", "it has a NUL character in it")
+			}
+			if strings.HasPrefix(arg, "./") && !fs.ValidPath(path.Clean(arg)) {
+				return doc.Errorf(fmt.Sprintf("%s/%d", at, i), "", "%q is not in the plugin's folder", arg)
+			}
+		}
+		if program := argv[0]; strings.ContainsAny(program, `/\`) && !strings.HasPrefix(program, "./") {
+			return doc.Errorf(at+"/0", `name a file of the plugin, "./bin/weather", or a program to be found in PATH`, "%q leads out of the plugin's folder", program)
+		}
+	}
+	return nil
+}
+
+func (m *Manifest) check(doc *jsonpos.Document) error {
+	for name, list := range map[string][]string{"read": m.Read, "write": m.Write} {
+		for i, p := range list {
+			rest := strings.TrimPrefix(strings.TrimPrefix(p, "$WORKSPACE"), "$HOME")
+			ok := p != rest && (rest == "" || rest[0] == '/') || p == rest && path.IsAbs(p) && path.Clean(p) != "/"
+			if !ok || strings.ContainsRune(p, 0) || slices.Contains(strings.Split(p, "/"), "..") {
+				return doc.Errorf(fmt.Sprintf("/manifest/%s/%d", name, i), "begin it with $WORKSPACE, $HOME or /", "%q is no path that a plugin can be given", p)
+			}
+		}
+	}
+	for i, h := range m.Network {
+		if h == "*" {
+			continue
+		}
+		if _, err := sandbox.ParseHost(h); err != nil {
+			return doc.Errorf(fmt.Sprintf("/manifest/network/%d", i), "", "%v", err)
+		}
+	}
+	for name, list := range map[string][]string{"env": m.Env, "secrets": m.Secrets} {
+		for i, v := range list {
+			if !envPattern.MatchString(v) || strings.HasPrefix(v, "PLUGIN_") || v == toolproto.CookieKey || strings.HasPrefix(v, "LD_") || strings.HasPrefix(v, "DYLD_") {
+				return doc.Errorf(fmt.Sprintf("/manifest/%s/%d", name, i), "", "%q is no environment variable that a plugin can be given", v)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkSums(doc *jsonpos.Document) error {
+	for name, sum := range s.Checksums {
+		at := "/checksums/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		switch {
+		case !fs.ValidPath(name) || name == SpecFile:
+			return doc.Errorf(at, "", "%q is no file of the plugin", name)
+		case !sha256Hex.MatchString(sum):
+			return doc.Errorf(at, "", "expected a SHA-256 of 64 hex digits")
+		}
+	}
+	return nil
+}
+
+// argv returns the command for this system, its files below dir.
+func (s *Spec) argv(dir string) ([]string, error) {
+	for _, key := range []string{runtime.GOOS + "/" + runtime.GOARCH, runtime.GOOS, "*"} {
+		argv, ok := s.Command[key]
+		if !ok {
+			continue
+		}
+		argv = slices.Clone(argv)
+		for i, arg := range argv {
+			if strings.HasPrefix(arg, "./") {
+				argv[i] = filepath.Join(dir, filepath.FromSlash(arg))
+			}
+		}
+		if runtime.GOOS == "windows" && strings.HasPrefix(s.Command[key][0], "./") && filepath.Ext(argv[0]) == "" {
+			argv[0] += ".exe"
+		}
+		return argv, nil
+	}
+	return nil, fmt.Errorf("it has no command for %s/%s, only for %s", runtime.GOOS, runtime.GOARCH,
+		strings.Join(slices.Sorted(maps.Keys(s.Command)), ", "))
+}
+
+// Lines say what the process may do, for the person who is to agree.
+func (m Manifest) Lines() []string {
+	var lines []string
+	add := func(what string, list []string) {
+		if len(list) > 0 {
+			lines = append(lines, what+" "+strings.Join(list, ", "))
+		}
+	}
+	add("read", m.Read)
+	add("write", m.Write)
+	if slices.Contains(m.Network, "*") {
+		lines = append(lines, "connect to any host")
+	} else {
+		add("connect to", m.Network)
+	}
+	if m.Exec {
+		lines = append(lines, "start programs")
+	}
+	add("see the environment variables", m.Env)
+	add("get the secrets", m.Secrets)
+	if len(lines) == 0 {
+		lines = []string{"nothing but compute: no files, no network, no variables of yours"}
+	}
+	return lines
+}
+
+// beyond says what the manifest allows that another does not.
+func (m Manifest) beyond(other Manifest) []string {
+	var more []string
+	add := func(what string, mine, theirs []string) {
+		for _, v := range mine {
+			if !slices.Contains(theirs, v) && !slices.Contains(theirs, "*") {
+				more = append(more, what+" "+v)
+			}
+		}
+	}
+	add("read", m.Read, slices.Concat(other.Read, other.Write))
+	add("write", m.Write, other.Write)
+	add("network", m.Network, other.Network)
+	add("env", m.Env, other.Env)
+	add("secret", m.Secrets, other.Secrets)
+	if m.Exec && !other.Exec {
+		more = append(more, "exec")
+	}
+	return more
+}
+
+// printable reports whether text is one line that shows what it is.
+func printable(text string) bool { return text == cleanLine(text) }
+
+// hostOf returns the host of a URL or of "host:port", as it is to be asked for.
+func hostOf(text string) (string, bool) {
+	if strings.Contains(text, "://") {
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() == "" {
+			return "", false
+		}
+		return strings.ToLower(u.Hostname()), true
+	}
+	h, err := sandbox.ParseHost(text)
+	if err != nil || h.Below {
+		return "", false
+	}
+	if h.Name != "" {
+		return h.Name, true
+	}
+	return h.Prefix.Addr().String(), h.Prefix.IsSingleIP()
+}
