@@ -30,12 +30,14 @@ func (h *Host) profile(m Manifest, dir string) *sandbox.Profile {
 	if h.sandbox == sandbox.ModeOff {
 		return nil
 	}
-	write := h.expand(m.Write)
-	p := &sandbox.Profile{Mode: h.sandbox, Writable: write}
 	// What runs the plugin must be seen: its folder, and the programs in PATH
 	// that lie in the home directory, such as those of version managers.
-	open := slices.Concat(h.expand(m.Read), write, []string{dir}, h.programs())
-	p.Masked = hide(h.private(), open)
+	read := slices.Concat(h.expand(m.Read), []string{resolved(dir)}, h.programs())
+	write := h.expand(m.Write)
+	p := &sandbox.Profile{
+		Mode: h.sandbox, Readable: read, Writable: write,
+		Masked: hide(h.private(), slices.Concat(read, write)),
+	}
 	if slices.Contains(m.Network, "*") {
 		p.Network.Full = true
 	} else {

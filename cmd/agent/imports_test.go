@@ -81,7 +81,7 @@ var importRules = map[string][]string{
 	"sdk":           {"sdk/toolproto"},
 	"sdk/sdktest":   {"sdk", "sdk/toolproto"},
 	"plugins": {
-		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/output", "core/schema", "core/bundle",
+		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/bundle",
 		"sdk", "sdk/toolproto",
 	},
 
