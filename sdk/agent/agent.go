@@ -25,6 +25,7 @@ import (
 	"github.com/seed-009c0928/agent/core/subagent"
 	"github.com/seed-009c0928/agent/core/tools"
 	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/plugins"
 	"github.com/seed-009c0928/agent/registry"
 )
 
@@ -55,6 +56,10 @@ type Options struct {
 	Agents           []subagent.Definition
 	NoSubagents      bool
 	MaxSubagentDepth int
+
+	// Plugins says which plugins there are; nil is none. What it says of the
+	// agent itself (supervisor, version, logger) is filled in.
+	Plugins *plugins.Options
 
 	// Permissions are the rules. Policy replaces them altogether.
 	Permissions permissions.Options
@@ -90,6 +95,7 @@ type Agent struct {
 
 	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without
+	plugins   *plugins.Host     // nil without
 	mu        sync.Mutex
 	families  map[string]*family // by the session's id
 }
@@ -165,6 +171,9 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 			return nil, fmt.Errorf("toolset %s: %w", set.Name(), err)
 		}
 	}
+	if err := a.openPlugins(ctx); err != nil {
+		return nil, err
+	}
 	return a, nil
 }
 
@@ -205,6 +214,9 @@ func (a *Agent) Policy() core.Policy { return a.policy }
 // closed before.
 func (a *Agent) Close() error {
 	var errs []error
+	if a.plugins != nil { // all at once, before the table closes them one by one
+		errs = append(errs, a.plugins.Close())
+	}
 	if a.tools != nil {
 		errs = append(errs, a.tools.Close())
 	}
@@ -324,6 +336,7 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if cfg.ID == "" {
 		cfg.ID = newID()
 	}
+	a.withPlugins(&cfg)
 	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, family: &family{onChild: opts.OnSubagent, ephemeral: opts.Ephemeral}}
 	cfg.Tools = s.tools
 	var err error
