@@ -92,6 +92,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Retry:       Retry{Enabled: true, MaxRetries: 3, BaseDelayMs: 1000, MaxDelayMs: 10_000, EnableJitter: true},
 		Permissions: Permissions{Mode: "default"},
+		Plugins:     Plugins{Enabled: true, Sandbox: "auto", IdleSeconds: 300, CallSeconds: 120},
 		Session:     Session{Save: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    Terminal{Notify: "bell"},
 		Tools:       Tools{ReadBeforeWrite: true},

@@ -22,6 +22,7 @@ type Settings struct {
 	Retry       Retry       `json:"retry" doc:"What happens when a provider fails for a moment."`
 	Permissions Permissions `json:"permissions" doc:"What tools may do."`
 	Tools       Tools       `json:"tools" doc:"Which tools there are."`
+	Plugins     Plugins     `json:"plugins" doc:"Tools from other people's programs; see docs/plugins.md."`
 	Session     Session     `json:"session" doc:"What is kept of a session."`
 	Terminal    Terminal    `json:"terminal" doc:"How the interactive session behaves."`
 	Replay      Replay      `json:"replay" doc:"What makes a recorded session fit when it is replayed, see --record and --replay."`
@@ -170,6 +171,15 @@ type Tools struct {
 	Allowed         []string `json:"allowed" scope:"user" doc:"The only tools that the model gets; empty means all."`
 	Disallowed      []string `json:"disallowed" merge:"append" doc:"Tools that the model does not get."`
 	ReadBeforeWrite bool     `json:"readBeforeWrite" default:"true" scope:"user" doc:"Whether a file must have been read in the session, and be unchanged since, before a tool changes it."`
+}
+
+// Plugins say which plugins run, and how.
+type Plugins struct {
+	Enabled     bool     `json:"enabled" default:"true" doc:"Whether plugins are used at all."`
+	Disabled    []string `json:"disabled" merge:"append" doc:"Names of plugins that are not used."`
+	Sandbox     string   `json:"sandbox" default:"\"auto\"" enum:"auto,require,off" scope:"user" doc:"How a plugin's process is held to its manifest: auto takes the best sandbox that works on this machine and none where none does, require refuses to start a plugin without one, off uses none."`
+	IdleSeconds int      `json:"idleSeconds" default:"300" min:"1" max:"86400" doc:"Seconds after which a plugin's process that nobody calls is ended."`
+	CallSeconds int      `json:"callSeconds" default:"120" min:"1" max:"3600" doc:"Seconds that a call of a plugin's tool may take, where the plugin does not say it."`
 }
 
 // Session is what is kept of a session.
