@@ -84,6 +84,8 @@ var importRules = map[string][]string{
 		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/bundle",
 		"sdk", "sdk/toolproto",
 	},
+	"mcp":         {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/schema", "core/timeout"},
+	"permissions": {"core", "core/model", "core/event", "core/jsonpos", "core/proc"},
 
 	"sdk/agent": {"...", "!cmd/..."},
 
