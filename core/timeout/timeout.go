@@ -20,6 +20,7 @@ type Timer struct {
 
 	mu     sync.Mutex
 	timer  *time.Timer // nil when there is no time-out
+	whole  time.Duration
 	left   time.Duration
 	since  time.Time // of the last start
 	pauses int       // that are open
@@ -27,7 +28,7 @@ type Timer struct {
 
 // New starts a timer; d of 0 or less never ends. The caller calls Stop.
 func New(parent context.Context, d time.Duration) *Timer {
-	t := &Timer{left: d, since: time.Now()}
+	t := &Timer{whole: d, left: d, since: time.Now()}
 	t.ctx, t.cancel = context.WithCancelCause(parent)
 	if d > 0 {
 		t.timer = time.AfterFunc(d, func() { t.cancel(ErrExpired) })
@@ -71,4 +72,18 @@ func (t *Timer) Stop() {
 		t.timer.Stop()
 	}
 	t.cancel(nil)
+}
+
+// Restart gives the clock its whole time again.
+func (t *Timer) Restart() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer == nil || t.ctx.Err() != nil {
+		return
+	}
+	t.left = t.whole
+	if t.pauses == 0 {
+		t.since = time.Now()
+		t.timer.Reset(t.left)
+	}
 }

@@ -1,0 +1,109 @@
+package mcp
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// hidden reports whether a character shows as nothing, or changes how others
+// show: control characters, those that turn the direction of text, those of no
+// width, and the tags that can spell words nobody sees. In what a server says
+// of its tools they have no honest use.
+func hidden(r rune) bool {
+	switch {
+	case r == utf8.RuneError, unicode.IsControl(r):
+		return true
+	case r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r == 0x061c, r == 0x00ad, r == 0x180e, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0:
+		return true
+	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0000 && r <= 0xe0fff, r >= 0xfff9 && r <= 0xfffb:
+		return true
+	}
+	return false
+}
+
+// cleanText removes hidden characters from a text of several lines.
+func cleanText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && hidden(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// cleanLine makes one line of a text, without hidden characters.
+func cleanLine(text string) string {
+	return strings.Join(strings.Fields(cleanText(text)), " ")
+}
+
+// cleanLines removes from a program's output what could steer a terminal.
+func cleanLines(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (r == utf8.RuneError || unicode.IsControl(r)) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// cleanJSON removes hidden characters from the strings of a JSON text, whether
+// they stand there themselves or as escapes. A text without any is returned as
+// it is, to the byte. Escapes of line ends and tabs stay.
+func cleanJSON(text []byte) []byte {
+	var out []byte // nil as long as nothing was removed
+	quoted := false
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		drop := false
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case quoted && r == '\\':
+			r, size = decodeEscape(text[i:])
+			drop = r >= 0 && hidden(r)
+		case quoted:
+			drop = hidden(r)
+		}
+		if drop && out == nil {
+			out = append(make([]byte, 0, len(text)), text[:i]...)
+		} else if !drop && out != nil {
+			out = append(out, text[i:i+size]...)
+		}
+		i += size
+	}
+	if out == nil {
+		return text
+	}
+	return out
+}
+
+// decodeEscape returns the character that an escape of JSON stands for, -1 for
+// one that is short, and the length of the escape.
+func decodeEscape(text []byte) (rune, int) {
+	unit := func(at int) rune {
+		if len(text) < at+6 || text[at] != '\\' || text[at+1] != 'u' {
+			return -1
+		}
+		n, err := strconv.ParseUint(string(text[at+2:at+6]), 16, 16)
+		if err != nil {
+			return -1
+		}
+		return rune(n)
+	}
+	r := unit(0)
+	switch {
+	case r < 0:
+		return -1, min(2, len(text))
+	case r == '\n' || r == '\t':
+		return -1, 6
+	case !utf16.IsSurrogate(r):
+		return r, 6
+	}
+	if both := utf16.DecodeRune(r, unit(6)); both != utf8.RuneError {
+		return both, 12
+	}
+	return -1, 6 // half of a pair: it stays what it is
+}

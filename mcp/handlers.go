@@ -1,0 +1,276 @@
+package mcp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/schema"
+)
+
+// Bounds of what a server may ask the model for.
+const (
+	defaultSampleTokens = 4096
+	defaultSampleRounds = 5
+	maxSampleText       = 200_000 // bytes of a request
+	shownSampleText     = 2_000   // characters that the person sees before saying yes
+	maxQuestionText     = 4_000   // characters of a question to the person
+)
+
+// Sampler asks a model on behalf of a server, within the session that called
+// the server. The person has said yes to it.
+type Sampler func(ctx context.Context, session core.SessionInfo, req *model.Request) (*model.Response, error)
+
+// handlers answer what a server asks its client.
+type handlers struct {
+	conn   *Conn
+	sample Sampler
+	limits Sampling
+	roots  []mcp.Root
+}
+
+// ListRoots tells the directories of the workspace.
+func (h *handlers) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	return &mcp.ListRootsResult{Roots: h.roots}, nil
+}
+
+// fileURI is the URI of a path of this machine.
+func fileURI(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive of Windows
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// Elicit puts a server's question to the person. Where nobody is there, it is
+// declined.
+func (h *handlers) Elicit(ctx context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	p := pendingOf(ctx)
+	if req.Params.Mode == mcp.ElicitationModeURL {
+		return h.open(ctx, p, req.Params)
+	}
+	form, err := json.Marshal(req.Params.RequestedSchema)
+	if err != nil {
+		return nil, fmt.Errorf("requestedSchema: %w", err)
+	}
+	form = cleanJSON(form)
+	title, detail := h.words(req.Params.Message)
+	answer, err := p.ask(ctx, core.Question{Kind: core.QuestionForm, Title: title, Detail: detail, Schema: form})
+	action := h.action(ctx, answer, err)
+	if action != mcp.ElicitationResponseActionAccept {
+		return elicited(action, nil), nil
+	}
+	values, err := fillIn(form, answer.Values)
+	if err != nil {
+		return nil, err
+	}
+	return elicited(action, values), nil
+}
+
+// open has the person open a page of the server's.
+func (h *handlers) open(ctx context.Context, p *pending, params mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
+	u, err := url.Parse(params.URL)
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !isLocalName(u.Hostname())) || u.User != nil || cleanText(params.URL) != params.URL {
+		return elicited(mcp.ElicitationResponseActionDecline, nil), nil
+	}
+	_, detail := h.words(params.Message)
+	title, _ := h.words(fmt.Sprintf("to open a page of %s", u.Host))
+	if detail == "" {
+		detail = clip(cleanText(params.Message), maxQuestionText)
+	}
+	answer, err := p.ask(ctx, core.Question{Kind: core.QuestionURL, Title: title, Detail: detail, URL: params.URL, Choices: []core.Choice{core.ChoiceYes, core.ChoiceNo}})
+	return elicited(h.action(ctx, answer, err), nil), nil
+}
+
+// words makes the title and the rest of a question from what a server says.
+func (h *handlers) words(text string) (title, detail string) {
+	title, detail, _ = strings.Cut(strings.TrimSpace(clip(cleanText(text), maxQuestionText)), "\n")
+	return fmt.Sprintf("The MCP server %s asks: %s", h.conn.name, clip(title, 200)), strings.TrimSpace(detail)
+}
+
+// action is what the protocol calls an answer.
+func (h *handlers) action(ctx context.Context, a core.Answer, err error) mcp.ElicitationResponseAction {
+	switch {
+	case ctx.Err() != nil || err != nil && !errors.Is(err, core.ErrNobody):
+		return mcp.ElicitationResponseActionCancel
+	case err != nil || a.Choice != core.ChoiceYes:
+		return mcp.ElicitationResponseActionDecline
+	}
+	return mcp.ElicitationResponseActionAccept
+}
+
+func elicited(action mcp.ElicitationResponseAction, content any) *mcp.ElicitationResult {
+	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: action, Content: content}}
+}
+
+// fillIn adds the defaults of a form to the values that the person gave, and
+// checks them against it. Values that the form does not name are dropped.
+func fillIn(form, values json.RawMessage) (map[string]any, error) {
+	var shape struct {
+		Properties map[string]struct {
+			Default json.RawMessage `json:"default"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(form, &shape); err != nil {
+		return nil, fmt.Errorf("the form cannot be read: %w", err)
+	}
+	given := map[string]json.RawMessage{}
+	if len(values) > 0 {
+		if err := json.Unmarshal(values, &given); err != nil {
+			return nil, fmt.Errorf("the answer cannot be read: %w", err)
+		}
+	}
+	filled := map[string]any{}
+	for name, p := range shape.Properties {
+		switch value, ok := given[name]; {
+		case ok:
+			filled[name] = value
+		case p.Default != nil:
+			filled[name] = p.Default
+		}
+	}
+	s, err := schema.Parse(form)
+	if err != nil {
+		return nil, fmt.Errorf("the form cannot be used: %w", err)
+	}
+	if err := s.Validate(encode(filled)); err != nil {
+		return nil, fmt.Errorf("the answer does not fit the form: %w", err)
+	}
+	return filled, nil
+}
+
+// errRejected is what a server gets that may not ask the model.
+var errRejected = errors.New("the user rejected the sampling request")
+
+// CreateMessage asks the model for a server, if the settings allow it, the
+// limits are not reached, and the person says yes.
+func (h *handlers) CreateMessage(ctx context.Context, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	p := pendingOf(ctx)
+	if p == nil {
+		return nil, errors.New("sampling is refused outside of a call that was made to the server")
+	}
+	p.mu.Lock()
+	p.rounds++
+	rounds := p.rounds
+	p.mu.Unlock()
+	if limit := positive(h.limits.MaxRounds, defaultSampleRounds); rounds > limit {
+		return nil, fmt.Errorf("sampling is refused: at most %d requests in one call", limit)
+	}
+	if len(req.Tools) > 0 {
+		return nil, errors.New("sampling with tools is not offered")
+	}
+	request, err := sampleRequest(req.CreateMessageParams, positive(h.limits.MaxTokens, defaultSampleTokens))
+	if err != nil {
+		return nil, err
+	}
+	answer, err := p.ask(ctx, core.Question{
+		Kind: core.QuestionConfirm, Choices: []core.Choice{core.ChoiceYes, core.ChoiceNo},
+		Title:  fmt.Sprintf("May the MCP server %s ask the model? (request %d of this call, at most %d tokens)", h.conn.name, rounds, request.MaxTokens),
+		Detail: shownRequest(request),
+	})
+	if err != nil || answer.Choice != core.ChoiceYes {
+		return nil, errRejected
+	}
+	p.pause()
+	defer p.resume()
+	resp, err := h.sample(ctx, p.Session, request)
+	if err != nil {
+		return nil, fmt.Errorf("the model gave no answer: %w", err)
+	}
+	stop := "endTurn"
+	if resp.Stop == model.StopMaxTokens {
+		stop = "maxTokens"
+	}
+	return &mcp.CreateMessageResult{
+		SamplingMessage: mcp.SamplingMessage{Role: mcp.RoleAssistant, Content: mcp.TextContent{Type: "text", Text: resp.Parts.Text()}},
+		Model:           resp.Model, StopReason: stop,
+	}, nil
+}
+
+func positive(n, otherwise int) int {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// sampleRequest is the request to the model.
+func sampleRequest(params mcp.CreateMessageParams, maxTokens int) (*model.Request, error) {
+	req := &model.Request{System: params.SystemPrompt, MaxTokens: maxTokens}
+	if params.MaxTokens > 0 {
+		req.MaxTokens = min(maxTokens, params.MaxTokens)
+	}
+	if t := params.Temperature; t > 0 {
+		req.Temperature = &t
+	}
+	size := len(params.SystemPrompt)
+	for i, m := range params.Messages {
+		role := model.RoleUser
+		if m.Role == mcp.RoleAssistant {
+			role = model.RoleAssistant
+		}
+		parts, err := sampleParts(m.Content)
+		if err != nil {
+			return nil, fmt.Errorf("message %d: %w", i+1, err)
+		}
+		size += len(parts.Text())
+		req.Messages = append(req.Messages, model.Message{Role: role, Parts: parts})
+	}
+	switch {
+	case len(req.Messages) == 0:
+		return nil, errors.New("there is no message")
+	case size > maxSampleText:
+		return nil, fmt.Errorf("the messages have %d bytes, at most %d are taken", size, maxSampleText)
+	}
+	return req, nil
+}
+
+func sampleParts(content any) (model.Parts, error) {
+	switch c := content.(type) {
+	case mcp.TextContent:
+		return model.TextParts(strings.ToValidUTF8(c.Text, "\ufffd")), nil
+	case mcp.ImageContent:
+		data, err := base64.StdEncoding.DecodeString(c.Data)
+		if err != nil || !strings.HasPrefix(c.MIMEType, "image/") {
+			return nil, errors.New("the image cannot be read")
+		}
+		return model.Parts{model.Image{MediaType: c.MIMEType, Data: data, Bytes: len(data)}}, nil
+	case []mcp.Content:
+		var all model.Parts
+		for _, one := range c {
+			parts, err := sampleParts(one)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, parts...)
+		}
+		return all, nil
+	}
+	return nil, fmt.Errorf("content of the type %T is not taken", content)
+}
+
+// shownRequest is what the person sees of a request.
+func shownRequest(req *model.Request) string {
+	var b strings.Builder
+	if req.System != "" {
+		fmt.Fprintf(&b, "system: %s\n", req.System)
+	}
+	for _, m := range req.Messages {
+		fmt.Fprintf(&b, "%s: %s", m.Role, m.Parts.Text())
+		if m.Parts.HasImage() {
+			b.WriteString(" [image]")
+		}
+		b.WriteByte('\n')
+	}
+	return clip(cleanText(strings.TrimSpace(b.String())), shownSampleText)
+}

@@ -1,0 +1,289 @@
+package mcp
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// modeEnv makes this test binary a server that speaks MCP over stdio, badly in
+// the way that the variable says.
+const modeEnv = "MCP_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	if mode, ok := os.LookupEnv(modeEnv); ok {
+		newScripted(mode).run()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// oddSchema has everything that a decoder loses.
+const oddSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"Root","description":"root <b> & more","type":"object","properties":{"zeta":{"$ref":"#/$defs/Z"},"alpha":{"anyOf":[{"type":"string","minLength":1},{"type":"null"}],"default":null},"big":{"type":"integer","maximum":9007199254740993},"f":{"type":"number","multipleOf":1.10}},"$defs":{"Z":{"type":"object","properties":{"y":{"type":"string"}}}},"oneOf":[{"required":["alpha"]},{"required":["big"]}],"patternProperties":{"^x-":{"type":"string"}},"x-vendor":{"k":1}}`
+
+// scripted is a server made of answers.
+type scripted struct {
+	mode  string
+	mu    sync.Mutex
+	in    *bufio.Reader
+	calls int
+	asked chan message // answers to our requests
+	tools string
+}
+
+func newScripted(mode string) *scripted {
+	return &scripted{mode: mode, in: bufio.NewReaderSize(os.Stdin, 1<<20), asked: make(chan message, 100), tools: defaultTools}
+}
+
+const defaultTools = `{"name":"echo","description":"Says it again","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}},{"name":"odd","inputSchema":` + oddSchema + `},{"name":"hang","inputSchema":{"type":"object"}}`
+
+func (s *scripted) out(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = os.Stdout.WriteString(text + "\n")
+}
+
+func (s *scripted) reply(id json.RawMessage, result string) {
+	s.out(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result))
+}
+
+func (s *scripted) refuse(id json.RawMessage, code int, text string) {
+	s.out(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code, text))
+}
+
+func (s *scripted) say(id json.RawMessage, text string) {
+	s.reply(id, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, text))
+}
+
+func (s *scripted) run() {
+	if file := os.Getenv("MCP_TEST_COUNT"); file != "" { // counts the starts
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			fmt.Fprintln(f, os.Getpid())
+			f.Close()
+		}
+	}
+	if file := os.Getenv("MCP_TEST_TOOLS"); file != "" {
+		if data, err := os.ReadFile(file); err == nil {
+			s.tools = string(data)
+		}
+	}
+	switch s.mode {
+	case "noread":
+		time.Sleep(time.Hour)
+	case "exit":
+		fmt.Fprintln(os.Stderr, "missing \x1b[31mAPI key")
+		os.Exit(3)
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
+	case "grandchild":
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), modeEnv+"=sleep")
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		if err := c.Start(); err == nil {
+			fmt.Fprintf(os.Stderr, "grandchild %d\n", c.Process.Pid)
+		}
+	case "sleep":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
+		time.Sleep(time.Hour)
+	case "garbage":
+		for _, line := range []string{"Starting server v1.2.3 ...", "{not json", `{"jsonrpc":"2.0"}`, `[1,2,3]`, `{"jsonrpc":"2.0","id":999,"result":{}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse"}}`, strings.Repeat("x", 200_000), "\xff\xfe\x00", "null", `"text"`, "3"} {
+			s.out(line)
+		}
+	}
+	for {
+		line, err := s.in.ReadBytes('\n')
+		if err != nil {
+			if s.mode == "stubborn" {
+				time.Sleep(time.Hour)
+			}
+			return
+		}
+		m, err := parseMessage(line)
+		switch {
+		case err != nil:
+		case m.Method == "" && m.hasID():
+			s.asked <- m
+		case m.Method != "":
+			s.serve(m)
+		}
+	}
+}
+
+func (s *scripted) serve(m message) {
+	if s.mode == "empty" && m.hasID() && m.Method != "initialize" && m.Method != "tools/list" && m.Method != "tools/call" {
+		s.reply(m.ID, "{}")
+		return
+	}
+	switch m.Method {
+	case "server/discover":
+		switch s.mode {
+		case "deaf": // to what it does not know
+		case "fragile":
+			os.Exit(7)
+		default:
+			s.refuse(m.ID, -32601, "Method not found")
+		}
+	case "initialize":
+		switch s.mode {
+		case "silent":
+		case "strange":
+			s.reply(m.ID, `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`)
+		default:
+			s.reply(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true},"completions":{},"logging":{},"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"scripted","version":"1"},"instructions":"Be \u202ekind."}`)
+		}
+	case "tools/list":
+		s.list(m)
+	case "resources/list":
+		s.reply(m.ID, `{"resources":[{"uri":"test://a","name":"a","mimeType":"text/plain"},{"uri":"test://b","name":"b"}]}`)
+	case "resources/templates/list":
+		s.reply(m.ID, `{"resourceTemplates":[{"uriTemplate":"test://{id}","name":"any"}]}`)
+	case "resources/read":
+		s.reply(m.ID, `{"contents":[{"uri":"test://a","mimeType":"text/plain","text":"what a holds"}]}`)
+	case "prompts/list":
+		s.reply(m.ID, `{"prompts":[{"name":"greet","description":"Greets","arguments":[{"name":"who","required":true}]}]}`)
+	case "prompts/get":
+		s.reply(m.ID, `{"messages":[{"role":"user","content":{"type":"text","text":"Greet them."}}]}`)
+	case "completion/complete":
+		s.reply(m.ID, `{"completion":{"values":["Ada","Alan"]}}`)
+	case "tools/call":
+		var p struct {
+			Name      string `json:"name"`
+			Arguments struct {
+				Text string `json:"text"`
+				N    int    `json:"n"`
+			} `json:"arguments"`
+			Meta struct {
+				Token string `json:"progressToken"`
+			} `json:"_meta"`
+			Task json.RawMessage `json:"task"`
+		}
+		_ = json.Unmarshal(m.Params, &p)
+		s.calls++
+		s.call(m.ID, p.Name, p.Arguments.Text, p.Arguments.N, p.Meta.Token)
+	case "ping", "resources/subscribe", "logging/setLevel":
+		s.reply(m.ID, "{}")
+	case "tasks/get":
+		s.reply(m.ID, `{"taskId":"t1","status":"completed","createdAt":"x","lastUpdatedAt":"x","ttl":null}`)
+	case "tasks/result":
+		s.say(m.ID, "from a task")
+	default:
+		if m.hasID() {
+			s.refuse(m.ID, -32601, "Method not found")
+		}
+	}
+}
+
+func (s *scripted) list(m message) {
+	switch s.mode {
+	case "circle":
+		s.reply(m.ID, `{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":"same"}`)
+	case "endless":
+		s.calls++
+		s.reply(m.ID, fmt.Sprintf(`{"tools":[{"name":"a%d","inputSchema":{"type":"object"}}],"nextCursor":"%d"}`, s.calls, s.calls))
+	case "pages":
+		if strings.Contains(string(m.Params), `"two"`) {
+			s.reply(m.ID, `{"tools":[{"name":"second","inputSchema":{"type":"object"}}]}`)
+			return
+		}
+		s.reply(m.ID, `{"tools":[{"name":"first","inputSchema":{"type":"object"}}],"nextCursor":"two"}`)
+	case "broken":
+		s.reply(m.ID, `{"tools":[{"name":7},"x",{"inputSchema":{}},{"name":"nullprops","inputSchema":{"type":"object","properties":null}},{"name":"noschema"},`+s.tools+`]}`)
+	default:
+		s.reply(m.ID, `{"tools":[`+s.tools+`]}`)
+	}
+}
+
+// results are answers of tools that are named so.
+var results = map[string]string{
+	"unknown":    `{"content":[{"type":"text","text":"ok"},{"type":"hologram","x":1},7,null]}`,
+	"nocontent":  `{"structuredContent":{"n":9007199254740993}}`,
+	"structured": `{"content":[],"structuredContent":{"n":9007199254740993,"z":1,"a":2}}`,
+	"failed":     `{"content":[{"type":"text","text":"no such user"}],"isError":true}`,
+	"image":      `{"content":[{"type":"image","mimeType":"image/png","data":"iVBORw0KGgo="},{"type":"image","mimeType":"image/svg+xml","data":"PHN2Zz4="},{"type":"image","mimeType":"image/png","data":"***"},{"type":"audio","mimeType":"audio/wav","data":"AAAA"}]}`,
+	"resources":  `{"content":[{"type":"resource","resource":{"uri":"test://a","text":"inside"}},{"type":"resource","resource":{"uri":"test://b","mimeType":"application/zip","blob":"AAAA"}},{"type":"resource_link","uri":"test://c","name":"c"}]}`,
+	"control":    `{"content":[{"type":"text","text":"a\u001b]0;owned\u0007b\u0000c"}]}`,
+	"notresult":  `[1,2]`,
+	"nothing":    `{"content":[]}`,
+	"create":     `{"task":{"taskId":"t1","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null,"pollInterval":100}}`,
+}
+
+func (s *scripted) call(id json.RawMessage, name, text string, n int, token string) {
+	if r, ok := results[name]; ok {
+		s.reply(id, r)
+		return
+	}
+	switch name {
+	case "echo":
+		s.say(id, text)
+	case "pid":
+		s.say(id, strconv.Itoa(os.Getpid()))
+	case "env":
+		s.say(id, strings.Join(os.Environ(), "\n"))
+	case "hang":
+	case "die":
+		os.Exit(3)
+	case "big":
+		s.reply(id, `{"content":[{"type":"text","text":"`+strings.Repeat("A", n)+`"}]}`)
+	case "wrongids":
+		s.out(`{"jsonrpc":"2.0","id":"` + string(id) + `","result":{"content":[{"type":"text","text":"wrong"}]}}`)
+		s.out(`{"jsonrpc":"2.0","id":424242,"result":{"content":[{"type":"text","text":"wrong"}]}}`)
+	case "twice":
+		s.say(id, "one")
+		s.say(id, "two")
+	case "slow":
+		for i := range n {
+			s.out(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%q,"progress":%d,"total":%d,"message":"step"}}`, token, i+1, n))
+			time.Sleep(50 * time.Millisecond)
+		}
+		s.say(id, "done")
+	case "flood":
+		for range n {
+			s.out(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"blah"}}`)
+			s.out(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		s.say(id, "flooded")
+	case "change": // the text is the new list of tools
+		s.tools = text
+		s.out(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		s.say(id, "changed")
+	case "updated":
+		s.out(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://a"}}`)
+		s.say(id, "told")
+	case "ask": // the text is a request; its answer is the result's text
+		go func() {
+			for i := range max(n, 1) {
+				s.out(fmt.Sprintf(`{"jsonrpc":"2.0","id":"srv-%d",%s}`, i, text))
+			}
+			var all []string
+			for range max(n, 1) {
+				m := <-s.asked
+				if m.Error != nil {
+					all = append(all, "error: "+m.Error.Message)
+				} else {
+					all = append(all, string(m.Result))
+				}
+			}
+			s.say(id, strings.Join(all, "\n"))
+		}()
+	case "open":
+		if s.calls > 1 {
+			s.say(id, "opened")
+			return
+		}
+		s.out(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"open it","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://example.com/x","message":"Please"}]}}}`, id))
+	default:
+		s.say(id, name)
+	}
+}
