@@ -70,12 +70,20 @@ type Sampling struct {
 }
 
 // serverName is what a server may be called: it becomes part of its tools' names.
-var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
+
+// reservedNames are sources of tools that are no servers.
+var reservedNames = []string{"builtin", "host", resourceSource}
 
 // CheckName says whether a server can be called name.
 func CheckName(name string) error {
-	if !serverName.MatchString(name) {
-		return fmt.Errorf("%q is no name for a server: expected 1 to 64 letters, digits, _, - or ., the first a letter or digit", name)
+	switch {
+	case !serverName.MatchString(name):
+		return fmt.Errorf("%q is no name for a server: expected 1 to 40 letters, digits, _, - or ., the first a letter or digit", clip(cleanLine(name), 60))
+	case strings.Contains(name, separator):
+		return fmt.Errorf("%q is no name for a server: two underscores part the server from the tool", name)
+	case slices.Contains(reservedNames, name):
+		return fmt.Errorf("%q is no name for a server: it is taken", name)
 	}
 	return nil
 }

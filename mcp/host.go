@@ -1,0 +1,340 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core"
+)
+
+// Configured is a server as somebody configured it.
+type Configured struct {
+	Name   string
+	Server Server
+	Source string // where it stands, for people
+	// Problem says why it cannot be used, such as that its project is not
+	// trusted; nil if it can.
+	Problem error
+}
+
+// HostOptions describe a [Host].
+type HostOptions struct {
+	Servers []Configured // of two with one name the first counts
+	Connect ConnectOptions
+	// Dir is where is kept what is known of servers; empty keeps nothing.
+	Dir    string
+	Logger *slog.Logger // nil discards
+}
+
+// Host owns the connections to servers: one for each, for all sessions. It is
+// safe for concurrent use. Making one starts nothing and reads nothing.
+type Host struct {
+	options HostOptions
+	records records
+	servers []*server
+	log     *slog.Logger
+
+	life context.Context // ends with the host
+	end  context.CancelFunc
+	wg   sync.WaitGroup // of what servers do in the background
+	run  runFile
+
+	resourcesChanged chan struct{} // of the toolset that reads them
+
+	mu      sync.Mutex
+	closed  bool
+	silent  bool                       // resourcesChanged is closed
+	readers map[string]map[string]bool // sessions by "server uri" of what they read
+	news    map[string][]string        // "server uri" that changed, by session
+}
+
+// NewHost returns a host of the given servers. Whoever makes it closes it, also
+// when its toolsets were closed.
+func NewHost(o HostOptions) *Host {
+	h := &Host{options: o, records: records{o.Dir}, log: o.Logger, resourcesChanged: make(chan struct{}, 1), readers: map[string]map[string]bool{}, news: map[string][]string{}}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	h.options.Connect.Logger = h.log
+	h.life, h.end = context.WithCancel(context.Background())
+	if o.Dir != "" {
+		h.run.dir = filepath.Join(o.Dir, "run")
+	}
+	for _, c := range o.Servers {
+		s := &server{host: h, Configured: c, hash: c.Server.Hash(), changed: make(chan struct{}, 1)}
+		if err := CheckName(c.Name); err != nil && s.Problem == nil {
+			s.Problem = err
+		}
+		if err := c.Server.Check(); err != nil && s.Problem == nil {
+			s.Problem = err
+		}
+		if other := h.server(c.Name); other != nil {
+			s.Problem = fmt.Errorf("%s has a server of that name, which goes before it", other.Source)
+		}
+		h.servers = append(h.servers, s)
+	}
+	return h
+}
+
+// server finds a server by its name.
+func (h *Host) server(name string) *server {
+	i := slices.IndexFunc(h.servers, func(s *server) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return h.servers[i]
+}
+
+// usable returns the server of that name, if it can be used.
+func (h *Host) usable(name string) (*server, error) {
+	s := h.server(name)
+	switch {
+	case s == nil:
+		var names []string
+		for _, o := range h.servers {
+			if o.usable() {
+				names = append(names, o.Name)
+			}
+		}
+		if len(names) == 0 {
+			return nil, fmt.Errorf("there is no MCP server %q, nor any other", name)
+		}
+		return nil, fmt.Errorf("there is no MCP server %q; there are %s", name, strings.Join(names, ", "))
+	case s.Problem != nil:
+		return nil, &ServerError{name, s.Problem}
+	case s.Server.Disabled:
+		return nil, &ServerError{name, errors.New("it is disabled")}
+	}
+	return s, nil
+}
+
+// Toolsets returns a toolset for each server that can be used, and one more for
+// the resources of all, if there is a server. Closing one ends its server.
+func (h *Host) Toolsets() []core.Toolset {
+	var sets []core.Toolset
+	for _, s := range h.servers {
+		if s.usable() {
+			sets = append(sets, &toolset{s})
+		}
+	}
+	if len(sets) > 0 {
+		sets = append(sets, &resourceToolset{h})
+	}
+	return sets
+}
+
+// Warm starts, in the background, the servers whose tools are not known yet.
+// Their toolsets tell when they are.
+func (h *Host) Warm() {
+	for _, s := range h.servers {
+		if s.usable() && !s.known() {
+			s.begin()
+		}
+	}
+}
+
+// Ready waits for the tools of the servers that are required and not known yet.
+// Missing are those of others that are not known. The error names the required
+// servers that failed.
+func (h *Host) Ready(ctx context.Context) (missing []string, err error) {
+	h.Warm()
+	var errs []error
+	for _, s := range h.servers {
+		switch {
+		case !s.Server.Disabled && s.Server.Required && s.Problem != nil:
+			errs = append(errs, &ServerError{s.Name, s.Problem})
+		case !s.usable() || s.known():
+		case s.Server.Required:
+			_, err := s.connection(ctx)
+			errs = append(errs, err)
+		default:
+			missing = append(missing, s.Name)
+		}
+	}
+	return missing, errors.Join(errs...)
+}
+
+// Status is how things stand with a server.
+type Status struct {
+	Configured
+	Hash      string
+	Running   bool
+	PID       int
+	Known     bool // its tools are known
+	Info      Info
+	Tools     []ToolInfo // as offered
+	Blocked   []string   // of them, those whose definition has changed
+	Left      []string   // why tools were left out
+	Resources int
+	Prompts   []Prompt
+	Starts    int
+	Err       error // of the last try to start it; nil if that went well
+}
+
+// Status says how things stand with all servers, in order.
+func (h *Host) Status() []Status {
+	list := make([]Status, len(h.servers))
+	for i, s := range h.servers {
+		list[i] = s.status()
+	}
+	return list
+}
+
+// Change is the difference between the definition of a tool that the person
+// knows and what the server says now.
+type Change struct {
+	Tool     string
+	Old, New ToolInfo
+}
+
+// Changes returns the changes of a server's tools that wait for approval.
+func (h *Host) Changes(name string) []Change {
+	s := h.server(name)
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec := s.record()
+	var list []Change
+	for _, t := range rec.Changed {
+		old, now, _ := rec.change(t.Name)
+		list = append(list, Change{t.Name, old, now})
+	}
+	return list
+}
+
+// Accept takes the changed definitions of a server's tools, of all if none is
+// named, and returns the names of those that were taken.
+func (h *Host) Accept(ctx context.Context, name string, tools ...string) ([]string, error) {
+	s := h.server(name)
+	if s == nil {
+		return nil, fmt.Errorf("there is no MCP server %q", name)
+	}
+	return s.accept(ctx, tools...)
+}
+
+// Refresh connects to a server, if there is no connection, and reads its lists
+// anew. Problems are named in the error beside what could be read.
+func (h *Host) Refresh(ctx context.Context, name string) (Status, error) {
+	s, err := h.usable(name)
+	if err != nil {
+		return Status{}, err
+	}
+	conn, err := s.connection(ctx)
+	if err == nil {
+		err = s.refresh(ctx, conn)
+	}
+	if err == nil {
+		s.refreshRest(ctx, conn)
+	}
+	return s.status(), err
+}
+
+// Ping asks a server whether it is there, which starts it.
+func (h *Host) Ping(ctx context.Context, name string) error {
+	s, err := h.usable(name)
+	if err != nil {
+		return err
+	}
+	conn, err := s.connection(ctx)
+	if err != nil {
+		return err
+	}
+	return conn.Ping(ctx)
+}
+
+// Forget drops what is known of a server.
+func (h *Host) Forget(s Server) error { return h.records.remove(s.Hash()) }
+
+// Close ends all connections and waits for everything that runs. It takes as
+// long as the slowest server takes to end, at most 5 seconds.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.end()
+	var wg sync.WaitGroup
+	for _, s := range h.servers {
+		wg.Go(s.close)
+	}
+	wg.Wait()
+	h.wg.Wait()
+	h.closeResources()
+	h.run.remove()
+	return nil
+}
+
+// spawn runs f in the background, unless the host is closed.
+func (h *Host) spawn(f func(life context.Context)) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.wg.Go(func() { f(h.life) })
+	return true
+}
+
+// Prompts returns the prompts of all servers, as far as they are known.
+func (h *Host) Prompts() map[string][]Prompt {
+	all := map[string][]Prompt{}
+	for _, s := range h.servers {
+		if !s.usable() {
+			continue
+		}
+		s.mu.Lock()
+		if p := s.record().Prompts; len(p) > 0 {
+			all[s.Name] = p
+		}
+		s.mu.Unlock()
+	}
+	return all
+}
+
+// GetPrompt has a prompt of a server filled in.
+func (h *Host) GetPrompt(ctx context.Context, name, prompt string, args map[string]string, caller Caller) (CallResult, error) {
+	return withConn(ctx, h, name, func(c *Conn) (CallResult, error) { return c.GetPrompt(ctx, prompt, args, caller) })
+}
+
+// CompletePrompt lists what an argument of a prompt may be.
+func (h *Host) CompletePrompt(ctx context.Context, name, prompt, argument, prefix string, others map[string]string) ([]string, error) {
+	return withConn(ctx, h, name, func(c *Conn) ([]string, error) {
+		return c.CompletePrompt(ctx, prompt, argument, prefix, others)
+	})
+}
+
+// withConn makes a request to a server, and once more where its session had
+// expired.
+func withConn[T any](ctx context.Context, h *Host, name string, request func(*Conn) (T, error)) (T, error) {
+	var none T
+	s, err := h.usable(name)
+	if err != nil {
+		return none, err
+	}
+	return withServer(ctx, s, request)
+}
+
+func withServer[T any](ctx context.Context, s *server, request func(*Conn) (T, error)) (T, error) {
+	for again := true; ; again = false {
+		conn, err := s.connection(ctx)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		v, err := request(conn)
+		if err == nil {
+			s.worked()
+		}
+		if !again || !errors.Is(err, errSessionGone) {
+			return v, err
+		}
+		s.drop(conn)
+	}
+}
