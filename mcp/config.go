@@ -239,6 +239,50 @@ func (s Server) Describe() string {
 	return strings.Join(words, " ")
 }
 
+// Redacted returns the settings without the values that may be secret: of
+// variables, headers and the client secret only those are shown that name
+// variables of the environment.
+func (s Server) Redacted() Server {
+	hide := func(text string) string {
+		if text == "" || variable.FindString(text) == text {
+			return text
+		}
+		return "…"
+	}
+	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
+	for name, value := range s.Env {
+		s.Env[name] = hide(value)
+	}
+	for name, value := range s.Headers {
+		s.Headers[name] = hide(value)
+	}
+	s.OAuth.ClientSecret = hide(s.OAuth.ClientSecret)
+	return s
+}
+
+// Secrets returns the values of variables and headers that may be secret, for
+// records that are to hide them. Variables are looked up; what is not set is
+// left out.
+func (s Server) Secrets(lookup func(name string) (string, bool)) []string {
+	expanded, _ := s.Expand(lookup) // what is wrong with it is told elsewhere
+	var list []string
+	for name, value := range expanded.Env {
+		if secretName.MatchString(name) {
+			list = append(list, value)
+		}
+	}
+	for name, value := range expanded.Headers {
+		if secretName.MatchString(name) {
+			_, token, _ := strings.Cut(value, " ") // Bearer TOKEN
+			list = append(list, value, token)
+		}
+	}
+	list = append(list, expanded.OAuth.ClientSecret)
+	return slices.DeleteFunc(list, func(v string) bool { return v == "" })
+}
+
+var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie|_pat$|_pwd$|dsn`)
+
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
 // Expand puts variables into a server's texts. One that is not set and has no

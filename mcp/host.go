@@ -106,8 +106,8 @@ func (h *Host) usable(name string) (*server, error) {
 			return nil, fmt.Errorf("there is no MCP server %q, nor any other", name)
 		}
 		return nil, fmt.Errorf("there is no MCP server %q; there are %s", name, strings.Join(names, ", "))
-	case s.Problem != nil:
-		return nil, &ServerError{name, s.Problem}
+	case s.problem() != nil:
+		return nil, &ServerError{name, s.problem()}
 	case s.Server.Disabled:
 		return nil, &ServerError{name, errors.New("it is disabled")}
 	}
@@ -129,6 +129,18 @@ func (h *Host) Toolsets() []core.Toolset {
 	return sets
 }
 
+// Refuse has a server not used any more, for a reason that its status tells.
+func (h *Host) Refuse(name string, why error) {
+	s := h.server(name)
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.refused = why
+	s.mu.Unlock()
+	s.close()
+}
+
 // Warm starts, in the background, the servers whose tools are not known yet.
 // Their toolsets tell when they are.
 func (h *Host) Warm() {
@@ -147,8 +159,8 @@ func (h *Host) Ready(ctx context.Context) (missing []string, err error) {
 	var errs []error
 	for _, s := range h.servers {
 		switch {
-		case !s.Server.Disabled && s.Server.Required && s.Problem != nil:
-			errs = append(errs, &ServerError{s.Name, s.Problem})
+		case !s.Server.Disabled && s.Server.Required && s.problem() != nil:
+			errs = append(errs, &ServerError{s.Name, s.problem()})
 		case !s.usable() || s.known():
 		case s.Server.Required:
 			_, err := s.connection(ctx)

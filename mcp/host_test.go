@@ -96,7 +96,9 @@ func TestToolset(t *testing.T) {
 	dir := t.TempDir()
 	s := withTools(t, scriptedServer(t, ""), tools("failed", "slow"))
 	refreshed(t, newHost(t, s, dir))
-	access := func(tool string) []core.Access { return []core.Access{{Scope: core.ScopeMCP, Resource: "test/" + tool}} }
+	access := func(tool string) []core.Access {
+		return []core.Access{{Scope: core.ScopeMCP, Resource: "test/" + tool}}
+	}
 	coretest.TestToolset(t, func(t *testing.T) core.Toolset {
 		sup := supervisor(t)
 		h := NewHost(HostOptions{Servers: []Configured{{Name: "test", Server: s}}, Connect: ConnectOptions{Supervisor: sup}, Dir: dir})

@@ -29,6 +29,7 @@ type server struct {
 	mu       sync.Mutex
 	rec      *record  // nil until it is looked at
 	left     []string // why tools were left out
+	refused  error    // why it is not used any more
 	conn     *Conn
 	dialing  *dial
 	failures int // since something last went well
@@ -49,7 +50,14 @@ type dial struct {
 	err    error
 }
 
-func (s *server) usable() bool { return s.Problem == nil && !s.Server.Disabled }
+func (s *server) usable() bool { return s.problem() == nil && !s.Server.Disabled }
+
+// problem says why the server cannot be used.
+func (s *server) problem() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.Problem, s.refused)
+}
 
 // record returns what is known of the server. The lock is held.
 func (s *server) record() *record {
@@ -396,7 +404,7 @@ func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{Configured: s.Configured, Hash: s.hash, Starts: s.starts, Err: s.err, Left: s.left}
-	if s.Problem != nil {
+	if st.Problem = errors.Join(s.Problem, s.refused); st.Problem != nil {
 		return st
 	}
 	rec := s.record()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/core/subagent"
 	"github.com/seed-009c0928/agent/core/tools"
+	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/plugins"
 	"github.com/seed-009c0928/agent/registry"
@@ -60,6 +62,7 @@ type Options struct {
 	// Plugins says which plugins there are; nil is none. What it says of the
 	// agent itself (supervisor, version, logger) is filled in.
 	Plugins *plugins.Options
+	MCP MCPOptions
 
 	// Permissions are the rules. Policy replaces them altogether.
 	Permissions permissions.Options
@@ -96,6 +99,7 @@ type Agent struct {
 	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without
 	plugins   *plugins.Host     // nil without
+	mcp       *mcp.Host         // nil without
 	mu        sync.Mutex
 	families  map[string]*family // by the session's id
 }
@@ -174,6 +178,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	if err := a.openPlugins(ctx); err != nil {
 		return nil, err
 	}
+	a.openMCP(ctx)
 	return a, nil
 }
 
@@ -219,6 +224,9 @@ func (a *Agent) Close() error {
 	}
 	if a.tools != nil {
 		errs = append(errs, a.tools.Close())
+	}
+	if a.mcp != nil {
+		errs = append(errs, a.mcp.Close())
 	}
 	if a.env != nil {
 		errs = append(errs, a.env.Close())
@@ -337,6 +345,10 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		cfg.ID = newID()
 	}
 	a.withPlugins(&cfg)
+	if a.mcp != nil {
+		cfg.Context = append(slices.Clone(cfg.Context), a.mcp)
+		a.mcp.Warm()
+	}
 	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, family: &family{onChild: opts.OnSubagent, ephemeral: opts.Ephemeral}}
 	cfg.Tools = s.tools
 	var err error

@@ -243,6 +243,9 @@ func (a *Agent) forget(id string) {
 	if a.subagents != nil {
 		a.subagents.End(id)
 	}
+	if a.mcp != nil {
+		a.mcp.EndSession(id)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.families, id)
