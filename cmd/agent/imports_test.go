@@ -93,12 +93,12 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cli": {
 		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui",
 		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env/...", "core/profile", "core/jsonpos", "core/subagent",
-		"permissions", "registry", "cmd/agent/internal/keyring",
+		"permissions", "registry", "mcp", "cmd/agent/internal/keyring",
 	},
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
 		"core", "core/model/...", "core/env", "core/profile", "core/store", "core/tools",
-		"permissions", "registry", "core/jsonpos", "cmd/agent/internal/privatefile",
+		"permissions", "registry", "mcp", "core/jsonpos", "cmd/agent/internal/privatefile",
 	},
 	"cmd/agent/internal/trust":           {"core/jsonpos", "cmd/agent/internal/privatefile"},
 	"cmd/agent/internal/privatefile":     {},

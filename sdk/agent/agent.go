@@ -62,7 +62,7 @@ type Options struct {
 	// Plugins says which plugins there are; nil is none. What it says of the
 	// agent itself (supervisor, version, logger) is filled in.
 	Plugins *plugins.Options
-	MCP MCPOptions
+	MCP     MCPOptions
 
 	// Permissions are the rules. Policy replaces them altogether.
 	Permissions permissions.Options

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 
+	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/permissions"
 )
 
@@ -23,6 +24,7 @@ type Settings struct {
 	Permissions Permissions `json:"permissions" doc:"What tools may do."`
 	Tools       Tools       `json:"tools" doc:"Which tools there are."`
 	Plugins     Plugins     `json:"plugins" doc:"Tools from other people's programs; see docs/plugins.md."`
+	MCP         MCP         `json:"mcp" doc:"MCP servers, whose tools the model gets. See mcp.md; agent mcp add writes them."`
 	Session     Session     `json:"session" doc:"What is kept of a session."`
 	Terminal    Terminal    `json:"terminal" doc:"How the interactive session behaves."`
 	Replay      Replay      `json:"replay" doc:"What makes a recorded session fit when it is replayed, see --record and --replay."`
@@ -181,6 +183,15 @@ type Plugins struct {
 	IdleSeconds int      `json:"idleSeconds" default:"300" min:"1" max:"86400" doc:"Seconds after which a plugin's process that nobody calls is ended."`
 	CallSeconds int      `json:"callSeconds" default:"120" min:"1" max:"3600" doc:"Seconds that a call of a plugin's tool may take, where the plugin does not say it."`
 }
+
+// MCP are the MCP servers.
+type MCP struct {
+	Servers  ServerTable `json:"servers" scope:"user" doc:"Servers by name. For a program: command, args, env and cwd; for an address: url and headers. A project names its own in .mcp.json."`
+	Disabled []string    `json:"disabled" scope:"user" doc:"Names of servers that are left alone, also of those in .mcp.json."`
+}
+
+// ServerTable holds servers by their names.
+type ServerTable map[string]mcp.Server
 
 // Session is what is kept of a session.
 type Session struct {

@@ -5,7 +5,7 @@ import "reflect"
 // Value is a key with the value that is in force.
 type Value struct {
 	Key    string // dotted
-	Value  any    // of the key's type; nil if it is not set and has no default. A [Secret] does not show itself
+	Value  any    // of the key's type; nil if it is not set and has no default. A [Secret] does not show itself, nor do the secrets of servers
 	Source Source
 }
 
@@ -47,7 +47,15 @@ func (l *Loaded) value(f field) Value {
 			v = v.Elem()
 		}
 	}
-	return Value{f.key, v.Interface(), l.Source(f.key)}
+	value := v.Interface()
+	if servers, ok := value.(ServerTable); ok {
+		shown := ServerTable{}
+		for name, s := range servers {
+			shown[name] = s.Redacted()
+		}
+		value = shown
+	}
+	return Value{f.key, value, l.Source(f.key)}
 }
 
 // Choices returns the values that a key may have, nil where they are not

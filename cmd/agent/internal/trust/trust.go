@@ -151,8 +151,9 @@ func (s *Store) List() ([]State, error) {
 
 // record is the JSON of the store's file.
 type record struct {
-	Version     int              `json:"version"`
-	Directories map[string]entry `json:"directories"` // by their paths
+	Version     int                          `json:"version"`
+	Directories map[string]entry             `json:"directories"`       // by their paths
+	Servers     map[string]map[string]string `json:"servers,omitempty"` // hashes of MCP servers, by directory and name
 }
 
 type entry struct {
@@ -243,11 +244,11 @@ func (s *Store) update(ctx context.Context, change func(*record) error) error {
 		if err != nil {
 			return nil, err
 		}
-		before := maps.Clone(r.Directories)
+		before, servers := maps.Clone(r.Directories), fmt.Sprint(r.Servers)
 		if err := change(r); err != nil {
 			return nil, err
 		}
-		if maps.EqualFunc(before, r.Directories, func(a, b entry) bool { return a.Time.Equal(b.Time) && maps.Equal(a.Files, b.Files) }) {
+		if servers == fmt.Sprint(r.Servers) && maps.EqualFunc(before, r.Directories, func(a, b entry) bool { return a.Time.Equal(b.Time) && maps.Equal(a.Files, b.Files) }) {
 			return old, nil
 		}
 		var b bytes.Buffer
