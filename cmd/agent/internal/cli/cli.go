@@ -136,6 +136,7 @@ func newRoot(s *streams) *cobra.Command {
 		newExec(s),
 		newDemo(s),
 		newTools(s),
+		newMCP(s),
 		newPermissions(s),
 		newConfig(s),
 		newProviders(s),

@@ -114,6 +114,9 @@ func (o *execOptions) configure(ctx context.Context, t *task, set *settings) (er
 	if t.agent.Agents, failed = set.definitions(); len(failed) > 0 {
 		fmt.Fprintf(o.err, "agent: %v\n", errors.Join(failed...))
 	}
+	for _, w := range set.mcpWarnings() {
+		fmt.Fprintf(o.err, "agent: %s\n", w)
+	}
 	if err := set.sessionOptions(&t.session); err != nil {
 		return err
 	}

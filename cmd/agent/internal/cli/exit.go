@@ -12,6 +12,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/mcp"
 )
 
 // The exit codes, a contract with scripts (docs/cli.md).
@@ -80,6 +81,8 @@ func exitCode(err error) int {
 		return exitSIGTERM
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitSIGINT
+	case errors.Is(err, mcp.ErrSignIn):
+		return exitProvider
 	case errors.As(err, &provider):
 		if provider.Code == model.CodeNotConfigured || provider.Code == model.CodeNotSupported {
 			return exitConfig

@@ -115,12 +115,14 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 	o := tui.Options{
 		In: c.in, Out: c.tty, Session: c.session, Asker: asker, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.dir), Dir: c.set.dir, Welcome: c.welcome(),
-		Status: c.status, Commands: withCustom(c.commands(), []string{"help", "quit"}, c.custom), Env: c.env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
+		Status: c.status, Commands: withCustom(append(c.commands(), c.promptCommands()...), []string{"help", "quit"}, c.custom), Env: c.env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
 		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
-			return expand(ctx, c.agent.Env(), text)
+			return expand(ctx, c.agent.Env(), text, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
 		},
-		Shell:    c.shell,
-		Complete: func(prefix string) []string { return completePath(context.Background(), c.agent.Env(), prefix) },
+		Shell: c.shell,
+		Complete: func(prefix string) []string {
+			return append(c.resources(prefix), completePath(context.Background(), c.agent.Env(), prefix)...)
+		},
 	}
 	switch {
 	case c.seen:

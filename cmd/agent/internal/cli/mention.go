@@ -26,8 +26,10 @@ const (
 var mention = regexp.MustCompile(`(?:^|\s)@([^\s@]+)`)
 
 // expand makes an input of a prompt: what its @files hold goes along. A word
-// that names no file stays a word. The notes say what was put in, or why not.
-func expand(ctx context.Context, env core.Environment, text string) (core.Input, []string, error) {
+// that names no file stays a word. Others may know what else a word names, and
+// return no parts for what it does not. The notes say what was put in, or why
+// not.
+func expand(ctx context.Context, env core.Environment, text string, others func(name string) (parts model.Parts, note string, err error)) (core.Input, []string, error) {
 	in := core.TextInput(text)
 	var notes []string
 	var seen []string
@@ -37,6 +39,14 @@ func expand(ctx context.Context, env core.Environment, text string) (core.Input,
 			continue
 		}
 		seen = append(seen, name)
+		parts, note, err := others(name)
+		if err != nil {
+			return core.Input{}, nil, fmt.Errorf("@%s: %w", name, err)
+		}
+		if parts != nil {
+			in.Content, notes = append(in.Content, parts...), append(notes, note)
+			continue
+		}
 		info, err := env.Files().Stat(ctx, name)
 		if err != nil || info.IsDir() {
 			if strings.ContainsAny(name, "./") {

@@ -232,8 +232,12 @@ func newSessionsDelete(s *streams) *cobra.Command {
 			}
 			if !yes {
 				ok, err := s.confirm(fmt.Sprintf("Delete %s for good (%s)?", plural(len(ids), "session"), strings.Join(ids, ", ")))
-				if err != nil || !ok {
+				if err != nil {
 					return err
+				}
+				if !ok {
+					fmt.Fprintln(s.err, "Nothing was deleted.")
+					return nil
 				}
 			}
 			var failed []error
@@ -265,7 +269,6 @@ func (s *streams) confirm(question string) (bool, error) {
 	case "y", "yes":
 		return true, nil
 	}
-	fmt.Fprintln(s.err, "Nothing was deleted.")
 	return false, nil
 }
 

@@ -46,6 +46,7 @@ type shared struct {
 	profileName  string
 	settingsFile string
 	sets         []string
+	bare         bool
 	verbose      bool
 	debug        bool
 
@@ -75,6 +76,7 @@ func (o *shared) register(f *pflag.FlagSet) {
 	f.StringVar(&o.promptAppend, "system-prompt-append", "", "put `TEXT` at the end of the system prompt")
 	f.StringVar(&o.settingsFile, "settings", "", "read the settings of `FILE` over the others")
 	f.StringArrayVar(&o.sets, "set", nil, "set one setting, as `KEY=VALUE`")
+	f.BoolVar(&o.bare, "bare", false, "leave out what extends the agent: MCP servers")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show reasoning, decisions and whole results")
 	f.BoolVar(&o.debug, "debug", false, "log what only a developer wants to know to stderr")
 }
@@ -114,6 +116,8 @@ type settings struct {
 	dir      string
 	addDirs  []string
 	trusted  bool // the person trusts the directory and what it holds
+	bare     bool // without what extends the agent
+	found    *foundServers
 	place    workplace
 
 	transport http.RoundTripper // that providers share; nil gives each its own
@@ -151,7 +155,7 @@ func (o *shared) load(s *streams) (*settings, error) {
 	for _, w := range loaded.Warnings {
 		fmt.Fprintf(s.err, "agent: %s\n", w)
 	}
-	set := &settings{Loaded: loaded, env: s.env, userHome: from.Home, dir: dir, trusted: from.Trusted, place: place}
+	set := &settings{Loaded: loaded, env: s.env, userHome: from.Home, dir: dir, trusted: from.Trusted, bare: o.bare, place: place}
 	for _, d := range o.addDirs {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(s.cwd, d)
@@ -182,6 +186,8 @@ func (s *settings) agentOptions(log *slog.Logger) agent.Options {
 			MaxAge:   time.Duration(s.Settings.Session.ContextMaxAgeDays) * 24 * time.Hour,
 		},
 	}
+	o.MCP = s.mcpOptions()
+	o.Secrets = append(o.Secrets, mcpSecrets(o.MCP.Servers)...)
 	if s.Settings.Session.Save {
 		o.Home = s.Home
 	}

@@ -26,6 +26,7 @@ func (c *chat) commands() []tui.Command {
 	return []tui.Command{
 		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or use another from the next call on", Run: say(c.cmdModel)},
 		{Name: "tools", Summary: "list the tools", Run: say(c.cmdTools)},
+		{Name: "mcp", Args: "[NAME]", Summary: "show the MCP servers, or one of them", Run: say(c.cmdMCP)},
 		{Name: "permissions", Summary: "show the mode and the rules", Run: say(c.cmdPermissions)},
 		{Name: "config", Summary: "show the settings that are not at their default", Run: say(c.cmdConfig)},
 		{Name: "session", Summary: "show this session's id and record", Run: say(c.cmdSession)},

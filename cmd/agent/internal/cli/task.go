@@ -51,6 +51,9 @@ func (t *task) run(ctx context.Context) (core.Outcome, error) {
 		return core.Outcome{}, t.failed(err)
 	}
 	defer a.Close()
+	if err := t.ready(ctx, a); err != nil {
+		return core.Outcome{}, t.failed(err)
+	}
 	view := &oneAtATime{view: t.view()}
 	var reading sync.WaitGroup
 	if t.format == formatStream { // every event of subagents, too
@@ -93,6 +96,20 @@ func (t *task) run(ctx context.Context) (core.Outcome, error) {
 		err = shown
 	}
 	return out, errors.Join(err, closed)
+}
+
+// ready waits for the MCP servers that are required, and names those whose tools
+// are not known in time.
+func (t *task) ready(ctx context.Context, a *agent.Agent) error {
+	watched, stop := interrupts(ctx, io.Discard, func() {})
+	missing, err := a.Ready(watched)
+	if sig := stop(); sig != nil {
+		return sig
+	}
+	for _, name := range missing {
+		fmt.Fprintf(t.err, "agent: the tools of the MCP server %s are not known yet and may come late; to read them now: agent mcp test %s\n", name, name)
+	}
+	return err
 }
 
 // failed reports an error from before there was a session.
