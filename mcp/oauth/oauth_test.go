@@ -1,0 +1,885 @@
+package oauth_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-009c0928/agent/mcp/oauth"
+)
+
+func ExampleTransport() {
+	signIn, err := oauth.New(oauth.Options{
+		Server: "https://mcp.example.com/mcp",
+		Store:  oauth.NewStore("/home/me/.agent/mcp-auth", nil),
+		HowTo:  "run agent mcp login example",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := &http.Client{Transport: signIn} // for the MCP client
+	status, err := signIn.Status(context.Background())
+	fmt.Println(client.Transport == signIn, status.SignedIn, err)
+	// Output: true false <nil>
+}
+
+// TestSignIn: the first request goes out as it is, and the sign-in happens in
+// between without the caller's doing; the token is kept.
+func TestSignIn(t *testing.T) {
+	for _, method := range []string{"", "none", "client_secret_basic", "client_secret_post"} {
+		t.Run("method "+method, func(t *testing.T) {
+			s := newSetup(t)
+			s.issuer.method = method
+			s.issuer.iss = &s.issuer.URL
+			s.resource.scope = "read"
+			tr := s.transport(t)
+			greets(t, tr, s)
+			greets(t, tr, s)
+			if got, want := s.issuer.did(), []string{"register", "authorize read", "code"}; !slices.Equal(got, want) {
+				t.Errorf("the issuer did %q, want %q", got, want)
+			}
+			if seen := s.resource.seen; len(seen) != 3 || seen[0] != "" || seen[1] == "" || seen[1] != seen[2] {
+				t.Errorf("the server saw %d requests, the first with %q", len(seen), seen[0])
+			}
+			if b := s.resource.bodies; b[0] != "the request" || b[1] != "the request" {
+				t.Errorf("bodies: %q", b)
+			}
+			q := s.issuer.forms[0]
+			if q.Get("resource") != s.opts.Server || !strings.HasPrefix(q.Get("redirect_uri"), "http://127.0.0.1:") || len(q.Get("state")) < 20 {
+				t.Errorf("the page's address: %v", q)
+			}
+			s.person = nil
+			s.opts.Person = nil // another process needs nobody
+			greets(t, s.transport(t), s)
+			if st, err := s.transport(t).Status(t.Context()); err != nil || !st.SignedIn || !st.Renewable || st.Issuer != s.issuer.URL || !slices.Equal(st.Scopes, []string{"read"}) || time.Until(st.Expires) < time.Minute {
+				t.Errorf("%+v, %v", st, err)
+			}
+		})
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	s := newSetup(t)
+	s.opts.Person = nil
+	_, _, err := ask(t, s.transport(t), s.opts.Server)
+	var want *oauth.SignInError
+	if !errors.As(err, &want) || !strings.Contains(err.Error(), "wants a sign-in: run agent mcp login x") {
+		t.Fatalf("%v", err)
+	}
+	if n := s.issuer.count("register"); n != 0 {
+		t.Errorf("registered %d times for nobody", n)
+	}
+	if err := s.transport(t).SignIn(t.Context()); !errors.As(err, &want) {
+		t.Errorf("SignIn: %v", err)
+	}
+}
+
+func TestManyRequestsOneSignIn(t *testing.T) {
+	s := newSetup(t)
+	tr := s.transport(t)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { greets(t, tr, s) })
+	}
+	wg.Wait()
+	if n := s.person.visited(); n != 1 {
+		t.Errorf("the person was asked %d times", n)
+	}
+}
+
+// TestRenewal: a token that the server does not take any more is renewed
+// without the person; the refresh token changes each time.
+func TestRenewal(t *testing.T) {
+	s := newSetup(t)
+	s.issuer.method = "client_secret_basic"
+	tr := s.transport(t)
+	greets(t, tr, s)
+	for range 3 {
+		s.issuer.expire()
+		greets(t, tr, s)
+	}
+	if v, r, b := s.person.visited(), s.issuer.count("refresh"), s.issuer.count("reuse"); v != 1 || r != 3 || b != 0 {
+		t.Errorf("%d visits, %d renewals, %d times an old refresh token", v, r, b)
+	}
+}
+
+// TestRenewalAhead: a token at its end is renewed before the server sees it.
+func TestRenewalAhead(t *testing.T) {
+	s := newSetup(t)
+	s.issuer.lifetime = 5 // less than the time that tokens are renewed ahead
+	tr := s.transport(t)
+	greets(t, tr, s)
+	greets(t, tr, s)
+	if n := len(s.resource.seen); n != 3 || s.issuer.count("refresh") != 1 {
+		t.Errorf("%d requests, the issuer did %q", n, s.issuer.did())
+	}
+}
+
+func TestRefreshTokenRefused(t *testing.T) {
+	s := newSetup(t)
+	var logged bytes.Buffer
+	s.opts.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	tr := s.transport(t)
+	greets(t, tr, s)
+	s.issuer.expire()
+	s.issuer.mu.Lock()
+	clear(s.issuer.refresh)
+	s.issuer.mu.Unlock()
+	s.opts.Person = nil
+	_, _, err := ask(t, s.transport(t), s.opts.Server)
+	var want *oauth.SignInError
+	if !errors.As(err, &want) || !strings.Contains(err.Error(), "run out") {
+		t.Errorf("with nobody there: %v", err)
+	}
+	greets(t, tr, s) // the person signs in anew
+	if s.person.visited() != 2 || s.issuer.count("register") != 1 {
+		t.Errorf("the issuer did %q", s.issuer.did())
+	}
+	// The issuer's error held all that it was sent.
+	if text := logged.String(); strings.Contains(text, "refresh-") || strings.Contains(text, "access-") {
+		t.Errorf("a token is in the log: %s", text)
+	}
+}
+
+// TestIssuerAway: what may pass costs no sign-in.
+func TestIssuerAway(t *testing.T) {
+	s := newSetup(t)
+	tr := s.transport(t)
+	greets(t, tr, s)
+	s.issuer.expire()
+	down := true
+	s.issuer.tokenReply = func(w http.ResponseWriter, _ *http.Request) bool {
+		if down {
+			http.Error(w, "<html>down for refresh-maintenance", http.StatusBadGateway)
+		}
+		return down
+	}
+	_, _, err := ask(t, tr, s.opts.Server)
+	if err == nil || !strings.Contains(err.Error(), "HTTP status 502") || strings.Contains(err.Error(), "maintenance") {
+		t.Errorf("%v", err)
+	}
+	down = false
+	greets(t, tr, s)
+	if s.person.visited() != 1 {
+		t.Error("a sign-in for a passing fault")
+	}
+}
+
+func TestClientForgotten(t *testing.T) {
+	s := newSetup(t)
+	tr := s.transport(t)
+	greets(t, tr, s)
+	s.issuer.expire()
+	s.issuer.mu.Lock()
+	clear(s.issuer.clients)
+	s.issuer.mu.Unlock()
+	greets(t, tr, s)
+	if n := s.issuer.count("register"); n != 2 {
+		t.Errorf("registered %d times", n)
+	}
+}
+
+// TestStepUp: the server demands another scope; what was granted stays.
+func TestStepUp(t *testing.T) {
+	s := newSetup(t)
+	s.resource.scope = "read"
+	tr := s.transport(t)
+	greets(t, tr, s)
+	s.resource.mu.Lock()
+	s.resource.need = []string{"read", "write"}
+	s.resource.mu.Unlock()
+	greets(t, tr, s)
+	if got, want := s.issuer.did(), []string{"register", "authorize read", "code", "authorize read write", "code"}; !slices.Equal(got, want) {
+		t.Errorf("the issuer did %q, want %q", got, want)
+	}
+	s.resource.mu.Lock()
+	s.resource.need = []string{"admin"}
+	s.resource.mu.Unlock()
+	s.issuer.grant = func([]string) []string { return []string{"read"} } // and no more
+	for range 5 {
+		if status, _, err := ask(t, tr, s.opts.Server); err != nil || status != http.StatusForbidden {
+			t.Errorf("status %d, %v", status, err)
+		}
+	}
+	if n := s.person.visited(); n != 4 {
+		t.Errorf("the person was asked %d times", n)
+	}
+	s.opts.Person = nil
+	_, _, err := ask(t, s.transport(t), s.opts.Server)
+	var want *oauth.SignInError
+	if !errors.As(err, &want) || !strings.Contains(err.Error(), "for more than was granted") {
+		t.Errorf("with nobody there: %v", err)
+	}
+}
+
+// TestNewTokenRefused: a server that takes no token does not send the person
+// round and round.
+func TestNewTokenRefused(t *testing.T) {
+	s := newSetup(t)
+	s.issuer.lifetime = 3600
+	s.resource.edit = func(d map[string]any) { d["resource"] = s.resource.URL } // so tokens are for another resource than serve wants
+	status, _, err := ask(t, s.transport(t), s.opts.Server)
+	if err != nil || status != http.StatusUnauthorized || s.person.visited() != 1 {
+		t.Errorf("status %d, %v, %d visits", status, err, s.person.visited())
+	}
+}
+
+// TestAnotherIssuer: when the server moves to another issuer, that one sees
+// nothing of what the first one gave.
+func TestAnotherIssuer(t *testing.T) {
+	s := newSetup(t)
+	tr := s.transport(t)
+	greets(t, tr, s)
+	second := newIssuer(t)
+	first := s.issuer.did()
+	s.resource.mu.Lock()
+	s.resource.issuer = second
+	s.resource.mu.Unlock()
+	greets(t, tr, s)
+	if got, want := second.did(), []string{"register", "authorize", "code"}; !slices.Equal(got, want) {
+		t.Errorf("the second issuer did %q, want %q", got, want)
+	}
+	if got := s.issuer.did(); !slices.Equal(got, first) {
+		t.Errorf("the first issuer did %q", got)
+	}
+	for _, form := range second.forms {
+		if text := form.Encode(); strings.Contains(text, "refresh-") || slices.Contains(form["client_id"], s.issuer.forms[0].Get("client_id")) {
+			t.Errorf("the second issuer saw %s", text)
+		}
+	}
+}
+
+// TestMixUp: an answer of another issuer is refused before its code goes
+// anywhere, and so is one without the name that was promised.
+func TestMixUp(t *testing.T) {
+	other, none := "https://honest.example", ""
+	for name, tt := range map[string]struct {
+		iss  *string
+		edit func(map[string]any)
+		want string
+	}{
+		"another issuer":      {&other, nil, "another issuer"},
+		"trailing slash":      {nil, nil, "another issuer"},
+		"empty":               {&none, nil, "another issuer"},
+		"promised, not there": {nil, func(m map[string]any) { m["authorization_response_iss_parameter_supported"] = true }, "does not name its issuer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSetup(t)
+			s.issuer.iss, s.issuer.edit = tt.iss, tt.edit
+			if name == "trailing slash" {
+				slash := s.issuer.URL + "/"
+				s.issuer.iss = &slash
+			}
+			_, _, err := ask(t, s.transport(t), s.opts.Server)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v", err)
+			}
+			if n := s.issuer.count("code"); n != 0 {
+				t.Error("the code was sent to the token endpoint")
+			}
+		})
+	}
+	t.Run("an error of another issuer is not shown", func(t *testing.T) {
+		s := newSetup(t)
+		s.issuer.iss, s.issuer.authError = &other, "pay_first"
+		if _, _, err := ask(t, s.transport(t), s.opts.Server); err == nil || strings.Contains(err.Error(), "pay_first") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestRefusedByThePerson(t *testing.T) {
+	s := newSetup(t)
+	s.issuer.authError = "access_denied"
+	_, _, err := ask(t, s.transport(t), s.opts.Server)
+	if err == nil || !strings.Contains(err.Error(), "access_denied: not today[31m") || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("%q", err)
+	}
+}
+
+// TestStrayRequests: what other pages send to the port of the sign-in neither
+// ends it nor gets in.
+func TestStrayRequests(t *testing.T) {
+	s := newSetup(t)
+	var statuses []int
+	s.person.before = func(page *url.URL) {
+		redirect := page.Query().Get("redirect_uri")
+		for _, r := range []struct{ method, address, host string }{
+			{"GET", redirect + "?code=evil", ""},
+			{"GET", redirect + "?code=evil&state=guess", ""},
+			{"POST", redirect + "?code=evil&state=" + page.Query().Get("state"), ""},
+			{"GET", strings.Replace(redirect, "/callback", "/other", 1) + "?code=evil&state=" + page.Query().Get("state"), ""},
+			{"GET", redirect + "?code=evil&state=" + page.Query().Get("state"), "attacker.example"},
+		} {
+			req, err := http.NewRequestWithContext(t.Context(), r.method, r.address, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if r.host != "" {
+				req.Host = r.host
+			}
+			res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = res.Body.Close()
+			statuses = append(statuses, res.StatusCode)
+		}
+	}
+	greets(t, s.transport(t), s)
+	if want := []int{400, 400, 404, 404, 404}; !slices.Equal(statuses, want) {
+		t.Errorf("statuses %v, want %v", statuses, want)
+	}
+	if s.person.status != http.StatusOK {
+		t.Errorf("the browser ended at a page with status %d", s.person.status)
+	}
+}
+
+// pasting is a person on another machine, who copies an address.
+type pasting func(page string) (string, error)
+
+func (p pasting) Visit(_ context.Context, page string) (string, error) { return p(page) }
+
+func TestPasted(t *testing.T) {
+	s := newSetup(t)
+	s.opts.Person = pasting(func(page string) (string, error) {
+		web := &http.Client{
+			Transport:     &http.Transport{DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+		res, err := web.Get(page)
+		if err != nil {
+			return "", err
+		}
+		_ = res.Body.Close()
+		return "  " + res.Header.Get("Location") + "\n", nil
+	})
+	greets(t, s.transport(t), s)
+
+	for name, tt := range map[string]struct {
+		paste string
+		err   error
+		want  string
+	}{
+		"nonsense":      {"code-secret", nil, "is not the address"},
+		"another state": {"http://127.0.0.1:1/callback?code=code-secret&state=x", nil, "another state"},
+		"given up":      {"", errors.New("the person gave up"), "the person gave up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSetup(t)
+			s.opts.Person = pasting(func(string) (string, error) { return tt.paste, tt.err })
+			_, _, err := ask(t, s.transport(t), s.opts.Server)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "code-secret") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	s := newSetup(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.opts.Person = pasting(func(string) (string, error) {
+		cancel()
+		return "", nil // and the browser never comes
+	})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.opts.Server, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.transport(t).RoundTrip(req); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDiscovery: what is found where, and what is refused.
+func TestDiscovery(t *testing.T) {
+	for name, tt := range map[string]struct {
+		prepare func(*setup)
+		want    string // in the error; empty = the sign-in succeeds
+	}{
+		"without a hint": {func(s *setup) { s.resource.noHint = true }, ""},
+		"suggested scopes": {func(s *setup) {
+			s.resource.edit = func(d map[string]any) { d["scopes_supported"] = []string{"a", "b"} }
+		}, ""},
+		"the server's own": {func(s *setup) { s.resource.hidden = true }, "has no place where clients register"},
+		"another resource": {func(s *setup) {
+			s.resource.edit = func(d map[string]any) { d["resource"] = "https://bank.example/mcp" }
+		}, "describes another resource"},
+		"a longer path":          {func(s *setup) { s.resource.edit = func(d map[string]any) { d["resource"] = s.resource.URL + "/mc" } }, "describes another resource"},
+		"no issuer":              {func(s *setup) { s.resource.edit = func(d map[string]any) { d["authorization_servers"] = []string{} } }, "names no authorisation server"},
+		"issuer in clear text":   {issuerAt("http://issuer.example"), "expected https"},
+		"issuer of another kind": {issuerAt("file:///etc/passwd"), "expected https"},
+		"issuer with a password": {issuerAt("https://me:hunter2@issuer.example"), "user or password"},
+		"issuer in the cloud":    {issuerAt("https://169.254.169.254"), "nearer than the server"},
+		"another issuer's words": {func(s *setup) { s.issuer.edit = func(m map[string]any) { m["issuer"] = "https://honest.example" } }, "another must not speak for it"},
+		"no PKCE": {func(s *setup) {
+			s.issuer.edit = func(m map[string]any) { delete(m, "code_challenge_methods_supported") }
+		}, "PKCE"},
+		"plain PKCE": {func(s *setup) {
+			s.issuer.edit = func(m map[string]any) { m["code_challenge_methods_supported"] = []string{"plain"} }
+			s.opts.AssumePKCE = true
+		}, "PKCE"},
+		"PKCE assumed": {func(s *setup) {
+			s.issuer.edit = func(m map[string]any) { delete(m, "code_challenge_methods_supported") }
+			s.opts.AssumePKCE = true
+		}, ""},
+		"a page that runs a program": {func(s *setup) {
+			s.issuer.edit = func(m map[string]any) { m["authorization_endpoint"] = "calculator:$(open)" }
+		}, "authorization_endpoint"},
+		"token endpoint in clear text": {func(s *setup) {
+			s.issuer.edit = func(m map[string]any) { m["token_endpoint"] = "http://issuer.example/token" }
+		}, "token_endpoint"},
+		"no registration": {func(s *setup) {
+			s.issuer.edit = func(m map[string]any) { delete(m, "registration_endpoint") }
+		}, "registers no clients"},
+		"redirect by name": {func(s *setup) { s.issuer.wantRedirectHost = "localhost" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSetup(t)
+			tt.prepare(s)
+			status, _, err := ask(t, s.transport(t), s.opts.Server)
+			switch {
+			case tt.want == "" && (err != nil || status != http.StatusOK):
+				t.Errorf("status %d, %v", status, err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2")):
+				t.Errorf("%v; want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func issuerAt(address string) func(*setup) {
+	return func(s *setup) {
+		s.resource.edit = func(d map[string]any) { d["authorization_servers"] = []string{address} }
+	}
+}
+
+func TestScopes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		challenge          string
+		suggested, offered []string
+		configured         []string
+		want               string
+	}{
+		"none":                  {want: "authorize"},
+		"demanded":              {challenge: "x y", suggested: []string{"a"}, want: "authorize x y"},
+		"suggested":             {suggested: []string{"a", "b"}, want: "authorize a b"},
+		"configured":            {suggested: []string{"a", "b"}, configured: []string{"c"}, want: "authorize c"},
+		"configured + demanded": {challenge: "x", configured: []string{"c"}, want: "authorize c x"},
+		"offline":               {challenge: "x", offered: []string{"x", "offline_access"}, want: "authorize x offline_access"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSetup(t)
+			s.resource.scope, s.opts.Scopes = tt.challenge, tt.configured
+			s.resource.edit = func(d map[string]any) { d["scopes_supported"] = tt.suggested }
+			s.issuer.edit = func(m map[string]any) { m["scopes_supported"] = tt.offered }
+			greets(t, s.transport(t), s)
+			if got := s.issuer.did()[1]; got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestHostileAnswers: web pages, endless bodies, redirects.
+func TestHostileAnswers(t *testing.T) {
+	endless := func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"x": "`)
+		chunk := bytes.Repeat([]byte("x"), 64<<10)
+		for range 64 << 20 / len(chunk) {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		path   string
+		answer func(w http.ResponseWriter, r *http.Request)
+		want   string
+	}{
+		"web page":           {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\n<!doctype html>") }, "answers with a web page"},
+		"no JSON":            {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[1]") }, "no valid JSON object"},
+		"endless":            {"/description", func(w http.ResponseWriter, _ *http.Request) { endless(w) }, "more than 1048576 bytes"},
+		"fault":              {"/description", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "HTTP status 500"},
+		"redirects":          {"/description", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 302) }, "more than 3 redirects"},
+		"redirect to a file": {"/description", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "file:///etc/passwd", 302) }, "file"},
+		"redirect to the cloud": {"/description", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://169.254.169.254/latest/meta-data/", 302)
+		}, "nearer than the server"},
+		"token endless":  {"/token", func(w http.ResponseWriter, _ *http.Request) { endless(w) }, "token endpoint"},
+		"token redirect": {"/token", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, "HTTP status 307"},
+		"token of another type": {"/token", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"access_token": "access-1", "token_type": "DPoP"}`)
+		}, "expected Bearer"},
+		"token with a line break": {"/token", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"access_token": "access-1\r\nX-Evil: 1", "token_type": "Bearer"}`)
+		}, "no header may have"},
+		"token missing":         {"/token", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"id": "access-1"}`) }, "no valid token"},
+		"registration redirect": {"/register", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 308) }, "HTTP status 308"},
+		"registration page":     {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "answers with a web page"},
+		"registration empty":    {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "gives no client_id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSetup(t)
+			elsewhere := false
+			hostile := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/elsewhere" {
+					elsewhere = true
+				}
+				w.Header().Set("Content-Type", "application/json")
+				tt.answer(w, r)
+			}))
+			defer hostile.Close()
+			switch tt.path {
+			case "/description":
+				s.resource.edit = func(d map[string]any) { d["authorization_servers"] = []string{hostile.URL} }
+			case "/token":
+				s.issuer.edit = func(m map[string]any) { m["token_endpoint"] = hostile.URL + "/token" }
+			case "/register":
+				s.issuer.edit = func(m map[string]any) { m["registration_endpoint"] = hostile.URL + "/register" }
+			}
+			_, _, err := ask(t, s.transport(t), s.opts.Server)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "access-1") || elsewhere {
+				t.Errorf("%v (went elsewhere: %v); want %q", err, elsewhere, tt.want)
+			}
+		})
+	}
+}
+
+// publicServer stands for an MCP server on the internet, whose challenge leads
+// elsewhere.
+type publicServer struct{ hint string }
+
+func (p publicServer) RoundTrip(*http.Request) (*http.Response, error) {
+	rec := httptest.NewRecorder()
+	rec.Header().Set("WWW-Authenticate", "Bearer resource_metadata="+p.hint)
+	rec.WriteHeader(http.StatusUnauthorized)
+	return rec.Result(), nil
+}
+
+// TestNoWayIntoThisMachine: a server on the internet cannot make this machine
+// ask itself, its network, or the cloud that it runs in. Without the guard the
+// first address would be asked.
+func TestNoWayIntoThisMachine(t *testing.T) {
+	asked := false
+	local := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer local.Close()
+	for _, hint := range []string{
+		local.URL, strings.Replace(local.URL, "127.0.0.1", "localhost", 1), "https://127.0.0.1/", "https://[::1]/", "https://[::ffff:127.0.0.1]/",
+		"https://169.254.169.254/", "https://10.0.0.1/", "https://192.168.1.1/", "https://[fe80::1]/", "https://[fd00::1]/", "https://0.0.0.0/", "https://100.100.100.200/",
+	} {
+		tr, err := oauth.New(oauth.Options{Server: "https://203.0.113.1/mcp", Store: oauth.NewStore(t.TempDir(), nil), Base: publicServer{hint}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := ask(t, tr, "https://203.0.113.1/mcp"); err == nil || !strings.Contains(err.Error(), "nearer than the server") {
+			t.Errorf("%s: %v", hint, err)
+		}
+	}
+	if asked {
+		t.Error("a server of this machine was asked")
+	}
+}
+
+// TestServerRedirect: the token goes to the server's own origin only.
+func TestServerRedirect(t *testing.T) {
+	s := newSetup(t)
+	tr := s.transport(t)
+	greets(t, tr, s)
+	var got []string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer other.Close()
+	before := s.person.visited()
+	if status, _, err := ask(t, tr, other.URL); err != nil || status != http.StatusUnauthorized {
+		t.Errorf("status %d, %v", status, err)
+	}
+	if len(got) != 1 || got[0] != "" || s.person.visited() != before {
+		t.Errorf("the other server saw %q", got)
+	}
+}
+
+func TestRegisteredByHand(t *testing.T) {
+	s := newSetup(t)
+	s.issuer.method = "client_secret_post"
+	s.issuer.edit = func(m map[string]any) { delete(m, "registration_endpoint") }
+	free := httptest.NewServer(nil)
+	s.opts.RedirectURL = strings.Replace(free.URL, "127.0.0.1", "localhost", 1) + "/back"
+	free.Close()
+	s.opts.ClientID, s.opts.ClientSecret = "by-hand", "secret by hand"
+	s.issuer.clients["by-hand"] = registered{secret: "secret by hand", redirects: []string{s.opts.RedirectURL}}
+	tr := s.transport(t)
+	greets(t, tr, s)
+	s.issuer.expire()
+	greets(t, tr, s)
+	if got, want := s.issuer.did(), []string{"authorize", "code", "refresh"}; !slices.Equal(got, want) {
+		t.Errorf("the issuer did %q, want %q", got, want)
+	}
+	// What is kept of another client does not count.
+	s.opts.ClientID, s.opts.Person = "another", nil
+	var want *oauth.SignInError
+	if _, _, err := ask(t, s.transport(t), s.opts.Server); !errors.As(err, &want) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMetadataDocument(t *testing.T) {
+	s := newSetup(t)
+	s.opts.ClientMetadataURL = "https://agent.example/client.json"
+	s.issuer.edit = func(m map[string]any) { m["client_id_metadata_document_supported"] = true }
+	s.person.before = func(page *url.URL) { // the issuer has read the document
+		s.issuer.mu.Lock()
+		defer s.issuer.mu.Unlock()
+		s.issuer.clients[s.opts.ClientMetadataURL] = registered{redirects: []string{page.Query().Get("redirect_uri")}}
+	}
+	greets(t, s.transport(t), s)
+	if got, want := s.issuer.did(), []string{"authorize", "code"}; !slices.Equal(got, want) {
+		t.Errorf("the issuer did %q, want %q", got, want)
+	}
+}
+
+func TestSignInAndOut(t *testing.T) {
+	s := newSetup(t)
+	tr := s.transport(t)
+	if err := tr.SignIn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if b := s.resource.bodies; len(b) != 1 || !strings.Contains(b[0], `"ping"`) {
+		t.Errorf("the server got %q", b)
+	}
+	greets(t, tr, s)
+	if err := tr.SignIn(t.Context()); err != nil || s.person.visited() != 2 || s.issuer.count("register") != 1 {
+		t.Errorf("again: %v, the issuer did %q", err, s.issuer.did())
+	}
+	if revoked, err := tr.SignOut(t.Context()); err != nil || !revoked || s.issuer.count("revoke") != 2 {
+		t.Errorf("revoked %v, %v, the issuer did %q", revoked, err, s.issuer.did())
+	}
+	if st, err := tr.Status(t.Context()); err != nil || st.SignedIn {
+		t.Errorf("%+v, %v", st, err)
+	}
+	s.opts.Person = nil
+	var want *oauth.SignInError
+	if _, _, err := ask(t, s.transport(t), s.opts.Server); !errors.As(err, &want) {
+		t.Errorf("%v", err)
+	}
+	if revoked, err := s.transport(t).SignOut(t.Context()); err != nil || revoked {
+		t.Errorf("signed out twice: %v, %v", revoked, err)
+	}
+}
+
+func TestNew(t *testing.T) {
+	store := oauth.NewStore(t.TempDir(), nil)
+	for address, want := range map[string]string{
+		"https://mcp.example/mcp":      "",
+		"http://localhost:8080/mcp":    "",
+		"http://[::1]:8080/mcp":        "",
+		"http://mcp.example/mcp":       "needs https",
+		"http://10.0.0.1/mcp":          "needs https",
+		"mcp.example":                  "expected https://",
+		"https://me:pass@mcp.example/": "expected https://",
+		"ftp://mcp.example/":           "needs https",
+	} {
+		_, err := oauth.New(oauth.Options{Server: address, Store: store})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", address, err, want)
+		}
+	}
+	for _, o := range []oauth.Options{
+		{Server: "https://mcp.example"},
+		{Server: "https://mcp.example", Store: store, RedirectURL: "https://localhost:1/x"},
+		{Server: "https://mcp.example", Store: store, RedirectURL: "http://evil.example:1/x"},
+		{Server: "https://mcp.example", Store: store, RedirectURL: "http://127.0.0.1/x"},
+		{Server: "https://mcp.example", Store: store, ClientMetadataURL: "http://agent.example/x"},
+		{Server: "https://mcp.example", Store: store, ClientMetadataURL: "https://agent.example/"},
+	} {
+		if _, err := oauth.New(o); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+}
+
+// keyring is one in memory; full makes it take nothing.
+type keyring struct {
+	mu   sync.Mutex
+	m    map[string]string
+	full bool
+}
+
+func (k *keyring) Get(_ context.Context, name string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	v, ok := k.m[name]
+	if !ok {
+		return "", fmt.Errorf("entry %s: %w", name, fs.ErrNotExist)
+	}
+	return v, nil
+}
+
+func (k *keyring) Set(_ context.Context, name, value string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.full {
+		return errors.New("too big")
+	}
+	k.m[name] = value
+	return nil
+}
+
+func (k *keyring) Delete(_ context.Context, name string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, ok := k.m[name]; !ok {
+		return fs.ErrNotExist
+	}
+	delete(k.m, name)
+	return nil
+}
+
+// TestStore: in the keyring, or in a file that only its owner may read, and
+// never in both.
+func TestStore(t *testing.T) {
+	s := newSetup(t)
+	keys := &keyring{m: map[string]string{}}
+	s.opts.Store = oauth.NewStore(s.store, keys)
+	files := func() []string {
+		found, err := filepath.Glob(filepath.Join(s.store, "*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	tr := s.transport(t)
+	greets(t, tr, s)
+	if len(keys.m) != 1 || len(files()) != 0 {
+		t.Errorf("%d entries in the keyring, files %v", len(keys.m), files())
+	}
+	keys.full = true
+	s.issuer.expire()
+	greets(t, tr, s)
+	if len(keys.m) != 0 || len(files()) != 1 {
+		t.Errorf("a full keyring: %d entries, files %v", len(keys.m), files())
+	}
+	if runtime.GOOS != "windows" {
+		if info, err := os.Stat(files()[0]); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+	}
+	greets(t, s.transport(t), s)
+	keys.full = false
+	s.issuer.expire()
+	greets(t, s.transport(t), s)
+	if len(keys.m) != 1 || len(files()) != 0 || s.person.visited() != 1 {
+		t.Errorf("back: %d entries, files %v, %d visits", len(keys.m), files(), s.person.visited())
+	}
+	if _, err := tr.SignOut(t.Context()); err != nil || len(keys.m) != 0 {
+		t.Errorf("signed out: %v, %d entries", err, len(keys.m))
+	}
+}
+
+func TestBrokenRecord(t *testing.T) {
+	s := newSetup(t)
+	greets(t, s.transport(t), s)
+	found, err := filepath.Glob(filepath.Join(s.store, "*.json"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	for text, want := range map[string]string{"{": "", `{"version": 99}`: "newer version", `{"version": 1, "server": "https://other.example"}`: ""} {
+		if err := os.WriteFile(found[0], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := ask(t, s.transport(t), s.opts.Server)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// otherProcess is what TestTwoProcesses runs: a request with what is kept.
+func otherProcess(server, store string) int {
+	tr, err := oauth.New(oauth.Options{Server: server, Store: oauth.NewStore(store, nil)})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server, strings.NewReader("the request"))
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	res, err := tr.RoundTrip(req)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer res.Body.Close()
+	fmt.Print(res.StatusCode)
+	return 0
+}
+
+// TestTwoProcesses: many processes find the token refused at the same time. One
+// renews it, the others take what it got: an issuer that sees a refresh token
+// twice takes all tokens back.
+func TestTwoProcesses(t *testing.T) {
+	s := newSetup(t)
+	greets(t, s.transport(t), s)
+	s.issuer.expire()
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			cmd := exec.CommandContext(t.Context(), os.Args[0])
+			cmd.Env = append(os.Environ(), "OAUTH_TEST_SERVER="+s.opts.Server, "OAUTH_TEST_STORE="+s.store)
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != "200" {
+				t.Errorf("%s, %v", out, err)
+			}
+		})
+	}
+	wg.Wait()
+	if r, b := s.issuer.count("refresh"), s.issuer.count("reuse"); r != 1 || b != 0 {
+		t.Errorf("%d renewals, %d times an old refresh token", r, b)
+	}
+}
+
+// TestRecord: what is kept is all that a later process needs, and says of which
+// server it is.
+func TestRecord(t *testing.T) {
+	s := newSetup(t)
+	greets(t, s.transport(t), s)
+	found, err := filepath.Glob(filepath.Join(s.store, "*.json"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	data, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record struct {
+		Version                            int
+		Server, Issuer, Resource, TokenURL string
+	}
+	if err := json.Unmarshal(data, &record); err != nil || record.Version != 1 || record.Server != s.opts.Server || record.Issuer != s.issuer.URL || record.Resource != s.opts.Server {
+		t.Errorf("%v, %+v", err, record)
+	}
+}
