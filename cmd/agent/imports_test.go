@@ -87,7 +87,8 @@ var importRules = map[string][]string{
 	"mcp":         {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/schema", "core/timeout"},
 	"permissions": {"core", "core/model", "core/event", "core/jsonpos", "core/proc"},
 
-	"mcp/oauth": {},
+	"mcp/oauth":  {},
+	"mcp/server": {"core", "core/model", "core/event"},
 
 	"sdk/agent": {"...", "!cmd/..."},
 

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log"
+	"log/slog"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// Session is a session of the agent, such as a *core.Session.
+type Session interface {
+	ID() string
+	Submit(ctx context.Context, in core.Input) (core.Outcome, error)
+	Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error]
+	Close() error
+}
+
+// SessionOptions say what a session is for.
+type SessionOptions struct {
+	// Provider is its model; nil is the one that the agent is set up with.
+	Provider model.Provider
+	Asker    core.Asker // who answers its questions
+	Resume   string     // the id of the session to go on with; empty = a new one
+}
+
+// Options describe a server. Version, Tools and Open are required.
+type Options struct {
+	Version      string         // of the program
+	Instructions string         // for the client's model; may be empty
+	Tools        core.ToolTable // that are offered
+	Open         func(ctx context.Context, o SessionOptions) (Session, error)
+	// Blob opens the bytes of an image in a session's result; nil leaves out
+	// images that the session has stored.
+	Blob    func(ctx context.Context, s Session, hash string) (io.ReadCloser, error)
+	NoTasks bool // leaves run_task out
+	Logger  *slog.Logger
+}
+
+// Server offers the agent to MCP clients. It is safe for concurrent use. Calls
+// of tools share one session and run one after the other; each run_task has a
+// session of its own.
+type Server struct {
+	opts  Options
+	mcp   *server.MCPServer
+	tools *toolSession
+	calls *suspended
+
+	mu      sync.Mutex
+	offered *core.Snapshot
+
+	ctx     context.Context // ends with the server
+	end     context.CancelFunc
+	running sync.WaitGroup
+}
+
+// New returns a server. It opens no session before one is needed.
+func New(opts Options) (*Server, error) {
+	if opts.Tools == nil || opts.Open == nil {
+		return nil, errors.New("server.New: Tools and Open are required")
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{opts: opts, calls: newSuspended()}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.tools = &toolSession{server: s, turn: make(chan struct{}, 1)}
+	hooks := &server.Hooks{}
+	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) { s.refresh(ctx) })
+	s.mcp = newProtocol(opts, hooks)
+	s.refresh(s.ctx)
+	return s, nil
+}
+
+// newProtocol makes mcp-go's side of a server.
+func newProtocol(opts Options, hooks *server.Hooks, more ...server.ServerOption) *server.MCPServer {
+	return server.NewMCPServer("agent", opts.Version, append([]server.ServerOption{
+		server.WithToolCapabilities(true), server.WithInstructions(opts.Instructions), server.WithRecovery(),
+		server.WithHooks(hooks), server.WithLogger(opts.Logger), server.WithElicitation(),
+	}, more...)...)
+}
+
+// refresh brings what is offered up to the table as it is now.
+func (s *Server) refresh(ctx context.Context) {
+	snapshot, err := s.opts.Tools.Snapshot(ctx)
+	if err != nil {
+		s.opts.Logger.WarnContext(ctx, "some tools are missing", "cause", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if snapshot == nil || snapshot == s.offered {
+		return
+	}
+	s.offered = snapshot
+	var tools []server.ServerTool
+	for _, e := range snapshot.Entries() {
+		tools = append(tools, server.ServerTool{Tool: describe(e), Handler: s.handle(s.tools.call)})
+	}
+	if !s.opts.NoTasks {
+		tools = append(tools, server.ServerTool{Tool: taskTool(), Handler: s.handle(s.runTask)})
+	}
+	s.mcp.SetTools(tools...)
+}
+
+// describe is a tool of the agent as MCP has it.
+func describe(e core.Entry) mcp.Tool {
+	d := e.Tool.Definition()
+	t := mcp.NewToolWithRawSchema(e.ModelName, d.Description, d.Schema)
+	t.Annotations.ReadOnlyHint = &d.ReadOnly
+	return t
+}
+
+// ServeStdio serves the one client at the other end of in and out. It returns
+// nil when in ends, and the cause of ctx when that is done; calls that were
+// under way are aborted. In a process there can be one of it, for mcp-go keeps
+// the state of that client in a global variable.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	l := server.NewStdioServer(s.mcp)
+	l.SetErrorLogger(slogLines(s.opts.Logger))
+	err := l.Listen(ctx, in, out)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("mcp over stdio: %w", err)
+	}
+	return nil
+}
+
+func slogLines(l *slog.Logger) *log.Logger { return slog.NewLogLogger(l.Handler(), slog.LevelDebug) }
+
+// Close aborts what is under way, waits for it and closes the sessions.
+func (s *Server) Close() error {
+	s.end()
+	s.calls.close()
+	s.running.Wait()
+	return s.tools.close()
+}

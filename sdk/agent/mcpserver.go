@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/seed-009c0928/agent/mcp/server"
+)
+
+// MCPServerOptions describe the agent as an MCP server.
+type MCPServerOptions struct {
+	// Calls are the options of the session in which single tools are called.
+	// Its provider and asker do not count: the client is both.
+	Calls SessionOptions
+	// Task returns the options of a session for run_task, whose asker does not
+	// count. It is called when there is a task, and its error is told to the
+	// client. Nil leaves run_task out.
+	Task func(ctx context.Context) (SessionOptions, error)
+	// Instructions are for the client's model.
+	Instructions string
+}
+
+// MCPServer offers the agent's tools, and whole tasks, to MCP clients. Tools
+// that give work to subagents are left out: run_task does what they do. The
+// caller closes the server before the agent.
+func (a *Agent) MCPServer(o MCPServerOptions) (*server.Server, error) {
+	tools := &view{base: a.tools, profile: o.Calls.Profile.Name}
+	if a.subagents != nil {
+		own, err := a.subagents.Tools(context.Background()) // they are known from the start
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range own {
+			tools.without = append(tools.without, t.Definition().Name)
+		}
+	}
+	return server.New(server.Options{
+		Version: a.opts.Version, Instructions: o.Instructions, Tools: tools, NoTasks: o.Task == nil, Logger: a.opts.Logger,
+		Open: func(ctx context.Context, so server.SessionOptions) (server.Session, error) { return a.openFor(ctx, o, so) },
+		Blob: func(ctx context.Context, s server.Session, hash string) (io.ReadCloser, error) {
+			own, ok := s.(*Session)
+			if !ok || own.family.cfg.Store == nil {
+				return nil, errors.New("the session keeps no images")
+			}
+			return own.family.cfg.Store.Open(ctx, hash)
+		},
+	})
+}
+
+// openFor opens a session for an MCP client.
+func (a *Agent) openFor(ctx context.Context, o MCPServerOptions, so server.SessionOptions) (server.Session, error) {
+	opts := o.Calls
+	if so.Provider == nil {
+		var err error
+		if opts, err = o.Task(ctx); err != nil {
+			return nil, err
+		}
+		opts.Resume = so.Resume
+	} else {
+		opts.Provider, opts.Model = so.Provider, ""
+	}
+	opts.Asker = so.Asker
+	s, err := a.NewSession(ctx, opts)
+	if err != nil {
+		return nil, err // not a *Session that is nil
+	}
+	return s, nil
+}
