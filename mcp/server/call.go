@@ -148,9 +148,26 @@ func (s *Server) tellProgress(ctx context.Context, token mcp.ProgressToken, p co
 	if p.Message != "" {
 		params["message"] = p.Message
 	}
-	if err := s.mcp.SendNotificationToClient(ctx, string(mcp.MethodNotificationProgress), params); err != nil {
+	if err := s.notify(ctx, string(mcp.MethodNotificationProgress), params); err != nil {
 		s.opts.Logger.DebugContext(ctx, "progress was not delivered", "cause", err)
 	}
+}
+
+// notify tells the client of a request. Over stdio mcp-go would write it some
+// time, often after the result that it goes before; so it is written here.
+func (s *Server) notify(ctx context.Context, method string, params map[string]any) error {
+	s.mu.Lock()
+	stdout := s.stdout
+	s.mu.Unlock()
+	if stdout == nil {
+		return s.mcp.SendNotificationToClient(ctx, method, params)
+	}
+	line, err := json.Marshal(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method, "params": params})
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(append(line, '\n'))
+	return err
 }
 
 // elicit asks a client of the time before 2026-07-28.

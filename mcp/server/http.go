@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -37,7 +38,7 @@ func (s *Server) ServeHTTP(ctx context.Context, ln net.Listener, token string) e
 		_ = ln.Close()
 		return fmt.Errorf("the address %s is not of this machine: expected 127.0.0.1 or [::1], for who reaches it may run commands here", ln.Addr())
 	}
-	protocol := newHTTP(s.mcp)
+	protocol := newHTTP(s.mcp, s.opts.Logger)
 	web := &http.Server{
 		Handler: guard(protocol, token), ReadHeaderTimeout: headerWait, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return s.ctx },
@@ -66,8 +67,9 @@ func (s *Server) ServeHTTP(ctx context.Context, ln net.Listener, token string) e
 }
 
 // newHTTP makes mcp-go's side of the transport.
-func newHTTP(protocol *server.MCPServer) *server.StreamableHTTPServer {
-	return server.NewStreamableHTTPServer(protocol, server.WithEndpointPath(Path), server.WithStateful(true), server.WithSessionIdleTTL(sessionsIdle))
+func newHTTP(protocol *server.MCPServer, log *slog.Logger) *server.StreamableHTTPServer {
+	return server.NewStreamableHTTPServer(protocol,
+		server.WithEndpointPath(Path), server.WithStateful(true), server.WithSessionIdleTTL(sessionsIdle), server.WithStreamableHTTPLogger(log))
 }
 
 // guard turns away what does not come from a client that was let in: requests

@@ -58,6 +58,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	offered *core.Snapshot
+	stdout  *lineWriter // of ServeStdio
 
 	ctx     context.Context // ends with the server
 	end     context.CancelFunc
@@ -125,9 +126,13 @@ func describe(e core.Entry) mcp.Tool {
 // under way are aborted. In a process there can be one of it, for mcp-go keeps
 // the state of that client in a global variable.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	lines := &lineWriter{w: out}
+	s.mu.Lock()
+	s.stdout = lines
+	s.mu.Unlock()
 	l := server.NewStdioServer(s.mcp)
 	l.SetErrorLogger(slogLines(s.opts.Logger))
-	err := l.Listen(ctx, in, out)
+	err := l.Listen(ctx, in, lines)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -135,6 +140,19 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		return fmt.Errorf("mcp over stdio: %w", err)
 	}
 	return nil
+}
+
+// lineWriter writes one message at a time, each of which comes in one Write.
+type lineWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements [io.Writer].
+func (l *lineWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }
 
 func slogLines(l *slog.Logger) *log.Logger { return slog.NewLogLogger(l.Handler(), slog.LevelDebug) }
