@@ -89,6 +89,9 @@ var importRules = map[string][]string{
 
 	"mcp/oauth":  {},
 	"mcp/server": {"core", "core/model", "core/event"},
+	"skills":                {"core", "core/model", "core/event", "core/jsonpos", "core/rank", "core/bundle"},
+	"skills/internal/bench": {"skills", "bundled_skills"},
+	"bundled_skills":        {},
 
 	"sdk/agent": {"...", "!cmd/..."},
 

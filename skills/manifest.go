@@ -1,0 +1,113 @@
+package skills
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a SKILL.md. The first two are in bytes, the others in characters.
+const (
+	MaxFile        = 1 << 20
+	MaxFrontMatter = 64 << 10
+	MaxName        = 64
+	MaxDescription = 1024 // of the Agent Skills standard; what is longer is cut
+	maxBrief       = 160
+)
+
+// Manifest is what a SKILL.md says. All texts are free of control, bidirectional
+// and tag characters.
+type Manifest struct {
+	Name         string // letters, digits and hyphens, at most MaxName
+	Description  string
+	Brief        string // one sentence of it
+	WhenToUse    string
+	Version      string
+	License      string
+	Needs        string // what it needs to work ("compatibility")
+	ArgumentHint string // how the arguments of /name look
+	Triggers     Triggers
+	Toolsets     []string // names of binaries below toolsets/
+	Scripts      []string // that the manifest names; all below scripts/ can be run
+	AllowedTools []string // a request; it allows nothing by itself
+	Paths        []string // globs of files that the skill is about
+	Metadata     map[string]string
+
+	Disabled bool // unless the person enables it ("default_enabled: false")
+	NoModel  bool // only the person activates it ("disable-model-invocation")
+	NoUser   bool // it has no /name ("user-invocable: false")
+	Body     string
+	BodyLine int // the line of the file on which Body begins
+}
+
+// Triggers say which inputs call for a skill.
+type Triggers struct {
+	Keywords []string `json:"keywords,omitempty"` // words and phrases
+	Verbs    []string `json:"verbs,omitempty"`
+	Patterns []string `json:"patterns,omitempty"` // Go regular expressions
+}
+
+// None reports whether there are no triggers.
+func (t Triggers) None() bool {
+	return len(t.Keywords) == 0 && len(t.Verbs) == 0 && len(t.Patterns) == 0
+}
+
+// brief is the first sentence of a description, or its beginning.
+func brief(description string) string {
+	text := strings.Join(strings.Fields(description), " ")
+	for i, r := range text {
+		if (r == '.' || r == '!' || r == '?') && (i+1 == len(text) || text[i+1] == ' ') && !abbreviates(text[:i]) {
+			text = text[:i+1]
+			break
+		}
+	}
+	return cut(text, maxBrief)
+}
+
+// abbreviates reports whether a full stop behind text does not end a sentence.
+func abbreviates(text string) bool {
+	word := text[strings.LastIndexAny(text, " (")+1:]
+	switch strings.ToLower(word) {
+	case "e.g", "i.e", "etc", "vs", "eg", "ie", "cf", "no", "approx":
+		return true
+	}
+	return utf8.RuneCountInString(word) == 1
+}
+
+// cut shortens a text to so many characters.
+func cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	runes := []rune(text)
+	return strings.TrimSpace(string(runes[:most-1])) + "…"
+}
+
+// visible removes what a person does not see in a text but a model reads:
+// control characters, bidirectional marks, tag characters and variation
+// selectors beyond the usual ones. It returns how many there were.
+func visible(text string) (string, int) {
+	removed := 0
+	clean := strings.Map(func(r rune) rune {
+		if hidden(r) {
+			removed++
+			return -1
+		}
+		return r
+	}, text)
+	return clean, removed
+}
+
+func hidden(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case r < 0x20, r >= 0x7f && r < 0xa0:
+	case r == 0xad, r == 0x061c, r == 0x180e, r == 0x200b, r == 0x200e, r == 0x200f, r == 0xfeff:
+	case r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f:
+	case r >= 0xfff0 && r <= 0xfffb:
+	case r >= 0xe0000 && r <= 0xe0fff:
+	default:
+		return false
+	}
+	return true
+}
