@@ -1,0 +1,245 @@
+package skills
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Bounds of the search below one place.
+const (
+	maxDepth   = 6
+	maxFolders = 2000
+)
+
+// found is a SKILL.md and what it was read as.
+type found struct {
+	place   Place
+	dir     string // on disk; empty for a bundled one
+	rel     string // below the place, with slashes
+	file    string // its name, in whatever case
+	size    int64
+	changed time.Time
+}
+
+func (f found) path() string {
+	if f.dir == "" {
+		return string(f.place.Scope) + "/" + path.Join(f.rel, f.file)
+	}
+	return filepath.Join(f.dir, f.file)
+}
+
+// walker looks for skills below one place.
+type walker struct {
+	place    Place
+	files    fs.FS
+	real     string // path of the place without symbolic links
+	seen     map[string]bool
+	folders  int
+	found    []found
+	problems []Problem
+}
+
+// walk lists the skills of a place, in the order of their paths. Seen holds the
+// real paths of folders that were visited, over all places.
+func walk(p Place, seen map[string]bool) ([]found, []Problem) {
+	w := &walker{place: p, files: p.Files, seen: seen}
+	if w.files == nil {
+		real, err := filepath.EvalSymlinks(p.Dir)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				w.problem(p.Dir, "it cannot be read: %v", err)
+			}
+			return nil, w.problems
+		}
+		if !w.inside(real) {
+			w.problem(p.Dir, "it is a symbolic link that leads out of the project: it is left out")
+			return nil, w.problems
+		}
+		w.real, w.files = real, os.DirFS(real)
+	}
+	w.visit(".", 0, nil)
+	return w.found, w.problems
+}
+
+func (w *walker) problem(at, format string, args ...any) {
+	w.problems = append(w.problems, Problem{Path: at, Diagnostics: []Diagnostic{{File: at, Line: 1, Column: 1, Severity: Warning, Message: fmt.Sprintf(format, args...)}}})
+}
+
+func (w *walker) onDisk(rel string) string {
+	if w.real == "" {
+		return path.Join(string(w.place.Scope), rel)
+	}
+	return filepath.Join(w.real, filepath.FromSlash(rel))
+}
+
+// inside reports whether a real path may be read.
+func (w *walker) inside(real string) bool {
+	if w.place.Within == "" {
+		return true
+	}
+	top, err := filepath.EvalSymlinks(w.place.Within)
+	if err != nil {
+		return false
+	}
+	return within(top, real)
+}
+
+func within(top, at string) bool {
+	rel, err := filepath.Rel(top, at)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// visit looks into a folder. One with a SKILL.md is a skill, and what lies
+// below it belongs to it.
+func (w *walker) visit(rel string, depth int, rules []ignoreRule) {
+	if w.real != "" && !w.enter(rel) {
+		return
+	}
+	if w.folders++; w.folders > maxFolders {
+		if w.folders == maxFolders+1 {
+			w.problem(w.onDisk("."), "it holds more than %d folders: the rest is left out", maxFolders)
+		}
+		return
+	}
+	entries, err := fs.ReadDir(w.files, rel)
+	if err != nil {
+		w.problem(w.onDisk(rel), "it cannot be read: %v", err)
+		return
+	}
+	if name := manifestName(entries); name != "" {
+		if rel == "." {
+			w.problem(w.onDisk(name), "a skill needs a folder of its own: move it to %s", path.Join("NAME", name))
+		} else {
+			w.take(rel, name)
+			return
+		}
+	}
+	if depth == maxDepth {
+		return
+	}
+	rules = append(rules[:len(rules):len(rules)], readIgnore(w.files, rel)...)
+	for _, e := range entries {
+		below := path.Join(rel, e.Name())
+		if w.folder(e, below) && !skipped(e.Name()) && !ignored(rules, below) {
+			w.visit(below, depth+1, rules)
+		}
+	}
+}
+
+// enter reports whether a folder is visited for the first time, and notes it.
+func (w *walker) enter(rel string) bool {
+	real, err := filepath.EvalSymlinks(w.onDisk(rel))
+	if err != nil {
+		w.problem(w.onDisk(rel), "it cannot be read: %v", err)
+		return false
+	}
+	if !w.inside(real) {
+		w.problem(w.onDisk(rel), "it is a symbolic link that leads out of the project: it is left out")
+		return false
+	}
+	if w.seen[real] {
+		return false
+	}
+	w.seen[real] = true
+	return true
+}
+
+func (w *walker) folder(e fs.DirEntry, below string) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	info, err := fs.Stat(w.files, below)
+	return err == nil && info.IsDir()
+}
+
+// skipped names folders that hold no skills of one's own.
+func skipped(name string) bool {
+	return name == "node_modules" || name != "." && strings.HasPrefix(name, ".")
+}
+
+// manifestName returns the name of a folder's SKILL.md, in any case.
+func manifestName(entries []fs.DirEntry) string {
+	name := ""
+	for _, e := range entries {
+		if !e.IsDir() && strings.EqualFold(e.Name(), "SKILL.md") && (name == "" || e.Name() == "SKILL.md") {
+			name = e.Name()
+		}
+	}
+	return name
+}
+
+func (w *walker) take(rel, name string) {
+	info, err := fs.Stat(w.files, path.Join(rel, name))
+	if err != nil || !info.Mode().IsRegular() {
+		w.problem(w.onDisk(path.Join(rel, name)), "it is no file that can be read")
+		return
+	}
+	f := found{place: w.place, rel: rel, file: name, size: info.Size(), changed: info.ModTime()}
+	if w.real != "" {
+		f.dir = w.onDisk(rel)
+		real, err := filepath.EvalSymlinks(filepath.Join(f.dir, name))
+		if err != nil || !w.inside(real) {
+			w.problem(filepath.Join(f.dir, name), "it is a symbolic link that leads out of the project: it is left out")
+			return
+		}
+	}
+	w.found = append(w.found, f)
+}
+
+// read reads and parses a skill.
+func (f found) read() (*Skill, *Problem) {
+	files := f.place.Files
+	if f.dir != "" {
+		files = os.DirFS(f.dir)
+	} else if sub, err := fs.Sub(files, f.rel); err == nil {
+		files = sub
+	}
+	data, err := readFile(files, f.file, MaxFile+1)
+	if err != nil {
+		return nil, &Problem{Path: f.path(), Diagnostics: []Diagnostic{{File: f.path(), Line: 1, Column: 1, Severity: Error, Message: err.Error()}}}
+	}
+	m, diagnostics := Parse(f.path(), data)
+	if m == nil {
+		return nil, &Problem{Path: f.path(), Diagnostics: diagnostics}
+	}
+	folder := CleanName(path.Base(f.rel))
+	r := &report{file: f.path(), list: diagnostics}
+	switch {
+	case m.Name == "":
+		m.Name = folder
+		r.add(Note, 2, 1, "there is no name: it is that of the folder, %q", folder)
+	case !strings.EqualFold(m.Name, folder):
+		r.add(Note, 2, 1, "the name %q is not that of the folder, %q", m.Name, folder)
+	}
+	if m.Name == "" {
+		r.add(Error, 2, 1, "there is no name, and the folder's can be none: name it with letters, digits and hyphens")
+		return nil, &Problem{Path: f.path(), Diagnostics: r.sorted()}
+	}
+	if f.file != "SKILL.md" {
+		r.add(Note, 1, 1, "the file is called %q: other programs look for SKILL.md", f.file)
+	}
+	sum := sha256.Sum256(data)
+	return &Skill{
+		Manifest: *m, Scope: f.place.Scope, Dir: f.dir, File: f.path(), Files: files,
+		Hash: hex.EncodeToString(sum[:]), State: StateOn, Diagnostics: r.sorted(),
+	}, nil
+}
+
+// readFile reads a file of at most so many bytes; what is beyond is cut.
+func readFile(files fs.FS, name string, most int64) ([]byte, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/skills"
+)
+
+// Ratio is a part of a whole with its 95 % interval.
+type Ratio struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Of    int     `json:"of"` // what was counted
+}
+
+// Report is what one suite's matching is worth.
+type Report struct {
+	Suite   string `json:"suite"`
+	Skills  int    `json:"skills"`
+	Queries int    `json:"queries"` // with an expected skill
+	Named   int    `json:"named"`   // of them, with its name in them
+
+	Hit1      Ratio `json:"hit@1"`
+	Hit3      Ratio `json:"hit@3"`
+	Shortlist Ratio `json:"shortlist@12"`
+	Precision Ratio `json:"precision"` // of activations, those that were expected
+	Recall    Ratio `json:"recall"`    // of queries, those with the expected one activated
+	NamedHit1 Ratio `json:"namedHit@1"`
+	Near      Ratio `json:"nearMisses"` // of near misses, those that activate what they nearly mean
+	Cross     Ratio `json:"cross"`      // of other suites' queries, those that activate anything
+
+	Tokens   float64       `json:"tokens"` // of full texts, for a query on average
+	PerMatch time.Duration `json:"nanosecondsPerMatch"`
+}
+
+// sample is what one query adds to each count: hits of trials.
+type sample map[string][2]int
+
+// score matches all queries against the skills of a suite.
+func (d *dataset) score(suite string, log io.Writer) Report {
+	list := d.skills[suite]
+	m := skills.NewMatcher(list)
+	r := Report{Suite: suite, Skills: len(list)}
+	var samples []sample
+	tokens := 0
+	start := time.Now()
+	for _, q := range d.queries {
+		result := m.Match(q.Query, skills.MatchOptions{})
+		s := sample{}
+		samples = append(samples, s)
+		switch {
+		case q.Suite != suite:
+			s.count("cross", len(result.Activated) > 0)
+			for _, a := range result.Activated {
+				fmt.Fprintf(log, "%s: %s: unrelated, activates %s by %s %s\n", suite, q.ID, a.Skill.Name, a.By, a.Trigger)
+			}
+			continue
+		case len(q.Expected) == 0:
+			s.count("near", slices.ContainsFunc(result.Activated, func(a skills.Match) bool { return a.Skill.Name == q.NegOf }))
+		default:
+			r.Queries++
+			if named(q) {
+				r.Named++
+				s.count("named", slices.ContainsFunc(first(result.Shortlist, 1), q.expects))
+			} else {
+				s.count("hit1", slices.ContainsFunc(first(result.Shortlist, 1), q.expects))
+				s.count("hit3", slices.ContainsFunc(first(result.Shortlist, 3), q.expects))
+				s.count("short", slices.ContainsFunc(result.Shortlist, q.expects))
+				s.count("recall", slices.ContainsFunc(result.Activated, q.expects))
+			}
+		}
+		for _, a := range result.Activated {
+			tokens += len(a.Skill.Body) / 4
+			if named(q) && a.By == skills.ByName {
+				continue
+			}
+			s.count("precision", q.expects(a))
+			if !q.expects(a) {
+				fmt.Fprintf(log, "%s: %s: expected %v, activates %s by %s %s\n", suite, q.ID, q.Expected, a.Skill.Name, a.By, a.Trigger)
+			}
+		}
+	}
+	r.PerMatch = time.Since(start) / time.Duration(max(len(d.queries), 1))
+	r.Tokens = float64(tokens) / float64(max(r.Queries, 1))
+	for name, at := range map[string]*Ratio{
+		"hit1": &r.Hit1, "hit3": &r.Hit3, "short": &r.Shortlist, "precision": &r.Precision, "recall": &r.Recall,
+		"named": &r.NamedHit1, "near": &r.Near, "cross": &r.Cross,
+	} {
+		*at = bootstrap(samples, name)
+	}
+	return r
+}
+
+func (q query) expects(m skills.Match) bool { return slices.Contains(q.Expected, m.Skill.Name) }
+
+// named reports whether a query holds the name of a skill that it is about.
+func named(q query) bool {
+	return slices.ContainsFunc(q.Expected, func(name string) bool {
+		return strings.Contains(strings.ToLower(q.Query), strings.ToLower(name))
+	})
+}
+
+func first(list []skills.Match, n int) []skills.Match { return list[:min(len(list), n)] }
+
+func (s sample) count(name string, hit bool) {
+	c := s[name]
+	if c[1]++; hit {
+		c[0]++
+	}
+	s[name] = c
+}
+
+// resamples is the number of samples that an interval is taken from.
+const resamples = 1000
+
+// bootstrap returns a ratio with its interval over resampled queries.
+func bootstrap(samples []sample, name string) Ratio {
+	var counted [][2]int
+	for _, s := range samples {
+		if c := s[name]; c[1] > 0 {
+			counted = append(counted, c)
+		}
+	}
+	value, of := ratio(counted)
+	r := Ratio{Value: value, Low: value, High: value, Of: of}
+	if of == 0 {
+		return r
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	values := make([]float64, resamples)
+	drawn := make([][2]int, len(counted))
+	for i := range values {
+		for j := range drawn {
+			drawn[j] = counted[random.IntN(len(counted))]
+		}
+		values[i], _ = ratio(drawn)
+	}
+	slices.Sort(values)
+	r.Low, r.High = values[resamples*25/1000], values[resamples*975/1000-1]
+	return r
+}
+
+func ratio(counts [][2]int) (float64, int) {
+	hits, of := 0, 0
+	for _, c := range counts {
+		hits, of = hits+c[0], of+c[1]
+	}
+	return float64(hits) / float64(max(of, 1)), of
+}
+
+func (r Report) print(out io.Writer) {
+	fmt.Fprintf(out, "%s: %d skills, %d queries with an expected skill (%d hold its name)\n", r.Suite, r.Skills, r.Queries, r.Named)
+	for _, line := range []struct {
+		name string
+		Ratio
+	}{
+		{"hit@1", r.Hit1}, {"hit@3", r.Hit3}, {"shortlist@12", r.Shortlist},
+		{"activation precision", r.Precision}, {"activation recall", r.Recall}, {"hit@1, named", r.NamedHit1},
+		{"false on near misses", r.Near}, {"false on other suites", r.Cross},
+	} {
+		fmt.Fprintf(out, "  %-22s %5.1f %%  (%.1f to %.1f, of %d)\n", line.name, 100*line.Value, 100*line.Low, 100*line.High, line.Of)
+	}
+	fmt.Fprintf(out, "  %-22s %5.0f tokens of full texts for a query\n", "cost", r.Tokens)
+	fmt.Fprintf(out, "  %-22s %5.2f ms for a query\n", "time", float64(r.PerMatch)/float64(time.Millisecond))
+}
