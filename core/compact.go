@@ -79,7 +79,7 @@ func (s *Session) compact(r *run, words string) error {
 	}
 	end.Usage, end.Stop = resp.Usage, resp.Stop
 	s.emit(r.ctx, "", end)
-	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), dropped), Before: h.context, Kept: kept, Summarised: len(dropped), Model: req.Model, Usage: resp.Usage}
+	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), dropped, window/10), Before: h.context, Kept: kept, Summarised: len(dropped), Model: req.Model, Usage: resp.Usage}
 	h.usage = h.usage.Add(resp.Usage)
 	h.compact(done.Content, kept)
 	h.context += len(s.prompt.text) / 4

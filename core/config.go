@@ -128,7 +128,8 @@ type PromptRequest struct {
 }
 
 // ContextSource adds to what the person said, such as an activated skill. A
-// source that fails costs a warning, not the turn.
+// source that fails costs a warning, not the turn; blocks that it returns with
+// the error count.
 type ContextSource interface {
 	Context(ctx context.Context, req ContextRequest) ([]Block, error)
 }
@@ -145,6 +146,7 @@ type Block struct {
 	Source  string // who says it
 	Trusted bool   // the person's own words or files
 	Text    string
+	Event   event.Body // is recorded before the turn and says why the block is there; may be nil
 }
 
 // Hooks are a host's Go functions at three points of the loop. Each may be nil.

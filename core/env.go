@@ -70,7 +70,10 @@ type Command struct {
 	Argv   []string // a program and its arguments, without a shell
 	Dir    string   // empty = the working directory
 	Env    []string // "NAME=value", on top of the filtered environment
-	Stdin  io.Reader
+	// Minimal leaves of that what programs need to find their way, where an
+	// environment can.
+	Minimal bool
+	Stdin   io.Reader
 	// Terminal gives the command a terminal, to which nobody types, in the place
 	// of stdin, stdout and stderr; what it prints goes to Stdout. Where there
 	// is none to give, Start fails with errors.ErrUnsupported.

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,10 +63,12 @@ func (s *Session) takeInput(r *run, in Input) {
 	for _, source := range s.cfg.Context {
 		blocks, err := source.Context(r.ctx, req)
 		if err != nil {
-			s.warn(r.ctx, "CONTEXT", fmt.Sprintf("a context source failed and is left out of this turn: %v", err))
-			continue
+			s.warn(r.ctx, "CONTEXT", fmt.Sprintf("a context source failed: %v", err))
 		}
 		for _, b := range blocks {
+			if b.Event != nil {
+				s.emit(r.ctx, "", b.Event)
+			}
 			parts = append(parts, model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, b.Text)})
 		}
 	}
@@ -111,14 +114,12 @@ func (s *Session) checkLimits(r *run) StopReason {
 		{"maxSessionTokens", float64(limits.MaxSessionTokens), float64(h.usage.Total()), h.context},
 		{"maxCost", limits.MaxCost, h.cost, 0},
 	} {
-		if l.max <= 0 {
-			continue
-		}
-		if l.used >= l.max || l.used+float64(l.reserve) > l.max {
+		switch {
+		case l.max <= 0:
+		case l.used >= l.max || l.used+float64(l.reserve) > l.max:
 			s.emit(r.ctx, "", event.TokenLimit{Limit: l.name, Max: l.max, Used: l.used})
 			return StopTokenLimit
-		}
-		if l.used >= limits.WarnAt*l.max {
+		case l.used >= limits.WarnAt*l.max:
 			s.warn(r.ctx, "LIMIT", fmt.Sprintf("%s: %.6g of %.6g used", l.name, l.used, l.max))
 		}
 	}
@@ -131,10 +132,7 @@ func (s *Session) snapshot(ctx context.Context) *Snapshot {
 	if err != nil {
 		s.warn(ctx, "TOOLS", fmt.Sprintf("some tools are missing: %v", err))
 	}
-	if snapshot == nil {
-		snapshot = NewSnapshot(0, nil)
-	}
-	return snapshot
+	return cmp.Or(snapshot, NewSnapshot(0, nil))
 }
 
 // callModel makes one request, shows the answer as it comes, and records it.

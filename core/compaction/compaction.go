@@ -5,6 +5,7 @@ package compaction
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -105,22 +106,31 @@ func Keep(messages []model.Message, tokens int) int {
 }
 
 // Summary is the message that stands for those that were summarised. What the
-// host had put in for the model to know goes with it, word for word.
-func Summary(notes string, dropped []model.Message) model.Parts {
+// host had put in for the model to know goes with it, word for word: as much as
+// fits into so many tokens, the latest first, so that what is left out can be
+// put in again when it is called for.
+func Summary(notes string, dropped []model.Message, room int) model.Parts {
 	parts := model.TextParts("<summary>\nThe conversation until here was summarised, as it had become long. Go on from these notes:\n\n" + strings.TrimSpace(notes) + "\n</summary>")
+	var kept model.Parts
 	seen := map[string]bool{}
-	for _, m := range dropped {
+	for _, m := range slices.Backward(dropped) {
 		if m.Role != model.RoleUser {
 			continue
 		}
-		for _, p := range m.Parts {
-			if t, ok := p.(model.Text); ok && pinned(t.Text) && !seen[t.Text] {
-				seen[t.Text] = true
-				parts = append(parts, t)
+		for _, p := range slices.Backward(m.Parts) {
+			t, ok := p.(model.Text)
+			if !ok || !pinned(t.Text) || seen[t.Text] {
+				continue
+			}
+			seen[t.Text] = true
+			if size := (model.Parts{t}).EstimateTokens(); size <= room {
+				room -= size
+				kept = append(kept, t)
 			}
 		}
 	}
-	return parts
+	slices.Reverse(kept)
+	return append(parts, kept...)
 }
 
 // pinned reports whether a text came from a source that the person trusts, such

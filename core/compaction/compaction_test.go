@@ -86,8 +86,27 @@ func TestSummary(t *testing.T) {
 		{Role: model.RoleUser, Parts: model.Parts{model.Text{Text: skill}}},
 		{Role: model.RoleAssistant, Parts: model.Parts{model.Text{Text: "<context source=\"me\" trusted=true>\nI am one\n</context>"}}},
 	}
-	got := compaction.Summary("\n- Task: x\n", dropped)
+	got := compaction.Summary("\n- Task: x\n", dropped, 1000)
 	if len(got) != 2 || !strings.Contains(got[:1].Text(), "- Task: x\n</summary>") || got[1] != (model.Text{Text: skill}) {
 		t.Errorf("summary %+v", got)
+	}
+}
+
+// TestSummaryWithinItsRoom: of what goes along, the latest does; what does not
+// fit is left out, and a smaller one behind it still goes.
+func TestSummaryWithinItsRoom(t *testing.T) {
+	t.Parallel()
+	block := func(name string, size int) model.Text {
+		return model.Text{Text: "<context source=\"skill " + name + "\" trusted=true>\n" + strings.Repeat("word ", size) + "\n</context>"}
+	}
+	small, large, last := block("small", 10), block("large", 4000), block("last", 100)
+	dropped := []model.Message{
+		{Role: model.RoleUser, Parts: model.Parts{small}},
+		{Role: model.RoleUser, Parts: model.Parts{large}},
+		{Role: model.RoleUser, Parts: model.Parts{last}},
+	}
+	got := compaction.Summary("notes", dropped, 500)
+	if len(got) != 3 || got[1] != small || got[2] != last {
+		t.Errorf("kept %d parts, want the notes, the small one and the last", len(got))
 	}
 }

@@ -170,11 +170,15 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 	if cmd.Script != "" {
 		argv = append(slices.Clone(l.shell), cmd.Script)
 	}
+	environ := l.environ
+	if cmd.Minimal {
+		environ = proc.FilterEnv(environ, proc.InheritCore)
+	}
 	spec := proc.Spec{
 		Path:   argv[0],
 		Args:   argv[1:],
 		Dir:    dir.Path,
-		Env:    slices.Concat(l.environ, []string{"PWD=" + dir.Path}, cmd.Env),
+		Env:    slices.Concat(environ, []string{"PWD=" + dir.Path}, cmd.Env),
 		Stdin:  cmd.Stdin,
 		Stdout: cmd.Stdout,
 		Stderr: cmd.Stderr,

@@ -212,6 +212,22 @@ type Permission struct {
 	Accesses []Access `json:"accesses,omitempty"`
 }
 
+// SkillActivated says that a skill's text was put into the turn that follows.
+type SkillActivated struct {
+	Name    string `json:"name"`
+	Scope   string `json:"scope"`             // project, user, bundled
+	By      string `json:"by"`                // name, phrase, pattern, keyword+verb, text
+	Trigger string `json:"trigger,omitempty"` // what of the input called for it
+	File    string `json:"file,omitempty"`
+	Size    int    `json:"size"` // of the text, in estimated tokens
+}
+
+// SkillsListed says that skills were named to the model, to choose from.
+type SkillsListed struct {
+	Names []string `json:"names"`
+	Left  int      `json:"left,omitempty"` // how many others there are
+}
+
 // Compacted says that a summary stands in the place of all but the last
 // messages of the conversation.
 type Compacted struct {
@@ -244,16 +260,6 @@ type SubagentEnd struct {
 	Usage      model.Usage `json:"usage"`
 	CostUSD    *float64    `json:"costUsd,omitempty"`
 	DurationMS int64       `json:"durationMs"`
-}
-
-// SkillActivated says that a skill's text was put before the model.
-type SkillActivated struct {
-	Name   string `json:"name"`
-	Source string `json:"source"` // project, user, bundled …
-	By     string `json:"by"`     // what fired: explicit, phrase, pattern …
-	Match  string `json:"match,omitempty"`
-	Hash   string `json:"hash"` // SHA-256 of the text, in hex
-	Size   int    `json:"size"` // tokens, estimated
 }
 
 // Cancelled says that processing was cancelled.
@@ -330,6 +336,7 @@ func (LLMRetry) Type() string        { return "llm_retry" }
 func (Question) Type() string        { return "question" }
 func (Answer) Type() string          { return "answer" }
 func (Permission) Type() string      { return "permission" }
+func (SkillsListed) Type() string    { return "skills_listed" }
 func (Compacted) Type() string       { return "compacted" }
 func (SubagentStart) Type() string   { return "subagent_start" }
 func (SubagentEnd) Type() string     { return "subagent_end" }
@@ -364,6 +371,7 @@ func (LLMRetry) body()        {}
 func (Question) body()        {}
 func (Answer) body()          {}
 func (Permission) body()      {}
+func (SkillsListed) body()    {}
 func (Compacted) body()       {}
 func (SubagentStart) body()   {}
 func (SubagentEnd) body()     {}
@@ -401,10 +409,11 @@ func bodyTypes() []Body {
 		Question{},
 		Answer{},
 		Permission{},
+		SkillActivated{},
+		SkillsListed{},
 		Compacted{},
 		SubagentStart{},
 		SubagentEnd{},
-		SkillActivated{},
 		Cancelled{},
 		Warning{},
 		Error{},
@@ -462,14 +471,16 @@ func decodeBody(kind string, data, whole []byte) (Body, error) {
 		return decode[Answer](data)
 	case "permission":
 		return decode[Permission](data)
+	case "skill_activated":
+		return decode[SkillActivated](data)
+	case "skills_listed":
+		return decode[SkillsListed](data)
 	case "compacted":
 		return decode[Compacted](data)
 	case "subagent_start":
 		return decode[SubagentStart](data)
 	case "subagent_end":
 		return decode[SubagentEnd](data)
-	case "skill_activated":
-		return decode[SkillActivated](data)
 	case "cancelled":
 		return decode[Cancelled](data)
 	case "warning":

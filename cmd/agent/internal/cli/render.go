@@ -111,7 +111,11 @@ func (v *textView) show(e event.Event) {
 	case event.SubagentEnd:
 		v.note("◂ %s", subagentEnd(b))
 	case event.SkillActivated:
-		v.note("✦ skill %s (%s: %s)", printable(b.Name), printable(b.By), oneLine(b.Match, 80))
+		v.note("! skill %s: called for by %s %s", printable(b.Name), b.By, printable(b.Trigger))
+	case event.SkillsListed:
+		if b.Left > 0 {
+			v.note("! %d skills were named to the model, %d others left out", len(b.Names), b.Left)
+		}
 	case event.Compacted:
 		v.note("! the conversation was summarised: %d tokens became %d", b.Before, b.After)
 	case event.Warning:

@@ -200,7 +200,11 @@ func (s *scene) trouble(body event.Body) {
 		}
 		s.note(dim, oneLine(text, 200))
 	case event.SkillActivated:
-		s.note(dim, oneLine("✦ skill "+b.Name+" ("+b.By+": "+b.Match+")", 200))
+		s.note(dim, printable(fmt.Sprintf("— skill %s: %s %s", b.Name, b.By, b.Trigger)))
+	case event.SkillsListed:
+		if b.Left > 0 {
+			s.note(dim, fmt.Sprintf("— %d skills named to the model, %d others left out", len(b.Names), b.Left))
+		}
 	case event.Compacted:
 		s.note(dim, compacted(b))
 	case event.Warning:
