@@ -153,7 +153,7 @@ func (l *Library) arrange(order []cached, problems []Problem) *Catalog {
 func (l *Library) judge(s *Skill) {
 	if l.opts.Locked != nil && s.Dir != "" {
 		if files, ok := l.opts.Locked(s.Dir); ok {
-			s.Installed = true
+			s.Installed, s.locked = true, files
 			if want := lockedSum(files, "SKILL.md"); want != s.Hash {
 				s.State, s.Why = StateChanged, fmt.Sprintf("its SKILL.md changed since it was installed: see agent skills verify %s", s.Name)
 				return

@@ -39,6 +39,8 @@ type Skill struct {
 	Installed   bool   // from elsewhere, by an [Installer]
 	Why         string // about the state, if it is not on
 	Diagnostics []Diagnostic
+
+	locked map[string]string // of an installed skill: SHA-256 by path, as agreed to
 }
 
 // FullName is SCOPE:NAME.
