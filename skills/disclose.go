@@ -36,8 +36,8 @@ type SourceOptions struct {
 	Conversation func() []model.Message
 	// Usage remembers which skills were used; nil for nobody does.
 	Usage *Usage
-	// Activated hears of every skill that is disclosed. It may be nil.
-	Activated func(*Skill)
+	// Tools are told of what is activated. May be nil.
+	Tools *Tools
 }
 
 // Source discloses skills to one session. It implements [core.ContextSource].
@@ -53,6 +53,9 @@ func NewSource(opts SourceOptions) *Source { return &Source{opts} }
 func (s *Source) Context(_ context.Context, req core.ContextRequest) ([]core.Block, error) {
 	text := said(req.Input)
 	catalog := s.opts.Library.Catalog()
+	if s.opts.Tools != nil {
+		s.opts.Tools.Look()
+	}
 	if strings.TrimSpace(text) == "" || len(catalog.Skills) == 0 {
 		return nil, nil
 	}
@@ -116,8 +119,8 @@ func (s *Source) text(m Match, seen string) (core.Block, bool) {
 	body := Disclosed(m.Skill, m.Args)
 	mark := markOf(body)
 	s.opts.Usage.Note(m.Skill.Name, time.Now())
-	if s.opts.Activated != nil {
-		s.opts.Activated(m.Skill)
+	if s.opts.Tools != nil {
+		s.opts.Tools.Activate(m.Skill)
 	}
 	if strings.Contains(seen, mark) {
 		return core.Block{}, false

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,38 +26,37 @@ type ToolsOptions struct {
 	Library *Library
 	Usage   *Usage // may be nil
 	// OpenToolset opens a binary of a skill's toolsets folder, whose SHA-256 in
-	// hex is sum: the person agreed to that. Nil means that toolsets are not
-	// opened.
+	// hex is sum: the person agreed to that. AddToolset takes it over. Without
+	// both, toolsets are not opened.
 	OpenToolset func(path, sum string) (core.Toolset, error)
+	AddToolset  func(core.Toolset) error
 	// ScriptTimeout bounds a script; 0 = DefaultScriptTimeout.
 	ScriptTimeout time.Duration
 	// Problem hears of a toolset that could not be opened. It may be nil.
 	Problem func(error)
 }
 
-// Tools is the toolset of skills: the tool "skill", where there are skills, and
-// the tools of the toolsets of those that were activated. It implements
-// [core.Toolset].
+// Tools is the toolset of skills: the tool "skill", where there are skills. It
+// implements [core.Toolset].
 type Tools struct {
 	opts    ToolsOptions
 	skill   core.Tool
 	changed chan struct{}
 
 	mu     sync.Mutex
-	sets   map[string]core.Toolset // by the path of the binary; nil for one that failed
-	stop   chan struct{}
-	watch  sync.WaitGroup
+	shown  bool // the tool is in the table
+	opened map[string]bool
 	closed bool
 }
 
 var _ core.Toolset = (*Tools)(nil)
 
-// NewTools returns the toolset. It opens nothing yet.
+// NewTools returns the toolset. It reads and opens nothing yet.
 func NewTools(opts ToolsOptions) *Tools {
 	if opts.ScriptTimeout <= 0 {
 		opts.ScriptTimeout = DefaultScriptTimeout
 	}
-	t := &Tools{opts: opts, changed: make(chan struct{}, 1), sets: map[string]core.Toolset{}, stop: make(chan struct{})}
+	t := &Tools{opts: opts, changed: make(chan struct{}, 1), opened: map[string]bool{}}
 	t.skill = core.NewTool(core.ToolDefinition{
 		Name: ToolName, Description: strings.TrimSpace(toolDoc), Scopes: []core.Scope{core.ScopeSkillScript},
 		Output: core.OutputLimit{MaxChars: 50_000, Mode: core.HeadTail},
@@ -73,62 +71,43 @@ func (t *Tools) Name() string { return "skills" }
 func (t *Tools) Changed() <-chan struct{} { return t.changed }
 
 // Tools implements [core.Toolset].
-func (t *Tools) Tools(ctx context.Context) ([]core.Tool, error) {
-	if t.opts.Library.Breadcrumb() == "" {
+func (t *Tools) Tools(context.Context) ([]core.Tool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shown = t.opts.Library.Breadcrumb() != ""; !t.shown {
 		return nil, nil
 	}
-	all := []core.Tool{t.skill}
+	return []core.Tool{t.skill}, nil
+}
+
+// Look says that the tools changed, if the first skill came or the last went.
+func (t *Tools) Look() {
 	t.mu.Lock()
-	var open []core.Toolset
-	for _, set := range t.sets {
-		if set != nil {
-			open = append(open, set)
-		}
+	defer t.mu.Unlock()
+	if t.closed || t.shown == (t.opts.Library.Breadcrumb() != "") {
+		return
 	}
-	t.mu.Unlock()
-	slices.SortFunc(open, func(a, b core.Toolset) int { return strings.Compare(a.Name(), b.Name()) })
-	var errs []error
-	for _, set := range open {
-		tools, err := set.Tools(ctx)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("toolset %s of a skill: %w", set.Name(), err))
-		}
-		all = append(all, tools...)
+	select {
+	case t.changed <- struct{}{}:
+	default:
 	}
-	if err := errors.Join(errs...); err != nil && t.opts.Problem != nil {
-		t.opts.Problem(err) // the others, and the tool itself, are there
-	}
-	return all, nil
 }
 
 // Close implements [core.Toolset].
 func (t *Tools) Close() error {
 	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		return nil
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.closed = true
+		close(t.changed)
 	}
-	t.closed = true
-	sets := t.sets
-	t.mu.Unlock()
-	close(t.stop)
-	var errs []error
-	for _, set := range sets {
-		if set != nil {
-			errs = append(errs, set.Close())
-		}
-	}
-	t.watch.Wait()
-	close(t.changed)
-	return errors.Join(errs...)
+	return t.opts.Usage.Flush()
 }
 
 // Activate opens the toolsets of a skill that is activated: their tools join
-// the table before the next request. Only what the person agreed to is opened.
+// the table before the next request. A toolset is native code, so that only
+// those of skills are opened that the person agreed to install.
 func (t *Tools) Activate(s *Skill) {
-	if t.opts.OpenToolset == nil || s.Dir == "" {
-		return
-	}
 	for _, name := range s.Toolsets {
 		if err := t.open(s, name); err != nil && t.opts.Problem != nil {
 			t.opts.Problem(fmt.Errorf("toolset %s of skill %s: %w", name, s.Name, err))
@@ -137,53 +116,31 @@ func (t *Tools) Activate(s *Skill) {
 }
 
 func (t *Tools) open(s *Skill, name string) error {
+	switch {
+	case t.opts.OpenToolset == nil || t.opts.AddToolset == nil:
+		return errors.New("toolsets are not opened here")
+	case !s.Installed:
+		return errors.New("it is native code: install the skill with agent skills add, which asks")
+	}
 	file, sum, err := s.native("toolsets", name)
 	if err != nil {
 		return err
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, known := t.sets[file]; known || t.closed {
+	known := t.opened[file+sum] || t.closed
+	t.opened[file+sum] = true
+	t.mu.Unlock()
+	if known {
 		return nil
 	}
-	t.sets[file] = nil
 	set, err := t.opts.OpenToolset(file, sum)
 	if err != nil {
 		return err
 	}
-	t.sets[file] = set
-	t.note()
-	if changes := set.Changed(); changes != nil {
-		t.watch.Go(func() { t.follow(changes) })
+	if err := t.opts.AddToolset(set); err != nil {
+		return errors.Join(err, set.Close())
 	}
 	return nil
-}
-
-// follow passes on that a toolset changed, until either is closed.
-func (t *Tools) follow(changes <-chan struct{}) {
-	for {
-		select {
-		case _, open := <-changes:
-			if !open {
-				return
-			}
-			t.mu.Lock()
-			if !t.closed {
-				t.note()
-			}
-			t.mu.Unlock()
-		case <-t.stop:
-			return
-		}
-	}
-}
-
-// note says that the tools changed. The caller holds the lock.
-func (t *Tools) note() {
-	select {
-	case t.changed <- struct{}{}:
-	default:
-	}
 }
 
 // toolArgs are the arguments of the tool.

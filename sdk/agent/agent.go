@@ -29,6 +29,7 @@ import (
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/plugins"
 	"github.com/seed-009c0928/agent/registry"
+	"github.com/seed-009c0928/agent/skills"
 )
 
 // Options describe an agent. The zero value is an agent with the built-in
@@ -63,6 +64,7 @@ type Options struct {
 	// agent itself (supervisor, version, logger) is filled in.
 	Plugins *plugins.Options
 	MCP     MCPOptions
+	Skills  SkillOptions
 
 	// Permissions are the rules. Policy replaces them altogether.
 	Permissions permissions.Options
@@ -100,6 +102,8 @@ type Agent struct {
 	subagents *subagent.Toolset // nil without
 	plugins   *plugins.Host     // nil without
 	mcp       *mcp.Host         // nil without
+	skills    *skills.Tools     // nil without
+	usage     *skills.Usage
 	mu        sync.Mutex
 	families  map[string]*family // by the session's id
 }
@@ -166,6 +170,9 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 		if err := a.tools.AddBuiltin(ctx, a.subagents); err != nil {
 			return nil, err
 		}
+	}
+	if err := a.addSkills(ctx); err != nil {
+		return nil, err
 	}
 	if err := a.tools.AddHost(opts.Tools...); err != nil {
 		return nil, err
@@ -305,6 +312,7 @@ func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, erro
 // model call on.
 func (s *Session) SetProfile(p core.Profile) {
 	s.tools.set(p.Name)
+	p = s.agent.withBreadcrumb(p)
 	s.family.change(func(c *core.Config) { c.Profile = p })
 	s.Session.SetProfile(p)
 }
@@ -351,6 +359,10 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	}
 	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, family: &family{onChild: opts.OnSubagent, ephemeral: opts.Ephemeral}}
 	cfg.Tools = s.tools
+	if a.skills != nil {
+		cfg.Context = append(slices.Clone(cfg.Context), a.skillSource(s))
+		cfg.Profile = a.withBreadcrumb(cfg.Profile)
+	}
 	var err error
 	if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
 		return nil, err

@@ -199,6 +199,9 @@ func (s *Store) hash(dir string) (map[string]string, error) {
 		sum := sha256.Sum256(data)
 		found[name] = hex.EncodeToString(sum[:])
 	}
+	if err := s.addSkills(dir, found); err != nil {
+		return nil, err
+	}
 	return found, nil
 }
 

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/skills"
+)
+
+// SkillOptions say which skills an agent has. The zero value has none.
+type SkillOptions struct {
+	Library *skills.Library
+	Max     int // full texts for one input; 0 = skills.DefaultMax
+	// Usage is the file that says which skills are in use; empty keeps it
+	// nowhere.
+	Usage         string
+	ScriptTimeout time.Duration // 0 = skills.DefaultScriptTimeout
+	// OpenToolset opens a skill's binary, see skills.ToolsOptions; nil opens
+	// none.
+	OpenToolset func(path, sum string) (core.Toolset, error)
+}
+
+// addSkills adds the tool of the skills. Nothing is read yet.
+func (a *Agent) addSkills(ctx context.Context) error {
+	o := a.opts.Skills
+	if o.Library == nil {
+		return nil
+	}
+	if o.Usage != "" {
+		a.usage = skills.NewUsage(o.Usage)
+	}
+	a.skills = skills.NewTools(skills.ToolsOptions{
+		Library: o.Library, Usage: a.usage, ScriptTimeout: o.ScriptTimeout, OpenToolset: o.OpenToolset,
+		AddToolset: func(set core.Toolset) error { return a.tools.Add(context.WithoutCancel(ctx), set) },
+		Problem:    func(err error) { a.opts.Logger.WarnContext(ctx, "skill", "error", err) },
+	})
+	if err := a.tools.AddBuiltin(ctx, a.skills); err != nil {
+		return fmt.Errorf("skills: %w", err)
+	}
+	return nil
+}
+
+// skillSource discloses skills to a session, which exists when it is asked.
+func (a *Agent) skillSource(s *Session) core.ContextSource {
+	return skills.NewSource(skills.SourceOptions{
+		Library: a.opts.Skills.Library, Max: a.opts.Skills.Max, Usage: a.usage, Tools: a.skills,
+		Conversation: func() []model.Message { return s.Messages() },
+	})
+}
+
+// withBreadcrumb puts at the end of a profile's prompt how many skills there
+// are. As all of the prompt, it stays the same over the session.
+func (a *Agent) withBreadcrumb(p core.Profile) core.Profile {
+	if a.skills == nil {
+		return p
+	}
+	prompt := p.Prompt
+	p.Prompt = func(ctx context.Context, req core.PromptRequest) (string, error) {
+		text := ""
+		if prompt != nil {
+			var err error
+			if text, err = prompt(ctx, req); err != nil {
+				return "", err
+			}
+		}
+		crumb := a.opts.Skills.Library.Breadcrumb()
+		if crumb == "" {
+			return text, nil
+		}
+		return strings.TrimSuffix(text, "\n") + "\n\n" + crumb + "\n", nil
+	}
+	return p
+}
