@@ -44,9 +44,9 @@ type shared struct {
 	maxCost      float64
 	promptAppend string
 	profileName  string
+	bare         bool
 	settingsFile string
 	sets         []string
-	bare         bool
 	verbose      bool
 	debug        bool
 
@@ -62,6 +62,7 @@ func (o *shared) register(f *pflag.FlagSet) {
 	f.StringVarP(&o.model, "model", "m", "", "the model to use, as `[PROVIDER/]MODEL`")
 	f.StringVar(&o.provider, "provider", "", "`NAME` of where the model is reached: local, openai, anthropic, gemini, github, azure or foundry")
 	f.StringVar(&o.profileName, "profile", "", "the `NAME` of the prompt and tools to use: auto, default, openai, anthropic or gemini")
+	f.BoolVar(&o.bare, "bare", false, "leave out plugins, MCP servers, skills and the project's documents")
 	f.StringVar(&o.effort, "effort", "", "how much a reasoning model thinks: the `LEVEL` none, low, medium, high or xhigh")
 	f.StringVar(&o.mode, "permission-mode", "", "what holds where no rule does: the `MODE` read-only, default, workspace, accept-edits or bypass")
 	f.BoolVar(&o.skipAll, "dangerously-skip-permissions", false, "the long name of --permission-mode bypass")
@@ -76,7 +77,6 @@ func (o *shared) register(f *pflag.FlagSet) {
 	f.StringVar(&o.promptAppend, "system-prompt-append", "", "put `TEXT` at the end of the system prompt")
 	f.StringVar(&o.settingsFile, "settings", "", "read the settings of `FILE` over the others")
 	f.StringArrayVar(&o.sets, "set", nil, "set one setting, as `KEY=VALUE`")
-	f.BoolVar(&o.bare, "bare", false, "leave out what extends the agent: MCP servers")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show reasoning, decisions and whole results")
 	f.BoolVar(&o.debug, "debug", false, "log what only a developer wants to know to stderr")
 }
@@ -116,7 +116,7 @@ type settings struct {
 	dir      string
 	addDirs  []string
 	trusted  bool // the person trusts the directory and what it holds
-	bare     bool // without what extends the agent
+	bare     bool // nothing but the program itself: see --bare
 	found    *foundServers
 	place    workplace
 
@@ -191,6 +191,7 @@ func (s *settings) agentOptions(log *slog.Logger) agent.Options {
 	if s.Settings.Session.Save {
 		o.Home = s.Home
 	}
+	o.Skills = s.skills()
 	return o
 }
 
@@ -214,7 +215,7 @@ func (s *settings) profile(provider, modelName string) (core.Profile, error) {
 		name = profile.For(provider, modelName)
 	}
 	return profile.New(name, provider, modelName, profile.Options{
-		Append: s.Settings.Agent.SystemPrompt,
+		Append: s.Settings.Agent.SystemPrompt, Bare: s.bare,
 		Facts: func(provider, modelName string) profile.Facts {
 			m := s.facts(provider, modelName)
 			return profile.Facts{Name: m.Name, Cutoff: m.Cutoff, ContextWindow: m.Context}

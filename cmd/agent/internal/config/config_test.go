@@ -96,6 +96,7 @@ func TestDefaults(t *testing.T) {
 		Session:     Session{Save: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    Terminal{Notify: "bell"},
 		Tools:       Tools{ReadBeforeWrite: true},
+		Skills:      Skills{Enabled: true, MaxSkills: 3, ScriptTimeoutMs: 60_000},
 	}
 	if !reflect.DeepEqual(l.Settings, want) {
 		t.Errorf("got  %+v\nwant %+v", l.Settings, want)

@@ -25,6 +25,7 @@ type Settings struct {
 	Tools       Tools       `json:"tools" doc:"Which tools there are."`
 	Plugins     Plugins     `json:"plugins" doc:"Tools from other people's programs; see docs/plugins.md."`
 	MCP         MCP         `json:"mcp" doc:"MCP servers, whose tools the model gets. See mcp.md; agent mcp add writes them."`
+	Skills      Skills      `json:"skills" doc:"Which skills there are."`
 	Session     Session     `json:"session" doc:"What is kept of a session."`
 	Terminal    Terminal    `json:"terminal" doc:"How the interactive session behaves."`
 	Replay      Replay      `json:"replay" doc:"What makes a recorded session fit when it is replayed, see --record and --replay."`
@@ -192,6 +193,16 @@ type MCP struct {
 
 // ServerTable holds servers by their names.
 type ServerTable map[string]mcp.Server
+
+// Skills are which skills there are, and how much of them is disclosed.
+type Skills struct {
+	Enabled         bool     `json:"enabled" default:"true" doc:"Whether there are skills at all."`
+	Enable          []string `json:"enable" merge:"append" doc:"Skills that are off by themselves and are to be on: NAME, or SCOPE:NAME with the scope project, user or bundled."`
+	Disable         []string `json:"disable" merge:"append" doc:"Skills that are off: NAME, SCOPE:NAME, or SCOPE:* for all of a scope."`
+	MaxSkills       int      `json:"maxSkills" default:"3" min:"0" max:"10" doc:"Skills whose text is put into the conversation for one input; 0 is none but those that you name."`
+	PluginDir       string   `json:"pluginDir" scope:"user" doc:"A further folder of your own skills."`
+	ScriptTimeoutMs int      `json:"scriptTimeoutMs" default:"60000" min:"1" scope:"user" doc:"Milliseconds that a skill's script may take."`
+}
 
 // Session is what is kept of a session.
 type Session struct {
