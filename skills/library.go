@@ -15,10 +15,17 @@ type LibraryOptions struct {
 	// whatever their manifests say. Disable goes first; "*" and "SCOPE:*" are
 	// all, or all of a scope.
 	Enable, Disable []string
-	// Locked tells of an installed skill, by its folder, which SHA-256 (hex) its
-	// files had when the person agreed to it, by path with slashes. Nil means
-	// that none is installed.
-	Locked func(dir string) (files map[string]string, ok bool)
+	// Locked tells of an installed skill, by its folder, what the person agreed
+	// to; false for one that is not installed. Nil means that none is. See
+	// [Locks].
+	Locked func(dir string) (Lock, bool)
+}
+
+// Lock is what the person agreed to of an installed skill.
+type Lock struct {
+	Files    map[string]string // SHA-256 in hex, by path with slashes
+	Toolsets bool              // its toolsets, too, which are native code
+	Err      error             // why the lock file says nothing that can be relied on
 }
 
 // Library is the skills that there are. It looks for changes whenever it is
@@ -152,9 +159,13 @@ func (l *Library) arrange(order []cached, problems []Problem) *Catalog {
 // judge sets the state that a skill has by itself.
 func (l *Library) judge(s *Skill) {
 	if l.opts.Locked != nil && s.Dir != "" {
-		if files, ok := l.opts.Locked(s.Dir); ok {
-			s.Installed, s.locked = true, files
-			if want := lockedSum(files, "SKILL.md"); want != s.Hash {
+		if lock, ok := l.opts.Locked(s.Dir); ok {
+			s.Installed, s.lock = true, lock
+			switch {
+			case lock.Err != nil:
+				s.State, s.Why = StateChanged, lock.Err.Error()
+				return
+			case lockedSum(lock.Files, "SKILL.md") != s.Hash:
 				s.State, s.Why = StateChanged, fmt.Sprintf("its SKILL.md changed since it was installed: see agent skills verify %s", s.Name)
 				return
 			}

@@ -1,9 +1,6 @@
 package skills
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Lint returns everything that is odd about a skill: what its reading found,
 // what the static scan found, and triggers that say too little.
@@ -20,14 +17,3 @@ func (s *Skill) Lint() []Diagnostic {
 	}
 	return append(r.sorted(), s.Scan()...)
 }
-
-// Finding is something that the static scan of a skill's files noticed. It
-// warns; that it found nothing proves nothing.
-type finding struct {
-	rule, message string
-}
-
-func (f finding) String() string { return fmt.Sprintf("%s: %s", f.rule, f.message) }
-
-// Scan is the static scan.
-func (s *Skill) Scan() []Diagnostic { return nil }

@@ -90,7 +90,7 @@ func (s *Skill) native(folder, name string) (file, sum string, err error) {
 		return "", "", fmt.Errorf("%s: %w", rel, err)
 	}
 	sum = hex.EncodeToString(hash.Sum(nil))
-	if s.Installed && s.locked[rel] != sum {
+	if s.Installed && s.lock.Files[rel] != sum {
 		return "", "", fmt.Errorf("%s of skill %s changed since it was installed: see agent skills verify %s", rel, s.Name, s.Name)
 	}
 	return filepath.Join(s.Dir, filepath.FromSlash(rel)), sum, nil

@@ -40,7 +40,7 @@ type Skill struct {
 	Why         string // about the state, if it is not on
 	Diagnostics []Diagnostic
 
-	locked map[string]string // of an installed skill: SHA-256 by path, as agreed to
+	lock Lock // of an installed one
 }
 
 // FullName is SCOPE:NAME.

@@ -119,8 +119,8 @@ func (t *Tools) open(s *Skill, name string) error {
 	switch {
 	case t.opts.OpenToolset == nil || t.opts.AddToolset == nil:
 		return errors.New("toolsets are not opened here")
-	case !s.Installed:
-		return errors.New("it is native code: install the skill with agent skills add, which asks")
+	case !s.Installed || !s.lock.Toolsets:
+		return errors.New("it is native code that nobody agreed to: agent skills add asks")
 	}
 	file, sum, err := s.native("toolsets", name)
 	if err != nil {

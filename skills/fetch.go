@@ -1,0 +1,326 @@
+package skills
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/bundle"
+)
+
+// Bounds of what is fetched.
+const (
+	maxDownload  = 100 << 20 // bytes
+	fetchTimeout = 5 * time.Minute
+	maxGitSays   = 8 << 10 // bytes of git's own words in an error
+)
+
+// fetched is a source, unpacked in a private place.
+type fetched struct {
+	origin Origin
+	stage  *bundle.Stage
+	commit string // of a repository
+	tag    bool   // the ref is a tag
+}
+
+// fetch brings a source to a stage of the store. The caller closes the stage.
+func (in *Installer) fetch(ctx context.Context, o Origin, commit string) (_ *fetched, err error) {
+	stage, err := in.store.Stage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, stage.Close())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	f := &fetched{origin: o, stage: stage}
+	switch o.Kind {
+	case SourceFolder:
+		err = stage.AddFolder(ctx, o.Location)
+	case SourceArchive:
+		err = in.archive(ctx, f)
+	case SourceGit:
+		err = in.git(ctx, f, commit)
+	case SourceWellKnown:
+		err = in.wellKnown(ctx, f)
+	default:
+		err = fmt.Errorf("%q is no kind of source", o.Kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o, err)
+	}
+	return f, nil
+}
+
+// archive unpacks an archive, on disk or behind an address.
+func (in *Installer) archive(ctx context.Context, f *fetched) error {
+	file := f.origin.Location
+	if strings.Contains(file, "://") {
+		temp, _, err := in.download(ctx, file)
+		if err != nil {
+			return err
+		}
+		defer os.Remove(temp)
+		file = temp
+	}
+	if err := f.stage.AddArchive(ctx, file); err != nil {
+		return err
+	}
+	return f.stage.Unwrap()
+}
+
+// download fetches a file to a temporary place, which the caller removes, and
+// returns its SHA-256 in hex.
+func (in *Installer) download(ctx context.Context, address string) (file, sum string, err error) {
+	body, err := in.get(ctx, address)
+	if err != nil {
+		return "", "", err
+	}
+	defer body.Close()
+	temp, err := os.CreateTemp("", "agent-skill-*")
+	if err != nil {
+		return "", "", err
+	}
+	defer func() {
+		if err = errors.Join(err, temp.Close()); err != nil {
+			err = errors.Join(err, os.Remove(temp.Name()))
+		}
+	}()
+	hash := sha256.New()
+	n, err := io.Copy(io.MultiWriter(temp, hash), io.LimitReader(body, maxDownload+1))
+	if err == nil && n > maxDownload {
+		err = fmt.Errorf("it is larger than %d MiB", maxDownload>>20)
+	}
+	return temp.Name(), hex.EncodeToString(hash.Sum(nil)), err
+}
+
+// get opens an address. It does not leave https, save on this machine.
+func (in *Installer) get(ctx context.Context, address string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	client := *in.client
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		switch {
+		case len(via) > 5:
+			return errors.New("too many redirects")
+		case next.URL.Scheme != "https" && !loopback(next.URL.Hostname()):
+			return fmt.Errorf("it redirects to %s, which is not protected", next.URL.Redacted())
+		}
+		return nil
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, fmt.Errorf("%s: the server answers %s", address, resp.Status)
+	}
+	return resp.Body, nil
+}
+
+// discovery is the index of a site's skills, version 0.2.0 of Agent Skills
+// Discovery via Well-Known URIs
+// (https://github.com/cloudflare/agent-skills-discovery-rfc).
+type discovery struct {
+	Skills []struct {
+		Name   string `json:"name"`
+		Type   string `json:"type"` // skill-md or archive
+		URL    string `json:"url"`  // against the index
+		Digest string `json:"digest"`
+	} `json:"skills"`
+}
+
+// wellKnown fetches the skills that a site publishes, each into a folder of its
+// name; with a path that one alone.
+func (in *Installer) wellKnown(ctx context.Context, f *fetched) error {
+	index := f.origin.Location
+	if !strings.HasSuffix(index, ".json") {
+		index = strings.TrimSuffix(index, "/.well-known/agent-skills") + "/.well-known/agent-skills/index.json"
+	}
+	body, err := in.get(ctx, index)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	var list discovery
+	if err := json.NewDecoder(io.LimitReader(body, MaxFile)).Decode(&list); err != nil {
+		return fmt.Errorf("%s is no index of skills: %w", index, err)
+	}
+	base, err := url.Parse(index)
+	if err != nil {
+		return err
+	}
+	found := 0
+	for _, s := range list.Skills {
+		if f.origin.Path != "" && s.Name != f.origin.Path {
+			continue
+		}
+		if s.Name == "" || CleanName(s.Name) != s.Name {
+			return fmt.Errorf("%s: %q is no name of a skill", index, cut(s.Name, 80))
+		}
+		if found++; found > maxFolders {
+			return fmt.Errorf("%s names more than %d skills", index, maxFolders)
+		}
+		at, err := base.Parse(s.URL)
+		if err != nil {
+			return fmt.Errorf("%s: skill %s: %w", index, s.Name, err)
+		}
+		if err := in.published(ctx, f, s.Name, s.Type, at.String(), s.Digest); err != nil {
+			return fmt.Errorf("skill %s: %w", s.Name, err)
+		}
+	}
+	if found == 0 {
+		return fmt.Errorf("%s names no skill %q", index, f.origin.Path)
+	}
+	return nil
+}
+
+// published puts one published skill into the stage, if it is what the index
+// says.
+func (in *Installer) published(ctx context.Context, f *fetched, name, kind, address, digest string) error {
+	file, sum, err := in.download(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	if want, ok := strings.CutPrefix(digest, "sha256:"); !ok || !strings.EqualFold(want, sum) {
+		return fmt.Errorf("%s has the digest sha256:%s, and its index says %q", address, sum, cut(digest, 80))
+	}
+	folder := filepath.Join(f.stage.Dir(), name)
+	switch kind {
+	case "skill-md":
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(folder, "SKILL.md"), data, 0o644)
+	case "archive":
+		inner, err := in.store.Stage(ctx)
+		if err != nil {
+			return err
+		}
+		defer inner.Close()
+		if err := inner.AddArchive(ctx, file); err != nil {
+			return err
+		}
+		if err := inner.Unwrap(); err != nil {
+			return err
+		}
+		if _, err := inner.Tree(ctx); err != nil {
+			return err
+		}
+		return os.CopyFS(folder, os.DirFS(inner.Root()))
+	}
+	return fmt.Errorf("it is a %q, which is not known here", cut(kind, 40))
+}
+
+var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// git fetches a repository with the git program: go-git would be seven
+// megabytes more, and would not know the person's credentials. Nothing is
+// checked out: git archive writes the files of the commit, without hooks,
+// filters, submodules or links that git would follow. Commit is wanted instead
+// of what the ref stands for now, unless it is empty.
+func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return fmt.Errorf("git is needed for this source, and is not on the PATH: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "agent-skill-git-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	run := func(args ...string) (string, error) { return runGit(ctx, program, dir, args...) }
+	if _, err := run("init", "--quiet"); err != nil {
+		return err
+	}
+	want := commit
+	if want == "" {
+		want = f.origin.Ref
+	}
+	if want == "" {
+		want = "HEAD"
+	}
+	_, err = run("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", f.origin.Location, want)
+	if err != nil && commit != "" && f.origin.Ref != "" { // some servers give out no commits
+		_, err = run("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", f.origin.Location, f.origin.Ref)
+	}
+	if err != nil {
+		return err
+	}
+	head, err := run("rev-parse", "--verify", "FETCH_HEAD^{commit}")
+	if err != nil {
+		return err
+	}
+	if f.commit = strings.TrimSpace(head); !commitHash.MatchString(f.commit) {
+		return fmt.Errorf("git names the commit %q, which is none", cut(f.commit, 80))
+	}
+	said, err := os.ReadFile(filepath.Join(dir, ".git", "FETCH_HEAD"))
+	f.tag = err == nil && bytes.Contains(said, []byte("\ttag '"))
+	file := filepath.Join(dir, "files.tar")
+	if _, err := run("archive", "--format=tar", "--output="+file, f.commit); err != nil {
+		return err
+	}
+	return f.stage.AddArchive(ctx, file)
+}
+
+// runGit runs git so that it asks nobody, runs no hook and reaches no helper but
+// those for its usual transports.
+func runGit(ctx context.Context, program, dir string, args ...string) (string, error) {
+	all := append([]string{
+		"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never", "-c", "gc.auto=0",
+		"-c", "init.defaultBranch=main", "-C", dir,
+	}, args...)
+	cmd := exec.CommandContext(ctx, program, all...)
+	cmd.Env = append(withoutGit(os.Environ()), "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "LC_ALL=C")
+	cmd.WaitDelay = 2 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		said := stderr.Bytes()
+		text, _ := visible(strings.TrimSpace(strings.ToValidUTF8(string(said[:min(len(said), maxGitSays)]), "")))
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, text)
+	}
+	return stdout.String(), nil
+}
+
+// withoutGit takes out variables that point git elsewhere, as they do within a
+// hook.
+func withoutGit(environ []string) []string {
+	var out []string
+	for _, e := range environ {
+		name, _, _ := strings.Cut(e, "=")
+		switch name {
+		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT":
+		default:
+			out = append(out, e)
+		}
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package skills
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// scanRule is something in a file that a person should look at before they
+// agree to it.
+type scanRule struct {
+	message string
+	pattern *regexp.Regexp
+}
+
+// scanRules warn and never certify: whoever wants to get past them will.
+var scanRules = []scanRule{
+	{"what is fetched from the net is run at once", regexp.MustCompile(`(?i)\b(curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(ba|z|da|k|fi)?sh\b|(?i)\b(curl|wget|iwr|irm)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(python3?|node|perl|ruby|iex|invoke-expression)\b|(?i)\b(bash|sh|eval|iex)\b\s*(-c\s*)?["'(<$ ]{1,4}\(?\s*(curl|wget|iwr|irm)\b`)},
+	{"it names a place where credentials are kept", regexp.MustCompile(`(?i)(~|\$HOME|\$\{HOME\}|%USERPROFILE%|/home/\w+|/root)[/\\](\.ssh\b|\.aws[/\\]credentials|\.netrc|\.gnupg|\.kube[/\\]config|\.git-credentials|\.docker[/\\]config\.json|\.npmrc|\.pypirc|\.config[/\\]gh[/\\]hosts)|\bid_(rsa|ed25519|ecdsa)\b|/etc/shadow\b|login\.keychain|/proc/(self|\d+)/environ`)},
+	{"it sends a variable with a secret's name away", regexp.MustCompile(`(?i)\b(curl|wget|nc|ncat)\b[^\n]{0,200}\$\{?[A-Z_]*(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL)[A-Z_]*\}?[^\n]{0,80}https?://|(?i)\b(printenv|env|set)\b\s*\|\s*(curl|wget|nc|base64)\b`)},
+	{"it holds a long block of encoded data", regexp.MustCompile(`[A-Za-z0-9+/]{400,}={0,2}|(?:\\x[0-9a-fA-F]{2}){60,}`)},
+	{"encoded data is decoded and run", regexp.MustCompile(`(?i)base64\s+(-d|--decode|-D)\b[^\n]{0,80}\|\s*(sudo\s+)?(ba|z)?sh\b|(?i)\b(eval|exec)\b[^\n]{0,40}\b(b64decode|atob|frombase64string)\b`)},
+	{"it tells the model to disregard what others told it, or to hide something from the person", regexp.MustCompile(`(?i)\b(ignore|disregard|forget)\b (all |any )?(of )?(the |your )?(previous|prior|above|earlier|system) (instructions?|prompts?|rules|messages?)|(?i)\b(do not|don't|never) (tell|inform|mention (this|it) to|show|reveal (this|it) to) (this to )?(the )?(user|person|human)\b`)},
+	{"it switches off a protection", regexp.MustCompile(`(?i)--dangerously-skip-permissions|--no-sandbox\b|\bchmod\b\s+(-R\s+)?0?777\b|Set-ExecutionPolicy\s+(Bypass|Unrestricted)`)},
+}
+
+// Bounds of the scan.
+const (
+	maxScanned  = 1 << 20 // bytes of a file
+	maxFindings = 50
+)
+
+// Scan looks for what a person should look at before they agree to a skill:
+// hidden characters, programs fetched and run, places of credentials, encoded
+// data, words to the model, triggers that bait. It warns; that it finds nothing
+// proves nothing.
+func (s *Skill) Scan() []Diagnostic {
+	r := &report{}
+	scanTriggers(r, s)
+	_ = fs.WalkDir(s.Files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || len(r.list) >= maxFindings {
+			return fs.SkipAll
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		data, err := readFile(s.Files, name, maxScanned)
+		if err != nil {
+			return nil // what cannot be read is named when it is installed
+		}
+		r.file = strings.TrimSuffix(s.File, path.Base(s.File)) + name
+		ScanFile(name, data, func(line int, message string) { r.add(Warning, line, 1, "%s", message) })
+		return nil
+	})
+	return r.list
+}
+
+// ScanFile scans one file of a skill and reports each kind of finding once,
+// with its line.
+func ScanFile(name string, data []byte, found func(line int, message string)) {
+	lineOf := func(at int) int { return 1 + bytes.Count(data[:at], []byte("\n")) }
+	if program(data) {
+		if !strings.HasPrefix(name, "toolsets/") {
+			found(1, "it is a program in machine code")
+		}
+		return
+	}
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return // an image or the like, which no model reads as text
+	}
+	text := string(data)
+	start := 0
+	if strings.HasPrefix(text, "\ufeff") {
+		start = len("\ufeff")
+	}
+	if at := strings.IndexFunc(text[start:], func(r rune) bool { return r != '\r' && r != '\f' && hidden(r) }); at >= 0 {
+		n := 0
+		for _, r := range text[start:] {
+			if r != '\r' && r != '\f' && hidden(r) {
+				n++
+			}
+		}
+		found(lineOf(start+at), fmt.Sprintf("it holds %d characters that nobody sees (control, bidirectional, zero-width or tag characters)", n))
+	}
+	for _, rule := range scanRules {
+		if at := rule.pattern.FindStringIndex(text); at != nil {
+			found(lineOf(at[0]), fmt.Sprintf("%s: %q", rule.message, cut(strings.Join(strings.Fields(text[at[0]:at[1]]), " "), 80)))
+		}
+	}
+}
+
+// program reports whether a file is machine code, by its first bytes (ELF,
+// PE, Mach-O).
+func program(data []byte) bool {
+	for _, magic := range []string{"\x7fELF", "MZ\x90", "\xcf\xfa\xed\xfe", "\xfe\xed\xfa\xcf", "\xca\xfe\xba\xbe\x00\x00\x00"} {
+		if bytes.HasPrefix(data, []byte(magic)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Bounds of what an honest skill has as triggers.
+const (
+	maxHonestKeywords = 60
+	maxHonestVerbs    = 30
+)
+
+var baits = regexp.MustCompile(`(?i)\b(always (use|activate|load|invoke) this skill|use this skill for (every|any|all) (task|request|question|message|prompt)s?|must be used for (every|all))\b`)
+
+// scanTriggers looks for triggers that want to fire on everything.
+func scanTriggers(r *report, s *Skill) {
+	r.file = s.File
+	t := s.Triggers
+	if len(t.Keywords) > maxHonestKeywords || len(t.Verbs) > maxHonestVerbs {
+		r.add(Warning, 1, 1, "its triggers want to fire on much: %d keywords and %d verbs", len(t.Keywords), len(t.Verbs))
+	}
+	if demoted := s.Demoted(); len(demoted) > 3 {
+		r.add(Warning, 1, 1, "its triggers bait: %d of them fire on ordinary inputs", len(demoted))
+	}
+	if at := baits.FindString(s.Description + "\n" + s.WhenToUse); at != "" {
+		r.add(Warning, 1, 1, "its description wants it to be used for everything: %q", cut(at, 80))
+	}
+}
