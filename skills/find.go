@@ -195,6 +195,33 @@ func (w *walker) take(rel, name string) {
 	w.found = append(w.found, f)
 }
 
+// ReadFolder reads one skill, by its folder or its SKILL.md.
+func ReadFolder(at string) (*Skill, error) {
+	at, err := filepath.Abs(at)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(at); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		at = filepath.Dir(at)
+	}
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return nil, err
+	}
+	name := manifestName(entries)
+	if name == "" {
+		return nil, fmt.Errorf("%s holds no SKILL.md", at)
+	}
+	f := found{place: Place{Scope: ScopeUser, Dir: filepath.Dir(at)}, dir: at, rel: filepath.Base(at), file: name}
+	s, problem := f.read()
+	if problem != nil {
+		return nil, problem
+	}
+	return s, nil
+}
+
 // read reads and parses a skill.
 func (f found) read() (*Skill, *Problem) {
 	files := f.place.Files

@@ -119,7 +119,7 @@ func (t *Tools) open(s *Skill, name string) error {
 	switch {
 	case t.opts.OpenToolset == nil || t.opts.AddToolset == nil:
 		return errors.New("toolsets are not opened here")
-	case !s.Installed || !s.lock.Toolsets:
+	case !s.Installed || !s.lock.Toolsets || s.Scope == ScopeProject:
 		return errors.New("it is native code that nobody agreed to: agent skills add asks")
 	}
 	file, sum, err := s.native("toolsets", name)

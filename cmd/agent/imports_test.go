@@ -101,6 +101,7 @@ var importRules = map[string][]string{
 		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env/...", "core/profile", "core/jsonpos", "core/subagent",
 		"permissions", "registry", "mcp", "cmd/agent/internal/keyring",
 		"permissions", "registry", "skills", "bundled_skills", "cmd/agent/internal/keyring",
+		"permissions", "registry", "skills", "bundled_skills", "core/bundle", "cmd/agent/internal/keyring",
 	},
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {

@@ -137,6 +137,7 @@ func newRoot(s *streams) *cobra.Command {
 		newDemo(s),
 		newTools(s),
 		newMCP(s),
+		newSkills(s),
 		newPermissions(s),
 		newConfig(s),
 		newProviders(s),

@@ -115,7 +115,7 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 	o := tui.Options{
 		In: c.in, Out: c.tty, Session: c.session, Asker: asker, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.dir), Dir: c.set.dir, Welcome: c.welcome(),
-		Status: c.status, Commands: withCustom(append(c.commands(), c.promptCommands()...), []string{"help", "quit"}, c.custom), Env: c.env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
+		Status: c.status, Commands: c.allCommands(), Env: c.env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
 		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
 			return expand(ctx, c.agent.Env(), text, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
 		},

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	bundled "github.com/seed-009c0928/agent/bundled_skills"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/skills"
 )
@@ -23,7 +27,13 @@ func (s *settings) library() *skills.Library {
 		}
 		places = append(places[:len(places)-1:len(places)-1], skills.Place{Scope: skills.ScopeUser, Dir: dir}, places[len(places)-1])
 	}
-	return skills.NewLibrary(skills.LibraryOptions{Places: places, Enable: set.Enable, Disable: set.Disable})
+	var folders []string
+	for _, p := range places {
+		if p.Dir != "" {
+			folders = append(folders, p.Dir)
+		}
+	}
+	return skills.NewLibrary(skills.LibraryOptions{Places: places, Enable: set.Enable, Disable: set.Disable, Locked: skills.Locks(folders...)})
 }
 
 // skills are the ones that an agent gets.
@@ -40,4 +50,44 @@ func (s *settings) skills() agent.SkillOptions {
 		o.Usage = filepath.Join(s.Home, "skill-usage.json")
 	}
 	return o
+}
+
+// withSkills adds a /NAME for each skill that a person may call. One whose name
+// is taken has its full name, SCOPE:NAME. What is entered goes to the session as
+// it is, where the skill's text joins it.
+func withSkills(commands []tui.Command, lib *skills.Library) []tui.Command {
+	if lib == nil {
+		return commands
+	}
+	out := slices.Clone(commands)
+	for _, s := range lib.Catalog().Active() {
+		if s.NoUser {
+			continue
+		}
+		name := s.Name
+		if name == "help" || name == "quit" || slices.ContainsFunc(out, func(c tui.Command) bool { return c.Name == name }) {
+			name = s.FullName()
+		}
+		out = append(out, tui.Command{
+			Name: name, Args: s.ArgumentHint, Summary: oneLine(s.Brief, 80) + " (skill)",
+			Run: func(_ context.Context, args string) (tui.Result, error) {
+				return tui.Result{Prompt: strings.TrimSpace("/" + s.FullName() + " " + args)}, nil
+			},
+		})
+	}
+	return out
+}
+
+// cmdSkills lists the skills as they are now.
+func (c *chat) cmdSkills(context.Context, string) (string, error) {
+	lib := c.set.skills().Library
+	if lib == nil {
+		return "There are no skills: the settings or --bare leave them out.", nil
+	}
+	var b strings.Builder
+	b.WriteString("| Skill | Scope | State | For |\n| --- | --- | --- | --- |\n")
+	for _, s := range lib.Catalog().Skills {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, s.Scope, s.State, strings.ReplaceAll(oneLine(s.Brief, 80), "|", "/"))
+	}
+	return b.String(), nil
 }

@@ -15,7 +15,15 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// commands are the session's /commands besides those of the terminal itself.
+// allCommands are all /commands besides those of the terminal itself. Of two
+// with one name the first has it, the other its full name.
+func (c *chat) allCommands() []tui.Command {
+	commands := withCustom(c.commands(), []string{"help", "quit"}, c.custom)
+	commands = withSkills(commands, c.set.skills().Library)
+	return append(commands, c.promptCommands()...)
+}
+
+// commands are the session's own /commands besides those of the terminal itself.
 func (c *chat) commands() []tui.Command {
 	say := func(f func(ctx context.Context, args string) (string, error)) func(context.Context, string) (tui.Result, error) {
 		return func(ctx context.Context, args string) (tui.Result, error) {
@@ -27,6 +35,7 @@ func (c *chat) commands() []tui.Command {
 		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or use another from the next call on", Run: say(c.cmdModel)},
 		{Name: "tools", Summary: "list the tools", Run: say(c.cmdTools)},
 		{Name: "mcp", Args: "[NAME]", Summary: "show the MCP servers, or one of them", Run: say(c.cmdMCP)},
+		{Name: "skills", Summary: "list the skills; /NAME uses one", Run: say(c.cmdSkills)},
 		{Name: "permissions", Summary: "show the mode and the rules", Run: say(c.cmdPermissions)},
 		{Name: "config", Summary: "show the settings that are not at their default", Run: say(c.cmdConfig)},
 		{Name: "session", Summary: "show this session's id and record", Run: say(c.cmdSession)},

@@ -46,8 +46,13 @@ type Change struct{ Key, Value string }
 
 // SetAll is Set for several keys: all of them, or none.
 func (t Target) SetAll(ctx context.Context, changes []Change) error {
-	return t.update(ctx, func(doc []byte, _ *Settings) ([]byte, error) {
-		for _, c := range changes {
+	return t.Edit(ctx, func(*Settings) []Change { return changes })
+}
+
+// Edit is SetAll for changes that go by what the file says.
+func (t Target) Edit(ctx context.Context, edit func(in *Settings) []Change) error {
+	return t.update(ctx, func(doc []byte, in *Settings) ([]byte, error) {
+		for _, c := range edit(in) {
 			f, err := (&loader{fields: fields()}).field(c.Key, "config set")
 			if err != nil {
 				return nil, byCommand(err)
