@@ -55,7 +55,7 @@ func (w *walker) call(st state, c *syntax.CallExpr) outcome {
 	if len(words) == 0 {
 		return same(st) // found unclear
 	}
-	if lit, ok := c.Args[0].Parts[0].(*syntax.Lit); !ok || len(c.Args[0].Parts) > 1 || strings.ContainsAny(lit.Value, "\\{~*?") || lit.Value != words[0].text {
+	if lit, ok := c.Args[0].Parts[0].(*syntax.Lit); !ok || len(c.Args[0].Parts) > 1 || strings.ContainsAny(lit.Value, "\\{~*?") || w.source(lit) != words[0].text {
 		w.unclear(c.Args[0], "is the name of a program that is not written plainly")
 	}
 	return w.run(st, words, w.source(c), w.offset(c))

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -43,7 +44,7 @@ func judgeOf(name string) func(*invocation) {
 }
 
 var listers = map[string]program{
-	"ls":   {operands: names, options: "a A b B c C d F f g G h H i k l L m n N o p q Q r R s S t u U v x X Z 1 all almost-all author escape block-size= ignore-backups color? directory classify? file-type format= full-time group-directories-first no-group human-readable si inode ignore= hide= kibibytes dereference indicator-style= literal hide-control-chars show-control-chars quote-name quoting-style= reverse recursive size sort= time= time-style= width= zero" + help},
+	"ls":   {operands: names, harmless: true, options: "a A b B c C d F f g G h H i k l L m n N o p q Q r R s S t u U v x X Z 1 all almost-all author escape block-size= ignore-backups color? directory classify? file-type format= full-time group-directories-first no-group human-readable si inode ignore= hide= kibibytes dereference indicator-style= literal hide-control-chars show-control-chars quote-name quoting-style= reverse recursive size sort= time= time-style= width= zero" + help},
 	"dir":  {operands: names, options: "a A l R 1"},
 	"du":   {operands: names, options: "a b c d= h H k l m s S x t= 0 all apparent-size bytes total max-depth= human-readable si separate-dirs summarize one-file-system threshold= block-size= time? exclude= null" + help, refused: map[string]string{"files0-from": readsList, "X": readsList, "exclude-from": readsList, "L": followsLink}},
 	"tree": {operands: names, options: "a d f x L= P= I= s h p u g D F r t c U n C A q N Q i v J X dirsfirst filesfirst noreport prune sort= matchdirs ignore-case gitignore filelimit= charset= du si timefmt= inodes device" + help, refused: map[string]string{"o": writesFile, "R": "writes an HTML file in each directory", "fromfile": readsList, "l": followsLink, "gitfile": "reads a file that is not judged", "infofile": "reads a file that is not judged"}},
@@ -53,9 +54,14 @@ var listers = map[string]program{
 func walkNames(in *invocation) {
 	p := listers[in.name]
 	in.parse(&p)
-	a := Access{Kind: List, Recursive: in.name == "du" || in.name == "tree" || in.has("R", "recursive")}
+	a := Access{Kind: List, Recursive: in.name == "du" || in.name == "tree" || in.has("R", "recursive") || in.maybeOptions()}
 	a.SkipsHidden = in.name == "tree" && !in.has("a")
 	in.each(in.operands, a)
+}
+
+// maybeOptions reports whether an operand may turn out to be an option.
+func (in *invocation) maybeOptions() bool {
+	return slices.ContainsFunc(in.operands, func(o word) bool { return !o.exact() && o.maybeOption() })
 }
 
 // each notes an access to each operand, or to the directory if there is none.
@@ -79,9 +85,7 @@ func grep(in *invocation) {
 	if d := in.option("d", "directories"); d != nil && d.value != nil && (!d.value.exact() || d.value.text == "recurse") {
 		recursive = true
 	}
-	for i := range paths {
-		recursive = recursive || !paths[i].exact() && paths[i].maybeOption()
-	}
+	recursive = recursive || in.maybeOptions()
 	if recursive || len(paths) > 0 {
 		in.each(paths, Access{Kind: Read, Recursive: recursive})
 	}
@@ -224,7 +228,6 @@ var changers = map[string]program{
 func change(in *invocation) {
 	p := changers[in.name]
 	in.parse(&p)
-	in.lower(Writes, "changes files")
 	recursive := in.has("r", "R", "recursive")
 	for i := range in.operands {
 		o := &in.operands[i]
@@ -243,4 +246,5 @@ func change(in *invocation) {
 			in.touch(Write, o, false)
 		}
 	}
+	in.lower(Writes, "changes files")
 }

@@ -102,7 +102,7 @@ func (in *invocation) vagueOption(p *program, arg *word) bool {
 
 // hint says how a pattern cannot become an option.
 func hint(arg *word) string {
-	if arg.kind == glob {
+	if arg.kind == glob && arg.many {
 		return "; ./" + arg.src + " cannot"
 	}
 	return ""

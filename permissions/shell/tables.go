@@ -125,5 +125,5 @@ var programs = map[string]program{
 	// What looks at names, sizes and times.
 	"readlink": {operands: names, options: "f e m n q s v z canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero" + help},
 	"realpath": {operands: names, options: "e m L P q s z relative-to=. relative-base=. canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero" + help},
-	"stat":     {operands: names, options: "L f t c= printf= format= dereference file-system terse" + help},
+	"stat":     {operands: names, harmless: true, options: "L f t c= printf= format= dereference file-system terse" + help},
 }

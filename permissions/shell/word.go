@@ -244,7 +244,9 @@ func (a *assembly) unquoted(lit *syntax.Lit, split, first bool) {
 		switch c := text[i]; c {
 		case '\\':
 			a.literal(text[start:i])
-			if i++; i < len(text) && text[i] != '\n' {
+			if i++; i == len(text) { // the script ends here
+				a.literal(`\`)
+			} else if text[i] != '\n' {
 				a.literal(text[i : i+1])
 			}
 			start = i + 1
