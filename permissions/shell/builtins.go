@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -101,16 +102,10 @@ func (in *invocation) entered() []string {
 	return dirs
 }
 
-// setEnv notes a setting that the verdict relies on.
+// setEnv notes settings that the verdict relies on.
 func (w *walker) setEnv(entries ...string) {
-	for _, entry := range entries {
-		known := false
-		for _, e := range w.out.Env {
-			known = known || e == entry
-		}
-		if !known {
-			w.out.Env = append(w.out.Env, entry)
-		}
+	if !slices.Contains(w.out.Env, entries[0]) {
+		w.out.Env = append(w.out.Env, entries...)
 	}
 }
 

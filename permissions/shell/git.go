@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // gitEnv turns off what in the settings of the system, the user and the
 // repository runs programs, as far as it has a fixed name. The rest is for
@@ -30,11 +33,7 @@ func (in *invocation) gitRuns() {
 		in.unknown("git runs in a directory that is only known when the script runs")
 	}
 	for _, dir := range in.st.dirs {
-		known := false
-		for _, r := range in.out.Repositories {
-			known = known || r == dir
-		}
-		if !known {
+		if !slices.Contains(in.out.Repositories, dir) {
 			in.out.Repositories = append(in.out.Repositories, dir)
 		}
 	}

@@ -65,17 +65,26 @@ func unreadable(r rune, size int) string {
 	return ""
 }
 
-// parse parses a script. What bash takes for granted is an error where sh
-// might read it otherwise.
+// parse parses a script. For sh, what bash would read otherwise is an error: sh
+// is bash in places.
 func parse(script, dialect string) (*syntax.File, Finding, bool) {
-	variant := syntax.LangBash
 	switch dialect {
 	case "", "bash":
+		return parseAs(script, syntax.LangBash)
 	case "sh":
-		variant = syntax.LangPOSIX
-	default:
-		return nil, Finding{Text: dialect, Why: "is a shell whose language is not known here; only bash and sh are"}, false
+		file, f, ok := parseAs(script, syntax.LangBash)
+		if !ok {
+			return nil, f, false
+		}
+		if n := notPortable(file); n != nil {
+			return nil, Finding{Text: excerpt(script[n.Pos().Offset():]), Offset: int(n.Pos().Offset()), Why: "is read differently by bash and other shells"}, false
+		}
+		return parseAs(script, syntax.LangPOSIX)
 	}
+	return nil, Finding{Text: dialect, Why: "is a shell whose language is not known here; only bash and sh are"}, false
+}
+
+func parseAs(script string, variant syntax.LangVariant) (*syntax.File, Finding, bool) {
 	file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(script), "")
 	if err == nil {
 		return file, Finding{}, true
@@ -88,4 +97,43 @@ func parse(script, dialect string) (*syntax.File, Finding, bool) {
 		}
 	}
 	return nil, f, false
+}
+
+// notPortable returns the first construct of a script that bash knows and POSIX
+// does not; nil if there is none.
+func notPortable(file *syntax.File) (found syntax.Node) {
+	syntax.Walk(file, func(n syntax.Node) bool {
+		odd := false
+		switch n := n.(type) {
+		case *syntax.ArithmCmd, *syntax.TestClause, *syntax.LetClause, *syntax.CoprocClause, *syntax.ProcSubst, *syntax.ExtGlob, *syntax.CStyleLoop, *syntax.ArrayExpr:
+			odd = true
+		case *syntax.DeclClause:
+			odd = n.Variant.Value != "export" && n.Variant.Value != "readonly" && n.Variant.Value != "local"
+		case *syntax.ForClause:
+			odd = n.Select || n.Braces
+		case *syntax.FuncDecl:
+			odd = n.RsrvWord
+		case *syntax.SglQuoted:
+			odd = n.Dollar
+		case *syntax.DblQuoted:
+			odd = n.Dollar
+		case *syntax.ArithmExp:
+			odd = n.Bracket
+		case *syntax.BinaryCmd:
+			odd = n.Op == syntax.PipeAll
+		case *syntax.CaseItem:
+			odd = n.Op != syntax.Break
+		case *syntax.Assign:
+			odd = n.Append || n.Index != nil
+		case *syntax.Redirect:
+			odd = n.Op == syntax.RdrAll || n.Op == syntax.AppAll || n.Op == syntax.WordHdoc || n.N != nil && strings.Trim(n.N.Value, "0123456789") != ""
+		case *syntax.ParamExp:
+			odd = n.Excl || n.Names != 0 || n.Index != nil || n.Slice != nil || n.Repl != nil || n.Exp != nil && n.Exp.Op >= syntax.UpperFirst
+		}
+		if odd && found == nil {
+			found = n
+		}
+		return found == nil
+	})
+	return found
 }

@@ -352,17 +352,26 @@ type facts struct {
 	functions   map[string]bool // that the script defines
 	inFunctions map[string]bool // variables that functions assign
 	cdInside    bool            // a function changes the directory
-	expressions map[string]bool // variables that are assigned more than numbers
 }
 
-// scriptFacts gathers the facts in one pass.
+// scriptFacts gathers the facts in one pass, if there can be any.
 func (w *walker) scriptFacts() *facts {
 	if w.facts != nil {
 		return w.facts
 	}
-	f := &facts{functions: map[string]bool{}, inFunctions: map[string]bool{}, expressions: map[string]bool{}}
-	w.facts = f
-	syntax.Walk(w.root, func(n syntax.Node) bool {
+	w.facts = &facts{}
+	for _, sign := range [...]string{"(", "function", "break", "continue", "return", `\`} {
+		if strings.Contains(w.script, sign) {
+			w.facts.gather(w.root)
+			break
+		}
+	}
+	return w.facts
+}
+
+func (f *facts) gather(root syntax.Node) {
+	f.functions, f.inFunctions = map[string]bool{}, map[string]bool{}
+	syntax.Walk(root, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.FuncDecl:
 			if n.Name != nil {
@@ -383,13 +392,15 @@ func (w *walker) scriptFacts() *facts {
 		}
 		return true
 	})
-	all, _ := changes(w.root)
-	for name, onlyNumbers := range all {
-		if !onlyNumbers {
-			f.expressions[name] = true
-		}
+}
+
+// onlyNumbers reports whether no place in the script assigns more than a number
+// to a variable.
+func (w *walker) onlyNumbers(name string) bool {
+	if w.assignments == nil {
+		w.assignments, _ = changes(w.root)
 	}
-	return f
+	return w.assignments[name]
 }
 
 // changes returns the variables that may be assigned somewhere below a node,
@@ -459,7 +470,7 @@ func (w *walker) forget(st state, n syntax.Node) state {
 	vars, cd := changes(n)
 	for name := range vars {
 		v := value{kind: unknown}
-		if old, bound := st.lookup(name); bound && old.isNumber() && !w.scriptFacts().expressions[name] {
+		if old, bound := st.lookup(name); bound && old.isNumber() && w.onlyNumbers(name) {
 			v = value{text: "*", kind: number}
 		}
 		st.bind(name, v)

@@ -99,6 +99,9 @@ type walker struct {
 	out    Analysis
 	facts  *facts // of the script's loops and functions; made when first wanted
 	root   syntax.Node
+	// assignments says of the script's variables whether only numbers are
+	// assigned to them; made when first wanted.
+	assignments map[string]bool
 	// defined are the functions whose definition is certain to have run.
 	defined map[string]bool
 	steps   int
@@ -108,7 +111,9 @@ type walker struct {
 }
 
 func newWalker(script string, o Options) *walker {
-	return &walker{script: script, o: o, steps: maxSteps}
+	w := &walker{script: script, o: o, steps: maxSteps}
+	w.out.Commands = make([]Command, 0, min(32, 1+len(script)/16))
+	return w
 }
 
 func (w *walker) file(f *syntax.File) {
@@ -119,6 +124,9 @@ func (w *walker) file(f *syntax.File) {
 	w.root = f
 	w.stmts(st, f.Stmts)
 }
+
+// posix says that the shell may be any POSIX shell.
+func (w *walker) posix() bool { return w.o.Dialect == "sh" }
 
 func (w *walker) offset(n syntax.Node) int {
 	if w.inner {

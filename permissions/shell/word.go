@@ -73,6 +73,10 @@ func (w *walker) words(st *state, sw *syntax.Word) []word {
 		}
 	}
 	alternatives, ok := braces(sw)
+	if w.posix() && len(alternatives) != 1 {
+		w.unclear(sw, "is a brace expansion for some shells and plain text for others")
+		return nil
+	}
 	if !ok {
 		w.unclear(sw, "has more brace expansions than can be followed")
 		return nil

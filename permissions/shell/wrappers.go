@@ -96,6 +96,10 @@ func (in *invocation) external(words []word, text string) {
 		in.bend("runs the program " + name + ", which is not the shell's " + name)
 		return
 	}
+	if strings.Contains(name, "=") || in.name == "time" && name == "!" {
+		in.bend("may set a variable for a command, if time is a word of the shell's own")
+		return
+	}
 	in.depth++
 	defer func() { in.depth-- }()
 	if in.depth > maxNesting {
@@ -168,7 +172,9 @@ func (in *invocation) nested(script, dialect string) {
 	if !bad {
 		file, finding, ok := parse(script, dialect)
 		if f, bad = finding, !ok; ok {
-			w := &walker{script: script, o: in.o, out: in.out, root: file, steps: in.steps, depth: in.depth + 1, outer: in.cmd.Offset, inner: true}
+			o := in.o
+			o.Dialect = dialect
+			w := &walker{script: script, o: o, out: in.out, root: file, steps: in.steps, depth: in.depth + 1, outer: in.cmd.Offset, inner: true}
 			w.stmts(state{dirs: in.st.dirs}, file.Stmts)
 			in.walker.out, in.walker.steps = w.out, w.steps
 		}
