@@ -56,14 +56,14 @@ func (c *repositoryCheck) worktree(dir string) error {
 			gitDir = path.Join(dir, gitDir)
 		}
 	}
-	if err := c.settings(gitDir); err != nil {
+	if err := c.settings(dir, gitDir); err != nil {
 		return err
 	}
 	return c.submodules(dir, gitDir)
 }
 
 // settings checks the files that hold a repository's settings.
-func (c *repositoryCheck) settings(gitDir string) error {
+func (c *repositoryCheck) settings(dir, gitDir string) error {
 	common := gitDir
 	switch text, err := c.read(path.Join(gitDir, "commondir")); {
 	case err == nil:
@@ -81,15 +81,16 @@ func (c *repositoryCheck) settings(gitDir string) error {
 		if err != nil {
 			return fmt.Errorf("reading the settings of the repository: %w", err)
 		}
-		if err := checkConfig(string(content)); err != nil {
+		if err := checkConfig(string(content), func(worktree string) bool { return path.Join(gitDir, worktree) == dir }); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// checkConfig looks for the first setting that is not known to be harmless.
-func checkConfig(content string) error {
+// checkConfig looks for the first setting that is not known to be harmless. The
+// one that says where the files are must say what is known; submodules have it.
+func checkConfig(content string, isWorktree func(string) bool) error {
 	section, subsection := "", ""
 	for i, line := range strings.Split(strings.TrimPrefix(content, "\ufeff"), "\n") {
 		line = strings.TrimSpace(line)
@@ -111,8 +112,11 @@ func checkConfig(content string) error {
 		if strings.HasSuffix(line, `\`) {
 			return fmt.Errorf("line %d goes on in the next one, which is not understood", i+1)
 		}
-		key, _, _ := strings.Cut(line, "=")
+		key, v, _ := strings.Cut(line, "=")
 		key = strings.ToLower(strings.TrimSpace(key))
+		if section == "core" && subsection == "" && key == "worktree" && isWorktree(strings.TrimSpace(v)) {
+			continue
+		}
 		if !isHarmlessSetting(section, subsection != "", key) {
 			name := section + "." + key
 			if subsection != "" {
