@@ -213,6 +213,9 @@ func (w *walker) accesses(st *state, v *value, a Access) ([]Access, bool) {
 	case unknown:
 		return nil, false
 	case glob, number:
+		if v.isPipe() {
+			return nil, true
+		}
 		a.Glob = true
 	case below:
 		a.Recursive = true

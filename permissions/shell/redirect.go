@@ -51,6 +51,9 @@ func isDescriptor(text string) bool {
 
 // opens notes the file of a redirection.
 func (w *walker) opens(st *state, r *syntax.Redirect, target *word, kind Kind) {
+	if target.isPipe() {
+		return
+	}
 	if target.kind != literal || target.text == "" {
 		w.unclear(r, "redirects to a file that is only known when the script runs")
 		return

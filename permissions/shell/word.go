@@ -32,6 +32,12 @@ type word struct {
 	pos  int    // where src begins
 }
 
+// pipes is where the shell puts what a process substitution reads or writes.
+const pipes = "/dev/fd/"
+
+// isPipe reports whether a value is a process substitution, and no file.
+func (v *value) isPipe() bool { return v.kind == glob && v.text == pipes+"*" }
+
 // shown is the word for an argument list: its text if that is known.
 func (v *word) shown() string {
 	if v.kind == literal && !v.many {
@@ -205,7 +211,8 @@ func (a *assembly) part(part syntax.WordPart, quoted, split, first bool) {
 		a.add(value{kind: number})
 	case *syntax.ProcSubst:
 		a.w.subshell(a.st, p.Stmts)
-		a.literal("/dev/fd/63")
+		a.literal(pipes)
+		a.add(value{kind: number})
 	default:
 		a.w.unclear(part, "is a pattern of extended globbing, which shells read differently")
 		a.add(value{kind: unknown})
