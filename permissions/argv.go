@@ -106,12 +106,13 @@ func quoteArgv(argv []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// matches reports whether the words are those of the pattern.
-func (p *argvPattern) matches(argv []string) bool {
-	if len(argv) == 0 || len(argv) < len(p.words) || !p.more && len(argv) > len(p.words) {
+// matches reports whether the words are those of the pattern. Words that are
+// not known match only the * at its end.
+func (p *argvPattern) matches(s *subject) bool {
+	if len(s.Argv) == 0 || s.sure < len(p.words) || !p.more && len(s.Argv) > len(p.words) {
 		return false
 	}
-	return slices.Equal(p.words, argv[:len(p.words)])
+	return slices.Equal(p.words, s.Argv[:len(p.words)])
 }
 
 // mayMatch reports whether a command could be or start one of the pattern. As

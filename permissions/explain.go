@@ -288,3 +288,14 @@ func exactRule(s *subject) string {
 	}
 	return parsed.Text
 }
+
+// Tool returns the name of the tool that the rule is for; false if it is for a
+// scope, a condition or everything.
+func (r RuleInfo) Tool() (string, bool) {
+	parsed, err := ParseRule(r.Rule)
+	if err != nil || parsed.Name == "*" {
+		return "", false
+	}
+	_, scope := scopeOf(parsed.Name)
+	return parsed.Name, !scope && !r.When
+}

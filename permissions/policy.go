@@ -283,6 +283,12 @@ func (p *Policy) chooseMode(given Mode, sets []RuleSet) error {
 // Mode returns the mode.
 func (p *Policy) Mode() Mode { return p.mode }
 
+// ModeFrom says where the mode stands: a file, or the source.
+func (p *Policy) ModeFrom() string { return p.modeFrom }
+
+// Sandboxed reports whether commands can be confined.
+func (p *Policy) Sandboxed() bool { return p.sandboxed }
+
 // firstRoot is the first directory of the workspace; the root directory where
 // there is none.
 func (p *Policy) firstRoot() string {
@@ -320,7 +326,9 @@ type RuleInfo struct {
 	Rule    string `json:"rule"`
 	Source  Source `json:"source"`
 	Where   string `json:"where"`             // file:line, file or source
-	Ignored bool   `json:"ignored,omitempty"` // the project is not trusted
+	When    bool   `json:"when,omitempty"`    // the rule is a condition
+	Why     string `json:"why,omitempty"`     // of a condition
+	Ignored bool   `json:"ignored,omitempty"` // it must not allow, see Warnings
 }
 
 // Rules returns the rules in the order in which they are looked through, those
@@ -329,7 +337,7 @@ func (p *Policy) Rules() []RuleInfo {
 	var infos []RuleInfo
 	for _, list := range []*ruleList{&p.deny, &p.ask, &p.allow, &p.ignored} {
 		for _, r := range list.rules {
-			infos = append(infos, RuleInfo{List: r.list, Rule: r.Text, Source: r.source, Where: r.where})
+			infos = append(infos, RuleInfo{List: r.list, Rule: r.Text, Source: r.source, Where: r.where, When: r.cond != nil, Why: r.why})
 		}
 	}
 	for i := len(infos) - len(p.ignored.rules); i < len(infos); i++ {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/jsonpos"
 )
 
 // Rule is the parsed text of a rule, before its pattern is given a meaning.
@@ -110,6 +111,10 @@ func checkName(name string) error {
 	if _, ok := scopeOf(lower); ok {
 		return fmt.Errorf("unknown scope %q: write %s", name, lower)
 	}
+	// Names so near to a scope's are no tool's.
+	if near := jsonpos.Nearest(lower, []string{"shell", "shell-run", "network", "plugin", "skill-script", "subagent"}); near != "" {
+		return fmt.Errorf("unknown scope %q: did you mean %s?", name, near)
+	}
 	if strings.HasPrefix(lower, "fs-") {
 		return fmt.Errorf("unknown scope %q: the scopes of files are fs-read, fs-write and fs-delete", name)
 	}
@@ -203,7 +208,7 @@ func (r *rule) allows(s *subject) bool {
 	case s.whole:
 		return r.Pattern == s.Resource
 	case startsProgram(s.Scope):
-		return r.argv != nil && s.sure == len(s.Argv) && r.argv.matches(s.Argv)
+		return r.argv != nil && r.argv.matches(s)
 	}
 	return matchResource(r.Pattern, s)
 }

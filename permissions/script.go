@@ -187,12 +187,11 @@ func (j *scriptJudge) settle(f *finding, c *shell.Command) settled {
 		f.rule, f.step = j.outerRule, byAllowRule
 		return byPermitted
 	}
-	if c.Exact() {
-		if f.rule = j.allow.first(s, func(r *rule) bool { return r.allows(s) }); f.rule != nil {
-			f.step = byAllowRule
+	if f.rule = j.allow.first(s, func(r *rule) bool { return r.allows(s) }); f.rule != nil {
+		if f.step = byAllowRule; c.Exact() {
 			j.outer, j.outerRule = c, f.rule
-			return byPermitted
 		}
+		return byPermitted
 	}
 	switch {
 	case j.by == bySandbox:

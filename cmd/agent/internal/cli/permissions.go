@@ -1,18 +1,95 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
 func newPermissions(s *streams) *cobra.Command {
-	return group("permissions", "Ask what the permission policy says", newPermissionsCheck(s))
+	return group("permissions", "Show the rules, ask what the permission policy says, test it, read what it said",
+		newPermissionsList(s), newPermissionsCheck(s), newPermissionsExplain(s), newPermissionsTest(s), newPermissionsLog(s))
+}
+
+// trial is a call that is judged and not run.
+type trial struct {
+	request  core.PermissionRequest
+	decision core.Decision
+	policy   *permissions.Policy
+}
+
+// try takes a call as far as the policy's verdict.
+func try(ctx context.Context, a *agent.Agent, policy core.Policy, snapshot *core.Snapshot, tool, args string) (trial, error) {
+	e, ok := snapshot.Lookup(tool)
+	if !ok {
+		return trial{}, noTool(tool, snapshot)
+	}
+	if err := e.Validate(json.RawMessage(args)); err != nil {
+		return trial{}, &usageError{fmt.Errorf("--args: %w", err)}
+	}
+	session := core.SessionInfo{Dir: a.Env().Info().Dir}
+	call := &core.Call{ID: "check", Name: tool, Args: json.RawMessage(args), Env: a.Env(), Session: session}
+	accesses, d, err := core.Judge(ctx, policy, e, call, nil)
+	if err != nil {
+		return trial{}, err
+	}
+	req := core.PermissionRequest{Session: session, Tool: tool, Source: e.Source, Args: call.Args, Accesses: accesses}
+	p, _ := policy.(*permissions.Policy)
+	return trial{req, d, p}, nil
+}
+
+// verdict is what becomes of the call; headless, nobody is there to be asked.
+func (t trial) verdict(headless bool) verdict {
+	d := t.decision
+	v := verdict{d.Verdict.String(), d.Rule, d.Source, append([]core.Access{}, t.request.Accesses...), d.Reason}
+	if headless && d.Verdict == core.Ask {
+		v.Decision, v.Reason = core.Deny.String(), d.Reason+"; nobody is there to be asked"
+	}
+	return v
+}
+
+// callFlags name a call that is judged.
+type callFlags struct {
+	shared     shared
+	tool, args string
+	headless   bool
+	asJSON     bool
+}
+
+func (c *callFlags) register(f *pflag.FlagSet) {
+	c.shared.register(f)
+	f.StringVar(&c.tool, "tool", "", "`NAME` of the tool that would be called")
+	f.StringVar(&c.args, "args", "{}", "its arguments as `JSON`, or @FILE")
+	f.BoolVar(&c.headless, "headless", false, "as exec would decide, with nobody to ask")
+	f.BoolVar(&c.asJSON, "json", false, "print JSON")
+	f.StringVar(&c.shared.dir, "cwd", "", "the same as --cd `DIR`")
+	f.StringVar(&c.shared.mode, "mode", "", "the same as --permission-mode `MODE`")
+}
+
+// try judges the call that the flags name.
+func (c *callFlags) try(ctx context.Context, s *streams, show func(*settings, trial) error) error {
+	if c.tool == "" {
+		return &usageError{fmt.Errorf("--tool is required: the name of the tool that would be called")}
+	}
+	text, err := argsText(c.args)
+	if err != nil {
+		return err
+	}
+	return withTools(ctx, s, &c.shared, func(set *settings, a *agent.Agent, snapshot *core.Snapshot) error {
+		t, err := try(ctx, a, a.Policy(), snapshot, c.tool, text)
+		if err != nil {
+			return err
+		}
+		return show(set, t)
+	})
 }
 
 // verdict is what a check prints.
@@ -25,9 +102,7 @@ type verdict struct {
 }
 
 func newPermissionsCheck(s *streams) *cobra.Command {
-	sh := &shared{}
-	var tool, args string
-	var asJSON, headless bool
+	c := &callFlags{}
 	cmd := &cobra.Command{
 		Use:   "check --tool NAME --args JSON",
 		Short: "Say whether a call would be allowed, asked about or denied, and by which rule",
@@ -36,45 +111,16 @@ func newPermissionsCheck(s *streams) *cobra.Command {
 		Example: "  agent permissions check --tool shell --args '{\"command\": \"git push\"}'",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if tool == "" {
-				return &usageError{fmt.Errorf("--tool is required: the name of the tool that would be called")}
-			}
-			text, err := argsText(args)
-			if err != nil {
-				return err
-			}
-			return withTools(cmd.Context(), s, sh, func(_ *settings, a *agent.Agent, snapshot *core.Snapshot) error {
-				e, ok := snapshot.Lookup(tool)
-				if !ok {
-					return noTool(tool, snapshot)
-				}
-				if err := e.Validate(json.RawMessage(text)); err != nil {
-					return &usageError{fmt.Errorf("--args: %w", err)}
-				}
-				call := &core.Call{ID: "check", Name: tool, Args: json.RawMessage(text), Env: a.Env(), Session: core.SessionInfo{Dir: a.Env().Info().Dir}}
-				accesses, d, err := core.Judge(cmd.Context(), a.Policy(), e, call, nil)
-				if err != nil {
-					return err
-				}
-				v := verdict{d.Verdict.String(), d.Rule, d.Source, append([]core.Access{}, accesses...), d.Reason}
-				if headless && d.Verdict == core.Ask {
-					v.Decision, v.Reason = core.Deny.String(), d.Reason+"; nobody is there to be asked"
-				}
-				if asJSON {
+			return c.try(cmd.Context(), s, func(_ *settings, t trial) error {
+				v := t.verdict(c.headless)
+				if c.asJSON {
 					return printJSON(s.out, v)
 				}
 				return v.print(s)
 			})
 		},
 	}
-	sh.register(cmd.Flags())
-	f := cmd.Flags()
-	f.StringVar(&tool, "tool", "", "`NAME` of the tool that would be called")
-	f.StringVar(&args, "args", "{}", "its arguments as `JSON`, or @FILE")
-	f.BoolVar(&headless, "headless", false, "as exec would decide, with nobody to ask")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.StringVar(&sh.dir, "cwd", "", "the same as --cd `DIR`")
-	f.StringVar(&sh.mode, "mode", "", "the same as --permission-mode `MODE`")
+	c.register(cmd.Flags())
 	return cmd
 }
 

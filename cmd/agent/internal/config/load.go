@@ -428,7 +428,11 @@ func (l *loader) rules(doc *jsonpos.Document, in *Settings, like Rule) {
 	where := like.Source.Where
 	add := func(r Rule, list string, i int) {
 		if doc != nil {
-			line, col := doc.Position(fmt.Sprintf("/permissions/%s/%d", list, i))
+			at := fmt.Sprintf("/permissions/%s/%d", list, i)
+			line, col := doc.Position(at + "/if") // of a rule with a condition
+			if line == 0 {
+				line, col = doc.Position(at)
+			}
 			r.Source.Where = fmt.Sprintf("%s:%d:%d", where, line, col)
 		}
 		l.loaded.Rules = append(l.loaded.Rules, r)

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/store"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// loggedDecision is a decision as a session's record has it.
+type loggedDecision struct {
+	Seq  event.Seq `json:"seq"`
+	Time time.Time `json:"time"`
+	Call string    `json:"call"`
+	event.Permission
+}
+
+func newPermissionsLog(s *streams) *cobra.Command {
+	var asJSON, denied bool
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "log [SESSION]",
+		Short: "Show the decisions of a session, who made them and why",
+		Long: "log reads the decisions from a session's record: that of the latest session of this directory, or the named one.\n" +
+			"The decider is policy (a rule or the mode), person, headless (nobody was there to be asked) or hook.",
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			home, id, err := s.decided(args, dir)
+			if err != nil {
+				return err
+			}
+			list := []loggedDecision{}
+			var broken error
+			for e, err := range store.Read(cmd.Context(), agent.SessionsDir(home), id, 0) {
+				if broken = err; err != nil {
+					break
+				}
+				if p, ok := e.Body.(event.Permission); ok && (!denied || p.Decision == "deny") {
+					list = append(list, loggedDecision{e.Seq, e.Time, e.Call, p})
+				}
+			}
+			if asJSON {
+				err = printJSON(s.out, list)
+			} else {
+				err = printDecisions(s.out, id, list)
+			}
+			return errors.Join(err, sessionAdvice(broken, id))
+		},
+	}
+	cmd.Flags().BoolVar(&denied, "denied", false, "show what was denied only")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVarP(&dir, "cd", "C", "", "the latest session of `DIR`")
+	return cmd
+}
+
+// decided finds the session whose decisions are wanted.
+func (s *streams) decided(args []string, dir string) (home, id string, err error) {
+	if len(args) == 1 {
+		return s.findSession(args[0])
+	}
+	if home, err = s.agentHome(); err != nil {
+		return "", "", err
+	}
+	last, err := store.Latest(agent.SessionsDir(home), s.place(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", fmt.Errorf("there is no session of %s; agent sessions list names those of other directories", s.place(dir))
+	}
+	return home, last.ID, err
+}
+
+func printDecisions(out io.Writer, id string, list []loggedDecision) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintf(out, "Session %s holds no such decision.\n", id)
+		return err
+	}
+	var b strings.Builder
+	for _, d := range list {
+		fmt.Fprintf(&b, "%s  %-5s  by %s: %s\n", d.Time.Local().Format(time.DateTime), d.Decision, d.Decider, d.Tool)
+		for _, a := range d.Accesses {
+			fmt.Fprintf(&b, "    %s %s\n", a.Scope, oneLine(a.Resource, 400))
+		}
+		rule := oneLine(d.Rule, 400)
+		if d.Source != "" {
+			rule += " (" + d.Source + ")"
+		}
+		fmt.Fprintf(&b, "    rule: %s\n", rule)
+		if d.Reason != "" {
+			fmt.Fprintf(&b, "    %s\n", oneLine(d.Reason, 1000))
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
