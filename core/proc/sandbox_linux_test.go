@@ -341,3 +341,33 @@ func TestForeignHelperEnvironment(t *testing.T) {
 		t.Errorf("%d bytes are left in the socket (%v), want all 30", n, err)
 	}
 }
+
+// TestScratch checks that commands can write caches, and that it is the
+// commands alone that see it.
+func TestScratch(t *testing.T) {
+	s := newSupervisor(t)
+	if _, err := s.Sandbox().Choose(context.Background(), sandbox.ModeNamespace); err != nil {
+		t.Skip(err)
+	}
+	base := t.TempDir()
+	cache, layers := base+"/cache", base+"/layers"
+	if err := errors.Join(os.Mkdir(cache, 0o755), os.Mkdir(layers, 0o755), os.WriteFile(cache+"/old", []byte("old\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	spec := confined(sandbox.ModeNamespace, t.TempDir(), fmt.Sprintf("cd %s && cat old && echo changed >old && echo x >new", cache))
+	spec.Sandbox.Readable = []string{base}
+	spec.Sandbox.Scratch, spec.Sandbox.Layers = []string{cache}, layers
+	if out, exit := output(t, s, spec); exit.Code != 0 || out != "old\n" {
+		t.Fatalf("exit %+v, output %q", exit, out)
+	}
+	spec.Args = []string{"-c", fmt.Sprintf("cd %s && cat old new", cache)}
+	if out, exit := output(t, s, spec); exit.Code != 0 || out != "changed\nx\n" {
+		t.Errorf("the next command: exit %+v, output %q", exit, out)
+	}
+	if text, err := os.ReadFile(cache + "/old"); err != nil || string(text) != "old\n" {
+		t.Errorf("outside the cache was changed: %q, %v", text, err)
+	}
+	if _, err := os.Stat(cache + "/new"); err == nil {
+		t.Error("outside the cache has a new file")
+	}
+}

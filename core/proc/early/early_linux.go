@@ -128,6 +128,9 @@ func run(steps []Step) {
 			if !ignored(s, errno) {
 				fail(uint32(i), errno)
 			}
+			if s.Keep != 0 {
+				m.slots[s.Keep] = ^uintptr(0) // no descriptor
+			}
 			continue
 		}
 		m.slots[s.Keep] = result

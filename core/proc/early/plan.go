@@ -32,7 +32,7 @@ type Step struct {
 	Args []Arg   // at most six
 	Keep uint8   // the slot that the result is kept in; 0 = none
 	Send bool    // the result is a socket for the other side
-	// Ignore are errors that do not matter.
+	// Ignore are errors that do not matter. The slot then holds no descriptor.
 	Ignore []uint16
 }
 

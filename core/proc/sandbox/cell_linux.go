@@ -104,6 +104,13 @@ func (c *Cell) buildNamespace(p *Profile, cmd *exec.Cmd, program, dir string) er
 		return err
 	}
 	l.hideSockets()
+	for _, s := range l.scratch {
+		for _, dir := range []string{s.upper, s.work} {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return fmt.Errorf("sandbox: a directory for changes to %s: %w", s.path, err)
+			}
+		}
+	}
 	if len(l.writable)+len(l.readable)+len(l.pins)+len(l.holds) > maxTrees {
 		return fmt.Errorf("sandbox: more than %d paths that are writable, readable or stay as they are", maxTrees)
 	}
@@ -131,6 +138,9 @@ func (c *Cell) buildNamespace(p *Profile, cmd *exec.Cmd, program, dir string) er
 	attr := *cmd.SysProcAttr
 	attr.Cloneflags = namespaceFlags(p)
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	// Only the superuser keeps his capabilities in the namespaces over the exec
+	// of the helper by himself.
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 	cmd.SysProcAttr = &attr
 	return nil

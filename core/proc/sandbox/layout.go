@@ -19,6 +19,7 @@ type layout struct {
 	pins     []pin
 	holds    []string // directories between a writable one and a pin
 	masked   []mask
+	scratch  []layer
 	all      bool // everything is writable
 }
 
@@ -34,6 +35,12 @@ type pin struct {
 type mask struct {
 	path string
 	dir  bool
+}
+
+// layer is a directory of which the process sees a copy that it may write.
+type layer struct {
+	path        string
+	upper, work string // where its changes are kept
 }
 
 // newLayout resolves the paths of a profile.
@@ -56,6 +63,7 @@ func newLayout(p *Profile, visible ...string) (*layout, error) {
 	}
 	l.writable, l.readable = ordered(l.writable), ordered(l.readable)
 	l.all = slices.Contains(l.writable, "/")
+	l.addScratch(p)
 	slices.SortFunc(l.masked, func(a, b mask) int { return cmp.Compare(a.path, b.path) })
 	l.masked = slices.Compact(l.masked)
 	for _, path := range p.ReadOnly {
@@ -67,6 +75,24 @@ func newLayout(p *Profile, visible ...string) (*layout, error) {
 	l.pins = slices.CompactFunc(l.pins, func(a, b pin) bool { return a.path == b.path })
 	l.holds = ordered(l.holds)
 	return l, nil
+}
+
+// addScratch adds the directories that are written in a copy.
+func (l *layout) addScratch(p *Profile) {
+	if p.Layers == "" {
+		return
+	}
+	for _, path := range p.Scratch {
+		resolved, info, ok := existing(path)
+		// The characters mean something in the options of the mount.
+		if !ok || !info.IsDir() || resolved == "/" || strings.ContainsAny(resolved+p.Layers, `,:\`) || l.rootOf(resolved) != "" {
+			continue
+		}
+		base := filepath.Join(p.Layers, strings.ReplaceAll(resolved[1:], "/", "%"))
+		l.scratch = append(l.scratch, layer{path: resolved, upper: base + ".upper", work: base + ".work"})
+	}
+	slices.SortFunc(l.scratch, func(a, b layer) int { return cmp.Compare(a.path, b.path) })
+	l.scratch = slices.CompactFunc(l.scratch, func(a, b layer) bool { return Below(a.path, b.path) })
 }
 
 // existing resolves the symbolic links of a path that exists.

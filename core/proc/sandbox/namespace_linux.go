@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seed-009c0928/agent/core/proc/early"
 )
 
 // devices are what a process finds in /dev.
@@ -36,9 +38,10 @@ func namespaceFlags(p *Profile) uintptr {
 
 // tree is a detached mount and where it goes.
 type tree struct {
-	path string
-	slot slot
-	file bool
+	path  string
+	slot  slot
+	file  bool
+	layer bool // it may be missing
 }
 
 // namespacePlan is the plan for level Namespace. The helper is the first
@@ -65,7 +68,10 @@ func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
 	b.mount("proc", "/proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 	for _, t := range trees {
 		b.mountPoint(t)
-		b.attach(t.slot, t.path)
+		move := b.attach(t.slot, t.path)
+		if t.layer {
+			ignore(move, unix.EBADF)
+		}
 	}
 	b.mask(l)
 	b.sealPath("/run", 0)
@@ -83,7 +89,7 @@ func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
 // writable, in the order in which they are mounted.
 func (b *plan) cloneAll(p *Profile, l *layout) (trees []tree) {
 	add := func(path string, seal, file bool) {
-		t := tree{path, b.clone(path), file}
+		t := tree{path: path, slot: b.clone(path), file: file}
 		if seal {
 			b.seal(t.slot, path)
 		}
@@ -103,6 +109,9 @@ func (b *plan) cloneAll(p *Profile, l *layout) (trees []tree) {
 			add(path, false, !info.IsDir())
 		}
 	}
+	for _, s := range l.scratch {
+		trees = append(trees, tree{path: s.path, slot: b.layer(s), layer: true})
+	}
 	for _, path := range l.holds {
 		add(path, false, false)
 	}
@@ -113,6 +122,26 @@ func (b *plan) cloneAll(p *Profile, l *layout) (trees []tree) {
 	return trees
 }
 
+// layer returns a mount that makes a directory look as if it could be written.
+// Where the file system cannot do it, no step fails, and the slot is not valid.
+func (b *plan) layer(s layer) slot {
+	may := func(step *early.Step) {
+		ignore(step, unix.EINVAL, unix.EPERM, unix.ENODEV, unix.EOPNOTSUPP, unix.EBUSY, unix.EACCES, unix.EBADF)
+	}
+	what := "make a layer on " + s.path
+	fs := b.keep(what, unix.SYS_FSOPEN, "overlay", unix.FSOPEN_CLOEXEC)
+	may(&b.Steps[len(b.Steps)-1])
+	may(b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_FLAG, "userxattr", 0, 0))
+	for _, option := range [...][2]string{{"lowerdir", s.path}, {"upperdir", s.upper}, {"workdir", s.work}} {
+		may(b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_STRING, option[0], option[1], 0))
+	}
+	may(b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0))
+	mount := b.do(what, unix.SYS_FSMOUNT, fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	mount.Keep = uint8(fs)
+	may(mount)
+	return fs
+}
+
 // isReplaced reports whether a path lies in a directory that is replaced.
 func isReplaced(path string) bool {
 	return slices.ContainsFunc(replaced[:], func(dir string) bool { return path != dir && Below(dir, path) })
@@ -120,7 +149,7 @@ func isReplaced(path string) bool {
 
 func (b *plan) cloneDevices() (nodes []tree) {
 	for _, name := range devices {
-		nodes = append(nodes, tree{"/dev/" + name, b.clone("/dev/" + name), true})
+		nodes = append(nodes, tree{path: "/dev/" + name, slot: b.clone("/dev/" + name), file: true})
 	}
 	return nodes
 }

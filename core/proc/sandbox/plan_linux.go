@@ -98,11 +98,12 @@ const scratch slot = early.Slots - 1
 
 // attach puts a detached tree at a path, in which no symbolic link may be: a
 // command that ran earlier could have put it there.
-func (p *plan) attach(tree slot, path string) {
+func (p *plan) attach(tree slot, path string) (move *early.Step) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	p.do("find "+path, unix.SYS_OPENAT2, here, path, bytesOf(how), unix.SizeofOpenHow).Keep = uint8(scratch)
 	p.do("mount "+path, unix.SYS_MOVE_MOUNT, tree, "", scratch, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 	p.do("close "+path, unix.SYS_CLOSE, scratch)
+	return &p.Steps[len(p.Steps)-2]
 }
 
 // mount mounts a new file system.

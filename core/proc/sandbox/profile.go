@@ -83,6 +83,12 @@ type Profile struct {
 	// several processes can share it; empty is a new one in memory. Where /tmp
 	// cannot be replaced (Landlock, Seatbelt), TMPDIR says where it is.
 	Tmp string
+	// Scratch are directories, such as caches, that the process may write
+	// without anybody seeing it: level Namespace puts what it writes into
+	// Layers, a directory on which further processes can build. At other
+	// levels, and with a file system that cannot do it, it may only read them.
+	Scratch []string
+	Layers  string
 	// Network is what the process may reach.
 	Network Network
 }
@@ -110,15 +116,17 @@ func (p *Profile) Check() error {
 	if !p.Mode.Valid() {
 		return fmt.Errorf("unknown sandbox mode %q: use auto, require, namespace, landlock or off", p.Mode)
 	}
-	for _, list := range [][]string{p.Writable, p.Readable, p.ReadOnly, p.Masked} {
+	for _, list := range [][]string{p.Writable, p.Readable, p.ReadOnly, p.Masked, p.Scratch} {
 		for _, path := range list {
 			if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 				return fmt.Errorf("sandbox: %q is not an absolute path", path)
 			}
 		}
 	}
-	if p.Tmp != "" && !filepath.IsAbs(p.Tmp) {
-		return fmt.Errorf("sandbox: the directory for /tmp, %q, is not an absolute path", p.Tmp)
+	for _, dir := range []string{p.Tmp, p.Layers} {
+		if dir != "" && !filepath.IsAbs(dir) {
+			return fmt.Errorf("sandbox: %q is not an absolute path", dir)
+		}
 	}
 	for _, h := range p.Network.Hosts {
 		if _, err := ParseHost(h); err != nil {
