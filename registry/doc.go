@@ -15,6 +15,11 @@
 // that or the two underscores make source__tool ambiguous, a short hash of
 // source and tool is appended.
 //
+// # Search
+//
+// When the tools of toolsets are too many for the model's prompt, a [Search]
+// leaves them out and lets the model search for them.
+//
 // # Changes
 //
 // A [Registry] runs nothing in the background. Each call of

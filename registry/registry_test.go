@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // tool is a tool that does nothing but have a name and a description.
 type tool struct {
 	name, text string
+	schema     string // empty for any object
 	panics     func() bool
 }
 
@@ -29,7 +31,7 @@ func (t *tool) Definition() core.ToolDefinition {
 	if t.panics != nil && t.panics() {
 		panic("broken definition")
 	}
-	return core.ToolDefinition{Name: t.name, Description: t.text, Schema: json.RawMessage(`{"type":"object"}`)}
+	return core.ToolDefinition{Name: t.name, Description: t.text, Schema: json.RawMessage(cmp.Or(t.schema, `{"type":"object"}`))}
 }
 
 func (*tool) Access(context.Context, *core.Call) ([]core.Access, error) { return nil, nil }

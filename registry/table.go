@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 // entries names the tools of all members, in order, and leaves out those that
@@ -25,11 +26,15 @@ func (r *Registry) entries() []core.Entry {
 	return entries
 }
 
-// reserved returns the names of host and built-in tools, and whose they are. A
+// reserved returns the names of host and built-in tools, those of the search
+// included, and whose they are. A
 // later host tool takes the name of an earlier one; the first built-in tool
 // keeps its name.
 func (r *Registry) reserved() map[string]owner {
-	names := map[string]owner{}
+	names := map[string]owner{
+		model.ToolSearch: {searchSource, model.ToolSearch},
+		callTool:         {searchSource, callTool},
+	}
 	for _, m := range r.members {
 		if m.set != nil {
 			continue

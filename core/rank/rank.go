@@ -163,7 +163,24 @@ type Term struct {
 // query are not found. A repeated term counts once; terms after the first 256
 // different ones do not count.
 func (x *Index) Search(query string, k int) []Hit {
-	terms := distinct(Tokens(query))
+	tokens := Tokens(query)
+	terms := make([]Weighted, len(tokens))
+	for i, t := range tokens {
+		terms[i] = Weighted{t, 1}
+	}
+	return x.SearchTerms(terms, k)
+}
+
+// Weighted is a term of a query, as [Tokens] makes it, and what it counts.
+type Weighted struct {
+	Text   string
+	Weight float64 // 1 is ordinary, 0 or less counts nothing
+}
+
+// SearchTerms is [Index.Search] for a query whose terms do not count the same,
+// such as words that a caller has added. Of a repeated term the first counts.
+func (x *Index) SearchTerms(query []Weighted, k int) []Hit {
+	terms := distinct(query)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if k <= 0 || len(x.slots) == 0 {
@@ -171,7 +188,7 @@ func (x *Index) Search(query string, k int) []Hit {
 	}
 	scores := make([]float64, len(x.docs))
 	for _, term := range terms {
-		x.score(x.terms[term], func(slot int32, score float64) { scores[slot] += score })
+		x.score(x.terms[term.Text], func(slot int32, score float64) { scores[slot] += term.Weight * score })
 	}
 	best := x.best(scores, k)
 	hits := make([]Hit, len(best))
@@ -183,29 +200,30 @@ func (x *Index) Search(query string, k int) []Hit {
 }
 
 // explain says which terms the hits, whose slots are given, were found by.
-func (x *Index) explain(hits []Hit, slots []int32, terms []string) {
+func (x *Index) explain(hits []Hit, slots []int32, terms []Weighted) {
 	for _, term := range terms {
-		list := x.terms[term]
+		list := x.terms[term.Text]
 		rarity := x.rarity(list)
 		for i, slot := range slots {
 			from, _ := slices.BinarySearchFunc(list, posting{slot: slot}, posting.compare)
 			if score, _ := x.first(list[from:], slot, rarity); score > 0 {
-				hits[i].Terms = append(hits[i].Terms, Term{term, score})
+				hits[i].Terms = append(hits[i].Terms, Term{term.Text, term.Weight * score})
 			}
 		}
 	}
 }
 
-// distinct returns the different terms in the order of their first occurrence.
-func distinct(tokens []string) []string {
-	var terms []string
-	seen := make(map[string]bool, min(len(tokens), maxTerms))
-	for _, term := range tokens {
+// distinct returns the different terms that count, in the order of their first
+// occurrence.
+func distinct(query []Weighted) []Weighted {
+	var terms []Weighted
+	seen := make(map[string]bool, min(len(query), maxTerms))
+	for _, term := range query {
 		if len(terms) == maxTerms {
 			break
 		}
-		if !seen[term] {
-			seen[term] = true
+		if term.Weight > 0 && !seen[term.Text] {
+			seen[term.Text] = true
 			terms = append(terms, term)
 		}
 	}

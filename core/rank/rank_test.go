@@ -23,7 +23,7 @@ func TestTokens(t *testing.T) {
 		{"parseHTTPResponse", "pars http respons parsehttprespons"},
 		{"URLs getURLs", "url get url geturl"},
 		{"oauth2 s3 H264", "oauth oauth2 s3 264 h264"},
-		{"What is the weather in Paris?", "weather paris"},
+		{"What is the weather in Paris?", "weath paris"},
 		{"creates created creating creation create", "creat creat creat creat creat"},
 		{"queries queried query", "queri queri queri"},
 		{"running runs run", "run run run"},

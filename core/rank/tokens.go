@@ -149,6 +149,9 @@ func stem(word string) string {
 		word = base
 		break
 	}
+	if base, ok := strings.CutSuffix(word, "er"); ok && len(base) > 4 {
+		word = base // reviewer
+	}
 	if base, ok := strings.CutSuffix(word, "e"); ok && len(base) > 2 {
 		word = base
 	}

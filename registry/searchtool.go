@@ -1,0 +1,131 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+const (
+	usualResults = 5
+	mostResults  = 20
+)
+
+// searchTool is tool_search.
+type searchTool struct {
+	catalogue *catalogue
+	native    bool
+	listed    string
+}
+
+// Definition implements [core.Tool].
+func (t *searchTool) Definition() core.ToolDefinition {
+	how := "What it finds can be called like any other tool."
+	if !t.native {
+		how = "What it finds is called with " + callTool + "."
+	}
+	return core.ToolDefinition{
+		Name: model.ToolSearch,
+		Description: fmt.Sprintf("Finds tools by what they do. Beside the tools that you see there are %d more; search before you say that something cannot be done. %s\nWhere they come from:\n%s",
+			len(t.catalogue.entries), how, t.listed),
+		Schema: json.RawMessage(`{"type":"object","properties":{` +
+			`"query":{"type":"string","minLength":1,"description":"What the tool should do, in a few words, such as \"comment on a pull request\"; or the tool's name"},` +
+			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many tools to find at most; 5 if it is not given"}},` +
+			`"required":["query"],"additionalProperties":false}`),
+		ReadOnly: true,
+	}
+}
+
+// Access implements [core.Tool]: nothing is touched.
+func (t *searchTool) Access(context.Context, *core.Call) ([]core.Access, error) { return nil, nil }
+
+// Run implements [core.Tool].
+func (t *searchTool) Run(_ context.Context, call *core.Call) (core.Result, error) {
+	args := struct {
+		Query string `json:"query"`
+		Limit int    `json:"limit"`
+	}{Limit: usualResults}
+	if err := json.Unmarshal(call.Args, &args); err != nil {
+		return core.Failf(core.CodeValidation, "%v", err), nil
+	}
+	found := t.catalogue.search(args.Query, min(args.Limit, mostResults))
+	if len(found) == 0 {
+		return core.Fail(core.CodeNotFound, "No tool fits these words. Try others, such as the name of the service or what it works on."), nil
+	}
+	names := make([]string, len(found))
+	for i, e := range found {
+		names[i] = e.ModelName
+	}
+	structured, err := json.Marshal(map[string]any{"tools": names})
+	if err != nil {
+		return core.Result{}, err
+	}
+	res := core.Result{Structured: structured}
+	if !t.native {
+		res.Content = model.TextParts(describe(found))
+		return res, nil
+	}
+	for _, name := range names {
+		res.Content = append(res.Content, model.ToolReference{Name: name})
+	}
+	return res, nil
+}
+
+// describe returns the definitions of tools as a text.
+func describe(found []core.Entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Call one with %s: its name, and args by its schema.\n", callTool)
+	for _, e := range found {
+		d := e.Tool.Definition()
+		schema := d.Schema
+		var compact bytes.Buffer
+		if json.Compact(&compact, schema) == nil {
+			schema = compact.Bytes()
+		}
+		fmt.Fprintf(&b, "\n## %s\n%s\nargs: %s\n", e.ModelName, strings.TrimSpace(d.Description), schema)
+	}
+	return b.String()
+}
+
+// callingTool is call_tool. It runs only for calls that name no tool: all others
+// have become calls of the tool before.
+type callingTool struct{ catalogue *catalogue }
+
+// Definition implements [core.Tool].
+func (t *callingTool) Definition() core.ToolDefinition {
+	return core.ToolDefinition{
+		Name:        callTool,
+		Description: "Calls a tool that " + model.ToolSearch + " has found.",
+		Schema: json.RawMessage(`{"type":"object","properties":{` +
+			`"name":{"type":"string","description":"The tool's name"},` +
+			`"args":{"type":"object","description":"Its arguments, by its schema"}},` +
+			`"required":["name","args"],"additionalProperties":false}`),
+	}
+}
+
+// Access implements [core.Tool]: a call that gets here touches nothing.
+func (t *callingTool) Access(context.Context, *core.Call) ([]core.Access, error) { return nil, nil }
+
+// Run implements [core.Tool].
+func (t *callingTool) Run(_ context.Context, call *core.Call) (core.Result, error) {
+	var c calling
+	if err := json.Unmarshal(call.Args, &c); err != nil {
+		return core.Failf(core.CodeValidation, "%v", err), nil
+	}
+	if _, ok := t.catalogue.byName[c.Name]; ok {
+		return core.Failf(core.CodeValidation, "The args of %s are no object.", c.Name), nil
+	}
+	var near []string
+	for _, e := range t.catalogue.search(c.Name, usualResults) {
+		near = append(near, e.ModelName)
+	}
+	if len(near) == 0 {
+		return core.Failf(core.CodeNotFound, "There is no tool %q. Search for one with %s.", c.Name, model.ToolSearch), nil
+	}
+	return core.Failf(core.CodeNotFound, "There is no tool %q. Did you mean one of %s?", c.Name, strings.Join(near, ", ")), nil
+}
