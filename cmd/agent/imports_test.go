@@ -85,6 +85,7 @@ var importRules = map[string][]string{
 		"sdk", "sdk/toolproto",
 	},
 	"mcp":         {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/schema", "core/timeout"},
+	"registry":    {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
 	"permissions": {"core", "core/model", "core/event", "core/jsonpos", "core/proc"},
 
 	"mcp/oauth":  {},
