@@ -24,7 +24,7 @@ type Entry struct {
 type Snapshot struct {
 	version uint64
 	entries []Entry
-	byName  map[string]*Entry
+	byName  map[string]Entry
 	defs    []model.ToolDef
 }
 
@@ -32,7 +32,7 @@ type Snapshot struct {
 // model sees them; of two with one name the later counts. The version tells
 // one table from another.
 func NewSnapshot(version uint64, entries []Entry) *Snapshot {
-	s := &Snapshot{version: version, byName: make(map[string]*Entry, len(entries))}
+	s := &Snapshot{version: version, byName: make(map[string]Entry, len(entries))}
 	index := make(map[string]int, len(entries))
 	for _, e := range entries {
 		e.check = &checker{}
@@ -46,7 +46,7 @@ func NewSnapshot(version uint64, entries []Entry) *Snapshot {
 	s.defs = make([]model.ToolDef, len(s.entries))
 	for i := range s.entries {
 		e := &s.entries[i]
-		s.byName[e.ModelName] = e
+		s.byName[e.ModelName] = *e
 		d := e.Tool.Definition()
 		s.defs[i] = model.ToolDef{Name: e.ModelName, Description: d.Description, Schema: d.Schema, Deferred: e.Deferred}
 	}
@@ -59,10 +59,7 @@ func (s *Snapshot) Version() uint64 { return s.version }
 // Lookup finds a tool by the model's name for it.
 func (s *Snapshot) Lookup(name string) (Entry, bool) {
 	e, ok := s.byName[name]
-	if !ok {
-		return Entry{}, false
-	}
-	return *e, true
+	return e, ok
 }
 
 // Entries returns the tools in order. The slice is shared: do not change it.
@@ -71,11 +68,13 @@ func (s *Snapshot) Entries() []Entry { return s.entries }
 // Defs returns the definitions for the model. The slice is shared.
 func (s *Snapshot) Defs() []model.ToolDef { return s.defs }
 
-// Names returns the names in order.
+// Names returns the names of those in the prompt, in order.
 func (s *Snapshot) Names() []string {
-	names := make([]string, len(s.entries))
-	for i, e := range s.entries {
-		names[i] = e.ModelName
+	var names []string
+	for _, d := range s.defs {
+		if !d.Deferred {
+			names = append(names, d.Name)
+		}
 	}
 	return names
 }
