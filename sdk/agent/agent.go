@@ -53,6 +53,7 @@ type Options struct {
 	NoBuiltins      bool
 	Allowed         []string // patterns of tool names; empty = all
 	Disallowed      []string
+	ToolSearch      ToolSearch
 
 	// Agents are the kinds of subagents. NoSubagents leaves them out altogether;
 	// MaxSubagentDepth is how deep they may be nested, 0 = 1.
@@ -270,6 +271,7 @@ type Session struct {
 	*core.Session
 	journal *store.Journal // nil if it is kept in memory only
 	tools   *view
+	search  *searching
 	agent   *Agent
 	family  *family
 }
@@ -281,6 +283,7 @@ func (s *Session) SetModel(p model.Provider, name string) {
 			c.Provider = p
 		}
 		c.Model = name
+		s.search.follow(c)
 	})
 	s.Session.SetModel(p, name)
 }
@@ -313,7 +316,10 @@ func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, erro
 func (s *Session) SetProfile(p core.Profile) {
 	s.tools.set(p.Name)
 	p = s.agent.withBreadcrumb(p)
-	s.family.change(func(c *core.Config) { c.Profile = p })
+	s.family.change(func(c *core.Config) {
+		c.Profile = p
+		s.search.follow(c)
+	})
 	s.Session.SetProfile(p)
 }
 
@@ -352,22 +358,16 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if cfg.ID == "" {
 		cfg.ID = newID()
 	}
-	a.withPlugins(&cfg)
-	if a.mcp != nil {
-		cfg.Context = append(slices.Clone(cfg.Context), a.mcp)
-		a.mcp.Warm()
-	}
 	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, family: &family{onChild: opts.OnSubagent, ephemeral: opts.Ephemeral}}
-	cfg.Tools = s.tools
-	if a.skills != nil {
-		cfg.Context = append(slices.Clone(cfg.Context), a.skillSource(s))
-		cfg.Profile = a.withBreadcrumb(cfg.Profile)
-	}
+	a.addSources(&cfg, s)
+	s.search = a.searching(s.tools, &cfg)
+	cfg.Tools = s.search
 	var err error
 	if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
 		return nil, err
 	}
 	s.family.cfg = cfg
+	cfg.Hooks = s.search.hooks(opts.Hooks)
 	cfg.Cost = s.family.price(opts.Cost)
 	if s.Session, err = core.New(ctx, cfg); err != nil {
 		if s.journal != nil {
@@ -381,6 +381,20 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	defer a.mu.Unlock()
 	a.families[s.ID()] = s.family
 	return s, nil
+}
+
+// addSources adds what plugins, MCP servers and skills put before the model.
+func (a *Agent) addSources(cfg *core.Config, s *Session) {
+	cfg.Context = slices.Clone(cfg.Context)
+	a.withPlugins(cfg)
+	if a.mcp != nil {
+		cfg.Context = append(cfg.Context, a.mcp)
+		a.mcp.Warm()
+	}
+	if a.skills != nil {
+		cfg.Context = append(cfg.Context, a.skillSource(s))
+		cfg.Profile = a.withBreadcrumb(cfg.Profile)
+	}
 }
 
 // openRecord opens the session's place on disk and puts it into cfg; nil is for

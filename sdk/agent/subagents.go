@@ -162,8 +162,10 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 	if len(child.path) >= a.maxDepth() {
 		v.without = subagentTools
 	}
-	cfg.Tools = v
+	search := a.searching(v, &cfg)
+	cfg.Tools = search
 	child.cfg = cfg
+	cfg.Hooks = search.hooks(cfg.Hooks)
 	child.cfg.Cost = host
 	cfg.Cost = child.price(host)
 	journal, err := a.openRecord(&cfg, false, child.ephemeral)

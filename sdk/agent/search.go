@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/registry"
+)
+
+// ToolSearch says when tools of toolsets are left out of the prompt, so that the
+// model has to search for them. The zero value does that where they take more
+// than 2 % of the model's context window.
+type ToolSearch struct {
+	Budget float64 // part of the context window that their definitions may take; 0 = 0.02
+	Off    bool    // all tools are in the prompt, however many there are
+	// ByCall has the model call what it has found by the tool call_tool also where
+	// its service could take the tool up.
+	ByCall bool
+}
+
+const (
+	searchBudget  = 0.02
+	unknownWindow = 32_000 // tokens, of a model of which nothing is known
+)
+
+// tune sets the budget of a search for a model.
+func (t ToolSearch) tune(s *registry.Search, p core.Profile, native bool) {
+	if t.Off {
+		s.SetBudget(-1, false)
+		return
+	}
+	part := cmp.Or(t.Budget, searchBudget)
+	s.SetBudget(int(part*float64(cmp.Or(p.ContextWindow, unknownWindow))), native && !t.ByCall)
+}
+
+// keptSources are the toolsets that are always in the prompt: their tools find
+// other things themselves.
+var keptSources = []string{"skills"}
+
+// ToolsFor returns the table of the tools that a session with a profile has,
+// like ToolsOf, and says which are left out of the prompt of a model whose
+// service can take them up later.
+func (a *Agent) ToolsFor(p core.Profile) core.ToolTable {
+	s := a.tools.NewSearch(a.ToolsOf(p.Name), keptSources...)
+	a.opts.ToolSearch.tune(s, p, true)
+	return s
+}
+
+// searching is the table of a session's tools with the search in it.
+type searching struct {
+	*registry.Search
+	options ToolSearch
+}
+
+func (a *Agent) searching(base core.ToolTable, cfg *core.Config) *searching {
+	s := &searching{a.tools.NewSearch(base, keptSources...), a.opts.ToolSearch}
+	s.follow(cfg)
+	return s
+}
+
+// follow takes over the model and the profile.
+func (s *searching) follow(cfg *core.Config) {
+	s.options.tune(s.Search, cfg.Profile, model.DefersTools(cfg.Provider, cfg.Model))
+}
+
+// hooks puts the search's hooks before the host's.
+func (s *searching) hooks(host core.Hooks) core.Hooks {
+	all := host
+	all.BeforeModel = func(ctx context.Context, req *model.Request) error {
+		if err := s.BeforeModel(ctx, req); err != nil || host.BeforeModel == nil {
+			return err
+		}
+		return host.BeforeModel(ctx, req)
+	}
+	all.BeforeTool = func(ctx context.Context, call *model.ToolCall) error {
+		if err := s.BeforeTool(ctx, call); err != nil || host.BeforeTool == nil {
+			return err
+		}
+		return host.BeforeTool(ctx, call)
+	}
+	return all
+}
