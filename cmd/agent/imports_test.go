@@ -71,9 +71,8 @@ var importRules = map[string][]string{
 	"core/env/ssh":     {"core", "core/model", "core/event", "core/proc", "core/env/posix"},
 	"core/env/envtest": {"core", "core/model", "core/event"},
 
-	"registry":    {"core", "core/model", "core/event", "core/jsonpos", "core/proc"},
-	"permissions": {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/shell"},
-
+	"registry":          {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
+	"permissions":       {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/shell"},
 	"permissions/shell": {},
 
 	// What plugins are written with: nothing of the agent itself.
@@ -84,12 +83,9 @@ var importRules = map[string][]string{
 		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/bundle",
 		"sdk", "sdk/toolproto",
 	},
-	"mcp":         {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/schema", "core/timeout"},
-	"registry":    {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
-	"permissions": {"core", "core/model", "core/event", "core/jsonpos", "core/proc"},
-
-	"mcp/oauth":  {},
-	"mcp/server": {"core", "core/model", "core/event"},
+	"mcp":                   {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/schema", "core/timeout"},
+	"mcp/oauth":             {},
+	"mcp/server":            {"core", "core/model", "core/event"},
 	"skills":                {"core", "core/model", "core/event", "core/jsonpos", "core/rank", "core/bundle"},
 	"skills/internal/bench": {"skills", "bundled_skills"},
 	"bundled_skills":        {},
@@ -100,9 +96,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cli": {
 		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui",
 		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env/...", "core/profile", "core/jsonpos", "core/subagent",
-		"permissions", "registry", "mcp", "cmd/agent/internal/keyring",
-		"permissions", "registry", "skills", "bundled_skills", "cmd/agent/internal/keyring",
-		"permissions", "registry", "skills", "bundled_skills", "core/bundle", "cmd/agent/internal/keyring",
+		"permissions", "registry", "mcp", "skills", "bundled_skills", "core/bundle", "cmd/agent/internal/keyring",
 	},
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
