@@ -65,7 +65,10 @@ func (s *Store) sweep() error {
 		if err != nil || !held {
 			continue // its owner lives
 		}
-		err = errors.Join(os.RemoveAll(strings.TrimSuffix(name, lockSuffix)), l.Close(), os.Remove(name))
+		err = errors.Join(os.RemoveAll(strings.TrimSuffix(name, lockSuffix)), l.Close())
+		if gone := os.Remove(name); !errors.Is(gone, fs.ErrNotExist) { // its owner may be clearing up just now
+			err = errors.Join(err, gone)
+		}
 		if err != nil {
 			return err
 		}
