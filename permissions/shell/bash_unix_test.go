@@ -371,14 +371,13 @@ func newGenerator(seed uint64) *generator {
 const generated = 1500 // scripts, of which few are understood; the fuzz target makes more
 
 func TestBashAgrees(t *testing.T) {
-	for name, argv := range map[string][]string{"bash": nil, "bash as sh": {"bash", "--posix"}, "dash": {"dash"}, "busybox": {"busybox", "sh"}} {
-		t.Run(name, func(t *testing.T) {
-			newBash(t, argv...).agrees(t)
-		})
+	t.Run("bash", func(t *testing.T) { newBash(t).agrees(t, generated) })
+	for name, argv := range map[string][]string{"bash as sh": {"bash", "--posix"}, "dash": {"dash"}, "busybox": {"busybox", "sh"}} {
+		t.Run(name, func(t *testing.T) { newBash(t, argv...).agrees(t, generated/5) })
 	}
 }
 
-func (b *bash) agrees(t *testing.T) {
+func (b *bash) agrees(t *testing.T, scripts uint64) {
 	understood, readOnly := 0, 0
 	check := func(script string) {
 		a := b.analyze(script)
@@ -397,12 +396,12 @@ func (b *bash) agrees(t *testing.T) {
 	for _, trick := range slices.Concat(tricks, idioms) {
 		check(strings.ReplaceAll(trick, "CMD", "evil1"))
 	}
-	for seed := range uint64(generated) {
+	for seed := range scripts {
 		check(newGenerator(seed).script())
 	}
-	t.Logf("of %d scripts %d were understood, %d of them read-only", generated+len(tricks), understood, readOnly)
-	if understood < generated/20 || readOnly < 10 {
-		t.Errorf("of %d scripts only %d were understood, %d of them read-only: the test shows little", generated+len(tricks), understood, readOnly)
+	t.Logf("of %d generated and %d written scripts %d were understood, %d of them read-only", scripts, len(tricks)+len(idioms), understood, readOnly)
+	if understood < 50 || readOnly < 10 {
+		t.Errorf("only %d scripts were understood, %d of them read-only: the test shows little", understood, readOnly)
 	}
 }
 

@@ -100,7 +100,7 @@ func (in *invocation) jqArguments() []word {
 
 // golang judges the go command: those of its commands that build nothing.
 func golang(in *invocation) {
-	in.setEnv("GOTOOLCHAIN=local", "GOPROXY=off")
+	in.setEnv("GOTOOLCHAIN=local", "GOPROXY=off", "GONOPROXY=none", "GOVCS=*:off")
 	if len(in.args) == 0 || !in.args[0].exact() {
 		in.unknown("go runs programs")
 		return
@@ -116,6 +116,9 @@ func golang(in *invocation) {
 		"w": "changes go's settings", "u": "changes go's settings", "export": runsProgram, "compiled": runsProgram, "toolexec": runsProgram, "http": "starts a server",
 		"overlay": "reads files that are not judged", "modfile": "reads files that are not judged", "C": "runs in another directory", "versions": "goes to the network", "cgo": runsProgram,
 	}})
+	if mod := in.option("mod"); mod != nil && mod.value.text != "readonly" && mod.value.text != "vendor" {
+		in.unknown("go list -mod=" + mod.value.text + " may change go.mod")
+	}
 	if format := in.option("f"); format != nil && !(format.value.exact() && !strings.Contains(format.value.text, "Stale")) {
 		in.unknown("go list runs git to tell what is stale")
 	}
@@ -143,7 +146,7 @@ func golang(in *invocation) {
 var goCommands = map[string]string{
 	"version": "m v",
 	"env":     "json changed",
-	"list":    "m f= json? deps test e find mod= tags= retracted reuse=",
+	"list":    "m f= json? deps test e find mod= tags= retracted",
 	"doc":     "all c cmd short src u",
 	"help":    "",
 }

@@ -25,6 +25,10 @@ func judgeOf(name string) func(*invocation) {
 		return date
 	case "xxd":
 		return xxd
+	case "strings":
+		return stringsIn
+	case "ps":
+		return ps
 	case "sed":
 		return sed
 	case "awk", "mawk", "gawk":
@@ -36,7 +40,7 @@ func judgeOf(name string) func(*invocation) {
 	case "go":
 		return golang
 	case "mkdir", "rmdir", "touch", "rm", "mv", "cp", "tee", "truncate":
-		return change
+		return changeFiles
 	case "node", "python", "python3", "gcc", "cc", "clang", "make", "docker", "java", "perl", "ruby", "php", "cmake":
 		return versionOnly
 	}
@@ -213,6 +217,31 @@ func versionOnly(in *invocation) {
 	in.unknown(in.name + " runs programs")
 }
 
+var stringsOptions = program{options: "a d f n= t= o e= # all data print-file-name bytes= radix= encoding=" + help}
+
+// stringsIn judges strings, which takes @file for a file with arguments.
+func stringsIn(in *invocation) {
+	in.parse(&stringsOptions)
+	for i := range in.operands {
+		if o := &in.operands[i]; strings.HasPrefix(o.text, "@") || !o.exact() && o.maybeOption() {
+			in.unknown("strings " + o.src + " may read a file that another one names")
+		}
+		in.touch(Read, &in.operands[i], false)
+	}
+}
+
+var psOptions = program{options: "e f F A a u= p= o= C= l j H w ww forest sort= no-headers headers pid= ppid= user= format=" + help}
+
+// ps judges ps, which with some letters shows the environment of processes.
+func ps(in *invocation) {
+	in.parse(&psOptions)
+	for i := range in.operands {
+		if o := &in.operands[i]; !o.exact() || strings.Trim(o.text, "auxwfljr0123456789,") != "" {
+			in.unknown("ps " + o.src + " may show the environment of processes")
+		}
+	}
+}
+
 var changers = map[string]program{
 	"mkdir":    {options: "p v parents verbose m= mode=" + help},
 	"rmdir":    {options: "p v parents verbose ignore-fail-on-non-empty" + help},
@@ -224,8 +253,8 @@ var changers = map[string]program{
 	"truncate": {options: "c s= no-create size=" + help},
 }
 
-// change judges programs that change just the files that they name.
-func change(in *invocation) {
+// changeFiles judges programs that change just the files that they name.
+func changeFiles(in *invocation) {
 	p := changers[in.name]
 	in.parse(&p)
 	recursive := in.has("r", "R", "recursive")

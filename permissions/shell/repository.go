@@ -137,7 +137,7 @@ var harmlessSettings = map[string]string{
 	"extensions": " worktreeconfig partialclone refstorage noop preciousobjects relativeworktrees ",
 	"remote":     " url fetch pushurl push tagopt prune prunetags promisor partialclonefilter skipdefaultupdate skipfetchall mirror gh-resolved ",
 	"submodule":  " url active branch path recurse fetchjobs shallow fetchrecursesubmodules ",
-	"diff": " algorithm renames renamelimit colormoved colormovedws context interhunkcontext mnemonicprefix noprefix relative statgraphwidth indentheuristic suppressblankempty wserrorhighlight ignoresubmodules submodule autorefreshindex dirstat " +
+	"diff": " algorithm renames renamelimit colormoved colormovedws context interhunkcontext mnemonicprefix noprefix relative statgraphwidth indentheuristic suppressblankempty wserrorhighlight ignoresubmodules autorefreshindex dirstat " +
 		"tool guitool ",
 	"merge": " conflictstyle ff renames renamelimit log tool stat defaulttoupstream verbosity branchdesc suppressdest ",
 	"user":  "*", "author": "*", "committer": "*", "branch": "*", "color": "*", "column": "*", "advice": "*", "push": "*", "pull": "*", "fetch": "*", "rebase": "*",

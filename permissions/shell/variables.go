@@ -88,7 +88,7 @@ func exportable(name string, v value) bool {
 	case "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT":
 		return v.text == "0"
 	case "GOFLAGS":
-		return v.text == "" || v.text == "-mod=mod" || v.text == "-mod=vendor" || v.text == "-mod=readonly"
+		return v.text == "" || v.text == "-mod=vendor" || v.text == "-mod=readonly"
 	case "GOOS", "GOARCH", "CGO_ENABLED":
 		return strings.Trim(v.text, plainCharacters) == "" && !strings.ContainsAny(v.text, "/.")
 	case "GOTOOLCHAIN":
@@ -377,11 +377,11 @@ func (f *facts) gather(root syntax.Node) {
 			if n.Name != nil {
 				f.functions[n.Name.Value] = true
 			}
-			inside, cd := changes(n.Body)
-			for name := range inside {
+			c := changes(n.Body)
+			for name := range c.vars {
 				f.inFunctions[name] = true
 			}
-			f.cdInside = f.cdInside || cd
+			f.cdInside = f.cdInside || c.cd
 		case *syntax.CallExpr:
 			if len(n.Args) > 0 {
 				switch n.Args[0].Lit() {
@@ -394,22 +394,30 @@ func (f *facts) gather(root syntax.Node) {
 	})
 }
 
-// onlyNumbers reports whether no place in the script assigns more than a number
-// to a variable.
-func (w *walker) onlyNumbers(name string) bool {
-	if w.assignments == nil {
-		w.assignments, _ = changes(w.root)
-	}
-	return w.assignments[name]
+// change is what may be different after a part of a script has run.
+type change struct {
+	vars map[string]bool // assigned there; true if only numbers are
+	cd   bool            // the directory may be another one
 }
 
-// changes returns the variables that may be assigned somewhere below a node,
-// with whether only numbers are, and whether the directory may change there.
-func changes(root syntax.Node) (vars map[string]bool, cd bool) {
-	vars = map[string]bool{}
+// below returns what may change below a node.
+func (w *walker) below(n syntax.Node) change {
+	c, known := w.changed[n]
+	if !known {
+		c = changes(n)
+		if w.changed == nil {
+			w.changed = map[syntax.Node]change{}
+		}
+		w.changed[n] = c
+	}
+	return c
+}
+
+func changes(root syntax.Node) change {
+	c := change{vars: map[string]bool{}}
 	note := func(name string, isNumber bool) {
-		before, seen := vars[name]
-		vars[name] = isNumber && (before || !seen)
+		before, seen := c.vars[name]
+		c.vars[name] = isNumber && (before || !seen)
 	}
 	syntax.Walk(root, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -437,9 +445,9 @@ func changes(root syntax.Node) (vars map[string]bool, cd bool) {
 			}
 			switch n.Args[0].Lit() {
 			case "cd", "pushd", "popd":
-				cd = true
+				c.cd = true
 			case "command", "builtin":
-				cd = true
+				c.cd = true
 				fallthrough
 			case "read", "getopts", "mapfile", "readarray", "unset", "printf", "wait":
 				for _, arg := range n.Args[1:] {
@@ -451,7 +459,7 @@ func changes(root syntax.Node) (vars map[string]bool, cd bool) {
 		}
 		return true
 	})
-	return vars, cd
+	return c
 }
 
 func isNumberWord(word *syntax.Word) bool {
@@ -467,15 +475,18 @@ func isNumberWord(word *syntax.Word) bool {
 // forget returns the state without what may change below a node, any number of
 // times: there is no telling when a loop or function runs.
 func (w *walker) forget(st state, n syntax.Node) state {
-	vars, cd := changes(n)
-	for name := range vars {
+	c := w.below(n)
+	for name := range c.vars {
 		v := value{kind: unknown}
-		if old, bound := st.lookup(name); bound && old.isNumber() && w.onlyNumbers(name) {
+		old, bound := st.lookup(name)
+		if bound && old.isNumber() && w.below(w.root).vars[name] {
 			v = value{text: "*", kind: number}
 		}
-		st.bind(name, v)
+		if !bound || old != v {
+			st.bind(name, v)
+		}
 	}
-	if cd {
+	if c.cd {
 		st.dirs = nil
 	}
 	return st

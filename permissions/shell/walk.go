@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxSteps      = 4_000 // statements that are looked at
+	maxSteps      = 2_000 // statements that are looked at
 	maxCommands   = 500   // commands that are reported
 	maxIterations = 32    // of one loop over known words
 	maxDirs       = 8     // directories that the script may be in at one point
@@ -28,14 +28,24 @@ type binding struct {
 	name string
 	value
 	next *binding
+	age  int // the number of bindings before it
 }
 
 func (s *state) bind(name string, v value) {
-	s.vars = &binding{name: name, value: v, next: s.vars}
+	age := 0
+	if s.vars != nil {
+		age = s.vars.age + 1
+	}
+	s.vars = &binding{name: name, value: v, next: s.vars, age: age}
 }
 
-func (s *state) lookup(name string) (value, bool) {
-	for b := s.vars; b != nil; b = b.next {
+// lookup returns what is known of a variable; false if the script has not
+// assigned it.
+func (s *state) lookup(name string) (value, bool) { return s.find(name, nil) }
+
+// find looks among the bindings that are newer than one.
+func (s *state) find(name string, older *binding) (value, bool) {
+	for b := s.vars; b != older; b = b.next {
 		if b.name == name {
 			return b.value, true
 		}
@@ -52,20 +62,41 @@ func join(a, b state) state {
 	if a.vars == b.vars {
 		return out
 	}
-	for _, one := range []*binding{a.vars, b.vars} {
-		for v := one; v != nil; v = v.next {
-			x, inA := a.lookup(v.name)
-			y, inB := b.lookup(v.name)
-			switch {
-			case inA && inB && x == y:
-			case inA && inB && x.isNumber() && y.isNumber():
-				out.bind(v.name, value{text: "*", kind: number})
-			default:
-				out.bind(v.name, value{kind: unknown})
+	common := shared(a.vars, b.vars)
+	out.vars = common
+	for _, list := range [...]*binding{a.vars, b.vars} {
+		for v := list; v != common; v = v.next {
+			if _, done := out.find(v.name, common); !done {
+				out.bind(v.name, either(&a, &b, v.name))
 			}
 		}
 	}
 	return out
+}
+
+// either is what is known of a variable in either of two states.
+func either(a, b *state, name string) value {
+	x, inA := a.lookup(name)
+	y, inB := b.lookup(name)
+	switch {
+	case inA && inB && x == y:
+		return x
+	case inA && inB && x.isNumber() && y.isNumber():
+		return value{text: "*", kind: number}
+	}
+	return value{kind: unknown}
+}
+
+// shared is the part that two lists of bindings have in common.
+func shared(a, b *binding) *binding {
+	for a != b {
+		if b == nil || a != nil && a.age >= b.age {
+			a = a.next
+		} else {
+			b = b.next
+		}
+	}
+	return a
 }
 
 func joinDirs(a, b []string) []string {
@@ -99,9 +130,8 @@ type walker struct {
 	out    Analysis
 	facts  *facts // of the script's loops and functions; made when first wanted
 	root   syntax.Node
-	// assignments says of the script's variables whether only numbers are
-	// assigned to them; made when first wanted.
-	assignments map[string]bool
+	// changed remembers what changes below loops and functions.
+	changed map[syntax.Node]change
 	// defined are the functions whose definition is certain to have run.
 	defined map[string]bool
 	steps   int
@@ -253,17 +283,17 @@ func (w *walker) cmd(st state, cmd syntax.Command) outcome {
 }
 
 func (w *walker) binary(st state, b *syntax.BinaryCmd) outcome {
+	w.depth-- // a long list nests only for the parser
+	x := w.stmt(st, b.X)
+	w.depth++
 	switch b.Op {
 	case syntax.AndStmt:
-		x := w.stmt(st, b.X)
 		y := w.stmt(x.ok, b.Y)
 		return outcome{ok: y.ok, failed: join(x.failed, y.failed)}
 	case syntax.OrStmt:
-		x := w.stmt(st, b.X)
 		y := w.stmt(x.failed, b.Y)
 		return outcome{ok: join(x.ok, y.ok), failed: y.failed}
 	default: // a pipe; each side runs in a shell of its own
-		w.stmt(st, b.X)
 		w.stmt(st, b.Y)
 		return same(st)
 	}
