@@ -42,7 +42,26 @@ func screen(script string) (Finding, bool) {
 		}
 		i += size
 	}
-	return Finding{}, false
+	return continuedComment(script)
+}
+
+// continuedComment looks for a \ at the end of a line that may be a comment. It
+// does not continue a comment for any shell, but does for the parser, which
+// would miss the next line.
+func continuedComment(script string) (Finding, bool) {
+	from := 0
+	for {
+		i := strings.Index(script[from:], "\\\n")
+		if i < 0 {
+			return Finding{}, false
+		}
+		end := from + i
+		begin := strings.LastIndexByte(script[:end], '\n') + 1
+		if hash := strings.IndexByte(script[begin:end], '#'); hash >= 0 {
+			return Finding{Text: excerpt(script[begin+hash : end+1]), Offset: begin + hash, Why: "may be a comment that ends with a backslash, which hides the next line"}, true
+		}
+		from = end + 2
+	}
 }
 
 // unreadable says why a character must not be in a script; empty if it may.

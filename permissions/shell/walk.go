@@ -284,8 +284,8 @@ func (w *walker) cmd(st state, cmd syntax.Command) outcome {
 
 func (w *walker) binary(st state, b *syntax.BinaryCmd) outcome {
 	w.depth-- // a long list nests only for the parser
+	defer func() { w.depth++ }()
 	x := w.stmt(st, b.X)
-	w.depth++
 	switch b.Op {
 	case syntax.AndStmt:
 		y := w.stmt(x.ok, b.Y)

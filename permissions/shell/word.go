@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,7 +80,7 @@ func (w *walker) words(st *state, sw *syntax.Word) []word {
 		}
 	}
 	alternatives, ok := braces(sw)
-	if w.posix() && len(alternatives) != 1 {
+	if w.posix() && (len(alternatives) != 1 || alternatives[0] != sw) {
 		w.unclear(sw, "is a brace expansion for some shells and plain text for others")
 		return nil
 	}
@@ -111,6 +112,9 @@ func (w *walker) assemble(st *state, parts []syntax.WordPart, split bool) (v val
 	a := &assembly{w: w, st: st}
 	for i, part := range parts {
 		a.part(part, false, split, i == 0)
+		if lit, ok := part.(*syntax.Lit); ok && i == 0 && len(parts) > 1 && strings.HasPrefix(lit.Value, "~") && !strings.Contains(lit.Value, "/") {
+			a.add(value{kind: unknown}) // quotes or expansions behind ~ take its meaning away
+		}
 	}
 	return a.value(), a.many
 }
@@ -356,12 +360,12 @@ func braces(sw *syntax.Word) ([]*syntax.Word, bool) {
 	if !ok {
 		return nil, false
 	}
-	out := make([]*syntax.Word, len(lists))
-	for i, parts := range lists {
-		if len(parts) == 0 {
-			return nil, false // vanishes
+	out := make([]*syntax.Word, 0, len(lists))
+	for _, parts := range lists {
+		if !slices.ContainsFunc(parts, func(p syntax.WordPart) bool { lit, ok := p.(*syntax.Lit); return !ok || lit.Value != "" }) {
+			continue // an empty word without quotes vanishes
 		}
-		out[i] = &syntax.Word{Parts: parts}
+		out = append(out, &syntax.Word{Parts: parts})
 	}
 	return out, true
 }
