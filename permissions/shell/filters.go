@@ -55,8 +55,10 @@ func judgeAwk(text string) string {
 // jqNamed are the options of jq that take a name and a value.
 var jqNamed = map[string]bool{"--arg": false, "--argjson": false, "--slurpfile": true, "--rawfile": true}
 
-var jqOptions = program{options: "r c s n e S C M a j R h V raw-output raw-output0 compact-output slurp null-input exit-status sort-keys color-output monochrome-output ascii-output join-output raw-input tab indent= args jsonargs seq stream stream-errors unbuffered" + help,
-	refused: map[string]string{"f": "runs a program from a file", "from-file": "runs a program from a file", "L": "loads modules", "library-path": "loads modules"}}
+var jqOptions = program{
+	options: "r c s n e S C M a j R h V raw-output raw-output0 compact-output slurp null-input exit-status sort-keys color-output monochrome-output ascii-output join-output raw-input tab indent= args jsonargs seq stream stream-errors unbuffered" + help,
+	refused: map[string]string{"f": "runs a program from a file", "from-file": "runs a program from a file", "L": "loads modules", "library-path": "loads modules"},
+}
 
 // jq judges jq by its program.
 func jq(in *invocation) {

@@ -79,8 +79,10 @@ func (in *invocation) each(operands []word, a Access) {
 }
 
 // A file whose name is an option cannot do worse than to make grep recursive.
-var grepOptions = program{harmless: true, options: "# A= B= C= D= d= e= f=< m= E F G P i y v w x c l L o q s b H h n T u U z Z a I r context= after-context= before-context= devices= directories= regexp= file=< max-count= extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case invert-match word-regexp line-regexp count color? colour? files-with-matches files-without-match only-matching quiet silent no-messages byte-offset with-filename no-filename label= line-number initial-tab null null-data text binary-files= exclude= exclude-dir= include= exclude-from=< recursive line-buffered binary" + help,
-	refused: map[string]string{"R": followsLink, "dereference-recursive": followsLink}}
+var grepOptions = program{
+	harmless: true, options: "# A= B= C= D= d= e= f=< m= E F G P i y v w x c l L o q s b H h n T u U z Z a I r context= after-context= before-context= devices= directories= regexp= file=< max-count= extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case invert-match word-regexp line-regexp count color? colour? files-with-matches files-without-match only-matching quiet silent no-messages byte-offset with-filename no-filename label= line-number initial-tab null null-data text binary-files= exclude= exclude-dir= include= exclude-from=< recursive line-buffered binary" + help,
+	refused: map[string]string{"R": followsLink, "dereference-recursive": followsLink},
+}
 
 func grep(in *invocation) {
 	in.parse(&grepOptions)
@@ -107,8 +109,10 @@ func (in *invocation) withoutPattern(given ...string) []word {
 	return in.operands[1:]
 }
 
-var ripgrepOptions = program{options: "# A= B= C= e= f=< g= t= T= m= M= E= d= j= r= i v w x c l o q s S n N H I p a u F P U 0 . b after-context= before-context= context= regexp= file=< glob= iglob= type= type-not= type-add= type-list max-count= max-columns= max-columns-preview max-depth= maxdepth= max-filesize= encoding= threads= replace= ignore-case invert-match word-regexp line-regexp count count-matches files-with-matches files-without-match files only-matching quiet no-messages smart-case case-sensitive line-number no-line-number with-filename no-filename heading no-heading pretty text unrestricted fixed-strings pcre2 multiline multiline-dotall null byte-offset column no-column color= colors= sort= sortr= stats json vimgrep trim passthru hidden no-hidden no-ignore no-ignore-vcs no-ignore-parent no-ignore-dot no-ignore-global no-ignore-exclude ignore-file=< one-file-system no-config line-buffered block-buffered context-separator= no-context-separator engine= auto-hybrid-regex crlf mmap no-mmap path-separator= include-zero debug no-follow" + help,
-	refused: map[string]string{"pre": runsProgram, "hostname-bin": runsProgram, "L": followsLink, "follow": followsLink, "z": runsProgram, "search-zip": runsProgram}}
+var ripgrepOptions = program{
+	options: "# A= B= C= e= f=< g= t= T= m= M= E= d= j= r= i v w x c l o q s S n N H I p a u F P U 0 . b after-context= before-context= context= regexp= file=< glob= iglob= type= type-not= type-add= type-list max-count= max-columns= max-columns-preview max-depth= maxdepth= max-filesize= encoding= threads= replace= ignore-case invert-match word-regexp line-regexp count count-matches files-with-matches files-without-match files only-matching quiet no-messages smart-case case-sensitive line-number no-line-number with-filename no-filename heading no-heading pretty text unrestricted fixed-strings pcre2 multiline multiline-dotall null byte-offset column no-column color= colors= sort= sortr= stats json vimgrep trim passthru hidden no-hidden no-ignore no-ignore-vcs no-ignore-parent no-ignore-dot no-ignore-global no-ignore-exclude ignore-file=< one-file-system no-config line-buffered block-buffered context-separator= no-context-separator engine= auto-hybrid-regex crlf mmap no-mmap path-separator= include-zero debug no-follow" + help,
+	refused: map[string]string{"pre": runsProgram, "hostname-bin": runsProgram, "L": followsLink, "follow": followsLink, "z": runsProgram, "search-zip": runsProgram},
+}
 
 func ripgrep(in *invocation) {
 	in.parse(&ripgrepOptions)
@@ -155,8 +159,10 @@ func showsHidden(glob *word) bool {
 	return !found && !strings.HasPrefix(glob.text, "!")
 }
 
-var fdOptions = program{options: "# H I u s i g F a l d= t= e= E= S= o= c= j= 0 p q 1 hidden no-hidden no-ignore no-ignore-vcs no-ignore-parent unrestricted case-sensitive ignore-case glob regex fixed-strings absolute-path relative-path list-details max-depth= min-depth= exact-depth= type= extension= exclude= size= owner= color= threads= print0 full-path quiet max-results= changed-within= changed-before= prune strip-cwd-prefix and= one-file-system show-errors" + help,
-	refused: map[string]string{"x": runsProgram, "exec": runsProgram, "X": runsProgram, "exec-batch": runsProgram, "L": followsLink, "follow": followsLink, "base-directory": "searches in another directory", "C": "searches in another directory", "search-path": "searches in another directory", "ignore-file": "reads a file that is not judged"}}
+var fdOptions = program{
+	options: "# H I u s i g F a l d= t= e= E= S= o= c= j= 0 p q 1 hidden no-hidden no-ignore no-ignore-vcs no-ignore-parent unrestricted case-sensitive ignore-case glob regex fixed-strings absolute-path relative-path list-details max-depth= min-depth= exact-depth= type= extension= exclude= size= owner= color= threads= print0 full-path quiet max-results= changed-within= changed-before= prune strip-cwd-prefix and= one-file-system show-errors" + help,
+	refused: map[string]string{"x": runsProgram, "exec": runsProgram, "X": runsProgram, "exec-batch": runsProgram, "L": followsLink, "follow": followsLink, "base-directory": "searches in another directory", "C": "searches in another directory", "search-path": "searches in another directory", "ignore-file": "reads a file that is not judged"},
+}
 
 func fd(in *invocation) {
 	in.parse(&fdOptions)
@@ -167,16 +173,20 @@ func fd(in *invocation) {
 	in.each(paths, Access{Kind: List, Recursive: true, SkipsHidden: !in.has("H", "hidden", "u", "unrestricted")})
 }
 
-var diffOptions = program{options: "# q s c C= u U= e n y W= p F= i E Z b w B I= a d t T r N x= brief report-identical-files context? unified? ed rcs normal side-by-side width= left-column suppress-common-lines show-c-function show-function-line= label= L= expand-tabs initial-tab recursive no-dereference new-file unidirectional-new-file ignore-file-name-case exclude= starting-file= ignore-case ignore-tab-expansion ignore-trailing-space ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines= text strip-trailing-cr minimal speed-large-files color? from-file=< to-file=<" + help,
-	refused: map[string]string{"l": "runs pr", "paginate": "runs pr", "X": readsList, "exclude-from": readsList}}
+var diffOptions = program{
+	options: "# q s c C= u U= e n y W= p F= i E Z b w B I= a d t T r N x= brief report-identical-files context? unified? ed rcs normal side-by-side width= left-column suppress-common-lines show-c-function show-function-line= label= L= expand-tabs initial-tab recursive no-dereference new-file unidirectional-new-file ignore-file-name-case exclude= starting-file= ignore-case ignore-tab-expansion ignore-trailing-space ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines= text strip-trailing-cr minimal speed-large-files color? from-file=< to-file=<" + help,
+	refused: map[string]string{"l": "runs pr", "paginate": "runs pr", "X": readsList, "exclude-from": readsList},
+}
 
 func diff(in *invocation) {
 	in.parse(&diffOptions)
 	in.each(in.operands, Access{Kind: Read, Recursive: in.has("r", "recursive")})
 }
 
-var dateOptions = program{options: "u R I? d= r=. universal utc date= reference=. rfc-email rfc-3339= iso-8601? rfc-2822" + help,
-	refused: map[string]string{"s": "sets the clock", "set": "sets the clock", "f": "reads dates from a file, and shows its lines", "file": "reads dates from a file, and shows its lines", "j": "is not known to be harmless"}}
+var dateOptions = program{
+	options: "u R I? d= r=. universal utc date= reference=. rfc-email rfc-3339= iso-8601? rfc-2822" + help,
+	refused: map[string]string{"s": "sets the clock", "set": "sets the clock", "f": "reads dates from a file, and shows its lines", "file": "reads dates from a file, and shows its lines", "j": "is not known to be harmless"},
+}
 
 func date(in *invocation) {
 	in.parse(&dateOptions)
@@ -187,8 +197,10 @@ func date(in *invocation) {
 	}
 }
 
-var xxdOptions = program{options: "a b c= C e E g= i l= n= o= s= u p ps plain cols= groupsize= len= seek= bits include postscript autoskip capitalize uppercase upper", single: true,
-	refused: map[string]string{"r": "turns a dump into a file"}}
+var xxdOptions = program{
+	options: "a b c= C e E g= i l= n= o= s= u p ps plain cols= groupsize= len= seek= bits include postscript autoskip capitalize uppercase upper", single: true,
+	refused: map[string]string{"r": "turns a dump into a file"},
+}
 
 func xxd(in *invocation) {
 	in.parse(&xxdOptions)

@@ -15,24 +15,24 @@ import "strings"
 // # stands for a number, as in head -5. What does not stand there is not known
 // to be harmless; nor are abbreviations.
 const (
-	absent  = ""
-	plain   = "-"
-	maybe   = "?"
-	text    = "="
-	reads   = "=<"
-	looksAt = "=."
-	writes  = "=>"
+	takesUnknown  = "" // not known to be harmless
+	takesNothing  = "-"
+	takesAttached = "?"
+	takesText     = "="
+	takesFile     = "=<"
+	takesPath     = "=."
+	takesOutput   = "=>"
 )
 
 // takes returns what an option takes, in the notation's terms.
 func (p *program) takes(name string) string {
 	if name == "" || strings.ContainsAny(name, " =?<>#") {
-		return absent
+		return takesUnknown
 	}
 	for from := 0; ; {
 		i := strings.Index(p.options[from:], name)
 		if i < 0 {
-			return absent
+			return takesUnknown
 		}
 		begin, end := from+i, from+i+len(name)
 		from = end
@@ -42,8 +42,8 @@ func (p *program) takes(name string) string {
 		suffix, _, _ := strings.Cut(p.options[end:], " ")
 		switch suffix {
 		case "":
-			return plain
-		case maybe, text, reads, looksAt, writes:
+			return takesNothing
+		case takesAttached, takesText, takesFile, takesPath, takesOutput:
 			return suffix
 		}
 	}
@@ -87,10 +87,10 @@ func (in *invocation) vagueOption(p *program, arg *word) bool {
 	name, _, hasValue := strings.Cut(strings.TrimLeft(arg.text, "-"), "=")
 	isLong := strings.HasPrefix(arg.text, "--") || p.single && strings.HasPrefix(arg.text, "-")
 	switch {
-	case arg.kind == unknown && isLong && hasValue && (p.takes(name) == text || p.takes(name) == maybe):
+	case arg.kind == unknown && isLong && hasValue && (p.takes(name) == takesText || p.takes(name) == takesAttached):
 		in.options = append(in.options, option{name: name, value: arg})
 		return true
-	case arg.kind != literal && !isLong && len(arg.text) >= 2 && arg.text[0] == '-' && p.takes(arg.text[1:2]) == text:
+	case arg.kind != literal && !isLong && len(arg.text) >= 2 && arg.text[0] == '-' && p.takes(arg.text[1:2]) == takesText:
 		in.options = append(in.options, option{name: arg.text[1:2], value: arg})
 		return true
 	}
@@ -114,16 +114,16 @@ func (in *invocation) long(p *program, arg *word, next []word) int {
 	name, attached, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg.text, "-"), "-"), "=")
 	takes := p.takes(name)
 	if len(name) < 2 && !p.single {
-		takes = absent
+		takes = takesUnknown
 	}
 	switch {
-	case takes == absent || takes == plain && hasValue:
+	case takes == takesUnknown || takes == takesNothing && hasValue:
 		in.refuse(p, name, "--"+name)
 		return 0
 	case hasValue:
 		in.valued(takes, name, &word{value: value{text: attached}, src: arg.src, pos: arg.pos})
 		return 0
-	case takes == plain || takes == maybe:
+	case takes == takesNothing || takes == takesAttached:
 		in.options = append(in.options, option{name: name})
 		return 0
 	case len(next) == 0:
@@ -141,15 +141,15 @@ func (in *invocation) short(p *program, arg *word, next []word) int {
 	for i := 1; i < len(arg.text); i++ {
 		name := arg.text[i : i+1]
 		switch takes := p.takes(name); {
-		case takes == absent:
+		case takes == takesUnknown:
 			in.refuse(p, name, "-"+name)
 			return 0
-		case takes == plain:
+		case takes == takesNothing:
 			in.options = append(in.options, option{name: name})
 		case i+1 < len(arg.text):
 			in.valued(takes, name, &word{value: value{text: arg.text[i+1:]}, src: arg.src, pos: arg.pos})
 			return 0
-		case takes == maybe:
+		case takes == takesAttached:
 			in.options = append(in.options, option{name: name})
 			return 0
 		case len(next) == 0:
@@ -169,11 +169,11 @@ func (in *invocation) valued(takes, name string, v *word) {
 		in.unknown(v.src + " may become more words than one")
 	}
 	switch takes {
-	case reads:
+	case takesFile:
 		in.touch(Read, v, false)
-	case looksAt:
+	case takesPath:
 		in.touch(List, v, false)
-	case writes:
+	case takesOutput:
 		in.touch(Write, v, false)
 	}
 }

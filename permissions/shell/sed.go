@@ -2,8 +2,10 @@ package shell
 
 import "strings"
 
-var sedOptions = program{options: "n e= E r s z u l= quiet silent expression= regexp-extended separate null-data unbuffered line-length= posix debug sandbox" + help,
-	refused: map[string]string{"f": "runs a script from a file", "file": "runs a script from a file", "i": "changes files in place", "in-place": "changes files in place"}}
+var sedOptions = program{
+	options: "n e= E r s z u l= quiet silent expression= regexp-extended separate null-data unbuffered line-length= posix debug sandbox" + help,
+	refused: map[string]string{"f": "runs a script from a file", "file": "runs a script from a file", "i": "changes files in place", "in-place": "changes files in place"},
+}
 
 // sed judges sed by its script.
 func sed(in *invocation) {

@@ -5,7 +5,7 @@ type operands uint8
 
 const (
 	nothing operands = iota // it takes none
-	words                   // they are no paths
+	anyText                 // they are no paths
 	names                   // it looks at them: names, sizes, times
 	files                   // it reads them
 )
@@ -47,36 +47,36 @@ const (
 // programs understand differently are left out where that matters.
 var programs = map[string]program{
 	// What prints its arguments or a fact.
-	"sleep":    {operands: words, harmless: true, options: help},
-	"seq":      {operands: words, harmless: true, options: "f= s= w format= separator= equal-width #" + help},
-	"basename": {operands: words, harmless: true, options: "a s= z multiple suffix= zero" + help},
-	"dirname":  {operands: words, harmless: true, options: "z zero" + help},
-	"expr":     {operands: words, harmless: true, options: help},
-	"factor":   {operands: words, harmless: true, options: help},
-	"yes":      {operands: words, harmless: true, options: help},
-	"echo":     {operands: words, harmless: true, options: "n e E", first: true},
+	"sleep":    {operands: anyText, harmless: true, options: help},
+	"seq":      {operands: anyText, harmless: true, options: "f= s= w format= separator= equal-width #" + help},
+	"basename": {operands: anyText, harmless: true, options: "a s= z multiple suffix= zero" + help},
+	"dirname":  {operands: anyText, harmless: true, options: "z zero" + help},
+	"expr":     {operands: anyText, harmless: true, options: help},
+	"factor":   {operands: anyText, harmless: true, options: help},
+	"yes":      {operands: anyText, harmless: true, options: help},
+	"echo":     {operands: anyText, harmless: true, options: "n e E", first: true},
 	"uname":    {options: "a s n r v m p i o all kernel-name nodename kernel-release kernel-version machine processor hardware-platform operating-system" + help},
 	"arch":     {options: help},
 	"nproc":    {options: "all ignore=" + help},
 	"whoami":   {options: help},
 	"logname":  {options: help},
-	"id":       {operands: words, options: "a g G n r u z group groups name real user zero" + help},
-	"groups":   {operands: words, options: help},
+	"id":       {operands: anyText, options: "a g G n r u z group groups name real user zero" + help},
+	"groups":   {operands: anyText, options: help},
 	"users":    {options: help},
 	"tty":      {options: "s silent quiet" + help},
 	"uptime":   {options: "p s pretty since" + help},
 	"free":     {options: "b k m g h t w human mega giga kibi mebi gibi total wide" + help},
 	"lscpu":    {options: "a b c e? J p? x all online offline extended? json parse?" + help},
 	"hostname": {options: "f s i I d A a y long short ip-address all-ip-addresses domain all-fqdns alias" + help, refused: map[string]string{"F": "sets the host's name", "b": "sets the host's name"}},
-	"locale":   {operands: words, options: "a m c k all-locales charmaps category-name keyword-name" + help},
-	"getconf":  {operands: words, options: "a"},
-	"cal":      {operands: words, options: "1 3 s m j y" + help},
-	"which":    {operands: words, options: "a s all" + help},
-	"printenv": {operands: words, options: "0 null" + help},
-	"pgrep":    {operands: words, most: 1, beyond: "has arguments that are not judged", options: "f l a x n o u= c i list-full list-name full exact newest oldest count ignore-case" + help},
+	"locale":   {operands: anyText, options: "a m c k all-locales charmaps category-name keyword-name" + help},
+	"getconf":  {operands: anyText, options: "a"},
+	"cal":      {operands: anyText, options: "1 3 s m j y" + help},
+	"which":    {operands: anyText, options: "a s all" + help},
+	"printenv": {operands: anyText, options: "0 null" + help},
+	"pgrep":    {operands: anyText, most: 1, beyond: "has arguments that are not judged", options: "f l a x n o u= c i list-full list-name full exact newest oldest count ignore-case" + help},
 	"df":       {operands: names, options: "a B= h H i k l P T t= x= m all block-size= human-readable si inodes local portability print-type type= exclude-type= total output?" + help},
 	"lsblk":    {options: "a b d f l m n o= p t J" + help},
-	"tput":     {operands: words, options: "", most: 1, beyond: "may set up the terminal"},
+	"tput":     {operands: anyText, options: "", most: 1, beyond: "may set up the terminal"},
 	"cksum":    {operands: files, options: "a= algorithm= untagged" + help},
 
 	// What reads files and prints them or what it found.
@@ -110,14 +110,18 @@ var programs = map[string]program{
 	"sum":       {operands: files, options: "r s sysv" + help},
 	"cmp":       {operands: files, options: "b i= l n= s print-bytes ignore-initial= verbose bytes= quiet silent" + help},
 	"tsort":     {operands: files, options: help},
-	"tr":        {operands: words, harmless: true, options: "c C d s t complement delete squeeze-repeats truncate-set1" + help},
+	"tr":        {operands: anyText, harmless: true, options: "c C d s t complement delete squeeze-repeats truncate-set1" + help},
 	"iconv":     {operands: files, options: "f= t= l c s from-code= to-code= list silent" + help, refused: map[string]string{"o": writesFile, "output": writesFile}},
 	"uniq":      {operands: files, most: 1, beyond: "writes to its second operand", options: "c d D i u z f= s= w= count repeated all-repeated? group? ignore-case unique zero-terminated skip-fields= skip-chars= check-chars=" + help},
-	"sort": {operands: files, options: "b d f g h i M n R r V c C m s u z k= t= S= ignore-leading-blanks dictionary-order ignore-case general-numeric-sort human-numeric-sort ignore-nonprinting month-sort numeric-sort reverse version-sort sort= check? merge stable unique zero-terminated key= field-separator= buffer-size= parallel= debug" + help,
-		refused: map[string]string{"o": writesFile, "output": writesFile, "compress-program": runsProgram, "files0-from": readsList, "T": "writes temporary files to a place of its own", "temporary-directory": "writes temporary files to a place of its own", "random-source": "reads a file that is not judged"}},
+	"sort": {
+		operands: files, options: "b d f g h i M n R r V c C m s u z k= t= S= ignore-leading-blanks dictionary-order ignore-case general-numeric-sort human-numeric-sort ignore-nonprinting month-sort numeric-sort reverse version-sort sort= check? merge stable unique zero-terminated key= field-separator= buffer-size= parallel= debug" + help,
+		refused: map[string]string{"o": writesFile, "output": writesFile, "compress-program": runsProgram, "files0-from": readsList, "T": "writes temporary files to a place of its own", "temporary-directory": "writes temporary files to a place of its own", "random-source": "reads a file that is not judged"},
+	},
 	"shuf": {operands: files, options: "e i= n= r z echo input-range= head-count= repeat zero-terminated" + help, refused: map[string]string{"o": writesFile, "output": writesFile}},
-	"file": {operands: files, options: "b i k L h N n p r s 0 e= F= brief mime mime-type mime-encoding keep-going dereference no-dereference no-pad print0 exclude= extension" + help,
-		refused: map[string]string{"C": writesFile, "compile": writesFile, "m": "reads rules that are not judged", "magic-file": "reads rules that are not judged", "f": readsList, "files-from": readsList, "z": runsProgram, "Z": runsProgram, "uncompress": runsProgram}},
+	"file": {
+		operands: files, options: "b i k L h N n p r s 0 e= F= brief mime mime-type mime-encoding keep-going dereference no-dereference no-pad print0 exclude= extension" + help,
+		refused: map[string]string{"C": writesFile, "compile": writesFile, "m": "reads rules that are not judged", "magic-file": "reads rules that are not judged", "f": readsList, "files-from": readsList, "z": runsProgram, "Z": runsProgram, "uncompress": runsProgram},
+	},
 	"gofmt": {operands: files, options: "l s e d", single: true, refused: map[string]string{"w": writesFile, "cpuprofile": writesFile}},
 
 	// What looks at names, sizes and times.

@@ -67,7 +67,6 @@ type assembly struct {
 	pattern strings.Builder // with \ before what is meant literally
 	kind    certainty
 	many    bool
-	pure    bool // nothing but a number so far
 	started bool
 }
 
