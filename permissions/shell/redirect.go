@@ -14,7 +14,7 @@ func (w *walker) redirect(st *state, r *syntax.Redirect) {
 	kind := Write
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
-		w.single(st, r.Hdoc)
+		w.document(st, r.Hdoc)
 		return
 	case syntax.WordHdoc:
 		w.single(st, r.Word)

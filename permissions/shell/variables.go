@@ -73,7 +73,7 @@ func steers(name string) bool {
 // exportable reports whether a variable may be given to programs: those that
 // only say how to print.
 func exportable(name string, v value) bool {
-	if v.kind != literal && v.kind != number {
+	if v.kind != literal && v.kind != number || strings.Trim(v.text, plainCharacters+"*") != "" {
 		return false
 	}
 	switch name {
@@ -82,7 +82,7 @@ func exportable(name string, v value) bool {
 	case "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "CI", "BLOCK_SIZE", "QUOTING_STYLE", "TIME_STYLE":
 		return true
 	case "TZ":
-		return strings.Trim(v.text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-_/") == "" && !strings.HasPrefix(v.text, "/") && !strings.Contains(v.text, "..")
+		return !strings.HasPrefix(v.text, "/") && !strings.HasPrefix(v.text, ":") && !strings.Contains(v.text, "..")
 	case "GIT_PAGER", "PAGER":
 		return v.text == "cat" || v.text == ""
 	case "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT":
@@ -90,7 +90,7 @@ func exportable(name string, v value) bool {
 	case "GOFLAGS":
 		return v.text == "" || v.text == "-mod=vendor" || v.text == "-mod=readonly"
 	case "GOOS", "GOARCH", "CGO_ENABLED":
-		return strings.Trim(v.text, plainCharacters) == "" && !strings.ContainsAny(v.text, "/.")
+		return !strings.ContainsAny(v.text, "/.")
 	case "GOTOOLCHAIN":
 		return v.text == "local"
 	case "GOPROXY", "GOWORK", "GOSUMDB":
@@ -329,14 +329,14 @@ func (w *walker) operandOf(st *state, x *syntax.Word) {
 	}
 	const why = "is a value in arithmetic that may hold an expression, which runs commands"
 	if syntax.ValidName(text) {
-		if v, bound := st.lookup(text); bound && !v.isNumber() {
+		if v, bound := st.lookup(text); bound && !v.isNumber() || !bound && setByShell(text) && !w.variable(st, text).isNumber() {
 			w.unclear(x, why)
 		}
 		return
 	}
 	if len(x.Parts) == 1 {
 		if p, ok := x.Parts[0].(*syntax.ParamExp); ok && p.Param != nil && p.Index == nil && p.Exp == nil && p.Repl == nil && p.Slice == nil && !p.Excl && syntax.ValidName(p.Param.Value) {
-			if _, bound := st.lookup(p.Param.Value); !bound {
+			if _, bound := st.lookup(p.Param.Value); !bound && !setByShell(p.Param.Value) {
 				return
 			}
 		}
@@ -344,6 +344,16 @@ func (w *walker) operandOf(st *state, x *syntax.Word) {
 	if v := w.single(st, x); !v.isNumber() {
 		w.unclear(x, why)
 	}
+}
+
+// setByShell reports whether the shell itself gives a variable a value, which
+// may come from the script: $_ is the last argument of the last command.
+func setByShell(name string) bool {
+	switch name {
+	case "_", "REPLY", "MAPFILE", "OPTARG", "OPTIND", "PWD", "OLDPWD", "DIRSTACK", "FUNCNAME", "COPROC", "PIPESTATUS":
+		return true
+	}
+	return strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "READLINE_") || strings.HasPrefix(name, "COMP")
 }
 
 // facts are what holds for a script as a whole.

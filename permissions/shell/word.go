@@ -105,6 +105,17 @@ func (w *walker) single(st *state, sw *syntax.Word) word {
 	return word{value: v, src: w.source(sw), pos: w.offset(sw)}
 }
 
+// document walks through the body of a here-document.
+func (w *walker) document(st *state, body *syntax.Word) {
+	if body == nil {
+		return
+	}
+	a := &assembly{w: w, st: st}
+	for _, part := range body.Parts {
+		a.part(part, true, false, false)
+	}
+}
+
 // assemble evaluates the parts of a word. Split says that the shell splits
 // unquoted expansions into words and expands patterns.
 func (w *walker) assemble(st *state, parts []syntax.WordPart, split bool) (v value, many bool) {
@@ -247,6 +258,11 @@ func manyParameters(p *syntax.ParamExp) bool {
 // unquoted adds a literal outside quotes: with \, ~ and patterns.
 func (a *assembly) unquoted(lit *syntax.Lit, split, first bool) {
 	text := lit.Value
+	for _, sign := range [...]string{"<(", ">(", "$(", "`"} {
+		if strings.Contains(text, sign) { // as in ${x:-$<(ls)}
+			a.w.unclear(lit, "has a "+sign+" that shells may take for a substitution")
+		}
+	}
 	if first && strings.HasPrefix(text, "~") {
 		text = a.tilde(text)
 	} else if i := strings.IndexByte(text, '~'); i > 0 && strings.IndexByte("=:", text[i-1]) >= 0 {

@@ -175,7 +175,14 @@ func (in *invocation) nested(script, dialect string) {
 			o := in.o
 			o.Dialect = dialect
 			w := &walker{script: script, o: o, out: in.out, root: file, steps: in.steps, depth: in.depth + 1, outer: in.cmd.Offset, inner: true}
-			w.stmts(state{dirs: in.st.dirs}, file.Stmts)
+			inner := state{dirs: in.st.dirs}
+			for name := range in.below(in.root).vars {
+				inner.bind(name, value{kind: unknown}) // it may have been in the environment
+			}
+			for b := in.st.vars; b != nil; b = b.next {
+				inner.bind(b.name, value{kind: unknown})
+			}
+			w.stmts(inner, file.Stmts)
 			in.walker.out, in.walker.steps = w.out, w.steps
 		}
 	}
