@@ -207,8 +207,8 @@ func (w *walker) parameter(st *state, p *syntax.ParamExp) value {
 		v = value{kind: unknown}
 	}
 	if p.Repl != nil {
-		w.single(st, p.Repl.Orig)
-		w.single(st, p.Repl.With)
+		w.inExpansion(st, p.Repl.Orig)
+		w.inExpansion(st, p.Repl.With)
 		v = value{kind: unknown}
 	}
 	if p.Exp != nil {
@@ -230,14 +230,26 @@ func (w *walker) modified(st *state, p *syntax.ParamExp, v value) value {
 		return value{kind: unknown}
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
 		w.assigned(p, p.Param.Value)
-		w.single(st, p.Exp.Word)
+		w.inExpansion(st, p.Exp.Word)
 		st.bind(p.Param.Value, value{kind: unknown})
 		return value{kind: unknown}
 	}
-	if p.Exp.Word != nil {
-		w.single(st, p.Exp.Word)
-	}
+	w.inExpansion(st, p.Exp.Word)
 	return value{kind: unknown}
+}
+
+// inExpansion walks through a word of an expansion. Whether single quotes quote
+// there depends on what is around the expansion, and on the shell.
+func (w *walker) inExpansion(st *state, sw *syntax.Word) {
+	if sw == nil {
+		return
+	}
+	for _, part := range sw.Parts {
+		if q, ok := part.(*syntax.SglQuoted); ok && strings.ContainsAny(q.Value, "$`\\\"}\n") {
+			w.unclear(q, "has quotes within an expansion, which may not quote")
+		}
+	}
+	w.single(st, sw)
 }
 
 // variable returns what is known of a variable's value.
