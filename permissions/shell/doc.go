@@ -17,11 +17,27 @@
 // accesses may happen is for the caller to judge: this package looks at no file
 // and knows of no workspace.
 //
+// Where something is unclear, the commands may be incomplete: rules that forbid
+// should then look at the text of the script too.
+//
 // # What is taken for granted
 //
 // The shell is not interactive, starts in Options.Dir with default options and
 // an environment that the script's author has no hand in, extended by
-// [Analysis.Env]; bare program names lead to the system's programs by PATH; and
-// nothing changes between the analysis and the run. Git also reads the
-// repository's own settings: see [Analysis.Repositories].
+// [Analysis.Env]; sh is bash, dash or busybox; bare program names lead to the
+// system's programs by PATH; and nothing changes between the analysis and the
+// run, not even by the script itself: whether a path that it writes to and then
+// reads leads out of a directory by a link, say, is not followed. Git also reads
+// the repository's own settings: see [Analysis.Repositories].
+//
+// # How to read the code
+//
+// screen.go holds what is looked at before the parser, walk.go the way through
+// the script, word.go and variables.go what is known of values, builtins.go and
+// wrappers.go the commands that run others. tables.go, judges.go, find.go,
+// sed.go, filters.go and git.go say what programs do with which options, in the
+// notation of options.go. repository.go checks the settings of git.
+//
+// The tests run generated scripts with bash, dash and busybox, where every
+// program is a shim, and compare what was started with the analysis.
 package shell
