@@ -26,6 +26,7 @@ type bash struct {
 	dialect    string
 	dir        string // where scripts run
 	shims, log string
+	path       string // where scripts find programs
 	attr       *syscall.SysProcAttr
 }
 
@@ -50,7 +51,7 @@ func newBash(t testing.TB, argv ...string) *bash {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
-	b := &bash{argv: argv, dialect: dialect, dir: filepath.Join(root, "dir"), shims: filepath.Join(root, "bin"), log: filepath.Join(root, "log"), attr: &syscall.SysProcAttr{Setpgid: true}}
+	b := &bash{argv: argv, dialect: dialect, dir: filepath.Join(root, "dir"), shims: filepath.Join(root, "bin"), path: filepath.Join(root, "bin"), log: filepath.Join(root, "log"), attr: &syscall.SysProcAttr{Setpgid: true}}
 	for _, dir := range []string{root, b.dir, b.shims} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -84,12 +85,12 @@ func newBash(t testing.TB, argv ...string) *bash {
 func (b *bash) run(t testing.TB, script string) (started [][]string, changed bool) {
 	t.Helper()
 	b.reset(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	argv := slices.Concat(b.argv[1:], []string{"-c", script})
 	cmd := exec.CommandContext(ctx, b.argv[0], argv...)
 	cmd.Dir = b.dir
-	cmd.Env = []string{"PATH=" + b.shims, "HOME=" + b.dir}
+	cmd.Env = []string{"PATH=" + b.path, "HOME=" + filepath.Dir(b.dir)}
 	attr := *b.attr
 	cmd.SysProcAttr = &attr
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -206,6 +207,32 @@ func couldBe(c shell.Command, argv []string) bool {
 		return false
 	}
 	return slices.Equal(c.Argv[1:known], argv[1:known])
+}
+
+// TestReadOnlyChangesNothing runs the harmless rows of the table with the real
+// programs, as far as they are installed.
+func TestReadOnlyChangesNothing(t *testing.T) {
+	b := newBash(t)
+	b.path = os.Getenv("PATH")
+	var scripts []string
+	for _, r := range rows(t) {
+		endless := strings.Contains(r.Script, "-f log") || strings.Contains(r.Script, "tail -f") || strings.Contains(r.Script, "sleep 1; done")
+		if r.Want == "readonly" && !endless && !strings.HasPrefix(r.Script, "/") {
+			scripts = append(scripts, r.Script)
+		}
+	}
+	var all strings.Builder
+	for _, script := range scripts {
+		all.WriteString("(\n" + script + "\n) </dev/null >/dev/null 2>&1\n")
+	}
+	if _, changed := b.run(t, all.String()); !changed {
+		return
+	}
+	for _, script := range scripts {
+		if _, changed := b.run(t, script); changed {
+			t.Errorf("%s changes files", script)
+		}
+	}
 }
 
 // generator writes scripts from a stream of choices.
@@ -412,7 +439,7 @@ func (b *bash) agrees(t *testing.T, scripts uint64) {
 }
 
 func (b *bash) analyze(script string) shell.Analysis {
-	return shell.Analyze(script, shell.Options{Dialect: b.dialect, Dir: b.dir, Home: b.dir})
+	return shell.Analyze(script, shell.Options{Dialect: b.dialect, Dir: b.dir, Home: filepath.Dir(b.dir)})
 }
 
 // TestBashCatches shows that the comparison finds the mistakes it is for.
