@@ -48,10 +48,12 @@ func beginsExpression(in *invocation, arg *word) bool {
 
 func (in *invocation) findExpression(args []word, roots []word) {
 	onlyFiles, simple := false, true
+	in.found = nil
 	for i := 0; i < len(args); i++ {
 		arg := &args[i]
 		if arg.exact() && arg.text == "-exec" {
-			i += in.findExec(args[i+1:], roots, onlyFiles && simple)
+			i += in.findExec(args[i+1:], filesBelow(roots, onlyFiles && simple))
+			simple = false // what it prints is mixed with the command's output
 			continue
 		}
 		takes, known := findWords[arg.text]
@@ -60,8 +62,12 @@ func (in *invocation) findExpression(args []word, roots []word) {
 			return
 		}
 		switch arg.text {
-		case "-o", "-or", ",", "!", "-not", "(":
+		case "-o", "-or", ",", "!", "-not", "(", "-print", "-printf", "-ls":
 			simple = false
+		case "-print0":
+			if v := filesBelow(roots, onlyFiles && simple && i == len(args)-1); v.kind == below {
+				in.found = &v
+			}
 		}
 		if takes == "" || i+1 == len(args) {
 			continue
@@ -99,10 +105,22 @@ func (in *invocation) guessBehind(text string) {
 	}
 }
 
-// findExec judges the command of -exec and returns how many words it has. What
-// stands for {} lies below the roots; it is no symbolic link only if the
-// expression says so.
-func (in *invocation) findExec(args []word, roots []word, onlyFiles bool) int {
+// filesBelow is what is known of the files that find comes upon: that they lie below
+// its root, and are no symbolic links, if the expression says so.
+func filesBelow(roots []word, sure bool) value {
+	switch {
+	case !sure || len(roots) > 1:
+	case len(roots) == 0:
+		return value{text: ".", kind: below}
+	case roots[0].exact() && !strings.HasPrefix(roots[0].text, "-"):
+		return value{text: roots[0].text, kind: below}
+	}
+	return value{kind: unknown}
+}
+
+// findExec judges the command of -exec, in which a value stands for {}, and
+// returns how many words it has.
+func (in *invocation) findExec(args []word, found value) int {
 	end := 0
 	for end < len(args) && !(args[end].exact() && (args[end].text == ";" || args[end].text == "+" && end > 0 && args[end-1].text == "{}")) {
 		end++
@@ -110,16 +128,6 @@ func (in *invocation) findExec(args []word, roots []word, onlyFiles bool) int {
 	if end == 0 || end == len(args) {
 		in.bend("has an -exec without an end")
 		return len(args)
-	}
-	found := value{kind: unknown}
-	if onlyFiles && len(roots) <= 1 {
-		found = value{text: ".", kind: below}
-		if len(roots) == 1 {
-			found.text = roots[0].text
-		}
-		if len(roots) == 1 && (!roots[0].exact() || strings.HasPrefix(roots[0].text, "-")) {
-			found = value{kind: unknown}
-		}
 	}
 	in.inner(substitute(append([]word{}, args[:end]...), "{}", found))
 	return end + 1

@@ -20,6 +20,8 @@ const (
 type state struct {
 	dirs []string // where the shell may be; nil if that is not known
 	vars *binding // newest first; a name without one has what the environment gives it
+	// names is what find -print0 writes to the command's input, if it does.
+	names *value
 }
 
 // binding is the value of a variable. Bindings are never changed, so that
@@ -130,6 +132,8 @@ type walker struct {
 	out    Analysis
 	facts  *facts // of the script's loops and functions; made when first wanted
 	root   syntax.Node
+	// found is what the last command writes, if it was find -print0.
+	found *value
 	// changed remembers what changes below loops and functions.
 	changed map[syntax.Node]change
 	// defined are the functions whose definition is certain to have run.
@@ -193,7 +197,11 @@ func (w *walker) stmts(st state, list []*syntax.Stmt) outcome {
 }
 
 // subshell walks through statements whose changes stay among themselves.
-func (w *walker) subshell(st *state, list []*syntax.Stmt) { w.stmts(*st, list) }
+func (w *walker) subshell(st *state, list []*syntax.Stmt) {
+	inner := *st
+	inner.names = nil
+	w.stmts(inner, list)
+}
 
 func (w *walker) substitution(st *state, c *syntax.CmdSubst) {
 	switch {
@@ -209,6 +217,11 @@ func (w *walker) stmt(st state, s *syntax.Stmt) outcome {
 	w.depth++
 	defer func() { w.depth-- }()
 	w.steps--
+	if _, call := s.Cmd.(*syntax.CallExpr); !call {
+		if pipe, ok := s.Cmd.(*syntax.BinaryCmd); !ok || pipe.Op != syntax.Pipe {
+			st.names = nil // others may read a part of it
+		}
+	}
 	if w.steps < 0 || w.depth > maxNesting || len(w.out.Commands) >= maxCommands {
 		if w.steps >= -1 {
 			w.unclear(s, "the script nests or repeats too much to be judged")
@@ -285,6 +298,7 @@ func (w *walker) cmd(st state, cmd syntax.Command) outcome {
 func (w *walker) binary(st state, b *syntax.BinaryCmd) outcome {
 	w.depth-- // a long list nests only for the parser
 	defer func() { w.depth++ }()
+	w.found = nil
 	x := w.stmt(st, b.X)
 	switch b.Op {
 	case syntax.AndStmt:
@@ -294,9 +308,39 @@ func (w *walker) binary(st state, b *syntax.BinaryCmd) outcome {
 		y := w.stmt(x.failed, b.Y)
 		return outcome{ok: join(x.ok, y.ok), failed: y.failed}
 	default: // a pipe; each side runs in a shell of its own
-		w.stmt(st, b.Y)
+		to := st
+		if to.names = w.found; !isCall(b.X, "find") || !isCall(first(b.Y), "xargs") {
+			to.names = nil
+		}
+		w.stmt(to, b.Y)
 		return same(st)
 	}
+}
+
+// first is the first command of a pipe.
+func first(s *syntax.Stmt) *syntax.Stmt {
+	for {
+		b, ok := s.Cmd.(*syntax.BinaryCmd)
+		if !ok || b.Op != syntax.Pipe || len(s.Redirs) > 0 {
+			return s
+		}
+		s = b.X
+	}
+}
+
+// isCall reports whether a statement just runs a program, with its input and
+// output as they are.
+func isCall(s *syntax.Stmt, program string) bool {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 || call.Args[0].Lit() != program || s.Negated || s.Background {
+		return false
+	}
+	for _, r := range s.Redirs {
+		if r.N == nil || r.N.Value != "2" {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *walker) ifClause(st state, c *syntax.IfClause) state {

@@ -53,6 +53,9 @@ func (v *word) exact() bool { return v.kind == literal && !v.many }
 // maybeOption reports whether a word that is not exact could turn out to be an
 // option, as a file named -f does behind *.
 func (v *word) maybeOption() bool {
+	if v.kind == below {
+		return false // roots that begin with - are not followed
+	}
 	if v.many && v.kind != glob {
 		return true
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -237,6 +238,10 @@ func (in *invocation) xargs() {
 	}
 	more := word{value: value{kind: unknown}, many: true, src: "…", pos: in.cmd.Offset}
 	words := append([]word{}, in.operands...)
+	exact := !slices.ContainsFunc(in.args, func(v word) bool { return !v.exact() })
+	if in.st.names != nil && exact && in.has("0", "null") && !in.has("a", "arg-file", "d", "delimiter") {
+		more.value = *in.st.names
+	}
 	if mark := in.option("I", "i"); mark != nil {
 		token := "{}"
 		if mark.value != nil {
