@@ -137,6 +137,7 @@ func (in *invocation) gitGlobal() bool {
 			st := *in.st
 			dir := &invocation{walker: in.walker, st: &st, cmd: in.cmd, args: in.args[1:2]}
 			st.dirs = dir.entered()
+			in.touch(List, &in.args[1], false)
 			in.st = &st
 			in.args = in.args[2:]
 		default:
@@ -211,16 +212,37 @@ func (in *invocation) gitOperands(command string) string {
 	case "config":
 		return in.gitConfig(first)
 	}
+	if command == "grep" && in.has("untracked", "no-exclude-standard") {
+		in.here(Access{Kind: Read, Recursive: true})
+	}
 	for i := range in.operands {
 		o := &in.operands[i]
-		switch {
-		case o.kind == unknown && !strings.HasPrefix(command, "rev-") && command != "merge-base":
+		if o.kind == unknown && !strings.HasPrefix(command, "rev-") && command != "merge-base" {
 			return "has " + o.src + ", which is only known when the script runs"
-		case o.kind != unknown && (strings.HasPrefix(o.text, "/") || strings.HasPrefix(o.text, "../") || strings.Contains(o.text, "/../") || strings.HasPrefix(o.text, "~")):
-			in.touch(Read, o, true)
 		}
+		in.gitPath(command, o)
 	}
 	return ""
+}
+
+// gitPath notes the file that an operand may name: as it is, or behind a
+// revision and a colon.
+func (in *invocation) gitPath(command string, o *word) {
+	p := *o
+	if i := strings.LastIndexByte(p.text, ':'); i >= 0 {
+		if p.text = p.text[i+1:]; i == 0 {
+			p.text = strings.TrimLeft(p.text, "/") // from the top of the repository
+		}
+	}
+	outside := strings.HasPrefix(p.text, "/") || strings.HasPrefix(p.text, "../") || strings.Contains(p.text, "/../")
+	switch command {
+	case "diff", "show", "log", "whatchanged", "blame", "annotate", "cat-file", "grep", "diff-tree", "diff-index", "diff-files", "reflog":
+		in.reach(&p, Access{Kind: Read, Recursive: outside})
+	default:
+		if outside {
+			in.reach(&p, Access{Kind: Read, Recursive: true})
+		}
+	}
 }
 
 // gitConfig lets single settings be shown; all of them may hold secrets.

@@ -50,7 +50,7 @@ func judgeOf(name string) func(*invocation) {
 var listers = map[string]program{
 	"ls":   {operands: names, harmless: true, options: "a A b B c C d F f g G h H i k l L m n N o p q Q r R s S t u U v x X Z 1 all almost-all author escape block-size= ignore-backups color? directory classify? file-type format= full-time group-directories-first no-group human-readable si inode ignore= hide= kibibytes dereference indicator-style= literal hide-control-chars show-control-chars quote-name quoting-style= reverse recursive size sort= time= time-style= width= zero" + help},
 	"dir":  {operands: names, options: "a A l R 1"},
-	"du":   {operands: names, options: "a b c d= h H k l m s S x t= 0 all apparent-size bytes total max-depth= human-readable si separate-dirs summarize one-file-system threshold= block-size= time? exclude= null" + help, refused: map[string]string{"files0-from": readsList, "X": readsList, "exclude-from": readsList, "L": followsLink}},
+	"du":   {operands: names, harmless: true, options: "a b c d= h H k l m s S x t= 0 all apparent-size bytes total max-depth= human-readable si separate-dirs summarize one-file-system threshold= block-size= time? exclude= null" + help, refused: map[string]string{"files0-from": readsList, "X": readsList, "exclude-from": readsList, "L": followsLink}},
 	"tree": {operands: names, options: "a d f x L= P= I= s h p u g D F r t c U n C A q N Q i v J X dirsfirst filesfirst noreport prune sort= matchdirs ignore-case gitignore filelimit= charset= du si timefmt= inodes device" + help, refused: map[string]string{"o": writesFile, "R": "writes an HTML file in each directory", "fromfile": readsList, "l": followsLink, "gitfile": "reads a file that is not judged", "infofile": "reads a file that is not judged"}},
 }
 
@@ -94,6 +94,9 @@ func grep(in *invocation) {
 	recursive = recursive || in.maybeOptions()
 	if recursive || len(paths) > 0 {
 		in.each(paths, Access{Kind: Read, Recursive: recursive})
+	}
+	if slices.ContainsFunc(paths, func(p word) bool { return p.kind == glob && strings.Trim(p.text, "*?") == "" }) {
+		in.here(Access{Kind: Read, Recursive: true}) // a file named -r may be all there is
 	}
 }
 
@@ -180,7 +183,11 @@ var diffOptions = program{
 
 func diff(in *invocation) {
 	in.parse(&diffOptions)
-	in.each(in.operands, Access{Kind: Read, Recursive: in.has("r", "recursive")})
+	recursive := in.has("r", "recursive")
+	if recursive && !in.has("no-dereference") {
+		in.unknown("diff -r " + followsLink + "; diff -r --no-dereference does not")
+	}
+	in.each(in.operands, Access{Kind: Read, Recursive: recursive})
 }
 
 var dateOptions = program{

@@ -78,8 +78,9 @@ func (in *invocation) parse(p *program) {
 // vagueOption judges a word that is not known in full and could be an option.
 // It is true if it is one whose name is known, such as --max-count=$n.
 func (in *invocation) vagueOption(p *program, arg *word) bool {
+	harmless := p.harmless && (arg.kind != unknown || p.operands != nothing) // a path that is not known counts by itself
 	if arg.many {
-		if !p.harmless {
+		if !harmless {
 			in.unknown(arg.src + " may turn out to be an option" + hint(arg))
 		}
 		return false
@@ -94,7 +95,7 @@ func (in *invocation) vagueOption(p *program, arg *word) bool {
 		in.options = append(in.options, option{name: arg.text[1:2], value: arg})
 		return true
 	}
-	if !p.harmless {
+	if !harmless {
 		in.unknown(arg.src + " may turn out to be an option" + hint(arg))
 	}
 	return false

@@ -16,9 +16,10 @@ type program struct {
 	operands operands
 	// options are those that are harmless, in the notation of options.go.
 	options string
-	// harmless says that no other option could do harm either, so that a word
-	// which may turn out to be an option does not matter: a file named -n, say,
-	// behind *. At worst it shows whether files exist, or how long they are.
+	// harmless says that no other option could do harm either, so that a file
+	// whose name is an option does not matter behind *, and what operands that
+	// are no paths turn out to be does not either. At worst it shows whether
+	// files exist, or how long they are.
 	harmless bool
 	// single says that long options have one dash.
 	single bool
