@@ -51,6 +51,7 @@ func (p *program) takes(name string) string {
 
 // parse sorts the arguments into options and operands, and judges the options.
 func (in *invocation) parse(p *program) {
+	in.operands = make([]word, 0, len(in.args))
 	for i := 0; i < len(in.args); i++ {
 		arg := &in.args[i]
 		switch {

@@ -382,8 +382,14 @@ func (w *walker) scriptFacts() *facts {
 		return w.facts
 	}
 	w.facts = &facts{}
-	for _, sign := range [...]string{"(", "function", "break", "continue", "return", `\`} {
+	for _, sign := range [...]string{"function", "break", "continue", "return"} {
 		if strings.Contains(w.script, sign) {
+			w.facts.gather(w.root)
+			return w.facts
+		}
+	}
+	for _, behind := range strings.Split(w.script, "(")[1:] {
+		if strings.HasPrefix(strings.TrimLeft(behind, " \t\n\\"), ")") { // f()
 			w.facts.gather(w.root)
 			break
 		}
