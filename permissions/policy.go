@@ -16,7 +16,7 @@ import (
 // Options are what a policy is made of.
 type Options struct {
 	// Mode comes before the modes of the sets. If nobody names one, it is
-	// ModeDefault.
+	// ModeDefault; see Confine.
 	Mode Mode
 	Sets []RuleSet
 	// Home is the person's home directory, for ~ in rules. All directories are
@@ -40,6 +40,9 @@ type Options struct {
 	// Shell is the language of command lines, "bash" or "sh"; empty is that of
 	// Env. Lines of any other shell are compared with rules as a whole.
 	Shell string
+	// Confine makes mode workspace what holds if nobody names a mode and
+	// commands are Sandboxed: for a directory that the person trusts.
+	Confine bool
 	// Sandboxed says that Env confines a command that is not granted
 	// [core.Access].Unconfined, with a sandbox that works.
 	Sandboxed bool
@@ -104,7 +107,7 @@ func New(o Options) (*Policy, error) {
 	p.setEnv(&o)
 	sets := slices.Clone(o.Sets)
 	slices.SortStableFunc(sets, func(a, b RuleSet) int { return cmp.Compare(a.Source.rank(), b.Source.rank()) })
-	errs = append(errs, p.chooseMode(o.Mode, sets))
+	errs = append(errs, p.chooseMode(&o, sets))
 	for i := range sets {
 		errs = append(errs, p.add(&sets[i], anchors))
 	}
@@ -248,8 +251,11 @@ func (p *Policy) compileWhen(w *When) (*rule, *RuleError) {
 
 // chooseMode sets the mode: the given one, or that of the last source that
 // names one and may.
-func (p *Policy) chooseMode(given Mode, sets []RuleSet) error {
+func (p *Policy) chooseMode(o *Options, sets []RuleSet) error {
 	p.mode, p.modeFrom = ModeDefault, "builtin"
+	if o.Confine && o.Sandboxed {
+		p.mode, p.modeFrom = ModeWorkspace, "builtin, for a trusted directory"
+	}
 	for i := range sets {
 		set := &sets[i]
 		if set.Settings.Mode == "" {
@@ -269,10 +275,10 @@ func (p *Policy) chooseMode(given Mode, sets []RuleSet) error {
 			p.mode, p.modeFrom = m, name
 		}
 	}
-	if given == "" {
+	if o.Mode == "" {
 		return nil
 	}
-	m, err := ParseMode(string(given))
+	m, err := ParseMode(string(o.Mode))
 	if err != nil {
 		return err
 	}

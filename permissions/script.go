@@ -18,10 +18,15 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	j := &scriptJudge{Policy: p, ctx: ctx, whole: s, by: p.settledBy(s)}
 	j.script = shell.Analyze(s.Resource, shell.Options{Dialect: p.dialect, Dir: s.dir, Home: p.home})
 	j.writes = j.script.Effect() == shell.Writes
-	if len(j.script.Unclear) > 0 {
-		j.unclear(j.script.Unclear[0])
-	} else {
+	switch {
+	case len(j.script.Unclear) == 0:
 		j.commands()
+	case len(s.Argv) > 0: // the words are plain, only what they do is not
+		why := unclearReason(j.script.Unclear[0])
+		j.script = shell.Analysis{Commands: []shell.Command{{Argv: s.Argv, Text: s.Resource, Why: why}}}
+		j.commands()
+	default:
+		j.unclear(j.script.Unclear[0])
 	}
 	f.parts = j.parts
 	for i := range f.parts {

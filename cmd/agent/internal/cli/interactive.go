@@ -99,6 +99,9 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		return tui.Next{}, err
 	}
 	defer c.agent.Close()
+	if p, ok := c.agent.Policy().(*permissions.Policy); ok {
+		c.policy = p // it knows the environment
+	}
 	if c.session, err = c.agent.NewSession(ctx, t.session); err != nil {
 		return tui.Next{}, err
 	}

@@ -20,10 +20,13 @@ import (
 // question answered "always", commands, a file, and going on the next time.
 func TestInteractiveSession(t *testing.T) {
 	w := newWorld(t, `[
-		{calls: [{name: shell, args: {command: "echo one"}}]},
+		{calls: [{name: shell, args: {command: "sh say.sh"}}]},
 		{text: ["First answer."]},
 		{text: ["Second answer."]}]`)
 	if err := os.WriteFile(filepath.Join(w.workspace, "notes.txt"), []byte("remember the milk\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.workspace, "say.sh"), []byte("echo one\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := w.onTerminal("Please begin")
@@ -31,7 +34,7 @@ func TestInteractiveSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := s.state()
-	s.answer("always; adds the rule shell(echo one)", "a")
+	s.answer("always; adds the rule shell(sh say.sh)", "a")
 	s.answer("First answer.", "look at @notes.txt\r")
 	s.answer("Second answer.", "/cost\r")
 	s.answer("3 model calls", "/quit\r")
@@ -44,12 +47,12 @@ func TestInteractiveSession(t *testing.T) {
 		t.Errorf("the model did not get the file or the first prompt: %s", last)
 	}
 	settings, err := os.ReadFile(filepath.Join(w.home, ".agent", "settings.json"))
-	if err != nil || !strings.Contains(string(settings), "shell(echo one)") {
+	if err != nil || !strings.Contains(string(settings), "shell(sh say.sh)") {
 		t.Errorf("the rule is not in the settings: %s, %v", settings, err)
 	}
 
 	// The next time: the rule holds, and the conversation goes on.
-	w.model(`[{calls: [{name: shell, args: {command: "echo one"}}]}, {text: ["Third answer."]}]`)
+	w.model(`[{calls: [{name: shell, args: {command: "sh say.sh"}}]}, {text: ["Third answer."]}]`)
 	again := w.onTerminal("-c")
 	again.answer("resumed session", "once more\r")
 	again.answer("Third answer.", "\x04") // Ctrl-D

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
@@ -159,6 +160,9 @@ func (t *task) initEvent(ctx context.Context, a *agent.Agent, s *agent.Session) 
 	}
 	if body.Model == "" {
 		body.Model = info.Model
+	}
+	if p, ok := a.Policy().(*permissions.Policy); ok {
+		body.Mode = string(p.Mode())
 	}
 	if snapshot, _ := a.ToolsOf(t.session.Profile.Name).Snapshot(ctx); snapshot != nil {
 		body.Tools = snapshot.Names()

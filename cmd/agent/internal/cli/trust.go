@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,12 +16,14 @@ import (
 )
 
 func newTrust(s *streams) *cobra.Command {
-	var revoke, list, asJSON bool
+	var revoke, list, show, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "trust [DIR]",
 		Short: "Trust a directory's own settings, or take that back",
 		Long: "trust says that you have read what a directory wants to set (.agent/settings.json) and agree. Of a directory\n" +
-			"that is not trusted only the ask and deny rules hold. Trust is in the content: when it changes, it is asked for again.",
+			"that is not trusted only the ask and deny rules hold. In one that is, the agent may write files, and run commands\n" +
+			"in a sandbox, where there is one, unless you set another permission mode. Trust is in the content: when it\n" +
+			"changes, it is asked for again. --show says what would be trusted and changes nothing.",
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			home, err := s.agentHome()
@@ -32,10 +35,14 @@ func newTrust(s *streams) *cobra.Command {
 				dir = args[0]
 			}
 			switch dir = s.place(dir); {
-			case list && (revoke || len(args) > 0):
-				return &usageError{errors.New("--list takes neither a DIR nor --revoke")}
-			case asJSON && !list:
-				return &usageError{errors.New("--json goes with --list")}
+			case list && (revoke || show || len(args) > 0):
+				return &usageError{errors.New("--list takes neither a DIR nor --revoke or --show")}
+			case revoke && show:
+				return &usageError{errors.New("--revoke and --show exclude each other")}
+			case asJSON && !list && !show:
+				return &usageError{errors.New("--json goes with --list and --show")}
+			case show:
+				return showTrust(s, trust.Open(home), dir, asJSON)
 			case list:
 				return listTrusted(s.out, trust.Open(home), asJSON)
 			case revoke:
@@ -46,52 +53,104 @@ func newTrust(s *streams) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&revoke, "revoke", false, "do not trust the directory any more")
 	cmd.Flags().BoolVar(&list, "list", false, "list the directories that were trusted")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "with --list: print JSON")
+	cmd.Flags().BoolVar(&show, "show", false, "show what would be trusted, and what has changed since it was")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "with --list and --show: print JSON")
 	return cmd
 }
 
 // trustDir shows what a directory's settings say and trusts them. Settings that
 // are broken are not trusted: every command would fail.
 func trustDir(ctx context.Context, s *streams, store *trust.Store, dir string) error {
-	before, err := store.Check(dir)
+	loaded, err := s.wishes(dir)
 	if err != nil {
-		return err
-	}
-	if before.Status == trust.Nothing {
-		_, err := fmt.Fprintf(s.out, "%s holds nothing that needs trust.\n", dir)
-		return err
-	}
-	loaded, err := config.Load(config.LoadOptions{Env: s.env, Managed: s.managed, Home: userHome(), Cwd: dir, Trusted: true})
-	if err != nil {
-		return err
-	}
-	set := &settings{Loaded: loaded, userHome: userHome(), dir: dir}
-	if _, err := set.policy(); err != nil {
 		return err
 	}
 	state, err := store.Trust(ctx, dir, time.Now())
 	if err != nil {
 		return err
 	}
+	if len(state.Files) == 0 {
+		_, err := fmt.Fprintf(s.out, "%s is trusted. It holds nothing yet that needs trust; what comes to it will be asked for.\n", dir)
+		return err
+	}
 	fmt.Fprintf(s.out, "%s is trusted, with what it holds now:\n", dir)
+	return printWishes(s.out, state, loaded)
+}
+
+// wishes reads what a directory's own settings say, as if it were trusted.
+func (s *streams) wishes(dir string) (*config.Loaded, error) {
+	loaded, err := config.Load(config.LoadOptions{Env: s.env, Managed: s.managed, Home: userHome(), Cwd: dir, Trusted: true})
+	if err != nil {
+		return nil, err
+	}
+	set := &settings{Loaded: loaded, userHome: userHome(), dir: dir}
+	_, err = set.policy()
+	return loaded, err
+}
+
+// printWishes lists what trust covers: the files, with the beginnings of their
+// hashes, and what the settings among them say.
+func printWishes(out io.Writer, state trust.State, loaded *config.Loaded) error {
 	for _, name := range state.Files {
-		fmt.Fprintf(s.out, "  %s\n", name)
+		fmt.Fprintf(out, "  %.12s  %s\n", state.Sums[name], name)
 	}
 	for _, v := range loaded.Values() {
 		if v.Source.Layer == config.LayerProject && !isRuleList(v.Key) {
-			fmt.Fprintf(s.out, "    %s = %s\n", v.Key, oneLine(valueText(v.Value), 200))
+			fmt.Fprintf(out, "    %s = %s\n", v.Key, oneLine(valueText(v.Value), 200))
 		}
 	}
 	for _, r := range loaded.Rules {
 		if r.Source.Layer == config.LayerProject {
-			fmt.Fprintf(s.out, "    %s %s\n", r.Verdict, oneLine(r.Text, 200))
+			fmt.Fprintf(out, "    %s %s\n", r.Verdict, oneLine(r.Text, 200))
 		}
 	}
 	return nil
 }
 
+// trustView is how things stand with a directory.
+type trustView struct {
+	trustInfo
+	Files    map[string]string `json:"files"` // SHA-256, hex
+	Settings map[string]any    `json:"settings"`
+	Rules    []string          `json:"rules"`
+}
+
+// showTrust says what would be trusted.
+func showTrust(s *streams, store *trust.Store, dir string, asJSON bool) error {
+	state, err := store.Check(dir)
+	if err != nil {
+		return err
+	}
+	loaded, err := s.wishes(dir)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		v := trustView{trustInfo: infoOfTrust(state), Files: state.Sums, Settings: map[string]any{}, Rules: []string{}}
+		for _, value := range loaded.Values() {
+			if value.Source.Layer == config.LayerProject && !isRuleList(value.Key) {
+				v.Settings[value.Key] = value.Value
+			}
+		}
+		for _, r := range loaded.Rules {
+			if r.Source.Layer == config.LayerProject {
+				v.Rules = append(v.Rules, r.Verdict+" "+r.Text)
+			}
+		}
+		return printJSON(s.out, v)
+	}
+	text := map[trust.Status]string{
+		trust.Nothing:   "holds nothing that needs trust.",
+		trust.Untrusted: "is not trusted. Trust would cover:",
+		trust.Changed:   "was trusted, but has changed since: " + strings.Join(state.Changes, ", ") + ". Trust would cover:",
+		trust.Trusted:   "is trusted, with:",
+	}
+	fmt.Fprintf(s.out, "%s %s\n", dir, text[state.Status])
+	return printWishes(s.out, state, loaded)
+}
+
 func isRuleList(key string) bool {
-	return key == "permissions.allow" || key == "permissions.ask" || key == "permissions.deny"
+	return key == "permissions.allow" || key == "permissions.ask" || key == "permissions.deny" || key == "permissions.when"
 }
 
 func revokeTrust(ctx context.Context, out io.Writer, store *trust.Store, dir string) error {
@@ -115,6 +174,10 @@ type trustInfo struct {
 	Changes   []string  `json:"changes"`
 }
 
+func infoOfTrust(d trust.State) trustInfo {
+	return trustInfo{d.Dir, string(d.Status), d.Since, append([]string{}, d.Changes...)}
+}
+
 func listTrusted(out io.Writer, store *trust.Store, asJSON bool) error {
 	list, err := store.List()
 	if err != nil {
@@ -122,7 +185,7 @@ func listTrusted(out io.Writer, store *trust.Store, asJSON bool) error {
 	}
 	infos := []trustInfo{}
 	for _, d := range list {
-		infos = append(infos, trustInfo{d.Dir, string(d.Status), d.Since, append([]string{}, d.Changes...)})
+		infos = append(infos, infoOfTrust(d))
 	}
 	if asJSON {
 		return printJSON(out, infos)

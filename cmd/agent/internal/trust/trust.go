@@ -56,7 +56,7 @@ type Status string
 
 // The statuses.
 const (
-	Nothing   Status = "nothing"   // it holds nothing that trust covers
+	Nothing   Status = "nothing"   // it holds nothing that trust covers, and the person did not say so either
 	Untrusted Status = "untrusted" // the person never said so
 	Changed   Status = "changed"   // the person trusted it when it held something else
 	Trusted   Status = "trusted"
@@ -66,9 +66,10 @@ const (
 type State struct {
 	Dir     string
 	Status  Status
-	Files   []string  // that trust covers and that are there, below Dir with slashes
-	Since   time.Time // when the person trusted it; zero if never
-	Changes []string  // what is different since then: ".agent/settings.json has changed"
+	Files   []string          // that trust covers and that are there, below Dir with slashes
+	Sums    map[string]string // the SHA-256 of each of Files, hex
+	Since   time.Time         // when the person trusted it; zero if never
+	Changes []string          // what is different since then: ".agent/settings.json has changed"
 }
 
 // Check says how things stand with a directory, whose path is absolute and has
@@ -79,16 +80,16 @@ func (s *Store) Check(dir string) (State, error) {
 	if err != nil {
 		return State{Dir: dir, Status: Untrusted}, err
 	}
-	state := State{Dir: dir, Status: Nothing, Files: slices.Sorted(maps.Keys(found))}
-	if len(found) == 0 {
-		return state, nil
-	}
-	state.Status = Untrusted
+	state := State{Dir: dir, Status: Untrusted, Files: slices.Sorted(maps.Keys(found)), Sums: found}
 	record, err := s.read()
 	if err != nil {
 		return state, err
 	}
 	entry, ok := record.Directories[dir]
+	if len(found) == 0 && (!ok || len(entry.Files) > 0 || !isDir(dir)) {
+		state.Status = Nothing
+		return state, nil
+	}
 	if !ok {
 		return state, nil
 	}
@@ -99,8 +100,8 @@ func (s *Store) Check(dir string) (State, error) {
 	return state, nil
 }
 
-// Trust records that the person trusts a directory with what it holds now. One
-// that holds nothing to be trusted is not recorded.
+// Trust records that the person trusts a directory with what it holds now,
+// which may be nothing.
 func (s *Store) Trust(ctx context.Context, dir string, now time.Time) (State, error) {
 	var state State
 	err := s.update(ctx, func(record *record) error {
@@ -108,11 +109,7 @@ func (s *Store) Trust(ctx context.Context, dir string, now time.Time) (State, er
 		if err != nil {
 			return err
 		}
-		state = State{Dir: dir, Status: Nothing, Files: slices.Sorted(maps.Keys(found))}
-		if len(found) == 0 {
-			return nil
-		}
-		state.Status, state.Since = Trusted, now
+		state = State{Dir: dir, Status: Trusted, Files: slices.Sorted(maps.Keys(found)), Sums: found, Since: now}
 		record.Directories[dir] = entry{Time: now.UTC().Truncate(time.Second), Files: found}
 		return nil
 	})
@@ -203,6 +200,11 @@ func (s *Store) hash(dir string) (map[string]string, error) {
 		return nil, err
 	}
 	return found, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func sameFile(a, b string) bool {

@@ -106,11 +106,18 @@ func TestNothingToTrust(t *testing.T) {
 	s := trust.Open(filepath.Join(t.TempDir(), ".agent"))
 	dir := t.TempDir()
 	check(t, s, dir, trust.Nothing)
-	if state, err := s.Trust(t.Context(), dir, testTime); err != nil || state.Status != trust.Nothing {
+	if state, err := s.Trust(t.Context(), dir, testTime); err != nil || state.Status != trust.Trusted {
 		t.Errorf("%+v, %v", state, err)
 	}
-	if _, err := os.Stat(s.Path()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it is recorded: %v", err)
+	check(t, s, dir, trust.Trusted)
+	if err := os.Mkdir(filepath.Join(dir, ".agent"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".agent", "settings.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if state := check(t, s, dir, trust.Changed); len(state.Changes) != 1 || state.Changes[0] != ".agent/settings.json is new" {
+		t.Errorf("%q", state.Changes)
 	}
 	// The home directory's .agent holds the person's own files.
 	home, _ := settings(t, "{}")
