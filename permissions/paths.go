@@ -62,7 +62,7 @@ func under(p, dir string) bool {
 func fold(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c >= utf8.RuneSelf || c >= 'A' && c <= 'Z' {
-			return strings.Map(foldRune, s)
+			return strings.Map(foldRune, normalize(s))
 		}
 	}
 	return s

@@ -3,7 +3,6 @@ package permissions
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -199,12 +198,12 @@ func (r *rule) allows(s *subject) bool {
 	}
 	switch {
 	case s.Scope.IsFile():
-		return slices.ContainsFunc(r.globs, func(g glob) bool {
-			if s.Recursive {
-				return g.covers(s.path)
+		for i := range r.globs {
+			if g := &r.globs[i]; s.Recursive && g.covers(s.path) || !s.Recursive && g.match(s.path) {
+				return true
 			}
-			return g.match(s.path)
-		})
+		}
+		return false
 	case s.whole:
 		return r.Pattern == s.Resource
 	case startsProgram(s.Scope):
@@ -229,18 +228,24 @@ func (r *rule) catches(s *subject) bool {
 	case s.handle:
 		return false
 	case s.Scope.IsFile():
-		return s.path == "" || r.globs == nil || slices.ContainsFunc(r.globs, func(g glob) bool {
-			if s.Recursive && !s.carved {
-				return g.meets(s.ruled)
-			}
-			return g.match(s.ruled)
-		})
+		return s.path == "" || r.globs == nil || r.meets(s)
 	case startsProgram(s.Scope):
 		return r.argv == nil || r.argv.mayMatch(s)
 	case s.Scope == "" || s.Scope == core.ScopeUnknown:
 		return false // it asks in any case
 	}
 	return matchResource(r.Pattern, s)
+}
+
+// meets reports whether a path, or one in its tree, may be the rule's.
+func (r *rule) meets(s *subject) bool {
+	for i := range r.globs {
+		g := &r.globs[i]
+		if g.match(s.ruled) || s.Recursive && !s.carved && g.meets(s.ruled) {
+			return true
+		}
+	}
+	return false
 }
 
 // matchResource matches what is neither a path nor a command.

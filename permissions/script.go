@@ -16,6 +16,7 @@ import (
 func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	s := &f.subject
 	j := &scriptJudge{Policy: p, ctx: ctx, whole: s, by: p.settledBy(s)}
+	j.request.Tool, j.request.Source, j.request.Session.Dir = s.tool, s.source, s.dir
 	j.script = shell.Analyze(s.Resource, shell.Options{Dialect: p.dialect, Dir: s.dir, Home: p.home})
 	j.writes = j.script.Effect() == shell.Writes
 	switch {
@@ -46,11 +47,14 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 // scriptJudge goes through a script.
 type scriptJudge struct {
 	*Policy
-	ctx    context.Context
-	whole  *subject
-	script shell.Analysis
-	by     settled
-	parts  []finding
+	ctx     context.Context
+	whole   *subject
+	request core.PermissionRequest // what the parts have of it
+	script  shell.Analysis
+	by      settled
+	parts   []finding
+
+	touched map[touch]bool // what was judged already
 
 	writes    bool // a command that is understood changes files
 	relied    bool // a command is allowed because of what it does
@@ -61,12 +65,19 @@ type scriptJudge struct {
 	outerRule *rule
 }
 
+// touch is an access to a file as it is judged.
+type touch struct {
+	path string
+	kind shell.Kind
+	by   settled
+}
+
 // add appends a part.
 func (j *scriptJudge) add(f finding) { j.parts = append(j.parts, f) }
 
-// touch appends a part that its command touches, if it is news: what happens
+// news appends a part that its command touches, if it is news: what happens
 // by permission of the command speaks for itself.
-func (j *scriptJudge) touch(f finding, by settled) {
+func (j *scriptJudge) news(f finding, by settled) {
 	if by != byPermitted || f.verdict != core.Allow {
 		j.add(f)
 	}
@@ -74,9 +85,9 @@ func (j *scriptJudge) touch(f finding, by settled) {
 
 // part makes the subject of a part.
 func (j *scriptJudge) part(a core.Access) subject {
-	return j.subject(&core.PermissionRequest{
-		Tool: j.whole.tool, Source: j.whole.source, Session: core.SessionInfo{Dir: j.whole.dir, AgentPath: strings.Split(j.whole.agent, "/")},
-	}, a)
+	s := j.subject(&j.request, a)
+	s.agent = j.whole.agent
+	return s
 }
 
 // unclear judges a script whose commands are not all known: by its text.
@@ -95,6 +106,11 @@ func unclearReason(f shell.Finding) string { return show(f.Text) + " " + f.Why }
 
 // commands judges a script that was understood.
 func (j *scriptJudge) commands() {
+	n := len(j.script.Commands)
+	for range j.script.Accesses() {
+		n++
+	}
+	j.parts = make([]finding, 0, n+1)
 	if isForkBomb(j.whole.Resource) {
 		j.add(finding{subject: *j.whole, verdict: core.Deny, step: byBuiltin, hazard: bombHazard})
 	}
@@ -222,15 +238,23 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 	if a.Kind == shell.Network {
 		f := finding{via: via, subject: j.part(core.Access{Scope: core.ScopeNetwork, Resource: a.Path})}
 		j.judgeWhole(&f, by)
-		j.touch(f, by)
+		j.news(f, by)
 		return
 	}
+	once := touch{a.Path, a.Kind, by}
+	if !a.Recursive && !a.Glob && j.touched[once] {
+		return
+	}
+	if j.touched == nil {
+		j.touched = map[touch]bool{}
+	}
+	j.touched[once] = !a.Recursive && !a.Glob
 	r := &reach{policy: j.Policy, ctx: j.ctx, access: a, links: j.writes}
 	for _, to := range r.paths() {
 		f := finding{via: via}
 		f.subject = j.part(core.Access{Scope: scopeOfKind(a.Kind), Resource: to.Path, Inside: to.Inside, Recursive: a.Recursive && a.Kind != shell.List})
 		j.file(&f, a, by, r)
-		j.touch(f, by)
+		j.news(f, by)
 	}
 	if r.why != "" && by == byItself {
 		f := finding{via: via, why: r.why, verdict: core.Ask, step: byUnclear}
