@@ -84,6 +84,11 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		return tui.Next{}, err
 	}
 	asker := tui.NewAsker()
+	if asker.Rules = filepath.Join(c.set.Home, "settings.json"); c.set.userHome != "" {
+		if rest, ok := strings.CutPrefix(asker.Rules, c.set.userHome+string(filepath.Separator)); ok {
+			asker.Rules = filepath.Join("~", rest)
+		}
+	}
 	t.session.Asker = asker
 	t.session.Provider = advising{t.session.Provider}
 	t.session.Cost = c.count(t.session.Cost)

@@ -34,7 +34,7 @@ func TestInteractiveSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := s.state()
-	s.answer("always; adds the rule shell(sh say.sh)", "a")
+	s.answer("always; adds the rule shell(sh say.sh) to ~/.agent/settings.json", "a")
 	s.answer("First answer.", "look at @notes.txt\r")
 	s.answer("Second answer.", "/cost\r")
 	s.answer("3 model calls", "/quit\r")

@@ -13,6 +13,10 @@ import (
 // does. Questions wait in a queue: one is on display at a time. It is safe for
 // concurrent use.
 type Asker struct {
+	// Rules is the file that an answer "always" puts its rule into, for the
+	// person to see; it is set before the first question, or left empty.
+	Rules string
+
 	mu      sync.Mutex
 	queue   []*asked
 	over    bool          // the line session has ended
@@ -23,6 +27,7 @@ type Asker struct {
 type asked struct {
 	core.Question
 	reply chan core.Answer // holds one
+	rules string           // the file of Asker.Rules
 }
 
 // NewAsker returns an Asker for one session and the [Run] over it.
@@ -34,7 +39,7 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Answer{}, err
 	}
-	p := &asked{q, make(chan core.Answer, 1)}
+	p := &asked{q, make(chan core.Answer, 1), a.Rules}
 	if !a.push(p) {
 		return core.Answer{}, core.ErrNobody
 	}

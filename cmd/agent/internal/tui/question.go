@@ -35,12 +35,12 @@ func newDialog(q *asked) *dialog {
 			return d
 		}
 	}
-	d.options = optionsOf(q.Question)
+	d.options = optionsOf(q)
 	return d
 }
 
 // optionsOf lists what a question offers, and nothing else.
-func optionsOf(q core.Question) []option {
+func optionsOf(q *asked) []option {
 	choices := q.Choices
 	if len(choices) == 0 {
 		switch q.Kind {
@@ -58,7 +58,11 @@ func optionsOf(q core.Question) []option {
 		case core.ChoiceSession:
 			out = append(out, option{key: 's', choice: c, label: "yes, for this session"})
 		case core.ChoiceAlways:
-			out = append(out, option{key: 'a', choice: c, label: "always; adds the rule " + visible(q.RulePreview)})
+			label := "always; adds the rule " + visible(q.RulePreview)
+			if q.rules != "" {
+				label += " to " + visible(q.rules)
+			}
+			out = append(out, option{key: 'a', choice: c, label: label})
 		case core.ChoiceDeny:
 			out = append(out, option{key: 'n', choice: c, label: "no"}, option{key: 'r', choice: c, label: "no, and say why", reason: true})
 		case core.ChoiceYes:
