@@ -27,7 +27,7 @@ func placeOf(p string, skip int) place {
 		}
 		if name := plainName(p[start:end]); name != "" {
 			switch {
-			case isSecretPlace(name, rest, start <= 1), start >= skip && soundsSecret(name):
+			case isSecretPlace(name, rest, start <= 1), start >= skip && soundsSecret(name) && !isSource(p):
 				return sensitive
 			case isGuardedPlace(name, rest, start <= 1):
 				found = guarded
@@ -48,6 +48,16 @@ func plainName(name string) string {
 		return ""
 	}
 	return strings.TrimRight(name, ". ")
+}
+
+// isSource reports whether a file is the source of a program or a document by
+// its name: one that is about secrets holds none.
+func isSource(path string) bool {
+	switch path[strings.LastIndexByte(path, '.')+1:] {
+	case "go", "rs", "java", "kt", "c", "h", "cc", "cpp", "hpp", "cs", "swift", "scala", "proto", "md", "rst":
+		return true
+	}
+	return false
 }
 
 func soundsSecret(name string) bool {
@@ -174,7 +184,7 @@ func isGuardedPlace(name, rest string, top bool) bool {
 // its name alone.
 func SensitiveName(name string) bool {
 	name = plainName(fold(name))
-	return name != "" && (isSecretPlace(name, "", false) || soundsSecret(name))
+	return name != "" && (isSecretPlace(name, "", false) || soundsSecret(name) && !isSource(name))
 }
 
 // SensitivePaths returns the well-known places for secrets, for a sandbox to
