@@ -179,7 +179,7 @@ func (s *settings) agentOptions(log *slog.Logger) agent.Options {
 	o := agent.Options{
 		Dir: s.dir, AddDirs: s.addDirs, Version: buildVersion(), Logger: log, Subreaper: true,
 		Allowed: s.Settings.Tools.Allowed, Disallowed: s.Settings.Tools.Disallowed,
-		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home, Confine: s.trusted},
+		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home},
 		Secrets:     s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
 		Store: agent.StoreOptions{
 			MaxBytes: int64(s.Settings.Session.MaxContextMB) << 20,
@@ -188,6 +188,7 @@ func (s *settings) agentOptions(log *slog.Logger) agent.Options {
 	}
 	o.MCP = s.mcpOptions()
 	o.Secrets = append(o.Secrets, mcpSecrets(o.MCP.Servers)...)
+	o.Permissions.Confine = s.trusted
 	if s.Settings.Session.Save {
 		o.Home = s.Home
 	}
