@@ -221,6 +221,6 @@ func ProtectedNames() []string {
 		".git/", ".gitmodules", ".vscode/", ".idea/", ".zed/", ".fleet/", ".devcontainer/", ".envrc", ".agent/", ".agents/",
 		".claude/", ".claude.json", ".codex/", ".gemini/", ".cursor/", ".cursorrules", ".windsurf/", ".windsurfrules", ".continue/",
 		".cline/", ".clinerules", ".roo/", ".roomodes", ".opencode/", ".amazonq/", ".kiro/", ".qwen/", ".crush/", ".goose/", ".mcp.json",
-		".github/copilot-instructions.md", ".aider.conf.yml",
+		".aider.conf.yml",
 	}
 }
