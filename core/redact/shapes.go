@@ -1,6 +1,9 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // shape is the look of a kind of key.
 type shape struct {
@@ -10,9 +13,10 @@ type shape struct {
 	match func(rest []byte) int
 }
 
-// shapes are the looks that are known. They hold in plain text, in text within
-// JSON, and in a record.
-var shapes = []shape{
+// shapes are the looks that are known: those keys of the services in the rules
+// of github.com/gitleaks/gitleaks that begin with something of their own. They
+// hold in plain text, in text within JSON, and in a record.
+var shapes = append([]shape{
 	{"sk-", func(rest []byte) int { return run(rest, wordChars, 20, true) }}, // OpenAI, Anthropic and others
 	{"ghp_", github},
 	{"gho_", github},
@@ -26,6 +30,39 @@ var shapes = []shape{
 	{"AIza", func(rest []byte) int { return run(rest, wordChars, 35, false) }}, // Google
 	{"eyJ", jwt},
 	{"-----BEGIN", pem},
+	{"ABIA", aws},
+	{"ACCA", aws},
+	{"ya29.", func(rest []byte) int { return run(rest, wordChars, 20, true) }}, // Google, OAuth
+	{"SG.", func(rest []byte) int { return run(rest, dottedChars, 66, true) }}, // SendGrid
+	{"hvs.", func(rest []byte) int { return run(rest, wordChars, 24, true) }},  // Vault
+	{"hvb.", func(rest []byte) int { return run(rest, wordChars, 24, true) }},
+	{"dp.pt.", func(rest []byte) int { return run(rest, alnumChars, 40, true) }}, // Doppler
+	{"ATATT3", func(rest []byte) int { return run(rest, base64URLChars, 100, true) }},
+	{"AGE-SECRET-KEY-1", func(rest []byte) int { return run(rest, alnumChars, 58, true) }},
+	{"https://hooks.slack.com/services/T", func(rest []byte) int { return run(rest, base64Chars, 30, true) }},
+}, prefixed()...)
+
+// prefixed returns the shapes of keys that are a prefix and so many letters,
+// digits, - and _, some of them digits.
+func prefixed() []shape {
+	var list []shape
+	for _, s := range []struct {
+		least    int
+		prefixes string
+	}{
+		{20, "glpat- gldt- glrt- glptt- glft- glsoat- glimt- glagent-"},                              // GitLab
+		{20, "sk_live_ sk_test_ rk_live_ rk_test_ whsec_"},                                           // Stripe
+		{30, "npm_ hf_ nfp_ dckr_pat_ dckr_oat_ rubygems_ pnu_ bkua_ tfp_ lin_api_ glc_ glsa_"},      // registries and others
+		{40, "pypi-AgEIcHlwaS5vcmc dop_v1_ doo_v1_ dor_v1_ sntrys_ sntryu_ sbp_ pul- fo1_ sgp_ r8_"}, // PyPI, DigitalOcean, Sentry …
+		{32, "shpat_ shpca_ shppa_ shpss_ dapi pscale_tkn_ pscale_pw_ pscale_oauth_ gsk_ xai- pplx- tvly-"},
+		{24, "GOCSPX- NRAK- PMAK- CCIPAT_ sq0atp- sq0csp- xapp- ops_eyJ rdme_ ntn_ LTAI EZAK p8e- HRKU-AA"},
+	} {
+		for prefix := range strings.FieldsSeq(s.prefixes) {
+			least := s.least
+			list = append(list, shape{prefix, func(rest []byte) int { return run(rest, wordChars, least, true) }})
+		}
+	}
+	return list
 }
 
 // shapesByEnd finds the shapes by the last byte of their prefix, so that one
@@ -101,7 +138,10 @@ var (
 	alnumChars  = chars("")
 	wordChars   = chars("_-")
 	slackChars  = chars("-")
-	base64Chars = chars("+/=")
+	dottedChars = chars("._-")
+	// base64URLChars are those of base64 for addresses, padded.
+	base64URLChars = chars("-_=")
+	base64Chars    = chars("+/=")
 	// In a PEM block also stand line ends, as such or escaped, headers, and
 	// what a tool puts before each line.
 	pemChars = chars("+/= \t\r\n\\:,-|")
