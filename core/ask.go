@@ -108,7 +108,7 @@ func (s *Session) grant(ctx context.Context, c *pending, choice Choice) bool {
 		return true
 	case choice == ChoiceAlways && saver != nil && c.decision.Always != "":
 		if err := saver.SaveRule(ctx, c.decision.Always); err != nil {
-			s.warn(ctx, "RULE", fmt.Sprintf("the rule %q could not be saved and holds for this session only: %v", c.decision.Always, err))
+			s.Warn(ctx, "RULE", fmt.Sprintf("the rule %q could not be saved and holds for this session only: %v", c.decision.Always, err))
 		}
 	case choice == ChoiceSession && !c.decision.NoSession:
 	default:

@@ -50,7 +50,7 @@ func (s *Session) tryCompact(r *run) bool {
 	}
 	r.compacted = true
 	if err := s.compact(r, ""); err != nil && r.soft.Err() == nil {
-		s.warn(r.ctx, "COMPACT", err.Error())
+		s.Warn(r.ctx, "COMPACT", err.Error())
 		return false
 	}
 	return true

@@ -103,7 +103,7 @@ func (s *Session) storeImages(ctx context.Context, parts model.Parts) model.Part
 		return parts
 	}
 	return images.Store(parts, func(data []byte) (string, error) { return s.cfg.Store.PutBlob(ctx, data) }, func(err error) {
-		s.warn(ctx, "STORE", fmt.Sprintf("an image could not be kept and is lost to a resumed session: %v", err))
+		s.Warn(ctx, "STORE", fmt.Sprintf("an image could not be kept and is lost to a resumed session: %v", err))
 	})
 }
 

@@ -63,7 +63,7 @@ func (s *Session) takeInput(r *run, in Input) {
 	for _, source := range s.cfg.Context {
 		blocks, err := source.Context(r.ctx, req)
 		if err != nil {
-			s.warn(r.ctx, "CONTEXT", fmt.Sprintf("a context source failed: %v", err))
+			s.Warn(r.ctx, "CONTEXT", fmt.Sprintf("a context source failed: %v", err))
 		}
 		for _, b := range blocks {
 			if b.Event != nil {
@@ -120,7 +120,7 @@ func (s *Session) checkLimits(r *run) StopReason {
 			s.emit(r.ctx, "", event.TokenLimit{Limit: l.name, Max: l.max, Used: l.used})
 			return StopTokenLimit
 		case l.used >= limits.WarnAt*l.max:
-			s.warn(r.ctx, "LIMIT", fmt.Sprintf("%s: %.6g of %.6g used", l.name, l.used, l.max))
+			s.Warn(r.ctx, "LIMIT", fmt.Sprintf("%s: %.6g of %.6g used", l.name, l.used, l.max))
 		}
 	}
 	return ""
@@ -130,7 +130,7 @@ func (s *Session) checkLimits(r *run) StopReason {
 func (s *Session) snapshot(ctx context.Context) *Snapshot {
 	snapshot, err := s.cfg.Tools.Snapshot(ctx)
 	if err != nil {
-		s.warn(ctx, "TOOLS", fmt.Sprintf("some tools are missing: %v", err))
+		s.Warn(ctx, "TOOLS", fmt.Sprintf("some tools are missing: %v", err))
 	}
 	return cmp.Or(snapshot, NewSnapshot(0, nil))
 }
@@ -181,7 +181,7 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, answer event.Message, 
 	window := s.current().profile.ContextWindow
 	if window > 0 && !s.history.warned && s.history.context*5 > window*4 {
 		s.history.warned = true
-		s.warn(ctx, "CONTEXT_WINDOW", fmt.Sprintf("about %d %% of the model's context window is used", s.history.context*100/window))
+		s.Warn(ctx, "CONTEXT_WINDOW", fmt.Sprintf("about %d %% of the model's context window is used", s.history.context*100/window))
 	}
 }
 
@@ -316,7 +316,7 @@ func (s *Session) stopped(r *run, answer event.Message) StopReason {
 	case answer.Stop == model.StopMaxTokens:
 		return StopMaxTokens
 	case answer.Stop == model.StopRefusal || answer.Stop == model.StopContentFilter:
-		s.warn(r.ctx, "REFUSED", "the model or its provider's filter declined to answer")
+		s.Warn(r.ctx, "REFUSED", "the model or its provider's filter declined to answer")
 		return StopRefused
 	case asks(r.out.Text):
 		return StopAwaitingInput
@@ -331,7 +331,7 @@ func (s *Session) modelFailed(r *run, err error) (StopReason, error) {
 	}
 	e := model.AsError(err)
 	if e.Code == model.CodeContextLength {
-		s.warn(r.ctx, string(e.Code), "the conversation is too long for the model: "+e.Error())
+		s.Warn(r.ctx, string(e.Code), "the conversation is too long for the model: "+e.Error())
 		return StopContextLength, err
 	}
 	s.emit(r.ctx, "", event.Error{Code: string(e.Code), Message: err.Error(), Retryable: e.Retryable()})

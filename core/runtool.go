@@ -276,7 +276,7 @@ func (s *Session) runIsolated(ctx context.Context, c *pending) Result {
 	case res := <-done:
 		return res
 	case <-grace.C:
-		s.warn(ctx, "TOOL", fmt.Sprintf("%s did not stop within %s of being told to and was abandoned", c.call.Name, abandonAfter))
+		s.Warn(ctx, "TOOL", fmt.Sprintf("%s did not stop within %s of being told to and was abandoned", c.call.Name, abandonAfter))
 		return Failf(CodeTimeout, "%s did not stop when it was told to.", c.call.Name)
 	}
 }
@@ -313,7 +313,7 @@ func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result) (R
 	}
 	kept, full, err := spool.Finish(text)
 	if err != nil {
-		s.warn(ctx, "STORE", fmt.Sprintf("the full output could not be kept: %v", err))
+		s.Warn(ctx, "STORE", fmt.Sprintf("the full output could not be kept: %v", err))
 	}
 	var parts model.Parts
 	if kept != "" || len(others) == 0 {

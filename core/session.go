@@ -294,7 +294,7 @@ func (s *Session) sync(ctx context.Context) {
 		return
 	}
 	if err := j.Sync(ctx); err != nil {
-		s.warn(ctx, "JOURNAL", fmt.Sprintf("the session's record may not survive a power failure: %v", err))
+		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session's record may not survive a power failure: %v", err))
 	}
 }
 
@@ -445,11 +445,13 @@ func (s *Session) emit(ctx context.Context, call string, body event.Body) {
 	s.log.Append(e)
 	s.emitMu.Unlock()
 	if failed != nil {
-		s.warn(ctx, "JOURNAL", fmt.Sprintf("the session is not written down from here on and goes on in memory only: %v", failed))
+		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session is not written down from here on and goes on in memory only: %v", failed))
 	}
 }
 
-func (s *Session) warn(ctx context.Context, code, message string) {
+// Warn tells the person something, as an event that is recorded. It is safe for
+// concurrent use.
+func (s *Session) Warn(ctx context.Context, code, message string) {
 	s.cfg.Logger.WarnContext(ctx, message, "code", code, "session", s.id)
 	s.emit(ctx, "", event.Warning{Code: code, Message: message})
 }

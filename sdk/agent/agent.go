@@ -362,12 +362,13 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	a.addSources(&cfg, s)
 	s.search = a.searching(s.tools, &cfg)
 	cfg.Tools = s.search
+	cfg.Hooks.AfterTool = keyWarning(func(ctx context.Context, code, message string) { s.Warn(ctx, code, message) }, opts.Hooks.AfterTool)
 	var err error
 	if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
 		return nil, err
 	}
 	s.family.cfg = cfg
-	cfg.Hooks = s.search.hooks(opts.Hooks)
+	cfg.Hooks = s.search.hooks(cfg.Hooks)
 	cfg.Cost = s.family.price(opts.Cost)
 	if s.Session, err = core.New(ctx, cfg); err != nil {
 		if s.journal != nil {
