@@ -1,6 +1,7 @@
 package permissions_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -177,7 +178,7 @@ func ExampleWhen() {
 		return
 	}
 	for _, line := range []string{"git status", "make test && git push"} {
-		d := p.Decide(nil, core.PermissionRequest{Tool: "shell", Accesses: []core.Access{{Scope: core.ScopeShell, Resource: line}}})
+		d := p.Decide(context.Background(), core.PermissionRequest{Tool: "shell", Accesses: []core.Access{{Scope: core.ScopeShell, Resource: line}}})
 		fmt.Println(line+":", d.Verdict)
 	}
 	// Output:
