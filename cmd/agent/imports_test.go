@@ -97,6 +97,7 @@ var importRules = map[string][]string{
 		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui",
 		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env/...", "core/profile", "core/jsonpos", "core/subagent",
 		"permissions", "registry", "mcp", "skills", "bundled_skills", "core/bundle", "cmd/agent/internal/keyring",
+		"core/proc", "core/proc/sandbox", "permissions", "registry", "cmd/agent/internal/keyring",
 	},
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {

@@ -41,6 +41,8 @@ type Sandbox struct {
 	// Writable are files and directories that every command may write that may
 	// write anything at all, such as caches.
 	Writable []string
+	// Scratch are directories, such as caches, of which commands write a copy.
+	Scratch []string
 	// Hosts can be reached by every command; see sandbox.ParseHost, "*" is all.
 	Hosts []string
 }
@@ -99,12 +101,12 @@ func (l *Local) confine(cmd *core.Command, spec *proc.Spec) (*confined, error) {
 	if own.Unconfined || mode == sandbox.ModeOff {
 		return nil, nil
 	}
-	tmp, err := l.tmp.dir()
+	tmp, layers, err := l.tmp.dirs()
 	if err != nil {
 		return nil, fmt.Errorf("a directory for the command's temporary files: %w", err)
 	}
 	c := &confined{dir: spec.Dir}
-	c.profile = &sandbox.Profile{Mode: mode, Readable: l.info.Roots, Tmp: tmp}
+	c.profile = &sandbox.Profile{Mode: mode, Readable: l.info.Roots, Tmp: tmp, Scratch: l.sandbox.Scratch, Layers: layers}
 	l.grantFiles(c.profile, cmd.Grants)
 	c.grantNetwork(l.sandbox.Hosts, cmd.Grants)
 	spec.Sandbox = c.profile
@@ -139,7 +141,7 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) {
 		}
 	}
 	for _, pattern := range l.sandbox.Masked {
-		for _, path := range expand(pattern) {
+		for _, path := range Expand(pattern) {
 			mask(path)
 		}
 	}
@@ -175,8 +177,9 @@ func reads(grants []core.Grant, path string) bool {
 	})
 }
 
-// expand returns the paths that a pattern stands for now.
-func expand(pattern string) []string {
+// Expand returns the paths that a path, whose last element may be a pattern of
+// filepath.Match, stands for now.
+func Expand(pattern string) []string {
 	if !strings.ContainsAny(filepath.Base(pattern), `*?[`) {
 		return []string{pattern}
 	}
@@ -388,24 +391,30 @@ func readSome(dir string, n int) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// tmpDir is a directory for the temporary files of all commands, which is made
-// when it is needed.
+// tmpDir is a directory for the temporary files of all commands, and for what
+// they change in caches. It is made when it is needed.
 type tmpDir struct {
 	mu   sync.Mutex
 	path string
 }
 
-func (t *tmpDir) dir() (string, error) {
+func (t *tmpDir) dirs() (files, layers string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path == "" {
 		path, err := os.MkdirTemp("", "agent-tmp-")
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		t.path = path
 	}
-	return t.path, nil
+	files, layers = filepath.Join(t.path, "tmp"), filepath.Join(t.path, "layers")
+	for _, dir := range []string{files, layers} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", "", err
+		}
+	}
+	return files, layers, nil
 }
 
 // remove removes the directory.
@@ -417,5 +426,16 @@ func (t *tmpDir) remove() error {
 	}
 	path := t.path
 	t.path = ""
+	if err := os.RemoveAll(path); err == nil {
+		return nil
+	}
+	// The kernel's own directories in a layer, and those of Go's modules, are
+	// locked.
+	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(name, 0o700)
+		}
+		return nil
+	})
 	return os.RemoveAll(path)
 }

@@ -71,6 +71,10 @@ type Options struct {
 	Permissions permissions.Options
 	Policy      core.Policy
 
+	// Sandbox says how child processes are confined. Nil is the zero value, or
+	// with a Policy of one's own, which must know of the sandbox, none.
+	Sandbox *SandboxOptions
+
 	PassEnv []string // variables that commands get although they look like secrets
 	Secrets []string // texts to hide in what tools print and in the record
 
@@ -129,8 +133,8 @@ type SessionOptions struct {
 	Ephemeral bool
 }
 
-// Open puts an agent together. It starts no process and reads no file of the
-// workspace.
+// Open puts an agent together. It reads no file of the workspace, and starts no
+// process but one that tries the sandbox.
 func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -150,6 +154,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	if a.env = opts.Env; a.env == nil {
 		local, err := env.NewLocal(env.LocalOptions{
 			Dir: opts.Dir, AddDirs: opts.AddDirs, PassEnv: opts.PassEnv, Supervisor: a.commands, Logger: opts.Logger,
+			Sandbox: a.sandbox(),
 		})
 		if err != nil {
 			return nil, err

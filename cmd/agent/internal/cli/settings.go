@@ -180,6 +180,7 @@ func (s *settings) agentOptions(log *slog.Logger) agent.Options {
 		Dir: s.dir, AddDirs: s.addDirs, Version: buildVersion(), Logger: log, Subreaper: true,
 		Allowed: s.Settings.Tools.Allowed, Disallowed: s.Settings.Tools.Disallowed,
 		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home},
+		Sandbox:     s.sandbox(),
 		Secrets:     s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
 		Store: agent.StoreOptions{
 			MaxBytes: int64(s.Settings.Session.MaxContextMB) << 20,

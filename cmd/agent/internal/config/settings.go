@@ -22,6 +22,7 @@ type Settings struct {
 	Agent       Agent       `json:"agent" doc:"How a session works, and its limits."`
 	Retry       Retry       `json:"retry" doc:"What happens when a provider fails for a moment."`
 	Permissions Permissions `json:"permissions" doc:"What tools may do."`
+	Sandbox     Sandbox     `json:"sandbox" doc:"How commands and other programs that the agent starts are confined, see sandbox.md."`
 	Tools       Tools       `json:"tools" doc:"Which tools there are."`
 	Plugins     Plugins     `json:"plugins" doc:"Tools from other people's programs; see docs/plugins.md."`
 	MCP         MCP         `json:"mcp" doc:"MCP servers, whose tools the model gets. See mcp.md; agent mcp add writes them."`
@@ -167,6 +168,17 @@ type Permissions struct {
 	Ask   []string           `json:"ask" merge:"append" doc:"Rules for what is asked about."`
 	Deny  []string           `json:"deny" merge:"append" doc:"Rules for what may never run; they hold in every mode."`
 	When  []permissions.When `json:"when" merge:"append" doc:"Rules with conditions, each an object with if, then, why, match and notMatch, see permissions.md. From a directory that is not trusted, those that ask or deny count."`
+}
+
+// Sandbox is how child processes are confined.
+type Sandbox struct {
+	Shell    string   `json:"shell" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for commands. auto is the best one that works here, and none where none does, so that more is asked; require does not run them then; namespace and landlock name the level."`
+	Skills   string   `json:"skills" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for scripts of skills."`
+	Plugins  string   `json:"plugins" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for plugins."`
+	MCP      string   `json:"mcp" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for MCP servers on this machine."`
+	Writable []string `json:"writable" merge:"append" scope:"user" doc:"Files and directories, besides the workspace, that commands may write; ~/ is your home."`
+	Masked   []string `json:"masked" merge:"append" scope:"user" doc:"Files and directories that commands cannot read, besides the well-known places of secrets. The last part may be a pattern."`
+	Hosts    []string `json:"hosts" merge:"append" scope:"user" doc:"Hosts that commands can reach: a name, *.suffix, an address or a network, with :port if it is another than 80 or 443; * is the whole network."`
 }
 
 // Tools are which tools there are.
