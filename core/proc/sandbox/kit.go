@@ -44,10 +44,13 @@ func NewKit(runner Runner, logger *slog.Logger) *Kit {
 func (k *Kit) Levels(ctx context.Context) []Status {
 	var all []Status
 	for _, level := range levelsHere {
-		all = append(all, k.status(ctx, level))
+		all = append(all, k.Status(ctx, level))
 	}
 	return all
 }
+
+// LevelsHere returns the levels that belong to this system, the best one first.
+func LevelsHere() []Level { return slices.Clone(levelsHere) }
 
 // Choose returns the level that a mode comes to here. None without an error
 // means that the mode does without.
@@ -67,7 +70,7 @@ func (k *Kit) Choose(ctx context.Context, mode Mode) (Level, error) {
 	}
 	var errs []error
 	for _, level := range wanted {
-		s := k.status(ctx, level)
+		s := k.Status(ctx, level)
 		if s.Works {
 			return level, nil
 		}
@@ -97,8 +100,9 @@ func (k *Kit) warn(reasons []error) {
 	}
 }
 
-// status tries a level, if that was not done before.
-func (k *Kit) status(ctx context.Context, level Level) Status {
+// Status says whether a level works here. It is tried the first time that it is
+// asked about, which takes some milliseconds.
+func (k *Kit) Status(ctx context.Context, level Level) Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s, ok := k.probed[level]; ok {

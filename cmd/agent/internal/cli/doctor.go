@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/env"
+	"github.com/seed-009c0928/agent/core/proc"
 )
 
 // The doctor's time: for what a check waits for, and for all checks together.
@@ -67,9 +68,11 @@ type doctor struct {
 	home    string    // the agent's own directory; empty = none
 	offline bool
 	local   *env.Local
-	environ []string
-	now     time.Time
-	built   time.Time // the time of the program's source, if it is known
+	// commands starts what the checks run; it tells which sandboxes work.
+	commands *proc.Supervisor
+	environ  []string
+	now      time.Time
+	built    time.Time // the time of the program's source, if it is known
 }
 
 func newDoctor(s *streams) *cobra.Command {
@@ -86,6 +89,7 @@ func newDoctor(s *streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer d.commands.Close()
 			defer d.local.Close()
 			d.offline = offline
 			findings := examine(cmd.Context(), d.checks(), checkTime, doctorTime)
@@ -115,8 +119,12 @@ func newDoctorOf(s *streams, sh *shared) (*doctor, error) {
 		d.broken = err
 		d.home = config.Home(config.LoadOptions{Env: s.env, Home: userHome(), Cwd: s.cwd})
 	}
-	d.local, err = env.NewLocal(env.LocalOptions{Dir: dir, Environ: d.environ})
-	return d, err
+	d.commands = proc.NewSupervisor(proc.Options{})
+	d.local, err = env.NewLocal(env.LocalOptions{Dir: dir, Environ: d.environ, Supervisor: d.commands})
+	if err != nil {
+		return nil, errors.Join(err, d.commands.Close())
+	}
+	return d, nil
 }
 
 // sourceTime returns the time of the commit that the program was built from,
@@ -148,9 +156,12 @@ func (d *doctor) checks() []check {
 	for _, p := range programs {
 		list = append(list, check{p.name, func(ctx context.Context) finding { return d.checkProgram(ctx, p) }})
 	}
-	return append(list,
+	list = append(list,
 		check{"shell", d.checkShell},
 		check{"sandbox", d.checkSandbox},
+	)
+	list = append(list, d.sandboxLevels()...)
+	return append(list,
 		check{"terminal", d.checkTerminal},
 		check{"clock", d.checkClock},
 		check{"variables", d.checkVariables},

@@ -281,12 +281,6 @@ func (d *doctor) checkShell(ctx context.Context) finding {
 	return found(healthOK, "commands run in %s", name)
 }
 
-// checkSandbox is honest: there is no sandbox.
-func (d *doctor) checkSandbox(context.Context) finding {
-	return found(healthWarn, "none: an allowed command can do what you can do; the permission policy is the only guard").
-		fix("allow narrowly (agent permissions check shows what holds), and use a container or a virtual machine for what you do not trust")
-}
-
 func (d *doctor) checkTerminal(context.Context) finding {
 	if !d.outTTY {
 		return found(healthOK, "stdout is not a terminal")
