@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -16,6 +18,17 @@ func (s *settings) sandbox() *agent.SandboxOptions {
 		Plugins: sandbox.Mode(set.Plugins), MCP: sandbox.Mode(set.MCP),
 		Writable: s.absolute(set.Writable), Masked: s.absolute(set.Masked), Hosts: set.Hosts,
 	}
+}
+
+// checkSandbox finds what is wrong with the settings before anything is done.
+func (s *settings) checkSandbox() error {
+	const key = "sandbox.hosts"
+	for i, h := range s.Settings.Sandbox.Hosts {
+		if _, err := sandbox.ParseHost(h); err != nil && h != "*" {
+			return &config.Error{Key: key, Err: fmt.Errorf("%s: %s, entry %d: %w", s.Source(key), key, i+1, err)}
+		}
+	}
+	return nil
 }
 
 // absolute makes paths of the settings absolute: ~ is the home directory, and

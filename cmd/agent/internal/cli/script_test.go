@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/core/schema"
 )
 
@@ -36,14 +39,27 @@ import (
 //	await FILE                wait until a file exists
 //	expand FILE               put the server's address for $MODEL_URL in the file
 //	gocache                   let the go command use the cache of these tests
+//
+// and the condition [sandbox]: a level of the sandbox works here.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true, UpdateScripts: *update,
-		Setup: setupScript,
+		Setup: setupScript, Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model": cmdModel, "sent": cmdSent, "exits": cmdExits, "events": cmdEvents, "json": cmdJSON, "await": cmdAwait, "expand": cmdExpand, "gocache": cmdGoCache,
 		},
 	})
+}
+
+// condition decides on the conditions of our own.
+func condition(name string) (bool, error) {
+	if name != "sandbox" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	s := proc.NewSupervisor(proc.Options{})
+	defer s.Close()
+	_, err := s.Sandbox().Choose(context.Background(), sandbox.ModeRequire)
+	return err == nil, nil
 }
 
 type fakeKey struct{}

@@ -162,6 +162,9 @@ func (o *shared) load(s *streams) (*settings, error) {
 		}
 		set.addDirs = append(set.addDirs, d)
 	}
+	if err := set.checkSandbox(); err != nil {
+		return nil, err
+	}
 	policy, err := set.policy() // a broken rule is found before anything is done
 	if err != nil {
 		return nil, err
