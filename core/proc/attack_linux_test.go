@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -477,6 +479,19 @@ var roles = map[string]func(args []string) error{
 	},
 	"bpf":  func([]string) error { b := make([]byte, 128); b[0], b[4], b[8], b[12] = 2, 4, 4, 1; return bpfMap(b) },
 	"call": func(a []string) error { return syscallError(uintptr(number(a[0]))) },
+	"get": func(a []string) error { // no attack: it takes the proxy even for addresses of this machine
+		client := http.Client{Transport: &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(os.Getenv("HTTP_PROXY")) }}}
+		resp, err := client.Get(a[0])
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		_, err = io.Copy(os.Stdout, resp.Body)
+		if resp.StatusCode != http.StatusOK {
+			err = errors.New(resp.Status)
+		}
+		return err
+	},
 	"iouring": func([]string) error {
 		b := make([]byte, 120)
 		return syscallError(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&b[0])))

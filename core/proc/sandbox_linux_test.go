@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -370,4 +374,62 @@ func TestScratch(t *testing.T) {
 	if _, err := os.Stat(cache + "/new"); err == nil {
 		t.Error("outside the cache has a new file")
 	}
+}
+
+// TestHosts checks that a command reaches the hosts of its list, and no others.
+func TestHosts(t *testing.T) {
+	s := newSupervisor(t)
+	if _, err := s.Sandbox().Choose(context.Background(), sandbox.ModeNamespace); err != nil {
+		t.Skip(err)
+	}
+	listed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	defer listed.Close()
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	var mu sync.Mutex
+	var refused []string
+	spec := proc.Spec{Path: os.Args[0], Env: []string{roleEnv + "=attack"}, Dir: t.TempDir()}
+	spec.Sandbox = &sandbox.Profile{Mode: sandbox.ModeNamespace, Network: sandbox.Network{
+		Hosts: []string{listed.Listener.Addr().String()},
+		Refused: func(host, _ string) {
+			mu.Lock()
+			defer mu.Unlock()
+			refused = append(refused, host)
+		},
+	}}
+	spec.Args = []string{"get", listed.URL}
+	if out, exit := output(t, s, spec); exit.Code != 0 || out != "hello" {
+		t.Errorf("a listed host: exit %+v\n%s", exit, out)
+	}
+	spec.Args = []string{"get", other.URL}
+	if out, exit := output(t, s, spec); exit.Code == 0 || !strings.Contains(out, "refused by the sandbox") {
+		t.Errorf("another host: exit %+v\n%s", exit, out)
+	}
+	spec.Args = []string{"dial", "tcp", listed.Listener.Addr().String()}
+	if out, exit := output(t, s, spec); exit.Code == 0 {
+		t.Errorf("a listed host without the proxy: exit %+v\n%s", exit, out)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{other.Listener.Addr().String()}; !slices.Equal(refused, want) {
+		t.Errorf("refused %q, want %q", refused, want)
+	}
+}
+
+// TestFullNetwork checks that a command with the machine's network reaches it,
+// but no abstract socket of others.
+func TestFullNetwork(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
+		w := newWorld(t)
+		spec := proc.Spec{Path: os.Args[0], Env: []string{roleEnv + "=attack"}, Dir: w.ws}
+		spec.Sandbox = w.profile(mode)
+		spec.Sandbox.Network.Full = true
+		for network, address := range map[string]string{"tcp": w.tcp, "udp": w.udp, "unix": w.abstract} {
+			spec.Args = []string{"dial", network, address}
+			out, exit := output(t, s, spec)
+			if wantOK := network != "unix"; exit.Code == 0 != wantOK {
+				t.Errorf("%s: exit %+v\n%s", network, exit, out)
+			}
+		}
+	})
 }

@@ -50,32 +50,49 @@ var (
 	deniedText   = regexp.MustCompile(`(?i)permission denied|EACCES|operation not permitted|EPERM`)
 	networkText  = regexp.MustCompile(`(?i)network is unreachable|ENETUNREACH|could not resolve host|temporary failure in name resolution|` +
 		`name or service not known|no such host|ENOTFOUND|EAI_AGAIN|socket: operation not permitted`)
-	// pathText matches what may be a path, in quotes or without.
-	pathText = regexp.MustCompile(`'([^']+)'|"([^"]+)"|([^\s:,'"\[\]()]+)`)
+	quotedText = regexp.MustCompile(`'([^']+)'|"([^"]+)"|‘([^’]+)’`)
 )
 
 func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
-	readOnly, denied, busy := readOnlyText.MatchString(line), deniedText.MatchString(line), busyText.MatchString(line)
 	if networkText.MatchString(line) && !p.Network.Full {
 		return Cause{Kind: NoNetwork}, true
 	}
-	if !readOnly && !denied && !busy {
-		return Cause{}, false
-	}
-	found, ok := Cause{}, false
-	for _, m := range pathText.FindAllStringSubmatch(line, -1) {
-		path := m[1] + m[2] + m[3]
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
+	for _, message := range [...]*regexp.Regexp{readOnlyText, deniedText, busyText} {
+		at := message.FindStringIndex(line)
+		if at == nil {
+			continue
 		}
-		kind, held := p.judge(filepath.Clean(path))
-		switch {
-		case !held, kind == Hidden && !denied, kind == Outside && (busy || level == Namespace && !readOnly):
-			continue // something else is the cause
+		for _, path := range candidates(line[:at[0]], line[at[1]:]) {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(dir, path)
+			}
+			path = filepath.Clean(path)
+			kind, held := p.judge(path)
+			switch {
+			case !held, kind == Hidden && message != deniedText:
+			case kind == Outside && (message == busyText || message == deniedText && level == Namespace):
+				// Something else is the cause.
+			default:
+				return Cause{path, kind}, true
+			}
 		}
-		found, ok = Cause{filepath.Clean(path), kind}, true // the last one: programs name themselves first
 	}
-	return found, ok
+	return Cause{}, false
+}
+
+// candidates returns what may be the path in a message, the likeliest first:
+// "cat: x: MESSAGE", "cannot move 'x' to 'y': MESSAGE", "MESSAGE: 'x'".
+func candidates(before, after string) (paths []string) {
+	quoted := func(text string) (found []string) {
+		for _, m := range quotedText.FindAllStringSubmatch(text, -1) {
+			found = append(found, m[1]+m[2]+m[3])
+		}
+		slices.Reverse(found)
+		return found
+	}
+	paths = append(quoted(after), quoted(before)...)
+	before = strings.TrimRight(before, ": ([")
+	return append(paths, before[strings.LastIndexAny(before, " :\t=")+1:])
 }
 
 // judge says how the profile holds a path back.
@@ -91,6 +108,7 @@ func (p *Profile) judge(path string) (kind CauseKind, held bool) {
 			return Protected, true
 		}
 	}
-	private := Below("/tmp", path) || Below("/var/tmp", path) || Below("/dev", path) || Below("/proc", path)
+	private := slices.ContainsFunc([]string{"/tmp", "/var/tmp", "/dev", "/proc"}, func(dir string) bool { return Below(dir, path) }) &&
+		!slices.ContainsFunc(p.Readable, func(dir string) bool { return Below(dir, path) })
 	return Outside, !writable && !private
 }

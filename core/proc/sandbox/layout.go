@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // layout is a profile's paths, resolved and in order: what lies above comes
@@ -135,6 +136,8 @@ func (l *layout) pin(path string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		wanted.missing, wanted.root = true, root
+	case errors.Is(err, syscall.ENOTDIR): // it is a file that may be written: nothing can be below it
+		return nil
 	case err != nil:
 		return fmt.Errorf("sandbox: protect %s: %w", path, err)
 	case info.Mode()&fs.ModeSymlink != 0:
