@@ -17,24 +17,24 @@ type plan struct {
 }
 
 // do adds a system call. An argument is an integer, a slot, a string or bytes.
-func (p *plan) do(what string, call uintptr, args ...any) *early.Step {
+func (b *plan) do(what string, call uintptr, args ...any) *early.Step {
 	s := early.Step{Call: call}
 	for _, a := range args {
 		s.Args = append(s.Args, argument(a))
 	}
-	p.Steps = append(p.Steps, s)
-	p.what = append(p.what, what)
-	return &p.Steps[len(p.Steps)-1]
+	b.Steps = append(b.Steps, s)
+	b.what = append(b.what, what)
+	return &b.Steps[len(b.Steps)-1]
 }
 
 // slot is where a result is kept.
 type slot uint8
 
 // keep adds a system call whose result is kept.
-func (p *plan) keep(what string, call uintptr, args ...any) slot {
-	p.slots++
-	p.do(what, call, args...).Keep = p.slots
-	return slot(p.slots)
+func (b *plan) keep(what string, call uintptr, args ...any) slot {
+	b.slots++
+	b.do(what, call, args...).Keep = b.slots
+	return slot(b.slots)
 }
 
 // here is AT_FDCWD as an argument.
@@ -76,21 +76,21 @@ func ignore(s *early.Step, errnos ...unix.Errno) {
 
 // clone takes the tree at a path off the file system, as a mount that is
 // attached nowhere yet. A symbolic link is an error.
-func (p *plan) clone(path string) slot {
-	return p.keep("open "+path, unix.SYS_OPEN_TREE, here, path,
+func (b *plan) clone(path string) slot {
+	return b.keep("open "+path, unix.SYS_OPEN_TREE, here, path,
 		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
 }
 
 // seal makes a detached tree read-only.
-func (p *plan) seal(tree slot, what string) {
+func (b *plan) seal(tree slot, what string) {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	p.do("make "+what+" read-only", unix.SYS_MOUNT_SETATTR, tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, bytesOf(attr), unix.MOUNT_ATTR_SIZE_VER0)
+	b.do("make "+what+" read-only", unix.SYS_MOUNT_SETATTR, tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, bytesOf(attr), unix.MOUNT_ATTR_SIZE_VER0)
 }
 
 // sealPath makes what is mounted at a path read-only.
-func (p *plan) sealPath(path string, flags int) {
+func (b *plan) sealPath(path string, flags int) {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	p.do("make "+path+" read-only", unix.SYS_MOUNT_SETATTR, here, path, flags, bytesOf(attr), unix.MOUNT_ATTR_SIZE_VER0)
+	b.do("make "+path+" read-only", unix.SYS_MOUNT_SETATTR, here, path, flags, bytesOf(attr), unix.MOUNT_ATTR_SIZE_VER0)
 }
 
 // scratch is the slot for what is needed by the next step only.
@@ -98,47 +98,47 @@ const scratch slot = early.Slots - 1
 
 // attach puts a detached tree at a path, in which no symbolic link may be: a
 // command that ran earlier could have put it there.
-func (p *plan) attach(tree slot, path string) (move *early.Step) {
+func (b *plan) attach(tree slot, path string) (move *early.Step) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	p.do("find "+path, unix.SYS_OPENAT2, here, path, bytesOf(how), unix.SizeofOpenHow).Keep = uint8(scratch)
-	p.do("mount "+path, unix.SYS_MOVE_MOUNT, tree, "", scratch, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
-	p.do("close "+path, unix.SYS_CLOSE, scratch)
-	return &p.Steps[len(p.Steps)-2]
+	b.do("find "+path, unix.SYS_OPENAT2, here, path, bytesOf(how), unix.SizeofOpenHow).Keep = uint8(scratch)
+	b.do("mount "+path, unix.SYS_MOVE_MOUNT, tree, "", scratch, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	b.do("close "+path, unix.SYS_CLOSE, scratch)
+	return &b.Steps[len(b.Steps)-2]
 }
 
 // mount mounts a new file system.
-func (p *plan) mount(kind, path string, flags int, options string) {
-	p.do("mount a "+kind+" at "+path, unix.SYS_MOUNT, kind, path, kind, flags, options)
+func (b *plan) mount(kind, path string, flags int, options string) {
+	b.do("mount a "+kind+" at "+path, unix.SYS_MOUNT, kind, path, kind, flags, options)
 }
 
 // directory makes a directory, if it is not there.
-func (p *plan) directory(path string) {
-	ignore(p.do("make the directory "+path, unix.SYS_MKDIRAT, here, path, 0o755), unix.EEXIST)
+func (b *plan) directory(path string) {
+	ignore(b.do("make the directory "+path, unix.SYS_MKDIRAT, here, path, 0o755), unix.EEXIST)
 }
 
 // file makes an empty file, if it is not there.
-func (p *plan) file(path string, mode int) {
-	ignore(p.do("make the file "+path, unix.SYS_MKNODAT, here, path, unix.S_IFREG|mode, 0), unix.EEXIST)
+func (b *plan) file(path string, mode int) {
+	ignore(b.do("make the file "+path, unix.SYS_MKNODAT, here, path, unix.S_IFREG|mode, 0), unix.EEXIST)
 }
 
-func (p *plan) link(target, path string) {
-	p.do("make the link "+path, unix.SYS_SYMLINKAT, target, here, path)
+func (b *plan) link(target, path string) {
+	b.do("make the link "+path, unix.SYS_SYMLINKAT, target, here, path)
 }
 
 // prctl sets an attribute of the process.
-func (p *plan) prctl(what string, option, value int) *early.Step {
-	return p.do(what, unix.SYS_PRCTL, option, value, 0, 0, 0)
+func (b *plan) prctl(what string, option, value int) *early.Step {
+	return b.do(what, unix.SYS_PRCTL, option, value, 0, 0, 0)
 }
 
 // disarm takes all capabilities, the way to new ones, and the dangerous system
 // calls away.
-func (p *plan) disarm(filter []unix.SockFilter) {
-	p.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
-	ignore(p.prctl("clear the ambient capabilities", unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL), unix.EINVAL)
+func (b *plan) disarm(filter []unix.SockFilter) {
+	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
+	ignore(b.prctl("clear the ambient capabilities", unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL), unix.EINVAL)
 	for c := range unix.CAP_LAST_CAP + 1 { // without CAP_SETPCAP there are none to drop
-		ignore(p.prctl("drop a capability", unix.PR_CAPBSET_DROP, c), unix.EINVAL, unix.EPERM)
+		ignore(b.prctl("drop a capability", unix.PR_CAPBSET_DROP, c), unix.EINVAL, unix.EPERM)
 	}
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	p.do("drop all capabilities", unix.SYS_CAPSET, bytesOf(head), bytesOf(make([]unix.CapUserData, 2)...))
-	p.do("load the filter of system calls", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, filter)
+	b.do("drop all capabilities", unix.SYS_CAPSET, bytesOf(head), bytesOf(make([]unix.CapUserData, 2)...))
+	b.do("load the filter of system calls", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, filter)
 }

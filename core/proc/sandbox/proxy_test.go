@@ -140,8 +140,16 @@ func TestProxy(t *testing.T) {
 				p    *testProxy
 				host string
 			}{
-				{p, "evil.test"}, {p, "notgood.test"}, {p, "good.test.evil.test"}, {p, "127.0.0.2"}, {p, "private.test"},
-				{strict, "private.test"}, {strict, "rebound.test"}, {strict, "127.0.0.1"}, {strict, "169.254.169.254"}, {strict, "good.test"},
+				{p, "evil.test"},
+				{p, "notgood.test"},
+				{p, "good.test.evil.test"},
+				{p, "127.0.0.2"},
+				{p, "private.test"},
+				{strict, "private.test"},
+				{strict, "rebound.test"},
+				{strict, "127.0.0.1"},
+				{strict, "169.254.169.254"},
+				{strict, "good.test"},
 			} {
 				if got, err := get(refused.p, refused.host); err == nil {
 					t.Errorf("%s was reached: %q", refused.host, got)
