@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -432,4 +433,34 @@ func TestFullNetwork(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSocketsOutOfSight checks that a socket in a directory that the command
+// does not see, or one that is gone, is no obstacle.
+func TestSocketsOutOfSight(t *testing.T) {
+	s := newSupervisor(t)
+	if _, err := s.Sandbox().Choose(context.Background(), sandbox.ModeNamespace); err != nil {
+		t.Skip(err)
+	}
+	w := newWorld(t) // it serves one in the temporary directory
+	gone := w.base + "/gone"
+	l, err := net.Listen("unix", gone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/", w.base, w.ws} {
+		spec := sh("pwd")
+		spec.Dir, spec.Sandbox = dir, &sandbox.Profile{Mode: sandbox.ModeNamespace}
+		if out, exit := output(t, s, spec); exit.Code != 0 || out != dir+"\n" {
+			t.Errorf("in %s: exit %+v\n%s", dir, exit, out)
+		}
+		spec.Sandbox.Writable = []string{"/"}
+		if out, exit := output(t, s, spec); exit.Code != 0 {
+			t.Errorf("in %s, with all writable: exit %+v\n%s", dir, exit, out)
+		}
+	}
 }

@@ -53,7 +53,7 @@ func newLayout(p *Profile, visible ...string) (*layout, error) {
 		}
 	}
 	for _, path := range slices.Concat(p.Readable, visible) {
-		if resolved, _, ok := existing(path); ok && l.rootOf(resolved) == "" {
+		if resolved, _, ok := existing(path); ok && !shows(l.writable, resolved) {
 			l.readable = append(l.readable, resolved)
 		}
 	}
@@ -174,4 +174,25 @@ func (l *layout) rootOf(path string) (root string) {
 // Below reports whether a clean absolute path is dir or lies in it.
 func Below(dir, path string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+// replaced are the directories in whose place a process gets its own, besides
+// /proc: what other processes and the system keep there is not for it.
+var replaced = [...]string{"/tmp", "/var/tmp", "/run", "/dev"}
+
+// isReplaced reports whether a path lies in a directory that is replaced.
+func isReplaced(path string) bool {
+	return slices.ContainsFunc(replaced[:], func(dir string) bool { return path != dir && Below(dir, path) })
+}
+
+// sees reports whether a path in a directory that is replaced is there
+// nevertheless, because something around it is mounted there.
+func (l *layout) sees(path string) bool { return shows(l.readable, path) || shows(l.writable, path) }
+
+// shows reports whether one of the directories is mounted in one that is
+// replaced, and holds the path.
+func shows(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return Below(dir, path) && slices.ContainsFunc(replaced[:], func(r string) bool { return Below(r, dir) })
+	})
 }

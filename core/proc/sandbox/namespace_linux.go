@@ -14,10 +14,6 @@ import (
 // devices are what a process finds in /dev.
 var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// replaced are the directories in whose place a process gets its own, besides
-// /proc: what other processes and the system keep there is not for it.
-var replaced = [...]string{"/tmp", "/var/tmp", "/run", "/dev"}
-
 // runFiles are files of /run without which a system does not find its programs
 // or, the last ones, its name servers.
 var runFiles = [...]string{"/run/current-system", "/run/booted-system", "/run/opengl-driver"}
@@ -142,11 +138,6 @@ func (b *plan) layer(s layer) slot {
 	return fs
 }
 
-// isReplaced reports whether a path lies in a directory that is replaced.
-func isReplaced(path string) bool {
-	return slices.ContainsFunc(replaced[:], func(dir string) bool { return path != dir && Below(dir, path) })
-}
-
 func (b *plan) cloneDevices() (nodes []tree) {
 	for _, name := range devices {
 		nodes = append(nodes, tree{path: "/dev/" + name, slot: b.clone("/dev/" + name), file: true})
@@ -232,7 +223,11 @@ func (b *plan) mask(l *layout) {
 		cover := b.clone(from)
 		b.slots-- // it is needed no longer than this
 		b.seal(cover, "a mask")
+		first := len(b.Steps)
 		b.attach(cover, m.path)
+		for i := range b.Steps[first:] { // what has gone since need not be hidden
+			ignore(&b.Steps[first+i], unix.ENOENT, unix.ENOTDIR, unix.EBADF)
+		}
 		b.do("close a mask", unix.SYS_CLOSE, cover)
 	}
 	if made {

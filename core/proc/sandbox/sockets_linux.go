@@ -34,13 +34,3 @@ func (l *layout) hideSockets() {
 		}
 	}
 }
-
-// sees reports whether a path in a replaced directory is there nevertheless.
-func (l *layout) sees(path string) bool {
-	for _, r := range l.readable {
-		if Below(r, path) {
-			return true
-		}
-	}
-	return l.rootOf(path) != ""
-}
