@@ -285,6 +285,8 @@ func describe(c sandbox.Cause) string {
 		return c.Path + " is hidden from commands"
 	case sandbox.Protected:
 		return c.Path + " is protected: commands cannot write, rename or remove it"
+	case sandbox.Beside:
+		return "nothing can be made, removed or replaced directly in " + c.Path + " by this machine's kind of sandbox (landlock), since something in it is protected; in its directories it can"
 	case sandbox.NoNetwork:
 		return "the command has no network"
 	}

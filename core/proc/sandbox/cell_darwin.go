@@ -41,6 +41,7 @@ func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
 	}
 	cmd.Path, cmd.Args = sandboxExec, args
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "TMPDIR="+tmp)
+	cmd.Env = append(cmd.Env, cacheEnv(p, tmp)...)
 	return nil
 }
 

@@ -169,6 +169,7 @@ func (c *Cell) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
 	c.theirs = append(c.theirs, rules) // descriptor 4
 	cmd.ExtraFiles = c.theirs
 	*env = append(*env, "TMPDIR="+confined.Tmp)
+	*env = append(*env, cacheEnv(p, confined.Tmp)...)
 	c.plan = landlockPlan(p)
 	return nil
 }

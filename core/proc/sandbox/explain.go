@@ -22,6 +22,9 @@ const (
 	Protected                  // the path, in a writable directory, stays as it is
 	Hidden                     // the path may not even be read
 	NoNetwork
+	// Beside: the directory Path holds something protected or hidden, so that
+	// on level Landlock nothing can be made, removed or replaced in it.
+	Beside
 )
 
 // maxCauses bounds what is said of one command.
@@ -69,6 +72,8 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 			path = filepath.Clean(path)
 			kind, held := p.judge(path)
 			switch {
+			case !held && level == Landlock && message == deniedText && p.besideHeld(path):
+				return Cause{filepath.Dir(path), Beside}, true
 			case !held, kind == Hidden && message != deniedText:
 			case kind == Outside && (message == busyText || message == deniedText && level == Namespace):
 				// Something else is the cause.
@@ -78,6 +83,15 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 		}
 	}
 	return Cause{}, false
+}
+
+// besideHeld reports whether a path that may be written lies in a directory
+// that holds something that may not.
+func (p *Profile) besideHeld(path string) bool {
+	dir := filepath.Dir(path)
+	in := func(held string) bool { return Below(dir, filepath.Clean(held)) }
+	return slices.ContainsFunc(p.Writable, func(w string) bool { return Below(w, dir) }) &&
+		(slices.ContainsFunc(p.ReadOnly, in) || slices.ContainsFunc(p.Masked, in))
 }
 
 // candidates returns what may be the path in a message, the likeliest first:

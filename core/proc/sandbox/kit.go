@@ -226,6 +226,17 @@ type Ended struct {
 	Others bool   // processes that it started still run; Close ends them
 }
 
+// cacheEnv are the variables that lead caches, where they cannot be layered, to
+// a directory of the process's own.
+func cacheEnv(p *Profile, tmp string) []string {
+	if len(p.Scratch) == 0 {
+		return nil
+	}
+	return []string{
+		"XDG_CACHE_HOME=" + tmp + "/cache", "GOCACHE=" + tmp + "/cache/go-build", "npm_config_cache=" + tmp + "/cache/npm", "PIP_CACHE_DIR=" + tmp + "/cache/pip",
+	}
+}
+
 // newToken returns what tells the helper that it is meant.
 func newToken() string { return rand.Text() }
 

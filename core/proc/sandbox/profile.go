@@ -86,7 +86,8 @@ type Profile struct {
 	// Scratch are directories, such as caches, that the process may write
 	// without anybody seeing it: level Namespace puts what it writes into
 	// Layers, a directory on which further processes can build. At other
-	// levels, and with a file system that cannot do it, it may only read them.
+	// levels, and with a file system that cannot do it, it may only read them;
+	// at other levels variables lead the common caches into Tmp.
 	Scratch []string
 	Layers  string
 	// Network is what the process may reach.
