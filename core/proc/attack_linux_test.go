@@ -492,6 +492,20 @@ var roles = map[string]func(args []string) error{
 		}
 		return err
 	},
+	"serve": func(a []string) error { // no attack either
+		l, err := net.Listen("unix", a[0])
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		_, err = io.WriteString(c, "hello")
+		return err
+	},
 	"iouring": func([]string) error {
 		b := make([]byte, 120)
 		return syscallError(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&b[0])))

@@ -464,3 +464,31 @@ func TestSocketsOutOfSight(t *testing.T) {
 		}
 	}
 }
+
+// TestLocalSockets checks that a process which serves a socket in the file
+// system for its parent can do so, as plugins do.
+func TestLocalSockets(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
+		dir := t.TempDir()
+		spec := proc.Spec{Path: os.Args[0], Args: []string{"serve", dir + "/socket"}, Env: []string{roleEnv + "=attack"}, Dir: dir}
+		spec.Sandbox = &sandbox.Profile{Mode: mode, Writable: []string{dir}, Network: sandbox.Network{Local: true}}
+		var out bytes.Buffer
+		spec.Stdout, spec.Stderr = &out, &out
+		p, err := s.Start(context.Background(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c net.Conn
+		eventually(t, "a connection", func() bool {
+			c, err = net.Dial("unix", dir+"/socket")
+			return err == nil
+		})
+		defer c.Close()
+		if b, err := io.ReadAll(c); err != nil || string(b) != "hello" {
+			t.Errorf("%q, %v", b, err)
+		}
+		if exit, err := p.Wait(); err != nil || exit.Code != 0 {
+			t.Errorf("exit %+v, error %v\n%s", exit, err, &out)
+		}
+	})
+}

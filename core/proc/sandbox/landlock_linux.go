@@ -52,6 +52,9 @@ func landlockPlan(p *Profile) *plan {
 	if p.Network.Full {
 		allowed = inetSockets | routeSockets
 	}
+	if p.Network.Local {
+		allowed |= unixSockets
+	}
 	b.disarm(seccompFilter(allowed, false))
 	return b
 }

@@ -1,0 +1,25 @@
+package sandbox_test
+
+import (
+	"fmt"
+
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
+)
+
+// A profile says what a process may do; proc.Spec takes it. What a command
+// printed before it failed tells what the sandbox has to do with that.
+func ExampleProfile() {
+	p := &sandbox.Profile{
+		Writable: []string{"/home/ann/project"},
+		ReadOnly: []string{"/home/ann/project/.git/"},
+		Masked:   []string{"/home/ann/.ssh"},
+		Network:  sandbox.Network{Hosts: []string{"*.npmjs.org"}},
+	}
+	fmt.Println(p.Check())
+	for _, c := range p.Explain(sandbox.Namespace, "/home/ann/project", "touch: cannot touch '/etc/motd': Read-only file system\n") {
+		fmt.Println(c.Path, c.Kind == sandbox.Outside)
+	}
+	// Output:
+	// <nil>
+	// /etc/motd true
+}
