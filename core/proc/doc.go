@@ -22,6 +22,11 @@
 // is found only by a supervisor that adopts orphans (see
 // [Supervisor.Subreaper]), and survives a SIGKILL of this process.
 //
+// A command can be confined to a sandbox, see [Spec] and package sandbox. On
+// Linux this program is then started once more and becomes the command's
+// helper, before its packages initialise (package early). On level Namespace
+// nothing that the command started outlives it, however it detached itself.
+//
 // By platform: Linux does all of the above. macOS has no Pdeathsig and no
 // subreaper, and its guard knows process groups only. Other Unix systems have
 // no process table here: they see a command's process group. On Windows a job

@@ -124,7 +124,8 @@ func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// Pid returns the id of the command's first process.
+// Pid returns the id of the command's first process, which on level Namespace
+// of the sandbox is the parent of the program.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Sandbox returns the level that confines the command.
@@ -347,7 +348,7 @@ func (p *Process) leave() {
 	if err := p.cell.Close(); err != nil {
 		p.supervisor.logger.Debug("close the sandbox", "error", err)
 	}
-	timer := time.NewTimer(killTime)
+	timer := time.NewTimer(drainTime)
 	defer timer.Stop()
 	select {
 	case <-p.reaped:

@@ -80,7 +80,8 @@ func TestSandboxedWork(t *testing.T) {
 		{name: "here-documents and pipes", script: "cat <<E | tr a b\naaa\nE", want: "bbb\n"},
 		{name: "standard streams by name", script: "echo x >/dev/stdout; echo y >/dev/fd/1; cat /dev/stdin", stdin: "z", want: "x\ny\nz"},
 		{name: "modes", script: "echo x >f && chmod 600 f && stat -c %a f", want: "600\n", only: sandbox.ModeNamespace},
-		{name: "the environment is exact", script: "env | grep -c '^AGENT_SANDBOX'", want: "0\n", code: 1},
+		{name: "the environment is exact", script: "env | grep -c -e '^AGENT_SANDBOX' -e ^GOMAXPROCS", want: "0\n", code: 1},
+		{name: "a setting of Go's is kept", script: "echo $GOMAXPROCS", want: "7\n"},
 		{name: "shared memory", script: "echo x >/dev/shm/f && cat /dev/shm/f", want: "x\n", only: sandbox.ModeNamespace},
 		{name: "processes are counted anew", script: "echo $$; ls /proc | grep -c '^[0-9]'", only: sandbox.ModeNamespace},
 	}
@@ -91,6 +92,9 @@ func TestSandboxedWork(t *testing.T) {
 			}
 			t.Run(test.name, func(t *testing.T) {
 				spec := confined(mode, t.TempDir(), test.script)
+				if strings.Contains(test.script, "$GOMAXPROCS") {
+					spec.Env = append(spec.Env, "GOMAXPROCS=7")
+				}
 				spec.Stdin = strings.NewReader(test.stdin)
 				out, exit := output(t, s, spec)
 				if exit.Code != test.code || exit.Signal != test.signal || exit.Left != 0 {

@@ -54,7 +54,7 @@ func help() {
 	if plan.Path == "" {
 		exit(0)
 	}
-	env := environ()
+	env := environ(append(plan.Drop, Env))
 	if !plan.Init {
 		fail(StepStart, errnoOf(syscall.Exec(plan.Path, argv, env)))
 	}
@@ -251,13 +251,18 @@ func readArgs() (argv []string, ok bool) {
 	return argv, len(argv) > 0
 }
 
-// environ returns the command's environment: that of the helper without Env.
-func environ() []string {
+// environ returns the command's environment: that of the helper without the
+// variables of those names.
+func environ(drop []string) []string {
 	var kept []string
+next:
 	for _, entry := range syscall.Environ() {
-		if len(entry) <= len(Env) || entry[:len(Env)+1] != Env+"=" {
-			kept = append(kept, entry)
+		for _, name := range drop {
+			if len(entry) > len(name) && entry[:len(name)] == name && entry[len(name)] == '=' {
+				continue next
+			}
 		}
+		kept = append(kept, entry)
 	}
 	return kept
 }

@@ -10,7 +10,7 @@ import (
 func TestPlanRoundTrip(t *testing.T) {
 	plans := []Plan{
 		{},
-		{Path: "/bin/true", Init: true},
+		{Path: "/bin/true", Init: true, Drop: []string{"A", "B"}},
 		{Steps: []Step{
 			{Call: 165, Keep: 3, Send: true, Ignore: []uint16{1, 22}, Args: []Arg{
 				{Value: math.MaxUint64}, {Kind: Slot, Value: 3}, {Kind: Bytes, Data: []byte("/a\x00")}, {Kind: Filter, Data: make([]byte, 16)},

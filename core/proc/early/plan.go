@@ -24,6 +24,7 @@ type Plan struct {
 	// Init makes the helper stay as the first process of its PID namespace:
 	// it starts the command as a child, reaps orphans and reports the end.
 	Init bool
+	Drop []string // names of environment variables that are the helper's alone
 }
 
 // Step is one system call.
@@ -63,6 +64,10 @@ func (p *Plan) Append(to []byte) []byte {
 	start := len(e.b)
 	e.data([]byte(p.Path))
 	e.flag(p.Init)
+	e.number(uint64(len(p.Drop)))
+	for _, name := range p.Drop {
+		e.data([]byte(name))
+	}
 	e.number(uint64(len(p.Steps)))
 	for _, s := range p.Steps {
 		e.number(uint64(s.Call))
@@ -88,6 +93,9 @@ func (p *Plan) Append(to []byte) []byte {
 func Decode(b []byte) (*Plan, bool) {
 	d := decoder{b: b, ok: true}
 	p := &Plan{Path: string(d.data()), Init: d.flag()}
+	for range d.count() {
+		p.Drop = append(p.Drop, string(d.data()))
+	}
 	for range d.count() {
 		s := Step{Call: uintptr(d.number()), Keep: uint8(d.number()), Send: d.flag()}
 		for range d.count() {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -60,6 +61,11 @@ func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
 		return err
 	}
 	c.plan.Path = program
+	// A runtime that makes few threads starts sooner.
+	if !slices.ContainsFunc(cmd.Env, func(entry string) bool { return strings.HasPrefix(entry, "GOMAXPROCS=") }) {
+		env = append(env, "GOMAXPROCS=1")
+		c.plan.Drop = []string{"GOMAXPROCS"}
+	}
 	cmd.Path, cmd.Env = self, append(cmd.Env[:len(cmd.Env):len(cmd.Env)], env...)
 	return nil
 }
