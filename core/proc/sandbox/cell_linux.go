@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -128,7 +129,10 @@ func (c *Cell) buildNamespace(p *Profile, cmd *exec.Cmd, program, dir string) er
 			c.absent = append(c.absent, pin)
 			continue
 		default:
-			if err := c.kit.stand(pin); err != nil {
+			switch err := c.kit.stand(pin); {
+			case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+				continue // nor can the process make one there
+			case err != nil:
 				return err
 			}
 			c.stands = append(c.stands, pin)
