@@ -393,6 +393,7 @@ var idioms = []string{
 	`cd src && cat c.txt`, `cd src; ls; cd ..; ls`, `(cd src && ls) | head -n 1`, `[ -f a.txt ] && cat a.txt || ls`, `while read -r l; do echo "$l"; done < a.txt | sort`, `cat {a,b}.txt 2>/dev/null | grep -v x`,
 	`if [[ -d src ]]; then ls src; else ls; fi`, `x=$(ls | wc -l); echo "$x"`, `cat <<E | grep a` + "\na $x\nE", `f() { ls src; }; f; f`, `set -euo pipefail; ls`, `case a in a|b) ls;; *) cat a.txt;; esac`,
 	`find . -name '*.txt' -exec cat {} +`, `env LC_ALL=C ls`, `timeout 5 sort a.txt`, `git log --oneline | head`, `printf '%s\n' a b | sort`, `echo "$((1 + 2))" $# $?`, `ls src/../a.txt "a b" a\ b`, `LC_ALL=C sort a.txt | uniq`,
+	`ls [{ab].txt`, `ls [ab].txt [[:alpha:]].txt [!x].txt`, `ls ["a"b].txt`, `ls a[/]b [a`,
 }
 
 // newGenerator makes choices at random, the same ones for each seed.

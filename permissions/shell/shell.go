@@ -67,9 +67,9 @@ type Access struct {
 	// the parent of what the link points to, so whoever resolves links must see
 	// the path as it is.
 	Path string
-	// Glob says that Path is a shell pattern: *, ? and [...] match neither a
-	// slash nor a dot that a name begins with, and \ takes the next character
-	// literally. If nothing matches, the pattern itself is the path.
+	// Glob says that Path is a pattern for at least what the script's word can
+	// match: * and ? match neither a slash nor a dot that a name begins with,
+	// and \ takes the next character literally.
 	Glob bool
 	// Recursive says that everything below Path is touched as well.
 	Recursive bool

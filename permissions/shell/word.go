@@ -71,6 +71,7 @@ type assembly struct {
 	kind    certainty
 	many    bool
 	started bool
+	parts   int // that the word has
 }
 
 // words expands a word as far as that is possible, and walks through all that
@@ -122,7 +123,8 @@ func (w *walker) document(st *state, body *syntax.Word) {
 // assemble evaluates the parts of a word. Split says that the shell splits
 // unquoted expansions into words and expands patterns.
 func (w *walker) assemble(st *state, parts []syntax.WordPart, split bool) (v value, many bool) {
-	a := &assembly{w: w, st: st}
+	parts = merged(parts)
+	a := &assembly{w: w, st: st, parts: len(parts)}
 	for i, part := range parts {
 		a.part(part, false, split, i == 0)
 		if lit, ok := part.(*syntax.Lit); ok && i == 0 && len(parts) > 1 && strings.HasPrefix(lit.Value, "~") && !strings.Contains(lit.Value, "/") {
@@ -130,6 +132,37 @@ func (w *walker) assemble(st *state, parts []syntax.WordPart, split bool) (v val
 		}
 	}
 	return a.value(), a.many
+}
+
+// merged joins literals that stand side by side: the parser ends one at a
+// bracket, for example.
+func merged(parts []syntax.WordPart) []syntax.WordPart {
+	var out []syntax.WordPart
+	for i, part := range parts {
+		lit, isLit := part.(*syntax.Lit)
+		if i > 0 && isLit {
+			if before, ok := parts[i-1].(*syntax.Lit); ok {
+				if out == nil {
+					out = append(out, parts[:i]...)
+				}
+				joined := out[len(out)-1].(*syntax.Lit)
+				if joined == before {
+					joined = &syntax.Lit{ValuePos: before.ValuePos, Value: before.Value}
+					out[len(out)-1] = joined
+				}
+				joined.Value += lit.Value
+				joined.ValueEnd = lit.ValueEnd
+				continue
+			}
+		}
+		if out != nil {
+			out = append(out, part)
+		}
+	}
+	if out == nil {
+		return parts
+	}
+	return out
 }
 
 func (a *assembly) value() value {
@@ -284,15 +317,17 @@ func (a *assembly) unquoted(lit *syntax.Lit, split, first bool) {
 			}
 			start = i + 1
 		case '*', '?', '[':
-			if !split || c == '[' && strings.IndexByte(text[i:], ']') < 0 {
+			if !split {
 				continue
 			}
-			a.literal(text[start:i])
-			end := i + 1
+			end, pattern := i+1, text[i:i+1]
 			if c == '[' {
-				end = i + strings.IndexByte(text[i:], ']') + 1
+				if end, pattern = a.bracket(text, i); pattern == "" {
+					continue
+				}
 			}
-			a.add(value{kind: glob, text: text[i:end]})
+			a.literal(text[start:i])
+			a.add(value{kind: glob, text: pattern})
 			a.many = true
 			i, start = end-1, end
 		}
@@ -300,6 +335,20 @@ func (a *assembly) unquoted(lit *syntax.Lit, split, first bool) {
 	if start < len(text) {
 		a.literal(text[start:])
 	}
+}
+
+// bracket returns the end of what may be a bracket expression, and a pattern
+// that matches at least as much; empty if it is none.
+func (a *assembly) bracket(text string, at int) (end int, pattern string) {
+	segment, _, _ := strings.Cut(text[at:], "/")
+	if last := strings.LastIndexByte(segment, ']'); last > 0 {
+		return at + last + 1, "*"
+	}
+	if a.parts > 1 { // it may end in another part
+		a.add(value{kind: unknown})
+		a.many = true
+	}
+	return at, ""
 }
 
 // tilde expands a ~ at the beginning of a word, and returns what follows.
