@@ -1,5 +1,7 @@
 package toolproto
 
+import _ "embed" // for Source
+
 // The handshake, as github.com/hashicorp/go-plugin has it: the host starts the
 // plugin with the cookie in its environment, and the plugin answers with one
 // line on stdout, "1|VERSION|unix|SOCKET|grpc|".
@@ -17,3 +19,8 @@ const (
 	// is larger goes in parts.
 	MaxMessage = 64 << 20
 )
+
+// Source is the text of plugin.proto, for languages that read it at run time.
+//
+//go:embed plugin.proto
+var Source string
