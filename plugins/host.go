@@ -16,7 +16,6 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/bundle"
-	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/sdk"
@@ -293,6 +292,9 @@ func (h *Host) Plugins() []*Plugin {
 	return slices.Clone(h.plugins)
 }
 
+// Store returns the store of the plugins in the host's home.
+func (h *Host) Store() *Store { return OpenStore(h.agentHome, h.supervisor) }
+
 // Broken says which plugins were left out, and why.
 func (h *Host) Broken() []*Error {
 	h.mu.Lock()
@@ -384,35 +386,4 @@ func (h *Host) Close() error {
 	wg.Wait()
 	h.wg.Wait()
 	return errors.Join(errs...)
-}
-
-// link is a plugin that is used where it lies.
-type link struct{ Name, Dir string }
-
-// linksFile is the file in the agent's home that lists the links.
-const linksFile = "plugin-links.json"
-
-// readLinks reads the list of linked plugins.
-func readLinks(home string) ([]link, error) {
-	file := filepath.Join(home, linksFile)
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var doc struct {
-		Version int               `json:"version"`
-		Links   map[string]string `json:"links"`
-	}
-	if err := jsonpos.Decode(file, data, &doc); err != nil {
-		return nil, err
-	}
-	var list []link
-	for name, dir := range doc.Links {
-		list = append(list, link{name, dir})
-	}
-	slices.SortFunc(list, func(a, b link) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
 }

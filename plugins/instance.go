@@ -2,7 +2,6 @@ package plugins
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -22,13 +21,11 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/seed-009c0928/agent/core/proc"
-	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -97,12 +94,11 @@ func launch(ctx context.Context, s launchSpec) (_ *instance, err error) {
 	i.stdin = ours
 	s.command.Stdin, s.command.Grace = theirs, killGrace
 	cfg := &plugin.ClientConfig{
-		HandshakeConfig:  sdk.Handshake(),
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: toolproto.CookieKey, MagicCookieValue: toolproto.CookieValue},
 		VersionedPlugins: map[int]plugin.PluginSet{toolproto.Version: {}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		// A socket in a directory that is the user's alone needs no
-		// certificates, which cost some 25 ms of each start; a TCP port does.
-		AutoMTLS:         runtime.GOOS == "windows",
+		// No AutoMTLS: a socket in a directory that is the user's alone needs
+		// no certificates, which cost some 25 ms of each start.
 		SkipHostEnv:      true,
 		StartTimeout:     s.timeout + time.Minute, // ours is first
 		Logger:           hclog.NewNullLogger(),
@@ -123,7 +119,7 @@ func launch(ctx context.Context, s launchSpec) (_ *instance, err error) {
 		<-i.child.exited
 		ended()
 	}()
-	if err := i.connect(cfg.TLSConfig, s.log); err != nil {
+	if err := i.connect(s.log); err != nil {
 		return nil, err
 	}
 	if i.said, err = i.describe(ctx, s.version); err != nil {
@@ -163,20 +159,12 @@ type startFault struct{ what string }
 func (e *startFault) Error() string { return e.what }
 
 // connect opens the connection. It is made with the first call.
-func (i *instance) connect(secure *tls.Config, log *logFile) error {
-	creds := insecure.NewCredentials()
-	if secure != nil {
-		creds = credentials.NewTLS(secure)
-	}
-	address, network := i.child.address, "unix"
-	if runtime.GOOS == "windows" {
-		network = "tcp"
-	}
+func (i *instance) connect(log *logFile) error {
 	conn, err := grpc.NewClient("passthrough:///plugin",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, address)
+			return (&net.Dialer{}).DialContext(ctx, "unix", i.child.address)
 		}),
-		grpc.WithTransportCredentials(creds), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(toolproto.MaxMessage), grpc.MaxCallSendMsgSize(toolproto.MaxMessage)))
 	if err != nil {
 		return err

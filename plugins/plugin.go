@@ -92,6 +92,33 @@ func (p *Plugin) Spec() Spec {
 	return p.now.spec
 }
 
+// Dir returns the folder that the plugin is in.
+func (p *Plugin) Dir() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now.dir
+}
+
+// Known returns what is known of what the plugin offers, without starting it:
+// nil if nothing is.
+func (p *Plugin) Known() *toolproto.Description {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said
+}
+
+// Verify reports whether the plugin's files are what the person agreed to.
+func (p *Plugin) Verify(ctx context.Context) error {
+	p.mu.Lock()
+	err := p.refresh(ctx)
+	now := p.now
+	p.mu.Unlock()
+	if err == nil {
+		err = p.origin.verify(ctx, &now)
+	}
+	return p.wrap(err)
+}
+
 // Tools implements [core.Toolset]. It starts the plugin only if it is not known
 // yet what its files offer.
 func (p *Plugin) Tools(ctx context.Context) ([]core.Tool, error) {

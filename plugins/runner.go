@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,9 +67,8 @@ func (c *child) Start(context.Context) error {
 	return nil
 }
 
-// maxHandshake bounds the handshake line in bytes; a certificate is in it
-// where there are no sockets of files.
-const maxHandshake = 8 << 10
+// maxHandshake bounds the handshake line in bytes.
+const maxHandshake = 4 << 10
 
 // Write takes the plugin's stdout: the first line is the handshake, and the
 // rest is for the log. It implements [io.Writer].
@@ -122,12 +120,6 @@ func checkHandshake(line, sockets string) (address string, err error) {
 	}
 	if fields[4] != "grpc" {
 		return "", fmt.Errorf("it speaks %q, expected grpc", shorten(cleanLine(fields[4]), 20))
-	}
-	if runtime.GOOS == "windows" {
-		if fields[2] != "tcp" || !strings.HasPrefix(fields[3], "127.0.0.1:") {
-			return "", fmt.Errorf("it listens on %s %q, expected tcp 127.0.0.1", cleanLine(fields[2]), shorten(cleanLine(fields[3]), 120))
-		}
-		return fields[3], nil
 	}
 	if fields[2] != "unix" || !inside(fields[3], sockets) {
 		return "", fmt.Errorf("it listens on %s %q, expected a unix socket in the directory that PLUGIN_UNIX_SOCKET_DIR names", cleanLine(fields[2]), shorten(cleanLine(fields[3]), 120))
