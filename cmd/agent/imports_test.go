@@ -98,6 +98,8 @@ var importRules = map[string][]string{
 		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env/...", "core/profile", "core/jsonpos", "core/subagent",
 		"permissions", "registry", "mcp", "skills", "bundled_skills", "core/bundle", "cmd/agent/internal/keyring",
 		"core/proc", "core/proc/sandbox", "permissions", "registry", "cmd/agent/internal/keyring",
+		"permissions", "registry", "cmd/agent/internal/keyring",
+		"sdk", "plugins", "core/proc/sandbox",
 	},
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {

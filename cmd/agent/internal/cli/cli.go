@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/keyring"
+	"github.com/seed-009c0928/agent/sdk"
 )
 
 // version is set by the linker for a release.
@@ -30,6 +31,7 @@ type streams struct {
 	cwd      string
 	managed  string // the settings file of who runs the machine
 	keyring  keyStore
+	bundled  []sdk.Plugin // that this program serves
 }
 
 // keyStore is the operating system's keyring.
@@ -53,7 +55,7 @@ func runProcess(managed string) int {
 	return run(context.Background(), os.Args[1:], &streams{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		inTTY: term.IsTerminal(int(os.Stdin.Fd())), outTTY: term.IsTerminal(int(os.Stdout.Fd())), errTTY: term.IsTerminal(int(os.Stderr.Fd())),
-		env: os.Getenv, cwd: cwd, managed: managed, tty: os.Stdout, keyring: keyring.New(os.Getenv),
+		env: os.Getenv, cwd: cwd, managed: managed, tty: os.Stdout, keyring: keyring.New(os.Getenv), bundled: bundledPlugins(),
 	})
 }
 
@@ -138,6 +140,8 @@ func newRoot(s *streams) *cobra.Command {
 		newTools(s),
 		newMCP(s),
 		newSkills(s),
+		newPlugins(s),
+		newInternalPlugin(s),
 		newPermissions(s),
 		newConfig(s),
 		newProviders(s),

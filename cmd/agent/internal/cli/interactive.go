@@ -107,6 +107,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	if p, ok := c.agent.Policy().(*permissions.Policy); ok {
 		c.policy = p // it knows the environment
 	}
+	c.reportPlugins(c.agent)
 	if c.session, err = c.agent.NewSession(ctx, t.session); err != nil {
 		return tui.Next{}, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-009c0928/agent/mcp"
 )
 
-// addOptions are those of mcp add.
-type addOptions struct {
+// mcpAddOptions are those of mcp add.
+type mcpAddOptions struct {
 	mcpPlace
 	server     mcp.Server
 	env        []string
@@ -28,7 +28,7 @@ type addOptions struct {
 }
 
 func newMCPAdd(s *streams) *cobra.Command {
-	o := &addOptions{mcpPlace: mcpPlace{streams: s}, scope: scopeUser}
+	o := &mcpAddOptions{mcpPlace: mcpPlace{streams: s}, scope: scopeUser}
 	cmd := &cobra.Command{
 		Use:   "add NAME URL | NAME -- COMMAND [ARGS…]",
 		Short: "Add an MCP server and read its tools",
@@ -57,7 +57,7 @@ func newMCPAdd(s *streams) *cobra.Command {
 	return cmd
 }
 
-func (o *addOptions) run(cmd *cobra.Command, name string, words []string) error {
+func (o *mcpAddOptions) run(cmd *cobra.Command, name string, words []string) error {
 	if err := o.fill(name, words); err != nil {
 		return &usageError{err}
 	}
@@ -93,7 +93,7 @@ func (o *addOptions) run(cmd *cobra.Command, name string, words []string) error 
 }
 
 // fill makes the server of the words and flags.
-func (o *addOptions) fill(name string, words []string) error {
+func (o *mcpAddOptions) fill(name string, words []string) error {
 	if err := mcp.CheckName(name); err != nil {
 		return err
 	}

@@ -255,8 +255,18 @@ func newSessionsDelete(s *streams) *cobra.Command {
 	return cmd
 }
 
-// confirm asks the person; without one at a terminal it is a usage error.
+// confirm asks the person before something is deleted; without one at a
+// terminal it is a usage error.
 func (s *streams) confirm(question string) (bool, error) {
+	yes, err := s.agrees(question)
+	if err == nil && !yes {
+		fmt.Fprintln(s.err, "Nothing was deleted.")
+	}
+	return yes, err
+}
+
+// agrees asks the person; without one at a terminal it is a usage error.
+func (s *streams) agrees(question string) (bool, error) {
 	if !s.inTTY || !s.errTTY {
 		return false, &usageError{errors.New("nobody is there to be asked: give --yes")}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
@@ -115,6 +116,7 @@ type settings struct {
 	userHome string
 	dir      string
 	addDirs  []string
+	bundled  []sdk.Plugin
 	trusted  bool // the person trusts the directory and what it holds
 	bare     bool // nothing but the program itself: see --bare
 	found    *foundServers
@@ -155,7 +157,9 @@ func (o *shared) load(s *streams) (*settings, error) {
 	for _, w := range loaded.Warnings {
 		fmt.Fprintf(s.err, "agent: %s\n", w)
 	}
-	set := &settings{Loaded: loaded, env: s.env, userHome: from.Home, dir: dir, trusted: from.Trusted, bare: o.bare, place: place}
+	set := &settings{
+		Loaded: loaded, env: s.env, userHome: from.Home, dir: dir, bundled: s.bundled, trusted: from.Trusted, bare: o.bare, place: place,
+	}
 	for _, d := range o.addDirs {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(s.cwd, d)
@@ -197,6 +201,9 @@ func (s *settings) agentOptions(log *slog.Logger) agent.Options {
 		o.Home = s.Home
 	}
 	o.Skills = s.skills()
+	if s.Settings.Plugins.Enabled && !s.bare {
+		o.Plugins = s.pluginOptions()
+	}
 	return o
 }
 

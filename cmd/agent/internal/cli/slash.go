@@ -18,8 +18,9 @@ import (
 // allCommands are all /commands besides those of the terminal itself. Of two
 // with one name the first has it, the other its full name.
 func (c *chat) allCommands() []tui.Command {
-	commands := withCustom(c.commands(), []string{"help", "quit"}, c.custom)
+	commands := withCustom(c.commands(), reservedCommands, c.custom)
 	commands = withSkills(commands, c.set.skills().Library)
+	commands = withPluginCommands(commands, c.agent, c.session)
 	return append(commands, c.promptCommands()...)
 }
 

@@ -52,7 +52,11 @@ func (t *task) run(ctx context.Context) (core.Outcome, error) {
 		return core.Outcome{}, t.failed(err)
 	}
 	defer a.Close()
+	t.reportPlugins(a)
 	if err := t.ready(ctx, a); err != nil {
+		return core.Outcome{}, t.failed(err)
+	}
+	if t.prompt, err = pluginPrompt(ctx, a, t.prompt); err != nil {
 		return core.Outcome{}, t.failed(err)
 	}
 	view := &oneAtATime{view: t.view()}

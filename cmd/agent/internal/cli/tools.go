@@ -255,6 +255,7 @@ func withTools(ctx context.Context, s *streams, sh *shared, f func(*settings, *a
 		return err
 	}
 	defer a.Close()
+	s.reportPlugins(a)
 	snapshot, err := a.Tools().Snapshot(ctx)
 	if err != nil {
 		fmt.Fprintf(s.err, "agent: some tools are missing: %v\n", err)

@@ -23,7 +23,8 @@ import (
 const version = 1
 
 // covered returns the files that trust covers, below a directory: the settings,
-// and the texts that tell a model what to do.
+// the texts that tell a model what to do, and what plugins are, each of which
+// names the checksums of its files.
 func covered(dir string) []string {
 	names := []string{".agent/settings.json"}
 	for _, sub := range []string{".agent/agents", ".agent/commands"} {
@@ -35,6 +36,15 @@ func covered(dir string) []string {
 			if strings.HasSuffix(e.Name(), ".md") {
 				names = append(names, sub+"/"+e.Name())
 			}
+		}
+	}
+	plugins, err := os.ReadDir(filepath.Join(dir, ".agent", "plugins"))
+	if err != nil {
+		return names
+	}
+	for _, e := range plugins {
+		if e.IsDir() {
+			names = append(names, ".agent/plugins/"+e.Name()+"/plugin.json")
 		}
 	}
 	return names

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
+	"github.com/seed-009c0928/agent/plugins"
+	"github.com/seed-009c0928/agent/sdk"
+)
+
+// bundledPlugins are the plugins in this program. Each runs in a process of its
+// own, which is this program again, and can do nothing that another's could not.
+func bundledPlugins() []sdk.Plugin { return nil }
+
+// internalPlugin is the hidden command that serves a bundled plugin.
+const internalPlugin = "internal-plugin"
+
+// newInternalPlugin serves a bundled plugin to the agent that started it.
+func newInternalPlugin(s *streams) *cobra.Command {
+	return &cobra.Command{
+		Use: internalPlugin + " NAME", Hidden: true, Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			i := slices.IndexFunc(s.bundled, func(p sdk.Plugin) bool { return p.Name == args[0] })
+			if i < 0 {
+				return &usageError{fmt.Errorf("there is no bundled plugin %q", args[0])}
+			}
+			sdk.Serve(s.bundled[i])
+			return nil
+		},
+	}
+}
+
+// pluginOptions say which plugins there are and how they run.
+func (s *settings) pluginOptions() *plugins.Options {
+	set := s.Settings.Plugins
+	o := &plugins.Options{
+		Home: s.Home, Bundled: s.bundled, Disabled: set.Disabled, UserHome: s.userHome, Sandbox: sandbox.Mode(set.Sandbox),
+		Idle: time.Duration(set.IdleSeconds) * time.Second, CallTimeout: time.Duration(set.CallSeconds) * time.Second,
+	}
+	if self, err := os.Executable(); err == nil {
+		o.BundledCommand = []string{self, internalPlugin}
+	}
+	if s.trusted {
+		o.Project = filepath.Join(s.dir, ".agent", "plugins")
+	}
+	return o
+}
