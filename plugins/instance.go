@@ -242,6 +242,14 @@ func (i *instance) explain(err error, log *logFile) error {
 
 // ended reports whether the process ends within d.
 func (i *instance) ended(d time.Duration) bool {
+	select {
+	case <-i.child.exited:
+		return true
+	default:
+	}
+	if d <= 0 {
+		return false
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

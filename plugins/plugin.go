@@ -221,7 +221,10 @@ func (p *Plugin) acquire(ctx context.Context) (*instance, error) {
 			p.mu.Unlock()
 			return nil, err
 		}
-		if i := p.inst; i != nil && i.alive.Err() == nil {
+		if i := p.inst; i != nil && i.ended(0) {
+			p.noteEnd(i)
+		}
+		if i := p.inst; i != nil {
 			quiet := p.host.clock().Sub(i.lastUsed)
 			i.refs++
 			busy := i.refs > 1
@@ -271,7 +274,7 @@ func (p *Plugin) release(i *instance, well bool) {
 	defer p.mu.Unlock()
 	i.refs--
 	i.lastUsed = p.host.clock()
-	if well && i.alive.Err() == nil {
+	if well && !i.ended(0) {
 		p.failures = 0
 	}
 	switch {
@@ -338,8 +341,10 @@ func (p *Plugin) start(l loaded) {
 	}
 	p.inst = i
 	p.wg.Go(func() {
-		<-i.alive.Done()
-		p.ended(i)
+		<-i.child.exited
+		p.mu.Lock()
+		p.noteEnd(i)
+		p.mu.Unlock()
 		i.stop(0)
 	})
 	if i.said.Dynamic {
@@ -389,10 +394,8 @@ func (p *Plugin) failed() {
 	p.retryAt = p.host.clock().Add(pause)
 }
 
-// ended takes note of the end of a process.
-func (p *Plugin) ended(i *instance) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// noteEnd takes note of the end of a process. The lock is held.
+func (p *Plugin) noteEnd(i *instance) {
 	if p.inst != i {
 		return // it was meant to end
 	}

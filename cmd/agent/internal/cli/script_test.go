@@ -26,7 +26,7 @@ import (
 
 // TestScripts runs testdata/script/*.txtar. Each script has a home of its own
 // in $HOME, outside of what it works on, whose settings name a fake model
-// server; $BIN holds the command and nothing else. Beside the commands of testscript there are
+// server; $BIN holds the command and nothing else, and $REPO is this source. Beside the commands of testscript there are
 //
 //	model FILE                answer the next requests with the turns of this YAML file (see fakeTurn)
 //	[!] sent [-n N] REGEXP    the body of the last (the N-th) request to the server matches
@@ -38,7 +38,7 @@ import (
 //	json -set VAR FILE PATH   put a member into a variable
 //	await FILE                wait until a file exists
 //	expand FILE               put the server's address for $MODEL_URL in the file
-//	gocache                   let the go command use the cache of these tests
+//	gocache                   let the go command use the caches of these tests
 //
 // and the condition [sandbox]: a level of the sandbox works here.
 func TestScripts(t *testing.T) {
@@ -85,6 +85,11 @@ func setupScript(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("BIN", filepath.Dir(bin))
+	repo, err := filepath.Abs(filepath.Join("..", "..", "..", ".."))
+	if err != nil {
+		return err
+	}
+	env.Setenv("REPO", repo)
 	env.Setenv("GOOS", runtime.GOOS)
 	env.Setenv("GOARCH", runtime.GOARCH)
 	return nil
@@ -283,7 +288,9 @@ func cmdExpand(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func cmdGoCache(ts *testscript.TestScript, _ bool, _ []string) {
-	out, err := exec.Command("go", "env", "GOCACHE").Output()
-	ts.Check(err)
-	ts.Setenv("GOCACHE", strings.TrimSpace(string(out)))
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		out, err := exec.Command("go", "env", name).Output()
+		ts.Check(err)
+		ts.Setenv(name, strings.TrimSpace(string(out)))
+	}
 }
