@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -111,6 +112,10 @@ func (l *logFile) open(need int64) error {
 	return nil
 }
 
+// cause matches the line by which a language's runtime says why it ends a
+// program; where it was comes after it.
+var cause = regexp.MustCompile(`^(panic|fatal error|[A-Za-z.]*(Error|Exception)): `)
+
 // lastWords are what the plugin said last, as an addition to a message.
 func (l *logFile) lastWords() string {
 	l.mu.Lock()
@@ -123,8 +128,8 @@ func (l *logFile) lastWords() string {
 		return ""
 	}
 	words := l.last[len(l.last)-1]
-	for _, line := range l.last { // a Go program says why first, then where
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+	for _, line := range l.last {
+		if cause.MatchString(line) {
 			words = line
 		}
 	}
