@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
 	"github.com/seed-009c0928/agent/sdk"
@@ -81,6 +82,17 @@ func servePlugin(mode string) {
 		})
 	case "adds context":
 		serveRaw(p, func(d *toolproto.Description) { d.Contexts = []*toolproto.ContextSource{{Name: "all"}} })
+	case "stock":
+		serveStock(p)
+	case "contexts":
+		p.Extensions = append(p.Extensions,
+			sdk.ContextSource("long", "Much text.", func(_ *sdk.Context, r sdk.ContextRequest) (string, error) {
+				return fmt.Sprint(r.MaxTokens, " ", r.Input, strings.Repeat(" é", 1000)), nil
+			}),
+			sdk.ContextSource("broken", "No text.", func(*sdk.Context, sdk.ContextRequest) (string, error) {
+				return "", errors.New("no ticket")
+			}))
+		p.Extensions[0], p.Extensions[1] = p.Extensions[1], p.Extensions[0]
 	case "message too large":
 		serveRaw(p, nil)
 	case "dynamic":
@@ -127,6 +139,34 @@ func serveRaw(p sdk.Plugin, change func(*toolproto.Description)) {
 	toolproto.RegisterPluginServer(g, &rawServer{server, change})
 	fmt.Printf("1|1|unix|%s|grpc\n", l.Addr())
 	panic(g.Serve(l))
+}
+
+// serveStock serves a plugin with go-plugin's own server.
+func serveStock(p sdk.Plugin) {
+	server, err := sdk.NewServer(p, goodTools(p.Name, "")...)
+	if err != nil {
+		panic(err)
+	}
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: toolproto.CookieKey, MagicCookieValue: toolproto.CookieValue},
+		VersionedPlugins: map[int]plugin.PluginSet{toolproto.Version: {"tools": &stock{server: server}}},
+		GRPCServer:       plugin.DefaultGRPCServer,
+	})
+	os.Exit(0)
+}
+
+type stock struct {
+	plugin.NetRPCUnsupportedPlugin
+	server toolproto.PluginServer
+}
+
+func (s *stock) GRPCServer(_ *plugin.GRPCBroker, g *grpc.Server) error {
+	toolproto.RegisterPluginServer(g, s.server)
+	return nil
+}
+
+func (*stock) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("it is no host")
 }
 
 type rawServer struct {

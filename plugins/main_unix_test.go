@@ -150,3 +150,5 @@ func sha256Of(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
+
+func exampleSupervisor() *proc.Supervisor { return proc.NewSupervisor(proc.Options{}) }

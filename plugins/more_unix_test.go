@@ -1,0 +1,181 @@
+//go:build !windows
+
+package plugins_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/plugins"
+	"github.com/seed-009c0928/agent/sdk"
+)
+
+func TestContextIsWithinTheBudget(t *testing.T) {
+	pl := newPlace(t)
+	pl.link(t, "good", "good:contexts", func(s map[string]any) { s["context"] = map[string]any{"maxTokens": 10} })
+	sources := open(t, pl.options()).ContextSources()
+	if len(sources) != 1 {
+		t.Fatalf("there are %d sources, want 1", len(sources))
+	}
+	blocks, err := sources[0].Context(t.Context(), core.ContextRequest{Input: model.TextParts("what now?"), Budget: 1000})
+	if err == nil || !strings.Contains(err.Error(), "plugin good: context source broken: no ticket") {
+		t.Errorf("a source that fails: %v", err)
+	}
+	if len(blocks) != 1 || blocks[0].Trusted || blocks[0].Source != "plugin good: long" {
+		t.Fatalf("the blocks are %+v", blocks)
+	}
+	if text := blocks[0].Text; !strings.HasPrefix(text, "10 what now?") || len([]rune(text)) != 40 {
+		t.Errorf("the text is %q, want 40 characters", text)
+	}
+	short, _ := sources[0].Context(t.Context(), core.ContextRequest{Budget: 2})
+	if len(short) != 1 || len([]rune(short[0].Text)) != 8 {
+		t.Errorf("with a budget of 2 tokens: %+v", short)
+	}
+}
+
+// TestStockPlugin is of a plugin that go-plugin itself serves.
+func TestStockPlugin(t *testing.T) {
+	pl := newPlace(t)
+	pl.link(t, "good", "good:stock", nil)
+	p := only(t, open(t, pl.options()))
+	if got := must(t, p, "echo", say{"hello"}).text; got != "hello" {
+		t.Errorf("echo: %q", got)
+	}
+	_, _ = call(t, t.Context(), p, "misbehave", what{What: "print"}, "")
+	waitFor(t, "what it printed", func() bool {
+		var log strings.Builder
+		if err := plugins.ReadLog(&log, plugins.LogDir(pl.home), "good", 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(log.String(), "a line on stdout")
+	})
+}
+
+// TestBundledPlugin is of a plugin in the program itself: known without a
+// process, run in one.
+func TestBundledPlugin(t *testing.T) {
+	pl := newPlace(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shim := filepath.Join(t.TempDir(), "serve") // as a hidden command: the name comes behind it
+	script := fmt.Sprintf("#!/bin/sh\nexec %q %s\"$1\":good\n", self, pluginFlag)
+	if err := os.WriteFile(shim, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o := pl.options()
+	o.Bundled = []sdk.Plugin{{Name: "good", Version: "1.0.0", Extensions: goodTools("good", "")}}
+	o.BundledCommand = []string{shim}
+	pl.link(t, "good", "good:good", nil)
+	h := open(t, o)
+	if broken := h.Broken(); len(broken) != 1 || !strings.Contains(broken[0].Error(), "there is another of this name (bundled)") {
+		t.Errorf("a link of the same name: %v", broken)
+	}
+	p := h.Plugins()[0]
+	if tools, err := p.Tools(t.Context()); err != nil || len(tools) != 6 || len(children(t)) != 0 {
+		t.Errorf("%d tools, %v, processes %v", len(tools), err, children(t))
+	}
+	if got := must(t, p, "echo", say{"hello"}).text; got != "hello" || p.Scope() != plugins.Bundled {
+		t.Errorf("echo: %q", got)
+	}
+}
+
+// TestAddFromArchive installs, replaces and refuses plugins from archives.
+func TestAddFromArchive(t *testing.T) {
+	if _, err := exec.LookPath("tar"); err != nil {
+		t.Skip("tar is not installed")
+	}
+	pl := newPlace(t)
+	work := t.TempDir()
+	pack := func(change func(map[string]any)) string {
+		dir := filepath.Join(work, "good")
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		placeBinary(t, filepath.Join(dir, "plugin.exe"))
+		writeSpec(t, dir, "good", "good:good", change)
+		archive := filepath.Join(work, "good.tar")
+		if out, err := exec.CommandContext(t.Context(), "tar", "-C", work, "-cf", archive, "good").CombinedOutput(); err != nil {
+			t.Fatalf("tar: %v\n%s", err, out)
+		}
+		return archive
+	}
+	add := func(archive string) (*plugins.Candidate, error) {
+		h := plugins.Open(t.Context(), pl.options())
+		defer h.Close()
+		c, err := h.Store().Prepare(t.Context(), archive)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		_, _, err = c.Install(t.Context(), h)
+		return c, err
+	}
+	if _, err := add(pack(nil)); err != nil {
+		t.Fatal(err)
+	}
+	h := open(t, pl.options())
+	p := only(t, h)
+	if got := must(t, p, "echo", say{"hello"}).text; got != "hello" || p.Scope() != plugins.User {
+		t.Errorf("echo: %q, scope %s", got, p.Scope())
+	}
+	c, err := add(pack(func(s map[string]any) { s["manifest"] = map[string]any{"network": []string{"a.example"}} }))
+	if err != nil || c.Before == nil || fmt.Sprint(c.Widens()) != "[network a.example]" || len(c.Changes) != 1 {
+		t.Errorf("an update: %v, %+v", err, c)
+	}
+	if got := must(t, p, "echo", say{"again"}).text; got != "again" || len(p.Spec().Manifest.Network) != 1 {
+		t.Errorf("the updated plugin in a running session: %q, %v", got, p.Spec().Manifest)
+	}
+	// One that cannot start leaves the installed one as it is.
+	if _, err := add(pack(func(s map[string]any) { s["version"] = "9" })); err == nil || !strings.Contains(err.Error(), "says that its version is") {
+		t.Errorf("a plugin that cannot be used: %v", err)
+	}
+	if err := p.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for name, text := range map[string]string{"no.tar": "no archive at all", "nothing": ""} {
+		at := filepath.Join(work, name)
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := add(at); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if _, err := add("nowhere"); err == nil || !strings.Contains(err.Error(), "there is no such folder or archive") {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+func Example() {
+	ctx := context.Background()
+	home, err := os.MkdirTemp("", "home")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(home)
+	o := (&place{home: home, supervisor: exampleSupervisor()}).options()
+	defer o.Supervisor.Close()
+
+	h := plugins.Open(ctx, o) // starts nothing
+	defer h.Close()
+	for _, p := range h.Plugins() { // each is a core.Toolset
+		tools, err := p.Tools(ctx)
+		fmt.Println(p.Name(), len(tools), err)
+	}
+	for _, broken := range h.Broken() {
+		fmt.Println(broken)
+	}
+	// Output:
+}
