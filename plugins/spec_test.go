@@ -1,0 +1,167 @@
+package plugins
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const sound = `{
+  "name": "weather",
+  "version": "1.0.0",
+  "protocol": 1,
+  "command": {"*": ["./weather"]},
+  "manifest": {"read": ["$WORKSPACE/docs"], "network": ["*.example.org:8443"], "env": ["CITY"]}
+}`
+
+func TestSpecErrorsHaveAPlace(t *testing.T) {
+	if _, err := ParseSpec("plugin.json", []byte(sound)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ old, new, want string }{
+		{`"weather",`, `"Weather",`, `plugin.json:2:11: "Weather" cannot be a plugin's name`},
+		{`"weather",`, `"builtin",`, `plugin.json:2:11: the name "builtin" is taken`},
+		{`"1.0.0"`, `""`, `plugin.json:3:14: expected a version`},
+		{`"1.0.0"`, `100`, `plugin.json:3:14:`},
+		{`"protocol": 1`, `"protocol": 2`, `plugin.json:4:15: protocol 2 is not known here, expected 1`},
+		{`{"*": ["./weather"]}`, `{}`, `plugin.json:5:14: there is no command`},
+		{`{"*": ["./weather"]}`, `{"Linux": ["./weather"]}`, `plugin.json:5:24: "Linux" is no system`},
+		{`{"*": ["./weather"]}`, `{"*": []}`, `plugin.json:5:20: expected the program`},
+		{`"./weather"`, `"../weather"`, `plugin.json:5:21: "../weather" leads out of the plugin's folder`},
+		{`"./weather"`, `"./../weather"`, `plugin.json:5:21: "./../weather" is not in the plugin's folder`},
+		{`"./weather"`, `"/bin/sh"`, `plugin.json:5:21: "/bin/sh" leads out`},
+		{`"$WORKSPACE/docs"`, `"docs"`, `plugin.json:6:25: "docs" is no path that a plugin can be given`},
+		{`"$WORKSPACE/docs"`, `"$WORKSPACE/../x"`, `is no path that`},
+		{`"$WORKSPACE/docs"`, `"/"`, `is no path that`},
+		{`"$WORKSPACE/docs"`, `"$HOMEWORK"`, `is no path that`},
+		{`"*.example.org:8443"`, `"http://x"`, `plugin.json:6:57:`},
+		{`"CITY"`, `"LD_PRELOAD"`, `"LD_PRELOAD" is no environment variable that`},
+		{`"CITY"`, `"A=B"`, `is no environment variable that`},
+		{`"manifest"`, `"manifests"`, `plugin.json:6:3: unknown key "manifests"`},
+		{`"protocol": 1,`, `"protocol": 1`, `plugin.json:5:3:`},
+		{`"protocol": 1,`, `"protocol": 1, "context": {"maxTokens": 0},`, `plugin.json:4:43: expected 1 to 20000`},
+		{`"protocol": 1,`, `"protocol": 1, "checksums": {"weather": "abc"},`, `expected a SHA-256`},
+		{`"protocol": 1,`, `"protocol": 1, "checksums": {"../x": ""},`, `"../x" is no file of the plugin`},
+		{`"protocol": 1,`, `"protocol": 1, "summary": "\u001b[2J",`, `expected one line`},
+	} {
+		text := strings.Replace(sound, tt.old, tt.new, 1)
+		if _, err := ParseSpec("plugin.json", []byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s for %s: error %v, want one with %q", tt.new, tt.old, err, tt.want)
+		}
+	}
+}
+
+func TestCommandOfThisSystem(t *testing.T) {
+	s := Spec{Command: map[string][]string{"*": {"python3", "./x.py"}, "plan9": {"rc"}}}
+	argv, err := s.argv("/dir")
+	if err != nil || !slices.Equal(argv, []string{"python3", filepath.Join("/dir", "x.py")}) {
+		t.Errorf("%q, %v", argv, err)
+	}
+	s.Command[runtime.GOOS] = []string{"os"}
+	s.Command[runtime.GOOS+"/"+runtime.GOARCH] = []string{"exact"}
+	if argv, err := s.argv("/dir"); err != nil || argv[0] != "exact" {
+		t.Errorf("%q, %v", argv, err)
+	}
+}
+
+func TestChecksumsAreWrittenIntoTheText(t *testing.T) {
+	sums := map[string]string{"weather": strings.Repeat("ab", 32)}
+	once, err := withChecksums("plugin.json", []byte(sound), sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(once), strings.TrimSuffix(sound, "\n}")) {
+		t.Errorf("the rest did not stay as it was:\n%s", once)
+	}
+	sums["more"] = strings.Repeat("cd", 32)
+	twice, err := withChecksums("plugin.json", once, sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := ParseSpec("plugin.json", twice); err != nil || len(s.Checksums) != 2 {
+		t.Errorf("%v\n%s", err, twice)
+	}
+}
+
+func TestHideLeavesOpenWhatIsOpen(t *testing.T) {
+	root := resolved(t.TempDir())
+	for _, dir := range []string{"home/me/.ssh", "home/me/work/docs", "home/me/work/src", "home/you", "plugin"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(dir string) string { return filepath.Join(root, dir) }
+	got := hide([]string{at("home"), at("plugin"), at("missing")}, []string{at("home/me/work/docs"), at("plugin")})
+	want := []string{at("home/me/.ssh"), at("home/me/work/src"), at("home/you")}
+	if !slices.Equal(got, want) {
+		t.Errorf("hidden are %q, want %q", got, want)
+	}
+}
+
+func FuzzParseSpec(f *testing.F) {
+	f.Add([]byte(sound))
+	f.Add([]byte(`{"name": "a", "command": {"*": ["./\u0000"]}}`))
+	f.Add([]byte("\xff{"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := ParseSpec("plugin.json", data)
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseSpec("again", again); err != nil {
+			t.Errorf("what was read cannot be read again: %v\n%s", err, again)
+		}
+		if argv, err := s.argv("/dir"); err == nil {
+			for i, arg := range argv {
+				if filepath.IsAbs(arg) && i == 0 && !below(arg, "/dir") {
+					t.Errorf("the command %q is outside of the plugin", argv)
+				}
+			}
+		}
+	})
+}
+
+func FuzzHandshake(f *testing.F) {
+	dir := f.TempDir()
+	for _, line := range []string{
+		"1|1|unix|" + dir + "/s|grpc|", "1|1|unix|" + dir + "/../s|grpc", "1|1|tcp|127.0.0.1:1|grpc", "1|2|||", "hello", "|||||||", "1|1|unix||grpc|",
+	} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		address, err := checkHandshake(line, resolved(dir))
+		if err == nil && !below(filepath.Clean(address), dir) && !below(filepath.Clean(address), resolved(dir)) {
+			t.Errorf("%q leads to %q, outside of %s", line, address, dir)
+		}
+		if err != nil && !printable(strings.ReplaceAll(err.Error(), "\n", "")) {
+			t.Errorf("the message has what hides or moves text: %q", err)
+		}
+	})
+}
+
+func FuzzResourcesAt(f *testing.F) {
+	f.Add(`{"a": {"b": ["x", "y"]}}`, "/a/b")
+	f.Add(`{"a": 3}`, "/a/b/c")
+	f.Add(`["x"]`, "/0")
+	f.Add(`{"~": {"/": "x"}}`, "/~0/~1")
+	f.Fuzz(func(t *testing.T, text, pointer string) {
+		var v any
+		if json.Unmarshal([]byte(text), &v) != nil {
+			return
+		}
+		got, ok := resourcesAt(v, pointer)
+		if !ok && len(got) > 0 {
+			t.Errorf("%s at %s: resources %q of what is not known", text, pointer, got)
+		}
+		if slices.Contains(got, "") {
+			t.Errorf("%s at %s: an empty resource", text, pointer)
+		}
+	})
+}
