@@ -122,8 +122,8 @@ func Open(ctx context.Context, o Options) *Host {
 	return h
 }
 
-// CacheDir, LogDir and StoreDir are the directories of an agent's home in which
-// the host keeps what it knows of plugins, their logs, and the plugins.
+// CacheDir is the directory of an agent's home in which the host keeps what
+// plugins say of themselves.
 func CacheDir(home string) string { return filepath.Join(home, "cache", "plugins") }
 
 // LogDir is the directory of the plugins' logs.

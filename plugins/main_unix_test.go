@@ -3,9 +3,12 @@
 package plugins_test
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +17,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/plugins"
@@ -27,8 +32,32 @@ func TestMain(m *testing.M) {
 		if mode, ok := strings.CutPrefix(arg, pluginFlag); ok {
 			servePlugin(mode)
 		}
+		if home, ok := strings.CutPrefix(arg, holdFlag); ok {
+			holdPlugin(home)
+		}
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// holdFlag before a home makes the test binary an agent that starts the plugins
+// there, prints their processes and waits.
+const holdFlag = "-hold-plugins="
+
+func holdPlugin(home string) {
+	pl := &place{home: home, supervisor: proc.NewSupervisor(proc.Options{})}
+	for _, p := range plugins.Open(context.Background(), pl.options()).Plugins() {
+		tools, err := p.Tools(context.Background())
+		if err != nil {
+			panic(err)
+		}
+		var out bytes.Buffer
+		res, err := tools[4].Run(context.Background(), &core.Call{Args: json.RawMessage(`{"what": "pid"}`), Output: &out})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(model.Parts(res.Content).Text())
+	}
+	select {}
 }
 
 // place is an agent's home with plugins in it.

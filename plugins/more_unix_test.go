@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/seed-009c0928/agent/core"
@@ -155,6 +156,38 @@ func TestAddFromArchive(t *testing.T) {
 	}
 	if _, err := add("nowhere"); err == nil || !strings.Contains(err.Error(), "there is no such folder or archive") {
 		t.Errorf("nothing: %v", err)
+	}
+}
+
+// TestKilledHostLeavesNothing kills the agent's process so that it can clear
+// nothing away.
+func TestKilledHostLeavesNothing(t *testing.T) {
+	pl := newPlace(t)
+	pl.link(t, "good", "good:good", nil)
+	pl.link(t, "stock", "stock:stock", nil) // which does not heed its stdin
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := exec.Command(self, holdFlag+pl.home)
+	stdout, err := host.StdoutPipe()
+	if err == nil {
+		err = host.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = host.Wait() }()
+	for range 2 {
+		var pid int
+		if _, err := fmt.Fscan(stdout, &pid); err != nil {
+			_ = host.Process.Kill()
+			t.Fatal(err)
+		}
+		defer waitFor(t, fmt.Sprintf("the end of plugin %d", pid), func() bool { return syscall.Kill(pid, 0) != nil })
+	}
+	if err := host.Process.Kill(); err != nil {
+		t.Fatal(err)
 	}
 }
 

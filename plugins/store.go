@@ -72,6 +72,8 @@ func (s *Store) Prepare(ctx context.Context, source string) (_ *Candidate, err e
 		err = c.fromArchive(ctx, source)
 	case looksLikePackage(source):
 		err = c.fromPackage(ctx, source)
+	case strings.Contains(source, "://"):
+		err = fmt.Errorf("%s: nothing is downloaded here: fetch the archive yourself and add the file", source)
 	default:
 		err = fmt.Errorf("%s: there is no such folder or archive, and it is no path of a Go package such as example.org/weather@latest", source)
 	}
