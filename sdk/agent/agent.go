@@ -109,8 +109,10 @@ type Agent struct {
 	mcp       *mcp.Host         // nil without
 	skills    *skills.Tools     // nil without
 	usage     *skills.Usage
-	mu        sync.Mutex
-	families  map[string]*family // by the session's id
+	// pluginErrs are about plugins whose tools are not in the table.
+	pluginErrs []error
+	mu         sync.Mutex
+	families   map[string]*family // by the session's id
 }
 
 // SessionOptions describe a session.

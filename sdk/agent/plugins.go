@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/plugins"
@@ -23,8 +24,11 @@ func (a *Agent) openPlugins(ctx context.Context) error {
 	}
 	a.plugins = plugins.Open(ctx, o)
 	for _, p := range a.plugins.Plugins() {
-		if err := a.tools.Add(ctx, p); err != nil {
-			return err
+		if err := a.tools.Add(ctx, p); err != nil { // its name is that of another source
+			if ctx.Err() != nil {
+				return err
+			}
+			a.pluginErrs = append(a.pluginErrs, &plugins.Error{Plugin: p.Name(), Err: err})
 		}
 	}
 	return nil
@@ -38,7 +42,7 @@ func (a *Agent) PluginErrors() []error {
 	if a.plugins == nil {
 		return nil
 	}
-	var errs []error
+	errs := slices.Clone(a.pluginErrs)
 	for _, e := range a.plugins.Broken() {
 		errs = append(errs, e)
 	}
