@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ const (
 	maxTimeout     = time.Hour
 )
 
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var toolName = pattern(`^[A-Za-z0-9_-]{1,64}$`)
 
 // accessScopes are those that a plugin's tools may name. Its own scope they
 // always have, and what a plugin starts is bound by its manifest.
@@ -72,7 +71,7 @@ func checkDescription(s *Spec, d *toolproto.Description) error {
 
 func checkTool(t *toolproto.Tool) error {
 	switch {
-	case !toolName.MatchString(t.Name):
+	case !toolName().MatchString(t.Name):
 		return errors.New("a name is made of letters, digits, _ and -, at most 64 of them")
 	case strings.TrimSpace(t.Description) == "" || len(t.Description) > maxToolText:
 		return fmt.Errorf("expected a description of at most %d bytes", maxToolText)
@@ -107,13 +106,13 @@ func checkTool(t *toolproto.Tool) error {
 func checkNames(d *toolproto.Description) error {
 	seen := map[string]bool{}
 	for _, c := range d.Commands {
-		if !toolName.MatchString(c.Name) || seen[c.Name] {
+		if !toolName().MatchString(c.Name) || seen[c.Name] {
 			return fmt.Errorf("command %q: expected a name of its own, of letters, digits, _ and -", cleanLine(c.Name))
 		}
 		seen[c.Name] = true
 	}
 	for _, c := range d.Contexts {
-		if !toolName.MatchString(c.Name) {
+		if !toolName().MatchString(c.Name) {
 			return fmt.Errorf("context source %q: expected a name of letters, digits, _ and -", cleanLine(c.Name))
 		}
 	}

@@ -332,7 +332,7 @@ func (h *Host) OpenToolset(path, sum string) (core.Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !sha256Hex.MatchString(strings.ToLower(sum)) {
+	if !sha256Hex().MatchString(strings.ToLower(sum)) {
 		return nil, fmt.Errorf("%s: its checksum %q is no SHA-256 of 64 hex digits", path, sum)
 	}
 	o := &binary{resolved(path), strings.ToLower(sum)}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -114,7 +113,7 @@ func (l *logFile) open(need int64) error {
 
 // cause matches the line by which a language's runtime says why it ends a
 // program; where it was comes after it.
-var cause = regexp.MustCompile(`^(panic|fatal error|[A-Za-z.]*(Error|Exception)): `)
+var cause = pattern(`^(panic|fatal error|[A-Za-z.]*(Error|Exception)): `)
 
 // lastWords are what the plugin said last, as an addition to a message.
 func (l *logFile) lastWords() string {
@@ -129,7 +128,7 @@ func (l *logFile) lastWords() string {
 	}
 	words := l.last[len(l.last)-1]
 	for _, line := range l.last {
-		if cause.MatchString(line) {
+		if cause().MatchString(line) {
 			words = line
 		}
 	}

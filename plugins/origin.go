@@ -230,7 +230,7 @@ func (o *binary) stamp() string { return stampOf(o.path) }
 
 func (o *binary) load(context.Context) (loaded, error) {
 	name := strings.TrimSuffix(strings.ToLower(filepath.Base(o.path)), ".exe")
-	if !namePattern.MatchString(name) {
+	if !namePattern().MatchString(name) {
 		return loaded{}, fmt.Errorf("%s: a plugin's program is named like the plugin: lower-case letters, digits and -", o.path)
 	}
 	return loaded{

@@ -23,7 +23,7 @@ func ProtocolDescriptor() ([]byte, error) {
 
 // CheckName reports why a plugin cannot have a name.
 func CheckName(name string) error {
-	if !namePattern.MatchString(name) || slices.Contains(reserved, name) {
+	if !namePattern().MatchString(name) || slices.Contains(reserved, name) {
 		return fmt.Errorf("%q cannot be a plugin's name: use lower-case letters, digits and -, beginning with a letter, at most 40 of them; the agent's own names are taken", name)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
@@ -65,11 +66,17 @@ type ContextBudget struct {
 const maxContextTokens = 20_000
 
 var (
-	namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
-	envPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	platform    = regexp.MustCompile(`^(\*|[a-z0-9]+(/[a-z0-9]+)?)$`)
-	sha256Hex   = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	namePattern = pattern(`^[a-z][a-z0-9-]{0,39}$`)
+	envPattern  = pattern(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	platform    = pattern(`^(\*|[a-z0-9]+(/[a-z0-9]+)?)$`)
+	sha256Hex   = pattern(`^[0-9a-f]{64}$`)
 )
+
+// pattern compiles an expression when it is first needed: a program that uses
+// no plugin is not to wait for it.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // reserved are names that toolsets of the agent itself have.
 var reserved = []string{"builtin", "host", "subagent", "subagents", "mcp", "skill", "skills", "agent"}
@@ -116,7 +123,7 @@ func ParseSpec(name string, data []byte) (Spec, error) {
 // check returns the first thing that is wrong.
 func (s *Spec) check(doc *jsonpos.Document) error {
 	switch {
-	case !namePattern.MatchString(s.Name):
+	case !namePattern().MatchString(s.Name):
 		return doc.Errorf("/name", "use lower-case letters, digits and -, beginning with a letter, at most 40 of them", "%q cannot be a plugin's name", s.Name)
 	case slices.Contains(reserved, s.Name):
 		return doc.Errorf("/name", "choose another", "the name %q is taken by the agent itself", s.Name)
@@ -139,7 +146,7 @@ func (s *Spec) checkCommand(doc *jsonpos.Document) error {
 		at := "/command/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 		argv := s.Command[key]
 		switch {
-		case !platform.MatchString(key):
+		case !platform().MatchString(key):
 			return doc.Errorf(at, `use OS/ARCH as Go names them, OS or "*"`, "%q is no system", key)
 		case len(argv) == 0 || argv[0] == "":
 			return doc.Errorf(at, "", "expected the program and its arguments")
@@ -179,7 +186,7 @@ func (m *Manifest) check(doc *jsonpos.Document) error {
 	}
 	for name, list := range map[string][]string{"env": m.Env, "secrets": m.Secrets} {
 		for i, v := range list {
-			if !envPattern.MatchString(v) || strings.HasPrefix(v, "PLUGIN_") || v == toolproto.CookieKey || strings.HasPrefix(v, "LD_") || strings.HasPrefix(v, "DYLD_") {
+			if !envPattern().MatchString(v) || strings.HasPrefix(v, "PLUGIN_") || v == toolproto.CookieKey || strings.HasPrefix(v, "LD_") || strings.HasPrefix(v, "DYLD_") {
 				return doc.Errorf(fmt.Sprintf("/manifest/%s/%d", name, i), "", "%q is no environment variable that a plugin can be given", v)
 			}
 		}
@@ -193,7 +200,7 @@ func (s *Spec) checkSums(doc *jsonpos.Document) error {
 		switch {
 		case !fs.ValidPath(name) || name == SpecFile:
 			return doc.Errorf(at, "", "%q is no file of the plugin", name)
-		case !sha256Hex.MatchString(sum):
+		case !sha256Hex().MatchString(sum):
 			return doc.Errorf(at, "", "expected a SHA-256 of 64 hex digits")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
@@ -50,9 +51,15 @@ type offer struct {
 }
 
 var (
-	pluginName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
-	plainName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	pluginName = pattern(`^[a-z][a-z0-9-]{0,39}$`)
+	plainName  = pattern(`^[A-Za-z0-9_-]{1,64}$`)
 )
+
+// pattern compiles an expression when it is first needed: the agent links this
+// package, too, and is not to wait for it.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // newOffer checks a plugin's extensions and puts them together.
 func newOffer(extensions []Extension) (*offer, error) {
@@ -158,7 +165,7 @@ func (c *command) register(o *offer) error {
 // checkExtension checks what all extensions have.
 func checkExtension[T interface{ title() string }](kind, name, description string, noFunc bool, taken []T) error {
 	switch _, twice := find(taken, name); {
-	case !plainName.MatchString(name):
+	case !plainName().MatchString(name):
 		return fmt.Errorf("%s %q: a name is made of letters, digits, _ and -, at most 64 of them", kind, name)
 	case description == "":
 		return fmt.Errorf("%s %q has no description", kind, name)

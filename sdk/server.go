@@ -36,7 +36,7 @@ var _ toolproto.PluginServer = (*Server)(nil)
 func NewServer(p Plugin, extensions ...Extension) (*Server, error) {
 	p.Extensions = slices.Concat(p.Extensions, extensions)
 	var errs []error
-	if !pluginName.MatchString(p.Name) {
+	if !pluginName().MatchString(p.Name) {
 		errs = append(errs, fmt.Errorf("plugin name %q: use lower-case letters, digits and -, beginning with a letter, at most 40 of them", p.Name))
 	}
 	if p.Version == "" {
