@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,8 @@ type Conn struct {
 	requests requests
 	notices  *notices
 	pid      func() int
-	idle     func() // closes idle HTTP connections
+	gone     func() error // why the transport has ended; nil while it has not
+	idle     func()       // closes idle HTTP connections
 
 	modern atomic.Bool
 	ready  atomic.Bool // the handshake is done
@@ -67,10 +69,10 @@ func (c *Conn) Done() <-chan struct{} { return c.life.Done() }
 
 // Err says why the connection has ended; nil before.
 func (c *Conn) Err() error {
-	if c.life.Err() == nil {
-		return nil
+	if c.life.Err() != nil {
+		return c.wrap(context.Cause(c.life))
 	}
-	return c.wrap(context.Cause(c.life))
+	return c.wrap(c.gone())
 }
 
 // Close ends the connection and the server's process with all that it started.
@@ -134,13 +136,14 @@ func (c *Conn) explain(err error, r *raw) error {
 	case errors.Is(err, transport.ErrSessionTerminated):
 		return c.wrap(errSessionGone)
 	}
-	for { // its own words add nothing
-		e := (*transport.Error)(nil)
-		if !errors.As(err, &e) {
-			return c.wrap(err)
-		}
+	failed := (*url.Error)(nil)
+	if errors.As(err, &failed) { // the library's words in front of it add nothing
+		return c.wrap(failed)
+	}
+	for e := (*transport.Error)(nil); errors.As(err, &e); {
 		err = e.Err
 	}
+	return c.wrap(err)
 }
 
 // do makes a request and returns the bytes of its result. The library's own

@@ -124,6 +124,7 @@ func TestTask(t *testing.T) {
 }
 
 func TestProgressKeepsACallAlive(t *testing.T) {
+	t.Parallel()
 	s := scriptedServer(t, "")
 	s.CallTimeout = 400 // less than the whole call takes, more than a step
 	c := connect(t, s, old)

@@ -102,10 +102,14 @@ func (d *dialer) connect(ctx context.Context) (*Conn, error) {
 	}
 	switch {
 	case err != nil && kind == TransportHTTP && errors.Is(err, transport.ErrLegacySSEServer):
-		if older, sseErr := d.attempt(ctx, TransportSSE, ""); sseErr == nil {
+		older, err := d.attempt(ctx, TransportSSE, "")
+		if err == nil {
 			return older, nil
 		}
-		return nil, fmt.Errorf("%s does not speak MCP over HTTP (%w)", d.server.Describe(), err)
+		if own := (*ServerError)(nil); errors.As(err, &own) {
+			err = own.Err
+		}
+		return nil, fmt.Errorf("%s speaks MCP neither over HTTP nor over SSE: %w", d.server.Describe(), err)
 	case err != nil && kind == TransportStdio && version == "" && !final(err) && ctx.Err() == nil:
 		return d.attempt(ctx, kind, mcp.LATEST_LEGACY_PROTOCOL_VERSION)
 	case err == nil && kind == TransportHTTP && version == "" && !c.modern.Load():
@@ -131,7 +135,7 @@ func (d *dialer) attempt(ctx context.Context, kind, version string) (*Conn, erro
 	timeout := d.server.startTimeout()
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it did not answer the handshake within %s (startTimeoutMs)", timeout))
 	defer cancel()
-	c := &Conn{name: d.name, server: d.server, pid: func() int { return 0 }, idle: func() {}}
+	c := &Conn{name: d.name, server: d.server, pid: func() int { return 0 }, gone: func() error { return nil }, idle: func() {}}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.notices = newNotices(d.options.Notify)
 	inner, err := d.transport(c, kind, version)
@@ -282,6 +286,7 @@ func (d *dialer) watch(c *Conn, inner transport.Interface) {
 	default:
 		return
 	}
+	c.gone = func() error { return context.Cause(p.ctx) }
 	c.spawn(func(life context.Context) {
 		select {
 		case <-p.ctx.Done():

@@ -281,6 +281,7 @@ func TestServerThatDies(t *testing.T) {
 }
 
 func TestServerThatCannotStart(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[string]string{
 		"exit":    "exit code 3; it wrote to stderr:\nmissing [31mAPI key",
 		"silent":  "did not answer the handshake within 500ms (startTimeoutMs)",
@@ -290,6 +291,7 @@ func TestServerThatCannotStart(t *testing.T) {
 		"endless": "has more than 200 pages",
 	} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			s := scriptedServer(t, mode)
 			s.StartTimeout = 500
 			if mode == "endless" || mode == "circle" || mode == "exit" || mode == "strange" {
@@ -415,6 +417,7 @@ func TestServersWithProblems(t *testing.T) {
 }
 
 func TestReady(t *testing.T) {
+	t.Parallel()
 	slow := scriptedServer(t, "silent")
 	slow.StartTimeout = 300
 	need, fails := scriptedServer(t, ""), slow

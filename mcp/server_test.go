@@ -22,6 +22,10 @@ import (
 const modeEnv = "MCP_TEST_SERVER"
 
 func TestMain(m *testing.M) {
+	if dir, ok := os.LookupEnv(agentEnv); ok {
+		playAgent(dir)
+		return
+	}
 	if mode, ok := os.LookupEnv(modeEnv); ok {
 		newScripted(mode).run()
 		os.Exit(0)
@@ -87,13 +91,6 @@ func (s *scripted) run() {
 		os.Exit(3)
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
-	case "grandchild":
-		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), modeEnv+"=sleep")
-		c.Stdout, c.Stderr = os.Stdout, os.Stderr
-		if err := c.Start(); err == nil {
-			fmt.Fprintf(os.Stderr, "grandchild %d\n", c.Process.Pid)
-		}
 	case "sleep":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		time.Sleep(time.Hour)
@@ -140,6 +137,9 @@ func (s *scripted) serve(m message) {
 		case "silent":
 		case "strange":
 			s.reply(m.ID, `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`)
+		case "stops": // to read, after the handshake
+			s.reply(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}`)
+			time.Sleep(time.Hour)
 		default:
 			s.reply(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true},"completions":{},"logging":{},"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"scripted","version":"1"},"instructions":"Be \u202ekind."}`)
 		}
@@ -232,6 +232,15 @@ func (s *scripted) call(id json.RawMessage, name, text string, n int, token stri
 	case "env":
 		s.say(id, strings.Join(os.Environ(), "\n"))
 	case "hang":
+	case "grandchild":
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), modeEnv+"=sleep")
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		if err := c.Start(); err != nil {
+			s.refuse(id, 1, err.Error())
+			return
+		}
+		s.say(id, strconv.Itoa(c.Process.Pid))
 	case "die":
 		os.Exit(3)
 	case "big":

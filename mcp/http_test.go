@@ -1,0 +1,451 @@
+package mcp
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/seed-009c0928/agent/core"
+)
+
+// webServer is a server of the old era over streamable HTTP.
+type webServer struct {
+	*httptest.Server
+	mu        sync.Mutex
+	sessions  map[string]bool
+	n         int
+	seen      []message // requests and notifications
+	headers   []http.Header
+	refused   int           // with status 401
+	gate      bool          // lets nobody in without the header Authorization
+	longAsk   time.Duration // what a question waits for its answer
+	cancelled chan struct{}
+	answers   map[string]chan message
+}
+
+func newWebServer(t *testing.T) *webServer {
+	t.Helper()
+	w := &webServer{sessions: map[string]bool{}, cancelled: make(chan struct{}, 10), answers: map[string]chan message{}}
+	w.Server = httptest.NewServer(w)
+	t.Cleanup(w.Close)
+	return w
+}
+
+func (w *webServer) forgetSessions() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sessions = map[string]bool{}
+}
+
+func (w *webServer) methods() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []string
+	for _, m := range w.seen {
+		list = append(list, m.Method)
+	}
+	return strings.Join(list, " ")
+}
+
+// ServeHTTP implements [http.Handler].
+func (w *webServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
+	session := req.Header.Get("Mcp-Session-Id")
+	switch {
+	case req.Method == http.MethodDelete:
+		return
+	case req.Method != http.MethodPost:
+		out.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	body, _ := io.ReadAll(req.Body)
+	m, _ := parseMessage(body)
+	w.mu.Lock()
+	w.seen, w.headers = append(w.seen, m), append(w.headers, req.Header.Clone())
+	known := w.sessions[session]
+	denied := w.gate && req.Header.Get("Authorization") == ""
+	if denied {
+		w.refused++
+	}
+	if m.Method == "initialize" {
+		w.n++
+		session = fmt.Sprintf("session-%d", w.n)
+		w.sessions[session] = true
+	}
+	w.mu.Unlock()
+	reply := func(result string) {
+		out.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	}
+	switch {
+	case denied:
+		out.Header().Set("WWW-Authenticate", `Bearer resource_metadata="https://example.com/x"`)
+		out.WriteHeader(http.StatusUnauthorized)
+	case m.Method == "initialize":
+		out.Header().Set("Mcp-Session-Id", session)
+		reply(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"web","version":"1"}}`)
+	case m.Method == "server/discover":
+		out.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+	case !known:
+		out.WriteHeader(http.StatusNotFound)
+	case m.Method == "notifications/cancelled":
+		w.cancelled <- struct{}{}
+		out.WriteHeader(http.StatusAccepted)
+	case m.Method == "":
+		w.mu.Lock()
+		answer := w.answers[string(m.ID)]
+		w.mu.Unlock()
+		answer <- m
+		out.WriteHeader(http.StatusAccepted)
+	case !m.hasID():
+		out.WriteHeader(http.StatusAccepted)
+	case m.Method == "tools/list":
+		reply(`{"tools":[` + defaultTools + `]}`)
+	case m.Method == "tools/call":
+		w.call(out, req, m, reply)
+	}
+}
+
+func (w *webServer) call(out http.ResponseWriter, req *http.Request, m message, reply func(string)) {
+	var p struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(m.Params, &p)
+	switch p.Name {
+	case "hang":
+		<-req.Context().Done()
+	case "big":
+		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("A", 3<<20) + `"}]}`)
+	case "bigevents":
+		out.Header().Set("Content-Type", "text/event-stream")
+		for range 3 { // each is short enough
+			fmt.Fprintf(out, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", strings.Repeat("A", 700<<10))
+		}
+		fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"ok\"}]}}\n\n", m.ID)
+	case "bigevent":
+		out.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(out, "data: %s\n\n", strings.Repeat("A", 3<<20))
+	case "question":
+		answer := make(chan message, 1)
+		w.mu.Lock()
+		w.answers[`"q"`] = answer
+		w.mu.Unlock()
+		out.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(out, "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"x\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}\n\n")
+		out.(http.Flusher).Flush()
+		select {
+		case a := <-answer:
+			fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":%q}]}}\n\n", m.ID, a.Result)
+		case <-req.Context().Done():
+		}
+	default:
+		reply(`{"content":[{"type":"text","text":"ok"}]}`)
+	}
+}
+
+func TestStreamableHTTP(t *testing.T) {
+	web := newWebServer(t)
+	s := Server{URL: web.URL, Headers: map[string]string{"X-Key": "${MCP_TEST_KEY:-k}"}}
+	h := newHost(t, s, "")
+	if st := refreshed(t, h); st.Info.Protocol != "2025-11-25" || len(st.Tools) != 3 || string(st.Tools[1].Schema) != oddSchema {
+		t.Errorf("status %+v", st)
+	}
+	if res := runTool(t, toolNamed(t, h, "echo"), `{"text":"x"}`, core.Answer{}, nil); text(res) != "ok" {
+		t.Errorf("echo: %s %q", res.Code, text(res))
+	}
+	for i, header := range web.headers {
+		if header.Get("X-Key") != "k" {
+			t.Errorf("request %d (%s) has no key", i, web.seen[i].Method)
+		}
+	}
+}
+
+func TestExpiredSession(t *testing.T) {
+	web := newWebServer(t)
+	h := newHost(t, Server{URL: web.URL}, "")
+	refreshed(t, h)
+	web.forgetSessions()
+	if res := runTool(t, toolNamed(t, h, "echo"), `{"text":"x"}`, core.Answer{}, nil); res.Code != "" {
+		t.Errorf("after the session was forgotten: %s %q", res.Code, text(res))
+	}
+	before := strings.Count(web.methods(), "initialize ")
+	var never http.HandlerFunc = func(out http.ResponseWriter, req *http.Request) {
+		if body, _ := io.ReadAll(req.Body); !strings.Contains(string(body), `"tools/call"`) {
+			req.Body = io.NopCloser(strings.NewReader(string(body)))
+			web.ServeHTTP(out, req)
+			return
+		}
+		web.mu.Lock()
+		web.seen = append(web.seen, message{Method: "tools/call"})
+		web.mu.Unlock()
+		out.WriteHeader(http.StatusNotFound)
+	}
+	web.Config.Handler = never
+	res := runTool(t, toolNamed(t, h, "echo"), `{"text":"x"}`, core.Answer{}, nil)
+	if res.Code != core.CodeIO || !strings.Contains(text(res), "the session has expired") {
+		t.Errorf("a server that knows no session: %s %q", res.Code, text(res))
+	}
+	if n := strings.Count(web.methods(), "initialize ") - before; n != 1 {
+		t.Errorf("it was initialised %d times for one call", n)
+	}
+}
+
+func TestWhatIsNoMCP(t *testing.T) {
+	for name, tt := range map[string]struct {
+		handler http.HandlerFunc
+		want    string
+	}{
+		"a web page": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			fmt.Fprint(w, "<html>login</html>")
+		}, "answers with a web page (text/html), not with MCP: check the url"},
+		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "go away", http.StatusForbidden) }, "speaks MCP neither over HTTP nor over SSE: HTTP status 403 Forbidden: go away"},
+		"broken":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oh dear", http.StatusInternalServerError) }, "request failed with status 500: oh dear"},
+		"sign-in":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "sign-in is needed (HTTP status 401); run: agent mcp login test"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://example.invalid/steal", http.StatusTemporaryRedirect)
+		}, "the server redirects to http://example.invalid/steal, which is not its own address"},
+		"silence": {func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection is not noticed
+			<-r.Context().Done()
+		}, "did not answer the handshake within 300ms"},
+		"nonsense": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, "{nonsense")
+		}, "failed to decode response"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			web := httptest.NewServer(tt.handler)
+			defer web.Close()
+			_, err := Connect(t.Context(), "test", Server{URL: web.URL, StartTimeout: 300}, ConnectOptions{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "MCP server test: ") {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+			if signIn := name == "sign-in"; errors.Is(err, ErrSignIn) != signIn {
+				t.Errorf("ErrSignIn: want %v", signIn)
+			}
+		})
+	}
+}
+
+func TestExpiredCertificate(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(-time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewUnstartedServer(http.NotFoundHandler())
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
+	web.StartTLS()
+	defer web.Close()
+	_, err = Connect(t.Context(), "test", Server{URL: web.URL}, ConnectOptions{})
+	if err == nil || !strings.Contains(err.Error(), "certificate has expired") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSignIn(t *testing.T) {
+	web := newWebServer(t)
+	web.gate = true
+	h := NewHost(HostOptions{Servers: []Configured{{Name: "test", Server: Server{URL: web.URL}}}, Connect: ConnectOptions{Authorize: func(name string, _ Server, base http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			resp, err := base.RoundTrip(req)
+			if err != nil || resp.StatusCode != http.StatusUnauthorized {
+				return resp, err
+			}
+			resp.Body.Close()
+			again := req.Clone(req.Context())
+			again.Body, _ = req.GetBody()
+			again.Header.Set("Authorization", "Bearer "+name)
+			return base.RoundTrip(again)
+		})
+	}}})
+	defer h.Close()
+	if st := refreshed(t, h); len(st.Tools) != 3 || web.refused == 0 {
+		t.Errorf("%d tools, %d requests without a token", len(st.Tools), web.refused)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func TestBoundsOverHTTP(t *testing.T) {
+	web := newWebServer(t)
+	for limit, want := range map[int]string{64: "", 1: "the message is too long: more than 1 MiB"} {
+		c := connect(t, Server{URL: web.URL, MaxMessageMiB: limit}, old)
+		if _, err := call(t, c, "big", `{}`, Caller{}); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+		if got, err := call(t, c, "bigevents", `{}`, Caller{}); err != nil || got.Text() != "ok" {
+			t.Errorf("limit %d, many events: %q, %v", limit, got.Text(), err)
+		}
+	}
+	c := connect(t, Server{URL: web.URL, MaxMessageMiB: 1}, old)
+	if _, err := call(t, c, "bigevent", `{}`, Caller{}); err == nil {
+		t.Error("an event that is too long came through")
+	}
+}
+
+func TestCancelOverHTTP(t *testing.T) {
+	web := newWebServer(t)
+	c := connect(t, Server{URL: web.URL}, old)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.Call(ctx, ToolInfo{Name: "hang"}, json.RawMessage(`{}`), Caller{}); err == nil {
+		t.Error("the call came back")
+	}
+	select {
+	case <-web.cancelled:
+	case <-time.After(10 * time.Second):
+		t.Error("the server was not told")
+	}
+}
+
+func TestQuestionOverHTTP(t *testing.T) {
+	web := newWebServer(t)
+	c := connect(t, Server{URL: web.URL}, old)
+	got, err := call(t, c, "question", `{}`, Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
+		if _, ok := ctx.Deadline(); ok {
+			t.Error("the person has only so much time")
+		}
+		return core.Answer{Choice: core.ChoiceYes}, nil
+	}})
+	if err != nil || got.Text() != `{"action":"accept","content":{}}` {
+		t.Errorf("%q, %v", got.Text(), err)
+	}
+}
+
+// TestLateAnswer shows that an answer goes out although the context that the
+// library gives it has ended, as it does after 30 seconds.
+func TestLateAnswer(t *testing.T) {
+	got := make(chan string, 2)
+	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- string(body)
+	}))
+	defer web.Close()
+	client, idle, err := newHTTPClient(Server{URL: web.URL}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for body, want := range map[string]bool{`{"jsonrpc":"2.0","id":1,"result":{}}`: true, `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`: false} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, web.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if (err == nil) != want {
+			t.Errorf("%s: %v", body, err)
+		}
+		if err == nil {
+			resp.Body.Close()
+			if text := <-got; text != body {
+				t.Errorf("the server got %q", text)
+			}
+		}
+	}
+}
+
+func TestRebinding(t *testing.T) {
+	g := dialGuard{host: "rebound.example"}
+	for addr, want := range map[string]bool{
+		"127.0.0.1:80": false, "[::1]:80": false, "[::ffff:127.0.0.1]:80": false, "169.254.169.254:80": false, "0.0.0.0:80": false, "[fe80::1]:80": false,
+		"10.1.2.3:80": true, "93.184.216.34:443": true, "nonsense": false,
+	} {
+		if err := g.check(addr); (err == nil) != want {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+	for host, want := range map[string]bool{"localhost": true, "LOCALHOST.": true, "x.localhost": true, "127.0.0.1": true, "::1": true, "localhost.example.com": false, "rebound.example": false} {
+		if isLocalName(host) != want {
+			t.Errorf("isLocalName(%s) = %v", host, !want)
+		}
+	}
+	// The system's resolver gives a name of this machine an address of it.
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	addr := netip.MustParseAddrPort(strings.TrimPrefix(web.URL, "http://"))
+	for _, guarded := range []bool{false, true} {
+		g := dialGuard{host: "elsewhere.example"}
+		if guarded {
+			g.host = "localhost.localdomain"
+		}
+		conn, err := g.dial(t.Context(), "tcp", fmt.Sprintf("localhost.localdomain:%d", addr.Port()))
+		if err != nil && strings.Contains(err.Error(), "no such host") {
+			t.Skip("this machine does not know localhost.localdomain")
+		}
+		if err == nil {
+			conn.Close()
+		}
+		if (err == nil) == guarded || guarded && !strings.Contains(err.Error(), "an address of this machine or its link: refused") {
+			t.Errorf("guarded %v: %v", guarded, err)
+		}
+	}
+}
+
+// TestNewEra talks to a server of 2026-07-28, the library's own.
+func TestNewEra(t *testing.T) {
+	s := mcpserver.NewMCPServer("new", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithRecovery())
+	s.AddTool(mcpgo.NewTool("add"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		s.AddTool(mcpgo.NewTool("more"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+			return mcpgo.NewToolResultText("m"), nil
+		})
+		return mcpgo.NewToolResultText("added"), nil
+	})
+	s.AddTool(mcpgo.NewTool("panic"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) { panic("boom") })
+	web := httptest.NewServer(mcpserver.NewStreamableHTTPServer(s))
+	t.Cleanup(web.Close) // after the host
+	h := newHost(t, Server{URL: web.URL}, t.TempDir())
+	if st := refreshed(t, h); st.Info.Protocol != mcpgo.ProtocolVersion20260728 || len(st.Tools) != 2 {
+		t.Fatalf("status %+v", st)
+	}
+	if err := h.Ping(t.Context(), "test"); err != nil {
+		t.Errorf("Ping: %v", err)
+	}
+	set := h.Toolsets()[0]
+	drain(set)
+	if res := runTool(t, toolNamed(t, h, "add"), `{}`, core.Answer{}, nil); text(res) != "added" {
+		t.Errorf("add: %s %q", res.Code, text(res))
+	}
+	if res := runTool(t, toolNamed(t, h, "panic"), `{}`, core.Answer{}, nil); res.Code == "" {
+		t.Errorf("panic: %q", text(res))
+	}
+	select {
+	case <-set.Changed():
+		if list, _ := set.Tools(t.Context()); len(list) != 3 {
+			t.Errorf("%d tools after the change", len(list))
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the change was not told")
+	}
+}

@@ -1,0 +1,133 @@
+//go:build unix
+
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/proc"
+)
+
+// agentEnv makes this test binary an agent that keeps what it knows in the
+// directory that the variable names, and calls a server that hangs.
+const agentEnv = "MCP_TEST_AGENT"
+
+func playAgent(dir string) {
+	os.Unsetenv(agentEnv)
+	self, _ := os.Executable()
+	h := NewHost(HostOptions{
+		Servers: []Configured{{Name: "test", Server: Server{Command: self, Env: map[string]string{modeEnv: "stubborn"}}}},
+		Connect: ConnectOptions{Supervisor: proc.NewSupervisor(proc.Options{})}, Dir: dir,
+	})
+	ctx := context.Background()
+	if _, err := h.Refresh(ctx, "test"); err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	conn, _ := h.server("test").connection(ctx)
+	child, err := conn.Call(ctx, ToolInfo{Name: "grandchild"}, json.RawMessage(`{}`), Caller{})
+	fmt.Println(conn.PID(), child.Text(), err)
+	_, _ = conn.Call(ctx, ToolInfo{Name: "hang"}, json.RawMessage(`{}`), Caller{})
+}
+
+func gone(pid int) bool {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if syscall.Kill(pid, 0) != nil {
+			return true
+		}
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") Z ") {
+			return true // it waits for init, whose child it is now
+		}
+	}
+	return false
+}
+
+func TestKilledAgentLeavesNothing(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	agent := exec.Command(self)
+	agent.Env = append(os.Environ(), agentEnv+"="+dir)
+	out, err := agent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	var server, child int
+	if _, err := fmt.Sscan(line, &server, &child); err != nil {
+		t.Fatalf("the agent says %q: %v", line, err)
+	}
+	if running, err := ListRunning(dir); err != nil || len(running) != 1 || running[0].PID != server {
+		t.Errorf("before: ListRunning = %+v, %v", running, err)
+	}
+	_ = agent.Process.Kill()
+	_ = agent.Wait()
+	if !gone(server) || !gone(child) {
+		_ = syscall.Kill(server, syscall.SIGKILL)
+		_ = syscall.Kill(child, syscall.SIGKILL)
+		t.Error("a killed agent leaves its server or what that started")
+	}
+	if running, err := ListRunning(dir); err != nil || len(running) != 0 {
+		t.Errorf("after: ListRunning = %+v, %v", running, err)
+	}
+}
+
+func TestKilledServer(t *testing.T) {
+	h := newHost(t, withTools(t, scriptedServer(t, ""), tools("pid", "grandchild")), t.TempDir())
+	refreshed(t, h)
+	server := pidOf(t, text(runTool(t, toolNamed(t, h, "pid"), `{}`, core.Answer{}, nil)))
+	child := pidOf(t, text(runTool(t, toolNamed(t, h, "grandchild"), `{}`, core.Answer{}, nil)))
+	done := make(chan core.Result, 1)
+	go func() {
+		res, _ := toolNamed(t, h, "hang").Run(t.Context(), &core.Call{Args: json.RawMessage(`{}`)})
+		done <- res
+	}()
+	time.Sleep(20 * time.Millisecond) // most likely the call is under way; either way it fails or starts anew
+	_ = syscall.Kill(server, syscall.SIGKILL)
+	select {
+	case res := <-done:
+		if res.Code != core.CodeIO || !strings.Contains(text(res), "ended by SIGKILL") {
+			t.Errorf("%s %q", res.Code, text(res))
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the call goes on")
+	}
+	if !gone(server) || !gone(child) {
+		t.Error("a killed server is not reaped, or leaves what it started")
+	}
+	if res := runTool(t, toolNamed(t, h, "echo"), `{"text":"back"}`, core.Answer{}, nil); text(res) != "back" {
+		t.Errorf("the next call: %s %q", res.Code, text(res))
+	}
+}
+
+func TestStubbornServerEnds(t *testing.T) {
+	t.Parallel()
+	c := connect(t, scriptedServer(t, "stubborn"), old)
+	child, err := call(t, c, "grandchild", `{}`, Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, begin := c.PID(), time.Now()
+	_ = c.Close()
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("Close took %s", took)
+	}
+	if !gone(pid) || !gone(pidOf(t, child.Text())) {
+		t.Error("the server or its child lives on")
+	}
+}
