@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 			os.Exit(runProcess(managed))
 		}
 		os.Exit(Main())
-	}})
+	}, "mcpserver": func() { os.Exit(mcpServer()) }})
 }
 
 // docs returns the path of a page of the documentation.

@@ -65,9 +65,16 @@ func trustDir(ctx context.Context, s *streams, store *trust.Store, dir string) e
 	if err != nil {
 		return err
 	}
+	servers, err := trustServers(ctx, s, store, dir)
+	if err != nil {
+		return err
+	}
 	state, err := store.Trust(ctx, dir, time.Now())
 	if err != nil {
 		return err
+	}
+	if len(state.Files) == 0 && servers {
+		return nil
 	}
 	if len(state.Files) == 0 {
 		_, err := fmt.Fprintf(s.out, "%s is trusted. It holds nothing yet that needs trust; what comes to it will be asked for.\n", dir)
@@ -146,7 +153,31 @@ func showTrust(s *streams, store *trust.Store, dir string, asJSON bool) error {
 		trust.Trusted:   "is trusted, with:",
 	}
 	fmt.Fprintf(s.out, "%s %s\n", dir, text[state.Status])
-	return printWishes(s.out, state, loaded)
+	if err := printWishes(s.out, state, loaded); err != nil {
+		return err
+	}
+	servers, _, err := config.ProjectServers(dir)
+	for _, name := range sortedKeys(servers) {
+		fmt.Fprintf(s.out, "  MCP server %s: %s\n", name, oneLine(servers[name].Describe(), 500))
+	}
+	return err
+}
+
+// trustServers trusts the MCP servers that a directory names as they are now, and
+// reports whether there are some. What is wrong in the file is said and not
+// trusted.
+func trustServers(ctx context.Context, s *streams, store *trust.Store, dir string) (found bool, err error) {
+	servers, _, err := config.ProjectServers(dir)
+	if err != nil {
+		fmt.Fprintf(s.err, "agent: %v\n", err)
+	}
+	for _, name := range sortedKeys(servers) {
+		if err := store.TrustServer(ctx, dir, name, servers[name].Hash()); err != nil {
+			return false, err
+		}
+		fmt.Fprintf(s.out, "%s is trusted to use the MCP server %s: %s\n", dir, name, oneLine(servers[name].Describe(), 500))
+	}
+	return len(servers) > 0, nil
 }
 
 func isRuleList(key string) bool {
@@ -158,6 +189,11 @@ func revokeTrust(ctx context.Context, out io.Writer, store *trust.Store, dir str
 	if err != nil {
 		return err
 	}
+	servers, err := store.RevokeServer(ctx, dir, "")
+	if err != nil {
+		return err
+	}
+	found = found || servers
 	text := "%s is not trusted any more.\n"
 	if !found {
 		text = "%s was not trusted.\n"
