@@ -26,12 +26,25 @@ func hidden(r rune) bool {
 
 // cleanText removes hidden characters from a text of several lines.
 func cleanText(text string) string {
+	if isPlain(text) {
+		return text
+	}
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && hidden(r) {
 			return -1
 		}
 		return r
 	}, text)
+}
+
+// isPlain reports whether a text holds nothing but printable ASCII and line ends.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // cleanLine makes one line of a text, without hidden characters.

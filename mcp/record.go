@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -49,7 +52,7 @@ type record struct {
 // JSON value would lose its spaces.
 type pinnedTool struct {
 	ToolInfo
-	Text  string `json:"schema"`
+	Text  string `json:"schema,omitempty"`
 	Plain bool   `json:"plain,omitempty"` // the schema goes to the model as it is
 }
 
@@ -191,39 +194,143 @@ func objectSchema(raw json.RawMessage) json.RawMessage {
 // nothing.
 type records struct{ dir string }
 
-func (r records) path(hash string) string { return filepath.Join(r.dir, hash[:32]+".json") }
+func (r records) path(hash string) string { return filepath.Join(r.dir, hash[:32]) }
+
+// read returns the content of a server's file, "" if there is none.
+func (r records) read(hash string) (string, error) {
+	if r.dir == "" {
+		return "", nil
+	}
+	path := r.path(hash)
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case info.Size() > maxRecord || !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is no file of at most %d bytes", path, maxRecord)
+	}
+	data, err := os.ReadFile(path)
+	return string(data), err
+}
 
 // load reads what is known of a server. What cannot be read, or is of a newer
 // version, counts as not known, and the error says so.
 func (r records) load(hash string) (*record, error) {
-	rec := &record{Version: recordVersion, Pins: map[string]string{}}
-	if r.dir == "" {
-		return rec, nil
+	data, err := r.read(hash)
+	if data != "" {
+		read := &record{}
+		if err = read.unmarshal(data); err == nil {
+			if read.Pins == nil {
+				read.Pins = map[string]string{}
+			}
+			return read, nil
+		}
+		err = fmt.Errorf("%s cannot be used and is made anew: %w", r.path(hash), err)
 	}
-	path := r.path(hash)
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return rec, nil
+	return &record{Version: recordVersion, Pins: map[string]string{}}, err
+}
+
+// loadFace is load of the face alone.
+func (r records) loadFace(hash string) (face, error) {
+	data, err := r.read(hash)
+	if data == "" {
+		return face{}, err
 	}
+	f, _, err := readFace(data)
 	if err != nil {
-		return rec, err
+		return face{}, fmt.Errorf("%s cannot be used and is made anew: %w", r.path(hash), err)
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Size() > maxRecord || !info.Mode().IsRegular() {
-		return rec, fmt.Errorf("%s is no file of at most %d bytes", path, maxRecord)
+	return f, nil
+}
+
+// A record's file begins with its face, which is all that a start needs and is
+// read without decoding JSON: a line that says how many tools there are, a line
+// for each, and their descriptions and schemas. What is left is the JSON of the
+// record, without those texts.
+const faceFormat = "agent-mcp/%d known=%d resources=%d tools=%d\n"
+
+// face is what the model's tools are made of.
+type face struct {
+	known     bool // something was learned of the server
+	resources bool // it has resources
+	tools     []pinnedTool
+}
+
+func (r *record) face() face {
+	return face{known: !r.Time.IsZero(), resources: r.Info.Resources, tools: r.Tools}
+}
+
+func (r *record) marshal() []byte {
+	bit := map[bool]int{true: 1}
+	f := r.face()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, faceFormat, recordVersion, bit[f.known], bit[f.resources], len(f.tools))
+	for _, t := range f.tools {
+		fmt.Fprintf(&b, "%d %d %d %d %s\n", len(t.Description), len(t.Text), bit[t.Plain], len(t.Name), t.Name)
 	}
-	var read record
-	err = json.NewDecoder(f).Decode(&read)
-	if err == nil && read.Version != recordVersion {
-		err = fmt.Errorf("it is of version %d", read.Version)
+	rest := r.clone()
+	for i := range rest.Tools {
+		t := &rest.Tools[i]
+		b.WriteString(t.Description)
+		b.WriteString(t.Text)
+		t.Description, t.Text = "", ""
 	}
+	b.Write(encode(rest))
+	return b.Bytes()
+}
+
+// readFace reads the face of a record's file and returns what stands behind it.
+func readFace(data string) (f face, rest string, err error) {
+	line, rest, _ := strings.Cut(data, "\n")
+	var version, known, resources, n int
+	if _, err := fmt.Sscanf(line+"\n", faceFormat, &version, &known, &resources, &n); err != nil || version != recordVersion {
+		return f, "", fmt.Errorf("it begins with %q", clip(cleanLine(line), 40))
+	}
+	if n < 0 || n > maxItems {
+		return f, "", errors.New("it is broken")
+	}
+	f.known, f.resources = known == 1, resources == 1
+	sizes := make([][2]int, 0, min(n, 1000))
+	for range n {
+		line, rest, _ = strings.Cut(rest, "\n")
+		fields := strings.SplitN(line, " ", 5)
+		if len(fields) != 5 {
+			return f, "", errors.New("it is cut off")
+		}
+		words, errWords := strconv.Atoi(fields[0])
+		schema, errSchema := strconv.Atoi(fields[1])
+		if errWords != nil || errSchema != nil || words < 0 || schema < 0 || fields[3] != strconv.Itoa(len(fields[4])) {
+			return f, "", errors.New("it is broken")
+		}
+		sizes = append(sizes, [2]int{words, schema})
+		f.tools = append(f.tools, pinnedTool{ToolInfo: ToolInfo{Name: fields[4]}, Plain: fields[2] == "1"})
+	}
+	for i, size := range sizes {
+		words, schema := size[0], size[1]
+		if words > len(rest) || schema > len(rest)-words {
+			return f, "", errors.New("it is cut off")
+		}
+		f.tools[i].Description, f.tools[i].Text, rest = rest[:words], rest[words:words+schema], rest[words+schema:]
+	}
+	return f, rest, nil
+}
+
+func (r *record) unmarshal(data string) error {
+	f, rest, err := readFace(data)
 	if err != nil {
-		return rec, fmt.Errorf("%s cannot be used and is made anew: %w", path, err)
+		return err
 	}
-	if read.Pins == nil {
-		read.Pins = map[string]string{}
+	if err := json.Unmarshal([]byte(rest), r); err != nil {
+		return err
 	}
-	return &read, nil
+	if r.Version != recordVersion || len(r.Tools) != len(f.tools) {
+		return errors.New("it is broken")
+	}
+	for i := range r.Tools {
+		r.Tools[i].Description, r.Tools[i].Text = f.tools[i].Description, f.tools[i].Text
+	}
+	return nil
 }
 
 // update changes what is known of a server, as it is on disk now: another
@@ -247,7 +354,7 @@ func (r records) update(ctx context.Context, hash string, change func(*record)) 
 		rec = &record{Version: recordVersion, Pins: map[string]string{}}
 	}
 	change(rec)
-	return rec, writeFile(r.path(hash), append(encode(rec), '\n'))
+	return rec, writeFile(r.path(hash), rec.marshal())
 }
 
 func (r records) remove(hash string) error {

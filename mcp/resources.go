@@ -69,7 +69,7 @@ func (h *Host) closeResources() {
 func (s *server) hasResources() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record().Info.Resources
+	return s.face().resources
 }
 
 type readArgs struct {

@@ -28,6 +28,7 @@ type server struct {
 	// mu guards what follows and is never held while the server is waited for.
 	mu       sync.Mutex
 	rec      *record  // nil until it is looked at
+	shown    *face    // the same, while nothing but its face was needed
 	left     []string // why tools were left out
 	refused  error    // why it is not used any more
 	conn     *Conn
@@ -71,11 +72,26 @@ func (s *server) record() *record {
 	return s.rec
 }
 
+// face returns what the server's tools are made of. The lock is held.
+func (s *server) face() face {
+	if s.rec != nil {
+		return s.rec.face()
+	}
+	if s.shown == nil {
+		f, err := s.host.records.loadFace(s.hash)
+		if err != nil {
+			s.host.log.Warn("what is known of an MCP server cannot be read", "server", s.Name, "error", err)
+		}
+		s.shown = &f
+	}
+	return *s.shown
+}
+
 // known reports whether the server's tools are known.
 func (s *server) known() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.record().Time.IsZero()
+	return s.face().known
 }
 
 // connection returns the connection to the server, and makes one if there is

@@ -28,9 +28,9 @@ func (t *toolset) Tools(context.Context) ([]core.Tool, error) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec := s.record()
-	tools := make([]core.Tool, 0, len(rec.Tools))
-	for _, p := range rec.Tools {
+	known := s.face().tools
+	tools := make([]core.Tool, 0, len(known))
+	for _, p := range known {
 		if s.Server.offers(p.Name) {
 			tools = append(tools, newTool(s, p))
 		}
@@ -70,7 +70,7 @@ func newTool(s *server, p pinnedTool) *tool {
 func description(server string, t ToolInfo) string {
 	words := strings.TrimSpace(clip(cleanText(t.Description), maxDescription))
 	if words == "" {
-		words = orElse(cleanLine(t.Title), t.Name)
+		words = t.Name
 	}
 	return fmt.Sprintf("(MCP server %s) %s", server, words)
 }
@@ -95,7 +95,7 @@ func (t *tool) Run(ctx context.Context, call *core.Call) (core.Result, error) {
 		if refused = t.approve(ctx, call); refused != nil {
 			return CallResult{}, nil
 		}
-		return c.Call(ctx, t.info, call.Args, callerOf(call))
+		return c.Call(ctx, t.server.info(t.info), call.Args, callerOf(call))
 	})
 	switch {
 	case refused != nil:
@@ -104,6 +104,18 @@ func (t *tool) Run(ctx context.Context, call *core.Call) (core.Result, error) {
 		return failure(ctx, err), nil
 	}
 	return res.coreResult(), nil
+}
+
+// info returns all that is known of a tool, of which a face holds only a part.
+func (s *server) info(t ToolInfo) ToolInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.record().Tools {
+		if p.Name == t.Name {
+			return p.tool()
+		}
+	}
+	return t
 }
 
 // callerOf is who a call is made for.
