@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 // newHost returns a host of one scripted server, whose tools are read.
@@ -21,7 +22,9 @@ func newHost(t testing.TB, s Server, dir string) *Host {
 	t.Helper()
 	h := NewHost(HostOptions{
 		Servers: []Configured{{Name: "test", Server: s, Source: "test"}},
-		Connect: ConnectOptions{Supervisor: supervisor(t)}, Dir: dir,
+		Connect: ConnectOptions{Supervisor: supervisor(t), Sample: func(context.Context, core.SessionInfo, *model.Request) (*model.Response, error) {
+			return &model.Response{Parts: model.TextParts("sampled"), Model: "m", Stop: model.StopEnd}, nil
+		}}, Dir: dir,
 	})
 	t.Cleanup(func() { _ = h.Close() })
 	return h
