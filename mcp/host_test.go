@@ -271,16 +271,40 @@ func drain(set core.Toolset) {
 func TestServerThatDies(t *testing.T) {
 	h := newHost(t, withTools(t, scriptedServer(t, ""), tools("die", "pid")), t.TempDir())
 	refreshed(t, h)
+	surface := definitions(t, h)
 	pid := text(runTool(t, toolNamed(t, h, "pid"), `{}`, core.Answer{}, nil))
 	begin := time.Now()
 	res := runTool(t, toolNamed(t, h, "die"), `{}`, core.Answer{}, nil)
 	if res.Code != core.CodeIO || !strings.Contains(text(res), "ended with exit code 3") || time.Since(begin) > 5*time.Second {
 		t.Errorf("a call during which it dies: %s %q after %s", res.Code, text(res), time.Since(begin))
 	}
+	if down := definitions(t, h); down != surface {
+		t.Errorf("while it is down the model sees\n%s, before\n%s", down, surface)
+	}
 	again := runTool(t, toolNamed(t, h, "pid"), `{}`, core.Answer{}, nil)
 	if again.Code != "" || text(again) == pid {
 		t.Errorf("the next call: %s %q, the dead one was %s", again.Code, text(again), pid)
 	}
+	if back := definitions(t, h); back != surface {
+		t.Errorf("when it is back the model sees\n%s, before\n%s", back, surface)
+	}
+}
+
+// definitions are what the model sees of a host, to the byte.
+func definitions(t *testing.T, h *Host) string {
+	t.Helper()
+	var b strings.Builder
+	for _, set := range h.Toolsets() {
+		tools, err := set.Tools(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range tools {
+			d := tool.Definition()
+			fmt.Fprintf(&b, "%s %s %s\n", d.Name, d.Description, d.Schema)
+		}
+	}
+	return b.String()
 }
 
 func TestServerThatCannotStart(t *testing.T) {

@@ -19,6 +19,8 @@ const (
 	maxItems = 20_000
 	// maxCall bounds a call that goes on telling of progress.
 	maxCall = time.Hour
+	// progressEvery bounds how often a caller hears of progress.
+	progressEvery = 50 * time.Millisecond
 )
 
 // ToolInfo is a tool as its server describes it.
@@ -254,6 +256,7 @@ func (c *Conn) during(ctx context.Context, caller Caller, what string, request f
 		err  error
 	}
 	done := make(chan outcome, 1)
+	var told time.Time
 	c.spawnAlways(func() {
 		text, err := request(ctx, token)
 		done <- outcome{text, err}
@@ -262,7 +265,8 @@ func (c *Conn) during(ctx context.Context, caller Caller, what string, request f
 		select {
 		case n := <-news:
 			timer.Restart()
-			if caller.Progress != nil {
+			if caller.Progress != nil && time.Since(told) >= progressEvery {
+				told = time.Now()
 				caller.Progress(core.Progress{Done: n.done, Total: n.total, Message: n.message})
 			}
 		case o := <-done:

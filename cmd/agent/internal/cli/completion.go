@@ -69,6 +69,8 @@ func addCompletions(root *cobra.Command, s *streams) {
 		"agent sessions repair": first(sessions), "agent sessions delete": sessions,
 		"agent providers test": first(fixed(config.Choices("providers.default"))),
 		"agent trust":          directories,
+		"agent mcp get":        first(s.serverNames), "agent mcp remove": first(s.serverNames), "agent mcp test": first(s.serverNames),
+		"agent mcp enable": first(s.serverNames), "agent mcp disable": first(s.serverNames),
 	}
 	for cmd := range commandTree(root) {
 		if f, ok := arguments[cmd.CommandPath()]; ok && cmd.ValidArgsFunction == nil {

@@ -237,7 +237,7 @@ func printServer(s *streams, i serverInfo) error {
 	row("hash", i.Hash)
 	if i.Server != nil {
 		row("server", strings.TrimSpace(i.Server.Name+" "+i.Server.Version)+", protocol "+i.Server.Protocol)
-		row("says", i.Server.Instructions)
+		row("says", clip(i.Server.Instructions, 300))
 	}
 	row("prompts", strings.Join(i.Prompts, ", "))
 	if i.Resources > 0 {

@@ -3,10 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
@@ -146,4 +149,19 @@ func configured(servers []mcp.Configured, name string) (mcp.Configured, error) {
 		return mcp.Configured{}, &usageError{fmt.Errorf("there is no MCP server %q, nor any other; agent mcp add makes one", name)}
 	}
 	return mcp.Configured{}, &usageError{fmt.Errorf("there is no MCP server %q; there are %s", name, strings.Join(names, ", "))}
+}
+
+// serverNames completes the names of servers.
+func (s *streams) serverNames(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	quiet := *s
+	quiet.err = io.Discard
+	_, servers, err := (&mcpPlace{streams: &quiet}).load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for _, c := range servers {
+		names = append(names, cobra.CompletionWithDesc(c.Name, oneLine(c.Server.Describe(), 60)))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
