@@ -169,6 +169,7 @@ func (c *Conn) Ping(ctx context.Context) error {
 		_, err := c.Tools(ctx)
 		return err
 	}
+	//lint:ignore SA1019 the old era has it
 	_, err := c.do(ctx, c.client.Ping)
 	return err
 }
@@ -182,8 +183,10 @@ func (c *Conn) SetLogLevel(ctx context.Context, level string) error {
 	var req mcp.SetLevelRequest
 	req.Params.Level = mcp.LoggingLevel(level)
 	if c.modern.Load() {
+		//lint:ignore SA1019 servers still log this way
 		return c.client.SetLevel(ctx, req)
 	}
+	//lint:ignore SA1019 servers still log this way
 	_, err := c.do(ctx, func(ctx context.Context) error { return c.client.SetLevel(ctx, req) })
 	return err
 }

@@ -231,6 +231,7 @@ func (d *dialer) transport(c *Conn, kind, version string) (transport.Interface, 
 		transport.WithHTTPBasicClient(httpClient), transport.WithHTTPHeaders(d.server.Headers), transport.WithHTTPLogger(d.options.Logger),
 	}
 	if version != "" && !mcp.IsModernProtocol(version) {
+		//lint:ignore SA1019 in the old era notifications come no other way
 		opts = append(opts, transport.WithContinuousListening())
 	}
 	return transport.NewStreamableHTTP(d.server.URL, opts...)

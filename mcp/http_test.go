@@ -36,9 +36,8 @@ type webServer struct {
 	n         int
 	seen      []message // requests and notifications
 	headers   []http.Header
-	refused   int           // with status 401
-	gate      bool          // lets nobody in without the header Authorization
-	longAsk   time.Duration // what a question waits for its answer
+	refused   int  // with status 401
+	gate      bool // lets nobody in without the header Authorization
 	cancelled chan struct{}
 	answers   map[string]chan message
 }

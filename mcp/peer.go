@@ -112,6 +112,8 @@ func (p *peer) SetRequestHandler(f transport.RequestHandler) {
 }
 
 // GetSessionId implements [transport.Interface].
+//
+//lint:ignore ST1003 the name is the interface's
 func (p *peer) GetSessionId() string { return "" }
 
 // receive takes a message, or several in an array.

@@ -12,12 +12,12 @@ func TestRecordFile(t *testing.T) {
 	s := Server{Command: "x"}
 	a := ToolInfo{Name: "a", Description: "one\ntwo", Schema: json.RawMessage("{ \"type\" :  \"object\" }")}
 	b := ToolInfo{Name: "b"}
-	want, err := r.update(t.Context(), s.Hash(), func(rec *record) { rec.learn(s.Hash(), []ToolInfo{a, b}) })
-	if err != nil {
+	if _, err := r.update(t.Context(), s.Hash(), func(rec *record) { rec.learn(s.Hash(), []ToolInfo{a, b}) }); err != nil {
 		t.Fatal(err)
 	}
 	a.Description = "another"
-	if want, err = r.update(t.Context(), s.Hash(), func(rec *record) { rec.learn(s.Hash(), []ToolInfo{b, a}) }); err != nil {
+	want, err := r.update(t.Context(), s.Hash(), func(rec *record) { rec.learn(s.Hash(), []ToolInfo{b, a}) })
+	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := r.load(s.Hash())

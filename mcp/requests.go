@@ -462,6 +462,7 @@ func (c *Conn) Subscribe(ctx context.Context, uri string) error {
 	_, err := c.do(ctx, func(ctx context.Context) error {
 		var req mcp.SubscribeRequest
 		req.Params.URI = uri
+		//lint:ignore SA1019 in the old era there is no other way
 		return c.client.Subscribe(ctx, req)
 	})
 	return err

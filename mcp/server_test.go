@@ -158,20 +158,7 @@ func (s *scripted) serve(m message) {
 	case "completion/complete":
 		s.reply(m.ID, `{"completion":{"values":["Ada","Alan"]}}`)
 	case "tools/call":
-		var p struct {
-			Name      string `json:"name"`
-			Arguments struct {
-				Text string `json:"text"`
-				N    int    `json:"n"`
-			} `json:"arguments"`
-			Meta struct {
-				Token string `json:"progressToken"`
-			} `json:"_meta"`
-			Task json.RawMessage `json:"task"`
-		}
-		_ = json.Unmarshal(m.Params, &p)
-		s.calls++
-		s.call(m.ID, p.Name, p.Arguments.Text, p.Arguments.N, p.Meta.Token)
+		s.callOf(m)
 	case "ping", "resources/subscribe", "logging/setLevel":
 		s.reply(m.ID, "{}")
 	case "tasks/get":
@@ -183,6 +170,23 @@ func (s *scripted) serve(m message) {
 			s.refuse(m.ID, -32601, "Method not found")
 		}
 	}
+}
+
+func (s *scripted) callOf(m message) {
+	var p struct {
+		Name      string `json:"name"`
+		Arguments struct {
+			Text string `json:"text"`
+			N    int    `json:"n"`
+		} `json:"arguments"`
+		Meta struct {
+			Token string `json:"progressToken"`
+		} `json:"_meta"`
+		Task json.RawMessage `json:"task"`
+	}
+	_ = json.Unmarshal(m.Params, &p)
+	s.calls++
+	s.call(m.ID, p.Name, p.Arguments.Text, p.Arguments.N, p.Meta.Token)
 }
 
 func (s *scripted) list(m message) {
@@ -271,21 +275,7 @@ func (s *scripted) call(id json.RawMessage, name, text string, n int, token stri
 		s.out(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://a"}}`)
 		s.say(id, "told")
 	case "ask": // the text is a request; its answer is the result's text
-		go func() {
-			for i := range max(n, 1) {
-				s.out(fmt.Sprintf(`{"jsonrpc":"2.0","id":"srv-%d",%s}`, i, text))
-			}
-			var all []string
-			for range max(n, 1) {
-				m := <-s.asked
-				if m.Error != nil {
-					all = append(all, "error: "+m.Error.Message)
-				} else {
-					all = append(all, string(m.Result))
-				}
-			}
-			s.say(id, strings.Join(all, "\n"))
-		}()
+		go s.ask(id, text, max(n, 1))
 	case "open":
 		if s.calls > 1 {
 			s.say(id, "opened")
@@ -295,4 +285,20 @@ func (s *scripted) call(id json.RawMessage, name, text string, n int, token stri
 	default:
 		s.say(id, name)
 	}
+}
+
+// ask makes a request of the client n times and tells what it answers.
+func (s *scripted) ask(id json.RawMessage, request string, n int) {
+	for i := range n {
+		s.out(fmt.Sprintf(`{"jsonrpc":"2.0","id":"srv-%d",%s}`, i, request))
+	}
+	var all []string
+	for range n {
+		if m := <-s.asked; m.Error != nil {
+			all = append(all, "error: "+m.Error.Message)
+		} else {
+			all = append(all, string(m.Result))
+		}
+	}
+	s.say(id, strings.Join(all, "\n"))
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestInteractiveMCP uses a server as a person at the terminal: its tools come
-// while the session is open, a call asks, a resource goes along, a prompt is a
-// command, and a definition that has changed is looked at.
+// TestInteractiveMCP uses a server as a person at the terminal: a call asks, a
+// resource goes along, a prompt is a command, and a definition that has changed
+// is looked at.
 func TestInteractiveMCP(t *testing.T) {
 	w := newWorld(t, `[
 		{text: ["Ready."]},
@@ -22,7 +22,7 @@ func TestInteractiveMCP(t *testing.T) {
 		{text: ["Greeted."]},
 		{calls: [{name: near__echo, args: {text: again}}]},
 		{text: ["Over."]}]`)
-	add := exec.Command("agent", "mcp", "add", "near", "--no-connect", "--", "mcpserver")
+	add := exec.Command("agent", "mcp", "add", "near", "--", "mcpserver")
 	add.Dir, add.Env = w.workspace, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
 	if out, err := add.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
