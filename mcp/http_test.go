@@ -134,16 +134,16 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m message, 
 	case "hang":
 		<-req.Context().Done()
 	case "big":
-		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("A", 3<<20) + `"}]}`)
+		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("A", 3<<19) + `"}]}`)
 	case "bigevents":
 		out.Header().Set("Content-Type", "text/event-stream")
-		for range 3 { // each is short enough
-			fmt.Fprintf(out, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", strings.Repeat("A", 700<<10))
+		for range 2 { // each is short enough
+			fmt.Fprintf(out, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", strings.Repeat("A", 600<<10))
 		}
 		fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"ok\"}]}}\n\n", m.ID)
 	case "bigevent":
 		out.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(out, "data: %s\n\n", strings.Repeat("A", 3<<20))
+		fmt.Fprintf(out, "data: %s\n\n", strings.Repeat("A", 3<<19))
 	case "question":
 		answer := make(chan message, 1)
 		w.mu.Lock()
