@@ -241,8 +241,21 @@ func TestShadowedNames(t *testing.T) {
 func TestToolName(t *testing.T) {
 	seen := map[string]string{}
 	for _, pair := range [][2]string{
-		{"a", "b"}, {"a", "_b"}, {"a", "__b"}, {"a", "b__c"}, {"a", "b_-_c"}, {"a.b", "c"}, {"a_b", "c"}, {"a", "ä"}, {"a", "ö"}, {"a", ""}, {"a", "_"},
-		{"a", strings.Repeat("x", 100)}, {"a", strings.Repeat("x", 99)}, {"a", "b_01234567"}, {"a", "b"},
+		{"a", "b"},
+		{"a", "_b"},
+		{"a", "__b"},
+		{"a", "b__c"},
+		{"a", "b_-_c"},
+		{"a.b", "c"},
+		{"a_b", "c"},
+		{"a", "ä"},
+		{"a", "ö"},
+		{"a", ""},
+		{"a", "_"},
+		{"a", strings.Repeat("x", 100)},
+		{"a", strings.Repeat("x", 99)},
+		{"a", "b_01234567"},
+		{"a", "b"},
 	} {
 		name := ToolName(pair[0], pair[1])
 		if len(name) > maxToolName || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {

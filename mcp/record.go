@@ -292,6 +292,7 @@ func readFace(data string) (f face, rest string, err error) {
 	}
 	f.known, f.resources = known == 1, resources == 1
 	sizes := make([][2]int, 0, min(n, 1000))
+	f.tools = make([]pinnedTool, 0, min(n, 1000))
 	for range n {
 		line, rest, _ = strings.Cut(rest, "\n")
 		fields := strings.SplitN(line, " ", 5)

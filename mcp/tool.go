@@ -72,7 +72,7 @@ func description(server string, t ToolInfo) string {
 	if words == "" {
 		words = t.Name
 	}
-	return fmt.Sprintf("(MCP server %s) %s", server, words)
+	return "(MCP server " + server + ") " + words
 }
 
 // Definition implements [core.Tool].
