@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/mcp/oauth"
+	"github.com/seed-009c0928/agent/mcp/oauth/oauthtest"
 )
 
 func ExampleTransport() {
@@ -46,22 +47,22 @@ func TestSignIn(t *testing.T) {
 	for _, method := range []string{"", "none", "client_secret_basic", "client_secret_post"} {
 		t.Run("method "+method, func(t *testing.T) {
 			s := newSetup(t)
-			s.issuer.method = method
-			s.issuer.iss = &s.issuer.URL
-			s.resource.scope = "read"
+			s.issuer.Method = method
+			s.issuer.Iss = &s.issuer.URL
+			s.resource.Scope = "read"
 			tr := s.transport(t)
 			greets(t, tr, s)
 			greets(t, tr, s)
-			if got, want := s.issuer.did(), []string{"register", "authorize read", "code"}; !slices.Equal(got, want) {
+			if got, want := s.issuer.Did(), []string{"register", "authorize read", "code"}; !slices.Equal(got, want) {
 				t.Errorf("the issuer did %q, want %q", got, want)
 			}
-			if seen := s.resource.seen; len(seen) != 3 || seen[0] != "" || seen[1] == "" || seen[1] != seen[2] {
+			if seen := s.resource.Seen; len(seen) != 3 || seen[0] != "" || seen[1] == "" || seen[1] != seen[2] {
 				t.Errorf("the server saw %d requests, the first with %q", len(seen), seen[0])
 			}
-			if b := s.resource.bodies; b[0] != "the request" || b[1] != "the request" {
+			if b := s.resource.Bodies; b[0] != "the request" || b[1] != "the request" {
 				t.Errorf("bodies: %q", b)
 			}
-			q := s.issuer.forms[0]
+			q := s.issuer.Forms[0]
 			if q.Get("resource") != s.opts.Server || !strings.HasPrefix(q.Get("redirect_uri"), "http://127.0.0.1:") || len(q.Get("state")) < 20 {
 				t.Errorf("the page's address: %v", q)
 			}
@@ -83,7 +84,7 @@ func TestNobodyThere(t *testing.T) {
 	if !errors.As(err, &want) || !strings.Contains(err.Error(), "wants a sign-in: run agent mcp login x") {
 		t.Fatalf("%v", err)
 	}
-	if n := s.issuer.count("register"); n != 0 {
+	if n := s.issuer.Count("register"); n != 0 {
 		t.Errorf("registered %d times for nobody", n)
 	}
 	if err := s.transport(t).SignIn(t.Context()); !errors.As(err, &want) {
@@ -99,7 +100,7 @@ func TestManyRequestsOneSignIn(t *testing.T) {
 		wg.Go(func() { greets(t, tr, s) })
 	}
 	wg.Wait()
-	if n := s.person.visited(); n != 1 {
+	if n := s.person.Visited(); n != 1 {
 		t.Errorf("the person was asked %d times", n)
 	}
 }
@@ -108,14 +109,14 @@ func TestManyRequestsOneSignIn(t *testing.T) {
 // without the person; the refresh token changes each time.
 func TestRenewal(t *testing.T) {
 	s := newSetup(t)
-	s.issuer.method = "client_secret_basic"
+	s.issuer.Method = "client_secret_basic"
 	tr := s.transport(t)
 	greets(t, tr, s)
 	for range 3 {
-		s.issuer.expire()
+		s.issuer.Expire()
 		greets(t, tr, s)
 	}
-	if v, r, b := s.person.visited(), s.issuer.count("refresh"), s.issuer.count("reuse"); v != 1 || r != 3 || b != 0 {
+	if v, r, b := s.person.Visited(), s.issuer.Count("refresh"), s.issuer.Count("reuse"); v != 1 || r != 3 || b != 0 {
 		t.Errorf("%d visits, %d renewals, %d times an old refresh token", v, r, b)
 	}
 }
@@ -123,12 +124,12 @@ func TestRenewal(t *testing.T) {
 // TestRenewalAhead: a token at its end is renewed before the server sees it.
 func TestRenewalAhead(t *testing.T) {
 	s := newSetup(t)
-	s.issuer.lifetime = 5 // less than the time that tokens are renewed ahead
+	s.issuer.Lifetime = 5 // less than the time that tokens are renewed ahead
 	tr := s.transport(t)
 	greets(t, tr, s)
 	greets(t, tr, s)
-	if n := len(s.resource.seen); n != 3 || s.issuer.count("refresh") != 1 {
-		t.Errorf("%d requests, the issuer did %q", n, s.issuer.did())
+	if n := len(s.resource.Seen); n != 3 || s.issuer.Count("refresh") != 1 {
+		t.Errorf("%d requests, the issuer did %q", n, s.issuer.Did())
 	}
 }
 
@@ -138,10 +139,10 @@ func TestRefreshTokenRefused(t *testing.T) {
 	s.opts.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	tr := s.transport(t)
 	greets(t, tr, s)
-	s.issuer.expire()
-	s.issuer.mu.Lock()
-	clear(s.issuer.refresh)
-	s.issuer.mu.Unlock()
+	s.issuer.Expire()
+	s.issuer.Mu.Lock()
+	clear(s.issuer.Refresh)
+	s.issuer.Mu.Unlock()
 	s.opts.Person = nil
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	var want *oauth.SignInError
@@ -149,8 +150,8 @@ func TestRefreshTokenRefused(t *testing.T) {
 		t.Errorf("with nobody there: %v", err)
 	}
 	greets(t, tr, s) // the person signs in anew
-	if s.person.visited() != 2 || s.issuer.count("register") != 1 {
-		t.Errorf("the issuer did %q", s.issuer.did())
+	if s.person.Visited() != 2 || s.issuer.Count("register") != 1 {
+		t.Errorf("the issuer did %q", s.issuer.Did())
 	}
 	// The issuer's error held all that it was sent.
 	if text := logged.String(); strings.Contains(text, "refresh-") || strings.Contains(text, "access-") {
@@ -163,9 +164,9 @@ func TestIssuerAway(t *testing.T) {
 	s := newSetup(t)
 	tr := s.transport(t)
 	greets(t, tr, s)
-	s.issuer.expire()
+	s.issuer.Expire()
 	down := true
-	s.issuer.tokenReply = func(w http.ResponseWriter, _ *http.Request) bool {
+	s.issuer.TokenReply = func(w http.ResponseWriter, _ *http.Request) bool {
 		if down {
 			http.Error(w, "<html>down for refresh-maintenance", http.StatusBadGateway)
 		}
@@ -177,7 +178,7 @@ func TestIssuerAway(t *testing.T) {
 	}
 	down = false
 	greets(t, tr, s)
-	if s.person.visited() != 1 {
+	if s.person.Visited() != 1 {
 		t.Error("a sign-in for a passing fault")
 	}
 }
@@ -186,12 +187,12 @@ func TestClientForgotten(t *testing.T) {
 	s := newSetup(t)
 	tr := s.transport(t)
 	greets(t, tr, s)
-	s.issuer.expire()
-	s.issuer.mu.Lock()
-	clear(s.issuer.clients)
-	s.issuer.mu.Unlock()
+	s.issuer.Expire()
+	s.issuer.Mu.Lock()
+	clear(s.issuer.Clients)
+	s.issuer.Mu.Unlock()
 	greets(t, tr, s)
-	if n := s.issuer.count("register"); n != 2 {
+	if n := s.issuer.Count("register"); n != 2 {
 		t.Errorf("registered %d times", n)
 	}
 }
@@ -199,26 +200,26 @@ func TestClientForgotten(t *testing.T) {
 // TestStepUp: the server demands another scope; what was granted stays.
 func TestStepUp(t *testing.T) {
 	s := newSetup(t)
-	s.resource.scope = "read"
+	s.resource.Scope = "read"
 	tr := s.transport(t)
 	greets(t, tr, s)
-	s.resource.mu.Lock()
-	s.resource.need = []string{"read", "write"}
-	s.resource.mu.Unlock()
+	s.resource.Mu.Lock()
+	s.resource.Need = []string{"read", "write"}
+	s.resource.Mu.Unlock()
 	greets(t, tr, s)
-	if got, want := s.issuer.did(), []string{"register", "authorize read", "code", "authorize read write", "code"}; !slices.Equal(got, want) {
+	if got, want := s.issuer.Did(), []string{"register", "authorize read", "code", "authorize read write", "code"}; !slices.Equal(got, want) {
 		t.Errorf("the issuer did %q, want %q", got, want)
 	}
-	s.resource.mu.Lock()
-	s.resource.need = []string{"admin"}
-	s.resource.mu.Unlock()
-	s.issuer.grant = func([]string) []string { return []string{"read"} } // and no more
+	s.resource.Mu.Lock()
+	s.resource.Need = []string{"admin"}
+	s.resource.Mu.Unlock()
+	s.issuer.Grant = func([]string) []string { return []string{"read"} } // and no more
 	for range 5 {
 		if status, _, err := ask(t, tr, s.opts.Server); err != nil || status != http.StatusForbidden {
 			t.Errorf("status %d, %v", status, err)
 		}
 	}
-	if n := s.person.visited(); n != 4 {
+	if n := s.person.Visited(); n != 4 {
 		t.Errorf("the person was asked %d times", n)
 	}
 	s.opts.Person = nil
@@ -233,11 +234,11 @@ func TestStepUp(t *testing.T) {
 // round and round.
 func TestNewTokenRefused(t *testing.T) {
 	s := newSetup(t)
-	s.issuer.lifetime = 3600
-	s.resource.edit = func(d map[string]any) { d["resource"] = s.resource.URL } // so tokens are for another resource than serve wants
+	s.issuer.Lifetime = 3600
+	s.resource.Edit = func(d map[string]any) { d["resource"] = s.resource.URL } // so tokens are for another resource than serve wants
 	status, _, err := ask(t, s.transport(t), s.opts.Server)
-	if err != nil || status != http.StatusUnauthorized || s.person.visited() != 1 {
-		t.Errorf("status %d, %v, %d visits", status, err, s.person.visited())
+	if err != nil || status != http.StatusUnauthorized || s.person.Visited() != 1 {
+		t.Errorf("status %d, %v, %d visits", status, err, s.person.Visited())
 	}
 }
 
@@ -247,20 +248,20 @@ func TestAnotherIssuer(t *testing.T) {
 	s := newSetup(t)
 	tr := s.transport(t)
 	greets(t, tr, s)
-	second := newIssuer(t)
-	first := s.issuer.did()
-	s.resource.mu.Lock()
-	s.resource.issuer = second
-	s.resource.mu.Unlock()
+	second := oauthtest.NewIssuer(t)
+	first := s.issuer.Did()
+	s.resource.Mu.Lock()
+	s.resource.Issuer = second
+	s.resource.Mu.Unlock()
 	greets(t, tr, s)
-	if got, want := second.did(), []string{"register", "authorize", "code"}; !slices.Equal(got, want) {
+	if got, want := second.Did(), []string{"register", "authorize", "code"}; !slices.Equal(got, want) {
 		t.Errorf("the second issuer did %q, want %q", got, want)
 	}
-	if got := s.issuer.did(); !slices.Equal(got, first) {
+	if got := s.issuer.Did(); !slices.Equal(got, first) {
 		t.Errorf("the first issuer did %q", got)
 	}
-	for _, form := range second.forms {
-		if text := form.Encode(); strings.Contains(text, "refresh-") || slices.Contains(form["client_id"], s.issuer.forms[0].Get("client_id")) {
+	for _, form := range second.Forms {
+		if text := form.Encode(); strings.Contains(text, "refresh-") || slices.Contains(form["client_id"], s.issuer.Forms[0].Get("client_id")) {
 			t.Errorf("the second issuer saw %s", text)
 		}
 	}
@@ -282,23 +283,23 @@ func TestMixUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t)
-			s.issuer.iss, s.issuer.edit = tt.iss, tt.edit
+			s.issuer.Iss, s.issuer.Edit = tt.iss, tt.edit
 			if name == "trailing slash" {
 				slash := s.issuer.URL + "/"
-				s.issuer.iss = &slash
+				s.issuer.Iss = &slash
 			}
 			_, _, err := ask(t, s.transport(t), s.opts.Server)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v", err)
 			}
-			if n := s.issuer.count("code"); n != 0 {
+			if n := s.issuer.Count("code"); n != 0 {
 				t.Error("the code was sent to the token endpoint")
 			}
 		})
 	}
 	t.Run("an error of another issuer is not shown", func(t *testing.T) {
 		s := newSetup(t)
-		s.issuer.iss, s.issuer.authError = &other, "pay_first"
+		s.issuer.Iss, s.issuer.AuthError = &other, "pay_first"
 		if _, _, err := ask(t, s.transport(t), s.opts.Server); err == nil || strings.Contains(err.Error(), "pay_first") {
 			t.Errorf("%v", err)
 		}
@@ -307,7 +308,7 @@ func TestMixUp(t *testing.T) {
 
 func TestRefusedByThePerson(t *testing.T) {
 	s := newSetup(t)
-	s.issuer.authError = "access_denied"
+	s.issuer.AuthError = "access_denied"
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	if err == nil || !strings.Contains(err.Error(), "access_denied: not today[31m") || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("%q", err)
@@ -319,7 +320,7 @@ func TestRefusedByThePerson(t *testing.T) {
 func TestStrayRequests(t *testing.T) {
 	s := newSetup(t)
 	var statuses []int
-	s.person.before = func(page *url.URL) {
+	s.person.Before = func(page *url.URL) {
 		redirect := page.Query().Get("redirect_uri")
 		for _, r := range []struct{ method, address, host string }{
 			{"GET", redirect + "?code=evil", ""},
@@ -349,8 +350,8 @@ func TestStrayRequests(t *testing.T) {
 	if want := []int{400, 400, 404, 404, 404}; !slices.Equal(statuses, want) {
 		t.Errorf("statuses %v, want %v", statuses, want)
 	}
-	if s.person.status != http.StatusOK {
-		t.Errorf("the browser ended at a page with status %d", s.person.status)
+	if s.person.Status != http.StatusOK {
+		t.Errorf("the browser ended at a page with status %d", s.person.Status)
 	}
 }
 
@@ -417,42 +418,42 @@ func TestDiscovery(t *testing.T) {
 		prepare func(*setup)
 		want    string // in the error; empty = the sign-in succeeds
 	}{
-		"without a hint": {func(s *setup) { s.resource.noHint = true }, ""},
+		"without a hint": {func(s *setup) { s.resource.NoHint = true }, ""},
 		"suggested scopes": {func(s *setup) {
-			s.resource.edit = func(d map[string]any) { d["scopes_supported"] = []string{"a", "b"} }
+			s.resource.Edit = func(d map[string]any) { d["scopes_supported"] = []string{"a", "b"} }
 		}, ""},
-		"the server's own": {func(s *setup) { s.resource.hidden = true }, "has no place where clients register"},
+		"the server's own": {func(s *setup) { s.resource.Hidden = true }, "has no place where clients register"},
 		"another resource": {func(s *setup) {
-			s.resource.edit = func(d map[string]any) { d["resource"] = "https://bank.example/mcp" }
+			s.resource.Edit = func(d map[string]any) { d["resource"] = "https://bank.example/mcp" }
 		}, "describes another resource"},
-		"a longer path":          {func(s *setup) { s.resource.edit = func(d map[string]any) { d["resource"] = s.resource.URL + "/mc" } }, "describes another resource"},
-		"no issuer":              {func(s *setup) { s.resource.edit = func(d map[string]any) { d["authorization_servers"] = []string{} } }, "names no authorisation server"},
+		"a longer path":          {func(s *setup) { s.resource.Edit = func(d map[string]any) { d["resource"] = s.resource.URL + "/mc" } }, "describes another resource"},
+		"no issuer":              {func(s *setup) { s.resource.Edit = func(d map[string]any) { d["authorization_servers"] = []string{} } }, "names no authorisation server"},
 		"issuer in clear text":   {issuerAt("http://issuer.example"), "expected https"},
 		"issuer of another kind": {issuerAt("file:///etc/passwd"), "expected https"},
 		"issuer with a password": {issuerAt("https://me:hunter2@issuer.example"), "user or password"},
 		"issuer in the cloud":    {issuerAt("https://169.254.169.254"), "nearer than the server"},
-		"another issuer's words": {func(s *setup) { s.issuer.edit = func(m map[string]any) { m["issuer"] = "https://honest.example" } }, "another must not speak for it"},
+		"another issuer's words": {func(s *setup) { s.issuer.Edit = func(m map[string]any) { m["issuer"] = "https://honest.example" } }, "another must not speak for it"},
 		"no PKCE": {func(s *setup) {
-			s.issuer.edit = func(m map[string]any) { delete(m, "code_challenge_methods_supported") }
+			s.issuer.Edit = func(m map[string]any) { delete(m, "code_challenge_methods_supported") }
 		}, "PKCE"},
 		"plain PKCE": {func(s *setup) {
-			s.issuer.edit = func(m map[string]any) { m["code_challenge_methods_supported"] = []string{"plain"} }
+			s.issuer.Edit = func(m map[string]any) { m["code_challenge_methods_supported"] = []string{"plain"} }
 			s.opts.AssumePKCE = true
 		}, "PKCE"},
 		"PKCE assumed": {func(s *setup) {
-			s.issuer.edit = func(m map[string]any) { delete(m, "code_challenge_methods_supported") }
+			s.issuer.Edit = func(m map[string]any) { delete(m, "code_challenge_methods_supported") }
 			s.opts.AssumePKCE = true
 		}, ""},
 		"a page that runs a program": {func(s *setup) {
-			s.issuer.edit = func(m map[string]any) { m["authorization_endpoint"] = "calculator:$(open)" }
+			s.issuer.Edit = func(m map[string]any) { m["authorization_endpoint"] = "calculator:$(open)" }
 		}, "authorization_endpoint"},
 		"token endpoint in clear text": {func(s *setup) {
-			s.issuer.edit = func(m map[string]any) { m["token_endpoint"] = "http://issuer.example/token" }
+			s.issuer.Edit = func(m map[string]any) { m["token_endpoint"] = "http://issuer.example/token" }
 		}, "token_endpoint"},
 		"no registration": {func(s *setup) {
-			s.issuer.edit = func(m map[string]any) { delete(m, "registration_endpoint") }
+			s.issuer.Edit = func(m map[string]any) { delete(m, "registration_endpoint") }
 		}, "registers no clients"},
-		"redirect by name": {func(s *setup) { s.issuer.wantRedirectHost = "localhost" }, ""},
+		"redirect by name": {func(s *setup) { s.issuer.RedirectHost = "localhost" }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t)
@@ -470,7 +471,7 @@ func TestDiscovery(t *testing.T) {
 
 func issuerAt(address string) func(*setup) {
 	return func(s *setup) {
-		s.resource.edit = func(d map[string]any) { d["authorization_servers"] = []string{address} }
+		s.resource.Edit = func(d map[string]any) { d["authorization_servers"] = []string{address} }
 	}
 }
 
@@ -490,11 +491,11 @@ func TestScopes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t)
-			s.resource.scope, s.opts.Scopes = tt.challenge, tt.configured
-			s.resource.edit = func(d map[string]any) { d["scopes_supported"] = tt.suggested }
-			s.issuer.edit = func(m map[string]any) { m["scopes_supported"] = tt.offered }
+			s.resource.Scope, s.opts.Scopes = tt.challenge, tt.configured
+			s.resource.Edit = func(d map[string]any) { d["scopes_supported"] = tt.suggested }
+			s.issuer.Edit = func(m map[string]any) { m["scopes_supported"] = tt.offered }
 			greets(t, s.transport(t), s)
-			if got := s.issuer.did()[1]; got != tt.want {
+			if got := s.issuer.Did()[1]; got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -553,11 +554,11 @@ func TestHostileAnswers(t *testing.T) {
 			defer hostile.Close()
 			switch tt.path {
 			case "/description":
-				s.resource.edit = func(d map[string]any) { d["authorization_servers"] = []string{hostile.URL} }
+				s.resource.Edit = func(d map[string]any) { d["authorization_servers"] = []string{hostile.URL} }
 			case "/token":
-				s.issuer.edit = func(m map[string]any) { m["token_endpoint"] = hostile.URL + "/token" }
+				s.issuer.Edit = func(m map[string]any) { m["token_endpoint"] = hostile.URL + "/token" }
 			case "/register":
-				s.issuer.edit = func(m map[string]any) { m["registration_endpoint"] = hostile.URL + "/register" }
+				s.issuer.Edit = func(m map[string]any) { m["registration_endpoint"] = hostile.URL + "/register" }
 			}
 			_, _, err := ask(t, s.transport(t), s.opts.Server)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "access-1") || elsewhere {
@@ -613,29 +614,29 @@ func TestServerRedirect(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer other.Close()
-	before := s.person.visited()
+	before := s.person.Visited()
 	if status, _, err := ask(t, tr, other.URL); err != nil || status != http.StatusUnauthorized {
 		t.Errorf("status %d, %v", status, err)
 	}
-	if len(got) != 1 || got[0] != "" || s.person.visited() != before {
+	if len(got) != 1 || got[0] != "" || s.person.Visited() != before {
 		t.Errorf("the other server saw %q", got)
 	}
 }
 
 func TestRegisteredByHand(t *testing.T) {
 	s := newSetup(t)
-	s.issuer.method = "client_secret_post"
-	s.issuer.edit = func(m map[string]any) { delete(m, "registration_endpoint") }
+	s.issuer.Method = "client_secret_post"
+	s.issuer.Edit = func(m map[string]any) { delete(m, "registration_endpoint") }
 	free := httptest.NewServer(nil)
 	s.opts.RedirectURL = strings.Replace(free.URL, "127.0.0.1", "localhost", 1) + "/back"
 	free.Close()
 	s.opts.ClientID, s.opts.ClientSecret = "by-hand", "secret by hand"
-	s.issuer.clients["by-hand"] = registered{secret: "secret by hand", redirects: []string{s.opts.RedirectURL}}
+	s.issuer.Clients["by-hand"] = oauthtest.Client{Secret: "secret by hand", Redirects: []string{s.opts.RedirectURL}}
 	tr := s.transport(t)
 	greets(t, tr, s)
-	s.issuer.expire()
+	s.issuer.Expire()
 	greets(t, tr, s)
-	if got, want := s.issuer.did(), []string{"authorize", "code", "refresh"}; !slices.Equal(got, want) {
+	if got, want := s.issuer.Did(), []string{"authorize", "code", "refresh"}; !slices.Equal(got, want) {
 		t.Errorf("the issuer did %q, want %q", got, want)
 	}
 	// What is kept of another client does not count.
@@ -649,14 +650,14 @@ func TestRegisteredByHand(t *testing.T) {
 func TestMetadataDocument(t *testing.T) {
 	s := newSetup(t)
 	s.opts.ClientMetadataURL = "https://agent.example/client.json"
-	s.issuer.edit = func(m map[string]any) { m["client_id_metadata_document_supported"] = true }
-	s.person.before = func(page *url.URL) { // the issuer has read the document
-		s.issuer.mu.Lock()
-		defer s.issuer.mu.Unlock()
-		s.issuer.clients[s.opts.ClientMetadataURL] = registered{redirects: []string{page.Query().Get("redirect_uri")}}
+	s.issuer.Edit = func(m map[string]any) { m["client_id_metadata_document_supported"] = true }
+	s.person.Before = func(page *url.URL) { // the issuer has read the document
+		s.issuer.Mu.Lock()
+		defer s.issuer.Mu.Unlock()
+		s.issuer.Clients[s.opts.ClientMetadataURL] = oauthtest.Client{Redirects: []string{page.Query().Get("redirect_uri")}}
 	}
 	greets(t, s.transport(t), s)
-	if got, want := s.issuer.did(), []string{"authorize", "code"}; !slices.Equal(got, want) {
+	if got, want := s.issuer.Did(), []string{"authorize", "code"}; !slices.Equal(got, want) {
 		t.Errorf("the issuer did %q, want %q", got, want)
 	}
 }
@@ -667,15 +668,15 @@ func TestSignInAndOut(t *testing.T) {
 	if err := tr.SignIn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if b := s.resource.bodies; len(b) != 1 || !strings.Contains(b[0], `"ping"`) {
+	if b := s.resource.Bodies; len(b) != 1 || !strings.Contains(b[0], `"ping"`) {
 		t.Errorf("the server got %q", b)
 	}
 	greets(t, tr, s)
-	if err := tr.SignIn(t.Context()); err != nil || s.person.visited() != 2 || s.issuer.count("register") != 1 {
-		t.Errorf("again: %v, the issuer did %q", err, s.issuer.did())
+	if err := tr.SignIn(t.Context()); err != nil || s.person.Visited() != 2 || s.issuer.Count("register") != 1 {
+		t.Errorf("again: %v, the issuer did %q", err, s.issuer.Did())
 	}
-	if revoked, err := tr.SignOut(t.Context()); err != nil || !revoked || s.issuer.count("revoke") != 2 {
-		t.Errorf("revoked %v, %v, the issuer did %q", revoked, err, s.issuer.did())
+	if revoked, err := tr.SignOut(t.Context()); err != nil || !revoked || s.issuer.Count("revoke") != 2 {
+		t.Errorf("revoked %v, %v, the issuer did %q", revoked, err, s.issuer.Did())
 	}
 	if st, err := tr.Status(t.Context()); err != nil || st.SignedIn {
 		t.Errorf("%+v, %v", st, err)
@@ -777,7 +778,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("%d entries in the keyring, files %v", len(keys.m), files())
 	}
 	keys.full = true
-	s.issuer.expire()
+	s.issuer.Expire()
 	greets(t, tr, s)
 	if len(keys.m) != 0 || len(files()) != 1 {
 		t.Errorf("a full keyring: %d entries, files %v", len(keys.m), files())
@@ -789,10 +790,10 @@ func TestStore(t *testing.T) {
 	}
 	greets(t, s.transport(t), s)
 	keys.full = false
-	s.issuer.expire()
+	s.issuer.Expire()
 	greets(t, s.transport(t), s)
-	if len(keys.m) != 1 || len(files()) != 0 || s.person.visited() != 1 {
-		t.Errorf("back: %d entries, files %v, %d visits", len(keys.m), files(), s.person.visited())
+	if len(keys.m) != 1 || len(files()) != 0 || s.person.Visited() != 1 {
+		t.Errorf("back: %d entries, files %v, %d visits", len(keys.m), files(), s.person.Visited())
 	}
 	if _, err := tr.SignOut(t.Context()); err != nil || len(keys.m) != 0 {
 		t.Errorf("signed out: %v, %d entries", err, len(keys.m))
@@ -845,7 +846,7 @@ func otherProcess(server, store string) int {
 func TestTwoProcesses(t *testing.T) {
 	s := newSetup(t)
 	greets(t, s.transport(t), s)
-	s.issuer.expire()
+	s.issuer.Expire()
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
@@ -857,7 +858,7 @@ func TestTwoProcesses(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if r, b := s.issuer.count("refresh"), s.issuer.count("reuse"); r != 1 || b != 0 {
+	if r, b := s.issuer.Count("refresh"), s.issuer.Count("reuse"); r != 1 || b != 0 {
 		t.Errorf("%d renewals, %d times an old refresh token", r, b)
 	}
 }

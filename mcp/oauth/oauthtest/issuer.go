@@ -1,6 +1,7 @@
-package oauth_test
+package oauthtest
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -14,53 +15,54 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
-
-	"github.com/seed-009c0928/agent/mcp/oauth"
 )
 
-// issuer is an authorisation server: it registers clients, lets them sign in
+// Issuer is an authorisation server: it registers clients, lets them sign in
 // without asking anybody, checks PKCE, resource, redirect and how the client
 // shows who it is, rotates refresh tokens and takes each once.
-type issuer struct {
+type Issuer struct {
 	*httptest.Server
-	t *testing.T
 
 	// What it does otherwise than it should, or may; set before use.
-	edit             func(metadata map[string]any) // of its description
-	iss              *string                       // in the answer: nil = none
-	method           string                        // token_endpoint_auth_method; empty = none
-	lifetime         int                           // of access tokens in seconds; 0 = 3600
-	noRefresh        bool
-	tokenReply       func(w http.ResponseWriter, r *http.Request) bool // answers in its place
-	authError        string
-	grant            func(asked []string) []string
-	wantRedirectHost string
+	Edit         func(metadata map[string]any) // of its description
+	Iss          *string                       // in the answer: nil = none
+	Method       string                        // token_endpoint_auth_method; empty = none
+	Lifetime     int                           // of access tokens in seconds; 0 = 3600
+	NoRefresh    bool
+	TokenReply   func(w http.ResponseWriter, r *http.Request) bool // answers in its place
+	AuthError    string
+	Grant        func(asked []string) []string
+	RedirectHost string
 
-	mu       sync.Mutex
-	clients  map[string]registered
+	Mu       sync.Mutex
+	Clients  map[string]Client
 	codes    map[string]grantedCode
-	refresh  map[string]grantedCode
-	access   map[string]grantedCode
+	Refresh  map[string]grantedCode
+	Access   map[string]grantedCode
 	log      []string // "register", "authorize SCOPES", "code", "refresh", "revoke", "reuse"
-	forms    []url.Values
+	Forms    []url.Values
 	rotation int
 }
 
-type registered struct {
-	secret    string
-	redirects []string
+// Client is a client that an issuer knows.
+type Client struct {
+	Secret    string
+	Redirects []string
 }
+
+// Owner is a test that servers end with, such as a *testing.T.
+type Owner interface{ Cleanup(f func()) }
 
 type grantedCode struct {
 	client, redirect, challenge, resource string
 	scopes                                []string
 }
 
-func newIssuer(t *testing.T) *issuer {
-	a := &issuer{
-		t: t, clients: map[string]registered{}, codes: map[string]grantedCode{}, refresh: map[string]grantedCode{}, access: map[string]grantedCode{},
+// NewIssuer starts an issuer that ends with the test.
+func NewIssuer(t Owner) *Issuer {
+	a := &Issuer{
+		Clients: map[string]Client{}, codes: map[string]grantedCode{}, Refresh: map[string]grantedCode{}, Access: map[string]grantedCode{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", a.describe)
@@ -73,20 +75,21 @@ func newIssuer(t *testing.T) *issuer {
 	return a
 }
 
-func (a *issuer) note(text string) {
+func (a *Issuer) note(text string) {
 	a.log = append(a.log, text)
 }
 
-// did returns what was done so far.
-func (a *issuer) did() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// Did returns what was done so far.
+func (a *Issuer) Did() []string {
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
 	return slices.Clone(a.log)
 }
 
-func (a *issuer) count(what string) int {
+// Count returns how often the issuer did something.
+func (a *Issuer) Count(what string) int {
 	n := 0
-	for _, d := range a.did() {
+	for _, d := range a.Did() {
 		if d == what || strings.HasPrefix(d, what+" ") {
 			n++
 		}
@@ -100,25 +103,25 @@ func reply(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func (a *issuer) describe(w http.ResponseWriter, _ *http.Request) {
+func (a *Issuer) describe(w http.ResponseWriter, _ *http.Request) {
 	m := map[string]any{
 		"issuer": a.URL, "authorization_endpoint": a.URL + "/authorize", "token_endpoint": a.URL + "/token",
 		"registration_endpoint": a.URL + "/register", "revocation_endpoint": a.URL + "/revoke",
 		"code_challenge_methods_supported": []string{"S256"}, "response_types_supported": []string{"code"},
 	}
-	if a.method != "" {
-		m["token_endpoint_auth_methods_supported"] = []string{a.method}
+	if a.Method != "" {
+		m["token_endpoint_auth_methods_supported"] = []string{a.Method}
 	}
-	if a.iss != nil {
+	if a.Iss != nil {
 		m["authorization_response_iss_parameter_supported"] = true
 	}
-	if a.edit != nil {
-		a.edit(m)
+	if a.Edit != nil {
+		a.Edit(m)
 	}
 	reply(w, http.StatusOK, m)
 }
 
-func (a *issuer) register(w http.ResponseWriter, r *http.Request) {
+func (a *Issuer) register(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Redirects []string `json:"redirect_uris"`
 		Type      string   `json:"application_type"`
@@ -128,48 +131,48 @@ func (a *issuer) register(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusBadRequest, map[string]string{"error": "invalid_client_metadata"})
 		return
 	}
-	if u, _ := url.Parse(in.Redirects[0]); a.wantRedirectHost != "" && u.Hostname() != a.wantRedirectHost {
+	if u, _ := url.Parse(in.Redirects[0]); a.RedirectHost != "" && u.Hostname() != a.RedirectHost {
 		reply(w, http.StatusBadRequest, map[string]string{"error": "invalid_redirect_uri"})
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
 	a.note("register")
 	id, secret := "client-"+rand.Text(), ""
 	out := map[string]any{"client_id": id, "redirect_uris": in.Redirects}
-	if a.method != "" && a.method != "none" {
+	if a.Method != "" && a.Method != "none" {
 		secret = "secret-" + rand.Text() + "/+="
-		out["client_secret"], out["token_endpoint_auth_method"] = secret, a.method
+		out["client_secret"], out["token_endpoint_auth_method"] = secret, a.Method
 	}
-	a.clients[id] = registered{secret: secret, redirects: in.Redirects}
+	a.Clients[id] = Client{Secret: secret, Redirects: in.Redirects}
 	reply(w, http.StatusCreated, out)
 }
 
-func (a *issuer) authorize(w http.ResponseWriter, r *http.Request) {
+func (a *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
 	a.note(strings.TrimSpace("authorize " + q.Get("scope")))
-	a.forms = append(a.forms, q)
-	c, known := a.clients[q.Get("client_id")]
+	a.Forms = append(a.Forms, q)
+	c, known := a.Clients[q.Get("client_id")]
 	redirect := q.Get("redirect_uri")
-	if !known || !slices.Contains(c.redirects, redirect) || q.Get("code_challenge_method") != "S256" || q.Get("response_type") != "code" {
+	if !known || !slices.Contains(c.Redirects, redirect) || q.Get("code_challenge_method") != "S256" || q.Get("response_type") != "code" {
 		http.Error(w, "unknown client, redirect or challenge", http.StatusBadRequest)
 		return
 	}
 	back, _ := url.Parse(redirect)
 	answer := url.Values{"state": {q.Get("state")}}
-	if a.iss != nil {
-		answer.Set("iss", *a.iss)
+	if a.Iss != nil {
+		answer.Set("iss", *a.Iss)
 	}
-	if a.authError != "" {
-		answer.Set("error", a.authError)
+	if a.AuthError != "" {
+		answer.Set("error", a.AuthError)
 		answer.Set("error_description", "not today\x1b[31m")
 	} else {
 		code := "code-" + rand.Text()
 		scopes := strings.Fields(q.Get("scope"))
-		if a.grant != nil {
-			scopes = a.grant(scopes)
+		if a.Grant != nil {
+			scopes = a.Grant(scopes)
 		}
 		a.codes[code] = grantedCode{client: q.Get("client_id"), redirect: redirect, challenge: q.Get("code_challenge"), resource: q.Get("resource"), scopes: scopes}
 		answer.Set("code", code)
@@ -180,33 +183,33 @@ func (a *issuer) authorize(w http.ResponseWriter, r *http.Request) {
 
 // caller returns the id of the client that a request to the token endpoint
 // comes from, and whether it showed who it is as it should.
-func (a *issuer) caller(r *http.Request) (string, bool) {
+func (a *Issuer) caller(r *http.Request) (string, bool) {
 	id, secret, basic := r.BasicAuth()
 	if basic {
 		id, _ = url.QueryUnescape(id)
 		secret, _ = url.QueryUnescape(secret)
-		return id, a.method == "client_secret_basic" && a.clients[id].secret == secret
+		return id, a.Method == "client_secret_basic" && a.Clients[id].Secret == secret
 	}
 	id = r.PostForm.Get("client_id")
-	switch c, known := a.clients[id]; {
+	switch c, known := a.Clients[id]; {
 	case !known:
 		return id, false
-	case a.method == "client_secret_post":
-		return id, c.secret == r.PostForm.Get("client_secret")
-	case a.method == "" || a.method == "none":
+	case a.Method == "client_secret_post":
+		return id, c.Secret == r.PostForm.Get("client_secret")
+	case a.Method == "" || a.Method == "none":
 		return id, r.PostForm.Get("client_secret") == ""
 	}
 	return id, false
 }
 
-func (a *issuer) token(w http.ResponseWriter, r *http.Request) {
-	if a.tokenReply != nil && a.tokenReply(w, r) {
+func (a *Issuer) token(w http.ResponseWriter, r *http.Request) {
+	if a.TokenReply != nil && a.TokenReply(w, r) {
 		return
 	}
 	_ = r.ParseForm()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.forms = append(a.forms, r.PostForm)
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	a.Forms = append(a.Forms, r.PostForm)
 	fail := func(code string) {
 		// A clumsy issuer says everything that it got.
 		reply(w, http.StatusBadRequest, map[string]string{"error": code, "error_description": "refused: " + r.PostForm.Encode() + " " + r.PostForm.Get("refresh_token") + r.PostForm.Get("code")})
@@ -229,12 +232,12 @@ func (a *issuer) token(w http.ResponseWriter, r *http.Request) {
 		a.note("code")
 	case "refresh_token":
 		old := r.PostForm.Get("refresh_token")
-		if g, ok = a.refresh[old]; !ok {
+		if g, ok = a.Refresh[old]; !ok {
 			a.note("reuse")
 			fail("invalid_grant")
 			return
 		}
-		delete(a.refresh, old)
+		delete(a.Refresh, old)
 		a.note("refresh")
 	default:
 		fail("unsupported_grant_type")
@@ -246,56 +249,58 @@ func (a *issuer) token(w http.ResponseWriter, r *http.Request) {
 	}
 	a.rotation++
 	access, refresh := fmt.Sprintf("access-%d-%s", a.rotation, rand.Text()), "refresh-"+rand.Text()
-	a.access[access] = g
-	lifetime := a.lifetime
+	a.Access[access] = g
+	lifetime := a.Lifetime
 	if lifetime == 0 {
 		lifetime = 3600
 	}
 	out := map[string]any{"access_token": access, "token_type": "bearer", "expires_in": lifetime, "scope": strings.Join(g.scopes, " ")}
-	if !a.noRefresh {
-		a.refresh[refresh] = g
+	if !a.NoRefresh {
+		a.Refresh[refresh] = g
 		out["refresh_token"] = refresh
 	}
 	reply(w, http.StatusOK, out)
 }
 
-func (a *issuer) revoke(w http.ResponseWriter, r *http.Request) {
+func (a *Issuer) revoke(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
 	if _, ok := a.caller(r); !ok {
 		http.Error(w, "who?", http.StatusUnauthorized)
 		return
 	}
 	a.note("revoke")
-	delete(a.access, r.PostForm.Get("token"))
-	delete(a.refresh, r.PostForm.Get("token"))
+	delete(a.Access, r.PostForm.Get("token"))
+	delete(a.Refresh, r.PostForm.Get("token"))
 }
 
-// expire makes all access tokens invalid.
-func (a *issuer) expire() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	clear(a.access)
+// Expire makes all access tokens invalid.
+func (a *Issuer) Expire() {
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	clear(a.Access)
 }
 
-// resource is an MCP server, as far as a sign-in goes: it answers "hello" to
-// who has a token of its issuer with the scopes for it.
-type resource struct {
+// Resource is an MCP server, as far as a sign-in goes: it lets in who has a
+// token of its issuer with the scopes for it.
+type Resource struct {
 	*httptest.Server
-	mu     sync.Mutex
-	issuer *issuer
-	edit   func(description map[string]any)
-	noHint bool     // the challenge does not say where the description is
-	scope  string   // in the challenge
-	need   []string // scopes, else 403
-	seen   []string // Authorization headers
-	bodies []string
-	hidden bool // there is no description
+	Mu     sync.Mutex
+	Issuer *Issuer
+	Edit   func(description map[string]any)
+	NoHint bool     // the challenge does not say where the description is
+	Scope  string   // in the challenge
+	Need   []string // scopes, else 403
+	Seen   []string // Authorization headers
+	Bodies []string
+	Hidden bool         // there is no description
+	Serve  http.Handler // of who is let in; nil answers "hello" and the length of the body
 }
 
-func newResource(t *testing.T, a *issuer) *resource {
-	m := &resource{issuer: a}
+// NewResource starts a server that ends with the test.
+func NewResource(t Owner, a *Issuer) *Resource {
+	m := &Resource{Issuer: a}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", m.describe)
 	mux.HandleFunc("/mcp", m.serve)
@@ -304,36 +309,36 @@ func newResource(t *testing.T, a *issuer) *resource {
 	return m
 }
 
-func (m *resource) describe(w http.ResponseWriter, r *http.Request) {
-	if m.hidden {
+func (m *Resource) describe(w http.ResponseWriter, r *http.Request) {
+	if m.Hidden {
 		http.NotFound(w, r)
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d := map[string]any{"resource": m.URL + "/mcp", "authorization_servers": []string{m.issuer.URL}}
-	if m.edit != nil {
-		m.edit(d)
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	d := map[string]any{"resource": m.URL + "/mcp", "authorization_servers": []string{m.Issuer.URL}}
+	if m.Edit != nil {
+		m.Edit(d)
 	}
 	reply(w, http.StatusOK, d)
 }
 
-func (m *resource) serve(w http.ResponseWriter, r *http.Request) {
+func (m *Resource) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	m.mu.Lock()
-	a, need := m.issuer, m.need
-	m.seen = append(m.seen, r.Header.Get("Authorization"))
-	m.bodies = append(m.bodies, string(body))
-	m.mu.Unlock()
-	a.mu.Lock()
-	g, ok := a.access[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
-	a.mu.Unlock()
+	m.Mu.Lock()
+	a, need := m.Issuer, m.Need
+	m.Seen = append(m.Seen, r.Header.Get("Authorization"))
+	m.Bodies = append(m.Bodies, string(body))
+	m.Mu.Unlock()
+	a.Mu.Lock()
+	g, ok := a.Access[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+	a.Mu.Unlock()
 	hint := fmt.Sprintf(`Basic realm="x, y", Bearer resource_metadata=%q`, m.URL+"/.well-known/oauth-protected-resource/mcp")
-	if m.noHint {
+	if m.NoHint {
 		hint = "Bearer"
 	}
-	if m.scope != "" {
-		hint += fmt.Sprintf(`, scope=%q`, m.scope)
+	if m.Scope != "" {
+		hint += fmt.Sprintf(`, scope=%q`, m.Scope)
 	}
 	switch missing := slices.DeleteFunc(slices.Clone(need), func(s string) bool { return slices.Contains(g.scopes, s) }); {
 	case !ok || g.resource != m.URL+"/mcp":
@@ -342,31 +347,34 @@ func (m *resource) serve(w http.ResponseWriter, r *http.Request) {
 	case len(missing) > 0:
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope=%q`, strings.Join(missing, " ")))
 		http.Error(w, "not for you", http.StatusForbidden)
+	case m.Serve != nil:
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		m.Serve.ServeHTTP(w, r)
 	default:
 		fmt.Fprint(w, "hello ", len(body))
 	}
 }
 
-// browser is a person whose browser follows every redirect.
-type browser struct {
-	mu     sync.Mutex
-	visits int
+// Browser is a person whose browser follows every redirect.
+type Browser struct {
+	Mu     sync.Mutex
+	Visits int
 	// before is called with the page's address, before the browser goes there.
-	before func(page *url.URL)
-	status int // of the page at which it ended
+	Before func(page *url.URL)
+	Status int // of the page at which it ended
 }
 
 // Visit implements [oauth.Person].
-func (b *browser) Visit(ctx context.Context, page string) (string, error) {
-	b.mu.Lock()
-	b.visits++
-	b.mu.Unlock()
+func (b *Browser) Visit(ctx context.Context, page string) (string, error) {
+	b.Mu.Lock()
+	b.Visits++
+	b.Mu.Unlock()
 	u, err := url.Parse(page)
 	if err != nil {
 		return "", err
 	}
-	if b.before != nil {
-		b.before(u)
+	if b.Before != nil {
+		b.Before(u)
 	}
 	req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, page, nil)
 	if err != nil {
@@ -378,66 +386,15 @@ func (b *browser) Visit(ctx context.Context, page string) (string, error) {
 		return "", err
 	}
 	defer res.Body.Close()
-	b.mu.Lock()
-	b.status = res.StatusCode
-	b.mu.Unlock()
+	b.Mu.Lock()
+	b.Status = res.StatusCode
+	b.Mu.Unlock()
 	return "", nil
 }
 
-func (b *browser) visited() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.visits
-}
-
-// setup is a server, its issuer and a transport.
-type setup struct {
-	issuer   *issuer
-	resource *resource
-	person   *browser
-	store    string
-	opts     oauth.Options
-}
-
-func newSetup(t *testing.T) *setup {
-	a := newIssuer(t)
-	m := newResource(t, a)
-	s := &setup{issuer: a, resource: m, person: &browser{}, store: t.TempDir()}
-	base := &http.Transport{DisableKeepAlives: true}
-	s.opts = oauth.Options{Server: m.URL + "/mcp", Store: oauth.NewStore(s.store, nil), Person: s.person, HowTo: "run agent mcp login x", Base: base}
-	return s
-}
-
-func (s *setup) transport(t *testing.T) *oauth.Transport {
-	t.Helper()
-	tr, err := oauth.New(s.opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tr
-}
-
-// ask sends a request and returns the status and the body.
-func ask(t *testing.T, rt http.RoundTripper, address string) (int, string, error) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("the request"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := (&http.Client{Transport: rt}).Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	return res.StatusCode, string(body), err
-}
-
-// greets fails the test unless the server lets the transport in.
-func greets(t *testing.T, rt http.RoundTripper, s *setup) {
-	t.Helper()
-	status, body, err := ask(t, rt, s.opts.Server)
-	if err != nil || status != http.StatusOK || body != "hello 11" {
-		t.Fatalf("status %d, body %q, error %v", status, body, err)
-	}
+// Visited returns how often the person was asked.
+func (b *Browser) Visited() int {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	return b.Visits
 }
