@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,13 +48,13 @@ func (s System) Running() bool {
 // Available reports whether entries can be read and kept.
 func (s System) Available(ctx context.Context) bool {
 	_, err := s.Get(ctx, "probe")
-	return err == nil || errors.Is(err, keyring.ErrNotFound)
+	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
 // errNone says that there is no keyring.
 var errNone = errors.New("no keyring runs here (on Linux, a Secret Service such as gnome-keyring or KWallet is needed)")
 
-// Get returns an entry.
+// Get returns an entry. The error is an fs.ErrNotExist if there is none.
 func (s System) Get(ctx context.Context, name string) (string, error) {
 	value, err := s.do(ctx, func() (string, error) { return keyring.Get(service, name) })
 	if err != nil {
@@ -65,6 +66,15 @@ func (s System) Get(ctx context.Context, name string) (string, error) {
 // Set keeps an entry.
 func (s System) Set(ctx context.Context, name, value string) error {
 	_, err := s.do(ctx, func() (string, error) { return "", keyring.Set(service, name, value) })
+	if err != nil {
+		return fmt.Errorf("the entry %s of the keyring: %w", name, err)
+	}
+	return nil
+}
+
+// Delete removes an entry. The error is an fs.ErrNotExist if there is none.
+func (s System) Delete(ctx context.Context, name string) error {
+	_, err := s.do(ctx, func() (string, error) { return "", keyring.Delete(service, name) })
 	if err != nil {
 		return fmt.Errorf("the entry %s of the keyring: %w", name, err)
 	}
@@ -86,6 +96,9 @@ func (s System) do(ctx context.Context, f func() (string, error)) (string, error
 	answered := make(chan answer, 1)
 	go func() {
 		value, err := f()
+		if errors.Is(err, keyring.ErrNotFound) {
+			err = fs.ErrNotExist
+		}
 		answered <- answer{value, err}
 	}()
 	select {
