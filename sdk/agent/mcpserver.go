@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"sync"
 
+	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/mcp/server"
 )
 
@@ -22,22 +25,32 @@ type MCPServerOptions struct {
 }
 
 // MCPServer offers the agent's tools, and whole tasks, to MCP clients. Tools
-// that give work to subagents are left out: run_task does what they do. The
-// caller closes the server before the agent.
+// that give work to subagents are left out: run_task does what they do. So are
+// those of MCP servers: a client has its own way to these, and two agents that
+// serve each other would have no end. The caller closes the server before the
+// agent.
 func (a *Agent) MCPServer(o MCPServerOptions) (*server.Server, error) {
 	tools := &view{base: a.tools, profile: o.Calls.Profile.Name}
+	own := &ownTools{base: tools}
+	if a.mcp != nil {
+		for _, set := range a.mcp.Toolsets() {
+			own.foreign = append(own.foreign, set.Name())
+		}
+	}
 	if a.subagents != nil {
-		own, err := a.subagents.Tools(context.Background()) // they are known from the start
+		delegating, err := a.subagents.Tools(context.Background()) // they are known from the start
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range own {
+		for _, t := range delegating {
 			tools.without = append(tools.without, t.Definition().Name)
 		}
 	}
 	return server.New(server.Options{
-		Version: a.opts.Version, Instructions: o.Instructions, Tools: tools, NoTasks: o.Task == nil, Logger: a.opts.Logger,
-		Open: func(ctx context.Context, so server.SessionOptions) (server.Session, error) { return a.openFor(ctx, o, so) },
+		Version: a.opts.Version, Instructions: o.Instructions, Tools: own, NoTasks: o.Task == nil, Logger: a.opts.Logger,
+		Open: func(ctx context.Context, so server.SessionOptions) (server.Session, error) {
+			return a.openFor(ctx, o, so)
+		},
 		Blob: func(ctx context.Context, s server.Session, hash string) (io.ReadCloser, error) {
 			own, ok := s.(*Session)
 			if !ok || own.family.cfg.Store == nil {
@@ -46,6 +59,27 @@ func (a *Agent) MCPServer(o MCPServerOptions) (*server.Server, error) {
 			return own.family.cfg.Store.Open(ctx, hash)
 		},
 	})
+}
+
+// ownTools is a table without the tools of some sources.
+type ownTools struct {
+	base    core.ToolTable
+	foreign []string
+
+	mu      sync.Mutex
+	of, now *core.Snapshot
+}
+
+// Snapshot implements [core.ToolTable].
+func (o *ownTools) Snapshot(ctx context.Context) (*core.Snapshot, error) {
+	all, err := o.base.Snapshot(ctx)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if all != nil && all != o.of {
+		entries := slices.DeleteFunc(slices.Clone(all.Entries()), func(e core.Entry) bool { return slices.Contains(o.foreign, e.Source) })
+		o.of, o.now = all, core.NewSnapshot(all.Version(), entries)
+	}
+	return o.now, err
 }
 
 // openFor opens a session for an MCP client.
