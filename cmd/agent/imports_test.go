@@ -89,6 +89,9 @@ var importRules = map[string][]string{
 	"skills":                {"core", "core/model", "core/event", "core/jsonpos", "core/rank", "core/bundle"},
 	"skills/internal/bench": {"skills", "bundled_skills"},
 	"bundled_skills":        {},
+	"mcp/oauth":           {},
+	"mcp/oauth/oauthtest": {},
+	"mcp/server":          {"core", "core/model", "core/event"},
 
 	"sdk/agent": {"...", "!cmd/..."},
 
@@ -100,6 +103,7 @@ var importRules = map[string][]string{
 		"core/proc", "core/proc/sandbox", "permissions", "registry", "cmd/agent/internal/keyring",
 		"permissions", "registry", "cmd/agent/internal/keyring",
 		"sdk", "plugins", "core/proc/sandbox",
+		"permissions", "registry", "mcp", "mcp/oauth", "mcp/server", "core/proc", "cmd/agent/internal/keyring",
 	},
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
