@@ -38,6 +38,10 @@ type streams struct {
 type keyStore interface {
 	config.Keyring
 	Set(ctx context.Context, name, value string) error
+	// Delete removes an entry; the error is an fs.ErrNotExist if there is none.
+	Delete(ctx context.Context, name string) error
+	// Running reports, without asking it, whether there may be a keyring.
+	Running() bool
 	// Available reports whether entries can be read and kept.
 	Available(ctx context.Context) bool
 }

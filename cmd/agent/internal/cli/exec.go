@@ -144,12 +144,7 @@ func (o *execOptions) load(s *streams) (*settings, error) {
 }
 
 // logger writes what only a developer wants to know to stderr.
-func (o *execOptions) logger() *slog.Logger {
-	if !o.debug {
-		return nil
-	}
-	return slog.New(slog.NewTextHandler(o.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
+func (o *execOptions) logger() *slog.Logger { return o.shared.logger(o.streams) }
 
 // maxStdin bounds what stdin may add to a prompt.
 const maxStdin = 10 << 20

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"flag"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,7 +24,17 @@ func TestMain(m *testing.M) {
 			os.Exit(runProcess(managed))
 		}
 		os.Exit(Main())
-	}, "mcpserver": func() { os.Exit(mcpServer()) }})
+	}, "mcpserver": func() { os.Exit(mcpServer()) }, "xdg-open": browse})
+}
+
+// browse is a browser that follows every redirect and asks nobody.
+func browse() {
+	res, err := http.Get(os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_ = res.Body.Close()
 }
 
 // docs returns the path of a page of the documentation.

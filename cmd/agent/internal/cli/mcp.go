@@ -23,8 +23,9 @@ import (
 const patientStart = 60_000
 
 func newMCP(s *streams) *cobra.Command {
-	return group("mcp", "Add MCP servers, list them, look at them, try them",
-		newMCPAdd(s), newMCPList(s), newMCPGet(s), newMCPRemove(s), newMCPEnable(s), newMCPDisable(s), newMCPTest(s), newMCPPs(s))
+	return group("mcp", "Add MCP servers, list them, sign in to them, and be one",
+		newMCPAdd(s), newMCPList(s), newMCPGet(s), newMCPRemove(s), newMCPEnable(s), newMCPDisable(s), newMCPTest(s), newMCPPs(s),
+		newMCPLogin(s), newMCPLogout(s), newMCPServe(s))
 }
 
 // mcpPlace is where a command on servers works.

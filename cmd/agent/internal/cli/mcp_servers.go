@@ -95,6 +95,7 @@ func (s *settings) mcpOptions() agent.MCPOptions {
 	}
 	if s.Home != "" {
 		o.Dir = mcpDir(s.Home)
+		o.Authorize = s.signIn(nil).Authorizer()
 	}
 	return o
 }

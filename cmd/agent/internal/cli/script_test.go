@@ -16,12 +16,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/core/schema"
+	"github.com/seed-009c0928/agent/mcp/oauth/oauthtest"
 )
 
 // TestScripts runs testdata/script/*.txtar. Each script has a home of its own
@@ -38,6 +41,7 @@ import (
 //	json -set VAR FILE PATH   put a member into a variable
 //	await FILE                wait until a file exists
 //	expand FILE               put the server's address for $MODEL_URL in the file
+//	protected                 start an MCP server at $MCP_URL that wants a sign-in
 //	gocache                   let the go command use the caches of these tests
 //
 // and the condition [sandbox]: a level of the sandbox works here.
@@ -46,7 +50,7 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true, UpdateScripts: *update,
 		Setup: setupScript, Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"model": cmdModel, "sent": cmdSent, "exits": cmdExits, "events": cmdEvents, "json": cmdJSON, "await": cmdAwait, "expand": cmdExpand, "gocache": cmdGoCache,
+			"model": cmdModel, "sent": cmdSent, "exits": cmdExits, "events": cmdEvents, "json": cmdJSON, "await": cmdAwait, "expand": cmdExpand, "gocache": cmdGoCache, "protected": cmdProtected,
 		},
 	})
 }
@@ -293,4 +297,19 @@ func cmdGoCache(ts *testscript.TestScript, _ bool, _ []string) {
 		ts.Check(err)
 		ts.Setenv(name, strings.TrimSpace(string(out)))
 	}
+}
+
+// scriptOwner ends servers with a script.
+type scriptOwner struct{ *testscript.TestScript }
+
+func (o scriptOwner) Cleanup(f func()) { o.Defer(f) }
+
+func cmdProtected(ts *testscript.TestScript, _ bool, _ []string) {
+	protocol := server.NewMCPServer("tracker", "1", server.WithToolCapabilities(false))
+	protocol.AddTool(mcp.NewTool("hello", mcp.WithDescription("Says hello.")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("hello, friend"), nil
+	})
+	resource := oauthtest.NewResource(scriptOwner{ts}, oauthtest.NewIssuer(scriptOwner{ts}))
+	resource.Scope, resource.Serve = "issues:read", server.NewStreamableHTTPServer(protocol)
+	ts.Setenv("MCP_URL", resource.URL+"/mcp")
 }

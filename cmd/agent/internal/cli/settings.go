@@ -82,6 +82,15 @@ func (o *shared) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.debug, "debug", false, "log what only a developer wants to know to stderr")
 }
 
+// logger writes what only a developer wants to know to stderr; nil without
+// --debug.
+func (o *shared) logger(s *streams) *slog.Logger {
+	if !o.debug {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
 // overlay are the flags that stand for settings, those that were given.
 func (o *shared) overlay() []config.Flag {
 	out := slices.Clone(o.extra)
@@ -121,6 +130,7 @@ type settings struct {
 	bare     bool // nothing but the program itself: see --bare
 	found    *foundServers
 	place    workplace
+	keyring  keyStore
 
 	transport http.RoundTripper // that providers share; nil gives each its own
 	replays   bool              // transport reaches nothing

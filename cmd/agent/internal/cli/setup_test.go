@@ -3,7 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,11 +26,21 @@ type ring map[string]string
 
 func (r ring) Available(context.Context) bool { return true }
 
+func (r ring) Running() bool { return true }
+
+func (r ring) Delete(_ context.Context, name string) error {
+	if _, ok := r[name]; !ok {
+		return fs.ErrNotExist
+	}
+	delete(r, name)
+	return nil
+}
+
 func (r ring) Get(_ context.Context, name string) (string, error) {
 	if v, ok := r[name]; ok {
 		return v, nil
 	}
-	return "", errors.New("no such entry")
+	return "", fs.ErrNotExist
 }
 
 func (r ring) Set(_ context.Context, name, value string) error {
