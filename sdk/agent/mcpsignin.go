@@ -16,7 +16,10 @@ import (
 type MCPSignIn struct {
 	Store  *oauth.Store
 	Person oauth.Person // nil = nobody is there: a server that wants a sign-in is an error that wraps mcp.ErrSignIn
-	Logger *slog.Logger
+	// ClientMetadataURL is where a document about the program is, for issuers
+	// that take one in place of a registration; empty = there is none.
+	ClientMetadataURL string
+	Logger            *slog.Logger
 }
 
 // Transport returns what signs in to a server, whose settings have their
@@ -24,7 +27,7 @@ type MCPSignIn struct {
 func (m MCPSignIn) Transport(s mcp.Server, base http.RoundTripper) (*oauth.Transport, error) {
 	o := oauth.Options{
 		Server: s.URL, Store: m.Store, Person: m.Person, Base: base, Logger: m.Logger,
-		ClientID: s.OAuth.ClientID, ClientSecret: s.OAuth.ClientSecret, Scopes: s.OAuth.Scopes,
+		ClientID: s.OAuth.ClientID, ClientSecret: s.OAuth.ClientSecret, Scopes: s.OAuth.Scopes, ClientMetadataURL: m.ClientMetadataURL,
 	}
 	if s.OAuth.CallbackPort > 0 {
 		o.RedirectURL = fmt.Sprintf("http://localhost:%d/callback", s.OAuth.CallbackPort)
