@@ -91,6 +91,7 @@ var importRules = map[string][]string{
 	"bundled_skills":        {},
 	"mcp/oauth":           {},
 	"mcp/oauth/oauthtest": {},
+	"mcp/conformancetest": {},
 	"mcp/server":          {"core", "core/model", "core/event"},
 
 	"sdk/agent": {"...", "!cmd/..."},
