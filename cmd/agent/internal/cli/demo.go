@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model/scripted"
+	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -34,7 +35,8 @@ func newDemo(s *streams) *cobra.Command {
 		Use:   "demo",
 		Short: "Watch the whole loop at work: no key, no network",
 		Long: "demo makes a small Go package with a failing test in a temporary directory and lets a scripted model repair it\n" +
-			"with the real tools, through the real permission policy. It needs Go and nothing else.",
+			"with the real tools, through the real permission policy. A second agent looks at the result, as an MCP server in a\n" +
+			"process of its own. It needs Go and nothing else.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), s, keep, disallowed) },
 	}
@@ -68,12 +70,19 @@ func runDemo(ctx context.Context, s *streams, keep bool, without []string) (err 
 	if err != nil {
 		return err
 	}
+	neighbor, err := demoServer(root)
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(s.out, "This is a demonstration. The model is a script, not a language model: its words and its choice of calls are\n"+
-		"fixed. The rest is real: the loop, the tools, the files, the commands, the permission policy.\n\n"+
+		"fixed. The rest is real: the loop, the tools, the files, the commands, the permission policy, an MCP server.\n\n"+
 		"Workspace: %s\nPrompt:    %s\n\n", workspace, demoPrompt)
 	t := &task{
 		streams: s, format: formatText, narrate: true, forget: !keep, scripted: true, prompt: demoPrompt, mode: string(permissions.ModeDefault),
-		agent: agent.Options{Dir: workspace, Home: filepath.Join(root, "home"), Version: buildVersion(), Disallowed: without, Subreaper: true},
+		agent: agent.Options{
+			Dir: workspace, Home: filepath.Join(root, "home"), Version: buildVersion(), Disallowed: without, Subreaper: true,
+			MCP: agent.MCPOptions{Servers: []mcp.Configured{neighbor}, Dir: filepath.Join(root, "home", "mcp")},
+		},
 		session: agent.SessionOptions{
 			Provider: script.Provider(scripted.Options{Vars: map[string]string{"workspace": workspace}}),
 			Asker:    demoPerson{},
@@ -89,6 +98,17 @@ func runDemo(ctx context.Context, s *streams, keep bool, without []string) (err 
 	}
 	fmt.Fprintln(s.out, "\nThat was a script. For a model of your own: agent exec --help")
 	return nil
+}
+
+// demoServer is this program as an MCP server, with settings of its own.
+func demoServer(root string) (mcp.Configured, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return mcp.Configured{}, fmt.Errorf("the demo starts this program as an MCP server: %w", err)
+	}
+	return mcp.Configured{Name: "neighbor", Source: "the demo", Server: mcp.Server{
+		Command: self, Args: []string{"mcp", "serve", "--no-tasks"}, Env: map[string]string{"AGENT_HOME": filepath.Join(root, "neighbor")}, Required: true,
+	}}, nil
 }
 
 // demoFailed is the exit code of a demo that failed: a script whose
