@@ -346,7 +346,11 @@ func (t *Transport) obtain(ctx context.Context, refused string, ch challenge, do
 		done.signedIn = true
 	}
 	if t.opts.Person == nil {
-		return "", &SignInError{Server: t.server.Redacted(), Reason: reason, HowTo: t.opts.HowTo}
+		if ch.more && c.Token.Access != "" { // the next sign-in asks for it
+			c.Scopes = t.scopes(c, found, ch)
+			err = t.locked(ctx, func() error { return t.save(ctx, c) })
+		}
+		return "", errors.Join(&SignInError{Server: t.server.Redacted(), Reason: reason, HowTo: t.opts.HowTo}, err)
 	}
 	c, err = t.signIn(ctx, c, found, ch)
 	if err != nil {

@@ -230,6 +230,32 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
+// TestStepUpLater: what was demanded while nobody was there is asked for by the
+// next sign-in.
+func TestStepUpLater(t *testing.T) {
+	s := newSetup(t)
+	s.resource.Scope = "read"
+	greets(t, s.transport(t), s)
+	s.resource.Mu.Lock()
+	s.resource.Need = []string{"write"}
+	s.resource.Mu.Unlock()
+	person := s.opts.Person
+	s.opts.Person = nil
+	var want *oauth.SignInError
+	if _, _, err := ask(t, s.transport(t), s.opts.Server); !errors.As(err, &want) {
+		t.Fatalf("%v", err)
+	}
+	s.opts.Person = person
+	if err := s.transport(t).SignIn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.opts.Person = nil
+	greets(t, s.transport(t), s)
+	if got := s.issuer.Did(); !slices.Contains(got, "authorize read write") {
+		t.Errorf("the issuer did %q", got)
+	}
+}
+
 // TestNewTokenRefused: a server that takes no token does not send the person
 // round and round.
 func TestNewTokenRefused(t *testing.T) {
@@ -519,27 +545,33 @@ func TestHostileAnswers(t *testing.T) {
 		answer func(w http.ResponseWriter, r *http.Request)
 		want   string
 	}{
-		"web page":           {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\n<!doctype html>") }, "answers with a web page"},
-		"no JSON":            {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[1]") }, "no valid JSON object"},
-		"endless":            {"/description", func(w http.ResponseWriter, _ *http.Request) { endless(w) }, "more than 1048576 bytes"},
-		"fault":              {"/description", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "HTTP status 500"},
-		"redirects":          {"/description", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 302) }, "more than 3 redirects"},
-		"redirect to a file": {"/description", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "file:///etc/passwd", 302) }, "file"},
+		"web page":  {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\n<!doctype html>") }, "answers with a web page"},
+		"no JSON":   {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[1]") }, "no valid JSON object"},
+		"endless":   {"/description", func(w http.ResponseWriter, _ *http.Request) { endless(w) }, "more than 1048576 bytes"},
+		"fault":     {"/description", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "HTTP status 500"},
+		"redirects": {"/description", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "more than 3 redirects"},
+		"redirect to a file": {"/description", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		}, "file"},
 		"redirect to the cloud": {"/description", func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "https://169.254.169.254/latest/meta-data/", 302)
+			http.Redirect(w, r, "https://169.254.169.254/latest/meta-data/", http.StatusFound)
 		}, "nearer than the server"},
-		"token endless":  {"/token", func(w http.ResponseWriter, _ *http.Request) { endless(w) }, "token endpoint"},
-		"token redirect": {"/token", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, "HTTP status 307"},
+		"token endless": {"/token", func(w http.ResponseWriter, _ *http.Request) { endless(w) }, "token endpoint"},
+		"token redirect": {"/token", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, "HTTP status 307"},
 		"token of another type": {"/token", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"access_token": "access-1", "token_type": "DPoP"}`)
 		}, "expected Bearer"},
 		"token with a line break": {"/token", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"access_token": "access-1\r\nX-Evil: 1", "token_type": "Bearer"}`)
 		}, "no header may have"},
-		"token missing":         {"/token", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"id": "access-1"}`) }, "no valid token"},
-		"registration redirect": {"/register", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 308) }, "HTTP status 308"},
-		"registration page":     {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "answers with a web page"},
-		"registration empty":    {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "gives no client_id"},
+		"token missing": {"/token", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"id": "access-1"}`) }, "no valid token"},
+		"registration redirect": {"/register", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusPermanentRedirect)
+		}, "HTTP status 308"},
+		"registration page":  {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "answers with a web page"},
+		"registration empty": {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "gives no client_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t)

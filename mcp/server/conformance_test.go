@@ -136,6 +136,7 @@ func form(properties object, required ...string) object {
 // addAskingTools adds tools that ask the client as before 2026-07-28.
 func addAskingTools(p *server.MCPServer) {
 	addTool(p, "test_sampling", func(ctx context.Context, req mcp.CallToolRequest) (*result, error) {
+		//lint:ignore SA1019 the suite wants it of servers of before 2026-07-28
 		res, err := p.RequestSampling(ctx, mcp.CreateMessageRequest{
 			Request: mcp.Request{Method: string(mcp.MethodSamplingCreateMessage)}, CreateMessageParams: samplingOf(req.GetString("prompt", "")),
 		})
