@@ -448,7 +448,7 @@ func TestDiscovery(t *testing.T) {
 		"suggested scopes": {func(s *setup) {
 			s.resource.Edit = func(d map[string]any) { d["scopes_supported"] = []string{"a", "b"} }
 		}, ""},
-		"the server's own": {func(s *setup) { s.resource.Hidden = true }, "has no place where clients register"},
+		"the server's own": {func(s *setup) { s.resource.Hidden = true }, "is no place where clients register (HTTP status 404)"},
 		"another resource": {func(s *setup) {
 			s.resource.Edit = func(d map[string]any) { d["resource"] = "https://bank.example/mcp" }
 		}, "describes another resource"},
@@ -570,8 +570,9 @@ func TestHostileAnswers(t *testing.T) {
 		"registration redirect": {"/register", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusPermanentRedirect)
 		}, "HTTP status 308"},
-		"registration page":  {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "answers with a web page"},
-		"registration empty": {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "gives no client_id"},
+		"registration closed": {"/register", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "is no place where clients register (HTTP status 401)"},
+		"registration page":   {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "answers with a web page"},
+		"registration empty":  {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "gives no client_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t)

@@ -91,8 +91,8 @@ func (t *Transport) registerAnew(ctx context.Context, issuer issuerDocument, red
 	}
 	err = decode(res, shown(req.URL), &answer)
 	switch {
-	case res.StatusCode == http.StatusNotFound:
-		return client{}, fmt.Errorf("%s has no place where clients register: the server wants a sign-in, but says nothing of how. If it takes a key, set it as a header", shown(req.URL))
+	case answer.Error == "" && slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnauthorized, http.StatusForbidden}, res.StatusCode):
+		return client{}, fmt.Errorf("%s is no place where clients register (HTTP status %d): the server wants a sign-in, but says nothing of how. If it takes a key, set it as a header", shown(req.URL), res.StatusCode)
 	case res.StatusCode/100 != 2:
 		return client{}, &registrationError{status: res.StatusCode, code: answer.Error, about: answer.About}
 	case err != nil:
