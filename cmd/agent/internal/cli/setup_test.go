@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ func (r ring) Get(_ context.Context, name string) (string, error) {
 	if v, ok := r[name]; ok {
 		return v, nil
 	}
-	return "", fs.ErrNotExist
+	return "", fmt.Errorf("no such entry: %w", fs.ErrNotExist)
 }
 
 func (r ring) Set(_ context.Context, name, value string) error {

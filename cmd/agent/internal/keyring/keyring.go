@@ -51,6 +51,15 @@ func (s System) Available(ctx context.Context) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
+// missingError says that there is no such entry. It is an fs.ErrNotExist.
+type missingError struct{}
+
+// Error implements error.
+func (missingError) Error() string { return "there is no such entry" }
+
+// Is implements what [errors.Is] looks for.
+func (missingError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // errNone says that there is no keyring.
 var errNone = errors.New("no keyring runs here (on Linux, a Secret Service such as gnome-keyring or KWallet is needed)")
 
@@ -97,7 +106,7 @@ func (s System) do(ctx context.Context, f func() (string, error)) (string, error
 	go func() {
 		value, err := f()
 		if errors.Is(err, keyring.ErrNotFound) {
-			err = fs.ErrNotExist
+			err = missingError{}
 		}
 		answered <- answer{value, err}
 	}()
