@@ -54,7 +54,7 @@ func (s *Source) Context(_ context.Context, req core.ContextRequest) ([]core.Blo
 	text := said(req.Input)
 	catalog := s.opts.Library.Catalog()
 	if s.opts.Tools != nil {
-		s.opts.Tools.Look()
+		s.opts.Tools.look(catalog)
 	}
 	if strings.TrimSpace(text) == "" || len(catalog.Skills) == 0 {
 		return nil, nil
@@ -225,9 +225,11 @@ func Line(s *Skill) string {
 
 // Breadcrumb says in a few words that there are skills; it is empty if there
 // are none that the model could use.
-func (l *Library) Breadcrumb() string {
+func (l *Library) Breadcrumb() string { return l.Catalog().breadcrumb() }
+
+func (c *Catalog) breadcrumb() string {
 	n := 0
-	for _, s := range l.Catalog().Active() {
+	for _, s := range c.Active() {
 		if !s.NoModel {
 			n++
 		}

@@ -42,6 +42,7 @@ type walker struct {
 	place    Place
 	files    fs.FS
 	real     string // path of the place without symbolic links
+	within   string // what symbolic links may not lead out of; empty for no bound
 	seen     map[string]bool
 	folders  int
 	found    []found
@@ -60,13 +61,19 @@ func walk(p Place, seen map[string]bool) ([]found, []Problem) {
 			}
 			return nil, w.problems
 		}
+		if p.Within != "" {
+			if w.within, err = filepath.EvalSymlinks(p.Within); err != nil {
+				w.problem(p.Dir, "it cannot be read: %v", err)
+				return nil, w.problems
+			}
+		}
 		if !w.inside(real) {
 			w.problem(p.Dir, "it is a symbolic link that leads out of the project: it is left out")
 			return nil, w.problems
 		}
 		w.real, w.files = real, os.DirFS(real)
 	}
-	w.visit(".", 0, nil)
+	w.visit(".", w.real, 0, nil)
 	return w.found, w.problems
 }
 
@@ -82,16 +89,7 @@ func (w *walker) onDisk(rel string) string {
 }
 
 // inside reports whether a real path may be read.
-func (w *walker) inside(real string) bool {
-	if w.place.Within == "" {
-		return true
-	}
-	top, err := filepath.EvalSymlinks(w.place.Within)
-	if err != nil {
-		return false
-	}
-	return within(top, real)
-}
+func (w *walker) inside(real string) bool { return w.within == "" || within(w.within, real) }
 
 func within(top, at string) bool {
 	rel, err := filepath.Rel(top, at)
@@ -100,9 +98,12 @@ func within(top, at string) bool {
 
 // visit looks into a folder. One with a SKILL.md is a skill, and what lies
 // below it belongs to it.
-func (w *walker) visit(rel string, depth int, rules []ignoreRule) {
-	if w.real != "" && !w.enter(rel) {
-		return
+func (w *walker) visit(rel, real string, depth int, rules []ignoreRule) {
+	if w.real != "" {
+		if w.seen[real] {
+			return
+		}
+		w.seen[real] = true
 	}
 	if w.folders++; w.folders > maxFolders {
 		if w.folders == maxFolders+1 {
@@ -115,11 +116,11 @@ func (w *walker) visit(rel string, depth int, rules []ignoreRule) {
 		w.problem(w.onDisk(rel), "it cannot be read: %v", err)
 		return
 	}
-	if name := manifestName(entries); name != "" {
+	if name, linked := manifestEntry(entries); name != "" {
 		if rel == "." {
 			w.problem(w.onDisk(name), "a skill needs a folder of its own: move it to %s", path.Join("NAME", name))
 		} else {
-			w.take(rel, name)
+			w.take(rel, real, name, linked)
 			return
 		}
 	}
@@ -129,36 +130,39 @@ func (w *walker) visit(rel string, depth int, rules []ignoreRule) {
 	rules = append(rules[:len(rules):len(rules)], readIgnore(w.files, rel)...)
 	for _, e := range entries {
 		below := path.Join(rel, e.Name())
-		if w.folder(e, below) && !skipped(e.Name()) && !ignored(rules, below) {
-			w.visit(below, depth+1, rules)
+		if skipped(e.Name()) || ignored(rules, below) {
+			continue
+		}
+		if at, ok := w.folder(e, below, real); ok {
+			w.visit(below, at, depth+1, rules)
 		}
 	}
 }
 
-// enter reports whether a folder is visited for the first time, and notes it.
-func (w *walker) enter(rel string) bool {
+// folder returns the real path of an entry that is a folder, or a link to one.
+func (w *walker) folder(e fs.DirEntry, below, parent string) (string, bool) {
+	if e.Type()&fs.ModeSymlink == 0 || w.real == "" {
+		return filepath.Join(parent, e.Name()), e.IsDir()
+	}
+	info, err := fs.Stat(w.files, below)
+	if err != nil || !info.IsDir() {
+		return "", false
+	}
+	return w.follow(below)
+}
+
+// follow returns where a link leads, if that may be read.
+func (w *walker) follow(rel string) (string, bool) {
 	real, err := filepath.EvalSymlinks(w.onDisk(rel))
 	if err != nil {
 		w.problem(w.onDisk(rel), "it cannot be read: %v", err)
-		return false
+		return "", false
 	}
 	if !w.inside(real) {
 		w.problem(w.onDisk(rel), "it is a symbolic link that leads out of the project: it is left out")
-		return false
+		return "", false
 	}
-	if w.seen[real] {
-		return false
-	}
-	w.seen[real] = true
-	return true
-}
-
-func (w *walker) folder(e fs.DirEntry, below string) bool {
-	if e.Type()&fs.ModeSymlink == 0 {
-		return e.IsDir()
-	}
-	info, err := fs.Stat(w.files, below)
-	return err == nil && info.IsDir()
+	return real, true
 }
 
 // skipped names folders that hold no skills of one's own.
@@ -168,16 +172,26 @@ func skipped(name string) bool {
 
 // manifestName returns the name of a folder's SKILL.md, in any case.
 func manifestName(entries []fs.DirEntry) string {
-	name := ""
-	for _, e := range entries {
-		if !e.IsDir() && strings.EqualFold(e.Name(), "SKILL.md") && (name == "" || e.Name() == "SKILL.md") {
-			name = e.Name()
-		}
-	}
+	name, _ := manifestEntry(entries)
 	return name
 }
 
-func (w *walker) take(rel, name string) {
+// manifestEntry is manifestName, and whether it is a link.
+func manifestEntry(entries []fs.DirEntry) (name string, linked bool) {
+	for _, e := range entries {
+		if !e.IsDir() && strings.EqualFold(e.Name(), "SKILL.md") && (name == "" || e.Name() == "SKILL.md") {
+			name, linked = e.Name(), e.Type()&fs.ModeSymlink != 0
+		}
+	}
+	return name, linked
+}
+
+func (w *walker) take(rel, real, name string, linked bool) {
+	if linked && w.real != "" {
+		if _, ok := w.follow(path.Join(rel, name)); !ok {
+			return
+		}
+	}
 	info, err := fs.Stat(w.files, path.Join(rel, name))
 	if err != nil || !info.Mode().IsRegular() {
 		w.problem(w.onDisk(path.Join(rel, name)), "it is no file that can be read")
@@ -185,12 +199,7 @@ func (w *walker) take(rel, name string) {
 	}
 	f := found{place: w.place, rel: rel, file: name, size: info.Size(), changed: info.ModTime()}
 	if w.real != "" {
-		f.dir = w.onDisk(rel)
-		real, err := filepath.EvalSymlinks(filepath.Join(f.dir, name))
-		if err != nil || !w.inside(real) {
-			w.problem(filepath.Join(f.dir, name), "it is a symbolic link that leads out of the project: it is left out")
-			return
-		}
+		f.dir = real
 	}
 	w.found = append(w.found, f)
 }

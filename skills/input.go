@@ -48,7 +48,7 @@ func newInput(text string) *input {
 	for _, found := range mentioned.FindAllStringSubmatchIndex(text, -1) {
 		m := mention{name: text[found[2]:found[3]]}
 		end := found[3]
-		if end < len(text) && strings.ContainsRune("/.\\", rune(text[end])) && !endsSentence(text[end:]) {
+		if end < len(text) && strings.IndexByte("/._@\\", text[end]) >= 0 && !endsSentence(text[end:]) {
 			continue // a path
 		}
 		if strings.TrimSpace(text[:found[2]-1]) == "" {

@@ -80,11 +80,11 @@ func (t *Tools) Tools(context.Context) ([]core.Tool, error) {
 	return []core.Tool{t.skill}, nil
 }
 
-// Look says that the tools changed, if the first skill came or the last went.
-func (t *Tools) Look() {
+// look says that the tools changed, if the first skill came or the last went.
+func (t *Tools) look(c *Catalog) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || t.shown == (t.opts.Library.Breadcrumb() != "") {
+	if t.closed || t.shown == (c.breadcrumb() != "") {
 		return
 	}
 	select {

@@ -12,7 +12,7 @@ type word struct {
 }
 
 // maxWords bounds what is looked at of an input.
-const maxWords = 2000
+const maxWords = maxInput / 2
 
 // words takes a text apart into runs of letters and digits. A name of code is
 // one word: "BlobClient" is no "blob client".

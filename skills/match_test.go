@@ -1,0 +1,196 @@
+package skills_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/skills"
+)
+
+// skill makes a skill of a SKILL.md's parts.
+func skill(t testing.TB, name, description, more, body string) *skills.Skill {
+	t.Helper()
+	m, diagnostics := skills.Parse(name, []byte(skillText(name, description, more, body)))
+	if m == nil {
+		t.Fatal(diagnostics)
+	}
+	return &skills.Skill{Manifest: *m, Scope: skills.ScopeUser, State: skills.StateOn, File: name + "/SKILL.md", Files: fstest.MapFS{}}
+}
+
+func describe(list []skills.Match) string {
+	var out []string
+	for _, m := range list {
+		out = append(out, fmt.Sprintf("%s by %s %s", m.Skill.Name, m.By, m.Trigger))
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	m := skills.NewMatcher([]*skills.Skill{
+		skill(t, "pdf-tools", "Works with PDF files.", "triggers:\n  keywords: [pdf form, merge two pdfs, pdf]\n  verbs: [split, rotate]\n  patterns: ['pages? \\d+ (to|-) \\d+']\n", "Use qpdf."),
+		skill(t, "invoices", "Writes invoices for customers.", "triggers: {keywords: [monthly invoice, Invoice]}\n", "As a PDF."),
+		skill(t, "deploy", "Puts a release on the servers.", "disable-model-invocation: true\ntriggers: {keywords: [deploy the release]}\n", "Carefully."),
+		skill(t, "greedy", "Wants everything.", "triggers:\n  keywords: [the file, this function]\n  patterns: ['\\w+ing']\n", "x"),
+		skill(t, "terraform-modules", "Writes Terraform modules. Use when asked for \"terraform module layout\" or remote state handling.", "", "Terraform, HCL, providers."),
+		skill(t, "kubernetes-rollouts", "Plans rollouts on Kubernetes clusters with canaries.", "", "kubectl rollout canary."),
+	})
+	for _, tt := range []struct{ query, want string }{
+		{"Fill in this PDF form for me", "pdf-tools by phrase pdf form"},
+		{"fill in these PDF forms", "pdf-tools by phrase pdf form"},
+		{"Is the pdf any good?", ""}, // a single word only ranks
+		{"Rotate the scanned pdf", "pdf-tools by keyword+verb rotate + pdf"},
+		{"I rotated every pdf yesterday", "pdf-tools by keyword+verb rotate + pdf"},
+		{"Extract page 3 to 9 of it", "pdf-tools by pattern pages? \\d+ (to|-) \\d+"},
+		{"Rotate one, and then look at all the other documents that came in over the weekend, one is a pdf", ""}, // too far apart
+		{"/pdf-tools a.pdf", "pdf-tools by name pdf-tools"},
+		{"/PDF-Tools a.pdf", "pdf-tools by name PDF-Tools"},
+		{"Use $invoices for this", "invoices by name invoices"},
+		{"please use the pdf-tools skill", "pdf-tools by name pdf-tools"},
+		{"see src/pdf-tools/main.go and pdf-tools.go", ""}, // paths
+		{"open /invoices/2024/march.csv", ""},
+		{"the $invoices_total is wrong", ""},
+		{"$user:invoices now", "invoices by name user:invoices"},
+		{"Write the monthly invoice as pdf form", "invoices by phrase monthly invoice; pdf-tools by phrase pdf form"},
+		{"deploy the release", ""}, // the person's alone
+		{"/deploy the release", "deploy by name deploy"},
+		{"Write a script that renames the file", ""}, // demoted
+		{"Add a terraform module layout", "terraform-modules by text \"terraform module layout\" of its text"},
+		{"Which terraform version is this?", ""},
+		{"What is the time?", ""},
+		{"", ""},
+	} {
+		got := describe(m.Match(tt.query, skills.MatchOptions{}).Activated)
+		if got != tt.want {
+			t.Errorf("%q activates %q, want %q", tt.query, got, tt.want)
+		}
+	}
+}
+
+func TestMatchBounds(t *testing.T) {
+	t.Parallel()
+	var list []*skills.Skill
+	for i := range 20 {
+		list = append(list, skill(t, fmt.Sprintf("s%02d", i), "Bakes bread.", "triggers: {keywords: [bake sourdough bread]}\n", strings.Repeat("bread ", i+1)))
+	}
+	m := skills.NewMatcher(list)
+	used := func(name string) time.Time {
+		if name == "s07" {
+			return time.Unix(1, 0)
+		}
+		return time.Time{}
+	}
+	r := m.Match("bake sourdough bread", skills.MatchOptions{Used: used})
+	if len(r.Activated) != skills.DefaultMax || len(r.Shortlist) != skills.DefaultShortlist || len(r.Held) != 17 || !strings.Contains(r.Held[0].Held, "enough of them") {
+		t.Errorf("%d activated, %d on the shortlist, %d held", len(r.Activated), len(r.Shortlist), len(r.Held))
+	}
+	r = m.Match("/s03 /s04 $s05 $s06 bake sourdough bread", skills.MatchOptions{Max: 2})
+	if got := describe(r.Activated); got != "s06 by name s06; s05 by name s05; s04 by name s04; s03 by name s03" && len(r.Activated) != 4 {
+		t.Errorf("named skills are bounded: %s", got)
+	}
+	if r = m.Match("bake sourdough bread", skills.MatchOptions{Max: -1}); len(r.Activated) != 0 {
+		t.Errorf("with none allowed: %s", describe(r.Activated))
+	}
+	same := skills.NewMatcher([]*skills.Skill{
+		skill(t, "a", "Bakes bread.", "triggers: {keywords: [bake sourdough bread]}\n", "bread"),
+		skill(t, "b", "Bakes bread.", "triggers: {keywords: [bake sourdough bread]}\n", "bread"),
+	})
+	r = same.Match("bake sourdough bread", skills.MatchOptions{Max: 1, Used: func(name string) time.Time { return time.Unix(int64(len(name)+int(name[0])), 0) }})
+	if describe(r.Activated) != "b by phrase bake sourdough bread" {
+		t.Errorf("the one that was used last: %s", describe(r.Activated))
+	}
+}
+
+func TestMatchAsked(t *testing.T) {
+	t.Parallel()
+	m := skills.NewMatcher(nil)
+	for query, want := range map[string]bool{
+		"What can you do?": true, "list skills": true, "Which skills do you have?": true, "show me all your skills": true,
+		"What does this do?": false, "My skills in Go are poor": false, "list the files": false,
+	} {
+		if got := m.Match(query, skills.MatchOptions{}).Asked; got != want {
+			t.Errorf("%q asks for skills: %t, want %t", query, got, want)
+		}
+	}
+}
+
+func TestDemoted(t *testing.T) {
+	t.Parallel()
+	s := skill(t, "greedy", "Wants everything.", "triggers:\n  keywords: [write a, add a button]\n  patterns: ['\\bthe\\b', 'sourdough']\n", "x")
+	var got []string
+	for _, d := range s.Demoted() {
+		got = append(got, fmt.Sprintf("%s %s", d.By, d.Trigger))
+	}
+	if strings.Join(got, "; ") != "pattern \\bthe\\b" {
+		t.Errorf("demoted: %q", got)
+	}
+	if text := fmt.Sprint(s.Lint()); !strings.Contains(text, `the trigger "\\bthe\\b" (pattern) fires on`) {
+		t.Errorf("lint says %s", text)
+	}
+}
+
+// TestMatchLongInput: of a long input the beginning and the end count, and time
+// stays bounded.
+func TestMatchLongInput(t *testing.T) {
+	t.Parallel()
+	m := skills.NewMatcher([]*skills.Skill{skill(t, "bread", "Bakes.", "triggers: {keywords: [bake sourdough bread]}\n", "x")})
+	filler := strings.Repeat("word and 字 ", 20_000)
+	for _, query := range []string{"bake sourdough bread " + filler, filler + " bake sourdough bread"} {
+		if r := m.Match(query, skills.MatchOptions{}); len(r.Activated) != 1 {
+			t.Errorf("%.40q… activates %s", query, describe(r.Activated))
+		}
+	}
+}
+
+func FuzzMatch(f *testing.F) {
+	m := skills.NewMatcher([]*skills.Skill{
+		skill(f, "pdf-tools", "Works with PDF files.", "triggers:\n  keywords: [pdf form, pdf]\n  verbs: [split]\n  patterns: ['pages? \\d+']\n", "Use qpdf."),
+		skill(f, "plain", "Says hello when greeted as \"hello there\".", "", "x"),
+	})
+	for _, s := range []string{"/pdf-tools a", "$plain", "split the pdf", "\xff/", "a's", "hello there", "ſ K", "İ", strings.Repeat("a ", 20000)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r := m.Match(query, skills.MatchOptions{})
+		if len(r.Activated) > 3 || len(r.Shortlist) > 12 {
+			t.Errorf("%d activated, %d listed", len(r.Activated), len(r.Shortlist))
+		}
+		for _, a := range r.Activated {
+			if a.Held != "" || utf8.ValidString(query) && !utf8.ValidString(a.Args) {
+				t.Errorf("%+v", a)
+			}
+		}
+	})
+}
+
+// BenchmarkMatch matches against a thousand skills, half of them with triggers
+// of their own.
+func BenchmarkMatch(b *testing.B) {
+	words := strings.Fields("alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike november oscar papa quebec romeo sierra tango uniform victor whiskey xray yankee zulu deploy review invoice report schema cluster pipeline token module")
+	var list []*skills.Skill
+	for i := range 1000 {
+		w := func(j int) string { return words[(i*7+j*13+i/len(words))%len(words)] }
+		more := ""
+		if i%2 == 0 {
+			more = fmt.Sprintf("triggers:\n  keywords: [%s %s, %s %s %s, %s]\n  verbs: [%s]\n", w(1), w(2), w(3), w(4), w(5), w(6), w(7))
+		}
+		if i%10 == 0 {
+			more += fmt.Sprintf("  patterns: ['\\b%s\\b.{0,20}\\b%s\\b']\n", w(8), w(9))
+		}
+		var body strings.Builder
+		for j := range 400 {
+			body.WriteString(w(j*j+i) + " ")
+		}
+		list = append(list, skill(b, fmt.Sprintf("skill-%d", i), fmt.Sprintf("Does %s with the %s and the %s. Use when %s.", w(1), w(2), w(3), w(4)), more, body.String()))
+	}
+	m := skills.NewMatcher(list)
+	query := "Please review the report of the delta cluster, and deploy the module with the invoice schema to the pipeline before Friday."
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Match(query, skills.MatchOptions{})
+	}
+}
