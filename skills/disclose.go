@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,7 +182,8 @@ func withArguments(body, args string) string {
 func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block, bool) {
 	var wanted []*Skill
 	for _, skill := range c.Active() {
-		if !skill.NoModel && (r.Asked || skill.Triggers.None()) {
+		told := strings.Contains(seen, fmt.Sprintf("<skill name=%q", skill.Name)) || slices.ContainsFunc(r.Activated, func(m Match) bool { return m.Skill == skill })
+		if !skill.NoModel && !told && (r.Asked || skill.Triggers.None()) {
 			wanted = append(wanted, skill)
 		}
 	}

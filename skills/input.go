@@ -14,6 +14,7 @@ const maxInput = 16 << 10
 // input is what a person said, made ready for matching.
 type input struct {
 	text  string
+	lower string // the text in lower case
 	words []word
 	at    map[string][]int // where a word stands
 	pairs []string         // see [pairs]
@@ -40,7 +41,7 @@ func newInput(text string) *input {
 		}
 		text = strings.ToValidUTF8(head, "") + "\n" + tail
 	}
-	in := &input{text: text, words: words(text), at: map[string][]int{}}
+	in := &input{text: text, lower: strings.ToLower(text), words: words(text), at: map[string][]int{}}
 	for i, w := range in.words {
 		in.at[w.text] = append(in.at[w.text], i)
 	}

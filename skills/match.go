@@ -3,7 +3,6 @@ package skills
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -84,7 +83,7 @@ type Matcher struct {
 // spec is what calls for one skill.
 type spec struct {
 	phrases  []phrase
-	patterns []*regexp.Regexp
+	patterns []pattern
 	keywords map[string]string // word to keyword
 	verbs    map[string]string
 	text     *evidence // nil where the author wrote triggers
@@ -203,8 +202,8 @@ func newSpec(m *Manifest, common []*input) spec {
 		}
 	}
 	for _, p := range m.Triggers.Patterns {
-		if re, err := compile(p); err == nil { // else it was reported when it was read
-			sp.patterns = append(sp.patterns, re)
+		if compiled, ok := newPattern(p); ok {
+			sp.patterns = append(sp.patterns, compiled)
 		}
 	}
 	if m.Triggers.None() {
@@ -239,8 +238,8 @@ func (sp *spec) demote(common []*input) {
 	sp.phrases = slices.DeleteFunc(sp.phrases, func(p phrase) bool {
 		return often(ByPhrase, p.written, func(in *input) bool { return in.has(p.words) })
 	})
-	sp.patterns = slices.DeleteFunc(sp.patterns, func(re *regexp.Regexp) bool {
-		return often(ByPattern, strings.TrimPrefix(re.String(), "(?i)"), func(in *input) bool { return re.MatchString(in.text) })
+	sp.patterns = slices.DeleteFunc(sp.patterns, func(p pattern) bool {
+		return often(ByPattern, p.written, func(in *input) bool { return p.find(in) != "" })
 	})
 	for _, word := range slices.Sorted(maps.Keys(sp.keywords)) {
 		keyword := sp.keywords[word]
@@ -263,9 +262,9 @@ func (sp *spec) call(in *input) (Match, bool) {
 		p := sp.phrases[best]
 		return Match{By: ByPhrase, Trigger: p.written, weight: len(p.words)}, true
 	}
-	for _, re := range sp.patterns {
-		if at := re.FindString(in.text); at != "" {
-			return Match{By: ByPattern, Trigger: strings.TrimPrefix(re.String(), "(?i)"), weight: len(strings.Fields(at))}, true
+	for _, p := range sp.patterns {
+		if at := p.find(in); at != "" {
+			return Match{By: ByPattern, Trigger: p.written, weight: len(strings.Fields(at))}, true
 		}
 	}
 	if trigger := sp.pair(in); trigger != "" {
@@ -282,20 +281,27 @@ func (sp *spec) call(in *input) (Match, bool) {
 // pairDistance is how many words a verb may be away from its keyword.
 const pairDistance = 8
 
-// pair looks for a keyword with a verb near it.
+// pair looks for a keyword with a verb near it; of several the first in the
+// input counts.
 func (sp *spec) pair(in *input) string {
-	for i, w := range in.words {
-		keyword, ok := sp.keywords[w.text]
-		if !ok {
-			continue
-		}
-		for j := max(0, i-pairDistance); j < min(len(in.words), i+pairDistance+1); j++ {
-			if verb, ok := sp.verb(in.words[j].text); ok && j != i {
-				return verb + " + " + keyword
+	if len(sp.verbs) == 0 {
+		return ""
+	}
+	first, found := len(in.words), ""
+	for word, keyword := range sp.keywords {
+		for _, i := range in.at[word] {
+			if i >= first {
+				break
+			}
+			for j := max(0, i-pairDistance); j < min(len(in.words), i+pairDistance+1); j++ {
+				if verb, ok := sp.verb(in.words[j].text); ok && j != i {
+					first, found = i, verb+" + "+keyword
+					break
+				}
 			}
 		}
 	}
-	return ""
+	return found
 }
 
 // verb finds a verb by one of its regular forms.

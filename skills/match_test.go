@@ -170,10 +170,13 @@ func FuzzMatch(f *testing.F) {
 // BenchmarkMatch matches against a thousand skills, half of them with triggers
 // of their own.
 func BenchmarkMatch(b *testing.B) {
-	words := strings.Fields("alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike november oscar papa quebec romeo sierra tango uniform victor whiskey xray yankee zulu deploy review invoice report schema cluster pipeline token module")
+	words := strings.Fields("deploy review invoice report schema cluster pipeline token module delta friday")
+	for i := range 2000 {
+		words = append(words, fmt.Sprintf("%c%c%c%cal", 'b'+i%20, 'a'+i%5*4, 'c'+i/20%20, 'a'+i/400%5*4))
+	}
 	var list []*skills.Skill
 	for i := range 1000 {
-		w := func(j int) string { return words[(i*7+j*13+i/len(words))%len(words)] }
+		w := func(j int) string { return words[(i*7+j*j*13)%len(words)] }
 		more := ""
 		if i%2 == 0 {
 			more = fmt.Sprintf("triggers:\n  keywords: [%s %s, %s %s %s, %s]\n  verbs: [%s]\n", w(1), w(2), w(3), w(4), w(5), w(6), w(7))
@@ -183,7 +186,7 @@ func BenchmarkMatch(b *testing.B) {
 		}
 		var body strings.Builder
 		for j := range 400 {
-			body.WriteString(w(j*j+i) + " ")
+			body.WriteString(w(j) + " ")
 		}
 		list = append(list, skill(b, fmt.Sprintf("skill-%d", i), fmt.Sprintf("Does %s with the %s and the %s. Use when %s.", w(1), w(2), w(3), w(4)), more, body.String()))
 	}

@@ -1,0 +1,62 @@
+package skills
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode"
+)
+
+// pattern is a trigger that is a regular expression.
+type pattern struct {
+	re      *regexp.Regexp
+	written string
+	needs   string // a text, in lower case, without which nothing matches
+}
+
+// newPattern compiles a pattern that was found good when it was read.
+func newPattern(written string) (pattern, bool) {
+	re, err := compile(written)
+	if err != nil {
+		return pattern{}, false
+	}
+	p := pattern{re: re, written: written}
+	if tree, err := syntax.Parse(written, syntax.Perl|syntax.FoldCase); err == nil {
+		p.needs = needed(tree.Simplify())
+	}
+	return p, true
+}
+
+// find returns what of an input the pattern matches, or "". Looking for the
+// needed text first makes a thousand patterns affordable.
+func (p pattern) find(in *input) string {
+	if !strings.Contains(in.lower, p.needs) {
+		return ""
+	}
+	return p.re.FindString(in.text)
+}
+
+// needed returns the longest text that everything which matches an expression
+// must hold, as far as that is easy to see. Letters that lower case does not
+// make equal, such as the long s, are not looked for.
+func needed(e *syntax.Regexp) string {
+	switch e.Op {
+	case syntax.OpLiteral:
+		text := strings.ToLower(string(e.Rune))
+		if strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+			return ""
+		}
+		return text
+	case syntax.OpCapture, syntax.OpPlus:
+		return needed(e.Sub[0])
+	case syntax.OpConcat:
+		longest := ""
+		for _, part := range e.Sub {
+			if text := needed(part); len(text) > len(longest) {
+				longest = text
+			}
+		}
+		return longest
+	}
+	return ""
+}
