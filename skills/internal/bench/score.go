@@ -35,7 +35,8 @@ type Report struct {
 	Near      Ratio `json:"nearMisses"` // of near misses, those that activate what they nearly mean
 	Cross     Ratio `json:"cross"`      // of other suites' queries, those that activate anything
 
-	Tokens   float64       `json:"tokens"` // of full texts, for a query on average
+	Scanned  int           `json:"scanFindings"` // warnings of the static scan
+	Tokens   float64       `json:"tokens"`       // of full texts, for a query on average
 	PerMatch time.Duration `json:"nanosecondsPerMatch"`
 }
 
@@ -47,6 +48,12 @@ func (d *dataset) score(suite string, log io.Writer) Report {
 	list := d.skills[suite]
 	m := skills.NewMatcher(list)
 	r := Report{Suite: suite, Skills: len(list)}
+	for _, s := range list {
+		skills.ScanFile("SKILL.md", []byte(s.Description+"\n"+s.Body), func(_ int, message string) {
+			fmt.Fprintf(log, "%s: scan of %s: %s\n", suite, s.Name, message)
+			r.Scanned++
+		})
+	}
 	var samples []sample
 	tokens := 0
 	start := time.Now()
@@ -167,5 +174,6 @@ func (r Report) print(out io.Writer) {
 		fmt.Fprintf(out, "  %-22s %5.1f %%  (%.1f to %.1f, of %d)\n", line.name, 100*line.Value, 100*line.Low, 100*line.High, line.Of)
 	}
 	fmt.Fprintf(out, "  %-22s %5.0f tokens of full texts for a query\n", "cost", r.Tokens)
+	fmt.Fprintf(out, "  %-22s %5d in %d skills\n", "warnings of the scan", r.Scanned, r.Skills)
 	fmt.Fprintf(out, "  %-22s %5.2f ms for a query\n", "time", float64(r.PerMatch)/float64(time.Millisecond))
 }

@@ -80,7 +80,7 @@ func runDemo(ctx context.Context, s *streams, keep bool, without []string) (err 
 	t := &task{
 		streams: s, format: formatText, narrate: true, forget: !keep, scripted: true, prompt: demoPrompt, mode: string(permissions.ModeDefault),
 		agent: agent.Options{
-			Dir: workspace, Home: filepath.Join(root, "home"), Version: buildVersion(), Disallowed: without, Subreaper: true,
+			Dir: workspace, Home: filepath.Join(root, "home"), Version: buildVersion(), Disallowed: without, Subreaper: true, Skills: bundledSkills(),
 			MCP: agent.MCPOptions{Servers: []mcp.Configured{neighbor}, Dir: filepath.Join(root, "home", "mcp")},
 		},
 		session: agent.SessionOptions{

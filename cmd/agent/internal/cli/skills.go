@@ -52,6 +52,11 @@ func (s *settings) skills() agent.SkillOptions {
 	return o
 }
 
+// bundledSkills are those that come with the program, and no others.
+func bundledSkills() agent.SkillOptions {
+	return agent.SkillOptions{Library: skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Bundled: bundled.Files})})}
+}
+
 // withSkills adds a /NAME for each skill that a person may call. One whose name
 // is taken has its full name, SCOPE:NAME. What is entered goes to the session as
 // it is, where the skill's text joins it.
