@@ -1,4 +1,4 @@
-package bundled_skills_test
+package bundled_test
 
 import (
 	"bufio"

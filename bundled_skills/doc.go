@@ -1,7 +1,5 @@
-// Package bundled_skills holds the skills that come with the program, as files.
-//
-//nolint:revive,staticcheck // the folder's name is part of the project's layout
-package bundled_skills
+// Package bundled holds the skills that come with the program, as files.
+package bundled
 
 import "embed"
 

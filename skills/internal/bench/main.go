@@ -38,11 +38,11 @@ func run(args []string, out io.Writer) error {
 		suites = flags.Args()
 	}
 	var all []Report
+	log := io.Discard
+	if *wrong {
+		log = out
+	}
 	for _, suite := range suites {
-		var log io.Writer = io.Discard
-		if *wrong {
-			log = out
-		}
 		all = append(all, data.score(suite, log))
 	}
 	if *asJSON {

@@ -167,9 +167,14 @@ func (r Report) print(out io.Writer) {
 		name string
 		Ratio
 	}{
-		{"hit@1", r.Hit1}, {"hit@3", r.Hit3}, {"shortlist@12", r.Shortlist},
-		{"activation precision", r.Precision}, {"activation recall", r.Recall}, {"hit@1, named", r.NamedHit1},
-		{"false on near misses", r.Near}, {"false on other suites", r.Cross},
+		{"hit@1", r.Hit1},
+		{"hit@3", r.Hit3},
+		{"shortlist@12", r.Shortlist},
+		{"activation precision", r.Precision},
+		{"activation recall", r.Recall},
+		{"hit@1, named", r.NamedHit1},
+		{"false on near misses", r.Near},
+		{"false on other suites", r.Cross},
 	} {
 		fmt.Fprintf(out, "  %-22s %5.1f %%  (%.1f to %.1f, of %d)\n", line.name, 100*line.Value, 100*line.Low, 100*line.High, line.Of)
 	}

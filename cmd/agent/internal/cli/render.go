@@ -110,18 +110,26 @@ func (v *textView) show(e event.Event) {
 		v.note("▸ %s: %s", printable(b.Name), oneLine(b.Input, 200))
 	case event.SubagentEnd:
 		v.note("◂ %s", subagentEnd(b))
-	case event.SkillActivated:
-		v.note("! skill %s: called for by %s %s", printable(b.Name), b.By, printable(b.Trigger))
-	case event.SkillsListed:
-		if b.Left > 0 {
-			v.note("! %d skills were named to the model, %d others left out", len(b.Names), b.Left)
-		}
 	case event.Compacted:
 		v.note("! the conversation was summarised: %d tokens became %d", b.Before, b.After)
 	case event.Warning:
 		v.note("! %s", printable(b.Message))
 	case event.Cancelled:
 		v.note("! cancelled: %s", printable(b.Reason))
+	default:
+		v.showSkills(b)
+	}
+}
+
+// showSkills shows which skills joined the input, and why.
+func (v *textView) showSkills(body event.Body) {
+	switch b := body.(type) {
+	case event.SkillActivated:
+		v.note("! skill %s: called for by %s %s", printable(b.Name), b.By, printable(b.Trigger))
+	case event.SkillsListed:
+		if b.Left > 0 {
+			v.note("! %d skills were named to the model, %d others left out", len(b.Names), b.Left)
+		}
 	}
 }
 

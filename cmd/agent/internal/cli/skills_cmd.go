@@ -225,13 +225,13 @@ type whyLine struct {
 
 // matchInput says what an input calls for, by the code that decides in a
 // session.
-func (set *settings) matchInput(ctx context.Context, lib *skills.Library, text string) (matchInfo, skills.Result, error) {
-	o := set.skills()
+func (s *settings) matchInput(ctx context.Context, lib *skills.Library, text string) (matchInfo, skills.Result, error) {
+	o := s.skills()
 	usage := skills.NewUsage(o.Usage)
 	result := lib.Catalog().Matcher().Match(text, skills.MatchOptions{Max: o.Max, Used: usage.Last})
 	info := matchInfo{Activated: []matchLine{}, Shortlist: []matchLine{}, Listed: []string{}}
 	source := skills.NewSource(skills.SourceOptions{Library: lib, Max: o.Max, Usage: usage})
-	p, err := set.profile(set.Settings.Providers.Default, set.Loaded.Model())
+	p, err := s.profile(s.Settings.Providers.Default, s.Loaded.Model())
 	if err != nil {
 		return info, result, err
 	}
@@ -505,14 +505,14 @@ func newSkillsNew(s *streams) *cobra.Command {
 }
 
 // skillsFolder is where a person's own skills, or the project's, are installed.
-func (set *settings) skillsFolder(project bool) (string, error) {
+func (s *settings) skillsFolder(project bool) (string, error) {
 	if project {
-		return filepath.Join(set.dir, ".agent", "skills"), nil
+		return filepath.Join(s.dir, ".agent", "skills"), nil
 	}
-	if set.Home == "" {
+	if s.Home == "" {
 		return "", errors.New("there is no home directory to keep skills in: set AGENT_HOME, or use --project")
 	}
-	return filepath.Join(set.Home, "skills"), nil
+	return filepath.Join(s.Home, "skills"), nil
 }
 
 func newSkillsEnable(s *streams, on bool) *cobra.Command {
