@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/seed-009c0928/agent/core"
 )
 
 // hazard is what a command does that no rule can allow. One that is only an
@@ -318,6 +320,9 @@ func (p *Policy) namedPlace(s *subject) (word string, found place) {
 	if len(words) == 0 {
 		words = []string{s.Resource}
 	}
+	if s.Scope == core.ScopeSkillScript {
+		words = withoutScript(words)
+	}
 	for _, w := range words {
 		for part := range strings.FieldsFuncSeq(stripQuotes(w), notInWord) {
 			if strings.Contains(part, "://") && !strings.HasPrefix(part, "file:") {
@@ -331,6 +336,19 @@ func (p *Policy) namedPlace(s *subject) (word string, found place) {
 		}
 	}
 	return word, found
+}
+
+// withoutScript takes the script itself out of a skill's command: it lies among
+// the agent's own files, where else only what must not be touched lies.
+func withoutScript(words []string) []string {
+	i := slices.IndexFunc(words, func(w string) bool {
+		w = slashed(w)
+		return isAbs(w) && strings.Contains(w, "/skills/") && strings.Contains(w, "/scripts/")
+	})
+	if i < 0 {
+		return words
+	}
+	return slices.Concat(words[:i], words[i+1:])
 }
 
 func notInPath(r rune) bool { return r == ':' || r == '@' }
