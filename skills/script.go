@@ -39,6 +39,7 @@ var interpreters = map[string][]string{
 // scriptCall is a script with its arguments, ready to start.
 type scriptCall struct {
 	skill *Skill
+	name  string // of the script
 	argv  []string
 }
 
@@ -120,7 +121,7 @@ func (t *Tools) prepare(call *core.Call, in toolArgs) (*scriptCall, *refusal) {
 	if err != nil {
 		return nil, refuse(core.CodeConfig, "%s cannot be run: %v.", in.Path, err)
 	}
-	return &scriptCall{s, append(argv, in.Args...)}, nil
+	return &scriptCall{s, filepath.Base(file), append(argv, in.Args...)}, nil
 }
 
 func (s *Skill) scriptNames() []string {
@@ -216,7 +217,7 @@ func scriptResult(running, ctx context.Context, c *scriptCall, exit core.Exit, e
 	case err != nil:
 		return core.Failf(core.CodeIO, "[The script could not be run to its end: %v.]", err)
 	}
-	line := fmt.Sprintf("\n[%s of skill %s: exit code %d", filepath.Base(c.argv[0]), c.skill.Name, exit.Code)
+	line := fmt.Sprintf("\n[%s of skill %s: exit code %d", c.name, c.skill.Name, exit.Code)
 	if exit.Signal != "" {
 		line += ", " + exit.Signal
 	}
