@@ -12,13 +12,15 @@ import (
 )
 
 func when(list ...permissions.When) permissions.RuleSet {
-	return permissions.RuleSet{Source: permissions.SourceUser, File: "/home/ann/.agent/settings.json", Settings: permissions.Settings{When: list},
+	return permissions.RuleSet{
+		Source: permissions.SourceUser, File: "/home/ann/.agent/settings.json", Settings: permissions.Settings{When: list},
 		Position: func(l permissions.List, i int) (int, int) {
 			if l == permissions.ListWhen {
 				return 10 + i, 13
 			}
 			return 0, 0
-		}}
+		},
+	}
 }
 
 func TestConditions(t *testing.T) {

@@ -371,6 +371,9 @@ func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.De
 	}
 	d.Rule, d.Source = p.named(worst)
 	d.Reason = p.reason(worst, d.Always)
+	if d.Verdict == core.Ask && p.sandboxed && slices.ContainsFunc(findings, func(f finding) bool { return f.free }) {
+		d.Reason += "; with a yes it runs outside the sandbox"
+	}
 	if d.Verdict != core.Deny {
 		d.Grants = append(p.grants(&req, findings), p.around(&req, findings)...)
 	}

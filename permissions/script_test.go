@@ -101,8 +101,15 @@ func TestOtherShells(t *testing.T) {
 			line string
 			want core.Verdict
 		}{
-			{"dir", ask}, {"dir /s", ask}, {"dir *", allow}, {"git status", allow}, {"git status & x", ask}, {"type a.txt", ask},
-			{"dir & del x", deny}, {"DEL x", deny}, {`"d"el x`, deny},
+			{"dir", ask},
+			{"dir /s", ask},
+			{"dir *", allow},
+			{"git status", allow},
+			{"git status & x", ask},
+			{"type a.txt", ask},
+			{"dir & del x", deny},
+			{"DEL x", deny},
+			{`"d"el x`, deny},
 		} {
 			if d := p.Decide(t.Context(), request("shell", script(tt.line))); d.Verdict != tt.want {
 				t.Errorf("shell %q, %s: %s by %s, want %s", shell, tt.line, d.Verdict, d.Rule, tt.want)
@@ -151,6 +158,9 @@ func TestSandboxedCommands(t *testing.T) {
 		}
 		if tt.want == deny {
 			continue
+		}
+		if outside := strings.HasSuffix(d.Reason, "with a yes it runs outside the sandbox"); outside != (d.Verdict == ask) {
+			t.Errorf("%s: %s: %s", tt.script, d.Verdict, d.Reason)
 		}
 		if d.Grants[0].Unconfined != tt.free {
 			t.Errorf("%s: Unconfined is %t, want %t", tt.script, d.Grants[0].Unconfined, tt.free)

@@ -90,8 +90,10 @@ func TestPermissionsPageModes(t *testing.T) {
 		"another command, without a sandbox":      {command("make")},
 		"a command that is to leave the sandbox":  {leaves},
 		"the network, an MCP tool, a plugin's tool, a skill's script": {
-			{Scope: core.ScopeNetwork, Resource: "a.test"}, {Scope: core.ScopeMCP, Resource: "a/b"},
-			{Scope: core.ScopePlugin, Resource: "a/b"}, {Scope: core.ScopeSkillScript, Resource: "/s/x.sh"},
+			{Scope: core.ScopeNetwork, Resource: "a.test"},
+			{Scope: core.ScopeMCP, Resource: "a/b"},
+			{Scope: core.ScopePlugin, Resource: "a/b"},
+			{Scope: core.ScopeSkillScript, Resource: "/s/x.sh"},
 		},
 		"a subagent":                      {{Scope: core.ScopeSubagent, Resource: "x"}},
 		"a file that may hold secrets":    {file(core.ScopeRead, ws+"/.env"), command("cat .env")},
