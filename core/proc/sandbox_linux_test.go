@@ -240,7 +240,8 @@ func TestKilledAgentLeavesNoSandbox(t *testing.T) {
 	need(t, "setsid")
 	eachLevel(t, func(t *testing.T, _ *proc.Supervisor, mode sandbox.Mode) {
 		d := longTime(t)
-		agent := actor("sandboxes", filepath.Base(t.TempDir()), "SLEEP="+d, "MODE="+string(mode), "DIR="+t.TempDir())
+		agent := actor("sandboxes", filepath.Base(t.TempDir()), "SLEEP="+d, "MODE="+string(mode), "DIR="+t.TempDir(),
+			"TMPDIR="+t.TempDir()) // where a killed agent leaves its directories
 		if err := agent.Start(); err != nil {
 			t.Fatal(err)
 		}
