@@ -161,7 +161,7 @@ func find(ctx context.Context, o Options) []found {
 			list = append(list, found{name: linksFile, scope: Linked, err: err})
 		}
 		for _, l := range links {
-			list = append(list, found{name: l.Name, scope: Linked, dir: l.Dir, origin: &linked{l.Name, l.Dir}})
+			list = append(list, found{name: l.Name, scope: Linked, dir: l.Dir, origin: &linked{name: l.Name, dir: l.Dir}})
 		}
 	}
 	if o.Project != "" {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/seed-009c0928/agent/core/bundle"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
@@ -196,19 +197,29 @@ func verifySums(ctx context.Context, dir string, s Spec) error {
 }
 
 // linked is a folder that the person works on: what is built there runs.
-type linked struct{ name, dir string }
+type linked struct {
+	name, dir string
+
+	mu    sync.Mutex
+	spec  string   // stamp of the plugin.json that files are of
+	files []string // that the command names
+}
 
 func (o *linked) stamp() string {
-	l, err := read(o.dir)
-	names := []string{filepath.Join(o.dir, SpecFile)}
-	if err == nil {
-		for _, arg := range l.argv {
-			if filepath.IsAbs(arg) {
-				names = append(names, arg)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	spec := stampOf(filepath.Join(o.dir, SpecFile))
+	if spec != o.spec { // it is looked at before each call, and seldom changes
+		o.spec, o.files = spec, nil
+		if l, err := read(o.dir); err == nil {
+			for _, arg := range l.argv {
+				if filepath.IsAbs(arg) {
+					o.files = append(o.files, arg)
+				}
 			}
 		}
 	}
-	return stampOf(names...)
+	return spec + stampOf(o.files...)
 }
 
 func (o *linked) load(context.Context) (loaded, error) {
