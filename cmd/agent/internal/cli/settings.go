@@ -196,6 +196,7 @@ func (s *settings) agentOptions(log *slog.Logger) agent.Options {
 	o := agent.Options{
 		Dir: s.dir, AddDirs: s.addDirs, Version: buildVersion(), Logger: log, Subreaper: true,
 		Allowed: s.Settings.Tools.Allowed, Disallowed: s.Settings.Tools.Disallowed,
+		ToolSearch:  agent.ToolSearch{Budget: s.Settings.Tools.SearchBudget, Off: s.Settings.Tools.Search == "off", ByCall: s.Settings.Tools.Search == "call"},
 		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home},
 		Sandbox:     s.sandbox(),
 		Secrets:     s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,

@@ -96,7 +96,7 @@ func TestDefaults(t *testing.T) {
 		Sandbox:     Sandbox{Shell: "auto", Skills: "auto", Plugins: "auto", MCP: "auto"},
 		Session:     Session{Save: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    Terminal{Notify: "bell"},
-		Tools:       Tools{ReadBeforeWrite: true},
+		Tools:       Tools{ReadBeforeWrite: true, Search: "auto", SearchBudget: 0.02},
 		Skills:      Skills{Enabled: true, MaxSkills: 3, ScriptTimeoutMs: 60_000},
 	}
 	if !reflect.DeepEqual(l.Settings, want) {

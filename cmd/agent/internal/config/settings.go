@@ -185,6 +185,8 @@ type Sandbox struct {
 type Tools struct {
 	Allowed         []string `json:"allowed" scope:"user" doc:"The only tools that the model gets; empty means all."`
 	Disallowed      []string `json:"disallowed" merge:"append" doc:"Tools that the model does not get."`
+	Search          string   `json:"search" default:"\"auto\"" enum:"auto,call,off" doc:"How the model gets at tools of plugins and MCP servers that are too many for its prompt. auto: it searches for them, and its service takes up what it finds, or else it calls it by one more tool, call_tool. call: always by call_tool. off: all are in the prompt."`
+	SearchBudget    float64  `json:"searchBudget" default:"0.02" min:"0.0001" max:"1" doc:"Part of the model's context window that such tools may take in the prompt before they are searched for."`
 	ReadBeforeWrite bool     `json:"readBeforeWrite" default:"true" scope:"user" doc:"Whether a file must have been read in the session, and be unchanged since, before a tool changes it."`
 }
 
