@@ -15,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/registry"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
@@ -28,7 +29,8 @@ type toolInfo struct {
 	Source      string          `json:"source"`
 	ReadOnly    bool            `json:"readOnly"`
 	Scopes      []core.Scope    `json:"scopes"`
-	Tokens      int             `json:"tokens"` // that its definition takes in each request, estimated
+	Tokens      int             `json:"tokens"`             // that its definition takes in each request, estimated
+	Deferred    bool            `json:"deferred,omitempty"` // it is in no request until the model searches for it
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema,omitempty"`
 }
@@ -37,7 +39,7 @@ func infoOf(e core.Entry) toolInfo {
 	d := e.Tool.Definition()
 	return toolInfo{
 		Name: e.ModelName, Source: e.Source, ReadOnly: d.ReadOnly, Scopes: append([]core.Scope{}, d.Scopes...), Description: d.Description,
-		Schema: d.Schema, Tokens: (len(e.ModelName) + len(d.Description) + len(d.Schema)) / 4,
+		Schema: d.Schema, Tokens: registry.Tokens(e), Deferred: e.Deferred,
 	}
 }
 
@@ -51,7 +53,7 @@ func newToolsList(s *streams) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				snapshot, err := a.ToolsOf(p.Name).Snapshot(cmd.Context())
+				snapshot, err := a.ToolsFor(p).Snapshot(cmd.Context())
 				if snapshot == nil {
 					return err
 				}
@@ -76,7 +78,7 @@ func newToolsList(s *streams) *cobra.Command {
 func printTools(out io.Writer, infos []toolInfo) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tSOURCE\tSCOPES\tTOKENS\tDESCRIPTION")
-	total := 0
+	total, deferred := 0, 0
 	for _, i := range infos {
 		scopes := make([]string, len(i.Scopes))
 		for j, sc := range i.Scopes {
@@ -85,12 +87,29 @@ func printTools(out io.Writer, infos []toolInfo) error {
 		if len(scopes) == 0 {
 			scopes = []string{"none"}
 		}
-		total += i.Tokens
+		tokens := fmt.Sprint(i.Tokens)
+		if i.Deferred {
+			tokens = "searched"
+			deferred++
+		} else {
+			total += i.Tokens
+		}
 		first, _, _ := strings.Cut(i.Description, "\n")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", i.Name, i.Source, strings.Join(scopes, ","), i.Tokens, oneLine(first, 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Name, i.Source, strings.Join(scopes, ","), tokens, oneLine(first, 60))
 	}
 	fmt.Fprintf(w, "%s\t\t\t%d\t\n", plural(len(infos), "tool"), total)
-	return w.Flush()
+	if err := w.Flush(); err != nil || deferred == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "%s too many for the prompt: the model searches for them (see the setting tools.search).\n", areMany(deferred))
+	return err
+}
+
+func areMany(n int) string {
+	if n == 1 {
+		return "1 tool is"
+	}
+	return fmt.Sprintf("%d tools are", n)
 }
 
 func newToolsShow(s *streams) *cobra.Command {
