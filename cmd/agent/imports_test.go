@@ -94,6 +94,8 @@ var importRules = map[string][]string{
 	"mcp/conformancetest": {},
 	"mcp/server":          {"core", "core/model", "core/event"},
 
+	"plugins/web": {"sdk"},
+
 	"sdk/agent": {"...", "!cmd/..."},
 
 	"cmd/agent": {"cmd/agent/internal/cli"},
