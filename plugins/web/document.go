@@ -1,0 +1,256 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+	"golang.org/x/net/html/charset"
+)
+
+// document is a page as it came.
+type document struct {
+	url     *url.URL
+	kind    string // media type
+	charset string // as the server says; may be empty
+	data    []byte
+	cut     bool
+}
+
+// textual are the types of text beside text/* and those that end in +json or
+// +xml.
+var textual = []string{
+	"application/json", "application/ld+json", "application/x-ndjson", "application/jsonl", "application/xml", "application/xhtml+xml",
+	"application/javascript", "application/x-javascript", "application/ecmascript", "application/typescript", "application/x-sh",
+	"application/yaml", "application/x-yaml", "application/toml", "application/sql", "application/graphql", "application/rtf",
+	"application/octet-stream", // which is then looked at
+}
+
+// readable says why a type is no text; nil if it is, or is not known.
+func readable(kind string) error {
+	switch {
+	case kind == "", strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"), slices.Contains(textual, kind):
+		return nil
+	case kind == "application/pdf":
+		return &RefusedError{"it is a PDF document, which cannot be read as text here: look for the same as a web page, or download it with a command"}
+	}
+	return &RefusedError{fmt.Sprintf("it is %s, not text: download it with a command if you need it", clip(kind, 100))}
+}
+
+func (d *document) isHTML() bool { return d.kind == "text/html" || d.kind == "application/xhtml+xml" }
+
+// page returns the document as text.
+func (d *document) page(raw bool) (*Page, error) {
+	p := &Page{URL: d.url.String(), Type: d.kind, Truncated: d.cut}
+	text := d.decode()
+	if !raw && d.isHTML() {
+		title, markdown, err := toMarkdown(text, d.url)
+		if err != nil {
+			return nil, fmt.Errorf("the page cannot be read as HTML: %w", err)
+		}
+		p.Title, text = title, markdown
+	}
+	p.Text = visible(text)
+	return p, nil
+}
+
+// decode returns the bytes as UTF-8. What is valid UTF-8 is taken for it unless
+// the server says otherwise: no other encoding looks like that by accident.
+func (d *document) decode() string {
+	declared := strings.ToLower(d.charset)
+	data := bytes.TrimPrefix(d.data, []byte("\ufeff"))
+	if d.cut {
+		data = cutRune(data)
+	}
+	if utf8.Valid(data) && (declared == "" || declared == "utf-8" || declared == "utf8") {
+		return string(data)
+	}
+	encoding, _, _ := charset.DetermineEncoding(d.data[:min(len(d.data), 1024)], d.kind+"; charset="+declared)
+	text, err := encoding.NewDecoder().Bytes(d.data)
+	if err != nil {
+		text = d.data
+	}
+	return strings.ToValidUTF8(string(text), "\uFFFD")
+}
+
+// cutRune removes the beginning of a character at the end, where a page was cut.
+func cutRune(data []byte) []byte {
+	for i := 1; i < utf8.UTFMax && i <= len(data); i++ {
+		if b := data[len(data)-i]; utf8.RuneStart(b) {
+			if b >= utf8.RuneSelf && !utf8.FullRune(data[len(data)-i:]) {
+				return data[:len(data)-i]
+			}
+			break
+		}
+	}
+	return data
+}
+
+// visible removes characters that a person would not see: control characters,
+// those that change the direction of text, tags and the like.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\u200d' || r == '\u200c': // joiners, which scripts and emoji need
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r >= 0xe0000 && r <= 0xe0fff, r >= 0xfe00 && r <= 0xfe0e:
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(text, "\r\n", "\n"))
+}
+
+// toMarkdown converts a page. Where it says which part is its content, the rest
+// is left out.
+func toMarkdown(text string, at *url.URL) (title, markdown string, err error) {
+	root, err := html.Parse(strings.NewReader(text))
+	if err != nil {
+		return "", "", err
+	}
+	var found outline
+	found.scan(root)
+	at = found.baseURL(at)
+	content := root
+	if len(found.main) == 1 {
+		content = found.main[0]
+	} else if len(found.articles) == 1 {
+		content = found.articles[0]
+	}
+	prune(content, content == root, at)
+	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	out, err := c.ConvertNode(content)
+	if err != nil {
+		return "", "", err
+	}
+	return clip(strings.Join(strings.Fields(visible(found.title)), " "), 300), strings.TrimSpace(string(out)), nil
+}
+
+// outline is what a page says of itself.
+type outline struct {
+	title          string
+	base           string
+	main, articles []*html.Node
+}
+
+func (p *outline) scan(root *html.Node) {
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode || n.Namespace != "" {
+			continue
+		}
+		switch {
+		case n.DataAtom == atom.Title && p.title == "" && n.FirstChild != nil:
+			p.title = n.FirstChild.Data
+		case n.DataAtom == atom.Base && p.base == "":
+			p.base = attribute(n, "href")
+		case n.DataAtom == atom.Main || attribute(n, "role") == "main":
+			p.main = append(p.main, n)
+		case n.DataAtom == atom.Article:
+			p.articles = append(p.articles, n)
+		}
+	}
+}
+
+// baseURL returns what the page's links are relative to.
+func (p *outline) baseURL(at *url.URL) *url.URL {
+	if u, err := at.Parse(p.base); p.base != "" && err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+		return u
+	}
+	return at
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Namespace == "" && a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// prune removes what is not text, or is not to be seen, and makes links absolute.
+// What surrounds the content goes as well, where the content is not marked.
+func prune(root *html.Node, all bool, at *url.URL) {
+	var drop []*html.Node
+	for n := range root.Descendants() {
+		switch {
+		case n.Type == html.CommentNode, n.Type == html.ElementNode && (noText(n) || all && surrounding(n) || hidden(n)):
+			drop = append(drop, n)
+		case n.Type == html.ElementNode:
+			absolute(n, at)
+		}
+	}
+	for _, n := range drop {
+		if n.Parent != nil {
+			n.Parent.RemoveChild(n)
+		}
+	}
+}
+
+func noText(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Iframe, atom.Object, atom.Embed, atom.Svg, atom.Canvas,
+		atom.Audio, atom.Video, atom.Button, atom.Input, atom.Select, atom.Textarea, atom.Dialog, atom.Link, atom.Meta, atom.Title:
+		return true
+	}
+	return false
+}
+
+func surrounding(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Nav, atom.Footer, atom.Aside:
+		return true
+	}
+	return false
+}
+
+// hidden reports whether an element says that it is not to be seen.
+func hidden(n *html.Node) bool {
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "hidden":
+			return true
+		case "aria-hidden":
+			return a.Val == "true"
+		case "style":
+			style := strings.ToLower(strings.Join(strings.Fields(a.Val), ""))
+			for _, s := range []string{"display:none", "visibility:hidden", "font-size:0;", "font-size:0px", "opacity:0;"} {
+				if strings.Contains(style+";", s) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// absolute makes the links of an element absolute, and removes those that lead to
+// no page, such as scripts and inline images.
+func absolute(n *html.Node, at *url.URL) {
+	var kept []html.Attribute
+	for _, a := range n.Attr {
+		if a.Key == "href" || a.Key == "src" {
+			u, err := at.Parse(strings.TrimSpace(a.Val))
+			if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
+				continue
+			}
+			a.Val = u.String()
+		}
+		kept = append(kept, a)
+	}
+	n.Attr = kept
+	if n.DataAtom == atom.A && attribute(n, "href") == "" {
+		n.DataAtom, n.Data = atom.Span, "span"
+	}
+}

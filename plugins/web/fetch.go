@@ -1,0 +1,329 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	maxRedirects   = 5
+	maxHeader      = 64 << 10
+	maxURL         = 4 << 10
+	headerPatience = 15 * time.Second
+	connections    = 2 // to one host at a time
+)
+
+// Options are a fetcher's settings. The zero value is good.
+type Options struct {
+	Version  string        // of the program, for the servers
+	MaxBytes int64         // of a page, unpacked; 0 = 5 MiB
+	Timeout  time.Duration // of a fetch; 0 = 30 s
+	// AllowPrivate are addresses, as host:port of the URL, that may be fetched
+	// although they are not public, such as localhost:8080 for a server of one's
+	// own.
+	AllowPrivate []string
+	// Resolve finds the addresses of a host; nil asks the system.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+}
+
+// Page is what was fetched.
+type Page struct {
+	URL       string // after redirects
+	Title     string
+	Text      string // Markdown, if it was HTML
+	Type      string // the media type, without parameters
+	Truncated bool   // there was more than MaxBytes
+	// Redirect is where the page is instead, on another host. There is no text
+	// then.
+	Redirect string
+}
+
+// StatusError is an answer that is no page.
+type StatusError struct {
+	Status     int
+	RetryAfter string // what the server says of it; may be empty
+	Text       string // of the answer, shortened
+}
+
+// Error implements error.
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
+	if e.RetryAfter != "" {
+		text += ", try again after " + e.RetryAfter
+	}
+	if e.Text != "" {
+		text += ": " + e.Text
+	}
+	return text
+}
+
+// RefusedError says why a URL is not fetched.
+type RefusedError struct{ Reason string }
+
+// Error implements error.
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Fetcher fetches pages. It is safe for concurrent use.
+type Fetcher struct {
+	options Options
+	client  *http.Client
+	cache   cache
+}
+
+// New returns a fetcher.
+func New(o Options) *Fetcher {
+	o.MaxBytes = cmp.Or(o.MaxBytes, 5<<20)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	if o.Resolve == nil {
+		o.Resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	f := &Fetcher{options: o}
+	f.client = &http.Client{
+		Transport: &http.Transport{
+			// No proxy: it would be the one who resolves names.
+			DialContext: f.dial, ForceAttemptHTTP2: true, MaxConnsPerHost: connections, MaxIdleConns: 16, IdleConnTimeout: 30 * time.Second,
+			TLSHandshakeTimeout: headerPatience, ResponseHeaderTimeout: headerPatience, MaxResponseHeaderBytes: maxHeader,
+		},
+		CheckRedirect: checkRedirect,
+	}
+	return f
+}
+
+// Close ends idle connections.
+func (f *Fetcher) Close() { f.client.CloseIdleConnections() }
+
+// Fetch fetches a page. With raw, HTML stays as it is. Errors are a
+// [RefusedError], a [StatusError], or of the network.
+func (f *Fetcher) Fetch(ctx context.Context, address string, raw bool) (*Page, error) {
+	u, err := parseURL(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.options.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, &RefusedError{err.Error()}
+	}
+	req.Header.Set("User-Agent", "agent/"+cmp.Or(f.options.Version, "dev")+" (web_fetch; for a person who asked for this page)")
+	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5")
+	kept := f.cache.condition(req)
+	resp, err := f.client.Do(req)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer resp.Body.Close()
+	switch location := resp.Header.Get("Location"); {
+	case resp.StatusCode == http.StatusNotModified && kept != nil && resp.Request.URL.String() == kept.url.String():
+		return kept.page(raw)
+	case resp.StatusCode/100 == 3 && location != "":
+		return f.moved(resp, location)
+	case resp.StatusCode/100 != 2:
+		return nil, f.failed(resp)
+	}
+	doc, err := f.read(resp)
+	if err != nil {
+		return nil, err
+	}
+	f.cache.keep(req, resp, doc)
+	return doc.page(raw)
+}
+
+// parseURL parses a URL and refuses what no page has. The host must be one that
+// means the same to everybody who reads it, since permission is given for it.
+func parseURL(address string) (*url.URL, error) {
+	if len(address) > maxURL {
+		return nil, &RefusedError{fmt.Sprintf("the URL is longer than %d bytes", maxURL)}
+	}
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil {
+		return nil, &RefusedError{fmt.Sprintf("the URL cannot be read: %v", err)}
+	}
+	host := u.Hostname()
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, &RefusedError{fmt.Sprintf("%q: only URLs that begin with http:// or https:// can be fetched", address)}
+	case u.User != nil:
+		return nil, &RefusedError{"the URL has a user name in it: leave it out"}
+	case host == "" || strings.HasSuffix(host, "."):
+		return nil, &RefusedError{fmt.Sprintf("%q has no host that can be fetched from", address)}
+	case strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%\@/?#`, r) }):
+		return nil, &RefusedError{fmt.Sprintf("the host %q must be written in ASCII, an international name in its xn-- form", host)}
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n != 80 && n != 443 && n < 1024 || n > 65535 {
+			return nil, &RefusedError{fmt.Sprintf("port %s serves no web pages", port)}
+		}
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u, nil
+}
+
+// checkRedirect follows redirects that stay on the host.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first, last := via[0].URL, via[len(via)-1].URL
+	if len(via) > maxRedirects {
+		return &RefusedError{fmt.Sprintf("the page redirects more than %d times", maxRedirects)}
+	}
+	downgraded := last.Scheme == "https" && req.URL.Scheme == "http"
+	if !strings.EqualFold(req.URL.Hostname(), first.Hostname()) || req.URL.User != nil || downgraded || !samePort(first, req.URL) {
+		return http.ErrUseLastResponse
+	}
+	_, err := parseURL(req.URL.String())
+	return err
+}
+
+// samePort reports whether two URLs have the same port, those of http and https
+// being one.
+func samePort(a, b *url.URL) bool {
+	usual := func(u *url.URL) bool {
+		return u.Port() == "" || u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443"
+	}
+	return a.Port() == b.Port() || usual(a) && usual(b)
+}
+
+// moved tells where a page is.
+func (f *Fetcher) moved(resp *http.Response, location string) (*Page, error) {
+	u, err := resp.Request.URL.Parse(location)
+	if err != nil {
+		return nil, &RefusedError{"the page redirects to something that is no URL"}
+	}
+	if u, err = parseURL(u.String()); err != nil {
+		return nil, &RefusedError{"the page redirects to a URL that cannot be fetched: " + err.Error()}
+	}
+	return &Page{URL: resp.Request.URL.String(), Redirect: u.String()}, nil
+}
+
+// failed reads an answer that is no page.
+func (f *Fetcher) failed(resp *http.Response) error {
+	e := &StatusError{Status: resp.StatusCode, RetryAfter: clip(resp.Header.Get("Retry-After"), 64)}
+	resp.Body = io.NopCloser(io.LimitReader(resp.Body, 64<<10))
+	doc, err := f.read(resp)
+	if err != nil {
+		return e
+	}
+	if page, err := doc.page(false); err == nil {
+		e.Text = clip(strings.Join(strings.Fields(page.Text), " "), 300)
+	}
+	return e
+}
+
+// read reads a page's bytes.
+func (f *Fetcher) read(resp *http.Response) (*document, error) {
+	kind, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		kind = ""
+	}
+	if err := readable(kind); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, f.options.MaxBytes+1))
+	if err != nil {
+		return nil, explain(err)
+	}
+	d := &document{url: resp.Request.URL, kind: kind, charset: params["charset"], data: data}
+	if int64(len(data)) > f.options.MaxBytes {
+		d.data, d.cut = data[:f.options.MaxBytes], true
+	}
+	if d.kind == "" || d.kind == "application/octet-stream" {
+		d.kind, _, _ = mime.ParseMediaType(http.DetectContentType(data)) // always valid
+		if err := readable(strings.Replace(d.kind, "octet-stream", "unknown data", 1)); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// dial connects to an address of a host that was checked.
+func (f *Fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := f.resolve(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	allowed := slices.Contains(f.options.AllowPrivate, net.JoinHostPort(host, port))
+	for _, a := range addrs {
+		if err := checkAddress(a); err != nil && !allowed {
+			return nil, &RefusedError{fmt.Sprintf("%s is not fetched: %v", host, err)}
+		}
+	}
+	d := net.Dialer{Timeout: headerPatience, ControlContext: func(_ context.Context, _, dialled string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(dialled)
+		if err == nil && !allowed {
+			err = checkAddress(at.Addr())
+		}
+		return err
+	}}
+	var errs []error
+	for _, a := range addrs {
+		conn, err := d.DialContext(ctx, network, net.JoinHostPort(a.String(), port))
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// resolve returns the addresses of a host, IPv4 first.
+func (f *Fetcher) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	addrs, err := f.options.Resolve(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	if len(addrs) == 0 {
+		return nil, fmt.Errorf("%s has no address", host)
+	}
+	const most = 8
+	addrs = slices.Clone(addrs[:min(len(addrs), most)])
+	slices.SortStableFunc(addrs, func(a, b netip.Addr) int { return cmp.Compare(a.BitLen(), b.BitLen()) })
+	return addrs, nil
+}
+
+// explain says in a person's words what went wrong on the way.
+func explain(err error) error {
+	var refused *RefusedError
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return fmt.Errorf("there is no host %q: check the URL", dns.Name)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the server did not answer in time: %w", context.DeadlineExceeded)
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // without the URL, which the caller knows
+	}
+	return fmt.Errorf("the page cannot be fetched: %w", err)
+}
+
+// clip shortens a text to at most n bytes.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}
