@@ -158,7 +158,7 @@ func TestCallTool(t *testing.T) {
 		t.Errorf("another tool's call becomes %+v, %v", other, err)
 	}
 	for args, want := range map[string]string{
-		`{"name":"list issues","args":{}}`: `There is no tool "list issues". Did you mean one of list_issues`,
+		`{"name":"list issues","args":{}}`: `There is no tool "list issues". Did you mean list_issues?`,
 		`{"name":"xyzzy","args":{}}`:       "Search for one with tool_search",
 		`{"name":"merge","args":{}}`:       "are no object", // as far as it gets here
 	} {

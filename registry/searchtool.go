@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -120,12 +123,8 @@ func (t *callingTool) Run(_ context.Context, call *core.Call) (core.Result, erro
 	if _, ok := t.catalogue.byName[c.Name]; ok {
 		return core.Failf(core.CodeValidation, "The args of %s are no object.", c.Name), nil
 	}
-	var near []string
-	for _, e := range t.catalogue.search(c.Name, usualResults) {
-		near = append(near, e.ModelName)
+	if near := jsonpos.Nearest(c.Name, slices.Sorted(maps.Keys(t.catalogue.byName))); near != "" {
+		return core.Failf(core.CodeNotFound, "There is no tool %q. Did you mean %s?", c.Name, near), nil
 	}
-	if len(near) == 0 {
-		return core.Failf(core.CodeNotFound, "There is no tool %q. Search for one with %s.", c.Name, model.ToolSearch), nil
-	}
-	return core.Failf(core.CodeNotFound, "There is no tool %q. Did you mean one of %s?", c.Name, strings.Join(near, ", ")), nil
+	return core.Failf(core.CodeNotFound, "There is no tool %q. Search for one with %s.", c.Name, model.ToolSearch), nil
 }
