@@ -107,6 +107,7 @@ var importRules = map[string][]string{
 		"permissions", "registry", "cmd/agent/internal/keyring",
 		"sdk", "plugins", "core/proc/sandbox",
 		"permissions", "registry", "mcp", "mcp/oauth", "mcp/server", "core/proc", "cmd/agent/internal/keyring",
+		"sdk", "plugins", "plugins/web", "core/proc/sandbox",
 	},
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {

@@ -11,12 +11,24 @@ import (
 
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/plugins"
+	"github.com/seed-009c0928/agent/plugins/web"
 	"github.com/seed-009c0928/agent/sdk"
 )
 
-// bundledPlugins are the plugins in this program. Each runs in a process of its
+// bundledPlugins returns the plugins in this program. Each runs in a process of its
 // own, which is this program again, and can do nothing that another's could not.
-func bundledPlugins() []sdk.Plugin { return nil }
+// They are made when they are needed: it takes a while.
+func bundledPlugins() []sdk.Plugin { return []sdk.Plugin{web.Plugin(buildVersion())} }
+
+// bundle makes the bundled plugins; nil makes none.
+type bundle func() []sdk.Plugin
+
+func (b bundle) all() []sdk.Plugin {
+	if b == nil {
+		return nil
+	}
+	return b()
+}
 
 // internalPlugin is the hidden command that serves a bundled plugin.
 const internalPlugin = "internal-plugin"
@@ -26,11 +38,12 @@ func newInternalPlugin(s *streams) *cobra.Command {
 	return &cobra.Command{
 		Use: internalPlugin + " NAME", Hidden: true, Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			i := slices.IndexFunc(s.bundled, func(p sdk.Plugin) bool { return p.Name == args[0] })
+			bundled := s.bundled.all()
+			i := slices.IndexFunc(bundled, func(p sdk.Plugin) bool { return p.Name == args[0] })
 			if i < 0 {
 				return &usageError{fmt.Errorf("there is no bundled plugin %q", args[0])}
 			}
-			sdk.Serve(s.bundled[i])
+			sdk.Serve(bundled[i])
 			return nil
 		},
 	}
@@ -40,7 +53,7 @@ func newInternalPlugin(s *streams) *cobra.Command {
 func (s *settings) pluginOptions() *plugins.Options {
 	set := s.Settings.Plugins
 	o := &plugins.Options{
-		Home: s.Home, Bundled: s.bundled, Disabled: set.Disabled, UserHome: s.userHome, Sandbox: sandbox.Mode(set.Sandbox),
+		Home: s.Home, Bundled: s.bundled.all(), Disabled: set.Disabled, UserHome: s.userHome, Sandbox: sandbox.Mode(set.Sandbox),
 		Idle: time.Duration(set.IdleSeconds) * time.Second, CallTimeout: time.Duration(set.CallSeconds) * time.Second,
 	}
 	if self, err := os.Executable(); err == nil {

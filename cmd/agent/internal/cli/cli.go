@@ -13,7 +13,6 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/keyring"
-	"github.com/seed-009c0928/agent/sdk"
 )
 
 // version is set by the linker for a release.
@@ -31,7 +30,7 @@ type streams struct {
 	cwd      string
 	managed  string // the settings file of who runs the machine
 	keyring  keyStore
-	bundled  []sdk.Plugin // that this program serves
+	bundled  bundle // the plugins in this program
 }
 
 // keyStore is the operating system's keyring.
@@ -47,10 +46,11 @@ type keyStore interface {
 }
 
 // Main runs the command line of this process and returns its exit code.
-func Main() int { return runProcess(managedSettings(os.Getenv)) }
+func Main() int { return mainWith(managedSettings(os.Getenv), bundledPlugins) }
 
-// runProcess is Main with another settings file of who runs the machine.
-func runProcess(managed string) int {
+// mainWith is Main with another settings file of who runs the machine, and of a
+// program that serves other plugins.
+func mainWith(managed string, bundled bundle) int {
 	cwd, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "agent: the working directory cannot be read: %v\n", err)
@@ -59,7 +59,7 @@ func runProcess(managed string) int {
 	return run(context.Background(), os.Args[1:], &streams{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		inTTY: term.IsTerminal(int(os.Stdin.Fd())), outTTY: term.IsTerminal(int(os.Stdout.Fd())), errTTY: term.IsTerminal(int(os.Stderr.Fd())),
-		env: os.Getenv, cwd: cwd, managed: managed, tty: os.Stdout, keyring: keyring.New(os.Getenv), bundled: bundledPlugins(),
+		env: os.Getenv, cwd: cwd, managed: managed, tty: os.Stdout, keyring: keyring.New(os.Getenv), bundled: bundled,
 	})
 }
 

@@ -20,10 +20,11 @@ func TestMain(m *testing.M) {
 		os.Setenv("GORACE", "atexit_sleep_ms=10")
 	}
 	testscript.Main(m, map[string]func(){"agent": func() {
-		if managed := os.Getenv("AGENT_TEST_MANAGED"); managed != "" {
-			os.Exit(runProcess(managed))
+		managed := managedSettings(os.Getenv)
+		if other := os.Getenv("AGENT_TEST_MANAGED"); other != "" {
+			managed = other
 		}
-		os.Exit(Main())
+		os.Exit(mainWith(managed, testPlugins))
 	}, "mcpserver": func() { os.Exit(mcpServer()) }, "xdg-open": browse})
 }
 

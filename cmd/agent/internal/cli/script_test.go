@@ -40,9 +40,10 @@ import (
 //	json FILE PATH VALUE      a member of the file's JSON object is VALUE; PATH is dotted, as in denied.0.tool
 //	json -set VAR FILE PATH   put a member into a variable
 //	await FILE                wait until a file exists
-//	expand FILE               put the server's address for $MODEL_URL in the file
+//	expand FILE               put the servers' addresses for $MODEL_URL and $SITE in the file
 //	protected                 start an MCP server at $MCP_URL that wants a sign-in
 //	gocache                   let the go command use the caches of these tests
+//	site FILE                 serve this file as a web page at $SITE, whose host and port are $SITE_HOST
 //
 // and the condition [sandbox]: a level of the sandbox works here.
 func TestScripts(t *testing.T) {
@@ -50,7 +51,8 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true, UpdateScripts: *update,
 		Setup: setupScript, Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"model": cmdModel, "sent": cmdSent, "exits": cmdExits, "events": cmdEvents, "json": cmdJSON, "await": cmdAwait, "expand": cmdExpand, "gocache": cmdGoCache, "protected": cmdProtected,
+			"model": cmdModel, "sent": cmdSent, "exits": cmdExits, "events": cmdEvents, "json": cmdJSON, "await": cmdAwait, "expand": cmdExpand, "gocache": cmdGoCache,
+			"protected": cmdProtected, "site": cmdSite,
 		},
 	})
 }
@@ -287,7 +289,7 @@ func cmdExpand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: expand FILE")
 	}
-	text := strings.ReplaceAll(ts.ReadFile(args[0]), "$MODEL_URL", ts.Getenv("MODEL_URL"))
+	text := strings.NewReplacer("$MODEL_URL", ts.Getenv("MODEL_URL"), "$SITE", ts.Getenv("SITE")).Replace(ts.ReadFile(args[0]))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 

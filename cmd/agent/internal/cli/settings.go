@@ -22,7 +22,6 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/permissions"
-	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
@@ -125,7 +124,7 @@ type settings struct {
 	userHome string
 	dir      string
 	addDirs  []string
-	bundled  []sdk.Plugin
+	bundled  bundle
 	trusted  bool // the person trusts the directory and what it holds
 	bare     bool // nothing but the program itself: see --bare
 	found    *foundServers

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/seed-009c0928/agent/sdk"
+)
+
+// gaugesEnv adds the plugin gauges to the command of the scripts.
+const gaugesEnv = "AGENT_TEST_GAUGES"
+
+// testPlugins are the bundled plugins, and for scripts that want it one with
+// many tools.
+func testPlugins() []sdk.Plugin {
+	list := bundledPlugins()
+	if os.Getenv(gaugesEnv) == "" {
+		return list
+	}
+	type args struct {
+		City string `json:"city"`
+	}
+	p := sdk.Plugin{Name: "gauges", Version: "1.0.0", Manifest: sdk.Manifest{Env: []string{gaugesEnv}}}
+	add := func(name, description string) {
+		p.Extensions = append(p.Extensions, sdk.Tool(name, description, func(_ *sdk.Context, in args) (string, error) {
+			return name + " of " + in.City + ": 42", nil
+		}, sdk.ReadOnly()))
+	}
+	add("forecast", "The weather of the next days in a city.")
+	for i := range 149 {
+		add(fmt.Sprintf("gauge_%d", i), fmt.Sprintf("Reads water gauge number %d of a city.", i))
+	}
+	return append(list, p)
+}
+
+func cmdSite(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: site FILE")
+	}
+	page := ts.ReadFile(args[0])
+	kind := "text/plain; charset=utf-8"
+	if filepath.Ext(args[0]) == ".html" {
+		kind = "text/html; charset=utf-8"
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved" {
+			http.Redirect(w, r, "https://example.com/there", http.StatusFound)
+			return
+		}
+		w.Header().Set("Content-Type", kind)
+		fmt.Fprint(w, page)
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("SITE", server.URL)
+	ts.Setenv("SITE_HOST", server.Listener.Addr().String())
+}
