@@ -20,10 +20,10 @@ import (
 // They are made when they are needed: it takes a while.
 func bundledPlugins() []sdk.Plugin { return []sdk.Plugin{web.Plugin(buildVersion())} }
 
-// bundle makes the bundled plugins; nil makes none.
-type bundle func() []sdk.Plugin
+// ownPlugins makes the bundled plugins; nil makes none.
+type ownPlugins func() []sdk.Plugin
 
-func (b bundle) all() []sdk.Plugin {
+func (b ownPlugins) all() []sdk.Plugin {
 	if b == nil {
 		return nil
 	}

@@ -30,7 +30,7 @@ type streams struct {
 	cwd      string
 	managed  string // the settings file of who runs the machine
 	keyring  keyStore
-	bundled  bundle // the plugins in this program
+	bundled  ownPlugins // the plugins in this program
 }
 
 // keyStore is the operating system's keyring.
@@ -50,7 +50,7 @@ func Main() int { return mainWith(managedSettings(os.Getenv), bundledPlugins) }
 
 // mainWith is Main with another settings file of who runs the machine, and of a
 // program that serves other plugins.
-func mainWith(managed string, bundled bundle) int {
+func mainWith(managed string, plugins ownPlugins) int {
 	cwd, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "agent: the working directory cannot be read: %v\n", err)
@@ -59,7 +59,7 @@ func mainWith(managed string, bundled bundle) int {
 	return run(context.Background(), os.Args[1:], &streams{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		inTTY: term.IsTerminal(int(os.Stdin.Fd())), outTTY: term.IsTerminal(int(os.Stdout.Fd())), errTTY: term.IsTerminal(int(os.Stderr.Fd())),
-		env: os.Getenv, cwd: cwd, managed: managed, tty: os.Stdout, keyring: keyring.New(os.Getenv), bundled: bundled,
+		env: os.Getenv, cwd: cwd, managed: managed, tty: os.Stdout, keyring: keyring.New(os.Getenv), bundled: plugins,
 	})
 }
 

@@ -66,6 +66,15 @@ func runDemo(ctx context.Context, s *streams, keep bool, without []string) (err 
 	if err := unpack(workspace, demoWorkspace); err != nil {
 		return err
 	}
+	site, err := serveGuide()
+	if err != nil {
+		return err
+	}
+	defer site.close()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	script, err := scripted.Parse("demo/script.yaml", demoScript)
 	if err != nil {
 		return err
@@ -75,16 +84,18 @@ func runDemo(ctx context.Context, s *streams, keep bool, without []string) (err 
 		return err
 	}
 	fmt.Fprintf(s.out, "This is a demonstration. The model is a script, not a language model: its words and its choice of calls are\n"+
-		"fixed. The rest is real: the loop, the tools, the files, the commands, the permission policy, an MCP server.\n\n"+
+		"fixed. The rest is real: the loop, the tools, the files, the commands, the plugin that fetches a page from a server\n"+
+		"on this machine, the MCP server, the permission policy.\n\n"+
 		"Workspace: %s\nPrompt:    %s\n\n", workspace, demoPrompt)
 	t := &task{
 		streams: s, format: formatText, narrate: true, forget: !keep, scripted: true, prompt: demoPrompt, mode: string(permissions.ModeDefault),
 		agent: agent.Options{
 			Dir: workspace, Home: filepath.Join(root, "home"), Version: buildVersion(), Disallowed: without, Subreaper: true, Skills: bundledSkills(),
-			MCP: agent.MCPOptions{Servers: []mcp.Configured{neighbor}, Dir: filepath.Join(root, "home", "mcp")},
+			MCP:     agent.MCPOptions{Servers: []mcp.Configured{neighbor}, Dir: filepath.Join(root, "home", "mcp")},
+			Plugins: site.plugins(filepath.Join(root, "home"), self),
 		},
 		session: agent.SessionOptions{
-			Provider: script.Provider(scripted.Options{Vars: map[string]string{"workspace": workspace}}),
+			Provider: script.Provider(scripted.Options{Vars: map[string]string{"workspace": workspace, "guide": site.url()}}),
 			Asker:    demoPerson{},
 		},
 	}

@@ -124,7 +124,7 @@ type settings struct {
 	userHome string
 	dir      string
 	addDirs  []string
-	bundled  bundle
+	bundled  ownPlugins
 	trusted  bool // the person trusts the directory and what it holds
 	bare     bool // nothing but the program itself: see --bare
 	found    *foundServers
