@@ -126,64 +126,66 @@ func references(res core.Result) []string {
 	return names
 }
 
-// recall returns the parts of a half's queries for which a right tool is among
-// the first 1, 5 and 10 that are found.
-func recall(t *testing.T, half string, copies int) (at [3]float64, misses []string) {
+// score is the parts of some queries for which a right tool is among the first
+// 1, 5 and 10 that are found, and the queries for which it is not among five.
+type score struct {
+	at      [3]float64
+	queries float64
+	misses  []string
+}
+
+func (s *score) count(query string, place int) {
+	s.queries++
+	for i, k := range []int{1, 5, 10} {
+		if place >= 0 && place < k {
+			s.at[i]++
+		}
+	}
+	if place < 0 || place >= 5 {
+		s.misses = append(s.misses, query)
+	}
+}
+
+// recall scores both halves of the queries.
+func recall(t *testing.T, copies int) map[string]*score {
 	t.Helper()
 	table := snapshotOf(t, newSearch(t, true, publicTools(t, copies)...))
-	queries := 0.0
+	scores := map[string]*score{"tune": {}, "check": {}}
 	readLines(t, "queries.tsv", func(line string) {
-		fields := strings.Split(line, "\t")
-		if fields[0] != half {
-			return
-		}
-		queries++
-		args, err := json.Marshal(map[string]any{"query": fields[1], "limit": 10})
+		half, rest, _ := strings.Cut(line, "\t")
+		query, right, _ := strings.Cut(rest, "\t")
+		args, err := json.Marshal(map[string]any{"query": query, "limit": 10})
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := references(run(t, table, model.ToolSearch, string(args)))
-		place := slices.IndexFunc(found, func(name string) bool {
+		scores[half].count(rest, slices.IndexFunc(found, func(name string) bool {
 			e, _ := table.Lookup(name)
-			return slices.Contains(strings.Fields(fields[2]), e.Source+"/"+e.Tool.Definition().Name)
-		})
-		for i, k := range []int{1, 5, 10} {
-			if place >= 0 && place < k {
-				at[i]++
-			}
-		}
-		if place < 0 || place >= 5 {
-			misses = append(misses, fmt.Sprintf("%s: %s at %d", fields[1], fields[2], place))
-		}
+			return slices.Contains(strings.Fields(right), e.Source+"/"+e.Tool.Definition().Name)
+		}))
 	})
-	for i := range at {
-		at[i] /= queries
+	for _, s := range scores {
+		for i := range s.at {
+			s.at[i] /= s.queries
+		}
 	}
-	return at, misses
+	return scores
 }
 
 // TestRecall measures the search on the labelled queries. The floors are a
 // little below what docs/tool-search.md reports.
 func TestRecall(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		half        string
-		copies      int
-		five, ten   float64
-		description string
-	}{
-		{"tune", 0, 0.81, 0.88, "556 tools"},
-		{"check", 0, 0.82, 0.90, "556 tools"},
-		{"tune", 3, 0.69, 0.72, "2,224 tools"},
-		{"check", 3, 0.66, 0.74, "2,224 tools"},
+	for copies, floors := range map[int]map[string][2]float64{
+		0: {"tune": {0.81, 0.88}, "check": {0.82, 0.90}},
+		3: {"tune": {0.69, 0.72}, "check": {0.66, 0.74}},
 	} {
-		at, misses := recall(t, tt.half, tt.copies)
-		t.Logf("%s, %s: recall@1 %.3f, @5 %.3f, @10 %.3f", tt.half, tt.description, at[0], at[1], at[2])
-		if tt.half == "tune" {
-			t.Logf("not among the first five:\n%s", strings.Join(misses, "\n"))
-		}
-		if at[1] < tt.five || at[2] < tt.ten {
-			t.Errorf("%s, %s: recall@5 %.3f, @10 %.3f; want at least %.3f, %.3f", tt.half, tt.description, at[1], at[2], tt.five, tt.ten)
+		for half, s := range recall(t, copies) {
+			t.Logf("%s, %d tools: recall@1 %.3f, @5 %.3f, @10 %.3f; not among the first five:\n%s",
+				half, 556*(copies+1), s.at[0], s.at[1], s.at[2], strings.Join(s.misses, "\n"))
+			if want := floors[half]; s.at[1] < want[0] || s.at[2] < want[1] {
+				t.Errorf("%s, %d copies: recall@5 %.3f, @10 %.3f; want at least %v", half, copies, s.at[1], s.at[2], want)
+			}
 		}
 	}
 }

@@ -129,7 +129,7 @@ func TestIncremental(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	corpus := documents(200)
-	for round := range 20 {
+	for round := range 8 {
 		x := rank.New(fields...)
 		keep := map[string][2]string{}
 		for range 400 {
