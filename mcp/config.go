@@ -43,6 +43,7 @@ type Server struct {
 	Headers map[string]string `json:"headers,omitempty" doc:"Headers of each request, for http and sse."`
 	OAuth   OAuth             `json:"oauth,omitzero" doc:"How to sign in, where the server does not say it all by itself."`
 
+	Sandbox       *Confine `json:"sandbox,omitempty" doc:"What its process may do; without it, whatever you may."`
 	Disabled      bool     `json:"disabled,omitempty" doc:"Whether it is left alone."`
 	Required      bool     `json:"required,omitempty" doc:"Whether exec waits for its tools when they are not known yet."`
 	AllowTools    []string `json:"allowTools,omitempty" doc:"The only tools that are offered, by the server's names for them, in which * stands for any characters; empty means all."`
@@ -52,6 +53,14 @@ type Server struct {
 	CallTimeout   int      `json:"callTimeoutMs,omitempty" doc:"Milliseconds for a call, counted anew when the server tells of progress; 0 is 60000."`
 	MaxMessageMiB int      `json:"maxMessageMb,omitempty" doc:"Mebibytes of one message of the server; 0 is 64."`
 	Sampling      Sampling `json:"sampling,omitzero" doc:"Whether it may ask the model."`
+}
+
+// Confine bounds the process of a stdio server. The zero value reads files but
+// for those with secrets, writes none but in a /tmp of its own, and has no
+// network.
+type Confine struct {
+	Writable []string `json:"writable,omitempty" doc:"Files and directories that it may write; relative ones are below the directory of the session."`
+	Hosts    []string `json:"hosts,omitempty" doc:"Hosts that it may reach, as in sandbox.hosts; * is the whole network."`
 }
 
 // OAuth is what a person knows of an authorization server beforehand.
@@ -198,7 +207,8 @@ func (s Server) Hash() string {
 		Transport, Command, Cwd, URL string
 		Args                         []string
 		Env, Headers                 map[string]string
-	}{s.Transport(), s.Command, s.Cwd, s.URL, append([]string{}, s.Args...), s.Env, s.Headers}
+		Sandbox                      *Confine `json:",omitempty"`
+	}{s.Transport(), s.Command, s.Cwd, s.URL, append([]string{}, s.Args...), s.Env, s.Headers, s.Sandbox}
 	if len(s.Env) == 0 {
 		identity.Env = nil
 	}

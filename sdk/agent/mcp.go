@@ -3,9 +3,13 @@ package agent
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"slices"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/mcp"
 )
 
@@ -31,7 +35,7 @@ func (a *Agent) openMCP(ctx context.Context) {
 	}
 	info := a.env.Info()
 	connect := mcp.ConnectOptions{
-		Supervisor: a.commands, Authorize: o.Authorize, Dir: a.opts.Dir, Sample: a.sample,
+		Supervisor: a.commands, Authorize: o.Authorize, Dir: a.opts.Dir, Sample: a.sample, Prepare: a.confine,
 		ClientName: "agent", ClientVersion: a.opts.Version,
 	}
 	if a.opts.Env == nil { // servers run on this machine and know no other's directories
@@ -43,6 +47,27 @@ func (a *Agent) openMCP(ctx context.Context) {
 			a.mcp.Refuse(set.Name(), err)
 		}
 	}
+}
+
+// confine puts the process of an MCP server into the sandbox that its settings
+// ask for.
+func (a *Agent) confine(_ string, s mcp.Server, spec *proc.Spec) error {
+	if s.Sandbox == nil {
+		return nil
+	}
+	p := a.ProcessSandbox(core.ScopeMCP)
+	for _, path := range s.Sandbox.Writable {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(a.env.Info().Dir, path)
+		}
+		p.Writable = append(p.Writable, path)
+	}
+	p.Network.Hosts = slices.Clone(s.Sandbox.Hosts)
+	if slices.Contains(p.Network.Hosts, "*") {
+		p.Network = sandbox.Network{Full: true}
+	}
+	spec.Sandbox = p
+	return p.Check()
 }
 
 // MCP returns the host of the MCP servers, nil if there are none.

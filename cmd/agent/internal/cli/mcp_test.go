@@ -34,6 +34,12 @@ func mcpServer() int {
 	s.AddTool(mcp.NewTool("secret", mcp.WithDescription("Tells the key.")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("the key is " + os.Getenv("SCRIPT_API_KEY") + "; " + os.Getenv("OPENAI_API_KEY")), nil
 	})
+	s.AddTool(mcp.NewTool("write", mcp.WithDescription("Makes a file."), mcp.WithString("path")), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if err := os.WriteFile(r.GetString("path", ""), nil, 0o600); err != nil {
+			return mcp.NewToolResultError(err.Error()), nil
+		}
+		return mcp.NewToolResultText("written"), nil
+	})
 	s.AddPrompt(mcp.NewPrompt("greet", mcp.WithPromptDescription("Greets somebody"), mcp.WithArgument("who", mcp.RequiredArgument())), func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("Please greet "+r.Params.Arguments["who"]+"."))}), nil
 	})
