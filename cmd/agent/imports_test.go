@@ -85,16 +85,13 @@ var importRules = map[string][]string{
 	},
 	"mcp":                   {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/schema", "core/timeout"},
 	"mcp/oauth":             {},
+	"mcp/oauth/oauthtest":   {},
+	"mcp/conformancetest":   {},
 	"mcp/server":            {"core", "core/model", "core/event"},
 	"skills":                {"core", "core/model", "core/event", "core/jsonpos", "core/rank", "core/bundle"},
 	"skills/internal/bench": {"skills", "bundled_skills"},
 	"bundled_skills":        {},
-	"mcp/oauth":           {},
-	"mcp/oauth/oauthtest": {},
-	"mcp/conformancetest": {},
-	"mcp/server":          {"core", "core/model", "core/event"},
-
-	"plugins/web": {"sdk"},
+	"plugins/web":           {"sdk"},
 
 	"sdk/agent": {"...", "!cmd/..."},
 
@@ -102,12 +99,8 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cli": {
 		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui",
 		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env/...", "core/profile", "core/jsonpos", "core/subagent",
-		"permissions", "registry", "mcp", "skills", "bundled_skills", "core/bundle", "cmd/agent/internal/keyring",
-		"core/proc", "core/proc/sandbox", "permissions", "registry", "cmd/agent/internal/keyring",
-		"permissions", "registry", "cmd/agent/internal/keyring",
-		"sdk", "plugins", "core/proc/sandbox",
-		"permissions", "registry", "mcp", "mcp/oauth", "mcp/server", "core/proc", "cmd/agent/internal/keyring",
-		"sdk", "plugins", "plugins/web", "core/proc/sandbox",
+		"core/bundle", "core/proc", "core/proc/sandbox", "permissions", "registry", "mcp", "mcp/oauth", "mcp/server",
+		"skills", "bundled_skills", "sdk", "plugins", "plugins/web", "cmd/agent/internal/keyring",
 	},
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {

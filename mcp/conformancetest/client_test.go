@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // TestClient runs the suite against package mcp, with the sign-in.
 //
-// Known: docs/decisions/011-mcp-conformance.md.
+// Known: docs/decisions/014-mcp-conformance.md.
 func TestClient(t *testing.T) {
 	known := map[string]map[string]string{"2026-07-28": {
 		"request-metadata": "when a server refuses 2026-07-28, mcp-go 1.2.1 falls back to the handshake of before, without looking at the versions that the refusal names",

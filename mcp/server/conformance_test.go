@@ -22,7 +22,7 @@ import (
 // TestConformance runs the suite against this package's protocol, transport and
 // guard, with the tools, resources and prompts that the suite wants to find.
 //
-// Known: docs/decisions/011-mcp-conformance.md.
+// Known: docs/decisions/014-mcp-conformance.md.
 func TestConformance(t *testing.T) {
 	known := map[string]map[string]string{"2026-07-28": {
 		"server-stateless": "mcp-go 1.2.1 has no way for a tool to answer with error -32021; no tool of the agent needs a capability of the client",

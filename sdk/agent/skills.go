@@ -33,8 +33,12 @@ func (a *Agent) addSkills(ctx context.Context) error {
 	if o.Usage != "" {
 		a.usage = skills.NewUsage(o.Usage)
 	}
+	open := o.OpenToolset
+	if open == nil {
+		open = a.openToolset
+	}
 	a.skills = skills.NewTools(skills.ToolsOptions{
-		Library: o.Library, Usage: a.usage, ScriptTimeout: o.ScriptTimeout, OpenToolset: o.OpenToolset,
+		Library: o.Library, Usage: a.usage, ScriptTimeout: o.ScriptTimeout, OpenToolset: open,
 		AddToolset: func(set core.Toolset) error { return a.tools.Add(context.WithoutCancel(ctx), set) },
 		Problem:    func(err error) { a.opts.Logger.WarnContext(ctx, "skill", "error", err) },
 	})
@@ -42,6 +46,14 @@ func (a *Agent) addSkills(ctx context.Context) error {
 		return fmt.Errorf("skills: %w", err)
 	}
 	return nil
+}
+
+// openToolset opens a skill's binary as a plugin.
+func (a *Agent) openToolset(path, sum string) (core.Toolset, error) {
+	if a.plugins == nil {
+		return nil, fmt.Errorf("%s is a plugin, and plugins are off", path)
+	}
+	return a.plugins.OpenToolset(path, sum)
 }
 
 // skillSource discloses skills to a session, which exists when it is asked.

@@ -53,7 +53,7 @@ func newInternalPlugin(s *streams) *cobra.Command {
 func (s *settings) pluginOptions() *plugins.Options {
 	set := s.Settings.Plugins
 	o := &plugins.Options{
-		Home: s.Home, Bundled: s.bundled.all(), Disabled: set.Disabled, UserHome: s.userHome, Sandbox: sandbox.Mode(set.Sandbox),
+		Home: s.Home, Bundled: s.bundled.all(), Disabled: set.Disabled, UserHome: s.userHome, Sandbox: sandbox.Mode(s.Settings.Sandbox.Plugins),
 		Idle: time.Duration(set.IdleSeconds) * time.Second, CallTimeout: time.Duration(set.CallSeconds) * time.Second,
 	}
 	if self, err := os.Executable(); err == nil {

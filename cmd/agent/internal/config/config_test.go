@@ -92,7 +92,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Retry:       Retry{Enabled: true, MaxRetries: 3, BaseDelayMs: 1000, MaxDelayMs: 10_000, EnableJitter: true},
 		Permissions: Permissions{Mode: "default"},
-		Plugins:     Plugins{Enabled: true, Sandbox: "auto", IdleSeconds: 300, CallSeconds: 120},
+		Plugins:     Plugins{Enabled: true, IdleSeconds: 300, CallSeconds: 120},
 		Sandbox:     Sandbox{Shell: "auto", Skills: "auto", Plugins: "auto", MCP: "auto"},
 		Session:     Session{Save: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    Terminal{Notify: "bell"},

@@ -194,7 +194,6 @@ type Tools struct {
 type Plugins struct {
 	Enabled     bool     `json:"enabled" default:"true" doc:"Whether plugins are used at all."`
 	Disabled    []string `json:"disabled" merge:"append" doc:"Names of plugins that are not used."`
-	Sandbox     string   `json:"sandbox" default:"\"auto\"" enum:"auto,require,off" scope:"user" doc:"How a plugin's process is held to its manifest: auto takes the best sandbox that works on this machine and none where none does, require refuses to start a plugin without one, off uses none."`
 	IdleSeconds int      `json:"idleSeconds" default:"300" min:"1" max:"86400" doc:"Seconds after which a plugin's process that nobody calls is ended."`
 	CallSeconds int      `json:"callSeconds" default:"120" min:"1" max:"3600" doc:"Seconds that a call of a plugin's tool may take, where the plugin does not say it."`
 }
