@@ -40,7 +40,7 @@ type runFile struct {
 func (f *runFile) set(server string, pid int, transport string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.dir == "" {
+	if f.dir == "" || f.lock == nil && transport == "" {
 		return
 	}
 	f.servers = slices.DeleteFunc(f.servers, func(r Running) bool { return r.Server == server })
@@ -56,7 +56,7 @@ func (f *runFile) set(server string, pid int, transport string) {
 }
 
 func (f *runFile) open() bool {
-	if len(f.servers) == 0 || os.MkdirAll(f.dir, 0o700) != nil {
+	if os.MkdirAll(f.dir, 0o700) != nil {
 		return false
 	}
 	base := filepath.Join(f.dir, fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano()))

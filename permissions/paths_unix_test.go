@@ -207,7 +207,7 @@ func TestSwappedLinks(t *testing.T) {
 		} else {
 			refused++
 		}
-		if v, _, result, err := m.call(t, tools.ReadFile(), map[string]any{"file_path": "d/f"}); v == allow && err == nil && strings.Contains(fmt.Sprint(result.Content), "outside") {
+		if v, _, result, err := m.call(t, tools.ReadFile(), map[string]any{"file_path": "d/f"}); v == allow && err == nil && result.Code == "" && strings.Contains(fmt.Sprint(result.Content), "outside") {
 			t.Fatal("a file outside was read")
 		}
 	}

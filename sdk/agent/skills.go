@@ -19,8 +19,8 @@ type SkillOptions struct {
 	// nowhere.
 	Usage         string
 	ScriptTimeout time.Duration // 0 = skills.DefaultScriptTimeout
-	// OpenToolset opens a skill's binary, see skills.ToolsOptions; nil opens
-	// none.
+	// OpenToolset opens a skill's binary, see skills.ToolsOptions; nil opens it
+	// as a plugin.
 	OpenToolset func(path, sum string) (core.Toolset, error)
 }
 
