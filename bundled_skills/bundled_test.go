@@ -27,6 +27,9 @@ func TestBundledSkillsAreClean(t *testing.T) {
 		for _, d := range s.Lint() {
 			t.Errorf("%v", d)
 		}
+		if demoted := s.Demoted(); len(demoted) > 0 { // a matcher takes that for granted
+			t.Errorf("%s: triggers that fire on ordinary inputs: %v", s.Name, demoted)
+		}
 		if n := len(s.Body); n > 4500 {
 			t.Errorf("%s has %d bytes: a bundled skill is short", s.Name, n)
 		}

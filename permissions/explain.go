@@ -51,7 +51,7 @@ func (p *Policy) explain(findings []finding) []Explanation {
 		*e = Explanation{Access: f.subject.Access, Verdict: f.verdict, Step: f.step.String(), Always: always(findings[i : i+1])}
 		e.Rule, e.Source = p.named(f)
 		e.Reason = p.reason(f, e.Always)
-		e.Sandboxed = p != nil && p.sandboxed && f.verdict == core.Allow && len(f.parts) > 0 && !f.free
+		e.Sandboxed = p != nil && f.verdict == core.Allow && len(f.parts) > 0 && !f.free && p.Sandboxed()
 		if len(f.parts) > 1 || len(f.parts) == 1 && f.parts[0].subject.Resource != f.subject.Resource {
 			e.Parts = p.explain(f.parts)
 		}
@@ -164,9 +164,9 @@ func (p *Policy) modeReason(f, whole *finding, what, always string) string {
 		if len(p.roots) > 0 {
 			text += " (" + strings.Join(p.roots, ", ") + ")"
 		}
-	case s.Scope == core.ScopeShell && p.sandboxed && whole.subject.Unconfined:
+	case s.Scope == core.ScopeShell && whole.subject.Unconfined && p.Sandboxed():
 		text += ": it is to run outside the sandbox"
-	case s.Scope == core.ScopeShell && p.mode == ModeWorkspace && !p.sandboxed:
+	case s.Scope == core.ScopeShell && p.mode == ModeWorkspace && !p.Sandboxed():
 		text += ": commands are not confined to the workspace by a sandbox"
 	}
 	if always != "" {

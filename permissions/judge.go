@@ -190,7 +190,7 @@ const (
 
 // settledBy says whether a sandbox settles what a command does.
 func (p *Policy) settledBy(s *subject) settled {
-	if p.sandboxed && p.mode == ModeWorkspace && s.Scope == core.ScopeShell && !s.Unconfined {
+	if p.mode == ModeWorkspace && s.Scope == core.ScopeShell && !s.Unconfined && p.Sandboxed() {
 		return bySandbox
 	}
 	return byItself

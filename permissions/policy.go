@@ -43,9 +43,10 @@ type Options struct {
 	// Confine makes mode workspace what holds if nobody names a mode and
 	// commands are Sandboxed: for a directory that the person trusts.
 	Confine bool
-	// Sandboxed says that Env confines a command that is not granted
-	// [core.Access].Unconfined, with a sandbox that works.
-	Sandboxed bool
+	// Sandboxed says whether Env confines a command that is not granted
+	// [core.Access].Unconfined, with a sandbox that works. It is called when
+	// that matters, from any goroutine, and always says the same; nil is no.
+	Sandboxed func() bool
 }
 
 // Policy implements [core.Policy]. It is immutable and safe for concurrent
@@ -62,9 +63,9 @@ type Policy struct {
 	warnings   []string
 
 	environment core.Environment
-	dialect     string // of command lines
-	posix       bool   // which can be read
-	sandboxed   bool
+	dialect     string      // of command lines
+	posix       bool        // which can be read
+	sandboxed   func() bool // nil = no
 
 	home      string
 	workspace []string
@@ -252,10 +253,6 @@ func (p *Policy) compileWhen(w *When) (*rule, *RuleError) {
 // chooseMode sets the mode: the given one, or that of the last source that
 // names one and may.
 func (p *Policy) chooseMode(o *Options, sets []RuleSet) error {
-	p.mode, p.modeFrom = ModeDefault, "builtin"
-	if o.Confine && o.Sandboxed {
-		p.mode, p.modeFrom = ModeWorkspace, "builtin, for a trusted directory"
-	}
 	for i := range sets {
 		set := &sets[i]
 		if set.Settings.Mode == "" {
@@ -275,7 +272,15 @@ func (p *Policy) chooseMode(o *Options, sets []RuleSet) error {
 			p.mode, p.modeFrom = m, name
 		}
 	}
-	if o.Mode == "" {
+	switch {
+	case o.Mode != "":
+	case p.mode != "":
+		return nil
+	case o.Confine && p.Sandboxed():
+		p.mode, p.modeFrom = ModeWorkspace, "builtin, for a trusted directory"
+		return nil
+	default:
+		p.mode, p.modeFrom = ModeDefault, "builtin"
 		return nil
 	}
 	m, err := ParseMode(string(o.Mode))
@@ -293,7 +298,7 @@ func (p *Policy) Mode() Mode { return p.mode }
 func (p *Policy) ModeFrom() string { return p.modeFrom }
 
 // Sandboxed reports whether commands can be confined.
-func (p *Policy) Sandboxed() bool { return p.sandboxed }
+func (p *Policy) Sandboxed() bool { return p.sandboxed != nil && p.sandboxed() }
 
 // firstRoot is the first directory of the workspace; the root directory where
 // there is none.
@@ -371,7 +376,7 @@ func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.De
 	}
 	d.Rule, d.Source = p.named(worst)
 	d.Reason = p.reason(worst, d.Always)
-	if d.Verdict == core.Ask && p.sandboxed && slices.ContainsFunc(findings, func(f finding) bool { return f.free }) {
+	if d.Verdict == core.Ask && slices.ContainsFunc(findings, func(f finding) bool { return f.free }) && p.Sandboxed() {
 		d.Reason += "; with a yes it runs outside the sandbox"
 	}
 	if d.Verdict != core.Deny {
@@ -424,7 +429,7 @@ func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.
 			g.Except = p.except(req, &f.subject)
 		}
 	}
-	if confined && p.sandboxed {
+	if confined && p.Sandboxed() {
 		grants = append(grants, p.sandbox()...)
 	}
 	return grants

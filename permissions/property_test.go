@@ -72,7 +72,8 @@ func (d draw) request() core.PermissionRequest {
 
 func (d draw) options() permissions.Options {
 	o := worldly(options(permissions.Modes()[d.IntN(len(permissions.Modes()))]))
-	o.Sandboxed = d.IntN(2) == 0
+	sandboxed := d.IntN(2) == 0
+	o.Sandboxed = func() bool { return sandboxed }
 	s := permissions.Settings{}
 	for range d.IntN(3) {
 		s.Allow = append(s.Allow, d.rule())
@@ -161,7 +162,7 @@ func TestIndexChangesNothing(t *testing.T) {
 
 func describe(o permissions.Options, req core.PermissionRequest) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "mode %s, sandboxed %t\n", o.Mode, o.Sandboxed)
+	fmt.Fprintf(&b, "mode %s, sandboxed %t\n", o.Mode, o.Sandboxed())
 	for _, s := range o.Sets {
 		if len(s.Settings.Allow) < 20 {
 			fmt.Fprintf(&b, "allow %q ask %q deny %q\n", s.Settings.Allow, s.Settings.Ask, s.Settings.Deny)

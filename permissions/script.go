@@ -202,7 +202,7 @@ func (j *scriptJudge) command(f *finding, c *shell.Command, at cwd) settled {
 // settle gives a command its verdict before anything tightens it.
 func (j *scriptJudge) settle(f *finding, c *shell.Command) settled {
 	s := &f.subject
-	leaves := j.sandboxed && j.whole.Unconfined
+	leaves := j.whole.Unconfined && j.Sandboxed()
 	f.verdict, f.step = core.Allow, byMode
 	if j.outer != nil {
 		f.rule, f.step = j.outerRule, byAllowRule

@@ -125,7 +125,7 @@ func TestOtherShells(t *testing.T) {
 func TestSandboxedCommands(t *testing.T) {
 	rules := settings("shell(npm ci); network(proxy.golang.org); fs-write(/var/cache/app/**)", "shell(docker *)", "shell(git push *); fs-read(./docs/private/**)")
 	o := worldly(options(permissions.ModeWorkspace, user(rules)))
-	o.Sandboxed = true
+	o.Sandboxed = func() bool { return true }
 	p := newPolicy(t, o)
 	for _, tt := range []struct {
 		script string
@@ -175,7 +175,7 @@ func TestSandboxedCommands(t *testing.T) {
 		}
 	}
 	// Without a sandbox commands ask, and those that only read do not.
-	o.Sandboxed = false
+	o.Sandboxed = nil
 	p = newPolicy(t, o)
 	for line, want := range map[string]core.Verdict{"go test ./...": ask, "cat a.go": allow, "cat /etc/hosts": ask, "npm ci": allow} {
 		if d := p.Decide(t.Context(), request("shell", script(line))); d.Verdict != want || len(d.Grants) > 1 {
@@ -183,7 +183,7 @@ func TestSandboxedCommands(t *testing.T) {
 		}
 	}
 	// A command that only reads gets nothing to write in mode default.
-	o.Sandboxed, o.Mode = true, permissions.ModeDefault
+	o.Sandboxed, o.Mode = func() bool { return true }, permissions.ModeDefault
 	d := newPolicy(t, o).Decide(t.Context(), request("shell", script("cat a.go")))
 	for _, g := range d.Grants {
 		if g.Unconfined || g.Scope == core.ScopeWrite && g.Resource == ws {

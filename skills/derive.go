@@ -1,7 +1,6 @@
 package skills
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -26,10 +25,10 @@ type evidence struct {
 }
 
 var (
-	quoted  = regexp.MustCompile(`"([^"\n]{2,60})"|“([^”\n]{2,60})”|` + "`([^`\n]{2,60})`" + `|(?:^|[\s(,:])'([^'\n]{2,60})'`)
-	negates = regexp.MustCompile(`(?i)\b(do not use|don't use|do not activate|not for|not use|never use|skip (?:this|if|for)|avoid|except)\b`)
-	asks    = regexp.MustCompile(`(?i)\b(triggers?|use for|when)\b`)
-	heading = regexp.MustCompile(`(?m)^# +(.+)$`)
+	quoted  = lazily(`"([^"\n]{2,60})"|“([^”\n]{2,60})”|` + "`([^`\n]{2,60})`" + `|(?:^|[\s(,:])'([^'\n]{2,60})'`)
+	negates = lazily(`(?i)\b(do not use|don't use|do not activate|not for|not use|never use|skip (?:this|if|for)|avoid|except)\b`)
+	asks    = lazily(`(?i)\b(triggers?|use for|when)\b`)
+	heading = lazily(`(?m)^# +(.+)$`)
 )
 
 // derive reads what a skill's text says of when to use it.
@@ -46,8 +45,8 @@ func derive(m *Manifest) evidence {
 	}
 	for _, text := range []string{m.Description, m.WhenToUse} {
 		text = positive(text)
-		if asks.MatchString(text) {
-			for _, found := range quoted.FindAllStringSubmatch(text, -1) {
+		if asks().MatchString(text) {
+			for _, found := range quoted().FindAllStringSubmatch(text, -1) {
 				add(strings.Join(found[1:], ""))
 			}
 		}
@@ -61,7 +60,7 @@ func derive(m *Manifest) evidence {
 		}
 	}
 	add(strings.ReplaceAll(m.Name, "-", " "))
-	if title := heading.FindStringSubmatch(m.Body); title != nil {
+	if title := heading().FindStringSubmatch(m.Body); title != nil {
 		add(title[1])
 	}
 	e.name = texts(words(strings.ReplaceAll(m.Name, "-", " ")))
@@ -87,7 +86,7 @@ func pairs(list []word) []string {
 // end of the sentence or line.
 func positive(text string) string {
 	for {
-		at := negates.FindStringIndex(text)
+		at := negates().FindStringIndex(text)
 		if at == nil {
 			return text
 		}

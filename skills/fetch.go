@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -236,7 +235,7 @@ func (in *Installer) published(ctx context.Context, f *fetched, name, kind, addr
 	return fmt.Errorf("it is a %q, which is not known here", cut(kind, 40))
 }
 
-var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var commitHash = lazily(`^[0-9a-f]{40}$`)
 
 // git fetches a repository with the git program: go-git would be seven
 // megabytes more, and would not know the person's credentials. Nothing is
@@ -275,7 +274,7 @@ func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
 	if err != nil {
 		return err
 	}
-	if f.commit = strings.TrimSpace(head); !commitHash.MatchString(f.commit) {
+	if f.commit = strings.TrimSpace(head); !commitHash().MatchString(f.commit) {
 		return fmt.Errorf("git names the commit %q, which is none", cut(f.commit, 80))
 	}
 	said, err := os.ReadFile(filepath.Join(dir, ".git", "FETCH_HEAD"))

@@ -205,7 +205,7 @@ func (d *reader) text(key string, n *yaml.Node) string {
 	return text
 }
 
-var notName = regexp.MustCompile(`[^A-Za-z0-9-]+`)
+var notName = lazily(`[^A-Za-z0-9-]+`)
 
 func (d *reader) name(n *yaml.Node) string {
 	text := d.text("name", n)
@@ -219,7 +219,7 @@ func (d *reader) name(n *yaml.Node) string {
 // CleanName makes a skill's name of a text: letters, digits and hyphens. It is
 // empty if nothing of the text can stay.
 func CleanName(text string) string {
-	clean := strings.Trim(notName.ReplaceAllString(text, "-"), "-")
+	clean := strings.Trim(notName().ReplaceAllString(text, "-"), "-")
 	if len(clean) > MaxName {
 		clean = strings.Trim(clean[:MaxName], "-")
 	}
@@ -330,7 +330,7 @@ func (d *reader) toolsets(n *yaml.Node) []string {
 		switch {
 		case strings.Contains(name, ":"):
 			d.at(Warning, n, "the toolset %q is a class of a module: only binaries below toolsets/ are run", cut(name, 80))
-		case name != CleanName(name) && notName.MatchString(strings.NewReplacer("_", "", ".", "").Replace(name)), strings.Contains(name, ".."):
+		case name != CleanName(name) && notName().MatchString(strings.NewReplacer("_", "", ".", "").Replace(name)), strings.Contains(name, ".."):
 			d.at(Warning, n, "the toolset %q is no file name: it is left out", cut(name, 80))
 		default:
 			return false

@@ -2,7 +2,6 @@ package skills
 
 import (
 	_ "embed"
-	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -27,10 +26,10 @@ type mention struct {
 	args string // what stands behind a /name at the beginning
 }
 
-var mentioned = regexp.MustCompile(`(?:^|[\s("'])[/$]((?:(?:project|user|bundled):)?[A-Za-z0-9][A-Za-z0-9-]*)`)
+var mentioned = lazily(`(?:^|[\s("'])[/$]((?:(?:project|user|bundled):)?[A-Za-z0-9][A-Za-z0-9-]*)`)
 
 // hyphened is a name of several parts.
-var hyphened = regexp.MustCompile(`[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+`)
+var hyphened = lazily(`[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+`)
 
 // newInput reads a text, of a long one its beginning and its end.
 func newInput(text string) *input {
@@ -46,7 +45,7 @@ func newInput(text string) *input {
 		in.at[w.text] = append(in.at[w.text], i)
 	}
 	in.pairs = pairs(in.words)
-	for _, found := range mentioned.FindAllStringSubmatchIndex(text, -1) {
+	for _, found := range mentioned().FindAllStringSubmatchIndex(text, -1) {
 		m := mention{name: text[found[2]:found[3]]}
 		end := found[3]
 		if end < len(text) && strings.IndexByte("/._@\\", text[end]) >= 0 && !endsSentence(text[end:]) {
@@ -57,7 +56,7 @@ func newInput(text string) *input {
 		}
 		in.names = append(in.names, m)
 	}
-	for _, at := range hyphened.FindAllStringIndex(text, -1) {
+	for _, at := range hyphened().FindAllStringIndex(text, -1) {
 		if alone(text, at[0], at[1]) {
 			in.names = append(in.names, mention{name: text[at[0]:at[1]]})
 		}
@@ -104,10 +103,10 @@ func partOfName(c byte) bool {
 	return strings.IndexByte("-_/.\\@:$", c) >= 0 || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
-var whichSkills = regexp.MustCompile(`(?i)\b(what|which|list|show|name)\b[^.?!\n]{0,40}\bskills\b|\bwhat (can|could) you do\b|\bwhat are you able to do\b|\bskills do you have\b`)
+var whichSkills = lazily(`(?i)\b(what|which|list|show|name)\b[^.?!\n]{0,40}\bskills\b|\bwhat (can|could) you do\b|\bwhat are you able to do\b|\bskills do you have\b`)
 
 // asks reports whether the input asks which skills there are.
-func (in *input) asks() bool { return whichSkills.MatchString(in.text) }
+func (in *input) asks() bool { return whichSkills().MatchString(in.text) }
 
 //go:embed calibration.txt
 var calibrationText string

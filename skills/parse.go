@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -149,13 +148,13 @@ func decodeYAML(front string) (root *yaml.Node, err error) {
 	return root, err
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:unmarshal errors:\s+)?line (\d+): `)
+var yamlLine = lazily(`^yaml: (?:unmarshal errors:\s+)?line (\d+): `)
 
 // yamlError takes the line out of the library's message. Lines of the front
 // matter are one less than those of the file.
 func yamlError(err error) (line int, message string) {
 	text := err.Error()
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
+	if m := yamlLine().FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 	}
@@ -181,7 +180,7 @@ func (r *report) mapping(root *yaml.Node) (*yaml.Node, bool) {
 	return nil, false
 }
 
-var keyLine = regexp.MustCompile(`^([ \t]*)([A-Za-z_][A-Za-z0-9_.-]*):[ \t]+(\S.*)$`)
+var keyLine = lazily(`^([ \t]*)([A-Za-z_][A-Za-z0-9_.-]*):[ \t]+(\S.*)$`)
 
 // repair quotes plain values that YAML takes for something else, with the lines
 // that continue them, and makes spaces of leading tabs. Lines keep their
@@ -193,7 +192,7 @@ func repair(front string) string {
 		lines[i] = strings.Repeat("  ", len(lines[i])-len(text)) + text
 	}
 	for i := 0; i < len(lines); i++ {
-		m := keyLine.FindStringSubmatch(lines[i])
+		m := keyLine().FindStringSubmatch(lines[i])
 		if m == nil {
 			continue
 		}

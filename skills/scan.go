@@ -14,18 +14,18 @@ import (
 // agree to it.
 type scanRule struct {
 	message string
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 }
 
 // scanRules warn and never certify: whoever wants to get past them will.
 var scanRules = []scanRule{
-	{"what is fetched from the net is run at once", regexp.MustCompile(`(?i)\b(curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(ba|z|da|k|fi)?sh\b|(?i)\b(curl|wget|iwr|irm)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(python3?|node|perl|ruby|iex|invoke-expression)\b|(?i)\b(bash|sh|eval|iex)\b\s*(-c\s*)?["'(<$ ]{1,4}\(?\s*(curl|wget|iwr|irm)\b`)},
-	{"it names a place where credentials are kept", regexp.MustCompile(`(?i)(~|\$HOME|\$\{HOME\}|%USERPROFILE%|/home/\w+|/root)[/\\](\.ssh\b|\.aws[/\\]credentials|\.netrc|\.gnupg|\.kube[/\\]config|\.git-credentials|\.docker[/\\]config\.json|\.npmrc|\.pypirc|\.config[/\\]gh[/\\]hosts)|\bid_(rsa|ed25519|ecdsa)\b|/etc/shadow\b|login\.keychain|/proc/(self|\d+)/environ`)},
-	{"it sends a variable with a secret's name away", regexp.MustCompile(`(?i)\b(curl|wget|nc|ncat)\b[^\n]{0,200}\$\{?[A-Z_]*(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL)[A-Z_]*\}?[^\n]{0,80}https?://|(?i)\b(printenv|env|set)\b\s*\|\s*(curl|wget|nc|base64)\b`)},
-	{"it holds a long block of encoded data", regexp.MustCompile(`[A-Za-z0-9+/]{400,}={0,2}|(?:\\x[0-9a-fA-F]{2}){60,}`)},
-	{"encoded data is decoded and run", regexp.MustCompile(`(?i)base64\s+(-d|--decode|-D)\b[^\n]{0,80}\|\s*(sudo\s+)?(ba|z)?sh\b|(?i)\b(eval|exec)\b[^\n]{0,40}\b(b64decode|atob|frombase64string)\b`)},
-	{"it tells the model to disregard what others told it, or to hide something from the person", regexp.MustCompile(`(?i)\b(ignore|disregard|forget)\b (all |any )?(of )?(the |your )?(previous|prior|above|earlier|system) (instructions?|prompts?|rules|messages?)|(?i)\b(do not|don't|never) (tell|inform|mention (this|it) to|show|reveal (this|it) to) (this to )?(the )?(user|person|human)\b`)},
-	{"it switches off a protection", regexp.MustCompile(`(?i)--dangerously-skip-permissions|--no-sandbox\b|\bchmod\b\s+(-R\s+)?0?777\b|Set-ExecutionPolicy\s+(Bypass|Unrestricted)`)},
+	{"what is fetched from the net is run at once", lazily(`(?i)\b(curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(ba|z|da|k|fi)?sh\b|(?i)\b(curl|wget|iwr|irm)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(python3?|node|perl|ruby|iex|invoke-expression)\b|(?i)\b(bash|sh|eval|iex)\b\s*(-c\s*)?["'(<$ ]{1,4}\(?\s*(curl|wget|iwr|irm)\b`)},
+	{"it names a place where credentials are kept", lazily(`(?i)(~|\$HOME|\$\{HOME\}|%USERPROFILE%|/home/\w+|/root)[/\\](\.ssh\b|\.aws[/\\]credentials|\.netrc|\.gnupg|\.kube[/\\]config|\.git-credentials|\.docker[/\\]config\.json|\.npmrc|\.pypirc|\.config[/\\]gh[/\\]hosts)|\bid_(rsa|ed25519|ecdsa)\b|/etc/shadow\b|login\.keychain|/proc/(self|\d+)/environ`)},
+	{"it sends a variable with a secret's name away", lazily(`(?i)\b(curl|wget|nc|ncat)\b[^\n]{0,200}\$\{?[A-Z_]*(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL)[A-Z_]*\}?[^\n]{0,80}https?://|(?i)\b(printenv|env|set)\b\s*\|\s*(curl|wget|nc|base64)\b`)},
+	{"it holds a long block of encoded data", lazily(`[A-Za-z0-9+/]{400,}={0,2}|(?:\\x[0-9a-fA-F]{2}){60,}`)},
+	{"encoded data is decoded and run", lazily(`(?i)base64\s+(-d|--decode|-D)\b[^\n]{0,80}\|\s*(sudo\s+)?(ba|z)?sh\b|(?i)\b(eval|exec)\b[^\n]{0,40}\b(b64decode|atob|frombase64string)\b`)},
+	{"it tells the model to disregard what others told it, or to hide something from the person", lazily(`(?i)\b(ignore|disregard|forget)\b (all |any )?(of )?(the |your )?(previous|prior|above|earlier|system) (instructions?|prompts?|rules|messages?)|(?i)\b(do not|don't|never) (tell|inform|mention (this|it) to|show|reveal (this|it) to) (this to )?(the )?(user|person|human)\b`)},
+	{"it switches off a protection", lazily(`(?i)--dangerously-skip-permissions|--no-sandbox\b|\bchmod\b\s+(-R\s+)?0?777\b|Set-ExecutionPolicy\s+(Bypass|Unrestricted)`)},
 }
 
 // Bounds of the scan.
@@ -87,7 +87,7 @@ func ScanFile(name string, data []byte, found func(line int, message string)) {
 		found(lineOf(start+at), fmt.Sprintf("it holds %d characters that nobody sees (control, bidirectional, zero-width or tag characters)", n))
 	}
 	for _, rule := range scanRules {
-		if at := rule.pattern.FindStringIndex(text); at != nil {
+		if at := rule.pattern().FindStringIndex(text); at != nil {
 			found(lineOf(at[0]), fmt.Sprintf("%s: %q", rule.message, cut(strings.Join(strings.Fields(text[at[0]:at[1]]), " "), 80)))
 		}
 	}
@@ -110,7 +110,7 @@ const (
 	maxHonestVerbs    = 30
 )
 
-var baits = regexp.MustCompile(`(?i)\b(always (use|activate|load|invoke) this skill|use this skill for (every|any|all) (task|request|question|message|prompt)s?|must be used for (every|all))\b`)
+var baits = lazily(`(?i)\b(always (use|activate|load|invoke) this skill|use this skill for (every|any|all) (task|request|question|message|prompt)s?|must be used for (every|all))\b`)
 
 // scanTriggers looks for triggers that want to fire on everything.
 func scanTriggers(r *report, s *Skill) {
@@ -122,7 +122,7 @@ func scanTriggers(r *report, s *Skill) {
 	if demoted := s.Demoted(); len(demoted) > 3 {
 		r.add(Warning, 1, 1, "its triggers bait: %d of them fire on ordinary inputs", len(demoted))
 	}
-	if at := baits.FindString(s.Description + "\n" + s.WhenToUse); at != "" {
+	if at := baits().FindString(s.Description + "\n" + s.WhenToUse); at != "" {
 		r.add(Warning, 1, 1, "its description wants it to be used for everything: %q", cut(at, 80))
 	}
 }

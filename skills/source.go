@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -43,9 +42,9 @@ func (o Origin) String() string {
 }
 
 var (
-	shorthand = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9._-]+)((?:/[^@]+)?)(?:@(.+))?$`)
-	scpLike   = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^/].*$`)
-	refName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
+	shorthand = lazily(`^([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9._-]+)((?:/[^@]+)?)(?:@(.+))?$`)
+	scpLike   = lazily(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^/].*$`)
+	refName   = lazily(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
 )
 
 // archiveEndings are the ends of names of archives.
@@ -63,7 +62,7 @@ func ParseSource(text, dir, home string) (Origin, error) {
 		return Origin{}, errors.New("there is no source: name a folder, an archive, OWNER/REPO or an address")
 	case strings.HasPrefix(text, "-"):
 		return Origin{}, fmt.Errorf("%q is no source", text)
-	case scpLike.MatchString(text):
+	case scpLike().MatchString(text):
 		return gitSource(text)
 	case strings.Contains(text, "://"):
 		return urlSource(text)
@@ -84,7 +83,7 @@ func ParseSource(text, dir, home string) (Origin, error) {
 	case strings.HasPrefix(text, ".") || strings.HasPrefix(text, "~") || filepath.IsAbs(text):
 		return Origin{}, fmt.Errorf("there is nothing at %s", file)
 	}
-	m := shorthand.FindStringSubmatch(text)
+	m := shorthand().FindStringSubmatch(text)
 	if m == nil {
 		return Origin{}, fmt.Errorf("%q is no folder or archive that is there, no OWNER/REPO[/PATH][@REF] and no address", text)
 	}
@@ -101,7 +100,7 @@ func (o Origin) within(at string) (Origin, error) {
 		}
 		o.Path = clean
 	}
-	if o.Ref != "" && (!refName.MatchString(o.Ref) || strings.Contains(o.Ref, "..")) {
+	if o.Ref != "" && (!refName().MatchString(o.Ref) || strings.Contains(o.Ref, "..")) {
 		return o, fmt.Errorf("%q is no name of a branch, tag or commit", o.Ref)
 	}
 	return o, nil

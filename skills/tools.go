@@ -146,10 +146,10 @@ func (t *Tools) open(s *Skill, name string) error {
 // toolArgs are the arguments of the tool.
 type toolArgs struct {
 	Action string   `json:"action" jsonschema:"search, load, read_resource or run_script"`
-	Name   string   `json:"name,omitempty" jsonschema:"of the skill"`
-	Query  string   `json:"query,omitempty" jsonschema:"words to search for"`
+	Name   string   `json:"name,omitempty"`
+	Query  string   `json:"query,omitempty"`
 	Path   string   `json:"path,omitempty" jsonschema:"of a file in the skill's folder"`
-	Offset int      `json:"offset,omitempty" jsonschema:"byte to read a resource from"`
+	Offset int      `json:"offset,omitempty" jsonschema:"byte of a resource to begin at"`
 	Args   []string `json:"args,omitempty" jsonschema:"of the script"`
 }
 

@@ -205,7 +205,7 @@ func (a *Agent) newPolicy(ctx context.Context) (core.Policy, error) {
 	info, p := a.env.Info(), a.opts.Permissions
 	p.Home, p.Workspace, p.Env = info.Home, info.Roots, a.env
 	if confines, ok := a.env.(interface{ Sandboxed(context.Context) bool }); ok {
-		p.Sandboxed = confines.Sandboxed(ctx)
+		p.Sandboxed = sync.OnceValue(func() bool { return confines.Sandboxed(context.WithoutCancel(ctx)) })
 	}
 	p.FoldCase = p.FoldCase || info.OS == "windows" || info.OS == "darwin"
 	if p.AgentHome == "" {

@@ -118,7 +118,7 @@ func TestPermissionsPageModes(t *testing.T) {
 		for i, mode := range modes {
 			p, err := permissions.New(permissions.Options{
 				Mode: permissions.Mode(mode[1]), Home: "/home/ann", Workspace: []string{ws}, Env: memory, Shell: "bash",
-				Sandboxed: !strings.HasSuffix(cells[0], "without a sandbox"),
+				Sandboxed: func() bool { return !strings.HasSuffix(cells[0], "without a sandbox") },
 			})
 			if err != nil {
 				t.Fatal(err)
