@@ -33,37 +33,37 @@ func servePlugin(mode string) {
 		fmt.Println("Loading the weather…")
 	case "early flood":
 		fmt.Print(strings.Repeat("x", 1<<20))
-		select {}
+		forever()
 	case "hang":
-		select {}
+		forever()
 	case "exit":
 		fmt.Fprintln(os.Stderr, "the moon is full")
 		os.Exit(3)
 	case "wrong version":
 		fmt.Printf("1|7|unix|%s|grpc|\n", socket)
-		select {}
+		forever()
 	case "net/rpc":
 		fmt.Printf("1|1|unix|%s|netrpc|\n", socket)
-		select {}
+		forever()
 	case "bogus socket":
 		l, err := net.Listen("unix", socket)
 		if err != nil {
 			os.Exit(1)
 		}
 		fmt.Printf("1|1|unix|%s|grpc|\n", l.Addr())
-		select {}
+		forever()
 	case "no socket":
 		fmt.Printf("1|1|unix|%s|grpc|\n", socket)
-		select {}
+		forever()
 	case "foreign socket":
 		fmt.Println("1|1|unix|/var/run/docker.sock|grpc|")
-		select {}
+		forever()
 	case "climbing socket":
 		fmt.Printf("1|1|unix|%s/../../elsewhere|grpc|\n", filepath.Dir(socket))
-		select {}
+		forever()
 	case "tcp":
 		fmt.Println("1|1|tcp|127.0.0.1:1|grpc|")
-		select {}
+		forever()
 	case "other name":
 		p.Name = "somebody"
 	case "other version":
@@ -326,4 +326,12 @@ func attempt(in misbehaveArgs) (string, error) {
 		return string(out), nil
 	}
 	return "", fmt.Errorf("do what? %q", in.What)
+}
+
+// forever does nothing, as a process that hangs. (An empty select is a deadlock
+// that the runtime ends, where nothing else runs.)
+func forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
 }

@@ -57,7 +57,7 @@ func holdPlugin(home string) {
 		}
 		fmt.Println(model.Parts(res.Content).Text())
 	}
-	select {}
+	forever()
 }
 
 // place is an agent's home with plugins in it.

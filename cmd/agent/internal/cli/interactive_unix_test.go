@@ -71,7 +71,7 @@ func TestInteractiveSession(t *testing.T) {
 func TestInteractivePlan(t *testing.T) {
 	w := newWorld(t, `[
 		{calls: [{name: update_plan, args: {plan: [{step: count, status: in_progress}, {step: report, status: pending}]}}]},
-		{calls: [{name: shell, args: {command: "seq 101 120"}}]},
+		{calls: [{name: shell, args: {command: "seq -f 'line %g' 101 120"}}]},
 		{calls: [{name: update_plan, args: {plan: [{step: count, status: completed}, {step: report, status: in_progress}]}}]},
 		{text: ["Counted."]}]`)
 	s := w.onTerminal("--permission-mode", "bypass", "Count")
@@ -79,14 +79,14 @@ func TestInteractivePlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.answer("Counted.", "")
-	if text := s.text(); strings.Contains(text, "105") {
+	if text := s.text(); strings.Contains(text, "line 105") {
 		t.Errorf("more of the output is shown than its end:\n%s", text)
 	}
 	for _, want := range []string{"plan · 0 of 2 done", "plan · 1 of 2 done", "Ctrl-O shows more"} {
 		s.answer(want, "")
 	}
 	s.answer("Ctrl-O", "\x0f")
-	s.answer("105", "/quit\r")
+	s.answer("line 105", "/quit\r")
 	s.exits(0)
 
 	// A script gets what changed, and the whole as an event.

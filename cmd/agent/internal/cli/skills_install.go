@@ -31,7 +31,7 @@ func (o *installing) register(f *pflag.FlagSet) {
 
 func (o *installing) registerConsent(f *pflag.FlagSet) {
 	f.BoolVarP(&o.yes, "yes", "y", false, "agree to what is shown, save to programs of a skill")
-	f.BoolVar(&o.toolsets, "allow-toolsets", false, "agree to programs of a skill (toolsets), too: they run with your rights")
+	f.BoolVar(&o.toolsets, "allow-toolsets", false, "agree to programs of a skill (toolsets), too: they become plugins")
 }
 
 // open loads the settings and opens the folder of skills.
@@ -195,7 +195,7 @@ func (o *installing) install(ctx context.Context, offer *skills.Offer) (installe
 		return info, nil
 	}
 	if len(terms.Toolsets) > 0 {
-		fmt.Fprintf(o.err, "\nIts toolsets (%s) are programs that run with your rights, outside of what the policy sees.\n", oneLine(strings.Join(terms.Toolsets, ", "), 200))
+		fmt.Fprintf(o.err, "\nIts toolsets (%s) are programs. Each runs in a process of its own that may do nothing but compute, where a sandbox works; otherwise with your rights.\n", oneLine(strings.Join(terms.Toolsets, ", "), 200))
 		allowed := o.toolsets
 		if !allowed && o.inTTY && !o.yes {
 			if allowed, err = o.prompt.yes(ctx, "Start them when the skill is used?", false); err != nil {
