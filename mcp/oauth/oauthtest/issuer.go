@@ -70,7 +70,8 @@ func NewIssuer(t Owner) *Issuer {
 	mux.HandleFunc("GET /authorize", a.authorize)
 	mux.HandleFunc("POST /token", a.token)
 	mux.HandleFunc("POST /revoke", a.revoke)
-	a.Server = httptest.NewServer(mux)
+	a.Server = httptest.NewUnstartedServer(mux) // or its handlers would be there before it
+	a.Start()
 	t.Cleanup(a.Close)
 	return a
 }
@@ -298,13 +299,17 @@ type Resource struct {
 	Serve  http.Handler // of who is let in; nil answers "hello" and the length of the body
 }
 
-// NewResource starts a server that ends with the test.
-func NewResource(t Owner, a *Issuer) *Resource {
+// NewResource starts a server that ends with the test; configure sets it up.
+func NewResource(t Owner, a *Issuer, configure ...func(*Resource)) *Resource {
 	m := &Resource{Issuer: a}
+	for _, set := range configure {
+		set(m)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", m.describe)
 	mux.HandleFunc("/mcp", m.serve)
-	m.Server = httptest.NewServer(mux)
+	m.Server = httptest.NewUnstartedServer(mux)
+	m.Start()
 	t.Cleanup(m.Close)
 	return m
 }

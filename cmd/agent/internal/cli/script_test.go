@@ -311,7 +311,8 @@ func cmdProtected(ts *testscript.TestScript, _ bool, _ []string) {
 	protocol.AddTool(mcp.NewTool("hello", mcp.WithDescription("Says hello.")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("hello, friend"), nil
 	})
-	resource := oauthtest.NewResource(scriptOwner{ts}, oauthtest.NewIssuer(scriptOwner{ts}))
-	resource.Scope, resource.Serve = "issues:read", server.NewStreamableHTTPServer(protocol)
+	resource := oauthtest.NewResource(scriptOwner{ts}, oauthtest.NewIssuer(scriptOwner{ts}), func(r *oauthtest.Resource) {
+		r.Scope, r.Serve = "issues:read", server.NewStreamableHTTPServer(protocol)
+	})
 	ts.Setenv("MCP_URL", resource.URL+"/mcp")
 }
