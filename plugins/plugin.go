@@ -244,7 +244,8 @@ func (p *Plugin) acquire(ctx context.Context) (*instance, error) {
 				return nil, err
 			}
 			p.starting = make(chan struct{})
-			p.wg.Go(func() { p.start(p.now) })
+			now := p.now // as it is under the lock
+			p.wg.Go(func() { p.start(now) })
 		}
 		starting := p.starting
 		p.mu.Unlock()
