@@ -148,7 +148,7 @@ func TestKill(t *testing.T) {
 				exit := (*exec.ExitError)(nil)
 				switch {
 				case err == nil && step == "between":
-					t.Skip("this change has no such step")
+					return // this change has no such step
 				case !errors.As(err, &exit) || exit.ExitCode() == 1 || exit.ExitCode() == 2 || len(out) > 0:
 					t.Fatalf("the process was not killed: %v\n%s", err, out)
 				}
@@ -192,7 +192,7 @@ func TestFailure(t *testing.T) {
 				}
 				err := o.run(t.Context(), s)
 				if !reached {
-					t.Skip("this change has no such step")
+					return // this change has no such step
 				}
 				if !errors.Is(err, full) {
 					t.Errorf("error %v, want %v", err, full)
