@@ -106,10 +106,6 @@ func (v *textView) show(e event.Event) {
 		v.note("! limit %s of %d reached", b.Limit, b.Max)
 	case event.TokenLimit:
 		v.note("! limit %s of %.6g reached (%.6g used)", b.Limit, b.Max, b.Used)
-	case event.SubagentStart:
-		v.note("▸ %s: %s", printable(b.Name), oneLine(b.Input, 200))
-	case event.SubagentEnd:
-		v.note("◂ %s", subagentEnd(b))
 	case event.Compacted:
 		v.note("! the conversation was summarised: %d tokens became %d", b.Before, b.After)
 	case event.Warning:
@@ -117,13 +113,17 @@ func (v *textView) show(e event.Event) {
 	case event.Cancelled:
 		v.note("! cancelled: %s", printable(b.Reason))
 	default:
-		v.showSkills(b)
+		v.showJoined(b)
 	}
 }
 
-// showSkills shows which skills joined the input, and why.
-func (v *textView) showSkills(body event.Body) {
+// showJoined shows which subagents and skills joined in, and why.
+func (v *textView) showJoined(body event.Body) {
 	switch b := body.(type) {
+	case event.SubagentStart:
+		v.note("▸ %s: %s", printable(b.Name), oneLine(b.Input, 200))
+	case event.SubagentEnd:
+		v.note("◂ %s", subagentEnd(b))
 	case event.SkillActivated:
 		v.note("! skill %s: called for by %s %s", printable(b.Name), b.By, printable(b.Trigger))
 	case event.SkillsListed:
