@@ -52,7 +52,7 @@ func (r *CallResult) decode(text json.RawMessage) error {
 	}
 	r.Content = contents(items)
 	if len(r.Content) == 0 && r.Structured != nil {
-		r.Content = model.TextParts(string(r.Structured))
+		r.Content = model.TextParts(strings.ToValidUTF8(string(r.Structured), "\ufffd"))
 	}
 	return nil
 }
