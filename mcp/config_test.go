@@ -31,7 +31,7 @@ func TestParseFile(t *testing.T) {
 	if len(servers) != 2 || servers["good"].Args[1] != "x" || servers["web"].Transport() != TransportHTTP {
 		t.Errorf("servers %+v", servers)
 	}
-	if len(warnings) != 1 || warnings[0] != `server good: the key "alwaysAllow" (line 3, column 90) means nothing here` {
+	if len(warnings) != 1 || warnings[0] != `.mcp.json:3:90: server good: the key "alwaysAllow" means nothing here` {
 		t.Errorf("warnings %q", warnings)
 	}
 	for _, want := range []string{

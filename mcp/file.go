@@ -3,7 +3,6 @@ package mcp
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -73,8 +72,11 @@ func (p *serverParser) parse(text json.RawMessage) (Server, error) {
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		field, ok := fields[key]
 		if !ok {
-			line, col := p.doc.Position(p.at + "/" + segment(key))
-			p.warnings = append(p.warnings, fmt.Sprintf("server %s: the key %q (line %d, column %d) means nothing here", p.name, key, line, col))
+			hint := ""
+			if near := jsonpos.Nearest(key, slices.Collect(maps.Keys(fields))); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			p.warnings = append(p.warnings, p.doc.Errorf(p.at+"/"+segment(key), hint, "server %s: the key %q means nothing here", p.name, key).Error())
 			continue
 		}
 		if err := jsonpos.Decode("", members[key], field); err != nil {

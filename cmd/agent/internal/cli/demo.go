@@ -71,34 +71,15 @@ func runDemo(ctx context.Context, s *streams, keep bool, without []string) (err 
 		return err
 	}
 	defer site.close()
-	self, err := os.Executable()
+	t, err := demoTask(s, root, workspace, site)
 	if err != nil {
 		return err
 	}
-	script, err := scripted.Parse("demo/script.yaml", demoScript)
-	if err != nil {
-		return err
-	}
-	neighbor, err := demoServer(root)
-	if err != nil {
-		return err
-	}
+	t.forget, t.agent.Disallowed = !keep, without
 	fmt.Fprintf(s.out, "This is a demonstration. The model is a script, not a language model: its words and its choice of calls are\n"+
 		"fixed. The rest is real: the loop, the tools, the files, the commands, the plugin that fetches a page from a server\n"+
 		"on this machine, the MCP server, the permission policy.\n\n"+
 		"Workspace: %s\nPrompt:    %s\n\n", workspace, demoPrompt)
-	t := &task{
-		streams: s, format: formatText, narrate: true, forget: !keep, scripted: true, prompt: demoPrompt, mode: string(permissions.ModeDefault),
-		agent: agent.Options{
-			Dir: workspace, Home: filepath.Join(root, "home"), Version: buildVersion(), Disallowed: without, Subreaper: true, Skills: bundledSkills(),
-			MCP:     agent.MCPOptions{Servers: []mcp.Configured{neighbor}, Dir: filepath.Join(root, "home", "mcp")},
-			Plugins: site.plugins(filepath.Join(root, "home"), self),
-		},
-		session: agent.SessionOptions{
-			Provider: script.Provider(scripted.Options{Vars: map[string]string{"workspace": workspace, "guide": site.url()}}),
-			Asker:    demoPerson{},
-		},
-	}
 	out, err := t.run(ctx)
 	if err != nil {
 		fmt.Fprintf(s.err, "agent: the demo failed: %v\n", err)
@@ -109,6 +90,34 @@ func runDemo(ctx context.Context, s *streams, keep bool, without []string) (err 
 	}
 	fmt.Fprintln(s.out, "\nThat was a script. For a model of your own: agent exec --help")
 	return nil
+}
+
+// demoTask is the task of the demo, with its files below root.
+func demoTask(s *streams, root, workspace string, site *demoSite) (*task, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("the demo starts this program as a plugin: %w", err)
+	}
+	script, err := scripted.Parse("demo/script.yaml", demoScript)
+	if err != nil {
+		return nil, err
+	}
+	neighbor, err := demoServer(root)
+	if err != nil {
+		return nil, err
+	}
+	return &task{
+		streams: s, format: formatText, narrate: true, scripted: true, prompt: demoPrompt, mode: string(permissions.ModeDefault),
+		agent: agent.Options{
+			Dir: workspace, Home: filepath.Join(root, "home"), Version: buildVersion(), Subreaper: true, Skills: bundledSkills(),
+			MCP:     agent.MCPOptions{Servers: []mcp.Configured{neighbor}, Dir: filepath.Join(root, "home", "mcp")},
+			Plugins: site.plugins(filepath.Join(root, "home"), self),
+		},
+		session: agent.SessionOptions{
+			Provider: script.Provider(scripted.Options{Vars: map[string]string{"workspace": workspace, "guide": site.url()}}),
+			Asker:    demoPerson{},
+		},
+	}, nil
 }
 
 // demoServer is this program as an MCP server, with settings of its own.
