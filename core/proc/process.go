@@ -348,6 +348,21 @@ func (p *Process) leave() {
 	if err := p.cell.Close(); err != nil {
 		p.supervisor.logger.Debug("close the sandbox", "error", err)
 	}
+	if p.alone() {
+		p.supervisor.wg.Go(p.awaitHelper)
+	} else {
+		p.awaitHelper()
+	}
+	p.cell.Remove()
+}
+
+// alone reports whether nothing of the command lives any more but its helper,
+// which knows that it has no other children. It ends by itself then, and
+// nobody need wait until the system has taken its namespaces apart.
+func (p *Process) alone() bool { return p.ended != nil && !p.ended.Others }
+
+// awaitHelper waits for the end of the sandbox's helper.
+func (p *Process) awaitHelper() {
 	timer := time.NewTimer(drainTime)
 	defer timer.Stop()
 	select {
@@ -355,7 +370,6 @@ func (p *Process) leave() {
 	case <-timer.C:
 		p.family.signal(nil, true)
 	}
-	p.cell.Remove()
 }
 
 // settle ends what the command left behind when it ended by itself.
@@ -374,7 +388,7 @@ func (p *Process) settle(ctx context.Context) {
 			held = true
 		}
 	}
-	if held || p.family.lingers() {
+	if held || !p.alone() && p.family.lingers() {
 		p.stop(held, leftGrace)
 	}
 }

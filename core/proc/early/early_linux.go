@@ -171,7 +171,9 @@ func (m *machine) call(s *Step) (result uintptr, errno syscall.Errno) {
 			args[i] = uintptr(unsafe.Pointer(prog))
 		}
 	}
-	result, _, errno = syscall.Syscall6(s.Call, args[0], args[1], args[2], args[3], args[4], args[5])
+	// Raw: the runtime's monitor would take the processor from a call that lasts
+	// longer than 20 µs, and the way back is a wait for another thread.
+	result, _, errno = syscall.RawSyscall6(s.Call, args[0], args[1], args[2], args[3], args[4], args[5])
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(m)
 	return result, errno

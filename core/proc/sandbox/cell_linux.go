@@ -54,18 +54,21 @@ func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
 	case Namespace:
 		env = append(env, "TMPDIR=/tmp")
 		env = append(env, proxyEnv(&p.Network)...)
-		err = c.buildNamespace(p, cmd, program, dir)
+		c.helper = true
+		enterNamespaces(p, cmd)
+		// While the helper starts there is time to work its plan out.
+		c.work = func() (*plan, error) { return c.planNamespace(p, program, dir) }
 	case Landlock:
 		err = c.buildLandlock(p, cmd, &env)
 	}
 	if err != nil {
 		return err
 	}
-	c.plan.Path = program
+	c.program = program
 	// A runtime that makes few threads starts sooner.
 	if !slices.ContainsFunc(cmd.Env, func(entry string) bool { return strings.HasPrefix(entry, "GOMAXPROCS=") }) {
 		env = append(env, "GOMAXPROCS=1")
-		c.plan.Drop = []string{"GOMAXPROCS"}
+		c.drop = []string{"GOMAXPROCS"}
 	}
 	cmd.Path, cmd.Env = self, append(cmd.Env[:len(cmd.Env):len(cmd.Env)], env...)
 	return nil
@@ -101,25 +104,43 @@ func (c *Cell) connect() error {
 	return err
 }
 
-func (c *Cell) buildNamespace(p *Profile, cmd *exec.Cmd, program, dir string) error {
+// enterNamespaces has the helper start in namespaces of its own.
+func enterNamespaces(p *Profile, cmd *exec.Cmd) {
+	cmd.Dir = "/"
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	attr := *cmd.SysProcAttr
+	attr.Cloneflags = namespaceFlags(p)
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	// Only the superuser keeps his capabilities in the namespaces over the exec
+	// of the helper by himself.
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	cmd.SysProcAttr = &attr
+}
+
+// planNamespace works out what the helper does, and holds the places of what
+// is protected but missing.
+func (c *Cell) planNamespace(p *Profile, program, dir string) (*plan, error) {
 	visible := []string{dir}
 	if program != "" {
 		visible = append(visible, program)
 	}
 	l, err := newLayout(p, visible...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l.hideSockets()
 	for _, s := range l.scratch {
 		for _, dir := range []string{s.upper, s.work} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
-				return fmt.Errorf("sandbox: a directory for changes to %s: %w", s.path, err)
+				return nil, fmt.Errorf("sandbox: a directory for changes to %s: %w", s.path, err)
 			}
 		}
 	}
 	if len(l.writable)+len(l.readable)+len(l.pins)+len(l.holds) > maxTrees {
-		return fmt.Errorf("sandbox: more than %d paths that are writable, readable or stay as they are", maxTrees)
+		return nil, fmt.Errorf("sandbox: more than %d paths that are writable, readable or stay as they are", maxTrees)
 	}
 	var there []pin
 	for _, pin := range l.pins {
@@ -133,27 +154,14 @@ func (c *Cell) buildNamespace(p *Profile, cmd *exec.Cmd, program, dir string) er
 			case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 				continue // nor can the process make one there
 			case err != nil:
-				return err
+				return nil, err
 			}
 			c.stands = append(c.stands, pin)
 		}
 		there = append(there, pin)
 	}
 	l.pins = there
-	c.plan = namespacePlan(p, l, dir, landlockABI())
-	cmd.Dir = "/"
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	attr := *cmd.SysProcAttr
-	attr.Cloneflags = namespaceFlags(p)
-	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-	// Only the superuser keeps his capabilities in the namespaces over the exec
-	// of the helper by himself.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
-	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-	cmd.SysProcAttr = &attr
-	return nil
+	return namespacePlan(p, l, dir, landlockABI()), nil
 }
 
 // maxTrees bounds the mounts of a process, for which there are as many slots.
@@ -180,7 +188,7 @@ func (c *Cell) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
 	cmd.ExtraFiles = c.theirs
 	*env = append(*env, "TMPDIR="+confined.Tmp)
 	*env = append(*env, cacheEnv(p, confined.Tmp)...)
-	c.plan = landlockPlan(p)
+	c.work = func() (*plan, error) { return landlockPlan(p), nil }
 	return nil
 }
 
@@ -210,14 +218,18 @@ func (c *Cell) Enter(ctx context.Context) error {
 	return err
 }
 
-func (c *Cell) enter() error {
+func (c *Cell) enter() (err error) {
+	if c.plan, err = c.work(); err != nil {
+		return err
+	}
+	c.plan.Path, c.plan.Drop, c.plan.Init = c.program, c.drop, c.helper
 	if _, err := c.conn.Write(c.plan.Append(nil)); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return fmt.Errorf("sandbox: the helper does not listen: %w", err)
 	}
 	for {
 		m, file, err := c.receive()
 		switch {
-		case errors.Is(err, io.EOF) && !c.plan.Init:
+		case errors.Is(err, io.EOF) && !c.helper:
 			return nil // it has become the command
 		case err != nil:
 			return fmt.Errorf("sandbox: the helper ended before the command began: %w", err)
@@ -329,7 +341,7 @@ func (k *Kit) probe(level Level) (works bool, reason string) {
 	}
 	defer c.Remove()
 	defer c.Close()
-	c.plan.Init = false // it ends after the steps
+	c.helper = false // it ends after the steps
 	if err := k.runner.Start(cmd); err != nil {
 		return false, whyNot(err)
 	}

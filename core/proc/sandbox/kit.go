@@ -207,7 +207,7 @@ type Cell struct {
 	Level Level
 
 	kit    *Kit
-	plan   *plan // what the helper does; nil without one
+	helper bool // the process is the helper as long as the command runs
 	token  string
 	conn   *net.UnixConn // to the helper, while there is one
 	theirs []*os.File    // what the process gets, closed once it has it
@@ -217,6 +217,11 @@ type Cell struct {
 	tmp    string   // a directory to be removed
 	proxy  *proxy
 	net    Network
+
+	work    func() (*plan, error) // works out what the helper does
+	plan    *plan                 // that, once it is known
+	program string
+	drop    []string // variables that are the helper's only
 }
 
 // Ended is how a command ended.
@@ -242,7 +247,7 @@ func newToken() string { return rand.Text() }
 
 // Helper reports whether the process that was started is the cell's helper,
 // the parent of the command; its end is then told by [Cell.Wait].
-func (c *Cell) Helper() bool { return c != nil && c.plan != nil && c.plan.Init }
+func (c *Cell) Helper() bool { return c != nil && c.helper }
 
 // Close ends what is left in the cell and removes what was made for it. It can
 // be called again, and of a nil cell.

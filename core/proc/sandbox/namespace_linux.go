@@ -45,7 +45,6 @@ type tree struct {
 // those of the host, in which no change is seen outside.
 func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
 	b := &plan{}
-	b.Init = true
 	// What is not dumpable has a memory that no process of the sandbox opens.
 	b.prctl("hide the helper", unix.PR_SET_DUMPABLE, 0)
 	b.do("keep mounts private", unix.SYS_MOUNT, "none", "/", "", unix.MS_REC|unix.MS_PRIVATE, 0)
