@@ -180,6 +180,28 @@ func TestAHardLinkIsNotWrittenThrough(t *testing.T) {
 	}
 }
 
+// TestCommandsAskAboutHardLinks: a command writes into the file that is there,
+// and with it into all its names.
+func TestCommandsAskAboutHardLinks(t *testing.T) {
+	m := newMachine(t, permissions.ModeAcceptEdits)
+	m.write(t, filepath.Join(m.ws, "own"), "x")
+	if err := os.Link(filepath.Join(m.outside, "f"), filepath.Join(m.ws, "link")); err != nil {
+		t.Skip("no hard links here:", err)
+	}
+	if err := os.Symlink("link", filepath.Join(m.ws, "to-link")); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]core.Verdict{
+		"echo changed > own": allow, "echo changed > new": allow, "cat link": allow, "cp link own": allow, "echo x > /dev/null": allow,
+		"echo changed > link": ask, "echo changed >> to-link": ask, "cp own link": ask, "cat own | tee link": ask, "echo x > l*k": ask,
+	} {
+		got, reason, _, err := m.verdict(t, tools.Shell(), map[string]any{"command": command})
+		if got != want || err != nil || want == ask && !strings.Contains(reason, "hard links") && !strings.Contains(command, "*") {
+			t.Errorf("%s: %s (%s, %v), want %s", command, got, reason, err, want)
+		}
+	}
+}
+
 // TestSwappedLinks: somebody exchanges a directory for a link while tools work
 // in it. What was checked is what is used, or nothing is.
 func TestSwappedLinks(t *testing.T) {

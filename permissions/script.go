@@ -254,6 +254,10 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 		f := finding{via: via}
 		f.subject = j.part(core.Access{Scope: scopeOfKind(a.Kind), Resource: to.Path, Inside: to.Inside, Recursive: a.Recursive && a.Kind != shell.List})
 		j.file(&f, a, by, r)
+		if by == byItself && a.Kind == shell.Write && f.verdict == core.Allow && !isHarmlessDevice(to.Path) && j.sharesFile(to.Path) {
+			f.verdict, f.step, f.rule = core.Ask, byUnclear, nil
+			f.why = "would change the file under its other names, too (it has hard links)"
+		}
 		j.news(f, by)
 	}
 	if r.why != "" && by == byItself {
@@ -261,6 +265,23 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 		f.subject = j.part(core.Access{Scope: scopeOfKind(a.Kind), Resource: a.Path, Recursive: a.Recursive})
 		j.add(f)
 	}
+}
+
+// sharesFile reports whether a file has names besides this one, wherever they
+// are: what a command writes into it shows under all of them. Tools put a new
+// file in the place of the old one and need not ask.
+func (j *scriptJudge) sharesFile(name string) bool {
+	if j.environment == nil {
+		return false // such a write asks anyway
+	}
+	info, err := j.environment.Files().Stat(j.ctx, name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	if known, ok := info.(interface{ Links() uint64 }); ok {
+		return known.Links() > 1
+	}
+	return systemLinks(info) > 1
 }
 
 // file judges one file that a part of a script touches.

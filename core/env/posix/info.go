@@ -10,10 +10,11 @@ import (
 
 // fileInfo is what stat says of a file.
 type fileInfo struct {
-	name string
-	size int64
-	mode fs.FileMode
-	mod  time.Time
+	name  string
+	size  int64
+	links uint64
+	mode  fs.FileMode
+	mod   time.Time
 }
 
 var _ fs.FileInfo = (*fileInfo)(nil)
@@ -24,6 +25,9 @@ func (i *fileInfo) Mode() fs.FileMode  { return i.mode }
 func (i *fileInfo) ModTime() time.Time { return i.mod }
 func (i *fileInfo) IsDir() bool        { return i.mode.IsDir() }
 func (i *fileInfo) Sys() any           { return nil }
+
+// Links is how many names the file has.
+func (i *fileInfo) Links() uint64 { return i.links }
 
 // fileTypes are the type bits of a Unix mode.
 var fileTypes = map[uint64]fs.FileMode{
@@ -36,12 +40,12 @@ var fileTypes = map[uint64]fs.FileMode{
 	0xc000: fs.ModeSocket,
 }
 
-// parseInfo reads "mode size seconds time", the mode in hexadecimal, as
-// stat -c '%f %s %Y %y' prints it.
+// parseInfo reads "mode size links seconds time", the mode in hexadecimal, as
+// stat -c '%f %s %h %Y %y' prints it.
 func parseInfo(name, line string) (*fileInfo, error) {
-	fields := strings.SplitN(line, " ", 4)
-	if len(fields) < 4 {
-		return nil, fmt.Errorf("stat says %q, a mode, a size and times were expected", line)
+	fields := strings.SplitN(line, " ", 5)
+	if len(fields) < 5 {
+		return nil, fmt.Errorf("stat says %q, a mode, a size, a number of links and times were expected", line)
 	}
 	mode, err := strconv.ParseUint(fields[0], 16, 32)
 	if err != nil {
@@ -51,13 +55,17 @@ func parseInfo(name, line string) (*fileInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stat says the size %q: %w", fields[1], err)
 	}
-	seconds, err := strconv.ParseInt(fields[2], 10, 64)
+	links, err := strconv.ParseUint(fields[2], 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("stat says the time %q: %w", fields[2], err)
+		return nil, fmt.Errorf("stat says %q links: %w", fields[2], err)
 	}
-	info := &fileInfo{name: name, size: size, mod: time.Unix(seconds, 0)}
+	seconds, err := strconv.ParseInt(fields[3], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("stat says the time %q: %w", fields[3], err)
+	}
+	info := &fileInfo{name: name, size: size, links: links, mod: time.Unix(seconds, 0)}
 	// The finer time is there to tell changes within a second.
-	if exact, err := time.Parse("2006-01-02 15:04:05.999999999 -0700", strings.TrimSpace(fields[3])); err == nil {
+	if exact, err := time.Parse("2006-01-02 15:04:05.999999999 -0700", strings.TrimSpace(fields[4])); err == nil {
 		info.mod = exact.Local()
 	}
 	info.mode = fs.FileMode(mode&0o777) | fileType(mode)

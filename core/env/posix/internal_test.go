@@ -49,7 +49,7 @@ func FuzzControl(f *testing.F) {
 }
 
 func TestParseList(t *testing.T) {
-	const meta = "81a4 5 100 2024-05-06 07:08:09.123456789 +0000"
+	const meta = "81a4 5 1 100 2024-05-06 07:08:09.123456789 +0000"
 	entries, err := parseList([]byte("./a\x00./gone\x00./b\nc\x00\x00" + meta + " ./a\n" + meta + " ./b\nc\n\x00./d\x00\x00" + meta + " ./d\n\x00"))
 	if err != nil || len(entries) != 3 || entries[1].Name() != "b\nc" {
 		t.Fatalf("parseList = %v, %v", entries, err)
@@ -61,7 +61,7 @@ func TestParseList(t *testing.T) {
 }
 
 func FuzzParseList(f *testing.F) {
-	f.Add([]byte("./a\x00\x0081a4 5 100 x ./a\n\x00"))
+	f.Add([]byte("./a\x00\x0081a4 5 1 100 x ./a\n\x00"))
 	f.Add([]byte("./a\x00./b\x00\x00 ./b\n\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		entries, err := parseList(data)

@@ -52,7 +52,7 @@ find() {
 }
 
 meta() {
-	stat -c '%f %s %Y %y' "$1"
+	stat -c '%f %s %h %Y %y' "$1"
 }
 
 # apart refuses $1 if it is among the other arguments, the workspace.

@@ -9,7 +9,7 @@ meta "$path" >/dev/null || exit 9
 exec 3<"$path"
 printf '%s\000' "$path"
 file=/proc/self/fd/3
-stat -L -c '%f %s %Y %y' $file || exit 9
+stat -L -c '%f %s %h %Y %y' $file || exit 9
 if [ "$(stat -L -c %s $file)" -le "$3" ]; then
 	cat <&3 || exit 9
 	exit 0

@@ -8,7 +8,7 @@ cd "$path" || exit 9
 batch() {
 	[ $# -gt 0 ] || return 0
 	printf '%s\000' "$@" ''
-	stat -c '%f %s %Y %y %n' "$@" 2>/dev/null
+	stat -c '%f %s %h %Y %y %n' "$@" 2>/dev/null
 	printf '\000'
 }
 set --
