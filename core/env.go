@@ -102,16 +102,18 @@ type Exit struct {
 	Signal   string
 	Duration time.Duration
 	Left     int // processes that it left behind and that were ended
+	// Sandbox is the level of the sandbox that it ran in, such as "namespace",
+	// or "none"; empty where the environment has no sandbox of ours to tell of.
+	Sandbox string
 }
 
 // EnvInfo describes an environment.
 type EnvInfo struct {
-	OS        string // as runtime.GOOS
-	OSVersion string
-	Home      string
-	Dir       string   // working directory, absolute, links resolved
-	Roots     []string // the workspace: Dir and what was added
-	Shell     string   // dialect of Command.Script: "bash", "sh", "cmd"; empty = no shell
+	OS              string // as runtime.GOOS
+	OSVersion, Home string
+	Dir             string   // working directory, absolute, links resolved
+	Roots           []string // the workspace: Dir and what was added
+	Shell           string   // dialect of Command.Script: "bash", "sh", "cmd"; empty = no shell
 }
 
 // Exec runs a command to its end and returns what it printed, stdout and

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
 )
 
 // Bounds of a script.
@@ -196,7 +197,9 @@ func (t *Tools) script(ctx context.Context, call *core.Call, in toolArgs) (core.
 		return core.Failf(core.CodeIO, "%s could not be started: %v.", in.Path, err), nil
 	}
 	exit, err := p.Wait()
-	return scriptResult(running, ctx, c, exit, err, stdout.Bytes(), t.opts.ScriptTimeout), nil
+	result := scriptResult(running, ctx, c, exit, err, stdout.Bytes(), t.opts.ScriptTimeout)
+	result.Meta = event.SandboxMeta(exit.Sandbox)
+	return result, nil
 }
 
 var (

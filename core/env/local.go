@@ -207,7 +207,7 @@ type localProcess struct {
 // Wait implements [core.Process].
 func (p localProcess) Wait() (core.Exit, error) {
 	exit, err := p.Process.Wait()
-	ended := core.Exit{Code: exit.Code, Signal: exit.Signal, Duration: exit.Duration, Left: exit.Left}
+	ended := core.Exit{Code: exit.Code, Signal: exit.Signal, Duration: exit.Duration, Left: exit.Left, Sandbox: p.Sandbox().String()}
 	if err == nil {
 		p.confined.explain(p.Sandbox(), ended, p.Aside())
 	}

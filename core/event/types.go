@@ -105,6 +105,27 @@ type ToolResult struct {
 	Meta       map[string]json.RawMessage `json:"meta,omitempty"`
 }
 
+// metaSandbox is the key of Meta for [ToolResult.Sandbox].
+const metaSandbox = "sandbox"
+
+// SandboxMeta is the Meta of a call that ran a program; see [ToolResult.Sandbox].
+func SandboxMeta(level string) map[string]json.RawMessage {
+	if level == "" {
+		return nil
+	}
+	text, _ := json.Marshal(level) // a string has JSON
+	return map[string]json.RawMessage{metaSandbox: text}
+}
+
+// Sandbox is the level of the sandbox in which the call's program ran, "none"
+// outside of one, and empty if it ran no program or nobody can tell.
+func (r *ToolResult) Sandbox() (level string) {
+	if json.Unmarshal(r.Meta[metaSandbox], &level) != nil {
+		return ""
+	}
+	return level
+}
+
 // Output is the full text of a tool's result where the model got less.
 type Output struct {
 	Text  string `json:"text,omitempty"` // up to 64 KiB

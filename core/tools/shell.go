@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
 )
 
 // The time-outs of a session that does not say its own.
@@ -91,18 +92,21 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	if out.last != '\n' {
 		_, _ = io.WriteString(out, "\n") // a failure of the output is the session's matter
 	}
+	result := core.Result{}
 	switch {
 	case err == nil:
-		result := core.TextResult(exitLine(exit, out.written) + note)
+		result = core.TextResult(exitLine(exit, out.written) + note)
 		result.Structured, err = json.Marshal(shellExit{exit.Code, exit.Signal, exit.Duration.Milliseconds(), exit.Left})
-		return result, err
 	case errors.Is(ctx.Err(), context.Canceled):
-		return core.Fail(core.CodeCancelled, "[The command was cancelled. Partial output is shown above.]"), nil
+		result, err = core.Fail(core.CodeCancelled, "[The command was cancelled. Partial output is shown above.]"), nil
 	case runCtx.Err() != nil:
-		return core.Failf(core.CodeTimeout, "[ERROR: Command timed out after %dms. Partial output is shown above. "+
+		result, err = core.Failf(core.CodeTimeout, "[ERROR: Command timed out after %dms. Partial output is shown above. "+
 			"You can retry with a longer timeout by setting the timeout_ms parameter.]%s", timeout.Milliseconds(), note), nil
+	default:
+		result, err = core.Failf(core.CodeIO, "[The command could not be run to its end: %v.]", err), nil
 	}
-	return core.Failf(core.CodeIO, "[The command could not be run to its end: %v.]", err), nil
+	result.Meta = event.SandboxMeta(exit.Sandbox)
+	return result, err
 }
 
 // shellExit is how a command ended, for hosts.

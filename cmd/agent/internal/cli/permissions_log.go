@@ -21,6 +21,8 @@ type loggedDecision struct {
 	Time time.Time `json:"time"`
 	Call string    `json:"call"`
 	event.Permission
+	// Sandbox is the level in which the program ran, once the call has ended.
+	Sandbox string `json:"sandbox,omitempty"`
 }
 
 func newPermissionsLog(s *streams) *cobra.Command {
@@ -43,9 +45,7 @@ func newPermissionsLog(s *streams) *cobra.Command {
 				if broken = err; err != nil {
 					break
 				}
-				if p, ok := e.Body.(event.Permission); ok && (!denied || p.Decision == "deny") {
-					list = append(list, loggedDecision{e.Seq, e.Time, e.Call, p})
-				}
+				list = noteDecision(list, &e, denied)
 			}
 			if asJSON {
 				err = printJSON(s.out, list)
@@ -59,6 +59,25 @@ func newPermissionsLog(s *streams) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVarP(&dir, "cd", "C", "", "the latest session of `DIR`")
 	return cmd
+}
+
+// noteDecision adds the decision that an event is, or the sandbox of the call
+// that it ends.
+func noteDecision(list []loggedDecision, e *event.Event, denied bool) []loggedDecision {
+	switch body := e.Body.(type) {
+	case event.Permission:
+		if !denied || body.Decision == "deny" {
+			list = append(list, loggedDecision{Seq: e.Seq, Time: e.Time, Call: e.Call, Permission: body})
+		}
+	case event.ToolResult:
+		for i := len(list) - 1; i >= 0 && e.Call != ""; i-- {
+			if list[i].Call == e.Call {
+				list[i].Sandbox = body.Sandbox()
+				break
+			}
+		}
+	}
+	return list
 }
 
 // decided finds the session whose decisions are wanted.
@@ -94,6 +113,13 @@ func printDecisions(out io.Writer, id string, list []loggedDecision) error {
 		fmt.Fprintf(&b, "    rule: %s\n", rule)
 		if d.Reason != "" {
 			fmt.Fprintf(&b, "    %s\n", oneLine(d.Reason, 1000))
+		}
+		switch d.Sandbox {
+		case "":
+		case "none":
+			b.WriteString("    ran outside a sandbox\n")
+		default:
+			fmt.Fprintf(&b, "    ran in the sandbox (%s)\n", d.Sandbox)
 		}
 	}
 	_, err := io.WriteString(out, b.String())
