@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -199,6 +200,33 @@ func TestCommandsAskAboutHardLinks(t *testing.T) {
 		if got != want || err != nil || want == ask && !strings.Contains(reason, "hard links") && !strings.Contains(command, "*") {
 			t.Errorf("%s: %s (%s, %v), want %s", command, got, reason, err, want)
 		}
+	}
+}
+
+// TestLargeRepository: git status runs unasked in one whose index is large.
+func TestLargeRepository(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	m := newMachine(t, permissions.ModeDefault)
+	git := func(input string, args ...string) {
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", m.ws}, args...)...)
+		cmd.Stdin = strings.NewReader(input)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	git("", "init", "-q")
+	var entries strings.Builder
+	for i := range 30_000 {
+		fmt.Fprintf(&entries, "100644 e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\tdir%d/file%d.go\n", i%100, i)
+	}
+	git(entries.String(), "update-index", "--index-info")
+	if info, err := os.Stat(filepath.Join(m.ws, ".git", "index")); err != nil || info.Size() < 2<<20 {
+		t.Fatalf("the index is not large: %v, %v", info, err)
+	}
+	if got, reason, _, err := m.verdict(t, tools.Shell(), map[string]any{"command": "git status --short"}); got != allow || err != nil {
+		t.Errorf("git status: %s (%s, %v)", got, reason, err)
 	}
 }
 

@@ -352,8 +352,9 @@ func (j *scriptJudge) repositories() string {
 	return ""
 }
 
-// maxGitFile bounds the files with git's settings, in bytes.
-const maxGitFile = 1 << 20
+// maxGitFile bounds the files of a repository that are read, in bytes: its
+// settings, and its index, which has 100 bytes or so for each file.
+const maxGitFile = 64 << 20
 
 func scopeOfKind(k shell.Kind) core.Scope {
 	switch k {
