@@ -93,15 +93,22 @@ func (x *Index) Put(id string, texts ...string) {
 			counts[term]++
 		}
 		for term, count := range counts {
-			p := posting{slot, int32(field), count}
-			at, _ := slices.BinarySearchFunc(x.terms[term], p, posting.compare)
-			x.terms[term] = slices.Insert(x.terms[term], at, p)
+			x.terms[term] = insert(x.terms[term], posting{slot, int32(field), count})
 			doc.terms = append(doc.terms, term)
 		}
 	}
 	slices.Sort(doc.terms)
 	doc.terms = slices.Compact(doc.terms)
 	x.docs[slot], x.slots[id] = doc, slot
+}
+
+// insert keeps a list of postings in order; most of them come at its end.
+func insert(list []posting, p posting) []posting {
+	if len(list) == 0 || list[len(list)-1].compare(p) < 0 {
+		return append(list, p)
+	}
+	at, _ := slices.BinarySearchFunc(list, p, posting.compare)
+	return slices.Insert(list, at, p)
 }
 
 // slot returns one that is free.

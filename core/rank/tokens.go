@@ -28,6 +28,9 @@ func Tokens(text string) []string {
 
 // divides reports whether a character stands between words.
 func divides(r rune) bool {
+	if r < utf8.RuneSelf { // most are
+		return !isLower(byte(r|0x20)) && (r < '0' || r > '9')
+	}
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) || r == utf8.RuneError
 }
 
@@ -52,6 +55,9 @@ func appendWord(terms []string, word string) []string {
 // capital after a small letter, the last of several capitals before a small
 // letter, a digit beside a letter, a script of another kind.
 func partEnds(word string, i int) bool {
+	if isLower(word[i-1]) && isLower(word[i]) {
+		return false // in most words nothing else happens
+	}
 	before, _ := utf8.DecodeLastRuneInString(word[:i])
 	here, size := utf8.DecodeRuneInString(word[i:])
 	after, _ := utf8.DecodeRuneInString(word[i+size:])
@@ -65,6 +71,9 @@ func partEnds(word string, i int) bool {
 	}
 	return false
 }
+
+// isLower reports whether a byte is a small letter of ASCII.
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
 // plural reports whether what follows capitals is only their plural: URLs.
 func plural(rest string) bool {
