@@ -15,7 +15,7 @@ import (
 const maxOutput = 20_000
 
 type spawnArgs struct {
-	Task       string `json:"task" jsonschema:"all that the agent must know: it sees nothing of this conversation"`
+	Task       string `json:"task" jsonschema:"all that the agent must know"`
 	Agent      string `json:"agent,omitempty" jsonschema:"kind of agent"`
 	WorkingDir string `json:"working_dir,omitempty" jsonschema:"subdirectory to work in"`
 	Model      string `json:"model,omitempty" jsonschema:"another model"`

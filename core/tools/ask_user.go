@@ -25,8 +25,8 @@ const (
 const another = "something else"
 
 type askUserArgs struct {
-	Question string   `json:"question" jsonschema:"the question, with what the user needs to know to answer it"`
-	Options  []string `json:"options,omitempty" jsonschema:"answers to choose from; the user may give another one"`
+	Question string   `json:"question" jsonschema:"with what the user needs to know to answer it"`
+	Options  []string `json:"options,omitempty" jsonschema:"answers to choose from"`
 }
 
 // AskUser returns the tool ask_user, which puts a question of the model's to

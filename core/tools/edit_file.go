@@ -25,10 +25,10 @@ const (
 var editFileDoc string
 
 type editFileArgs struct {
-	FilePath   string `json:"file_path" jsonschema:"path of the file, absolute or relative to the working directory"`
-	OldString  string `json:"old_string" jsonschema:"text to replace, exactly as in the file, without line numbers"`
-	NewString  string `json:"new_string" jsonschema:"text to put in its place"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence (default false)"`
+	FilePath   string `json:"file_path" jsonschema:"absolute, or relative to the working directory"`
+	OldString  string `json:"old_string" jsonschema:"text to replace"`
+	NewString  string `json:"new_string"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
 }
 
 // EditFile returns the tool edit_file, which replaces a text in a file. Where

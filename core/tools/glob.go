@@ -19,8 +19,8 @@ import (
 var globDoc string
 
 type globArgs struct {
-	Pattern string `json:"pattern" jsonschema:"pattern of paths below path, such as **/*.go"`
-	Path    string `json:"path,omitempty" jsonschema:"directory (default: the working directory)"`
+	Pattern string `json:"pattern" jsonschema:"below path"`
+	Path    string `json:"path,omitempty" jsonschema:"directory"`
 }
 
 // Glob returns the tool glob, which finds files by a pattern of their path,

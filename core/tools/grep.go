@@ -34,12 +34,12 @@ var grepDoc string
 
 type grepArgs struct {
 	Pattern         string `json:"pattern" jsonschema:"regular expression (RE2 syntax)"`
-	Path            string `json:"path,omitempty" jsonschema:"directory or file (default: the working directory)"`
+	Path            string `json:"path,omitempty" jsonschema:"directory or file"`
 	GlobFilter      string `json:"glob_filter,omitempty" jsonschema:"only files that match, such as *.py or src/**/*.ts; with ! in front, all others"`
-	CaseInsensitive bool   `json:"case_insensitive,omitempty" jsonschema:"ignore case (default false)"`
+	CaseInsensitive bool   `json:"case_insensitive,omitempty" jsonschema:"ignore case"`
 	MaxResults      int    `json:"max_results,omitempty" jsonschema:"matching lines, or files, at most (default 100)"`
 	OutputMode      string `json:"output_mode,omitempty" jsonschema:"content (default), files_with_matches or count"`
-	Context         int    `json:"context,omitempty" jsonschema:"lines to show before and after each match"`
+	Context         int    `json:"context,omitempty" jsonschema:"lines around each match"`
 }
 
 // Grep returns the tool grep, which searches files for a regular expression.

@@ -28,9 +28,9 @@ const (
 var readFileDoc string
 
 type readFileArgs struct {
-	FilePath string `json:"file_path" jsonschema:"path of the file, absolute or relative to the working directory"`
+	FilePath string `json:"file_path" jsonschema:"absolute, or relative to the working directory"`
 	Offset   int    `json:"offset,omitempty" jsonschema:"line to start at, counted from 1"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"number of lines at most (default 2000)"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"lines at most (default 2000)"`
 }
 
 // ReadFile returns the tool read_file: the lines of a text file with their

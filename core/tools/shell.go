@@ -25,10 +25,10 @@ const (
 var shellDoc string
 
 type shellArgs struct {
-	Command     string `json:"command" jsonschema:"command line for the system's shell"`
-	TimeoutMS   int64  `json:"timeout_ms,omitempty" jsonschema:"time-out in milliseconds, for commands that need longer than the default"`
-	Description string `json:"description,omitempty" jsonschema:"what the command does, in a few words for the user"`
-	Background  bool   `json:"background,omitempty" jsonschema:"let it go on; timeout_ms does not hold then"`
+	Command     string `json:"command"`
+	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
+	Description string `json:"description,omitempty" jsonschema:"what it does, for the user"`
+	Background  bool   `json:"background,omitempty" jsonschema:"for servers and watchers: it goes on without a time-out, and job reads or ends it"`
 	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that want one"`
 	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"ask to run it outside the sandbox"`
 }

@@ -21,12 +21,12 @@ const (
 var updatePlanDoc string
 
 type updatePlanArgs struct {
-	Explanation string          `json:"explanation,omitempty" jsonschema:"why the plan changes, in a sentence"`
-	Plan        []planStepInput `json:"plan" jsonschema:"all the steps, in order"`
+	Explanation string          `json:"explanation,omitempty" jsonschema:"why the plan changes"`
+	Plan        []planStepInput `json:"plan"`
 }
 
 type planStepInput struct {
-	Step   string `json:"step" jsonschema:"what is to be done, in a few words"`
+	Step   string `json:"step"`
 	Status string `json:"status" jsonschema:"pending, in_progress or completed"`
 }
 

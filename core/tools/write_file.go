@@ -14,8 +14,8 @@ import (
 var writeFileDoc string
 
 type writeFileArgs struct {
-	FilePath string `json:"file_path" jsonschema:"path of the file, absolute or relative to the working directory"`
-	Content  string `json:"content" jsonschema:"the whole new content"`
+	FilePath string `json:"file_path" jsonschema:"absolute, or relative to the working directory"`
+	Content  string `json:"content"`
 }
 
 // WriteFile returns the tool write_file, which creates or replaces a file,
