@@ -72,10 +72,24 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
+// zeroBodies returns a body of every type.
+func zeroBodies(t *testing.T) []Body {
+	t.Helper()
+	var bodies []Body
+	for _, b := range bodyTypes {
+		body, err := b.decode([]byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies = append(bodies, body)
+	}
+	return bodies
+}
+
 // filled returns a body of every type, all their fields set.
 func filled(t *testing.T) []Body {
 	t.Helper()
-	bodies := bodyTypes()
+	bodies := zeroBodies(t)
 	for i, b := range bodies {
 		v := reflect.New(reflect.TypeOf(b)).Elem()
 		fill(t, v)
@@ -136,7 +150,7 @@ func unescape(v reflect.Value) {
 }
 
 func TestZeroBodiesRoundTrip(t *testing.T) {
-	for _, body := range bodyTypes() {
+	for _, body := range zeroBodies(t) {
 		data, err := json.Marshal(Event{V: Version, Seq: 1, Session: "s", Body: body})
 		if err != nil {
 			t.Errorf("%s: %v", body.Type(), err)
@@ -181,8 +195,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestEveryTypeIsListed compares the methods in the source with bodyTypes and
-// decodeBody, which are written by hand.
+// TestEveryTypeIsListed compares the methods in the source with bodyTypes,
+// which is written by hand.
 func TestEveryTypeIsListed(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "types.go", nil, 0)
 	if err != nil {
@@ -196,16 +210,12 @@ func TestEveryTypeIsListed(t *testing.T) {
 		}
 	}
 	listed, kinds := []string{"Unknown"}, map[string]bool{}
-	for _, body := range bodyTypes() {
+	for _, body := range zeroBodies(t) {
 		listed = append(listed, reflect.TypeOf(body).Name())
 		if kinds[body.Type()] {
 			t.Errorf("two types are named %q", body.Type())
 		}
 		kinds[body.Type()] = true
-		got, err := decodeBody(body.Type(), []byte("{}"), []byte("{}"))
-		if err != nil || !reflect.DeepEqual(got, body) && !reflect.DeepEqual(reflect.TypeOf(got), reflect.TypeOf(body)) {
-			t.Errorf("decodeBody(%q) = %T, %v", body.Type(), got, err)
-		}
 	}
 	slices.Sort(declared)
 	slices.Sort(listed)
@@ -220,7 +230,7 @@ func TestBodiesLeaveTheEnvelopeAlone(t *testing.T) {
 	for _, name := range jsonNames(reflect.TypeFor[Event]()) {
 		taken[strings.ToLower(name)] = true
 	}
-	for _, body := range bodyTypes() {
+	for _, body := range zeroBodies(t) {
 		for _, name := range jsonNames(reflect.TypeOf(body)) {
 			if taken[strings.ToLower(name)] {
 				t.Errorf("%s has a member %q, which is the envelope's", body.Type(), name)

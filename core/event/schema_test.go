@@ -46,7 +46,7 @@ func eventSchema(t *testing.T, strict bool) *jsonschema.Schema {
 	s.Description = "One line of agent exec --output-format stream-json, and of a session's record. Types and members that are not named here may come with later versions."
 	s.Required = append(s.Required, "type")
 	s.AdditionalProperties = nil
-	for _, b := range bodyTypes() {
+	for _, b := range zeroBodies(t) {
 		body := of(reflect.TypeOf(b))
 		body.Title = b.Type()
 		if strict { // the envelope's members are then to be named here, too

@@ -404,123 +404,67 @@ func (Init) body()            {}
 func (Result) body()          {}
 func (Unknown) body()         {}
 
-// bodyTypes lists a zero value of every type but Unknown.
-func bodyTypes() []Body {
-	return []Body{
-		SessionStart{},
-		SessionEnd{},
-		Prompt{},
-		User{},
-		Idle{},
-		MessageStart{},
-		MessageDelta{},
-		ReasoningDelta{},
-		Message{},
-		ToolUse{},
-		ToolOutputDelta{},
-		ToolProgress{},
-		ToolResult{},
-		Steering{},
-		TurnLimit{},
-		TokenLimit{},
-		LoopDetection{},
-		LLMStart{},
-		LLMEnd{},
-		LLMRetry{},
-		Question{},
-		Answer{},
-		Permission{},
-		SkillActivated{},
-		SkillsListed{},
-		Compacted{},
-		SubagentStart{},
-		SubagentEnd{},
-		Cancelled{},
-		Warning{},
-		Error{},
-		Init{},
-		Result{},
-	}
+// bodyType is a type of event: its name, and how its members are decoded.
+type bodyType struct {
+	kind   string
+	decode func(data []byte) (Body, error)
+}
+
+// bodyTypes lists every type but Unknown.
+var bodyTypes = [...]bodyType{
+	typeOf[SessionStart](),
+	typeOf[SessionEnd](),
+	typeOf[Prompt](),
+	typeOf[User](),
+	typeOf[Idle](),
+	typeOf[MessageStart](),
+	typeOf[MessageDelta](),
+	typeOf[ReasoningDelta](),
+	typeOf[Message](),
+	typeOf[ToolUse](),
+	typeOf[ToolOutputDelta](),
+	typeOf[ToolProgress](),
+	typeOf[ToolResult](),
+	typeOf[Steering](),
+	typeOf[TurnLimit](),
+	typeOf[TokenLimit](),
+	typeOf[LoopDetection](),
+	typeOf[LLMStart](),
+	typeOf[LLMEnd](),
+	typeOf[LLMRetry](),
+	typeOf[Question](),
+	typeOf[Answer](),
+	typeOf[Permission](),
+	typeOf[SkillActivated](),
+	typeOf[SkillsListed](),
+	typeOf[Compacted](),
+	typeOf[SubagentStart](),
+	typeOf[SubagentEnd](),
+	typeOf[Cancelled](),
+	typeOf[Warning](),
+	typeOf[Error](),
+	typeOf[Init](),
+	typeOf[Result](),
+}
+
+func typeOf[B Body]() bodyType {
+	var zero B
+	return bodyType{zero.Type(), func(data []byte) (Body, error) {
+		var b B
+		err := json.Unmarshal(data, &b)
+		return b, err
+	}}
 }
 
 // decodeBody decodes the members of a body; whole is the event they are of.
 func decodeBody(kind string, data, whole []byte) (Body, error) {
-	switch kind {
-	case "session_start":
-		return decode[SessionStart](data)
-	case "session_end":
-		return decode[SessionEnd](data)
-	case "prompt":
-		return decode[Prompt](data)
-	case "user":
-		return decode[User](data)
-	case "idle":
-		return decode[Idle](data)
-	case "message_start":
-		return decode[MessageStart](data)
-	case "message_delta":
-		return decode[MessageDelta](data)
-	case "reasoning_delta":
-		return decode[ReasoningDelta](data)
-	case "message":
-		return decode[Message](data)
-	case "tool_use":
-		return decode[ToolUse](data)
-	case "tool_output_delta":
-		return decode[ToolOutputDelta](data)
-	case "tool_progress":
-		return decode[ToolProgress](data)
-	case "tool_result":
-		return decode[ToolResult](data)
-	case "steering":
-		return decode[Steering](data)
-	case "turn_limit":
-		return decode[TurnLimit](data)
-	case "token_limit":
-		return decode[TokenLimit](data)
-	case "loop_detection":
-		return decode[LoopDetection](data)
-	case "llm_start":
-		return decode[LLMStart](data)
-	case "llm_end":
-		return decode[LLMEnd](data)
-	case "llm_retry":
-		return decode[LLMRetry](data)
-	case "question":
-		return decode[Question](data)
-	case "answer":
-		return decode[Answer](data)
-	case "permission":
-		return decode[Permission](data)
-	case "skill_activated":
-		return decode[SkillActivated](data)
-	case "skills_listed":
-		return decode[SkillsListed](data)
-	case "compacted":
-		return decode[Compacted](data)
-	case "subagent_start":
-		return decode[SubagentStart](data)
-	case "subagent_end":
-		return decode[SubagentEnd](data)
-	case "cancelled":
-		return decode[Cancelled](data)
-	case "warning":
-		return decode[Warning](data)
-	case "error":
-		return decode[Error](data)
-	case "init":
-		return decode[Init](data)
-	case "result":
-		return decode[Result](data)
+	for i := range bodyTypes {
+		if bodyTypes[i].kind == kind {
+			return bodyTypes[i].decode(data)
+		}
 	}
 	if !json.Valid(whole) {
 		return nil, errors.New("it is not valid JSON")
 	}
 	return Unknown{Kind: kind, Raw: bytes.Clone(whole)}, nil
-}
-
-func decode[B Body](data []byte) (Body, error) {
-	var b B
-	err := json.Unmarshal(data, &b)
-	return b, err
 }
