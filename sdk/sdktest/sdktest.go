@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -131,19 +130,6 @@ func connect(t testing.TB, dial func(context.Context, string) (net.Conn, error))
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	return &Plugin{toolproto.NewPluginClient(conn)}
-}
-
-// Build builds the main package in a directory and returns the binary, which
-// is gone after the test.
-func Build(t testing.TB, dir string) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "plugin.exe") // a name that every system runs
-	cmd := exec.Command("go", "build", "-o", binary, ".")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build in %s: %v\n%s", dir, err, out)
-	}
-	return binary
 }
 
 // Describe returns what the plugin says of itself.

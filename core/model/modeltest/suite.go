@@ -34,22 +34,12 @@ type Option func(*suite)
 // [ChatCompletions].
 func Over(api API) Option { return func(s *suite) { s.api = api } }
 
-// Except leaves out a check, such as "Images" or "Images/of a result", that the
-// providers cannot pass for a reason. The reason is logged.
-func Except(check, reason string) Option {
-	return func(s *suite) { s.except[check] = reason }
-}
-
 // TestProvider checks that the providers of a factory keep the contract of
 // [model.Provider] and say over the wire what the request says.
 func TestProvider(t *testing.T, factory Factory, options ...Option) {
 	s := newSuite(t, factory, options)
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
-			if reason, ok := s.except[c.name]; ok {
-				t.Logf("%s is left out: %s", c.name, reason)
-				return
-			}
 			s.tb = t
 			for _, p := range s.run(t.Context(), c) {
 				t.Error(p)
@@ -103,12 +93,11 @@ type suite struct {
 	factory Factory
 	api     API
 	traits  traits
-	except  map[string]string
 	first   bool // a check may end with its first problem
 }
 
 func newSuite(tb testing.TB, factory Factory, options []Option) *suite {
-	s := &suite{tb: tb, factory: factory, except: map[string]string{}}
+	s := &suite{tb: tb, factory: factory}
 	for _, o := range options {
 		o(s)
 	}
@@ -187,12 +176,7 @@ func (r *rig) sub(name string, f func(*rig)) {
 	if r.first && len(*r.problems) > 0 {
 		return
 	}
-	full := r.name + "/" + name
-	if reason, ok := r.except[full]; ok {
-		r.tb.Logf("%s is left out: %s", full, reason)
-		return
-	}
-	part := &rig{suite: r.suite, ctx: r.ctx, name: full, problems: r.problems}
+	part := &rig{suite: r.suite, ctx: r.ctx, name: r.name + "/" + name, problems: r.problems}
 	part.guarded(f)
 }
 

@@ -23,7 +23,7 @@ type wireTest struct {
 }
 
 func (r *rig) checkWire() {
-	for _, test := range append(r.wireTests(), r.wireEfforts()...) {
+	for _, test := range slices.Concat(r.wireTests(), wireToolTests(), r.wireEfforts()) {
 		r.sub(test.name, func(r *rig) {
 			req := hello()
 			test.req(req)
@@ -42,6 +42,7 @@ func (r *rig) checkWire() {
 	}
 }
 
+// wireTests are the settings and the texts of a request.
 func (r *rig) wireTests() []wireTest {
 	zero := 0.0
 	other, plain, chosen := r.traits.other, r.traits.plain, r.traits.model
@@ -79,6 +80,24 @@ func (r *rig) wireTests() []wireTest {
 				r.Errorf("it says %+v", got)
 			}
 		}},
+		{"schema of the answer", func(req *model.Request) { req.OutputSchema = json.RawMessage(wireSchema) }, func(r *rig, got *Said) {
+			if string(got.OutputSchema) != wireSchema {
+				r.Errorf("schema %s, want %s", got.OutputSchema, wireSchema)
+			}
+		}},
+		{"several texts", func(req *model.Request) {
+			req.Messages[0].Parts = model.Parts{model.Text{Text: "one"}, model.Text{Text: "two"}}
+		}, func(r *rig, got *Said) {
+			if text := strings.ReplaceAll(got.Parts(model.RoleUser).Text(), "\n", ""); text != "onetwo" {
+				r.Errorf("text %q", text)
+			}
+		}},
+	}
+}
+
+// wireToolTests are the tools, and whether the model must use them.
+func wireToolTests() []wireTest {
+	return []wireTest{
 		{"tools", func(req *model.Request) { req.Tools = wireTools() }, func(r *rig, got *Said) {
 			if len(got.Tools) != 2 || got.Tools[0].Name != "count" || got.Tools[1].Name != "now" || got.Tools[0].Description != "Counts." {
 				r.Fatalf("tools %+v", got.Tools)
@@ -103,18 +122,6 @@ func (r *rig) wireTests() []wireTest {
 			}
 		}},
 		{"a choice without tools", func(req *model.Request) { req.ToolChoice = model.ToolChoiceRequired }, func(*rig, *Said) {}},
-		{"schema of the answer", func(req *model.Request) { req.OutputSchema = json.RawMessage(wireSchema) }, func(r *rig, got *Said) {
-			if string(got.OutputSchema) != wireSchema {
-				r.Errorf("schema %s, want %s", got.OutputSchema, wireSchema)
-			}
-		}},
-		{"several texts", func(req *model.Request) {
-			req.Messages[0].Parts = model.Parts{model.Text{Text: "one"}, model.Text{Text: "two"}}
-		}, func(r *rig, got *Said) {
-			if text := strings.ReplaceAll(got.Parts(model.RoleUser).Text(), "\n", ""); text != "onetwo" {
-				r.Errorf("text %q", text)
-			}
-		}},
 	}
 }
 
