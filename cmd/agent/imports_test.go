@@ -97,7 +97,7 @@ var importRules = map[string][]string{
 
 	"cmd/agent": {"cmd/agent/internal/cli"},
 	"cmd/agent/internal/cli": {
-		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui",
+		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui", "cmd/agent/internal/display",
 		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env/...", "core/profile", "core/jsonpos", "core/subagent",
 		"core/bundle", "core/proc", "core/proc/sandbox", "permissions", "registry", "mcp", "mcp/oauth", "mcp/server",
 		"skills", "bundled_skills", "sdk", "plugins", "plugins/web", "cmd/agent/internal/keyring",
@@ -111,7 +111,8 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/privatefile":     {},
 	"cmd/agent/internal/keyring":         {},
 	"cmd/agent/internal/record":          {"cmd/agent/internal/vt", "core/model/modeltest"},
-	"cmd/agent/internal/tui":             {"core", "core/model", "core/event"},
+	"cmd/agent/internal/tui":             {"core", "core/model", "core/event", "core/jsonpos", "cmd/agent/internal/display"},
+	"cmd/agent/internal/display":         {"core/event"},
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/bench/yardstick": {},
