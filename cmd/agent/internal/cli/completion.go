@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/core/tools"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -157,7 +158,7 @@ func (s *streams) sessionIDs() []cobra.Completion {
 	})
 	var ids []cobra.Completion
 	for _, l := range list {
-		ids = append(ids, cobra.CompletionWithDesc(l.Short, oneLine(l.Text, 60)))
+		ids = append(ids, cobra.CompletionWithDesc(l.Short, display.OneLine(l.Text, 60)))
 	}
 	return ids
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
 )
 
@@ -109,7 +110,7 @@ func newConfigList(s *streams) *cobra.Command {
 			w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "KEY\tVALUE\tFROM")
 			for _, i := range infos {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", i.Key, oneLine(valueText(i.Value), 60), i.Source)
+				fmt.Fprintf(w, "%s\t%s\t%s\n", i.Key, display.OneLine(valueText(i.Value), 60), i.Source)
 			}
 			return w.Flush()
 		},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adrg/frontmatter"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core/subagent"
 )
@@ -102,11 +103,11 @@ func readCommand(files fs.FS, at string) (customCommand, error) {
 	if err != nil {
 		return c, fmt.Errorf("front matter: %w", err)
 	}
-	c.body, c.hint = strings.TrimSpace(string(body)), oneLine(head.Hint, 60)
-	c.summary = oneLine(head.Description, 100)
+	c.body, c.hint = strings.TrimSpace(string(body)), display.OneLine(head.Hint, 60)
+	c.summary = display.OneLine(head.Description, 100)
 	if c.summary == "" {
 		first, _, _ := strings.Cut(c.body, "\n")
-		c.summary = oneLine(first, 100)
+		c.summary = display.OneLine(first, 100)
 	}
 	switch {
 	case c.body == "":

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/proc"
 )
@@ -44,7 +45,7 @@ type finding struct {
 
 // found makes a finding; its check gives it the name.
 func found(h health, format string, args ...any) finding {
-	return finding{Status: h, Detail: oneLine(fmt.Sprintf(format, args...), 400)}
+	return finding{Status: h, Detail: display.OneLine(fmt.Sprintf(format, args...), 400)}
 }
 
 // fix returns the finding with what to do about it.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/model"
@@ -268,7 +269,7 @@ func (d *doctor) checkProgram(ctx context.Context, p program) finding {
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return oneLine(line, 80)
+	return display.OneLine(line, 80)
 }
 
 func (d *doctor) checkShell(ctx context.Context) finding {

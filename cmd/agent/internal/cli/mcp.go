@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
 	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -167,7 +168,7 @@ func newMCPList(s *streams) *cobra.Command {
 				if len(i.Blocked) > 0 {
 					status = "changed"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", i.Name, i.Scope, status, i.Tools, oneLine(i.Target, 80))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", i.Name, i.Scope, status, i.Tools, display.VisibleLine(i.Target, 80))
 			}
 			err = w.Flush()
 			for _, i := range infos {
@@ -219,7 +220,7 @@ func printServer(s *streams, i serverInfo) error {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, oneLine(value, 2000))
+			fmt.Fprintf(w, "%s\t%s\n", name, display.VisibleLine(value, 2000))
 		}
 	}
 	row("name", i.Name)
@@ -238,7 +239,7 @@ func printServer(s *streams, i serverInfo) error {
 	row("hash", i.Hash)
 	if i.Server != nil {
 		row("server", strings.TrimSpace(i.Server.Name+" "+i.Server.Version)+", protocol "+i.Server.Protocol)
-		row("says", clip(i.Server.Instructions, 300))
+		row("says", display.Clip(i.Server.Instructions, 300))
 	}
 	row("prompts", strings.Join(i.Prompts, ", "))
 	if i.Resources > 0 {
@@ -250,7 +251,7 @@ func printServer(s *streams, i serverInfo) error {
 	}
 	fmt.Fprintln(s.out, "\nTools, in the server's words:")
 	for _, t := range i.Offered {
-		fmt.Fprintf(w, "  %s\t%s\n", t.Model, oneLine(t.Description, 100))
+		fmt.Fprintf(w, "  %s\t%s\n", t.Model, display.VisibleLine(t.Description, 100))
 	}
 	return w.Flush()
 }
@@ -346,7 +347,7 @@ func newMCPEnable(s *streams) *cobra.Command {
 				if err := trust.Open(set.Home).TrustServer(ctx, set.dir, c.Name, c.Server.Hash()); err != nil {
 					return err
 				}
-				fmt.Fprintf(s.out, "You trust this directory to use: %s\n", oneLine(c.Server.Describe(), 2000))
+				fmt.Fprintf(s.out, "You trust this directory to use: %s\n", display.VisibleLine(c.Server.Describe(), 2000))
 				if errors.Is(c.Problem, errUntrustedServer) {
 					c.Problem = nil
 				}
@@ -411,7 +412,7 @@ func toolList(st mcp.Status) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ": " + clip(strings.Join(names, ", "), 300)
+	return ": " + display.Clip(strings.Join(names, ", "), 300)
 }
 
 func newMCPTest(s *streams) *cobra.Command {
@@ -462,7 +463,7 @@ func (p *mcpPlace) test(ctx context.Context, host *mcp.Host, name string, accept
 			fmt.Fprintf(p.err, "agent: %s\n", why)
 		}
 		for _, c := range changes {
-			fmt.Fprintf(p.out, "\nThe tool %s has changed since it was first seen:\n%s\n", c.Tool, printable(mcp.Difference(c.Old, c.New)))
+			fmt.Fprintf(p.out, "\nThe tool %s has changed since it was first seen:\n%s\n", c.Tool, display.Visible(mcp.Difference(c.Old, c.New)))
 		}
 	}
 	if accept, err = p.accepts(len(changes), accept, asJSON); err != nil {
@@ -514,7 +515,7 @@ func newMCPPs(s *streams) *cobra.Command {
 				if r.PID > 0 {
 					pid = fmt.Sprint(r.PID)
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", r.Server, pid, r.Transport, r.Since.Local().Format(time.DateTime), r.Agent, oneLine(r.Dir, 60))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", r.Server, pid, r.Transport, r.Since.Local().Format(time.DateTime), r.Agent, display.OneLine(r.Dir, 60))
 			}
 			return w.Flush()
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
 	"github.com/seed-009c0928/agent/mcp"
 )
@@ -112,7 +113,7 @@ func (o *mcpAddOptions) fill(name string, words []string) error {
 	for _, e := range o.env {
 		name, value, ok := strings.Cut(e, "=")
 		if !ok {
-			return fmt.Errorf("--env %s: expected NAME=VALUE", oneLine(e, 20))
+			return fmt.Errorf("--env %s: expected NAME=VALUE", display.OneLine(e, 20))
 		}
 		o.server.Env[name] = value
 	}

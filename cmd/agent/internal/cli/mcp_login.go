@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/mcp/oauth"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -76,9 +77,9 @@ func printSignedIn(ctx context.Context, s *streams, name string, signIn *oauth.T
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "You are signed in to the MCP server %s, at %s.\n", name, oneLine(st.Issuer, 200))
+	fmt.Fprintf(s.out, "You are signed in to the MCP server %s, at %s.\n", name, display.VisibleLine(st.Issuer, 200))
 	if len(st.Scopes) > 0 {
-		fmt.Fprintf(s.out, "It may: %s\n", oneLine(strings.Join(st.Scopes, ", "), 300))
+		fmt.Fprintf(s.out, "It may: %s\n", display.VisibleLine(strings.Join(st.Scopes, ", "), 300))
 	}
 	if !st.Renewable && !st.Expires.IsZero() {
 		fmt.Fprintf(s.out, "The sign-in ends at %s and cannot be renewed without you.\n", st.Expires.Local().Format(time.DateTime))

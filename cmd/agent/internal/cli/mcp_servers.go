@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
 	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -162,7 +163,7 @@ func (s *streams) serverNames(*cobra.Command, []string, string) ([]cobra.Complet
 	}
 	var names []cobra.Completion
 	for _, c := range servers {
-		names = append(names, cobra.CompletionWithDesc(c.Name, oneLine(c.Server.Describe(), 60)))
+		names = append(names, cobra.CompletionWithDesc(c.Name, display.OneLine(c.Server.Describe(), 60)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
@@ -30,7 +31,7 @@ func (c *chat) cmdMCP(_ context.Context, args string) (string, error) {
 	b.WriteString("| Server | Status | Tools | Target |\n| --- | --- | --- | --- |\n")
 	for _, st := range list {
 		i := serverInfoOf(st)
-		fmt.Fprintf(&b, "| %s | %s | %d | `%s` |\n", st.Name, serverState(st), i.Tools, oneLine(strings.ReplaceAll(i.Target, "`", "'"), 60))
+		fmt.Fprintf(&b, "| %s | %s | %d | `%s` |\n", st.Name, serverState(st), i.Tools, display.OneLine(strings.ReplaceAll(i.Target, "`", "'"), 60))
 	}
 	for _, st := range list {
 		for _, note := range serverNotes(st) {
@@ -63,13 +64,13 @@ func serverNotes(st mcp.Status) []string {
 		notes = append(notes, st.Problem.Error())
 	}
 	if st.Err != nil {
-		notes = append(notes, oneLine(st.Err.Error(), 300))
+		notes = append(notes, display.OneLine(st.Err.Error(), 300))
 	}
 	if len(st.Blocked) > 0 {
 		notes = append(notes, "changed and blocked: "+strings.Join(st.Blocked, ", ")+". You are asked when one of them is used.")
 	}
 	for _, why := range st.Left {
-		notes = append(notes, oneLine(why, 300))
+		notes = append(notes, display.OneLine(why, 300))
 	}
 	return notes
 }
@@ -85,10 +86,10 @@ func serverPage(st mcp.Status) string {
 		fmt.Fprintf(&b, "\n- %s", note)
 	}
 	for _, t := range st.Tools {
-		fmt.Fprintf(&b, "\n- `%s` %s", mcp.ToolName(st.Name, t.Name), oneLine(t.Description, 100))
+		fmt.Fprintf(&b, "\n- `%s` %s", mcp.ToolName(st.Name, t.Name), display.OneLine(t.Description, 100))
 	}
 	for _, p := range st.Prompts {
-		fmt.Fprintf(&b, "\n- `/%s:%s` %s", st.Name, oneLine(p.Name, 60), oneLine(p.Description, 100))
+		fmt.Fprintf(&b, "\n- `/%s:%s` %s", st.Name, display.OneLine(p.Name, 60), display.OneLine(p.Description, 100))
 	}
 	return b.String()
 }
@@ -103,11 +104,11 @@ func (c *chat) promptCommands() []tui.Command {
 	var commands []tui.Command
 	for _, server := range sortedKeys(all) {
 		for _, p := range all[server] {
-			if strings.ContainsAny(p.Name, " \t\n/") || oneLine(p.Name, 100) != p.Name {
+			if strings.ContainsAny(p.Name, " \t\n/") || display.OneLine(p.Name, 100) != p.Name {
 				continue // it could not be entered
 			}
 			commands = append(commands, tui.Command{
-				Name: server + ":" + p.Name, Args: promptArgs(p), Summary: oneLine(p.Description, 80) + " (MCP server " + server + ")",
+				Name: server + ":" + p.Name, Args: promptArgs(p), Summary: display.OneLine(p.Description, 80) + " (MCP server " + server + ")",
 				Run: func(ctx context.Context, args string) (tui.Result, error) {
 					return c.runPrompt(ctx, host, server, p, args)
 				},
@@ -120,7 +121,7 @@ func (c *chat) promptCommands() []tui.Command {
 func promptArgs(p mcp.Prompt) string {
 	var words []string
 	for _, a := range p.Arguments {
-		word := strings.ToUpper(oneLine(a.Name, 30))
+		word := strings.ToUpper(display.OneLine(a.Name, 30))
 		if !a.Required {
 			word = "[" + word + "]"
 		}
@@ -138,9 +139,9 @@ func (c *chat) runPrompt(ctx context.Context, host *mcp.Host, server string, p m
 		}
 		hint := ""
 		if choices, err := host.CompletePrompt(ctx, server, p.Name, a.Name, "", values); err == nil && len(choices) > 0 {
-			hint = "; it can be " + oneLine(strings.Join(choices, ", "), 300)
+			hint = "; it can be " + display.OneLine(strings.Join(choices, ", "), 300)
 		}
-		return tui.Result{}, fmt.Errorf("%s is missing: /%s:%s %s%s", oneLine(a.Name, 60), server, p.Name, promptArgs(p), hint)
+		return tui.Result{}, fmt.Errorf("%s is missing: /%s:%s %s%s", display.OneLine(a.Name, 60), server, p.Name, promptArgs(p), hint)
 	}
 	res, err := host.GetPrompt(ctx, server, p.Name, values, c.caller())
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/permissions"
@@ -236,7 +237,7 @@ func (r caseResult) print(b *strings.Builder) {
 	if r.Passed {
 		return
 	}
-	fmt.Fprintf(b, "FAIL %s: %s %s\n", r.Where, r.Tool, oneLine(r.Args, 200))
+	fmt.Fprintf(b, "FAIL %s: %s %s\n", r.Where, r.Tool, display.VisibleLine(r.Args, 200))
 	if r.Got != r.Want {
 		fmt.Fprintf(b, "  - %s\n  + %s\n", r.Want, r.Got)
 	}
@@ -245,7 +246,7 @@ func (r caseResult) print(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "  rule:   %s (%s)\n  reason: %s\n", r.Rule, r.Source, r.Reason)
 	if r.Why != "" {
-		fmt.Fprintf(b, "  why:    %s\n", oneLine(r.Why, 200))
+		fmt.Fprintf(b, "  why:    %s\n", display.VisibleLine(r.Why, 200))
 	}
 	b.WriteString("\n")
 }

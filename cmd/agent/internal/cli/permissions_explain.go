@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/permissions"
 )
@@ -80,7 +81,7 @@ func (e explanation) print(s *streams) error {
 	if len(e.Changes) > 0 {
 		fmt.Fprintln(s.out, "\nwhat would change the answer:")
 		for _, c := range e.Changes {
-			fmt.Fprintf(s.out, "  %s: %s\n", oneLine(c.What, 1000), c.Decision)
+			fmt.Fprintf(s.out, "  %s: %s\n", display.VisibleLine(c.What, 1000), c.Decision)
 		}
 	}
 	return nil
@@ -95,10 +96,10 @@ func printSteps(out io.Writer, steps []permissions.Explanation, indent string) {
 		if e.Access.Recursive {
 			what += ", with all below,"
 		}
-		fmt.Fprintf(out, "%s%-5s  %s %s\n", indent, e.Verdict, what, oneLine(e.Access.Resource, 200))
-		fmt.Fprintf(out, "%s       by %s: %s (%s)\n", indent, e.Step, oneLine(e.Rule, 200), e.Source)
+		fmt.Fprintf(out, "%s%-5s  %s %s\n", indent, e.Verdict, what, display.VisibleLine(e.Access.Resource, 200))
+		fmt.Fprintf(out, "%s       by %s: %s (%s)\n", indent, e.Step, display.VisibleLine(e.Rule, 200), e.Source)
 		if len(e.Parts) == 0 {
-			fmt.Fprintf(out, "%s       %s\n", indent, oneLine(e.Reason, 1000))
+			fmt.Fprintf(out, "%s       %s\n", indent, display.VisibleLine(e.Reason, 1000))
 		}
 		printSteps(out, e.Parts, indent+"  ")
 	}

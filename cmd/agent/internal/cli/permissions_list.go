@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -89,7 +90,7 @@ func (i policyInfo) print(out io.Writer) error {
 			if r.Ignored {
 				list += " (ignored)"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\n", list, oneLine(r.Rule, 100), r.Where)
+			fmt.Fprintf(w, "%s\t%s\t%s\n", list, display.VisibleLine(r.Rule, 100), r.Where)
 		}
 		if err := w.Flush(); err != nil {
 			return err

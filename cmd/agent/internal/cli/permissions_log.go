@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -104,15 +105,15 @@ func printDecisions(out io.Writer, id string, list []loggedDecision) error {
 	for _, d := range list {
 		fmt.Fprintf(&b, "%s  %-5s  by %s: %s\n", d.Time.Local().Format(time.DateTime), d.Decision, d.Decider, d.Tool)
 		for _, a := range d.Accesses {
-			fmt.Fprintf(&b, "    %s %s\n", a.Scope, oneLine(a.Resource, 400))
+			fmt.Fprintf(&b, "    %s %s\n", a.Scope, display.VisibleLine(a.Resource, 400))
 		}
-		rule := oneLine(d.Rule, 400)
+		rule := display.VisibleLine(d.Rule, 400)
 		if d.Source != "" {
 			rule += " (" + d.Source + ")"
 		}
 		fmt.Fprintf(&b, "    rule: %s\n", rule)
 		if d.Reason != "" {
-			fmt.Fprintf(&b, "    %s\n", oneLine(d.Reason, 1000))
+			fmt.Fprintf(&b, "    %s\n", display.VisibleLine(d.Reason, 1000))
 		}
 		switch d.Sandbox {
 		case "":

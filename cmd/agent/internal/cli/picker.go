@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -62,7 +63,7 @@ func (s *streams) pickSession(ctx context.Context, dir string) (string, error) {
 			continue
 		}
 		ids = append(ids, l.ID)
-		p.say("%3d  %s  %6s  %s", len(ids), l.Short, age(time.Since(l.Time)), oneLine(l.Text, 60))
+		p.say("%3d  %s  %6s  %s", len(ids), l.Short, age(time.Since(l.Time)), display.OneLine(l.Text, 60))
 	}
 	if len(ids) == 0 {
 		return "", fmt.Errorf("there is no session of %s to go on with; `agent sessions list --all` lists those of all directories", where)

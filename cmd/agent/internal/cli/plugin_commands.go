@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/plugins"
@@ -18,7 +19,7 @@ var reservedCommands = []string{"help", "quit"}
 // reportPlugins tells of the plugins that were left out.
 func (s *streams) reportPlugins(a *agent.Agent) {
 	for _, err := range a.PluginErrors() {
-		fmt.Fprintf(s.err, "agent: %s\n", oneLine(err.Error(), 1000))
+		fmt.Fprintf(s.err, "agent: %s\n", display.OneLine(err.Error(), 1000))
 	}
 }
 

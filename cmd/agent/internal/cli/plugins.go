@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/plugins"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -116,7 +117,7 @@ func printPlugins(s *streams, infos []pluginInfo) error {
 		if i.Manifest != nil {
 			may = strings.Join(i.Manifest.Lines(), "; ")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", oneLine(i.Name, 40), oneLine(i.Version, 20), i.Scope, i.State, oneLine(strings.Join(i.Tools, ","), 40), oneLine(may, 300))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", display.VisibleLine(i.Name, 40), display.VisibleLine(i.Version, 20), i.Scope, i.State, display.VisibleLine(strings.Join(i.Tools, ","), 40), display.VisibleLine(may, 300))
 	}
 	return w.Flush()
 }
@@ -200,10 +201,10 @@ func (o *pluginAddOptions) add(ctx context.Context, h *plugins.Host, source stri
 	fmt.Fprintf(o.out, "Added %s %s, with %s.\n", said.Name, said.Version, plural(len(said.Tools), "tool"))
 	for _, t := range said.Tools {
 		first, _, _ := strings.Cut(t.Description, "\n")
-		fmt.Fprintf(o.out, "  %s  %s\n", t.Name, oneLine(first, 80))
+		fmt.Fprintf(o.out, "  %s  %s\n", t.Name, display.VisibleLine(first, 80))
 	}
 	for _, d := range diff {
-		fmt.Fprintf(o.out, "  changed: %s\n", oneLine(d, 120))
+		fmt.Fprintf(o.out, "  changed: %s\n", display.VisibleLine(d, 120))
 	}
 	return nil
 }
@@ -215,27 +216,27 @@ func (o *pluginAddOptions) show(c *plugins.Candidate) {
 	if c.Before == nil {
 		return
 	}
-	fmt.Fprintf(o.out, "It replaces version %s. What is different:\n", oneLine(cmp.Or(c.Before.Version, "(unknown)"), 40))
+	fmt.Fprintf(o.out, "It replaces version %s. What is different:\n", display.VisibleLine(cmp.Or(c.Before.Version, "(unknown)"), 40))
 	for _, more := range c.Widens() {
-		fmt.Fprintf(o.out, "  NEW: it may %s\n", oneLine(more, 200))
+		fmt.Fprintf(o.out, "  NEW: it may %s\n", display.VisibleLine(more, 200))
 	}
 	for i, change := range c.Changes {
 		if i == 20 {
 			fmt.Fprintf(o.out, "  … and %d more files\n", len(c.Changes)-i)
 			break
 		}
-		fmt.Fprintf(o.out, "  %s %s\n", change.Kind, oneLine(change.Path, 200))
+		fmt.Fprintf(o.out, "  %s %s\n", change.Kind, display.VisibleLine(change.Path, 200))
 	}
 }
 
 func (o *pluginAddOptions) showSpec(spec plugins.Spec, from string) {
-	fmt.Fprintf(o.out, "Plugin %s %s from %s\n", spec.Name, oneLine(spec.Version, 40), oneLine(from, 300))
+	fmt.Fprintf(o.out, "Plugin %s %s from %s\n", spec.Name, display.VisibleLine(spec.Version, 40), display.VisibleLine(from, 300))
 	if spec.Summary != "" {
-		fmt.Fprintf(o.out, "  %s\n", oneLine(spec.Summary, 300))
+		fmt.Fprintf(o.out, "  %s\n", display.VisibleLine(spec.Summary, 300))
 	}
 	fmt.Fprintln(o.out, "It is a program that runs on this machine. Its process may:")
 	for _, line := range spec.Manifest.Lines() {
-		fmt.Fprintf(o.out, "  - %s\n", oneLine(line, 300))
+		fmt.Fprintf(o.out, "  - %s\n", display.VisibleLine(line, 300))
 	}
 	if spec.Context != nil {
 		fmt.Fprintf(o.out, "  - read what you say to the agent, and add up to %d tokens to it\n", spec.Context.MaxTokens)
@@ -244,7 +245,7 @@ func (o *pluginAddOptions) showSpec(spec plugins.Spec, from string) {
 		fmt.Fprintln(o.out, "  - change its tools at any time")
 	}
 	for system, argv := range spec.Command {
-		fmt.Fprintf(o.out, "  command  %s: %s\n", oneLine(system, 30), oneLine(strings.Join(argv, " "), 200))
+		fmt.Fprintf(o.out, "  command  %s: %s\n", display.VisibleLine(system, 30), display.VisibleLine(strings.Join(argv, " "), 200))
 	}
 }
 

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
 )
 
@@ -27,6 +25,7 @@ type textView struct {
 	calls   map[string]string           // what was said of each open call
 	plan    map[string]event.PlanStatus // of each step, as it was said
 	last    string                      // the call that stands right above; "" when something else does
+	pieces  strings.Builder             // of the present answer, as they came
 	midLine bool                        // text ended without a newline
 	err     error
 }
@@ -57,24 +56,23 @@ func (v *textView) begin(init event.Event) {
 
 func (v *textView) show(e event.Event) {
 	switch b := e.Body.(type) {
+	case event.MessageStart:
+		v.pieces.Reset()
 	case event.MessageDelta:
-		v.print(v.text, printable(b.Text))
+		v.pieces.WriteString(b.Text)
+		v.print(v.text, display.Printable(b.Text))
 	case event.Message:
-		v.endLine()
-		if v.text == nil && (len(b.Content.ToolCalls()) > 0 || b.Partial) {
-			v.print(v.notes, printable(b.Content.Text()))
-			v.endLine()
-		}
+		v.message(b)
 	case event.ReasoningDelta:
 		if v.verbose {
-			v.print(v.text, printable(b.Text))
+			v.print(v.text, display.Printable(b.Text))
 		}
 	case event.ToolUse:
 		if b.Name == event.PlanTool { // a plan speaks for itself
 			v.calls[e.Call] = b.Name
 			break
 		}
-		v.calls[e.Call], v.last = strings.TrimSpace(b.Name+" "+v.local(argSummary(b.Args))), e.Call
+		v.calls[e.Call], v.last = strings.TrimSpace(b.Name+" "+v.local(display.Arguments(b.Args, 100))), e.Call
 		v.note("● %s", v.calls[e.Call])
 	case event.ToolResult:
 		if p, ok := b.Plan(); ok {
@@ -83,37 +81,64 @@ func (v *textView) show(e event.Event) {
 		}
 		v.result(e.Call, b)
 	case event.Question:
-		v.note("  ? %s", v.local(printable(b.Title)))
+		v.note("  ? %s", v.local(display.Printable(b.Title)))
 	case event.Answer:
 		if b.Withdrawn {
 			v.note("  ? withdrawn")
 		} else {
-			v.note("  ? %s", printable(strings.TrimSpace(b.Choice+" "+b.Reason)))
+			v.note("  ? %s", display.Printable(strings.TrimSpace(b.Choice+" "+b.Reason)))
 		}
 	case event.Permission:
 		if v.verbose {
-			v.note("  %s by %s: %s", b.Decision, b.Decider, oneLine(b.Reason, 200))
+			v.note("  %s by %s: %s", b.Decision, b.Decider, display.OneLine(b.Reason, 200))
 		}
+	case event.Steering:
+		v.note("! %s: %s", b.Source, display.OneLine(b.Content.Text(), 200))
+	case event.Compacted:
+		v.note("! the conversation was summarised: %d tokens became %d", b.Before, b.After)
+	default:
+		v.showTrouble(b)
+		v.showJoined(b)
+	}
+}
+
+// message takes an answer as a whole: what of it did not come in pieces is
+// shown now.
+func (v *textView) message(b event.Message) {
+	whole := b.Content.Text()
+	rest, ok := strings.CutPrefix(whole, v.pieces.String())
+	v.pieces.Reset()
+	switch {
+	case v.text == nil:
+		if len(b.Content.ToolCalls()) > 0 || b.Partial {
+			v.print(v.notes, display.Printable(whole))
+		}
+	case ok:
+		v.print(v.text, display.Printable(rest))
+	default: // a terminal that was held up missed some in the middle
+		v.note("! not all of this could be shown as it came; the whole answer:")
+		v.print(v.text, display.Printable(whole))
+	}
+	v.endLine()
+}
+
+// showTrouble shows what did not go as hoped.
+func (v *textView) showTrouble(body event.Body) {
+	switch b := body.(type) {
 	case event.LLMRetry:
 		if b.Max == 0 { // another provider takes over
-			v.note("! %s", printable(b.Message))
+			v.note("! %s", display.Printable(b.Message))
 			break
 		}
-		v.note("! %s; trying again in %s (%d of %d)", printable(b.Message), time.Duration(b.WaitMS)*time.Millisecond, b.Attempt, b.Max)
-	case event.Steering:
-		v.note("! %s: %s", b.Source, oneLine(b.Content.Text(), 200))
+		v.note("! %s; trying again in %s (%d of %d)", display.Printable(b.Message), time.Duration(b.WaitMS)*time.Millisecond, b.Attempt, b.Max)
 	case event.TurnLimit:
 		v.note("! limit %s of %d reached", b.Limit, b.Max)
 	case event.TokenLimit:
 		v.note("! limit %s of %.6g reached (%.6g used)", b.Limit, b.Max, b.Used)
-	case event.Compacted:
-		v.note("! the conversation was summarised: %d tokens became %d", b.Before, b.After)
 	case event.Warning:
-		v.note("! %s", printable(b.Message))
+		v.note("! %s", display.Printable(b.Message))
 	case event.Cancelled:
-		v.note("! cancelled: %s", printable(b.Reason))
-	default:
-		v.showJoined(b)
+		v.note("! cancelled: %s", display.Printable(b.Reason))
 	}
 }
 
@@ -121,11 +146,11 @@ func (v *textView) show(e event.Event) {
 func (v *textView) showJoined(body event.Body) {
 	switch b := body.(type) {
 	case event.SubagentStart:
-		v.note("▸ %s: %s", printable(b.Name), oneLine(b.Input, 200))
+		v.note("▸ %s: %s", display.Printable(b.Name), display.OneLine(b.Input, 200))
 	case event.SubagentEnd:
 		v.note("◂ %s", subagentEnd(b))
 	case event.SkillActivated:
-		v.note("! skill %s: called for by %s %s", printable(b.Name), b.By, printable(b.Trigger))
+		v.note("! skill %s: called for by %s %s", display.Printable(b.Name), b.By, display.Printable(b.Trigger))
 	case event.SkillsListed:
 		if b.Left > 0 {
 			v.note("! %d skills were named to the model, %d others left out", len(b.Names), b.Left)
@@ -135,9 +160,9 @@ func (v *textView) showJoined(body event.Body) {
 
 // subagentEnd says in a line how a subagent ended.
 func subagentEnd(b event.SubagentEnd) string {
-	text := fmt.Sprintf("%s: %s, %d tokens", printable(b.Name), b.Outcome, b.Usage.Total())
+	text := fmt.Sprintf("%s: %s, %d tokens", display.Printable(b.Name), b.Outcome, b.Usage.Total())
 	if b.Error != "" {
-		text += ": " + oneLine(b.Error, 200)
+		text += ": " + display.OneLine(b.Error, 200)
 	}
 	return text
 }
@@ -158,7 +183,7 @@ func (v *textView) showPlan(p event.Plan) {
 		case event.StepInProgress:
 			mark = "▸"
 		}
-		v.note("  %s %s", mark, oneLine(s.Step, 160))
+		v.note("  %s %s", mark, display.OneLine(s.Step, 160))
 	}
 	v.plan = said
 }
@@ -167,7 +192,7 @@ func (v *textView) showPlan(p event.Plan) {
 // of what it said.
 func (v *textView) result(call string, b event.ToolResult) {
 	mark := "✓"
-	if b.IsError || failedCommand(b) {
+	if b.IsError || display.CommandFailed(b) {
 		mark = "✗"
 	}
 	if v.last != call { // another call was shown in between
@@ -175,10 +200,10 @@ func (v *textView) result(call string, b event.ToolResult) {
 	}
 	delete(v.calls, call)
 	v.last = ""
-	lines := strings.Split(strings.TrimRight(v.local(printable(b.Content.Text())), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(v.local(display.Printable(b.Content.Text())), "\n"), "\n")
 	took := time.Duration(b.DurationMS) * time.Millisecond
 	if len(lines) == 1 {
-		v.note("  %s %s (%s)", mark, clip(lines[0], 160), took)
+		v.note("  %s %s (%s)", mark, display.Clip(lines[0], 160), took)
 		return
 	}
 	v.note("  %s %s (%s)", mark, plural(len(lines), "line"), took)
@@ -187,28 +212,12 @@ func (v *textView) result(call string, b event.ToolResult) {
 	}
 	const most = 8
 	for _, l := range lines[max(0, len(lines)-most):] {
-		v.note("    %s", clip(l, 160))
+		v.note("    %s", display.Clip(l, 160))
 	}
-}
-
-// failedCommand reports whether the result is that of a command that failed.
-func failedCommand(b event.ToolResult) bool {
-	var exit struct {
-		ExitCode int `json:"exitCode"`
-	}
-	return b.Name == "shell" && json.Unmarshal(b.Structured, &exit) == nil && exit.ExitCode != 0
 }
 
 // local shortens the paths of the workspace.
-func (v *textView) local(text string) string {
-	switch v.cwd {
-	case "":
-		return text
-	case text:
-		return "."
-	}
-	return strings.ReplaceAll(text, v.cwd+string(filepath.Separator), "")
-}
+func (v *textView) local(text string) string { return display.Local(text, v.cwd) }
 
 func (v *textView) end(result event.Event) error {
 	b := result.Body.(event.Result)
@@ -217,7 +226,7 @@ func (v *textView) end(result event.Event) error {
 		v.print(v.out, strings.TrimRight(b.Text, "\n")+"\n")
 	}
 	for _, d := range b.Denied {
-		v.note("! denied: %s: %s", d.Tool, oneLine(d.Reason, 300))
+		v.note("! denied: %s: %s", d.Tool, display.OneLine(d.Reason, 300))
 	}
 	summary := fmt.Sprintf("%s, %s, %d tokens (%d in, %d out), %s", b.Outcome, plural(b.Rounds, "tool round"),
 		b.Usage.Total(), b.Usage.Input, b.Usage.Output, time.Duration(b.DurationMS)*time.Millisecond)
@@ -257,65 +266,6 @@ func (v *textView) keep(err error) {
 	if v.err == nil && err != nil {
 		v.err = fmt.Errorf("the output cannot be written: %w", err)
 	}
-}
-
-// argSummary shows the arguments of a call in one line: the telling one first.
-func argSummary(args string) string {
-	var m map[string]any
-	if json.Unmarshal([]byte(args), &m) != nil {
-		return oneLine(args, 100)
-	}
-	for _, key := range []string{"command", "file_path", "pattern", "path", "url", "task"} {
-		if s, ok := m[key].(string); ok {
-			return oneLine(s, 100)
-		}
-	}
-	if len(m) == 0 {
-		return ""
-	}
-	if patch, ok := m["patch"].(string); ok {
-		return oneLine(patchedFiles(patch), 100)
-	}
-	return oneLine(args, 100)
-}
-
-// patchedFiles lists the files that a patch names.
-func patchedFiles(patch string) string {
-	var files []string
-	for line := range strings.SplitSeq(patch, "\n") {
-		if _, file, ok := strings.Cut(line, " File: "); ok && strings.HasPrefix(line, "*** ") {
-			files = append(files, strings.TrimSpace(file))
-		}
-	}
-	return strings.Join(files, ", ")
-}
-
-// oneLine makes text one line of at most n characters.
-func oneLine(text string, n int) string {
-	return clip(strings.Join(strings.Fields(printable(text)), " "), n)
-}
-
-// clip cuts a line to n characters.
-func clip(text string, n int) string {
-	text = strings.TrimRight(text, " \t")
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
-}
-
-// printable drops what could drive a terminal: control characters and those
-// that reorder text.
-func printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c == '\n' || c == '\t':
-			return c
-		case unicode.IsControl(c), unicode.Is(unicode.Bidi_Control, c):
-			return -1
-		}
-		return c
-	}, text)
 }
 
 func plural(n int, what string) string {

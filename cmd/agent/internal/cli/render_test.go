@@ -34,7 +34,7 @@ func conversation(v view) error {
 }
 
 const (
-	work = `● shell ls [1m sub
+	work = `● shell ls sub
   ? Allow shell: shell-run ls?
   ? once
   ? Sure?
@@ -53,9 +53,9 @@ func TestTextView(t *testing.T) {
 		streams  streams
 		out, err string
 	}{
-		"all to a terminal": {streams{outTTY: true, errTTY: true}, "I'll look.[2J\nTwo files.\n", work + summary},
-		"stdout to a file":  {streams{errTTY: true}, "Two files.\n", "I'll look.[2J\n" + work + "Two files.\n" + summary},
-		"both to files":     {streams{}, "Two files.\n", "I'll look.[2J\n" + work + summary},
+		"all to a terminal": {streams{outTTY: true, errTTY: true}, "I'll look.\nTwo files.\n", work + summary},
+		"stdout to a file":  {streams{errTTY: true}, "Two files.\n", "I'll look.\n" + work + "Two files.\n" + summary},
+		"both to files":     {streams{}, "Two files.\n", "I'll look.\n" + work + summary},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, err bytes.Buffer
@@ -68,6 +68,37 @@ func TestTextView(t *testing.T) {
 			}
 			if err.String() != test.err {
 				t.Errorf("stderr:\n%s\nwant:\n%s", &err, test.err)
+			}
+		})
+	}
+}
+
+// TestTextViewMissesNothing: a terminal that was held up (Ctrl-S, a slow line)
+// misses pieces of an answer, which the whole answer makes good.
+func TestTextViewMissesNothing(t *testing.T) {
+	whole := event.Message{Content: model.TextParts("one two three")}
+	const note = "! not all of this could be shown as it came; the whole answer:\n"
+	for name, test := range map[string]struct {
+		pieces   []string
+		out, err string
+	}{
+		"none":       {[]string{"one ", "two ", "three"}, "one two three\n", ""},
+		"the end":    {[]string{"one "}, "one two three\n", ""},
+		"all":        {nil, "one two three\n", ""},
+		"the middle": {[]string{"one ", "three"}, "one three\none two three\n", note},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, err bytes.Buffer
+			v := newTextView(&task{streams: &streams{out: &out, err: &err, outTTY: true, errTTY: true}})
+			for range 2 { // answers do not mix
+				v.show(event.Event{Body: event.MessageStart{}})
+				for _, p := range test.pieces {
+					v.show(event.Event{Body: event.MessageDelta{Text: p}})
+				}
+				v.show(event.Event{Body: whole})
+			}
+			if out.String() != test.out+test.out || err.String() != test.err+test.err {
+				t.Errorf("stdout:\n%s\nstderr:\n%s", &out, &err)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -59,9 +60,9 @@ func (r *resumption) locate(s *streams, sh *shared) error {
 		return nil
 	}
 	if info, err := os.Stat(about.Cwd); err != nil || !info.IsDir() {
-		return fmt.Errorf("--resume: the directory of session %s is gone: %s; --cd DIR goes on in another one", id, printable(about.Cwd))
+		return fmt.Errorf("--resume: the directory of session %s is gone: %s; --cd DIR goes on in another one", id, display.Printable(about.Cwd))
 	}
-	fmt.Fprintf(s.err, "agent: going on in the session's directory, %s\n", printable(about.Cwd))
+	fmt.Fprintf(s.err, "agent: going on in the session's directory, %s\n", display.Printable(about.Cwd))
 	sh.dir = about.Cwd
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -139,11 +140,11 @@ func printSessions(out io.Writer, infos []sessionInfo, now time.Time, home strin
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tAGE\tSIZE\tDIRECTORY\tFIRST INPUT")
 	for _, i := range infos {
-		text := oneLine(i.Text, 60)
+		text := display.OneLine(i.Text, 60)
 		if i.ForkOf != "" {
 			text = "(fork) " + text
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.short, age(now.Sub(i.Changed)), size(i.Bytes), oneLine(tilde(i.Cwd, home), 60), text)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.short, age(now.Sub(i.Changed)), size(i.Bytes), display.OneLine(tilde(i.Cwd, home), 60), text)
 	}
 	return w.Flush()
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/store"
@@ -24,21 +25,21 @@ type markdownTranscript struct {
 func newMarkdownTranscript(out io.Writer) *markdownTranscript { return &markdownTranscript{out: out} }
 
 func (t *markdownTranscript) begin(about store.Summary) {
-	title := oneLine(about.Text, 100)
+	title := display.OneLine(about.Text, 100)
 	if title == "" {
 		title = "Session " + about.ID
 	}
 	t.write("# %s\n\n- Session: `%s`\n", plainMarkdown(title), about.ID)
 	if about.Origin != "" {
-		t.write("- Fork of: `%s`\n", oneLine(about.Origin, 200))
+		t.write("- Fork of: `%s`\n", display.OneLine(about.Origin, 200))
 	}
-	t.write("- Directory: %s\n- Started: %s\n", codeSpan(oneLine(about.Cwd, 1000)), about.Created.UTC().Format(time.RFC3339))
+	t.write("- Directory: %s\n- Started: %s\n", codeSpan(display.OneLine(about.Cwd, 1000)), about.Created.UTC().Format(time.RFC3339))
 }
 
 func (t *markdownTranscript) show(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.SessionStart:
-		by := codeSpan(oneLine(modelName(b.Provider, b.Model), 200))
+		by := codeSpan(display.OneLine(modelName(b.Provider, b.Model), 200))
 		if b.Resumed {
 			t.write("\n*Gone on with %s, with %s.*\n", e.Time.UTC().Format(time.RFC3339), by)
 		} else {
@@ -79,11 +80,11 @@ func (t *markdownTranscript) show(e event.Event) {
 func (t *markdownTranscript) end() { t.endCalls() }
 
 func (t *markdownTranscript) said(who string, content model.Parts) {
-	t.write("\n## %s\n\n%s\n", who, strings.TrimSpace(printable(partsText(content))))
+	t.write("\n## %s\n\n%s\n", who, strings.TrimSpace(display.Printable(partsText(content))))
 }
 
 func (t *markdownTranscript) quote(what, text string) {
-	t.write("\n> %s: %s\n", what, plainMarkdown(oneLine(text, 1000)))
+	t.write("\n> %s: %s\n", what, plainMarkdown(display.OneLine(text, 1000)))
 }
 
 // result writes a call with its outcome.
@@ -96,7 +97,7 @@ func (t *markdownTranscript) result(call string, b event.ToolResult) {
 		}
 	}
 	outcome := "done"
-	if b.IsError || failedCommand(b) {
+	if b.IsError || display.CommandFailed(b) {
 		outcome = "failed"
 	}
 	t.call(made, fmt.Sprintf("%s, %s", outcome, time.Duration(b.DurationMS)*time.Millisecond))
@@ -104,24 +105,24 @@ func (t *markdownTranscript) result(call string, b event.ToolResult) {
 	switch out := b.Output; {
 	case out == nil:
 	case out.Path != "":
-		t.write("The whole output (%s) is kept in %s.\n\n", size(out.Bytes), codeSpan(oneLine(out.Path, 1000)))
+		t.write("The whole output (%s) is kept in %s.\n\n", size(out.Bytes), codeSpan(display.OneLine(out.Path, 1000)))
 	default:
 		text = out.Text
 	}
-	t.write("Result:\n\n%s\n</details>\n", fenced("", printable(text)))
+	t.write("Result:\n\n%s\n</details>\n", fenced("", display.Printable(text)))
 }
 
 // call begins the fold of a call.
 func (t *markdownTranscript) call(c model.ToolCall, outcome string) {
-	line := strings.TrimSpace(c.Name + " " + argSummary(c.Args))
-	t.write("\n<details>\n<summary>%s (%s)</summary>\n\n", html.EscapeString(oneLine(line, 150)), outcome)
+	line := strings.TrimSpace(c.Name + " " + display.Arguments(c.Args, 100))
+	t.write("\n<details>\n<summary>%s (%s)</summary>\n\n", html.EscapeString(display.OneLine(line, 150)), outcome)
 	var args bytes.Buffer
 	if json.Indent(&args, []byte(c.Args), "", "  ") != nil {
 		args.Reset()
 		args.WriteString(c.Args)
 	}
 	if args.Len() > 0 {
-		t.write("Arguments:\n\n%s\n", fenced("json", printable(args.String())))
+		t.write("Arguments:\n\n%s\n", fenced("json", display.Printable(args.String())))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/store"
@@ -146,9 +147,9 @@ func (t *plainTranscript) begin(about store.Summary) {
 	t.work.cwd = about.Cwd
 	fmt.Fprintf(t.out, "Session:   %s\n", about.ID)
 	if about.Origin != "" {
-		fmt.Fprintf(t.out, "Fork of:   %s\n", printable(about.Origin))
+		fmt.Fprintf(t.out, "Fork of:   %s\n", display.Printable(about.Origin))
 	}
-	fmt.Fprintf(t.out, "Directory: %s\nStarted:   %s\nChanged:   %s\n", oneLine(about.Cwd, 1000),
+	fmt.Fprintf(t.out, "Directory: %s\nStarted:   %s\nChanged:   %s\n", display.OneLine(about.Cwd, 1000),
 		about.Created.Local().Format(time.DateTime), about.Time.Local().Format(time.DateTime))
 }
 
@@ -173,7 +174,7 @@ func (t *plainTranscript) show(e event.Event) {
 		}
 		t.said(e, who, b.Content)
 	case event.Error:
-		t.work.note("! error: %s", printable(b.Message))
+		t.work.note("! error: %s", display.Printable(b.Message))
 	default:
 		t.work.show(e)
 	}
@@ -181,13 +182,13 @@ func (t *plainTranscript) show(e event.Event) {
 
 func (t *plainTranscript) said(e event.Event, who string, content model.Parts) {
 	t.head(e, who)
-	if text := strings.TrimSpace(printable(partsText(content))); text != "" {
+	if text := strings.TrimSpace(display.Printable(partsText(content))); text != "" {
 		t.work.note("%s", text)
 	}
 }
 
 func (t *plainTranscript) head(e event.Event, who string) {
-	fmt.Fprintf(t.out, "\n#%d %s, %s\n", e.Seq, printable(who), e.Time.Local().Format(time.TimeOnly))
+	fmt.Fprintf(t.out, "\n#%d %s, %s\n", e.Seq, display.Printable(who), e.Time.Local().Format(time.TimeOnly))
 }
 
 func (t *plainTranscript) end() {}

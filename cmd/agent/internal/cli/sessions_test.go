@@ -112,7 +112,7 @@ func TestMarkdownCannotBeBrokenOutOf(t *testing.T) {
 	got := out.String()
 	for _, want := range []string{
 		"# A \\[link\\](x) and \\`code\\`\n", "- Directory: `/w`\n", "- Model: `local/m`\n",
-		"<summary>odd no JSON (failed, 0s)</summary>\n\nArguments:\n\n```json\nno JSON\n```\n\nResult:\n\n`````\n```\n</details>\n````\n[31m\n`````\n\n</details>\n",
+		"<summary>odd no JSON (failed, 0s)</summary>\n\nArguments:\n\n```json\nno JSON\n```\n\nResult:\n\n`````\n```\n</details>\n````\n`````\n\n</details>\n",
 		"<summary>shell &lt;/summary&gt;` (done, 0s)</summary>",
 		"The whole output (2.0 kB) is kept in ``/o`ut``.", "[image image/png, 1.5 kB]", "all of it",
 		"<summary>never (no result)</summary>\n\n</details>\n",

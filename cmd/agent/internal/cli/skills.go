@@ -9,6 +9,7 @@ import (
 	"time"
 
 	bundled "github.com/seed-009c0928/agent/bundled_skills"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/skills"
@@ -74,7 +75,7 @@ func withSkills(commands []tui.Command, lib *skills.Library) []tui.Command {
 			name = s.FullName()
 		}
 		out = append(out, tui.Command{
-			Name: name, Args: s.ArgumentHint, Summary: oneLine(s.Brief, 80) + " (skill)",
+			Name: name, Args: s.ArgumentHint, Summary: display.OneLine(s.Brief, 80) + " (skill)",
 			Run: func(_ context.Context, args string) (tui.Result, error) {
 				return tui.Result{Prompt: strings.TrimSpace("/" + s.FullName() + " " + args)}, nil
 			},
@@ -92,7 +93,7 @@ func (c *chat) cmdSkills(context.Context, string) (string, error) {
 	var b strings.Builder
 	b.WriteString("| Skill | Scope | State | For |\n| --- | --- | --- | --- |\n")
 	for _, s := range lib.Catalog().Skills {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, s.Scope, s.State, strings.ReplaceAll(oneLine(s.Brief, 80), "|", "/"))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, s.Scope, s.State, strings.ReplaceAll(display.OneLine(s.Brief, 80), "|", "/"))
 	}
 	return b.String(), nil
 }

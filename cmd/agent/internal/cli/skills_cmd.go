@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/skills"
@@ -54,7 +55,7 @@ func (o *skillFlags) catalog() (*settings, *skills.Library, error) {
 	lib := set.library()
 	c := lib.Catalog()
 	for _, p := range c.Problems {
-		fmt.Fprintf(o.err, "agent: %s\n", oneLine(p.Error(), 500))
+		fmt.Fprintf(o.err, "agent: %s\n", display.OneLine(p.Error(), 500))
 	}
 	return set, lib, nil
 }
@@ -117,7 +118,7 @@ func printSkills(out io.Writer, infos []skillInfo) error {
 		if n := len(slices.DeleteFunc(slices.Clone(i.Diagnostics), func(d skills.Diagnostic) bool { return d.Severity == skills.Note })); n > 0 {
 			state += fmt.Sprintf(", %s", plural(n, "warning"))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", i.Name, i.Scope, state, i.Tokens, oneLine(i.Brief, 80))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", i.Name, i.Scope, state, i.Tokens, display.OneLine(i.Brief, 80))
 	}
 	return w.Flush()
 }
@@ -154,7 +155,7 @@ func showSkill(out io.Writer, info skillInfo, one *skills.Skill) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, oneLine(value, 2000))
+			fmt.Fprintf(w, "%s\t%s\n", name, display.VisibleLine(value, 2000))
 		}
 	}
 	row("Name", one.FullName())
@@ -175,9 +176,9 @@ func showSkill(out io.Writer, info skillInfo, one *skills.Skill) error {
 		return err
 	}
 	for _, d := range info.Diagnostics {
-		fmt.Fprintln(out, oneLine(d.Error(), 1000))
+		fmt.Fprintln(out, display.OneLine(d.Error(), 1000))
 	}
-	_, err := fmt.Fprintf(out, "\n%s\n", printable(one.Body))
+	_, err := fmt.Fprintf(out, "\n%s\n", display.Visible(one.Body))
 	return err
 }
 
@@ -282,11 +283,11 @@ func newSkillsMatch(s *streams) *cobra.Command {
 			}
 			fmt.Fprintf(s.out, "%s, %s added to the input\n", []string{"No skill", "Only the breadcrumb", "A list of skills", "Full texts"}[info.Tier], plural(info.Tokens, "token"))
 			for _, m := range info.Activated {
-				fmt.Fprintf(s.out, "  + %s: %s %s\n", m.Name, m.By, oneLine(m.Trigger, 200))
+				fmt.Fprintf(s.out, "  + %s: %s %s\n", m.Name, m.By, display.OneLine(m.Trigger, 200))
 			}
 			for _, m := range info.Shortlist {
 				if !slices.ContainsFunc(info.Activated, func(a matchLine) bool { return a.Name == m.Name }) {
-					fmt.Fprintf(s.out, "  - %s: %.1f by its words: %s\n", m.Name, m.Score, oneLine(m.Trigger, 200))
+					fmt.Fprintf(s.out, "  - %s: %.1f by its words: %s\n", m.Name, m.Score, display.OneLine(m.Trigger, 200))
 				}
 			}
 			return nil
@@ -319,7 +320,7 @@ func newSkillsWhy(s *streams) *cobra.Command {
 			w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SKILL\tSCOPE\tRESULT\tREASON")
 			for _, l := range info.Skills {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.Scope, l.Result, oneLine(l.Reason, 300))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.Scope, l.Result, display.OneLine(l.Reason, 300))
 			}
 			return w.Flush()
 		},
@@ -382,7 +383,7 @@ func newSkillsLint(s *streams) *cobra.Command {
 				err = printJSON(s.out, append([]skills.Diagnostic{}, found...))
 			} else {
 				for _, d := range found {
-					fmt.Fprintln(s.out, oneLine(d.Error(), 1000))
+					fmt.Fprintln(s.out, display.OneLine(d.Error(), 1000))
 				}
 			}
 			if err == nil && skills.Worst(found) > skills.Note {

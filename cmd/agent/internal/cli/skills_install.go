@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/bundle"
 	"github.com/seed-009c0928/agent/skills"
 )
@@ -69,7 +70,7 @@ func (o *installing) print(done []installedInfo) error {
 		}
 		fmt.Fprintln(o.out, line)
 		for _, c := range d.Changes {
-			fmt.Fprintf(o.out, "  %s %s\n", c.Kind, oneLine(c.Path, 200))
+			fmt.Fprintf(o.out, "  %s %s\n", c.Kind, display.VisibleLine(c.Path, 200))
 		}
 	}
 	if o.project && slices.ContainsFunc(done, func(d installedInfo) bool { return d.Result == "installed" || d.Result == "updated" }) {
@@ -124,7 +125,7 @@ func (o *installing) add(ctx context.Context, text string, names []string, all, 
 	}
 	defer batch.Close()
 	for _, p := range batch.Problems {
-		fmt.Fprintf(o.err, "agent: %s\n", oneLine(p.Error(), 500))
+		fmt.Fprintf(o.err, "agent: %s\n", display.VisibleLine(p.Error(), 500))
 	}
 	chosen, err := choose(batch.Offers, names, all)
 	if err != nil {
@@ -158,13 +159,13 @@ func choose(offers []*skills.Offer, names []string, all bool) ([]*skills.Offer, 
 		known = append(known, o.Skill.Name)
 	}
 	if len(names) == 0 {
-		return nil, &usageError{fmt.Errorf("the source holds %s: choose with --skill NAME or --all: %s", plural(len(offers), "skill"), oneLine(strings.Join(known, ", "), 2000))}
+		return nil, &usageError{fmt.Errorf("the source holds %s: choose with --skill NAME or --all: %s", plural(len(offers), "skill"), display.VisibleLine(strings.Join(known, ", "), 2000))}
 	}
 	var chosen []*skills.Offer
 	for _, name := range names {
 		i := slices.IndexFunc(offers, func(o *skills.Offer) bool { return strings.EqualFold(o.Skill.Name, name) })
 		if i < 0 {
-			return nil, &usageError{fmt.Errorf("the source holds no skill %q, but %s", name, oneLine(strings.Join(known, ", "), 2000))}
+			return nil, &usageError{fmt.Errorf("the source holds no skill %q, but %s", name, display.VisibleLine(strings.Join(known, ", "), 2000))}
 		}
 		chosen = append(chosen, offers[i])
 	}
@@ -195,7 +196,7 @@ func (o *installing) install(ctx context.Context, offer *skills.Offer) (installe
 		return info, nil
 	}
 	if len(terms.Toolsets) > 0 {
-		fmt.Fprintf(o.err, "\nIts toolsets (%s) are programs. Each runs in a process of its own that may do nothing but compute, where a sandbox works; otherwise with your rights.\n", oneLine(strings.Join(terms.Toolsets, ", "), 200))
+		fmt.Fprintf(o.err, "\nIts toolsets (%s) are programs. Each runs in a process of its own that may do nothing but compute, where a sandbox works; otherwise with your rights.\n", display.VisibleLine(strings.Join(terms.Toolsets, ", "), 200))
 		allowed := o.toolsets
 		if !allowed && o.inTTY && !o.yes {
 			if allowed, err = o.prompt.yes(ctx, "Start them when the skill is used?", false); err != nil {
@@ -229,10 +230,10 @@ func (o *installing) show(ctx context.Context, offer *skills.Offer) error {
 	one, w := offer.Skill, o.err
 	list := func(name string, items []string) {
 		if len(items) > 0 {
-			fmt.Fprintf(w, "  %-10s %s\n", name+":", oneLine(strings.Join(items, ", "), 2000))
+			fmt.Fprintf(w, "  %-10s %s\n", name+":", display.VisibleLine(strings.Join(items, ", "), 2000))
 		}
 	}
-	fmt.Fprintf(w, "\n%s: %s\n", one.Name, oneLine(one.Description, 500))
+	fmt.Fprintf(w, "\n%s: %s\n", one.Name, display.VisibleLine(one.Description, 500))
 	list("From", []string{offer.Origin.String()})
 	list("Commit", nonEmpty(offer.Commit))
 	list("License", nonEmpty(one.License))
@@ -245,11 +246,11 @@ func (o *installing) show(ctx context.Context, offer *skills.Offer) error {
 	list("Wants", one.AllowedTools)
 	for _, d := range one.Diagnostics {
 		if d.Severity > skills.Note {
-			fmt.Fprintf(w, "  ! SKILL.md:%d: %s\n", d.Line, oneLine(d.Message, 300))
+			fmt.Fprintf(w, "  ! SKILL.md:%d: %s\n", d.Line, display.VisibleLine(d.Message, 300))
 		}
 	}
 	for _, d := range offer.Findings {
-		fmt.Fprintf(w, "  ! %s:%d: %s\n", oneLine(d.File, 200), d.Line, oneLine(d.Message, 300))
+		fmt.Fprintf(w, "  ! %s:%d: %s\n", display.VisibleLine(d.File, 200), d.Line, display.VisibleLine(d.Message, 300))
 	}
 	if len(offer.Findings) == 0 {
 		fmt.Fprintln(w, "  The scan found nothing; that proves nothing.")
@@ -260,10 +261,10 @@ func (o *installing) show(ctx context.Context, offer *skills.Offer) error {
 		}
 	}
 	for _, grave := range offer.Grave() {
-		fmt.Fprintf(w, "  ! %s\n", oneLine(grave, 300))
+		fmt.Fprintf(w, "  ! %s\n", display.VisibleLine(grave, 300))
 	}
 	for _, c := range offer.Changes {
-		fmt.Fprintf(w, "  %s %s\n", c.Kind, oneLine(c.Path, 200))
+		fmt.Fprintf(w, "  %s %s\n", c.Kind, display.VisibleLine(c.Path, 200))
 		diff, err := o.in.Diff(ctx, offer, c)
 		if err != nil {
 			return err
@@ -271,7 +272,7 @@ func (o *installing) show(ctx context.Context, offer *skills.Offer) error {
 		if len(diff) > maxShownDiff {
 			diff = strings.ToValidUTF8(diff[:maxShownDiff], "") + "\n[…]\n"
 		}
-		fmt.Fprint(w, printable(diff))
+		fmt.Fprint(w, display.Visible(diff))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/facts"
@@ -180,7 +181,7 @@ func (c *chat) cmdResume(_ context.Context, args string) (tui.Result, error) {
 		if n++; n > 10 {
 			break
 		}
-		fmt.Fprintf(&b, "- `/resume %s` %s ago: %s\n", s.ID, time.Since(s.Time).Round(time.Minute), oneLine(s.Text, 60))
+		fmt.Fprintf(&b, "- `/resume %s` %s ago: %s\n", s.ID, time.Since(s.Time).Round(time.Minute), display.OneLine(s.Text, 60))
 	}
 	if n == 0 {
 		return tui.Result{Text: "There is no other session of this directory."}, nil

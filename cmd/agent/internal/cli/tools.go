@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
@@ -95,7 +96,7 @@ func printTools(out io.Writer, infos []toolInfo) error {
 			total += i.Tokens
 		}
 		first, _, _ := strings.Cut(i.Description, "\n")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Name, i.Source, strings.Join(scopes, ","), tokens, oneLine(first, 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Name, i.Source, strings.Join(scopes, ","), tokens, display.OneLine(first, 60))
 	}
 	fmt.Fprintf(w, "%s\t\t\t%d\t\n", plural(len(infos), "tool"), total)
 	if err := w.Flush(); err != nil || deferred == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
 )
 
@@ -103,12 +104,12 @@ func printWishes(out io.Writer, state trust.State, loaded *config.Loaded) error 
 	}
 	for _, v := range loaded.Values() {
 		if v.Source.Layer == config.LayerProject && !isRuleList(v.Key) {
-			fmt.Fprintf(out, "    %s = %s\n", v.Key, oneLine(valueText(v.Value), 200))
+			fmt.Fprintf(out, "    %s = %s\n", v.Key, display.VisibleLine(valueText(v.Value), 200))
 		}
 	}
 	for _, r := range loaded.Rules {
 		if r.Source.Layer == config.LayerProject {
-			fmt.Fprintf(out, "    %s %s\n", r.Verdict, oneLine(r.Text, 200))
+			fmt.Fprintf(out, "    %s %s\n", r.Verdict, display.VisibleLine(r.Text, 200))
 		}
 	}
 	return nil
@@ -158,7 +159,7 @@ func showTrust(s *streams, store *trust.Store, dir string, asJSON bool) error {
 	}
 	servers, _, err := config.ProjectServers(dir)
 	for _, name := range sortedKeys(servers) {
-		fmt.Fprintf(s.out, "  MCP server %s: %s\n", name, oneLine(servers[name].Describe(), 500))
+		fmt.Fprintf(s.out, "  MCP server %s: %s\n", name, display.VisibleLine(servers[name].Describe(), 500))
 	}
 	return err
 }
@@ -175,7 +176,7 @@ func trustServers(ctx context.Context, s *streams, store *trust.Store, dir strin
 		if err := store.TrustServer(ctx, dir, name, servers[name].Hash()); err != nil {
 			return false, err
 		}
-		fmt.Fprintf(s.out, "%s is trusted to use the MCP server %s: %s\n", dir, name, oneLine(servers[name].Describe(), 500))
+		fmt.Fprintf(s.out, "%s is trusted to use the MCP server %s: %s\n", dir, name, display.VisibleLine(servers[name].Describe(), 500))
 	}
 	return len(servers) > 0, nil
 }
@@ -229,7 +230,7 @@ func listTrusted(out io.Writer, store *trust.Store, asJSON bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "DIRECTORY\tSTATUS\tSINCE")
 	for _, i := range infos {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", oneLine(i.Directory, 1000), i.Status, i.Since.Local().Format(time.DateTime))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", display.VisibleLine(i.Directory, 1000), i.Status, i.Since.Local().Format(time.DateTime))
 	}
 	return w.Flush()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 )
@@ -320,7 +321,7 @@ func (d *driver) sync() bool {
 		return false
 	}
 	d.dialog = newDialog(front)
-	d.call("a question waits: " + oneLine(front.Title, 80))
+	d.call("a question waits: " + display.OneLine(front.Title, 80))
 	return true
 }
 
@@ -345,7 +346,7 @@ func (d *driver) status() string {
 	}
 	for _, p := range []string{st.Model, st.Mode} {
 		if p != "" {
-			parts = append(parts, printable(p))
+			parts = append(parts, display.Printable(p))
 		}
 	}
 	if st.Tokens > 0 {

@@ -9,6 +9,8 @@ import (
 	"charm.land/bubbles/v2/textarea"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 )
 
 // editor is the input box: a text of several lines, pastes that stand in it by
@@ -104,7 +106,7 @@ func (e *editor) paste(text string) {
 	text = untab(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
 	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 	if lines <= 5 && len(text) <= 1000 {
-		e.area.InsertString(printable(text))
+		e.area.InsertString(display.Printable(text))
 		return
 	}
 	e.pasted++

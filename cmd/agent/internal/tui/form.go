@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 )
 
 // field is a property of a form: of a flat object whose members are texts,
@@ -95,7 +97,7 @@ func (f field) label() string {
 	case !f.required:
 		name += " (may be empty)"
 	}
-	return visible(name)
+	return display.Visible(name)
 }
 
 // parse makes JSON of what was typed; an empty text without a default is left

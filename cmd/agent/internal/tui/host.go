@@ -13,8 +13,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/jsonpos"
 )
 
 // frame is how often what streams is drawn.
@@ -329,8 +331,8 @@ func (h *host) unknown(name string) string {
 	for _, c := range h.commands() {
 		names = append(names, c.Name)
 	}
-	text := fmt.Sprintf("there is no command /%s", printable(name))
-	if n := nearest(name, names); n != "" {
+	text := fmt.Sprintf("there is no command /%s", display.Printable(name))
+	if n := jsonpos.Nearest(name, names); n != "" {
 		return text + "; did you mean /" + n + "?"
 	}
 	return text + "; /help lists them"
@@ -482,7 +484,7 @@ func (k *headTail) String() string {
 
 // shellSteering is how the model hears of a command that the person ran.
 func shellSteering(m shellDoneMsg) string {
-	text := "I ran this command:\n\n    " + m.command + "\n\nIt printed:\n\n" + printable(m.output)
+	text := "I ran this command:\n\n    " + m.command + "\n\nIt printed:\n\n" + display.Printable(m.output)
 	if m.output == "" {
 		text = "I ran this command, and it printed nothing:\n\n    " + m.command
 	}

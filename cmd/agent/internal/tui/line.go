@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"golang.org/x/term"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 )
 
@@ -279,7 +280,7 @@ func (l *lineScreen) notify(what string) {
 	case NotifyBell:
 		l.screen.write("\a")
 	case NotifyOSC9:
-		l.screen.write("\x1b]9;" + oneLine(what, 120) + "\a")
+		l.screen.write("\x1b]9;" + display.OneLine(what, 120) + "\a")
 	}
 }
 
@@ -288,7 +289,7 @@ func (l *lineScreen) setTitle() {
 	if l.Notify == NotifyOff || l.Notify == "" {
 		return
 	}
-	title := oneLine(l.Title, 60)
+	title := display.OneLine(l.Title, 60)
 	switch {
 	case l.dialog != nil:
 		title = "? " + title

@@ -12,6 +12,8 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 )
 
 // Styles of Markdown.
@@ -34,7 +36,7 @@ func newMarkdown(p painter) *markdown {
 // render renders whole blocks. Lines are at most width columns wide, save those
 // of code, which the terminal breaks, so that they can be copied.
 func (m *markdown) render(source string, width int) []string {
-	src := []byte(printable(source))
+	src := []byte(display.Printable(source))
 	return m.blocks(m.parser.Parse(text.NewReader(src)), src, max(8, width))
 }
 
@@ -375,7 +377,7 @@ func (a *answer) line(line string, width int) []string {
 			a.fence, a.after = "", "block"
 			return nil
 		}
-		return a.separate("code", []string{a.md.codeLine(printable(line))})
+		return a.separate("code", []string{a.md.codeLine(display.Printable(line))})
 	}
 	if a.nested != "" {
 		a.block = append(a.block, line)
@@ -457,7 +459,7 @@ func (a *answer) tail(width int) []string {
 		if text == "" || closes(strings.TrimLeft(text, " "), a.fence) {
 			return nil
 		}
-		return []string{a.md.codeLine(printable(text))}
+		return []string{a.md.codeLine(display.Printable(text))}
 	}
 	open := a.block[:len(a.block):len(a.block)]
 	if a.blank {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
 )
 
@@ -47,13 +48,13 @@ func (s *scene) expand() {
 	}
 	s.more = nil
 	text, cut := m.whole()
-	lines := strings.Split(strings.TrimRight(s.local(printable(text)), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(s.local(display.Printable(text)), "\n"), "\n")
 	hidden := len(lines) - maxMoreLines
 	if hidden > 0 {
 		lines = lines[:maxMoreLines]
 	}
 	s.separate()
-	s.add("more", clip(s.paint(bold, m.title), s.columns()))
+	s.add("more", display.Clip(s.paint(bold, m.title), s.columns()))
 	if m.diff {
 		s.add("more", s.diff(strings.Join(lines, "\n"), maxMoreLines)...)
 	} else {

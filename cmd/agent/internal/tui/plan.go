@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
 )
 
@@ -24,7 +25,7 @@ func (s *scene) setPlan(p event.Plan) {
 func (s *scene) planLines(p event.Plan) []string {
 	title := fmt.Sprintf("plan · %d of %d done", p.Done(), len(p.Steps))
 	if p.Explanation != "" {
-		title += " · " + oneLine(p.Explanation, 300)
+		title += " · " + display.OneLine(p.Explanation, 300)
 	}
 	lines := s.fold(plain, title, s.width, s.paint(cyan, "≡ "), "  ")
 	steps, earlier := p.Steps, 0
@@ -43,7 +44,7 @@ func (s *scene) planLines(p event.Plan) []string {
 		case event.StepInProgress:
 			mark, st = s.paint(yellow, "▸"), bold
 		}
-		lines = append(lines, s.fold(st, printable(step.Step), s.width, "  "+mark+" ", "    ")...)
+		lines = append(lines, s.fold(st, display.Printable(step.Step), s.width, "  "+mark+" ", "    ")...)
 	}
 	return lines
 }
@@ -54,5 +55,5 @@ func (s *scene) stepNow() string {
 	if step == "" {
 		return ""
 	}
-	return fmt.Sprintf("%d/%d %s", min(s.plan.Done()+1, len(s.plan.Steps)), len(s.plan.Steps), oneLine(step, 40))
+	return fmt.Sprintf("%d/%d %s", min(s.plan.Done()+1, len(s.plan.Steps)), len(s.plan.Steps), display.OneLine(step, 40))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 )
 
@@ -58,9 +59,9 @@ func optionsOf(q *asked) []option {
 		case core.ChoiceSession:
 			out = append(out, option{key: 's', choice: c, label: "yes, for this session"})
 		case core.ChoiceAlways:
-			label := "always; adds the rule " + visible(q.RulePreview)
+			label := "always; adds the rule " + display.Visible(q.RulePreview)
 			if q.rules != "" {
-				label += " to " + visible(q.rules)
+				label += " to " + display.Visible(q.rules)
 			}
 			out = append(out, option{key: 'a', choice: c, label: label})
 		case core.ChoiceDeny:
@@ -74,7 +75,7 @@ func optionsOf(q *asked) []option {
 		case core.ChoiceNo:
 			out = append(out, option{key: 'n', choice: c, label: "no"})
 		default:
-			out = append(out, option{key: rune('1' + i), choice: c, label: visible(string(c))})
+			out = append(out, option{key: rune('1' + i), choice: c, label: display.Visible(string(c))})
 		}
 	}
 	return out
@@ -155,24 +156,24 @@ func (d *dialog) answerLine(line string) (*core.Answer, error) {
 
 // head is the question itself, in full.
 func (s *scene) head(d *dialog) []string {
-	title := visible(d.Title)
+	title := display.Visible(d.Title)
 	if len(d.AgentPath) > 0 {
-		title = "[" + visible(strings.Join(d.AgentPath, "/")) + "] " + title
+		title = "[" + display.Visible(strings.Join(d.AgentPath, "/")) + "] " + title
 	}
 	out := s.fold(bold, title, s.width, s.paint(yellow, "? "), "  ")
 	if d.Detail != "" {
-		out = append(out, s.fold(plain, visible(d.Detail), s.width, "  ", "  ")...)
+		out = append(out, s.fold(plain, display.Visible(d.Detail), s.width, "  ", "  ")...)
 	}
 	for _, a := range d.Accesses {
 		if len(d.Accesses) > 1 || !strings.Contains(d.Title, a.Resource) {
-			out = append(out, s.fold(dim, visible(string(a.Scope)+" "+a.Resource), s.width, "  - ", "    ")...)
+			out = append(out, s.fold(dim, display.Visible(string(a.Scope)+" "+a.Resource), s.width, "  - ", "    ")...)
 		}
 	}
 	if d.URL != "" {
-		out = append(out, s.fold(underline, visible(d.URL), 0, "  ", "  ")...)
+		out = append(out, s.fold(underline, display.Visible(d.URL), 0, "  ", "  ")...)
 	}
 	if d.broken != nil {
-		out = append(out, s.fold(red, "this form cannot be filled in here: "+printable(d.broken.Error()), s.width, "  ", "  ")...)
+		out = append(out, s.fold(red, "this form cannot be filled in here: "+display.Printable(d.broken.Error()), s.width, "  ", "  ")...)
 	}
 	return out
 }

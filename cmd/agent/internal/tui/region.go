@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 )
 
 var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
@@ -27,7 +29,7 @@ func (l *lineScreen) region() (rows []string, x, y int) {
 	}
 	rows = append(top, rows...)
 	for i, r := range rows {
-		rows[i] = clip(r, width)
+		rows[i] = display.Clip(r, width)
 	}
 	return rows, x, y + len(top)
 }
@@ -76,7 +78,7 @@ func (l *lineScreen) listRows(room int) []string {
 		if i == l.at {
 			pointer, st = l.scene.paint(cyan, "› "), bold
 		}
-		row := pointer + l.scene.paint(st, oneLine(list[i], 200))
+		row := pointer + l.scene.paint(st, display.OneLine(list[i], 200))
 		if s := summaries[list[i]]; s != "" {
 			row += l.scene.paint(dim, "  "+s)
 		}
@@ -137,7 +139,7 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		box, x, _ = l.typed.view(width, 3)
 		below = append(below, box...)
 		if l.wrong != "" {
-			below = append(below, l.scene.paint(red, "  "+printable(l.wrong)))
+			below = append(below, l.scene.paint(red, "  "+display.Printable(l.wrong)))
 		}
 		below = append(below, l.scene.paint(dim, "  Enter answers · Esc back"))
 	} else {
@@ -153,7 +155,7 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		below = append(below, l.scene.paint(dim, hint))
 	}
 	if l.held() || !l.editor.empty() {
-		below = append(below, l.scene.paint(dim, "  (unsent: "+oneLine(l.editor.text(), 60)+")"))
+		below = append(below, l.scene.paint(dim, "  (unsent: "+display.OneLine(l.editor.text(), 60)+")"))
 	}
 	head := l.scene.head(d)
 	if !l.stated && len(head)+len(below) > height {
@@ -179,7 +181,7 @@ func (l *lineScreen) running(width, most int) []string {
 		if i := strings.LastIndexByte(strings.TrimRight(text, "\n"), '\n'); i >= 0 {
 			text = text[i+1:]
 		}
-		rows = append(rows, s.paint(dim, "∴ thinking · "+oneLine(text, max(10, width-14))))
+		rows = append(rows, s.paint(dim, "∴ thinking · "+display.OneLine(text, max(10, width-14))))
 	}
 	spin := s.paint(cyan, spinner[l.spin%len(spinner)])
 	for _, c := range s.calls {
@@ -189,15 +191,15 @@ func (l *lineScreen) running(width, most int) []string {
 		}
 		rows = append(rows, s.headline(spin, c.name, c.about, tail))
 		for _, o := range c.output.last(maxOutputLines) {
-			rows = append(rows, s.paint(dim, clip("  "+untab(s.local(o)), width)))
+			rows = append(rows, s.paint(dim, display.Clip("  "+untab(s.local(o)), width)))
 		}
 	}
 	if s.shell != "" {
-		rows = append(rows, "  "+untab(oneLine(s.shell, width-2)))
+		rows = append(rows, "  "+untab(display.OneLine(s.shell, width-2)))
 	}
 	for _, q := range s.queue {
 		if q.label != "" {
-			rows = append(rows, s.paint(dim, "↳ queued: "+oneLine(q.label, max(10, width-12))))
+			rows = append(rows, s.paint(dim, "↳ queued: "+display.OneLine(q.label, max(10, width-12))))
 		}
 	}
 	return rows[max(0, len(rows)-most):]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -194,41 +195,6 @@ func TestMessageFillsWhatDidNotStream(t *testing.T) {
 	}
 }
 
-func TestPrintable(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ in, want string }{
-		{"plain\ttext\n", "plain\ttext\n"},
-		{"\x1b[1;31mred\x1b[0m", "red"},
-		{"\x1b]0;title\atext\x1b]8;;https://x\x1b\\link", "textlink"},
-		{"\x1b]0;no end, all is shown", "]0;no end, all is shown"},
-		{"\x1b[2Jx\x1b(By\x1bcz", "xyz"},
-		{"10%\r50%\r100%\r\ndone", "100%\ndone"},
-		{"a\x00b\x7fc\u0085d\u202ee", "abcde"},
-		{"\xff", "\uFFFD"},
-		{"\x1b[", "["},
-	} {
-		if got := printable(tt.in); got != tt.want {
-			t.Errorf("printable(%q) = %q, want %q", tt.in, got, tt.want)
-		}
-	}
-	if got, want := visible("rm\x1b]8;; \u202e x\u200b\r"), `rm\x1b]8;; \u202e x\u200b\r`; got != want {
-		t.Errorf("visible = %q, want %q", got, want)
-	}
-}
-
-func FuzzPrintable(f *testing.F) {
-	f.Add("\x1b[31mred\x1b]0;x\a\r\n\x9b2J")
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, got := range []string{printable(text), visible(text), oneLine(text, 20)} {
-			for _, c := range got {
-				if harmful(c) {
-					t.Fatalf("%q came through in %q", c, got)
-				}
-			}
-		}
-	})
-}
-
 func FuzzAnswer(f *testing.F) {
 	f.Add("# a\n\n- b\n  ```\n  c\n", 3)
 	f.Add("| a | b |\n|---|---|\n| 1 |\n", 5)
@@ -243,10 +209,8 @@ func FuzzAnswer(f *testing.F) {
 			rest = rest[n:]
 		}
 		for _, l := range append(lines, a.end(30)...) {
-			for _, c := range l {
-				if harmful(c) || c == '\n' || c == '\t' {
-					t.Fatalf("%q came through in the line %q", c, l)
-				}
+			if strings.ContainsAny(l, "\n\t") || display.Printable(l) != l {
+				t.Fatalf("the line %q could drive a terminal", l)
 			}
 		}
 	})
@@ -265,11 +229,6 @@ func TestSmallThings(t *testing.T) {
 	} {
 		if got := took(in); got != want {
 			t.Errorf("took(%v) = %q, want %q", in, got, want)
-		}
-	}
-	for in, want := range map[string]string{"modle": "model", "hlep": "help", "xyz": "", "resum": "resume"} {
-		if got := nearest(in, []string{"model", "help", "resume"}); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
 		}
 	}
 	var k headTail

@@ -3,13 +3,13 @@ package tui
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
@@ -83,7 +83,7 @@ func (s *scene) separate() {
 
 // note is a line about the session, not of it.
 func (s *scene) note(st style, text string) {
-	s.add("note", s.fold(st, printable(text), s.width, "", "  ")...)
+	s.add("note", s.fold(st, display.Printable(text), s.width, "", "  ")...)
 }
 
 func (s *scene) warn(format string, args ...any) {
@@ -97,7 +97,7 @@ func (s *scene) fail(format string, args ...any) {
 // user shows what the person entered.
 func (s *scene) user(text string) {
 	const most = 12
-	lines := strings.Split(strings.TrimRight(printable(text), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(display.Printable(text), "\n"), "\n")
 	hidden := len(lines) - most
 	if hidden > 0 {
 		lines = lines[:most]
@@ -143,9 +143,9 @@ func (s *scene) apply(e event.Event) {
 	case event.ToolUse:
 		s.endThought()
 		s.endAnswer()
-		c := &call{id: e.Call, name: printable(b.Name), since: s.now()}
+		c := &call{id: e.Call, name: display.Printable(b.Name), since: s.now()}
 		if c.told = b.Name == event.PlanTool; !c.told { // a plan speaks for itself
-			c.about = s.local(argSummary(b.Args))
+			c.about = s.local(display.Arguments(b.Args, 200))
 		}
 		s.calls = append(s.calls, c)
 	case event.ToolOutputDelta:
@@ -192,15 +192,15 @@ func (s *scene) trouble(body event.Body) {
 	case event.LoopDetection:
 		s.warn("the last calls repeat a pattern; the model was told so")
 	case event.SubagentStart:
-		s.note(dim, "▸ "+oneLine(b.Name+": "+b.Input, 200))
+		s.note(dim, "▸ "+display.OneLine(b.Name+": "+b.Input, 200))
 	case event.SubagentEnd:
 		text := fmt.Sprintf("◂ %s: %s, %d tokens", b.Name, b.Outcome, b.Usage.Total())
 		if b.Error != "" {
 			text += ": " + b.Error
 		}
-		s.note(dim, oneLine(text, 200))
+		s.note(dim, display.OneLine(text, 200))
 	case event.SkillActivated:
-		s.note(dim, printable(fmt.Sprintf("— skill %s: %s %s", b.Name, b.By, b.Trigger)))
+		s.note(dim, display.Printable(fmt.Sprintf("— skill %s: %s %s", b.Name, b.By, b.Trigger)))
 	case event.SkillsListed:
 		if b.Left > 0 {
 			s.note(dim, fmt.Sprintf("— %d skills named to the model, %d others left out", len(b.Names), b.Left))
@@ -236,7 +236,7 @@ func (s *scene) addText(text string) {
 	if s.stream != nil {
 		s.answer.text.WriteString(text)
 		s.kind = "text"
-		s.stream(printable(text))
+		s.stream(display.Printable(text))
 		return
 	}
 	s.add("text", s.answer.add(text, s.columns())...)
@@ -325,7 +325,7 @@ func (s *scene) call(id string) *call {
 func (s *scene) toolResult(id string, b event.ToolResult) {
 	c := s.call(id)
 	if c == nil {
-		c = &call{id: id, name: printable(b.Name)}
+		c = &call{id: id, name: display.Printable(b.Name)}
 	}
 	s.calls = slices.DeleteFunc(s.calls, func(other *call) bool { return other.id == id })
 	if p, ok := b.Plan(); ok {
@@ -336,7 +336,7 @@ func (s *scene) toolResult(id string, b event.ToolResult) {
 }
 
 func (s *scene) answered(b event.Answer) {
-	title := oneLine(visible(s.ask[b.QID]), max(100, s.columns()))
+	title := display.VisibleLine(s.ask[b.QID], max(100, s.columns()))
 	delete(s.ask, b.QID)
 	said := b.Choice
 	switch {
@@ -348,7 +348,7 @@ func (s *scene) answered(b event.Answer) {
 	if b.Reason != "" {
 		said += ": " + b.Reason
 	}
-	s.add("tool", s.fold(plain, s.local(title)+" → "+printable(said), s.width, s.paint(yellow, "? "), "  ")...)
+	s.add("tool", s.fold(plain, s.local(title)+" → "+display.Printable(said), s.width, s.paint(yellow, "? "), "  ")...)
 }
 
 // steering says that a message was taken up.
@@ -376,15 +376,7 @@ func (s *scene) waiting() bool {
 }
 
 // local shortens the paths of the workspace.
-func (s *scene) local(text string) string {
-	switch s.dir {
-	case "":
-		return text
-	case text:
-		return "."
-	}
-	return strings.ReplaceAll(text, s.dir+string(filepath.Separator), "")
-}
+func (s *scene) local(text string) string { return display.Local(text, s.dir) }
 
 // call is a tool call that is running.
 type call struct {
@@ -394,40 +386,6 @@ type call struct {
 	output   lastLines
 	progress string
 	told     bool // shown as begun, where nothing is drawn again
-}
-
-// argSummary shows the arguments of a call in one line: the telling one first.
-func argSummary(args string) string {
-	const width = 200
-	var m map[string]json.RawMessage
-	if json.Unmarshal([]byte(args), &m) != nil {
-		return oneLine(args, width)
-	}
-	for _, key := range []string{"command", "file_path", "pattern", "path", "url", "query", "task", "name"} {
-		var s string
-		if json.Unmarshal(m[key], &s) == nil && s != "" {
-			return oneLine(s, width)
-		}
-	}
-	var patch string
-	switch {
-	case len(m) == 0:
-		return ""
-	case json.Unmarshal(m["patch"], &patch) == nil && patch != "":
-		return oneLine(patchedFiles(patch), width)
-	}
-	return oneLine(args, width)
-}
-
-// patchedFiles lists the files that a patch names.
-func patchedFiles(patch string) string {
-	var files []string
-	for line := range strings.SplitSeq(patch, "\n") {
-		if _, file, ok := strings.Cut(line, " File: "); ok && strings.HasPrefix(line, "*** ") {
-			files = append(files, strings.TrimSpace(file))
-		}
-	}
-	return strings.Join(files, ", ")
 }
 
 // How many lines of a result are shown below its line.
@@ -440,12 +398,12 @@ const (
 // toolLines shows a call's outcome: a line, and below it a change, or the end
 // of what a command or a failure said.
 func (s *scene) toolLines(c *call, b event.ToolResult) []string {
-	failed := b.IsError || failedCommand(b)
+	failed := b.IsError || display.CommandFailed(b)
 	mark, st := "✓", green
 	if failed {
 		mark, st = "✗", red
 	}
-	text := strings.TrimRight(s.local(printable(b.Content.Text())), "\n")
+	text := strings.TrimRight(s.local(display.Printable(b.Content.Text())), "\n")
 	lines := strings.Split(text, "\n")
 	what := ""
 	var details []string
@@ -487,13 +445,13 @@ func (s *scene) headline(mark, name, about, tail string) string {
 	}
 	line := mark + " " + s.paint(bold, name)
 	if about != "" && room >= 4 {
-		line += " " + clip(about, room)
+		line += " " + display.Clip(about, room)
 	}
 	if tail != "" {
 		line += s.paint(dim, " · "+tail)
 	}
 	if s.width > 0 {
-		line = clip(line, s.width)
+		line = display.Clip(line, s.width)
 	}
 	return line
 }
@@ -512,7 +470,7 @@ func (s *scene) detail(lines []string, most int, first bool) []string {
 			out = append(out, "  "+s.paint(dim, "… "+plural(hidden, "more line")))
 			break
 		}
-		out = append(out, "  "+s.paint(dim, clip(untab(l), s.columns()-2)))
+		out = append(out, "  "+s.paint(dim, display.Clip(untab(l), s.columns()-2)))
 	}
 	return out
 }
@@ -520,7 +478,7 @@ func (s *scene) detail(lines []string, most int, first bool) []string {
 // diff shows a unified diff in colours.
 func (s *scene) diff(diff string, most int) []string {
 	var out []string
-	lines := strings.Split(strings.TrimRight(printable(diff), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(display.Printable(diff), "\n"), "\n")
 	for len(lines) > 0 && !strings.HasPrefix(lines[0], "@@") {
 		lines = lines[1:] // the line above names the file
 	}
@@ -537,7 +495,7 @@ func (s *scene) diff(diff string, most int) []string {
 		case strings.HasPrefix(l, "@@"):
 			st = cyan
 		}
-		out = append(out, "  "+s.paint(st, clip(untab(l), s.columns()-2)))
+		out = append(out, "  "+s.paint(st, display.Clip(untab(l), s.columns()-2)))
 	}
 	return out
 }
@@ -565,16 +523,8 @@ func countDiff(diff string) (added, removed int) {
 	return added, removed
 }
 
-// failedCommand reports whether the result is that of a command that failed.
-func failedCommand(b event.ToolResult) bool {
-	var exit struct {
-		ExitCode int `json:"exitCode"`
-	}
-	return b.Name == "shell" && json.Unmarshal(b.Structured, &exit) == nil && exit.ExitCode != 0
-}
-
 func progress(b event.ToolProgress) string {
-	text := oneLine(b.Message, 60)
+	text := display.OneLine(b.Message, 60)
 	if b.Total > 0 {
 		text = strings.TrimSpace(fmt.Sprintf("%d %% %s", int(100*b.Done/b.Total), text))
 	}
@@ -594,7 +544,7 @@ func (l *lastLines) add(text string) {
 
 // last returns at most n lines.
 func (l *lastLines) last(n int) []string {
-	text := strings.TrimRight(printable(l.text), "\n ")
+	text := strings.TrimRight(display.Printable(l.text), "\n ")
 	if text == "" {
 		return nil
 	}
@@ -653,7 +603,7 @@ func (s *scene) addOutput(text string) {
 	}
 	s.shell = strings.Join(lines[last:], "")
 	for _, l := range lines[:last] {
-		s.add("output", "  "+untab(printable(strings.TrimRight(l, "\r\n"))))
+		s.add("output", "  "+untab(display.Printable(strings.TrimRight(l, "\r\n"))))
 	}
 }
 

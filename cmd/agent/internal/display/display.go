@@ -1,0 +1,83 @@
+package display
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// sequences are whole escape sequences: colours and the like (CSI), and titles,
+// links and the like (OSC, DCS …) up to their end. One without an end is not
+// taken for one, so that it cannot swallow the text behind it.
+var sequences = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-OQ-WYZ\\` + "`" + `a-~]`)
+
+// Printable is text of a model or a tool without anything that could drive the
+// terminal: escape sequences, control characters, and those that reorder text.
+// Lines that were written over (a progress bar) show what was written last.
+func Printable(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
+	if strings.IndexFunc(text, harmful) < 0 {
+		return text
+	}
+	text = sequences.ReplaceAllString(text, "")
+	if strings.Contains(text, "\r") {
+		lines := strings.Split(text, "\n")
+		for i, l := range lines {
+			l = strings.TrimRight(l, "\r")
+			lines[i] = l[strings.LastIndexByte(l, '\r')+1:]
+		}
+		text = strings.Join(lines, "\n")
+	}
+	return strings.Map(func(c rune) rune {
+		if harmful(c) {
+			return -1
+		}
+		return c
+	}, text)
+}
+
+func harmful(c rune) bool {
+	return c != '\n' && c != '\t' && (unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029')
+}
+
+// Visible is text that the person decides upon: what cannot be seen is shown
+// as its code, so that nothing hides in it.
+func Visible(text string) string {
+	var b strings.Builder
+	for _, c := range strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n") {
+		switch {
+		case c == '\n' || c == '\t':
+			b.WriteRune(c)
+		case harmful(c) || unicode.Is(unicode.Cf, c):
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(c), "'"))
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// OneLine makes text one line of at most width columns, of what [Printable]
+// leaves. What a line was written over with does not hide the rest here.
+func OneLine(text string, width int) string {
+	if len(text) > 8*width+64 { // no more than that can show
+		text = strings.ToValidUTF8(text[:8*width+64], "")
+	}
+	text = strings.ReplaceAll(text, "\r", "\n")
+	return Clip(strings.Join(strings.Fields(Printable(text)), " "), width)
+}
+
+// VisibleLine makes text that the person decides upon one line of at most
+// width columns; see [Visible].
+func VisibleLine(text string, width int) string { return OneLine(Visible(text), width) }
+
+// Clip cuts a line to width columns. It knows escape sequences.
+func Clip(line string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	return ansi.Truncate(line, width, "…")
+}

@@ -1,0 +1,99 @@
+package display
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+func ExampleVisibleLine() {
+	fmt.Println(VisibleLine("npx server\r\n\x1b[2K--allow \u202e/", 80))
+	// Output: npx server \x1b[2K--allow \u202e/
+}
+
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ in, want string }{
+		{"plain\ttext\n", "plain\ttext\n"},
+		{"\x1b[1;31mred\x1b[0m", "red"},
+		{"\x1b]0;title\atext\x1b]8;;https://x\x1b\\link", "textlink"},
+		{"\x1b]0;no end, all is shown", "]0;no end, all is shown"},
+		{"\x1b[2Jx\x1b(By\x1bcz", "xyz"},
+		{"10%\r50%\r100%\r\ndone", "100%\ndone"},
+		{"a\x00b\x7fc\u0085d\u202ee", "abcde"},
+		{"\xff", "\uFFFD"},
+		{"\x1b[", "["},
+	} {
+		if got := Printable(tt.in); got != tt.want {
+			t.Errorf("Printable(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+	if got, want := Visible("rm\x1b]8;; \u202e x\u200b\r"), `rm\x1b]8;; \u202e x\u200b\r`; got != want {
+		t.Errorf("visible = %q, want %q", got, want)
+	}
+}
+
+func FuzzPrintable(f *testing.F) {
+	f.Add("\x1b[31mred\x1b]0;x\a\r\n\x9b2J")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, got := range []string{Printable(text), Visible(text), OneLine(text, 20)} {
+			for _, c := range got {
+				if harmful(c) {
+					t.Fatalf("%q came through in %q", c, got)
+				}
+			}
+		}
+	})
+}
+
+func TestOneLine(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ text, want string }{
+		{" two\n\twords ", "two words"},
+		{"\x1b[1mall of\x1b[0m\rit", "all of it"},
+		{"twelve columns", "twelve colu…"},
+		{"十二个字的宽度是多少", "十二个字的…"},
+	} {
+		if got := OneLine(tt.text, 12); got != tt.want {
+			t.Errorf("OneLine(%q) = %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ args, want string }{
+		{`{"timeout_ms": 5, "command": "ls\n -l"}`, "ls -l"},
+		{`{"path": "", "query": "deltas"}`, "deltas"},
+		{`{"patch": "*** Begin Patch\n*** Update File: a.go\n*** Add File: b.go\n+x\n*** End Patch"}`, "a.go, b.go"},
+		{`{}`, ""},
+		{`{"n": 1}`, `{"n": 1}`},
+		{`{"n`, `{"n`},
+	} {
+		if got := Arguments(tt.args, 40); got != tt.want {
+			t.Errorf("Arguments(%s) = %q, want %q", tt.args, got, tt.want)
+		}
+	}
+}
+
+func TestCommandFailed(t *testing.T) {
+	t.Parallel()
+	for structured, want := range map[string]bool{`{"exitCode": 1}`: true, `{"exitCode": 0}`: false, "": false} {
+		if got := CommandFailed(event.ToolResult{Name: "shell", Structured: []byte(structured)}); got != want {
+			t.Errorf("CommandFailed with %s = %t", structured, got)
+		}
+	}
+}
+
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"/ws": ".", "/ws/a and /ws/b": "a and b", "/wsx": "/wsx"} {
+		if got := Local(text, "/ws"); got != want {
+			t.Errorf("Local(%q) = %q, want %q", text, got, want)
+		}
+	}
+	if got := Local("/a", ""); got != "/a" {
+		t.Errorf("without a directory: %q", got)
+	}
+}
