@@ -15,7 +15,7 @@ type Replayer func(ctx context.Context, after Seq) iter.Seq2[Event, error]
 // of the newest events; a reader that falls behind the window gets the logged
 // ones from the replayer. So no reader blocks the writer, none misses a logged
 // event, and a slow one misses at most deltas, whose whole text a later event
-// holds.
+// holds: who shows deltas as they come compares them with that.
 //
 // The zero value is not usable; see [NewLog]. A Log is safe for concurrent use
 // by one writer and any number of readers.
