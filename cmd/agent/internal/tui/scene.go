@@ -1,13 +1,10 @@
 package tui
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
@@ -313,28 +310,6 @@ func (s *scene) endThought() {
 	s.thinkingFrom = time.Time{}
 }
 
-func (s *scene) call(id string) *call {
-	for _, c := range s.calls {
-		if c.id == id {
-			return c
-		}
-	}
-	return nil
-}
-
-func (s *scene) toolResult(id string, b event.ToolResult) {
-	c := s.call(id)
-	if c == nil {
-		c = &call{id: id, name: display.Printable(b.Name)}
-	}
-	s.calls = slices.DeleteFunc(s.calls, func(other *call) bool { return other.id == id })
-	if p, ok := b.Plan(); ok {
-		s.setPlan(p)
-		return
-	}
-	s.add("tool", s.toolLines(c, b)...)
-}
-
 func (s *scene) answered(b event.Answer) {
 	title := display.VisibleLine(s.ask[b.QID], max(100, s.columns()))
 	delete(s.ask, b.QID)
@@ -377,180 +352,6 @@ func (s *scene) waiting() bool {
 
 // local shortens the paths of the workspace.
 func (s *scene) local(text string) string { return display.Local(text, s.dir) }
-
-// call is a tool call that is running.
-type call struct {
-	id, name string
-	about    string // the telling one of its arguments
-	since    time.Time
-	output   lastLines
-	progress string
-	told     bool // shown as begun, where nothing is drawn again
-}
-
-// How many lines of a result are shown below its line.
-const (
-	maxDiffLines   = 30
-	maxFailedLines = 10
-	maxOutputLines = 4
-)
-
-// toolLines shows a call's outcome: a line, and below it a change, or the end
-// of what a command or a failure said.
-func (s *scene) toolLines(c *call, b event.ToolResult) []string {
-	failed := b.IsError || display.CommandFailed(b)
-	mark, st := "✓", green
-	if failed {
-		mark, st = "✗", red
-	}
-	text := strings.TrimRight(s.local(display.Printable(b.Content.Text())), "\n")
-	lines := strings.Split(text, "\n")
-	what := ""
-	var details []string
-	diff := diffOf(b)
-	switch {
-	case b.IsError && len(lines) == 1:
-		details = s.detail(lines, maxFailedLines, true)
-	case diff != "":
-		added, removed := countDiff(diff)
-		what = fmt.Sprintf("+%d −%d", added, removed)
-		details = s.diff(diff, maxDiffLines)
-	case b.IsError || failed:
-		what = plural(len(lines), "line")
-		details = s.detail(lines, maxFailedLines, b.IsError)
-	case text == "":
-		what = "no output"
-	case b.Name == "shell":
-		what = plural(len(lines), "line")
-		details = s.detail(lines, maxOutputLines, false)
-	default:
-		what = plural(len(lines), "line")
-	}
-	if s.brief {
-		details = nil
-	}
-	s.keepMore(strings.TrimSpace(c.name+" "+c.about), b, diff, len(details))
-	tail := took(time.Duration(b.DurationMS) * time.Millisecond)
-	if what != "" {
-		tail = what + " · " + tail
-	}
-	return append([]string{s.headline(s.paint(st, mark), c.name, c.about, tail)}, details...)
-}
-
-// headline is a call in one line: mark, tool, what about, and how it went.
-func (s *scene) headline(mark, name, about, tail string) string {
-	room := 1 << 20
-	if s.width > 0 {
-		room = s.width - ansi.StringWidth(mark) - ansi.StringWidth(name) - ansi.StringWidth(tail) - 5
-	}
-	line := mark + " " + s.paint(bold, name)
-	if about != "" && room >= 4 {
-		line += " " + display.Clip(about, room)
-	}
-	if tail != "" {
-		line += s.paint(dim, " · "+tail)
-	}
-	if s.width > 0 {
-		line = display.Clip(line, s.width)
-	}
-	return line
-}
-
-// detail shows the first or the last lines of a text and says how many more
-// there are.
-func (s *scene) detail(lines []string, most int, first bool) []string {
-	var out []string
-	hidden := len(lines) - most
-	if hidden > 0 && !first {
-		out = append(out, "  "+s.paint(dim, "… "+plural(hidden, "line")+" above"))
-		lines = lines[hidden:]
-	}
-	for i, l := range lines {
-		if i == most {
-			out = append(out, "  "+s.paint(dim, "… "+plural(hidden, "more line")))
-			break
-		}
-		out = append(out, "  "+s.paint(dim, display.Clip(untab(l), s.columns()-2)))
-	}
-	return out
-}
-
-// diff shows a unified diff in colours.
-func (s *scene) diff(diff string, most int) []string {
-	var out []string
-	lines := strings.Split(strings.TrimRight(display.Printable(diff), "\n"), "\n")
-	for len(lines) > 0 && !strings.HasPrefix(lines[0], "@@") {
-		lines = lines[1:] // the line above names the file
-	}
-	for i, l := range lines {
-		if i == most {
-			return append(out, "  "+s.paint(dim, "… "+plural(len(lines)-most, "more line")+" of the change"))
-		}
-		st := dim
-		switch {
-		case strings.HasPrefix(l, "+"):
-			st = green
-		case strings.HasPrefix(l, "-"):
-			st = red
-		case strings.HasPrefix(l, "@@"):
-			st = cyan
-		}
-		out = append(out, "  "+s.paint(st, display.Clip(untab(l), s.columns()-2)))
-	}
-	return out
-}
-
-func diffOf(b event.ToolResult) string {
-	var diff string
-	if json.Unmarshal(b.Meta["diff"], &diff) != nil {
-		return ""
-	}
-	return diff
-}
-
-func countDiff(diff string) (added, removed int) {
-	body := false
-	for l := range strings.SplitSeq(diff, "\n") {
-		switch {
-		case strings.HasPrefix(l, "@@"):
-			body = true
-		case body && strings.HasPrefix(l, "+"):
-			added++
-		case body && strings.HasPrefix(l, "-"):
-			removed++
-		}
-	}
-	return added, removed
-}
-
-func progress(b event.ToolProgress) string {
-	text := display.OneLine(b.Message, 60)
-	if b.Total > 0 {
-		text = strings.TrimSpace(fmt.Sprintf("%d %% %s", int(100*b.Done/b.Total), text))
-	}
-	return text
-}
-
-// lastLines keeps the end of an output.
-type lastLines struct{ text string }
-
-func (l *lastLines) add(text string) {
-	const most = 4 << 10
-	l.text += text
-	if len(l.text) > 2*most {
-		l.text = l.text[len(l.text)-most:]
-	}
-}
-
-// last returns at most n lines.
-func (l *lastLines) last(n int) []string {
-	text := strings.TrimRight(display.Printable(l.text), "\n ")
-	if text == "" {
-		return nil
-	}
-	lines := strings.Split(text, "\n")
-	return lines[max(0, len(lines)-n):]
-}
 
 // said returns what the person said in a user turn, without what context
 // sources added to it.
