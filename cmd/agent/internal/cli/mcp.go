@@ -55,6 +55,16 @@ func (p *mcpPlace) load() (*settings, []mcp.Configured, error) {
 	return set, servers, nil
 }
 
+// server reads the settings of the place, and the server of a name.
+func (p *mcpPlace) server(name string) (*settings, mcp.Configured, error) {
+	set, servers, err := p.load()
+	if err != nil {
+		return nil, mcp.Configured{}, err
+	}
+	c, err := configured(servers, name)
+	return set, c, err
+}
+
 // withHost runs f with a host of the given servers, and of nothing else.
 func (p *mcpPlace) withHost(ctx context.Context, set *settings, servers []mcp.Configured, f func(context.Context, *mcp.Host) error) error {
 	opts := set.agentOptions(nil)
@@ -192,11 +202,7 @@ func newMCPGet(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get NAME", Short: "Show an MCP server, and its tools as far as they are known", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			set, servers, err := p.load()
-			if err != nil {
-				return err
-			}
-			c, err := configured(servers, args[0])
+			set, c, err := p.server(args[0])
 			if err != nil {
 				return err
 			}
@@ -331,11 +337,7 @@ func newMCPEnable(s *streams) *cobra.Command {
 			"start or reach and agree. Trust is in the command, its arguments and its environment: when they change, it is asked for again.",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			set, servers, err := p.load()
-			if err != nil {
-				return err
-			}
-			c, err := configured(servers, args[0])
+			set, c, err := p.server(args[0])
 			if err != nil {
 				return err
 			}
@@ -365,11 +367,8 @@ func newMCPDisable(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "disable NAME", Short: "Leave an MCP server alone, without removing it", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			set, servers, err := p.load()
+			set, _, err := p.server(args[0])
 			if err != nil {
-				return err
-			}
-			if _, err := configured(servers, args[0]); err != nil {
 				return err
 			}
 			if _, err := config.UserFile(set.Home).EnableServer(cmd.Context(), args[0], false); err != nil {
@@ -424,11 +423,7 @@ func newMCPTest(s *streams) *cobra.Command {
 			"are blocked until you accept the difference: at a terminal test asks, elsewhere --accept does it.",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			set, servers, err := p.load()
-			if err != nil {
-				return err
-			}
-			c, err := configured(servers, args[0])
+			set, c, err := p.server(args[0])
 			if err != nil {
 				return err
 			}

@@ -126,11 +126,7 @@ func newMCPLogout(s *streams) *cobra.Command {
 
 // remote finds a server that is reached by HTTP, with its variables put in.
 func (p *mcpPlace) remote(name string) (*settings, mcp.Configured, error) {
-	set, servers, err := p.load()
-	if err != nil {
-		return nil, mcp.Configured{}, err
-	}
-	c, err := configured(servers, name)
+	set, c, err := p.server(name)
 	switch {
 	case err != nil:
 		return nil, c, err
