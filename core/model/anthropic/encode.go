@@ -172,7 +172,7 @@ func (c conversation) checkReferences(defs []model.ToolDef) {
 					deferred = deferredNames(defs)
 				}
 				if !deferred[part.name] {
-					result.content[i] = block{kind: "text", text: wire.Placeholder(model.ToolReference{Name: part.name})}
+					result.content[i] = block{kind: "text", text: wire.Text(model.ToolReference{Name: part.name})}
 				}
 			}
 		}
@@ -439,20 +439,15 @@ func blocks(parts model.Parts) []block {
 
 // appendBlock adds what any role may say. The API takes no empty texts.
 func appendBlock(out []block, part model.Part) []block {
-	text := ""
 	switch part := part.(type) {
-	case model.Text:
-		text = part.Text
 	case model.Image:
 		if len(part.Data) > 0 {
 			return append(out, block{kind: "image", image: &part})
 		}
-		text = wire.Placeholder(part)
 	case model.ToolReference:
 		return append(out, block{kind: "tool_reference", name: part.Name})
-	default:
-		text = wire.Placeholder(part)
 	}
+	text := wire.Text(part)
 	if strings.TrimSpace(text) == "" {
 		return out
 	}

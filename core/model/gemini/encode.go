@@ -364,15 +364,10 @@ func (c *contents) result(r model.ToolResult) (images bool) {
 
 // plain returns the text of a part that is no image that can be shown.
 func plain(part model.Part) string {
-	switch part := part.(type) {
-	case model.Text:
-		return part.Text
-	case model.Image:
-		if len(part.Data) > 0 {
-			return ""
-		}
+	if image, ok := part.(model.Image); ok && len(image.Data) > 0 {
+		return ""
 	}
-	return wire.Placeholder(part)
+	return wire.Text(part)
 }
 
 func (c *contents) text(text string) {

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
 // complete replaces the request's body by one that also holds what langchaingo
@@ -132,11 +133,7 @@ type wireFunction struct {
 func wireTools(defs []model.ToolDef) []wireTool {
 	tools := make([]wireTool, len(defs))
 	for i, d := range defs {
-		schema := d.Schema
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		tools[i] = wireTool{"function", wireFunction{d.Name, d.Description, schema}}
+		tools[i] = wireTool{"function", wireFunction{d.Name, d.Description, wire.Schema(d)}}
 	}
 	return tools
 }
@@ -203,7 +200,7 @@ func userContent(parts model.Parts) any {
 	for _, p := range parts {
 		if part, ok := imagePart(p); ok {
 			content = append(content, part)
-		} else if text := partText(p); text != "" {
+		} else if text := wire.Text(p); text != "" {
 			content = append(content, wirePart{Type: "text", Text: text})
 		}
 	}
@@ -225,30 +222,14 @@ func dataURL(img model.Image) string {
 	return "data:" + img.MediaType + ";base64," + base64.StdEncoding.EncodeToString(img.Data)
 }
 
-// partText returns what the model is told of a part where only text can go.
-// Reasoning and another provider's state are for nobody else.
-func partText(p model.Part) string {
-	switch p := p.(type) {
-	case model.Text:
-		return p.Text
-	case model.Image:
-		return "[image, " + p.MediaType + ", not shown]"
-	case model.ToolReference:
-		return "The tool " + p.Name + " was found."
-	case model.Unknown:
-		return "[" + p.Kind + ", not shown]"
-	}
-	return ""
-}
-
 // joinText joins the texts of the parts, with what stands for other parts.
 func joinText(parts model.Parts, sep string) string {
 	if len(parts) == 1 {
-		return partText(parts[0])
+		return wire.Text(parts[0])
 	}
 	var texts []string
 	for _, p := range parts {
-		if t := partText(p); t != "" {
+		if t := wire.Text(p); t != "" {
 			texts = append(texts, t)
 		}
 	}
@@ -302,7 +283,7 @@ func appendResults(out []wireMessage, parts model.Parts, images *[]wirePart) []w
 		text := resultText(r, func(img model.Image) string {
 			part, ok := imagePart(img)
 			if !ok {
-				return partText(img)
+				return wire.Text(img)
 			}
 			*images = append(*images, wirePart{Type: "text", Text: "Image of the result of " + r.Name + ":"}, part)
 			return "[image: see the next user message]"
@@ -321,7 +302,7 @@ func resultText(r model.ToolResult, image func(model.Image) string) string {
 		if img, ok := p.(model.Image); ok {
 			text = image(img)
 		} else {
-			text = partText(p)
+			text = wire.Text(p)
 		}
 		if text != "" {
 			texts = append(texts, text)

@@ -358,7 +358,7 @@ func (t Traits) userParts(parts model.Parts) []llms.ContentPart {
 	for _, p := range parts {
 		if img, ok := p.(model.Image); ok && len(img.Data) > 0 {
 			out = append(out, t.image(img))
-		} else if text := partText(p); text != "" {
+		} else if text := wire.Text(p); text != "" {
 			out = append(out, llms.TextContent{Text: text})
 		}
 	}
@@ -377,7 +377,7 @@ func (t Traits) image(img model.Image) llms.ContentPart {
 func (t Traits) resultPart(r model.ToolResult, images *[]llms.ContentPart) llms.ContentPart {
 	text := resultText(r, func(img model.Image) string {
 		if len(img.Data) == 0 {
-			return partText(img)
+			return wire.Text(img)
 		}
 		*images = append(*images, llms.TextContent{Text: "Image of the result of " + r.Name + ":"}, t.image(img))
 		return "[image: see the next user message]"

@@ -235,7 +235,7 @@ func speaks(part model.Part) bool {
 	case model.ToolCall:
 		return true
 	default:
-		return text(part) != ""
+		return wire.Text(part) != ""
 	}
 }
 
@@ -334,7 +334,7 @@ func (in *input) foundTools(r model.ToolResult) {
 
 // said writes a text of the model.
 func (in *input) said(part model.Part, phase string) {
-	text := text(part)
+	text := wire.Text(part)
 	if text == "" {
 		return
 	}
@@ -346,13 +346,6 @@ func (in *input) said(part model.Part, phase string) {
 	in.b = append(in.b, `,"content":[{"type":"output_text"`...)
 	in.field("text", text)
 	in.b = append(in.b, "}]}"...)
-}
-
-func text(part model.Part) string {
-	if t, ok := part.(model.Text); ok {
-		return t.Text
-	}
-	return wire.Placeholder(part)
 }
 
 // callID returns an id that the API takes.
@@ -382,7 +375,7 @@ func onlyText(parts model.Parts) (string, bool) {
 		if img, ok := part.(model.Image); ok && len(img.Data) > 0 {
 			return "", false
 		}
-		if t := text(part); t != "" {
+		if t := wire.Text(part); t != "" {
 			texts = append(texts, t)
 		}
 	}
@@ -411,7 +404,7 @@ func (in *input) content(parts model.Parts, isError bool) {
 			in.b = append(append(in.b, mediaType(img.MediaType)...), ";base64,"...)
 			in.b = base64.StdEncoding.AppendEncode(in.b, img.Data)
 			in.b = append(in.b, `"}`...)
-		} else if t := text(part); t != "" {
+		} else if t := wire.Text(part); t != "" {
 			open("input_text")
 			in.field("text", t)
 			in.b = append(in.b, '}')

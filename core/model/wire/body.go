@@ -122,10 +122,12 @@ func Schema(d model.ToolDef) json.RawMessage {
 	return d.Schema
 }
 
-// Placeholder is what a model is told of a part that is not shown to it; empty
-// for a part that is for nobody else.
-func Placeholder(p model.Part) string {
+// Text is what a model is told of a part where only text can go; empty for a
+// part that is for nobody else, as reasoning is.
+func Text(p model.Part) string {
 	switch p := p.(type) {
+	case model.Text:
+		return p.Text
 	case model.Image:
 		return "[image, " + p.MediaType + ", not shown]"
 	case model.ToolReference:
