@@ -3,10 +3,8 @@ package rank_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/seed-009c0928/agent/core/rank"
@@ -123,68 +121,6 @@ func TestTextsAndFields(t *testing.T) {
 	}
 }
 
-// TestIncremental shows that it does not matter how an index came to hold what
-// it holds.
-func TestIncremental(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2))
-	corpus := documents(200)
-	for round := range 8 {
-		x := rank.New(fields...)
-		keep := map[string][2]string{}
-		for range 400 {
-			d := corpus[random.IntN(len(corpus))]
-			switch random.IntN(3) {
-			case 0:
-				had := x.Remove(d.id)
-				if _, want := keep[d.id]; had != want {
-					t.Fatalf("Remove(%s) = %v, want %v", d.id, had, want)
-				}
-				delete(keep, d.id)
-			default:
-				text := corpus[random.IntN(len(corpus))].text
-				x.Put(d.id, d.name, text)
-				keep[d.id] = [2]string{d.name, text}
-			}
-		}
-		fresh := rank.New(fields...)
-		for id, texts := range keep {
-			fresh.Put(id, texts[:]...)
-		}
-		if x.Len() != fresh.Len() {
-			t.Fatalf("Len = %d, want %d", x.Len(), fresh.Len())
-		}
-		for _, d := range corpus[:20] {
-			got, want := x.Search(d.text, 10), fresh.Search(d.text, 10)
-			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("round %d, %q: the index found\n%v, a fresh one\n%v", round, d.text, got, want)
-			}
-		}
-	}
-}
-
-func TestConcurrentUse(t *testing.T) {
-	t.Parallel()
-	x := rank.New(fields...)
-	corpus := documents(100)
-	var wg sync.WaitGroup
-	for part := range 4 {
-		wg.Go(func() {
-			for _, d := range corpus[part*25 : (part+1)*25] {
-				x.Put(d.id, d.name, d.text)
-				x.Search(d.text, 3)
-				if part == 0 {
-					x.Remove(d.id)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if x.Len() != 75 {
-		t.Errorf("Len = %d, want 75", x.Len())
-	}
-}
-
 var fields = []rank.Field{{Name: "name", Weight: 3}, {Name: "text", Weight: 1}}
 
 type sample struct{ id, name, text string }
@@ -263,10 +199,6 @@ func FuzzSearch(f *testing.F) {
 			if !(hit.Score > 0) || len(hit.Terms) == 0 {
 				t.Errorf("Search(%q) = %+v without a reason", query, hit)
 			}
-		}
-		x.Remove("it")
-		if got := x.Search(name+" "+text, 2); slices.ContainsFunc(got, func(h rank.Hit) bool { return h.ID == "it" }) {
-			t.Errorf("a document that was removed is found: %v", got)
 		}
 	})
 }
