@@ -151,27 +151,6 @@ func believeModes(found Tree, installed []File) Tree {
 	return Tree{HashFiles(found.Files), found.Files}
 }
 
-// Agree records that the person agrees to an installed thing. The consent is
-// bound to its files as installed: if they are others now, the error is an
-// ErrLocalEdits; if they are not those of the consent, an ErrChanged. A nil
-// consent takes back what was agreed to.
-func (s *Store) Agree(ctx context.Context, name string, consent *Consent) error {
-	return s.exclusively(ctx, func() error {
-		entry, err := s.unedited(ctx, name)
-		if err != nil {
-			return err
-		}
-		if consent != nil && consent.Tree != entry.Tree {
-			return fmt.Errorf("%q: %w", name, ErrChanged)
-		}
-		entry.Consent = consent.normal()
-		if err := entry.check(); err != nil {
-			return err
-		}
-		return s.record(entry)
-	})
-}
-
 // unedited returns the entry of a thing whose files are as installed.
 func (s *Store) unedited(ctx context.Context, name string) (Entry, error) {
 	entry, err := s.entry(name)

@@ -121,8 +121,7 @@ func TestLocalEdits(t *testing.T) {
 				t.Skip("files cannot be made executable here")
 			}
 			store := open(t)
-			entry, err := install(t, store, "x", files{"a": "1", "b": "2"}, false)
-			if err != nil {
+			if _, err := install(t, store, "x", files{"a": "1", "b": "2"}, false); err != nil {
 				t.Fatal(err)
 			}
 			if err := tt.edit(store.Path("x")); err != nil {
@@ -132,11 +131,7 @@ func TestLocalEdits(t *testing.T) {
 			if err != nil || kinds(changes) != tt.want {
 				t.Errorf("Verify: %q, %v; want %q", kinds(changes), err, tt.want)
 			}
-			edited := tt.want != ""
-			if err := store.Agree(t.Context(), "x", &bundle.Consent{Tree: entry.Tree}); errors.Is(err, bundle.ErrLocalEdits) != edited {
-				t.Errorf("Agree: %v", err)
-			}
-			lost := edited && tt.name != "gone" // there is something to lose
+			lost := tt.want != "" && tt.name != "gone" // there is something to lose
 			if _, err := install(t, store, "x", files{"a": "new"}, true); errors.Is(err, bundle.ErrLocalEdits) != lost {
 				t.Errorf("update: %v", err)
 			} else if err == nil {
@@ -194,21 +189,6 @@ func TestUpdate(t *testing.T) {
 	entry, err := stage.Install(t.Context(), in)
 	if err != nil || entry.Consented() {
 		t.Errorf("Install = %+v, %v; want no consent yet", entry, err)
-	}
-	if err := store.Agree(t.Context(), "x", &bundle.Consent{Tree: old.Tree}); !errors.Is(err, bundle.ErrChanged) {
-		t.Errorf("agreeing to the old files: %v, want ErrChanged", err)
-	}
-	if err := store.Agree(t.Context(), "x", &bundle.Consent{Tree: entry.Tree, Given: time.Now()}); err != nil {
-		t.Error(err)
-	}
-	if entry, err := store.Entry(t.Context(), "x"); err != nil || !entry.Consented() {
-		t.Errorf("Entry = %+v, %v; want consent", entry, err)
-	}
-	if err := store.Agree(t.Context(), "x", nil); err != nil {
-		t.Error(err)
-	}
-	if entry, err := store.Entry(t.Context(), "x"); err != nil || entry.Consented() {
-		t.Errorf("Entry = %+v, %v; want no consent", entry, err)
 	}
 }
 

@@ -42,16 +42,6 @@ func Decode(name string, data []byte, v any) error {
 	return d.Decode(v)
 }
 
-// Position returns the line and the column of the value at a JSON pointer, or
-// 0, 0 if there is none or data is not valid.
-func Position(data []byte, pointer string) (line, col int) {
-	d, err := Parse("", data)
-	if err != nil {
-		return 0, 0
-	}
-	return d.Position(pointer)
-}
-
 // Document is a parsed document. It is immutable.
 type Document struct {
 	name  string

@@ -46,19 +46,6 @@ type Line struct {
 	Text string
 }
 
-// Paths returns every path that the patch names, once, in order.
-func (p *Patch) Paths() []string {
-	var all []string
-	for _, f := range p.Files {
-		for _, path := range []string{f.Path, f.MoveTo} {
-			if path != "" && !slices.Contains(all, path) {
-				all = append(all, path)
-			}
-		}
-	}
-	return all
-}
-
 // SyntaxError is a text that is no patch.
 type SyntaxError struct {
 	Line    int // of the text, from 1; 0 for the text as a whole

@@ -104,9 +104,6 @@ func open(dir, id string, flag int, opts Options) (*Journal, error) {
 	return j, nil
 }
 
-// ID returns the session's id.
-func (j *Journal) ID() string { return j.id }
-
 // Path returns the log's file.
 func (j *Journal) Path() string { return j.path }
 

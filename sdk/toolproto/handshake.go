@@ -13,8 +13,6 @@ const (
 	// starting a plugin by hand and wondering.
 	CookieKey   = "AGENT_PLUGIN"
 	CookieValue = "3f0d6a1c9be24d7f"
-	// Name is what the service is called among go-plugin's services.
-	Name = "plugin"
 	// MaxMessage is the size of a message in bytes that both sides take. What
 	// is larger goes in parts.
 	MaxMessage = 64 << 20

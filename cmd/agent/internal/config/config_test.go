@@ -360,7 +360,7 @@ func golden(t *testing.T, path string, got []byte) {
 }
 
 func TestConfigurationPage(t *testing.T) {
-	golden(t, filepath.Join("..", "..", "..", "..", "docs", "configuration.md"), Markdown())
+	golden(t, filepath.Join("..", "..", "..", "..", "docs", "configuration.md"), page())
 }
 
 func TestSchema(t *testing.T) {

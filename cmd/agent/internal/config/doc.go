@@ -4,8 +4,8 @@
 //
 // [Settings] is the one description: its tags hold each key's documentation,
 // default, bounds and scope, and from them come the defaults, the checks, the
-// JSON Schema ([Schema]) and docs/configuration.md ([Markdown]). A new provider
-// is a field of [Providers].
+// JSON Schema ([Schema]) and docs/configuration.md. A new provider is a field of
+// [Providers].
 //
 // What is wrong in a file is an [*Error] that names file, line and column, and
 // then nothing is applied. A key never leaves a [Secret] but through Reveal.

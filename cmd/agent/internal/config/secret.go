@@ -48,14 +48,6 @@ const keyringForm = "keyring:"
 
 var envForm = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
-// NewSecret returns a secret that is the value itself.
-func NewSecret(value string) Secret {
-	if value == "" {
-		return Secret{}
-	}
-	return Secret{&secretState{text: value, value: value}}
-}
-
 // IsSet reports whether there is a value. Whether an environment variable is
 // set, or a command prints anything, shows only in Reveal.
 func (s Secret) IsSet() bool { return s.state != nil }

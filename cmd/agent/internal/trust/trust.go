@@ -58,9 +58,6 @@ type Store struct{ home, path string }
 // not exist.
 func Open(home string) *Store { return &Store{home, filepath.Join(home, "trust.json")} }
 
-// Path returns the store's file.
-func (s *Store) Path() string { return s.path }
-
 // Status says how things stand with a directory.
 type Status string
 

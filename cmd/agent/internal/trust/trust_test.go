@@ -48,14 +48,15 @@ func check(t *testing.T, s *trust.Store, dir string, want trust.Status) trust.St
 }
 
 func TestTrust(t *testing.T) {
-	s := trust.Open(filepath.Join(t.TempDir(), ".agent"))
+	home := filepath.Join(t.TempDir(), ".agent")
+	s, record := trust.Open(home), filepath.Join(home, "trust.json")
 	dir, file := settings(t, "{}")
 	other, _ := settings(t, "{}")
 
 	if state := check(t, s, dir, trust.Untrusted); len(state.Files) != 1 || state.Files[0] != ".agent/settings.json" || !strings.Contains(state.Advice(), "run 'agent trust'") {
 		t.Errorf("got %+v: %s", state, state.Advice())
 	}
-	if _, err := os.Stat(s.Path()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(record); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a look made a file: %v", err)
 	}
 	if state, err := s.Trust(t.Context(), dir, testTime); err != nil || state.Status != trust.Trusted {
@@ -97,7 +98,7 @@ func TestTrust(t *testing.T) {
 	if list, err := s.List(); len(list) != 0 || err != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if info, err := os.Stat(s.Path()); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(record); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
 }
@@ -127,11 +128,11 @@ func TestNothingToTrust(t *testing.T) {
 func TestWhatCannotBeReadIsNotTrusted(t *testing.T) {
 	dir, file := settings(t, "{}")
 	home := t.TempDir()
-	s := trust.Open(home)
+	s, record := trust.Open(home), filepath.Join(home, "trust.json")
 	if _, err := s.Trust(t.Context(), dir, testTime); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := os.ReadFile(s.Path())
+	whole, err := os.ReadFile(record)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestWhatCannotBeReadIsNotTrusted(t *testing.T) {
 		`{"version": 1, "directory": {}}`: `did you mean "directories"?`,
 		strings.Replace(string(whole), `"version": 1`, `"version": 2`, 1): "is of version 2, which is not known here",
 	} {
-		write(t, s.Path(), text)
+		write(t, record, text)
 		state, err := s.Check(dir)
 		if state.Status != trust.Untrusted || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v, %v", text, state, err)
@@ -149,11 +150,11 @@ func TestWhatCannotBeReadIsNotTrusted(t *testing.T) {
 		if _, err := s.Trust(t.Context(), dir, testTime); err == nil {
 			t.Errorf("%q: trusted", text)
 		}
-		if got, err := os.ReadFile(s.Path()); err != nil || string(got) != text {
+		if got, err := os.ReadFile(record); err != nil || string(got) != text {
 			t.Errorf("the file holds now %q, %v", got, err)
 		}
 	}
-	write(t, s.Path(), string(whole))
+	write(t, record, string(whole))
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 //go:embed configuration.md
 var introduction string
 
-// Markdown returns the page docs/configuration.md.
-func Markdown() []byte {
+// page returns docs/configuration.md.
+func page() []byte {
 	var b strings.Builder
 	b.WriteString(introduction)
 	groups := map[string][]field{}
