@@ -141,13 +141,9 @@ func (c customCommand) prompt(args string) string {
 // expandCommand makes the prompt of a custom command of one that begins with
 // its /name or /SCOPE:NAME. Any other stays as it is: it may be a path.
 func (s *settings) expandCommand(prompt string) string {
-	rest, ok := strings.CutPrefix(prompt, "/")
+	name, args, ok := cutCommand(prompt)
 	if !ok {
 		return prompt
-	}
-	name, args := rest, ""
-	if i := strings.IndexAny(rest, " \n"); i >= 0 {
-		name, args = rest[:i], rest[i+1:]
 	}
 	commands, _ := s.customCommands() // a broken one is told of where it is used
 	for _, c := range commands {
@@ -158,22 +154,12 @@ func (s *settings) expandCommand(prompt string) string {
 	return prompt
 }
 
-// withCustom adds the custom commands to the built-in ones, which go before
-// them. One whose name is taken has its full name, SCOPE:NAME.
-func withCustom(builtin []tui.Command, reserved []string, custom []customCommand) []tui.Command {
-	taken := slices.Clone(reserved)
-	for _, c := range builtin {
-		taken = append(taken, c.Name)
-	}
+// withCustom adds the custom commands to the built-in ones.
+func withCustom(builtin []tui.Command, custom []customCommand) []tui.Command {
 	out := slices.Clone(builtin)
 	for _, c := range custom {
-		name := c.name
-		if slices.Contains(taken, name) {
-			name = c.scope + ":" + name
-		}
-		taken = append(taken, name)
-		out = append(out, tui.Command{
-			Name: name, Args: c.hint, Summary: c.summary + " (" + c.scope + ")",
+		out = withCommand(out, c.scope, tui.Command{
+			Name: c.name, Args: c.hint, Summary: c.summary + " (" + c.scope + ")",
 			Run: func(_ context.Context, args string) (tui.Result, error) {
 				return tui.Result{Prompt: c.prompt(args)}, nil
 			},

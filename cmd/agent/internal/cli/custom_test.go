@@ -47,7 +47,7 @@ func TestReadCommand(t *testing.T) {
 
 func TestCustomCommandNames(t *testing.T) {
 	var got []string
-	for _, c := range withCustom([]tui.Command{{Name: "model"}}, []string{"help"}, []customCommand{
+	for _, c := range withCustom([]tui.Command{{Name: "model"}}, []customCommand{
 		{name: "model", scope: "project", body: "x"}, {name: "fix", scope: "project", body: "x"}, {name: "fix", scope: "user", body: "x"}, {name: "help", scope: "user", body: "x"},
 	}) {
 		got = append(got, c.Name)

@@ -13,9 +13,6 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// reservedCommands are those that the terminal has itself.
-var reservedCommands = []string{"help", "quit"}
-
 // reportPlugins tells of the plugins that were left out.
 func (s *streams) reportPlugins(a *agent.Agent) {
 	for _, err := range a.PluginErrors() {
@@ -23,25 +20,15 @@ func (s *streams) reportPlugins(a *agent.Agent) {
 	}
 }
 
-// withPluginCommands adds the plugins' commands to the others, which go before
-// them. One whose name is taken has its full name, PLUGIN:NAME.
+// withPluginCommands adds the plugins' commands to the others.
 func withPluginCommands(others []tui.Command, a *agent.Agent, s *agent.Session) []tui.Command {
 	if a.Plugins() == nil {
 		return others
 	}
-	taken := slices.Clone(reservedCommands)
-	for _, c := range others {
-		taken = append(taken, c.Name)
-	}
 	out := slices.Clone(others)
 	for _, c := range a.Plugins().Commands() {
-		name := c.Name
-		if slices.Contains(taken, name) {
-			name = c.Plugin + ":" + name
-		}
-		taken = append(taken, name)
-		out = append(out, tui.Command{
-			Name: name, Args: c.Args, Summary: c.Summary + " (" + c.Plugin + ")",
+		out = withCommand(out, c.Plugin, tui.Command{
+			Name: c.Name, Args: c.Args, Summary: c.Summary + " (" + c.Plugin + ")",
 			Run: func(ctx context.Context, args string) (tui.Result, error) {
 				reply, err := c.Run(ctx, core.SessionInfo{ID: s.ID(), Dir: a.Env().Info().Dir}, strings.TrimSpace(args))
 				return tui.Result{Text: reply.Text, Prompt: reply.Prompt}, err
@@ -54,13 +41,9 @@ func withPluginCommands(others []tui.Command, a *agent.Agent, s *agent.Session) 
 // pluginPrompt makes the prompt of a plugin's command of one that begins with
 // its /name or /PLUGIN:NAME. Any other stays as it is: it may be a path.
 func pluginPrompt(ctx context.Context, a *agent.Agent, prompt string) (string, error) {
-	rest, ok := strings.CutPrefix(prompt, "/")
+	name, args, ok := cutCommand(prompt)
 	if !ok || a.Plugins() == nil {
 		return prompt, nil
-	}
-	name, args := rest, ""
-	if i := strings.IndexAny(rest, " \n"); i >= 0 {
-		name, args = rest[:i], strings.TrimSpace(rest[i+1:])
 	}
 	list := a.Plugins().Commands()
 	i := slices.IndexFunc(list, func(c plugins.Command) bool { return name == c.Name || name == c.Plugin+":"+c.Name })

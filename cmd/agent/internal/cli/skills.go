@@ -58,9 +58,8 @@ func bundledSkills() agent.SkillOptions {
 	return agent.SkillOptions{Library: skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Bundled: bundled.Files})})}
 }
 
-// withSkills adds a /NAME for each skill that a person may call. One whose name
-// is taken has its full name, SCOPE:NAME. What is entered goes to the session as
-// it is, where the skill's text joins it.
+// withSkills adds a /NAME for each skill that a person may call. What is entered
+// goes to the session as it is, where the skill's text joins it.
 func withSkills(commands []tui.Command, lib *skills.Library) []tui.Command {
 	if lib == nil {
 		return commands
@@ -70,12 +69,8 @@ func withSkills(commands []tui.Command, lib *skills.Library) []tui.Command {
 		if s.NoUser {
 			continue
 		}
-		name := s.Name
-		if name == "help" || name == "quit" || slices.ContainsFunc(out, func(c tui.Command) bool { return c.Name == name }) {
-			name = s.FullName()
-		}
-		out = append(out, tui.Command{
-			Name: name, Args: s.ArgumentHint, Summary: display.OneLine(s.Brief, 80) + " (skill)",
+		out = withCommand(out, string(s.Scope), tui.Command{
+			Name: s.Name, Args: s.ArgumentHint, Summary: display.OneLine(s.Brief, 80) + " (skill)",
 			Run: func(_ context.Context, args string) (tui.Result, error) {
 				return tui.Result{Prompt: strings.TrimSpace("/" + s.FullName() + " " + args)}, nil
 			},

@@ -19,10 +19,28 @@ import (
 // allCommands are all /commands besides those of the terminal itself. Of two
 // with one name the first has it, the other its full name.
 func (c *chat) allCommands() []tui.Command {
-	commands := withCustom(c.commands(), reservedCommands, c.custom)
+	commands := withCustom(c.commands(), c.custom)
 	commands = withSkills(commands, c.set.skills().Library)
 	commands = withPluginCommands(commands, c.agent, c.session)
 	return append(commands, c.promptCommands()...)
+}
+
+// withCommand adds a command of a scope. Where its name is taken, by another one
+// or by the terminal, it has its full name, SCOPE:NAME.
+func withCommand(commands []tui.Command, scope string, c tui.Command) []tui.Command {
+	if c.Name == "help" || c.Name == "quit" || slices.ContainsFunc(commands, func(o tui.Command) bool { return o.Name == c.Name }) {
+		c.Name = scope + ":" + c.Name
+	}
+	return append(commands, c)
+}
+
+// cutCommand takes a prompt that begins with a command apart.
+func cutCommand(prompt string) (name, args string, ok bool) {
+	rest, ok := strings.CutPrefix(prompt, "/")
+	if i := strings.IndexAny(rest, " \n"); i >= 0 {
+		rest, args = rest[:i], strings.TrimSpace(rest[i+1:])
+	}
+	return rest, args, ok
 }
 
 // commands are the session's own /commands besides those of the terminal itself.
