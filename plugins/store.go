@@ -147,11 +147,14 @@ func (c *Candidate) fromPackage(ctx context.Context, source string) error {
 	if err := c.store.runGo(ctx, work, "get", pkg+"@"+version); err != nil {
 		return err
 	}
-	var dir bytes.Buffer
-	if err := c.store.goCommand(ctx, work, &dir, "list", "-f", "{{.Dir}}", pkg); err != nil {
+	var listed bytes.Buffer
+	if err := c.store.goCommand(ctx, work, &listed, "list", "-f", "{{.Name}} {{.Dir}}", pkg); err != nil {
 		return err
 	}
-	root := strings.TrimSpace(dir.String())
+	name, root, _ := strings.Cut(strings.TrimSpace(listed.String()), " ")
+	if name != "main" {
+		return fmt.Errorf("%s is the package %s, expected a program, package main: it is no plugin", pkg, name)
+	}
 	data, err := os.ReadFile(filepath.Join(root, SpecFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s has no %s beside its main package: it is no plugin", pkg, SpecFile)
@@ -256,6 +259,9 @@ func (c *Candidate) notLinked() error {
 
 func (c *Candidate) wrap(err error) error { return &Error{c.Spec.Name, err} }
 
+// From says where the candidate comes from, as Prepare was told it.
+func (c *Candidate) From() string { return sourceText(c.Source) }
+
 // Unchanged reports whether the very same files are installed already.
 func (c *Candidate) Unchanged() bool { return c.Before != nil && len(c.Changes) == 0 }
 
@@ -322,10 +328,15 @@ func (s *Store) Source(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", &Error{name, err}
 	}
-	if entry.Source.Kind == "go" {
-		return entry.Source.Location + "@" + entry.Source.Ref, nil
+	return sourceText(entry.Source), nil
+}
+
+// sourceText is a source as it is given to Prepare.
+func sourceText(s bundle.Source) string {
+	if s.Kind == "go" {
+		return s.Location + "@" + s.Ref
 	}
-	return entry.Source.Location, nil
+	return s.Location
 }
 
 // Verify reports how an installed plugin's files differ from those that were

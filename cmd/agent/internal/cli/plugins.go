@@ -211,7 +211,7 @@ func (o *pluginAddOptions) add(ctx context.Context, h *plugins.Host, source stri
 
 // show is what a person agrees to.
 func (o *pluginAddOptions) show(c *plugins.Candidate) {
-	o.showSpec(c.Spec, c.Source.Location)
+	o.showSpec(c.Spec, c.From())
 	fmt.Fprintf(o.out, "  files    %d, %d bytes, SHA-256 %s\n", len(c.Tree.Files), c.Tree.Bytes(), c.Tree.Hash)
 	if c.Before == nil {
 		return

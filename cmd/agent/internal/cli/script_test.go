@@ -43,6 +43,9 @@ import (
 //	expand FILE               put the servers' addresses for $MODEL_URL and $SITE in the file
 //	protected                 start an MCP server at $MCP_URL that wants a sign-in
 //	gocache                   let the go command use the caches of these tests
+//	modules DIR               let the go command get modules from these folders, HOST/NAME@VERSION each, and agent itself as v0.0.1
+//	sumdb MODULE@VERSION…     let it ask a checksum database, which knows the modules as they are now
+//	[!] found PATTERN         there is a file of such a name
 //	site FILE                 serve this file as a web page at $SITE, whose host and port are $SITE_HOST
 //
 // and the condition [sandbox]: a level of the sandbox works here.
@@ -52,7 +55,7 @@ func TestScripts(t *testing.T) {
 		Setup: setupScript, Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model": cmdModel, "sent": cmdSent, "exits": cmdExits, "events": cmdEvents, "json": cmdJSON, "await": cmdAwait, "expand": cmdExpand, "gocache": cmdGoCache,
-			"protected": cmdProtected, "site": cmdSite,
+			"protected": cmdProtected, "site": cmdSite, "modules": cmdModules, "sumdb": cmdSumDB, "found": cmdFound,
 		},
 	})
 }
