@@ -38,6 +38,7 @@ func (h *Host) profile(m Manifest, dir string) *sandbox.Profile {
 		Mode: h.sandbox, Readable: read, Writable: write,
 		Masked: hide(h.private(), slices.Concat(read, write)),
 	}
+	p.Network.Serve = true // its own socket, by which it is called
 	if slices.Contains(m.Network, "*") {
 		p.Network.Full = true
 	} else {

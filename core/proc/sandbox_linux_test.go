@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
@@ -476,7 +478,7 @@ func TestLocalSockets(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
 		dir := t.TempDir()
 		spec := proc.Spec{Path: os.Args[0], Args: []string{"serve", dir + "/socket"}, Env: []string{roleEnv + "=attack"}, Dir: dir}
-		spec.Sandbox = &sandbox.Profile{Mode: mode, Writable: []string{dir}, Network: sandbox.Network{Local: true}}
+		spec.Sandbox = &sandbox.Profile{Mode: mode, Writable: []string{dir}, Network: sandbox.Network{Serve: true}}
 		var out bytes.Buffer
 		spec.Stdout, spec.Stderr = &out, &out
 		p, err := s.Start(context.Background(), spec)
@@ -494,6 +496,29 @@ func TestLocalSockets(t *testing.T) {
 		}
 		if exit, err := p.Wait(); err != nil || exit.Code != 0 {
 			t.Errorf("exit %+v, error %v\n%s", exit, err, &out)
+		}
+	})
+}
+
+// TestServedSocketsConnectToNothing checks that a process which may serve
+// sockets reaches nobody else's.
+func TestServedSocketsConnectToNothing(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
+		w := newWorld(t)
+		spec := proc.Spec{Path: os.Args[0], Env: []string{roleEnv + "=attack"}, Dir: w.ws}
+		spec.Sandbox = w.profile(mode)
+		spec.Sandbox.Network.Serve = true
+		for _, args := range [][]string{{"dial", "unix", w.named}, {"dial", "unix", w.abstract}, {"dial", "tcp", w.tcp}, {"dial", "udp", w.udp}} {
+			spec.Args = args
+			if out, exit := output(t, s, spec); exit.Code == 0 {
+				t.Errorf("%q: it connected\n%s", args, out)
+			}
+		}
+		if mode == sandbox.ModeLandlock { // a datagram needs no connection
+			spec.Args = []string{"socket", strconv.Itoa(unix.AF_UNIX)}
+			if out, exit := output(t, s, spec); exit.Code == 0 {
+				t.Errorf("a socket for datagrams was made\n%s", out)
+			}
 		}
 	})
 }

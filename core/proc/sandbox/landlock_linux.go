@@ -49,11 +49,13 @@ func landlockPlan(p *Profile) *plan {
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
 	b.do("enter the Landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, landlockFD, 0)
 	allowed := sockets(0)
-	if p.Network.Full {
+	switch {
+	case p.Network.Full && p.Network.Serve:
+		allowed = inetSockets | routeSockets | unixSockets
+	case p.Network.Full:
 		allowed = inetSockets | routeSockets
-	}
-	if p.Network.Local {
-		allowed |= unixSockets
+	case p.Network.Serve:
+		allowed = servedSockets
 	}
 	b.disarm(seccompFilter(allowed, false))
 	return b

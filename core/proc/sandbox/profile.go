@@ -107,11 +107,12 @@ type Network struct {
 	// ALL_PROXY name; see [ParseHost] for their form. They need level
 	// Namespace: at other levels, a process with Hosts has no network.
 	Hosts []string
-	// Local lets the process use sockets in the file system on level Landlock,
-	// too. There those of other programs cannot be told apart, such as that of
-	// docker, which is a way out. On level Namespace it can use them anyway,
-	// where it can write, and those of others are covered.
-	Local bool
+	// Serve lets the process serve sockets in the file system, where it can
+	// write. On level Namespace it can do so anyway, and those of others are
+	// covered. On level Landlock they cannot be told apart: it gets sockets that
+	// cannot connect, or, with the Full network, such that can connect to those
+	// of others, too, as far as its user may.
+	Serve bool
 	// Refused is told of a host, as "name:port", that the proxy refused. It
 	// must not block and is called from several goroutines. It may be nil.
 	Refused func(host, reason string)

@@ -50,6 +50,11 @@ func seatbeltProfile(p *Profile, l *layout, tmp string) string {
 	}
 	if !p.Network.Full {
 		b.WriteString("(deny network*)\n")
+		if p.Network.Serve {
+			for _, path := range append([]string{tmp}, l.writable...) {
+				rule("allow", "network-bind network-inbound", "subpath", path)
+			}
+		}
 	} else {
 		b.WriteString("(deny network-outbound (subpath \"/\"))\n") // sockets in the file system
 		b.WriteString("(allow network-outbound (literal \"/private/var/run/mDNSResponder\"))\n")

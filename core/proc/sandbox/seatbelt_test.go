@@ -21,6 +21,7 @@ func TestSeatbeltProfile(t *testing.T) {
 	for name, p := range map[string]*Profile{
 		"confined.sb": {},
 		"network.sb":  {Network: Network{Full: true}},
+		"serve.sb":    {Network: Network{Serve: true}},
 		"hosts.sb":    {Network: Network{Hosts: []string{"example.org"}}},
 	} {
 		got := seatbeltProfile(p, l, "/private/var/folders/tmp")

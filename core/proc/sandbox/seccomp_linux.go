@@ -47,14 +47,18 @@ var unlabelled = []uintptr{
 type sockets uint8
 
 const (
-	unixSockets  sockets = 1 << iota // AF_UNIX
-	inetSockets                      // AF_INET, AF_INET6
-	routeSockets                     // AF_NETLINK, but only NETLINK_ROUTE, which tells of interfaces
+	unixSockets   sockets = 1 << iota // AF_UNIX
+	inetSockets                       // AF_INET, AF_INET6
+	routeSockets                      // AF_NETLINK, but only NETLINK_ROUTE, which tells of interfaces
+	servedSockets                     // AF_UNIX, but only streams; and no socket connects
 )
 
 // newNamespaces are the flags that clone and unshare must not have.
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// socketKinds are the bits of a socket's type that are no flags.
+const socketKinds = 0xf
 
 // Offsets in struct seccomp_data of little-endian machines.
 const (
@@ -92,6 +96,9 @@ func seccompFilter(allowed sockets, mounts bool) []unix.SockFilter {
 	ioctl.when(unix.BPF_JEQ, unix.TIOCLINUX, unix.EPERM)
 	f.call(unix.SYS_IOCTL, ioctl)
 	f.call(unix.SYS_SOCKET, socketCheck(allowed))
+	if allowed&servedSockets != 0 {
+		f.refuse(unix.EPERM, unix.SYS_CONNECT)
+	}
 	f.ret(unix.SECCOMP_RET_ALLOW)
 	return f
 }
@@ -100,9 +107,16 @@ func seccompFilter(allowed sockets, mounts bool) []unix.SockFilter {
 func socketCheck(allowed sockets) filter {
 	var f filter
 	f.load(offsetArgs)
-	if allowed&unixSockets != 0 {
+	switch {
+	case allowed&unixSockets != 0:
 		f.allow(unix.AF_UNIX)
-	} else {
+	case allowed&servedSockets != 0: // datagrams reach others without connecting
+		var kind filter
+		kind.load(offsetArgs + 8)
+		kind = append(kind, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: socketKinds})
+		kind.unless(unix.BPF_JEQ, unix.SOCK_STREAM, unix.EPERM)
+		f.call(unix.AF_UNIX, kind)
+	default:
 		f.when(unix.BPF_JEQ, unix.AF_UNIX, unix.EPERM)
 	}
 	for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
@@ -160,7 +174,7 @@ func (f *filter) refuse(errno unix.Errno, calls ...uintptr) {
 	}
 }
 
-// call lets check decide on a call.
+// call lets check decide if number was loaded.
 func (f *filter) call(number uint32, check filter) {
 	check.ret(unix.SECCOMP_RET_ALLOW)
 	f.jump(unix.BPF_JEQ, number, 0, uint8(len(check)))

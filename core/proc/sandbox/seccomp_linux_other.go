@@ -11,6 +11,7 @@ const (
 	unixSockets sockets = 1 << iota
 	inetSockets
 	routeSockets
+	servedSockets
 )
 
 // seccompFilter knows the system calls of this architecture not: without a
