@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -308,16 +310,17 @@ func attempt(in misbehaveArgs) (string, error) {
 	case "write":
 		return "written", os.WriteFile(in.Path, []byte("x"), 0o600)
 	case "connect":
-		client := &http.Client{Timeout: 5 * time.Second}
-		res, err := client.Get(in.URL)
+		return get(nil, in.URL)
+	case "connect by proxy": // even to this machine, for which clients do not take one
+		proxy := os.Getenv("HTTP_PROXY")
+		if proxy == "" {
+			return "", errors.New("HTTP_PROXY names no proxy")
+		}
+		at, err := url.Parse(proxy)
 		if err != nil {
 			return "", err
 		}
-		defer res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			return "", errors.New(res.Status)
-		}
-		return "connected", nil
+		return get(http.ProxyURL(at), in.URL)
 	case "run and read": // what it starts is bound as it is
 		out, err := exec.Command("cat", in.Path).CombinedOutput()
 		if err != nil {
@@ -326,6 +329,20 @@ func attempt(in misbehaveArgs) (string, error) {
 		return string(out), nil
 	}
 	return "", fmt.Errorf("do what? %q", in.What)
+}
+
+func get(proxy func(*http.Request) (*url.URL, error), address string) (string, error) {
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{Proxy: proxy, DisableKeepAlives: true}}
+	res, err := client.Get(address)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", res.Status, body)
+	}
+	return "connected", err
 }
 
 // forever does nothing, as a process that hangs. (An empty select is a deadlock

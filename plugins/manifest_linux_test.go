@@ -1,6 +1,7 @@
 package plugins_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,7 +25,6 @@ func TestManifestBoundsTheProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pl.link(t, "good", "good:good", nil)
 	for _, a := range []struct {
 		name   string
 		try    what
@@ -46,30 +46,78 @@ func TestManifestBoundsTheProcess(t *testing.T) {
 				fails bool
 			}{
 				{sandbox.ModeOff, false, false},
-				{sandbox.ModeRequire, false, true},
-				{sandbox.ModeRequire, true, false},
+				{sandbox.ModeNamespace, false, true},
+				{sandbox.ModeNamespace, true, false},
+				{sandbox.ModeLandlock, false, true},
+				{sandbox.ModeLandlock, true, false},
 			} {
-				one := *pl
-				one.home = t.TempDir()
-				one.link(t, "good", "good:good", func(s map[string]any) {
-					if bounds.allow {
-						s["manifest"] = map[string]any{a.manner: a.value}
+				t.Run(fmt.Sprintf("%s allowed=%v", bounds.mode, bounds.allow), func(t *testing.T) {
+					pl.link(t, "good", "good:good", func(s map[string]any) {
+						if bounds.allow {
+							s["manifest"] = map[string]any{a.manner: a.value}
+						}
+					})
+					o := pl.options()
+					o.Sandbox, o.UserHome = bounds.mode, user
+
+					p := only(t, open(t, o))
+					got, err := call(t, t.Context(), p, "misbehave", a.try, "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if strings.Contains(got.text, "the sandbox does not work here") {
+						t.Skip(got.text)
+					}
+					if failed := got.Code != ""; failed != bounds.fails {
+						t.Errorf("failed is %v, want %v: %s", failed, bounds.fails, got.text)
 					}
 				})
-				o := one.options()
-				o.Sandbox, o.UserHome = bounds.mode, user
+			}
+		})
+	}
+}
 
-				p := only(t, open(t, o))
-				got, err := call(t, t.Context(), p, "misbehave", a.try, "")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if strings.Contains(got.text, "the sandbox does not work here") {
-					t.Skipf("no sandbox on this machine: %s", got.text)
-				}
-				if failed := got.Code != ""; failed != bounds.fails {
-					t.Errorf("sandbox %q, allowed %v: failed is %v, want %v: %s", bounds.mode, bounds.allow, failed, bounds.fails, got.text)
-				}
+// TestManifestNamesHosts has a plugin reach for the hosts of its manifest, and
+// for others.
+func TestManifestNamesHosts(t *testing.T) {
+	serve := func() string {
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	listed, other := serve(), serve()
+	host, _ := strings.CutPrefix(listed, "http://")
+	const noProxy = "HTTP_PROXY names no proxy"
+	for _, a := range []struct {
+		name    string
+		mode    sandbox.Mode
+		network []string
+		try     what
+		fails   string // what the error says; empty is success
+	}{
+		{"listed", sandbox.ModeNamespace, []string{host}, what{What: "connect by proxy", URL: listed}, ""},
+		{"not listed", sandbox.ModeNamespace, []string{host}, what{What: "connect by proxy", URL: other}, "403 Forbidden: " + strings.TrimPrefix(other, "http://") + ": refused by the sandbox"},
+		{"by a name that is not listed", sandbox.ModeNamespace, []string{host}, what{What: "connect by proxy", URL: "http://elsewhere.test/"}, "elsewhere.test:80: refused by the sandbox"},
+		{"past the proxy", sandbox.ModeNamespace, []string{host}, what{What: "connect", URL: listed}, "connection refused"},
+		{"nothing listed", sandbox.ModeNamespace, nil, what{What: "connect by proxy", URL: listed}, noProxy},
+		{"nothing listed, past the proxy", sandbox.ModeNamespace, nil, what{What: "connect", URL: listed}, "connection refused"},
+		{"a level without named hosts", sandbox.ModeLandlock, []string{host}, what{What: "connect by proxy", URL: listed}, noProxy},
+		{"a level without named hosts, directly", sandbox.ModeLandlock, []string{host}, what{What: "connect", URL: listed}, "not permitted"},
+	} {
+		t.Run(a.name, func(t *testing.T) {
+			pl := newPlace(t)
+			if _, err := pl.supervisor.Sandbox().Choose(t.Context(), a.mode); err != nil {
+				t.Skip(err)
+			}
+			pl.link(t, "good", "good:good", func(s map[string]any) { s["manifest"] = map[string]any{"network": a.network} })
+			o := pl.options()
+			o.Sandbox = a.mode
+			got, err := call(t, t.Context(), only(t, open(t, o)), "misbehave", a.try, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if failed := got.Code != ""; failed != (a.fails != "") || !strings.Contains(got.text, a.fails) {
+				t.Errorf("failed is %v: %s\nwant %q", failed, got.text, a.fails)
 			}
 		})
 	}
