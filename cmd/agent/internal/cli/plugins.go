@@ -206,8 +206,14 @@ func (o *pluginAddOptions) add(ctx context.Context, h *plugins.Host, source stri
 	for _, d := range diff {
 		fmt.Fprintf(o.out, "  changed: %s\n", display.VisibleLine(d, 120))
 	}
+	if c.Before == nil {
+		fmt.Fprintln(o.out, nextSession)
+	}
 	return nil
 }
+
+// nextSession says from when on there is a plugin that there was not.
+const nextSession = "Sessions that begin from now on have it; one that is open does after /clear or /resume."
 
 // show is what a person agrees to.
 func (o *pluginAddOptions) show(c *plugins.Candidate) {
@@ -274,7 +280,7 @@ func (o *pluginAddOptions) addLink(ctx context.Context, h *plugins.Host, dir str
 	if spec, err = h.Store().Link(ctx, dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.out, "Linked %s.\n", spec.Name)
+	fmt.Fprintf(o.out, "Linked %s.\n%s\n", spec.Name, nextSession)
 	return nil
 }
 
