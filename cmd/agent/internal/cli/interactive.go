@@ -16,6 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/skills"
 )
 
 // interactive runs sessions on the terminal, one after the other, until the
@@ -62,6 +63,7 @@ type chat struct {
 	opts    agent.SessionOptions
 	past    history
 	custom  []customCommand
+	library *skills.Library // nil without skills
 
 	mu      sync.Mutex // guards what follows
 	model   string
@@ -112,6 +114,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		return tui.Next{}, err
 	}
 	defer c.session.Close()
+	c.library = t.agent.Skills.Library
 	c.opts, c.model = t.session, t.session.Provider.Info().Model
 	c.session.SetPolicy(&remembering{Policy: c.agent.Policy(), chat: c})
 	c.past = history{filepath.Join(c.set.Home, "history")}
@@ -124,7 +127,7 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 	o := tui.Options{
 		In: c.in, Out: c.tty, Session: c.session, Asker: asker, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.dir), Dir: c.set.dir, Welcome: c.welcome(),
-		Status: c.status, Commands: c.allCommands(), Env: c.env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
+		Status: c.status, Commands: c.allCommands, Env: c.env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
 		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
 			return expand(ctx, c.agent.Env(), text, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
 		},

@@ -5,6 +5,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -128,6 +129,53 @@ func TestInteractiveCustomCommand(t *testing.T) {
 	again.answer("/help", "/project\r")
 	again.answer("Second answer.", "/quit\r")
 	again.exits(0)
+}
+
+// TestInteractiveNewSkill: a skill that is added while a session is open is a
+// command there, and gone when it is removed.
+func TestInteractiveNewSkill(t *testing.T) {
+	w := newWorld(t, `[{text: ["First answer."]}]`)
+	source := filepath.Join(t.TempDir(), "greeting")
+	if err := os.Mkdir(source, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := "---\nname: greeting\ndescription: Greets somebody.\n---\nGreet with three bows.\n"
+	if err := os.WriteFile(filepath.Join(source, "SKILL.md"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agent := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("agent", args...)
+		cmd.Dir, cmd.Env = w.workspace, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("agent %v: %v\n%s", args, err, out)
+		}
+	}
+	s := w.onTerminal()
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	unknown := func(n int) func() bool {
+		return func() bool { return strings.Count(s.text(), "there is no command /greeting") >= n }
+	}
+	s.answer("/help", "/greeting Ann\r")
+	if err := await("no command", unknown(1)); err != nil {
+		t.Fatal(err)
+	}
+	agent("skills", "add", "--yes", source)
+	s.answer("", "/greet\t")
+	s.answer("Greets somebody.", "Ann\r")
+	s.answer("First answer.", "")
+	if body := string(w.chat.Requests()[0].Body); !strings.Contains(body, "Greet with three bows.") || !strings.Contains(body, "greeting Ann") {
+		t.Errorf("the model got %s", body)
+	}
+	agent("skills", "remove", "greeting")
+	s.answer("", "/greeting Bob\r")
+	if err := await("no command again", unknown(2)); err != nil {
+		t.Errorf("%v\n%s", err, s.text())
+	}
+	s.answer("", "/quit\r")
+	s.exits(0)
 }
 
 // TestInteractiveCompact: what fills the window, and a shorter conversation.

@@ -81,13 +81,12 @@ func withSkills(commands []tui.Command, lib *skills.Library) []tui.Command {
 
 // cmdSkills lists the skills as they are now.
 func (c *chat) cmdSkills(context.Context, string) (string, error) {
-	lib := c.set.skills().Library
-	if lib == nil {
+	if c.library == nil {
 		return "There are no skills: the settings or --bare leave them out.", nil
 	}
 	var b strings.Builder
 	b.WriteString("| Skill | Scope | State | For |\n| --- | --- | --- | --- |\n")
-	for _, s := range lib.Catalog().Skills {
+	for _, s := range c.library.Catalog().Skills {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, s.Scope, s.State, strings.ReplaceAll(display.OneLine(s.Brief, 80), "|", "/"))
 	}
 	return b.String(), nil

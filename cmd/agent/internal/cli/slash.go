@@ -16,11 +16,12 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// allCommands are all /commands besides those of the terminal itself. Of two
+// allCommands are all /commands besides those of the terminal itself, as they
+// are now: skills, plugins and servers come and go. Of two
 // with one name the first has it, the other its full name.
 func (c *chat) allCommands() []tui.Command {
 	commands := withCustom(c.commands(), c.custom)
-	commands = withSkills(commands, c.set.skills().Library)
+	commands = withSkills(commands, c.library)
 	commands = withPluginCommands(commands, c.agent, c.session)
 	return append(commands, c.promptCommands()...)
 }

@@ -100,8 +100,10 @@ type Options struct {
 	Replay  int    // turns of a resumed session's past to show; 0 shows none
 	Welcome string // Markdown, shown first; may be empty
 
-	Status   func() Status // must be quick: it is called for each frame
-	Commands []Command     // the first of one name counts
+	Status func() Status // must be quick: it is called for each frame
+	// Commands are those that there are now; the first of one name counts. It is
+	// asked with each key of a command's name, from several goroutines.
+	Commands func() []Command
 	// Expand makes an input of what the person entered, and says what it put in.
 	Expand func(ctx context.Context, text string) (core.Input, []string, error)
 	// Shell runs a "!command". What it writes is shown as it comes.

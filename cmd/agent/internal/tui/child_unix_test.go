@@ -37,10 +37,12 @@ func child(how string) int {
 	var broken atomic.Bool
 	next, err := Run(context.Background(), Options{
 		In: os.Stdin, Out: os.Stdout, Session: s, Asker: asker, Notify: NotifyBell, Title: "child",
-		Commands: []Command{{Name: "break", Run: func(context.Context, string) (Result, error) {
-			broken.Store(true)
-			return Result{}, nil
-		}}},
+		Commands: func() []Command {
+			return []Command{{Name: "break", Run: func(context.Context, string) (Result, error) {
+				broken.Store(true)
+				return Result{}, nil
+			}}}
+		},
 		Status: func() Status {
 			if broken.Load() {
 				panic("the host's status is broken")

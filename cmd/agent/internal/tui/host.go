@@ -315,7 +315,11 @@ func (h *host) parse(text string) entry {
 
 // commands are the caller's and the ones that every line session has.
 func (h *host) commands() []Command {
-	return append(slices.Clone(h.Options.Commands),
+	var list []Command
+	if h.Options.Commands != nil {
+		list = slices.Clone(h.Options.Commands())
+	}
+	return append(list,
 		Command{Name: "help", Summary: "commands and keys", Run: func(context.Context, string) (Result, error) {
 			return Result{Text: h.help()}, nil
 		}},

@@ -155,7 +155,7 @@ func (l *lineScreen) complete(forward bool) {
 	word := l.editor.word()
 	switch {
 	case strings.HasPrefix(word, "/"):
-		l.completed(completeMsg{word, l.commandsFor(word)})
+		l.completed(completeMsg{word, commandsFor(l.commands(), word)})
 	case word != "" && l.Complete != nil:
 		l.wg.Go(func() {
 			var list []string
@@ -167,11 +167,11 @@ func (l *lineScreen) complete(forward bool) {
 	}
 }
 
-// commandsFor lists the commands that begin with a word.
-func (l *lineScreen) commandsFor(word string) []string {
+// commandsFor lists those of the commands that begin with a word.
+func commandsFor(commands []Command, word string) []string {
 	var out []string
 	seen := map[string]bool{}
-	for _, c := range l.commands() {
+	for _, c := range commands {
 		if name := "/" + c.Name; strings.HasPrefix(name, word) && !seen[name] {
 			seen[name] = true
 			out = append(out, name)

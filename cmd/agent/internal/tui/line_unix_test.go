@@ -260,7 +260,7 @@ func TestLineEditing(t *testing.T) {
 	c := newConsole(t, 80, 24)
 	var saved []string
 	r := c.start(t.Context(), Options{
-		Session: s, Asker: asker, Commands: testCommands(), History: []string{"old entry", "newer entry"},
+		Session: s, Asker: asker, Commands: testCommands, History: []string{"old entry", "newer entry"},
 		SaveHistory: func(e string) { saved = append(saved, e) },
 		Complete: func(prefix string) []string {
 			var out []string
@@ -419,7 +419,7 @@ func TestLineNarrowAndResize(t *testing.T) {
 		{Text: long},
 	}})
 	c := newConsole(t, 40, 12)
-	r := c.start(t.Context(), Options{Session: s, Asker: asker, Commands: testCommands(), Status: func() Status {
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Commands: testCommands, Status: func() Status {
 		return Status{Model: "a-model-with-a-very-long-name", Mode: "accept-edits", Tokens: 123456, Cost: 1.5, Priced: true}
 	}})
 	c.send("go\r")
@@ -532,7 +532,7 @@ func TestLineCommandPanics(t *testing.T) {
 	t.Parallel()
 	s, asker := mustOpen(t, act{})
 	c := newConsole(t, 100, 40)
-	r := c.start(t.Context(), Options{Session: s, Asker: asker, Commands: testCommands()})
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Commands: testCommands})
 	c.send("/panic\r")
 	c.wait("/panic: panic: broken command")
 	r.quit(c)
@@ -610,7 +610,7 @@ func BenchmarkLineEcho(b *testing.B) {
 	s := newFakeSession()
 	s.past(1)
 	c := newConsole(b, 100, 40)
-	r := c.start(b.Context(), Options{Session: s, Asker: NewAsker(), Commands: testCommands()})
+	r := c.start(b.Context(), Options{Session: s, Asker: NewAsker(), Commands: testCommands})
 	c.send("go\r")
 	<-s.submit
 	stop, done := make(chan struct{}), make(chan struct{})

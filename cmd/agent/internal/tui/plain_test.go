@@ -74,7 +74,7 @@ func TestPlain(t *testing.T) {
 	}})
 	var saved []string
 	r := startPlain(t, t.Context(), Options{
-		Session: s, Asker: asker, Commands: testCommands(), SaveHistory: func(e string) { saved = append(saved, e) },
+		Session: s, Asker: asker, Commands: testCommands, SaveHistory: func(e string) { saved = append(saved, e) },
 	})
 	r.send("build it")
 	r.sees("I build it.", "● shell make", "? Allow shell: shell-run make?", "commands are asked about", "adds the rule shell(make:*)", "y/s/a/n/r? ")
@@ -155,7 +155,7 @@ func TestPlainSteersAndShell(t *testing.T) {
 	}
 	s, asker := mustOpen(t, act{turns: provider})
 	r := startPlain(t, t.Context(), Options{
-		Session: s, Asker: asker, Commands: testCommands(),
+		Session: s, Asker: asker, Commands: testCommands,
 		Shell: func(_ context.Context, command string, out io.Writer) error {
 			fmt.Fprintf(out, "output of %s\nunfinished", command)
 			return errors.New("exit status 3")

@@ -50,16 +50,18 @@ func (l *lineScreen) inputRows(width, height int) (rows []string, x, y int) {
 // begin like the one that is being typed.
 func (l *lineScreen) listRows(room int) []string {
 	list := l.list
-	if list == nil {
-		if word := l.editor.word(); strings.HasPrefix(word, "/") && l.dialog == nil {
-			list = l.commandsFor(word)
+	var commands []Command
+	if word := l.editor.word(); strings.HasPrefix(word, "/") && l.dialog == nil {
+		commands = l.commands()
+		if list == nil {
+			list = commandsFor(commands, word)
 		}
 	}
 	if len(list) == 0 || room <= 0 {
 		return nil
 	}
 	summaries := map[string]string{}
-	for _, c := range l.commands() {
+	for _, c := range commands {
 		if _, ok := summaries["/"+c.Name]; !ok {
 			summaries["/"+c.Name] = strings.TrimSpace(c.Args + "  " + c.Summary)
 		}

@@ -298,7 +298,7 @@ func BenchmarkReplay(b *testing.B) {
 // BenchmarkFrame draws the region while an answer streams.
 func BenchmarkFrame(b *testing.B) {
 	s := newFakeSession()
-	h := newHost(b.Context(), Options{Session: s, Asker: NewAsker(), Commands: testCommands(), Status: func() Status { return Status{Model: "m", Tokens: 5} }})
+	h := newHost(b.Context(), Options{Session: s, Asker: NewAsker(), Commands: testCommands, Status: func() Status { return Status{Model: "m", Tokens: 5} }})
 	p := painter{true}
 	l := &lineScreen{driver: newDriver(h, newScene(p, 80, "/w")), screen: &screen{out: &safeBuffer{}, width: 80, height: 24}, editor: newEditor(p, nil), at: -1}
 	l.work.busy, l.work.since = true, time.Now()
