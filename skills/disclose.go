@@ -37,30 +37,36 @@ type SourceOptions struct {
 	Conversation func() []model.Message
 	// Usage remembers which skills were used; nil for nobody does.
 	Usage *Usage
+	// Exists reports whether there is a file of that path, taken against the
+	// session's directory. It tells a file's name from other words with a dot in
+	// them; nil means that it needs a slash to be one.
+	Exists func(ctx context.Context, path string) bool
 	// Tools are told of what is activated. May be nil.
 	Tools *Tools
 }
 
 // Source discloses skills to one session. It implements [core.ContextSource].
-type Source struct{ opts SourceOptions }
+type Source struct {
+	opts  SourceOptions
+	files *files // in play; nil until a skill wants to know
+}
 
 var _ core.ContextSource = (*Source)(nil)
 
 // NewSource returns a source for a session.
-func NewSource(opts SourceOptions) *Source { return &Source{opts} }
+func NewSource(opts SourceOptions) *Source { return &Source{opts: opts} }
 
 // Context implements [core.ContextSource]: the full texts of the skills that
 // the input calls for, and a list where that helps to choose.
-func (s *Source) Context(_ context.Context, req core.ContextRequest) ([]core.Block, error) {
-	text := said(req.Input)
+func (s *Source) Context(ctx context.Context, req core.ContextRequest) ([]core.Block, error) {
 	catalog := s.opts.Library.Catalog()
 	if s.opts.Tools != nil {
 		s.opts.Tools.look(catalog)
 	}
-	if strings.TrimSpace(text) == "" || len(catalog.Skills) == 0 {
+	if strings.TrimSpace(said(req.Input)) == "" || len(catalog.Skills) == 0 {
 		return nil, nil
 	}
-	result := s.match(catalog, text)
+	result := s.match(ctx, catalog, req)
 	seen := s.seen()
 	var blocks []core.Block
 	for _, m := range result.Activated {
@@ -74,9 +80,16 @@ func (s *Source) Context(_ context.Context, req core.ContextRequest) ([]core.Blo
 	return blocks, nil
 }
 
-// match matches a text. A full name reaches a skill that is shadowed.
-func (s *Source) match(c *Catalog, text string) Result {
-	result := c.Matcher().Match(text, MatchOptions{Max: s.opts.Max, Used: s.opts.Usage.Last})
+// Match says what an input calls for, as Context would disclose it.
+func (s *Source) Match(ctx context.Context, req core.ContextRequest) Result {
+	return s.match(ctx, s.opts.Library.Catalog(), req)
+}
+
+// match matches an input. A full name reaches a skill that is shadowed.
+func (s *Source) match(ctx context.Context, c *Catalog, req core.ContextRequest) Result {
+	text := said(req.Input)
+	s.look(ctx, c, req)
+	result := c.Matcher().Match(text, MatchOptions{Max: s.opts.Max, Used: s.opts.Usage.Last, About: s.about})
 	for _, name := range newInput(text).names {
 		if skill, ok := c.Find(name.name); ok && skill.State == StateShadowed && strings.EqualFold(name.name, skill.FullName()) {
 			result.Activated = append([]Match{{Skill: skill, By: ByName, Trigger: name.name, Args: name.args}}, result.Activated...)
@@ -85,11 +98,35 @@ func (s *Source) match(c *Catalog, text string) Result {
 	return result
 }
 
+// look takes note of the files in play, if a skill wants to know.
+func (s *Source) look(ctx context.Context, c *Catalog, req core.ContextRequest) {
+	if !c.hasPaths() {
+		return
+	}
+	var past []model.Message
+	if s.opts.Conversation != nil {
+		past = s.opts.Conversation()
+	}
+	if s.files == nil {
+		s.files = newFiles(req.Session.Dir, s.opts.Exists)
+		for _, m := range past {
+			if m.Role == model.RoleUser {
+				s.files.addInput(ctx, m.Parts)
+			}
+		}
+	}
+	s.files.addCalls(ctx, past)
+	s.files.addInput(ctx, req.Input)
+}
+
+// about reports whether a skill is about a file in play.
+func (s *Source) about(skill *Skill) bool { return s.files != nil && s.files.about(skill) }
+
 // said is what the person wrote, without what came from files.
 func said(parts model.Parts) string {
 	var b strings.Builder
 	for _, p := range parts {
-		if t, ok := p.(model.Text); ok && !strings.HasPrefix(t.Text, "<file path=") {
+		if t, ok := p.(model.Text); ok && !strings.HasPrefix(t.Text, fileBlock) {
 			b.WriteString(t.Text + "\n")
 		}
 	}
@@ -177,13 +214,18 @@ func withArguments(body, args string) string {
 }
 
 // list is the block of skills to choose from: all of them where the person
-// asks; else those without triggers, which nothing else would bring up. What
+// asks; else those about files in play, and those without triggers, which
+// nothing else would bring up, unless they are about other files. What
 // does not fit is chosen by its words, and what is left out is counted.
 func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block, bool) {
 	var wanted []*Skill
 	for _, skill := range c.Active() {
 		told := strings.Contains(seen, fmt.Sprintf("<skill name=%q", skill.Name)) || slices.ContainsFunc(r.Activated, func(m Match) bool { return m.Skill == skill })
-		if !skill.NoModel && !told && (r.Asked || skill.Triggers.None()) {
+		candidate := skill.Triggers.None()
+		if len(skill.Paths) > 0 {
+			candidate = s.about(skill)
+		}
+		if !skill.NoModel && !told && (r.Asked || candidate) {
 			wanted = append(wanted, skill)
 		}
 	}

@@ -168,7 +168,7 @@ func (d *reader) field(m *Manifest, key string, n *yaml.Node) {
 	case "scripts":
 		m.Scripts = d.list(key, n, splitWords)
 	case "paths":
-		m.Paths = d.list(key, n, splitCommas)
+		m.Paths = d.globs(key, n)
 	case "default_enabled":
 		m.Disabled = !d.boolean(key, n, true)
 	case "disable-model-invocation":
@@ -299,6 +299,38 @@ func (d *reader) list(key string, n *yaml.Node, split func(string) []string) []s
 
 func splitCommas(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '\n' })
+}
+
+// globs reads globs. One that is none is left out.
+func (d *reader) globs(key string, n *yaml.Node) []string {
+	list := slices.DeleteFunc(d.list(key, n, splitGlobs), func(glob string) bool {
+		if validGlob(glob) {
+			return false
+		}
+		d.at(Warning, n, "%s: %q is no glob, or one too intricate: it is left out", key, cut(glob, 80))
+		return true
+	})
+	if len(list) > maxGlobs {
+		d.at(Warning, n, "%s: there are %d: the first %d count", key, len(list), maxGlobs)
+		list = list[:maxGlobs]
+	}
+	return list
+}
+
+// splitGlobs splits at commas and ends of lines outside of braces: "*.{js,ts}, *.go".
+func splitGlobs(s string) []string {
+	depth := 0
+	return strings.FieldsFunc(s, func(r rune) bool {
+		switch r {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case ',', '\n':
+			return depth <= 0
+		}
+		return false
+	})
 }
 
 func splitWords(s string) []string {

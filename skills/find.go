@@ -265,7 +265,7 @@ func (f found) read() (*Skill, *Problem) {
 	}
 	sum := sha256.Sum256(data)
 	return &Skill{
-		Manifest: *m, Scope: f.place.Scope, Dir: f.dir, File: f.path(), Files: files,
+		Manifest: *m, Scope: f.place.Scope, Base: f.place.Base, Dir: f.dir, File: f.path(), Files: files,
 		Hash: hex.EncodeToString(sum[:]), State: StateOn, Diagnostics: r.sorted(),
 	}, nil
 }

@@ -29,7 +29,7 @@ type Manifest struct {
 	Toolsets     []string // names of binaries below toolsets/
 	Scripts      []string // that the manifest names; all below scripts/ can be run
 	AllowedTools []string // a request; it allows nothing by itself
-	Paths        []string // globs of files that the skill is about
+	Paths        []string // globs of files; without one of them it takes its name to call for the skill
 	Metadata     map[string]string
 
 	Disabled bool // unless the person enables it ("default_enabled: false")

@@ -50,6 +50,14 @@ type MatchOptions struct {
 	Shortlist int // its length; 0 = DefaultShortlist
 	// Used tells when a skill was used last. It only breaks ties. May be nil.
 	Used func(name string) time.Time
+	// About reports whether the files in play are some that a skill with Paths
+	// is about. Nil means that they are.
+	About func(*Skill) bool
+}
+
+// away reports whether a skill is about files that are not in play.
+func (o *MatchOptions) away(s *Skill) bool {
+	return len(s.Paths) > 0 && o.About != nil && !o.About(s)
 }
 
 // The defaults of MatchOptions.
@@ -78,6 +86,7 @@ type Matcher struct {
 	// or pairs of words.
 	byWord, byPair map[string][]int
 	always         []int // those with patterns
+	bound          []int // those with paths
 }
 
 // spec is what calls for one skill.
@@ -138,6 +147,9 @@ func (m *Matcher) watch(i int) {
 		}
 	}
 	sp := &m.specs[i]
+	if len(m.skills[i].Paths) > 0 {
+		m.bound = append(m.bound, i)
+	}
 	if len(sp.patterns) > 0 {
 		m.always = append(m.always, i)
 	}
@@ -338,7 +350,7 @@ func (m *Matcher) Match(text string, o MatchOptions) Result {
 	if len(m.skills) == 0 {
 		return r
 	}
-	hits := m.index.Search(in.text, max(o.Shortlist, 2)+len(in.names))
+	hits, away := m.search(in, &o)
 	var calls []Match
 	for _, i := range m.candidates(in) {
 		s := m.skills[i]
@@ -351,12 +363,25 @@ func (m *Matcher) Match(text string, o MatchOptions) Result {
 		}
 		c.Skill, c.Held = s, ""
 		c.Score = m.score(hits, i)
-		m.hold(&c, hits)
+		m.hold(&c, hits, away)
 		calls = append(calls, c)
 	}
 	m.settle(&r, calls, o)
-	m.shortlist(&r, hits, o)
+	m.shortlist(&r, hits, away, o)
 	return r
+}
+
+// search ranks the skills by the input's words. Those whose files are not in
+// play are left out of it, and returned.
+func (m *Matcher) search(in *input, o *MatchOptions) (hits []rank.Hit, away map[*Skill]bool) {
+	away = map[*Skill]bool{}
+	for _, i := range m.bound {
+		if o.away(m.skills[i]) {
+			away[m.skills[i]] = true
+		}
+	}
+	hits = m.index.Search(in.text, max(o.Shortlist, 2)+len(in.names)+len(away))
+	return slices.DeleteFunc(hits, func(h rank.Hit) bool { return away[m.skills[m.byName[h.ID]]] }), away
 }
 
 // score is a skill's among the hits, 0 if it is not.
@@ -370,11 +395,13 @@ func (m *Matcher) score(hits []rank.Hit, i int) float64 {
 }
 
 // hold says why something that calls for a skill does not disclose it.
-func (m *Matcher) hold(c *Match, hits []rank.Hit) {
+func (m *Matcher) hold(c *Match, hits []rank.Hit, away map[*Skill]bool) {
 	switch {
 	case c.By == ByName:
 	case c.Skill.NoModel:
 		c.Held = "only the person may activate it"
+	case away[c.Skill]:
+		c.Held = "no file that it is about is in play: " + strings.Join(c.Skill.Paths, ", ")
 	case c.By == ByText && !m.ahead(c, hits):
 		c.Held = "it has no triggers of its own, and other skills are as near by their words"
 	}
@@ -418,11 +445,11 @@ func (m *Matcher) settle(r *Result, calls []Match, o MatchOptions) {
 }
 
 // shortlist adds the skills that fit best by their words.
-func (m *Matcher) shortlist(r *Result, hits []rank.Hit, o MatchOptions) {
+func (m *Matcher) shortlist(r *Result, hits []rank.Hit, away map[*Skill]bool, o MatchOptions) {
 	r.Shortlist = slices.Clone(r.Activated)
 	add := func(c Match) {
 		taken := slices.ContainsFunc(r.Shortlist, func(o Match) bool { return o.Skill == c.Skill })
-		if !taken && len(r.Shortlist) < o.Shortlist && !c.Skill.NoModel {
+		if !taken && len(r.Shortlist) < o.Shortlist && !c.Skill.NoModel && !away[c.Skill] {
 			r.Shortlist = append(r.Shortlist, c)
 		}
 	}

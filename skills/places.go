@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Place is a folder whose subfolders are skills.
@@ -12,6 +13,9 @@ type Place struct {
 	Scope Scope
 	Dir   string // on disk
 	Files fs.FS  // in its stead, for bundled skills
+	// Base leads from the working directory, with slashes, to the folder that the
+	// paths of the skills are taken against.
+	Base string
 	// Within bounds where symbolic links may lead; empty means anywhere.
 	Within string
 }
@@ -36,9 +40,10 @@ func Places(o PlaceOptions) []Place {
 	if o.Trusted && o.Dir != "" {
 		chain := upward(o.Dir)
 		top := chain[len(chain)-1]
-		for _, dir := range chain {
+		for i, dir := range chain {
+			base := strings.TrimSuffix(strings.Repeat("../", i), "/")
 			for _, folder := range projectFolders {
-				all = append(all, Place{Scope: ScopeProject, Dir: filepath.Join(dir, filepath.FromSlash(folder)), Within: top})
+				all = append(all, Place{Scope: ScopeProject, Dir: filepath.Join(dir, filepath.FromSlash(folder)), Base: base, Within: top})
 			}
 		}
 	}

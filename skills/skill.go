@@ -31,6 +31,7 @@ const (
 type Skill struct {
 	Manifest
 	Scope       Scope
+	Base        string // of Paths, see [Place]
 	Dir         string // the folder on disk; empty for a bundled one
 	File        string // of the SKILL.md, for people
 	Files       fs.FS  // the folder

@@ -61,6 +61,10 @@ func (a *Agent) skillSource(s *Session) core.ContextSource {
 	return skills.NewSource(skills.SourceOptions{
 		Library: a.opts.Skills.Library, Max: a.opts.Skills.Max, Usage: a.usage, Tools: a.skills,
 		Conversation: func() []model.Message { return s.Messages() },
+		Exists: func(ctx context.Context, path string) bool {
+			_, err := a.env.Files().Stat(ctx, path)
+			return err == nil
+		},
 	})
 }
 

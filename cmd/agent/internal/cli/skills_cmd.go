@@ -229,14 +229,22 @@ type whyLine struct {
 func (s *settings) matchInput(ctx context.Context, lib *skills.Library, text string) (matchInfo, skills.Result, error) {
 	o := s.skills()
 	usage := skills.NewUsage(o.Usage)
-	result := lib.Catalog().Matcher().Match(text, skills.MatchOptions{Max: o.Max, Used: usage.Last})
 	info := matchInfo{Activated: []matchLine{}, Shortlist: []matchLine{}, Listed: []string{}}
-	source := skills.NewSource(skills.SourceOptions{Library: lib, Max: o.Max, Usage: usage})
+	source := skills.NewSource(skills.SourceOptions{Library: lib, Max: o.Max, Usage: usage, Exists: func(_ context.Context, path string) bool {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.dir, path)
+		}
+		_, err := os.Stat(path)
+		return err == nil
+	}})
+	req := core.ContextRequest{Session: core.SessionInfo{Dir: s.dir}, Input: core.TextInput(text).Content}
+	result := source.Match(ctx, req)
 	p, err := s.profile(s.Settings.Providers.Default, s.Loaded.Model())
 	if err != nil {
 		return info, result, err
 	}
-	blocks, err := source.Context(ctx, core.ContextRequest{Input: core.TextInput(text).Content, Budget: p.ContextWindow / 50})
+	req.Budget = p.ContextWindow / 50
+	blocks, err := source.Context(ctx, req)
 	if err != nil {
 		return info, result, err
 	}
