@@ -11,13 +11,17 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/seed-009c0928/agent/core"
 )
 
-// patience is how long a question waits for the client's answer.
-const patience = 10 * time.Minute
+const (
+	// patience is how long a question waits for the client's answer.
+	patience = 10 * time.Minute
+
+	// progressKept is how much progress waits to be told.
+	progressKept = 64
+)
 
 // call is one request for a tool. It outlives the request where the protocol
 // wants the client to ask again with the answer to a question.
@@ -40,53 +44,50 @@ type question struct {
 }
 
 type answer struct {
-	result mcp.ElicitationResponse
+	result elicited
 	err    error
+}
+
+// elicited is a client's answer to an elicitation.
+type elicited struct {
+	Action  mcp.ElicitationResponseAction `json:"action"`
+	Content json.RawMessage               `json:"content"`
 }
 
 // runner does a call.
 type runner func(c *call) *mcp.CallToolResult
 
-// handle makes mcp-go's handler of a runner.
-func (s *Server) handle(run runner) server.ToolHandlerFunc {
-	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		c, err := s.begin(ctx, req, run)
+// offer makes a tool whose calls a runner does.
+func (s *Server) offer(t mcp.Tool, run runner) tool {
+	return tool{Tool: t, call: func(ctx context.Context, r *request, params *callParams) (*mcp.CallToolResult, error) {
+		c, err := s.begin(r, params, run)
 		if err != nil {
 			return nil, err
 		}
-		return s.attend(ctx, req, c)
-	}
+		return s.attend(ctx, r, c)
+	}}
 }
 
 // begin starts a call, or finds the one that the request goes on with.
-func (s *Server) begin(ctx context.Context, req mcp.CallToolRequest, run runner) (*call, error) {
-	if state := req.Params.RequestState; state != "" {
-		c, q := s.calls.take(state, req.Params.Name)
+func (s *Server) begin(r *request, params *callParams, run runner) (*call, error) {
+	if params.RequestState != "" {
+		c, q := s.calls.take(params.RequestState, params.Name)
 		if c == nil {
-			return nil, fmt.Errorf("requestState: no call waits for this answer (any more): call %s again without it", req.Params.Name)
+			return nil, fmt.Errorf("requestState: no call waits for this answer (any more): call %s again without it", params.Name)
 		}
-		given := server.ElicitationResponse(req.Params.InputResponses, questionKey)
-		if given == nil {
-			q.answer <- answer{err: fmt.Errorf("the client sent no answer: %w", core.ErrNobody)}
-		} else {
-			q.answer <- answer{result: given.ElicitationResponse}
-		}
+		q.answer <- understandable(params.InputResponses[questionKey])
 		return c, nil
 	}
-	args := req.Params.RawArguments
-	if len(args) == 0 {
-		var err error
-		if args, err = json.Marshal(req.Params.Arguments); err != nil {
-			return nil, fmt.Errorf("arguments: %w", err)
-		}
-	}
-	if string(args) == "null" {
-		args = json.RawMessage("{}")
-	}
 	c := &call{
-		name: req.Params.Name, args: args, questions: make(chan question), progress: make(chan core.Progress), done: make(chan *mcp.CallToolResult, 1),
+		name: params.Name, args: params.Arguments,
+		questions: make(chan question), progress: make(chan core.Progress, progressKept), done: make(chan *mcp.CallToolResult, 1),
 	}
-	c.asks, c.asksURL = elicits(ctx)
+	if len(c.args) == 0 || string(c.args) == "null" {
+		c.args = json.RawMessage("{}")
+	}
+	if can := r.capabilities().Elicitation; can != nil {
+		c.asks, c.asksURL = can.Form != nil || can.URL == nil, can.URL != nil // an empty object means forms
+	}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	s.running.Go(func() {
 		defer c.cancel()
@@ -95,43 +96,37 @@ func (s *Server) begin(ctx context.Context, req mcp.CallToolRequest, run runner)
 	return c, nil
 }
 
-// elicits reports whether the client of a request can ask its person, and send
-// them to an address.
-func elicits(ctx context.Context) (form, address bool) {
-	var can *mcp.ElicitationCapability
-	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
-		if info.ClientCapabilities != nil {
-			can = info.ClientCapabilities.Elicitation
-		}
-	} else if known, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
-		can = known.GetClientCapabilities().Elicitation
+// understandable reads an answer as far as it can be without its question.
+func understandable(data json.RawMessage) answer {
+	var a answer
+	if err := json.Unmarshal(data, &a.result); err != nil || a.result.Action == "" {
+		a.err = fmt.Errorf("the client sent no answer: %w", core.ErrNobody)
 	}
-	if can == nil {
-		return false, false
-	}
-	return can.Form != nil || can.URL == nil, can.URL != nil // an empty object means forms
+	return a
 }
 
 // attend waits for a call's end on behalf of a request. Meanwhile it passes
 // progress on, and questions in the way of the request's protocol.
-func (s *Server) attend(ctx context.Context, req mcp.CallToolRequest, c *call) (*mcp.CallToolResult, error) {
-	var token mcp.ProgressToken
-	if req.Params.Meta != nil {
-		token = req.Params.Meta.ProgressToken
-	}
+func (s *Server) attend(ctx context.Context, r *request, c *call) (*mcp.CallToolResult, error) {
 	for {
 		select {
 		case res := <-c.done:
-			return res, nil
-		case p := <-c.progress:
-			if token != nil {
-				s.tellProgress(ctx, token, p)
+			for { // what was told before the end
+				select {
+				case p := <-c.progress:
+					s.tellProgress(ctx, r, p)
+					continue
+				default:
+				}
+				return res, nil
 			}
+		case p := <-c.progress:
+			s.tellProgress(ctx, r, p)
 		case q := <-c.questions:
-			if server.IsModernRequest(ctx) {
+			if r.modern {
 				return s.calls.put(c, q), nil
 			}
-			q.answer <- s.elicit(ctx, q.params)
+			q.answer <- elicit(ctx, r, q.params)
 		case <-ctx.Done():
 			c.cancel()
 			<-c.done // the tool gets a moment to end what it started
@@ -140,57 +135,42 @@ func (s *Server) attend(ctx context.Context, req mcp.CallToolRequest, c *call) (
 	}
 }
 
-func (s *Server) tellProgress(ctx context.Context, token mcp.ProgressToken, p core.Progress) {
-	params := map[string]any{"progressToken": token, "progress": p.Done}
+func (s *Server) tellProgress(ctx context.Context, r *request, p core.Progress) {
+	if len(r.meta.ProgressToken) == 0 || ctx.Err() != nil {
+		return
+	}
+	params := map[string]any{"progressToken": r.meta.ProgressToken, "progress": p.Done}
 	if p.Total > 0 {
 		params["total"] = p.Total
 	}
 	if p.Message != "" {
 		params["message"] = p.Message
 	}
-	if err := s.notify(ctx, string(mcp.MethodNotificationProgress), params); err != nil {
+	if err := r.tell(notification(mcp.MethodNotificationProgress, params)); err != nil {
 		s.opts.Logger.DebugContext(ctx, "progress was not delivered", "cause", err)
 	}
 }
 
-// notify tells the client of a request. Over stdio mcp-go would write it some
-// time, often after the result that it goes before; so it is written here.
-func (s *Server) notify(ctx context.Context, method string, params map[string]any) error {
-	s.mu.Lock()
-	stdout := s.stdout
-	s.mu.Unlock()
-	if stdout == nil {
-		return s.mcp.SendNotificationToClient(ctx, method, params)
-	}
-	line, err := json.Marshal(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method, "params": params})
-	if err != nil {
-		return err
-	}
-	_, err = stdout.Write(append(line, '\n'))
-	return err
-}
-
 // elicit asks a client of the time before 2026-07-28.
-func (s *Server) elicit(ctx context.Context, params mcp.ElicitationParams) answer {
+func elicit(ctx context.Context, r *request, params mcp.ElicitationParams) answer {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the client did not answer within %s", patience))
 	defer cancel()
-	res, err := s.mcp.RequestElicitation(ctx, mcp.ElicitationRequest{
-		Request: mcp.Request{Method: string(mcp.MethodElicitationCreate)}, Params: params,
-	})
+	data, err := r.ask(ctx, mcp.MethodElicitationCreate, params)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return answer{err: context.Cause(ctx)}
 	case err != nil:
 		return answer{err: fmt.Errorf("the client could not ask: %w", err)}
 	}
-	return answer{result: res.ElicitationResponse}
+	return understandable(data)
 }
 
-// report passes progress on, unless nobody waits for it.
+// report passes progress on. A client that does not keep up with it is spared
+// some: no call waits for who listens to it.
 func (c *call) report(p core.Progress) {
 	select {
 	case c.progress <- p:
-	case <-c.ctx.Done():
+	default:
 	}
 }
 
@@ -218,7 +198,7 @@ func (c *call) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 		if a.err != nil {
 			return core.Answer{}, a.err
 		}
-		return understood(q, a.result)
+		return understood(q, a.result), nil
 	case <-ctx.Done():
 		return core.Answer{}, ctx.Err()
 	case <-c.ctx.Done():
@@ -275,34 +255,30 @@ func elicitation(q core.Question) (mcp.ElicitationParams, error) {
 }
 
 // understood reads the client's answer. What is not clearly a yes is a no.
-func understood(q core.Question, r mcp.ElicitationResponse) (core.Answer, error) {
+func understood(q core.Question, r elicited) core.Answer {
 	no := core.Answer{Choice: core.ChoiceDeny, Reason: "the client answered: " + string(r.Action)}
 	if q.Kind == core.QuestionConfirm {
 		no.Choice = core.ChoiceNo
 	}
 	if r.Action != mcp.ElicitationResponseActionAccept {
-		return no, nil
-	}
-	content, err := json.Marshal(r.Content)
-	if err != nil {
-		return no, nil
+		return no
 	}
 	switch q.Kind {
 	case core.QuestionURL:
-		return core.Answer{Choice: core.ChoiceYes}, nil
+		return core.Answer{Choice: core.ChoiceYes}
 	case core.QuestionForm:
-		return core.Answer{Choice: core.ChoiceYes, Values: content}, nil
+		return core.Answer{Choice: core.ChoiceYes, Values: r.Content}
 	}
 	var a struct{ Choice, Reason string }
-	if err := json.Unmarshal(content, &a); err == nil {
+	if err := json.Unmarshal(r.Content, &a); err == nil {
 		for _, o := range offered(q) {
 			if a.Choice == o {
-				return core.Answer{Choice: core.Choice(o), Reason: a.Reason}, nil
+				return core.Answer{Choice: core.Choice(o), Reason: a.Reason}
 			}
 		}
 	}
 	no.Reason = "the client's answer was none of: " + strings.Join(offered(q), ", ")
-	return no, nil
+	return no
 }
 
 // questionKey names the one question of a call that waits.
@@ -335,7 +311,10 @@ func (s *suspended) put(c *call, q question) *mcp.CallToolResult {
 		return mcp.NewToolResultError("The server ends.")
 	}
 	s.calls[state] = &waiting{call: c, question: q, timer: time.AfterFunc(patience, func() { s.drop(state) })}
-	return server.NewInputRequestBuilder(state).Elicit(questionKey, q.params).ToolResult()
+	return &mcp.CallToolResult{
+		Result:               mcp.Result{ResultType: mcp.ResultTypeInputRequired},
+		MultiRoundTripResult: mcp.MultiRoundTripResult{RequestState: state, InputRequests: mcp.InputRequests{questionKey: mcp.NewElicitationInputRequest(q.params)}},
+	}
 }
 
 // drop gives a call up whose client did not come back.

@@ -5,51 +5,44 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/seed-009c0928/agent/mcp/conformancetest"
+	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // TestConformance runs the suite against this package's protocol, transport and
-// guard, with the tools, resources and prompts that the suite wants to find.
-//
-// Known: docs/decisions/014-mcp-conformance.md.
+// guard. What the agent does not offer and the suite wants to find is here:
+// tools of its own, resources and prompts.
 func TestConformance(t *testing.T) {
-	known := map[string]map[string]string{"2026-07-28": {
-		"server-stateless": "mcp-go 1.2.1 has no way for a tool to answer with error -32021; no tool of the agent needs a capability of the client",
-	}}
 	for _, revision := range conformancetest.Revisions {
 		t.Run(revision, func(t *testing.T) {
-			conformancetest.Run(t, "server", revision, known[revision], "--url", suiteServer(t)+Path)
+			conformancetest.Run(t, "server", revision, nil, "--url", suiteServer(t)+Path)
 		})
 	}
 }
 
 // suiteServer starts a server with what the suite wants, and returns its root.
 func suiteServer(t *testing.T) string {
-	log := slog.New(slog.DiscardHandler)
-	p := newProtocol(Options{Version: "1", Logger: log}, &server.Hooks{},
-		server.WithResourceCapabilities(true, true), server.WithPromptCapabilities(true), server.WithCompletions(), server.WithLogging())
-	p.EnableSampling()
-	h := newHTTP(p, log)
-	for _, add := range []func(*server.MCPServer){addContentTools, addTalkingTools, addAskingTools, addInputTools, addDiagnosticTools, addResources, addPrompts} {
+	p := newProtocol("1", "", slog.New(slog.DiscardHandler))
+	for _, add := range []func(*protocol){addContentTools, addTalkingTools, addAskingTools, addInputTools, addDiagnosticTools, addResources, addPrompts, addOther} {
 		add(p)
 	}
-	web := httptest.NewServer(guard(h, ""))
+	web := httptest.NewServer(guard(newTransport(p), ""))
 	t.Cleanup(func() {
-		h.CloseSessions(context.Background())
 		web.CloseClientConnections()
 		web.Close()
-		_ = h.Shutdown(context.Background())
 	})
 	return web.URL
 }
@@ -62,8 +55,38 @@ const (
 
 type result = mcp.CallToolResult
 
-func addTool(p *server.MCPServer, name string, run func(ctx context.Context, req mcp.CallToolRequest) (*result, error), opts ...mcp.ToolOption) {
-	p.AddTool(mcp.NewTool(name, append([]mcp.ToolOption{mcp.WithDescription("For the conformance suite.")}, opts...)...), run)
+// toolCall is a call of one of the suite's tools.
+type toolCall struct {
+	*request
+	*callParams
+}
+
+// text returns an argument.
+func (c toolCall) text(name, otherwise string) string {
+	var args map[string]any
+	if json.Unmarshal(c.Arguments, &args) == nil {
+		if text, ok := args[name].(string); ok {
+			return text
+		}
+	}
+	return otherwise
+}
+
+func addTool(p *protocol, name string, run func(ctx context.Context, c toolCall) (*result, error), opts ...mcp.ToolOption) {
+	p.mu.Lock()
+	all := slices.Collect(maps.Values(p.tools))
+	p.mu.Unlock()
+	p.setTools(append(all, tool{
+		Tool: mcp.NewTool(name, append([]mcp.ToolOption{mcp.WithDescription("For the conformance suite.")}, opts...)...),
+		call: func(ctx context.Context, r *request, params *callParams) (*result, error) {
+			return run(ctx, toolCall{r, params})
+		},
+	})...)
+}
+
+// addMethod adds a method to all versions of the protocol.
+func addMethod(p *protocol, name mcp.MCPMethod, m method) {
+	p.legacy[string(name)], p.modern[string(name)] = m, m
 }
 
 func content(parts ...mcp.Content) (*result, error) { return &result{Content: parts}, nil }
@@ -72,7 +95,7 @@ func textf(format string, args ...any) (*result, error) {
 	return content(mcp.NewTextContent(fmt.Sprintf(format, args...)))
 }
 
-func addContentTools(p *server.MCPServer) {
+func addContentTools(p *protocol) {
 	embedded := func(uri, kind, text string) mcp.Content {
 		return mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: uri, MIMEType: kind, Text: text})
 	}
@@ -86,41 +109,41 @@ func addContentTools(p *server.MCPServer) {
 			embedded("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`),
 		},
 	} {
-		addTool(p, name, func(context.Context, mcp.CallToolRequest) (*result, error) { return content(parts...) })
+		addTool(p, name, func(context.Context, toolCall) (*result, error) { return content(parts...) })
 	}
-	addTool(p, "test_error_handling", func(context.Context, mcp.CallToolRequest) (*result, error) {
+	addTool(p, "test_error_handling", func(context.Context, toolCall) (*result, error) {
 		return mcp.NewToolResultError("This tool intentionally returns an error for testing"), nil
 	})
 }
 
 // addTalkingTools adds tools that tell of what they do. The pauses are the
-// suite's; the last one lets the last message out before the result.
-func addTalkingTools(p *server.MCPServer) {
+// suite's.
+func addTalkingTools(p *protocol) {
 	const pause = 50 * time.Millisecond
-	tell := func(ctx context.Context, method mcp.MCPMethod, all ...map[string]any) error {
+	tell := func(c toolCall, method mcp.MCPMethod, all ...map[string]any) error {
 		for _, params := range all {
-			if err := p.SendNotificationToClient(ctx, string(method), params); err != nil {
+			if err := c.tell(notification(method, params)); err != nil {
 				return err
 			}
 			time.Sleep(pause)
 		}
 		return nil
 	}
-	addTool(p, "test_tool_with_logging", func(ctx context.Context, _ mcp.CallToolRequest) (*result, error) {
+	addTool(p, "test_tool_with_logging", func(_ context.Context, c toolCall) (*result, error) {
 		say := func(text string) map[string]any { return map[string]any{"level": "info", "data": text} }
-		if err := tell(ctx, mcp.MethodNotificationMessage, say("Tool execution started"), say("Tool processing data"), say("Tool execution completed")); err != nil {
+		if err := tell(c, mcp.MethodNotificationMessage, say("Tool execution started"), say("Tool processing data"), say("Tool execution completed")); err != nil {
 			return nil, err
 		}
 		return textf("done")
 	})
-	addTool(p, "test_tool_with_progress", func(ctx context.Context, req mcp.CallToolRequest) (*result, error) {
-		if req.Params.Meta == nil || req.Params.Meta.ProgressToken == nil {
+	addTool(p, "test_tool_with_progress", func(_ context.Context, c toolCall) (*result, error) {
+		if c.meta.ProgressToken == nil {
 			return textf("nobody wants to know")
 		}
 		at := func(done int) map[string]any {
-			return map[string]any{"progressToken": req.Params.Meta.ProgressToken, "progress": done, "total": 100}
+			return map[string]any{"progressToken": c.meta.ProgressToken, "progress": done, "total": 100}
 		}
-		if err := tell(ctx, mcp.MethodNotificationProgress, at(0), at(50), at(100)); err != nil {
+		if err := tell(c, mcp.MethodNotificationProgress, at(0), at(50), at(100)); err != nil {
 			return nil, err
 		}
 		return textf("done")
@@ -134,27 +157,22 @@ func form(properties object, required ...string) object {
 }
 
 // addAskingTools adds tools that ask the client as before 2026-07-28.
-func addAskingTools(p *server.MCPServer) {
-	addTool(p, "test_sampling", func(ctx context.Context, req mcp.CallToolRequest) (*result, error) {
-		//lint:ignore SA1019 the suite wants it of servers of before 2026-07-28
-		res, err := p.RequestSampling(ctx, mcp.CreateMessageRequest{
-			Request: mcp.Request{Method: string(mcp.MethodSamplingCreateMessage)}, CreateMessageParams: samplingOf(req.GetString("prompt", "")),
-		})
+func addAskingTools(p *protocol) {
+	addTool(p, "test_sampling", func(ctx context.Context, c toolCall) (*result, error) {
+		data, err := c.ask(ctx, mcp.MethodSamplingCreateMessage, samplingOf(c.text("prompt", "")))
 		if err != nil {
 			return mcp.NewToolResultError(err.Error()), nil
 		}
-		return textf("LLM response: %s", sampled(res))
+		return textf("LLM response: %s", sampled(data))
 	}, mcp.WithString("prompt", mcp.Required()))
 	ask := func(name, message string, schema object, opts ...mcp.ToolOption) {
-		addTool(p, name, func(ctx context.Context, req mcp.CallToolRequest) (*result, error) {
-			res, err := p.RequestElicitation(ctx, mcp.ElicitationRequest{
-				Request: mcp.Request{Method: string(mcp.MethodElicitationCreate)},
-				Params:  mcp.ElicitationParams{Message: req.GetString("message", message), RequestedSchema: schema},
-			})
+		addTool(p, name, func(ctx context.Context, c toolCall) (*result, error) {
+			data, err := c.ask(ctx, mcp.MethodElicitationCreate, mcp.ElicitationParams{Message: c.text("message", message), RequestedSchema: schema})
 			if err != nil {
 				return mcp.NewToolResultError(err.Error()), nil
 			}
-			return textf("User response: action=%s, content=%v", res.Action, res.Content)
+			given := understandable(data)
+			return textf("User response: action=%s, content=%s", given.result.Action, given.result.Content)
 		}, opts...)
 	}
 	ask("test_elicitation", "", form(object{"username": object{"type": "string"}, "email": object{"type": "string"}}, "username", "email"), mcp.WithString("message", mcp.Required()))
@@ -176,11 +194,10 @@ func samplingOf(text string) mcp.CreateMessageParams {
 	return mcp.CreateMessageParams{MaxTokens: 100, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewTextContent(text)}}}
 }
 
-func sampled(res *mcp.CreateMessageResult) string {
-	if text, ok := res.Content.(mcp.TextContent); ok {
-		return text.Text
-	}
-	return fmt.Sprint(res.Content)
+func sampled(data json.RawMessage) string {
+	var res struct{ Content struct{ Text string } }
+	_ = json.Unmarshal(data, &res) // then there is no text
+	return res.Content.Text
 }
 
 // want is one question of a tool, as of 2026-07-28.
@@ -188,31 +205,48 @@ type want struct {
 	key, kind, text, field string
 }
 
-func (w want) add(b *server.InputRequestBuilder) {
+func (w want) add(to mcp.InputRequests) {
 	switch w.kind {
 	case "elicit":
-		b.Elicit(w.key, mcp.ElicitationParams{Message: w.text, RequestedSchema: form(object{w.field: object{"type": "string"}}, w.field)})
+		to[w.key] = mcp.NewElicitationInputRequest(mcp.ElicitationParams{Message: w.text, RequestedSchema: form(object{w.field: object{"type": "string"}}, w.field)})
 	case "sample":
-		b.Sample(w.key, samplingOf(w.text))
+		to[w.key] = mcp.NewSamplingInputRequest(samplingOf(w.text))
 	case "roots":
-		b.Roots(w.key)
+		to[w.key] = mcp.NewRootsInputRequest()
 	}
 }
 
+// asking is what a result has that asks.
+func asking(state string, wants ...want) (mcp.Result, mcp.MultiRoundTripResult) {
+	all := mcp.InputRequests{}
+	for _, w := range wants {
+		w.add(all)
+	}
+	return mcp.Result{ResultType: mcp.ResultTypeInputRequired}, mcp.MultiRoundTripResult{InputRequests: all, RequestState: state}
+}
+
+func toolAsks(state string, wants ...want) (*result, error) {
+	res, trip := asking(state, wants...)
+	return &result{Result: res, MultiRoundTripResult: trip}, nil
+}
+
 // answered returns the client's answer, "" if there is none.
-func (w want) answered(given mcp.InputResponses) string {
+func (w want) answered(given map[string]json.RawMessage) string {
+	data, ok := given[w.key]
+	if !ok {
+		return ""
+	}
 	switch w.kind {
 	case "elicit":
-		if a := server.ElicitationResponse(given, w.key); a != nil && a.Action != "" {
-			return fmt.Sprint(a.Content)
+		if a := understandable(data); a.err == nil {
+			return string(a.result.Content)
 		}
 	case "sample":
-		if a := server.SamplingResponse(given, w.key); a != nil {
-			return sampled(a)
-		}
+		return sampled(data)
 	case "roots":
-		if a := server.RootsResponse(given, w.key); a != nil {
-			return fmt.Sprint(a.Roots)
+		var roots mcp.ListRootsResult
+		if json.Unmarshal(data, &roots) == nil {
+			return fmt.Sprint(roots.Roots)
 		}
 	}
 	return ""
@@ -225,7 +259,7 @@ var (
 )
 
 // addInputTools adds tools that need several requests for one call.
-func addInputTools(p *server.MCPServer) {
+func addInputTools(p *protocol) {
 	for name, wants := range map[string][]want{
 		"test_input_required_result_elicitation":     {wantName},
 		"test_input_required_result_sampling":        {{"capital_question", "sample", "What is the capital of France?", ""}},
@@ -234,138 +268,176 @@ func addInputTools(p *server.MCPServer) {
 		"test_input_required_result_request_state":   {{"confirm", "elicit", "Please confirm", "ok"}},
 		"test_input_required_result_tampered_state":  {{"confirm", "elicit", "Please confirm", "ok"}},
 	} {
-		addTool(p, name, func(_ context.Context, req mcp.CallToolRequest) (*result, error) { return inOneRound(req, wants) })
+		addTool(p, name, func(_ context.Context, c toolCall) (*result, error) { return inOneRound(c, wants) })
 	}
-	addTool(p, "test_input_required_result_multi_round", func(_ context.Context, req mcp.CallToolRequest) (*result, error) {
+	addTool(p, "test_input_required_result_multi_round", func(_ context.Context, c toolCall) (*result, error) {
 		steps := []want{{"step1", "elicit", "Step 1: What is your name?", "name"}, {"step2", "elicit", "Step 2: What is your favorite color?", "color"}}
 		done := 0
-		if _, err := fmt.Sscanf(req.Params.RequestState, "after %d", &done); err == nil && steps[min(done, 1)].answered(req.Params.InputResponses) != "" {
+		if _, err := fmt.Sscanf(c.RequestState, "after %d", &done); err == nil && steps[min(done, 1)].answered(c.InputResponses) != "" {
 			done++
 		}
 		if done >= len(steps) {
 			return textf("both answered")
 		}
-		b := server.NewInputRequestBuilder(fmt.Sprintf("after %d", done))
-		steps[done].add(b)
-		return b.ToolResult(), nil
+		return toolAsks(fmt.Sprintf("after %d", done), steps[done])
 	})
-	addTool(p, "test_input_required_result_capabilities", func(ctx context.Context, req mcp.CallToolRequest) (*result, error) {
+	addTool(p, "test_input_required_result_capabilities", func(_ context.Context, c toolCall) (*result, error) {
 		var wants []want
-		can := server.RequestProtocolInfoFromContext(ctx).ClientCapabilities
+		can := c.capabilities()
 		if can.Elicitation != nil {
 			wants = append(wants, wantName)
 		}
 		if can.Sampling != nil {
 			wants = append(wants, wantWords)
 		}
-		return inOneRound(req, wants)
+		return inOneRound(c, wants)
 	})
 }
 
 // inOneRound asks all that is not answered, with a state that cannot be changed
 // on its way.
-func inOneRound(req mcp.CallToolRequest, wants []want) (*result, error) {
+func inOneRound(c toolCall, wants []want) (*result, error) {
 	mac := hmac.New(sha256.New, []byte("the key of this test"))
-	mac.Write([]byte(req.Params.Name))
+	mac.Write([]byte(c.Name))
 	state := hex.EncodeToString(mac.Sum(nil))
-	if given := req.Params.RequestState; given != "" && given != state {
+	if c.RequestState != "" && c.RequestState != state {
 		return nil, errors.New("requestState was changed")
 	}
-	b := server.NewInputRequestBuilder(state)
-	missing := false
+	var missing []want
 	answers := []string{"state-ok"}
 	for _, w := range wants {
-		answer := w.answered(req.Params.InputResponses)
+		answer := w.answered(c.InputResponses)
 		if answers = append(answers, answer); answer == "" {
-			missing = true
-			w.add(b)
+			missing = append(missing, w)
 		}
 	}
-	if missing {
-		return b.ToolResult(), nil
+	if len(missing) > 0 {
+		return toolAsks(state, missing...)
 	}
 	return textf("%s", strings.Join(answers, " "))
 }
 
 // addDiagnosticTools adds what the suite looks at the stateless core with.
-func addDiagnosticTools(p *server.MCPServer) {
-	addTool(p, "test_missing_capability", func(ctx context.Context, _ mcp.CallToolRequest) (*result, error) {
-		if info := server.RequestProtocolInfoFromContext(ctx); info == nil || info.ClientCapabilities == nil || info.ClientCapabilities.Sampling == nil {
-			return nil, mcp.MissingRequiredClientCapabilityError{Capability: "sampling"}
+func addDiagnosticTools(p *protocol) {
+	addTool(p, "test_missing_capability", func(_ context.Context, c toolCall) (*result, error) {
+		if c.capabilities().Sampling == nil {
+			err := fault(mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, "the client has to have the capability sampling")
+			err.Data = jsonrpc.Encode(object{"requiredCapabilities": object{"sampling": object{}}})
+			return nil, err
 		}
 		return textf("the client can sample")
 	})
-	addTool(p, "test_streaming_elicitation", func(_ context.Context, req mcp.CallToolRequest) (*result, error) {
-		return inOneRound(req, []want{wantName})
-	})
-	addTool(p, "test_logging_tool", func(ctx context.Context, _ mcp.CallToolRequest) (*result, error) {
-		_ = p.SendLogMessageToClient(ctx, mcp.NewLoggingMessageNotification(mcp.LoggingLevelInfo, "test", "only for who asked for it"))
+	addTool(p, "test_streaming_elicitation", func(_ context.Context, c toolCall) (*result, error) { return inOneRound(c, []want{wantName}) })
+	addTool(p, "test_logging_tool", func(_ context.Context, c toolCall) (*result, error) {
+		if c.meta.LogLevel != "" {
+			if err := c.tell(notification(mcp.MethodNotificationMessage, object{"level": "info", "data": "only for who asked for it"})); err != nil {
+				return nil, err
+			}
+		}
 		return textf("logged")
 	})
-	addTool(p, "test_trigger_tool_change", func(context.Context, mcp.CallToolRequest) (*result, error) {
-		addTool(p, "test_came_later", func(context.Context, mcp.CallToolRequest) (*result, error) { return textf("here") })
-		return textf("changed")
-	})
-	addTool(p, "test_trigger_prompt_change", func(context.Context, mcp.CallToolRequest) (*result, error) {
-		addPrompt(p, "test_came_later", func(mcp.GetPromptRequest) []mcp.PromptMessage { return nil })
+	addTool(p, "test_trigger_tool_change", func(context.Context, toolCall) (*result, error) {
+		addTool(p, "test_came_later", func(context.Context, toolCall) (*result, error) { return textf("here") })
 		return textf("changed")
 	})
 }
 
-func addResources(p *server.MCPServer) {
-	p.AddResource(mcp.NewResource("test://static-text", "static-text", mcp.WithMIMEType("text/plain")), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-		return []mcp.ResourceContents{mcp.TextResourceContents{URI: "test://static-text", MIMEType: "text/plain", Text: "This is the content of the static text resource."}}, nil
+func addResources(p *protocol) {
+	p.offers.Resources = &struct {
+		Subscribe   bool `json:"subscribe,omitempty"`
+		ListChanged bool `json:"listChanged,omitempty"`
+	}{Subscribe: true}
+	text := mcp.TextResourceContents{URI: "test://static-text", MIMEType: "text/plain", Text: "This is the content of the static text resource."}
+	picture := mcp.BlobResourceContents{URI: "test://static-binary", MIMEType: "image/png", Blob: pngPixel}
+	addMethod(p, mcp.MethodResourcesList, func(context.Context, *request) (mcp.ResultMetadata, error) {
+		return &mcp.ListResourcesResult{Resources: []mcp.Resource{
+			mcp.NewResource(text.URI, "static-text", mcp.WithMIMEType(text.MIMEType)), mcp.NewResource(picture.URI, "static-binary", mcp.WithMIMEType(picture.MIMEType)),
+			mcp.NewResource("test://watched-resource", "watched"),
+		}}, nil
 	})
-	p.AddResource(mcp.NewResource("test://static-binary", "static-binary", mcp.WithMIMEType("image/png")), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-		return []mcp.ResourceContents{mcp.BlobResourceContents{URI: "test://static-binary", MIMEType: "image/png", Blob: pngPixel}}, nil
+	addMethod(p, mcp.MethodResourcesTemplatesList, func(context.Context, *request) (mcp.ResultMetadata, error) {
+		return &mcp.ListResourceTemplatesResult{ResourceTemplates: []mcp.ResourceTemplate{mcp.NewResourceTemplate("test://template/{id}/data", "template", mcp.WithTemplateMIMEType("application/json"))}}, nil
 	})
-	p.AddResource(mcp.NewResource("test://watched-resource", "watched"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-		return []mcp.ResourceContents{mcp.TextResourceContents{URI: "test://watched-resource", Text: "watched"}}, nil
+	addMethod(p, mcp.MethodResourcesRead, func(_ context.Context, r *request) (mcp.ResultMetadata, error) {
+		var params mcp.ReadResourceParams
+		if err := r.params(&params); err != nil {
+			return nil, err
+		}
+		id, under := strings.CutPrefix(params.URI, "test://template/")
+		id, data := strings.CutSuffix(id, "/data")
+		switch {
+		case params.URI == text.URI:
+			return &mcp.ReadResourceResult{Contents: []mcp.ResourceContents{text}}, nil
+		case params.URI == picture.URI:
+			return &mcp.ReadResourceResult{Contents: []mcp.ResourceContents{picture}}, nil
+		case under && data:
+			return &mcp.ReadResourceResult{Contents: []mcp.ResourceContents{mcp.TextResourceContents{
+				URI: params.URI, MIMEType: "application/json", Text: fmt.Sprintf(`{"id":%q,"templateTest":true,"data":%q}`, id, "Data for ID: "+id),
+			}}}, nil
+		}
+		err := fault(mcp.INVALID_PARAMS, "there is no resource %q", params.URI)
+		err.Data = jsonrpc.Encode(object{"uri": params.URI})
+		return nil, err
 	})
-	p.AddResourceTemplate(mcp.NewResourceTemplate("test://template/{id}/data", "template", mcp.WithTemplateMIMEType("application/json")),
-		func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-			id := strings.TrimSuffix(strings.TrimPrefix(req.Params.URI, "test://template/"), "/data")
-			return []mcp.ResourceContents{mcp.TextResourceContents{
-				URI: req.Params.URI, MIMEType: "application/json", Text: fmt.Sprintf(`{"id":%q,"templateTest":true,"data":%q}`, id, "Data for ID: "+id),
-			}}, nil
-		})
 }
 
-func addPrompt(p *server.MCPServer, name string, messages func(mcp.GetPromptRequest) []mcp.PromptMessage, opts ...mcp.PromptOption) {
-	p.AddPrompt(mcp.NewPrompt(name, append([]mcp.PromptOption{mcp.WithPromptDescription("For the conformance suite.")}, opts...)...),
-		func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return &mcp.GetPromptResult{Messages: messages(req)}, nil
-		})
+// addOther adds methods that do nothing.
+func addOther(p *protocol) {
+	p.offers.Logging, p.offers.Completions = &struct{}{}, &struct{}{}
+	for _, name := range []mcp.MCPMethod{mcp.MethodSetLogLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe} {
+		p.legacy[string(name)] = func(context.Context, *request) (mcp.ResultMetadata, error) { return &mcp.Result{}, nil }
+	}
+	addMethod(p, mcp.MethodCompletionComplete, func(context.Context, *request) (mcp.ResultMetadata, error) {
+		return &mcp.CompleteResult{Completion: mcp.Completion{Values: []string{}}}, nil
+	})
 }
 
-func addPrompts(p *server.MCPServer) {
-	says := func(c ...mcp.Content) []mcp.PromptMessage {
+func addPrompts(p *protocol) {
+	p.offers.Prompts = &struct {
+		ListChanged bool `json:"listChanged,omitempty"`
+	}{}
+	says := func(c ...mcp.Content) *mcp.GetPromptResult {
 		var out []mcp.PromptMessage
 		for _, one := range c {
 			out = append(out, mcp.PromptMessage{Role: mcp.RoleUser, Content: one})
 		}
-		return out
+		return &mcp.GetPromptResult{Messages: out}
 	}
-	addPrompt(p, "test_simple_prompt", func(mcp.GetPromptRequest) []mcp.PromptMessage {
-		return says(mcp.NewTextContent("This is a simple prompt for testing."))
+	described := mcp.WithPromptDescription("For the conformance suite.")
+	addMethod(p, mcp.MethodPromptsList, func(context.Context, *request) (mcp.ResultMetadata, error) {
+		return &mcp.ListPromptsResult{Prompts: []mcp.Prompt{
+			mcp.NewPrompt("test_simple_prompt", described), mcp.NewPrompt("test_prompt_with_image", described), mcp.NewPrompt("test_input_required_result_prompt", described),
+			mcp.NewPrompt("test_prompt_with_arguments", described, mcp.WithArgument("arg1", mcp.RequiredArgument()), mcp.WithArgument("arg2", mcp.RequiredArgument())),
+			mcp.NewPrompt("test_prompt_with_embedded_resource", described, mcp.WithArgument("resourceUri", mcp.RequiredArgument())),
+		}}, nil
 	})
-	addPrompt(p, "test_prompt_with_arguments", func(req mcp.GetPromptRequest) []mcp.PromptMessage {
-		return says(mcp.NewTextContent(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", req.Params.Arguments["arg1"], req.Params.Arguments["arg2"])))
-	}, mcp.WithArgument("arg1", mcp.RequiredArgument()), mcp.WithArgument("arg2", mcp.RequiredArgument()))
-	addPrompt(p, "test_prompt_with_embedded_resource", func(req mcp.GetPromptRequest) []mcp.PromptMessage {
-		return says(mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: req.Params.Arguments["resourceUri"], MIMEType: "text/plain", Text: "Embedded resource content for testing."}),
-			mcp.NewTextContent("Please process the embedded resource above."))
-	}, mcp.WithArgument("resourceUri", mcp.RequiredArgument()))
-	addPrompt(p, "test_prompt_with_image", func(mcp.GetPromptRequest) []mcp.PromptMessage {
-		return says(mcp.NewImageContent(pngPixel, "image/png"), mcp.NewTextContent("Please analyze the image above."))
-	})
-	p.AddPrompt(mcp.NewPrompt("test_input_required_result_prompt", mcp.WithPromptDescription("For the conformance suite.")), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		w := want{"user_context", "elicit", "What context should the prompt use?", "context"}
-		if answer := w.answered(req.Params.InputResponses); answer != "" {
-			return &mcp.GetPromptResult{Messages: says(mcp.NewTextContent("Use " + answer))}, nil
+	addMethod(p, mcp.MethodPromptsGet, func(_ context.Context, r *request) (mcp.ResultMetadata, error) {
+		var params struct {
+			Name           string
+			Arguments      map[string]string
+			InputResponses map[string]json.RawMessage
 		}
-		b := server.NewInputRequestBuilder("")
-		w.add(b)
-		return b.PromptResult(), nil
+		if err := r.params(&params); err != nil {
+			return nil, err
+		}
+		switch params.Name {
+		case "test_simple_prompt":
+			return says(mcp.NewTextContent("This is a simple prompt for testing.")), nil
+		case "test_prompt_with_arguments":
+			return says(mcp.NewTextContent(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", params.Arguments["arg1"], params.Arguments["arg2"]))), nil
+		case "test_prompt_with_embedded_resource":
+			return says(mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: params.Arguments["resourceUri"], MIMEType: "text/plain", Text: "Embedded resource content for testing."}),
+				mcp.NewTextContent("Please process the embedded resource above.")), nil
+		case "test_prompt_with_image":
+			return says(mcp.NewImageContent(pngPixel, "image/png"), mcp.NewTextContent("Please analyze the image above.")), nil
+		case "test_input_required_result_prompt":
+			w := want{"user_context", "elicit", "What context should the prompt use?", "context"}
+			if answer := w.answered(params.InputResponses); answer != "" {
+				return says(mcp.NewTextContent("Use " + answer)), nil
+			}
+			res, trip := asking("", w)
+			return &mcp.GetPromptResult{Result: res, MultiRoundTripResult: trip}, nil
+		}
+		return nil, fault(mcp.INVALID_PARAMS, "there is no prompt %q", params.Name)
 	})
 }

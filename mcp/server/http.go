@@ -5,15 +5,12 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/mark3labs/mcp-go/server"
 )
 
 const (
@@ -22,7 +19,10 @@ const (
 
 	maxRequest   = 16 << 20 // bytes
 	headerWait   = 10 * time.Second
+	bodyWait     = 30 * time.Second // for a whole request
+	writeWait    = 30 * time.Second // for a client that does not read
 	sessionsIdle = time.Hour
+	maxSessions  = 256
 	shutdownWait = 5 * time.Second
 )
 
@@ -38,9 +38,8 @@ func (s *Server) ServeHTTP(ctx context.Context, ln net.Listener, token string) e
 		_ = ln.Close()
 		return fmt.Errorf("the address %s is not of this machine: expected 127.0.0.1 or [::1], for who reaches it may run commands here", ln.Addr())
 	}
-	protocol := newHTTP(s.mcp, s.opts.Logger)
 	web := &http.Server{
-		Handler: guard(protocol, token), ReadHeaderTimeout: headerWait, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: guard(newTransport(s.protocol), token), ReadHeaderTimeout: headerWait, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return s.ctx },
 		ErrorLog:    slogLines(s.opts.Logger),
 	}
@@ -53,23 +52,15 @@ func (s *Server) ServeHTTP(ctx context.Context, ln net.Listener, token string) e
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
-	s.end() // calls that are under way end with the server
-	protocol.CloseSessions(stopping)
+	s.end() // with it ends what is under way, and every stream
 	if web.Shutdown(stopping) != nil {
 		_ = web.Close()
 	}
-	_ = protocol.Shutdown(stopping)
 	if err == nil {
 		<-served
 		return nil
 	}
 	return fmt.Errorf("mcp over HTTP: %w", err)
-}
-
-// newHTTP makes mcp-go's side of the transport.
-func newHTTP(protocol *server.MCPServer, log *slog.Logger) *server.StreamableHTTPServer {
-	return server.NewStreamableHTTPServer(protocol,
-		server.WithEndpointPath(Path), server.WithStateful(true), server.WithSessionIdleTTL(sessionsIdle), server.WithStreamableHTTPLogger(log))
 }
 
 // guard turns away what does not come from a client that was let in: requests

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"log"
@@ -11,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
@@ -51,14 +49,13 @@ type Options struct {
 // of tools share one session and run one after the other; each run_task has a
 // session of its own.
 type Server struct {
-	opts  Options
-	mcp   *server.MCPServer
-	tools *toolSession
-	calls *suspended
+	opts     Options
+	protocol *protocol
+	tools    *toolSession
+	calls    *suspended
 
 	mu      sync.Mutex
 	offered *core.Snapshot
-	stdout  *lineWriter // of ServeStdio
 
 	ctx     context.Context // ends with the server
 	end     context.CancelFunc
@@ -76,19 +73,10 @@ func New(opts Options) (*Server, error) {
 	s := &Server{opts: opts, calls: newSuspended()}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.tools = &toolSession{server: s, turn: make(chan struct{}, 1)}
-	hooks := &server.Hooks{}
-	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) { s.refresh(ctx) })
-	s.mcp = newProtocol(opts, hooks)
+	s.protocol = newProtocol(opts.Version, opts.Instructions, opts.Logger)
+	s.protocol.refresh = s.refresh
 	s.refresh(s.ctx)
 	return s, nil
-}
-
-// newProtocol makes mcp-go's side of a server.
-func newProtocol(opts Options, hooks *server.Hooks, more ...server.ServerOption) *server.MCPServer {
-	return server.NewMCPServer("agent", opts.Version, append([]server.ServerOption{
-		server.WithToolCapabilities(true), server.WithInstructions(opts.Instructions), server.WithRecovery(),
-		server.WithHooks(hooks), server.WithLogger(opts.Logger), server.WithElicitation(),
-	}, more...)...)
 }
 
 // refresh brings what is offered up to the table as it is now.
@@ -103,14 +91,14 @@ func (s *Server) refresh(ctx context.Context) {
 		return
 	}
 	s.offered = snapshot
-	var tools []server.ServerTool
+	var tools []tool
 	for _, e := range snapshot.Entries() {
-		tools = append(tools, server.ServerTool{Tool: describe(e), Handler: s.handle(s.tools.call)})
+		tools = append(tools, s.offer(describe(e), s.tools.call))
 	}
 	if !s.opts.NoTasks {
-		tools = append(tools, server.ServerTool{Tool: taskTool(), Handler: s.handle(s.runTask)})
+		tools = append(tools, s.offer(taskTool(), s.runTask))
 	}
-	s.mcp.SetTools(tools...)
+	s.protocol.setTools(tools...)
 }
 
 // describe is a tool of the agent as MCP has it.
@@ -119,40 +107,6 @@ func describe(e core.Entry) mcp.Tool {
 	t := mcp.NewToolWithRawSchema(e.ModelName, d.Description, d.Schema)
 	t.Annotations.ReadOnlyHint = &d.ReadOnly
 	return t
-}
-
-// ServeStdio serves the one client at the other end of in and out. It returns
-// nil when in ends, and the cause of ctx when that is done; calls that were
-// under way are aborted. In a process there can be one of it, for mcp-go keeps
-// the state of that client in a global variable.
-func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	lines := &lineWriter{w: out}
-	s.mu.Lock()
-	s.stdout = lines
-	s.mu.Unlock()
-	l := server.NewStdioServer(s.mcp)
-	l.SetErrorLogger(slogLines(s.opts.Logger))
-	err := l.Listen(ctx, in, lines)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("mcp over stdio: %w", err)
-	}
-	return nil
-}
-
-// lineWriter writes one message at a time, each of which comes in one Write.
-type lineWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-// Write implements [io.Writer].
-func (l *lineWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }
 
 func slogLines(l *slog.Logger) *log.Logger { return slog.NewLogLogger(l.Handler(), slog.LevelDebug) }

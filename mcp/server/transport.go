@@ -1,0 +1,323 @@
+package server
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
+)
+
+// transport is streamable HTTP. Each message of a client is a POST, whose
+// answer is a JSON document or, once something has to be told before it, a
+// stream of events. Before 2026-07-28 a client has a session, from initialize
+// to DELETE, and may GET a stream of what belongs to none of its requests.
+type transport struct {
+	protocol *protocol
+
+	mu       sync.Mutex
+	sessions map[string]*session
+}
+
+// session is a client between two of its requests.
+type session struct {
+	*client
+	id      string
+	changed chan struct{} // has room for one
+
+	// Guarded by the transport's lock.
+	busy int // requests and streams
+	used time.Time
+}
+
+func newTransport(p *protocol) *transport {
+	return &transport{protocol: p, sessions: map[string]*session{}}
+}
+
+// ServeHTTP implements [http.Handler].
+func (t *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	version := r.Header.Get(mcp.HeaderProtocolVersion)
+	out := newStream(w)
+	defer out.close()
+	switch {
+	case r.Method == http.MethodPost:
+		t.post(out, r)
+	case mcp.IsModernProtocol(version):
+		w.Header().Set("Allow", http.MethodPost)
+		out.refuse(http.StatusMethodNotAllowed, nil, fault(mcp.INVALID_REQUEST, "%s has only POST: use %s to hear of changes", version, mcp.MethodSubscriptionsListen))
+	case r.Method == http.MethodGet:
+		t.withSession(out, r, func(s *session) { t.listen(out, r, s) })
+	case r.Method == http.MethodDelete:
+		t.withSession(out, r, func(s *session) {
+			t.drop(s)
+			w.WriteHeader(http.StatusOK)
+		})
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		out.refuse(http.StatusMethodNotAllowed, nil, fault(mcp.INVALID_REQUEST, "expected GET, POST or DELETE"))
+	}
+}
+
+// post takes a message.
+func (t *transport) post(out *stream, r *http.Request) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		out.refuse(http.StatusBadRequest, nil, fault(mcp.INVALID_REQUEST, "Content-Type: expected application/json"))
+		return
+	}
+	_ = out.control.SetReadDeadline(time.Now().Add(bodyWait))
+	body, err := io.ReadAll(r.Body)
+	_ = out.control.SetReadDeadline(time.Time{})
+	if err != nil {
+		status := http.StatusBadRequest
+		if long := (*http.MaxBytesError)(nil); errors.As(err, &long) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		out.refuse(status, nil, fault(mcp.PARSE_ERROR, "the message cannot be read: %v", err))
+		return
+	}
+	m, refused := parse(body)
+	if refused != nil {
+		out.refuse(http.StatusBadRequest, m.ID, refused)
+		return
+	}
+	if m.Method != "" && m.HasID() {
+		t.request(out, r, m)
+		return
+	}
+	switch modern := mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)); {
+	case modern && m.Method == "":
+		out.refuse(http.StatusBadRequest, m.ID, fault(mcp.INVALID_REQUEST, "a server of this version of the protocol asks nothing, and takes no answers"))
+	case modern:
+		out.w.WriteHeader(http.StatusAccepted) // there is none that matters: who closes the stream takes back
+	default:
+		t.withSession(out, r, func(s *session) {
+			if m.Method != "" {
+				t.protocol.notified(s.client, m)
+			} else if !s.answered(m) {
+				out.refuse(http.StatusBadRequest, m.ID, fault(mcp.INVALID_REQUEST, "nothing that was asked waits for this answer (any more)"))
+				return
+			}
+			out.w.WriteHeader(http.StatusAccepted)
+		})
+	}
+}
+
+// request answers a request.
+func (t *transport) request(out *stream, r *http.Request, m jsonrpc.Message) {
+	req, refused := open(m, r.Header)
+	switch {
+	case refused != nil:
+		out.refuse(statusOf(req, refused), m.ID, refused)
+	case req.modern:
+		t.answer(out, r, req, newClient(nil))
+	case m.Method == string(mcp.MethodInitialize):
+		s := newSession()
+		out.w.Header().Set(mcp.HeaderSessionID, s.id)
+		if !t.add(s) {
+			out.w.Header().Del(mcp.HeaderSessionID)
+			out.refuse(http.StatusServiceUnavailable, m.ID, fault(mcp.INTERNAL_ERROR, "%d sessions are in use: wait for one of them to end", maxSessions))
+			return
+		}
+		defer t.release(s)
+		t.answer(out, r, req, s.client)
+	default:
+		t.withSession(out, r, func(s *session) { t.answer(out, r, req, s.client) })
+	}
+}
+
+// answer does what a request of a client asks for.
+func (t *transport) answer(out *stream, r *http.Request, req *request, c *client) {
+	req.client, req.tell = c, out.tell
+	ctx, done, refused := c.begin(r.Context(), req.ID)
+	if refused != nil {
+		out.refuse(statusOf(req, refused), req.ID, refused)
+		return
+	}
+	defer done()
+	answer := t.protocol.answer(ctx, req)
+	out.finish(statusOf(req, answer.Error), answer)
+}
+
+// statusOf is the HTTP status of an answer. Errors have had one of their own
+// since 2026-07-28.
+func statusOf(r *request, err *jsonrpc.Error) int {
+	if err == nil || !r.modern {
+		return http.StatusOK
+	}
+	switch err.Code {
+	case mcp.METHOD_NOT_FOUND:
+		return http.StatusNotFound
+	case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.UNSUPPORTED_PROTOCOL_VERSION, mcp.INVALID_REQUEST, mcp.INVALID_PARAMS:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// listen tells a session of what belongs to none of its requests, for as long
+// as the client listens. Of several streams one is told.
+func (t *transport) listen(out *stream, r *http.Request, s *session) {
+	if out.begin() != nil {
+		return
+	}
+	for {
+		select {
+		case <-s.changed:
+			if out.tell(notification(mcp.MethodNotificationToolsListChanged, nil)) != nil {
+				return
+			}
+		case <-s.left:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func newSession() *session {
+	s := &session{id: rand.Text(), changed: make(chan struct{}, 1)}
+	s.client = newClient(func() { signal(s.changed) })
+	return s
+}
+
+// add keeps a session, for the caller to release. Those that were not used for
+// long make room for it; false means that all are in use.
+func (t *transport) add(s *session) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var idlest *session
+	for _, old := range t.sessions {
+		if old.busy > 0 {
+			continue
+		}
+		if time.Since(old.used) > sessionsIdle {
+			t.forget(old)
+		} else if idlest == nil || old.used.Before(idlest.used) {
+			idlest = old
+		}
+	}
+	if len(t.sessions) >= maxSessions {
+		if idlest == nil {
+			return false
+		}
+		t.forget(idlest)
+	}
+	s.busy++
+	t.sessions[s.id] = s
+	return true
+}
+
+// forget ends a session. The caller holds the lock.
+func (t *transport) forget(s *session) {
+	delete(t.sessions, s.id)
+	t.protocol.unwatch(s.client)
+	s.leave()
+}
+
+func (t *transport) drop(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forget(s)
+}
+
+func (t *transport) release(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.busy--
+	s.used = time.Now()
+}
+
+// withSession does something with the session that a request names, or refuses
+// the request.
+func (t *transport) withSession(out *stream, r *http.Request, do func(s *session)) {
+	if v := r.Header.Get(mcp.HeaderProtocolVersion); v != "" && !mcp.IsValidProtocolVersion(v) {
+		out.refuse(http.StatusBadRequest, nil, unsupported(v))
+		return
+	}
+	id := r.Header.Get(mcp.HeaderSessionID)
+	if id == "" {
+		out.refuse(http.StatusBadRequest, nil, fault(mcp.INVALID_REQUEST, "the header %s is missing: initialize gives it", mcp.HeaderSessionID))
+		return
+	}
+	t.mu.Lock()
+	s := t.sessions[id]
+	if s != nil {
+		s.busy++
+	}
+	t.mu.Unlock()
+	if s == nil {
+		out.refuse(http.StatusNotFound, nil, fault(mcp.INVALID_REQUEST, "there is no such session (any more): initialize anew"))
+		return
+	}
+	defer t.release(s)
+	do(s)
+}
+
+// stream is the answer to an HTTP request. One goroutine uses it.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	events  bool // it is a stream of events
+}
+
+func newStream(w http.ResponseWriter) *stream {
+	return &stream{w: w, control: http.NewResponseController(w)}
+}
+
+// begin makes the answer a stream of events.
+func (s *stream) begin() error {
+	if s.events {
+		return nil
+	}
+	s.events = true
+	h := s.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	s.limit()
+	s.w.WriteHeader(http.StatusOK)
+	return s.control.Flush()
+}
+
+// limit gives the next write its time.
+func (s *stream) limit() { _ = s.control.SetWriteDeadline(time.Now().Add(writeWait)) }
+
+// tell implements outlet.
+func (s *stream) tell(m jsonrpc.Message) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	s.limit()
+	event := append([]byte("event: message\ndata: "), jsonrpc.Encode(m)...)
+	if _, err := s.w.Write(append(event, "\n\n"...)); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
+
+// finish sends the last message. A client that does not take it is gone.
+func (s *stream) finish(status int, m jsonrpc.Message) {
+	if s.events {
+		_ = s.tell(m)
+		return
+	}
+	body := jsonrpc.Encode(m)
+	s.w.Header().Set("Content-Type", "application/json")
+	s.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	s.limit()
+	s.w.WriteHeader(status)
+	if _, err := s.w.Write(body); err == nil {
+		_ = s.control.Flush()
+	}
+}
+
+func (s *stream) refuse(status int, id []byte, err *jsonrpc.Error) { s.finish(status, failed(id, err)) }
+
+// close frees the connection for the next request.
+func (s *stream) close() { _ = s.control.SetWriteDeadline(time.Time{}) }
