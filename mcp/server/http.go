@@ -20,10 +20,11 @@ const (
 	maxRequest   = 16 << 20 // bytes
 	headerWait   = 10 * time.Second
 	bodyWait     = 30 * time.Second // for a whole request
-	writeWait    = 30 * time.Second // for a client that does not read
+	writeWait    = 30 * time.Second
 	sessionsIdle = time.Hour
 	maxSessions  = 256
 	shutdownWait = 5 * time.Second
+	drainWait    = 2 * time.Second // for answers over stdio that nobody reads
 )
 
 // ServeHTTP serves clients that know the token, on a port of this machine. It

@@ -408,6 +408,50 @@ func TestTask(t *testing.T) {
 	})
 }
 
+// TestRecords: sessions of single calls leave nothing behind, also when one was
+// aborted; those of tasks can be gone on with.
+func TestRecords(t *testing.T) {
+	dir := workspace(t)
+	records := func(below string) []string {
+		found, err := filepath.Glob(filepath.Join(dir, ".home", below, "*-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	t.Run("calls", func(t *testing.T) {
+		heard := newNotes()
+		c := way{"http", "2025-11-25"}.connect(t, dir, nil, heard.take)
+		if text, res := call(t, c, "read_file", map[string]any{"file_path": "note.txt"}); res.IsError {
+			t.Error(text)
+		}
+		if len(records("sessions")) == 0 {
+			t.Error("there is no record of the session that runs: this test shows nothing")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		req := request("slow", map[string]any{})
+		req.Params.Meta = &mcp.Meta{ProgressToken: "p"}
+		go func() {
+			<-heard.came
+			cancel()
+		}()
+		_, _ = c.CallTool(ctx, req)
+		_, _ = call(t, c, "picture", map[string]any{})
+	})
+	if left := slices.Concat(records("sessions"), records("context")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	t.Run("task", func(t *testing.T) {
+		c := way{"http", "2025-11-25"}.connect(t, dir, choosing("once"), nil)
+		if text, res := call(t, c, "run_task", map[string]any{"prompt": "greet the world"}); res.IsError {
+			t.Error(text)
+		}
+	})
+	if !slices.ContainsFunc(records("sessions"), func(path string) bool { return filepath.Ext(path) == ".jsonl" }) {
+		t.Error("the session of the task was not kept")
+	}
+}
+
 // TestCancellation: the client gives up, the tool hears of it, and the next
 // call goes through.
 func TestCancellation(t *testing.T) {

@@ -58,7 +58,7 @@ func (p *protocol) serveLines(ctx context.Context, in io.Reader, out io.Writer) 
 	case err = <-lines.broken:
 	case <-ctx.Done():
 	}
-	c.end(shutdownWait)
+	c.end(drainWait)
 	return err
 }
 

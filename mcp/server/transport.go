@@ -20,7 +20,8 @@ import (
 // stream of events. Before 2026-07-28 a client has a session, from initialize
 // to DELETE, and may GET a stream of what belongs to none of its requests.
 type transport struct {
-	protocol *protocol
+	protocol  *protocol
+	writeWait time.Duration // for a client that does not read
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -38,13 +39,13 @@ type session struct {
 }
 
 func newTransport(p *protocol) *transport {
-	return &transport{protocol: p, sessions: map[string]*session{}}
+	return &transport{protocol: p, writeWait: writeWait, sessions: map[string]*session{}}
 }
 
 // ServeHTTP implements [http.Handler].
 func (t *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	version := r.Header.Get(mcp.HeaderProtocolVersion)
-	out := newStream(w)
+	out := &stream{w: w, control: http.NewResponseController(w), wait: t.writeWait}
 	defer out.close()
 	switch {
 	case r.Method == http.MethodPost:
@@ -263,11 +264,8 @@ func (t *transport) withSession(out *stream, r *http.Request, do func(s *session
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	events  bool // it is a stream of events
-}
-
-func newStream(w http.ResponseWriter) *stream {
-	return &stream{w: w, control: http.NewResponseController(w)}
+	wait    time.Duration // for a write
+	events  bool          // it is a stream of events
 }
 
 // begin makes the answer a stream of events.
@@ -286,7 +284,7 @@ func (s *stream) begin() error {
 }
 
 // limit gives the next write its time.
-func (s *stream) limit() { _ = s.control.SetWriteDeadline(time.Now().Add(writeWait)) }
+func (s *stream) limit() { _ = s.control.SetWriteDeadline(time.Now().Add(s.wait)) }
 
 // tell implements outlet.
 func (s *stream) tell(m jsonrpc.Message) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"slices"
 	"sync"
 
@@ -52,7 +53,7 @@ func (a *Agent) MCPServer(o MCPServerOptions) (*server.Server, error) {
 			return a.openFor(ctx, o, so)
 		},
 		Blob: func(ctx context.Context, s server.Session, hash string) (io.ReadCloser, error) {
-			own, ok := s.(*Session)
+			own, ok := s.(callSession)
 			if !ok || own.family.cfg.Store == nil {
 				return nil, errors.New("the session keeps no images")
 			}
@@ -99,5 +100,25 @@ func (a *Agent) openFor(ctx context.Context, o MCPServerOptions, so server.Sessi
 	if err != nil {
 		return nil, err // not a *Session that is nil
 	}
+	if so.Provider != nil {
+		return callSession{s}, nil
+	}
 	return s, nil
+}
+
+// callSession is a session for single calls. Its record is for what one call
+// leaves to the next, such as an output to read on in: nobody resumes it, and
+// it goes when the session ends.
+type callSession struct{ *Session }
+
+// Close implements [server.Session].
+func (s callSession) Close() error {
+	err := s.Session.Close()
+	if s.journal == nil {
+		return err
+	}
+	if gone := dirs(s.agent.opts.Home).Delete(s.ID()); !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
 }

@@ -117,6 +117,7 @@ func (s *settings) serverOptions(noTasks bool) (agent.MCPServerOptions, error) {
 	if err := s.sessionOptions(&o.Calls); err != nil {
 		return o, err
 	}
+	o.Calls.Ephemeral = !s.Settings.Session.Save
 	limits := o.Calls.Limits // those of a conversation do not hold for single calls
 	o.Calls.Limits = core.Limits{
 		CommandTimeout: limits.CommandTimeout, MaxCommandTimeout: limits.MaxCommandTimeout, ParallelCalls: limits.ParallelCalls, NoLoopDetection: true,
