@@ -37,7 +37,7 @@ type client struct {
 	mu      sync.Mutex
 	can     mcp.ClientCapabilities
 	running map[string]context.CancelCauseFunc // by the id of the request
-	work    sync.WaitGroup                     // of what is running
+	work    sync.WaitGroup                     // of what is running, up to the delivery of its answer
 	asked   map[string]chan jsonrpc.Message    // by the id of the question
 	last    int                                // id that was given to a question
 }
@@ -60,7 +60,8 @@ func (c *client) capabilities() mcp.ClientCapabilities {
 }
 
 // begin admits a request: its context ends when the client takes it back or
-// leaves. The caller calls done after the answer.
+// leaves. The caller calls done before it sends the answer, after which the id
+// may come again, and c.work.Done when all is over.
 func (c *client) begin(ctx context.Context, id json.RawMessage) (own context.Context, done func(), refused *jsonrpc.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,13 +80,12 @@ func (c *client) begin(ctx context.Context, id json.RawMessage) (own context.Con
 	own, cancel := context.WithCancelCause(ctx)
 	c.running[key] = cancel
 	c.work.Add(1)
-	return own, func() {
+	return own, sync.OnceFunc(func() {
 		c.mu.Lock()
 		delete(c.running, key)
 		c.mu.Unlock()
 		cancel(nil)
-		c.work.Done()
-	}, nil
+	}), nil
 }
 
 // takeBack ends a request that the client wants no answer to any more.

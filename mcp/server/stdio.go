@@ -144,9 +144,11 @@ func (p *protocol) receive(ctx context.Context, c *client, line []byte, tell out
 		return
 	}
 	go func() {
+		defer c.work.Done()
 		defer done()
 		answer := p.answer(ctx, r)
-		if answer.Error == nil || !unwanted(ctx) {
+		drop := answer.Error != nil && unwanted(ctx)
+		if done(); !drop {
 			_ = tell(answer)
 		}
 	}()

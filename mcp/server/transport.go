@@ -141,8 +141,10 @@ func (t *transport) answer(out *stream, r *http.Request, req *request, c *client
 		out.refuse(statusOf(req, refused), req.ID, refused)
 		return
 	}
+	defer c.work.Done()
 	defer done()
 	answer := t.protocol.answer(ctx, req)
+	done()
 	out.finish(statusOf(req, answer.Error), answer)
 }
 
