@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -15,10 +16,43 @@ import (
 // gaugesEnv adds the plugin gauges to the command of the scripts.
 const gaugesEnv = "AGENT_TEST_GAUGES"
 
-// testPlugins are the bundled plugins, and for scripts that want it one with
-// many tools.
+// Variables of the test that looks for keys: the mark of all values, what adds
+// the plugin teller, and what is in the keyring under the name test.
+const (
+	keyMark    = "KEYMARK"
+	tellerEnv  = "AGENT_TEST_TELLER"
+	keyringEnv = "AGENT_TEST_KEYRING_TOKEN"
+)
+
+// tell names the marked variables of this process, and of all processes that it
+// sees.
+func tell() string {
+	var b strings.Builder
+	marked := func(kind, environ string) {
+		for entry := range strings.SplitSeq(environ, "\x00") {
+			if name, value, _ := strings.Cut(entry, "="); strings.Contains(value, keyMark) {
+				fmt.Fprintf(&b, "%s %s\n", kind, name)
+			}
+		}
+	}
+	marked("own", strings.Join(os.Environ(), "\x00"))
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		environ, _ := os.ReadFile(file) // hidden, or gone
+		marked("other", string(environ))
+	}
+	return b.String() + "looked"
+}
+
+// testPlugins are the bundled plugins, and for tests that want them one that
+// tells and one with many tools.
 func testPlugins() []sdk.Plugin {
 	list := bundledPlugins()
+	if os.Getenv(tellerEnv) != "" {
+		list = append(list, sdk.Plugin{Name: "teller", Version: "1.0.0", Manifest: sdk.Manifest{Env: []string{tellerEnv}}, Extensions: []sdk.Extension{
+			sdk.Tool("tell", "Tells.", func(*sdk.Context, struct{}) (string, error) { return tell(), nil }),
+		}})
+	}
 	if os.Getenv(gaugesEnv) == "" {
 		return list
 	}

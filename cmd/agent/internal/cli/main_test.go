@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/zalando/go-keyring"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md and the expected files of scripts anew")
@@ -23,6 +24,12 @@ func TestMain(m *testing.M) {
 		managed := managedSettings(os.Getenv)
 		if other := os.Getenv("AGENT_TEST_MANAGED"); other != "" {
 			managed = other
+		}
+		if key := os.Getenv(keyringEnv); key != "" {
+			keyring.MockInit()
+			if err := keyring.Set("agent", "test", key); err != nil {
+				panic(err)
+			}
 		}
 		os.Exit(mainWith(managed, testPlugins))
 	}, "mcpserver": func() { os.Exit(mcpServer()) }, "xdg-open": browse})

@@ -34,6 +34,11 @@ func mcpServer() int {
 	s.AddTool(mcp.NewTool("secret", mcp.WithDescription("Tells the key.")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("the key is " + os.Getenv("SCRIPT_API_KEY") + "; " + os.Getenv("OPENAI_API_KEY")), nil
 	})
+	if os.Getenv(tellerEnv) != "" {
+		s.AddTool(mcp.NewTool("tell", mcp.WithDescription("Tells.")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText(tell()), nil
+		})
+	}
 	s.AddTool(mcp.NewTool("write", mcp.WithDescription("Makes a file."), mcp.WithString("path")), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if err := os.WriteFile(r.GetString("path", ""), nil, 0o600); err != nil {
 			return mcp.NewToolResultError(err.Error()), nil

@@ -65,11 +65,18 @@ type command struct {
 // exec starts agent exec with stream-json and leave to do anything.
 func (w *world) exec(args ...string) *command {
 	w.t.Helper()
+	return w.execWith(nil, append([]string{"--permission-mode", "bypass"}, args...)...)
+}
+
+// execWith starts agent exec with stream-json and more of an environment.
+func (w *world) execWith(env []string, args ...string) *command {
+	w.t.Helper()
 	a := &command{
 		t: w.t, stdout: filepath.Join(w.t.TempDir(), "stdout"), stderr: filepath.Join(w.t.TempDir(), "stderr"), done: make(chan struct{}),
-		cmd: exec.Command("agent", append([]string{"exec", "--output-format", "stream-json", "--permission-mode", "bypass"}, args...)...),
+		cmd: exec.Command("agent", append([]string{"exec", "--output-format", "stream-json"}, args...)...),
 	}
-	a.cmd.Dir, a.cmd.Env = w.workspace, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + w.t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
+	a.cmd.Dir = w.workspace
+	a.cmd.Env = append([]string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + w.t.TempDir(), "GORACE=" + os.Getenv("GORACE")}, env...)
 	for _, to := range []struct {
 		path string
 		set  func(*os.File)
