@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed-009c0928/agent/core/event"
 )
@@ -79,16 +80,16 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 }
 
 func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, error) {
+	// What tells most: the first access that changes something, and all hosts.
+	what, sep, first := "", ": ", slices.IndexFunc(c.accesses, func(a Access) bool { return a.Scope != ScopeRead })
+	for i, a := range c.accesses {
+		if i == max(first, 0) || a.Scope == ScopeNetwork {
+			what, sep = what+fmt.Sprintf("%s%s %s", sep, a.Scope, a.Resource), ", "
+		}
+	}
 	q := Question{
 		Kind: QuestionPermission, Tool: c.call.Name, Accesses: c.accesses, Detail: c.decision.Reason,
-		Title: fmt.Sprintf("Allow %s?", c.call.Name), Choices: []Choice{ChoiceOnce},
-	}
-	for i, a := range c.accesses { // the one that tells most: the first that changes something
-		if changes := a.Scope != ScopeRead; i == 0 || changes {
-			if q.Title = fmt.Sprintf("Allow %s: %s %s?", c.call.Name, a.Scope, a.Resource); changes {
-				break
-			}
-		}
+		Title: fmt.Sprintf("Allow %s%s?", c.call.Name, what), Choices: []Choice{ChoiceOnce},
 	}
 	if !c.decision.NoSession {
 		q.Choices = append(q.Choices, ChoiceSession)
