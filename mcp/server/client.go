@@ -126,11 +126,12 @@ func (c *client) ask(ctx context.Context, tell outlet, method mcp.MCPMethod, par
 	id := strconv.Itoa(c.last)
 	c.asked[id] = came
 	c.mu.Unlock()
-	defer func() {
+	forget := func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.asked, id)
-	}()
+	}
+	defer forget()
 	if err := tell(jsonrpc.Message{Version: mcp.JSONRPC_VERSION, ID: json.RawMessage(id), Method: string(method), Params: body}); err != nil {
 		return nil, err
 	}
@@ -141,6 +142,7 @@ func (c *client) ask(ctx context.Context, tell outlet, method mcp.MCPMethod, par
 		}
 		return m.Result, nil
 	case <-ctx.Done():
+		forget()
 		_ = tell(notification(mcp.MethodNotificationCancelled, map[string]any{"requestId": json.RawMessage(id), "reason": context.Cause(ctx).Error()})) // a courtesy
 		return nil, context.Cause(ctx)
 	}

@@ -195,8 +195,16 @@ func TestHostileHTTP(t *testing.T) {
 		method, session, version string
 		want                     int
 	}{
-		{"GET", "guessed", "", 404}, {"GET", "", "2026-07-28", 405}, {"GET", w.session, "1999-01-01", 400}, {"PUT", w.session, "", 405}, {"HEAD", w.session, "", 405},
-		{"DELETE", "guessed", "", 404}, {"DELETE", w.session, "2026-07-28", 405}, {"DELETE", w.session, "", 200}, {"DELETE", w.session, "", 404}, {"GET", w.session, "", 404},
+		{"GET", "guessed", "", 404},
+		{"GET", "", "2026-07-28", 405},
+		{"GET", w.session, "1999-01-01", 400},
+		{"PUT", w.session, "", 405},
+		{"HEAD", w.session, "", 405},
+		{"DELETE", "guessed", "", 404},
+		{"DELETE", w.session, "2026-07-28", 405},
+		{"DELETE", w.session, "", 200},
+		{"DELETE", w.session, "", 404},
+		{"GET", w.session, "", 404},
 	} {
 		if res := w.do(t.Context(), tt.method, "", "Mcp-Session-Id", tt.session, "Mcp-Protocol-Version", tt.version); res.StatusCode != tt.want {
 			t.Errorf("%s of %q, version %q: %d, want %d", tt.method, tt.session, tt.version, res.StatusCode, tt.want)
@@ -211,7 +219,7 @@ func TestHostileHTTP(t *testing.T) {
 func TestOversizedBody(t *testing.T) {
 	t.Parallel()
 	w := dial(t, serve(t, workspace(t)))
-	big := fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": %q}}`, strings.Repeat("x", 17<<20))
+	big := fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": %q}}`, strings.Repeat("x", 16<<20))
 	if res, m := w.post(big); res.StatusCode != http.StatusRequestEntityTooLarge || m.Error == nil || !strings.Contains(m.Error.Message, "too large") {
 		t.Errorf("%d, %v", res.StatusCode, m)
 	}
@@ -388,7 +396,7 @@ func TestHostileStdio(t *testing.T) {
 		{`{"jsonrpc": "2.0", "id": 5, "method": "tools/list", "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}}`, "5", -32602},
 		{`{"jsonrpc": "2.0", "id": 6, "method": "tools/list", "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}}}`, "6", -32022},
 		{`{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {` + modern + `}}`, "7", -32601},
-		{strings.Repeat("x", 17<<20), "null", -32700},
+		{strings.Repeat("x", 16<<20+1), "null", -32700},
 	} {
 		p.send("", " \r", tt.line)
 		if m := p.next(); string(m.ID) != tt.id || m.Error == nil || m.Error.Code != tt.code {

@@ -17,9 +17,10 @@ import (
 )
 
 // ServeStdio serves the one client at the other end of in and out. It returns
-// nil when in ends, and the cause of ctx when that is done; calls that were
-// under way are aborted. A read of in that does not end is left behind then,
-// for the end of the process, and so is a write to a client that does not read.
+// nil when in ends, and the cause of ctx when that is done. Calls that are under
+// way then are aborted; a client that has left gets no answer to them. A read of
+// in that does not end is left behind, for the end of the process, and so is a
+// write to a client that does not read.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	err := s.protocol.serveLines(ctx, in, out)
 	if ctx.Err() != nil {

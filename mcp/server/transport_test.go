@@ -86,10 +86,19 @@ func begin(t *testing.T, address string) string {
 // waiting nor the server's memory.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{"big", "chat"} {
-		t.Run(tool, func(t *testing.T) {
+	for _, name := range []string{"big", "chat"} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr, address := testServer(t, testProtocol())
+			p := testProtocol()
+			started := make(chan struct{}, 1)
+			own := p.tools[name]
+			call := own.call
+			own.call = func(ctx context.Context, r *request, params *callParams) (*result, error) {
+				started <- struct{}{}
+				return call(ctx, r, params)
+			}
+			p.tools[name] = own
+			tr, address := testServer(t, p)
 			tr.writeWait = 100 * time.Millisecond
 			session := begin(t, address)
 			conn, err := net.Dial("tcp", address)
@@ -97,32 +106,39 @@ func TestSlowReader(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			body := fmt.Sprintf(calling, 5, tool)
-			if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nMcp-Session-Id: %s\r\nContent-Length: %d\r\n\r\n%s", session, len(body), body); err != nil {
+			body := fmt.Sprintf(calling, 5, name)
+			if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nMcp-Session-Id: %s\r\nContent-Length: %d\r\n\r\n%s", session, len(body), body); err != nil {
 				t.Fatal(err)
 			}
+			<-started
 			if res := roundTrip(t, address, http.MethodPost, session, listing); res.StatusCode != 200 {
 				t.Errorf("another request meanwhile: %s", res.Status)
 			}
-			s := tr.sessions[session]
-			for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-				tr.mu.Lock()
-				busy, used := s.busy, s.used
-				tr.mu.Unlock()
-				s.mu.Lock()
-				running := len(s.running)
-				s.mu.Unlock()
-				if busy == 0 && running == 0 && !used.IsZero() {
-					if n, _ := io.Copy(io.Discard, conn); n >= 32<<20 {
-						t.Error("all of it was sent: this test shows nothing")
-					}
-					return
-				}
-				if time.Now().After(end) {
-					t.Fatalf("still under way: %d of the session, %d of the transport", running, busy)
-				}
+			settle(t, tr, 0)
+			if n, _ := io.Copy(io.Discard, conn); n >= 32<<20 {
+				t.Error("all of it was sent: this test shows nothing")
 			}
 		})
+	}
+}
+
+// settle waits until nothing but n streams is under way: an answer is there
+// before the server has come back from sending it.
+func settle(t *testing.T, tr *transport, n int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		busy := 0
+		tr.mu.Lock()
+		for _, s := range tr.sessions {
+			busy += s.busy
+		}
+		tr.mu.Unlock()
+		if busy == n {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d are under way, want %d", busy, n)
+		}
 	}
 }
 
@@ -131,6 +147,7 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	tr, address := testServer(t, testProtocol())
 	first := begin(t, address)
+	settle(t, tr, 0) // so the first was used first
 	second := begin(t, address)
 	stream := roundTrip(t, address, http.MethodGet, first, "") // so it is in use
 	if stream.StatusCode != 200 || stream.Header.Get("Content-Type") != "text/event-stream" {
@@ -141,6 +158,7 @@ func TestSessions(t *testing.T) {
 			t.Fatal("no session")
 		}
 	}
+	settle(t, tr, 1)
 	tr.mu.Lock()
 	kept := len(tr.sessions)
 	for _, s := range tr.sessions {
@@ -159,6 +177,7 @@ func TestSessions(t *testing.T) {
 	if res := roundTrip(t, address, http.MethodPost, "", initialize); res.StatusCode != 503 || res.Header.Get("Mcp-Session-Id") != "" {
 		t.Errorf("one more: %s", res.Status)
 	}
+	settle(t, tr, maxSessions+1)
 	tr.mu.Lock()
 	for _, s := range tr.sessions {
 		s.busy--
