@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 // suiteServer starts a server with what the suite wants, and returns its root.
 func suiteServer(t *testing.T) string {
 	p := newProtocol("1", "", slog.New(slog.DiscardHandler))
-	for _, add := range []func(*protocol){addContentTools, addTalkingTools, addAskingTools, addInputTools, addDiagnosticTools, addResources, addPrompts, addOther} {
+	for _, add := range []func(*protocol){addSchemaTools, addContentTools, addTalkingTools, addAskingTools, addInputTools, addDiagnosticTools, addResources, addPrompts, addOther} {
 		add(p)
 	}
 	web := httptest.NewServer(guard(newTransport(p), ""))
@@ -93,6 +93,25 @@ func content(parts ...mcp.Content) (*result, error) { return &result{Content: pa
 
 func textf(format string, args ...any) (*result, error) {
 	return content(mcp.NewTextContent(fmt.Sprintf(format, args...)))
+}
+
+// addSchemaTools adds tools whose schemas have to arrive as they are, and whose
+// arguments travel in headers, too.
+func addSchemaTools(p *protocol) {
+	for name, schema := range map[string]string{
+		"json_schema_2020_12_tool": `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+			"$defs": {"address": {"$anchor": "addressDef", "type": "object", "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}},
+			"properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}, "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+				"phone": {"type": "string"}, "email": {"type": "string"}},
+			"allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+			"if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]}, "then": {"required": ["phone"]}, "else": {"required": ["email"]},
+			"additionalProperties": false}`,
+		"test_header": `{"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}`,
+	} {
+		addTool(p, name, func(context.Context, toolCall) (*result, error) { return textf("done") }, func(t *mcp.Tool) {
+			t.InputSchema, t.RawInputSchema = mcp.ToolInputSchema{}, json.RawMessage(schema)
+		})
+	}
 }
 
 func addContentTools(p *protocol) {
