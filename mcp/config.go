@@ -1,10 +1,8 @@
 package mcp
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -217,17 +215,6 @@ func (s Server) Hash() string {
 	}
 	sum := sha256.Sum256(encode(identity))
 	return hex.EncodeToString(sum[:])
-}
-
-// encode is JSON without the escapes that HTML needs, and without a line end.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return []byte("null") // of our own types only: it cannot fail
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // Describe returns the command line or the address, for people: without the

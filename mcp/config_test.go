@@ -135,14 +135,22 @@ func FuzzParseFile(f *testing.F) {
 	})
 }
 
-// FuzzMessages feeds a peer with what a server may send, cut anywhere.
+// nowhere is a transport to nobody.
+type nowhere struct{}
+
+func (nowhere) start(context.Context) error          { return nil }
+func (nowhere) send(context.Context, outgoing) error { return nil }
+func (nowhere) close()                               {}
+
+// FuzzMessages feeds a session with what a server may send, cut anywhere.
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`+"\n"+`[{"id":1,"method":"ping"}]`+"\n"), 3)
 	f.Add([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`+"\n"), 1000)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		p := newPeer()
-		p.write = func(ctx context.Context, _ []byte) error { return nil }
-		l := &lines{max: 1 << 10, emit: p.receive, fail: func(error) {}}
+		s := newSession()
+		s.link, s.notify = nowhere{}, newNotices(nil).take
+		s.answer = func(context.Context, string, json.RawMessage) (any, error) { return nil, ErrClosed }
+		l := &lines{max: 1 << 10, emit: func(line []byte) { s.receive(nil, line) }, fail: func(error) {}}
 		cut = min(max(cut, 0), len(data))
 		if _, err := l.Write(data[:cut]); err == nil {
 			_, _ = l.Write(data[cut:])
@@ -150,8 +158,7 @@ func FuzzMessages(f *testing.F) {
 		if len(l.part) > 1<<10 {
 			t.Errorf("%d bytes are kept", len(l.part))
 		}
-		p.fail(ErrClosed)
-		p.wg.Wait()
+		s.close()
 	})
 }
 

@@ -5,15 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
+
+// cancelTimeout bounds the message that takes a request or a task back.
+const cancelTimeout = 5 * time.Second
 
 // Info is what a server said of itself in the handshake.
 type Info struct {
@@ -31,29 +36,22 @@ type Info struct {
 // Conn is a connection to a server. It is safe for concurrent use. Whoever
 // makes it closes it; it may end before, see [Conn.Done].
 type Conn struct {
-	name     string
-	server   Server
-	client   *client.Client
-	info     Info
-	requests requests
-	notices  *notices
-	pid      func() int
-	gone     func() error // why the transport has ended; nil while it has not
-	idle     func()       // closes idle HTTP connections
+	*session
+	name    string
+	server  Server
+	info    Info
+	notices *notices
+	about   fields // this client, in what each request of the new era holds
 
-	modern atomic.Bool
-	ready  atomic.Bool // the handshake is done
+	level  atomic.Value // string: of the log, in the new era
 	token  atomic.Int64
-
-	life   context.Context // ends with the connection
-	end    context.CancelCauseFunc
-	wg     sync.WaitGroup
 	closed sync.Once
-	// listening
+	// the stream of notifications of the new era
 	subscribed struct {
 		sync.Mutex
-		uris map[string]bool
-		stop func()
+		uris   map[string]bool
+		stop   func()
+		opened chan struct{} // gets something when the server has opened it
 	}
 }
 
@@ -61,37 +59,25 @@ type Conn struct {
 func (c *Conn) Info() Info { return c.info }
 
 // PID returns the id of the server's process, 0 for one that is reached by HTTP.
-func (c *Conn) PID() int { return c.pid() }
+func (c *Conn) PID() int {
+	if t, ok := c.link.(*stdio); ok {
+		return t.pid()
+	}
+	return 0
+}
 
 // Done is closed when the connection has ended. A server that is reached by
 // streamable HTTP has none that could end by itself.
-func (c *Conn) Done() <-chan struct{} { return c.life.Done() }
+func (c *Conn) Done() <-chan struct{} { return c.ctx.Done() }
 
 // Err says why the connection has ended; nil before.
-func (c *Conn) Err() error {
-	if c.life.Err() != nil {
-		return c.wrap(context.Cause(c.life))
-	}
-	return c.wrap(c.gone())
-}
+func (c *Conn) Err() error { return c.wrap(context.Cause(c.ctx)) }
 
 // Close ends the connection and the server's process with all that it started.
 // It takes at most 5 seconds and can be called again.
 func (c *Conn) Close() error {
-	c.closed.Do(func() {
-		c.end(ErrClosed)
-		_ = c.client.Close() // it tells a server that need not listen
-		c.idle()
-	})
-	c.wg.Wait()
+	c.closed.Do(c.close)
 	return nil
-}
-
-// spawn runs f in a goroutine that Close waits for.
-func (c *Conn) spawn(f func(life context.Context)) {
-	if c.life.Err() == nil {
-		c.wg.Go(func() { f(c.life) })
-	}
 }
 
 func (c *Conn) wrap(err error) error {
@@ -113,51 +99,63 @@ func (e *RPCError) Error() string {
 	return fmt.Sprintf("it answered with error %d: %s", e.Code, e.Message)
 }
 
-// errSessionGone is the error of a request with a session that the server does
-// not know any more.
-var errSessionGone = errors.New("the session has expired")
-
-// explain turns the library's error into ours.
-func (c *Conn) explain(err error, r *raw) error {
-	required := (*transport.AuthorizationRequiredError)(nil)
-	switch {
-	case err == nil:
-		return nil
-	case r != nil && r.rpc != nil:
-		e := &RPCError{Code: r.rpc.Code, Message: clip(cleanLines(r.rpc.Message), 4000)}
-		if r.rpc.Data != nil {
-			e.Data = encode(r.rpc.Data)
-		}
-		return c.wrap(e)
-	case errors.Is(err, ErrSignIn):
-		return c.wrap(ErrSignIn)
-	case errors.As(err, &required), errors.Is(err, transport.ErrAuthorizationRequired):
-		return c.wrap(fmt.Errorf("%w (HTTP status 401)", ErrSignIn))
-	case errors.Is(err, transport.ErrSessionTerminated):
-		return c.wrap(errSessionGone)
-	}
-	failed := (*url.Error)(nil)
-	if errors.As(err, &failed) { // the library's words in front of it add nothing
-		return c.wrap(failed)
-	}
-	for e := (*transport.Error)(nil); errors.As(err, &e); {
-		err = e.Err
-	}
-	return c.wrap(err)
+// do makes a request and returns the bytes of its result.
+func (c *Conn) do(ctx context.Context, method mcp.MCPMethod, params fields) (json.RawMessage, error) {
+	return c.send(ctx, method, params, nil)
 }
 
-// do makes a request and returns the bytes of its result. The library's own
-// idea of the result may fail where the bytes are good enough.
-func (c *Conn) do(ctx context.Context, request func(context.Context) error) (json.RawMessage, error) {
+// send is do with headers, for HTTP.
+func (c *Conn) send(ctx context.Context, method mcp.MCPMethod, params fields, headers map[string]string) (json.RawMessage, error) {
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	ctx, r := withRaw(ctx)
-	err := request(ctx)
-	if r.result != nil && r.rpc == nil && !errors.Is(err, client.ErrMaxInputRoundTripsExceeded) && ctx.Err() == nil {
-		return r.result, nil
+	if err := ctx.Err(); err != nil {
+		return nil, c.wrap(err)
 	}
-	return nil, c.explain(err, r)
+	m := outgoing{jsonrpc.Message{Version: mcp.JSONRPC_VERSION, ID: c.nextID(), Method: string(method), Params: encode(c.withMeta(params))}, headers}
+	result, err := c.call(ctx, m)
+	if err == nil {
+		return result, nil
+	}
+	if ctx.Err() != nil && params["task"] == nil { // a task is cancelled as such
+		c.takeBack(method, m.ID)
+	}
+	if failed := (*url.Error)(nil); errors.Is(err, ErrSignIn) && errors.As(err, &failed) {
+		err = failed.Err // the reason, without the request
+	}
+	return nil, c.wrap(err)
+}
+
+// withMeta adds what each request of the new era says of its client.
+func (c *Conn) withMeta(params fields) fields {
+	all := fields{}
+	maps.Copy(all, params)
+	if !c.modern() {
+		return all
+	}
+	meta := fields{mcp.MetaKeyProtocolVersion: c.version()}
+	maps.Copy(meta, c.about)
+	if level, _ := c.level.Load().(string); level != "" {
+		meta[mcp.MetaKeyLogLevel] = level
+	}
+	if own, ok := params["_meta"].(fields); ok {
+		maps.Copy(meta, own)
+	}
+	all["_meta"] = meta
+	return all
+}
+
+// takeBack tells a server that nobody waits for a request any more, where the
+// end of its HTTP request does not say so.
+func (c *Conn) takeBack(method mcp.MCPMethod, id json.RawMessage) {
+	if _, http := c.link.(*streamable); http && c.modern() || method == mcp.MethodInitialize || method == mcp.MethodServerDiscover {
+		return
+	}
+	c.spawn(func() {
+		ctx, cancel := context.WithTimeout(c.ctx, cancelTimeout)
+		defer cancel()
+		_ = c.tell(ctx, mcp.MethodNotificationCancelled, fields{"requestId": id, "reason": "nobody waits for it any more"}) // a courtesy
+	})
 }
 
 // nextToken returns a progress token.
@@ -165,12 +163,11 @@ func (c *Conn) nextToken() string { return "p" + strconv.FormatInt(c.token.Add(1
 
 // Ping asks whether the server is there.
 func (c *Conn) Ping(ctx context.Context) error {
-	if c.modern.Load() { // which has no ping: any request will do
+	if c.modern() { // which has no ping: any request will do
 		_, err := c.Tools(ctx)
 		return err
 	}
-	//lint:ignore SA1019 the old era has it
-	_, err := c.do(ctx, c.client.Ping)
+	_, err := c.do(ctx, mcp.MethodPing, nil)
 	return err
 }
 
@@ -180,14 +177,11 @@ func (c *Conn) SetLogLevel(ctx context.Context, level string) error {
 	if !c.info.Logging {
 		return nil
 	}
-	var req mcp.SetLevelRequest
-	req.Params.Level = mcp.LoggingLevel(level)
-	if c.modern.Load() {
-		//lint:ignore SA1019 servers still log this way
-		return c.client.SetLevel(ctx, req)
+	if c.modern() {
+		c.level.Store(level) // each request says it
+		return nil
 	}
-	//lint:ignore SA1019 servers still log this way
-	_, err := c.do(ctx, func(ctx context.Context) error { return c.client.SetLevel(ctx, req) })
+	_, err := c.do(ctx, mcp.MethodSetLogLevel, fields{"level": level})
 	return err
 }
 

@@ -8,10 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/seed-009c0928/agent/core/proc"
@@ -45,10 +42,6 @@ type Known struct {
 	Protocol  string `json:"protocol,omitempty"`  // version of the protocol
 	Transport string `json:"transport,omitempty"` // where it is not the one that was asked for
 }
-
-// probeShare is which part of the time for the handshake the newest protocol
-// gets before an older one is tried.
-const probeShare = 2
 
 // Connect connects to a server. It returns when the handshake is done, within
 // the server's start time-out for each way that has to be tried. The connection
@@ -101,7 +94,7 @@ func (d *dialer) connect(ctx context.Context) (*Conn, error) {
 		c, err = d.attempt(ctx, kind, version)
 	}
 	switch {
-	case err != nil && kind == TransportHTTP && errors.Is(err, transport.ErrLegacySSEServer):
+	case err != nil && kind == TransportHTTP && errors.Is(err, errNoEndpoint):
 		older, err := d.attempt(ctx, TransportSSE, "")
 		if err == nil {
 			return older, nil
@@ -112,12 +105,6 @@ func (d *dialer) connect(ctx context.Context) (*Conn, error) {
 		return nil, fmt.Errorf("%s speaks MCP neither over HTTP nor over SSE: %w", d.server.Describe(), err)
 	case err != nil && kind == TransportStdio && version == "" && !final(err) && ctx.Err() == nil:
 		return d.attempt(ctx, kind, mcp.LATEST_LEGACY_PROTOCOL_VERSION)
-	case err == nil && kind == TransportHTTP && version == "" && !c.modern.Load():
-		// In the old era notifications and questions outside a call come over a
-		// stream of their own, which the transport must be made for.
-		version = c.info.Protocol
-		_ = c.Close()
-		return d.attempt(ctx, kind, version)
 	}
 	return c, err
 }
@@ -125,93 +112,67 @@ func (d *dialer) connect(ctx context.Context) (*Conn, error) {
 // final reports whether another protocol would not help.
 func final(err error) bool {
 	return errors.Is(err, ErrSignIn) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) || errors.Is(err, errNotStarted) ||
-		errors.Is(err, transport.ErrLegacySSEServer) || errors.Is(err, ErrMessageTooLong)
+		errors.Is(err, errNoEndpoint) || errors.Is(err, ErrMessageTooLong)
 }
 
-var errNotStarted = errors.New("it could not be started")
+var (
+	errNotStarted = errors.New("it could not be started")
+	// errNoEndpoint is the error of a server that takes no messages where
+	// streamable HTTP sends them. It may be one of SSE.
+	errNoEndpoint = errors.New("it takes no messages over streamable HTTP")
+)
 
 // attempt makes one try; version is empty where it is to be found out.
 func (d *dialer) attempt(ctx context.Context, kind, version string) (*Conn, error) {
 	timeout := d.server.startTimeout()
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it did not answer the handshake within %s (startTimeoutMs)", timeout))
 	defer cancel()
-	c := &Conn{name: d.name, server: d.server, pid: func() int { return 0 }, gone: func() error { return nil }, idle: func() {}}
-	c.life, c.end = context.WithCancelCause(context.Background())
+	c := &Conn{session: newSession(), name: d.name, server: d.server}
 	c.notices = newNotices(d.options.Notify)
-	inner, err := d.transport(c, kind, version)
+	c.notify = c.noticed
+	c.answer = d.handlers(c).answer
+	link, err := d.transport(c, kind)
 	if err != nil {
-		c.end(err)
 		return nil, fmt.Errorf("%w: %w", errNotStarted, err)
 	}
-	c.client = client.NewClient(newTap(c, inner), d.clientOptions(c, version, timeout)...)
-	c.client.OnNotification(c.notices.take)
-	startCtx := ctx
-	if _, streams := inner.(*transport.StreamableHTTP); streams {
-		startCtx = c.life // what it begins there lasts as long as the connection
-	}
-	if err = c.client.Start(startCtx); err == nil {
-		err = d.handshake(ctx, c)
+	c.link = link
+	if err = link.start(ctx); err == nil {
+		err = c.handshake(ctx, version)
 	}
 	if err != nil {
-		if cause := context.Cause(ctx); ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			err = cause
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			err = context.Cause(ctx)
 		}
 		_ = c.Close()
 		return nil, err
 	}
-	d.watch(c, inner)
 	c.info.Transport = kind
-	c.ready.Store(true)
-	c.spawn(c.notices.deliver)
-	c.listen()
+	c.spawn(func() { c.notices.deliver(c.ctx) })
+	c.listen(ctx)
 	return c, nil
 }
 
-// handshake introduces the two sides to each other.
-func (d *dialer) handshake(ctx context.Context, c *Conn) error {
-	var req mcp.InitializeRequest
-	req.Params.ClientInfo = mcp.Implementation{Name: orElse(d.options.ClientName, "agent"), Version: orElse(d.options.ClientVersion, "dev")}
-	ctx, r := withRaw(ctx)
-	res, err := c.client.Initialize(ctx, req)
-	if err != nil {
-		return c.explain(err, r)
-	}
-	c.info = infoOf(res)
-	c.modern.Store(mcp.IsModernProtocol(res.ProtocolVersion))
-	return nil
-}
-
-func infoOf(res *mcp.InitializeResult) Info {
-	can := res.Capabilities
-	return Info{
-		Name: clip(cleanLine(res.ServerInfo.Name), 100), Title: clip(cleanLine(res.ServerInfo.Title), 100), Version: clip(cleanLine(res.ServerInfo.Version), 100),
-		Protocol: res.ProtocolVersion, Instructions: clip(cleanText(res.Instructions), 8000),
-		Tools: can.Tools != nil, Resources: can.Resources != nil, Prompts: can.Prompts != nil, Completions: can.Completions != nil,
-		Subscribe: can.Resources != nil && can.Resources.Subscribe, Logging: can.Logging != nil,
-		Tasks: can.Tasks != nil && can.Tasks.Requests != nil && can.Tasks.Requests.Tools != nil && can.Tasks.Requests.Tools.Call != nil,
-	}
-}
-
-func (d *dialer) clientOptions(c *Conn, version string, timeout time.Duration) []client.ClientOption {
-	h := &handlers{conn: c, sample: d.options.Sample, limits: d.server.Sampling}
+// handlers are what answers the server's requests. It says what of that there
+// is.
+func (d *dialer) handlers(c *Conn) *handlers {
+	h := &handlers{conn: c, limits: d.server.Sampling, roots: []mcp.Root{}}
 	for _, dir := range d.options.Roots {
 		h.roots = append(h.roots, mcp.Root{URI: fileURI(dir), Name: filepath.Base(dir)})
 	}
-	opts := []client.ClientOption{
-		client.WithElicitationHandler(h), client.WithRootsHandler(h), client.WithDiscoverTimeout(timeout / probeShare),
-		client.WithClientCapabilities(mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}}),
-	}
-	if version != "" {
-		opts = append(opts, client.WithProtocolVersion(version))
-	}
+	abilities := fields{"roots": fields{}, "elicitation": fields{"form": fields{}, "url": fields{}}}
 	if d.server.Sampling.Enabled && d.options.Sample != nil {
-		opts = append(opts, client.WithSamplingHandler(h))
+		h.sample = d.options.Sample
+		abilities["sampling"] = fields{}
 	}
-	return opts
+	c.about = fields{
+		mcp.MetaKeyClientInfo:         fields{"name": orElse(d.options.ClientName, "agent"), "version": orElse(d.options.ClientVersion, "dev")},
+		mcp.MetaKeyClientCapabilities: abilities,
+	}
+	return h
 }
 
 // transport makes the transport of a kind.
-func (d *dialer) transport(c *Conn, kind, version string) (transport.Interface, error) {
+func (d *dialer) transport(c *Conn, kind string) (transport, error) {
 	if kind == TransportStdio {
 		return d.stdio(c)
 	}
@@ -219,25 +180,17 @@ func (d *dialer) transport(c *Conn, kind, version string) (transport.Interface, 
 	if d.options.Authorize != nil {
 		authorize = func(base http.RoundTripper) http.RoundTripper { return d.options.Authorize(d.name, d.server, base) }
 	}
-	httpClient, idle, err := newHTTPClient(d.server, authorize)
+	w, err := newWeb(c.session, d.server, authorize)
 	if err != nil {
 		return nil, err
 	}
-	c.idle = idle
 	if kind == TransportSSE {
-		return newSSE(d.server.URL, d.server.Headers, httpClient)
+		return &sse{web: w}, nil
 	}
-	opts := []transport.StreamableHTTPCOption{
-		transport.WithHTTPBasicClient(httpClient), transport.WithHTTPHeaders(d.server.Headers), transport.WithHTTPLogger(d.options.Logger),
-	}
-	if version != "" && !mcp.IsModernProtocol(version) {
-		//lint:ignore SA1019 in the old era notifications come no other way
-		opts = append(opts, transport.WithContinuousListening())
-	}
-	return transport.NewStreamableHTTP(d.server.URL, opts...)
+	return &streamable{web: w}, nil
 }
 
-func (d *dialer) stdio(c *Conn) (transport.Interface, error) {
+func (d *dialer) stdio(c *Conn) (transport, error) {
 	if d.options.Supervisor == nil {
 		return nil, errors.New("ConnectOptions.Supervisor is needed for a stdio server")
 	}
@@ -253,9 +206,7 @@ func (d *dialer) stdio(c *Conn) (transport.Interface, error) {
 			return nil, err
 		}
 	}
-	t := newStdio(d.options.Supervisor, spec, d.server.maxMessage())
-	c.pid = t.pid
-	return t, nil
+	return newStdio(c.session, d.options.Supervisor, spec, d.server.maxMessage()), nil
 }
 
 // networkNames are variables without which a program finds no way out of some
@@ -274,27 +225,6 @@ func childEnv(environ []string, own map[string]string) []string {
 		env = append(env, name+"="+value) // the last one counts
 	}
 	return env
-}
-
-// watch ends the connection when its transport does.
-func (d *dialer) watch(c *Conn, inner transport.Interface) {
-	var p *peer
-	switch t := inner.(type) {
-	case *stdio:
-		p = t.peer
-	case *sse:
-		p = t.peer
-	default:
-		return
-	}
-	c.gone = func() error { return context.Cause(p.ctx) }
-	c.spawn(func(life context.Context) {
-		select {
-		case <-p.ctx.Done():
-			c.end(context.Cause(p.ctx))
-		case <-life.Done():
-		}
-	})
 }
 
 func orElse(text, otherwise string) string {

@@ -8,10 +8,11 @@
 // ([Host.Toolsets]).
 //
 // A [Conn] is one connection, made by [Connect]: the transport, the handshake
-// in whichever era of the protocol the server lives, and the requests. The
-// protocol itself is mark3labs/mcp-go's; what this package adds below it is
-// what a foreign process needs: it ends, it cannot block a caller past its
-// context, and what it sends is bounded.
+// in whichever era of the protocol the server lives, and the requests. Below it
+// are a session of JSON-RPC and three transports (stdio, streamable HTTP, and
+// the SSE of 2024-11-05), made for foreign processes: they end, they cannot
+// block a caller past its context, and what they send is bounded and kept to
+// the byte. The protocol's types are mark3labs/mcp-go's.
 //
 // # Trust
 //

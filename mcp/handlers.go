@@ -15,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/schema"
+	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // Bounds of what a server may ask the model for.
@@ -33,14 +34,30 @@ type Sampler func(ctx context.Context, session core.SessionInfo, req *model.Requ
 // handlers answer what a server asks its client.
 type handlers struct {
 	conn   *Conn
-	sample Sampler
+	sample Sampler // nil = servers may not ask the model
 	limits Sampling
 	roots  []mcp.Root
 }
 
-// ListRoots tells the directories of the workspace.
-func (h *handlers) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
-	return &mcp.ListRootsResult{Roots: h.roots}, nil
+// answer answers a request of the server. The context has the request of ours
+// that it belongs to.
+func (h *handlers) answer(ctx context.Context, method string, params json.RawMessage) (any, error) {
+	switch mcp.MCPMethod(method) {
+	case mcp.MethodPing:
+		return struct{}{}, nil
+	case mcp.MethodListRoots:
+		return fields{"roots": h.roots}, nil
+	case mcp.MethodElicitationCreate:
+		return h.elicit(ctx, params)
+	case mcp.MethodSamplingCreateMessage:
+		return h.createMessage(ctx, params)
+	}
+	return nil, &jsonrpc.Error{Code: mcp.METHOD_NOT_FOUND, Message: "this client does not know " + method}
+}
+
+// invalid refuses the parameters of a request.
+func invalid(what string, err error) error {
+	return &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("invalid %s params: %v", what, err)}
 }
 
 // fileURI is the URI of a path of this machine.
@@ -52,19 +69,30 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// Elicit puts a server's question to the person. Where nobody is there, it is
+// elicit puts a server's question to the person. Where nobody is there, it is
 // declined.
-func (h *handlers) Elicit(ctx context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+func (h *handlers) elicit(ctx context.Context, raw json.RawMessage) (any, error) {
 	p := pendingOf(ctx)
-	if req.Params.Mode == mcp.ElicitationModeURL {
-		return h.open(ctx, p, req.Params)
+	var params mcp.ElicitationParams
+	err := json.Unmarshal(raw, &params)
+	switch {
+	case err != nil:
+	case params.Mode == mcp.ElicitationModeURL:
+		return h.open(ctx, p, params), nil
+	case params.Mode != "" && params.Mode != mcp.ElicitationModeForm:
+		err = fmt.Errorf("there is no mode %.40q", params.Mode)
+	case params.RequestedSchema == nil:
+		err = errors.New("requestedSchema is missing")
 	}
-	form, err := json.Marshal(req.Params.RequestedSchema)
+	if err != nil {
+		return nil, invalid("elicitation", err)
+	}
+	form, err := json.Marshal(params.RequestedSchema)
 	if err != nil {
 		return nil, fmt.Errorf("requestedSchema: %w", err)
 	}
 	form = cleanJSON(form)
-	title, detail := h.words(req.Params.Message)
+	title, detail := h.words(params.Message)
 	answer, err := p.ask(ctx, core.Question{Kind: core.QuestionForm, Title: title, Detail: detail, Schema: form})
 	action := h.action(ctx, answer, err)
 	if action != mcp.ElicitationResponseActionAccept {
@@ -78,10 +106,10 @@ func (h *handlers) Elicit(ctx context.Context, req mcp.ElicitationRequest) (*mcp
 }
 
 // open has the person open a page of the server's.
-func (h *handlers) open(ctx context.Context, p *pending, params mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
+func (h *handlers) open(ctx context.Context, p *pending, params mcp.ElicitationParams) *mcp.ElicitationResult {
 	u, err := url.Parse(params.URL)
 	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !isLocalName(u.Hostname())) || u.User != nil || cleanText(params.URL) != params.URL {
-		return elicited(mcp.ElicitationResponseActionDecline, nil), nil
+		return elicited(mcp.ElicitationResponseActionDecline, nil)
 	}
 	_, detail := h.words(params.Message)
 	title, _ := h.words(fmt.Sprintf("to open a page of %s", u.Host))
@@ -89,7 +117,7 @@ func (h *handlers) open(ctx context.Context, p *pending, params mcp.ElicitationP
 		detail = clip(cleanText(params.Message), maxQuestionText)
 	}
 	answer, err := p.ask(ctx, core.Question{Kind: core.QuestionURL, Title: title, Detail: detail, URL: params.URL, Choices: []core.Choice{core.ChoiceYes, core.ChoiceNo}})
-	return elicited(h.action(ctx, answer, err), nil), nil
+	return elicited(h.action(ctx, answer, err), nil)
 }
 
 // words makes the title and the rest of a question from what a server says.
@@ -152,9 +180,16 @@ func fillIn(form, values json.RawMessage) (map[string]any, error) {
 // errRejected is what a server gets that may not ask the model.
 var errRejected = errors.New("the user rejected the sampling request")
 
-// CreateMessage asks the model for a server, if the settings allow it, the
+// createMessage asks the model for a server, if the settings allow it, the
 // limits are not reached, and the person says yes.
-func (h *handlers) CreateMessage(ctx context.Context, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+func (h *handlers) createMessage(ctx context.Context, raw json.RawMessage) (any, error) {
+	if h.sample == nil {
+		return nil, errors.New("no sampling handler configured")
+	}
+	var params mcp.CreateMessageParams
+	if err := json.Unmarshal(raw, &params); err != nil {
+		return nil, invalid("sampling", err)
+	}
 	p := pendingOf(ctx)
 	if p == nil {
 		return nil, errors.New("sampling is refused outside of a call that was made to the server")
@@ -166,10 +201,10 @@ func (h *handlers) CreateMessage(ctx context.Context, req mcp.CreateMessageReque
 	if limit := positive(h.limits.MaxRounds, defaultSampleRounds); rounds > limit {
 		return nil, fmt.Errorf("sampling is refused: at most %d requests in one call", limit)
 	}
-	if len(req.Tools) > 0 {
+	if len(params.Tools) > 0 {
 		return nil, errors.New("sampling with tools is not offered")
 	}
-	request, err := sampleRequest(req.CreateMessageParams, positive(h.limits.MaxTokens, defaultSampleTokens))
+	request, err := sampleRequest(params, positive(h.limits.MaxTokens, defaultSampleTokens))
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +254,11 @@ func sampleRequest(params mcp.CreateMessageParams, maxTokens int) (*model.Reques
 		if m.Role == mcp.RoleAssistant {
 			role = model.RoleAssistant
 		}
-		parts, err := sampleParts(m.Content)
+		content, err := mcp.ParseSamplingContent(m.Content)
+		if err != nil {
+			return nil, fmt.Errorf("message %d: %w", i+1, err)
+		}
+		parts, err := sampleParts(content)
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", i+1, err)
 		}

@@ -14,20 +14,91 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// answerTimeout bounds the delivery of an answer to a server's question. The
-// person may have taken longer than the request that it came with lasts.
-const answerTimeout = 30 * time.Second
+// maxErrorBody bounds what is read of a response that is none of success, in
+// bytes.
+const maxErrorBody = 64 << 10
+
+// web is what both transports over HTTP have in common: requests to a server.
+type web struct {
+	*session
+	address *url.URL
+	headers map[string]string // of the settings
+	client  *http.Client
+}
+
+func newWeb(s *session, server Server, authorize func(http.RoundTripper) http.RoundTripper) (web, error) {
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		return web{}, fmt.Errorf("url: %w", err)
+	}
+	w := web{session: s, address: address, headers: server.Headers}
+	w.client, s.after = newHTTPClient(address, server.maxMessage(), authorize)
+	return w, nil
+}
+
+// do makes a request; without a body it asks for events. A response that is
+// none of success becomes a [*statusError].
+func (w *web) do(ctx context.Context, method, address string, body []byte, headers map[string]string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if body != nil {
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if version := w.version(); version != "" {
+		req.Header.Set(mcp.HeaderProtocolVersion, version)
+	}
+	for _, more := range []map[string]string{headers, w.headers} {
+		for name, value := range more {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := w.client.Do(req)
+	if err != nil || resp.StatusCode/100 == 2 {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	return nil, &statusError{resp.StatusCode, resp.Status, text}
+}
+
+// statusError is a response that is none of success.
+type statusError struct {
+	code   int
+	status string
+	body   []byte // its beginning
+}
+
+// Error implements error.
+func (e *statusError) Error() string {
+	if e.code == http.StatusUnauthorized {
+		return fmt.Sprintf("%v (HTTP status 401)", ErrSignIn)
+	}
+	if line := clip(cleanLine(string(e.body)), 300); line != "" {
+		return fmt.Sprintf("HTTP status %s: %s", e.status, line)
+	}
+	return "HTTP status " + e.status
+}
+
+// Unwrap makes it [ErrSignIn] where that is what the server wants.
+func (e *statusError) Unwrap() error {
+	if e.code == http.StatusUnauthorized {
+		return ErrSignIn
+	}
+	return nil
+}
 
 // newHTTPClient returns the client that requests to a server go through, and
 // what closes its idle connections. The layers, outside in: bounds on what
 // comes back, sign-in, the network.
-func newHTTPClient(s Server, authorize func(http.RoundTripper) http.RoundTripper) (*http.Client, func(), error) {
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		return nil, nil, fmt.Errorf("url: %w", err)
-	}
+func newHTTPClient(u *url.URL, maxMessage int64, authorize func(http.RoundTripper) http.RoundTripper) (*http.Client, func()) {
 	network := http.DefaultTransport.(*http.Transport).Clone()
 	network.DialContext = dialGuard{host: u.Hostname()}.dial
 	network.MaxIdleConnsPerHost = 8
@@ -36,7 +107,7 @@ func newHTTPClient(s Server, authorize func(http.RoundTripper) http.RoundTripper
 		trip = authorize(trip)
 	}
 	client := &http.Client{
-		Transport: &boundedTrip{next: trip, max: s.maxMessage()},
+		Transport: &boundedTrip{next: trip, max: maxMessage},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			// Headers that the settings give are the server's, nobody else's.
 			if req.URL.Scheme != u.Scheme || req.URL.Host != u.Host {
@@ -48,7 +119,7 @@ func newHTTPClient(s Server, authorize func(http.RoundTripper) http.RoundTripper
 			return nil
 		},
 	}
-	return client, network.CloseIdleConnections, nil
+	return client, network.CloseIdleConnections
 }
 
 // dialGuard connects, but not to this machine by somebody else's name. A name
@@ -89,8 +160,7 @@ func isLocalName(host string) bool {
 	return err == nil
 }
 
-// boundedTrip bounds what comes back, names what is no MCP, and lets answers to
-// a server's questions out after the request that they came with has ended.
+// boundedTrip bounds what comes back, and names what is no MCP.
 type boundedTrip struct {
 	next http.RoundTripper
 	max  int64
@@ -98,60 +168,27 @@ type boundedTrip struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (b *boundedTrip) RoundTrip(req *http.Request) (*http.Response, error) {
-	done := func() {}
-	if answers, body, err := isAnswer(req); err != nil {
-		return nil, err
-	} else if answers {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), answerTimeout)
-		done = cancel
-		req = req.Clone(ctx)
-		req.Body = body
-	}
 	resp, err := b.next.RoundTrip(req)
 	if err != nil {
-		done()
 		return nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode == http.StatusOK && kind == "text/html" {
 		resp.Body.Close()
-		done()
 		return nil, fmt.Errorf("%s answers with a web page (text/html), not with MCP: check the url", req.URL.Redacted())
 	}
-	resp.Body = &boundedBody{body: resp.Body, max: b.max, events: kind == "text/event-stream", done: done}
+	resp.Body = &boundedBody{ReadCloser: resp.Body, max: b.max, events: kind == "text/event-stream"}
 	return resp, nil
-}
-
-// isAnswer reports whether a request carries a JSON-RPC response, which has no
-// method. It returns the body anew.
-func isAnswer(req *http.Request) (bool, io.ReadCloser, error) {
-	if req.Method != http.MethodPost || req.GetBody == nil {
-		return false, nil, nil
-	}
-	body, err := req.GetBody()
-	if err != nil {
-		return false, nil, err
-	}
-	defer body.Close()
-	data, err := io.ReadAll(body)
-	if err != nil {
-		return false, nil, err
-	}
-	if m, err := parseMessage(data); err != nil || m.Method != "" {
-		return false, nil, nil
-	}
-	return true, io.NopCloser(bytes.NewReader(data)), nil
 }
 
 // boundedBody fails when a message in it is longer than max: the whole body or,
 // in an event stream, one event.
 type boundedBody struct {
-	body   io.ReadCloser
+	io.ReadCloser
 	max    int64
 	events bool
 	n      int64
 	last   byte // the last byte that was no carriage return
-	done   func()
 }
 
 // Read implements [io.Reader].
@@ -159,7 +196,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.n > b.max {
 		return 0, tooLong(b.max)
 	}
-	n, err := b.body.Read(p)
+	n, err := b.ReadCloser.Read(p)
 	b.n += int64(n)
 	if b.events {
 		b.newEvent(p[:n])
@@ -180,12 +217,6 @@ func (b *boundedBody) newEvent(p []byte) {
 			b.last = c
 		}
 	}
-}
-
-// Close implements [io.Closer].
-func (b *boundedBody) Close() error {
-	defer b.done()
-	return b.body.Close()
 }
 
 func tooLong(limit int64) error {

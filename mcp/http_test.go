@@ -26,6 +26,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // webServer is a server of the old era over streamable HTTP.
@@ -34,17 +35,17 @@ type webServer struct {
 	mu        sync.Mutex
 	sessions  map[string]bool
 	n         int
-	seen      []message // requests and notifications
+	seen      []jsonrpc.Message // requests and notifications
 	headers   []http.Header
 	refused   int  // with status 401
 	gate      bool // lets nobody in without the header Authorization
 	cancelled chan struct{}
-	answers   map[string]chan message
+	answers   map[string]chan jsonrpc.Message
 }
 
 func newWebServer(t *testing.T) *webServer {
 	t.Helper()
-	w := &webServer{sessions: map[string]bool{}, cancelled: make(chan struct{}, 10), answers: map[string]chan message{}}
+	w := &webServer{sessions: map[string]bool{}, cancelled: make(chan struct{}, 10), answers: map[string]chan jsonrpc.Message{}}
 	w.Server = httptest.NewServer(w)
 	t.Cleanup(w.Close)
 	return w
@@ -77,7 +78,7 @@ func (w *webServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 		return
 	}
 	body, _ := io.ReadAll(req.Body)
-	m, _ := parseMessage(body)
+	m, _ := jsonrpc.Parse(body)
 	w.mu.Lock()
 	w.seen, w.headers = append(w.seen, m), append(w.headers, req.Header.Clone())
 	known := w.sessions[session]
@@ -116,7 +117,7 @@ func (w *webServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 		w.mu.Unlock()
 		answer <- m
 		out.WriteHeader(http.StatusAccepted)
-	case !m.hasID():
+	case !m.HasID():
 		out.WriteHeader(http.StatusAccepted)
 	case m.Method == "tools/list":
 		reply(`{"tools":[` + defaultTools + `]}`)
@@ -125,7 +126,7 @@ func (w *webServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func (w *webServer) call(out http.ResponseWriter, req *http.Request, m message, reply func(string)) {
+func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.Message, reply func(string)) {
 	var p struct {
 		Name string `json:"name"`
 	}
@@ -144,14 +145,18 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m message, 
 	case "bigevent":
 		out.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(out, "data: %s\n\n", strings.Repeat("A", 3<<19))
-	case "question":
-		answer := make(chan message, 1)
+	case "question", "unheard":
+		answer := make(chan jsonrpc.Message, 1)
 		w.mu.Lock()
 		w.answers[`"q"`] = answer
 		w.mu.Unlock()
 		out.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(out, "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"x\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}\n\n")
 		out.(http.Flusher).Flush()
+		if p.Name == "unheard" { // the test takes the answer
+			<-req.Context().Done()
+			return
+		}
 		select {
 		case a := <-answer:
 			fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":%q}]}}\n\n", m.ID, a.Result)
@@ -195,7 +200,7 @@ func TestExpiredSession(t *testing.T) {
 			return
 		}
 		web.mu.Lock()
-		web.seen = append(web.seen, message{Method: "tools/call"})
+		web.seen = append(web.seen, jsonrpc.Message{Method: "tools/call"})
 		web.mu.Unlock()
 		out.WriteHeader(http.StatusNotFound)
 	}
@@ -219,7 +224,7 @@ func TestWhatIsNoMCP(t *testing.T) {
 			fmt.Fprint(w, "<html>login</html>")
 		}, "answers with a web page (text/html), not with MCP: check the url"},
 		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "go away", http.StatusForbidden) }, "speaks MCP neither over HTTP nor over SSE: HTTP status 403 Forbidden: go away"},
-		"broken":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oh dear", http.StatusInternalServerError) }, "request failed with status 500: oh dear"},
+		"broken":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oh dear", http.StatusInternalServerError) }, "HTTP status 500 Internal Server Error: oh dear"},
 		"sign-in":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "sign-in is needed (HTTP status 401); run: agent mcp login test"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://example.invalid/steal", http.StatusTemporaryRedirect)
@@ -231,7 +236,7 @@ func TestWhatIsNoMCP(t *testing.T) {
 		"nonsense": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, "{nonsense")
-		}, "failed to decode response"},
+		}, "holds no answer to the request: {nonsense"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -341,37 +346,30 @@ func TestQuestionOverHTTP(t *testing.T) {
 	}
 }
 
-// TestLateAnswer shows that an answer goes out although the context that the
-// library gives it has ended, as it does after 30 seconds.
+// TestLateAnswer shows that a server hears what became of its question although
+// the call that it belongs to has ended.
 func TestLateAnswer(t *testing.T) {
-	got := make(chan string, 2)
-	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		got <- string(body)
-	}))
-	defer web.Close()
-	client, idle, err := newHTTPClient(Server{URL: web.URL}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer idle()
+	web := newWebServer(t)
+	c := connect(t, Server{URL: web.URL}, old)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for body, want := range map[string]bool{`{"jsonrpc":"2.0","id":1,"result":{}}`: true, `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`: false} {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, web.URL, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
+	_, err := c.Call(ctx, ToolInfo{Name: "unheard"}, json.RawMessage(`{}`), Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
+		cancel()
+		<-ctx.Done()
+		return core.Answer{}, ctx.Err()
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the call: %v", err)
+	}
+	web.mu.Lock()
+	answer := web.answers[`"q"`]
+	web.mu.Unlock()
+	select {
+	case m := <-answer:
+		if string(m.Result) != `{"action":"cancel"}` {
+			t.Errorf("the answer %+v", m)
 		}
-		resp, err := client.Do(req)
-		if (err == nil) != want {
-			t.Errorf("%s: %v", body, err)
-		}
-		if err == nil {
-			resp.Body.Close()
-			if text := <-got; text != body {
-				t.Errorf("the server got %q", text)
-			}
-		}
+	case <-time.After(10 * time.Second):
+		t.Error("there was no answer")
 	}
 }
 

@@ -1,27 +1,16 @@
 package mcp
 
-import (
-	"encoding/json"
+import "github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 
-	"github.com/mark3labs/mcp-go/mcp"
-)
+// fields are the parameters of a request.
+type fields map[string]any
 
-// message is a JSON-RPC message of any kind.
-type message struct {
-	Version string                   `json:"jsonrpc"`
-	ID      json.RawMessage          `json:"id"`
-	Method  string                   `json:"method"`
-	Params  json.RawMessage          `json:"params"`
-	Result  json.RawMessage          `json:"result"`
-	Error   *mcp.JSONRPCErrorDetails `json:"error"`
+// outgoing is a message to a server, with the headers that go beside it over
+// HTTP.
+type outgoing struct {
+	jsonrpc.Message
+	headers map[string]string
 }
 
-// parseMessage decodes a message. The error says that it is none.
-func parseMessage(data []byte) (message, error) {
-	var m message
-	err := json.Unmarshal(data, &m)
-	return m, err
-}
-
-// hasID reports whether it is a request or a response.
-func (m message) hasID() bool { return len(m.ID) > 0 && string(m.ID) != "null" }
+// encode is JSON without the escapes that HTML needs, and without a line end.
+func encode(v any) []byte { return jsonrpc.Encode(v) }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // NoticeKind says what a server tells of.
@@ -58,12 +56,15 @@ func newNotices(deliver func(context.Context, Notice)) *notices {
 }
 
 // take sorts a notification.
-func (n *notices) take(msg mcp.JSONRPCNotification) {
-	fields := msg.Params.AdditionalFields
-	text := func(key string) string { s, _ := fields[key].(string); return s }
-	switch msg.Method {
+func (n *notices) take(method string, params json.RawMessage) {
+	var body struct {
+		URI   string          `json:"uri"`
+		Level string          `json:"level"`
+		Data  json.RawMessage `json:"data"`
+	}
+	switch method {
 	case "notifications/progress":
-		n.report(fields)
+		n.report(params)
 	case "notifications/tools/list_changed":
 		n.add(Notice{Kind: ToolsChanged})
 	case "notifications/prompts/list_changed":
@@ -71,14 +72,15 @@ func (n *notices) take(msg mcp.JSONRPCNotification) {
 	case "notifications/resources/list_changed":
 		n.add(Notice{Kind: ResourcesChanged})
 	case "notifications/resources/updated":
-		n.add(Notice{Kind: ResourceUpdated, Text: clip(text("uri"), maxLogText)})
+		_ = json.Unmarshal(params, &body) // then it is empty
+		n.add(Notice{Kind: ResourceUpdated, Text: clip(body.URI, maxLogText)})
 	case "notifications/message":
-		said := text("data")
-		if said == "" && fields["data"] != nil {
-			data, _ := json.Marshal(fields["data"])
-			said = string(data)
+		_ = json.Unmarshal(params, &body)
+		said := ""
+		if json.Unmarshal(body.Data, &said) != nil {
+			said = string(body.Data) // no text, but data
 		}
-		n.add(Notice{Kind: LogMessage, Level: cleanLine(clip(text("level"), 20)), Text: clip(cleanLine(clip(said, maxLogText)), maxLogText)})
+		n.add(Notice{Kind: LogMessage, Level: cleanLine(clip(body.Level, 20)), Text: clip(cleanLine(clip(said, maxLogText)), maxLogText)})
 	}
 }
 
@@ -142,19 +144,21 @@ func (n *notices) follow(token string) (<-chan progress, func()) {
 	}
 }
 
-func (n *notices) report(fields map[string]any) {
-	token, _ := fields["progressToken"].(string)
+func (n *notices) report(params json.RawMessage) {
+	var body struct {
+		Token   string  `json:"progressToken"`
+		Done    float64 `json:"progress"`
+		Total   float64 `json:"total"`
+		Message string  `json:"message"`
+	}
+	_ = json.Unmarshal(params, &body) // a token that is no text is none of ours
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	ch, ok := n.progress[token]
+	ch, ok := n.progress[body.Token]
 	if !ok {
 		return
 	}
-	p := progress{}
-	p.done, _ = fields["progress"].(float64)
-	p.total, _ = fields["total"].(float64)
-	p.message, _ = fields["message"].(string)
-	p.message = clip(cleanLine(clip(p.message, maxLogText)), 500)
+	p := progress{body.Done, body.Total, clip(cleanLine(clip(body.Message, maxLogText)), 500)}
 	for {
 		select {
 		case ch <- p:

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/timeout"
+	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // Bounds of lists.
@@ -64,94 +67,57 @@ type PromptArgument struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// Tools lists the tools. One that cannot be read is left out and named in the
+// Tools lists the tools. One that cannot be used is left out and named in the
 // error beside the others.
 func (c *Conn) Tools(ctx context.Context) ([]ToolInfo, error) {
-	var kept map[string]bool // by the library, where the transport cannot call all
-	items, err := c.list(ctx, "tools", func(ctx context.Context, cursor mcp.Cursor) error {
-		var req mcp.ListToolsRequest
-		req.Params.Cursor = cursor
-		res, err := c.client.ListToolsByPage(ctx, req)
-		if err == nil && c.modern.Load() {
-			for _, t := range res.Tools {
-				if kept == nil {
-					kept = map[string]bool{}
-				}
-				kept[t.Name] = true
-			}
-		}
-		return err
-	})
+	items, err := c.list(ctx, mcp.MethodToolsList, "tools")
 	if err != nil {
 		return nil, err
 	}
 	tools, broken := decodeAll(items, func(t ToolInfo) string { return t.Name })
-	usable := tools[:0]
-	for _, t := range tools {
-		if kept != nil && !kept[t.Name] {
-			broken = append(broken, fmt.Errorf("the tool %.100q has headers that cannot be sent", cleanLine(t.Name)))
-			continue
-		}
-		usable = append(usable, t)
+	if _, http := c.link.(*streamable); http && c.modern() {
+		tools = slices.DeleteFunc(tools, func(t ToolInfo) bool {
+			err := mcp.ValidateParamHeaderAnnotations(&mcp.Tool{RawInputSchema: t.Schema})
+			if err != nil {
+				broken = append(broken, fmt.Errorf("the tool %.100q has headers that cannot be sent: %w", cleanLine(t.Name), err))
+			}
+			return err != nil
+		})
 	}
-	return usable, c.wrap(errors.Join(broken...))
+	return tools, c.wrap(errors.Join(broken...))
 }
 
 // Resources lists the resources.
 func (c *Conn) Resources(ctx context.Context) ([]Resource, error) {
-	items, err := c.list(ctx, "resources", func(ctx context.Context, cursor mcp.Cursor) error {
-		var req mcp.ListResourcesRequest
-		req.Params.Cursor = cursor
-		_, err := c.client.ListResourcesByPage(ctx, req)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	items, err := c.list(ctx, mcp.MethodResourcesList, "resources")
 	list, _ := decodeAll(items, func(r Resource) string { return r.URI })
-	return list, nil
+	return list, err
 }
 
 // ResourceTemplates lists the templates of resources.
 func (c *Conn) ResourceTemplates(ctx context.Context) ([]Resource, error) {
-	items, err := c.list(ctx, "resourceTemplates", func(ctx context.Context, cursor mcp.Cursor) error {
-		var req mcp.ListResourceTemplatesRequest
-		req.Params.Cursor = cursor
-		_, err := c.client.ListResourceTemplatesByPage(ctx, req)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	items, err := c.list(ctx, mcp.MethodResourcesTemplatesList, "resourceTemplates")
 	list, _ := decodeAll(items, func(r Resource) string { return r.Template })
-	return list, nil
+	return list, err
 }
 
 // Prompts lists the prompts.
 func (c *Conn) Prompts(ctx context.Context) ([]Prompt, error) {
-	items, err := c.list(ctx, "prompts", func(ctx context.Context, cursor mcp.Cursor) error {
-		var req mcp.ListPromptsRequest
-		req.Params.Cursor = cursor
-		_, err := c.client.ListPromptsByPage(ctx, req)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	items, err := c.list(ctx, mcp.MethodPromptsList, "prompts")
 	list, _ := decodeAll(items, func(p Prompt) string { return p.Name })
-	return list, nil
+	return list, err
 }
 
 // list reads all pages of a list. A server whose list has no end, or that turns
 // in a circle, is an error.
-func (c *Conn) list(ctx context.Context, member string, page func(context.Context, mcp.Cursor) error) ([]json.RawMessage, error) {
+func (c *Conn) list(ctx context.Context, method mcp.MCPMethod, member string) ([]json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.listTimeout(), fmt.Errorf("the list of %s did not come within %s (startTimeoutMs)", member, c.server.listTimeout()))
 	defer cancel()
 	var all []json.RawMessage
-	seen := map[mcp.Cursor]bool{}
-	cursor := mcp.Cursor("")
+	seen := map[string]bool{}
+	params := fields{}
 	for range maxPages {
-		result, err := c.do(ctx, func(ctx context.Context) error { return page(ctx, cursor) })
+		result, err := c.do(ctx, method, params)
 		if err != nil {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				err = context.Cause(ctx)
@@ -164,17 +130,17 @@ func (c *Conn) list(ctx context.Context, member string, page func(context.Contex
 			return nil, c.wrap(fmt.Errorf("its list of %s is none: %s", member, clip(cleanLine(string(result)), 100)))
 		}
 		all = append(all, items...)
-		var next mcp.Cursor
+		next := ""
 		_ = json.Unmarshal(body["nextCursor"], &next) // one that is no text ends the list
 		switch {
 		case next == "":
 			return all, nil
 		case seen[next]:
-			return nil, c.wrap(fmt.Errorf("its list of %s turns in a circle (page %.100q comes twice)", member, string(next)))
+			return nil, c.wrap(fmt.Errorf("its list of %s turns in a circle (page %.100q comes twice)", member, next))
 		case len(all) > maxItems:
 			return nil, c.wrap(fmt.Errorf("its list of %s has more than %d entries", member, maxItems))
 		}
-		seen[next], cursor = true, next
+		seen[next], params["cursor"] = true, next
 	}
 	return nil, c.wrap(fmt.Errorf("its list of %s has more than %d pages", member, maxPages))
 }
@@ -219,21 +185,88 @@ func (c *Conn) Call(ctx context.Context, tool ToolInfo, args json.RawMessage, ca
 }
 
 func (c *Conn) callOnce(ctx context.Context, tool ToolInfo, args json.RawMessage, token string) (json.RawMessage, error) {
-	var req mcp.CallToolRequest
-	req.Params.Name, req.Params.Arguments = tool.Name, args
-	req.Params.Meta = &mcp.Meta{ProgressToken: token}
+	params := fields{"name": tool.Name, "_meta": fields{"progressToken": token}}
+	if len(args) > 0 {
+		params["arguments"] = args
+	}
 	task := c.info.Tasks && tool.Execution.Task == string(mcp.TaskSupportRequired)
 	if task {
-		req.Params.Task = &mcp.TaskParams{}
+		params["task"] = fields{}
 	}
-	text, err := c.do(ctx, func(ctx context.Context) error {
-		_, err := c.client.CallTool(ctx, req)
-		return err
-	})
+	var headers map[string]string
+	if c.modern() { // what the tool's schema wants of its arguments
+		headers = mcp.GenerateParamHeaders(&mcp.Tool{RawInputSchema: tool.Schema}, encode(params))
+	}
+	text, err := c.converse(ctx, mcp.MethodToolsCall, params, headers)
 	if err != nil || !task {
 		return text, err
 	}
 	return c.awaitTask(ctx, text)
+}
+
+const (
+	// maxInputRounds bounds how often a request is made anew with what the
+	// server asked for, and maxIdleRounds how often it may ask for nothing,
+	// which is to come back later.
+	maxInputRounds = 10
+	maxIdleRounds  = 3
+)
+
+// converse makes a request that a server of the new era may answer with
+// requests of its own. Then it is made anew, with their answers.
+//
+// https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+func (c *Conn) converse(ctx context.Context, method mcp.MCPMethod, params fields, headers map[string]string) (json.RawMessage, error) {
+	idle := 0
+	for range maxInputRounds {
+		text, err := c.send(ctx, method, params, headers)
+		if err != nil {
+			return nil, err
+		}
+		var more struct {
+			Type     string                     `json:"resultType"`
+			Requests map[string]jsonrpc.Message `json:"inputRequests"`
+			State    json.RawMessage            `json:"requestState"`
+		}
+		err = json.Unmarshal(text, &more)
+		if more.Type != string(mcp.ResultTypeInputRequired) {
+			return text, nil
+		}
+		if err != nil || len(more.Requests) > maxServerRequests {
+			return nil, c.wrap(fmt.Errorf("what it asks for cannot be read: %s", clip(cleanLine(string(text)), 100)))
+		}
+		if idle++; len(more.Requests) > 0 {
+			idle = 0
+		}
+		if idle >= maxIdleRounds {
+			break
+		}
+		params = maps.Clone(params)
+		delete(params, "inputResponses")
+		delete(params, "requestState")
+		if len(more.State) > 0 {
+			params["requestState"] = more.State
+		}
+		if len(more.Requests) > 0 {
+			if params["inputResponses"], err = c.answers(ctx, more.Requests); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, c.wrap(errors.New("it goes on asking for more before it does what it was asked for"))
+}
+
+// answers answers the requests that came with a result, one after the other.
+func (c *Conn) answers(ctx context.Context, requests map[string]jsonrpc.Message) (fields, error) {
+	answers := fields{}
+	for _, id := range slices.Sorted(maps.Keys(requests)) {
+		answer, err := c.answer(ctx, requests[id].Method, requests[id].Params)
+		if err != nil {
+			return nil, c.wrap(fmt.Errorf("what it asks for is refused: %w", err))
+		}
+		answers[id] = answer
+	}
+	return answers, nil
 }
 
 // during makes a request with the server's call time-out, and hands its
@@ -251,25 +284,30 @@ func (c *Conn) during(ctx context.Context, caller Caller, what string, request f
 	news, stop := c.notices.follow(token)
 	defer stop()
 
-	type outcome struct {
+	type result struct {
 		text json.RawMessage
 		err  error
 	}
-	done := make(chan outcome, 1)
-	var told time.Time
-	c.spawnAlways(func() {
+	done := make(chan result, 1)
+	tell := teller{to: caller.Progress}
+	if !c.spawn(func() {
 		text, err := request(ctx, token)
-		done <- outcome{text, err}
-	})
+		done <- result{text, err}
+	}) {
+		return nil, c.Err()
+	}
 	for {
 		select {
 		case n := <-news:
 			timer.Restart()
-			if caller.Progress != nil && time.Since(told) >= progressEvery {
-				told = time.Now()
-				caller.Progress(core.Progress{Done: n.done, Total: n.total, Message: n.message})
-			}
+			tell.take(n)
 		case o := <-done:
+			select {
+			case n := <-news: // it came before the answer
+				tell.take(n)
+			default:
+			}
+			tell.flush()
 			switch {
 			case o.err == nil:
 				return o.text, nil
@@ -285,9 +323,27 @@ func (c *Conn) during(ctx context.Context, caller Caller, what string, request f
 
 var errTooLong = errors.New("too long")
 
-// spawnAlways runs f in a goroutine that Close waits for, also while it closes:
-// what f does ends with the connection.
-func (c *Conn) spawnAlways(f func()) { c.wg.Go(f) }
+// teller tells of progress, not too often, but the last of it in any case.
+type teller struct {
+	to   func(core.Progress) // nil = nobody
+	last *core.Progress      // not told yet
+	told time.Time
+}
+
+func (t *teller) take(p progress) {
+	t.last = &core.Progress{Done: p.done, Total: p.total, Message: p.message}
+	if time.Since(t.told) >= progressEvery {
+		t.flush()
+	}
+}
+
+func (t *teller) flush() {
+	if t.to != nil && t.last != nil {
+		t.told = time.Now()
+		t.to(*t.last)
+	}
+	t.last = nil
+}
 
 // openAll has the person open the pages that a server wants to be opened first,
 // and reports whether all were.
@@ -300,8 +356,7 @@ func (c *Conn) openAll(ctx context.Context, data json.RawMessage) bool {
 	}
 	h := &handlers{conn: c}
 	for _, params := range body.Elicitations {
-		res, err := h.open(ctx, pendingOf(ctx), params)
-		if err != nil || res.Action != mcp.ElicitationResponseActionAccept {
+		if h.open(ctx, pendingOf(ctx), params).Action != mcp.ElicitationResponseActionAccept {
 			return false
 		}
 	}
@@ -333,20 +388,14 @@ func (c *Conn) awaitTask(ctx context.Context, created json.RawMessage) (json.Raw
 			c.cancelTask(id)
 			return nil, c.wrap(ctx.Err())
 		}
-		text, err := c.do(ctx, func(ctx context.Context) error {
-			_, err := c.client.GetTask(ctx, mcp.GetTaskRequest{Params: mcp.GetTaskParams{TaskId: id}})
-			return err
-		})
+		text, err := c.do(ctx, mcp.MethodTasksGet, fields{"taskId": id})
 		if err != nil {
 			return nil, err
 		}
 		_ = json.Unmarshal(text, &body.Task)
 		status = mcp.TaskStatus(body.Task.Status)
 	}
-	text, err := c.do(ctx, func(ctx context.Context) error {
-		_, err := c.client.TaskResult(ctx, mcp.TaskResultRequest{Params: mcp.TaskResultParams{TaskId: id}})
-		return err
-	})
+	text, err := c.do(ctx, mcp.MethodTasksResult, fields{"taskId": id})
 	if err != nil && ctx.Err() != nil {
 		c.cancelTask(id)
 	}
@@ -354,22 +403,17 @@ func (c *Conn) awaitTask(ctx context.Context, created json.RawMessage) (json.Raw
 }
 
 func (c *Conn) cancelTask(id string) {
-	c.spawn(func(life context.Context) {
-		ctx, cancel := context.WithTimeout(life, cancelTimeout)
+	c.spawn(func() {
+		ctx, cancel := context.WithTimeout(c.ctx, cancelTimeout)
 		defer cancel()
-		_, _ = c.client.CancelTask(ctx, mcp.CancelTaskRequest{Params: mcp.CancelTaskParams{TaskId: id}})
+		_, _ = c.do(ctx, mcp.MethodTasksCancel, fields{"taskId": id})
 	})
 }
 
 // ReadResource reads a resource.
 func (c *Conn) ReadResource(ctx context.Context, uri string, caller Caller) (CallResult, error) {
 	text, err := c.during(ctx, caller, "reading the resource", func(ctx context.Context, _ string) (json.RawMessage, error) {
-		return c.do(ctx, func(ctx context.Context) error {
-			var req mcp.ReadResourceRequest
-			req.Params.URI = uri
-			_, err := c.client.ReadResource(ctx, req)
-			return err
-		})
+		return c.converse(ctx, mcp.MethodResourcesRead, fields{"uri": uri}, nil)
 	})
 	if err != nil {
 		return CallResult{}, err
@@ -381,12 +425,11 @@ func (c *Conn) ReadResource(ctx context.Context, uri string, caller Caller) (Cal
 // GetPrompt has a prompt filled in.
 func (c *Conn) GetPrompt(ctx context.Context, name string, args map[string]string, caller Caller) (CallResult, error) {
 	text, err := c.during(ctx, caller, "the prompt", func(ctx context.Context, _ string) (json.RawMessage, error) {
-		return c.do(ctx, func(ctx context.Context) error {
-			var req mcp.GetPromptRequest
-			req.Params.Name, req.Params.Arguments = name, args
-			_, err := c.client.GetPrompt(ctx, req)
-			return err
-		})
+		params := fields{"name": name}
+		if len(args) > 0 {
+			params["arguments"] = args
+		}
+		return c.converse(ctx, mcp.MethodPromptsGet, params, nil)
 	})
 	if err != nil {
 		return CallResult{}, err
@@ -398,28 +441,25 @@ func (c *Conn) GetPrompt(ctx context.Context, name string, args map[string]strin
 // CompletePrompt lists what an argument of a prompt may be, given its beginning
 // and the other arguments.
 func (c *Conn) CompletePrompt(ctx context.Context, prompt, argument, prefix string, others map[string]string) ([]string, error) {
-	return c.complete(ctx, mcp.PromptReference{Type: "ref/prompt", Name: prompt}, argument, prefix, others)
+	return c.complete(ctx, fields{"type": "ref/prompt", "name": prompt}, argument, prefix, others)
 }
 
 // CompleteResource lists what a variable of a resource template may be.
 func (c *Conn) CompleteResource(ctx context.Context, template, variable, prefix string, others map[string]string) ([]string, error) {
-	return c.complete(ctx, mcp.ResourceReference{Type: "ref/resource", URI: template}, variable, prefix, others)
+	return c.complete(ctx, fields{"type": "ref/resource", "uri": template}, variable, prefix, others)
 }
 
-func (c *Conn) complete(ctx context.Context, ref any, argument, prefix string, others map[string]string) ([]string, error) {
+func (c *Conn) complete(ctx context.Context, ref fields, argument, prefix string, others map[string]string) ([]string, error) {
 	if !c.info.Completions {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.server.listTimeout())
 	defer cancel()
-	text, err := c.do(ctx, func(ctx context.Context) error {
-		var req mcp.CompleteRequest
-		req.Params.Ref = ref
-		req.Params.Argument = mcp.CompleteArgument{Name: argument, Value: prefix}
-		req.Params.Context.Arguments = others
-		_, err := c.client.Complete(ctx, req)
-		return err
-	})
+	params := fields{"ref": ref, "argument": fields{"name": argument, "value": prefix}}
+	if len(others) > 0 {
+		params["context"] = fields{"arguments": others}
+	}
+	text, err := c.do(ctx, mcp.MethodCompletionComplete, params)
 	if err != nil {
 		return nil, err
 	}
@@ -453,40 +493,73 @@ func (c *Conn) Subscribe(ctx context.Context, uri string) error {
 	if known {
 		return nil
 	}
-	if c.modern.Load() {
-		c.listen()
+	if c.modern() {
+		c.listen(ctx)
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.server.listTimeout())
 	defer cancel()
-	_, err := c.do(ctx, func(ctx context.Context) error {
-		var req mcp.SubscribeRequest
-		req.Params.URI = uri
-		//lint:ignore SA1019 in the old era there is no other way
-		return c.client.Subscribe(ctx, req)
-	})
+	_, err := c.do(ctx, mcp.MethodResourcesSubscribe, fields{"uri": uri})
 	return err
 }
 
-// listen opens the stream of notifications of the new era, or opens it anew
-// with what was subscribed to since. In the old era they come by themselves.
-func (c *Conn) listen() {
-	if !c.modern.Load() {
+// listen opens the stream of what belongs to no request of ours, or opens it
+// anew with what was subscribed to since. It returns when nothing of that can
+// be missed any more.
+func (c *Conn) listen(ctx context.Context) {
+	if !c.modern() {
+		if t, ok := c.link.(*streamable); ok {
+			t.listen(ctx)
+		}
 		return
 	}
-	c.subscribed.Lock()
-	defer c.subscribed.Unlock()
 	filter := mcp.SubscriptionFilter{ToolsListChanged: c.info.Tools, PromptsListChanged: c.info.Prompts, ResourcesListChanged: c.info.Resources}
-	for uri := range c.subscribed.uris {
-		filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, uri)
+	c.subscribed.Lock()
+	filter.ResourceSubscriptions = slices.Sorted(maps.Keys(c.subscribed.uris))
+	if filter.IsEmpty() {
+		c.subscribed.Unlock()
+		return
 	}
 	if c.subscribed.stop != nil {
 		c.subscribed.stop()
 	}
-	ctx, cancel := context.WithCancel(c.life)
-	c.subscribed.stop = cancel
-	c.spawn(func(context.Context) {
+	life, cancel := context.WithCancel(c.ctx)
+	opened := make(chan struct{}, 1)
+	c.subscribed.stop, c.subscribed.opened = cancel, opened
+	c.subscribed.Unlock()
+	c.spawn(func() {
 		defer cancel()
-		_ = c.client.Listen(ctx, filter) // a server that has no such stream tells of no changes
+		_, _ = c.do(life, mcp.MethodSubscriptionsListen, fields{"notifications": filter}) // a server that has no such stream tells of no changes
+		nudge(opened)
 	})
+	soon(ctx, opened)
+}
+
+// noticed takes a notification.
+func (c *Conn) noticed(method string, params json.RawMessage) {
+	if method != "notifications/subscriptions/acknowledged" {
+		c.notices.take(method, params)
+		return
+	}
+	c.subscribed.Lock()
+	defer c.subscribed.Unlock()
+	nudge(c.subscribed.opened)
+}
+
+func nudge(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// soon waits for something that a server tells at once, if it is a good one.
+func soon(ctx context.Context, told <-chan struct{}) {
+	timer := time.NewTimer(500 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-told:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }

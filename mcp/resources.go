@@ -131,7 +131,7 @@ func (h *Host) ReadResource(ctx context.Context, name, uri string, caller Caller
 		res, err := c.ReadResource(ctx, uri, caller)
 		if err == nil && c.info.Subscribe && caller.Session.ID != "" {
 			h.follow(name, uri, caller.Session.ID)
-			c.spawn(func(life context.Context) { _ = c.Subscribe(life, uri) }) // it is a convenience
+			c.spawn(func() { _ = c.Subscribe(c.ctx, uri) }) // it is a convenience
 		}
 		return res, err
 	})

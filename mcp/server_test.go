@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // modeEnv makes this test binary a server that speaks MCP over stdio, badly in
@@ -42,12 +44,12 @@ type scripted struct {
 	mu    sync.Mutex
 	in    *bufio.Reader
 	calls int
-	asked chan message // answers to our requests
+	asked chan jsonrpc.Message // answers to our requests
 	tools string
 }
 
 func newScripted(mode string) *scripted {
-	return &scripted{mode: mode, in: bufio.NewReaderSize(os.Stdin, 1<<20), asked: make(chan message, 100), tools: defaultTools}
+	return &scripted{mode: mode, in: bufio.NewReaderSize(os.Stdin, 1<<20), asked: make(chan jsonrpc.Message, 100), tools: defaultTools}
 }
 
 const defaultTools = `{"name":"echo","description":"Says it again","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}},{"name":"odd","inputSchema":` + oddSchema + `},{"name":"hang","inputSchema":{"type":"object"}}`
@@ -107,10 +109,10 @@ func (s *scripted) run() {
 			}
 			return
 		}
-		m, err := parseMessage(line)
+		m, err := jsonrpc.Parse(line)
 		switch {
 		case err != nil:
-		case m.Method == "" && m.hasID():
+		case m.Method == "" && m.HasID():
 			s.asked <- m
 		case m.Method != "":
 			s.serve(m)
@@ -118,8 +120,8 @@ func (s *scripted) run() {
 	}
 }
 
-func (s *scripted) serve(m message) {
-	if s.mode == "empty" && m.hasID() && m.Method != "initialize" && m.Method != "tools/list" && m.Method != "tools/call" {
+func (s *scripted) serve(m jsonrpc.Message) {
+	if s.mode == "empty" && m.HasID() && m.Method != "initialize" && m.Method != "tools/list" && m.Method != "tools/call" {
 		s.reply(m.ID, "{}")
 		return
 	}
@@ -166,13 +168,13 @@ func (s *scripted) serve(m message) {
 	case "tasks/result":
 		s.say(m.ID, "from a task")
 	default:
-		if m.hasID() {
+		if m.HasID() {
 			s.refuse(m.ID, -32601, "Method not found")
 		}
 	}
 }
 
-func (s *scripted) callOf(m message) {
+func (s *scripted) callOf(m jsonrpc.Message) {
 	var p struct {
 		Name      string `json:"name"`
 		Arguments struct {
@@ -189,7 +191,7 @@ func (s *scripted) callOf(m message) {
 	s.call(m.ID, p.Name, p.Arguments.Text, p.Arguments.N, p.Meta.Token)
 }
 
-func (s *scripted) list(m message) {
+func (s *scripted) list(m jsonrpc.Message) {
 	switch s.mode {
 	case "circle":
 		s.reply(m.ID, `{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":"same"}`)

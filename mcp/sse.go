@@ -8,60 +8,25 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/mark3labs/mcp-go/client/transport"
+	"time"
 )
 
 // sse is the transport of 2024-11-05: a stream of events brings everything that
-// the server says, and each message to it is a POST. It implements
-// [transport.BidirectionalInterface]; the library's own takes a request of the
-// server for the response to one of ours.
+// the server says, and each message to it is a POST.
 type sse struct {
-	*peer
-	address *url.URL
-	headers map[string]string
-	client  *http.Client
-
+	web
 	mu       sync.Mutex
-	endpoint *url.URL // where messages go; nil before the server has said it
-	version  string
-	wg       sync.WaitGroup
-	started  bool
+	endpoint string // where messages go; empty before the server has said it
 }
 
-var (
-	_ transport.BidirectionalInterface = (*sse)(nil)
-	_ transport.HTTPConnection         = (*sse)(nil)
-)
-
-func newSSE(address string, headers map[string]string, client *http.Client) (*sse, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	t := &sse{peer: newPeer(), address: u, headers: headers, client: client}
-	t.peer.write = t.post
-	return t, nil
-}
-
-// Start implements [transport.Interface]. It returns when the server has said
-// where messages go. The stream lives until Close, not until ctx is done.
-func (t *sse) Start(ctx context.Context) error {
-	if t.started {
-		return nil
-	}
-	t.started = true
-	req, err := http.NewRequestWithContext(t.ctx, http.MethodGet, t.address.String(), nil)
-	if err != nil {
-		return err
-	}
-	t.decorate(req)
-	req.Header.Set("Accept", "text/event-stream")
+// start implements [transport]. It returns when the server has said where
+// messages go.
+func (t *sse) start(ctx context.Context) error {
 	ready := make(chan error, 1)
-	t.wg.Go(func() { t.listen(req, ready) })
+	t.spawn(func() { t.listen(ready) })
 	select {
 	case err := <-ready:
 		return err
@@ -73,33 +38,28 @@ func (t *sse) Start(ctx context.Context) error {
 
 // listen reads the stream to its end. It tells ready once: nil when the
 // endpoint is known, else what is wrong.
-func (t *sse) listen(req *http.Request, ready chan<- error) {
-	err := t.stream(req, func() {
+func (t *sse) listen(ready chan<- error) {
+	tell := func(err error) {
 		select {
-		case ready <- nil:
+		case ready <- err:
 		default:
 		}
-	})
+	}
+	err := t.stream(func() { tell(nil) })
 	if err == nil {
 		err = errors.New("the server ended the stream of events")
 	}
 	t.fail(err)
-	select {
-	case ready <- err:
-	default:
-	}
+	tell(err)
 }
 
-func (t *sse) stream(req *http.Request, ready func()) error {
-	resp, err := t.client.Do(req)
+func (t *sse) stream(ready func()) error {
+	resp, err := t.do(t.ctx, http.MethodGet, t.address.String(), nil, nil)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return statusError(resp)
-	}
-	return readEvents(resp.Body, func(event string, data []byte) error {
+	return readEvents(resp.Body, &cursor{}, func(event string, data []byte) error {
 		switch event {
 		case "endpoint":
 			if err := t.setEndpoint(string(data)); err != nil {
@@ -107,7 +67,7 @@ func (t *sse) stream(req *http.Request, ready func()) error {
 			}
 			ready()
 		case "message", "":
-			t.receive(data)
+			t.receive(nil, data)
 		}
 		return nil
 	})
@@ -122,113 +82,78 @@ func (t *sse) setEndpoint(text string) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.endpoint == nil {
-		t.endpoint = u
+	if t.endpoint == "" {
+		t.endpoint = u.String()
 	}
 	return nil
 }
 
-// post sends a message.
-func (t *sse) post(ctx context.Context, data []byte) error {
+// send implements [transport].
+func (t *sse) send(ctx context.Context, m outgoing) error {
 	t.mu.Lock()
 	endpoint := t.endpoint
 	t.mu.Unlock()
-	if endpoint == nil {
-		return errors.New("the connection was not started")
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint.String(), bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	t.decorate(req)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := t.client.Do(req)
+	resp, err := t.do(ctx, http.MethodPost, endpoint, encode(m.Message), nil)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode/100 != 2 {
-		return statusError(resp)
-	}
-	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
 	return err
 }
 
-func (t *sse) decorate(req *http.Request) {
-	t.mu.Lock()
-	version := t.version
-	t.mu.Unlock()
-	if version != "" {
-		req.Header.Set(transport.HeaderKeyProtocolVersion, version)
-	}
-	for name, value := range t.headers {
-		req.Header.Set(name, value)
-	}
+// close implements [transport]. The stream ends with the session.
+func (*sse) close() {}
+
+// cursor is where a stream of events can be taken up again.
+type cursor struct {
+	id    string        // of the last event
+	retry time.Duration // what to wait before that; 0 = the server has not said
 }
 
-// SetProtocolVersion implements [transport.HTTPConnection].
-func (t *sse) SetProtocolVersion(version string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.version = version
-}
-
-// RequiresLegacyProtocol tells the library that nothing newer speaks SSE.
-func (t *sse) RequiresLegacyProtocol() bool { return true }
-
-// Close implements [transport.Interface].
-func (t *sse) Close() error {
-	t.fail(ErrClosed)
-	t.wg.Wait()
-	t.peer.wg.Wait()
-	return nil
-}
-
-// statusError is the error of a response that is none of success.
-func statusError(resp *http.Response) error {
-	if resp.StatusCode == http.StatusUnauthorized {
-		return fmt.Errorf("%w (HTTP status 401)", ErrSignIn)
-	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
-	if line := cleanLine(string(text)); line != "" {
-		return fmt.Errorf("HTTP status %s: %s", resp.Status, line)
-	}
-	return fmt.Errorf("HTTP status %s", resp.Status)
-}
-
-// readEvents reads server-sent events until the stream ends or emit fails.
-func readEvents(r io.Reader, emit func(event string, data []byte) error) error {
+// readEvents reads server-sent events until the stream ends or emit fails, and
+// notes in at how far it came.
+func readEvents(r io.Reader, at *cursor, emit func(event string, data []byte) error) error {
 	br := bufio.NewReader(r)
-	event, data := "", []byte(nil)
+	event, id, data := "", at.id, []byte(nil)
 	for {
 		line, err := br.ReadBytes('\n')
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil // an event that was not ended is none
-			}
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
+		ended := err != nil // servers are known to leave out the last empty line
 		line = bytes.TrimRight(line, "\r\n")
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
 		case "event":
 			event = string(value)
+		case "id":
+			id = string(value)
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+				at.retry = max(time.Duration(ms)*time.Millisecond, minRetry)
+			}
 		case "data":
 			if data != nil {
 				data = append(data, '\n')
 			}
 			data = append(data, value...)
-		case "":
-			if len(line) > 0 {
-				continue // a comment
-			}
-			if data != nil {
-				if err := emit(event, data); err != nil {
-					return err
-				}
-			}
-			event, data = "", nil
 		}
+		if len(line) > 0 && !ended {
+			continue
+		}
+		if !ended {
+			at.id = id
+		}
+		if len(data) > 0 {
+			if err := emit(event, data); err != nil {
+				return err
+			}
+		}
+		if ended {
+			return nil
+		}
+		event, data = "", nil
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mark3labs/mcp-go/client/transport"
-
 	"github.com/seed-009c0928/agent/core/proc"
 )
 
@@ -26,11 +24,11 @@ const (
 	tailSize = 2 << 10
 )
 
-// stdio is the transport to a server that is a child process. It implements
-// [transport.BidirectionalInterface] with a process that the supervisor owns:
-// it has a session of its own, and its end takes along whatever it started.
+// stdio is the transport to a server that is a child process, which the
+// supervisor owns: it has a process session of its own, and its end takes along
+// whatever it started.
 type stdio struct {
-	*peer
+	*session
 	spec       proc.Spec
 	supervisor *proc.Supervisor
 	max        int64
@@ -41,24 +39,14 @@ type stdio struct {
 	input   *os.File
 	queue   chan []byte
 	exited  chan struct{}
-	wg      sync.WaitGroup
-	closing sync.Once
 }
 
-var _ transport.BidirectionalInterface = (*stdio)(nil)
-
-func newStdio(supervisor *proc.Supervisor, spec proc.Spec, limit int64) *stdio {
-	t := &stdio{peer: newPeer(), spec: spec, supervisor: supervisor, max: limit, queue: make(chan []byte), exited: make(chan struct{})}
-	t.peer.write = t.enqueue
-	return t
+func newStdio(s *session, supervisor *proc.Supervisor, spec proc.Spec, limit int64) *stdio {
+	return &stdio{session: s, spec: spec, supervisor: supervisor, max: limit, queue: make(chan []byte), exited: make(chan struct{})}
 }
 
-// Start implements [transport.Interface]. The process lives until Close, not
-// until ctx is done.
-func (t *stdio) Start(ctx context.Context) error {
-	if t.process != nil {
-		return nil
-	}
+// start implements [transport].
+func (t *stdio) start(ctx context.Context) error {
 	theirs, ours, err := os.Pipe()
 	if err != nil {
 		return err
@@ -68,7 +56,7 @@ func (t *stdio) Start(ctx context.Context) error {
 	spec := t.spec
 	t.stop, t.input = stop, ours
 	spec.Stdin, spec.Stderr, spec.Grace = theirs, &t.stderr, closeGrace
-	spec.Stdout = &lines{max: t.max, emit: t.receive, fail: func(err error) {
+	spec.Stdout = &lines{max: t.max, emit: func(line []byte) { t.receive(nil, line) }, fail: func(err error) {
 		t.fail(err)
 		stop()
 	}}
@@ -99,7 +87,7 @@ func (t *stdio) feed() {
 	for {
 		select {
 		case data := <-t.queue:
-			if _, err := t.input.Write(append(data, '\n')); err != nil {
+			if _, err := t.input.Write(data); err != nil {
 				t.stopped(fmt.Errorf("it takes no more input: %w", err))
 				return
 			}
@@ -109,11 +97,11 @@ func (t *stdio) feed() {
 	}
 }
 
-// enqueue hands a message to feed. It does not outlast ctx, even when the
-// server does not read.
-func (t *stdio) enqueue(ctx context.Context, data []byte) error {
+// send implements [transport]. It hands the message to feed and does not
+// outlast ctx, even when the server does not read.
+func (t *stdio) send(ctx context.Context, m outgoing) error {
 	select {
-	case t.queue <- data:
+	case t.queue <- append(encode(m.Message), '\n'):
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w (the server does not read its input)", ctx.Err())
@@ -156,26 +144,20 @@ func (t *stdio) withStderr(err error) error {
 	return err
 }
 
-// Close implements [transport.Interface]. It takes at most twice closeGrace and
-// what the supervisor adds to it, and leaves nothing of the server.
-func (t *stdio) Close() error {
-	t.closing.Do(func() {
-		t.fail(ErrClosed)
-		if t.process == nil {
-			return
-		}
-		t.input.Close()
-		timer := time.NewTimer(closeGrace)
-		defer timer.Stop()
-		select {
-		case <-t.exited:
-		case <-timer.C:
-		}
-		t.stop()
-	})
-	t.wg.Wait()
-	t.peer.wg.Wait()
-	return nil
+// close implements [transport]. It takes at most twice closeGrace and what the
+// supervisor adds to it, and leaves nothing of the server.
+func (t *stdio) close() {
+	if t.process == nil {
+		return
+	}
+	t.input.Close()
+	timer := time.NewTimer(closeGrace)
+	defer timer.Stop()
+	select {
+	case <-t.exited:
+	case <-timer.C:
+	}
+	t.stop()
 }
 
 // pid returns the id of the server's process, 0 before it was started.

@@ -33,15 +33,10 @@ func TestMain(m *testing.M) {
 }
 
 // TestClient runs the suite against package mcp, with the sign-in.
-//
-// Known: docs/decisions/014-mcp-conformance.md.
 func TestClient(t *testing.T) {
-	known := map[string]map[string]string{"2026-07-28": {
-		"request-metadata": "when a server refuses 2026-07-28, mcp-go 1.2.1 falls back to the handshake of before, without looking at the versions that the refusal names",
-	}}
 	for _, revision := range conformancetest.Revisions {
 		t.Run(revision, func(t *testing.T) {
-			conformancetest.Run(t, "client", revision, known[revision], "--command", os.Args[0])
+			conformancetest.Run(t, "client", revision, nil, "--command", os.Args[0])
 		})
 	}
 }
