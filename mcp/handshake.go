@@ -52,7 +52,7 @@ func (c *Conn) discover(ctx context.Context, version string) (older string, err 
 		case again && mcp.IsModernProtocol(version): // it may be the one that was refused
 			continue
 		case len(supported) > 0 && version == "":
-			return "", c.wrap(fmt.Errorf("it speaks the protocol versions %.200q; known here are %s", supported, strings.Join(mcp.ValidProtocolVersions, ", ")))
+			return "", c.wrap(fmt.Errorf("it speaks the protocol versions %s; known here are %s", clip(cleanLine(strings.Join(supported, ", ")), 200), strings.Join(mcp.ValidProtocolVersions, ", ")))
 		case errors.Is(err, ErrSignIn), errors.Is(err, ErrMessageTooLong), c.ctx.Err() != nil:
 			return "", err
 		case version == "" || mcp.IsModernProtocol(version):

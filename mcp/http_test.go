@@ -24,6 +24,7 @@ import (
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mark3labs/mcp-go/server/servertest"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
@@ -129,6 +130,9 @@ func (w *webServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.Message, reply func(string)) {
 	var p struct {
 		Name string `json:"name"`
+		Meta struct {
+			Token string `json:"progressToken"`
+		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(m.Params, &p)
 	switch p.Name {
@@ -145,6 +149,12 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 	case "bigevent":
 		out.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(out, "data: %s\n\n", strings.Repeat("A", 3<<19))
+	case "progress":
+		out.Header().Set("Content-Type", "text/event-stream")
+		for i := range 10 { // all at once, and the answer with them
+			fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%q,\"progress\":%d,\"total\":10}}\n\n", p.Meta.Token, i+1)
+		}
+		fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}\n\n", m.ID)
 	case "question", "unheard":
 		answer := make(chan jsonrpc.Message, 1)
 		w.mu.Lock()
@@ -296,6 +306,22 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+func TestSignInThatFails(t *testing.T) {
+	web := newWebServer(t)
+	_, err := Connect(t.Context(), "test", Server{URL: web.URL}, ConnectOptions{Authorize: func(string, Server, http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, fmt.Errorf("%w: the issuer has withdrawn the token", ErrSignIn)
+		})
+	}})
+	want := "MCP server test: sign-in is needed: the issuer has withdrawn the token; run: agent mcp login test"
+	if !errors.Is(err, ErrSignIn) || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if n := len(web.seen); n > 0 {
+		t.Errorf("%d requests reached the server", n)
+	}
+}
+
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
@@ -329,6 +355,20 @@ func TestCancelOverHTTP(t *testing.T) {
 	case <-web.cancelled:
 	case <-time.After(10 * time.Second):
 		t.Error("the server was not told")
+	}
+}
+
+func TestLastProgressIsTold(t *testing.T) {
+	for name, s := range map[string]Server{"stdio": scriptedServer(t, ""), "http": {URL: newWebServer(t).URL}} {
+		c := connect(t, s, old)
+		var last core.Progress
+		told := 0
+		if _, err := call(t, c, "progress", `{"n":10}`, Caller{Progress: func(p core.Progress) { last, told = p, told+1 }}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if last.Done != 10 || told > 3 {
+			t.Errorf("%s: %d times, at last %+v", name, told, last)
+		}
 	}
 }
 
@@ -444,5 +484,193 @@ func TestNewEra(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("the change was not told")
+	}
+}
+
+// TestOldEra talks to a server of 2025-11-25, the library's own, over both ways
+// of HTTP. The second is found out by asking.
+func TestOldEra(t *testing.T) {
+	s := mcpserver.NewMCPServer("old", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTool(mcpgo.NewTool("more"), func(ctx context.Context, req mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		s.SendNotificationToAllClients("notifications/tools/list_changed", nil)
+		return mcpgo.NewToolResultText(req.GetString("text", "")), nil
+	})
+	streamable := servertest.NewTestStreamableHTTPServer(s)
+	t.Cleanup(streamable.Close)
+	events := servertest.NewTestServer(s)
+	t.Cleanup(events.Close)
+	for kind, url := range map[string]string{TransportHTTP: streamable.URL, TransportSSE: events.URL + "/sse"} {
+		told := make(chan Notice, 1)
+		c := connect(t, Server{URL: url}, oldWith(ConnectOptions{Notify: func(_ context.Context, n Notice) { told <- n }}))
+		if got := c.Info(); got.Transport != kind || got.Protocol != "2025-11-25" {
+			t.Errorf("%s: %+v", kind, got)
+		}
+		if got, err := call(t, c, "more", `{"text":"x"}`, Caller{}); err != nil || got.Text() != "x" {
+			t.Errorf("%s: %+v, %v", kind, got, err)
+		}
+		select {
+		case n := <-told:
+			if n.Kind != ToolsChanged {
+				t.Errorf("%s: notice %+v", kind, n)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: what belongs to no request was not heard", kind)
+		}
+		_ = c.Close()
+	}
+}
+
+// TestStreamThatEndsEarly shows that an answer is waited for which comes on
+// another stream than it was asked for on.
+func TestStreamThatEndsEarly(t *testing.T) {
+	var asked json.RawMessage
+	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		m, _ := jsonrpc.Parse(body)
+		answer := `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"},"content":[{"type":"text","text":"late"}]}}`
+		switch {
+		case req.Method == http.MethodGet && req.Header.Get("Last-Event-ID") == "":
+			out.WriteHeader(http.StatusMethodNotAllowed)
+		case req.Method == http.MethodGet:
+			out.Header().Set("Content-Type", "text/event-stream")
+			if req.Header.Get("Last-Event-ID") == "1" { // not yet
+				fmt.Fprint(out, "id: 2\n\n")
+				return
+			}
+			fmt.Fprintf(out, "data: "+answer, asked) // cut off after the last line
+		case m.Method == "tools/call":
+			asked = m.ID
+			out.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(out, "id: 1\nretry: 5\ndata:\n\n")
+		case m.HasID():
+			out.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(out, answer, m.ID)
+		}
+	}))
+	t.Cleanup(web.Close)
+	got, err := call(t, connect(t, Server{URL: web.URL}, old), "x", `{}`, Caller{})
+	if err != nil || got.Text() != "late" {
+		t.Errorf("%q, %v", got.Text(), err)
+	}
+}
+
+// modernServer answers requests of 2026-07-28 with what result makes of them.
+func modernServer(t *testing.T, result func(out http.ResponseWriter, m jsonrpc.Message) string) *httptest.Server {
+	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		m, _ := jsonrpc.Parse(body)
+		if req.Header.Get("Mcp-Method") != m.Method || req.Header.Get("Mcp-Protocol-Version") != "2026-07-28" || !strings.Contains(string(m.Params), `"io.modelcontextprotocol/clientCapabilities"`) {
+			t.Errorf("%s %s has the headers %v", m.Method, m.Params, req.Header)
+		}
+		out.Header().Set("Content-Type", "application/json")
+		if m.Method == "server/discover" {
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`, m.ID)
+			return
+		}
+		text := result(out, m)
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, text)
+	}))
+	t.Cleanup(web.Close)
+	return web
+}
+
+func TestQuestionsOfTheNewEra(t *testing.T) {
+	rounds := 0
+	web := modernServer(t, func(out http.ResponseWriter, m jsonrpc.Message) string {
+		var p struct {
+			Name      string                     `json:"name"`
+			Responses map[string]json.RawMessage `json:"inputResponses"`
+			State     string                     `json:"requestState"`
+		}
+		_ = json.Unmarshal(m.Params, &p)
+		rounds++
+		const form = `{"method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}}`
+		switch {
+		case p.Name == "ask" && p.State == "":
+			return `"result":{"resultType":"input_required","requestState":"s","inputRequests":{"a":` + form + `,"b":{"method":"roots/list"}}}`
+		case p.Name == "ask":
+			return fmt.Sprintf(`"result":{"content":[{"type":"text","text":%q}]}`, encode(p.Responses))
+		case p.Name == "busy":
+			return `"result":{"resultType":"input_required","requestState":"s"}`
+		case p.Name == "insatiable":
+			return `"result":{"resultType":"input_required","inputRequests":{"a":` + form + `}}`
+		case p.Name == "curious":
+			return `"result":{"resultType":"input_required","inputRequests":{"a":{"method":"fs/read"}}}`
+		case p.Name == "broken":
+			return `"result":{"resultType":"input_required","inputRequests":7}`
+		}
+		out.WriteHeader(http.StatusNotFound)
+		return `"error":{"code":-32601,"message":"no such method"}`
+	})
+	c := connect(t, Server{URL: web.URL}, ConnectOptions{Roots: []string{"/w"}})
+	for tool, want := range map[string]struct {
+		text   string
+		rounds int
+	}{
+		"ask":        {`{"a":{"action":"decline"},"b":{"roots":[{"uri":"file:///w","name":"w"}]}}`, 2},
+		"busy":       {"it goes on asking", maxIdleRounds},
+		"insatiable": {"it goes on asking", maxInputRounds},
+		"curious":    {"this client does not know fs/read", 1},
+		"broken":     {"what it asks for cannot be read", 1},
+		"unknown":    {"it answered with error -32601: no such method", 1},
+	} {
+		rounds = 0
+		got, err := call(t, c, tool, `{}`, Caller{})
+		text := got.Text()
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.Contains(text, want.text) || rounds != want.rounds {
+			t.Errorf("%s: %q in %d rounds; want %q in %d", tool, text, rounds, want.text, want.rounds)
+		}
+	}
+}
+
+// TestVersions is about servers that refuse the version that they are asked in.
+func TestVersions(t *testing.T) {
+	for supported, want := range map[string]string{
+		`["2026-07-28"]`:               "2026-07-28 after server/discover server/discover",
+		`["2099-01-01","2025-06-18"]`:  "2025-06-18 after server/discover initialize",
+		`["2099-01-01"]`:               "it speaks the protocol versions 2099-01-01; known here are 2026-07-28, 2025-11-25",
+		`[]`:                           "2025-11-25 after server/discover initialize",
+		`"what it likes"`:              "2025-11-25 after server/discover initialize",
+		`["2026-07-28","2025-06-18"]x`: "2025-11-25 after server/discover initialize", // it refuses with what cannot be read
+	} {
+		var seen []string
+		web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
+			body, _ := io.ReadAll(req.Body)
+			m, _ := jsonrpc.Parse(body)
+			if !m.HasID() {
+				out.WriteHeader(http.StatusAccepted)
+				return
+			}
+			seen = append(seen, m.Method)
+			out.Header().Set("Content-Type", "application/json")
+			switch {
+			case m.Method == "initialize":
+				var p struct {
+					Version string `json:"protocolVersion"`
+				}
+				_ = json.Unmarshal(m.Params, &p)
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`, m.ID, p.Version)
+			case len(seen) == 1:
+				out.WriteHeader(http.StatusBadRequest)
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no","data":{"supported":%s}}}`, supported)
+			default:
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`, m.ID)
+			}
+		}))
+		c, err := Connect(t.Context(), "test", Server{URL: web.URL}, ConnectOptions{})
+		got := ""
+		if err == nil {
+			got = c.Info().Protocol + " after " + strings.Join(seen, " ")
+			_ = c.Close()
+		} else {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s; want %s", supported, got, want)
+		}
+		web.Close()
 	}
 }

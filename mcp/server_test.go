@@ -263,6 +263,11 @@ func (s *scripted) call(id json.RawMessage, name, text string, n int, token stri
 			time.Sleep(50 * time.Millisecond)
 		}
 		s.say(id, "done")
+	case "progress": // all of it at once
+		for i := range n {
+			s.out(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%q,"progress":%d,"total":%d}}`, token, i+1, n))
+		}
+		s.say(id, "done")
 	case "flood":
 		for range n {
 			s.out(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"blah"}}`)
