@@ -22,6 +22,8 @@ const (
 	maxServerRequests = 16
 	// answerTimeout bounds the delivery of an answer to one of them.
 	answerTimeout = 30 * time.Second
+	// sendGrace is what the sending of a request may take longer than its answer.
+	sendGrace = 100 * time.Millisecond
 )
 
 // transport carries messages to a server. What comes back goes to the session
@@ -131,6 +133,7 @@ func (s *session) call(ctx context.Context, m outgoing) (json.RawMessage, error)
 	for err == nil {
 		select {
 		case a := <-answer:
+			s.settle(sent)
 			return outcome(a)
 		case err = <-sent:
 			sent = nil
@@ -150,6 +153,21 @@ func (s *session) call(ctx context.Context, m outgoing) (json.RawMessage, error)
 		return outcome(a)
 	default:
 		return nil, err
+	}
+}
+
+// settle lets the sending of a request end that was answered already, as it may
+// be over SSE. What breaks off costs a connection.
+func (s *session) settle(sent <-chan error) {
+	if sent == nil {
+		return
+	}
+	timer := time.NewTimer(sendGrace)
+	defer timer.Stop()
+	select {
+	case <-sent:
+	case <-timer.C:
+	case <-s.ctx.Done():
 	}
 }
 

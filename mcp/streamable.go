@@ -89,7 +89,7 @@ func (t *streamable) refused(ctx context.Context, m outgoing, headers map[string
 	if status.code == http.StatusNotFound && headers[mcp.HeaderSessionID] != "" {
 		return errSessionGone
 	}
-	if m.Method != "" && t.take(ctx, m.ID, status.body) {
+	if _, parseErr := jsonrpc.Parse(status.body); parseErr == nil && m.Method != "" && t.take(ctx, m.ID, status.body) {
 		return nil
 	}
 	return err
@@ -201,15 +201,18 @@ func (t *streamable) listen(ctx context.Context) {
 func (t *streamable) listenOn(answered func()) {
 	at, wait := cursor{}, firstRetry
 	for {
+		begin := time.Now()
 		body, err := t.open(t.ctx, &at)
 		answered()
 		if err == nil {
-			wait = firstRetry
 			_ = readEvents(body, &at, func(_ string, data []byte) error {
 				t.receive(nil, data)
 				return nil
 			})
 			body.Close()
+			if time.Since(begin) > wait {
+				wait = firstRetry
+			}
 		}
 		if status := (*statusError)(nil); errors.As(err, &status) && status.code/100 == 4 || errors.Is(err, ErrSignIn) {
 			return
