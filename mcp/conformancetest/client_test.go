@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 func TestClient(t *testing.T) {
 	for _, revision := range conformancetest.Revisions {
 		t.Run(revision, func(t *testing.T) {
-			conformancetest.Run(t, "client", revision, nil, "--command", os.Args[0])
+			conformancetest.Run(t, "client", revision, "--command", os.Args[0])
 		})
 	}
 }

@@ -28,9 +28,8 @@ var Revisions = []string{"2025-11-25", "2026-07-28"}
 
 // Run runs the suite against one side of the protocol, "client" or "server",
 // with further arguments that say how it is reached. Each required scenario is
-// a subtest. Known are the scenarios that fail, with the reason; one of them
-// that passes fails the test, so that the list stays true.
-func Run(t *testing.T, side, revision string, known map[string]string, args ...string) {
+// a subtest.
+func Run(t *testing.T, side, revision string, args ...string) {
 	t.Helper()
 	dir := os.Getenv(Dir)
 	if dir == "" {
@@ -50,17 +49,10 @@ func Run(t *testing.T, side, revision string, known map[string]string, args ...s
 	passed := 0
 	for _, name := range required {
 		t.Run(name, func(t *testing.T) {
-			err := verdict(found[name])
-			switch why, expected := known[name]; {
-			case expected && err == nil:
-				t.Errorf("it passes, and is known to fail (%s): take it off the list", why)
-			case expected:
-				t.Logf("known (%s): %v", why, err)
-			case err != nil:
-				t.Error(err)
-			default:
-				passed++
+			if err := verdict(found[name]); err != nil {
+				t.Fatal(err)
 			}
+			passed++
 		})
 	}
 	t.Logf("%s, %s: %d of %d required scenarios passed", side, revision, passed, len(required))

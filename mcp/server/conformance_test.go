@@ -28,7 +28,7 @@ import (
 func TestConformance(t *testing.T) {
 	for _, revision := range conformancetest.Revisions {
 		t.Run(revision, func(t *testing.T) {
-			conformancetest.Run(t, "server", revision, nil, "--url", suiteServer(t)+Path)
+			conformancetest.Run(t, "server", revision, "--url", suiteServer(t)+Path)
 		})
 	}
 }
