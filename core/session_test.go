@@ -644,6 +644,34 @@ func (grantingPolicy) Decide(_ context.Context, req core.PermissionRequest) core
 	return core.Decision{Verdict: core.Ask}
 }
 
+// TestQuestionSaysWhatTellsMost checks the title of a question of permission.
+func TestQuestionSaysWhatTellsMost(t *testing.T) {
+	for _, tt := range []struct {
+		accesses []core.Access
+		want     string
+	}{
+		{[]core.Access{{Scope: core.ScopeRead, Resource: "/a"}, {Scope: core.ScopeRead, Resource: "/b"}}, "Allow touch: fs-read /a?"},
+		{[]core.Access{{Scope: core.ScopeRead, Resource: "/a"}, {Scope: core.ScopeWrite, Resource: "/b"}, {Scope: core.ScopeWrite, Resource: "/c"}}, "Allow touch: fs-write /b?"},
+		{[]core.Access{{Scope: core.ScopePlugin, Resource: "p/touch"}, {Scope: core.ScopeRead, Resource: "/a"}, {Scope: core.ScopeNetwork, Resource: "a.example"}, {Scope: core.ScopeNetwork, Resource: "b.example"}}, "Allow touch: plugin p/touch, network a.example, network b.example?"},
+		{[]core.Access{{Scope: core.ScopeNetwork, Resource: "a.example"}}, "Allow touch: network a.example?"},
+	} {
+		touch := core.NewTool(core.ToolDefinition{Name: "touch"}, func(context.Context, *core.Call, note) ([]core.Access, error) { return tt.accesses, nil },
+			func(context.Context, *core.Call, note) (core.Result, error) { return core.TextResult("done"), nil })
+		var title string
+		r := newRig(t, func(c *core.Config) {
+			c.Tools, c.Policy = core.StaticTools(touch), grantingPolicy{}
+			c.Asker = coretest.Asker(func(_ context.Context, q core.Question) (core.Answer, error) {
+				title = q.Title
+				return core.Answer{Choice: core.ChoiceOnce}, nil
+			})
+		}, coretest.CallTools(call("touch", `{"text":""}`)), coretest.Say("Done."))
+		r.submit(t, "go")
+		if title != tt.want {
+			t.Errorf("the question is %q, want %q", title, tt.want)
+		}
+	}
+}
+
 func TestQuestionsQueueAndStopTheClock(t *testing.T) {
 	var open, most int
 	var mu sync.Mutex
