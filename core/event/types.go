@@ -119,8 +119,8 @@ func SandboxMeta(level string) map[string]json.RawMessage {
 
 // Sandbox is the level of the sandbox in which the call's program ran, "none"
 // outside of one, and empty if it ran no program or nobody can tell.
-func (r *ToolResult) Sandbox() (level string) {
-	if json.Unmarshal(r.Meta[metaSandbox], &level) != nil {
+func (b *ToolResult) Sandbox() (level string) {
+	if json.Unmarshal(b.Meta[metaSandbox], &level) != nil {
 		return ""
 	}
 	return level
