@@ -149,6 +149,24 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 	case "bigevent":
 		out.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(out, "data: %s\n\n", strings.Repeat("A", 3<<19))
+	case "another": // request's answer
+		out.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(out, `{"jsonrpc":"2.0","id":4242,"result":{}}`)
+	case "accepted":
+		out.WriteHeader(http.StatusAccepted)
+	case "nameless": // error
+		out.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`)
+	case "ended", "cut":
+		out.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(out, ": nothing\n\nid: 1\nevent: message\ndata: [1,{}]\n\ndata: {\"id\":4242,\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":4242,\"result\":{}}\n\n")
+		out.(http.Flusher).Flush()
+		if p.Name == "cut" {
+			panic(http.ErrAbortHandler)
+		}
+	case "batch":
+		out.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(out, ` [{"jsonrpc":"2.0","method":"notifications/message"},{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"of many"}]}}]`, m.ID)
 	case "progress":
 		out.Header().Set("Content-Type", "text/event-stream")
 		for i := range 10 { // all at once, and the answer with them
@@ -355,6 +373,28 @@ func TestCancelOverHTTP(t *testing.T) {
 	case <-web.cancelled:
 	case <-time.After(10 * time.Second):
 		t.Error("the server was not told")
+	}
+}
+
+func TestOddResponses(t *testing.T) {
+	c := connect(t, Server{URL: newWebServer(t).URL}, old)
+	for tool, want := range map[string]string{
+		"another":  "its response holds no answer to the request",
+		"accepted": "its response (HTTP status 202 Accepted) is of the type \"\"",
+		"nameless": "it answered with error -32700: parse error",
+		"ended":    "the stream with the answer has ended and could not be taken up again: HTTP status 405 Method Not Allowed",
+		"cut":      "unexpected EOF",
+		"batch":    "of many",
+		"echo":     "ok",
+	} {
+		got, err := call(t, c, tool, `{}`, Caller{})
+		text := got.Text()
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: %q, want %q", tool, text, want)
+		}
 	}
 }
 
