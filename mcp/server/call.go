@@ -73,7 +73,7 @@ func (s *Server) begin(r *request, params *callParams, run runner) (*call, error
 	if params.RequestState != "" {
 		c, q := s.calls.take(params.RequestState, params.Name)
 		if c == nil {
-			return nil, fmt.Errorf("requestState: no call waits for this answer (any more): call %s again without it", params.Name)
+			return nil, fault(mcp.INVALID_PARAMS, "requestState: no call waits for this answer (any more): call %s again without it", params.Name)
 		}
 		q.answer <- understandable(params.InputResponses[questionKey])
 		return c, nil

@@ -161,7 +161,7 @@ func TestHostileHTTP(t *testing.T) {
 		"unknown tool":        {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "rm"}}`, nil, 200, -32602, `no tool "rm"`},
 		"params of positions": {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": ["read_file"]}`, nil, 200, -32602, "params: "},
 		"cursor":              {`{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": "x"}}`, nil, 200, -32602, "one page"},
-		"unknown state":       {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_file", "requestState": "guessed"}}`, nil, 200, -32603, "no call waits"},
+		"unknown state":       {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_file", "requestState": "guessed"}}`, nil, 200, -32602, "no call waits"},
 		"taken back: nothing": {`{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}}`, nil, 202, 0, ""},
 		"taken back: no id":   {`{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": []}`, nil, 202, 0, ""},
 		"no session":          {harmless, []string{"Mcp-Session-Id", ""}, 400, -32600, "header Mcp-Session-Id is missing"},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,7 +122,7 @@ func notification(method mcp.MCPMethod, params map[string]any) jsonrpc.Message {
 
 // parse reads a message of a client. What is none is answered with the error.
 func parse(data []byte) (jsonrpc.Message, *jsonrpc.Error) {
-	if text := strings.TrimSpace(string(data[:min(len(data), 64)])); strings.HasPrefix(text, "[") {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		return jsonrpc.Message{}, fault(mcp.INVALID_REQUEST, "several messages at once are not taken: send one by one")
 	}
 	m, err := jsonrpc.Parse(data)
