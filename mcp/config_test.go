@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,6 +160,24 @@ func FuzzMessages(f *testing.F) {
 			t.Errorf("%d bytes are kept", len(l.part))
 		}
 		s.close()
+	})
+}
+
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte("id: 1\nretry: 5\ndata:\n\nevent: message\r\ndata: {\r\ndata: }\r\n\r\n: nothing\n\ndata: last"))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		at := cursor{}
+		if err := readEvents(bytes.NewReader(stream), &at, func(event string, data []byte) error {
+			if len(data) == 0 || strings.ContainsAny(event+at.id, "\n") {
+				t.Errorf("event %q %q with %q", at.id, event, data)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+		if at.retry != 0 && at.retry < minRetry {
+			t.Errorf("it is asked again every %s", at.retry)
+		}
 	})
 }
 
