@@ -22,6 +22,6 @@ func postponeGC() {
 		return
 	}
 	was := debug.SetGCPercent(400)
-	type garbage struct{ self *garbage } // with a pointer, so that it is not put together with others
-	runtime.AddCleanup(&garbage{}, func(percent int) { debug.SetGCPercent(percent) }, was)
+	garbage := new(*byte) // a pointer, which the runtime does not put together with other values
+	runtime.AddCleanup(garbage, func(percent int) { debug.SetGCPercent(percent) }, was)
 }
