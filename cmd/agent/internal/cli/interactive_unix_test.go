@@ -158,7 +158,8 @@ func TestInteractiveNewSkill(t *testing.T) {
 	unknown := func(n int) func() bool {
 		return func() bool { return strings.Count(s.text(), "there is no command /greeting") >= n }
 	}
-	s.answer("/help", "/greeting Ann\r")
+	s.answer("/help", "/plugins\r")
+	s.answer("web_fetch", "/greeting Ann\r")
 	if err := await("no command", unknown(1)); err != nil {
 		t.Fatal(err)
 	}

@@ -57,6 +57,7 @@ func (c *chat) commands() []tui.Command {
 		{Name: "tools", Summary: "list the tools", Run: say(c.cmdTools)},
 		{Name: "mcp", Args: "[NAME]", Summary: "show the MCP servers, or one of them", Run: say(c.cmdMCP)},
 		{Name: "skills", Summary: "list the skills; /NAME uses one", Run: say(c.cmdSkills)},
+		{Name: "plugins", Summary: "list the plugins and what they may do", Run: say(c.cmdPlugins)},
 		{Name: "permissions", Summary: "show the mode and the rules", Run: say(c.cmdPermissions)},
 		{Name: "config", Summary: "show the settings that are not at their default", Run: say(c.cmdConfig)},
 		{Name: "session", Summary: "show this session's id and record", Run: say(c.cmdSession)},
