@@ -177,17 +177,6 @@ func summary(changes []Change) string {
 	return strings.Join(parts, ", ")
 }
 
-// record writes an entry into the lock file. Other entries stay as they are,
-// those that somebody edited included.
-func (s *Store) record(entry Entry) error {
-	sum, err := entry.sum()
-	if err != nil {
-		return err
-	}
-	entry.Sum = sum
-	return s.changeLock(func(entries map[string]Entry) { entries[entry.Name] = entry })
-}
-
 func (s *Store) changeLock(change func(map[string]Entry)) error {
 	file, _, err := s.readLock()
 	if err != nil {
