@@ -79,8 +79,9 @@ type Sampling struct {
 // serverName is what a server may be called: it becomes part of its tools' names.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
 
-// reservedNames are sources of tools that are no servers.
-var reservedNames = []string{"builtin", "host", resourceSource}
+// reservedNames are sources of tools that are no servers; web is the plugin
+// that comes with the agent.
+var reservedNames = []string{"builtin", "host", "subagent", "skills", "web", resourceSource}
 
 // CheckName says whether a server can be called name.
 func CheckName(name string) error {
@@ -90,7 +91,7 @@ func CheckName(name string) error {
 	case strings.Contains(name, separator):
 		return fmt.Errorf("%q is no name for a server: two underscores part the server from the tool", name)
 	case slices.Contains(reservedNames, name):
-		return fmt.Errorf("%q is no name for a server: it is taken", name)
+		return fmt.Errorf("%q is no name for a server: tools of the agent's own have it", name)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func TestParseFile(t *testing.T) {
 	const text = `{
   "mcpServers": {
     "good": {"command": "npx", "args": ["-y", "x"], "env": {"A": "${A}"}, "alwaysAllow": ["x"]},
-    "web": {"type": "streamable-http", "url": "https://example.com/mcp"},
+    "remote": {"type": "streamable-http", "url": "https://example.com/mcp"},
     "pigeon": {"type": "carrier-pigeon", "url": "https://example.com"},
     "empty": {},
     "typed": {"command": "x", "args": "one"},
@@ -29,7 +29,7 @@ func TestParseFile(t *testing.T) {
   "inputs": []
 }`
 	servers, warnings, err := ParseFile(".mcp.json", []byte(text))
-	if len(servers) != 2 || servers["good"].Args[1] != "x" || servers["web"].Transport() != TransportHTTP {
+	if len(servers) != 2 || servers["good"].Args[1] != "x" || servers["remote"].Transport() != TransportHTTP {
 		t.Errorf("servers %+v", servers)
 	}
 	if len(warnings) != 1 || warnings[0] != `.mcp.json:3:90: server good: the key "alwaysAllow" means nothing here` {

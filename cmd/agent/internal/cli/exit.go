@@ -83,8 +83,6 @@ func exitCode(err error) int {
 		return exitSIGINT
 	case errors.Is(err, mcp.ErrSignIn):
 		return exitProvider
-	case errors.Is(err, mcp.ErrSignIn):
-		return exitProvider
 	case errors.As(err, &provider):
 		if provider.Code == model.CodeNotConfigured || provider.Code == model.CodeNotSupported {
 			return exitConfig
