@@ -4,9 +4,10 @@
 //
 // The way of a skill:
 //
-//  1. [Find] lists the skills of all places. [Parse] reads each file leniently
-//     and reports everything odd with its line and column.
-//  2. A [Library] holds those that are on, and looks again when files change.
+//  1. A [Library] finds the skills of all places, and looks again when files
+//     change. [Parse] reads each file leniently and reports everything odd with
+//     its line and column.
+//  2. A [Catalog] is what there is at one time, with what is on and what is not.
 //  3. A [Matcher] says which of them an input calls for, and why.
 //  4. A [Source] discloses them to one session: full texts of those that are
 //     called for, a short list of those that may be, appended to the user turn,
