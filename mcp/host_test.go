@@ -426,7 +426,7 @@ func TestServersWithProblems(t *testing.T) {
 	if sets := h.Toolsets(); len(sets) != 2 || sets[0].Name() != "a" || sets[1].Name() != "mcp" {
 		t.Errorf("%d toolsets", len(sets))
 	}
-	want := []string{"", "settings has a server of that name", `type: unknown transport "carrier-pigeon"; use stdio, http or sse`, "command: a stdio server needs the program", "two underscores", "it is taken", ""}
+	want := []string{"", "settings has a server of that name", `type: unknown transport "carrier-pigeon"; use stdio, http or sse`, "command: a stdio server needs the program", "two underscores", "the agent's own", ""}
 	for i, st := range h.Status() {
 		if got := fmt.Sprint(st.Problem); want[i] == "" && st.Problem != nil || !strings.Contains(got, want[i]) {
 			t.Errorf("%s: %v, want %q", st.Name, st.Problem, want[i])

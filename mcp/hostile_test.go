@@ -100,16 +100,33 @@ func TestFloodOfNotifications(t *testing.T) {
 	}
 }
 
+// refusals is a transport that tells of answers that are errors.
+type refusals struct {
+	transport
+	told chan<- struct{}
+}
+
+func (r refusals) send(ctx context.Context, m outgoing) error {
+	if m.Error != nil {
+		r.told <- struct{}{}
+	}
+	return r.transport.send(ctx, m)
+}
+
 func TestFloodOfRequests(t *testing.T) {
 	c := connect(t, scriptedServer(t, ""), old)
 	const n = 200
 	form := map[string]any{"n": n, "text": `"method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}`}
 	release := make(chan struct{})
-	asked := make(chan struct{}, n)
+	asked, refusal := make(chan struct{}, n), make(chan struct{}, n)
+	c.session.mu.Lock() // a request takes it before it is answered
+	c.session.link = refusals{c.session.link, refusal}
+	c.session.mu.Unlock()
 	go func() {
 		for range maxServerRequests {
 			<-asked
 		}
+		<-refusal
 		close(release)
 	}()
 	got, err := call(t, c, "ask", string(encode(form)), Caller{Ask: func(context.Context, core.Question) (core.Answer, error) {

@@ -210,11 +210,13 @@ func (s *server) finish(d *dial) {
 	if conn == nil && late != nil {
 		_ = late.Close()
 	}
+	if conn != nil { // before anybody uses it
+		s.host.run.set(s.Name, conn.PID(), conn.info.Transport)
+	}
 	close(d.done)
 	if conn == nil {
 		return
 	}
-	s.host.run.set(s.Name, conn.PID(), conn.info.Transport)
 	s.host.spawn(func(life context.Context) { s.refreshRest(life, conn) })
 	s.host.spawn(func(life context.Context) {
 		select {
