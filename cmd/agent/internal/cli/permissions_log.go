@@ -120,7 +120,7 @@ func printDecisions(out io.Writer, id string, list []loggedDecision) error {
 		case "none":
 			b.WriteString("    ran outside a sandbox\n")
 		default:
-			fmt.Fprintf(&b, "    ran in the sandbox (%s)\n", d.Sandbox)
+			fmt.Fprintf(&b, "    ran in the sandbox (%s)\n", display.VisibleLine(d.Sandbox, 40))
 		}
 	}
 	_, err := io.WriteString(out, b.String())
