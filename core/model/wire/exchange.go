@@ -111,18 +111,18 @@ func (x *Exchange) refused(resp *http.Response, body *watchedBody, asked *url.UR
 // receive reads the answer to its end, which need not be a whole answer.
 func (x *Exchange) receive(resp *http.Response, body *watchedBody, dec Decoder) error {
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
-		data, err := io.ReadAll(io.LimitReader(body, maxLine)) // of a server that does not stream
+		data, err := io.ReadAll(io.LimitReader(body, maxAnswer)) // of a server that does not stream
 		if err != nil {
 			return &brokenError{err}
 		}
 		return x.judged(x.take(dec, "", data), resp.Header)
 	}
-	events := newEventReader(body)
+	events := newEvents(body)
 	for {
-		data, err := events.next()
+		ev, err := nextEvent(events)
 		switch {
 		case err == nil:
-			err = x.take(dec, events.kind, data)
+			err = x.take(dec, ev.Type, ev.Data)
 		case errors.Is(err, io.EOF):
 			return nil
 		}
