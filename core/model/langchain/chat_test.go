@@ -170,8 +170,8 @@ func TestMessages(t *testing.T) {
 		turn modeltest.Turn
 		want string
 	}{
-		{"wrong key", modeltest.Unauthorized("sk-x"), "local: the server refuses the key of providers.local.apiKey: Incorrect API key provided: sk-x. You can find"},
-		{"wrong path", modeltest.Turn{Status: 404, Body: "404 page not found"}, "has no /chat/completions: check providers.local.baseUrl, which mostly ends in a version such as /v1 (HTTP 404) [request req_000001]"},
+		{"wrong key", modeltest.Unauthorized("sk-x"), "local: the server rejected the key of providers.local.apiKey: Incorrect API key provided: sk-x. You can find"},
+		{"wrong path", modeltest.Turn{Status: 404, Body: "404 page not found"}, "has no /chat/completions: check providers.local.baseUrl, which usually ends in a version such as /v1 (HTTP 404) [request req_000001]"},
 		{"a web page", modeltest.Turn{Header: http.Header{"Content-Type": {"text/html"}}}, "answered with a web page: is providers.local.baseUrl right?"},
 		{"text", modeltest.Turn{Status: 500, Body: "line one\nline two"}, "local: line one line two (HTTP 500)"},
 		{"nothing", modeltest.Turn{Status: 503}, "local: the server answered Service Unavailable (HTTP 503)"},

@@ -62,11 +62,11 @@ func TestModelsAnswers(t *testing.T) {
 		{name: "control characters", body: `{"data":[{"id":"m\u001b[31m"}]}`, want: []string{"m [31m"}},
 		{name: "no list", body: `{"models":[]}`, code: model.CodeInvalidResponse, message: `it has no "data"`},
 		{name: "an object for a list", body: `{"data":{}}`, code: model.CodeInvalidResponse, message: "not a list of models"},
-		{name: "no JSON", body: `[`, code: model.CodeInvalidResponse, message: "cannot be understood"},
+		{name: "no JSON", body: `[`, code: model.CodeInvalidResponse, message: "invalid response"},
 		{name: "a web page", kind: "text/html", body: "<html>", code: model.CodeInvalidResponse, message: "is providers.local.baseUrl right?"},
 		{name: "wrong path", status: 404, body: "404 page not found", code: model.CodeNotConfigured, message: "has no /models: check providers.local.baseUrl"},
 		{name: "no such path", status: 404, body: `{"error":"nope"}`, code: model.CodeNotConfigured, message: "has no /models"},
-		{name: "a redirect", status: 302, code: model.CodeNotConfigured, message: "redirects to another address"},
+		{name: "a redirect", status: 302, code: model.CodeNotConfigured, message: "redirects to another URL"},
 		{name: "a key repeated", status: 401, body: `{"error":"bad key ` + secret + `"}`, code: model.CodeAuthentication, message: "bad key [redacted]"},
 		{name: "overload", status: 503, code: model.CodeNetwork, message: "Service Unavailable"},
 	} {

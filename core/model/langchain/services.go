@@ -101,7 +101,7 @@ func Azure(cfg AzureConfig) (model.Provider, error) {
 	cfg.Names = wire.Names{BaseURL: "endpoint", Model: "deployment"}
 	for setting, value := range map[string]string{"endpoint": cfg.BaseURL, "deployment": cfg.Model} {
 		if strings.TrimSpace(value) == "" {
-			return nil, &model.Error{Code: model.CodeNotConfigured, Provider: cfg.Name, Message: "set providers." + cfg.Name + "." + setting + " in the settings (`agent config path` shows where they are)"}
+			return nil, &model.Error{Code: model.CodeNotConfigured, Provider: cfg.Name, Message: "set providers." + cfg.Name + "." + setting + " in the settings (`agent config path` lists the files)"}
 		}
 	}
 	if err := cfg.NeedKey("AZURE_OPENAI_API_KEY"); err != nil {
@@ -148,7 +148,7 @@ func Foundry(cfg wire.Config) (model.Provider, error) {
 	cfg.Default("foundry", "", "gpt-4o")
 	cfg.Names = wire.Names{BaseURL: "projectEndpoint", Model: "modelDeployment"}
 	if strings.TrimSpace(cfg.BaseURL) == "" {
-		return nil, &model.Error{Code: model.CodeNotConfigured, Provider: cfg.Name, Message: "set providers." + cfg.Name + ".projectEndpoint in the settings (`agent config path` shows where they are), or providers." + cfg.Name + ".mode to local"}
+		return nil, &model.Error{Code: model.CodeNotConfigured, Provider: cfg.Name, Message: "set providers." + cfg.Name + ".projectEndpoint in the settings (`agent config path` lists the files), or providers." + cfg.Name + ".mode to local"}
 	}
 	if err := cfg.NeedKey("AZURE_FOUNDRY_API_KEY"); err != nil {
 		return nil, err
