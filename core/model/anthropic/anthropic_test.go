@@ -156,7 +156,7 @@ func TestSettings(t *testing.T) {
 		{"adaptive", model.Request{Model: "claude-opus-4-7", Effort: "xhigh"}, `"thinking":{"display":"summarized","type":"adaptive"},"output_config":{"effort":"xhigh"},`},
 		{"4.6", model.Request{Model: "claude-sonnet-4-6", Effort: "xhigh"}, `"output_config":{"effort":"max"},`},
 		{"newer", model.Request{Model: "claude-opus-5", Effort: "low"}, `"output_config":{"effort":"low"},`},
-		{"shown without being asked", model.Request{Model: "claude-sonnet-5-5"}, `"thinking":{"display":"summarized","type":"adaptive"},"messages"`},
+		{"shown without being requested", model.Request{Model: "claude-sonnet-5-5"}, `"thinking":{"display":"summarized","type":"adaptive"},"messages"`},
 		{"newer, no effort", model.Request{Model: "claude-opus-5", Effort: "none"}, `"max_tokens":32000,"messages"`},
 		{"schema", model.Request{OutputSchema: json.RawMessage(`{"type":"object"}`)}, `"output_config":{"format":{"schema":{"type":"object"},"type":"json_schema"}},`},
 		{"choice none", model.Request{Tools: tools, ToolChoice: "none"}, `"tool_choice":{"type":"none"},`},
