@@ -263,15 +263,15 @@ func TestMismatch(t *testing.T) {
 	for _, tt := range []struct{ name, now, want string }{
 		{"the same in another order", `{"messages":[{"content":"` + strings.Repeat("x", 50) + ` the old text of this message","role":"user"},{"role":"tool","content":"took 12 s"}],"gone":true,
 			"temperature":1.0,"model":"m"}`, ""},
-		{"values", `{"model":"other","temperature":1,"new":{"a":[1]},"messages":[{"role":"user","content":"` + strings.Repeat("x", 50) + ` the new text of this message"}]}`, `the request is not the one at PATH:2:
+		{"values", `{"model":"other","temperature":1,"new":{"a":[1]},"messages":[{"role":"user","content":"` + strings.Repeat("x", 50) + ` the new text of this message"}]}`, `the request differs from the one recorded at PATH:2:
   gone: recorded true, now missing
   messages[0].content: recorded …"xxxxxxxxxxxxxxx the old text of this message", now …"xxxxxxxxxxxxxxx the new text of this message"
   messages[1]: recorded {"content":"took 0.38 s","role":"tool"}, now missing
   model: recorded "m", now "other"
   new: not recorded, now {"a":[1]}
   temperature: recorded 1.0, now 1`},
-		{"another kind", `[1]`, "the request is not the one at PATH:2:\n  body: recorded {\"gone\":true,"},
-		{"no JSON", `hello`, "the request is not the one at PATH:2:\n  body: recorded \"{\\n  \\\"model\\\": \\\"m\\\""},
+		{"another kind", `[1]`, "the request differs from the one recorded at PATH:2:\n  body: recorded {\"gone\":true,"},
+		{"no JSON", `hello`, "the request differs from the one recorded at PATH:2:\n  body: recorded \"{\\n  \\\"model\\\": \\\"m\\\""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			player, err := cassette.Replay(path, opts)
@@ -287,7 +287,7 @@ func TestMismatch(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, _, err = post(t, player, "http://other-host/v1/chat?key=1&alt=sse", tt.now)
-				if !errors.As(err, &mismatch) || err.Error() == "" || !strings.Contains(mismatch.Error(), "one more than there are") {
+				if !errors.As(err, &mismatch) || err.Error() == "" || !strings.Contains(mismatch.Error(), "no more requests were recorded") {
 					t.Errorf("a request too many: %v", err)
 				}
 			case !errors.As(err, &known) || known.Code != model.CodeInvalidRequest || known.Retryable() || !errors.As(err, &mismatch):
@@ -477,13 +477,13 @@ func TestBrokenCassettes(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", "it is empty"},
 		{"no YAML", "cassette: 1\n---\n\t{", "line 3"},
-		{"something else", "name: x\n", "line 1: this is no cassette"},
-		{"a list", "- 1\n", "line 1: this is no cassette"},
-		{"a newer one", "cassette: 2\n", "its version is 2; this program knows version 1"},
+		{"something else", "name: x\n", "line 1: not a recording"},
+		{"a list", "- 1\n", "line 1: not a recording"},
+		{"a newer one", "cassette: 2\n", "its version is 2; this program supports version 1"},
 		{"an unknown field", "cassette: 1\n---\n" + good + "more: 1\n", "line 3"},
-		{"no method", "cassette: 1\n---\n" + good + "---\nrequest: {url: /x}\nresponse: {status: 200}\n", "line 5: this is no exchange"},
-		{"no status", "cassette: 1\n---\nrequest: {method: POST, url: /x}\n", "line 2: this is no exchange"},
-		{"no base64", "cassette: 1\n---\nrequest: {method: POST, url: /x}\nresponse: {status: 200, base64: '%%'}\n", "line 2: this is no exchange"},
+		{"no method", "cassette: 1\n---\n" + good + "---\nrequest: {url: /x}\nresponse: {status: 200}\n", "line 5: not an exchange"},
+		{"no status", "cassette: 1\n---\nrequest: {method: POST, url: /x}\n", "line 2: not an exchange"},
+		{"no base64", "cassette: 1\n---\nrequest: {method: POST, url: /x}\nresponse: {status: 200, base64: '%%'}\n", "line 2: not an exchange"},
 		{"a wrong type", "cassette: 1\n---\nrequest: {method: POST, url: /x}\nresponse: {status: fine}\n", "line 4"},
 	} {
 		path := filepath.Join(t.TempDir(), "tape.yaml")

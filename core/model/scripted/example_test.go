@@ -44,5 +44,5 @@ turns:
 	fmt.Println(err)
 	// Output:
 	// Let me see who is there. read_file {"file_path":"/tmp/w/names.txt"}
-	// scripted: script greeter.yaml: turn 2 (line 8) expects a success of read_file that matches "Ann", but the last message is a failure of read_file: "there is no such tool"
+	// scripted: script greeter.yaml: turn 2 (line 8) expects a success of read_file matching "Ann", but the last message is a failure of read_file: "there is no such tool"
 }
