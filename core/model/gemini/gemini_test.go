@@ -306,7 +306,6 @@ func TestErrors(t *testing.T) {
 
 func TestBreaks(t *testing.T) {
 	modeltest.TestCuts(t, whole(), func(rt http.RoundTripper) model.Provider { return canned(t, rt) })
-	modeltest.TestCancels(t, whole(), func(url string, rt http.RoundTripper) model.Provider { return open(t, url, rt, nil) })
 }
 
 func TestModels(t *testing.T) {

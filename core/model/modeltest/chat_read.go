@@ -19,13 +19,13 @@ func (c chat) read(_ *Server, req *Request) (*Fault, error) {
 	if bad := req.checkChat(); bad != nil {
 		return bad, nil
 	}
-	req.Said = req.chatSaid()
+	req.Parsed = req.parsedChat()
 	return nil, nil
 }
 
-// chatSaid returns what a checked request says.
-func (r *Request) chatSaid() Said {
-	s := Said{
+// parsedChat returns what a checked request says.
+func (r *Request) parsedChat() Parsed {
+	s := Parsed{
 		Model: r.Model, Effort: r.ReasoningEffort, MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens),
 		Temperature: r.Temperature, ToolChoice: openAIChoice(r.ToolChoice),
 	}
@@ -47,14 +47,14 @@ func (r *Request) chatSaid() Said {
 		case "system", "developer":
 			system = append(system, m.Text())
 		case "user":
-			s.say(model.RoleUser, m.content()...)
+			s.add(model.RoleUser, m.content()...)
 		case "assistant":
-			s.say(model.RoleAssistant, m.content()...)
+			s.add(model.RoleAssistant, m.content()...)
 			for _, c := range m.ToolCalls {
-				s.say(model.RoleAssistant, model.ToolCall{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments})
+				s.add(model.RoleAssistant, model.ToolCall{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments})
 			}
 		case "tool":
-			s.say(model.RoleTool, model.ToolResult{CallID: m.ToolCallID, Content: m.content()})
+			s.add(model.RoleTool, model.ToolResult{CallID: m.ToolCallID, Content: m.content()})
 		}
 	}
 	s.System = strings.Join(system, "\n")

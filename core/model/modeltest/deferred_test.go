@@ -94,11 +94,11 @@ func checkDeferred(t *testing.T, requests []*modeltest.Request) {
 			t.Errorf("request %d does not begin with the one before:\n%s\n%s", i+1, bodies[i], b)
 		}
 	}
-	r := requests[1].Said.Results()[0]
+	r := requests[1].Parsed.Results()[0]
 	if !slices.Contains(r.Content, model.Part(model.ToolReference{Name: "forecast"})) || slices.Contains(r.Content, model.Part(model.ToolReference{Name: "gone"})) {
 		t.Errorf("the search's result is %+v, want a reference to forecast alone", r.Content)
 	}
-	for _, d := range requests[2].Said.Tools {
+	for _, d := range requests[2].Parsed.Tools {
 		if known := d.Name == "read" || d.Name == model.ToolSearch; known == d.Deferred {
 			t.Errorf("tool %q is deferred: %v", d.Name, d.Deferred)
 		}

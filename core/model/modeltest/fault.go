@@ -16,15 +16,15 @@ type Fault struct {
 	// RetryAfter is the wish of a Gemini error's RetryInfo.
 	RetryAfter time.Duration
 
-	kind trouble
+	kind faultKind
 	name string // a key or a model that the message repeats
 }
 
-// trouble is a failure that every service has, with a message of its own.
-type trouble uint8
+// faultKind is a failure that every service has, with a message of its own.
+type faultKind uint8
 
 const (
-	otherTrouble trouble = iota
+	otherFault faultKind = iota
 	noKey
 	wrongKey
 	noModel
@@ -106,7 +106,7 @@ func HoldAt(i int, release <-chan struct{}) func(context.Context, int) {
 // openAIFault fills type, code and message. The shapes are those of
 // https://platform.openai.com/docs/guides/error-codes.
 func openAIFault(f *Fault) Fault {
-	known := map[trouble]Fault{
+	known := map[faultKind]Fault{
 		noKey:    {Type: "invalid_request_error", Message: "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."},
 		wrongKey: {Type: "invalid_request_error", Code: "invalid_api_key", Message: "Incorrect API key provided: " + f.name + ". You can find your API key at https://platform.openai.com/account/api-keys."},
 		noModel:  {Type: "invalid_request_error", Code: "model_not_found", Message: "The model `" + f.name + "` does not exist or you do not have access to it."},

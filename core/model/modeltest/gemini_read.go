@@ -138,7 +138,7 @@ func (g gemini) read(s *Server, req *Request) (*Fault, error) {
 			return bad, nil
 		}
 	}
-	req.Said = body.said(req.Model)
+	req.Parsed = body.parsed(req.Model)
 	return nil, nil
 }
 
@@ -339,12 +339,12 @@ func (b *geminiBody) checkSignatures(s *Server, name string) *Fault {
 			if p.FunctionCall != nil {
 				called = p.FunctionCall.Name
 			}
-			said, issued := s.signed(p.ThoughtSignature)
+			text, issued := s.signed(p.ThoughtSignature)
 			switch {
 			case p.ThoughtSignature == "" && called != "" && first && i > spoke && gemini3().MatchString(name):
 				return refuse("", "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:%s` , position %d.", called, j+1)
 			case p.ThoughtSignature == "" || slices.Contains(skipped, p.ThoughtSignature):
-			case !issued || said != called:
+			case !issued || text != called:
 				return refuse("", "Corrupted thought signature.")
 			}
 			first = first && called == ""
@@ -377,10 +377,10 @@ func (b *geminiBody) checkImages(name string) *Fault {
 	return nil
 }
 
-// said returns what a checked request says.
-func (b *geminiBody) said(name string) Said {
+// parsed returns what a checked request says.
+func (b *geminiBody) parsed(name string) Parsed {
 	c := &b.GenerationConfig
-	s := Said{Model: name, MaxTokens: c.MaxOutputTokens, Temperature: c.Temperature, OutputSchema: slices.Concat(c.ResponseSchema, c.ResponseJSONSchema)}
+	s := Parsed{Model: name, MaxTokens: c.MaxOutputTokens, Temperature: c.Temperature, OutputSchema: slices.Concat(c.ResponseSchema, c.ResponseJSONSchema)}
 	if t := c.ThinkingConfig; t != nil {
 		s.Effort = strings.ToLower(t.ThinkingLevel)
 		if t.ThinkingBudget != nil {
@@ -402,7 +402,7 @@ func (b *geminiBody) said(name string) Said {
 	s.ToolChoice = b.ToolConfig.choice()
 	ids := geminiIDs{}
 	for i := range b.Contents {
-		ids.say(&s, &b.Contents[i])
+		ids.add(&s, &b.Contents[i])
 	}
 	return s
 }
@@ -428,14 +428,14 @@ type geminiIDs struct {
 	open []geminiCall
 }
 
-func (ids *geminiIDs) say(s *Said, c *geminiContent) {
+func (ids *geminiIDs) add(s *Parsed, c *geminiContent) {
 	role := model.RoleUser
 	if c.Role == "model" {
 		role, ids.open = model.RoleAssistant, nil
 	}
 	for _, p := range c.Parts {
 		if p.ThoughtSignature != "" && !slices.Contains(skipped, p.ThoughtSignature) {
-			s.say(role, opaque(p.ThoughtSignature))
+			s.add(role, opaque(p.ThoughtSignature))
 		}
 		switch {
 		case p.FunctionCall != nil:
@@ -444,15 +444,15 @@ func (ids *geminiIDs) say(s *Said, c *geminiContent) {
 				call.ID = fmt.Sprintf("#%d", ids.n)
 			}
 			ids.open = append(ids.open, call)
-			s.say(role, model.ToolCall{ID: call.ID, Name: call.Name, Args: string(call.Args)})
+			s.add(role, model.ToolCall{ID: call.ID, Name: call.Name, Args: string(call.Args)})
 		case p.FunctionResponse != nil:
-			s.say(model.RoleTool, ids.result(p.FunctionResponse))
+			s.add(model.RoleTool, ids.result(p.FunctionResponse))
 		case p.InlineData != nil:
-			s.say(role, p.InlineData.image())
+			s.add(role, p.InlineData.image())
 		case p.Thought:
-			s.say(role, model.Reasoning{Text: p.Text})
+			s.add(role, model.Reasoning{Text: p.Text})
 		case p.Text != "":
-			s.say(role, model.Text{Text: p.Text})
+			s.add(role, model.Text{Text: p.Text})
 		}
 	}
 }

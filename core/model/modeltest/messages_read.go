@@ -109,7 +109,7 @@ func (messages) read(s *Server, req *Request) (*Fault, error) {
 			return bad, nil
 		}
 	}
-	req.Said = body.said()
+	req.Parsed = body.parsed()
 	return nil, nil
 }
 
@@ -335,7 +335,7 @@ func (b *messagesBody) checkFirst(i int) *Fault {
 // check finds what the service would refuse in a block.
 func (k *messagesBlock) check(s *Server, at, role string) *Fault {
 	var input map[string]json.RawMessage
-	said, issued := s.signed(k.Signature + k.Data)
+	text, issued := s.signed(k.Signature + k.Data)
 	byModel := k.Type == "tool_use" || k.Type == "thinking" || k.Type == "redacted_thinking"
 	byUser := k.Type == "tool_result" || k.Type == "image"
 	switch {
@@ -351,7 +351,7 @@ func (k *messagesBlock) check(s *Server, at, role string) *Fault {
 		return refuse("", "%s.tool_use.input: Input should be a valid dictionary", at)
 	case k.Type == "thinking" && (!issued || k.Signature == ""):
 		return refuse("", "%s: Invalid `signature` in `thinking` block", at)
-	case k.Type == "thinking" && said != k.Thinking:
+	case k.Type == "thinking" && text != k.Thinking:
 		return refuse("", "%s: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.", at)
 	case k.Type == "redacted_thinking" && (!issued || k.Data == ""):
 		return refuse("", "%s: Invalid `data` in `redacted_thinking` block", at)
@@ -395,9 +395,9 @@ func (k *messagesBlock) inner() (blocks []messagesBlock, ok bool) {
 	return blocks, json.Unmarshal(k.Content, &blocks) == nil
 }
 
-// said returns what a checked request says.
-func (b *messagesBody) said() Said {
-	s := Said{
+// parsed returns what a checked request says.
+func (b *messagesBody) parsed() Parsed {
+	s := Parsed{
 		Model: b.Model, MaxTokens: *b.MaxTokens, Temperature: b.Temperature, OutputSchema: b.OutputConfig.Format.Schema,
 		Effort: b.OutputConfig.Effort, System: messagesSystem(b.System),
 	}
@@ -425,10 +425,10 @@ func (b *messagesBody) said() Said {
 		for i := range m.blocks {
 			part := m.blocks[i].part()
 			if _, ok := part.(model.ToolResult); ok {
-				s.say(model.RoleTool, part)
+				s.add(model.RoleTool, part)
 				continue
 			}
-			s.say(role, part)
+			s.add(role, part)
 		}
 	}
 	return s

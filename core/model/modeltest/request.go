@@ -14,7 +14,7 @@ type Request struct {
 	Header http.Header     `json:"-"`
 	URL    *url.URL        `json:"-"`
 	Body   json.RawMessage `json:"-"`
-	Said   Said            `json:"-"` // what it says; empty if it was refused
+	Parsed Parsed          `json:"-"` // what it says; empty if it was refused
 
 	Model  string `json:"model"`
 	Stream bool   `json:"stream"`

@@ -18,9 +18,9 @@ type Server struct {
 	Key    string   // the credential to ask for; empty accepts every request
 	Models []string // the models that exist; empty accepts every name
 
-	api    API
-	speak  protocol
-	answer func(*Request) Turn
+	api      API
+	protocol protocol
+	answer   func(*Request) Turn
 
 	mu       sync.Mutex
 	idle     *sync.Cond // active has become 0
@@ -48,7 +48,7 @@ func New(api API, turns ...Turn) *Server {
 // NewFunc returns a server that asks answer for each turn. answer must be safe
 // for concurrent use if requests are concurrent.
 func NewFunc(api API, answer func(*Request) Turn) *Server {
-	s := &Server{api: api, speak: api.protocol(), answer: answer, issued: map[string]string{}}
+	s := &Server{api: api, protocol: api.protocol(), answer: answer, issued: map[string]string{}}
 	s.idle = sync.NewCond(&s.mu)
 	return s
 }
@@ -124,7 +124,7 @@ func (s *Server) Serve(tb testing.TB) string {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.count(1)
 	defer s.count(-1)
-	to := s.speak.route(r)
+	to := s.protocol.route(r)
 	switch {
 	case to.task == unknownTask:
 		s.refuse(w, &Fault{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "unknown_url", Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")"})
@@ -155,7 +155,7 @@ type route struct {
 
 // credential returns nil if the request brings the key, if one is asked for.
 func (s *Server) credential(r *http.Request) *Fault {
-	got := s.speak.credential(r.Header)
+	got := s.protocol.credential(r.Header)
 	if s.Key == "" || got == s.Key {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (s *Server) credential(r *http.Request) *Fault {
 
 func (s *Server) refuse(w http.ResponseWriter, f *Fault) {
 	t := Turn{Fault: f}
-	t.serveBody(w, s.speak)
+	t.serveBody(w, s.protocol)
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
@@ -176,12 +176,12 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = io.WriteString(w, text(s.speak.list(s.Models, r.URL.Path, r.URL.Query()))+"\n") // the client may be gone
+	_, _ = io.WriteString(w, text(s.protocol.list(s.Models, r.URL.Path, r.URL.Query()))+"\n") // the client may be gone
 }
 
 func (s *Server) complete(w http.ResponseWriter, r *http.Request, to route) {
 	req, n, bad := s.record(r, to)
-	id := s.speak.name(w.Header(), n)
+	id := s.protocol.name(w.Header(), n)
 	if denied := s.credential(r); denied != nil {
 		bad = denied
 	}
@@ -202,7 +202,7 @@ func (s *Server) record(r *http.Request, to route) (*Request, int, *Fault) {
 	req := &Request{Header: r.Header.Clone(), URL: r.URL, Body: body, Model: to.model, Stream: to.stream}
 	var bad *Fault
 	if err == nil {
-		bad, err = s.speak.read(s, req)
+		bad, err = s.protocol.read(s, req)
 	}
 	if err != nil {
 		bad = refuse("", "We could not parse the JSON body of your request: %v", err)

@@ -206,8 +206,8 @@ func TestAzureRefusals(t *testing.T) {
 	}
 }
 
-// TestSaid shows that a request says the same over every API.
-func TestSaid(t *testing.T) {
+// TestParsed shows that a request says the same over every API.
+func TestParsed(t *testing.T) {
 	zero := 0.5
 	req := &model.Request{
 		System: "Be brief.", MaxTokens: 99, Temperature: &zero,
@@ -228,15 +228,15 @@ func TestSaid(t *testing.T) {
 		if _, err := model.Complete(t.Context(), p, req); err != nil {
 			t.Fatal(err)
 		}
-		got := s.Requests()[0].Said
+		got := s.Requests()[0].Parsed
 		results := got.Results()
 		if len(results) != 1 || !strings.Contains(results[0].Content.Text(), "seen") {
 			t.Fatalf("%v: results %+v", api, results)
 		}
-		said := fmt.Sprintf("%s %s %d %v %s %d %s %s", got.Model, got.System, got.MaxTokens, *got.Temperature, got.Parts(model.RoleUser).Text(),
+		parsed := fmt.Sprintf("%s %s %d %v %s %d %s %s", got.Model, got.System, got.MaxTokens, *got.Temperature, got.Parts(model.RoleUser).Text(),
 			len(got.Images()), got.Parts(model.RoleAssistant).Text(), got.Tools[0].Name+got.Tools[0].Description+string(got.Tools[0].Schema))
-		if want := name + ` Be brief. 99 0.5 look 1 I do. fF.{"type":"object"}`; said != want || results[0].CallID != "call_1" {
-			t.Errorf("%v says %s, want %s", api, said, want)
+		if want := name + ` Be brief. 99 0.5 look 1 I do. fF.{"type":"object"}`; parsed != want || results[0].CallID != "call_1" {
+			t.Errorf("%v says %s, want %s", api, parsed, want)
 		}
 	}
 }

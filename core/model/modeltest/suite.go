@@ -129,14 +129,14 @@ type rig struct {
 	provider model.Provider
 }
 
-// givenUp is the panic with which a check ends early.
-type givenUp struct{}
+// aborted is the panic with which a check ends early.
+type aborted struct{}
 
 // Errorf notes a problem.
 func (r *rig) Errorf(format string, args ...any) {
 	r.note(format, args...)
 	if r.first {
-		panic(givenUp{})
+		panic(aborted{})
 	}
 }
 
@@ -147,7 +147,7 @@ func (r *rig) note(format string, args ...any) {
 // Fatalf notes a problem and ends the check.
 func (r *rig) Fatalf(format string, args ...any) {
 	r.Errorf(format, args...)
-	panic(givenUp{})
+	panic(aborted{})
 }
 
 // guarded runs f. When it ends no goroutine of it may be left.
@@ -163,7 +163,7 @@ func (r *rig) guarded(f func(*rig)) {
 	}()
 	defer func() {
 		switch p := recover(); p.(type) {
-		case nil, givenUp:
+		case nil, aborted:
 		default:
 			panic(p)
 		}
@@ -233,11 +233,11 @@ func (r *rig) must(req *model.Request) *model.Response {
 	return resp
 }
 
-// said returns what the request says on the wire.
-func (r *rig) said(req *model.Request) *Said {
+// parsed returns what the request says on the wire.
+func (r *rig) parsed(req *model.Request) *Parsed {
 	r.start(Turn{Text: []string{"ok"}})
 	r.must(req)
-	return &r.server.Requests()[0].Said
+	return &r.server.Requests()[0].Parsed
 }
 
 // mustFail is complete for an answer that must not arrive.

@@ -106,7 +106,7 @@ func (r *rig) checkRepeat() {
 // checkConcurrent asks for several answers at the same time.
 func (r *rig) checkConcurrent() {
 	r.use(NewFunc(r.api, func(req *Request) Turn {
-		return Turn{Text: []string{"echo ", req.Said.Parts(model.RoleUser).Text()}}
+		return Turn{Text: []string{"echo ", req.Parsed.Parts(model.RoleUser).Text()}}
 	}), 0)
 	var wg sync.WaitGroup
 	problems := make(chan string, 16)
@@ -201,7 +201,7 @@ func (r *rig) checkCalls() {
 func chatCalls(calls []Call) []callsTest {
 	return []callsTest{
 		{"without type", Turn{Calls: calls, Edits: []Edit{WithoutType}}, ""},
-		{"without index", Turn{Calls: calls, Edits: []Edit{WithoutIndex}}, ""},
+		{"without index", Turn{Calls: calls, Edits: []Edit{withoutIndex}}, ""},
 		{"all with index 0", Turn{Calls: calls[:2], Edits: []Edit{Replace(`"index":1,"id"`, `"index":0,"id"`), Replace(`"index":1,"function"`, `"index":0,"function"`)}}, ""},
 		{"under another finish reason", Turn{Calls: calls, Finish: "stop"}, ""},
 	}

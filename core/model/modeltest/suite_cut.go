@@ -88,7 +88,7 @@ func (r *rig) checkCutOverHTTP() {
 	var how Ending
 	r.use(NewFunc(r.api, func(*Request) Turn {
 		turn := turn
-		turn.Edits = []Edit{Join}
+		turn.Edits = []Edit{joinFrames}
 		turn.Break = &Break{After: cut, How: how}
 		return turn
 	}), 0)
@@ -101,7 +101,7 @@ func (r *rig) checkCutOverHTTP() {
 }
 
 func (r *rig) checkCancelAnywhere() {
-	r.always(lively())
+	r.always(fullTurn())
 	deltas := r.count()
 	for n := range deltas {
 		ctx, cancel := context.WithCancel(r.ctx)
@@ -141,7 +141,7 @@ func (r *rig) count() int {
 // cancelBefore returns a server and its cancel function: the request is
 // cancelled before the frame, and the server waits until the client is gone.
 func (r *rig) cancelBefore(frame *int, cancel *context.CancelFunc) {
-	turn := lively()
+	turn := fullTurn()
 	turn.Gate = func(ctx context.Context, i int) {
 		if i == *frame {
 			(*cancel)()
@@ -154,12 +154,12 @@ func (r *rig) cancelBefore(frame *int, cancel *context.CancelFunc) {
 func (r *rig) checkCancelWhileWaiting() {
 	frame, cancel := 0, context.CancelFunc(nil)
 	r.cancelBefore(&frame, &cancel)
-	turn := lively()
+	turn := fullTurn()
 	for frame = -1; frame < len(turn.streamed(r.api, r.traits.model)); frame++ {
 		r.cancelled(frame, &cancel)
 	}
 	r.sub("before the request", func(r *rig) {
-		r.always(lively())
+		r.always(fullTurn())
 		ctx, cancel := context.WithCancel(r.ctx)
 		cancel()
 		if _, err := r.complete(ctx, hello()); !errors.Is(err, context.Canceled) {
@@ -184,7 +184,7 @@ func (r *rig) cancelled(frame int, cancel *context.CancelFunc) {
 func (r *rig) checkCancelAtRandom() {
 	frame, cancel := 0, context.CancelFunc(nil)
 	r.cancelBefore(&frame, &cancel)
-	turn := lively()
+	turn := fullTurn()
 	frames := len(turn.streamed(r.api, r.traits.model))
 	random := rand.New(rand.NewPCG(4, 200)) //nolint:gosec // the same points each time
 	for range 100 {
@@ -211,7 +211,7 @@ func (r *rig) checkCancelAtRandom() {
 }
 
 func (r *rig) checkDeadline() {
-	turn := lively()
+	turn := fullTurn()
 	turn.Gate = HoldAt(4, nil)
 	r.start(turn)
 	ctx, cancel := context.WithTimeout(r.ctx, 20*time.Millisecond)
@@ -225,7 +225,7 @@ func (r *rig) checkDeadline() {
 // closed by then: the server, which waits for that, comes to an end.
 func (r *rig) checkBreakAnywhere() {
 	hold := true
-	turn := lively()
+	turn := fullTurn()
 	last := len(turn.streamed(r.api, r.traits.model)) - 1
 	turn.Gate = func(ctx context.Context, i int) {
 		if hold && i == last {

@@ -12,7 +12,7 @@ import (
 )
 
 // states returns what a request brings back of the service's own state.
-func states(s *Said) []string {
+func states(s *Parsed) []string {
 	var out []string
 	for _, p := range s.Parts(model.RoleAssistant) {
 		switch p := p.(type) {
@@ -91,7 +91,7 @@ func (r *rig) checkState() {
 				r.answered(req, r.must(req))
 			}
 			requests := r.server.Requests()
-			last := &requests[len(requests)-1].Said
+			last := &requests[len(requests)-1].Parsed
 			if got := states(last); !reflect.DeepEqual(got, want) {
 				r.Errorf("state %q goes back, want %q", got, want)
 			}
@@ -114,11 +114,11 @@ var foreignIDs = []string{
 // checkSwitch goes on with conversations that began with other providers.
 func (r *rig) checkSwitch() {
 	r.sub("ids", func(r *rig) {
-		got := r.said(foreignSession(foreignIDs))
+		got := r.parsed(foreignSession(foreignIDs))
 		r.checkPairs(got, len(foreignIDs))
 	})
 	r.sub("ids that repeat", func(r *rig) {
-		r.checkPairs(r.said(foreignSession([]string{"call_0", "call_0", "call_1", "call_0"})), 4)
+		r.checkPairs(r.parsed(foreignSession([]string{"call_0", "call_0", "call_1", "call_0"})), 4)
 	})
 	r.sub("there and back", func(r *rig) {
 		turns, _ := r.thinkingTurns()
@@ -135,7 +135,7 @@ func (r *rig) checkSwitch() {
 		if !r.traits.state {
 			want = nil
 		}
-		if got := states(&requests[1].Said); !reflect.DeepEqual(got, want) {
+		if got := states(&requests[1].Parsed); !reflect.DeepEqual(got, want) {
 			r.Errorf("state %q goes back, want %q", got, want)
 		}
 		if strings.Contains(string(requests[1].Body), "hidden") {
@@ -160,7 +160,7 @@ func foreignSession(ids []string) *model.Request {
 }
 
 // checkPairs checks that n calls are each followed by their result.
-func (r *rig) checkPairs(got *Said, n int) {
+func (r *rig) checkPairs(got *Parsed, n int) {
 	calls, results := got.Parts(model.RoleAssistant).ToolCalls(), got.Results()
 	if len(calls) != n || len(results) != n {
 		r.Fatalf("%d calls and %d results, want %d", len(calls), len(results), n)
@@ -241,7 +241,7 @@ func (r *rig) checkRetry() {
 		}
 	})
 	r.sub("not within the answer", func(r *rig) {
-		turn := lively()
+		turn := fullTurn()
 		turn.Edits = []Edit{CutFrames(r.frameWith(turn, "read "))}
 		r.start(turn, Turn{Text: []string{"again"}})
 		_, retries, resp, err := r.retried()

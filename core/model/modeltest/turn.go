@@ -118,11 +118,11 @@ func Replace(before, after string) Edit {
 	}
 }
 
-// Join sends the whole stream at once.
-func Join(frames []string) []string { return []string{strings.Join(frames, "")} }
+// joinFrames sends the whole stream at once.
+func joinFrames(frames []string) []string { return []string{strings.Join(frames, "")} }
 
-// KeepAlives puts a comment before each frame.
-func KeepAlives(frames []string) []string {
+// keepAlives puts a comment before each frame.
+func keepAlives(frames []string) []string {
 	var out []string
 	for _, f := range frames {
 		out = append(out, ": keep-alive\n\n", f)
@@ -130,24 +130,24 @@ func KeepAlives(frames []string) []string {
 	return out
 }
 
-// CarriageReturns ends every line with CR LF.
-func CarriageReturns(frames []string) []string { return Replace("\n", "\r\n")(frames) }
+// carriageReturns ends every line with CR LF.
+func carriageReturns(frames []string) []string { return Replace("\n", "\r\n")(frames) }
 
 // The edits below are for answers of [ChatCompletions].
 
-// WithoutDone leaves out the closing [DONE].
-func WithoutDone(frames []string) []string {
+// withoutDone leaves out the closing [DONE].
+func withoutDone(frames []string) []string {
 	return without(frames, func(f string) bool { return f == doneFrame })
 }
 
-// WithoutFinish leaves out the chunk with the finish reason.
-func WithoutFinish(frames []string) []string { return without(frames, isFinish) }
+// withoutFinish leaves out the chunk with the finish reason.
+func withoutFinish(frames []string) []string { return without(frames, isFinish) }
 
 // WithoutType leaves the "type" out of every tool call.
 func WithoutType(frames []string) []string { return Replace(`"type":"function",`, "")(frames) }
 
-// WithoutIndex leaves the "index" out of every tool call.
-func WithoutIndex(frames []string) []string {
+// withoutIndex leaves the "index" out of every tool call.
+func withoutIndex(frames []string) []string {
 	for i := range 8 {
 		frames = Replace(fmt.Sprintf(`"tool_calls":[{"index":%d,`, i), `"tool_calls":[{`)(frames)
 	}

@@ -91,7 +91,7 @@ func checkFound(t *testing.T, s *modeltest.Server) {
 	if len(requests) != 2 {
 		t.Fatalf("%d requests", len(requests))
 	}
-	results := requests[1].Said.Results()
+	results := requests[1].Parsed.Results()
 	if len(results) != 1 || len(results[0].Content) != 1 || results[0].Content[0] != model.Part(model.ToolReference{Name: "forecast"}) {
 		t.Errorf("results %+v, want a reference to forecast", results)
 	}

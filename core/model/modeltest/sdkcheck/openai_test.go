@@ -82,7 +82,7 @@ func TestChat(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkCompletion(t, c)
-			checkSaid(t, s, false)
+			checkParsed(t, s, false)
 		})
 	}
 }
@@ -263,8 +263,8 @@ func TestResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkResponse(t, r)
-	checkSaid(t, s, true)
-	same(t, "effort", s.Requests()[1].Said.Effort, "low")
+	checkParsed(t, s, true)
+	same(t, "effort", s.Requests()[1].Parsed.Effort, "low")
 }
 
 func TestResponsesEndings(t *testing.T) {

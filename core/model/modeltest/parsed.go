@@ -6,8 +6,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Said is what a request says, in words that are the same for every API.
-type Said struct {
+// Parsed is what a request says, in words that are the same for every API.
+type Parsed struct {
 	Model  string
 	System string // the parts of it, a line break between two
 	// Messages have results in messages of their own, of RoleTool, before what
@@ -33,7 +33,7 @@ func opaque(state string) model.Opaque {
 }
 
 // say adds a part to the last message, if that is of the role.
-func (s *Said) say(role model.Role, parts ...model.Part) {
+func (s *Parsed) add(role model.Role, parts ...model.Part) {
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == role {
 		s.Messages[n-1].Parts = append(s.Messages[n-1].Parts, parts...)
 		return
@@ -42,7 +42,7 @@ func (s *Said) say(role model.Role, parts ...model.Part) {
 }
 
 // Parts returns the parts of all messages of a role in order.
-func (s *Said) Parts(role model.Role) model.Parts {
+func (s *Parsed) Parts(role model.Role) model.Parts {
 	var out model.Parts
 	for _, m := range s.Messages {
 		if m.Role == role {
@@ -53,7 +53,7 @@ func (s *Said) Parts(role model.Role) model.Parts {
 }
 
 // Results returns the results of all calls in order.
-func (s *Said) Results() []model.ToolResult {
+func (s *Parsed) Results() []model.ToolResult {
 	var out []model.ToolResult
 	for _, p := range s.Parts(model.RoleTool) {
 		if r, ok := p.(model.ToolResult); ok {
@@ -64,7 +64,7 @@ func (s *Said) Results() []model.ToolResult {
 }
 
 // Images returns all images, those of results too.
-func (s *Said) Images() []model.Image {
+func (s *Parsed) Images() []model.Image {
 	var out []model.Image
 	add := func(parts model.Parts) {
 		for _, p := range parts {
