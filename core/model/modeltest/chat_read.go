@@ -23,7 +23,7 @@ func (c chat) read(_ *Server, req *Request) (*Fault, error) {
 	return nil, nil
 }
 
-// parsedChat returns what a checked request says.
+// parsedChat returns the parsed form of a valid request.
 func (r *Request) parsedChat() Parsed {
 	s := Parsed{
 		Model: r.Model, Effort: r.ReasoningEffort, MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens),
@@ -61,7 +61,7 @@ func (r *Request) parsedChat() Parsed {
 	return s
 }
 
-// content returns the message's content in neutral words.
+// content returns the message's content as parts.
 func (m *Message) content() model.Parts {
 	var out model.Parts
 	for _, p := range m.parts() {
@@ -75,19 +75,19 @@ func (m *Message) content() model.Parts {
 	return out
 }
 
-// dataImage returns the image of a data URL. That of any other has no data.
+// dataImage returns the image of a data URL. For other URLs it has no data.
 func dataImage(u string) model.Image {
 	kind, data, ok := strings.Cut(strings.TrimPrefix(u, "data:"), ";base64,")
 	if !ok {
 		return model.Image{}
 	}
 	img := model.Image{MediaType: kind}
-	img.Data, _ = base64.StdEncoding.DecodeString(data) // the request was checked
+	img.Data, _ = base64.StdEncoding.DecodeString(data) // the request has been checked
 	return img
 }
 
-// openAIChoice returns a choice that is a word, or names a function in either
-// of OpenAI's two ways.
+// openAIChoice returns a tool choice: a word, or a function's name in either of
+// OpenAI's two forms.
 func openAIChoice(raw json.RawMessage) model.ToolChoice {
 	var word model.ToolChoice
 	if json.Unmarshal(raw, &word) == nil {
@@ -97,11 +97,11 @@ func openAIChoice(raw json.RawMessage) model.ToolChoice {
 		Name     model.ToolChoice
 		Function struct{ Name model.ToolChoice }
 	}
-	_ = json.Unmarshal(raw, &named) // of another form, it is no choice
+	_ = json.Unmarshal(raw, &named) // any other form means none
 	return named.Name + named.Function.Name
 }
 
-// check finds what the service would refuse in the request.
+// check returns why the service would reject the request.
 func (r *Request) checkChat() *Fault {
 	switch {
 	case r.Model == "":
@@ -127,7 +127,7 @@ func (r *Request) checkChat() *Fault {
 }
 
 // checkMessages checks the roles and contents, and that every tool call is
-// answered by the tool messages that follow it.
+// followed by its tool messages.
 func (r *Request) checkMessages() *Fault {
 	open := map[string]bool{}
 	for i, m := range r.Messages {

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// deferring are the services that take tools up in the conversation.
+// deferring are the services that load tools within the conversation.
 var deferring = []struct {
 	api  modeltest.API
 	name string
@@ -26,8 +26,7 @@ var deferring = []struct {
 	{modeltest.Responses, "gpt-5.4", func(c wire.Config) (model.Provider, error) { return openai.New(openai.Config{Config: c}) }},
 }
 
-// TestDeferredTools lets a model search, and looks at what the service gets
-// before and after.
+// TestDeferredTools lets a model search, and checks the requests before and after.
 func TestDeferredTools(t *testing.T) {
 	t.Parallel()
 	for _, d := range deferring {

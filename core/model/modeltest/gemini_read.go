@@ -11,8 +11,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// geminiBody is the body of a request, with all members that the service knows:
-// it refuses others.
+// geminiBody is the body of a request, with all known members: the service rejects
+// others.
 type geminiBody struct {
 	Contents          []geminiContent  `json:"contents"`
 	SystemInstruction *geminiContent   `json:"systemInstruction"`
@@ -188,7 +188,7 @@ func (b *geminiBody) checkTools(name string) *Fault {
 const geminiSchemaMembers = " type format title description nullable enum maxItems minItems properties required minProperties maxProperties minLength maxLength" +
 	" pattern example anyOf propertyOrdering default items minimum maximum "
 
-// geminiSchema checks a schema of the service's own kind.
+// geminiSchema checks a schema in the service's own format.
 func geminiSchema(raw json.RawMessage) *Fault {
 	if len(raw) == 0 {
 		return nil
@@ -318,13 +318,13 @@ func (c *geminiContent) checkParts(i int) *Fault {
 	return nil
 }
 
-// skipped are the signatures that stand for one that was never given:
+// skipped are the signatures that replace a missing one:
 // https://ai.google.dev/gemini-api/docs/thought-signatures.
 var skipped = []string{"skip_thought_signature_validator", "context_engineering_is_the_way_to_go"}
 
-// checkSignatures checks that signatures are those that were given, with the
-// part that they were given for. Gemini 3 wants one with the first call of each
-// step since the user last spoke.
+// checkSignatures checks that signatures are those that were sent, with the same
+// part. Gemini 3 requires one with the first call of each step since the last user
+// message.
 func (b *geminiBody) checkSignatures(s *Server, name string) *Fault {
 	spoke := 0
 	for i := range b.Contents {
@@ -353,8 +353,8 @@ func (b *geminiBody) checkSignatures(s *Server, name string) *Fault {
 	return nil
 }
 
-// checkImages checks data, and that only models that take images in results get
-// them: https://ai.google.dev/gemini-api/docs/function-calling#multimodal.
+// checkImages checks data, and that only models that support images in results
+// get them: https://ai.google.dev/gemini-api/docs/function-calling#multimodal.
 func (b *geminiBody) checkImages(name string) *Fault {
 	for _, c := range b.Contents {
 		for _, p := range c.Parts {
@@ -377,7 +377,7 @@ func (b *geminiBody) checkImages(name string) *Fault {
 	return nil
 }
 
-// parsed returns what a checked request says.
+// parsed returns the parsed form of a valid request.
 func (b *geminiBody) parsed(name string) Parsed {
 	c := &b.GenerationConfig
 	s := Parsed{Model: name, MaxTokens: c.MaxOutputTokens, Temperature: c.Temperature, OutputSchema: slices.Concat(c.ResponseSchema, c.ResponseJSONSchema)}
@@ -422,7 +422,7 @@ func (t *geminiToolConfig) choice() model.ToolChoice {
 	return model.ToolChoice(c.Mode)
 }
 
-// geminiIDs names the calls that have no id, and finds the call of a result.
+// geminiIDs gives ids to calls without one, and finds the call of a result.
 type geminiIDs struct {
 	n    int
 	open []geminiCall
@@ -457,7 +457,7 @@ func (ids *geminiIDs) add(s *Parsed, c *geminiContent) {
 	}
 }
 
-// result belongs to the call with its id, or else to the first of its name.
+// result returns a result, of the call with its id, or else the first of its name.
 func (ids *geminiIDs) result(r *geminiResponse) model.ToolResult {
 	at := slices.IndexFunc(ids.open, func(c geminiCall) bool { return c.ID == r.ID })
 	if r.ID == "" {
@@ -465,7 +465,7 @@ func (ids *geminiIDs) result(r *geminiResponse) model.ToolResult {
 	}
 	out := model.ToolResult{Name: r.Name, Content: model.TextParts(string(r.Response))}
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(r.Response, &fields) // it was checked
+	_ = json.Unmarshal(r.Response, &fields) // it has been checked
 	_, out.IsError = fields["error"]
 	if at >= 0 {
 		out.CallID = ids.open[at].ID
@@ -481,6 +481,6 @@ func (ids *geminiIDs) result(r *geminiResponse) model.ToolResult {
 
 func (d *geminiData) image() model.Image {
 	img := model.Image{MediaType: d.MimeType}
-	img.Data, _ = base64.StdEncoding.DecodeString(d.Data) // it was checked
+	img.Data, _ = base64.StdEncoding.DecodeString(d.Data) // it has been checked
 	return img
 }

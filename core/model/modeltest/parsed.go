@@ -6,33 +6,33 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Parsed is what a request says, in words that are the same for every API.
+// Parsed is the content of a request, in a form that is the same for every API.
 type Parsed struct {
 	Model  string
-	System string // the parts of it, a line break between two
-	// Messages have results in messages of their own, of RoleTool, before what
-	// else came with them. Call ids are those on the wire, or "#1", "#2" … where
-	// the API has none. Images have their data. A Reasoning is one that goes back
-	// to the service, and an Opaque is state of the service, with the signature,
-	// the encrypted content or the redacted data as a JSON string.
+	System string // its parts, separated by line breaks
+	// Messages have results in separate messages of RoleTool, before other content
+	// that came with them. Call ids are those on the wire, or "#1", "#2" … if the
+	// API has none. Images have their data. A Reasoning is one that is sent back to
+	// the service, an Opaque is state of the service: the signature, the encrypted
+	// content or the redacted data as a JSON string.
 	Messages []model.Message
 	Tools    []model.ToolDef
-	// ToolChoice is empty if the request says nothing of it.
+	// ToolChoice is empty if the request has none.
 	ToolChoice model.ToolChoice
-	// Effort is the API's word for it, or a budget of tokens; empty if the request
-	// says nothing of it.
+	// Effort is the API's name of it, or a budget of tokens; empty if the request
+	// has none.
 	Effort       string
 	MaxTokens    int
 	Temperature  *float64
 	OutputSchema json.RawMessage
 }
 
-// opaque is state of the service in a request.
+// opaque returns state of the service as a part.
 func opaque(state string) model.Opaque {
 	return model.Opaque{Raw: json.RawMessage(text(state))}
 }
 
-// say adds a part to the last message, if that is of the role.
+// add adds parts to the last message if it has that role, otherwise to a new one.
 func (s *Parsed) add(role model.Role, parts ...model.Part) {
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == role {
 		s.Messages[n-1].Parts = append(s.Messages[n-1].Parts, parts...)
@@ -63,7 +63,7 @@ func (s *Parsed) Results() []model.ToolResult {
 	return out
 }
 
-// Images returns all images, those of results too.
+// Images returns all images, including those of results.
 func (s *Parsed) Images() []model.Image {
 	var out []model.Image
 	add := func(parts model.Parts) {

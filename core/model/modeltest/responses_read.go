@@ -8,7 +8,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// responsesBody is the body of a request, as far as it is looked at.
+// responsesBody is the checked part of the body of a request.
 type responsesBody struct {
 	Model           string             `json:"model"`
 	Input           json.RawMessage    `json:"input"`
@@ -78,16 +78,16 @@ func (it *responsesItem) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(head.Arguments, &it.Arguments)
 }
 
-// responsesMembers are the members that a request may have.
+// responsesMembers are the known members of a request.
 const responsesMembers = " background context_management conversation include input instructions max_output_tokens max_tool_calls metadata model moderation" +
 	" parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store" +
 	" stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user "
 
-// unknownMember returns a member of a JSON object that is not among the known
-// ones, which have spaces around them.
+// unknownMember returns a member of a JSON object that is not known. Known names
+// are surrounded by spaces.
 func unknownMember(body []byte, known string) string {
 	var all map[string]json.RawMessage
-	_ = json.Unmarshal(body, &all) // a body that is no object fails elsewhere
+	_ = json.Unmarshal(body, &all) // any other body fails elsewhere
 	names := []string{}
 	for name := range all {
 		if !strings.Contains(known, " "+name+" ") {
@@ -141,8 +141,8 @@ func (responses) read(s *Server, req *Request) (*Fault, error) {
 	return nil, nil
 }
 
-// check finds what the service would refuse beside the input. The messages are
-// those of the service, as its users report them.
+// check returns why the service would reject the members other than the input.
+// The messages are those of the service, as reported by its users.
 func (b *responsesBody) check() *Fault {
 	reasons := reasoningModel().MatchString(b.Model)
 	switch {
@@ -190,7 +190,7 @@ func (b *responsesBody) check() *Fault {
 	return nil
 }
 
-// checkSearch checks a search of the client's. See
+// checkSearch checks a tool search by the client. See
 // https://developers.openai.com/api/docs/guides/tools-tool-search.
 func (t *responsesTool) checkSearch(name string) *Fault {
 	switch {
@@ -204,7 +204,7 @@ func (t *responsesTool) checkSearch(name string) *Fault {
 
 var searchingModel = pattern(`^gpt-(5\.([4-9]|\d\d)|[6-9])`)
 
-// parsed returns what the request says beside its input.
+// parsed returns the parsed request without its input.
 func (b *responsesBody) parsed() Parsed {
 	s := Parsed{Model: b.Model, System: b.Instructions, Temperature: b.Temperature, ToolChoice: openAIChoice(b.ToolChoice), OutputSchema: b.Text.Format.Schema}
 	if b.MaxOutputTokens != nil {
@@ -231,7 +231,7 @@ type responsesInput struct {
 	seen   map[string]bool // all calls
 }
 
-// take takes item i.
+// take adds item i.
 func (in *responsesInput) take(i int, items []responsesItem) *Fault {
 	item := &items[i]
 	switch item.Type {
@@ -269,7 +269,7 @@ func (in *responsesInput) take(i int, items []responsesItem) *Fault {
 	return nil
 }
 
-// found takes the results of a search.
+// found adds the results of a search.
 func (in *responsesInput) found(item *responsesItem) *Fault {
 	if !in.seen[item.CallID] || item.Execution != "client" {
 		return refuse("", "No tool search call found for tool search output with call_id %s.", item.CallID)
@@ -307,8 +307,8 @@ func (in *responsesInput) message(i int, item *responsesItem) *Fault {
 	return nil
 }
 
-// reasoning checks an item that the service once gave. It must come back
-// unchanged, with what it led to.
+// reasoning checks an item that the service sent. It must come back unchanged,
+// followed by another item.
 func (in *responsesInput) reasoning(i int, items []responsesItem) *Fault {
 	item := &items[i]
 	if len(item.Summary) == 0 {

@@ -59,7 +59,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestResponsesRefusals sends what the service would refuse.
+// TestResponsesRefusals sends requests that the service rejects.
 func TestResponsesRefusals(t *testing.T) {
 	const call = `{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`
 	for _, test := range []struct{ name, body, want string }{
@@ -104,7 +104,7 @@ func checkRefusal(t *testing.T, api modeltest.API, body, want string) {
 	}
 }
 
-// TestMessagesRefusals sends what the service would refuse.
+// TestMessagesRefusals sends requests that the service rejects.
 func TestMessagesRefusals(t *testing.T) {
 	body := func(messages string) string { return `{"model":"m","max_tokens":9,"messages":[` + messages + `]}` }
 	const hi = `{"role":"user","content":"hi"}`
@@ -140,7 +140,7 @@ func TestMessagesRefusals(t *testing.T) {
 	}
 }
 
-// TestMessagesVersion shows that the version is asked for.
+// TestMessagesVersion checks that the version is required.
 func TestMessagesVersion(t *testing.T) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, modeltest.New(modeltest.Messages).Serve(t)+"/messages", strings.NewReader(`{}`))
 	if err != nil {
@@ -151,7 +151,7 @@ func TestMessagesVersion(t *testing.T) {
 	}
 }
 
-// TestGeminiRefusals sends what the service would refuse.
+// TestGeminiRefusals sends requests that the service rejects.
 func TestGeminiRefusals(t *testing.T) {
 	const hi = `{"role":"user","parts":[{"text":"hi"}]}`
 	with := func(member string) string { return `{"contents":[` + hi + `],` + member + `}` }
@@ -186,7 +186,7 @@ func TestGeminiRefusals(t *testing.T) {
 	}
 }
 
-// TestAzureRefusals shows the paths and errors that are Azure's own.
+// TestAzureRefusals checks the paths and errors that are specific to Azure.
 func TestAzureRefusals(t *testing.T) {
 	const body = `{"messages":[{"role":"user","content":"hi"}]}`
 	for _, test := range []struct {
@@ -206,7 +206,7 @@ func TestAzureRefusals(t *testing.T) {
 	}
 }
 
-// TestParsed shows that a request says the same over every API.
+// TestParsed checks that a request is parsed to the same over every API.
 func TestParsed(t *testing.T) {
 	zero := 0.5
 	req := &model.Request{

@@ -125,8 +125,8 @@ func (s *stream) end() error {
 	return errBroken
 }
 
-// streamed returns the frames with which a server answers a streaming request
-// for the model, edited.
+// streamed returns the edited frames of the answer to a streaming request for the
+// model.
 func (t *Turn) streamed(api API, name string) []string {
 	s := New(api)
 	req := &Request{Model: name, Stream: true, StreamOptions: &StreamOptions{IncludeUsage: true}}

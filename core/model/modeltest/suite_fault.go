@@ -10,7 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// fullTurn is an answer with everything that a stream can hold.
+// fullTurn is an answer with everything that a stream can contain.
 func fullTurn() Turn {
 	return Turn{
 		Reasoning: []string{"Hm, ", "é."},
@@ -35,7 +35,7 @@ type toleratedTest struct {
 	turn func(*Turn)
 }
 
-// checkTolerated changes what a server may do otherwise: the answer must be the
+// checkTolerated varies the stream within the protocol: the answer must be the
 // same.
 func (r *rig) checkTolerated() {
 	edits := func(edits ...Edit) func(*Turn) { return func(t *Turn) { t.Edits = edits } }
@@ -76,10 +76,10 @@ func (r *rig) checkTolerated() {
 
 const pingFrame = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
 
-// splitData puts the first member of each JSON object on a line of its own.
+// splitData puts the first member of each JSON object on a separate line.
 func splitData(frames []string) []string { return Replace(`data: {`, "data: {\ndata: ")(frames) }
 
-// spoiled cuts the JSON of the frame that holds a text.
+// spoiled cuts off the JSON of the first frame that contains a text.
 func spoiled(text string) Edit {
 	return func(frames []string) []string {
 		out := append([]string{}, frames...)
@@ -113,13 +113,13 @@ func (r *rig) checkFaults() {
 				r.Errorf("no request id: %v", e)
 			}
 			if n := len(r.server.Requests()); n != 1 {
-				r.Errorf("%d requests: retrying is not the provider's task", n)
+				r.Errorf("%d requests: the provider must not retry", n)
 			}
 		})
 	}
 }
 
-// statusFaults are errors instead of an answer.
+// statusFaults are errors with an HTTP status.
 func (r *rig) statusFaults() []faultTest {
 	status := func(t Turn) int {
 		n, _ := r.api.protocol().fault(t.Fault)
@@ -146,7 +146,7 @@ func (r *rig) statusFaults() []faultTest {
 	}
 }
 
-// streamFaults are answers that begin and do not end well.
+// streamFaults are answers that break off.
 func (r *rig) streamFaults() []faultTest {
 	within := r.frameWith(fullTurn(), "read ")
 	broken := func(how Ending) Turn {
@@ -169,7 +169,7 @@ func (r *rig) streamFaults() []faultTest {
 	}
 }
 
-// last returns the index of the frame without which an answer is not whole.
+// last returns the index of the frame that completes an answer.
 func (r *rig) last(t Turn) int {
 	frames := t.streamed(r.api, r.traits.model)
 	for i, f := range frames {
@@ -180,7 +180,7 @@ func (r *rig) last(t Turn) int {
 	return len(frames) - 1
 }
 
-// ownFaults are those that only the API has.
+// ownFaults are errors that are specific to the API.
 func (r *rig) ownFaults() []faultTest {
 	within := r.frameWith(fullTurn(), "read ")
 	switch r.api {
@@ -222,15 +222,15 @@ func (r *rig) chatFaults() []faultTest {
 	return tests
 }
 
-// withoutEvent leaves out the events of that name.
+// withoutEvent drops the events of that type.
 func withoutEvent(name string) Edit {
 	return func(frames []string) []string {
 		return without(frames, func(f string) bool { return strings.HasPrefix(f, "event: "+name+"\n") })
 	}
 }
 
-// checkRetryAfter uses a date, by the server's clock. The other forms are among
-// the faults.
+// checkRetryAfter uses a date by the server's clock. checkFaults has the other
+// forms.
 func (r *rig) checkRetryAfter() {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	turn := RateLimited(now.Add(90 * time.Second).Format(http.TimeFormat))

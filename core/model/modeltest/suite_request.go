@@ -125,17 +125,17 @@ func wireToolTests() []wireTest {
 	}
 }
 
-// wireEfforts are the efforts, of models with different forms of them. The
-// server refuses a form that the model does not have.
+// wireEfforts are efforts of models with different forms of them. The server
+// rejects a form that the model does not support.
 func (r *rig) wireEfforts() []wireTest {
 	var tests []wireTest
 	for _, name := range []string{r.traits.model, r.traits.other} {
-		said := map[model.Effort]string{}
+		sent := map[model.Effort]string{}
 		for _, e := range []model.Effort{model.EffortNone, model.EffortLow, model.EffortMedium, model.EffortHigh, model.EffortXHigh} {
 			tests = append(tests, wireTest{"effort " + string(e) + " of " + name, func(req *model.Request) { req.Model, req.Effort = name, e }, func(r *rig, got *Parsed) {
-				said[e] = got.Effort
-				if e == model.EffortLow && got.Effort == "" || e == model.EffortHigh && got.Effort == said[model.EffortLow] {
-					r.Errorf("the efforts low and high are said as %q and %q", said[model.EffortLow], got.Effort)
+				sent[e] = got.Effort
+				if e == model.EffortLow && got.Effort == "" || e == model.EffortHigh && got.Effort == sent[model.EffortLow] {
+					r.Errorf("the efforts low and high are sent as %q and %q", sent[model.EffortLow], got.Effort)
 				}
 			}})
 		}
@@ -143,8 +143,8 @@ func (r *rig) wireEfforts() []wireTest {
 	return tests
 }
 
-// checkOptions checks that an option of the provider arrives, and one of
-// another does not.
+// checkOptions checks that an option of the provider is sent, and one of another
+// is not.
 func (r *rig) checkOptions() {
 	r.start(Turn{Text: []string{"ok"}})
 	req := hello()
@@ -171,8 +171,8 @@ const (
 	cutArgs = `{"path":"b"`
 )
 
-// history is a conversation with text beside calls, a failed result, and parts
-// that only other providers or versions know.
+// history is a conversation with text and calls, a failed result, and parts that
+// only other providers or versions know.
 func history() *model.Request {
 	foreignID := "toolu_" + strings.Repeat("x", 60)
 	return &model.Request{
@@ -233,8 +233,7 @@ func (r *rig) checkResults() {
 	})
 }
 
-// checkHistory checks what was said of history, in whatever order the results
-// were.
+// checkHistory checks the parsed history, with any order of the results.
 func (r *rig) checkHistory(got *Parsed) {
 	var roles []model.Role
 	for _, m := range got.Messages {
@@ -270,7 +269,7 @@ func (r *rig) checkHistory(got *Parsed) {
 		r.Errorf("failed result %+v does not say that it failed", results[1])
 	}
 	if results[0].IsError {
-		r.Errorf("the result %+v is no failure", results[0])
+		r.Errorf("the result %+v is not a failure", results[0])
 	}
 }
 
@@ -314,7 +313,7 @@ func (r *rig) checkImages() {
 func (r *rig) checkRequestUnchanged() {
 	r.start(Turn{Calls: []Call{{ID: "call_9", Name: "now", Args: []string{"{}"}}}})
 	req := history()
-	// Room behind the slices shows a provider that appends to them.
+	// Spare capacity of the slices reveals a provider that appends to them.
 	messages := append(make([]model.Message, 0, 32), req.Messages...)
 	req.Messages = messages
 	req.Tools = append(make([]model.ToolDef, 0, 8), model.ToolDef{Name: "now", Schema: json.RawMessage(` {"type" : "object"} `)})
@@ -329,7 +328,7 @@ func (r *rig) checkRequestUnchanged() {
 	}
 }
 
-// checkModels asks for the list of models, where the provider has one.
+// checkModels checks the list of models, if the provider has one.
 func (r *rig) checkModels() {
 	r.start()
 	l, ok := r.provider.(model.Lister)
