@@ -13,16 +13,15 @@ import (
 	"github.com/seed-009c0928/agent/core/sse"
 )
 
-// sseLink is the transport of 2024-11-05: a stream of events brings everything that
-// the server says, and each message to it is a POST.
+// sseLink is the transport of 2024-11-05: all messages of the server arrive in one
+// event stream, and each message to it is a POST.
 type sseLink struct {
 	web
 	mu       sync.Mutex
-	endpoint string // where messages go; empty before the server has said it
+	endpoint string // the URL for messages; empty until the server sends it
 }
 
-// start implements [transport]. It returns when the server has said where
-// messages go.
+// start implements [transport]. It returns when the server has sent its endpoint.
 func (t *sseLink) start(ctx context.Context) error {
 	ready := make(chan error, 1)
 	t.spawn(func() { t.listen(ready) })
@@ -31,25 +30,25 @@ func (t *sseLink) start(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 		t.fail(ctx.Err())
-		return fmt.Errorf("%w (the server opened no stream of events)", ctx.Err())
+		return fmt.Errorf("%w (the server opened no event stream)", ctx.Err())
 	}
 }
 
-// listen reads the stream to its end. It tells ready once: nil when the
-// endpoint is known, else what is wrong.
+// listen reads the stream to its end. It sends to ready once: nil when the
+// endpoint is known, or else an error.
 func (t *sseLink) listen(ready chan<- error) {
-	tell := func(err error) {
+	report := func(err error) {
 		select {
 		case ready <- err:
 		default:
 		}
 	}
-	err := t.stream(func() { tell(nil) })
+	err := t.stream(func() { report(nil) })
 	if err == nil {
-		err = errors.New("the server ended the stream of events")
+		err = errors.New("the server ended the event stream")
 	}
 	t.fail(err)
-	tell(err)
+	report(err)
 }
 
 func (t *sseLink) stream(ready func()) error {
@@ -72,12 +71,12 @@ func (t *sseLink) stream(ready func()) error {
 	})
 }
 
-// setEndpoint notes where messages go, which must be at the server itself: they
-// carry its headers.
+// setEndpoint sets the URL for messages. It must be one of the same server, as
+// messages have its headers.
 func (t *sseLink) setEndpoint(text string) error {
 	u, err := t.address.Parse(strings.TrimSpace(text))
 	if err != nil || u.Scheme != t.address.Scheme || u.Host != t.address.Host {
-		return fmt.Errorf("the server wants messages at %.200q, which is not its own address", text)
+		return fmt.Errorf("the endpoint %.200q is not on the same server", text)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,10 +103,10 @@ func (t *sseLink) send(ctx context.Context, m outgoing) error {
 // close implements [transport]. The stream ends with the session.
 func (*sseLink) close() {}
 
-// cursor is where a stream of events can be taken up again.
+// cursor is where an event stream can be resumed.
 type cursor struct {
 	id    string        // of the last event
-	retry time.Duration // what to wait before that
+	retry time.Duration // how long to wait before
 }
 
 // readEvents reads server-sent events until the stream ends or emit fails, and

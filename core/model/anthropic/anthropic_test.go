@@ -63,7 +63,7 @@ func TestStopReasons(t *testing.T) {
 	}
 }
 
-// TestRoundTrip sends back what came, and what came from elsewhere.
+// TestRoundTrip sends back answers of this provider and of others.
 func TestRoundTrip(t *testing.T) {
 	s, p := start(t, whole(), whole())
 	first, err := model.Complete(t.Context(), p, hello())
@@ -195,7 +195,7 @@ func TestSettings(t *testing.T) {
 }
 
 // TestPrefix checks that a longer conversation begins with the bytes of a
-// shorter one, but for the marks of the cache, which move.
+// shorter one, except for the cache marks, which move.
 func TestPrefix(t *testing.T) {
 	s, p := start(t, slices.Repeat([]string{whole()}, 20)...)
 	req := &model.Request{System: "system", Tools: []model.ToolDef{{Name: "read"}, {Name: "list"}}}

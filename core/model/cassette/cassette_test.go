@@ -37,7 +37,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const secret = `k3y-with "quotes" & more/than+that`
 
-// talk has a conversation of two calls and returns all of its deltas.
+// talk makes two requests of a conversation and returns all deltas.
 func talk(t *testing.T, p model.Provider) []model.Delta {
 	t.Helper()
 	req := &model.Request{
@@ -69,8 +69,8 @@ func talk(t *testing.T, p model.Provider) []model.Delta {
 	return all
 }
 
-// TestReplayIsWhatWasRecorded takes every provider's protocol through a
-// recording and back, with the service gone.
+// TestReplayIsWhatWasRecorded records and replays every provider's protocol, the
+// latter without the service.
 func TestReplayIsWhatWasRecorded(t *testing.T) {
 	for name, c := range map[string]struct {
 		api  modeltest.API
@@ -160,7 +160,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// service answers with what the handler says.
+// service starts a server with the handler.
 func service(t *testing.T, h http.HandlerFunc) (url string, transport http.RoundTripper) {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -187,7 +187,7 @@ func post(t *testing.T, rt http.RoundTripper, url, body string) (*http.Response,
 	return resp, string(data), err
 }
 
-// record makes a cassette of some posts.
+// record records some requests.
 func record(t *testing.T, o cassette.Options, answer http.HandlerFunc, bodies ...string) (path string) {
 	t.Helper()
 	at, transport := service(t, answer)
@@ -228,7 +228,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 			t.Errorf("the cassette holds %q:\n%s", leak, text)
 		}
 	}
-	// The same request is still the one that was recorded.
+	// The same request still matches.
 	player, err := cassette.Replay(path, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -316,7 +316,7 @@ func TestMismatch(t *testing.T) {
 	})
 }
 
-// TestConcurrentRequests: each gets the answer that was recorded for it.
+// TestConcurrentRequests checks that each gets the answer recorded for it.
 func TestConcurrentRequests(t *testing.T) {
 	var bodies []string
 	for i := range 20 {
@@ -375,7 +375,7 @@ func TestFailuresAndOddBodies(t *testing.T) {
 	}
 }
 
-// TestCutAnswer: a consumer that goes away leaves a recording that ends there.
+// TestCutAnswer checks that a recording ends where the consumer stopped reading.
 func TestCutAnswer(t *testing.T) {
 	gone := make(chan struct{})
 	at, transport := service(t, func(w http.ResponseWriter, r *http.Request) {
@@ -397,7 +397,7 @@ func TestCutAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 100)
-	if n, err := resp.Body.Read(buf); err != nil || string(buf[:n]) != "data: one\n\n" { // it came while the answer goes on
+	if n, err := resp.Body.Read(buf); err != nil || string(buf[:n]) != "data: one\n\n" { // before the answer ends
 		t.Fatalf("%q, %v", buf[:n], err)
 	}
 	_ = resp.Body.Close()
@@ -418,7 +418,7 @@ func TestCutAnswer(t *testing.T) {
 	}
 }
 
-// withoutType sends no Content-Type, as the request above.
+// withoutType removes the Content-Type, as of the request above.
 type withoutType struct{ http.RoundTripper }
 
 func (w withoutType) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -125,7 +125,7 @@ func body(t *testing.T, req *model.Request, change func(*Config)) modeltest.Reco
 	return r
 }
 
-// TestRoundTrip sends back what came, and what came from elsewhere.
+// TestRoundTrip sends back answers of this provider and of others.
 func TestRoundTrip(t *testing.T) {
 	first, err := model.Complete(t.Context(), canned(t, modeltest.Canned(200, whole())), hello())
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// models asks a provider of that configuration for its models.
+// models lists the models of a provider with that configuration.
 func models(ctx context.Context, t *testing.T, cfg wire.Config) ([]string, error) {
 	t.Helper()
 	if cfg.Transport == nil {
@@ -114,7 +114,7 @@ func TestBareHost(t *testing.T) {
 	}
 }
 
-// TestModelsEnd checks the ways in which the wait for an answer ends.
+// TestModelsEnd checks how the wait for a response can end.
 func TestModelsEnd(t *testing.T) {
 	hang := func(begin bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +151,7 @@ func TestModelsEnd(t *testing.T) {
 	})
 }
 
-// silentPort returns an address of this machine where nothing listens.
+// silentPort returns a local address where nothing listens.
 func silentPort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -162,8 +162,8 @@ func silentPort(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// TestRefused checks that only a refusal of this machine is permanent: that of
-// another may pass.
+// TestRefused checks that only a local refusal is permanent: a remote one may be
+// temporary.
 func TestRefused(t *testing.T) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -34,7 +34,7 @@ turns:
 	call := answer.Parts.ToolCalls()[0]
 	fmt.Println(answer.Parts.Text(), call.Name, call.Args)
 
-	// The tool is missing. A script does not pretend that it worked.
+	// The tool is missing. The script does not continue.
 	result := model.ToolResult{CallID: call.ID, Name: call.Name, Content: model.TextParts("there is no such tool"), IsError: true}
 	req.Messages = append(req.Messages,
 		model.Message{Role: model.RoleAssistant, Parts: answer.Parts},

@@ -123,7 +123,7 @@ func TestWhen(t *testing.T) {
 	tests := []struct {
 		name, when string
 		req        *model.Request
-		want       []string // of the error; none = it fits
+		want       []string // of the error; nil = it matches
 	}{
 		{"user", `{user: "^h"}`, user("hello"), nil},
 		{"any user", `{user: ""}`, user(""), nil},
@@ -152,7 +152,7 @@ func TestWhen(t *testing.T) {
 			}
 			wantMismatch(t, err, tc.want...)
 			_, again := model.Complete(t.Context(), p, tc.req)
-			wantMismatch(t, again, tc.want...) // the turn was not taken
+			wantMismatch(t, again, tc.want...) // the turn is still the next one
 		})
 	}
 }
@@ -421,7 +421,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// FuzzParse reads foreign scripts. What is accepted can be played to its end.
+// FuzzParse checks that every accepted script can be played to its end.
 func FuzzParse(f *testing.F) {
 	data, err := os.ReadFile(filepath.Join("testdata", "fix.yaml"))
 	if err != nil {

@@ -50,7 +50,7 @@ func checkMessage(t *testing.T, m *anthropic.Message) {
 	same(t, "thinking tokens", m.Usage.OutputTokensDetails.ThinkingTokens, 12)
 }
 
-// accumulate reads a stream with the SDK's own means.
+// accumulate reads a stream with the SDK.
 func accumulate(t *testing.T, client anthropic.Client) (m anthropic.Message, err error) {
 	t.Helper()
 	stream := client.Messages.NewStreaming(t.Context(), messageParams())
@@ -148,7 +148,7 @@ func TestMessagesErrorInStream(t *testing.T) {
 	}
 }
 
-// TestMessagesRefusals sends what the service refuses.
+// TestMessagesRefusals sends requests that the service rejects.
 func TestMessagesRefusals(t *testing.T) {
 	user := anthropic.NewUserMessage
 	reply := anthropic.NewAssistantMessage

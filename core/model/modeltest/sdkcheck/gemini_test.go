@@ -15,7 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
 
-// token adds the bearer token that Vertex AI wants.
+// token adds the bearer token for Vertex AI.
 type token struct{ http.RoundTripper }
 
 func (t token) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -102,7 +102,7 @@ func TestGemini(t *testing.T) {
 				last = r
 			}
 			checkContent(t, reply.Parts, last)
-			reply.Parts = reply.Parts[:len(reply.Parts)-1] // the SDK writes no empty text, which leaves an empty part
+			reply.Parts = reply.Parts[:len(reply.Parts)-1] // the SDK omits the empty text, which leaves an empty part
 			results := &genai.Content{Role: genai.RoleUser}
 			for i, name := range []string{"a", "b"} {
 				p := genai.NewPartFromFunctionResponse("read_file", map[string]any{"output": "contents of " + name})
@@ -196,7 +196,7 @@ func TestGeminiErrorInStream(t *testing.T) {
 	}
 }
 
-// TestGeminiRefusals sends what the service refuses.
+// TestGeminiRefusals sends requests that the service rejects.
 func TestGeminiRefusals(t *testing.T) {
 	call := func(signature string) *genai.Content {
 		return &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: &genai.FunctionCall{Name: "read_file"}, ThoughtSignature: []byte(signature)}}}

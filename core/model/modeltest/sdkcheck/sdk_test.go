@@ -1,6 +1,6 @@
-// Package sdkcheck_test talks to the fake servers of modeltest with the vendors'
-// own clients, so that the servers are right and not merely agreeable. It is a
-// module of its own: those who use the framework need none of the clients.
+// Package sdkcheck_test tests the fake servers of modeltest with the vendors' own
+// clients. It is a separate module: users of the framework do not need the
+// clients.
 package sdkcheck_test
 
 import (
@@ -14,7 +14,7 @@ import (
 
 const key = "sk-test-1234567890"
 
-// rich is an answer with all that the APIs have.
+// rich is an answer with everything that the APIs support.
 func rich() modeltest.Turn {
 	return modeltest.Turn{
 		Reasoning: []string{"Let me ", "think."}, Signature: "c2lnbmF0dXJl",
@@ -51,8 +51,8 @@ func same[V comparable](t *testing.T, what string, got, want V) {
 	}
 }
 
-// checkParsed checks what the second request of a session says: the first answer
-// came back, with the results of its calls.
+// checkParsed checks that the second request of a session contains the first
+// answer and the results of its calls.
 func checkParsed(t *testing.T, s *modeltest.Server, signed bool) {
 	t.Helper()
 	requests := s.Requests()
