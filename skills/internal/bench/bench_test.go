@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestTargets holds the matching to its targets on the copy of the data set.
-// The copy is small, so that its relatives are fewer and its numbers are not
-// those of the whole set, which are in docs/skills.md.
+// TestTargets checks the matching against its targets on the copy of the data
+// set. The results for the whole set are in docs/skills.md; those of the copy
+// differ, as it has fewer related skills.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	d, err := load(os.DirFS("testdata"))

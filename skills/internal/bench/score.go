@@ -11,36 +11,36 @@ import (
 	"github.com/seed-009c0928/agent/skills"
 )
 
-// Ratio is a part of a whole with its 95 % interval.
+// Ratio is a proportion with its 95 % interval.
 type Ratio struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	Of    int     `json:"of"` // what was counted
+	Of    int     `json:"of"` // number of trials
 }
 
-// Report is what one suite's matching is worth.
+// Report contains the scores of one suite.
 type Report struct {
 	Suite   string `json:"suite"`
 	Skills  int    `json:"skills"`
 	Queries int    `json:"queries"` // with an expected skill
-	Named   int    `json:"named"`   // of them, with its name in them
+	Named   int    `json:"named"`   // of these, containing its name
 
 	Hit1      Ratio `json:"hit@1"`
 	Hit3      Ratio `json:"hit@3"`
 	Shortlist Ratio `json:"shortlist@12"`
-	Precision Ratio `json:"precision"` // of activations, those that were expected
-	Recall    Ratio `json:"recall"`    // of queries, those with the expected one activated
+	Precision Ratio `json:"precision"` // share of activations that were expected
+	Recall    Ratio `json:"recall"`    // share of queries that activate the expected skill
 	NamedHit1 Ratio `json:"namedHit@1"`
-	Near      Ratio `json:"nearMisses"` // of near misses, those that activate what they nearly mean
-	Cross     Ratio `json:"cross"`      // of other suites' queries, those that activate anything
+	Near      Ratio `json:"nearMisses"` // share of near misses that activate the similar skill
+	Cross     Ratio `json:"cross"`      // share of other suites' queries that activate any skill
 
 	Scanned  int           `json:"scanFindings"` // warnings of the static scan
-	Tokens   float64       `json:"tokens"`       // of full texts, for a query on average
+	Tokens   float64       `json:"tokens"`       // of full texts, average per query
 	PerMatch time.Duration `json:"nanosecondsPerMatch"`
 }
 
-// sample is what one query adds to each count: hits of trials.
+// sample is one query's contribution to each count: hits and trials.
 type sample map[string][2]int
 
 // score matches all queries against the skills of a suite.
@@ -106,7 +106,7 @@ func (d *dataset) score(suite string, log io.Writer) Report {
 
 func (q query) expects(m skills.Match) bool { return slices.Contains(q.Expected, m.Skill.Name) }
 
-// named reports whether a query holds the name of a skill that it is about.
+// named reports whether a query contains the name of an expected skill.
 func named(q query) bool {
 	return slices.ContainsFunc(q.Expected, func(name string) bool {
 		return strings.Contains(strings.ToLower(q.Query), strings.ToLower(name))
@@ -123,7 +123,7 @@ func (s sample) count(name string, hit bool) {
 	s[name] = c
 }
 
-// resamples is the number of samples that an interval is taken from.
+// resamples is the number of bootstrap samples.
 const resamples = 1000
 
 // bootstrap returns a ratio with its interval over resampled queries.
@@ -162,7 +162,7 @@ func ratio(counts [][2]int) (float64, int) {
 }
 
 func (r Report) print(out io.Writer) {
-	fmt.Fprintf(out, "%s: %d skills, %d queries with an expected skill (%d hold its name)\n", r.Suite, r.Skills, r.Queries, r.Named)
+	fmt.Fprintf(out, "%s: %d skills, %d queries with an expected skill (%d contain its name)\n", r.Suite, r.Skills, r.Queries, r.Named)
 	for _, line := range []struct {
 		name string
 		Ratio
@@ -178,7 +178,7 @@ func (r Report) print(out io.Writer) {
 	} {
 		fmt.Fprintf(out, "  %-22s %5.1f %%  (%.1f to %.1f, of %d)\n", line.name, 100*line.Value, 100*line.Low, 100*line.High, line.Of)
 	}
-	fmt.Fprintf(out, "  %-22s %5.0f tokens of full texts for a query\n", "cost", r.Tokens)
-	fmt.Fprintf(out, "  %-22s %5d in %d skills\n", "warnings of the scan", r.Scanned, r.Skills)
-	fmt.Fprintf(out, "  %-22s %5.2f ms for a query\n", "time", float64(r.PerMatch)/float64(time.Millisecond))
+	fmt.Fprintf(out, "  %-22s %5.0f tokens of full texts per query\n", "cost", r.Tokens)
+	fmt.Fprintf(out, "  %-22s %5d in %d skills\n", "scan warnings", r.Scanned, r.Skills)
+	fmt.Fprintf(out, "  %-22s %5.2f ms per query\n", "time", float64(r.PerMatch)/float64(time.Millisecond))
 }
