@@ -31,11 +31,11 @@ func TestCheckAddress(t *testing.T) {
 		"64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808", "2002:7f00:1::", "2001:0:53aa:64c::1", "2001:db8::1", "3fff::1", "2000::1%1",
 	} {
 		if err := checkAddress(netip.MustParseAddr(a)); err == nil {
-			t.Errorf("%s is let through", a)
+			t.Errorf("%s is accepted", a)
 		}
 	}
 	if err := checkAddress(netip.Addr{}); err == nil {
-		t.Error("no address is let through")
+		t.Error("the invalid address is accepted")
 	}
 }
 
@@ -43,29 +43,29 @@ func TestRefusedURLs(t *testing.T) {
 	t.Parallel()
 	f := New(Options{Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("it was resolved") }})
 	for _, tt := range []struct{ url, want string }{
-		{"", "only URLs that begin with"},
-		{"example.com", "only URLs that begin with"},
-		{"file:///etc/passwd", "only URLs that begin with"},
-		{"ftp://example.com/", "only URLs that begin with"},
-		{"javascript:alert(1)", "only URLs that begin with"},
-		{"http://", "no host"},
-		{"http://user:secret@example.com/", "leave it out"},
-		{"http://good.com@evil.com/", "leave it out"},
-		{"http://example.com./", "no host"},
-		{"http://ｅｖｉｌ.com/", "in ASCII"},
-		{"http://münchen.de/", "in ASCII"},
-		{"http://exa%20mple.com/", "cannot be read"},
-		{"http://exa\\mple.com/", "cannot be read"},
+		{"", "only http:// and https:// URLs"},
+		{"example.com", "only http:// and https:// URLs"},
+		{"file:///etc/passwd", "only http:// and https:// URLs"},
+		{"ftp://example.com/", "only http:// and https:// URLs"},
+		{"javascript:alert(1)", "only http:// and https:// URLs"},
+		{"http://", "no valid host"},
+		{"http://user:secret@example.com/", "remove it"},
+		{"http://good.com@evil.com/", "remove it"},
+		{"http://example.com./", "no valid host"},
+		{"http://ｅｖｉｌ.com/", "must be ASCII"},
+		{"http://münchen.de/", "must be ASCII"},
+		{"http://exa%20mple.com/", "invalid URL"},
+		{"http://exa\\mple.com/", "invalid URL"},
 		{"http://example.com:22/", "port 22"},
 		{"http://example.com:99999/", "port 99999"},
-		{"http://example.com:x/", "cannot be read"},
-		{"http://127.0.0.1/", "not an address of the public internet"},
-		{"http://[::1]/", "not an address of the public internet"},
-		{"http://[::ffff:7f00:1]/", "not an address of the public internet"},
-		{"http://[fe80::1%25eth0]/", "in ASCII"},
-		{"http://169.254.169.254/latest/meta-data/", "not an address of the public internet"},
+		{"http://example.com:x/", "invalid URL"},
+		{"http://127.0.0.1/", "not a public internet address"},
+		{"http://[::1]/", "not a public internet address"},
+		{"http://[::ffff:7f00:1]/", "not a public internet address"},
+		{"http://[fe80::1%25eth0]/", "must be ASCII"},
+		{"http://169.254.169.254/latest/meta-data/", "not a public internet address"},
 		{"http://0/", "it was resolved"},
-		{"http://2130706433/", "it was resolved"}, // a name to us, whatever it is to others
+		{"http://2130706433/", "it was resolved"}, // treated as a name
 		{"http://0x7f.1/", "it was resolved"},
 		{"http://" + strings.Repeat("a", 5000), "longer than"},
 	} {
@@ -76,8 +76,8 @@ func TestRefusedURLs(t *testing.T) {
 	}
 }
 
-// TestRebinding has a name that stands for a public address at first and for the
-// machine itself later, and one that stands for both.
+// TestRebinding uses names that resolve to private addresses, some of them to a
+// public one as well.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Bool
@@ -113,7 +113,7 @@ func TestRebinding(t *testing.T) {
 		t.Errorf("the allowed address: %v, reached %v", err, reached.Load())
 	}
 	if _, err := f.Fetch(t.Context(), "http://other.example:"+port+"/", false); err == nil {
-		t.Error("the allowance is for another host, too")
+		t.Error("another host is allowed, too")
 	}
 }
 
@@ -147,7 +147,7 @@ func TestRedirects(t *testing.T) {
 		{"/here", "arrived", "", ""},
 		{"/loop", "", "", "more than 5 times"},
 		{"/to?to=https://example.com/x%23part", "", "https://example.com/x", ""},
-		{"/to?to=http://169.254.169.254/latest", "", "http://169.254.169.254/latest", ""}, // told, not followed
+		{"/to?to=http://169.254.169.254/latest", "", "http://169.254.169.254/latest", ""}, // reported, not followed
 		{"/to?to=http://localhost:9/", "", "", "port 9"},
 		{"/to?to=file:///etc/passwd", "", "", "cannot be fetched"},
 		{"/to?to=http://a:b@example.com/", "", "", "cannot be fetched"},
@@ -186,7 +186,7 @@ func TestSameSite(t *testing.T) {
 	}
 }
 
-func TestKindsOfPages(t *testing.T) {
+func TestMediaTypes(t *testing.T) {
 	t.Parallel()
 	latin := []byte("caf\xe9")
 	type answer struct {
@@ -261,7 +261,7 @@ func TestMarkdown(t *testing.T) {
 			"[a](https://example.com/docs/other) b [c](https://example.com/docs/page#part)  ![e](https://example.com/i.png)",
 		},
 		{"base", `<base href="https://cdn.example.com/v2/"><a href="x">a</a>`, "[a](https://cdn.example.com/v2/x)"},
-		{"base that is none", `<base href="javascript:x"><a href="x">a</a>`, "[a](https://example.com/docs/x)"},
+		{"invalid base", `<base href="javascript:x"><a href="x">a</a>`, "[a](https://example.com/docs/x)"},
 		{"table", "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table>", "| A | B |\n|---|---|\n| 1 | 2 |"},
 		{"code", "<pre><code>a &lt; b\n  c</code></pre>", "```\na < b\n  c\n```"},
 		{"list", "<ul><li>a<ol><li>b</li></ol></li></ul>", "- a\n  \n  1. b"},
@@ -286,7 +286,7 @@ func TestFailures(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			w.WriteHeader(http.StatusNotFound)
 			fmt.Fprint(w, "<h1>No such page</h1>")
-		}, "the server answered 404 Not Found: # No such page"},
+		}, "the server responded 404 Not Found: # No such page"},
 		{"too many requests", Options{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "30")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -296,13 +296,13 @@ func TestFailures(t *testing.T) {
 			for i := range 2000 {
 				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 100))
 			}
-		}, "cannot be fetched"},
-		{"no answer", Options{Timeout: 50 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not answer in time"},
+		}, "cannot fetch the page"},
+		{"no answer", Options{Timeout: 50 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not respond in time"},
 		{"body without end in time", Options{Timeout: 100 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write([]byte("begun"))
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
-		}, "did not answer in time"},
+		}, "did not respond in time"},
 		{"broken off", Options{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = w.Write([]byte("begun"))
@@ -318,7 +318,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestSize has pages that are too large, also when they are unpacked.
+// TestSize fetches pages that are too large, also after decompression.
 func TestSize(t *testing.T) {
 	t.Parallel()
 	var packed bytes.Buffer
@@ -334,7 +334,7 @@ func TestSize(t *testing.T) {
 			_, _ = w.Write(packed.Bytes())
 			return
 		}
-		for range 1000 { // longer than the limit, which is within a character
+		for range 1000 { // the limit is within a character
 			_, _ = w.Write([]byte("éé"))
 		}
 	})
@@ -368,10 +368,10 @@ func TestConditionalRequests(t *testing.T) {
 		}
 	}
 	if got := asked.Load(); got != cachePages {
-		t.Errorf("%d pages were asked for again, want %d", got, cachePages)
+		t.Errorf("%d pages were revalidated, want %d", got, cachePages)
 	}
 	if _, err := f.Fetch(t.Context(), base+"/more", false); err != nil || len(f.cache.entries) != cachePages {
-		t.Errorf("%v, %d pages are kept", err, len(f.cache.entries))
+		t.Errorf("%v, %d pages cached", err, len(f.cache.entries))
 	}
 }
 
@@ -387,7 +387,7 @@ func FuzzPage(f *testing.F) {
 			return
 		}
 		if p.Text != visible(p.Text) || strings.ContainsRune(p.Text, 0x1b) {
-			t.Errorf("%q is not all visible", p.Text)
+			t.Errorf("%q contains invisible characters", p.Text)
 		}
 	})
 }
@@ -401,7 +401,7 @@ func FuzzURL(f *testing.F) {
 		}
 		again, err := parseURL(u.String())
 		if err != nil || again.Host != u.Host || again.User != nil {
-			t.Errorf("%q is %q, and that %v, %v", text, u, again, err)
+			t.Errorf("%q parses as %q, and that as %v, %v", text, u, again, err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/sdktest"
 )
 
-// site is a server on this machine that the plugin may reach.
+// site starts a local server that the plugin may access.
 func site(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +64,7 @@ func TestTool(t *testing.T) {
 		}
 	}
 	res := p.Call(t, "web_fetch", web.Args{URL: "http://127.0.0.1:1234/"})
-	if res.Code != sdk.Validation || !strings.Contains(res.Text, "not an address of the public internet") {
+	if res.Code != sdk.Validation || !strings.Contains(res.Text, "not a public internet address") {
 		t.Errorf("another port of this machine: %q, %s", res.Text, res.Code)
 	}
 }
@@ -75,7 +75,7 @@ func TestConforms(t *testing.T) {
 	sdktest.Conforms(t, p, sdktest.Sample{Tool: "web_fetch", Args: fmt.Sprintf(`{"url": %q}`, base)})
 	d := p.Describe(t)
 	if m := d.Manifest; len(m.Read)+len(m.Write) != 0 || m.Exec || len(d.Tools) != 1 || d.Tools[0].Access[0].Scope != "network" {
-		t.Errorf("it says of itself %v", d)
+		t.Errorf("description %v", d)
 	}
 }
 
