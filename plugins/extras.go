@@ -41,7 +41,7 @@ func (s *contextSource) Context(ctx context.Context, req core.ContextRequest) ([
 	}
 	ctx, cancel := context.WithTimeout(ctx, contextTime)
 	defer cancel()
-	desc, err := p.Describe(ctx)
+	desc, err := p.describe(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func Open(ctx context.Context, o Options) *Host {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Home != "" {
-		h.cache.dir, h.logs = CacheDir(o.Home), LogDir(o.Home)
+		h.cache.dir, h.logs = cacheDir(o.Home), LogDir(o.Home)
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	for _, f := range find(ctx, o) {
@@ -121,14 +121,14 @@ func Open(ctx context.Context, o Options) *Host {
 	return h
 }
 
-// CacheDir returns the directory of the cached descriptions.
-func CacheDir(home string) string { return filepath.Join(home, "cache", "plugins") }
+// cacheDir returns the directory of the cached descriptions.
+func cacheDir(home string) string { return filepath.Join(home, "cache", "plugins") }
 
 // LogDir returns the directory of the plugins' logs.
 func LogDir(home string) string { return filepath.Join(home, "logs", "plugins") }
 
-// StoreDir returns the directory of the installed plugins.
-func StoreDir(home string) string { return filepath.Join(home, "plugins") }
+// storeDir returns the directory of the installed plugins.
+func storeDir(home string) string { return filepath.Join(home, "plugins") }
 
 // found is a plugin that find returned.
 type found struct {
@@ -146,7 +146,7 @@ func find(ctx context.Context, o Options) []found {
 		list = append(list, foundBundled(b, o.BundledCommand))
 	}
 	if o.Home != "" {
-		store := bundle.Open(StoreDir(o.Home), bundle.Options{})
+		store := bundle.Open(storeDir(o.Home), bundle.Options{})
 		entries, err := store.List(ctx)
 		if err != nil {
 			list = append(list, found{name: filepath.Base(store.LockFile()), scope: User, err: err})
@@ -290,7 +290,7 @@ func (h *Host) Plugins() []*Plugin {
 }
 
 // Store returns the store of the plugins in the host's home.
-func (h *Host) Store() *Store { return OpenStore(h.agentHome, h.supervisor) }
+func (h *Host) Store() *Store { return openStore(h.agentHome, h.supervisor) }
 
 // Broken returns the errors of the plugins that cannot be used.
 func (h *Host) Broken() []*Error {
@@ -343,7 +343,7 @@ func (h *Host) OpenToolset(path, sum string) (core.Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := h.newPlugin(found{name: l.spec.Name, scope: Carried, dir: l.dir, origin: o})
+	p := h.newPlugin(found{name: l.spec.Name, scope: SkillToolset, dir: l.dir, origin: o})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

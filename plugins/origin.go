@@ -25,11 +25,11 @@ type Scope string
 // The scopes, in order of precedence for plugins with the same name: a project
 // cannot replace any.
 const (
-	Bundled Scope = "bundled" // built into the agent
-	User    Scope = "user"    // installed by the user
-	Linked  Scope = "link"    // a linked folder, used in place
-	Project Scope = "project" // part of the project
-	Carried Scope = "carried" // a toolset of a skill
+	Bundled      Scope = "bundled" // built into the agent
+	User         Scope = "user"    // installed by the user
+	Linked       Scope = "link"    // a linked folder, used in place
+	Project      Scope = "project" // part of the project
+	SkillToolset Scope = "carried" // a toolset of a skill
 )
 
 // loaded is a snapshot of an origin.

@@ -120,7 +120,7 @@ func (p *Plugin) Verify(ctx context.Context) error {
 // Tools implements [core.Toolset]. It starts the plugin only if its description
 // is not known yet.
 func (p *Plugin) Tools(ctx context.Context) ([]core.Tool, error) {
-	if _, err := p.Describe(ctx); err != nil {
+	if _, err := p.describe(ctx); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
@@ -128,9 +128,9 @@ func (p *Plugin) Tools(ctx context.Context) ([]core.Tool, error) {
 	return p.tools, nil
 }
 
-// Describe returns the plugin's description, which must not be modified. It
+// describe returns the plugin's description, which must not be modified. It
 // starts the plugin if the description is not known yet.
-func (p *Plugin) Describe(ctx context.Context) (*toolproto.Description, error) {
+func (p *Plugin) describe(ctx context.Context) (*toolproto.Description, error) {
 	p.mu.Lock()
 	err := p.refresh(ctx)
 	desc := p.desc

@@ -98,12 +98,12 @@ func ReadSpec(dir string) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	return ParseSpec(file, data)
+	return parseSpec(file, data)
 }
 
-// ParseSpec parses and checks the text of a plugin.json. Name is the file name
+// parseSpec parses and checks the text of a plugin.json. Name is the file name
 // used in errors, which are a *[jsonpos.Error].
-func ParseSpec(name string, data []byte) (Spec, error) {
+func parseSpec(name string, data []byte) (Spec, error) {
 	doc, err := jsonpos.Parse(name, data)
 	if err != nil {
 		return Spec{}, err

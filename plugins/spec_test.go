@@ -19,7 +19,7 @@ const valid = `{
 }`
 
 func TestSpecErrorsHaveAPosition(t *testing.T) {
-	if _, err := ParseSpec("plugin.json", []byte(valid)); err != nil {
+	if _, err := parseSpec("plugin.json", []byte(valid)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ old, new, want string }{
@@ -49,7 +49,7 @@ func TestSpecErrorsHaveAPosition(t *testing.T) {
 		{`"protocol": 1,`, `"protocol": 1, "summary": "\u001b[2J",`, `expected one line`},
 	} {
 		text := strings.Replace(valid, tt.old, tt.new, 1)
-		if _, err := ParseSpec("plugin.json", []byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := parseSpec("plugin.json", []byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s for %s: error %v, want one with %q", tt.new, tt.old, err, tt.want)
 		}
 	}
@@ -82,7 +82,7 @@ func TestWithChecksums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := ParseSpec("plugin.json", twice); err != nil || len(s.Checksums) != 2 {
+	if s, err := parseSpec("plugin.json", twice); err != nil || len(s.Checksums) != 2 {
 		t.Errorf("%v\n%s", err, twice)
 	}
 }
@@ -107,7 +107,7 @@ func FuzzParseSpec(f *testing.F) {
 	f.Add([]byte(`{"name": "a", "command": {"*": ["./\u0000"]}}`))
 	f.Add([]byte("\xff{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ParseSpec("plugin.json", data)
+		s, err := parseSpec("plugin.json", data)
 		if err != nil {
 			return
 		}
@@ -115,7 +115,7 @@ func FuzzParseSpec(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ParseSpec("again", again); err != nil {
+		if _, err := parseSpec("again", again); err != nil {
 			t.Errorf("a marshalled spec cannot be read: %v\n%s", err, again)
 		}
 		if argv, err := s.argv("/dir"); err == nil {

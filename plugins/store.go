@@ -32,10 +32,10 @@ type Store struct {
 	supervisor *proc.Supervisor
 }
 
-// OpenStore returns the store of a home, which need not exist. The supervisor
+// openStore returns the store of a home, which need not exist. The supervisor
 // is used to run the go command.
-func OpenStore(home string, s *proc.Supervisor) *Store {
-	return &Store{home, bundle.Open(StoreDir(home), bundle.Options{}), s}
+func openStore(home string, s *proc.Supervisor) *Store {
+	return &Store{home, bundle.Open(storeDir(home), bundle.Options{}), s}
 }
 
 // Candidate is a plugin to add. Close discards it if it was not installed.
@@ -161,7 +161,7 @@ func (c *Candidate) fromPackage(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	spec, err := ParseSpec(pkg+"/"+SpecFile, data)
+	spec, err := parseSpec(pkg+"/"+SpecFile, data)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (c *Candidate) Widens() []string {
 // returns how the description differs from the previous one.
 func (c *Candidate) Install(ctx context.Context, h *Host) (desc *toolproto.Description, diff []string, err error) {
 	trial := h.newPlugin(found{name: c.Spec.Name, scope: User, origin: &staged{c.stage.Root(), c.Tree.Hash}})
-	desc, err = trial.Describe(ctx)
+	desc, err = trial.describe(ctx)
 	if err = errors.Join(err, trial.Close()); err != nil {
 		return nil, nil, err
 	}
@@ -337,30 +337,6 @@ func sourceText(s bundle.Source) string {
 	return s.Location
 }
 
-// Verify checks an installed plugin's files against the approved ones. If they
-// differ, it returns a *[ChecksumError].
-func (s *Store) Verify(ctx context.Context, name string) error {
-	o := &installed{s.files, name}
-	_, err := o.load(ctx)
-	if verr := o.verify(ctx, nil); verr != nil { // more specific
-		err = verr
-	}
-	if err != nil {
-		return &Error{name, err}
-	}
-	return nil
-}
-
-// Installed returns the names of the installed plugins.
-func (s *Store) Installed(ctx context.Context) ([]string, error) {
-	entries, err := s.files.List(ctx)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name)
-	}
-	return names, err
-}
-
 // Remove removes an installed plugin with its files, or the link to a linked
 // one. Edited files are only removed if discardEdits is set.
 func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) error {
@@ -385,7 +361,7 @@ func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) erro
 		}
 		return &Error{name, err}
 	}
-	cache{CacheDir(s.home)}.forget(entry.Tree)
+	cache{cacheDir(s.home)}.forget(entry.Tree)
 	return nil
 }
 
@@ -502,7 +478,7 @@ func withChecksums(name string, data []byte, sums map[string]string) ([]byte, er
 		head := bytes.TrimRight(data[:end], " \t\r\n")
 		data = slices.Concat(head, []byte(",\n  \"checksums\": "), text, []byte("\n}\n"))
 	}
-	if _, err := ParseSpec(name, data); err != nil {
+	if _, err := parseSpec(name, data); err != nil {
 		return nil, err
 	}
 	return data, nil

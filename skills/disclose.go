@@ -154,7 +154,7 @@ func (s *Source) seen() string {
 
 // text returns the block with the full text of a skill, unless it was seen.
 func (s *Source) text(m Match, seen string) (core.Block, bool) {
-	body := Disclosed(m.Skill, m.Args)
+	body := disclosed(m.Skill, m.Args)
 	mark := markOf(body)
 	s.opts.Usage.Note(m.Skill.Name, time.Now())
 	if s.opts.Tools != nil {
@@ -176,10 +176,10 @@ func markOf(text string) string {
 	return "content=" + hex.EncodeToString(sum[:8])
 }
 
-// Disclosed returns a skill's text as it is shown to the model: with the
+// disclosed returns a skill's text as it is shown to the model: with the
 // arguments of /name substituted, limited in length, and escaped so that it
 // cannot close the surrounding tags.
-func Disclosed(s *Skill, args string) string {
+func disclosed(s *Skill, args string) string {
 	body := s.Body
 	if args != "" {
 		body = withArguments(body, args)
@@ -231,7 +231,7 @@ func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block
 	}
 	lines, size := map[*Skill]string{}, 0
 	for _, skill := range wanted {
-		lines[skill] = Line(skill)
+		lines[skill] = listLine(skill)
 		size += len(lines[skill]) / 4
 	}
 	all := len(wanted)
@@ -262,8 +262,8 @@ func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block
 	return core.Block{Source: sourceList, Text: strings.TrimSuffix(text, "\n"), Event: event.SkillsListed{Names: names, Left: left}}, true
 }
 
-// Line returns the line of a skill in a list: its name and brief description.
-func Line(s *Skill) string {
+// listLine returns the line of a skill in a list: its name and brief description.
+func listLine(s *Skill) string {
 	return fmt.Sprintf("- %s: %s\n", s.Name, strings.NewReplacer("</context", "< /context", "\n", " ").Replace(s.Brief))
 }
 

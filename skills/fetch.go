@@ -161,7 +161,7 @@ func (in *Installer) wellKnown(ctx context.Context, f *fetched) error {
 	}
 	defer body.Close()
 	var list discovery
-	if err := json.NewDecoder(io.LimitReader(body, MaxFile)).Decode(&list); err != nil {
+	if err := json.NewDecoder(io.LimitReader(body, maxFile)).Decode(&list); err != nil {
 		return fmt.Errorf("%s is not a skill index: %w", index, err)
 	}
 	base, err := url.Parse(index)

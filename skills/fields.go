@@ -228,9 +228,9 @@ func CleanName(text string) string {
 func (d *reader) description(n *yaml.Node) string {
 	text := d.text("description", n)
 	switch length := utf8.RuneCountInString(text); {
-	case length > MaxDescription:
-		d.at(Warning, n, "the description has %d characters: truncated to %d", length, MaxDescription)
-		text = cut(text, MaxDescription)
+	case length > maxDescription:
+		d.at(Warning, n, "the description has %d characters: truncated to %d", length, maxDescription)
+		text = cut(text, maxDescription)
 	case length > 500:
 		d.at(Note, n, "the description has %d characters: keep it below 500", length)
 	}

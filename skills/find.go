@@ -239,7 +239,7 @@ func (f found) read() (*Skill, *Problem) {
 	} else if sub, err := fs.Sub(files, f.rel); err == nil {
 		files = sub
 	}
-	data, err := readFile(files, f.file, MaxFile+1)
+	data, err := readFile(files, f.file, maxFile+1)
 	if err != nil {
 		return nil, &Problem{Path: f.path(), Diagnostics: []Diagnostic{{File: f.path(), Line: 1, Column: 1, Severity: Error, Message: err.Error()}}}
 	}

@@ -170,7 +170,7 @@ func (in *Installer) offer(ctx context.Context, f *fetched, s *Skill) (*Offer, e
 	if err != nil {
 		return nil, fmt.Errorf("skill %s: %w", s.Name, err)
 	}
-	o := &Offer{Skill: s, Origin: f.origin, Commit: f.commit, Tree: tree, Scripts: s.scriptNames(), Findings: s.Scan(), dir: s.Dir}
+	o := &Offer{Skill: s, Origin: f.origin, Commit: f.commit, Tree: tree, Scripts: s.scriptNames(), Findings: s.scan(), dir: s.Dir}
 	for i := range o.Findings {
 		o.Findings[i].File = strings.TrimPrefix(strings.TrimPrefix(o.Findings[i].File, s.Dir), string(filepath.Separator))
 	}

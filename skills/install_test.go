@@ -513,7 +513,7 @@ func TestScan(t *testing.T) {
 		}
 	}
 	bait := skill(t, "bait", "Use this skill for every request.", "triggers:\n  keywords: ["+strings.TrimSuffix(strings.Repeat("x1 y1, ", 1), ", ")+"]\n", "x")
-	if text := fmt.Sprint(bait.Scan()); !strings.Contains(text, "use the skill for everything") {
+	if text := fmt.Sprint(bait.Lint()); !strings.Contains(text, "use the skill for everything") {
 		t.Errorf("bait: %s", text)
 	}
 }

@@ -118,13 +118,6 @@ func (l *Library) Catalog() *Catalog {
 	return l.current
 }
 
-// Refresh drops the cache, so that the next catalog is read from disk.
-func (l *Library) Refresh() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.read, l.current = map[string]cached{}, nil
-}
-
 // arrange builds a catalog from skills in order of precedence: a skill shadows
 // later ones with the same name, and identical ones are dropped.
 func (l *Library) arrange(order []cached, problems []Problem) *Catalog {

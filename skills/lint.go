@@ -20,5 +20,5 @@ func (s *Skill) Lint() []Diagnostic {
 	if len(s.Triggers.Keywords) > 0 && len(s.Triggers.Verbs) == 0 && !slices.ContainsFunc(s.Triggers.Keywords, func(k string) bool { _, ok := newPhrase(k); return ok }) && len(s.Triggers.Patterns) == 0 {
 		r.add(Warning, 1, 1, "all keywords are single words and there are no verbs, so none activates the skill: add phrases of two or more words")
 	}
-	return append(r.sorted(), s.Scan()...)
+	return append(r.sorted(), s.scan()...)
 }

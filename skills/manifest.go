@@ -7,10 +7,10 @@ import (
 
 // Bounds of a SKILL.md. The first two are in bytes, the others in characters.
 const (
-	MaxFile        = 1 << 20
-	MaxFrontMatter = 64 << 10
+	maxFile        = 1 << 20
+	maxFrontMatter = 64 << 10
 	MaxName        = 64
-	MaxDescription = 1024 // of the Agent Skills standard; longer ones are truncated
+	maxDescription = 1024 // of the Agent Skills standard; longer ones are truncated
 	maxBrief       = 160
 )
 

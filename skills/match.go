@@ -46,8 +46,8 @@ type Result struct {
 
 // MatchOptions configure a match. The zero value means the defaults.
 type MatchOptions struct {
-	Max       int // activated skills; 0 = DefaultMax, negative = only named ones
-	Shortlist int // length of the shortlist; 0 = DefaultShortlist
+	Max       int // activated skills; 0 = 3, negative = only named ones
+	Shortlist int // length of the shortlist; 0 = 12
 	// Used returns when a skill was last used, to break ties. May be nil.
 	Used func(name string) time.Time
 	// About reports whether a file of the conversation matches the Paths of a
@@ -63,8 +63,8 @@ func (o *MatchOptions) unrelated(s *Skill) bool {
 
 // The defaults of MatchOptions.
 const (
-	DefaultMax       = 3
-	DefaultShortlist = 12
+	defaultMax       = 3
+	defaultShortlist = 12
 )
 
 // maxDemoted is the share of the calibration inputs that a trigger may match.
@@ -345,7 +345,7 @@ func verbForms(w string) []string {
 
 // Match matches an input against the skills.
 func (m *Matcher) Match(text string, o MatchOptions) Result {
-	o.Max, o.Shortlist = cmp.Or(o.Max, DefaultMax), cmp.Or(o.Shortlist, DefaultShortlist)
+	o.Max, o.Shortlist = cmp.Or(o.Max, defaultMax), cmp.Or(o.Shortlist, defaultShortlist)
 	in := newInput(text)
 	r := Result{Asked: in.asks()}
 	if len(m.skills) == 0 {

@@ -85,7 +85,7 @@ func TestMatchBounds(t *testing.T) {
 		return time.Time{}
 	}
 	r := m.Match("bake sourdough bread", skills.MatchOptions{Used: used})
-	if len(r.Activated) != skills.DefaultMax || len(r.Shortlist) != skills.DefaultShortlist || len(r.Held) != 17 || !strings.Contains(r.Held[0].Held, "maximum number of skills") {
+	if len(r.Activated) != 3 || len(r.Shortlist) != 12 || len(r.Held) != 17 || !strings.Contains(r.Held[0].Held, "maximum number of skills") {
 		t.Errorf("%d activated, %d on the shortlist, %d held", len(r.Activated), len(r.Shortlist), len(r.Held))
 	}
 	r = m.Match("/s03 /s04 $s05 $s06 bake sourdough bread", skills.MatchOptions{Max: 2})

@@ -50,8 +50,8 @@ func Parse(file string, data []byte) (*Manifest, []Diagnostic) {
 func normal(r *report, data []byte) (string, bool) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	switch {
-	case len(data) > MaxFile:
-		r.add(Error, 1, 1, "the file is larger than %d KiB: move details to files in references/", MaxFile>>10)
+	case len(data) > maxFile:
+		r.add(Error, 1, 1, "the file is larger than %d KiB: move details to files in references/", maxFile>>10)
 	case bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")):
 		r.add(Error, 1, 1, "the file is UTF-16: save it as UTF-8")
 	case bytes.IndexByte(data, 0) >= 0:
@@ -102,8 +102,8 @@ func split(r *report, text string) (front, body string, bodyLine int, ok bool) {
 			continue
 		}
 		front = strings.Repeat("\n", first) + strings.Join(lines[first+1:i], "")
-		if len(front) > MaxFrontMatter {
-			r.add(Error, first+1, 1, "the front matter is larger than %d KiB", MaxFrontMatter>>10)
+		if len(front) > maxFrontMatter {
+			r.add(Error, first+1, 1, "the front matter is larger than %d KiB", maxFrontMatter>>10)
 			return "", "", 0, false
 		}
 		return front, strings.Join(lines[i+1:], ""), i + 2, true

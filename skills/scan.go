@@ -33,11 +33,11 @@ const (
 	maxFindings = 50
 )
 
-// Scan looks for what a user should review before installing a skill: hidden
+// scan looks for what a user should review before installing a skill: hidden
 // characters, programs downloaded and run, paths of credentials, encoded data,
 // prompt injection, overly broad triggers. A scan without findings is no proof
 // that the skill is safe.
-func (s *Skill) Scan() []Diagnostic {
+func (s *Skill) scan() []Diagnostic {
 	r := &report{}
 	scanTriggers(r, s)
 	_ = fs.WalkDir(s.Files, ".", func(name string, d fs.DirEntry, err error) error {

@@ -25,7 +25,7 @@ import (
 
 // Bounds of a script.
 const (
-	DefaultScriptTimeout = time.Minute
+	defaultScriptTimeout = time.Minute
 	maxScriptOutput      = 1 << 20 // bytes, stdout and stderr together
 	maxScriptArgs        = 100
 	maxScriptArgBytes    = 4096 // of all arguments

@@ -30,7 +30,7 @@ type ToolsOptions struct {
 	// session and owns it. Without both, toolsets are not started.
 	OpenToolset func(path, sum string) (core.Toolset, error)
 	AddToolset  func(core.Toolset) error
-	// ScriptTimeout bounds a script; 0 = DefaultScriptTimeout.
+	// ScriptTimeout bounds a script; 0 = 1 min.
 	ScriptTimeout time.Duration
 	// Problem is called if a toolset cannot be started. May be nil.
 	Problem func(error)
@@ -53,7 +53,7 @@ var _ core.Toolset = (*Tools)(nil)
 // NewTools returns the toolset. It does not read or start anything yet.
 func NewTools(opts ToolsOptions) *Tools {
 	if opts.ScriptTimeout <= 0 {
-		opts.ScriptTimeout = DefaultScriptTimeout
+		opts.ScriptTimeout = defaultScriptTimeout
 	}
 	t := &Tools{opts: opts, changed: make(chan struct{}, 1), opened: map[string]bool{}}
 	t.skill = core.NewTool(core.ToolDefinition{
@@ -220,7 +220,7 @@ func (t *Tools) search(query string) (string, *refusal) {
 	}
 	var b strings.Builder
 	for _, s := range found {
-		b.WriteString(Line(s))
+		b.WriteString(listLine(s))
 	}
 	return b.String() + "Load one by name.", nil
 }
@@ -256,7 +256,7 @@ func (t *Tools) load(name string) (string, *refusal) {
 	}
 	t.opts.Usage.Note(s.Name, time.Now())
 	t.Activate(s)
-	text := fmt.Sprintf("<skill name=%q scope=%q>\n%s\n</skill>", s.Name, s.Scope, Disclosed(s, ""))
+	text := fmt.Sprintf("<skill name=%q scope=%q>\n%s\n</skill>", s.Name, s.Scope, disclosed(s, ""))
 	if files := s.resources(); len(files) > 0 {
 		text += "\nFiles: " + strings.Join(files, ", ")
 	}

@@ -41,16 +41,16 @@ func readable(kind string) error {
 	case kind == "", strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"), slices.Contains(textual, kind):
 		return nil
 	case kind == "application/pdf":
-		return &RefusedError{"it is a PDF document, which is not supported: look for a web page with the same content, or download it with a command"}
+		return &refusedError{"it is a PDF document, which is not supported: look for a web page with the same content, or download it with a command"}
 	}
-	return &RefusedError{fmt.Sprintf("it is %s, not text: download it with a command if you need it", clip(kind, 100))}
+	return &refusedError{fmt.Sprintf("it is %s, not text: download it with a command if you need it", clip(kind, 100))}
 }
 
 func (d *document) isHTML() bool { return d.kind == "text/html" || d.kind == "application/xhtml+xml" }
 
 // page returns the document as text.
-func (d *document) page(raw bool) (*Page, error) {
-	p := &Page{URL: d.url.String(), Type: d.kind, Truncated: d.truncated}
+func (d *document) page(raw bool) (*page, error) {
+	p := &page{URL: d.url.String(), Type: d.kind, Truncated: d.truncated}
 	text := d.decode()
 	if !raw && d.isHTML() {
 		title, markdown, err := toMarkdown(text, d.url)

@@ -26,8 +26,8 @@ const (
 	connections    = 2 // per host
 )
 
-// Options configure a [Fetcher]. The zero value means the defaults.
-type Options struct {
+// options configure a [fetcher]. The zero value means the defaults.
+type options struct {
 	Version  string        // of the program, for the User-Agent
 	MaxBytes int64         // of a page, uncompressed; 0 = 5 MiB
 	Timeout  time.Duration // of a fetch; 0 = 30 s
@@ -38,8 +38,8 @@ type Options struct {
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// Page is a fetched page.
-type Page struct {
+// page is a fetched page.
+type page struct {
 	URL       string // after redirects
 	Title     string
 	Text      string // HTML is converted to Markdown
@@ -49,15 +49,15 @@ type Page struct {
 	Redirect string
 }
 
-// StatusError is a response without a page.
-type StatusError struct {
+// statusError is a response without a page.
+type statusError struct {
 	Status     int
 	RetryAfter string // the header; may be empty
 	Text       string // of the response, shortened
 }
 
 // Error implements error.
-func (e *StatusError) Error() string {
+func (e *statusError) Error() string {
 	text := fmt.Sprintf("the server responded %d %s", e.Status, http.StatusText(e.Status))
 	if e.RetryAfter != "" {
 		text += ", try again after " + e.RetryAfter
@@ -68,21 +68,21 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// RefusedError is the reason for which a URL is not fetched.
-type RefusedError struct{ Reason string }
+// refusedError is the reason for which a URL is not fetched.
+type refusedError struct{ Reason string }
 
 // Error implements error.
-func (e *RefusedError) Error() string { return e.Reason }
+func (e *refusedError) Error() string { return e.Reason }
 
-// Fetcher fetches pages. It is safe for concurrent use.
-type Fetcher struct {
-	options Options
+// fetcher fetches pages. It is safe for concurrent use.
+type fetcher struct {
+	options options
 	client  *http.Client
 	cache   cache
 }
 
-// New returns a fetcher.
-func New(o Options) *Fetcher {
+// newFetcher returns a fetcher.
+func newFetcher(o options) *fetcher {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 5<<20)
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	if o.Resolve == nil {
@@ -90,7 +90,7 @@ func New(o Options) *Fetcher {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		}
 	}
-	f := &Fetcher{options: o}
+	f := &fetcher{options: o}
 	f.client = &http.Client{
 		Transport: &http.Transport{
 			// No proxy, since it would resolve the names.
@@ -102,12 +102,12 @@ func New(o Options) *Fetcher {
 	return f
 }
 
-// Close closes idle connections.
-func (f *Fetcher) Close() { f.client.CloseIdleConnections() }
+// close closes idle connections.
+func (f *fetcher) close() { f.client.CloseIdleConnections() }
 
-// Fetch fetches a page. With raw, HTML is not converted. Errors are a
-// [RefusedError], a [StatusError], or network errors.
-func (f *Fetcher) Fetch(ctx context.Context, address string, raw bool) (*Page, error) {
+// fetch fetches a page. With raw, HTML is not converted. Errors are a
+// [refusedError], a [statusError], or network errors.
+func (f *fetcher) fetch(ctx context.Context, address string, raw bool) (*page, error) {
 	u, err := parseURL(address)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (f *Fetcher) Fetch(ctx context.Context, address string, raw bool) (*Page, e
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, &RefusedError{err.Error()}
+		return nil, &refusedError{err.Error()}
 	}
 	req.Header.Set("User-Agent", "agent/"+cmp.Or(f.options.Version, "dev")+" (web_fetch; on behalf of a user)")
 	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5")
@@ -146,26 +146,26 @@ func (f *Fetcher) Fetch(ctx context.Context, address string, raw bool) (*Page, e
 // unambiguous, since permission is given for it.
 func parseURL(address string) (*url.URL, error) {
 	if len(address) > maxURL {
-		return nil, &RefusedError{fmt.Sprintf("the URL is longer than %d bytes", maxURL)}
+		return nil, &refusedError{fmt.Sprintf("the URL is longer than %d bytes", maxURL)}
 	}
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil {
-		return nil, &RefusedError{fmt.Sprintf("invalid URL: %v", err)}
+		return nil, &refusedError{fmt.Sprintf("invalid URL: %v", err)}
 	}
 	host := u.Hostname()
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, &RefusedError{fmt.Sprintf("%q: only http:// and https:// URLs are supported", address)}
+		return nil, &refusedError{fmt.Sprintf("%q: only http:// and https:// URLs are supported", address)}
 	case u.User != nil:
-		return nil, &RefusedError{"the URL contains a user name: remove it"}
+		return nil, &refusedError{"the URL contains a user name: remove it"}
 	case host == "" || strings.HasSuffix(host, "."):
-		return nil, &RefusedError{fmt.Sprintf("%q has no valid host", address)}
+		return nil, &refusedError{fmt.Sprintf("%q has no valid host", address)}
 	case strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%\@/?#`, r) }):
-		return nil, &RefusedError{fmt.Sprintf("the host %q must be ASCII: use the xn-- form of an international name", host)}
+		return nil, &refusedError{fmt.Sprintf("the host %q must be ASCII: use the xn-- form of an international name", host)}
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n != 80 && n != 443 && n < 1024 || n > 65535 {
-			return nil, &RefusedError{fmt.Sprintf("port %s is not allowed", port)}
+			return nil, &refusedError{fmt.Sprintf("port %s is not allowed", port)}
 		}
 	}
 	u.Fragment, u.RawFragment = "", ""
@@ -176,7 +176,7 @@ func parseURL(address string) (*url.URL, error) {
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
 	if len(via) > maxRedirects {
-		return &RefusedError{fmt.Sprintf("the page redirects more than %d times", maxRedirects)}
+		return &refusedError{fmt.Sprintf("the page redirects more than %d times", maxRedirects)}
 	}
 	downgraded := last.Scheme == "https" && req.URL.Scheme == "http"
 	if !strings.EqualFold(req.URL.Hostname(), first.Hostname()) || req.URL.User != nil || downgraded || !samePort(first, req.URL) {
@@ -196,20 +196,20 @@ func samePort(a, b *url.URL) bool {
 }
 
 // moved returns a redirect to another host.
-func (f *Fetcher) moved(resp *http.Response, location string) (*Page, error) {
+func (f *fetcher) moved(resp *http.Response, location string) (*page, error) {
 	u, err := resp.Request.URL.Parse(location)
 	if err != nil {
-		return nil, &RefusedError{"the page redirects to an invalid URL"}
+		return nil, &refusedError{"the page redirects to an invalid URL"}
 	}
 	if u, err = parseURL(u.String()); err != nil {
-		return nil, &RefusedError{"the page redirects to a URL that cannot be fetched: " + err.Error()}
+		return nil, &refusedError{"the page redirects to a URL that cannot be fetched: " + err.Error()}
 	}
-	return &Page{URL: resp.Request.URL.String(), Redirect: u.String()}, nil
+	return &page{URL: resp.Request.URL.String(), Redirect: u.String()}, nil
 }
 
 // failed reads an error response.
-func (f *Fetcher) failed(resp *http.Response) error {
-	e := &StatusError{Status: resp.StatusCode, RetryAfter: clip(resp.Header.Get("Retry-After"), 64)}
+func (f *fetcher) failed(resp *http.Response) error {
+	e := &statusError{Status: resp.StatusCode, RetryAfter: clip(resp.Header.Get("Retry-After"), 64)}
 	resp.Body = io.NopCloser(io.LimitReader(resp.Body, 64<<10))
 	doc, err := f.read(resp)
 	if err != nil {
@@ -222,7 +222,7 @@ func (f *Fetcher) failed(resp *http.Response) error {
 }
 
 // read reads a page's bytes.
-func (f *Fetcher) read(resp *http.Response) (*document, error) {
+func (f *fetcher) read(resp *http.Response) (*document, error) {
 	kind, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil {
 		kind = ""
@@ -248,7 +248,7 @@ func (f *Fetcher) read(resp *http.Response) (*document, error) {
 }
 
 // dial connects to a checked address of a host.
-func (f *Fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (f *fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ func (f *Fetcher) dial(ctx context.Context, network, address string) (net.Conn, 
 	allowed := slices.Contains(f.options.AllowPrivate, net.JoinHostPort(host, port))
 	for _, a := range addrs {
 		if err := checkAddress(a); err != nil && !allowed {
-			return nil, &RefusedError{fmt.Sprintf("refusing to connect to %s: %v", host, err)}
+			return nil, &refusedError{fmt.Sprintf("refusing to connect to %s: %v", host, err)}
 		}
 	}
 	d := net.Dialer{Timeout: headerPatience, ControlContext: func(_ context.Context, _, dialled string, _ syscall.RawConn) error {
@@ -282,7 +282,7 @@ func (f *Fetcher) dial(ctx context.Context, network, address string) (net.Conn, 
 }
 
 // resolve returns the addresses of a host, IPv4 first.
-func (f *Fetcher) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+func (f *fetcher) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
@@ -301,7 +301,7 @@ func (f *Fetcher) resolve(ctx context.Context, host string) ([]netip.Addr, error
 
 // explain returns a readable network error.
 func explain(err error) error {
-	var refused *RefusedError
+	var refused *refusedError
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &refused):

@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 	if err := run([]string{"-data", "testdata", "-json", "dotnet"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	var reports []Report
+	var reports []report
 	if err := json.Unmarshal(out.Bytes(), &reports); err != nil || len(reports) != 1 || reports[0].Suite != "dotnet" || reports[0].Near.Of == 0 {
 		t.Errorf("reports = %+v, error %v", reports, err)
 	}

@@ -37,7 +37,7 @@ func run(args []string, out io.Writer) error {
 		}
 		suites = flags.Args()
 	}
-	var all []Report
+	var all []report
 	log := io.Discard
 	if *wrong {
 		log = out

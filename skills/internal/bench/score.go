@@ -11,29 +11,29 @@ import (
 	"github.com/seed-009c0928/agent/skills"
 )
 
-// Ratio is a proportion with its 95 % interval.
-type Ratio struct {
+// share is a proportion with its 95 % interval.
+type share struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 	Of    int     `json:"of"` // number of trials
 }
 
-// Report contains the scores of one suite.
-type Report struct {
+// report contains the scores of one suite.
+type report struct {
 	Suite   string `json:"suite"`
 	Skills  int    `json:"skills"`
 	Queries int    `json:"queries"` // with an expected skill
 	Named   int    `json:"named"`   // of these, containing its name
 
-	Hit1      Ratio `json:"hit@1"`
-	Hit3      Ratio `json:"hit@3"`
-	Shortlist Ratio `json:"shortlist@12"`
-	Precision Ratio `json:"precision"` // share of activations that were expected
-	Recall    Ratio `json:"recall"`    // share of queries that activate the expected skill
-	NamedHit1 Ratio `json:"namedHit@1"`
-	Near      Ratio `json:"nearMisses"` // share of near misses that activate the similar skill
-	Cross     Ratio `json:"cross"`      // share of other suites' queries that activate any skill
+	Hit1      share `json:"hit@1"`
+	Hit3      share `json:"hit@3"`
+	Shortlist share `json:"shortlist@12"`
+	Precision share `json:"precision"` // share of activations that were expected
+	Recall    share `json:"recall"`    // share of queries that activate the expected skill
+	NamedHit1 share `json:"namedHit@1"`
+	Near      share `json:"nearMisses"` // share of near misses that activate the similar skill
+	Cross     share `json:"cross"`      // share of other suites' queries that activate any skill
 
 	Scanned  int           `json:"scanFindings"` // warnings of the static scan
 	Tokens   float64       `json:"tokens"`       // of full texts, average per query
@@ -44,10 +44,10 @@ type Report struct {
 type sample map[string][2]int
 
 // score matches all queries against the skills of a suite.
-func (d *dataset) score(suite string, log io.Writer) Report {
+func (d *dataset) score(suite string, log io.Writer) report {
 	list := d.skills[suite]
 	m := skills.NewMatcher(list)
-	r := Report{Suite: suite, Skills: len(list)}
+	r := report{Suite: suite, Skills: len(list)}
 	for _, s := range list {
 		skills.ScanFile("SKILL.md", []byte(s.Description+"\n"+s.Body), func(_ int, message string) {
 			fmt.Fprintf(log, "%s: scan of %s: %s\n", suite, s.Name, message)
@@ -95,7 +95,7 @@ func (d *dataset) score(suite string, log io.Writer) Report {
 	}
 	r.PerMatch = time.Since(start) / time.Duration(max(len(d.queries), 1))
 	r.Tokens = float64(tokens) / float64(max(r.Queries, 1))
-	for name, at := range map[string]*Ratio{
+	for name, at := range map[string]*share{
 		"hit1": &r.Hit1, "hit3": &r.Hit3, "short": &r.Shortlist, "precision": &r.Precision, "recall": &r.Recall,
 		"named": &r.NamedHit1, "near": &r.Near, "cross": &r.Cross,
 	} {
@@ -127,7 +127,7 @@ func (s sample) count(name string, hit bool) {
 const resamples = 1000
 
 // bootstrap returns a ratio with its interval over resampled queries.
-func bootstrap(samples []sample, name string) Ratio {
+func bootstrap(samples []sample, name string) share {
 	var counted [][2]int
 	for _, s := range samples {
 		if c := s[name]; c[1] > 0 {
@@ -135,7 +135,7 @@ func bootstrap(samples []sample, name string) Ratio {
 		}
 	}
 	value, of := ratio(counted)
-	r := Ratio{Value: value, Low: value, High: value, Of: of}
+	r := share{Value: value, Low: value, High: value, Of: of}
 	if of == 0 {
 		return r
 	}
@@ -161,11 +161,11 @@ func ratio(counts [][2]int) (float64, int) {
 	return float64(hits) / float64(max(of, 1)), of
 }
 
-func (r Report) print(out io.Writer) {
+func (r report) print(out io.Writer) {
 	fmt.Fprintf(out, "%s: %d skills, %d queries with an expected skill (%d contain its name)\n", r.Suite, r.Skills, r.Queries, r.Named)
 	for _, line := range []struct {
 		name string
-		Ratio
+		share
 	}{
 		{"hit@1", r.Hit1},
 		{"hit@3", r.Hit3},
