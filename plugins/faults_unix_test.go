@@ -77,9 +77,7 @@ func TestFaultyCalls(t *testing.T) {
 	} {
 		t.Run(w, func(t *testing.T) {
 			t.Parallel()
-			pl := newPlace(t)
-			pl.link(t, "good", "good:good", nil)
-			p := only(t, open(t, pl.options()))
+			_, p := openPlugin(t, "good")
 			o, err := call(t, t.Context(), p, "misbehave", misbehavior{What: w}, "")
 			text := o.text[max(0, len(o.text)-400):]
 			if err != nil || o.Code != core.CodeUnknown || !strings.Contains(text, want) {
@@ -93,9 +91,7 @@ func TestFaultyCalls(t *testing.T) {
 }
 
 func TestMessageTooLarge(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:message too large", nil)
-	p := only(t, open(t, pl.options()))
+	_, p := openPlugin(t, "message too large")
 	o, err := call(t, t.Context(), p, "echo", echoArgs{"x"}, "")
 	if err != nil || !strings.Contains(o.text, "a message was larger than 64 MiB") {
 		t.Errorf("%v, %q", err, o.text)
@@ -104,9 +100,7 @@ func TestMessageTooLarge(t *testing.T) {
 
 // TestStdoutIsDrained floods descriptor 1, bypassing the SDK.
 func TestStdoutIsDrained(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:good", nil)
-	p := only(t, open(t, pl.options()))
+	pl, p := openPlugin(t, "good")
 	for range 5 {
 		if got := must(t, p, "misbehave", misbehavior{What: "flood"}).text; got != "1048576" {
 			t.Fatalf("wrote %s", got)
@@ -119,18 +113,14 @@ func TestStdoutIsDrained(t *testing.T) {
 }
 
 func TestLargeResult(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:good", nil)
-	p := only(t, open(t, pl.options()))
+	_, p := openPlugin(t, "good")
 	if got := must(t, p, "misbehave", misbehavior{What: "large"}).text; len(got) != 100_000_000 || got[99_999_990:] != "0123456789" {
 		t.Errorf("%d bytes received", len(got))
 	}
 }
 
 func TestEndlessProgressIsLimitedAndCancelled(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:good", nil)
-	p := only(t, open(t, pl.options()))
+	_, p := openPlugin(t, "good")
 	must(t, p, "echo", echoArgs{"x"})
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -152,9 +142,7 @@ func TestUnresponsiveProcessIsKilled(t *testing.T) {
 	for _, w := range []string{"stop", "ignore cancel"} {
 		t.Run(w, func(t *testing.T) {
 			t.Parallel()
-			pl := newPlace(t)
-			pl.link(t, "good", "good:good", nil)
-			p := only(t, open(t, pl.options()))
+			_, p := openPlugin(t, "good")
 			pid, err := strconv.Atoi(mustPid(t, p))
 			if err != nil {
 				t.Fatal(err)

@@ -84,9 +84,7 @@ type echoArgs struct {
 }
 
 func TestCall(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:good", nil)
-	p := only(t, open(t, pl.options()))
+	_, p := openPlugin(t, "good")
 	if got := must(t, p, "echo", echoArgs{"hello"}); got.text != "hello" || len(got.progress) != 1 {
 		t.Errorf("echo: %q, progress %v", got.text, got.progress)
 	}
@@ -101,9 +99,7 @@ func TestCall(t *testing.T) {
 }
 
 func TestConfirm(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:good", nil)
-	p := only(t, open(t, pl.options()))
+	_, p := openPlugin(t, "good")
 	for choice, want := range map[core.Choice]string{core.ChoiceYes: "true", core.ChoiceNo: "false", core.ChoiceOnce: "false"} {
 		o, err := call(t, t.Context(), p, "misbehave", misbehavior{What: "ask"}, choice)
 		if err != nil || !strings.HasPrefix(o.text, want) {
@@ -159,9 +155,7 @@ func children(t testing.TB) []string {
 }
 
 func TestAccess(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:good", nil)
-	p := only(t, open(t, pl.options()))
+	_, p := openPlugin(t, "good")
 	tools, err := p.Tools(t.Context())
 	if err != nil {
 		t.Fatal(err)

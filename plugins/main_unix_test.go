@@ -175,6 +175,14 @@ func only(t testing.TB, h *plugins.Host) *plugins.Plugin {
 	return list[0]
 }
 
+// openPlugin returns the plugin "good" in a mode, the only one of its place.
+func openPlugin(t testing.TB, mode string) (*place, *plugins.Plugin) {
+	t.Helper()
+	pl := newPlace(t)
+	pl.link(t, "good", "good:"+mode, nil)
+	return pl, only(t, open(t, pl.options()))
+}
+
 func sha256Of(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

@@ -43,9 +43,7 @@ func TestContextIsWithinTheBudget(t *testing.T) {
 
 // TestStockPlugin uses a plugin with go-plugin's own server.
 func TestStockPlugin(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:stock", nil)
-	p := only(t, open(t, pl.options()))
+	pl, p := openPlugin(t, "stock")
 	if got := must(t, p, "echo", echoArgs{"hello"}).text; got != "hello" {
 		t.Errorf("echo: %q", got)
 	}

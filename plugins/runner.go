@@ -130,11 +130,7 @@ func checkHandshake(line, sockets string) (address string, err error) {
 // inside reports whether a path is in dir after resolving links.
 func inside(path, dir string) bool {
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil || !filepath.IsAbs(path) {
-		return false
-	}
-	rel, err := filepath.Rel(dir, parent)
-	return err == nil && filepath.IsLocal(rel)
+	return err == nil && filepath.IsAbs(path) && below(parent, dir)
 }
 
 // problem returns why the handshake is invalid, or nil.

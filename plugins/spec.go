@@ -227,6 +227,16 @@ func (s *Spec) argv(dir string) ([]string, error) {
 		strings.Join(slices.Sorted(maps.Keys(s.Command)), ", "))
 }
 
+// program returns the program for this system if it is in the plugin's folder,
+// else "".
+func (s *Spec) program(dir string) (string, error) {
+	argv, err := s.argv(dir)
+	if err != nil || !filepath.IsAbs(argv[0]) {
+		return "", err
+	}
+	return argv[0], nil
+}
+
 // Lines describes the manifest for the user who has to approve it.
 func (m Manifest) Lines() []string {
 	var lines []string

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -98,14 +99,11 @@ func (c *Candidate) fromFolder(ctx context.Context, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
 		return nil
 	}
-	argv, err := spec.argv(c.stage.Root())
-	if err != nil {
+	program, err := spec.program(c.stage.Root())
+	if err != nil || program == "" {
 		return err
 	}
-	if !filepath.IsAbs(argv[0]) {
-		return nil
-	}
-	return c.store.runGo(ctx, dir, "build", buildTags, "-trimpath", "-o", argv[0], ".")
+	return c.store.build(ctx, dir, program, ".")
 }
 
 func (c *Candidate) fromArchive(ctx context.Context, file string) error {
@@ -143,11 +141,11 @@ func (c *Candidate) fromPackage(ctx context.Context, source string) error {
 	if err := os.WriteFile(filepath.Join(work, "go.mod"), []byte(mod), 0o600); err != nil {
 		return err
 	}
-	if err := c.store.runGo(ctx, work, "get", pkg+"@"+version); err != nil {
+	if err := c.store.runGo(ctx, work, nil, "get", pkg+"@"+version); err != nil {
 		return err
 	}
 	var listed bytes.Buffer
-	if err := c.store.goCommand(ctx, work, &listed, "list", "-f", "{{.Name}} {{.Dir}}", pkg); err != nil {
+	if err := c.store.runGo(ctx, work, &listed, "list", "-f", "{{.Name}} {{.Dir}}", pkg); err != nil {
 		return err
 	}
 	name, root, _ := strings.Cut(strings.TrimSpace(listed.String()), " ")
@@ -168,25 +166,24 @@ func (c *Candidate) fromPackage(ctx context.Context, source string) error {
 	if err := os.WriteFile(filepath.Join(c.stage.Root(), SpecFile), data, 0o644); err != nil {
 		return err
 	}
-	argv, err := spec.argv(c.stage.Root())
-	if err != nil {
+	program, err := spec.program(c.stage.Root())
+	switch {
+	case err != nil:
 		return err
+	case program == "":
+		return fmt.Errorf("%s: its command must be a program in its folder, such as ./weather", pkg)
 	}
-	if !filepath.IsAbs(argv[0]) {
-		return fmt.Errorf("%s: its command is %q, expected a program in its folder", pkg, argv[0])
-	}
-	return c.store.runGo(ctx, work, "build", buildTags, "-trimpath", "-o", argv[0], pkg)
+	return c.store.build(ctx, work, program, pkg)
 }
 
-// buildTags omit gRPC's debugging pages, which are a third of a plugin's size.
-const buildTags = "-tags=grpcnotrace"
+// build builds a Go package. The tag omits gRPC's debugging pages, which are a
+// third of a plugin's size.
+func (s *Store) build(ctx context.Context, dir, program, pkg string) error {
+	return s.runGo(ctx, dir, nil, "build", "-tags=grpcnotrace", "-trimpath", "-o", program, pkg)
+}
 
 // runGo runs the go command. If it fails, the error contains its output.
-func (s *Store) runGo(ctx context.Context, dir string, args ...string) error {
-	return s.goCommand(ctx, dir, nil, args...)
-}
-
-func (s *Store) goCommand(ctx context.Context, dir string, stdout *bytes.Buffer, args ...string) error {
+func (s *Store) runGo(ctx context.Context, dir string, stdout io.Writer, args ...string) error {
 	var out bytes.Buffer
 	spec := proc.Spec{
 		Path: "go", Args: args, Dir: dir, Stdout: &out, Stderr: &out,

@@ -23,7 +23,7 @@ type conversation struct {
 }
 
 func newConversation(t *testing.T, dir string) *conversation {
-	k := &conversation{t: t, lib: skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})})}
+	k := &conversation{t: t, lib: homeLibrary(dir)}
 	k.source = skills.NewSource(skills.SourceOptions{Library: k.lib, Usage: skills.NewUsage(filepath.Join(dir, "usage.json")), Conversation: func() []model.Message { return k.messages }})
 	return k
 }
@@ -184,7 +184,7 @@ func TestUsage(t *testing.T) {
 	write(t, dir, map[string]string{"skills/bread/SKILL.md": skillText("bread", "Bread.", "triggers: {keywords: [bake bread]}\n", "x"), "usage.json": "broken"})
 	file := filepath.Join(dir, "usage.json")
 	usage := skills.NewUsage(file)
-	lib := skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})})
+	lib := homeLibrary(dir)
 	source := skills.NewSource(skills.SourceOptions{Library: lib, Usage: usage})
 	for range 2 {
 		if _, err := source.Context(t.Context(), core.ContextRequest{Input: core.TextInput("bake bread").Content}); err != nil {

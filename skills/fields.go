@@ -188,7 +188,7 @@ func (d *reader) text(key string, n *yaml.Node) string {
 	case of == nil:
 		return ""
 	case of.Kind == yaml.SequenceNode:
-		items := d.list(key, n, func(s string) []string { return []string{s} })
+		items := d.list(key, n, unsplit)
 		d.at(Warning, n, "%s is a list: its entries were joined", key)
 		return strings.Join(items, " ")
 	case of.Kind != yaml.ScalarNode:
@@ -243,7 +243,7 @@ func (d *reader) hint(n *yaml.Node) string {
 	if of == nil || of.Kind != yaml.SequenceNode {
 		return cut(d.text("argument-hint", n), 80)
 	}
-	items := d.list("argument-hint", n, func(s string) []string { return []string{s} })
+	items := d.list("argument-hint", n, unsplit)
 	return cut("["+strings.Join(items, ", ")+"]", 80)
 }
 
@@ -317,20 +317,7 @@ func (d *reader) globs(key string, n *yaml.Node) []string {
 }
 
 // splitGlobs splits at commas and newlines outside braces: "*.{js,ts}, *.go".
-func splitGlobs(s string) []string {
-	depth := 0
-	return strings.FieldsFunc(s, func(r rune) bool {
-		switch r {
-		case '{':
-			depth++
-		case '}':
-			depth--
-		case ',', '\n':
-			return depth <= 0
-		}
-		return false
-	})
-}
+func splitGlobs(s string) []string { return splitOutside(s, '{', '}', ",\n") }
 
 func splitWords(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '\n' || r == ' ' || r == '\t' })
@@ -338,20 +325,24 @@ func splitWords(s string) []string {
 
 // splitTools splits at commas and spaces outside parentheses:
 // "Bash(git add:*) Read".
-func splitTools(s string) []string {
+func splitTools(s string) []string { return splitOutside(s, '(', ')', ", \n\t") }
+
+// splitOutside splits at separators that are not between brackets.
+func splitOutside(s string, opening, closing rune, separators string) []string {
 	depth := 0
 	return strings.FieldsFunc(s, func(r rune) bool {
 		switch r {
-		case '(':
+		case opening:
 			depth++
-		case ')':
+		case closing:
 			depth--
-		case ',', ' ', '\n', '\t':
-			return depth <= 0
 		}
-		return false
+		return depth <= 0 && strings.ContainsRune(separators, r)
 	})
 }
+
+// unsplit keeps a string as the only entry of a list.
+func unsplit(s string) []string { return []string{s} }
 
 // toolsets reads names of binaries. Older files name module classes as
 // "path:Class", which are not supported.
@@ -397,7 +388,7 @@ const maxPattern = 1000
 
 // patterns reads regular expressions. A string is a single one and not split.
 func (d *reader) patterns(n *yaml.Node) []string {
-	all := d.list("patterns", n, func(s string) []string { return []string{s} })
+	all := d.list("patterns", n, unsplit)
 	return slices.DeleteFunc(all, func(p string) bool {
 		re, err := compile(p)
 		switch {

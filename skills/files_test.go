@@ -71,7 +71,7 @@ func TestPaths(t *testing.T) {
 			dir := tempDir(t)
 			write(t, dir, map[string]string{"skills/ui/SKILL.md": skillText("ui", "How the interface is built.", fmt.Sprintf("triggers: {keywords: [house style]}\npaths: %q\n", tt.paths), "Rounded corners.")})
 			source := skills.NewSource(skills.SourceOptions{
-				Library:      skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})}),
+				Library:      homeLibrary(dir),
 				Conversation: func() []model.Message { return tt.past },
 				Exists: func(_ context.Context, path string) bool {
 					return slices.Contains([]string{"main.css", "src/lib"}, path)

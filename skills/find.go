@@ -93,7 +93,7 @@ func (w *walker) inside(real string) bool { return w.within == "" || within(w.wi
 
 func within(top, at string) bool {
 	rel, err := filepath.Rel(top, at)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // visit scans a folder. One with a SKILL.md is a skill, including everything

@@ -46,6 +46,11 @@ func tempDir(t testing.TB) string {
 	return dir
 }
 
+// homeLibrary returns a library of the skills in an agent's home.
+func homeLibrary(home string) *skills.Library {
+	return skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: home})})
+}
+
 func states(c *skills.Catalog) string {
 	var b strings.Builder
 	for _, s := range c.Skills {
@@ -116,7 +121,7 @@ func TestLibraryTwoOfOneNameInAScope(t *testing.T) {
 		"skills/a/SKILL.md": skillText("twin", "the first", "", "x"),
 		"skills/b/SKILL.md": skillText("twin", "the second", "", "x"),
 	})
-	c := skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})}).Catalog()
+	c := homeLibrary(dir).Catalog()
 	s, _ := c.Find("twin")
 	if s == nil || s.Description != "the first" || !strings.Contains(fmt.Sprint(s.Diagnostics), "another user skill with the same name is ignored: "+filepath.Join(dir, "skills", "b", "SKILL.md")) {
 		t.Errorf("twin is %+v", s)
@@ -162,7 +167,7 @@ func TestLibraryChanges(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	write(t, dir, map[string]string{"skills/a/SKILL.md": skillText("a", "one", "", "x")})
-	lib := skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})})
+	lib := homeLibrary(dir)
 	first := lib.Catalog()
 	if again := lib.Catalog(); again != first {
 		t.Error("the catalog of an unchanged library is not reused")
@@ -199,7 +204,7 @@ func BenchmarkLibraryUnchanged(b *testing.B) {
 		files["skills/"+name+"/SKILL.md"] = skillText(name, "does a thing", "", "x")
 	}
 	write(b, dir, files)
-	lib := skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})})
+	lib := homeLibrary(dir)
 	lib.Catalog()
 	b.ReportAllocs()
 	for b.Loop() {

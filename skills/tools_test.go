@@ -25,7 +25,7 @@ func TestToolsetContract(t *testing.T) {
 	dir := tempDir(t)
 	write(t, dir, map[string]string{"skills/a/SKILL.md": skillText("a", "Does a.", "", "x"), "skills/a/notes.txt": "y"})
 	coretest.TestToolset(t, func(*testing.T) core.Toolset {
-		return skills.NewTools(skills.ToolsOptions{Library: skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})})})
+		return skills.NewTools(skills.ToolsOptions{Library: homeLibrary(dir)})
 	}, coretest.ToolsetOptions{Calls: map[string][]coretest.SampleCall{skills.ToolName: {
 		{Args: `{"action": "search", "query": "does"}`},
 		{Args: `{"action": "search"}`},
