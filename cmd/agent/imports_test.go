@@ -118,7 +118,7 @@ var importRules = map[string][]string{
 		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",
 		"core", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "skills",
 	},
-	"cmd/agent/internal/cmd/root":       {"cmd/agent/internal/...", "core/store", "core/tools", "sdk/agent"},
+	"cmd/agent/internal/cmd/root":       {"cmd/agent/internal/...", "core/store", "core/tools", "sdk", "sdk/agent"},
 	"cmd/agent/internal/cmd/config":     noun(),
 	"cmd/agent/internal/cmd/demo":       noun("cmd/agent/internal/run", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web"),
 	"cmd/agent/internal/cmd/doctor":     noun("core/env", "core/jsonpos", "core/model", "core/proc", "core/proc/sandbox", "core/store"),
