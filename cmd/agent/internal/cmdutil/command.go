@@ -3,7 +3,6 @@ package cmdutil
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,51 +95,60 @@ func UnknownCommand(cmd *cobra.Command, word, hint string) error {
 	return Usagef("%s", text)
 }
 
-// sectionAnnotation holds the heading of a flag in help.
+// Section is a heading below which help lists flags.
+type Section string
+
+// The sections, in the order of help. Flags without one come first.
+const (
+	OwnSection        Section = ""
+	SessionSection    Section = "Session"
+	OutputSection     Section = "Output"
+	ModelSection      Section = "Model"
+	PermissionSection Section = "Permission"
+	LimitSection      Section = "Limit"
+	WorkspaceSection  Section = "Workspace"
+	SettingsSection   Section = "Settings"
+	DebugSection      Section = "Debugging"
+)
+
+// sectionAnnotation holds the section of a flag.
 const sectionAnnotation = "agent_section"
 
-// FlagSection registers flags that help lists under a heading of their own.
-func FlagSection(f *pflag.FlagSet, heading string, register func(*pflag.FlagSet)) {
+// FlagSection adds flags to a section of a command's help.
+func FlagSection(f *pflag.FlagSet, section Section, register func(*pflag.FlagSet)) {
 	known := map[string]bool{}
 	f.VisitAll(func(flag *pflag.Flag) { known[flag.Name] = true })
 	register(f)
 	f.VisitAll(func(flag *pflag.Flag) {
 		if !known[flag.Name] {
-			_ = f.SetAnnotation(flag.Name, sectionAnnotation, []string{heading}) // the flag exists
+			_ = f.SetAnnotation(flag.Name, sectionAnnotation, []string{string(section)}) // the flag exists
 		}
 	})
 }
 
-// Section is the flags of a command below one heading of its help.
-type Section struct {
-	Heading string // "" for the command's own flags
+// FlagsOf is the flags of one section.
+type FlagsOf struct {
+	Section Section
 	Flags   *pflag.FlagSet
 }
 
-// Sections returns a command's flags by heading, its own flags first, the others
-// in the order in which they were registered.
-func Sections(flags *pflag.FlagSet) []Section {
-	sections := []Section{{Flags: newFlagSet()}}
-	flags.SortFlags = false // VisitAll in the order of registration
-	flags.VisitAll(func(flag *pflag.Flag) {
-		heading := ""
-		if a := flag.Annotations[sectionAnnotation]; len(a) > 0 {
-			heading = a[0]
+// Sections returns the flags of each section that has some.
+func Sections(flags *pflag.FlagSet) []FlagsOf {
+	var all []FlagsOf
+	for _, section := range []Section{
+		OwnSection, SessionSection, OutputSection, ModelSection, PermissionSection, LimitSection, WorkspaceSection, SettingsSection, DebugSection,
+	} {
+		these := pflag.NewFlagSet("", pflag.ContinueOnError)
+		flags.VisitAll(func(flag *pflag.Flag) {
+			if a := flag.Annotations[sectionAnnotation]; len(a) == 0 && section == OwnSection || len(a) > 0 && a[0] == string(section) {
+				these.AddFlag(flag)
+			}
+		})
+		if these.HasAvailableFlags() {
+			all = append(all, FlagsOf{section, these})
 		}
-		i := slices.IndexFunc(sections, func(s Section) bool { return s.Heading == heading })
-		if i < 0 {
-			i = len(sections)
-			sections = append(sections, Section{heading, newFlagSet()})
-		}
-		sections[i].Flags.AddFlag(flag)
-	})
-	return slices.DeleteFunc(sections, func(s Section) bool { return !s.Flags.HasAvailableFlags() })
-}
-
-func newFlagSet() *pflag.FlagSet {
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.SortFlags = false
-	return f
+	}
+	return all
 }
 
 // Usage prints how a command is used: as cobra does, with flags by section.
@@ -169,8 +177,8 @@ func Usage(cmd *cobra.Command) error {
 	}
 	for _, s := range Sections(cmd.LocalFlags()) {
 		heading := "Flags"
-		if s.Heading != "" {
-			heading = s.Heading + " flags"
+		if s.Section != OwnSection {
+			heading = string(s.Section) + " flags"
 		}
 		fmt.Fprintf(&b, "\n%s:\n%s", heading, s.Flags.FlagUsages())
 	}

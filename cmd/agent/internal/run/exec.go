@@ -55,10 +55,10 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 
 // Register adds the flags of exec to a command's.
 func (o *Options) Register(f *pflag.FlagSet) {
-	cmdutil.FlagSection(f, "Session", o.registerSession)
-	cmdutil.FlagSection(f, "Output", o.registerOutput)
+	cmdutil.FlagSection(f, cmdutil.SessionSection, o.registerSession)
+	cmdutil.FlagSection(f, cmdutil.OutputSection, o.registerOutput)
 	o.Flags.Register(f, setup.SessionFlags)
-	cmdutil.FlagSection(f, "Debugging", o.Recording.Register)
+	cmdutil.FlagSection(f, cmdutil.DebugSection, o.Recording.Register)
 }
 
 func (o *Options) registerSession(f *pflag.FlagSet) {

@@ -34,16 +34,6 @@ const (
 	SessionFlags = PolicyFlags | ProviderFlags | ProfileFlag | PromptFlags | LimitFlags | DebugFlag
 )
 
-// The headings under which help lists flags.
-const (
-	headWorkspace   = "Workspace"
-	headSettings    = "Settings"
-	headModel       = "Model"
-	headPermissions = "Permissions"
-	headLimits      = "Limits"
-	headDebug       = "Debugging"
-)
-
 // Flags are the flags that commands share. Each is declared here and nowhere
 // else; Register adds the groups that a command asks for.
 type Flags struct {
@@ -77,23 +67,23 @@ func (o *Flags) Register(f *pflag.FlagSet, groups FlagGroup) {
 	o.set = f
 	for _, g := range []struct {
 		group    FlagGroup
-		heading  string
+		section  cmdutil.Section
 		register func(*pflag.FlagSet)
 	}{
-		{DirFlag, headWorkspace, o.registerDir},
-		{WorkspaceFlags, headWorkspace, o.registerWorkspace},
-		{BareFlag, headWorkspace, o.registerBare},
-		{ProviderFlags, headModel, o.registerProvider},
-		{ProfileFlag, headModel, o.registerProfile},
-		{PromptFlags, headModel, o.registerPrompt},
-		{PermissionFlags, headPermissions, o.registerPermissions},
-		{ToolFlags, headPermissions, o.registerTools},
-		{LimitFlags, headLimits, o.registerLimits},
-		{SettingsFlags, headSettings, o.registerSettings},
-		{DebugFlag, headDebug, o.registerDebug},
+		{DirFlag, cmdutil.WorkspaceSection, o.registerDir},
+		{WorkspaceFlags, cmdutil.WorkspaceSection, o.registerWorkspace},
+		{BareFlag, cmdutil.WorkspaceSection, o.registerBare},
+		{ProviderFlags, cmdutil.ModelSection, o.registerProvider},
+		{ProfileFlag, cmdutil.ModelSection, o.registerProfile},
+		{PromptFlags, cmdutil.ModelSection, o.registerPrompt},
+		{PermissionFlags, cmdutil.PermissionSection, o.registerPermissions},
+		{ToolFlags, cmdutil.PermissionSection, o.registerTools},
+		{LimitFlags, cmdutil.LimitSection, o.registerLimits},
+		{SettingsFlags, cmdutil.SettingsSection, o.registerSettings},
+		{DebugFlag, cmdutil.DebugSection, o.registerDebug},
 	} {
 		if groups&g.group != 0 {
-			cmdutil.FlagSection(f, g.heading, g.register)
+			cmdutil.FlagSection(f, g.section, g.register)
 		}
 	}
 }
@@ -138,10 +128,10 @@ func (o *Flags) registerTools(f *pflag.FlagSet) {
 }
 
 func (o *Flags) registerLimits(f *pflag.FlagSet) {
-	f.IntVar(&o.maxRounds, "max-rounds", 0, "maximum tool rounds per prompt `N` (0 = unlimited; default agent.maxRounds)")
-	f.IntVar(&o.maxTurns, "max-turns", 0, "maximum user and assistant turns of the session `N` (0 = unlimited)")
-	f.IntVar(&o.maxTokens, "max-session-tokens", 0, "maximum tokens of the session `N` (0 = unlimited)")
-	f.Float64Var(&o.maxCost, "max-cost", 0, "maximum cost of the session in `USD`, if prices are known (0 = unlimited)")
+	f.IntVar(&o.maxRounds, "max-rounds", 0, "stop after `N` tool rounds per prompt (0 = unlimited; default agent.maxRounds)")
+	f.IntVar(&o.maxTurns, "max-turns", 0, "stop after `N` user and assistant turns in the session (0 = unlimited)")
+	f.IntVar(&o.maxTokens, "max-session-tokens", 0, "stop after `N` tokens in the session (0 = unlimited)")
+	f.Float64Var(&o.maxCost, "max-cost", 0, "stop when the session has cost `USD`, if prices are known (0 = unlimited)")
 }
 
 func (o *Flags) registerSettings(f *pflag.FlagSet) {

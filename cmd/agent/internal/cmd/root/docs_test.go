@@ -90,7 +90,7 @@ func commandDocs() string {
 	(&setup.Flags{}).Register(common, setup.SessionFlags)
 	b.WriteString("\n## Shared flags\n\nEach command has those that apply to it. A flag overrides the setting of its kind; without it the setting applies.\n")
 	for _, section := range cmdutil.Sections(common) {
-		fmt.Fprintf(&b, "\n### %s\n", section.Heading)
+		fmt.Fprintf(&b, "\n### %s flags\n", section.Section)
 		flagTable(&b, section.Flags, nil)
 	}
 	for _, cmd := range all {
