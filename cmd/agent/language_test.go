@@ -37,7 +37,7 @@ var bans = []ban{
 	banned(`of (its|their|your|his|our|my) own`, `"its own X", "a separate X"`),
 	banned(`by (itself|themselves)`, `"automatically", "alone", or nothing`),
 	banned(`(go|goes|went|going|gone) on`, "continue, resume", `go on PATH`),
-	banned(`persons?`, "user", "person[`\"|]"),
+	banned(`persons?`, "user", `person people`, "person[`\"|]"),
 	banned(`nobody( is| was)? (there|to ask|asked|agreed|signed)`, `"non-interactive", or the passive`),
 	banned(`what holds`, "the rule, the value, or what it is"),
 	banned(`\w+ (is|are) none`, "invalid, unknown, missing, not found", `[Tt]here`, `\w+ is None`),
