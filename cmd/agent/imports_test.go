@@ -35,6 +35,7 @@ var importRules = map[string][]string{
 	"core/output":  {},
 	"core/timeout": {},
 	"core/rank":    {},
+	"core/sse":     {},
 	"core/bundle":  {"core/jsonpos"},
 
 	"core/proc/early":   {},
@@ -46,7 +47,7 @@ var importRules = map[string][]string{
 	"core/repeat":     {"core/model"},
 	"core":            {"core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/images", "core/compaction", "core/repeat"},
 
-	"core/model/wire":       {"core/model"},
+	"core/model/wire":       {"core/model", "core/sse"},
 	"core/model/facts":      {"core/model"},
 	"core/model/cassette":   {"core/model", "core/redact"},
 	"core/model/langchain":  {"core/model", "core/model/wire"},
@@ -83,7 +84,7 @@ var importRules = map[string][]string{
 		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/bundle",
 		"sdk", "sdk/toolproto",
 	},
-	"mcp":                   {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/schema", "core/timeout", "mcp/internal/jsonrpc"},
+	"mcp":                   {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/schema", "core/sse", "core/timeout", "mcp/internal/jsonrpc"},
 	"mcp/internal/jsonrpc":  {},
 	"mcp/oauth":             {},
 	"mcp/oauth/oauthtest":   {},

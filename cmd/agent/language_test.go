@@ -34,7 +34,7 @@ func banned(phrase, use string, except ...string) ban {
 
 var bans = []ban{
 	banned(`heed(s|ed|ing)?`, "handle, obey, cancel"),
-	banned(`of (its|their|your|his|our|my) own`, `"its own X", "a separate X"`),
+	banned(`(\w+ )?of (its|their|your|his|our|my) own`, `"its own X", "a separate X"`, `(?i)(one|two|some|any|many|each|all|none) of`),
 	banned(`by (itself|themselves)`, `"automatically", "alone", or nothing`),
 	banned(`(go|goes|went|going|gone) on`, "continue, resume", `go on PATH`),
 	banned(`persons?`, "user", `person people`, "person[`\"|]"),
@@ -121,6 +121,7 @@ func TestCheckLanguage(t *testing.T) {
 		{"go the language", "README.md", "needs go on PATH", ""},
 		{"there is none", "README.md", "There is none, and there are no others; it is no longer used, and no more than 5.", ""},
 		{"hold", "a/a.go", code(`"the lock is held; holds the rules"`), ""},
+		{"one of its own", "a/a.go", code(`"it runs one of its own programs"`), ""},
 		{"meant to", "README.md", "It is meant to be read.", ""},
 	}
 	for _, tt := range tests {

@@ -30,7 +30,7 @@ func Interactive(o *run.Options, ctx context.Context, args []string) (err error)
 	}
 	defer func() { o.Recording.Close(o.Err, err) }()
 	for _, name := range []string{"output-format", "output-schema", "output-last-message"} {
-		if f := o.FlagSet.Lookup(name); f != nil && f.Changed {
+		if o.Changed(name) {
 			return cmdutil.Usagef("--%s is for one prompt run to its end: add -p, or use agent exec", name)
 		}
 	}
@@ -149,7 +149,7 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 		o.History = c.past.load()
 		o.SaveHistory = func(entry string) {
 			if err := c.past.add(entry); err != nil {
-				c.Logger().Warn("the history cannot be kept", "cause", err)
+				c.Logger(c.IO).Warn("the history cannot be kept", "cause", err)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ import (
 const offered = 20
 
 func NewResumeCmd(s *cmdutil.IO) *cobra.Command {
-	o := &run.Options{IO: s, Flags: &setup.Flags{}}
+	o := run.NewOptions(s)
 	cmd := &cobra.Command{
 		Use:   "resume [ID]",
 		Short: "Go on with an earlier session at the terminal",
@@ -42,7 +42,8 @@ func NewResumeCmd(s *cmdutil.IO) *cobra.Command {
 			return Interactive(o, cmd.Context(), nil)
 		},
 	}
-	o.Flags.Register(cmd.Flags())
+	o.Flags.Register(cmd.Flags(), setup.SessionFlags)
+	o.RegisterVerbose(cmd.Flags())
 	cmd.Flags().BoolVar(&o.Fork, "fork", false, "go on in a copy, and leave the session as it is")
 	return cmd
 }
@@ -57,7 +58,7 @@ func pickSession(s *cmdutil.IO, ctx context.Context, dir string) (string, error)
 	if err != nil && len(all) == 0 {
 		return "", err
 	}
-	where := s.Place(dir)
+	where := s.WorkDir(dir)
 	p := cmdutil.NewPrompter(s)
 	var ids []string
 	for _, l := range all {
@@ -65,10 +66,10 @@ func pickSession(s *cmdutil.IO, ctx context.Context, dir string) (string, error)
 			continue
 		}
 		ids = append(ids, l.ID)
-		p.Say("%3d  %s  %6s  %s", len(ids), l.Short, cmdutil.Age(time.Since(l.Time)), display.OneLine(l.Text, 60))
+		p.Printf("%3d  %s  %6s  %s", len(ids), l.Short, cmdutil.Age(time.Since(l.Time)), display.OneLine(l.Text, 60))
 	}
 	if len(ids) == 0 {
 		return "", fmt.Errorf("there is no session of %s to go on with; `agent sessions list --all` lists those of all directories", where)
 	}
-	return p.Option(ctx, "Which one", ids, "1")
+	return p.Select(ctx, "Which one", ids, "1")
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 
@@ -17,29 +16,34 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 )
 
-// Options are those of one shot.
+// Options are the options of commands that run a session.
 type Options struct {
 	*cmdutil.IO
 	*setup.Flags
-	Print       bool // the root command's -p
-	format      string
-	schema      string
-	lastMessage string
+	Recording    setup.Recording
+	Print        bool // the root command's --print
+	Verbose      bool
+	format       string
+	outputSchema string
+	lastMessage  string
+	ephemeral    bool
 	resumption
-	ephemeral bool
-	Recording setup.Recording
 }
 
+// NewOptions returns options with nothing set.
+func NewOptions(s *cmdutil.IO) *Options { return &Options{IO: s, Flags: &setup.Flags{}} }
+
+// NewCmd returns agent exec.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
-	o := &Options{IO: s, Flags: &setup.Flags{}}
+	o := NewOptions(s)
 	cmd := &cobra.Command{
 		Use:     "exec [flags] [PROMPT|-]",
 		Aliases: []string{"e"},
-		Short:   "Run one prompt to its end, without a person at the keyboard",
-		Long: "exec runs one prompt and prints the answer. What would be asked is denied and reported.\n" +
-			"Text piped to stdin joins the prompt; - reads the whole prompt from there.\n\n" +
-			"Exit codes: 0 done, 1 error, 2 usage, 3 configuration, 4 provider, 5 a limit was hit,\n" +
-			"6 finished, but a tool call was denied, 130 SIGINT, 143 SIGTERM.",
+		Short:   "Run one prompt non-interactively",
+		Long: "Run one prompt to completion and print the answer. Calls that need approval are denied and reported.\n" +
+			"Text piped to stdin is appended to the prompt; - reads the whole prompt from stdin.\n\n" +
+			"Exit codes: 0 done, 1 error, 2 usage, 3 configuration, 4 provider, 5 limit reached,\n" +
+			"6 done, but a tool call was denied, 130 SIGINT, 143 SIGTERM.",
 		Example: "  agent exec \"What does this package do?\"\n" +
 			"  agent exec --provider local --model llama3.3 --permission-mode accept-edits \"Fix the typo in README.md\"\n" +
 			"  git diff | agent exec --output-format json \"Review this\"",
@@ -49,16 +53,32 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 	return cmd
 }
 
+// Register adds the flags of exec to a command's.
 func (o *Options) Register(f *pflag.FlagSet) {
-	o.Flags.Register(f)
-	f.StringVar(&o.format, "output-format", "text", "`FORMAT` of stdout: text, json (the result event) or stream-json (every event on a line)")
-	f.StringVar(&o.schema, "output-schema", "", "`FILE` with a JSON Schema that the answer must meet, where the provider can do that")
-	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "write the last answer to `FILE`, too")
-	o.resumption.register(f)
-	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep the session in memory only")
-	o.Recording.Register(f)
+	cmdutil.FlagSection(f, "Session", o.registerSession)
+	cmdutil.FlagSection(f, "Output", o.registerOutput)
+	o.Flags.Register(f, setup.SessionFlags)
+	cmdutil.FlagSection(f, "Debugging", o.Recording.Register)
 }
 
+func (o *Options) registerSession(f *pflag.FlagSet) {
+	o.resumption.register(f)
+	f.BoolVar(&o.ephemeral, "ephemeral", false, "do not save the session")
+}
+
+func (o *Options) registerOutput(f *pflag.FlagSet) {
+	f.StringVar(&o.format, "output-format", string(FormatText), "`FORMAT` of stdout: text, json (the result event) or stream-json (one event per line)")
+	f.StringVar(&o.outputSchema, "output-schema", "", "require an answer that matches the JSON Schema in `FILE`, if the provider supports it")
+	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "also write the final answer to `FILE`")
+	o.RegisterVerbose(f)
+}
+
+// RegisterVerbose adds --verbose.
+func (o *Options) RegisterVerbose(f *pflag.FlagSet) {
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show reasoning, permission decisions and full results")
+}
+
+// Run runs the prompt that args and stdin make.
 func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	switch format(o.format) {
 	case FormatText, FormatJSON, FormatStream:
@@ -103,7 +123,7 @@ func (o *Options) prepare(ctx context.Context, t *Task, args []string) error {
 	return o.Configure(ctx, t, set)
 }
 
-// Configure fills in what a session needs, whether a person is there or not.
+// Configure fills in what any session needs, interactive or not.
 func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err error) {
 	if err := o.Recording.Open(set); err != nil {
 		return err
@@ -111,7 +131,7 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 	if t.Session.Provider, err = set.Providers(ctx); err != nil {
 		return err
 	}
-	t.Agent, t.Mode, t.place = set.AgentOptions(o.Logger()), set.Mode(), set.Environment
+	t.Agent, t.Mode, t.place = set.AgentOptions(o.Logger(o.IO)), set.Mode(), set.Environment
 	var failed []error
 	if t.Agent.Agents, failed = set.Definitions(); len(failed) > 0 {
 		fmt.Fprintf(o.Err, "agent: %v\n", errors.Join(failed...))
@@ -123,13 +143,13 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 		return err
 	}
 	t.Session.Ephemeral = o.ephemeral || !set.Settings.Session.Save
-	if o.schema != "" {
-		data, err := os.ReadFile(o.schema)
+	if o.outputSchema != "" {
+		data, err := os.ReadFile(o.outputSchema)
 		if err != nil {
 			return cmdutil.Usagef("--output-schema: %w", err)
 		}
 		if !json.Valid(data) {
-			return cmdutil.Usagef("--output-schema %s: not valid JSON", o.schema)
+			return cmdutil.Usagef("--output-schema %s: not valid JSON", o.outputSchema)
 		}
 		t.Session.Request.OutputSchema = data
 	}
@@ -137,7 +157,7 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 	return err
 }
 
-// Load reads the settings of the place where the session is gone on with.
+// Load reads the settings of the directory in which the session runs.
 func (o *Options) Load(s *cmdutil.IO) (*setup.Setup, error) {
 	if err := o.locate(s, o.Flags); err != nil {
 		return nil, err
@@ -145,10 +165,7 @@ func (o *Options) Load(s *cmdutil.IO) (*setup.Setup, error) {
 	return o.Flags.Load(s)
 }
 
-// Logger writes what only a developer wants to know to stderr.
-func (o *Options) Logger() *slog.Logger { return o.Flags.Logger(o.IO) }
-
-// prompt joins the arguments and what was piped in.
+// prompt joins the arguments and the text on stdin.
 func (o *Options) prompt(ctx context.Context, args []string) (string, error) {
 	text := strings.Join(args, " ")
 	if text == "-" || (!o.InTTY && o.piped()) {
@@ -164,12 +181,12 @@ func (o *Options) prompt(ctx context.Context, args []string) (string, error) {
 		}
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", cmdutil.Usagef("there is no prompt: give it as an argument, or pipe it in")
+		return "", cmdutil.Usagef("no prompt: pass it as an argument or pipe it to stdin")
 	}
 	return text, nil
 }
 
-// piped reports whether stdin can hold anything: not a device such as /dev/null.
+// piped reports whether stdin may hold text: it is not a device such as /dev/null.
 func (o *Options) piped() bool {
 	f, ok := o.In.(*os.File)
 	if !ok {

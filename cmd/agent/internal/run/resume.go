@@ -16,32 +16,32 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// resumption says which session a command goes on with.
+// resumption says which session a command resumes.
 type resumption struct {
-	Resume string // an id or the beginning of one
+	Resume string // an ID or a prefix of one
 	Latest bool
 	Fork   bool
 }
 
 func (r *resumption) register(f *pflag.FlagSet) {
-	f.StringVarP(&r.Resume, "resume", "r", "", "go on with the session of this `ID`, or whose id begins so, in its directory")
-	f.BoolVarP(&r.Latest, "continue", "c", false, "go on with the latest session of this directory")
-	f.BoolVar(&r.Fork, "fork", false, "with --resume or --continue: go on in a copy, and leave the session as it is")
+	f.StringVarP(&r.Resume, "resume", "r", "", "resume the session with this `ID` or ID prefix, in its directory")
+	f.BoolVarP(&r.Latest, "continue", "c", false, "resume the latest session of this directory")
+	f.BoolVar(&r.Fork, "fork", false, "with --resume or --continue: resume in a copy and leave the original unchanged")
 }
 
-// Check looks at the flags alone.
+// Check finds flags that contradict each other.
 func (r *resumption) Check() error {
 	switch {
 	case r.Latest && r.Resume != "":
-		return cmdutil.Usagef("--continue and --resume exclude each other: name one session")
+		return cmdutil.Usagef("--continue and --resume cannot be combined")
 	case r.Fork && !r.Latest && r.Resume == "":
-		return cmdutil.Usagef("--fork needs a session to copy: give --resume ID or --continue, too")
+		return cmdutil.Usagef("--fork needs a session to copy: add --resume ID or --continue")
 	}
 	return nil
 }
 
-// locate makes the whole id of what --resume names. Unless --cd says another,
-// the session's directory becomes the one to work in.
+// locate completes the ID in --resume. Without --cd, the session's directory
+// becomes the working directory.
 func (r *resumption) locate(s *cmdutil.IO, sh *setup.Flags) error {
 	if r.Resume == "" {
 		return nil
@@ -58,27 +58,26 @@ func (r *resumption) locate(s *cmdutil.IO, sh *setup.Flags) error {
 	if err != nil {
 		return setup.SessionAdvice(err, id)
 	}
-	if about.Cwd == "" || about.Cwd == s.Place("") {
+	if about.Cwd == "" || about.Cwd == s.WorkDir("") {
 		return nil
 	}
 	if info, err := os.Stat(about.Cwd); err != nil || !info.IsDir() {
-		return fmt.Errorf("--resume: the directory of session %s is gone: %s; --cd DIR goes on in another one", id, display.Printable(about.Cwd))
+		return fmt.Errorf("--resume: the directory of session %s no longer exists: %s; use --cd DIR to resume in another one", id, display.Printable(about.Cwd))
 	}
-	fmt.Fprintf(s.Err, "agent: going on in the session's directory, %s\n", display.Printable(about.Cwd))
+	fmt.Fprintf(s.Err, "agent: resuming in the session's directory, %s\n", display.Printable(about.Cwd))
 	sh.Dir = about.Cwd
 	return nil
 }
 
-// session returns the id of the session to go on with, after locate; "" begins
-// a new one. With --fork it makes one: it is to be called when nothing else can
-// go wrong.
+// session returns the ID of the session to resume, "" for a new one. Call it
+// after locate, and last: with --fork it writes the copy.
 func (r *resumption) session(ctx context.Context, home, dir string) (string, error) {
 	id := r.Resume
 	if r.Latest {
 		last, err := store.Latest(agent.SessionsDir(home), dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", fmt.Errorf("--continue: there is no session of %s to go on with; leave the flag out to begin one", dir)
+			return "", fmt.Errorf("--continue: no session in %s yet; leave out the flag to start one", dir)
 		case err != nil:
 			return "", fmt.Errorf("--continue: %w", err)
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/adrg/frontmatter"
 
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/subagent"
 )
@@ -140,7 +139,7 @@ func (c CustomCommand) Prompt(args string) string {
 // ExpandCommand makes the prompt of a custom command of one that begins with
 // its /name or /SCOPE:NAME. Any other stays as it is: it may be a path.
 func (s *Setup) ExpandCommand(prompt string) string {
-	name, args, ok := cmdutil.CutCommand(prompt)
+	name, args, ok := cutCommand(prompt)
 	if !ok {
 		return prompt
 	}
@@ -151,4 +150,14 @@ func (s *Setup) ExpandCommand(prompt string) string {
 		}
 	}
 	return prompt
+}
+
+// cutCommand splits a prompt that begins with a slash command into the command's
+// name and its arguments.
+func cutCommand(prompt string) (name, args string, ok bool) {
+	rest, ok := strings.CutPrefix(prompt, "/")
+	if i := strings.IndexAny(rest, " \n"); i >= 0 {
+		rest, args = rest[:i], strings.TrimSpace(rest[i+1:])
+	}
+	return rest, args, ok
 }

@@ -31,7 +31,7 @@ const InternalPlugin = "internal-plugin"
 func (s *Setup) PluginOptions() *plugins.Options {
 	set := s.Settings.Plugins
 	o := &plugins.Options{
-		Home: s.Home, Bundled: s.bundled.All(), Disabled: set.Disabled, UserHome: s.UserHome, Sandbox: sandbox.Mode(s.Settings.Sandbox.Plugins),
+		Home: s.Home, Bundled: s.bundled(), Disabled: set.Disabled, UserHome: s.UserHome, Sandbox: sandbox.Mode(s.Settings.Sandbox.Plugins),
 		Idle: time.Duration(set.IdleSeconds) * time.Second, CallTimeout: time.Duration(set.CallSeconds) * time.Second,
 	}
 	if self, err := os.Executable(); err == nil {
@@ -53,7 +53,7 @@ func ReportPlugins(s *cmdutil.IO, a *agent.Agent) {
 // PluginPrompt makes the prompt of a plugin's command of one that begins with
 // its /name or /PLUGIN:NAME. Any other stays as it is: it may be a path.
 func PluginPrompt(ctx context.Context, a *agent.Agent, prompt string) (string, error) {
-	name, args, ok := cmdutil.CutCommand(prompt)
+	name, args, ok := cutCommand(prompt)
 	if !ok || a.Plugins() == nil {
 		return prompt, nil
 	}

@@ -10,12 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
@@ -24,100 +21,9 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
-
-// Flags are the flags of every command that works with settings.
-type Flags struct {
-	Dir          string
-	where        string
-	addDirs      []string
-	model        string
-	provider     string
-	effort       string
-	Mode         string
-	skipAll      bool
-	allow, deny  []string
-	allowed      []string
-	disallowed   []string
-	maxRounds    int
-	maxTurns     int
-	maxTokens    int
-	maxCost      float64
-	promptAppend string
-	profileName  string
-	bare         bool
-	SettingsFile string
-	Sets         []string
-	Verbose      bool
-	debug        bool
-
-	FlagSet *pflag.FlagSet
-	Extra   []config.Flag // what stands for a flag, though it is none
-}
-
-func (o *Flags) Register(f *pflag.FlagSet) {
-	o.FlagSet = f
-	f.StringVarP(&o.Dir, "cd", "C", "", "work in `DIR`")
-	f.StringVar(&o.where, "env", "", "work in `PLACE`: local, docker:IMAGE, docker:@CONTAINER, ssh:[USER@]HOST[:PORT][:/DIRECTORY] or k8s:[NAMESPACE/]POD[:DIRECTORY]")
-	f.StringArrayVar(&o.addDirs, "add-dir", nil, "add `DIR` to the workspace")
-	f.StringVarP(&o.model, "model", "m", "", "the model to use, as `[PROVIDER/]MODEL`")
-	f.StringVar(&o.provider, "provider", "", "`NAME` of where the model is reached: local, openai, anthropic, gemini, github, azure or foundry")
-	f.StringVar(&o.profileName, "profile", "", "the `NAME` of the prompt and tools to use: auto, default, openai, anthropic or gemini")
-	f.BoolVar(&o.bare, "bare", false, "leave out plugins, MCP servers, skills and the project's documents")
-	f.StringVar(&o.effort, "effort", "", "how much a reasoning model thinks: the `LEVEL` none, low, medium, high or xhigh")
-	f.StringVar(&o.Mode, "permission-mode", "", "what holds where no rule does: the `MODE` read-only, default, workspace, accept-edits or bypass")
-	f.BoolVar(&o.skipAll, "dangerously-skip-permissions", false, "the long name of --permission-mode bypass")
-	f.StringArrayVar(&o.allow, "allow", nil, "allow what `RULE` says, such as 'shell(go test *)'")
-	f.StringArrayVar(&o.deny, "deny", nil, "deny what `RULE` says, in every mode")
-	f.StringSliceVar(&o.allowed, "allowed-tools", nil, "only the tools of these `NAMES`; * matches any characters")
-	f.StringSliceVar(&o.disallowed, "disallowed-tools", nil, "all tools but those of these `NAMES`")
-	f.IntVar(&o.maxRounds, "max-rounds", 0, "at most `N` rounds of tool calls for one input; 0 is no limit; without the flag, agent.maxRounds holds")
-	f.IntVar(&o.maxTurns, "max-turns", 0, "at most `N` user and assistant turns over the session; 0 is no limit")
-	f.IntVar(&o.maxTokens, "max-session-tokens", 0, "at most `N` tokens over the session; 0 is no limit")
-	f.Float64Var(&o.maxCost, "max-cost", 0, "at most `USD` over the session, where prices are known; 0 is no limit")
-	f.StringVar(&o.promptAppend, "system-prompt-append", "", "put `TEXT` at the end of the system prompt")
-	f.StringVar(&o.SettingsFile, "settings", "", "read the settings of `FILE` over the others")
-	f.StringArrayVar(&o.Sets, "set", nil, "set one setting, as `KEY=VALUE`")
-	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show reasoning, decisions and whole results")
-	f.BoolVar(&o.debug, "debug", false, "log what only a developer wants to know to stderr")
-}
-
-// Logger writes what only a developer wants to know to stderr; nil without
-// --debug.
-func (o *Flags) Logger(s *cmdutil.IO) *slog.Logger {
-	if !o.debug {
-		return nil
-	}
-	return slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
-// overlay are the flags that stand for settings, those that were given.
-func (o *Flags) overlay() []config.Flag {
-	out := slices.Clone(o.Extra)
-	add := func(flag, key string, value any) {
-		if o.FlagSet != nil && o.FlagSet.Changed(flag) {
-			out = append(out, config.Flag{Name: "--" + flag, Key: key, Value: value})
-		}
-	}
-	add("profile", "agent.profile", o.profileName)
-	add("effort", "agent.effort", o.effort)
-	add("permission-mode", "permissions.mode", o.Mode)
-	add("mode", "permissions.mode", o.Mode) // of permissions check
-	if o.skipAll {
-		add("dangerously-skip-permissions", "permissions.mode", string(permissions.ModeBypass))
-	}
-	add("allow", "permissions.allow", o.allow)
-	add("deny", "permissions.deny", o.deny)
-	add("allowed-tools", "tools.allowed", o.allowed)
-	add("disallowed-tools", "tools.disallowed", o.disallowed)
-	add("max-rounds", "agent.maxRounds", o.maxRounds)
-	add("max-turns", "agent.maxTurns", o.maxTurns)
-	add("max-session-tokens", "agent.maxSessionTokens", o.maxTokens)
-	add("max-cost", "agent.maxCostUsd", o.maxCost)
-	add("system-prompt-append", "agent.systemPrompt", o.promptAppend)
-	return out
-}
 
 // Setup are those in force, and where the work is done.
 type Setup struct {
@@ -126,7 +32,7 @@ type Setup struct {
 	UserHome    string
 	Dir         string
 	addDirs     []string
-	bundled     cmdutil.OwnPlugins
+	bundled     func() []sdk.Plugin
 	Trusted     bool // the person trusts the directory and what it holds
 	bare        bool // nothing but the program itself: see --bare
 	found       *foundServers
@@ -139,7 +45,7 @@ type Setup struct {
 
 // Load reads the settings, and prints their warnings.
 func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
-	place, err := ParseEnvironment(o.where)
+	place, err := ParseEnvironment(o.environment)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +64,7 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 	}
 	from := config.LoadOptions{
 		Env: s.Env, Keyring: s.Keyring, Managed: s.ManagedSettings, Home: cmdutil.UserHome(), Cwd: dir, SettingsFile: o.SettingsFile, Sets: o.Sets,
-		Flags: o.overlay(), Provider: o.provider, Model: o.model,
+		Flags: o.overrides(), Provider: o.provider, Model: o.model,
 	}
 	from.Trusted, from.Advice = Trusted(config.Home(from), dir)
 	loaded, err := config.Load(from)
@@ -169,7 +75,7 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)
 	}
 	set := &Setup{
-		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.Bundled, Trusted: from.Trusted, bare: o.bare, Environment: place,
+		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, bare: o.bare, Environment: place,
 	}
 	for _, d := range o.addDirs {
 		if !filepath.IsAbs(d) {
@@ -190,6 +96,14 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 	return set, nil
 }
 
+// CheckRules reports the first rule of loaded settings that is invalid, for a
+// session in dir.
+func CheckRules(s *cmdutil.IO, loaded *config.Loaded, dir string) error {
+	_, err := (&Setup{Loaded: loaded, UserHome: cmdutil.UserHome(), Dir: dir, bundled: s.BundledPlugins}).Policy()
+	return err
+}
+
+// Mode returns the permission mode.
 func (s *Setup) Mode() string { return s.Settings.Permissions.Mode }
 
 // AgentOptions describe the agent.

@@ -54,7 +54,7 @@ func newConfigValidate(s *cmdutil.IO) *cobra.Command {
 			return nil
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -95,7 +95,7 @@ func newConfigPath(s *cmdutil.IO) *cobra.Command {
 			return w.Flush()
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

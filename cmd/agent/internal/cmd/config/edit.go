@@ -59,7 +59,7 @@ func newConfigGet(s *cmdutil.IO) *cobra.Command {
 			return err
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.SessionFlags)
 	cmd.Flags().BoolVar(&reveal, "reveal", false, "print a key to a service as it is; a command that gives it is run")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: key, value and where it comes from")
 	return cmd
@@ -98,7 +98,7 @@ func newConfigList(s *cmdutil.IO) *cobra.Command {
 			return w.Flush()
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.SessionFlags)
 	cmd.Flags().BoolVar(&all, "all", false, "list also the settings that are at their defaults")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -129,7 +129,7 @@ func (e *editFlags) edit(ctx context.Context, s *cmdutil.IO, change func(config.
 		target := config.UserFile(home)
 		return target, change(target)
 	}
-	dir := s.Place(e.dir)
+	dir := s.WorkDir(e.dir)
 	target, store := config.ProjectFile(home, dir), trust.Open(home)
 	before, err := store.Check(dir)
 	if err != nil {
@@ -181,7 +181,7 @@ func newConfigSet(s *cmdutil.IO) *cobra.Command {
 
 // hint says when another layer keeps a key from having the value that was set.
 func (e *editFlags) hint(s *cmdutil.IO, target config.Target, key string) error {
-	dir := s.Place(e.dir)
+	dir := s.WorkDir(e.dir)
 	isTrusted, _ := setup.Trusted(target.Home, dir)
 	loaded, err := config.Load(config.LoadOptions{Env: s.Env, Managed: s.ManagedSettings, Home: cmdutil.UserHome(), Cwd: dir, Trusted: isTrusted})
 	if err != nil {

@@ -99,7 +99,7 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 			return report(s.Out, findings, asJSON)
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.DirFlag|setup.WorkspaceFlags|setup.SettingsFlags|setup.ProviderFlags)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&offline, "offline", false, "do not call the provider's endpoint")
 	return cmd

@@ -142,12 +142,12 @@ var _ oauth.Person = (*terminalPerson)(nil)
 
 // Visit implements [oauth.Person].
 func (t *terminalPerson) Visit(ctx context.Context, page string) (string, error) {
-	t.Say("Sign in on this page:\n\n  %s\n", page)
+	t.Printf("Sign in on this page:\n\n  %s\n", page)
 	if !t.noBrowser {
 		if err := cmdutil.OpenBrowser(ctx, page); err != nil {
-			t.Say("No browser was opened: %v", err)
+			t.Printf("No browser was opened: %v", err)
 		} else {
-			t.Say("It was opened in your browser.")
+			t.Printf("It was opened in your browser.")
 		}
 	}
 	if !t.InTTY {

@@ -267,7 +267,7 @@ func scopeFlag(cmd *cobra.Command, scope *string, usage string) {
 		}
 		return check(cmd, args)
 	}
-	_ = cmd.RegisterFlagCompletionFunc("scope", cmdutil.Fixed([]string{setup.ScopeUser, setup.ScopeProject})) // there is no other one
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{setup.ScopeUser, setup.ScopeProject}, cobra.ShellCompDirectiveNoFileComp)) // it fails only for an unknown flag
 }
 
 func newMCPEnable(s *cmdutil.IO) *cobra.Command {
@@ -403,7 +403,7 @@ func (p *mcpPlace) test(ctx context.Context, host *mcp.Host, name string, accept
 			fmt.Fprintf(p.Out, "\nThe tool %s has changed since it was first seen:\n%s\n", c.Tool, display.Visible(mcp.Difference(c.Old, c.New)))
 		}
 	}
-	if accept, err = p.accepts(len(changes), accept, asJSON); err != nil {
+	if accept, err = p.accepts(ctx, len(changes), accept, asJSON); err != nil {
 		return err
 	}
 	if accept && len(changes) > 0 {
@@ -421,12 +421,12 @@ func (p *mcpPlace) test(ctx context.Context, host *mcp.Host, name string, accept
 	return nil
 }
 
-// accepts asks whether changed tools are accepted, where somebody can answer.
-func (p *mcpPlace) accepts(changes int, accept, asJSON bool) (bool, error) {
+// accepts asks whether to accept changed tools, if it can ask.
+func (p *mcpPlace) accepts(ctx context.Context, changes int, accept, asJSON bool) (bool, error) {
 	if changes == 0 || accept || asJSON || !p.InTTY || !p.OutTTY {
 		return accept, nil
 	}
-	return p.Confirm("Accept the " + cmdutil.Plural(changes, "changed tool") + "?")
+	return p.Confirm(ctx, "Accept "+cmdutil.Plural(changes, "changed tool")+"?", false)
 }
 
 func newMCPPs(s *cmdutil.IO) *cobra.Command {

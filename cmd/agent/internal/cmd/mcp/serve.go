@@ -39,7 +39,7 @@ func newMCPServe(s *cmdutil.IO) *cobra.Command {
 			return serveMCP(cmd.Context(), s, sh, ln, noTasks)
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.SessionFlags)
 	cmd.Flags().StringVar(&address, "http", "", "serve over HTTP at `ADDRESS` of this machine, such as 127.0.0.1:8123; port 0 is any")
 	cmd.Flags().BoolVar(&noTasks, "no-tasks", false, "offer the tools only, without run_task")
 	return cmd

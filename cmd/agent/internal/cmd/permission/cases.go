@@ -83,7 +83,7 @@ func newPermissionsTest(s *cmdutil.IO) *cobra.Command {
 			})
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.PolicyFlags)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

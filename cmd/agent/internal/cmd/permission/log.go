@@ -91,9 +91,9 @@ func decided(s *cmdutil.IO, args []string, dir string) (home, id string, err err
 	if home, err = s.AgentHome(); err != nil {
 		return "", "", err
 	}
-	last, err := store.Latest(agent.SessionsDir(home), s.Place(dir))
+	last, err := store.Latest(agent.SessionsDir(home), s.WorkDir(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", fmt.Errorf("there is no session of %s; agent sessions list names those of other directories", s.Place(dir))
+		return "", "", fmt.Errorf("there is no session of %s; agent sessions list names those of other directories", s.WorkDir(dir))
 	}
 	return home, last.ID, err
 }

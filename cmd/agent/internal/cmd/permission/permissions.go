@@ -67,7 +67,7 @@ type callFlags struct {
 }
 
 func (c *callFlags) register(f *pflag.FlagSet) {
-	c.shared.Register(f)
+	c.shared.Register(f, setup.PolicyFlags)
 	f.StringVar(&c.tool, "tool", "", "`NAME` of the tool that would be called")
 	f.StringVar(&c.args, "args", "{}", "its arguments as `JSON`, or @FILE")
 	f.BoolVar(&c.headless, "headless", false, "as exec would decide, with nobody to ask")

@@ -15,7 +15,7 @@ func NewInternalCmd(s *cmdutil.IO) *cobra.Command {
 	return &cobra.Command{
 		Use: setup.InternalPlugin + " NAME", Hidden: true, Args: cmdutil.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			bundled := s.Bundled.All()
+			bundled := s.BundledPlugins()
 			i := slices.IndexFunc(bundled, func(p sdk.Plugin) bool { return p.Name == args[0] })
 			if i < 0 {
 				return cmdutil.Usagef("there is no bundled plugin %q", args[0])

@@ -161,7 +161,7 @@ func (o *pluginAddOptions) add(ctx context.Context, h *plugins.Host, source stri
 		return nil
 	}
 	o.show(c)
-	if agreed, err := o.agreed("Add it?"); err != nil || !agreed {
+	if ok, err := o.confirm(ctx, "Add it?"); err != nil || !ok {
 		return err
 	}
 	said, diff, err := c.Install(ctx, h)
@@ -225,12 +225,9 @@ func (o *pluginAddOptions) showSpec(spec plugins.Spec, from string) {
 	}
 }
 
-// agreed asks the person, unless that was done on the command line.
-func (o *pluginAddOptions) agreed(question string) (bool, error) {
-	if o.yes {
-		return true, nil
-	}
-	yes, err := o.Agrees(question)
+// confirm asks the user, unless --yes was given.
+func (o *pluginAddOptions) confirm(ctx context.Context, question string) (bool, error) {
+	yes, err := o.Confirm(ctx, question, o.yes)
 	if err == nil && !yes {
 		fmt.Fprintln(o.Err, "Nothing was added.")
 	}
@@ -244,7 +241,7 @@ func (o *pluginAddOptions) addLink(ctx context.Context, h *plugins.Host, dir str
 	}
 	o.showSpec(spec, dir)
 	fmt.Fprintln(o.Out, "It is used where it lies: whatever its command is there runs, unverified.")
-	if agreed, err := o.agreed("Link it?"); err != nil || !agreed {
+	if ok, err := o.confirm(ctx, "Link it?"); err != nil || !ok {
 		return err
 	}
 	if spec, err = h.Store().Link(ctx, dir); err != nil {

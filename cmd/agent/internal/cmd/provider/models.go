@@ -33,7 +33,7 @@ func NewModelsCmd(s *cmdutil.IO) *cobra.Command {
 			return printModels(s, set, names, asJSON)
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags|setup.ProviderFlags)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -34,7 +34,7 @@ func newProvidersList(s *cmdutil.IO) *cobra.Command {
 			return printProviders(s.Out, infos)
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags|setup.ProviderFlags)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -91,7 +91,7 @@ func newProvidersTest(s *cmdutil.IO) *cobra.Command {
 			return err
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags|setup.ProviderFlags)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -96,7 +96,7 @@ func (u *wizard) take(key string, value any) bool {
 	set, err := u.load()
 	if err != nil {
 		u.answers = before
-		u.Say("%v.", err)
+		u.Printf("%v.", err)
 		return false
 	}
 	u.set = set
@@ -104,17 +104,17 @@ func (u *wizard) take(key string, value any) bool {
 }
 
 func (u *wizard) chooseProvider(ctx context.Context) error {
-	u.Say("This sets up where models are reached. Nothing is written before the end.")
+	u.Printf("This sets up where models are reached. Nothing is written before the end.")
 	if u.kind.Name != "" {
 		u.take("providers.default", u.kind.Name)
 		return nil
 	}
-	u.Say("\nProviders:")
+	u.Printf("\nProviders:")
 	for i, k := range setup.ProviderKinds() {
-		u.Say("  %d  %-9s  %s", i+1, k.Name, k.About)
+		u.Printf("  %d  %-9s  %s", i+1, k.Name, k.About)
 	}
 	for {
-		name, err := u.Option(ctx, "Provider", setup.ProviderNames(), u.set.Settings.Providers.Default)
+		name, err := u.Select(ctx, "Provider", setup.ProviderNames(), u.set.Settings.Providers.Default)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (u *wizard) chooseProvider(ctx context.Context) error {
 			u.take("providers.default", name)
 			return nil
 		}
-		u.Say("%v.", err)
+		u.Printf("%v.", err)
 	}
 }
 
@@ -131,12 +131,12 @@ func (u *wizard) chooseWay(ctx context.Context) error {
 	p := u.set.Settings.Providers
 	switch u.kind.Name {
 	case "foundry":
-		u.Say("\nFoundry Local runs models on this machine; the cloud has a project's deployments.")
+		u.Printf("\nFoundry Local runs models on this machine; the cloud has a project's deployments.")
 		return u.choose(ctx, "Foundry", []string{"local", "cloud"}, p.Foundry.Mode, func(way string) bool {
 			return u.take("providers.foundry.mode", way)
 		})
 	case "gemini":
-		u.Say("\nThe Developer API takes a key; Vertex AI takes a project of Google Cloud, and gcloud's credentials.")
+		u.Printf("\nThe Developer API takes a key; Vertex AI takes a project of Google Cloud, and gcloud's credentials.")
 		def := "key"
 		if p.Gemini.UseVertexAI {
 			def = "vertex"
@@ -164,12 +164,12 @@ func (u *wizard) choose(ctx context.Context, question string, offered []string, 
 		question += " (" + strings.Join(offered, " or ") + ")"
 	}
 	for {
-		answer, err := u.Option(ctx, question, offered, def)
+		answer, err := u.Select(ctx, question, offered, def)
 		switch {
 		case err != nil:
 			return err
 		case offered != nil && !slices.Contains(offered, answer):
-			u.Say("Enter %s.", strings.Join(offered, " or "))
+			u.Printf("Enter %s.", strings.Join(offered, " or "))
 		case take(answer):
 			return nil
 		}
@@ -190,9 +190,9 @@ func (u *wizard) chooseEndpoint(ctx context.Context) error {
 			offered = append(offered, f.URL)
 		}
 		if len(servers) > 0 {
-			u.Say("\nModel servers that answer on this machine:")
+			u.Printf("\nModel servers that answer on this machine:")
 			for i, f := range servers {
-				u.Say("  %d  %s", i+1, f)
+				u.Printf("  %d  %s", i+1, f)
 			}
 			if !slices.Contains(offered, def) && u.set.Loaded.Source(u.set.Setting(u.kind, "baseUrl")).Layer == config.LayerDefault {
 				def = offered[0]
@@ -200,7 +200,7 @@ func (u *wizard) chooseEndpoint(ctx context.Context) error {
 		}
 	}
 	for {
-		url, err := u.Option(ctx, "Endpoint", offered, def)
+		url, err := u.Select(ctx, "Endpoint", offered, def)
 		if err != nil || url == u.values().BaseURL || u.take(u.set.Setting(u.kind, "baseUrl"), url) {
 			return err // an endpoint that follows from other settings is not written down
 		}
@@ -208,7 +208,7 @@ func (u *wizard) chooseEndpoint(ctx context.Context) error {
 }
 
 func (u *wizard) enterKey(ctx context.Context) error {
-	u.Say("\nA key is the key itself, ${NAME} for an environment variable, !COMMAND for what a command prints, or\n"+
+	u.Printf("\nA key is the key itself, ${NAME} for an environment variable, !COMMAND for what a command prints, or\n"+
 		"keyring:NAME for an entry of this system's keyring. It is kept in %s, which only you can read.", u.target().Path)
 	info := u.set.Describe(u.kind, u.Env).Key
 	empty := ""
@@ -226,7 +226,7 @@ func (u *wizard) enterKey(ctx context.Context) error {
 		case key == "" && empty != "":
 			return nil
 		case key == "":
-			u.Say("%s needs a key.", u.kind.Name)
+			u.Printf("%s needs a key.", u.kind.Name)
 		case u.takeKey(ctx, key):
 			return u.chooseKeyring(ctx)
 		case ctx.Err() != nil:
@@ -244,7 +244,7 @@ func (u *wizard) takeKey(ctx context.Context, key string) bool {
 	}
 	if _, err := u.values().Key.Reveal(ctx); err != nil {
 		u.answers, u.set = answers, set
-		u.Say("%v.", err)
+		u.Printf("%v.", err)
 		return false
 	}
 	return true
@@ -288,26 +288,26 @@ func (u *wizard) chooseModel(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	def := u.values().Model
-	u.Say("")
+	u.Printf("")
 	switch {
 	case err != nil:
-		u.Say("The endpoint does not list its models: %v", err)
+		u.Printf("The endpoint does not list its models: %v", err)
 	case len(models) == 0:
-		u.Say("The endpoint has no models yet.")
+		u.Printf("The endpoint has no models yet.")
 	default:
 		if !slices.Contains(models, def) {
 			def = models[0]
 		}
-		u.Say("Models:")
+		u.Printf("Models:")
 		for i, name := range models[:min(most, len(models))] {
-			u.Say("  %2d  %s", i+1, name)
+			u.Printf("  %2d  %s", i+1, name)
 		}
 		if more := len(models) - most; more > 0 {
-			u.Say("      and %d more, by name", more)
+			u.Printf("      and %d more, by name", more)
 		}
 	}
 	for {
-		name, err := u.Option(ctx, "Model", models, def)
+		name, err := u.Select(ctx, "Model", models, def)
 		if err != nil || u.take(u.set.Setting(u.kind, "model"), name) {
 			return err
 		}
@@ -316,20 +316,20 @@ func (u *wizard) chooseModel(ctx context.Context) error {
 
 // try makes one call. If it fails, the person decides.
 func (u *wizard) try(ctx context.Context) error {
-	u.Say("\nTesting with one call…")
+	u.Printf("\nTesting with one call…")
 	result, err := u.set.Call(ctx, u.Env)
 	if err != nil && u.onlyChat(err) {
-		u.Say("It only has the chat API, so that is used.")
+		u.Printf("It only has the chat API, so that is used.")
 		result, err = u.set.Call(ctx, u.Env)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err == nil {
-		u.Say("%s answered in %d ms.", result.Model, result.LatencyMS)
+		u.Printf("%s answered in %d ms.", result.Model, result.LatencyMS)
 		return nil
 	}
-	u.Say("It failed: %s: %v\nWhat to do: %s", result.Error.Code, err, result.Error.Fix)
+	u.Printf("It failed: %s: %v\nWhat to do: %s", result.Error.Code, err, result.Error.Fix)
 	anyway, askErr := u.Confirm(ctx, "Keep these settings anyway?", false)
 	switch {
 	case askErr != nil:
@@ -365,7 +365,7 @@ func (u *wizard) write(ctx context.Context) error {
 	if err := u.target().SetAll(ctx, changes); err != nil {
 		return err
 	}
-	u.Say("\nWrote %s:", u.target().Path)
+	u.Printf("\nWrote %s:", u.target().Path)
 	w := tabwriter.NewWriter(u.Out, 0, 0, 2, ' ', 0)
 	for _, a := range u.answers {
 		value := a.Value
@@ -379,10 +379,10 @@ func (u *wizard) write(ctx context.Context) error {
 	if now, err := u.load(); err == nil {
 		for _, c := range changes {
 			if from := now.Loaded.Source(c.Key); from.Layer > config.LayerUser {
-				u.Say("Here, %s comes from %s instead.", c.Key, from)
+				u.Printf("Here, %s comes from %s instead.", c.Key, from)
 			}
 		}
 	}
-	u.Say("\nTry it:  agent exec \"Hello\"")
+	u.Printf("\nTry it:  agent exec \"Hello\"")
 	return nil
 }

@@ -59,19 +59,19 @@ func addCompletions(root *cobra.Command, s *cmdutil.IO) {
 	}
 	servers := mcp.ServerNames(s)
 	flags := map[string]cobra.CompletionFunc{
-		"resume": sessions, "allowed-tools": cmdutil.Fixed(toolNames()), "disallowed-tools": cmdutil.Fixed(toolNames()), "tool": cmdutil.Fixed(toolNames()),
-		"provider": cmdutil.Fixed(config.Choices("providers.default")), "effort": cmdutil.Fixed(config.Choices("agent.effort")),
-		"permission-mode": cmdutil.Fixed(config.Choices("permissions.mode")), "mode": cmdutil.Fixed(config.Choices("permissions.mode")),
-		"output-format": cmdutil.Fixed([]string{string(run.FormatText), string(run.FormatJSON), string(run.FormatStream)}),
-		"format":        cmdutil.Fixed([]string{"markdown", "json"}),
+		"resume": sessions, "allowed-tools": fixed(toolNames()), "disallowed-tools": fixed(toolNames()), "tool": fixed(toolNames()),
+		"provider": fixed(config.Choices("providers.default")), "effort": fixed(config.Choices("agent.effort")),
+		"permission-mode": fixed(config.Choices("permissions.mode")), "mode": fixed(config.Choices("permissions.mode")),
+		"output-format": fixed([]string{string(run.FormatText), string(run.FormatJSON), string(run.FormatStream)}),
+		"format":        fixed([]string{"markdown", "json"}),
 		"cd":            directories, "add-dir": directories, "cwd": directories,
 	}
 	arguments := map[string]cobra.CompletionFunc{
-		"agent tools show": first(cmdutil.Fixed(toolNames())), "agent tools call": first(cmdutil.Fixed(toolNames())),
-		"agent config get": first(cmdutil.Fixed(config.Keys())), "agent config unset": first(cmdutil.Fixed(config.Keys())), "agent config set": configArguments,
+		"agent tools show": first(fixed(toolNames())), "agent tools call": first(fixed(toolNames())),
+		"agent config get": first(fixed(config.Keys())), "agent config unset": first(fixed(config.Keys())), "agent config set": configArguments,
 		"agent sessions show": first(sessions), "agent sessions export": first(sessions), "agent sessions fork": first(sessions),
 		"agent sessions repair": first(sessions), "agent sessions delete": sessions,
-		"agent providers test": first(cmdutil.Fixed(config.Choices("providers.default"))),
+		"agent providers test": first(fixed(config.Choices("providers.default"))),
 		"agent trust":          directories,
 		"agent mcp get":        first(servers), "agent mcp remove": first(servers), "agent mcp test": first(servers),
 		"agent mcp enable": first(servers), "agent mcp disable": first(servers),
@@ -145,7 +145,7 @@ func sessionIDs(s *cmdutil.IO) []cobra.Completion {
 		return nil
 	}
 	list, _ := store.List(agent.SessionsDir(home)) // what cannot be read is not offered
-	here := s.Place("")
+	here := s.WorkDir("")
 	slices.SortStableFunc(list, func(a, b store.Summary) int {
 		switch {
 		case a.Cwd == here && b.Cwd != here:
@@ -160,4 +160,8 @@ func sessionIDs(s *cmdutil.IO) []cobra.Completion {
 		ids = append(ids, cobra.CompletionWithDesc(l.Short, display.OneLine(l.Text, 60)))
 	}
 	return ids
+}
+
+func fixed(words []string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }

@@ -87,9 +87,12 @@ func commandDocs() string {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", cmd.CommandPath(), strings.ReplaceAll(cmd.CommandPath(), " ", "-"), cell(cmd.Short))
 	}
 	common := pflag.NewFlagSet("", pflag.ContinueOnError)
-	(&setup.Flags{}).Register(common)
-	b.WriteString("\n## Shared flags\n\nCommands that work with settings have these. One that is not given leaves the setting as it is.\n")
-	flagTable(&b, common, nil)
+	(&setup.Flags{}).Register(common, setup.SessionFlags)
+	b.WriteString("\n## Shared flags\n\nEach command has those that apply to it. A flag overrides the setting of its kind; without it the setting applies.\n")
+	for _, section := range cmdutil.Sections(common) {
+		fmt.Fprintf(&b, "\n### %s\n", section.Heading)
+		flagTable(&b, section.Flags, nil)
+	}
 	for _, cmd := range all {
 		commandSection(&b, cmd, common)
 	}
@@ -113,12 +116,23 @@ func commandSection(b *strings.Builder, cmd *cobra.Command, common *pflag.FlagSe
 	if cmd.Example != "" {
 		fmt.Fprintf(b, "\nExamples:\n\n```sh\n%s\n```\n", strings.ReplaceAll(strings.TrimPrefix(cmd.Example, "  "), "\n  ", "\n"))
 	}
-	if cmd.Flags().Lookup("settings") == nil {
-		flagTable(b, cmd.Flags(), nil)
-		return
-	}
 	flagTable(b, cmd.Flags(), common)
-	b.WriteString("\nAnd the [shared flags](#shared-flags).\n")
+	var shared []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if common.Lookup(f.Name) != nil {
+			shared = append(shared, "`--"+f.Name+"`")
+		}
+	})
+	switch n := 0; {
+	case len(shared) == 0:
+	default:
+		common.VisitAll(func(*pflag.Flag) { n++ })
+		if len(shared) == n {
+			b.WriteString("\nAnd all [shared flags](#shared-flags).\n")
+		} else {
+			fmt.Fprintf(b, "\nAnd of the [shared flags](#shared-flags): %s.\n", strings.Join(shared, ", "))
+		}
+	}
 }
 
 // flagTable lists the flags that are not among others, if there are any.

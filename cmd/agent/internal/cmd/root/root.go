@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -25,17 +26,17 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/keyring"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/sdk"
 )
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int { return mainWith(setup.ManagedSettings(os.Getenv), setup.BundledPlugins) }
 
-// mainWith is Main with another settings file of who runs the machine, and of a
-// program that serves other plugins.
-func mainWith(managed string, plugins cmdutil.OwnPlugins) int {
+// mainWith is Main with another managed settings file and other bundled plugins.
+func mainWith(managed string, plugins func() []sdk.Plugin) int {
 	cwd, err := os.Getwd()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "agent: the working directory cannot be read: %v\n", err)
+		fmt.Fprintf(os.Stderr, "agent: working directory: %v\n", err)
 		return cmdutil.ExitError
 	}
 	return Run(context.Background(), os.Args[1:], &cmdutil.IO{
@@ -45,7 +46,7 @@ func mainWith(managed string, plugins cmdutil.OwnPlugins) int {
 	})
 }
 
-// Run runs one command line.
+// Run runs one command line and returns its exit code.
 func Run(ctx context.Context, args []string, s *cmdutil.IO) int {
 	out := &cmdutil.CheckedWriter{Writer: s.Out}
 	s.Out = out
@@ -54,42 +55,52 @@ func Run(ctx context.Context, args []string, s *cmdutil.IO) int {
 	if completes(args) {
 		addCompletions(root, s)
 	}
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := cmdutil.CheckHelp(root, args)
+	if err == nil {
+		cmd, err = root.ExecuteContextC(ctx)
+	}
 	if out.Err != nil && (err == nil || errors.Is(err, out.Err)) {
-		err = fmt.Errorf("the output cannot be written: %w", out.Err)
+		err = fmt.Errorf("writing to stdout: %w", out.Err)
 	}
-	var status *cmdutil.StatusError
-	if err != nil && !errors.As(err, &status) {
-		fmt.Fprintf(s.Err, "agent: %v\n", err)
-		if usage := (*cmdutil.UsageError)(nil); errors.As(err, &usage) {
-			fmt.Fprintf(s.Err, "Run '%s --help' for usage.\n", cmd.CommandPath())
-		}
-		if advised := (*cmdutil.AdvisedError)(nil); errors.As(err, &advised) {
-			fmt.Fprintf(s.Err, "\n%s", advised.Advice)
-		}
-	}
+	report(s.Err, cmd, err)
 	return cmdutil.ExitCode(err)
+}
+
+// report prints an error, with what to do about it.
+func report(w io.Writer, cmd *cobra.Command, err error) {
+	var status *cmdutil.StatusError
+	if err == nil || errors.As(err, &status) {
+		return
+	}
+	fmt.Fprintf(w, "agent: %v\n", err)
+	if usage := (*cmdutil.UsageError)(nil); errors.As(err, &usage) {
+		fmt.Fprintf(w, "Run '%s --help' for usage.\n", cmd.CommandPath())
+	}
+	if advised := (*cmdutil.AdvisedError)(nil); errors.As(err, &advised) {
+		fmt.Fprintf(w, "\n%s", advised.Advice)
+	}
 }
 
 // NewCmd builds the command tree.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
-	o := &run.Options{IO: s, Flags: &setup.Flags{}}
+	o := run.NewOptions(s)
 	root := &cobra.Command{
 		Use:   "agent [flags] [PROMPT]",
-		Short: "A coding agent: a model, tools, and your permission",
-		Long: "agent runs a language model with tools in this directory: on a terminal as an interactive session,\n" +
-			"with -p one prompt to its end. Every tool call passes a permission policy; every session is written down.\n\n" +
+		Short: "A coding agent that asks before it acts",
+		Long: "Run a language model with tools in this directory: an interactive session on a terminal, or one prompt\n" +
+			"with -p. Every tool call is checked against a permission policy, and every session is saved.\n\n" +
 			"Try it without a key:  agent demo",
+		Version:       cmdutil.Version(),
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// After "--" everything is the prompt, also what looks like a command.
-			meant := len(args) == 1 && cmd.ArgsLenAtDash() < 0 && cmdutil.NearCommand(cmd, args[0]) != ""
+			// After "--" everything is the prompt, even if it looks like a command.
+			command := len(args) == 1 && cmd.ArgsLenAtDash() < 0 && cmdutil.NearCommand(cmd, args[0]) != ""
 			switch {
 			case o.Print:
 				return o.Run(cmd.Context(), args)
-			case s.InTTY && s.OutTTY && !meant:
+			case s.InTTY && s.OutTTY && !command:
 				return chat.Interactive(o, cmd.Context(), args)
 			case len(args) == 0:
 				return cmd.Help()
@@ -102,8 +113,10 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(cmdutil.FlagError)
+	root.SetUsageFunc(cmdutil.Usage)
+	root.SetVersionTemplate(versionLine() + "\n")
 	o.Register(root.Flags())
-	root.Flags().BoolVarP(&o.Print, "print", "p", false, "run the prompt once and print the answer; the same as exec")
+	root.Flags().BoolVarP(&o.Print, "print", "p", false, "run the prompt non-interactively and print the answer (same as exec)")
 	root.AddCommand(
 		run.NewCmd(s),
 		demo.NewCmd(s),

@@ -62,7 +62,7 @@ func TestDeleteAsks(t *testing.T) {
 		if gone := err != nil; gone != want || strings.Contains(out.String(), "Deleted one.") != want {
 			t.Errorf("%q: deleted %t, %s", answer, gone, out)
 		}
-		if !strings.Contains(errs.String(), "Delete 1 session for good (one)? [y/N]") {
+		if !strings.Contains(errs.String(), "Permanently delete 1 session (one)? [y/N]") {
 			t.Errorf("asked %q", errs)
 		}
 	}

@@ -17,10 +17,14 @@ func newVersion(s *cmdutil.IO) *cobra.Command {
 			if asJSON {
 				return cmdutil.WriteJSON(s.Out, map[string]string{"version": cmdutil.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 			}
-			_, err := fmt.Fprintf(s.Out, "agent %s %s/%s %s\n", cmdutil.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+			_, err := fmt.Fprintln(s.Out, versionLine())
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmdutil.JSONFlag(cmd, &asJSON)
 	return cmd
+}
+
+func versionLine() string {
+	return fmt.Sprintf("agent %s %s/%s %s", cmdutil.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

@@ -56,7 +56,7 @@ func newSessionsList(s *cmdutil.IO) *cobra.Command {
 			if err != nil {
 				fmt.Fprintf(s.Err, "agent: sessions that cannot be read are left out: %v\n", err)
 			}
-			where := s.Place(dir)
+			where := s.WorkDir(dir)
 			infos := []sessionInfo{}
 			for _, l := range list {
 				if all || l.Cwd == where && l.Parent == "" {
@@ -132,7 +132,7 @@ func newSessionsDelete(s *cmdutil.IO) *cobra.Command {
 		Use:   "delete ID...",
 		Short: "Delete sessions, with the outputs that were kept for them",
 		Args:  cmdutil.Args(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			var home string
 			var ids []string
 			for _, arg := range args { // all are known before one is deleted
@@ -142,15 +142,12 @@ func newSessionsDelete(s *cmdutil.IO) *cobra.Command {
 				}
 				home, ids = h, append(ids, id)
 			}
-			if !yes {
-				ok, err := s.Confirm(fmt.Sprintf("Delete %s for good (%s)?", cmdutil.Plural(len(ids), "session"), strings.Join(ids, ", ")))
-				if err != nil {
-					return err
-				}
-				if !ok {
-					fmt.Fprintln(s.Err, "Nothing was deleted.")
-					return nil
-				}
+			question := fmt.Sprintf("Permanently delete %s (%s)?", cmdutil.Plural(len(ids), "session"), strings.Join(ids, ", "))
+			if ok, err := s.Confirm(cmd.Context(), question, yes); err != nil {
+				return err
+			} else if !ok {
+				fmt.Fprintln(s.Err, "Nothing was deleted.")
+				return nil
 			}
 			var failed []error
 			for _, id := range ids {

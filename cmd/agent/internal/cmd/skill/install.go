@@ -22,7 +22,6 @@ import (
 type installing struct {
 	skillFlags
 	project, yes, toolsets bool
-	prompt                 *cmdutil.Prompter
 	in                     *skills.Installer
 	set                    *setup.Setup
 }
@@ -46,7 +45,7 @@ func (o *installing) open() (err error) {
 	if err != nil {
 		return err
 	}
-	o.in, o.prompt = skills.NewInstaller(folder, nil), cmdutil.NewPrompter(o.IO)
+	o.in = skills.NewInstaller(folder, nil)
 	return nil
 }
 
@@ -189,7 +188,7 @@ func (o *installing) install(ctx context.Context, offer *skills.Offer) (installe
 		return info, err
 	}
 	terms := offer.Terms()
-	yes, err := o.agree(ctx, "Install "+offer.Skill.Name+"?", o.yes)
+	yes, err := o.Confirm(ctx, "Install "+offer.Skill.Name+"?", o.yes)
 	if err != nil {
 		return info, err
 	}
@@ -201,7 +200,7 @@ func (o *installing) install(ctx context.Context, offer *skills.Offer) (installe
 		fmt.Fprintf(o.Err, "\nIts toolsets (%s) are programs. Each runs in a process of its own that may do nothing but compute, where a sandbox works; otherwise with your rights.\n", display.VisibleLine(strings.Join(terms.Toolsets, ", "), 200))
 		allowed := o.toolsets
 		if !allowed && o.InTTY && !o.yes {
-			if allowed, err = o.prompt.Confirm(ctx, "Start them when the skill is used?", false); err != nil {
+			if allowed, err = o.Confirm(ctx, "Start them when the skill is used?", false); err != nil {
 				return info, err
 			}
 		}
@@ -211,17 +210,6 @@ func (o *installing) install(ctx context.Context, offer *skills.Offer) (installe
 		}
 	}
 	return info, o.in.Install(ctx, offer, terms, time.Now())
-}
-
-// agree asks the person, if nobody agreed before.
-func (o *installing) agree(ctx context.Context, question string, agreed bool) (bool, error) {
-	switch {
-	case agreed:
-		return true, nil
-	case !o.InTTY || o.asJSON:
-		return false, errors.New("this needs your consent, and nobody is there to be asked: look at what is shown above, then add --yes")
-	}
-	return o.prompt.Confirm(ctx, question, false)
 }
 
 // maxShownDiff bounds what is shown of a change, in bytes.

@@ -42,9 +42,7 @@ type skillFlags struct {
 }
 
 func (o *skillFlags) register(f *pflag.FlagSet) {
-	o.FlagSet = f
-	f.StringVarP(&o.Dir, "cd", "C", "", "work in `DIR`")
-	f.StringArrayVar(&o.Sets, "set", nil, "set one setting, as `KEY=VALUE`")
+	o.Register(f, setup.DirFlag|setup.SettingsFlags)
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 }
 

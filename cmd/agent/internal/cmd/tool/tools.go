@@ -50,7 +50,7 @@ func newToolsList(s *cmdutil.IO) *cobra.Command {
 			})
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.PolicyFlags|setup.ProviderFlags|setup.ProfileFlag|setup.DebugFlag)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -111,7 +111,7 @@ func newToolsShow(s *cmdutil.IO) *cobra.Command {
 			})
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.PolicyFlags|setup.ProviderFlags|setup.ProfileFlag|setup.DebugFlag)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -144,7 +144,7 @@ func newToolsCall(s *cmdutil.IO) *cobra.Command {
 			})
 		},
 	}
-	sh.Register(cmd.Flags())
+	sh.Register(cmd.Flags(), setup.PolicyFlags|setup.ProviderFlags|setup.ProfileFlag|setup.DebugFlag)
 	cmd.Flags().StringVar(&args, "args", "{}", "its arguments as `JSON`, or @FILE")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the tool_result event as JSON")
 	return cmd

@@ -36,7 +36,7 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			switch dir = s.Place(dir); {
+			switch dir = s.WorkDir(dir); {
 			case list && (revoke || show || len(args) > 0):
 				return cmdutil.Usagef("--list takes neither a DIR nor --revoke or --show")
 			case revoke && show:
@@ -92,9 +92,7 @@ func wishes(s *cmdutil.IO, dir string) (*config.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &setup.Setup{Loaded: loaded, UserHome: cmdutil.UserHome(), Dir: dir}
-	_, err = set.Policy()
-	return loaded, err
+	return loaded, setup.CheckRules(s, loaded, dir)
 }
 
 // printWishes lists what trust covers: the files, with the beginnings of their

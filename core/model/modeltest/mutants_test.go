@@ -12,31 +12,31 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// TestMutants checks that [TestProvider] notices a provider which loses or
-// changes anything that matters: it damages the providers of the factory, one
-// way after another, and expects the check for it to fail.
-func TestMutants(t *testing.T, factory Factory, options ...Option) {
-	undamaged := newSuite(t, factory, options)
+// CheckMutants checks that [TestProvider] detects a provider that loses or changes
+// anything: it modifies the providers of the factory in one way after another, and
+// expects the responsible check to fail.
+func CheckMutants(t *testing.T, factory Factory, options ...Option) {
+	original := newSuite(t, factory, options)
 	for _, c := range checks {
 		if c.slow {
 			continue
 		}
-		if p := undamaged.firstProblem(t, c.name); p != "" {
-			t.Fatalf("undamaged, it has a problem: %s", p)
+		if p := original.firstProblem(t, c.name); p != "" {
+			t.Fatalf("the unmodified provider has a problem: %s", p)
 		}
 	}
 	for _, m := range mutants {
-		damaged := func(tb testing.TB, e Endpoint) model.Provider { return &mutated{Provider: factory(tb, e), mutant: m} }
-		s := newSuite(t, damaged, options)
+		modified := func(tb testing.TB, e Endpoint) model.Provider { return &mutated{Provider: factory(tb, e), mutant: m} }
+		s := newSuite(t, modified, options)
 		if m.needs != nil && !m.needs(&s.traits) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
 			found := s.firstProblem(t, m.by)
 			if found == "" {
-				t.Errorf("the check %s does not notice it", m.by)
+				t.Errorf("the check %s does not detect it", m.by)
 			}
-			t.Logf("noticed: %.300s", found)
+			t.Logf("detected: %.300s", found)
 		})
 	}
 }
@@ -51,18 +51,18 @@ func (s *suite) firstProblem(t *testing.T, name string) string {
 	return ""
 }
 
-// mutant is one way to damage a provider. A nil function leaves all as it is.
+// mutant is one way to modify a provider. A nil function changes nothing.
 type mutant struct {
 	name    string
-	by      string             // the check that must notice it
-	needs   func(*traits) bool // whether the API has what is damaged; nil means that it has
+	by      string             // the check that must detect it
+	needs   func(*traits) bool // whether the API has what is modified; nil means yes
 	info    func(*model.ProviderInfo)
 	request func(*model.Request)                               // changes a copy
-	delta   func(d model.Delta) []model.Delta                  // what is yielded instead
+	delta   func(d model.Delta) []model.Delta                  // yielded instead
 	end     func(e *model.Error) (instead error, silence bool) // changes a copy
 }
 
-// mutated is a damaged provider.
+// mutated is a modified provider.
 type mutated struct {
 	model.Provider
 	mutant mutant
@@ -92,7 +92,7 @@ func (m *mutated) Stream(ctx context.Context, req *model.Request) iter.Seq2[mode
 	}
 }
 
-// pass yields what is left of an element, and reports whether to go on.
+// pass yields an element, modified, and reports whether to continue.
 func (m *mutated) pass(d model.Delta, err error, yield func(model.Delta, error) bool) bool {
 	var known *model.Error
 	if errors.As(err, &known) && m.mutant.end != nil {
@@ -111,7 +111,7 @@ func (m *mutated) pass(d model.Delta, err error, yield func(model.Delta, error) 
 	return true
 }
 
-// copyRequest copies a request as deep as mutants change it.
+// copyRequest copies a request as deeply as mutants change it.
 func copyRequest(req *model.Request) *model.Request {
 	c := *req
 	c.Tools = slices.Clone(req.Tools)
@@ -122,7 +122,7 @@ func copyRequest(req *model.Request) *model.Request {
 	return &c
 }
 
-// changed makes a function for deltas of a kind.
+// changed changes deltas of a kind.
 func changed(kind model.DeltaKind, change func(*model.Delta)) func(model.Delta) []model.Delta {
 	return func(d model.Delta) []model.Delta {
 		if d.Kind == kind {
@@ -132,7 +132,7 @@ func changed(kind model.DeltaKind, change func(*model.Delta)) func(model.Delta) 
 	}
 }
 
-// dropped leaves out deltas of a kind.
+// dropped drops deltas of a kind.
 func dropped(kind model.DeltaKind) func(model.Delta) []model.Delta {
 	return func(d model.Delta) []model.Delta {
 		if d.Kind == kind {
@@ -142,7 +142,7 @@ func dropped(kind model.DeltaKind) func(model.Delta) []model.Delta {
 	}
 }
 
-// uncounted changes all counts.
+// uncounted changes the usage of all deltas.
 func uncounted(change func(*model.Usage)) func(model.Delta) []model.Delta {
 	return func(d model.Delta) []model.Delta {
 		change(&d.Usage)
@@ -150,8 +150,8 @@ func uncounted(change func(*model.Usage)) func(model.Delta) []model.Delta {
 	}
 }
 
-// eachPart changes the parts of all messages of a request, those of results too.
-// A part that is replaced by nil is left out.
+// eachPart changes the parts of all messages of a request, including those of
+// results. A part replaced by nil is dropped.
 func eachPart(change func(model.Part) model.Part) func(*model.Request) {
 	var apply func(parts model.Parts) model.Parts
 	apply = func(parts model.Parts) model.Parts {
@@ -174,7 +174,7 @@ func eachPart(change func(model.Part) model.Part) func(*model.Request) {
 	}
 }
 
-// part makes a change of parts of one type.
+// part changes the parts of one type.
 func part[P model.Part](change func(P) model.Part) func(*model.Request) {
 	return eachPart(func(p model.Part) model.Part {
 		if own, ok := p.(P); ok {
@@ -184,7 +184,7 @@ func part[P model.Part](change func(P) model.Part) func(*model.Request) {
 	})
 }
 
-// failed makes a change of errors.
+// failed changes errors.
 func failed(change func(*model.Error)) func(*model.Error) (error, bool) {
 	return func(e *model.Error) (error, bool) {
 		change(e)
@@ -194,7 +194,7 @@ func failed(change func(*model.Error)) func(*model.Error) (error, bool) {
 
 func hasState(t *traits) bool { return t.state }
 
-// mutants has one entry for each field that a provider fills or reads.
+// mutants covers each field that a provider sets or reads.
 var mutants = slices.Concat(infoMutants, deltaMutants, usageMutants, errorMutants, requestMutants, partMutants)
 
 var infoMutants = []mutant{
@@ -236,7 +236,7 @@ var deltaMutants = []mutant{
 			d.Part = p
 		}
 	})},
-	{name: "state of nobody", by: "State", needs: hasState, delta: changed(model.DeltaPart, func(d *model.Delta) {
+	{name: "state without a provider", by: "State", needs: hasState, delta: changed(model.DeltaPart, func(d *model.Delta) {
 		if p, ok := d.Part.(model.Opaque); ok {
 			p.Provider = ""
 			d.Part = p
@@ -318,14 +318,14 @@ var requestMutants = []mutant{
 	{name: "no effort", by: "Wire", request: func(r *model.Request) { r.Effort = "" }},
 	{name: "no limit", by: "Wire", request: func(r *model.Request) { r.MaxTokens = 0 }},
 	{name: "no temperature", by: "Wire", request: func(r *model.Request) { r.Temperature = nil }},
-	{name: "a temperature that nobody asked for", by: "Wire", request: func(r *model.Request) { r.Temperature = new(float64) }},
+	{name: "an unrequested temperature", by: "Wire", request: func(r *model.Request) { r.Temperature = new(float64) }},
 	{name: "no schema of the answer", by: "Wire", request: func(r *model.Request) { r.OutputSchema = nil }},
 	{name: "no provider options", by: "Wire", request: func(r *model.Request) { r.ProviderOptions = nil }},
 	{name: "first message only", by: "Results", request: func(r *model.Request) { r.Messages = r.Messages[:1] }},
 	{name: "the time in the system prompt", by: "StablePrefix", request: withClock()},
 }
 
-// withClock adds something new to each request's system prompt.
+// withClock changes the system prompt with each request.
 func withClock() func(*model.Request) {
 	return func(r *model.Request) {
 		if len(r.Messages) > 3 && r.System != "" {
@@ -374,7 +374,7 @@ var partMutants = []mutant{
 		p.Args = strings.ReplaceAll(p.Args, "67890", "67000")
 		return p
 	})},
-	{name: "results of nothing", by: "Results", request: part(func(p model.ToolResult) model.Part {
+	{name: "result ids changed", by: "Results", request: part(func(p model.ToolResult) model.Part {
 		p.CallID += "_"
 		return p
 	})},

@@ -6,34 +6,34 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Said is what a request says, in words that are the same for every API.
-type Said struct {
+// Parsed is the content of a request, in a form that is the same for every API.
+type Parsed struct {
 	Model  string
-	System string // the parts of it, a line break between two
-	// Messages have results in messages of their own, of RoleTool, before what
-	// else came with them. Call ids are those on the wire, or "#1", "#2" … where
-	// the API has none. Images have their data. A Reasoning is one that goes back
-	// to the service, and an Opaque is state of the service, with the signature,
-	// the encrypted content or the redacted data as a JSON string.
+	System string // its parts, separated by line breaks
+	// Messages have results in separate messages of RoleTool, before other content
+	// that came with them. Call ids are those on the wire, or "#1", "#2" … if the
+	// API has none. Images have their data. A Reasoning is one that is sent back to
+	// the service, an Opaque is state of the service: the signature, the encrypted
+	// content or the redacted data as a JSON string.
 	Messages []model.Message
 	Tools    []model.ToolDef
-	// ToolChoice is empty if the request says nothing of it.
+	// ToolChoice is empty if the request has none.
 	ToolChoice model.ToolChoice
-	// Effort is the API's word for it, or a budget of tokens; empty if the request
-	// says nothing of it.
+	// Effort is the API's name of it, or a budget of tokens; empty if the request
+	// has none.
 	Effort       string
 	MaxTokens    int
 	Temperature  *float64
 	OutputSchema json.RawMessage
 }
 
-// opaque is state of the service in a request.
+// opaque returns state of the service as a part.
 func opaque(state string) model.Opaque {
 	return model.Opaque{Raw: json.RawMessage(text(state))}
 }
 
-// say adds a part to the last message, if that is of the role.
-func (s *Said) say(role model.Role, parts ...model.Part) {
+// add adds parts to the last message if it has that role, otherwise to a new one.
+func (s *Parsed) add(role model.Role, parts ...model.Part) {
 	if n := len(s.Messages); n > 0 && s.Messages[n-1].Role == role {
 		s.Messages[n-1].Parts = append(s.Messages[n-1].Parts, parts...)
 		return
@@ -42,7 +42,7 @@ func (s *Said) say(role model.Role, parts ...model.Part) {
 }
 
 // Parts returns the parts of all messages of a role in order.
-func (s *Said) Parts(role model.Role) model.Parts {
+func (s *Parsed) Parts(role model.Role) model.Parts {
 	var out model.Parts
 	for _, m := range s.Messages {
 		if m.Role == role {
@@ -53,7 +53,7 @@ func (s *Said) Parts(role model.Role) model.Parts {
 }
 
 // Results returns the results of all calls in order.
-func (s *Said) Results() []model.ToolResult {
+func (s *Parsed) Results() []model.ToolResult {
 	var out []model.ToolResult
 	for _, p := range s.Parts(model.RoleTool) {
 		if r, ok := p.(model.ToolResult); ok {
@@ -63,8 +63,8 @@ func (s *Said) Results() []model.ToolResult {
 	return out
 }
 
-// Images returns all images, those of results too.
-func (s *Said) Images() []model.Image {
+// Images returns all images, including those of results.
+func (s *Parsed) Images() []model.Image {
 	var out []model.Image
 	add := func(parts model.Parts) {
 		for _, p := range parts {

@@ -1,9 +1,0 @@
-package cmdutil
-
-import (
-	"github.com/spf13/cobra"
-)
-
-func Fixed(words []string) cobra.CompletionFunc {
-	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
-}
