@@ -19,12 +19,12 @@ import (
 
 const modulePath = "github.com/seed-009c0928/agent"
 
-// importRules says which packages of this module each package may import, by
-// their paths below the module. "dir/..." stands for dir and everything below
+// importRules lists the packages of this module that each package may import,
+// by their paths below the module. "dir/..." stands for dir and everything below
 // it, except test support (packages whose last element ends in "test"), which
 // is allowed only by its full name; "!dir/..." takes dir out again.
 //
-// The rules make a star, not a web: implementations know core's contracts and
+// The rules form a star, not a web: implementations know core's contracts and
 // never each other, and sdk/agent is where they meet. A new package needs a
 // line here, and a changed line needs a reason in its commit.
 var importRules = map[string][]string{
@@ -76,7 +76,7 @@ var importRules = map[string][]string{
 	"permissions":       {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/shell"},
 	"permissions/shell": {},
 
-	// What plugins are written with: nothing of the agent itself.
+	// For plugin authors: nothing of the agent itself.
 	"sdk/toolproto": {},
 	"sdk":           {"sdk/toolproto"},
 	"sdk/sdktest":   {"sdk", "sdk/toolproto"},
@@ -154,24 +154,24 @@ func noun(more ...string) []string {
 		"cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "core", "core/event", "sdk/agent")
 }
 
-// foreignRule bans imports from outside the module.
+// foreignRule bans imports of packages outside the module.
 type foreignRule struct {
 	imports string // an import path, or "path/..." for it and all below
-	in      string // the packages that the ban is for, "..." for all
-	except  string // the one package it does not hold for
+	in      string // the packages that it applies to, "..." for all
+	except  string // the one package that is exempt
 	why     string
 }
 
 var foreignRules = []foreignRule{
-	{imports: "github.com/tmc/langchaingo/...", in: "...", except: "core/model/langchain", why: "its faults are guarded in one place"},
+	{imports: "github.com/tmc/langchaingo/...", in: "...", except: "core/model/langchain", why: "only the bridge guards against only the bridge"},
 	{imports: "os/...", in: "core/tools", why: "a tool reaches files and processes only through its Environment"},
 	{imports: "github.com/mark3labs/mcp-go/server/...", in: "...", why: "what it imports costs every start 7 ms"},
 	{imports: "github.com/mark3labs/mcp-go/client/...", in: "...", why: "it imports mcp-go's server, which costs every start 7 ms"},
 	{imports: "C", in: "...", why: "the module builds with CGO_ENABLED=0"},
 }
 
-// standardLibraryOnly lists the packages that import nothing but the standard
-// library and what importRules grants them.
+// standardLibraryOnly lists the packages that import only the standard library
+// and what importRules allows.
 var standardLibraryOnly = []string{
 	"core/model",
 	"core/event",
@@ -190,7 +190,7 @@ func TestImportRules(t *testing.T) {
 	}
 }
 
-// TestBrokenImportRuleIsFound breaks each kind of rule in a tree of its own.
+// TestBrokenImportRuleIsFound breaks each kind of rule in a made-up tree.
 func TestBrokenImportRuleIsFound(t *testing.T) {
 	t.Parallel()
 	ours := func(p string) string { return strconv.Quote(modulePath + "/" + p) }
@@ -209,7 +209,7 @@ func TestBrokenImportRuleIsFound(t *testing.T) {
 		{"wildcard hides test support", "cmd/agent/internal/setup/x.go", "package setup; import _ " + ours("core/model/modeltest"), "must not import core/model/modeltest"},
 		{"exception from a wildcard", "sdk/agent/x.go", "package agent; import _ " + ours("cmd/agent/internal/config"), "must not import cmd/agent/internal/config"},
 		{"bridge uses langchaingo", "core/model/langchain/x.go", `package langchain; import _ "github.com/tmc/langchaingo/llms"`, ""},
-		{"others do not", "sdk/agent/x.go", `package agent; import _ "github.com/tmc/langchaingo/llms"`, "must not import github.com/tmc/langchaingo/llms: its faults"},
+		{"others do not", "sdk/agent/x.go", `package agent; import _ "github.com/tmc/langchaingo/llms"`, "must not import github.com/tmc/langchaingo/llms: only the bridge"},
 		{"tool reads the disk", "core/tools/x.go", `package tools; import _ "os"`, "must not import os: a tool"},
 		{"tool starts a process", "core/tools/x.go", `package tools; import _ "os/exec"`, "must not import os/exec"},
 		{"cgo", "core/env/x.go", `package env; import "C"`, "must not import C"},
@@ -246,8 +246,8 @@ func TestImportRulesSkipOtherModules(t *testing.T) {
 	}
 }
 
-// TestCoreStaysSmall holds package core, the contract and the loop, to its
-// budget of code lines: what outgrows it belongs in a package of its own.
+// TestCoreStaysSmall keeps package core, the contract and the loop, within its
+// budget of code lines: what does not fit belongs in a separate package.
 func TestCoreStaysSmall(t *testing.T) {
 	t.Parallel()
 	const budget = 2000
@@ -275,7 +275,7 @@ func TestCoreStaysSmall(t *testing.T) {
 
 func TestCodeLines(t *testing.T) {
 	t.Parallel()
-	src := "// Package p is no code.\npackage p\n\n/* nor\nis this */\nvar s = `one\n\ntwo` // a comment beside code\n"
+	src := "// Package p is not code.\npackage p\n\n/* nor\nis this */\nvar s = `one\n\ntwo` // a comment beside code\n"
 	if got, want := codeLines([]byte(src)), 3; got != want {
 		t.Errorf("codeLines = %d, want %d", got, want)
 	}
@@ -310,8 +310,8 @@ func checkImports(tree fs.FS) ([]string, error) {
 	return found, err
 }
 
-// enterPackage returns fs.SkipDir for a directory that the go command does not
-// take for a package of this module either.
+// enterPackage returns fs.SkipDir for directories that the go command does not
+// treat as packages of this module.
 func enterPackage(tree fs.FS, dir string) error {
 	if dir == "." {
 		return nil
@@ -330,8 +330,8 @@ func enterPackage(tree fs.FS, dir string) error {
 	}
 }
 
-// checkFile returns the broken rules of one file, parsed whatever its build
-// constraints say.
+// checkFile returns the rules that one file breaks, whatever its build
+// constraints are.
 func checkFile(tree fs.FS, name, pkg string) ([]string, error) {
 	src, err := fs.ReadFile(tree, name)
 	if err != nil {
@@ -356,7 +356,7 @@ func checkFile(tree fs.FS, name, pkg string) ([]string, error) {
 	return broken, nil
 }
 
-// importError says which rule forbids pkg to import imported, "" if none does.
+// importError names the rule that forbids pkg to import imported, or returns "".
 func importError(pkg, imported string) string {
 	if ours, ok := ownPath(imported); ok {
 		if mayImport(importRules[pkg], ours) {
@@ -376,7 +376,7 @@ func importError(pkg, imported string) string {
 	return ""
 }
 
-// ownPath returns the path below the module of one of its packages.
+// ownPath returns the path of a package below the module.
 func ownPath(imported string) (string, bool) {
 	if imported == modulePath {
 		return ".", true
@@ -385,7 +385,7 @@ func ownPath(imported string) (string, bool) {
 }
 
 // mayImport reports whether the patterns of a line in importRules allow pkg.
-// An exclusion wins over all that is allowed.
+// Exclusions take precedence.
 func mayImport(patterns []string, pkg string) bool {
 	allowed := false
 	for _, p := range patterns {
@@ -403,8 +403,7 @@ func mayImport(patterns []string, pkg string) bool {
 	return allowed
 }
 
-// covers reports whether pkg is pattern, or lies below it where it ends in
-// "...".
+// covers reports whether pkg equals pattern, or is below it if it ends in "...".
 func covers(pattern, pkg string) bool {
 	dir, ok := strings.CutSuffix(pattern, "...")
 	if !ok {
@@ -413,8 +412,8 @@ func covers(pattern, pkg string) bool {
 	return strings.HasPrefix(pkg+"/", dir)
 }
 
-// codeLines counts the lines of Go source that hold a token, or part of one,
-// that is not a comment.
+// codeLines counts the lines of Go source with a token, or part of one, that is
+// not a comment.
 func codeLines(src []byte) int {
 	fset := token.NewFileSet()
 	file := fset.AddFile("", fset.Base(), len(src))
