@@ -73,7 +73,7 @@ func (v *TextView) Show(e event.Event) {
 			v.Calls[e.Call] = b.Name
 			break
 		}
-		v.Calls[e.Call], v.last = strings.TrimSpace(b.Name+" "+v.local(display.Arguments(b.Args, 100))), e.Call
+		v.Calls[e.Call], v.last = strings.TrimSpace(b.Name+" "+display.Arguments(b.Args, v.Cwd, 100)), e.Call
 		v.Note("● %s", v.Calls[e.Call])
 	case event.ToolResult:
 		if p, ok := b.Plan(); ok {
@@ -227,7 +227,7 @@ func (v *TextView) end(result event.Event) error {
 		v.print(v.out, strings.TrimRight(b.Text, "\n")+"\n")
 	}
 	for _, d := range b.Denied {
-		v.Note("! denied: %s: %s", d.Tool, display.OneLine(d.Reason, 300))
+		v.Note("! denied: %s: %s", d.Tool, display.OneLine(d.Reason, 1000))
 	}
 	summary := fmt.Sprintf("%s, %s, %d tokens (%d in, %d out), %s", b.Outcome, cmdutil.Plural(b.Rounds, "tool round"),
 		b.Usage.Total(), b.Usage.Input, b.Usage.Output, time.Duration(b.DurationMS)*time.Millisecond)

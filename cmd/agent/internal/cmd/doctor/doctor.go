@@ -47,7 +47,7 @@ type finding struct {
 
 // found makes a finding; its check gives it the name.
 func found(h health, format string, args ...any) finding {
-	return finding{Status: h, Detail: display.OneLine(fmt.Sprintf(format, args...), 400)}
+	return finding{Status: h, Detail: display.OneLine(fmt.Sprintf(format, args...), 1000)}
 }
 
 // fix returns the finding with what to do about it.

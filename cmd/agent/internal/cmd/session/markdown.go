@@ -115,7 +115,7 @@ func (t *markdownTranscript) result(call string, b event.ToolResult) {
 
 // call begins the fold of a call.
 func (t *markdownTranscript) call(c model.ToolCall, outcome string) {
-	line := strings.TrimSpace(c.Name + " " + display.Arguments(c.Args, 100))
+	line := strings.TrimSpace(c.Name + " " + display.Arguments(c.Args, "", 100))
 	t.write("\n<details>\n<summary>%s (%s)</summary>\n\n", html.EscapeString(display.OneLine(line, 150)), outcome)
 	var args bytes.Buffer
 	if json.Indent(&args, []byte(c.Args), "", "  ") != nil {

@@ -90,7 +90,7 @@ func printSessions(out io.Writer, infos []sessionInfo, now time.Time, home strin
 		if i.ForkOf != "" {
 			text = "(fork) " + text
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.short, cmdutil.Age(now.Sub(i.Changed)), cmdutil.Size(i.Bytes), display.OneLine(cmdutil.Tilde(i.Cwd, home), 60), text)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.short, cmdutil.Age(now.Sub(i.Changed)), cmdutil.Size(i.Bytes), display.PathTail(cmdutil.Tilde(i.Cwd, home), 60), text)
 	}
 	return w.Flush()
 }
