@@ -194,7 +194,7 @@ func TestInteractiveCompact(t *testing.T) {
 	s.answer("the conversation was summarised", "go on\r")
 	s.answer("Second answer.", "/quit\r")
 	s.exits(0)
-	if text := s.text(); !strings.Contains(text, "prompt: instructions") || !strings.Contains(text, "what you said") {
+	if text := s.text(); !strings.Contains(text, "prompt: instructions") || !strings.Contains(text, "your messages") {
 		t.Errorf("the report lacks something:\n%s", text)
 	}
 	requests := w.chat.Requests()

@@ -44,7 +44,7 @@ func TestInteractiveMCP(t *testing.T) {
 	}
 	again := w.onTerminal()
 	again.answer("/help", "/near:greet\r")
-	again.answer("who is missing: /near:greet WHO", "/near:greet Ada Lovelace\r")
+	again.answer("missing argument who: /near:greet WHO", "/near:greet Ada Lovelace\r")
 	again.answer("Greeted.", "once more\r")
 	again.answer("Allow near__echo: mcp near/echo?", "y")
 	again.answer("The MCP server near has changed its tool echo. Use it as it is now?", "n")
