@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/seed-009c0928/agent/core/compaction"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/compaction"
 	"github.com/seed-009c0928/agent/core/model"
 )
 

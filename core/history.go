@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
-	"github.com/seed-009c0928/agent/core/images"
+	"github.com/seed-009c0928/agent/core/internal/images"
 	"github.com/seed-009c0928/agent/core/model"
 )
 

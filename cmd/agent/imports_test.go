@@ -37,14 +37,14 @@ var importRules = map[string][]string{
 	"core/rank":    {},
 	"core/bundle":  {"core/jsonpos"},
 
-	"core/proc/early":   {},
-	"core/proc/sandbox": {"core/proc/early"},
+	"core/proc/internal/early": {},
+	"core/proc/sandbox":        {"core/proc/internal/early"},
 
-	"core/event":      {"core/model"},
-	"core/images":     {"core/model"},
-	"core/compaction": {"core/model"},
-	"core/repeat":     {"core/model"},
-	"core":            {"core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/images", "core/compaction", "core/repeat"},
+	"core/event":               {"core/model"},
+	"core/internal/images":     {"core/model"},
+	"core/internal/compaction": {"core/model"},
+	"core/internal/repeat":     {"core/model"},
+	"core":                     {"core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
 
 	"core/model/wire":       {"core/model"},
 	"core/model/facts":      {"core/model"},
@@ -140,7 +140,7 @@ var foreignRules = []foreignRule{
 var standardLibraryOnly = []string{
 	"core/model",
 	"core/event",
-	"core/proc/early",
+	"core/proc/internal/early",
 	"cmd/agent/internal/bench/yardstick",
 }
 

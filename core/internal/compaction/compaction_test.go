@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/seed-009c0928/agent/core/compaction"
+	"github.com/seed-009c0928/agent/core/internal/compaction"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
