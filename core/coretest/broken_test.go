@@ -222,17 +222,3 @@ func TestAskerSuiteFinds(t *testing.T) {
 		})
 	}
 }
-
-// Without RunForeignIfAsked in its TestMain, a test binary would run its tests
-// in the child, which would start another child, and so on.
-func TestForeignDoesNotNest(t *testing.T) {
-	t.Setenv("AGENT_CORETEST_FOREIGN", "1")
-	set, err := coretest.StartForeign(t.Context(), os.Args[0])
-	if err == nil {
-		_ = set.Close()
-		t.Fatal("a foreign toolset was started within one")
-	}
-	if !strings.Contains(err.Error(), "RunForeignIfAsked") {
-		t.Errorf("error %q does not say what to do", err)
-	}
-}

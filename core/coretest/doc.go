@@ -7,9 +7,6 @@
 //   - [Model], [AllowAll], [AskAll], [Asker], [MemoryJournal], [MemoryStore],
 //     [Clock] and [NewID] make a session deterministic; [Collect] waits for its
 //     events without sleeping.
-//   - [StartForeign] runs a toolset in a real child process. It stands for every
-//     source of tools on the far side of a process border, and does what such
-//     a source does at its worst: it floods, hangs, changes and dies.
 //
 // Nothing here is for use outside of tests.
 package coretest

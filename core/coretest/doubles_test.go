@@ -287,7 +287,7 @@ func TestCollector(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	set := startForeign(t)
+	set := newLiveSet(t)
 	table := coretest.Table(set, &toySet{})
 	first, err := table.Snapshot(t.Context())
 	if err != nil {
@@ -299,7 +299,7 @@ func TestTable(t *testing.T) {
 	if again, _ := table.Snapshot(t.Context()); again != first {
 		t.Error("without a change the snapshot is another one")
 	}
-	runForeign(t, set, "change", "")
+	set.change()
 	if changed, _ := table.Snapshot(t.Context()); changed == first || changed.Version() == first.Version() {
 		t.Error("after a change the snapshot is the same")
 	}
@@ -307,7 +307,7 @@ func TestTable(t *testing.T) {
 		t.Error(err)
 	}
 	left, err := table.Snapshot(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "foreign") || len(left.Names()) != 1 {
+	if err == nil || !strings.Contains(err.Error(), "live") || len(left.Names()) != 1 {
 		t.Errorf("with a closed toolset: %v and error %v, expected the other one's tools and an error that names it", left.Names(), err)
 	}
 }

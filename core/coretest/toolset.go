@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -77,6 +78,8 @@ func TestToolset(t *testing.T, factory func(t *testing.T) core.Toolset, opts Too
 		})
 	}
 }
+
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 type toolsetSuite struct {
 	factory func(t *testing.T) core.Toolset
