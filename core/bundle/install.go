@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/atomicfile"
 )
 
 // Install says what a stage is to be installed as.
@@ -142,7 +144,7 @@ func (s *Store) change(ctx context.Context, p pending) error {
 		err = s.at("decide")
 	}
 	if err == nil {
-		err = replaceFile(s.pendingFile(), data, 0o600)
+		err = atomicfile.Write(s.pendingFile(), data, 0o600)
 	}
 	if err != nil {
 		return err

@@ -11,12 +11,12 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
 	"unicode/utf8"
 
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
 
@@ -178,7 +178,7 @@ func (s *Store) writeLock(file lockFile) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(s.LockFile(), data, 0o644)
+	return atomicfile.Write(s.LockFile(), data, 0o644)
 }
 
 func encode(v any) ([]byte, error) {
@@ -188,24 +188,4 @@ func encode(v any) ([]byte, error) {
 	enc.SetIndent("", "  ")
 	err := enc.Encode(v)
 	return b.Bytes(), err
-}
-
-// replaceFile puts a file in the place of another in one step.
-func replaceFile(path string, data []byte, perm fs.FileMode) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Chmod(temp.Name(), perm)
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
 }

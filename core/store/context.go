@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/redact"
 )
 
@@ -114,7 +115,7 @@ func (c *Context) PutBlob(_ context.Context, data []byte) (string, error) {
 	}
 	if err := writeBlob(path, data); err != nil {
 		c.giveBack(len(data))
-		return "", fmt.Errorf("context store: write blob %s: %w", path, err)
+		return "", fmt.Errorf("context store: %w", err)
 	}
 	return hash, nil
 }
@@ -123,19 +124,7 @@ func writeBlob(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfile.Write(path, data, 0o600)
 }
 
 // Open implements core.ContextStore. It opens what this session keeps and

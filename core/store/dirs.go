@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/event"
 )
 
@@ -55,23 +56,22 @@ func (d Dirs) fork(ctx context.Context, id, newID string, at event.Seq) (err err
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fmt.Errorf("session %s: %w", newID, fs.ErrExist), err)
 	}
-	temp, err := os.CreateTemp(d.Sessions, "fork-*.new")
+	log, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // it is not there any more when all went well
-	err = copyRecords(ctx, temp, filepath.Join(d.Sessions, id+fileSuffix), at)
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+	defer func() { err = errors.Join(err, log.Close()) }()
+	if err := copyRecords(ctx, log, filepath.Join(d.Sessions, id+fileSuffix), at); err != nil {
 		return err
 	}
 	// The log comes last: it is what makes a session.
 	if err = d.forkContext(id, newID); err == nil {
-		err = os.Rename(temp.Name(), path)
+		err = log.Commit()
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(filepath.Join(d.Contexts, newID)))
 	}
-	return syncDir(d.Sessions)
+	return nil
 }
 
 // copyRecords copies the whole records of a log up to a number.

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/redact"
 )
@@ -192,7 +193,7 @@ func (j *Journal) sync() error {
 		return fmt.Errorf("sync session log %s: %w", j.path, cause(err))
 	}
 	if !j.dirSynced {
-		if err := syncDir(filepath.Dir(j.path)); err != nil {
+		if err := atomicfile.SyncDir(filepath.Dir(j.path)); err != nil {
 			return fmt.Errorf("sync session log %s: %w", j.path, err)
 		}
 		j.dirSynced = true
