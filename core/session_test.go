@@ -589,7 +589,7 @@ func TestPermission(t *testing.T) {
 		{"allowed", coretest.AllowAll, nil, "a.txt", "written", 0, "policy"},
 		{"another file than granted", coretest.AllowAll, nil, "b.txt", "was not granted", 0, "policy"},
 		{"denied", coretest.DenyAll, nil, "a.txt", "Permission denied", 1, "policy"},
-		{"nobody there", coretest.AskAll, nil, "a.txt", "Nobody is there to be asked", 1, "headless"},
+		{"nobody there", coretest.AskAll, nil, "a.txt", "the session is non-interactive", 1, "headless"},
 		{"person says yes", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceOnce), "a.txt", "written", 0, "person"},
 		{"person says no", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceDeny), "a.txt", "Permission denied", 1, "person"},
 		{"zero answer", coretest.AskAll, coretest.AlwaysAnswer(""), "a.txt", "Permission denied", 1, "person"},
@@ -644,16 +644,33 @@ func (grantingPolicy) Decide(_ context.Context, req core.PermissionRequest) core
 	return core.Decision{Verdict: core.Ask}
 }
 
-// TestQuestionSaysWhatTellsMost checks the title of a question of permission.
-func TestQuestionSaysWhatTellsMost(t *testing.T) {
+// TestPermissionRequestTitle checks the titles of permission requests.
+func TestPermissionRequestTitle(t *testing.T) {
+	access := func(scope core.Scope, resource string) core.Access {
+		return core.Access{Scope: scope, Resource: resource}
+	}
 	for _, tt := range []struct {
 		accesses []core.Access
 		want     string
 	}{
-		{[]core.Access{{Scope: core.ScopeRead, Resource: "/a"}, {Scope: core.ScopeRead, Resource: "/b"}}, "Allow touch: fs-read /a?"},
-		{[]core.Access{{Scope: core.ScopeRead, Resource: "/a"}, {Scope: core.ScopeWrite, Resource: "/b"}, {Scope: core.ScopeWrite, Resource: "/c"}}, "Allow touch: fs-write /b?"},
-		{[]core.Access{{Scope: core.ScopePlugin, Resource: "p/touch"}, {Scope: core.ScopeRead, Resource: "/a"}, {Scope: core.ScopeNetwork, Resource: "a.example"}, {Scope: core.ScopeNetwork, Resource: "b.example"}}, "Allow touch: plugin p/touch, network a.example, network b.example?"},
-		{[]core.Access{{Scope: core.ScopeNetwork, Resource: "a.example"}}, "Allow touch: network a.example?"},
+		{[]core.Access{access(core.ScopeShell, "go test ./...")}, "Run `go test ./...`?"},
+		{[]core.Access{{Scope: core.ScopeShell, Resource: "docker ps", Unconfined: true}}, "Run `docker ps` outside the sandbox?"},
+		{[]core.Access{access(core.ScopeSkillScript, "python lint.py")}, "Run the skill script `python lint.py`?"},
+		{[]core.Access{access(core.ScopeRead, "/a"), access(core.ScopeRead, "/b")}, "Read /a (outside the workspace) and 1 more?"},
+		{[]core.Access{{Scope: core.ScopeRead, Resource: "/etc", Recursive: true}}, "Read everything in /etc (outside the workspace)?"},
+		{[]core.Access{access(core.ScopeRead, "/a"), access(core.ScopeWrite, "/b"), access(core.ScopeWrite, "/c")}, "Write /b (outside the workspace) and 1 more?"},
+		{[]core.Access{access(core.ScopeRead, "/work/a"), access(core.ScopeWrite, "/work/a")}, "Edit /work/a?"},
+		{[]core.Access{access(core.ScopeWrite, "/work/a")}, "Write /work/a?"},
+		{[]core.Access{access(core.ScopeDelete, "/work/a")}, "Delete /work/a?"},
+		{
+			[]core.Access{access(core.ScopePlugin, "p/touch"), access(core.ScopeRead, "/a"), access(core.ScopeNetwork, "a.example"), access(core.ScopeNetwork, "b.example")},
+			"Call touch of the plugin p and connect to a.example, b.example?",
+		},
+		{[]core.Access{access(core.ScopeNetwork, "a.example"), access(core.ScopeNetwork, "b.example")}, "Connect to a.example, b.example?"},
+		{[]core.Access{access(core.ScopeMCP, "files/list")}, "Call list of the MCP server files?"},
+		{[]core.Access{access(core.ScopeMCP, "files/resource:file:///a")}, "Read file:///a of the MCP server files?"},
+		{[]core.Access{access(core.ScopeSubagent, "general")}, "Use the subagent general?"},
+		{core.UnknownAccess("p/touch: fs-mount /"), "Call touch, which may have unknown effects: p/touch: fs-mount /?"},
 	} {
 		touch := core.NewTool(core.ToolDefinition{Name: "touch"}, func(context.Context, *core.Call, note) ([]core.Access, error) { return tt.accesses, nil },
 			func(context.Context, *core.Call, note) (core.Result, error) { return core.TextResult("done"), nil })
@@ -667,7 +684,7 @@ func TestQuestionSaysWhatTellsMost(t *testing.T) {
 		}, coretest.CallTools(call("touch", `{"text":""}`)), coretest.Say("Done."))
 		r.submit(t, "go")
 		if title != tt.want {
-			t.Errorf("the question is %q, want %q", title, tt.want)
+			t.Errorf("title %q, want %q", title, tt.want)
 		}
 	}
 }
@@ -931,7 +948,7 @@ func TestCompactFails(t *testing.T) {
 		coretest.Say("one"), coretest.Turn{Err: &model.Error{Code: model.CodeNetwork, Message: "gone"}}, coretest.Say(""), coretest.Say("two"),
 	)
 	r.submit(t, "first")
-	for _, want := range []string{"gone", "wrote nothing"} {
+	for _, want := range []string{"gone", "returned no text"} {
 		if err := r.Compact(t.Context(), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}

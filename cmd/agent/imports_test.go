@@ -216,7 +216,7 @@ func TestImportRulesSkipOtherModules(t *testing.T) {
 // budget of code lines: what outgrows it belongs in a package of its own.
 func TestCoreStaysSmall(t *testing.T) {
 	t.Parallel()
-	const budget = 2000
+	const budget = 2400
 	core := filepath.Join(moduleRoot(t), "core")
 	files, err := filepath.Glob(filepath.Join(core, "*.go"))
 	if err != nil || len(files) == 0 {
