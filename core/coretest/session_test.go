@@ -19,7 +19,7 @@ import (
 
 // These tests drive a toolset through a whole session.
 
-// nowhere is an environment for sessions whose tools touch none.
+// nowhere is an environment for tools that need none.
 type nowhere struct{ core.Environment }
 
 func (nowhere) Info() core.EnvInfo { return core.EnvInfo{OS: runtime.GOOS, Dir: "/nowhere"} }
@@ -170,10 +170,10 @@ func TestSessionTakesImages(t *testing.T) {
 	parts := lastResults(st.model.Requests()[1])["image"].Content
 	img, ok := parts[len(parts)-1].(model.Image)
 	if !ok || img.MediaType != "image/png" || img.Blob == "" {
-		t.Fatalf("the next request holds %+v, expected a picture with its hash", parts)
+		t.Fatalf("the next request holds %+v, expected an image with its hash", parts)
 	}
 	if _, err := png.Decode(bytes.NewReader(img.Data)); err != nil {
-		t.Errorf("the picture in the next request cannot be read: %v", err)
+		t.Errorf("the image in the next request cannot be read: %v", err)
 	}
 	r, _ := result(t, events, "image")
 	logged, ok := r.Content[len(r.Content)-1].(model.Image)
@@ -183,7 +183,7 @@ func TestSessionTakesImages(t *testing.T) {
 	st.checkAsked(t, "image")
 }
 
-// checkFullOutput checks that an overlong result lies in a file and that the
+// checkFullOutput checks that a long result is in a file and that the
 // model got its two ends.
 func checkFullOutput(t *testing.T, st *stage, r event.ToolResult, size int64) {
 	t.Helper()
@@ -245,7 +245,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// heapSys returns what the heap took from the system. It hardly ever shrinks,
+// heapSys returns the heap memory obtained from the system. It hardly ever shrinks,
 // so its growth shows the peak.
 func heapSys() uint64 {
 	var m runtime.MemStats
@@ -255,7 +255,7 @@ func heapSys() uint64 {
 
 func TestSessionTakesChangedTools(t *testing.T) {
 	st := newStage(t, coretest.AlwaysAnswer(core.ChoiceOnce), nil,
-		// stale is called after the change, but out of the table of its request.
+		// stale is called after the change, but with the table of its request.
 		coretest.CallTools(call("change", ""), call("stale", ""), call("fresh", "")),
 		coretest.CallTools(call("fresh", ""), call("stale", "")),
 		coretest.Say("done"))
@@ -277,16 +277,16 @@ func TestSessionTakesChangedTools(t *testing.T) {
 	}
 	old, fresh := lastResults(requests[1]), lastResults(requests[2])
 	if r := old["stale"]; r.IsError || r.Content.Text() != "stale, but served" {
-		t.Errorf("stale, called out of the old table, came to %+v", r)
+		t.Errorf("stale, called with the old table, returned %+v", r)
 	}
 	if r := old["fresh"]; !r.IsError || !strings.Contains(r.Content.Text(), "fresh") {
-		t.Errorf("fresh, which the old table has not, came to %+v", r)
+		t.Errorf("fresh, which is not in the old table, returned %+v", r)
 	}
 	if r := fresh["fresh"]; r.IsError || r.Content.Text() != "fresh" {
-		t.Errorf("fresh came to %+v", r)
+		t.Errorf("fresh returned %+v", r)
 	}
 	if r := fresh["stale"]; !r.IsError {
-		t.Errorf("stale, which the new table has not, came to %+v", r)
+		t.Errorf("stale, which is not in the new table, returned %+v", r)
 	}
 	st.checkAsked(t, "change", "stale", "fresh")
 }

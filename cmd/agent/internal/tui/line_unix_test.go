@@ -59,7 +59,7 @@ func (p *linePerson) Answer(choice core.Choice) error {
 
 func TestLineAsker(t *testing.T) {
 	t.Parallel()
-	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.Person) {
+	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.User) {
 		s, asker := mustOpen(t, act{})
 		c := newConsole(t, 80, 24)
 		r := c.start(context.Background(), Options{Session: s, Asker: asker})
