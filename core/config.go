@@ -14,9 +14,9 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Config is what a session is made of. Everything non-deterministic comes in
-// here, so that a session can be rebuilt from its Journal alone. Provider, Env
-// and Policy are required.
+// Config configures a session. Everything non-deterministic is passed in here,
+// so that a session can be rebuilt from its Journal alone. Provider, Env and
+// Policy are required.
 type Config struct {
 	ID      string // empty = NewID()
 	Version string // of the host program, for the session log

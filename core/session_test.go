@@ -253,7 +253,7 @@ func TestSteeringAndFollowUps(t *testing.T) {
 	if out.Text != "Tidy." || out.Stop != core.StopDone {
 		t.Errorf("outcome %+v, want that of the follow-up", out)
 	}
-	var said [][]string
+	var sent [][]string
 	for _, req := range r.model.Requests() {
 		var texts []string
 		for _, m := range req.Messages {
@@ -261,11 +261,11 @@ func TestSteeringAndFollowUps(t *testing.T) {
 				texts = append(texts, m.Parts.Text())
 			}
 		}
-		said = append(said, texts)
+		sent = append(sent, texts)
 	}
 	want := [][]string{{"go", "be quick"}, {"go", "be quick", "rather the other file"}, {"go", "be quick", "rather the other file", "and then tidy up"}}
-	if fmt.Sprint(said) != fmt.Sprint(want) {
-		t.Errorf("the requests had\n%q, want\n%q", said, want)
+	if fmt.Sprint(sent) != fmt.Sprint(want) {
+		t.Errorf("the requests had\n%q, want\n%q", sent, want)
 	}
 }
 
@@ -398,7 +398,7 @@ func TestModelErrorsMoveTheState(t *testing.T) {
 func TestSoftCancelLetsTheRunningToolFinish(t *testing.T) {
 	var r *rig
 	slow := tool("slow", func(ctx context.Context, _ *core.Call, _ note) (core.Result, error) {
-		r.Cancel("the person said so")
+		r.Cancel("on request")
 		if ctx.Err() != nil {
 			return core.Result{}, ctx.Err()
 		}
@@ -591,8 +591,8 @@ func TestPermission(t *testing.T) {
 		{"another file than granted", coretest.AllowAll, nil, "b.txt", "was not granted", 0, "policy"},
 		{"denied", coretest.DenyAll, nil, "a.txt", "Permission denied", 1, "policy"},
 		{"non-interactive", coretest.AskAll, nil, "a.txt", "the session is non-interactive", 1, "headless"},
-		{"person says yes", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceOnce), "a.txt", "written", 0, "person"},
-		{"person says no", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceDeny), "a.txt", "Permission denied", 1, "person"},
+		{"user approves", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceOnce), "a.txt", "written", 0, "person"},
+		{"user denies", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceDeny), "a.txt", "Permission denied", 1, "person"},
 		{"zero answer", coretest.AskAll, coretest.AlwaysAnswer(""), "a.txt", "Permission denied", 1, "person"},
 		{"a choice not offered", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceAlways), "a.txt", "Permission denied", 1, "person"},
 	} {
@@ -908,11 +908,11 @@ func TestCompact(t *testing.T) {
 		t.Errorf("an empty conversation: %v", err)
 	}
 	r.submit(t, "first question")
-	if err := r.Compact(t.Context(), "heed the echo"); err != nil {
+	if err := r.Compact(t.Context(), "keep the echo"); err != nil {
 		t.Fatal(err)
 	}
 	ask := r.model.Requests()[2]
-	if text := sent(ask); !strings.Contains(text, "first question") || !strings.Contains(text, "[result of echo]") || !strings.Contains(text, "heed the echo") || len(ask.Tools) != 0 {
+	if text := sent(ask); !strings.Contains(text, "first question") || !strings.Contains(text, "[result of echo]") || !strings.Contains(text, "keep the echo") || len(ask.Tools) != 0 {
 		t.Errorf("the request for the summary is\n%s", text)
 	}
 	if r.State() != core.StateIdle {

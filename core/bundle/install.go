@@ -15,7 +15,7 @@ import (
 
 // Install are the arguments of [Stage.Install].
 type Install struct {
-	Name    string // made of letters, digits, -, _ and .
+	Name    string // letters, digits, -, _ and .
 	Source  Source
 	Tree    string   // hash of the files that the user was shown
 	Consent *Consent // nil without the user's consent

@@ -15,22 +15,21 @@ import (
 	"strings"
 )
 
-// Limits of a bundle. A zero field has the value of [DefaultLimits].
+// Limits are the limits of a bundle. The defaults are sufficient for any skill,
+// and for a plugin with its program for several systems.
 type Limits struct {
-	Files     int   // number of files and folders
-	Bytes     int64 // of all files
-	FileBytes int64 // of one file
-	Ratio     int64 // how many times its size an archive may unpack to; not applied below 16 MiB
+	Files     int   // number of files and folders; 0 = 5,000
+	Bytes     int64 // of all files; 0 = 512 MiB
+	FileBytes int64 // of one file; 0 = 256 MiB
+	Ratio     int64 // how many times its size an archive may unpack to, beyond 16 MiB; 0 = 200
 }
 
-// DefaultLimits are sufficient for any skill, and for a plugin with its program
-// for several systems.
-var DefaultLimits = Limits{Files: 5_000, Bytes: 512 << 20, FileBytes: 256 << 20, Ratio: 200}
+var defaultLimits = Limits{Files: 5_000, Bytes: 512 << 20, FileBytes: 256 << 20, Ratio: 200}
 
 const ratioFree = 16 << 20
 
 func (l Limits) filled() Limits {
-	d := DefaultLimits
+	d := defaultLimits
 	if l.Files > 0 {
 		d.Files = l.Files
 	}

@@ -30,7 +30,7 @@ func (e *envTest) noShell() {
 	}
 	_, err := e.env.Start(e.Context(), core.Command{Script: "true"})
 	if err == nil || !strings.Contains(err.Error(), "shell") {
-		e.Errorf("Start = %v, want an error that says that there is no shell", err)
+		e.Errorf("Start = %v, want an error about the missing shell", err)
 	}
 }
 
@@ -48,7 +48,7 @@ func (e *envTest) exec() {
 		{name: "signal", cmd: core.Command{Script: "kill -KILL $$"}, code: -1, signal: "SIGKILL"},
 		{name: "no input", cmd: core.Command{Script: "cat"}},
 		{name: "input", cmd: core.Command{Script: "cat", Stdin: strings.NewReader("in\n")}, stdout: "in\n"},
-		{name: "input that nobody reads", cmd: core.Command{Script: "true", Stdin: bytes.NewReader(make([]byte, 1<<20))}},
+		{name: "unread input", cmd: core.Command{Script: "true", Stdin: bytes.NewReader(make([]byte, 1<<20))}},
 		{name: "variable", cmd: core.Command{Script: `echo "$ADDED"`, Env: []string{"ADDED=value"}}, stdout: "value\n"},
 		{name: "working directory", cmd: core.Command{Script: "ls"}, stdout: "dir\n"},
 		{name: "directory", cmd: core.Command{Script: "ls", Dir: "dir"}, stdout: "file\n"},

@@ -107,7 +107,7 @@ func FuzzRedact(f *testing.F) {
 		clean := r.Record(bytes.Clone(line))
 		var back event.Event
 		if err := json.Unmarshal(clean, &back); err != nil {
-			t.Fatalf("not an event any more: %v\n%s", err, clean)
+			t.Fatalf("no longer an event: %v\n%s", err, clean)
 		}
 		body := back.Body.(event.ToolResult)
 		if got := body.Content[0].(model.Text).Text; strings.Contains(got, secret) {

@@ -128,7 +128,7 @@ func TestEveryPrefixOpens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lanes = 8 // side by side: each step waits for the disk
+	const lanes = 8 // in parallel: each step waits for the disk
 	for lane := range lanes {
 		t.Run(fmt.Sprint("lane ", lane), func(t *testing.T) {
 			t.Parallel()

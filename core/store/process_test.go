@@ -92,7 +92,7 @@ func TestKilledWriter(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the file-size limit that stands in for a full disk is Linux's")
+		t.Skip("the file size limit that simulates a full disk needs Linux")
 	}
 	dir := t.TempDir()
 	cmd, _, out := child(t, "fill", dir)
