@@ -36,6 +36,7 @@ var importRules = map[string][]string{
 	"core/output":     {},
 	"core/timeout":    {},
 	"core/rank":       {},
+	"core/sse":        {},
 	"core/bundle":     {"core/atomicfile", "core/jsonpos"},
 
 	"core/proc/internal/early": {},
@@ -47,7 +48,7 @@ var importRules = map[string][]string{
 	"core/internal/repeat":     {"core/model"},
 	"core":                     {"core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
 
-	"core/model/wire":       {"core/model"},
+	"core/model/wire":       {"core/model", "core/sse"},
 	"core/model/facts":      {"core/model"},
 	"core/model/cassette":   {"core/model", "core/redact"},
 	"core/model/langchain":  {"core/model", "core/model/wire"},
@@ -84,7 +85,7 @@ var importRules = map[string][]string{
 		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/atomicfile", "core/bundle",
 		"sdk", "sdk/toolproto",
 	},
-	"mcp":                   {"core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/proc", "core/schema", "core/timeout", "mcp/internal/jsonrpc"},
+	"mcp":                   {"core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/proc", "core/schema", "core/sse", "core/timeout", "mcp/internal/jsonrpc"},
 	"mcp/internal/jsonrpc":  {},
 	"mcp/oauth":             {"core/atomicfile"},
 	"mcp/oauth/oauthtest":   {},
@@ -97,13 +98,40 @@ var importRules = map[string][]string{
 
 	"sdk/agent": {"...", "!cmd/..."},
 
-	"cmd/agent": {"cmd/agent/internal/cli"},
-	"cmd/agent/internal/cli": {
-		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui", "cmd/agent/internal/display",
-		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env/...", "core/profile", "core/jsonpos", "core/subagent",
-		"core/bundle", "core/proc", "core/proc/sandbox", "permissions", "registry", "mcp", "mcp/oauth", "mcp/server",
-		"skills", "bundled_skills", "sdk", "plugins", "plugins/web", "cmd/agent/internal/keyring",
+	// The command line: cmdutil is the kernel of every command, setup opens what
+	// the settings ask for, run and chat run sessions, and each noun is a package
+	// that no other noun imports. Only root knows them all.
+	"cmd/agent": {"cmd/agent/internal/cmd/root"},
+	"cmd/agent/internal/cmdutil": {
+		"cmd/agent/internal/config", "core/jsonpos", "core/model", "core/proc", "mcp", "sdk",
 	},
+	"cmd/agent/internal/setup": {
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "sdk/agent",
+		"core", "core/model/...", "core/env/...", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
+		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "skills", "bundled_skills", "sdk",
+	},
+	"cmd/agent/internal/run": {
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "sdk/agent",
+		"core", "core/model", "core/event", "core/store", "permissions",
+	},
+	"cmd/agent/internal/chat": {
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
+		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",
+		"core", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "skills",
+	},
+	"cmd/agent/internal/cmd/root":       {"cmd/agent/internal/...", "core/store", "core/tools", "sdk", "sdk/agent"},
+	"cmd/agent/internal/cmd/config":     noun(),
+	"cmd/agent/internal/cmd/demo":       noun("cmd/agent/internal/run", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web"),
+	"cmd/agent/internal/cmd/doctor":     noun("core/env", "core/jsonpos", "core/model", "core/proc", "core/proc/sandbox", "core/store"),
+	"cmd/agent/internal/cmd/mcp":        noun("mcp", "mcp/oauth", "mcp/server"),
+	"cmd/agent/internal/cmd/permission": noun("core/jsonpos", "core/store", "permissions"),
+	"cmd/agent/internal/cmd/plugin":     noun("plugins", "sdk"),
+	"cmd/agent/internal/cmd/provider":   noun("core/model"),
+	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/run", "core/model", "core/store"),
+	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
+	"cmd/agent/internal/cmd/tool":       noun("core/model"),
+	"cmd/agent/internal/cmd/trust":      noun(),
+
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
 		"core", "core/model/...", "core/env", "core/profile", "core/store", "core/tools",
@@ -118,6 +146,13 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/bench/yardstick": {},
+}
+
+// noun is the line of a command's package: what every one may import, and more.
+func noun(more ...string) []string {
+	return append(more,
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup",
+		"cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "core", "core/event", "sdk/agent")
 }
 
 // foreignRule bans imports from outside the module.
@@ -171,8 +206,8 @@ func TestBrokenImportRuleIsFound(t *testing.T) {
 		{"named import", "registry/x.go", "package registry; import p " + ours("permissions"), "must not import permissions"},
 		{"behind a build tag", "core/x_windows.go", "//go:build windows\npackage core; import _ " + ours("registry"), "core/x_windows.go:2: core must not import registry"},
 		{"package without a line", "core/novel/x.go", "package novel", "core/novel has no line"},
-		{"wildcard", "cmd/agent/internal/cli/x.go", "package cli; import _ " + ours("core/model/langchain"), ""},
-		{"wildcard hides test support", "cmd/agent/internal/cli/x.go", "package cli; import _ " + ours("core/model/modeltest"), "must not import core/model/modeltest"},
+		{"wildcard", "cmd/agent/internal/setup/x.go", "package setup; import _ " + ours("core/model/langchain"), ""},
+		{"wildcard hides test support", "cmd/agent/internal/setup/x.go", "package setup; import _ " + ours("core/model/modeltest"), "must not import core/model/modeltest"},
 		{"exception from a wildcard", "sdk/agent/x.go", "package agent; import _ " + ours("cmd/agent/internal/config"), "must not import cmd/agent/internal/config"},
 		{"bridge uses langchaingo", "core/model/langchain/x.go", `package langchain; import _ "github.com/tmc/langchaingo/llms"`, ""},
 		{"others do not", "sdk/agent/x.go", `package agent; import _ "github.com/tmc/langchaingo/llms"`, "must not import github.com/tmc/langchaingo/llms: its faults"},
