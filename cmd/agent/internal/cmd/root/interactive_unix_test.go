@@ -58,7 +58,7 @@ func TestInteractiveSession(t *testing.T) {
 	again.answer("resumed session", "once more\r")
 	again.answer("Third answer.", "\x04") // Ctrl-D
 	again.exits(0)
-	if strings.Contains(again.text(), "Allow shell") {
+	if strings.Contains(again.text(), "Run `") {
 		t.Error("the second session asked in spite of the rule")
 	}
 	requests = w.chat.Requests()
