@@ -36,6 +36,7 @@ type ToolDefinition struct {
 	Scopes      []Scope         // that its calls may touch, for people; Access decides
 	Timeout     time.Duration   // of one call, without the time spent waiting for a person; 0 = none
 	Output      OutputLimit     // of the text that the model gets
+	Profiles    []string        // names of the profiles whose sessions have the tool; empty = all
 }
 
 // Call is one call of a tool. It lives until Run returns.

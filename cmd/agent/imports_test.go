@@ -96,6 +96,8 @@ var importRules = map[string][]string{
 
 	"sdk/agent": {"...", "!cmd/..."},
 
+	"internal/golden": {},
+
 	"cmd/agent": {"cmd/agent/internal/cli"},
 	"cmd/agent/internal/cli": {
 		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui", "cmd/agent/internal/display",

@@ -1,7 +1,6 @@
 package event
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/internal/golden"
 )
 
 // schemaFile is the published JSON Schema of an event, made from the Go types.
@@ -79,23 +79,11 @@ func loosen(s *jsonschema.Schema, strict bool) {
 
 // TestSchemaIsCurrent compares the published schema with the Go types.
 func TestSchemaIsCurrent(t *testing.T) {
-	want, err := json.MarshalIndent(eventSchema(t, false), "", "  ")
+	schema, err := json.MarshalIndent(eventSchema(t, false), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append(want, '\n')
-	if *update {
-		if err := os.WriteFile(schemaFile, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("docs/events.schema.json is not what the types say: go test ./core/event -update")
-	}
+	golden.Check(t, schemaFile, append(schema, '\n'))
 }
 
 // TestSchemaHolds: what is written meets the schema, and what is not an event

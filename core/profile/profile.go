@@ -43,33 +43,29 @@ type Facts struct {
 
 // spec is what makes a profile.
 type spec struct {
-	tools     []string // built-in tools, by name
 	documents []string // that are read beside AGENTS.md
 	timeout   time.Duration
 	families  []string // parts of models' names
 	providers []string // whose models are of that family, whatever their names
 }
 
-// shared are the tools of every profile.
-var shared = []string{"read_file", "write_file", "shell", "job", "grep", "glob", "update_plan", "ask_user", "spawn_agent", "send_input", "wait", "close_agent"}
-
 func specOf(name string) (spec, bool) {
 	switch name {
 	case NameDefault:
-		return spec{tools: append([]string{"edit_file", "list_dir"}, shared...)}, true
+		return spec{}, true
 	case NameOpenAI:
 		return spec{
-			tools: append([]string{"apply_patch"}, shared...), documents: []string{".codex/instructions.md"},
+			documents: []string{".codex/instructions.md"},
 			providers: []string{"openai"}, families: []string{"gpt-", "codex", "o1", "o3", "o4"},
 		}, true
 	case NameAnthropic:
 		return spec{
-			tools: append([]string{"edit_file"}, shared...), documents: []string{"CLAUDE.md"}, timeout: 120 * time.Second,
+			documents: []string{"CLAUDE.md"}, timeout: 120 * time.Second,
 			providers: []string{"anthropic"}, families: []string{"claude"},
 		}, true
 	case NameGemini:
 		return spec{
-			tools: append([]string{"edit_file", "read_many_files", "list_dir"}, shared...), documents: []string{"GEMINI.md"},
+			documents: []string{"GEMINI.md"},
 			providers: []string{"gemini"}, families: []string{"gemini"},
 		}, true
 	}
@@ -96,11 +92,10 @@ func For(provider, model string) string {
 	return byProvider
 }
 
-// HasTool reports whether a built-in tool belongs to a profile. Tools that are
-// not built in belong to all of them.
-func HasTool(profile, tool string) bool {
-	s, ok := specOf(profile)
-	return !ok || slices.Contains(s.tools, tool)
+// HasTool reports whether sessions with a profile have a tool. Those with a
+// profile that is not one of [Names] have all tools.
+func HasTool(profile string, tool core.ToolDefinition) bool {
+	return len(tool.Profiles) == 0 || slices.Contains(tool.Profiles, profile) || !slices.Contains(Names(), profile)
 }
 
 // Default returns the profile for models that no other one is made for.

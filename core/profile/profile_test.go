@@ -2,19 +2,15 @@ package profile_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/profile"
+	"github.com/seed-009c0928/agent/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func request() core.PromptRequest {
 	return core.PromptRequest{
@@ -40,19 +36,7 @@ func TestDefaultPrompt(t *testing.T) {
 		t.Errorf("the name is %q", name)
 	}
 	got := build(t, profile.Options{Append: "\nAnswer in French.\n\n"}, request())
-	path := filepath.Join("testdata", "default.golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
-		t.Errorf("the prompt is not that of %s (run with -update if it should not be):\n%s", path, got)
-	}
+	golden.Check(t, "testdata/default.golden", []byte(got))
 }
 
 func TestPromptIsStable(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/profile"
+	"github.com/seed-009c0928/agent/internal/golden"
 )
 
 func mustNew(t testing.TB, name string, opts profile.Options) core.Profile {
@@ -53,51 +54,12 @@ func TestPromptGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join("testdata", name+"-project.golden")
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
-			t.Errorf("the prompt is not that of %s (run with -update if it should not be):\n%s", path, got)
-		}
+		golden.Check(t, "testdata/"+name+"-project.golden", []byte(got))
 		if p.ContextWindow != 200_000 || p.Name != name {
 			t.Errorf("profile %+v", p)
 		}
 		if wanted := map[string]time.Duration{"anthropic": 120 * time.Second}[name]; p.CommandTimeout != wanted {
 			t.Errorf("%s: time-out %s, want %s", name, p.CommandTimeout, wanted)
-		}
-	}
-}
-
-// TestToolsOfProfiles are the lists of 3.4 to 3.6.
-func TestToolsOfProfiles(t *testing.T) {
-	t.Parallel()
-	all := []string{
-		"read_file", "read_many_files", "write_file", "edit_file", "apply_patch", "shell", "job", "grep", "glob", "list_dir",
-		"update_plan", "ask_user", "spawn_agent", "send_input", "wait", "close_agent",
-	}
-	without := map[string][]string{
-		"default":   {"read_many_files", "apply_patch"},
-		"openai":    {"read_many_files", "edit_file", "list_dir"},
-		"anthropic": {"read_many_files", "apply_patch", "list_dir"},
-		"gemini":    {"apply_patch"},
-		"unknown":   nil,
-	}
-	for name, want := range without {
-		var got []string
-		for _, tool := range all {
-			if !profile.HasTool(name, tool) {
-				got = append(got, tool)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s is without %q, want %q", name, got, want)
 		}
 	}
 }
@@ -352,6 +314,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(p.Name, p.CommandTimeout, profile.HasTool(name, "apply_patch"))
+	patch := core.ToolDefinition{Name: "apply_patch", Profiles: []string{profile.NameOpenAI}}
+	fmt.Println(p.Name, p.CommandTimeout, profile.HasTool(name, patch))
 	// Output: anthropic 2m0s false
 }

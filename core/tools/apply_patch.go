@@ -30,14 +30,48 @@ type applyPatchArgs struct {
 // is written; when a write fails, the files written before it get their content
 // back.
 func ApplyPatch() core.Tool {
-	return core.NewTool(core.ToolDefinition{
+	tool := core.NewTool(core.ToolDefinition{
 		Name:        "apply_patch",
 		Description: strings.TrimSpace(applyPatchDoc),
 		Scopes:      []core.Scope{core.ScopeRead, core.ScopeWrite, core.ScopeDelete},
 		Output:      core.OutputLimit{MaxChars: 10_000, Mode: core.Tail},
+		Profiles:    []string{"openai"},
 	}, func(_ context.Context, _ *core.Call, in applyPatchArgs) ([]core.Access, error) {
 		return patchAccess(in.Patch), nil
 	}, runApplyPatch)
+	return fileTool{
+		Tool: tool,
+		changes: func(args json.RawMessage) []string {
+			return patchPaths(args, func(f patch.File) string {
+				if f.Op == patch.Delete {
+					return ""
+				}
+				return f.Path
+			})
+		},
+		knows: func(args json.RawMessage, _ core.Result) []string {
+			return patchPaths(args, func(f patch.File) string { return f.MoveTo })
+		},
+	}
+}
+
+// patchPaths returns what of says of each file of a patch, unless it is empty.
+func patchPaths(args json.RawMessage, of func(patch.File) string) []string {
+	var in applyPatchArgs
+	if json.Unmarshal(args, &in) != nil {
+		return nil // the tool reports it
+	}
+	p, err := patch.Parse(in.Patch)
+	if err != nil {
+		return nil // the tool reports it
+	}
+	var paths []string
+	for _, f := range p.Files {
+		if path := of(f); path != "" {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // patchAccess lists what a patch touches, with what it takes to undo it. A text

@@ -7,11 +7,8 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Options choose among the built-in tools. The zero value takes all of them.
+// Options configure the built-in tools.
 type Options struct {
-	// Without names tools to leave out, such as those that a profile replaces
-	// by its own. A name that no tool has is ignored.
-	Without []string
 	// Unguarded lets a session change files that it has not read, or that
 	// have changed since it did.
 	Unguarded bool
@@ -30,7 +27,18 @@ var _ core.Toolset = (*Set)(nil)
 func Builtin(opts Options) *Set {
 	background := newJobs()
 	all := []core.Tool{
-		ReadFile(), ReadManyFiles(), WriteFile(), EditFile(), ApplyPatch(), shellWith(background), background.tool(), Grep(), Glob(), ListDir(), UpdatePlan(), AskUser(),
+		ReadFile(),
+		ReadManyFiles(),
+		WriteFile(),
+		EditFile(),
+		ApplyPatch(),
+		shellWith(background),
+		background.tool(),
+		Grep(),
+		Glob(),
+		ListDir(),
+		UpdatePlan(),
+		AskUser(),
 	}
 	if !opts.Unguarded {
 		g := newGuard()
@@ -38,9 +46,7 @@ func Builtin(opts Options) *Set {
 			all[i] = g.wrap(t)
 		}
 	}
-	return &Set{jobs: background, tools: slices.DeleteFunc(all, func(t core.Tool) bool {
-		return slices.Contains(opts.Without, t.Definition().Name)
-	})}
+	return &Set{jobs: background, tools: all}
 }
 
 // Name implements [core.Toolset].

@@ -35,17 +35,19 @@ type editFileArgs struct {
 // the text is not found as given, differences in white space and punctuation
 // are tolerated, line by line, if there is exactly one such place.
 func EditFile() core.Tool {
-	return core.NewTool(core.ToolDefinition{
+	tool := core.NewTool(core.ToolDefinition{
 		Name:        "edit_file",
 		Description: strings.TrimSpace(editFileDoc),
 		Scopes:      []core.Scope{core.ScopeRead, core.ScopeWrite},
 		Output:      core.OutputLimit{MaxChars: 10_000, Mode: core.Tail},
+		Profiles:    []string{"default", "anthropic", "gemini"},
 	}, func(_ context.Context, _ *core.Call, in editFileArgs) ([]core.Access, error) {
 		return []core.Access{
 			{Scope: core.ScopeRead, Resource: in.FilePath},
 			{Scope: core.ScopeWrite, Resource: in.FilePath},
 		}, nil
 	}, runEditFile)
+	return fileTool{Tool: tool, changes: filePath}
 }
 
 func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Result, error) {

@@ -27,6 +27,7 @@ func ListDir() core.Tool {
 		Description: strings.TrimSpace(listDirDoc),
 		ReadOnly:    true,
 		Scopes:      []core.Scope{core.ScopeRead},
+		Profiles:    []string{"default", "gemini"},
 	}, func(_ context.Context, _ *core.Call, in listDirArgs) ([]core.Access, error) {
 		// Its entries are the directory's own; deeper ones need all below.
 		return fileAccess(core.ScopeRead, orHere(in.Path), in.Depth > 1), nil

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ type readFileArgs struct {
 // ReadFile returns the tool read_file: the lines of a text file with their
 // numbers, or an image.
 func ReadFile() core.Tool {
-	return core.NewTool(core.ToolDefinition{
+	tool := core.NewTool(core.ToolDefinition{
 		Name:        "read_file",
 		Description: strings.TrimSpace(readFileDoc),
 		ReadOnly:    true,
@@ -45,6 +46,7 @@ func ReadFile() core.Tool {
 	}, func(_ context.Context, _ *core.Call, in readFileArgs) ([]core.Access, error) {
 		return fileAccess(core.ScopeRead, in.FilePath, false), nil
 	}, runReadFile)
+	return fileTool{Tool: tool, knows: func(args json.RawMessage, _ core.Result) []string { return filePath(args) }}
 }
 
 func runReadFile(ctx context.Context, call *core.Call, in readFileArgs) (core.Result, error) {

@@ -31,12 +31,13 @@ type readManyFilesArgs struct {
 // ReadManyFiles returns the tool read_many_files, which reads several text
 // files in one call. A file that cannot be read says so in its place.
 func ReadManyFiles() core.Tool {
-	return core.NewTool(core.ToolDefinition{
+	tool := core.NewTool(core.ToolDefinition{
 		Name:        "read_many_files",
 		Description: strings.TrimSpace(readManyFilesDoc),
 		ReadOnly:    true,
 		Scopes:      []core.Scope{core.ScopeRead},
 		Output:      core.OutputLimit{MaxChars: 100_000, Mode: core.HeadTail},
+		Profiles:    []string{"gemini"},
 	}, func(_ context.Context, _ *core.Call, in readManyFilesArgs) ([]core.Access, error) {
 		var all []core.Access
 		for _, p := range in.Paths {
@@ -48,6 +49,11 @@ func ReadManyFiles() core.Tool {
 		}
 		return all, nil
 	}, runReadManyFiles)
+	return fileTool{Tool: tool, knows: func(_ json.RawMessage, r core.Result) []string {
+		var read manyRead
+		_ = json.Unmarshal(r.Structured, &read) // written by runReadManyFiles, or empty
+		return read.Files
+	}}
 }
 
 func isPattern(p string) bool { return strings.ContainsAny(p, "*?[{") }

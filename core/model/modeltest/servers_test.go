@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
+	"github.com/seed-009c0928/agent/internal/golden"
 )
 
 // paths are those of an answer below the base URL.
@@ -55,7 +56,7 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%v: %s %s", api, resp.Status, got)
 			continue
 		}
-		golden(t, "stream_"+strings.ToLower(api.String())+".golden", strings.ReplaceAll(got, "\r\n", "\n"))
+		golden.Check(t, "testdata/"+"stream_"+strings.ToLower(api.String())+".golden", []byte(strings.ReplaceAll(got, "\r\n", "\n")))
 	}
 }
 

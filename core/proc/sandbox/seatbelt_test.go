@@ -1,13 +1,10 @@
 package sandbox
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"github.com/seed-009c0928/agent/internal/golden"
+)
 
 // TestSeatbeltProfile compares the profiles for macOS with golden files. That
 // sandbox-exec takes them can be seen on macOS only.
@@ -25,18 +22,6 @@ func TestSeatbeltProfile(t *testing.T) {
 		"hosts.sb":    {Network: Network{Hosts: []string{"example.org"}}},
 	} {
 		got := seatbeltProfile(p, l, "/private/var/folders/tmp")
-		file := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s: got\n%s", file, got)
-		}
+		golden.Check(t, "testdata/"+name, []byte(got))
 	}
 }
