@@ -9,8 +9,8 @@ import (
 
 // Options configure the built-in tools.
 type Options struct {
-	// Unguarded lets a session change files that it has not read, or that
-	// have changed since it did.
+	// Unguarded lets a session change files that it has not read, or that have
+	// changed since.
 	Unguarded bool
 }
 
@@ -22,8 +22,7 @@ type Set struct {
 
 var _ core.Toolset = (*Set)(nil)
 
-// Builtin returns the built-in tools. Close ends what they run in the
-// background.
+// Builtin returns the built-in tools. Close ends their background commands.
 func Builtin(opts Options) *Set {
 	background := newJobs()
 	all := []core.Tool{
@@ -58,8 +57,8 @@ func (s *Set) Tools(context.Context) ([]core.Tool, error) { return slices.Clone(
 // Changed implements [core.Toolset].
 func (s *Set) Changed() <-chan struct{} { return nil }
 
-// End ends what a session runs in the background; its host calls it when the
-// session is over.
+// End ends a session's background commands; the host calls it when the session
+// is over.
 func (s *Set) End(session string) { s.jobs.end(session) }
 
 // Close implements [core.Toolset].

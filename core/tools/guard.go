@@ -11,36 +11,35 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// guard remembers which files a session has read, and as they were then: what
-// was not read, or has changed since, is not overwritten. It is safe for
+// guard remembers which files a session has read, and their state then: a file
+// that was not read, or has changed since, is not overwritten. It is safe for
 // concurrent use.
 type guard struct {
 	mu       sync.Mutex
 	sessions map[string]map[string]stamp
 }
 
-// stamp tells a file's content from another without reading it.
+// stamp identifies a file's content without reading it.
 type stamp struct {
 	size     int64
 	modified time.Time
 }
 
-// maxGuarded is how many sessions are remembered. A host that has more open at
-// once has some read their files again.
+// maxGuarded is how many sessions are remembered. If a host opens more at once,
+// some must read their files again.
 const maxGuarded = 256
 
 func newGuard() *guard { return &guard{sessions: map[string]map[string]stamp{}} }
 
-// fileTool is a tool that tells the guard which files its calls deal with. A
-// tool that changes files must be one; a tool that only looks at files, such as
-// grep, need not.
+// fileTool is a tool that tells the guard which files its calls read and
+// change. A tool that changes files must be one.
 type fileTool struct {
 	core.Tool
 	// changes lists the files whose content a call changes: the session must
 	// have read those that exist. It may be nil.
 	changes func(args json.RawMessage) []string
-	// knows lists the files whose content the model knows after the call has
-	// succeeded, besides those that it changed. It may be nil.
+	// knows lists the files whose content the model knows after a successful
+	// call, besides the changed ones. It may be nil.
 	knows func(args json.RawMessage, result core.Result) []string
 }
 
@@ -93,8 +92,8 @@ func filePath(args json.RawMessage) []string {
 	return []string{in.FilePath}
 }
 
-// state returns a file's key and stamp; ok is false for what is no file, or
-// cannot be told: that is the tool's matter.
+// state returns a file's key and stamp; ok is false if it is not a regular file
+// or cannot be read, which the tool reports.
 func (g *guard) state(ctx context.Context, call *core.Call, path string) (key string, now stamp, ok bool) {
 	to, err := call.Env.Resolve(ctx, path)
 	if err != nil {
@@ -107,7 +106,7 @@ func (g *guard) state(ctx context.Context, call *core.Call, path string) (key st
 	return to.Path, stamp{info.Size(), info.ModTime()}, true
 }
 
-// check says why a file must be read before it is changed.
+// check returns a failure if a file must be read before it is changed.
 func (g *guard) check(ctx context.Context, call *core.Call, path string) *core.Result {
 	key, now, ok := g.state(ctx, call, path)
 	if !ok {
@@ -119,16 +118,16 @@ func (g *guard) check(ctx context.Context, call *core.Call, path string) *core.R
 	var r core.Result
 	switch {
 	case !known:
-		r = core.Failf(core.CodeValidation, "%s was not changed: you have not read it in this session. Read it first, so that nothing is lost that you do not know of.", path)
+		r = core.Failf(core.CodeValidation, "%s was not changed: you have not read it in this session. Read it first, so that no content is lost.", path)
 	case !was.modified.Equal(now.modified) || was.size != now.size:
-		r = core.Failf(core.CodeValidation, "%s was not changed: something else has changed it since you read it. Read it again.", path)
+		r = core.Failf(core.CodeValidation, "%s was not changed: it was modified since you read it. Read it again.", path)
 	default:
 		return nil
 	}
 	return &r
 }
 
-// note remembers a file as it is now.
+// note remembers the present state of a file.
 func (g *guard) note(ctx context.Context, call *core.Call, path string) {
 	key, now, ok := g.state(ctx, call, path)
 	g.mu.Lock()

@@ -40,7 +40,7 @@ func TestPlainArgv(t *testing.T) {
 	}
 }
 
-// FuzzPlainArgv holds that bash sees the same words.
+// FuzzPlainArgv compares the words with bash's.
 func FuzzPlainArgv(f *testing.F) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -62,7 +62,7 @@ func FuzzPlainArgv(f *testing.F) {
 	})
 }
 
-// bashWords returns what a program gets that bash is told to start with the
+// bashWords returns the arguments that bash passes to a program started with the
 // words of script.
 func bashWords(ctx context.Context, t *testing.T, bash, script string) []string {
 	out, err := exec.CommandContext(ctx, bash, "--norc", "-c", `printf '%s\0' `+script).Output()

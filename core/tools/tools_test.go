@@ -24,9 +24,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // args are a call's arguments.
 type args map[string]any
 
-// run calls a tool as the pipeline does: the arguments meet the schema, and
-// the environment is opened for the accesses that the tool asked for and for
-// nothing else. It returns the result and the text that the model would get.
+// run calls a tool as the pipeline does: the arguments are validated, and the
+// environment is restricted to the accesses that the tool declares. It returns
+// the result and the text for the model.
 func run(t testing.TB, tool core.Tool, where core.Environment, in args) (core.Result, string) {
 	t.Helper()
 	return runContext(t.Context(), t, tool, where, in, nil)
@@ -69,7 +69,7 @@ func runContext(ctx context.Context, t testing.TB, tool core.Tool, where core.En
 	return result, out.String() + model.Parts(result.Content).Text()
 }
 
-// check calls a tool and compares the code and the text of what it answers.
+// check calls a tool and compares the code and the text of the result.
 func check(t *testing.T, tool core.Tool, where core.Environment, in args, code core.ErrorCode, want string) {
 	t.Helper()
 	result, got := run(t, tool, where, in)
@@ -81,7 +81,7 @@ func check(t *testing.T, tool core.Tool, where core.Environment, in args, code c
 	}
 }
 
-// checkHas calls a tool and looks for pieces in what it answers.
+// checkHas calls a tool and looks for pieces in the result.
 func checkHas(t *testing.T, tool core.Tool, where core.Environment, in args, code core.ErrorCode, pieces ...string) {
 	t.Helper()
 	result, got := run(t, tool, where, in)
@@ -156,8 +156,8 @@ func TestToolsOfProfiles(t *testing.T) {
 	}
 }
 
-// What the model is told is part of every request: a change to it must be
-// seen, and it must stay small.
+// TestDefinitions: the definitions are part of every request, so changes must be
+// visible and they must stay small.
 func TestDefinitions(t *testing.T) {
 	list, err := tools.Builtin(tools.Options{}).Tools(t.Context())
 	if err != nil {

@@ -18,8 +18,8 @@ type writeFileArgs struct {
 	Content  string `json:"content"`
 }
 
-// WriteFile returns the tool write_file, which creates or replaces a file,
-// wholly or not at all.
+// WriteFile returns the tool write_file, which creates or replaces a file
+// atomically.
 func WriteFile() core.Tool {
 	tool := core.NewTool(core.ToolDefinition{
 		Name:        "write_file",

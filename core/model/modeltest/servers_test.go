@@ -56,7 +56,7 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%v: %s %s", api, resp.Status, got)
 			continue
 		}
-		golden.Check(t, "testdata/"+"stream_"+strings.ToLower(api.String())+".golden", []byte(strings.ReplaceAll(got, "\r\n", "\n")))
+		golden.Check(t, "testdata/stream_"+strings.ToLower(api.String())+".golden", []byte(strings.ReplaceAll(got, "\r\n", "\n")))
 	}
 }
 
