@@ -4,11 +4,11 @@ package sandbox
 
 import "context"
 
-// plan is what a helper does; there is none here.
+// plan is the plan of a helper, which does not exist on this system.
 type plan struct{}
 
-// Enter returns when the command runs, which it does from its start on.
+// Enter returns when the command runs, which is immediately.
 func (c *Cell) Enter(context.Context) error { return nil }
 
-// Wait is for cells with a helper.
+// Wait is only for a sandbox with a helper.
 func (c *Cell) Wait() (ended Ended, ok bool) { return Ended{}, false }

@@ -9,7 +9,7 @@ var levelsHere []Level
 
 const noLevels = "this system has no sandbox"
 
-// build is never called: no level works.
+// build is never called: there are no levels.
 func (c *Cell) build(*Profile, *exec.Cmd) error { return ErrUnavailable }
 
 // probe is never called: there are no levels.

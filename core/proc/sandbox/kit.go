@@ -15,14 +15,14 @@ import (
 	"sync"
 )
 
-// Runner starts and waits for the process of a probe.
+// Runner starts the process of a probe and waits for it.
 type Runner interface {
 	Start(cmd *exec.Cmd) error
 	Wait(cmd *exec.Cmd)
 }
 
-// Kit confines processes for a proc.Supervisor, which owns it. It tries each
-// level once and remembers what came of it. It is safe for concurrent use.
+// Kit confines processes for a proc.Supervisor, which owns it. It probes each
+// level once and remembers the result. It is safe for concurrent use.
 type Kit struct {
 	runner Runner
 	logger *slog.Logger
@@ -30,17 +30,16 @@ type Kit struct {
 	mu     sync.Mutex
 	probed map[Level]Status
 	warned bool
-	stands map[string]int // what stands for missing paths, and for how many processes
+	stands map[string]int // placeholders of missing paths, with their number of processes
 }
 
-// NewKit returns a kit. The logger is told when a process runs without a
-// sandbox because none works.
+// NewKit returns a Kit. The logger warns if processes run without a sandbox
+// because no level works.
 func NewKit(runner Runner, logger *slog.Logger) *Kit {
 	return &Kit{runner: runner, logger: logger, probed: map[Level]Status{}, stands: map[string]int{}}
 }
 
-// Levels says which levels work here, the best one first. Those that belong to
-// another system are left out.
+// Levels returns the status of this system's levels, the best one first.
 func (k *Kit) Levels(ctx context.Context) []Status {
 	var all []Status
 	for _, level := range levelsHere {
@@ -49,11 +48,11 @@ func (k *Kit) Levels(ctx context.Context) []Status {
 	return all
 }
 
-// LevelsHere returns the levels that belong to this system, the best one first.
+// LevelsHere returns the levels of this system, the best one first.
 func LevelsHere() []Level { return slices.Clone(levelsHere) }
 
-// Choose returns the level that a mode comes to here. None without an error
-// means that the mode does without.
+// Choose returns the level for a mode on this machine. None without an error
+// means that the mode allows running without a sandbox.
 func (k *Kit) Choose(ctx context.Context, mode Mode) (Level, error) {
 	var wanted []Level
 	switch mode {
@@ -89,19 +88,19 @@ func (k *Kit) Choose(ctx context.Context, mode Mode) (Level, error) {
 	return None, fmt.Errorf("%w (mode %s): %w", ErrUnavailable, mode, errors.Join(errs...))
 }
 
-// warn says once that processes run without a sandbox.
+// warn warns once that processes run without a sandbox.
 func (k *Kit) warn(reasons []error) {
 	k.mu.Lock()
 	first := !k.warned
 	k.warned = true
 	k.mu.Unlock()
 	if first {
-		k.logger.Warn("no sandbox works here: commands run without", "reasons", errors.Join(reasons...))
+		k.logger.Warn("no sandbox level works on this machine: commands run without a sandbox", "reasons", errors.Join(reasons...))
 	}
 }
 
-// Status says whether a level works here. It is tried the first time that it is
-// asked about, which takes some milliseconds.
+// Status returns whether a level works on this machine. The first call probes it,
+// which takes some milliseconds.
 func (k *Kit) Status(ctx context.Context, level Level) Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,11 +109,11 @@ func (k *Kit) Status(ctx context.Context, level Level) Status {
 	}
 	s := Status{Level: level}
 	if !slices.Contains(levelsHere, level) {
-		s.Reason = "it belongs to another operating system"
+		s.Reason = "it is for another operating system"
 		return s
 	}
 	if err := ctx.Err(); err != nil {
-		s.Reason = err.Error() // nothing is known
+		s.Reason = err.Error() // unknown whether it works
 		return s
 	}
 	s.Works, s.Reason = k.probe(level)
@@ -122,9 +121,9 @@ func (k *Kit) Status(ctx context.Context, level Level) Status {
 	return s
 }
 
-// Prepare rewrites a command, so that it is confined when it is started. The
-// cell is nil if the profile comes to no sandbox. After the start, [Cell.Enter]
-// is called; whatever happens, [Cell.Close] is called at the end.
+// Prepare rewrites a command so that it is confined when started. The Cell is nil
+// if the profile allows running without a sandbox. The caller must call
+// [Cell.Enter] after the start, and [Cell.Close] at the end in any case.
 func (k *Kit) Prepare(ctx context.Context, p *Profile, cmd *exec.Cmd) (*Cell, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -136,7 +135,7 @@ func (k *Kit) Prepare(ctx context.Context, p *Profile, cmd *exec.Cmd) (*Cell, er
 	return k.confine(level, p, cmd)
 }
 
-// confine rewrites a command for a level that works.
+// confine rewrites a command for a working level.
 func (k *Kit) confine(level Level, p *Profile, cmd *exec.Cmd) (*Cell, error) {
 	c := &Cell{Level: level, kit: k}
 	if err := c.build(p, cmd); err != nil {
@@ -145,22 +144,22 @@ func (k *Kit) confine(level Level, p *Profile, cmd *exec.Cmd) (*Cell, error) {
 	return c, nil
 }
 
-// stand puts an empty directory where a pinned one is missing, until the last
-// process that it is for has ended.
+// stand creates an empty directory in place of a missing pinned one, until the
+// last process that needs it has ended.
 func (k *Kit) stand(p pin) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.stands[p.path] == 0 {
 		if err := os.Mkdir(p.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("sandbox: hold the place of %s: %w", p.path, err)
+			return fmt.Errorf("sandbox: create a placeholder for %s: %w", p.path, err)
 		}
 	}
 	k.stands[p.path]++
 	return nil
 }
 
-// unstand takes away what stand put there. Somebody may have filled it from
-// outside: then it stays.
+// unstand removes what stand created, unless something outside the sandbox has
+// filled it.
 func (k *Kit) unstand(p pin) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -168,12 +167,12 @@ func (k *Kit) unstand(p pin) {
 		return
 	}
 	delete(k.stands, p.path)
-	_ = os.Remove(p.path) // what is not empty stays
+	_ = os.Remove(p.path) // fails if not empty
 }
 
-// aside gives what was made at a path that was to stay missing another name,
-// under which nobody looks for it. Removing it could hit what somebody made
-// there from outside.
+// aside renames what was created at a path that should have stayed missing, so
+// that it has no effect. It is not removed, because it could have been created
+// outside the sandbox.
 func aside(p pin) (name string, done bool) {
 	root, err := os.OpenRoot(p.root)
 	if err != nil {
@@ -185,7 +184,7 @@ func aside(p pin) (name string, done bool) {
 		return "", false
 	}
 	if _, err := root.Lstat(rel); err != nil {
-		return "", false // all is well
+		return "", false // still missing
 	}
 	for i := range 100 {
 		to := rel + AsideSuffix
@@ -207,32 +206,32 @@ type Cell struct {
 	Level Level
 
 	kit    *Kit
-	helper bool // the process is the helper as long as the command runs
+	helper bool // the process is the helper, which runs as long as the command
 	token  string
-	conn   *net.UnixConn // to the helper, while there is one
-	theirs []*os.File    // what the process gets, closed once it has it
+	conn   *net.UnixConn // to the helper, if there is one
+	theirs []*os.File    // files for the process, closed once it has them
 	stands []pin
-	absent []pin    // what must not be there at the end
-	aside  []string // what was, by its new name
-	tmp    string   // a directory to be removed
+	absent []pin    // must be missing at the end
+	aside  []string // new names of those that were not
+	tmp    string   // a directory to remove
 	proxy  *proxy
 	net    Network
 
-	work    func() (*plan, error) // works out what the helper does
-	plan    *plan                 // that, once it is known
+	work    func() (*plan, error) // computes the helper's plan
+	plan    *plan                 // the result
 	program string
-	drop    []string // variables that are the helper's only
+	drop    []string // variables only for the helper
 }
 
 // Ended is how a command ended.
 type Ended struct {
 	Code   int    // -1 when a signal ended it
 	Signal string // such as "SIGKILL"
-	Others bool   // processes that it started still run; Close ends them
+	Others bool   // processes that it started are still running; Close ends them
 }
 
-// cacheEnv are the variables that lead caches, where they cannot be layered, to
-// a directory of the process's own.
+// cacheEnv are the variables that move caches that cannot be layered to the
+// process's own directory.
 func cacheEnv(p *Profile, tmp string) []string {
 	if len(p.Scratch) == 0 {
 		return nil
@@ -242,15 +241,15 @@ func cacheEnv(p *Profile, tmp string) []string {
 	}
 }
 
-// newToken returns what tells the helper that it is meant.
+// newToken returns the token by which the helper is recognized.
 func newToken() string { return rand.Text() }
 
-// Helper reports whether the process that was started is the cell's helper,
-// the parent of the command; its end is then told by [Cell.Wait].
+// Helper reports whether the started process is the helper, the parent of the
+// command; [Cell.Wait] then reports the end of the command.
 func (c *Cell) Helper() bool { return c != nil && c.helper }
 
-// Close ends what is left in the cell and removes what was made for it. It can
-// be called again, and of a nil cell.
+// Close ends the remaining processes in the sandbox and removes what was created
+// for it. It may be called again, and on a nil Cell.
 func (c *Cell) Close() error {
 	if c == nil {
 		return nil
@@ -267,8 +266,8 @@ func (c *Cell) Close() error {
 	return err
 }
 
-// Remove removes what was made on disk for the cell, once its processes are
-// gone. It can be called again, and of a nil cell.
+// Remove removes the files created for the sandbox, once its processes have
+// ended. It may be called again, and on a nil Cell.
 func (c *Cell) Remove() {
 	if c == nil {
 		return
@@ -283,13 +282,13 @@ func (c *Cell) Remove() {
 	}
 	c.stands, c.absent = nil, nil
 	if c.tmp != "" {
-		_ = os.RemoveAll(c.tmp) // what a command locked up stays in the temporary directory
+		_ = os.RemoveAll(c.tmp) // fails for directories that the command made unwritable
 		c.tmp = ""
 	}
 }
 
-// Aside returns what was found, after [Cell.Remove], at paths that were to
-// stay missing, by the names that it has now.
+// Aside returns, after [Cell.Remove], the new names of files that were created at
+// paths that should have stayed missing.
 func (c *Cell) Aside() []string {
 	if c == nil {
 		return nil
@@ -297,7 +296,7 @@ func (c *Cell) Aside() []string {
 	return c.aside
 }
 
-// started closes what the process has now.
+// started closes the files that were passed to the process.
 func (c *Cell) started() {
 	for _, f := range c.theirs {
 		f.Close()

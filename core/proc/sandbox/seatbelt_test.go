@@ -6,8 +6,8 @@ import (
 	"github.com/seed-009c0928/agent/internal/golden"
 )
 
-// TestSeatbeltProfile compares the profiles for macOS with golden files. That
-// sandbox-exec takes them can be seen on macOS only.
+// TestSeatbeltProfile compares the profiles for macOS with golden files. Only on
+// macOS can sandbox-exec check them.
 func TestSeatbeltProfile(t *testing.T) {
 	l := &layout{
 		writable: []string{"/Users/u/ws", "/Users/u/ws/.git/lfs"},
