@@ -66,7 +66,7 @@ type Process struct {
 	supervisor *Supervisor
 	cmd        *exec.Cmd
 	family     *family
-	cell       *sandbox.Cell // nil without a sandbox
+	sandbox    *sandbox.Confinement // nil without a sandbox
 	grace      time.Duration
 	cancel     context.CancelCauseFunc
 	start      time.Time
@@ -130,15 +130,15 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Sandbox returns the level that confines the command.
 func (p *Process) Sandbox() sandbox.Level {
-	if p.cell == nil {
+	if p.sandbox == nil {
 		return sandbox.None
 	}
-	return p.cell.Level
+	return p.sandbox.Level
 }
 
 // Aside returns the new names of files that the command created at protected
 // paths; call it after Wait. See [sandbox.Profile].
-func (p *Process) Aside() []string { return p.cell.Aside() }
+func (p *Process) Aside() []string { return p.sandbox.Aside() }
 
 // Wait waits for the end of the command and of its output. The error is that of
 // the context, [ErrClosed], or that of a writer; a failing command is not an
@@ -157,7 +157,7 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 	p.supervisor.guard.prepare()
 	theirs, err := p.connect(spec)
 	if err == nil && spec.Sandbox != nil {
-		p.cell, err = p.supervisor.kit.Prepare(ctx, spec.Sandbox, p.cmd)
+		p.sandbox, err = p.supervisor.sandboxes.Prepare(ctx, spec.Sandbox, p.cmd)
 	}
 	if err == nil {
 		p.start = time.Now()
@@ -165,14 +165,14 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 	}
 	closeAll(theirs)
 	if err == nil {
-		p.family = newFamily(p.cmd, marker, p.start, p.cell.Helper())
+		p.family = newFamily(p.cmd, marker, p.start, p.sandbox.Helper())
 		p.supervisor.guard.add(p.Pid())
 		err = p.enter(ctx)
 	}
 	if err != nil {
 		p.disconnect()
-		err = errors.Join(startError(spec, err), p.cell.Close())
-		p.cell.Remove()
+		err = errors.Join(startError(spec, err), p.sandbox.Close())
+		p.sandbox.Remove()
 		return err
 	}
 	p.copy(spec.Stdin)
@@ -181,10 +181,10 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 
 // enter waits until the command runs in its sandbox.
 func (p *Process) enter(ctx context.Context) error {
-	if p.cell == nil {
+	if p.sandbox == nil {
 		return nil
 	}
-	err := p.cell.Enter(ctx)
+	err := p.sandbox.Enter(ctx)
 	if err != nil {
 		p.family.signal(nil, true)
 		p.supervisor.wait(p.cmd)
@@ -327,8 +327,8 @@ func (p *Process) supervise(ctx context.Context) {
 // process is the helper, which reports how the command ended and runs until the
 // sandbox is closed.
 func (p *Process) await() {
-	if p.cell.Helper() {
-		if ended, ok := p.cell.Wait(); ok {
+	if p.sandbox.Helper() {
+		if ended, ok := p.sandbox.Wait(); ok {
 			p.ended = &ended
 			close(p.exited)
 		}
@@ -342,10 +342,10 @@ func (p *Process) await() {
 
 // leave closes the sandbox. Its helper ends, and with it all processes in it.
 func (p *Process) leave() {
-	if p.cell == nil {
+	if p.sandbox == nil {
 		return
 	}
-	if err := p.cell.Close(); err != nil {
+	if err := p.sandbox.Close(); err != nil {
 		p.supervisor.logger.Debug("close the sandbox", "error", err)
 	}
 	if p.alone() {
@@ -353,7 +353,7 @@ func (p *Process) leave() {
 	} else {
 		p.awaitHelper()
 	}
-	p.cell.Remove()
+	p.sandbox.Remove()
 }
 
 // alone reports whether the helper, which knows its children, is all that is left

@@ -182,7 +182,7 @@ func TestSandboxedAbort(t *testing.T) {
 	}
 	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
 		for name, script := range scripts {
-			if name == "nobody's child" && mode != sandbox.ModeNamespace {
+			if name == "orphan" && mode != sandbox.ModeNamespace {
 				continue // only the namespace finds it
 			}
 			t.Run(name, func(t *testing.T) {

@@ -32,11 +32,11 @@ type Options struct {
 // it needs to end them: a thread from which all commands are started, and the
 // guard. It is safe for concurrent use.
 type Supervisor struct {
-	logger *slog.Logger
-	chain  string // the markers in this process's own environment
-	token  string // prefix of the marker of every command
-	guard  *guard
-	kit    *sandbox.Kit
+	logger    *slog.Logger
+	chain     string // the markers in this process's own environment
+	token     string // prefix of the marker of every command
+	guard     *guard
+	sandboxes *sandbox.Manager
 
 	requests chan startRequest
 	quit     chan struct{}
@@ -73,13 +73,13 @@ func NewSupervisor(opts Options) *Supervisor {
 		s.chain = outer + ":"
 	}
 	s.guard = newGuard(s)
-	s.kit = sandbox.NewKit(prober{s}, s.logger)
+	s.sandboxes = sandbox.NewManager(prober{s}, s.logger)
 	return s
 }
 
 // Sandbox returns the sandbox of the commands, which knows the levels that work
 // on this machine.
-func (s *Supervisor) Sandbox() *sandbox.Kit { return s.kit }
+func (s *Supervisor) Sandbox() *sandbox.Manager { return s.sandboxes }
 
 // prober starts the processes that probe sandbox levels.
 type prober struct{ s *Supervisor }

@@ -72,14 +72,14 @@ func TestApplyPatchRefuses(t *testing.T) {
 		code core.ErrorCode
 		want string
 	}{
-		"no patch":            {"*** Rename File: a.txt\n", core.CodeValidation, "Invalid patch: line 2 of the patch: expected"},
-		"a missing file":      {good + "*** Update File: a.tx1\n@@\n-x\n+y\n", core.CodeNotFound, "File not found"},
-		"a missing deletion":  {good + "*** Delete File: z.txt\n", core.CodeNotFound, "File not found"},
-		"lines not there":     {good + "*** Update File: b.txt\n@@\n-x\n+y\n", core.CodeValidation, "Most like it|these lines of the change at line"},
-		"an existing file":      {good + "*** Add File: b.txt\n+x\n", core.CodeValidation, "b.txt exists already"},
+		"no patch":           {"*** Rename File: a.txt\n", core.CodeValidation, "Invalid patch: line 2 of the patch: expected"},
+		"a missing file":     {good + "*** Update File: a.tx1\n@@\n-x\n+y\n", core.CodeNotFound, "File not found"},
+		"a missing deletion": {good + "*** Delete File: z.txt\n", core.CodeNotFound, "File not found"},
+		"lines not there":    {good + "*** Update File: b.txt\n@@\n-x\n+y\n", core.CodeValidation, "Most like it|these lines of the change at line"},
+		"an existing file":   {good + "*** Add File: b.txt\n+x\n", core.CodeValidation, "b.txt exists already"},
 		"a move onto a file": {good + "*** Update File: b.txt\n*** Move to: c.bin\n", core.CodeValidation, "c.bin exists already"},
-		"a directory":         {good + "*** Delete File: dir\n", core.CodeIO, "it is a directory"},
-		"a binary file":       {good + "*** Update File: c.bin\n@@\n-x\n+y\n", core.CodeIO, "not a text file"},
+		"a directory":        {good + "*** Delete File: dir\n", core.CodeIO, "it is a directory"},
+		"a binary file":      {good + "*** Update File: c.bin\n@@\n-x\n+y\n", core.CodeIO, "not a text file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,12 +9,12 @@ import (
 // maxPlainScript is the longest command line that is parsed.
 const maxPlainScript = 10_000
 
-// PlainArgv returns the arguments that a POSIX shell or bash passes to the only
+// plainArgv returns the arguments that a POSIX shell or bash passes to the only
 // program that script starts, if that is certain: the script consists of words
 // of plain characters and single-quoted strings, separated by spaces, and the
 // first word is neither an assignment nor a keyword or builtin of the shell. For
 // everything else it reports false: the script needs real parsing.
-func PlainArgv(script string) ([]string, bool) {
+func plainArgv(script string) ([]string, bool) {
 	if len(script) > maxPlainScript || !utf8.ValidString(script) {
 		return nil, false
 	}

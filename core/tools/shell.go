@@ -47,7 +47,7 @@ func shellWith(background *jobs) core.Tool {
 	}, func(_ context.Context, call *core.Call, in shellArgs) ([]core.Access, error) {
 		access := core.Access{Scope: core.ScopeShell, Resource: in.Command, Unconfined: in.Unsandboxed}
 		if dialect := call.Env.Info().Shell; dialect == "bash" || dialect == "sh" {
-			access.Argv, _ = PlainArgv(in.Command)
+			access.Argv, _ = plainArgv(in.Command)
 		}
 		return []core.Access{access}, nil
 	}, func(ctx context.Context, call *core.Call, in shellArgs) (core.Result, error) {

@@ -249,7 +249,7 @@ func (b *plan) network(p *Profile) {
 		return
 	}
 	address := bytesOf(unix.RawSockaddrInet4{
-		Family: unix.AF_INET, Port: ProxyPort>>8 | ProxyPort&0xff<<8, Addr: [4]byte{127, 0, 0, 1},
+		Family: unix.AF_INET, Port: proxyPort>>8 | proxyPort&0xff<<8, Addr: [4]byte{127, 0, 0, 1},
 	})
 	listener := b.keep("open a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	b.do("bind the port of the proxy", unix.SYS_BIND, listener, address, len(address))

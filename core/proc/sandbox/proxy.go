@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// ProxyPort is the port of the proxy on the loopback interface of a process with
+// proxyPort is the port of the proxy on the loopback interface of a process with
 // an allow-list of hosts.
-const ProxyPort = 3128
+const proxyPort = 3128
 
 // Timeouts of the proxy.
 const (
@@ -27,9 +27,9 @@ const (
 	headerTime = 30 * time.Second
 )
 
-// ErrRefused is wrapped by the error for a host that is not in the allow-list, or
+// errRefused is wrapped by the error for a host that is not in the allow-list, or
 // whose address may not be reached.
-var ErrRefused = errors.New("refused by the sandbox")
+var errRefused = errors.New("refused by the sandbox")
 
 // proxy lets a process reach the hosts of an allow-list over HTTP, HTTP CONNECT
 // and SOCKS5, all on one port. It resolves names itself, and connects to exactly
@@ -219,7 +219,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 }
 
 func statusOf(err error) int {
-	if errors.Is(err, ErrRefused) {
+	if errors.Is(err, errRefused) {
 		return http.StatusForbidden
 	}
 	return http.StatusBadGateway
@@ -293,7 +293,7 @@ func (p *proxy) check(ctx context.Context, host string, port uint16) ([]netip.Ad
 		if p.refused != nil {
 			p.refused(at, reason)
 		}
-		return nil, fmt.Errorf("%s: %w: %s", at, ErrRefused, reason)
+		return nil, fmt.Errorf("%s: %w: %s", at, errRefused, reason)
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr = addr.Unmap().WithZone(""); !p.lists(addr, port) {
@@ -367,7 +367,7 @@ func proxyEnv(n *Network) []string {
 	if n.Full || len(n.Hosts) == 0 {
 		return nil
 	}
-	at := "127.0.0.1:" + strconv.Itoa(ProxyPort)
+	at := "127.0.0.1:" + strconv.Itoa(proxyPort)
 	direct := "localhost,127.0.0.1,::1"
 	return []string{
 		"HTTP_PROXY=http://" + at, "http_proxy=http://" + at, "HTTPS_PROXY=http://" + at, "https_proxy=http://" + at,

@@ -40,7 +40,7 @@ func (p *proxy) socks(c net.Conn, in *bufio.Reader) {
 	target, err := p.dial(p.ctx, host, port)
 	if err != nil {
 		answer = socksUnreachable
-		if errors.Is(err, ErrRefused) {
+		if errors.Is(err, errRefused) {
 			answer = socksNotAllowed
 		}
 		_, _ = c.Write(socksReply(answer))

@@ -21,9 +21,9 @@ type Runner interface {
 	Wait(cmd *exec.Cmd)
 }
 
-// Kit confines processes for a proc.Supervisor, which owns it. It probes each
+// Manager confines processes for a proc.Supervisor, which owns it. It probes each
 // level once and remembers the result. It is safe for concurrent use.
-type Kit struct {
+type Manager struct {
 	runner Runner
 	logger *slog.Logger
 
@@ -33,19 +33,10 @@ type Kit struct {
 	stands map[string]int // placeholders of missing paths, with their number of processes
 }
 
-// NewKit returns a Kit. The logger warns if processes run without a sandbox
+// NewManager returns a Manager. The logger warns if processes run without a sandbox
 // because no level works.
-func NewKit(runner Runner, logger *slog.Logger) *Kit {
-	return &Kit{runner: runner, logger: logger, probed: map[Level]Status{}, stands: map[string]int{}}
-}
-
-// Levels returns the status of this system's levels, the best one first.
-func (k *Kit) Levels(ctx context.Context) []Status {
-	var all []Status
-	for _, level := range levelsHere {
-		all = append(all, k.Status(ctx, level))
-	}
-	return all
+func NewManager(runner Runner, logger *slog.Logger) *Manager {
+	return &Manager{runner: runner, logger: logger, probed: map[Level]Status{}, stands: map[string]int{}}
 }
 
 // LevelsHere returns the levels of this system, the best one first.
@@ -53,7 +44,7 @@ func LevelsHere() []Level { return slices.Clone(levelsHere) }
 
 // Choose returns the level for a mode on this machine. None without an error
 // means that the mode allows running without a sandbox.
-func (k *Kit) Choose(ctx context.Context, mode Mode) (Level, error) {
+func (m *Manager) Choose(ctx context.Context, mode Mode) (Level, error) {
 	var wanted []Level
 	switch mode {
 	case ModeOff:
@@ -69,7 +60,7 @@ func (k *Kit) Choose(ctx context.Context, mode Mode) (Level, error) {
 	}
 	var errs []error
 	for _, level := range wanted {
-		s := k.Status(ctx, level)
+		s := m.Status(ctx, level)
 		if s.Works {
 			return level, nil
 		}
@@ -79,7 +70,7 @@ func (k *Kit) Choose(ctx context.Context, mode Mode) (Level, error) {
 		return None, err
 	}
 	if mode == "" || mode == ModeAuto {
-		k.warn(errs)
+		m.warn(errs)
 		return None, nil
 	}
 	if len(errs) == 0 {
@@ -89,22 +80,22 @@ func (k *Kit) Choose(ctx context.Context, mode Mode) (Level, error) {
 }
 
 // warn warns once that processes run without a sandbox.
-func (k *Kit) warn(reasons []error) {
-	k.mu.Lock()
-	first := !k.warned
-	k.warned = true
-	k.mu.Unlock()
+func (m *Manager) warn(reasons []error) {
+	m.mu.Lock()
+	first := !m.warned
+	m.warned = true
+	m.mu.Unlock()
 	if first {
-		k.logger.Warn("no sandbox level works on this machine: commands run without a sandbox", "reasons", errors.Join(reasons...))
+		m.logger.Warn("no sandbox level works on this machine: commands run without a sandbox", "reasons", errors.Join(reasons...))
 	}
 }
 
 // Status returns whether a level works on this machine. The first call probes it,
 // which takes some milliseconds.
-func (k *Kit) Status(ctx context.Context, level Level) Status {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if s, ok := k.probed[level]; ok {
+func (m *Manager) Status(ctx context.Context, level Level) Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, ok := m.probed[level]; ok {
 		return s
 	}
 	s := Status{Level: level}
@@ -116,28 +107,28 @@ func (k *Kit) Status(ctx context.Context, level Level) Status {
 		s.Reason = err.Error() // unknown whether it works
 		return s
 	}
-	s.Works, s.Reason = k.probe(level)
-	k.probed[level] = s
+	s.Works, s.Reason = m.probe(level)
+	m.probed[level] = s
 	return s
 }
 
-// Prepare rewrites a command so that it is confined when started. The Cell is nil
+// Prepare rewrites a command so that it is confined when started. The Confinement is nil
 // if the profile allows running without a sandbox. The caller must call
-// [Cell.Enter] after the start, and [Cell.Close] at the end in any case.
-func (k *Kit) Prepare(ctx context.Context, p *Profile, cmd *exec.Cmd) (*Cell, error) {
+// [Confinement.Enter] after the start, and [Confinement.Close] at the end in any case.
+func (m *Manager) Prepare(ctx context.Context, p *Profile, cmd *exec.Cmd) (*Confinement, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	level, err := k.Choose(ctx, p.Mode)
+	level, err := m.Choose(ctx, p.Mode)
 	if err != nil || level == None {
 		return nil, err
 	}
-	return k.confine(level, p, cmd)
+	return m.confine(level, p, cmd)
 }
 
 // confine rewrites a command for a working level.
-func (k *Kit) confine(level Level, p *Profile, cmd *exec.Cmd) (*Cell, error) {
-	c := &Cell{Level: level, kit: k}
+func (m *Manager) confine(level Level, p *Profile, cmd *exec.Cmd) (*Confinement, error) {
+	c := &Confinement{Level: level, manager: m}
 	if err := c.build(p, cmd); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -146,27 +137,27 @@ func (k *Kit) confine(level Level, p *Profile, cmd *exec.Cmd) (*Cell, error) {
 
 // stand creates an empty directory in place of a missing pinned one, until the
 // last process that needs it has ended.
-func (k *Kit) stand(p pin) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.stands[p.path] == 0 {
+func (m *Manager) stand(p pin) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stands[p.path] == 0 {
 		if err := os.Mkdir(p.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("sandbox: create a placeholder for %s: %w", p.path, err)
 		}
 	}
-	k.stands[p.path]++
+	m.stands[p.path]++
 	return nil
 }
 
 // unstand removes what stand created, unless something outside the sandbox has
 // filled it.
-func (k *Kit) unstand(p pin) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.stands[p.path]--; k.stands[p.path] > 0 {
+func (m *Manager) unstand(p pin) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stands[p.path]--; m.stands[p.path] > 0 {
 		return
 	}
-	delete(k.stands, p.path)
+	delete(m.stands, p.path)
 	_ = os.Remove(p.path) // fails if not empty
 }
 
@@ -201,21 +192,21 @@ func aside(p pin) (name string, done bool) {
 	return "", false
 }
 
-// Cell is the sandbox of one process.
-type Cell struct {
+// Confinement is the sandbox of one process.
+type Confinement struct {
 	Level Level
 
-	kit    *Kit
-	helper bool // the process is the helper, which runs as long as the command
-	token  string
-	conn   *net.UnixConn // to the helper, if there is one
-	theirs []*os.File    // files for the process, closed once it has them
-	stands []pin
-	absent []pin    // must be missing at the end
-	aside  []string // new names of those that were not
-	tmp    string   // a directory to remove
-	proxy  *proxy
-	net    Network
+	manager *Manager
+	helper  bool // the process is the helper, which runs as long as the command
+	token   string
+	conn    *net.UnixConn // to the helper, if there is one
+	theirs  []*os.File    // files for the process, closed once it has them
+	stands  []pin
+	absent  []pin    // must be missing at the end
+	aside   []string // new names of those that were not
+	tmp     string   // a directory to remove
+	proxy   *proxy
+	net     Network
 
 	work    func() (*plan, error) // computes the helper's plan
 	plan    *plan                 // the result
@@ -245,12 +236,12 @@ func cacheEnv(p *Profile, tmp string) []string {
 func newToken() string { return rand.Text() }
 
 // Helper reports whether the started process is the helper, the parent of the
-// command; [Cell.Wait] then reports the end of the command.
-func (c *Cell) Helper() bool { return c != nil && c.helper }
+// command; [Confinement.Wait] then reports the end of the command.
+func (c *Confinement) Helper() bool { return c != nil && c.helper }
 
 // Close ends the remaining processes in the sandbox and removes what was created
-// for it. It may be called again, and on a nil Cell.
-func (c *Cell) Close() error {
+// for it. It may be called again, and on a nil Confinement.
+func (c *Confinement) Close() error {
 	if c == nil {
 		return nil
 	}
@@ -267,13 +258,13 @@ func (c *Cell) Close() error {
 }
 
 // Remove removes the files created for the sandbox, once its processes have
-// ended. It may be called again, and on a nil Cell.
-func (c *Cell) Remove() {
+// ended. It may be called again, and on a nil Confinement.
+func (c *Confinement) Remove() {
 	if c == nil {
 		return
 	}
 	for _, p := range c.stands {
-		c.kit.unstand(p)
+		c.manager.unstand(p)
 	}
 	for _, p := range c.absent {
 		if name, done := aside(p); done {
@@ -287,9 +278,9 @@ func (c *Cell) Remove() {
 	}
 }
 
-// Aside returns, after [Cell.Remove], the new names of files that were created at
+// Aside returns, after [Confinement.Remove], the new names of files that were created at
 // paths that should have stayed missing.
-func (c *Cell) Aside() []string {
+func (c *Confinement) Aside() []string {
 	if c == nil {
 		return nil
 	}
@@ -297,7 +288,7 @@ func (c *Cell) Aside() []string {
 }
 
 // started closes the files that were passed to the process.
-func (c *Cell) started() {
+func (c *Confinement) started() {
 	for _, f := range c.theirs {
 		f.Close()
 	}

@@ -8,7 +8,7 @@ import "context"
 type plan struct{}
 
 // Enter returns when the command runs, which is immediately.
-func (c *Cell) Enter(context.Context) error { return nil }
+func (c *Confinement) Enter(context.Context) error { return nil }
 
 // Wait is only for a sandbox with a helper.
-func (c *Cell) Wait() (ended Ended, ok bool) { return Ended{}, false }
+func (c *Confinement) Wait() (ended Ended, ok bool) { return Ended{}, false }

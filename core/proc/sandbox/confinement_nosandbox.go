@@ -10,7 +10,7 @@ var levelsHere []Level
 const noLevels = "this system has no sandbox"
 
 // build is never called: there are no levels.
-func (c *Cell) build(*Profile, *exec.Cmd) error { return ErrUnavailable }
+func (c *Confinement) build(*Profile, *exec.Cmd) error { return ErrUnavailable }
 
 // probe is never called: there are no levels.
-func (k *Kit) probe(Level) (works bool, reason string) { return false, noLevels }
+func (m *Manager) probe(Level) (works bool, reason string) { return false, noLevels }

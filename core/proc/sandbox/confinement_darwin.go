@@ -15,7 +15,7 @@ const noLevels = "this level exists only on Linux; macOS supports auto and requi
 const sandboxExec = "/usr/bin/sandbox-exec"
 
 // build wraps the command into sandbox-exec.
-func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
+func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	if cmd.Err != nil {
 		return cmd.Err
 	}
@@ -46,18 +46,18 @@ func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
 }
 
 // probe tests the level with a program that does nothing.
-func (k *Kit) probe(level Level) (works bool, reason string) {
+func (m *Manager) probe(level Level) (works bool, reason string) {
 	cmd := exec.Command("/usr/bin/true")
 	cmd.Env = []string{}
-	c, err := k.confine(level, &Profile{}, cmd)
+	c, err := m.confine(level, &Profile{}, cmd)
 	if err != nil {
 		return false, err.Error()
 	}
 	defer c.Remove()
-	if err := k.runner.Start(cmd); err != nil {
+	if err := m.runner.Start(cmd); err != nil {
 		return false, err.Error()
 	}
-	k.runner.Wait(cmd)
+	m.runner.Wait(cmd)
 	if state := cmd.ProcessState; state == nil || !state.Success() {
 		return false, fmt.Sprintf("%s fails: %v", sandboxExec, state)
 	}

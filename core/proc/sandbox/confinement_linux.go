@@ -33,7 +33,7 @@ const enterTime = 30 * time.Second
 const self = "/proc/self/exe"
 
 // build makes cmd start the helper.
-func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
+func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	program, err := programOf(cmd)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func programOf(cmd *exec.Cmd) (string, error) {
 }
 
 // connect creates the socket pair and writes the token to it.
-func (c *Cell) connect() error {
+func (c *Confinement) connect() error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("sandbox: a socket for the helper: %w", err)
@@ -122,7 +122,7 @@ func enterNamespaces(p *Profile, cmd *exec.Cmd) {
 
 // planNamespace computes the helper's plan, and creates placeholders for
 // protected paths that are missing.
-func (c *Cell) planNamespace(p *Profile, program, dir string) (*plan, error) {
+func (c *Confinement) planNamespace(p *Profile, program, dir string) (*plan, error) {
 	visible := []string{dir}
 	if program != "" {
 		visible = append(visible, program)
@@ -150,7 +150,7 @@ func (c *Cell) planNamespace(p *Profile, program, dir string) (*plan, error) {
 			c.absent = append(c.absent, pin)
 			continue
 		default:
-			switch err := c.kit.stand(pin); {
+			switch err := c.manager.stand(pin); {
 			case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 				continue // the process cannot create one there either
 			case err != nil:
@@ -167,7 +167,7 @@ func (c *Cell) planNamespace(p *Profile, program, dir string) (*plan, error) {
 // maxTrees is the maximum number of mounts of a process, limited by the slots.
 const maxTrees = 200
 
-func (c *Cell) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
+func (c *Confinement) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
 	confined := *p
 	if confined.Tmp == "" {
 		tmp, err := os.MkdirTemp("", "agent-tmp-")
@@ -192,21 +192,21 @@ func (c *Cell) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
 	return nil
 }
 
-// StepError is a step of the helper that failed.
-type StepError struct {
+// stepError is a step of the helper that failed.
+type stepError struct {
 	What string
 	Err  syscall.Errno
 }
 
 // Error implements error.
-func (e *StepError) Error() string { return fmt.Sprintf("sandbox: %s: %v", e.What, e.Err) }
+func (e *stepError) Error() string { return fmt.Sprintf("sandbox: %s: %v", e.What, e.Err) }
 
 // Unwrap returns the system's error.
-func (e *StepError) Unwrap() error { return e.Err }
+func (e *stepError) Unwrap() error { return e.Err }
 
 // Enter sends the plan to the started helper, and returns when the command runs.
 // The error of a command that cannot be started is the system's.
-func (c *Cell) Enter(ctx context.Context) error {
+func (c *Confinement) Enter(ctx context.Context) error {
 	c.started()
 	_ = c.conn.SetDeadline(time.Now().Add(enterTime))
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Now()) })
@@ -218,7 +218,7 @@ func (c *Cell) Enter(ctx context.Context) error {
 	return err
 }
 
-func (c *Cell) enter() (err error) {
+func (c *Confinement) enter() (err error) {
 	if c.plan, err = c.work(); err != nil {
 		return err
 	}
@@ -248,20 +248,20 @@ func (c *Cell) enter() (err error) {
 }
 
 // failure is the error of a step that failed.
-func (c *Cell) failure(m early.Message) error {
+func (c *Confinement) failure(m early.Message) error {
 	errno := syscall.Errno(m.B)
 	switch {
 	case m.A == early.StepStart:
 		return &os.PathError{Op: "exec", Path: c.plan.Path, Err: errno}
 	case int(m.A) < len(c.plan.what):
-		return &StepError{c.plan.what[m.A], errno}
+		return &stepError{c.plan.what[m.A], errno}
 	}
-	return &StepError{"read the plan", errno}
+	return &stepError{"read the plan", errno}
 }
 
 // serve makes the proxy serve the socket that the helper opened in the process's
 // network namespace.
-func (c *Cell) serve(file *os.File) error {
+func (c *Confinement) serve(file *os.File) error {
 	defer file.Close()
 	listener, err := net.FileListener(file)
 	if err != nil {
@@ -272,7 +272,7 @@ func (c *Cell) serve(file *os.File) error {
 }
 
 // receive reads a message, with the file that may be attached.
-func (c *Cell) receive() (early.Message, *os.File, error) {
+func (c *Confinement) receive() (early.Message, *os.File, error) {
 	var b [early.MessageSize]byte
 	oob := make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := c.conn.ReadMsgUnix(b[:], oob)
@@ -308,7 +308,7 @@ func passedFile(oob []byte) *os.File {
 
 // Wait waits for the end of the command in a sandbox with a helper. It is not ok
 // if the helper ended first.
-func (c *Cell) Wait() (ended Ended, ok bool) {
+func (c *Confinement) Wait() (ended Ended, ok bool) {
 	m, file, err := c.receive()
 	if file != nil {
 		file.Close()
@@ -325,7 +325,7 @@ func (c *Cell) Wait() (ended Ended, ok bool) {
 }
 
 // probe tests a level with a process that does nothing.
-func (k *Kit) probe(level Level) (works bool, reason string) {
+func (m *Manager) probe(level Level) (works bool, reason string) {
 	if seccompFilter(0, true) == nil {
 		return false, "there is no system call filter for this architecture, only for amd64 and arm64"
 	}
@@ -335,14 +335,14 @@ func (k *Kit) probe(level Level) (works bool, reason string) {
 		}
 	}
 	cmd := &exec.Cmd{Args: []string{"agent-sandbox-probe"}, Env: []string{}, Dir: "/"}
-	c, err := k.confine(level, &Profile{}, cmd)
+	c, err := m.confine(level, &Profile{}, cmd)
 	if err != nil {
 		return false, err.Error()
 	}
 	defer c.Remove()
 	defer c.Close()
 	c.helper = false // it ends after the steps
-	if err := k.runner.Start(cmd); err != nil {
+	if err := m.runner.Start(cmd); err != nil {
 		return false, whyNot(err)
 	}
 	c.started()
@@ -351,7 +351,7 @@ func (k *Kit) probe(level Level) (works bool, reason string) {
 	if err != nil {
 		_ = cmd.Process.Kill()
 	}
-	k.runner.Wait(cmd)
+	m.runner.Wait(cmd)
 	switch state := cmd.ProcessState; {
 	case state != nil && state.Success():
 		return true, ""
