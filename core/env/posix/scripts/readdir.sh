@@ -13,7 +13,7 @@ batch() {
 }
 set --
 for name in .[!.]* ..?* *; do
-	# A pattern that matches nothing stands for itself.
+	# A pattern without matches stays unexpanded.
 	[ -e "$name" ] || [ -L "$name" ] || continue
 	set -- "$@" "./$name"
 	[ $# -lt 200 ] || {
