@@ -42,6 +42,7 @@ type ToolDefinition struct {
 	Scopes      []Scope         // what its calls may touch, for display; Access decides
 	Timeout     time.Duration   // of one call, without the time spent waiting for the user; 0 = none
 	Output      OutputLimit     // of the text that the model gets
+	Profiles    []string        // names of the profiles whose sessions have the tool; empty = all
 }
 
 // Call is one call of a tool. It is valid until Run returns.

@@ -101,6 +101,8 @@ var importRules = map[string][]string{
 	// The command line: cmdutil is the kernel of every command, setup opens what
 	// the settings ask for, run and chat run sessions, and each noun is a package
 	// that no other noun imports. Only root knows them all.
+	"core/goldentest": {},
+
 	"cmd/agent": {"cmd/agent/internal/cmd/root"},
 	"cmd/agent/internal/cmdutil": {
 		"cmd/agent/internal/config", "core/jsonpos", "core/model", "core/proc", "mcp", "sdk",

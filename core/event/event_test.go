@@ -3,7 +3,6 @@ package event
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,10 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/model"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // full is an envelope with all fields set.
 func full(body Body) Event {
@@ -174,25 +172,7 @@ func TestGolden(t *testing.T) {
 		}
 		got.Write(append(data, '\n'))
 	}
-	path := filepath.Join("testdata", "events.jsonl")
-	if *update {
-		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gotLines, wantLines := strings.Split(got.String(), "\n"), strings.Split(strings.ReplaceAll(string(want), "\r\n", "\n"), "\n")
-	if len(gotLines) != len(wantLines) {
-		t.Errorf("%d types, %s holds %d", len(gotLines)-1, path, len(wantLines)-1)
-	}
-	for i := range min(len(gotLines), len(wantLines)) {
-		if gotLines[i] != wantLines[i] {
-			t.Errorf("%s:%d:\n got %s\nwant %s", path, i+1, gotLines[i], wantLines[i])
-		}
-	}
+	goldentest.Check(t, "testdata/events.jsonl", got.Bytes())
 }
 
 // TestEveryTypeIsListed compares the methods in the source with bodyTypes.

@@ -1,7 +1,6 @@
 package event
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -79,23 +79,11 @@ func loosen(s *jsonschema.Schema, strict bool) {
 
 // TestSchemaIsCurrent compares the published schema with the Go types.
 func TestSchemaIsCurrent(t *testing.T) {
-	want, err := json.MarshalIndent(eventSchema(t, false), "", "  ")
+	schema, err := json.MarshalIndent(eventSchema(t, false), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append(want, '\n')
-	if *update {
-		if err := os.WriteFile(schemaFile, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("docs/events.schema.json is outdated: run go test ./core/event -update")
-	}
+	goldentest.Check(t, schemaFile, append(schema, '\n'))
 }
 
 // TestSchemaHolds: what is written matches the schema, and what is not an event

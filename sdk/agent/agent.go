@@ -217,14 +217,11 @@ func (a *Agent) newPolicy(ctx context.Context) (core.Policy, error) {
 // Env returns the environment that the tools work in.
 func (a *Agent) Env() core.Environment { return a.env }
 
-// builtin is the source of the built-in tools.
-const builtin = "builtin"
-
 // Tools returns the table of all tools.
 func (a *Agent) Tools() core.ToolTable { return a.tools }
 
 // ToolsOf returns the table of the tools that a session with the profile of
-// that name has: of the built-in ones those of the profile, and all others.
+// that name has, see [core.ToolDefinition].
 func (a *Agent) ToolsOf(profile string) core.ToolTable { return &view{base: a.tools, profile: profile} }
 
 // Policy returns the policy that decides on the tools' calls.

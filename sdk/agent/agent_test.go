@@ -145,7 +145,7 @@ func TestCommandsThatMisbehave(t *testing.T) {
 	})
 	t.Run("forks a daemon", func(t *testing.T) {
 		res := call(t, a, "shell", args{"command": "sleep 1000 & echo $! > pid; echo begun"})
-		if !strings.Contains(res.Content.Text(), "begun") || !strings.Contains(res.Content.Text(), "was ended") {
+		if !strings.Contains(res.Content.Text(), "begun") || !strings.Contains(res.Content.Text(), "ended 1 background process") {
 			t.Errorf("%q", res.Content.Text())
 		}
 		pid, err := os.ReadFile(filepath.Join(dir, "pid"))

@@ -293,7 +293,7 @@ func TestParityMatrix(t *testing.T) {
 			}
 			for _, tool := range all {
 				name := tool.Definition().Name
-				if has := strings.Contains(body, `"name":"`+name+`"`); has != profile.HasTool(c.profile, name) {
+				if has := strings.Contains(body, `"name":"`+name+`"`); has != profile.HasTool(c.profile, tool.Definition()) {
 					c.Errorf("%s in the request: %v", name, has)
 				}
 			}

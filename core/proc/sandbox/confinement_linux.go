@@ -25,15 +25,15 @@ var levelsHere = []Level{Namespace, Landlock}
 
 const noLevels = "this system has no sandbox"
 
-// enterTime is how long the helper may take before the command runs.
+// enterTime is the timeout of the helper for starting the command.
 const enterTime = 30 * time.Second
 
-// self is the program that becomes the helper: the running one, whatever has
-// become of its file.
+// self is the program that becomes the helper: the running one, even if its file
+// was replaced.
 const self = "/proc/self/exe"
 
-// build makes cmd the start of the helper.
-func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
+// build makes cmd start the helper.
+func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	program, err := programOf(cmd)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
 	dir := cmd.Dir
 	if dir == "" {
 		if dir, err = os.Getwd(); err != nil {
-			return fmt.Errorf("sandbox: the working directory: %w", err)
+			return fmt.Errorf("sandbox: working directory: %w", err)
 		}
 	}
 	c.net = p.Network
@@ -56,7 +56,7 @@ func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
 		env = append(env, proxyEnv(&p.Network)...)
 		c.helper = true
 		enterNamespaces(p, cmd)
-		// While the helper starts there is time to work its plan out.
+		// Compute the plan while the helper starts.
 		c.work = func() (*plan, error) { return c.planNamespace(p, program, dir) }
 	case Landlock:
 		err = c.buildLandlock(p, cmd, &env)
@@ -65,7 +65,7 @@ func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
 		return err
 	}
 	c.program = program
-	// A runtime that makes few threads starts sooner.
+	// A runtime with few threads starts faster.
 	if !slices.ContainsFunc(cmd.Env, func(entry string) bool { return strings.HasPrefix(entry, "GOMAXPROCS=") }) {
 		env = append(env, "GOMAXPROCS=1")
 		c.drop = []string{"GOMAXPROCS"}
@@ -85,8 +85,8 @@ func programOf(cmd *exec.Cmd) (string, error) {
 	return filepath.Abs(filepath.Join(cmd.Dir, cmd.Path))
 }
 
-// connect makes the socket pair and puts the token into it.
-func (c *Cell) connect() error {
+// connect creates the socket pair and writes the token to it.
+func (c *Confinement) connect() error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("sandbox: a socket for the helper: %w", err)
@@ -104,7 +104,7 @@ func (c *Cell) connect() error {
 	return err
 }
 
-// enterNamespaces has the helper start in namespaces of its own.
+// enterNamespaces makes the helper start in its own namespaces.
 func enterNamespaces(p *Profile, cmd *exec.Cmd) {
 	cmd.Dir = "/"
 	if cmd.SysProcAttr == nil {
@@ -113,16 +113,16 @@ func enterNamespaces(p *Profile, cmd *exec.Cmd) {
 	attr := *cmd.SysProcAttr
 	attr.Cloneflags = namespaceFlags(p)
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-	// Only the superuser keeps his capabilities in the namespaces over the exec
-	// of the helper by himself.
+	// Only root keeps capabilities in the namespaces across the exec of the
+	// helper automatically.
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 	cmd.SysProcAttr = &attr
 }
 
-// planNamespace works out what the helper does, and holds the places of what
-// is protected but missing.
-func (c *Cell) planNamespace(p *Profile, program, dir string) (*plan, error) {
+// planNamespace computes the helper's plan, and creates placeholders for
+// protected paths that are missing.
+func (c *Confinement) planNamespace(p *Profile, program, dir string) (*plan, error) {
 	visible := []string{dir}
 	if program != "" {
 		visible = append(visible, program)
@@ -135,12 +135,12 @@ func (c *Cell) planNamespace(p *Profile, program, dir string) (*plan, error) {
 	for _, s := range l.scratch {
 		for _, dir := range []string{s.upper, s.work} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
-				return nil, fmt.Errorf("sandbox: a directory for changes to %s: %w", s.path, err)
+				return nil, fmt.Errorf("sandbox: create a directory for changes to %s: %w", s.path, err)
 			}
 		}
 	}
 	if len(l.writable)+len(l.readable)+len(l.pins)+len(l.holds) > maxTrees {
-		return nil, fmt.Errorf("sandbox: more than %d paths that are writable, readable or stay as they are", maxTrees)
+		return nil, fmt.Errorf("sandbox: more than %d writable, readable and protected paths", maxTrees)
 	}
 	var there []pin
 	for _, pin := range l.pins {
@@ -150,9 +150,9 @@ func (c *Cell) planNamespace(p *Profile, program, dir string) (*plan, error) {
 			c.absent = append(c.absent, pin)
 			continue
 		default:
-			switch err := c.kit.stand(pin); {
+			switch err := c.manager.stand(pin); {
 			case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-				continue // nor can the process make one there
+				continue // the process cannot create one there either
 			case err != nil:
 				return nil, err
 			}
@@ -164,15 +164,15 @@ func (c *Cell) planNamespace(p *Profile, program, dir string) (*plan, error) {
 	return namespacePlan(p, l, dir, landlockABI()), nil
 }
 
-// maxTrees bounds the mounts of a process, for which there are as many slots.
+// maxTrees is the maximum number of mounts of a process, limited by the slots.
 const maxTrees = 200
 
-func (c *Cell) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
+func (c *Confinement) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
 	confined := *p
 	if confined.Tmp == "" {
 		tmp, err := os.MkdirTemp("", "agent-tmp-")
 		if err != nil {
-			return fmt.Errorf("sandbox: a directory for temporary files: %w", err)
+			return fmt.Errorf("sandbox: create a directory for temporary files: %w", err)
 		}
 		c.tmp, confined.Tmp = tmp, tmp
 	}
@@ -192,39 +192,39 @@ func (c *Cell) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
 	return nil
 }
 
-// StepError says what the helper could not do.
-type StepError struct {
+// stepError is a step of the helper that failed.
+type stepError struct {
 	What string
 	Err  syscall.Errno
 }
 
 // Error implements error.
-func (e *StepError) Error() string { return fmt.Sprintf("sandbox: %s: %v", e.What, e.Err) }
+func (e *stepError) Error() string { return fmt.Sprintf("sandbox: %s: %v", e.What, e.Err) }
 
 // Unwrap returns the system's error.
-func (e *StepError) Unwrap() error { return e.Err }
+func (e *stepError) Unwrap() error { return e.Err }
 
-// Enter tells the started helper what to do, and returns when the command
-// runs. The error of a command that cannot be started is the system's.
-func (c *Cell) Enter(ctx context.Context) error {
+// Enter sends the plan to the started helper, and returns when the command runs.
+// The error of a command that cannot be started is the system's.
+func (c *Confinement) Enter(ctx context.Context) error {
 	c.started()
 	_ = c.conn.SetDeadline(time.Now().Add(enterTime))
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Now()) })
 	err := c.enter()
-	if !stop() { // the deadline is, or will be, that of the context
+	if !stop() { // the context is done, or will be
 		return errors.Join(ctx.Err(), err)
 	}
 	_ = c.conn.SetDeadline(time.Time{})
 	return err
 }
 
-func (c *Cell) enter() (err error) {
+func (c *Confinement) enter() (err error) {
 	if c.plan, err = c.work(); err != nil {
 		return err
 	}
 	c.plan.Path, c.plan.Drop, c.plan.Init = c.program, c.drop, c.helper
 	if _, err := c.conn.Write(c.plan.Append(nil)); err != nil && !errors.Is(err, syscall.EPIPE) {
-		return fmt.Errorf("sandbox: the helper does not listen: %w", err)
+		return fmt.Errorf("sandbox: send the plan to the helper: %w", err)
 	}
 	for {
 		m, file, err := c.receive()
@@ -232,7 +232,7 @@ func (c *Cell) enter() (err error) {
 		case errors.Is(err, io.EOF) && !c.helper:
 			return nil // it has become the command
 		case err != nil:
-			return fmt.Errorf("sandbox: the helper ended before the command began: %w", err)
+			return fmt.Errorf("sandbox: the helper ended before the command started: %w", err)
 		case m.Kind == early.Started:
 			return nil
 		case m.Kind == early.Listening && file != nil:
@@ -248,31 +248,31 @@ func (c *Cell) enter() (err error) {
 }
 
 // failure is the error of a step that failed.
-func (c *Cell) failure(m early.Message) error {
+func (c *Confinement) failure(m early.Message) error {
 	errno := syscall.Errno(m.B)
 	switch {
 	case m.A == early.StepStart:
 		return &os.PathError{Op: "exec", Path: c.plan.Path, Err: errno}
 	case int(m.A) < len(c.plan.what):
-		return &StepError{c.plan.what[m.A], errno}
+		return &stepError{c.plan.what[m.A], errno}
 	}
-	return &StepError{"read the plan", errno}
+	return &stepError{"read the plan", errno}
 }
 
-// serve has the proxy serve the socket that the helper opened in the process's
+// serve makes the proxy serve the socket that the helper opened in the process's
 // network namespace.
-func (c *Cell) serve(file *os.File) error {
+func (c *Confinement) serve(file *os.File) error {
 	defer file.Close()
 	listener, err := net.FileListener(file)
 	if err != nil {
-		return fmt.Errorf("sandbox: the socket of the proxy: %w", err)
+		return fmt.Errorf("sandbox: socket of the proxy: %w", err)
 	}
 	c.proxy, err = newProxy(listener, c.net)
 	return err
 }
 
-// receive reads a message, with the file that may come along.
-func (c *Cell) receive() (early.Message, *os.File, error) {
+// receive reads a message, with the file that may be attached.
+func (c *Confinement) receive() (early.Message, *os.File, error) {
 	var b [early.MessageSize]byte
 	oob := make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := c.conn.ReadMsgUnix(b[:], oob)
@@ -306,9 +306,9 @@ func passedFile(oob []byte) *os.File {
 	return os.NewFile(uintptr(fds[0]), "proxy")
 }
 
-// Wait waits for the end of the command in a cell with a helper. It is not ok
+// Wait waits for the end of the command in a sandbox with a helper. It is not ok
 // if the helper ended first.
-func (c *Cell) Wait() (ended Ended, ok bool) {
+func (c *Confinement) Wait() (ended Ended, ok bool) {
 	m, file, err := c.receive()
 	if file != nil {
 		file.Close()
@@ -324,25 +324,25 @@ func (c *Cell) Wait() (ended Ended, ok bool) {
 	return ended, true
 }
 
-// probe tries a level with a process that does nothing.
-func (k *Kit) probe(level Level) (works bool, reason string) {
+// probe tests a level with a process that does nothing.
+func (m *Manager) probe(level Level) (works bool, reason string) {
 	if seccompFilter(0, true) == nil {
-		return false, "there is no filter of system calls for this kind of processor; amd64 and arm64 have one"
+		return false, "there is no system call filter for this architecture, only for amd64 and arm64"
 	}
 	if level == Landlock {
 		if abi := landlockABI(); abi < abiTruncate {
-			return false, fmt.Sprintf("the kernel's Landlock has version %d, and %d is needed: Linux 6.2 or later, with Landlock enabled (lsm=…,landlock)", abi, abiTruncate)
+			return false, fmt.Sprintf("the kernel has Landlock version %d, but version %d is required: Linux 6.2 or later, with Landlock enabled (lsm=…,landlock)", abi, abiTruncate)
 		}
 	}
 	cmd := &exec.Cmd{Args: []string{"agent-sandbox-probe"}, Env: []string{}, Dir: "/"}
-	c, err := k.confine(level, &Profile{}, cmd)
+	c, err := m.confine(level, &Profile{}, cmd)
 	if err != nil {
 		return false, err.Error()
 	}
 	defer c.Remove()
 	defer c.Close()
 	c.helper = false // it ends after the steps
-	if err := k.runner.Start(cmd); err != nil {
+	if err := m.runner.Start(cmd); err != nil {
 		return false, whyNot(err)
 	}
 	c.started()
@@ -351,7 +351,7 @@ func (k *Kit) probe(level Level) (works bool, reason string) {
 	if err != nil {
 		_ = cmd.Process.Kill()
 	}
-	k.runner.Wait(cmd)
+	m.runner.Wait(cmd)
 	switch state := cmd.ProcessState; {
 	case state != nil && state.Success():
 		return true, ""
@@ -361,7 +361,7 @@ func (k *Kit) probe(level Level) (works bool, reason string) {
 	return false, "the helper failed"
 }
 
-// whyNot adds to an error what mostly causes it, and what to do.
+// whyNot adds the most likely cause to an error, and what to do.
 func whyNot(err error) string {
 	is := func(file, value string) bool {
 		text, err := os.ReadFile(file)
@@ -370,15 +370,15 @@ func whyNot(err error) string {
 	text := err.Error()
 	switch {
 	case errors.Is(err, syscall.ENOSYS):
-		return text + ": the kernel is too old, Linux 5.12 or later is needed"
+		return text + ": the kernel is too old: Linux 5.12 or later is required"
 	case is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"):
-		return text + ": AppArmor keeps unprivileged programs from user namespaces; an AppArmor profile with userns for agent, or sysctl kernel.apparmor_restrict_unprivileged_userns=0, allows them"
+		return text + ": AppArmor denies unprivileged programs user namespaces; to allow them, add an AppArmor profile with userns for agent, or run sysctl kernel.apparmor_restrict_unprivileged_userns=0"
 	case is("/proc/sys/kernel/unprivileged_userns_clone", "0"):
-		return text + ": user namespaces are switched off; sysctl kernel.unprivileged_userns_clone=1 allows them"
+		return text + ": user namespaces are disabled; enable them with sysctl kernel.unprivileged_userns_clone=1"
 	case is("/proc/sys/user/max_user_namespaces", "0"):
-		return text + ": user namespaces are switched off; sysctl user.max_user_namespaces=10000 allows them"
+		return text + ": user namespaces are disabled; enable them with sysctl user.max_user_namespaces=10000"
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
-		return text + ": this is probably a container, which keeps its programs from namespaces of their own"
+		return text + ": this is probably a container that does not allow new namespaces"
 	}
 	return text
 }

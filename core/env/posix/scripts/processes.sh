@@ -1,7 +1,6 @@
-# scan sets pids to the living processes of the group or session $group, but
-# never the witness. With $1 set it adds those that carry the token in their
-# environment, and all that descends from them. It starts no process that could
-# be taken for one of them.
+# scan sets pids to the living processes of the group or session $group, except
+# the witness. With $1 set it adds those with the token in their environment, and
+# all descendants. It starts no process that could be mistaken for one of them.
 scan() {
 	table=
 	if [ -r /proc/self/stat ]; then
@@ -33,8 +32,8 @@ read_proc() {
 	done
 }
 
-# add_stat takes a pid and the fields behind the name: state, parent, group,
-# session, terminal, its group, flags. Zombies and what is about to end are out.
+# add_stat takes a pid and the fields after the name: state, parent, group,
+# session, terminal, its group, flags. It skips zombies and exiting processes.
 add_stat() {
 	[ $# -ge 8 ] || return 0
 	case $2 in Z | X) return 0 ;; esac
@@ -54,7 +53,7 @@ add_ps() {
 	done
 }
 
-# marked adds what carries the token. Some greps stop at a NUL byte.
+# marked adds the processes with the token. Some greps stop at a NUL byte.
 marked() {
 	[ -r /proc/self/environ ] || return 0
 	if printf 'a\000b' | grep -qF b; then
@@ -91,8 +90,8 @@ grow() {
 	done
 }
 
-# now sets time to a count of hundredths of a second. Where nothing tells the
-# time as finely, it counts the naps.
+# now sets time to a number of hundredths of a second. Without a clock of that
+# resolution, it counts the naps.
 now() {
 	{ IFS=' .' read -r whole part rest </proc/uptime; } 2>/dev/null &&
 		time=$((whole * 100 + 1${part:-00} - 100)) || time=$napped
@@ -107,8 +106,8 @@ nap() {
 	fi
 }
 
-# finish asks the members to end, kills them after $2 hundredths of a second,
-# and sets left to how many there were. $1 is that of scan.
+# finish asks the processes to end, kills them after $2 hundredths of a second,
+# and sets left to their number. $1 is passed to scan.
 finish() {
 	left=0 napped=0
 	now

@@ -9,8 +9,8 @@ var levelsHere []Level
 
 const noLevels = "this system has no sandbox"
 
-// build is never called: no level works.
-func (c *Cell) build(*Profile, *exec.Cmd) error { return ErrUnavailable }
+// build is never called: there are no levels.
+func (c *Confinement) build(*Profile, *exec.Cmd) error { return ErrUnavailable }
 
 // probe is never called: there are no levels.
-func (k *Kit) probe(Level) (works bool, reason string) { return false, noLevels }
+func (m *Manager) probe(Level) (works bool, reason string) { return false, noLevels }

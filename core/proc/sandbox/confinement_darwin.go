@@ -10,12 +10,12 @@ import (
 // levelsHere are the levels of this system.
 var levelsHere = []Level{Seatbelt}
 
-const noLevels = "this level belongs to Linux; macOS has auto and require"
+const noLevels = "this level exists only on Linux; macOS supports auto and require"
 
 const sandboxExec = "/usr/bin/sandbox-exec"
 
 // build wraps the command into sandbox-exec.
-func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
+func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	if cmd.Err != nil {
 		return cmd.Err
 	}
@@ -23,13 +23,13 @@ func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
 	if tmp == "" {
 		made, err := os.MkdirTemp("", "agent-tmp-")
 		if err != nil {
-			return fmt.Errorf("sandbox: a directory for temporary files: %w", err)
+			return fmt.Errorf("sandbox: create a directory for temporary files: %w", err)
 		}
 		c.tmp, tmp = made, made
 	}
 	tmp, err := filepath.EvalSymlinks(tmp)
 	if err != nil {
-		return fmt.Errorf("sandbox: the directory for temporary files: %w", err)
+		return fmt.Errorf("sandbox: resolve the directory for temporary files: %w", err)
 	}
 	l, err := newLayout(p)
 	if err != nil {
@@ -45,19 +45,19 @@ func (c *Cell) build(p *Profile, cmd *exec.Cmd) error {
 	return nil
 }
 
-// probe tries the level with a program that does nothing.
-func (k *Kit) probe(level Level) (works bool, reason string) {
+// probe tests the level with a program that does nothing.
+func (m *Manager) probe(level Level) (works bool, reason string) {
 	cmd := exec.Command("/usr/bin/true")
 	cmd.Env = []string{}
-	c, err := k.confine(level, &Profile{}, cmd)
+	c, err := m.confine(level, &Profile{}, cmd)
 	if err != nil {
 		return false, err.Error()
 	}
 	defer c.Remove()
-	if err := k.runner.Start(cmd); err != nil {
+	if err := m.runner.Start(cmd); err != nil {
 		return false, err.Error()
 	}
-	k.runner.Wait(cmd)
+	m.runner.Wait(cmd)
 	if state := cmd.ProcessState; state == nil || !state.Success() {
 		return false, fmt.Sprintf("%s fails: %v", sandboxExec, state)
 	}
