@@ -56,7 +56,7 @@ func TestPluginsAreTools(t *testing.T) {
 	for _, err := range a.PluginErrors() {
 		all = append(all, err.Error())
 	}
-	if text := strings.Join(all, "\n"); len(all) != 2 || !strings.Contains(text, "plugin broken: ") || !strings.Contains(text, `plugin taken: registry: there already is a toolset "taken"`) {
+	if text := strings.Join(all, "\n"); len(all) != 2 || !strings.Contains(text, "plugin broken: ") || !strings.Contains(text, `plugin taken: registry: toolset "taken" already exists`) {
 		t.Errorf("left out are:\n%s", text)
 	}
 }
