@@ -14,8 +14,8 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// TestPluginsAreTools opens an agent with a plugin that is sound, one whose
-// plugin.json is broken, and one whose name a toolset of the host has.
+// TestPluginsAreTools opens an agent with a valid plugin, one whose
+// plugin.json is invalid, and one whose name a toolset of the host has.
 func TestPluginsAreTools(t *testing.T) {
 	home := t.TempDir()
 	broken := filepath.Join(home, "broken")

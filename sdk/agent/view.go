@@ -9,8 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/core/profile"
 )
 
-// view is the table of tools as a profile has them: of the built-in ones its
-// own, of all others everything.
+// view is the table of the tools of a profile: its built-in tools, and all others.
 type view struct {
 	base    core.ToolTable
 	only    []string // names; empty = all
@@ -18,7 +17,7 @@ type view struct {
 
 	mu      sync.Mutex
 	profile string
-	of      *core.Snapshot // what now was made of
+	of      *core.Snapshot // the table that now is derived from
 	now     *core.Snapshot
 }
 
