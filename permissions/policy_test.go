@@ -710,7 +710,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("JSON %s\nwant %s", data, wantJSON)
 	}
 	if e := p.Explain(t.Context(), request("t")); len(e) != 1 || e[0].Verdict != allow {
-		t.Errorf("a call that touches nothing: %+v", e)
+		t.Errorf("a call without accesses: %+v", e)
 	}
 }
 

@@ -75,9 +75,9 @@ type touch struct {
 // add appends a part.
 func (j *scriptJudge) add(f finding) { j.parts = append(j.parts, f) }
 
-// news appends an access of a command, unless it is merely allowed along with
+// addUnlessPermitted appends an access of a command, unless it is merely allowed along with
 // the command.
-func (j *scriptJudge) news(f finding, by settled) {
+func (j *scriptJudge) addUnlessPermitted(f finding, by settled) {
 	if by != byPermitted || f.verdict != core.Allow {
 		j.add(f)
 	}
@@ -238,7 +238,7 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 	if a.Kind == shell.Network {
 		f := finding{via: via, subject: j.part(core.Access{Scope: core.ScopeNetwork, Resource: a.Path})}
 		j.judgeWhole(&f, by)
-		j.news(f, by)
+		j.addUnlessPermitted(f, by)
 		return
 	}
 	once := touch{a.Path, a.Kind, by}
@@ -258,7 +258,7 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 			f.verdict, f.step, f.rule = core.Ask, byUnclear, nil
 			f.why = "would also change the file under its other names (it has hard links)"
 		}
-		j.news(f, by)
+		j.addUnlessPermitted(f, by)
 	}
 	if r.why != "" && by == byItself {
 		f := finding{via: via, why: r.why, verdict: core.Ask, step: byUnclear}

@@ -157,7 +157,7 @@ func (s *Search) BeforeTool(_ context.Context, call *model.ToolCall) error {
 	if call.Name != callTool || state == nil || state.found == nil {
 		return nil
 	}
-	var c calling
+	var c callArgs
 	if json.Unmarshal([]byte(call.Args), &c) != nil {
 		return nil
 	}
@@ -172,14 +172,14 @@ func (s *Search) BeforeTool(_ context.Context, call *model.ToolCall) error {
 	return nil
 }
 
-// calling are the arguments of call_tool.
-type calling struct {
+// callArgs are the arguments of call_tool.
+type callArgs struct {
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
 }
 
 // object returns the arguments of the tool. Some models encode them as a string.
-func (c calling) object() (string, bool) {
+func (c callArgs) object() (string, bool) {
 	args := strings.TrimSpace(string(c.Args))
 	var text string
 	if json.Unmarshal(c.Args, &text) == nil {

@@ -116,7 +116,7 @@ func (t *callingTool) Access(context.Context, *core.Call) ([]core.Access, error)
 
 // Run implements [core.Tool].
 func (t *callingTool) Run(_ context.Context, call *core.Call) (core.Result, error) {
-	var c calling
+	var c callArgs
 	if err := json.Unmarshal(call.Args, &c); err != nil {
 		return core.Failf(core.CodeValidation, "%v", err), nil
 	}

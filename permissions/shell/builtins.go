@@ -36,10 +36,10 @@ func builtin(name string) func(*invocation) {
 	case "command", "builtin":
 		return command
 	case "eval", "source", ".", "trap", "fc", "compgen", "mapfile", "readarray", "coproc":
-		return func(in *invocation) { in.bend("runs commands only known at run time") }
+		return func(in *invocation) { in.unclearAfter("runs commands only known at run time") }
 	case "alias", "unalias", "enable", "shopt", "bind", "complete", "compopt", "history", "pushd", "popd", "dirs",
 		"declare", "typeset", "let", "logout", "suspend", "disown", "ulimit", "caller":
-		return func(in *invocation) { in.bend("may change what later commands mean") }
+		return func(in *invocation) { in.unclearAfter("may change what later commands mean") }
 	}
 	return nil
 }
@@ -50,8 +50,8 @@ func isKnownName(name string) bool {
 	return known || builtin(name) != nil || wraps(name) || judgeOf(name) != nil
 }
 
-// bend reports that nothing after the command can be analyzed.
-func (in *invocation) bend(why string) {
+// unclearAfter reports that nothing after the command can be analyzed.
+func (in *invocation) unclearAfter(why string) {
 	in.unclearText(in.cmd.Text, in.cmd.Offset, why)
 	in.unknown(why)
 }
@@ -113,7 +113,7 @@ func printf(in *invocation) {
 		return
 	}
 	if format := &in.args[0]; strings.HasPrefix(format.text, "-") && !(format.exact() && format.text == "--") || !format.exact() && format.maybeOption() {
-		in.bend("has a format that is or may be an option")
+		in.unclearAfter("has a format that is or may be an option")
 	}
 }
 
@@ -123,7 +123,7 @@ func test(in *invocation) {
 	args := in.args
 	if in.name == "[" {
 		if len(args) == 0 || args[len(args)-1].text != "]" {
-			in.bend("has no closing bracket")
+			in.unclearAfter("has no closing bracket")
 			return
 		}
 		args = args[:len(args)-1]
@@ -133,7 +133,7 @@ func test(in *invocation) {
 	}
 	for i := range args {
 		if args[i].many {
-			in.bend("may expand to words that are operators")
+			in.unclearAfter("may expand to words that are operators")
 			return
 		}
 	}
@@ -156,14 +156,14 @@ func (in *invocation) longTest(args []word) {
 	for i := range args {
 		switch {
 		case args[i].exact() && (args[i].text == "-v" || args[i].text == "-R"):
-			in.bend("tests a variable by name, which evaluates its subscript")
+			in.unclearAfter("tests a variable by name, which evaluates its subscript")
 			return
 		case !args[i].exact() && (i == 0 || !args[i-1].exact() || !strings.HasPrefix(args[i-1].text, "-") && !isBinaryTest(args[i-1].text)) &&
 			!(i+1 < len(args) && args[i+1].exact() && isBinaryTest(args[i+1].text) && args[i+1].text != "-a" && args[i+1].text != "-o"):
-			in.bend("tests words that may be operators")
+			in.unclearAfter("tests words that may be operators")
 			return
 		case !args[i].exact():
-			in.bend("is a long test of words only known at run time; use && between short tests")
+			in.unclearAfter("is a long test of words only known at run time; use && between short tests")
 			return
 		case i > 0 && strings.HasPrefix(args[i-1].text, "-") && len(args[i-1].text) == 2 && strings.Contains(fileTests, args[i-1].text[1:]):
 			in.touch(List, &args[i], false)
@@ -177,7 +177,7 @@ func (in *invocation) unaryTest(op string, arg *word) {
 	switch {
 	case op == "-n" || op == "-z" || op == "-t" || op == "-o":
 	case op == "-v" || op == "-R":
-		in.bend("tests a variable by name, which evaluates its subscript")
+		in.unclearAfter("tests a variable by name, which evaluates its subscript")
 	case len(op) == 2 && op[0] == '-' && strings.Contains(fileTests, op[1:]):
 		in.touch(List, arg, false)
 	}
@@ -199,7 +199,7 @@ func set(in *invocation) {
 			return // positional parameters, which are never tracked
 		}
 		if !arg.exact() && arg.maybeOption() {
-			in.bend("sets options only known at run time")
+			in.unclearAfter("sets options only known at run time")
 			return
 		}
 		if !strings.HasPrefix(arg.text, "-") && !strings.HasPrefix(arg.text, "+") {
@@ -216,7 +216,7 @@ func set(in *invocation) {
 			}
 		}
 		if strings.Trim(letters, "euxvC") != "" {
-			in.bend("sets unsupported shell options")
+			in.unclearAfter("sets unsupported shell options")
 			return
 		}
 	}
@@ -226,7 +226,7 @@ func set(in *invocation) {
 func read(in *invocation) {
 	in.parse(&program{options: "r s e= d= n= N= p= t= u= a="})
 	if in.cmd.Effect != ReadOnly {
-		in.bend("has unsupported options")
+		in.unclearAfter("has unsupported options")
 	}
 	targets := in.operands
 	if a := in.option("a"); a != nil {
@@ -246,7 +246,7 @@ func (in *invocation) assignTo(target *word) {
 		why = in.objection(target.text)
 	}
 	if why != "" {
-		in.bend(why)
+		in.unclearAfter(why)
 	}
 	in.st.bind(target.text, value{kind: unknown})
 }
@@ -255,7 +255,7 @@ func (in *invocation) assignTo(target *word) {
 func unset(in *invocation) {
 	in.parse(&program{options: "v"})
 	if in.cmd.Effect != ReadOnly {
-		in.bend("may unset functions or name references")
+		in.unclearAfter("may unset functions or name references")
 	}
 	for i := range in.operands {
 		in.assignTo(&in.operands[i])
@@ -267,7 +267,7 @@ func unset(in *invocation) {
 func plainWords(in *invocation) {
 	for i := range in.args {
 		if in.name != "wait" && !(in.name == "umask" && i == 0 && in.args[i].text == "-S") || !in.args[i].exact() && in.args[i].maybeOption() || strings.HasPrefix(in.args[i].text, "-") {
-			in.bend("has unsupported arguments")
+			in.unclearAfter("has unsupported arguments")
 		}
 	}
 }
@@ -279,14 +279,14 @@ func export(in *invocation) {
 		name, text, given := strings.Cut(arg.text, "=")
 		v := value{text: text}
 		if !arg.exact() || !syntax.ValidName(name) {
-			in.bend("is an unsupported assignment")
+			in.unclearAfter("is an unsupported assignment")
 			continue
 		}
 		if why := in.objection(name); why != "" && !(in.name == "export" && given && exportable(name, v)) {
-			in.bend(why)
+			in.unclearAfter(why)
 		}
 		if in.name == "export" && !(given && exportable(name, v)) {
-			in.bend("exports " + name + " to all programs after it")
+			in.unclearAfter("exports " + name + " to all programs after it")
 		}
 		if !given {
 			v = value{kind: unknown}
@@ -302,7 +302,7 @@ func replace(in *invocation) {
 		return // its redirections are judged like any others
 	}
 	if !in.args[0].exact() || strings.HasPrefix(in.args[0].text, "-") {
-		in.bend("has unsupported options")
+		in.unclearAfter("has unsupported options")
 		return
 	}
 	in.inner(in.args)
@@ -318,7 +318,7 @@ func command(in *invocation) {
 			looks = true
 		case "--":
 		default:
-			in.bend("has unsupported options")
+			in.unclearAfter("has unsupported options")
 			return
 		}
 		args = args[1:]
@@ -328,7 +328,7 @@ func command(in *invocation) {
 	case args[0].exact() && builtin(args[0].text) == nil && in.name == "command" && !in.scriptFacts().functions[args[0].text]:
 		in.inner(args)
 	default:
-		in.bend("runs a shell builtin by another name")
+		in.unclearAfter("runs a shell builtin by another name")
 	}
 }
 
@@ -360,7 +360,7 @@ func (w *walker) testUnary(st *state, x *syntax.UnaryTest) {
 			w.unclear(x, "is an unsupported test")
 			return
 		}
-		w.look(st, word)
+		w.testedFile(st, word)
 	}
 }
 
@@ -372,7 +372,7 @@ func (w *walker) testBinary(st *state, x *syntax.BinaryTest) {
 	case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
 		for _, side := range []syntax.TestExpr{x.X, x.Y} {
 			if word, ok := side.(*syntax.Word); ok {
-				w.look(st, word)
+				w.testedFile(st, word)
 			}
 		}
 	default: // -eq and its like
@@ -387,8 +387,8 @@ func (w *walker) testBinary(st *state, x *syntax.BinaryTest) {
 	}
 }
 
-// look records a file that a test of the shell examines.
-func (w *walker) look(st *state, sw *syntax.Word) {
+// testedFile records a file that a test of the shell examines.
+func (w *walker) testedFile(st *state, sw *syntax.Word) {
 	v := w.single(st, sw)
 	accesses, ok := w.accesses(st, &v.value, Access{Kind: List, Text: v.src, Offset: v.pos})
 	if !ok {

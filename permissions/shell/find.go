@@ -126,7 +126,7 @@ func (in *invocation) findExec(args []word, found value) int {
 		end++
 	}
 	if end == 0 || end == len(args) {
-		in.bend("has an unterminated -exec")
+		in.unclearAfter("has an unterminated -exec")
 		return len(args)
 	}
 	in.inner(substitute(append([]word{}, args[:end]...), "{}", found))

@@ -29,15 +29,15 @@ func (w *walker) objection(name string) string {
 	switch {
 	case !syntax.ValidName(name):
 		return "assigns to something other than a plain variable"
-	case steers(name):
+	case affectsPrograms(name):
 		return "sets " + name + ", which changes what the shell or programs do"
 	}
 	return ""
 }
 
-// steers reports whether a variable, which may already be exported, has a meaning
+// affectsPrograms reports whether a variable, which may already be exported, has a meaning
 // for the shell, the C library or a known program.
-func steers(name string) bool {
+func affectsPrograms(name string) bool {
 	if strings.ToLower(name) == name { // programs rarely use such names
 		return strings.HasSuffix(name, "_proxy") || strings.HasPrefix(name, "npm_") || name == "_"
 	}
@@ -122,7 +122,7 @@ func (w *walker) assign(st *state, as *syntax.Assign) {
 	if as.Append || as.Index != nil || as.Naked {
 		v = value{kind: unknown}
 	}
-	if w.scriptMade(as.Name.Value) {
+	if w.assignedInFunction(as.Name.Value) {
 		v = value{kind: unknown}
 	}
 	st.bind(as.Name.Value, v)
@@ -140,9 +140,9 @@ func (w *walker) array(st *state, a *syntax.ArrayExpr) {
 	}
 }
 
-// scriptMade reports whether a function of the script assigns the variable, so
+// assignedInFunction reports whether a function of the script assigns the variable, so
 // that any call may change its value.
-func (w *walker) scriptMade(name string) bool {
+func (w *walker) assignedInFunction(name string) bool {
 	f := w.scriptFacts()
 	return len(f.functions) > 0 && f.inFunctions[name]
 }

@@ -64,7 +64,7 @@ func join(a, b state) state {
 	if a.vars == b.vars {
 		return out
 	}
-	common := shared(a.vars, b.vars)
+	common := commonTail(a.vars, b.vars)
 	out.vars = common
 	for _, list := range [...]*binding{a.vars, b.vars} {
 		for v := list; v != common; v = v.next {
@@ -89,8 +89,8 @@ func either(a, b *state, name string) value {
 	return value{kind: unknown}
 }
 
-// shared is the part that two lists of bindings have in common.
-func shared(a, b *binding) *binding {
+// commonTail is the part that two lists of bindings have in common.
+func commonTail(a, b *binding) *binding {
 	for a != b {
 		if b == nil || a != nil && a.age >= b.age {
 			a = a.next

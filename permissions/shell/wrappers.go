@@ -51,7 +51,7 @@ func (in *invocation) wrapper() bool {
 		if len(in.operands) > w.skip {
 			for i := range in.operands[:w.skip] {
 				if !in.operands[i].exact() {
-					in.bend("has operands only known at run time before its command")
+					in.unclearAfter("has operands only known at run time before its command")
 				}
 			}
 			in.inner(in.operands[w.skip:])
@@ -94,17 +94,17 @@ func (in *invocation) inner(words []word) {
 func (in *invocation) external(words []word, text string) {
 	name := words[0].text
 	if words[0].exact() && (in.scriptFacts().functions[name] || builtin(name) != nil && !alsoProgram(name)) {
-		in.bend("runs the program " + name + ", not the shell builtin")
+		in.unclearAfter("runs the program " + name + ", not the shell builtin")
 		return
 	}
 	if strings.Contains(name, "=") || in.name == "time" && name == "!" {
-		in.bend("may set a variable for a command, if time is a shell keyword")
+		in.unclearAfter("may set a variable for a command, if time is a shell keyword")
 		return
 	}
 	in.depth++
 	defer func() { in.depth-- }()
 	if in.depth > maxNesting {
-		in.bend("nests too deeply")
+		in.unclearAfter("nests too deeply")
 		return
 	}
 	in.run(*in.st, words, text, words[0].pos)
@@ -151,17 +151,17 @@ func (in *invocation) shell(dialect string) {
 			letters = letters[:len(letters)-1]
 		}
 		if strings.Trim(letters, "ceux") != "" {
-			in.bend("starts a shell with unsupported options")
+			in.unclearAfter("starts a shell with unsupported options")
 			return
 		}
 		hasScript = hasScript || strings.Contains(letters, "c")
 	}
 	if !hasScript || len(args) == 0 {
-		in.bend("runs commands from a file or from stdin")
+		in.unclearAfter("runs commands from a file or from stdin")
 		return
 	}
 	if !args[0].exact() {
-		in.bend("runs commands only known at run time")
+		in.unclearAfter("runs commands only known at run time")
 		return
 	}
 	in.nested(args[0].text, dialect)
@@ -188,7 +188,7 @@ func (in *invocation) nested(script, dialect string) {
 		}
 	}
 	if bad {
-		in.bend("runs a script that " + f.Why)
+		in.unclearAfter("runs a script that " + f.Why)
 	}
 }
 
@@ -199,26 +199,26 @@ func (in *invocation) env() {
 	}}
 	in.parse(&p)
 	if in.cmd.Effect != ReadOnly {
-		in.bend("has unsupported options")
+		in.unclearAfter("has unsupported options")
 		return
 	}
 	for _, o := range in.options {
-		if o.value != nil && (!o.value.exact() || steers(o.value.text)) {
-			in.bend("unsets a variable that may change what the command does")
+		if o.value != nil && (!o.value.exact() || affectsPrograms(o.value.text)) {
+			in.unclearAfter("unsets a variable that may change what the command does")
 		}
 	}
 	if in.has("i", "ignore-environment") {
-		in.bend("clears the variables that keep commands harmless")
+		in.unclearAfter("clears the variables that keep commands harmless")
 	}
 	rest := in.operands
 	for len(rest) > 0 && rest[0].text == "-" {
-		in.bend("clears the variables that keep commands harmless")
+		in.unclearAfter("clears the variables that keep commands harmless")
 		rest = rest[1:]
 	}
 	for len(rest) > 0 && strings.Contains(rest[0].text, "=") {
 		name, text, _ := strings.Cut(rest[0].text, "=")
 		if !rest[0].exact() || !exportable(name, value{text: text}) {
-			in.bend("sets a variable that may change what the command does")
+			in.unclearAfter("sets a variable that may change what the command does")
 		}
 		rest = rest[1:]
 	}
@@ -230,7 +230,7 @@ func (in *invocation) xargs() {
 	p := program{first: true, options: "0 null r no-run-if-empty t verbose x exit n= max-args= P= max-procs= L= max-lines= s= max-chars= d= delimiter= I= a=< arg-file=< E= i? show-limits"}
 	in.parse(&p)
 	if in.cmd.Effect != ReadOnly {
-		in.bend("has unsupported options")
+		in.unclearAfter("has unsupported options")
 		return
 	}
 	if len(in.operands) == 0 {

@@ -306,7 +306,7 @@ func (s *Session) SetModel(p model.Provider, name string) {
 			c.Provider = p
 		}
 		c.Model = name
-		s.search.follow(c)
+		s.search.adapt(c)
 	})
 	s.Session.SetModel(p, name)
 }
@@ -343,7 +343,7 @@ func (s *Session) SetProfile(p core.Profile) {
 	p = s.agent.withBreadcrumb(p)
 	s.node.change(func(c *core.Config) {
 		c.Profile = p
-		s.search.follow(c)
+		s.search.adapt(c)
 	})
 	s.Session.SetProfile(p)
 }

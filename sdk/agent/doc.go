@@ -24,5 +24,5 @@
 // A session reports everything that happens as events, see [core.Session.Events].
 // Submit returns only the outcome.
 //
-// The example directory is a complete program in a module of its own.
+// The example directory is a complete program in a separate module.
 package agent

@@ -55,12 +55,12 @@ type searching struct {
 
 func (a *Agent) searching(base core.ToolTable, cfg *core.Config) *searching {
 	s := &searching{a.tools.NewSearch(base, keptSources...), a.opts.ToolSearch}
-	s.follow(cfg)
+	s.adapt(cfg)
 	return s
 }
 
-// follow adapts the search to the model and the profile.
-func (s *searching) follow(cfg *core.Config) {
+// adapt configures the search to the model and the profile.
+func (s *searching) adapt(cfg *core.Config) {
 	s.options.tune(s.Search, cfg.Profile, model.DefersTools(cfg.Provider, cfg.Model))
 }
 
