@@ -14,10 +14,10 @@ import (
 // SkillOptions configure the skills of an agent. The zero value has none.
 type SkillOptions struct {
 	Library *skills.Library
-	Max     int // skills disclosed in full per input; 0 = skills.DefaultMax
+	Max     int // skills disclosed in full per input; 0 = 3
 	// Usage is the file that records the use of skills; empty = none.
 	Usage         string
-	ScriptTimeout time.Duration // 0 = skills.DefaultScriptTimeout
+	ScriptTimeout time.Duration // 0 = 1 min
 	// OpenToolset opens a skill's binary, see skills.ToolsOptions; nil opens it
 	// as a plugin.
 	OpenToolset func(path, sum string) (core.Toolset, error)
