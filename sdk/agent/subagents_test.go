@@ -21,7 +21,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// byRequest is a model that goes by what it is asked.
+// byRequest is a model whose answer depends on the request.
 type byRequest func(req *model.Request) coretest.Turn
 
 func (b byRequest) Info() model.ProviderInfo { return model.ProviderInfo{Name: "test", Model: "m"} }
@@ -29,12 +29,12 @@ func (b byRequest) Stream(ctx context.Context, req *model.Request) iter.Seq2[mod
 	return coretest.Model(b(req)).Stream(ctx, req)
 }
 
-// isChild tells a subagent's request from its parent's.
+// isChild distinguishes a subagent's request from its parent's.
 func isChild(req *model.Request) bool {
 	return strings.Contains(req.System, "Another agent gave you this task")
 }
 
-// last is the text of the last message, results included.
+// last is the text of the last message, including results.
 func last(req *model.Request) string {
 	var out []string
 	for _, p := range req.Messages[len(req.Messages)-1].Parts {
@@ -80,8 +80,8 @@ func talk(t *testing.T, a *agent.Agent, opts agent.SessionOptions) (core.Outcome
 	return out, s
 }
 
-// TestSubagents is 9.9: several at once, in the same files, with a history of
-// their own, no deeper than they may be; their reports are results.
+// TestSubagents: several run concurrently on the same files, with their own
+// history and up to the maximum depth; their reports are results.
 func TestSubagents(t *testing.T) {
 	a, _ := open(t, nil, map[string]string{"a.txt": "alpha\n"})
 	var mu sync.Mutex
@@ -133,7 +133,7 @@ func TestSubagents(t *testing.T) {
 	}
 }
 
-// TestSubagentGoesOn: a message to one that is done, and to one that is gone.
+// TestSubagentGoesOn: a message to a subagent that is done, and to one that is closed.
 func TestSubagentGoesOn(t *testing.T) {
 	a, _ := open(t, nil, nil)
 	out, _ := talk(t, a, agent.SessionOptions{Provider: byRequest(func(req *model.Request) coretest.Turn {
@@ -159,8 +159,8 @@ func TestSubagentGoesOn(t *testing.T) {
 	}
 }
 
-// TestSubagentPolicy: what the parent may not do, a subagent may not; what is
-// asked about is asked of the parent's person, who sees who asks.
+// TestSubagentPolicy: a subagent may not do what its parent may not; permission
+// requests go to the parent's asker and name the subagent.
 func TestSubagentPolicy(t *testing.T) {
 	var asked core.Question
 	answer := core.ChoiceDeny
@@ -203,7 +203,7 @@ type askerFunc func(core.Question) core.Answer
 
 func (f askerFunc) Ask(_ context.Context, q core.Question) (core.Answer, error) { return f(q), nil }
 
-// TestSubagentDefinition: tools, model and words of a kind of agent.
+// TestSubagentDefinition: tools, model and prompt of an agent type.
 func TestSubagentDefinition(t *testing.T) {
 	files := fstest.MapFS{
 		"agents/reviewer.md": {Data: []byte("---\nname: reviewer\ndescription: looks for faults\ntools: read_file, grep\nmodel: small\n---\nYou are strict.\n")},
@@ -235,8 +235,8 @@ func TestSubagentDefinition(t *testing.T) {
 	}
 }
 
-// TestSubagentBudget: tokens that are used up are not there for a subagent, and
-// what it costs counts against its parent's limit.
+// TestSubagentBudget: a subagent has only the remaining tokens, and its cost
+// counts against its parent's limit.
 func TestSubagentBudget(t *testing.T) {
 	a, _ := open(t, nil, nil)
 	provider := byRequest(func(req *model.Request) coretest.Turn {
@@ -271,8 +271,8 @@ func TestSubagentBudget(t *testing.T) {
 	}
 }
 
-// TestSubagentsShareTokens: what one session of a family uses is gone for all
-// of them, also for those that are at work already.
+// TestSubagentsShareTokens: tokens that one session of a tree uses are not
+// available to the others, even if these are running.
 func TestSubagentsShareTokens(t *testing.T) {
 	a, _ := open(t, nil, nil)
 	const most, call = 20_000, 2_000
@@ -300,14 +300,14 @@ func TestSubagentsShareTokens(t *testing.T) {
 	if out, err := s.Submit(t.Context(), core.TextInput("go")); err != nil {
 		t.Errorf("%s: %v", out.Stop, err)
 	}
-	// Each may have had one call under way when the last tokens went.
+	// Each may have been in a call when the last tokens were used.
 	if n := used.Load(); n < most/2 || n > most+3*call {
 		t.Errorf("three subagents used %d of %d tokens", n, most)
 	}
 }
 
-// TestSubagentRecord: the parent's record says when a subagent begins and ends;
-// what it did is in a record of its own, which goes with its parent's.
+// TestSubagentRecord: the parent's log has the start and end of a subagent, whose
+// own log is deleted with its parent's.
 func TestSubagentRecord(t *testing.T) {
 	home := t.TempDir()
 	a, err := agent.Open(t.Context(), agent.Options{Dir: t.TempDir(), Home: home})

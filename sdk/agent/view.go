@@ -17,7 +17,7 @@ type view struct {
 
 	mu      sync.Mutex
 	profile string
-	of      *core.Snapshot // what now was made of
+	of      *core.Snapshot // the table that now is derived from
 	now     *core.Snapshot
 }
 
