@@ -25,6 +25,7 @@ type transport struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
+	requests uint64 // of all sessions so far
 }
 
 // session is a client between two of its requests.
@@ -34,8 +35,9 @@ type session struct {
 	changed chan struct{} // has room for one
 
 	// Guarded by the transport's lock.
-	busy int // requests and streams
-	used time.Time
+	busy    int       // requests and streams in progress
+	request uint64    // number of the last request to begin
+	ended   time.Time // when the last one ended
 }
 
 func newTransport(p *protocol) *transport {
@@ -189,31 +191,40 @@ func newSession() *session {
 	return s
 }
 
-// add keeps a session, for the caller to release. Those that were not used for
-// long make room for it; false means that all are in use.
+// add registers a session, which the caller releases. It evicts sessions that
+// were idle for too long and, at the limit, the idle one whose last request came
+// first; false means that all are in use. Requests count from their beginning:
+// they end only after their client has the answer, in any order.
 func (t *transport) add(s *session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var idlest *session
+	var oldest *session
 	for _, old := range t.sessions {
 		if old.busy > 0 {
 			continue
 		}
-		if time.Since(old.used) > sessionsIdle {
+		if time.Since(old.ended) > sessionsIdle {
 			t.forget(old)
-		} else if idlest == nil || old.used.Before(idlest.used) {
-			idlest = old
+		} else if oldest == nil || old.request < oldest.request {
+			oldest = old
 		}
 	}
 	if len(t.sessions) >= maxSessions {
-		if idlest == nil {
+		if oldest == nil {
 			return false
 		}
-		t.forget(idlest)
+		t.forget(oldest)
 	}
-	s.busy++
 	t.sessions[s.id] = s
+	t.use(s)
 	return true
+}
+
+// use marks a session as in use until release. The caller holds the lock.
+func (t *transport) use(s *session) {
+	t.requests++
+	s.request = t.requests
+	s.busy++
 }
 
 // forget ends a session. The caller holds the lock.
@@ -233,7 +244,7 @@ func (t *transport) release(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.busy--
-	s.used = time.Now()
+	s.ended = time.Now()
 }
 
 // withSession does something with the session that a request names, or refuses
@@ -251,7 +262,7 @@ func (t *transport) withSession(out *stream, r *http.Request, do func(s *session
 	t.mu.Lock()
 	s := t.sessions[id]
 	if s != nil {
-		s.busy++
+		t.use(s)
 	}
 	t.mu.Unlock()
 	if s == nil {

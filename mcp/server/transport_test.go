@@ -147,12 +147,12 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	tr, address := testServer(t, testProtocol())
 	first := begin(t, address)
-	settle(t, tr, 0) // so the first was used first
 	second := begin(t, address)
 	stream := roundTrip(t, address, http.MethodGet, first, "") // so it is in use
 	if stream.StatusCode != 200 || stream.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("%s, %v", stream.Status, stream.Header)
 	}
+	settle(t, tr, 1) // so the second is idle
 	for range maxSessions - 1 {
 		if begin(t, address) == "" {
 			t.Fatal("no session")
@@ -181,7 +181,7 @@ func TestSessions(t *testing.T) {
 	tr.mu.Lock()
 	for _, s := range tr.sessions {
 		s.busy--
-		s.used = time.Now().Add(-sessionsIdle - time.Second)
+		s.ended = time.Now().Add(-sessionsIdle - time.Second)
 	}
 	tr.mu.Unlock()
 	if begin(t, address) == "" {
