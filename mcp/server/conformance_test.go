@@ -18,7 +18,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/seed-009c0928/agent/mcp/conformancetest"
+	"github.com/seed-009c0928/agent/mcp/internal/conformancetest"
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 

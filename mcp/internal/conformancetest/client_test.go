@@ -13,7 +13,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/mcp"
-	"github.com/seed-009c0928/agent/mcp/conformancetest"
+	"github.com/seed-009c0928/agent/mcp/internal/conformancetest"
 	"github.com/seed-009c0928/agent/mcp/oauth"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )

@@ -4,7 +4,7 @@
 //
 //	cp mcp/testdata/conformance/package*.json DIR
 //	npm ci --prefix DIR --ignore-scripts
-//	AGENT_MCP_CONFORMANCE=DIR go test ./mcp/conformancetest ./mcp/server
+//	AGENT_MCP_CONFORMANCE=DIR go test ./mcp/internal/conformancetest ./mcp/server
 //
 // Without the variable the tests are skipped. Of each revision of the protocol
 // exactly the scenarios count that it requires, frozen at its release. One
