@@ -1,4 +1,4 @@
-package mcp
+package mcp_test
 
 import (
 	"context"
@@ -15,14 +15,15 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/mcp"
 )
 
 // newHost returns a host of one scripted server, whose tools are read.
-func newHost(t testing.TB, s Server, dir string) *Host {
+func newHost(t testing.TB, s mcp.Server, dir string) *mcp.Host {
 	t.Helper()
-	h := NewHost(HostOptions{
-		Servers: []Configured{{Name: "test", Server: s, Source: "test"}},
-		Connect: ConnectOptions{Supervisor: supervisor(t), Sample: func(context.Context, core.SessionInfo, *model.Request) (*model.Response, error) {
+	h := mcp.NewHost(mcp.HostOptions{
+		Servers: []mcp.Configured{{Name: "test", Server: s, Source: "test"}},
+		Connect: mcp.ConnectOptions{Supervisor: supervisor(t), Sample: func(context.Context, core.SessionInfo, *model.Request) (*model.Response, error) {
 			return &model.Response{Parts: model.TextParts("sampled"), Model: "m", Stop: model.StopEnd}, nil
 		}}, Dir: dir,
 	})
@@ -30,7 +31,7 @@ func newHost(t testing.TB, s Server, dir string) *Host {
 	return h
 }
 
-func refreshed(t testing.TB, h *Host) Status {
+func refreshed(t testing.TB, h *mcp.Host) mcp.Status {
 	t.Helper()
 	st, err := h.Refresh(t.Context(), "test")
 	if err != nil {
@@ -40,7 +41,7 @@ func refreshed(t testing.TB, h *Host) Status {
 }
 
 // toolNamed returns a tool of the host by the server's name for it.
-func toolNamed(t testing.TB, h *Host, name string) core.Tool {
+func toolNamed(t testing.TB, h *mcp.Host, name string) core.Tool {
 	t.Helper()
 	tools, err := h.Toolsets()[0].Tools(t.Context())
 	if err != nil {
@@ -73,7 +74,7 @@ func runTool(t testing.TB, tool core.Tool, args string, answer core.Answer, aske
 	return res
 }
 
-func text(r core.Result) string { return CallResult{Content: r.Content}.Text() }
+func text(r core.Result) string { return mcp.CallResult{Content: r.Content}.Text() }
 
 // tools is a server's list with these extra names.
 func tools(names ...string) string {
@@ -85,7 +86,7 @@ func tools(names ...string) string {
 }
 
 // withTools has a scripted server list these tools.
-func withTools(t testing.TB, s Server, list string) Server {
+func withTools(t testing.TB, s mcp.Server, list string) mcp.Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tools")
 	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
@@ -104,7 +105,7 @@ func TestToolset(t *testing.T) {
 	}
 	coretest.TestToolset(t, func(t *testing.T) core.Toolset {
 		sup := supervisor(t)
-		h := NewHost(HostOptions{Servers: []Configured{{Name: "test", Server: s}}, Connect: ConnectOptions{Supervisor: sup}, Dir: dir})
+		h := mcp.NewHost(mcp.HostOptions{Servers: []mcp.Configured{{Name: "test", Server: s}}, Connect: mcp.ConnectOptions{Supervisor: sup}, Dir: dir})
 		t.Cleanup(func() { _ = h.Close() })
 		return h.Toolsets()[0]
 	}, coretest.ToolsetOptions{Calls: map[string][]coretest.SampleCall{
@@ -124,14 +125,14 @@ func TestServersStartWhenTheyAreUsed(t *testing.T) {
 		data, _ := os.ReadFile(count)
 		return strings.Count(string(data), "\n")
 	}
-	var servers []Configured
+	var servers []mcp.Configured
 	for i := range 20 {
 		c := s
 		c.Args = []string{fmt.Sprint(i)}
-		servers = append(servers, Configured{Name: fmt.Sprintf("s%d", i), Server: c})
+		servers = append(servers, mcp.Configured{Name: fmt.Sprintf("s%d", i), Server: c})
 	}
-	open := func() *Host {
-		h := NewHost(HostOptions{Servers: servers, Connect: ConnectOptions{Supervisor: supervisor(t)}, Dir: dir})
+	open := func() *mcp.Host {
+		h := mcp.NewHost(mcp.HostOptions{Servers: servers, Connect: mcp.ConnectOptions{Supervisor: supervisor(t)}, Dir: dir})
 		t.Cleanup(func() { _ = h.Close() })
 		return h
 	}
@@ -165,12 +166,12 @@ func TestServersStartWhenTheyAreUsed(t *testing.T) {
 	if res := runTool(t, tools[0], `{"text":"x"}`, core.Answer{}, nil); text(res) != "x" || starts() != before+1 {
 		t.Errorf("the first call: %q, %d servers started", text(res), starts()-before)
 	}
-	running, err := ListRunning(dir)
+	running, err := mcp.ListRunning(dir)
 	if err != nil || len(running) != 1 || running[0].Server != "s7" || running[0].PID == 0 || running[0].Agent != os.Getpid() {
 		t.Errorf("ListRunning = %+v, %v", running, err)
 	}
 	_ = h.Close()
-	if running, err := ListRunning(dir); err != nil || len(running) != 0 {
+	if running, err := mcp.ListRunning(dir); err != nil || len(running) != 0 {
 		t.Errorf("after Close ListRunning = %+v, %v", running, err)
 	}
 }
@@ -223,20 +224,27 @@ func TestChangedDefinitionIsBlocked(t *testing.T) {
 }
 
 func TestToolThatComesBackAnother(t *testing.T) {
-	rec := &record{Pins: map[string]string{}}
-	a := ToolInfo{Name: "a", Description: "one", Schema: json.RawMessage(`{"type":"object"}`)}
-	rec.learn("s", []ToolInfo{a})
-	rec.learn("s", nil)
-	if len(rec.Tools) != 0 {
-		t.Errorf("tools %+v", rec.Tools)
+	dir := t.TempDir()
+	s := withTools(t, scriptedServer(t, ""), "")
+	listed := func(list string) *mcp.Host {
+		if err := os.WriteFile(s.Env["MCP_TEST_TOOLS"], []byte(list), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h := newHost(t, s, dir)
+		refreshed(t, h)
+		return h
 	}
-	a.Description = "two"
-	rec.learn("s", []ToolInfo{a})
-	if len(rec.Changed) != 1 || strings.Contains(rec.Tools[0].Description, "two") {
-		t.Errorf("it came back: %+v, blocked %+v", rec.Tools, rec.Changed)
+	listed(`{"name":"a","description":"one","inputSchema":{"type":"object"}}`)
+	if st := listed("").Status()[0]; len(st.Tools) != 0 {
+		t.Errorf("tools %+v", st.Tools)
 	}
-	if taken := rec.accept("s"); !slices.Equal(taken, []string{"a"}) || rec.Tools[0].Description != "two" {
-		t.Errorf("accepted %v: %+v", taken, rec.Tools)
+	h := listed(`{"name":"a","description":"two","inputSchema":{"type":"object"}}`)
+	if st := h.Status()[0]; !slices.Equal(st.Blocked, []string{"a"}) || len(st.Tools) != 1 || strings.Contains(st.Tools[0].Description, "two") {
+		t.Errorf("it came back: %+v, blocked %v", st.Tools, st.Blocked)
+	}
+	taken, err := h.Accept(t.Context(), "test")
+	if st := h.Status()[0]; err != nil || !slices.Equal(taken, []string{"a"}) || len(st.Blocked) != 0 || st.Tools[0].Description != "two" {
+		t.Errorf("accepted %v: %+v, %v", taken, st.Tools, err)
 	}
 }
 
@@ -291,7 +299,7 @@ func TestServerThatDies(t *testing.T) {
 }
 
 // definitions are what the model sees of a host, to the byte.
-func definitions(t *testing.T, h *Host) string {
+func definitions(t *testing.T, h *mcp.Host) string {
 	t.Helper()
 	var b strings.Builder
 	for _, set := range h.Toolsets() {
@@ -326,18 +334,18 @@ func TestServerThatCannotStart(t *testing.T) {
 			}
 			h := newHost(t, s, "")
 			_, err := h.Refresh(t.Context(), "test")
-			var named *ServerError
+			var named *mcp.ServerError
 			if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &named) || named.Server != "test" {
 				t.Errorf("error %v, want %q", err, want)
 			}
 		})
 	}
-	h := newHost(t, Server{Command: "no-such-program-here"}, "")
+	h := newHost(t, mcp.Server{Command: "no-such-program-here"}, "")
 	if _, err := h.Refresh(t.Context(), "test"); err == nil || !strings.Contains(err.Error(), `the command "no-such-program-here" was not found`) {
 		t.Errorf("no program: %v", err)
 	}
 	for range 6 { // it is left alone for longer each time
-		_, err := h.server("test").connection(t.Context())
+		err := h.Ping(t.Context(), "test")
 		if err == nil {
 			t.Fatal("it started")
 		}
@@ -412,16 +420,36 @@ func TestAllowAndDenyLists(t *testing.T) {
 	}
 }
 
+func TestToolPatterns(t *testing.T) {
+	dir := t.TempDir()
+	var list []string
+	for _, name := range []string{"a", "ab", "get_x", "a_x", "axbyc", "acb"} {
+		list = append(list, fmt.Sprintf(`{"name":%q}`, name))
+	}
+	s := withTools(t, scriptedServer(t, ""), strings.Join(list, ","))
+	refreshed(t, newHost(t, s, dir))
+	for pattern, want := range map[string]string{"a": "a", "*": "a ab get_x a_x axbyc acb", "get_*": "get_x", "*_x": "get_x a_x", "a*b*c": "axbyc", "a*a": "", "*b": "ab acb"} {
+		s.AllowTools = []string{pattern}
+		var names []string
+		for _, tool := range newHost(t, s, dir).Status()[0].Tools {
+			names = append(names, tool.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+}
+
 func TestServersWithProblems(t *testing.T) {
-	h := NewHost(HostOptions{Servers: []Configured{
+	h := mcp.NewHost(mcp.HostOptions{Servers: []mcp.Configured{
 		{Name: "a", Server: scriptedServer(t, ""), Source: "settings"},
-		{Name: "a", Server: Server{Command: "x"}, Source: ".mcp.json"},
-		{Name: "b", Server: Server{Type: "carrier-pigeon", URL: "http://x"}},
-		{Name: "c", Server: Server{Type: "stdio"}},
-		{Name: "d__e", Server: Server{Command: "x"}},
-		{Name: "mcp", Server: Server{Command: "x"}},
-		{Name: "off", Server: Server{Command: "x", Disabled: true}},
-	}, Connect: ConnectOptions{Supervisor: supervisor(t)}})
+		{Name: "a", Server: mcp.Server{Command: "x"}, Source: ".mcp.json"},
+		{Name: "b", Server: mcp.Server{Type: "carrier-pigeon", URL: "http://x"}},
+		{Name: "c", Server: mcp.Server{Type: "stdio"}},
+		{Name: "d__e", Server: mcp.Server{Command: "x"}},
+		{Name: "mcp", Server: mcp.Server{Command: "x"}},
+		{Name: "off", Server: mcp.Server{Command: "x", Disabled: true}},
+	}, Connect: mcp.ConnectOptions{Supervisor: supervisor(t)}})
 	defer h.Close()
 	if sets := h.Toolsets(); len(sets) != 2 || sets[0].Name() != "a" || sets[1].Name() != "mcp" {
 		t.Errorf("%d toolsets", len(sets))
@@ -449,7 +477,7 @@ func TestReady(t *testing.T) {
 	slow.StartTimeout = 300
 	need, fails := scriptedServer(t, ""), slow
 	need.Required, fails.Required = true, true
-	h := NewHost(HostOptions{Servers: []Configured{{Name: "need", Server: need}, {Name: "fails", Server: fails}, {Name: "other", Server: slow}}, Connect: ConnectOptions{Supervisor: supervisor(t)}})
+	h := mcp.NewHost(mcp.HostOptions{Servers: []mcp.Configured{{Name: "need", Server: need}, {Name: "fails", Server: fails}, {Name: "other", Server: slow}}, Connect: mcp.ConnectOptions{Supervisor: supervisor(t)}})
 	defer h.Close()
 	missing, err := h.Ready(t.Context())
 	if !slices.Equal(missing, []string{"other"}) || err == nil || !strings.Contains(err.Error(), "MCP server fails: it did not answer the handshake within 300ms") || strings.Contains(err.Error(), "need") {
@@ -484,7 +512,7 @@ func TestResourceTool(t *testing.T) {
 		t.Errorf("Resources = %v", got)
 	}
 	session := core.SessionInfo{ID: "s1"}
-	res, err := h.ReadResource(t.Context(), "test", "test://a", Caller{Session: session})
+	res, err := h.ReadResource(t.Context(), "test", "test://a", mcp.Caller{Session: session})
 	if err != nil || res.Text() != "[resource test://a]\nwhat a holds" {
 		t.Fatalf("ReadResource = %+v, %v", res, err)
 	}

@@ -1,4 +1,4 @@
-package mcp
+package mcp_test
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +26,7 @@ import (
 	"github.com/mark3labs/mcp-go/server/servertest"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
@@ -40,13 +40,15 @@ type webServer struct {
 	headers   []http.Header
 	refused   int  // with status 401
 	gate      bool // lets nobody in without the header Authorization
+	tools     string
 	cancelled chan struct{}
+	refusals  chan struct{} // gets something for each request of ours that is refused; may be nil
 	answers   map[string]chan jsonrpc.Message
 }
 
-func newWebServer(t *testing.T) *webServer {
+func newWebServer(t testing.TB) *webServer {
 	t.Helper()
-	w := &webServer{sessions: map[string]bool{}, cancelled: make(chan struct{}, 10), answers: map[string]chan jsonrpc.Message{}}
+	w := &webServer{sessions: map[string]bool{}, tools: defaultTools, cancelled: make(chan struct{}, 10), answers: map[string]chan jsonrpc.Message{}}
 	w.Server = httptest.NewServer(w)
 	t.Cleanup(w.Close)
 	return w
@@ -116,12 +118,15 @@ func (w *webServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 		w.mu.Lock()
 		answer := w.answers[string(m.ID)]
 		w.mu.Unlock()
+		if m.Error != nil && w.refusals != nil {
+			w.refusals <- struct{}{}
+		}
 		answer <- m
 		out.WriteHeader(http.StatusAccepted)
 	case !m.HasID():
 		out.WriteHeader(http.StatusAccepted)
 	case m.Method == "tools/list":
-		reply(`{"tools":[` + defaultTools + `]}`)
+		reply(`{"tools":[` + w.tools + `]}`)
 	case m.Method == "tools/call":
 		w.call(out, req, m, reply)
 	}
@@ -130,12 +135,17 @@ func (w *webServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.Message, reply func(string)) {
 	var p struct {
 		Name string `json:"name"`
+		Args struct {
+			N int `json:"n"`
+		} `json:"arguments"`
 		Meta struct {
 			Token string `json:"progressToken"`
 		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(m.Params, &p)
 	switch p.Name {
+	case "questions":
+		w.askMany(out, m.ID, p.Args.N)
 	case "hang":
 		<-req.Context().Done()
 	case "big":
@@ -195,9 +205,30 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 	}
 }
 
+const emptyForm = `"method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}`
+
+// askMany asks n questions at once. The result of the call are all answers.
+func (w *webServer) askMany(out http.ResponseWriter, id json.RawMessage, n int) {
+	answers := make(chan jsonrpc.Message, n)
+	out.Header().Set("Content-Type", "text/event-stream")
+	for i := range n {
+		question := fmt.Sprintf(`"q%d"`, i)
+		w.mu.Lock()
+		w.answers[question] = answers
+		w.mu.Unlock()
+		fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,%s}\n\n", question, emptyForm)
+	}
+	out.(http.Flusher).Flush()
+	var all []string
+	for range n {
+		all = append(all, string(jsonrpc.Encode(<-answers)))
+	}
+	fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":%q}]}}\n\n", id, strings.Join(all, "\n"))
+}
+
 func TestStreamableHTTP(t *testing.T) {
 	web := newWebServer(t)
-	s := Server{URL: web.URL, Headers: map[string]string{"X-Key": "${MCP_TEST_KEY:-k}"}}
+	s := mcp.Server{URL: web.URL, Headers: map[string]string{"X-Key": "${MCP_TEST_KEY:-k}"}}
 	h := newHost(t, s, "")
 	if st := refreshed(t, h); st.Info.Protocol != "2025-11-25" || len(st.Tools) != 3 || string(st.Tools[1].Schema) != oddSchema {
 		t.Errorf("status %+v", st)
@@ -214,7 +245,7 @@ func TestStreamableHTTP(t *testing.T) {
 
 func TestExpiredSession(t *testing.T) {
 	web := newWebServer(t)
-	h := newHost(t, Server{URL: web.URL}, "")
+	h := newHost(t, mcp.Server{URL: web.URL}, "")
 	refreshed(t, h)
 	web.forgetSessions()
 	if res := runTool(t, toolNamed(t, h, "echo"), `{"text":"x"}`, core.Answer{}, nil); res.Code != "" {
@@ -270,11 +301,11 @@ func TestWhatIsNoMCP(t *testing.T) {
 			t.Parallel()
 			web := httptest.NewServer(tt.handler)
 			defer web.Close()
-			_, err := Connect(t.Context(), "test", Server{URL: web.URL, StartTimeout: 300}, ConnectOptions{})
+			_, err := mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL, StartTimeout: 300}, mcp.ConnectOptions{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "MCP server test: ") {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
-			if signIn := name == "sign-in"; errors.Is(err, ErrSignIn) != signIn {
+			if signIn := name == "sign-in"; errors.Is(err, mcp.ErrSignIn) != signIn {
 				t.Errorf("ErrSignIn: want %v", signIn)
 			}
 		})
@@ -296,7 +327,7 @@ func TestExpiredCertificate(t *testing.T) {
 	web.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
 	web.StartTLS()
 	defer web.Close()
-	_, err = Connect(t.Context(), "test", Server{URL: web.URL}, ConnectOptions{})
+	_, err = mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL}, mcp.ConnectOptions{})
 	if err == nil || !strings.Contains(err.Error(), "certificate has expired") {
 		t.Errorf("error %v", err)
 	}
@@ -305,7 +336,7 @@ func TestExpiredCertificate(t *testing.T) {
 func TestSignIn(t *testing.T) {
 	web := newWebServer(t)
 	web.gate = true
-	h := NewHost(HostOptions{Servers: []Configured{{Name: "test", Server: Server{URL: web.URL}}}, Connect: ConnectOptions{Authorize: func(name string, _ Server, base http.RoundTripper) http.RoundTripper {
+	h := mcp.NewHost(mcp.HostOptions{Servers: []mcp.Configured{{Name: "test", Server: mcp.Server{URL: web.URL}}}, Connect: mcp.ConnectOptions{Authorize: func(name string, _ mcp.Server, base http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			resp, err := base.RoundTrip(req)
 			if err != nil || resp.StatusCode != http.StatusUnauthorized {
@@ -326,13 +357,13 @@ func TestSignIn(t *testing.T) {
 
 func TestSignInThatFails(t *testing.T) {
 	web := newWebServer(t)
-	_, err := Connect(t.Context(), "test", Server{URL: web.URL}, ConnectOptions{Authorize: func(string, Server, http.RoundTripper) http.RoundTripper {
+	_, err := mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL}, mcp.ConnectOptions{Authorize: func(string, mcp.Server, http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(*http.Request) (*http.Response, error) {
-			return nil, fmt.Errorf("%w: the issuer has withdrawn the token", ErrSignIn)
+			return nil, fmt.Errorf("%w: the issuer has withdrawn the token", mcp.ErrSignIn)
 		})
 	}})
 	want := "MCP server test: sign-in is needed: the issuer has withdrawn the token; run: agent mcp login test"
-	if !errors.Is(err, ErrSignIn) || err.Error() != want {
+	if !errors.Is(err, mcp.ErrSignIn) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	if n := len(web.seen); n > 0 {
@@ -347,26 +378,26 @@ func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return
 func TestBoundsOverHTTP(t *testing.T) {
 	web := newWebServer(t)
 	for limit, want := range map[int]string{64: "", 1: "the message is too long: more than 1 MiB"} {
-		c := connect(t, Server{URL: web.URL, MaxMessageMiB: limit}, old)
-		if _, err := call(t, c, "big", `{}`, Caller{}); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+		c := connect(t, mcp.Server{URL: web.URL, MaxMessageMiB: limit}, old)
+		if _, err := call(t, c, "big", `{}`, mcp.Caller{}); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
-		if got, err := call(t, c, "bigevents", `{}`, Caller{}); err != nil || got.Text() != "ok" {
+		if got, err := call(t, c, "bigevents", `{}`, mcp.Caller{}); err != nil || got.Text() != "ok" {
 			t.Errorf("limit %d, many events: %q, %v", limit, got.Text(), err)
 		}
 	}
-	c := connect(t, Server{URL: web.URL, MaxMessageMiB: 1}, old)
-	if _, err := call(t, c, "bigevent", `{}`, Caller{}); err == nil {
+	c := connect(t, mcp.Server{URL: web.URL, MaxMessageMiB: 1}, old)
+	if _, err := call(t, c, "bigevent", `{}`, mcp.Caller{}); err == nil {
 		t.Error("an event that is too long came through")
 	}
 }
 
 func TestCancelOverHTTP(t *testing.T) {
 	web := newWebServer(t)
-	c := connect(t, Server{URL: web.URL}, old)
+	c := connect(t, mcp.Server{URL: web.URL}, old)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := c.Call(ctx, ToolInfo{Name: "hang"}, json.RawMessage(`{}`), Caller{}); err == nil {
+	if _, err := c.Call(ctx, mcp.ToolInfo{Name: "hang"}, json.RawMessage(`{}`), mcp.Caller{}); err == nil {
 		t.Error("the call came back")
 	}
 	select {
@@ -377,7 +408,7 @@ func TestCancelOverHTTP(t *testing.T) {
 }
 
 func TestOddResponses(t *testing.T) {
-	c := connect(t, Server{URL: newWebServer(t).URL}, old)
+	c := connect(t, mcp.Server{URL: newWebServer(t).URL}, old)
 	for tool, want := range map[string]string{
 		"another":  "its response holds no answer to the request",
 		"accepted": "its response (HTTP status 202 Accepted) is of the type \"\"",
@@ -387,7 +418,7 @@ func TestOddResponses(t *testing.T) {
 		"batch":    "of many",
 		"echo":     "ok",
 	} {
-		got, err := call(t, c, tool, `{}`, Caller{})
+		got, err := call(t, c, tool, `{}`, mcp.Caller{})
 		text := got.Text()
 		if err != nil {
 			text = err.Error()
@@ -399,11 +430,11 @@ func TestOddResponses(t *testing.T) {
 }
 
 func TestLastProgressIsTold(t *testing.T) {
-	for name, s := range map[string]Server{"stdio": scriptedServer(t, ""), "http": {URL: newWebServer(t).URL}} {
+	for name, s := range map[string]mcp.Server{"stdio": scriptedServer(t, ""), "http": {URL: newWebServer(t).URL}} {
 		c := connect(t, s, old)
 		var last core.Progress
 		told := 0
-		if _, err := call(t, c, "progress", `{"n":10}`, Caller{Progress: func(p core.Progress) { last, told = p, told+1 }}); err != nil {
+		if _, err := call(t, c, "progress", `{"n":10}`, mcp.Caller{Progress: func(p core.Progress) { last, told = p, told+1 }}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if last.Done != 10 || told > 3 {
@@ -414,8 +445,8 @@ func TestLastProgressIsTold(t *testing.T) {
 
 func TestQuestionOverHTTP(t *testing.T) {
 	web := newWebServer(t)
-	c := connect(t, Server{URL: web.URL}, old)
-	got, err := call(t, c, "question", `{}`, Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
+	c := connect(t, mcp.Server{URL: web.URL}, old)
+	got, err := call(t, c, "question", `{}`, mcp.Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
 		if _, ok := ctx.Deadline(); ok {
 			t.Error("the person has only so much time")
 		}
@@ -430,9 +461,9 @@ func TestQuestionOverHTTP(t *testing.T) {
 // the call that it belongs to has ended.
 func TestLateAnswer(t *testing.T) {
 	web := newWebServer(t)
-	c := connect(t, Server{URL: web.URL}, old)
+	c := connect(t, mcp.Server{URL: web.URL}, old)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.Call(ctx, ToolInfo{Name: "unheard"}, json.RawMessage(`{}`), Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
+	_, err := c.Call(ctx, mcp.ToolInfo{Name: "unheard"}, json.RawMessage(`{}`), mcp.Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
 		cancel()
 		<-ctx.Done()
 		return core.Answer{}, ctx.Err()
@@ -453,43 +484,6 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-func TestRebinding(t *testing.T) {
-	g := dialGuard{host: "rebound.example"}
-	for addr, want := range map[string]bool{
-		"127.0.0.1:80": false, "[::1]:80": false, "[::ffff:127.0.0.1]:80": false, "169.254.169.254:80": false, "0.0.0.0:80": false, "[fe80::1]:80": false,
-		"10.1.2.3:80": true, "93.184.216.34:443": true, "nonsense": false,
-	} {
-		if err := g.check(addr); (err == nil) != want {
-			t.Errorf("%s: %v", addr, err)
-		}
-	}
-	for host, want := range map[string]bool{"localhost": true, "LOCALHOST.": true, "x.localhost": true, "127.0.0.1": true, "::1": true, "localhost.example.com": false, "rebound.example": false} {
-		if isLocalName(host) != want {
-			t.Errorf("isLocalName(%s) = %v", host, !want)
-		}
-	}
-	// The system's resolver gives a name of this machine an address of it.
-	web := httptest.NewServer(http.NotFoundHandler())
-	defer web.Close()
-	addr := netip.MustParseAddrPort(strings.TrimPrefix(web.URL, "http://"))
-	for _, guarded := range []bool{false, true} {
-		g := dialGuard{host: "elsewhere.example"}
-		if guarded {
-			g.host = "localhost.localdomain"
-		}
-		conn, err := g.dial(t.Context(), "tcp", fmt.Sprintf("localhost.localdomain:%d", addr.Port()))
-		if err != nil && strings.Contains(err.Error(), "no such host") {
-			t.Skip("this machine does not know localhost.localdomain")
-		}
-		if err == nil {
-			conn.Close()
-		}
-		if (err == nil) == guarded || guarded && !strings.Contains(err.Error(), "an address of this machine or its link: refused") {
-			t.Errorf("guarded %v: %v", guarded, err)
-		}
-	}
-}
-
 // TestNewEra talks to a server of 2026-07-28, the library's own.
 func TestNewEra(t *testing.T) {
 	s := mcpserver.NewMCPServer("new", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithRecovery())
@@ -502,7 +496,7 @@ func TestNewEra(t *testing.T) {
 	s.AddTool(mcpgo.NewTool("panic"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) { panic("boom") })
 	web := httptest.NewServer(mcpserver.NewStreamableHTTPServer(s))
 	t.Cleanup(web.Close) // after the host
-	h := newHost(t, Server{URL: web.URL}, t.TempDir())
+	h := newHost(t, mcp.Server{URL: web.URL}, t.TempDir())
 	if st := refreshed(t, h); st.Info.Protocol != mcpgo.ProtocolVersion20260728 || len(st.Tools) != 2 {
 		t.Fatalf("status %+v", st)
 	}
@@ -539,18 +533,18 @@ func TestOldEra(t *testing.T) {
 	t.Cleanup(streamable.Close)
 	events := servertest.NewTestServer(s)
 	t.Cleanup(events.Close)
-	for kind, url := range map[string]string{TransportHTTP: streamable.URL, TransportSSE: events.URL + "/sse"} {
-		told := make(chan Notice, 1)
-		c := connect(t, Server{URL: url}, oldWith(ConnectOptions{Notify: func(_ context.Context, n Notice) { told <- n }}))
+	for kind, url := range map[string]string{mcp.TransportHTTP: streamable.URL, mcp.TransportSSE: events.URL + "/sse"} {
+		told := make(chan mcp.Notice, 1)
+		c := connect(t, mcp.Server{URL: url}, oldWith(mcp.ConnectOptions{Notify: func(_ context.Context, n mcp.Notice) { told <- n }}))
 		if got := c.Info(); got.Transport != kind || got.Protocol != "2025-11-25" {
 			t.Errorf("%s: %+v", kind, got)
 		}
-		if got, err := call(t, c, "more", `{"text":"x"}`, Caller{}); err != nil || got.Text() != "x" {
+		if got, err := call(t, c, "more", `{"text":"x"}`, mcp.Caller{}); err != nil || got.Text() != "x" {
 			t.Errorf("%s: %+v, %v", kind, got, err)
 		}
 		select {
 		case n := <-told:
-			if n.Kind != ToolsChanged {
+			if n.Kind != mcp.ToolsChanged {
 				t.Errorf("%s: notice %+v", kind, n)
 			}
 		case <-time.After(10 * time.Second):
@@ -588,7 +582,7 @@ func TestStreamThatEndsEarly(t *testing.T) {
 		}
 	}))
 	t.Cleanup(web.Close)
-	got, err := call(t, connect(t, Server{URL: web.URL}, old), "x", `{}`, Caller{})
+	got, err := call(t, connect(t, mcp.Server{URL: web.URL}, old), "x", `{}`, mcp.Caller{})
 	if err != nil || got.Text() != "late" {
 		t.Errorf("%q, %v", got.Text(), err)
 	}
@@ -629,7 +623,7 @@ func TestQuestionsOfTheNewEra(t *testing.T) {
 		case p.Name == "ask" && p.State == "":
 			return `"result":{"resultType":"input_required","requestState":"s","inputRequests":{"a":` + form + `,"b":{"method":"roots/list"}}}`
 		case p.Name == "ask":
-			return fmt.Sprintf(`"result":{"content":[{"type":"text","text":%q}]}`, encode(p.Responses))
+			return fmt.Sprintf(`"result":{"content":[{"type":"text","text":%q}]}`, jsonrpc.Encode(p.Responses))
 		case p.Name == "busy":
 			return `"result":{"resultType":"input_required","requestState":"s"}`
 		case p.Name == "insatiable":
@@ -642,20 +636,20 @@ func TestQuestionsOfTheNewEra(t *testing.T) {
 		out.WriteHeader(http.StatusNotFound)
 		return `"error":{"code":-32601,"message":"no such method"}`
 	})
-	c := connect(t, Server{URL: web.URL}, ConnectOptions{Roots: []string{"/w"}})
+	c := connect(t, mcp.Server{URL: web.URL}, mcp.ConnectOptions{Roots: []string{"/w"}})
 	for tool, want := range map[string]struct {
 		text   string
 		rounds int
 	}{
 		"ask":        {`{"a":{"action":"decline"},"b":{"roots":[{"uri":"file:///w","name":"w"}]}}`, 2},
-		"busy":       {"it goes on asking", maxIdleRounds},
-		"insatiable": {"it goes on asking", maxInputRounds},
+		"busy":       {"it goes on asking", 3},
+		"insatiable": {"it goes on asking", 10},
 		"curious":    {"this client does not know fs/read", 1},
 		"broken":     {"what it asks for cannot be read", 1},
 		"unknown":    {"it answered with error -32601: no such method", 1},
 	} {
 		rounds = 0
-		got, err := call(t, c, tool, `{}`, Caller{})
+		got, err := call(t, c, tool, `{}`, mcp.Caller{})
 		text := got.Text()
 		if err != nil {
 			text = err.Error()
@@ -700,7 +694,7 @@ func TestVersions(t *testing.T) {
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`, m.ID)
 			}
 		}))
-		c, err := Connect(t.Context(), "test", Server{URL: web.URL}, ConnectOptions{})
+		c, err := mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL}, mcp.ConnectOptions{})
 		got := ""
 		if err == nil {
 			got = c.Info().Protocol + " after " + strings.Join(seen, " ")

@@ -1,6 +1,6 @@
 //go:build unix
 
-package mcp
+package mcp_test
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/mcp"
 )
 
 // agentEnv makes this test binary an agent that keeps what it knows in the
@@ -25,19 +27,28 @@ const agentEnv = "MCP_TEST_AGENT"
 func playAgent(dir string) {
 	os.Unsetenv(agentEnv)
 	self, _ := os.Executable()
-	h := NewHost(HostOptions{
-		Servers: []Configured{{Name: "test", Server: Server{Command: self, Env: map[string]string{modeEnv: "stubborn"}}}},
-		Connect: ConnectOptions{Supervisor: proc.NewSupervisor(proc.Options{})}, Dir: dir,
+	h := mcp.NewHost(mcp.HostOptions{
+		Servers: []mcp.Configured{{Name: "test", Server: mcp.Server{Command: self, Env: map[string]string{modeEnv: "stubborn", "MCP_TEST_TOOLS": filepath.Join(dir, "tools")}}}},
+		Connect: mcp.ConnectOptions{Supervisor: proc.NewSupervisor(proc.Options{})}, Dir: dir,
 	})
 	ctx := context.Background()
 	if _, err := h.Refresh(ctx, "test"); err != nil {
 		fmt.Println("error", err)
 		return
 	}
-	conn, _ := h.server("test").connection(ctx)
-	child, err := conn.Call(ctx, ToolInfo{Name: "grandchild"}, json.RawMessage(`{}`), Caller{})
-	fmt.Println(conn.PID(), child.Text(), err)
-	_, _ = conn.Call(ctx, ToolInfo{Name: "hang"}, json.RawMessage(`{}`), Caller{})
+	run := func(name string) string {
+		list, _ := h.Toolsets()[0].Tools(ctx)
+		for _, tool := range list {
+			if tool.Definition().Name == "test__"+name {
+				res, _ := tool.Run(ctx, &core.Call{Args: json.RawMessage(`{}`)})
+				return text(res)
+			}
+		}
+		return "no tool " + name
+	}
+	child := run("grandchild")
+	fmt.Println(h.Status()[0].PID, child)
+	run("hang")
 }
 
 func gone(pid int) bool {
@@ -58,6 +69,9 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tools"), []byte(tools("grandchild")), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	agent := exec.Command(self)
 	agent.Env = append(os.Environ(), agentEnv+"="+dir)
 	out, err := agent.StdoutPipe()
@@ -72,7 +86,7 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 	if _, err := fmt.Sscan(line, &server, &child); err != nil {
 		t.Fatalf("the agent says %q: %v", line, err)
 	}
-	if running, err := ListRunning(dir); err != nil || len(running) != 1 || running[0].PID != server {
+	if running, err := mcp.ListRunning(dir); err != nil || len(running) != 1 || running[0].PID != server {
 		t.Errorf("before: ListRunning = %+v, %v", running, err)
 	}
 	_ = agent.Process.Kill()
@@ -82,7 +96,7 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 		_ = syscall.Kill(child, syscall.SIGKILL)
 		t.Error("a killed agent leaves its server or what that started")
 	}
-	if running, err := ListRunning(dir); err != nil || len(running) != 0 {
+	if running, err := mcp.ListRunning(dir); err != nil || len(running) != 0 {
 		t.Errorf("after: ListRunning = %+v, %v", running, err)
 	}
 }
@@ -118,7 +132,7 @@ func TestKilledServer(t *testing.T) {
 func TestStubbornServerEnds(t *testing.T) {
 	t.Parallel()
 	c := connect(t, scriptedServer(t, "stubborn"), old)
-	child, err := call(t, c, "grandchild", `{}`, Caller{})
+	child, err := call(t, c, "grandchild", `{}`, mcp.Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}
