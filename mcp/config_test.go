@@ -29,15 +29,15 @@ func TestParseFile(t *testing.T) {
 	if len(servers) != 2 || servers["good"].Args[1] != "x" || servers["remote"].Transport() != mcp.TransportHTTP {
 		t.Errorf("servers %+v", servers)
 	}
-	if len(warnings) != 1 || warnings[0] != `.mcp.json:3:90: server good: the key "alwaysAllow" means nothing here` {
+	if len(warnings) != 1 || warnings[0] != `.mcp.json:3:90: server good: unknown key "alwaysAllow"` {
 		t.Errorf("warnings %q", warnings)
 	}
 	for _, want := range []string{
 		`.mcp.json:5:24: server pigeon: type: unknown transport "carrier-pigeon"; use stdio, http or sse`,
-		`.mcp.json:6:14: server empty: there is neither a command nor a url; give one of them`,
+		`.mcp.json:6:14: server empty: missing command or url; set one of them`,
 		`.mcp.json:7:39: server typed: args: expected an array`,
-		`.mcp.json:8:37: server both: url: a stdio server has neither url nor headers`,
-		`.mcp.json:9:12: "a b" is no name for a server`,
+		`.mcp.json:8:37: server both: url: a stdio server must not have a url or headers`,
+		`.mcp.json:9:12: invalid server name "a b"`,
 		`.mcp.json:10:20: server ftp: url: expected an http or https URL`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -45,7 +45,7 @@ func TestParseFile(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"{\n  \"mcpServers\": {,}\n}": ".mcp.json:2:18", `{}`: ".mcp.json:1:1: there is no mcpServers", `{"mcpServers": []}`: ".mcp.json:1:16: mcpServers: expected an object",
+		"{\n  \"mcpServers\": {,}\n}": ".mcp.json:2:18", `{}`: ".mcp.json:1:1: missing mcpServers", `{"mcpServers": []}`: ".mcp.json:1:16: mcpServers: expected an object",
 		`{"mcpServers": {"a": 1}}`: ".mcp.json:1:22: server a: expected an object", ``: ".mcp.json:1:1", `[]`: ".mcp.json:1:1",
 		`{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}`: ".mcp.json:1:40",
 	} {
@@ -85,7 +85,7 @@ func TestExpand(t *testing.T) {
 	if s.Args[0] != "${B:-two}" || s.Env["K"] != "v${A}" {
 		t.Error("Expand changes what it was given")
 	}
-	if _, err := (mcp.Server{URL: "https://${HOST}/"}).Expand(lookup); err == nil || !strings.Contains(err.Error(), "url: the environment has no variable HOST; set it, or write ${HOST:-default}") {
+	if _, err := (mcp.Server{URL: "https://${HOST}/"}).Expand(lookup); err == nil || !strings.Contains(err.Error(), "url: environment variable HOST is not set; set it, or use ${HOST:-default}") {
 		t.Errorf("a missing variable: %v", err)
 	}
 	if _, err := (mcp.Server{URL: "${A}"}).Expand(lookup); err == nil || !strings.Contains(err.Error(), "expected an http or https URL") {

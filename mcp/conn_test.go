@@ -86,12 +86,12 @@ func TestCall(t *testing.T) {
 func TestResults(t *testing.T) {
 	c := connect(t, scriptedServer(t, ""), old)
 	for tool, want := range map[string]string{
-		"unknown":    `ok|[content of a type that is not known here] {"type":"hologram","x":1}|[content of a type that is not known here] 7|[content of a type that is not known here] null`,
+		"unknown":    `ok|[content of unknown type] {"type":"hologram","x":1}|[content of unknown type] 7|[content of unknown type] null`,
 		"nocontent":  `{"n":9007199254740993}`,
 		"structured": `{"n":9007199254740993,"z":1,"a":2}`,
 		"failed":     "no such user",
-		"image":      "image image/png 8|[image image/svg+xml: of a type that models do not take]|[image image/png: its data cannot be read]|[audio audio/wav, 3 bytes, which cannot be played to a model]",
-		"resources":  "[resource test://a]\ninside|[resource test://b, application/zip, about 3 bytes that are no text]|[resource test://c, c]",
+		"image":      "image image/png 8|[image image/svg+xml: unsupported type]|[image image/png: invalid data]|[audio audio/wav, 3 bytes: not supported]",
+		"resources":  "[resource test://a]\ninside|[resource test://b, application/zip, about 3 bytes of binary data]|[resource test://c, c]",
 		"control":    "a]0;ownedbc",
 		"twice":      "one",
 		"nothing":    "",
@@ -110,7 +110,7 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s = %q (error %v), %v; want %q", tool, text, got.IsError, err, want)
 		}
 	}
-	if _, err := call(t, c, "notresult", `{}`, mcp.Caller{}); err == nil || !strings.Contains(err.Error(), "is no result") {
+	if _, err := call(t, c, "notresult", `{}`, mcp.Caller{}); err == nil || !strings.Contains(err.Error(), "invalid result") {
 		t.Errorf("notresult: %v", err)
 	}
 }
@@ -217,7 +217,7 @@ func TestElicitation(t *testing.T) {
 		}
 	}
 	wrong := core.Answer{Choice: core.ChoiceYes, Values: json.RawMessage(`{"age":1}`)}
-	if got, err := call(t, c, "ask", form, answering(wrong, &asked)); err != nil || !strings.Contains(got.Text(), "error: the answer does not fit the form") {
+	if got, err := call(t, c, "ask", form, answering(wrong, &asked)); err != nil || !strings.Contains(got.Text(), "error: the answer does not match the form") {
 		t.Errorf("a wrong answer: %q, %v", got.Text(), err)
 	}
 	for url, want := range map[string]string{

@@ -283,7 +283,7 @@ func TestServerThatDies(t *testing.T) {
 	pid := text(runTool(t, toolNamed(t, h, "pid"), `{}`, core.Answer{}, nil))
 	begin := time.Now()
 	res := runTool(t, toolNamed(t, h, "die"), `{}`, core.Answer{}, nil)
-	if res.Code != core.CodeIO || !strings.Contains(text(res), "ended with exit code 3") || time.Since(begin) > 5*time.Second {
+	if res.Code != core.CodeIO || !strings.Contains(text(res), "exited with code 3") || time.Since(begin) > 5*time.Second {
 		t.Errorf("a call during which it dies: %s %q after %s", res.Code, text(res), time.Since(begin))
 	}
 	if down := definitions(t, h); down != surface {
@@ -318,11 +318,11 @@ func definitions(t *testing.T, h *mcp.Host) string {
 func TestServerThatCannotStart(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]string{
-		"exit":    "exit code 3; it wrote to stderr:\nmissing [31mAPI key",
-		"silent":  "did not answer the handshake within 500ms (startTimeoutMs)",
-		"noread":  "did not answer the handshake within 500ms",
+		"exit":    "exited with code 3; stderr:\nmissing [31mAPI key",
+		"silent":  "no response to the handshake within 500ms (startTimeoutMs)",
+		"noread":  "no response to the handshake within 500ms",
 		"strange": "unsupported protocol version",
-		"circle":  "turns in a circle",
+		"circle":  "is circular",
 		"endless": "has more than 200 pages",
 	} {
 		t.Run(mode, func(t *testing.T) {
@@ -341,7 +341,7 @@ func TestServerThatCannotStart(t *testing.T) {
 		})
 	}
 	h := newHost(t, mcp.Server{Command: "no-such-program-here"}, "")
-	if _, err := h.Refresh(t.Context(), "test"); err == nil || !strings.Contains(err.Error(), `the command "no-such-program-here" was not found`) {
+	if _, err := h.Refresh(t.Context(), "test"); err == nil || !strings.Contains(err.Error(), `command "no-such-program-here" not found`) {
 		t.Errorf("no program: %v", err)
 	}
 	for range 6 { // it is left alone for longer each time
@@ -349,7 +349,7 @@ func TestServerThatCannotStart(t *testing.T) {
 		if err == nil {
 			t.Fatal("it started")
 		}
-		if strings.Contains(err.Error(), "the next try is possible in") {
+		if strings.Contains(err.Error(), "next attempt possible in") {
 			return
 		}
 	}
@@ -396,7 +396,7 @@ func TestToolsThatCannotBeUsed(t *testing.T) {
 		t.Errorf("tools %v, want %v", names, want)
 	}
 	left := strings.Join(st.Left, "\n")
-	for _, want := range []string{"entry 1 of the list", "entry 2", "entry 3", `"ab" has a name that cannot be shown`, "schema of the tool ref"} {
+	for _, want := range []string{"entry 1 of the list", "entry 2", "entry 3", `invalid tool name "ab"`, "tool ref: invalid schema"} {
 		if !strings.Contains(left, want) {
 			t.Errorf("%q is not among what was left out:\n%s", want, left)
 		}
@@ -454,7 +454,7 @@ func TestServersWithProblems(t *testing.T) {
 	if sets := h.Toolsets(); len(sets) != 2 || sets[0].Name() != "a" || sets[1].Name() != "mcp" {
 		t.Errorf("%d toolsets", len(sets))
 	}
-	want := []string{"", "settings has a server of that name", `type: unknown transport "carrier-pigeon"; use stdio, http or sse`, "command: a stdio server needs the program", "two underscores", "the agent's own", ""}
+	want := []string{"", "overridden by the server of the same name in settings", `type: unknown transport "carrier-pigeon"; use stdio, http or sse`, "command: a stdio server needs a command", `must not contain "__"`, "reserved for the agent's own", ""}
 	for i, st := range h.Status() {
 		if got := fmt.Sprint(st.Problem); want[i] == "" && st.Problem != nil || !strings.Contains(got, want[i]) {
 			t.Errorf("%s: %v, want %q", st.Name, st.Problem, want[i])
@@ -463,7 +463,7 @@ func TestServersWithProblems(t *testing.T) {
 	if _, err := h.Refresh(t.Context(), "off"); err == nil || !strings.Contains(err.Error(), "disabled") {
 		t.Errorf("a disabled one: %v", err)
 	}
-	if _, err := h.Refresh(t.Context(), "zzz"); err == nil || !strings.Contains(err.Error(), "there are a") {
+	if _, err := h.Refresh(t.Context(), "zzz"); err == nil || !strings.Contains(err.Error(), "configured: a") {
 		t.Errorf("one that is not there: %v", err)
 	}
 	if _, err := h.Refresh(t.Context(), "a"); err != nil {
@@ -480,7 +480,7 @@ func TestReady(t *testing.T) {
 	h := mcp.NewHost(mcp.HostOptions{Servers: []mcp.Configured{{Name: "need", Server: need}, {Name: "fails", Server: fails}, {Name: "other", Server: slow}}, Connect: mcp.ConnectOptions{Supervisor: supervisor(t)}})
 	defer h.Close()
 	missing, err := h.Ready(t.Context())
-	if !slices.Equal(missing, []string{"other"}) || err == nil || !strings.Contains(err.Error(), "MCP server fails: it did not answer the handshake within 300ms") || strings.Contains(err.Error(), "need") {
+	if !slices.Equal(missing, []string{"other"}) || err == nil || !strings.Contains(err.Error(), "MCP server fails: no response to the handshake within 300ms") || strings.Contains(err.Error(), "need") {
 		t.Errorf("Ready = %v, %v", missing, err)
 	}
 	if list, _ := h.Toolsets()[0].Tools(t.Context()); len(list) != 3 {
@@ -502,7 +502,7 @@ func TestResourceTool(t *testing.T) {
 	if got := text(runTool(t, list[0], `{"server":"test"}`, core.Answer{}, nil)); !strings.Contains(got, "test://a · a · text/plain") || !strings.Contains(got, "test://{id} · any") {
 		t.Errorf("the list: %s", got)
 	}
-	if res := runTool(t, list[0], `{"server":"nobody"}`, core.Answer{}, nil); res.Code != core.CodeNotFound || !strings.Contains(text(res), "there are test") {
+	if res := runTool(t, list[0], `{"server":"nobody"}`, core.Answer{}, nil); res.Code != core.CodeNotFound || !strings.Contains(text(res), "configured: test") {
 		t.Errorf("an unknown server: %s %q", res.Code, text(res))
 	}
 	if got := h.Resources("test:test://"); !slices.Equal(got, []string{"test:test://a", "test:test://b"}) {
@@ -524,7 +524,7 @@ func TestResourceTool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(blocks) == 1 && strings.Contains(blocks[0].Text, "test://a of the server test") && !blocks[0].Trusted {
+		if len(blocks) == 1 && strings.Contains(blocks[0].Text, "test://a of server test") && !blocks[0].Trusted {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -117,7 +117,7 @@ func TestFloodOfRequests(t *testing.T) {
 		<-release
 		return core.Answer{}, nil
 	}})
-	refused, declined := strings.Count(got.Text(), "answers no more requests at once"), strings.Count(got.Text(), `"decline"`)
+	refused, declined := strings.Count(got.Text(), "too many concurrent requests"), strings.Count(got.Text(), `"decline"`)
 	if err != nil || refused != n-atOnce || declined != atOnce {
 		t.Errorf("of %d requests %d were refused and %d declined, want %d at once; %v", n, refused, declined, atOnce, err)
 	}
@@ -127,7 +127,7 @@ func TestUnknownRequestOfTheServer(t *testing.T) {
 	c := connect(t, scriptedServer(t, ""), old)
 	for request, want := range map[string]string{
 		`"method":"ping"`: `{}`,
-		`"method":"fs/read","params":{"path":"/x"}`: "error: this client does not know fs/read",
+		`"method":"fs/read","params":{"path":"/x"}`: "error: this client does not support fs/read",
 		`"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":1}`: "error: no sampling handler configured",
 		`"method":"elicitation/create","params":{"mode":"telepathy","message":"x"}`:                                                    "error: invalid elicitation params",
 	} {
@@ -169,14 +169,14 @@ func TestSamplingAbuse(t *testing.T) {
 	many := string(jsonrpc.Encode(map[string]any{"text": request, "n": 10}))
 	if got, err := call(t, c, "ask", many, mcp.Caller{Ask: func(context.Context, core.Question) (core.Answer, error) {
 		return core.Answer{Choice: core.ChoiceYes}, nil
-	}}); err != nil || requests > 2 || strings.Count(got.Text(), "at most 2 requests in one call") != 8 {
+	}}); err != nil || requests > 2 || strings.Count(got.Text(), "limited to 2 requests per call") != 8 {
 		t.Errorf("ten at once: %d reached the model: %q, %v", requests, got.Text(), err)
 	}
 	for params, want := range map[string]string{
-		`{"messages":[],"maxTokens":1}`: "there is no message",
-		`{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":1,"tools":[{"name":"t","inputSchema":{"type":"object"}}]}`: "sampling with tools is not offered",
-		fmt.Sprintf(`{"messages":[{"role":"user","content":{"type":"text","text":%q}}],"maxTokens":1}`, strings.Repeat("x", 200_001)):              "at most 200000 are taken",
-		`{"messages":[{"role":"user","content":{"type":"image","mimeType":"text/html","data":"AAAA"}}],"maxTokens":1}`:                             "the image cannot be read",
+		`{"messages":[],"maxTokens":1}`: "no messages",
+		`{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":1,"tools":[{"name":"t","inputSchema":{"type":"object"}}]}`: "sampling with tools is not supported",
+		fmt.Sprintf(`{"messages":[{"role":"user","content":{"type":"text","text":%q}}],"maxTokens":1}`, strings.Repeat("x", 200_001)):              "the limit is 200000",
+		`{"messages":[{"role":"user","content":{"type":"image","mimeType":"text/html","data":"AAAA"}}],"maxTokens":1}`:                             "invalid image",
 	} {
 		if got, err := call(t, c, "ask", ask(`"method":"sampling/createMessage","params":`+params), yes); err != nil || !strings.Contains(got.Text(), want) {
 			t.Errorf("%.80s: %q, %v; want %q", params, got.Text(), err, want)
@@ -291,7 +291,7 @@ func TestEnvironmentOfAServer(t *testing.T) {
 		}
 	}
 	s.Env["OWN"] = "${MCP_TEST_NOWHERE}"
-	if _, err := mcp.Connect(t.Context(), "x", s, mcp.ConnectOptions{Supervisor: supervisor(t)}); err == nil || !strings.Contains(err.Error(), "env.OWN: the environment has no variable MCP_TEST_NOWHERE") {
+	if _, err := mcp.Connect(t.Context(), "x", s, mcp.ConnectOptions{Supervisor: supervisor(t)}); err == nil || !strings.Contains(err.Error(), "env.OWN: environment variable MCP_TEST_NOWHERE is not set") {
 		t.Errorf("a variable that is not set: %v", err)
 	}
 }

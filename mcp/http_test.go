@@ -281,21 +281,21 @@ func TestWhatIsNoMCP(t *testing.T) {
 		"a web page": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			fmt.Fprint(w, "<html>login</html>")
-		}, "answers with a web page (text/html), not with MCP: check the url"},
-		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "go away", http.StatusForbidden) }, "speaks MCP neither over HTTP nor over SSE: HTTP status 403 Forbidden: go away"},
+		}, "returned a web page (text/html) instead of MCP: check the url"},
+		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "go away", http.StatusForbidden) }, "supports neither streamable HTTP nor SSE: HTTP status 403 Forbidden: go away"},
 		"broken":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oh dear", http.StatusInternalServerError) }, "HTTP status 500 Internal Server Error: oh dear"},
-		"sign-in":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "sign-in is needed (HTTP status 401); run: agent mcp login test"},
+		"sign-in":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "sign-in required (HTTP status 401); run: agent mcp login test"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://example.invalid/steal", http.StatusTemporaryRedirect)
-		}, "the server redirects to http://example.invalid/steal, which is not its own address"},
+		}, "the server redirects to another host, http://example.invalid/steal"},
 		"silence": {func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection is not noticed
 			<-r.Context().Done()
-		}, "did not answer the handshake within 300ms"},
+		}, "no response to the handshake within 300ms"},
 		"nonsense": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, "{nonsense")
-		}, "holds no answer to the request: {nonsense"},
+		}, "does not answer the request: {nonsense"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -362,7 +362,7 @@ func TestSignInThatFails(t *testing.T) {
 			return nil, fmt.Errorf("%w: the issuer has withdrawn the token", mcp.ErrSignIn)
 		})
 	}})
-	want := "MCP server test: sign-in is needed: the issuer has withdrawn the token; run: agent mcp login test"
+	want := "MCP server test: sign-in required: the issuer has withdrawn the token; run: agent mcp login test"
 	if !errors.Is(err, mcp.ErrSignIn) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -410,10 +410,10 @@ func TestCancelOverHTTP(t *testing.T) {
 func TestOddResponses(t *testing.T) {
 	c := connect(t, mcp.Server{URL: newWebServer(t).URL}, old)
 	for tool, want := range map[string]string{
-		"another":  "its response holds no answer to the request",
-		"accepted": "its response (HTTP status 202 Accepted) is of the type \"\"",
-		"nameless": "it answered with error -32700: parse error",
-		"ended":    "the stream with the answer has ended and could not be taken up again: HTTP status 405 Method Not Allowed",
+		"another":  "the response does not answer the request",
+		"accepted": "the response (HTTP status 202 Accepted) has the type \"\"",
+		"nameless": "the server returned error -32700: parse error",
+		"ended":    "the response stream was interrupted and could not be resumed: HTTP status 405 Method Not Allowed",
 		"cut":      "unexpected EOF",
 		"batch":    "of many",
 		"echo":     "ok",
@@ -642,11 +642,11 @@ func TestQuestionsOfTheNewEra(t *testing.T) {
 		rounds int
 	}{
 		"ask":        {`{"a":{"action":"decline"},"b":{"roots":[{"uri":"file:///w","name":"w"}]}}`, 2},
-		"busy":       {"it goes on asking", 3},
-		"insatiable": {"it goes on asking", 10},
-		"curious":    {"this client does not know fs/read", 1},
-		"broken":     {"what it asks for cannot be read", 1},
-		"unknown":    {"it answered with error -32601: no such method", 1},
+		"busy":       {"keeps requesting input", 3},
+		"insatiable": {"keeps requesting input", 10},
+		"curious":    {"this client does not support fs/read", 1},
+		"broken":     {"invalid requests for input", 1},
+		"unknown":    {"the server returned error -32601: no such method", 1},
 	} {
 		rounds = 0
 		got, err := call(t, c, tool, `{}`, mcp.Caller{})
@@ -665,7 +665,7 @@ func TestVersions(t *testing.T) {
 	for supported, want := range map[string]string{
 		`["2026-07-28"]`:               "2026-07-28 after server/discover server/discover",
 		`["2099-01-01","2025-06-18"]`:  "2025-06-18 after server/discover initialize",
-		`["2099-01-01"]`:               "it speaks the protocol versions 2099-01-01; known here are 2026-07-28, 2025-11-25",
+		`["2099-01-01"]`:               "unsupported protocol versions 2099-01-01; supported are 2026-07-28, 2025-11-25",
 		`[]`:                           "2025-11-25 after server/discover initialize",
 		`"what it likes"`:              "2025-11-25 after server/discover initialize",
 		`["2026-07-28","2025-06-18"]x`: "2025-11-25 after server/discover initialize", // it refuses with what cannot be read

@@ -1,5 +1,5 @@
-// What is tested from inside: addresses that a test cannot connect to, and
-// parsers that are fuzzed faster without a server around them.
+// White-box tests: addresses that a test cannot connect to, and parsers that are
+// fuzzed faster without a server around them.
 
 package mcp
 
@@ -30,8 +30,8 @@ func FuzzRecord(f *testing.F) {
 		if r.unmarshal(data) != nil {
 			return
 		}
-		if face, _, err := readFace(data); err != nil || len(face.tools) != len(r.Tools) {
-			t.Errorf("%d tools, %d in the face, %v", len(r.Tools), len(face.tools), err)
+		if s, _, err := readSummary(data); err != nil || len(s.tools) != len(r.Tools) {
+			t.Errorf("%d tools, %d in the summary, %v", len(r.Tools), len(s.tools), err)
 		}
 	})
 }

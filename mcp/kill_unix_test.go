@@ -115,7 +115,7 @@ func TestKilledServer(t *testing.T) {
 	_ = syscall.Kill(server, syscall.SIGKILL)
 	select {
 	case res := <-done:
-		if res.Code != core.CodeIO || !strings.Contains(text(res), "ended by SIGKILL") {
+		if res.Code != core.CodeIO || !strings.Contains(text(res), "killed by SIGKILL") {
 			t.Errorf("%s %q", res.Code, text(res))
 		}
 	case <-time.After(10 * time.Second):

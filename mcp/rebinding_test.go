@@ -26,7 +26,7 @@ func TestRebinding(t *testing.T) {
 		if err == nil {
 			_ = c.Close()
 		}
-		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "127.0.0.1, an address of this machine or its link: refused") {
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "127.0.0.1, a local address: refused") {
 			t.Errorf("%s: %v", host, err)
 		}
 	}

