@@ -81,7 +81,7 @@ func TestNobodyThere(t *testing.T) {
 	s.opts.Person = nil
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	var want *oauth.SignInError
-	if !errors.As(err, &want) || !strings.Contains(err.Error(), "wants a sign-in: run agent mcp login x") {
+	if !errors.As(err, &want) || !strings.Contains(err.Error(), "requires signing in: run agent mcp login x") {
 		t.Fatalf("%v", err)
 	}
 	if n := s.issuer.Count("register"); n != 0 {
@@ -146,7 +146,7 @@ func TestRefreshTokenRefused(t *testing.T) {
 	s.opts.Person = nil
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	var want *oauth.SignInError
-	if !errors.As(err, &want) || !strings.Contains(err.Error(), "run out") {
+	if !errors.As(err, &want) || !strings.Contains(err.Error(), "has expired") {
 		t.Errorf("with nobody there: %v", err)
 	}
 	greets(t, tr, s) // the person signs in anew
@@ -225,7 +225,7 @@ func TestStepUp(t *testing.T) {
 	s.opts.Person = nil
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	var want *oauth.SignInError
-	if !errors.As(err, &want) || !strings.Contains(err.Error(), "for more than was granted") {
+	if !errors.As(err, &want) || !strings.Contains(err.Error(), "it demands more scopes") {
 		t.Errorf("with nobody there: %v", err)
 	}
 }
@@ -407,9 +407,9 @@ func TestPasted(t *testing.T) {
 		err   error
 		want  string
 	}{
-		"nonsense":      {"code-secret", nil, "is not the address"},
-		"another state": {"http://127.0.0.1:1/callback?code=code-secret&state=x", nil, "another state"},
-		"given up":      {"", errors.New("the person gave up"), "the person gave up"},
+		"nonsense":      {"code-secret", nil, "is not the URL"},
+		"another state": {"http://127.0.0.1:1/callback?code=code-secret&state=x", nil, "state mismatch"},
+		"given up":      {"", errors.New("the user gave up"), "the user gave up"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t)
@@ -448,17 +448,17 @@ func TestDiscovery(t *testing.T) {
 		"suggested scopes": {func(s *setup) {
 			s.resource.Edit = func(d map[string]any) { d["scopes_supported"] = []string{"a", "b"} }
 		}, ""},
-		"the server's own": {func(s *setup) { s.resource.Hidden = true }, "is no place where clients register (HTTP status 404)"},
+		"the server's own": {func(s *setup) { s.resource.Hidden = true }, "does not register clients (HTTP status 404)"},
 		"another resource": {func(s *setup) {
 			s.resource.Edit = func(d map[string]any) { d["resource"] = "https://bank.example/mcp" }
-		}, "describes another resource"},
-		"a longer path":          {func(s *setup) { s.resource.Edit = func(d map[string]any) { d["resource"] = s.resource.URL + "/mc" } }, "describes another resource"},
-		"no issuer":              {func(s *setup) { s.resource.Edit = func(d map[string]any) { d["authorization_servers"] = []string{} } }, "names no authorisation server"},
+		}, "is for another resource"},
+		"a longer path":          {func(s *setup) { s.resource.Edit = func(d map[string]any) { d["resource"] = s.resource.URL + "/mc" } }, "is for another resource"},
+		"no issuer":              {func(s *setup) { s.resource.Edit = func(d map[string]any) { d["authorization_servers"] = []string{} } }, "has no authorization server"},
 		"issuer in clear text":   {issuerAt("http://issuer.example"), "expected https"},
 		"issuer of another kind": {issuerAt("file:///etc/passwd"), "expected https"},
-		"issuer with a password": {issuerAt("https://me:hunter2@issuer.example"), "user or password"},
-		"issuer in the cloud":    {issuerAt("https://169.254.169.254"), "nearer than the server"},
-		"another issuer's words": {func(s *setup) { s.issuer.Edit = func(m map[string]any) { m["issuer"] = "https://honest.example" } }, "another must not speak for it"},
+		"issuer with a password": {issuerAt("https://me:hunter2@issuer.example"), "user name or password"},
+		"issuer in the cloud":    {issuerAt("https://169.254.169.254"), "more private network than server"},
+		"another issuer's words": {func(s *setup) { s.issuer.Edit = func(m map[string]any) { m["issuer"] = "https://honest.example" } }, "its metadata names another issuer"},
 		"no PKCE": {func(s *setup) {
 			s.issuer.Edit = func(m map[string]any) { delete(m, "code_challenge_methods_supported") }
 		}, "PKCE"},
@@ -478,7 +478,7 @@ func TestDiscovery(t *testing.T) {
 		}, "token_endpoint"},
 		"no registration": {func(s *setup) {
 			s.issuer.Edit = func(m map[string]any) { delete(m, "registration_endpoint") }
-		}, "registers no clients"},
+		}, "does not support dynamic client registration"},
 		"redirect by name": {func(s *setup) { s.issuer.RedirectHost = "localhost" }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -545,7 +545,7 @@ func TestHostileAnswers(t *testing.T) {
 		answer func(w http.ResponseWriter, r *http.Request)
 		want   string
 	}{
-		"web page":  {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\n<!doctype html>") }, "answers with a web page"},
+		"web page":  {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\n<!doctype html>") }, "returned a web page"},
 		"no JSON":   {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[1]") }, "no valid JSON object"},
 		"endless":   {"/description", func(w http.ResponseWriter, _ *http.Request) { endless(w) }, "more than 1048576 bytes"},
 		"fault":     {"/description", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "HTTP status 500"},
@@ -555,7 +555,7 @@ func TestHostileAnswers(t *testing.T) {
 		}, "file"},
 		"redirect to the cloud": {"/description", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://169.254.169.254/latest/meta-data/", http.StatusFound)
-		}, "nearer than the server"},
+		}, "more private network than server"},
 		"token endless": {"/token", func(w http.ResponseWriter, _ *http.Request) { endless(w) }, "token endpoint"},
 		"token redirect": {"/token", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
@@ -565,14 +565,14 @@ func TestHostileAnswers(t *testing.T) {
 		}, "expected Bearer"},
 		"token with a line break": {"/token", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"access_token": "access-1\r\nX-Evil: 1", "token_type": "Bearer"}`)
-		}, "no header may have"},
+		}, "invalid in a header"},
 		"token missing": {"/token", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"id": "access-1"}`) }, "no valid token"},
 		"registration redirect": {"/register", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusPermanentRedirect)
 		}, "HTTP status 308"},
-		"registration closed": {"/register", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "is no place where clients register (HTTP status 401)"},
-		"registration page":   {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "answers with a web page"},
-		"registration empty":  {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "gives no client_id"},
+		"registration closed": {"/register", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "does not register clients (HTTP status 401)"},
+		"registration page":   {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "returned a web page"},
+		"registration empty":  {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "returned no client_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t)
@@ -627,7 +627,7 @@ func TestNoWayIntoThisMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := ask(t, tr, "https://203.0.113.1/mcp"); err == nil || !strings.Contains(err.Error(), "nearer than the server") {
+		if _, _, err := ask(t, tr, "https://203.0.113.1/mcp"); err == nil || !strings.Contains(err.Error(), "more private network than server") {
 			t.Errorf("%s: %v", hint, err)
 		}
 	}
@@ -730,11 +730,11 @@ func TestNew(t *testing.T) {
 		"https://mcp.example/mcp":      "",
 		"http://localhost:8080/mcp":    "",
 		"http://[::1]:8080/mcp":        "",
-		"http://mcp.example/mcp":       "needs https",
-		"http://10.0.0.1/mcp":          "needs https",
+		"http://mcp.example/mcp":       "requires https",
+		"http://10.0.0.1/mcp":          "requires https",
 		"mcp.example":                  "expected https://",
 		"https://me:pass@mcp.example/": "expected https://",
-		"ftp://mcp.example/":           "needs https",
+		"ftp://mcp.example/":           "requires https",
 	} {
 		_, err := oauth.New(oauth.Options{Server: address, Store: store})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -141,7 +141,7 @@ func addTalkingTools(p *protocol) {
 	const pause = 50 * time.Millisecond
 	tell := func(c toolCall, method mcp.MCPMethod, all ...map[string]any) error {
 		for _, params := range all {
-			if err := c.tell(notification(method, params)); err != nil {
+			if err := c.send(notification(method, params)); err != nil {
 				return err
 			}
 			time.Sleep(pause)
@@ -190,7 +190,7 @@ func addAskingTools(p *protocol) {
 			if err != nil {
 				return mcp.NewToolResultError(err.Error()), nil
 			}
-			given := understandable(data)
+			given := parseAnswer(data)
 			return textf("User response: action=%s, content=%s", given.result.Action, given.result.Content)
 		}, opts...)
 	}
@@ -257,7 +257,7 @@ func (w want) answered(given map[string]json.RawMessage) string {
 	}
 	switch w.kind {
 	case "elicit":
-		if a := understandable(data); a.err == nil {
+		if a := parseAnswer(data); a.err == nil {
 			return string(a.result.Content)
 		}
 	case "sample":
@@ -349,7 +349,7 @@ func addDiagnosticTools(p *protocol) {
 	addTool(p, "test_streaming_elicitation", func(_ context.Context, c toolCall) (*result, error) { return inOneRound(c, []want{wantName}) })
 	addTool(p, "test_logging_tool", func(_ context.Context, c toolCall) (*result, error) {
 		if c.meta.LogLevel != "" {
-			if err := c.tell(notification(mcp.MethodNotificationMessage, object{"level": "info", "data": "only for who asked for it"})); err != nil {
+			if err := c.send(notification(mcp.MethodNotificationMessage, object{"level": "info", "data": "only for who asked for it"})); err != nil {
 				return nil, err
 			}
 		}
@@ -362,7 +362,7 @@ func addDiagnosticTools(p *protocol) {
 }
 
 func addResources(p *protocol) {
-	p.offers.Resources = &struct {
+	p.capabilities.Resources = &struct {
 		Subscribe   bool `json:"subscribe,omitempty"`
 		ListChanged bool `json:"listChanged,omitempty"`
 	}{Subscribe: true}
@@ -402,7 +402,7 @@ func addResources(p *protocol) {
 
 // addOther adds methods that do nothing.
 func addOther(p *protocol) {
-	p.offers.Logging, p.offers.Completions = &struct{}{}, &struct{}{}
+	p.capabilities.Logging, p.capabilities.Completions = &struct{}{}, &struct{}{}
 	for _, name := range []mcp.MCPMethod{mcp.MethodSetLogLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe} {
 		p.legacy[string(name)] = func(context.Context, *request) (mcp.ResultMetadata, error) { return &mcp.Result{}, nil }
 	}
@@ -412,7 +412,7 @@ func addOther(p *protocol) {
 }
 
 func addPrompts(p *protocol) {
-	p.offers.Prompts = &struct {
+	p.capabilities.Prompts = &struct {
 		ListChanged bool `json:"listChanged,omitempty"`
 	}{}
 	says := func(c ...mcp.Content) *mcp.GetPromptResult {

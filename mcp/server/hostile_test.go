@@ -146,26 +146,26 @@ func TestHostileHTTP(t *testing.T) {
 		says    string
 	}{
 		"fine":                {harmless, nil, 200, 0, ""},
-		"nothing":             {"", nil, 400, -32700, "no JSON-RPC message"},
-		"no JSON":             {`{"jsonrpc": "2.0", "id": 1`, nil, 400, -32700, "no JSON-RPC message"},
-		"no object":           {`"tools/list"`, nil, 400, -32700, "is an object"},
-		"deep":                {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`, nil, 400, -32700, "no JSON-RPC message"},
+		"nothing":             {"", nil, 400, -32700, "invalid JSON-RPC message"},
+		"no JSON":             {`{"jsonrpc": "2.0", "id": 1`, nil, 400, -32700, "invalid JSON-RPC message"},
+		"no object":           {`"tools/list"`, nil, 400, -32700, "expected an object"},
+		"deep":                {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`, nil, 400, -32700, "invalid JSON-RPC message"},
 		"batch":               {"\n [" + harmless + "]", nil, 400, -32600, "one by one"},
 		"old JSON-RPC":        {`{"id": 1, "method": "tools/list"}`, nil, 400, -32600, `expected "2.0"`},
 		"id of a wrong kind":  {`{"jsonrpc": "2.0", "id": {"a": 1}, "method": "tools/list"}`, nil, 400, -32600, "id: expected"},
-		"id null":             {`{"jsonrpc": "2.0", "id": null, "method": "tools/list"}`, nil, 400, -32600, "no request"},
-		"nothing of all":      {`{"jsonrpc": "2.0", "id": 1}`, nil, 400, -32600, "no request"},
-		"answer to nothing":   {`{"jsonrpc": "2.0", "id": 99, "result": {}}`, nil, 400, -32600, "nothing that was asked"},
-		"unknown method":      {`{"jsonrpc": "2.0", "id": 1, "method": "resources/list"}`, nil, 200, -32601, "no method"},
-		"method to come":      {`{"jsonrpc": "2.0", "id": 1, "method": "server/discover"}`, nil, 200, -32601, "no method"},
-		"unknown tool":        {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "rm"}}`, nil, 200, -32602, `no tool "rm"`},
+		"id null":             {`{"jsonrpc": "2.0", "id": null, "method": "tools/list"}`, nil, 400, -32600, "expected a request"},
+		"nothing of all":      {`{"jsonrpc": "2.0", "id": 1}`, nil, 400, -32600, "expected a request"},
+		"answer to nothing":   {`{"jsonrpc": "2.0", "id": 99, "result": {}}`, nil, 400, -32600, "no request is waiting"},
+		"unknown method":      {`{"jsonrpc": "2.0", "id": 1, "method": "resources/list"}`, nil, 200, -32601, "unknown method"},
+		"method to come":      {`{"jsonrpc": "2.0", "id": 1, "method": "server/discover"}`, nil, 200, -32601, "unknown method"},
+		"unknown tool":        {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "rm"}}`, nil, 200, -32602, `unknown tool "rm"`},
 		"params of positions": {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": ["read_file"]}`, nil, 200, -32602, "params: "},
 		"cursor":              {`{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": "x"}}`, nil, 200, -32602, "one page"},
-		"unknown state":       {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_file", "requestState": "guessed"}}`, nil, 200, -32602, "no call waits"},
+		"unknown state":       {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_file", "requestState": "guessed"}}`, nil, 200, -32602, "no call is waiting"},
 		"taken back: nothing": {`{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}}`, nil, 202, 0, ""},
 		"taken back: no id":   {`{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": []}`, nil, 202, 0, ""},
-		"no session":          {harmless, []string{"Mcp-Session-Id", ""}, 400, -32600, "header Mcp-Session-Id is missing"},
-		"unknown session":     {harmless, []string{"Mcp-Session-Id", "guessed"}, 404, -32600, "no such session"},
+		"no session":          {harmless, []string{"Mcp-Session-Id", ""}, 400, -32600, "missing header Mcp-Session-Id"},
+		"unknown session":     {harmless, []string{"Mcp-Session-Id", "guessed"}, 404, -32600, "unknown or expired session"},
 		"unknown version":     {harmless, []string{"Mcp-Protocol-Version", "2025-01-01"}, 400, -32022, "2026-07-28"},
 		"a form":              {"a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, 400, -32600, "application/json"},
 
@@ -176,8 +176,8 @@ func TestHostileHTTP(t *testing.T) {
 		"now: another method":  {`{"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {` + modern + `}}`, now, 400, -32020, "Mcp-Method"},
 		"now: another name":    {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "shell", ` + modern + `}}`, called, 400, -32020, "Mcp-Name"},
 		"now: another version": {strings.Replace(harmless, `"tools/list"`, `"tools/list", "params": {`+strings.Replace(modern, "2026", "2027", 1)+`}`, 1), now, 400, -32020, "2027-07-28"},
-		"now: answer":          {`{"jsonrpc": "2.0", "id": 1, "result": {}}`, now, 400, -32600, "asks nothing"},
-		"now: ping":            {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {` + modern + `}}`, []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "ping"}, 404, -32601, "no method"},
+		"now: answer":          {`{"jsonrpc": "2.0", "id": 1, "result": {}}`, now, 400, -32600, "no requests of the server"},
+		"now: ping":            {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {` + modern + `}}`, []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "ping"}, 404, -32601, "unknown method"},
 		"to come":              {strings.Replace(harmless, `"tools/list"`, `"tools/list", "params": {`+strings.Replace(modern, "2026", "2027", 1)+`}`, 1), []string{"Mcp-Protocol-Version", "2027-07-28", "Mcp-Method", "tools/list"}, 400, -32022, "2026-07-28"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestDuplicateID(t *testing.T) {
 		t.Fatalf("%v, %v", m, err)
 	}
 	list := strings.Replace(harmless, `"after"`, "7", 1)
-	if res, m := w.post(list); res.StatusCode != 200 || m.Error == nil || m.Error.Code != -32600 || !strings.Contains(m.Error.Message, "another id") {
+	if res, m := w.post(list); res.StatusCode != 200 || m.Error == nil || m.Error.Code != -32600 || !strings.Contains(m.Error.Message, "another ID") {
 		t.Errorf("%d, %v", res.StatusCode, m)
 	}
 	if _, m := dial(t, w.address).post(list); m.Error != nil {

@@ -37,7 +37,7 @@ func testProtocol() *protocol {
 	addTool(p, "big", func(context.Context, toolCall) (*result, error) { return textf("%s", strings.Repeat("x", 32<<20)) })
 	addTool(p, "chat", func(_ context.Context, c toolCall) (*result, error) {
 		for {
-			if err := c.tell(notification(mcp.MethodNotificationMessage, object{"data": strings.Repeat("x", 1<<20)})); err != nil {
+			if err := c.send(notification(mcp.MethodNotificationMessage, object{"data": strings.Repeat("x", 1<<20)})); err != nil {
 				return nil, err
 			}
 		}
