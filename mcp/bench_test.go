@@ -13,8 +13,8 @@ import (
 	"github.com/seed-009c0928/agent/mcp"
 )
 
-// BenchmarkStartUp is what 20 configured servers, of 20 tools each, cost before
-// one is used: their toolsets are made and read. The target is 2 ms.
+// BenchmarkStartUp creates and reads the toolsets of 20 configured servers with 20
+// tools each. The target is 2 ms.
 func BenchmarkStartUp(b *testing.B) {
 	dir, web := b.TempDir(), newWebServer(b)
 	web.tools = manyTools(20)
@@ -47,8 +47,8 @@ func BenchmarkStartUp(b *testing.B) {
 	}
 }
 
-// BenchmarkConfigured is what 20 configured servers cost a command that uses no
-// tool.
+// BenchmarkConfigured is the cost of 20 configured servers for a command that uses
+// no tools.
 func BenchmarkConfigured(b *testing.B) {
 	var servers []mcp.Configured
 	for i := range 20 {
@@ -60,8 +60,8 @@ func BenchmarkConfigured(b *testing.B) {
 	}
 }
 
-// BenchmarkCall is a call over stdio, with the whole way of a tool. What it is
-// over the server's own time is the time of BenchmarkRaw less.
+// BenchmarkCall is a tool call over stdio, including the server's own time
+// (BenchmarkRaw).
 func BenchmarkCall(b *testing.B) {
 	h := newHost(b, scriptedServer(b, ""), "")
 	refreshed(b, h)
@@ -75,7 +75,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkRaw is the server's own time: the same bytes through pipes alone.
+// BenchmarkRaw is the server's own time for a call: the same bytes over pipes.
 func BenchmarkRaw(b *testing.B) {
 	s := scriptedServer(b, "")
 	cmd := exec.Command(s.Command)
@@ -108,7 +108,7 @@ func BenchmarkRaw(b *testing.B) {
 	}
 }
 
-// BenchmarkRefresh reads a list of 100 tools that are known already.
+// BenchmarkRefresh rereads a list of 100 known tools.
 func BenchmarkRefresh(b *testing.B) {
 	web := newWebServer(b)
 	web.tools = manyTools(100)
@@ -122,7 +122,7 @@ func BenchmarkRefresh(b *testing.B) {
 	}
 }
 
-// manyTools is a server's list of n tools.
+// manyTools returns a server's list of n tools.
 func manyTools(n int) string {
 	var list []string
 	for i := range n {

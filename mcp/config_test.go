@@ -89,7 +89,7 @@ func TestExpand(t *testing.T) {
 		t.Errorf("a missing variable: %v", err)
 	}
 	if _, err := (mcp.Server{URL: "${A}"}).Expand(lookup); err == nil || !strings.Contains(err.Error(), "expected an http or https URL") {
-		t.Errorf("a URL that is none after all: %v", err)
+		t.Errorf("an invalid URL after expansion: %v", err)
 	}
 }
 

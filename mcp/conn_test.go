@@ -16,7 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// scriptedServer is a server that this test binary plays.
+// scriptedServer returns a server that is this test binary; see scripted.
 func scriptedServer(t testing.TB, mode string) mcp.Server {
 	t.Helper()
 	self, err := os.Executable()
@@ -33,7 +33,7 @@ func supervisor(t testing.TB) *proc.Supervisor {
 	return s
 }
 
-// connect connects to a server of ours, which is known to be of the old era.
+// connect connects to a server until the test ends.
 func connect(t testing.TB, s mcp.Server, o mcp.ConnectOptions) *mcp.Conn {
 	t.Helper()
 	if o.Supervisor == nil {
@@ -47,6 +47,7 @@ func connect(t testing.TB, s mcp.Server, o mcp.ConnectOptions) *mcp.Conn {
 	return c
 }
 
+// old skips probing for the modern protocol.
 var old = mcp.ConnectOptions{Known: mcp.Known{Protocol: "2025-11-25"}}
 
 func oldWith(o mcp.ConnectOptions) mcp.ConnectOptions {
@@ -185,11 +186,11 @@ func TestResourcesAndPrompts(t *testing.T) {
 			t.Errorf("notice %+v", n)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the update was not told")
+		t.Error("no notice of the update")
 	}
 }
 
-// answering is a person who says one thing to everything.
+// answering is a caller that gives one answer to all questions.
 func answering(a core.Answer, asked *[]core.Question) mcp.Caller {
 	return mcp.Caller{Ask: func(_ context.Context, q core.Question) (core.Answer, error) {
 		*asked = append(*asked, q)

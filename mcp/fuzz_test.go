@@ -18,8 +18,8 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// FuzzResponse answers a call with any bytes, in which ID stands for the id of
-// the request.
+// FuzzResponse responds to a call with arbitrary bytes, in which ID is replaced by
+// the ID of the request.
 func FuzzResponse(f *testing.F) {
 	for _, r := range results {
 		answer := `{"jsonrpc":"2.0","id":ID,"result":` + r + `}`

@@ -30,7 +30,7 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// webServer is a server of the old era over streamable HTTP.
+// webServer is a server of the legacy protocol over streamable HTTP.
 type webServer struct {
 	*httptest.Server
 	mu        sync.Mutex
@@ -39,10 +39,10 @@ type webServer struct {
 	seen      []jsonrpc.Message // requests and notifications
 	headers   []http.Header
 	refused   int  // with status 401
-	gate      bool // lets nobody in without the header Authorization
+	gate      bool // requires the header Authorization
 	tools     string
 	cancelled chan struct{}
-	refusals  chan struct{} // gets something for each request of ours that is refused; may be nil
+	refusals  chan struct{} // signalled for each request that the client refuses; may be nil
 	answers   map[string]chan jsonrpc.Message
 }
 
@@ -152,14 +152,14 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("A", 3<<19) + `"}]}`)
 	case "bigevents":
 		out.Header().Set("Content-Type", "text/event-stream")
-		for range 2 { // each is short enough
+		for range 2 { // each within the limit
 			fmt.Fprintf(out, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", strings.Repeat("A", 600<<10))
 		}
 		fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"ok\"}]}}\n\n", m.ID)
 	case "bigevent":
 		out.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(out, "data: %s\n\n", strings.Repeat("A", 3<<19))
-	case "another": // request's answer
+	case "another": // request's response
 		out.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(out, `{"jsonrpc":"2.0","id":4242,"result":{}}`)
 	case "accepted":
@@ -179,7 +179,7 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 		fmt.Fprintf(out, ` [{"jsonrpc":"2.0","method":"notifications/message"},{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"of many"}]}}]`, m.ID)
 	case "progress":
 		out.Header().Set("Content-Type", "text/event-stream")
-		for i := range 10 { // all at once, and the answer with them
+		for i := range 10 { // all at once, with the response
 			fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%q,\"progress\":%d,\"total\":10}}\n\n", p.Meta.Token, i+1)
 		}
 		fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}\n\n", m.ID)
@@ -191,7 +191,7 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 		out.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(out, "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"x\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}\n\n")
 		out.(http.Flusher).Flush()
-		if p.Name == "unheard" { // the test takes the answer
+		if p.Name == "unheard" { // the test receives the answer
 			<-req.Context().Done()
 			return
 		}
@@ -207,7 +207,7 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 
 const emptyForm = `"method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}`
 
-// askMany asks n questions at once. The result of the call are all answers.
+// askMany asks n questions at once. The result of the call is all answers.
 func (w *webServer) askMany(out http.ResponseWriter, id json.RawMessage, n int) {
 	answers := make(chan jsonrpc.Message, n)
 	out.Header().Set("Content-Type", "text/event-stream")
@@ -269,11 +269,11 @@ func TestExpiredSession(t *testing.T) {
 		t.Errorf("a server that knows no session: %s %q", res.Code, text(res))
 	}
 	if n := strings.Count(web.methods(), "initialize ") - before; n != 1 {
-		t.Errorf("it was initialised %d times for one call", n)
+		t.Errorf("initialized %d times for one call", n)
 	}
 }
 
-func TestWhatIsNoMCP(t *testing.T) {
+func TestNotMCP(t *testing.T) {
 	for name, tt := range map[string]struct {
 		handler http.HandlerFunc
 		want    string
@@ -289,7 +289,7 @@ func TestWhatIsNoMCP(t *testing.T) {
 			http.Redirect(w, r, "http://example.invalid/steal", http.StatusTemporaryRedirect)
 		}, "the server redirects to another host, http://example.invalid/steal"},
 		"silence": {func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection is not noticed
+			_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection goes unnoticed
 			<-r.Context().Done()
 		}, "no response to the handshake within 300ms"},
 		"nonsense": {func(w http.ResponseWriter, _ *http.Request) {
@@ -359,10 +359,10 @@ func TestSignInThatFails(t *testing.T) {
 	web := newWebServer(t)
 	_, err := mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL}, mcp.ConnectOptions{Authorize: func(string, mcp.Server, http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(*http.Request) (*http.Response, error) {
-			return nil, fmt.Errorf("%w: the issuer has withdrawn the token", mcp.ErrSignIn)
+			return nil, fmt.Errorf("%w: the token was revoked", mcp.ErrSignIn)
 		})
 	}})
-	want := "MCP server test: sign-in required: the issuer has withdrawn the token; run: agent mcp login test"
+	want := "MCP server test: sign-in required: the token was revoked; run: agent mcp login test"
 	if !errors.Is(err, mcp.ErrSignIn) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -429,16 +429,16 @@ func TestOddResponses(t *testing.T) {
 	}
 }
 
-func TestLastProgressIsTold(t *testing.T) {
+func TestLastProgressIsReported(t *testing.T) {
 	for name, s := range map[string]mcp.Server{"stdio": scriptedServer(t, ""), "http": {URL: newWebServer(t).URL}} {
 		c := connect(t, s, old)
 		var last core.Progress
-		told := 0
-		if _, err := call(t, c, "progress", `{"n":10}`, mcp.Caller{Progress: func(p core.Progress) { last, told = p, told+1 }}); err != nil {
+		reports := 0
+		if _, err := call(t, c, "progress", `{"n":10}`, mcp.Caller{Progress: func(p core.Progress) { last, reports = p, reports+1 }}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if last.Done != 10 || told > 3 {
-			t.Errorf("%s: %d times, at last %+v", name, told, last)
+		if last.Done != 10 || reports > 3 {
+			t.Errorf("%s: %d reports, the last %+v", name, reports, last)
 		}
 	}
 }
@@ -448,7 +448,7 @@ func TestQuestionOverHTTP(t *testing.T) {
 	c := connect(t, mcp.Server{URL: web.URL}, old)
 	got, err := call(t, c, "question", `{}`, mcp.Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
 		if _, ok := ctx.Deadline(); ok {
-			t.Error("the person has only so much time")
+			t.Error("the question has a deadline")
 		}
 		return core.Answer{Choice: core.ChoiceYes}, nil
 	}})
@@ -457,8 +457,7 @@ func TestQuestionOverHTTP(t *testing.T) {
 	}
 }
 
-// TestLateAnswer shows that a server hears what became of its question although
-// the call that it belongs to has ended.
+// TestLateAnswer checks that a question is answered even if its call has ended.
 func TestLateAnswer(t *testing.T) {
 	web := newWebServer(t)
 	c := connect(t, mcp.Server{URL: web.URL}, old)
@@ -484,8 +483,8 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestNewEra talks to a server of 2026-07-28, the library's own.
-func TestNewEra(t *testing.T) {
+// TestModernProtocol connects to a server of 2026-07-28, that of mcp-go.
+func TestModernProtocol(t *testing.T) {
 	s := mcpserver.NewMCPServer("new", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithRecovery())
 	s.AddTool(mcpgo.NewTool("add"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
 		s.AddTool(mcpgo.NewTool("more"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
@@ -517,13 +516,13 @@ func TestNewEra(t *testing.T) {
 			t.Errorf("%d tools after the change", len(list))
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the change was not told")
+		t.Error("no signal of the change")
 	}
 }
 
-// TestOldEra talks to a server of 2025-11-25, the library's own, over both ways
-// of HTTP. The second is found out by asking.
-func TestOldEra(t *testing.T) {
+// TestLegacyProtocol connects to a server of 2025-11-25, that of mcp-go, over
+// streamable HTTP, and over SSE as the fallback.
+func TestLegacyProtocol(t *testing.T) {
 	s := mcpserver.NewMCPServer("old", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTool(mcpgo.NewTool("more"), func(ctx context.Context, req mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
 		s.SendNotificationToAllClients("notifications/tools/list_changed", nil)
@@ -548,14 +547,13 @@ func TestOldEra(t *testing.T) {
 				t.Errorf("%s: notice %+v", kind, n)
 			}
 		case <-time.After(10 * time.Second):
-			t.Errorf("%s: what belongs to no request was not heard", kind)
+			t.Errorf("%s: no notification outside of requests", kind)
 		}
 		_ = c.Close()
 	}
 }
 
-// TestStreamThatEndsEarly shows that an answer is waited for which comes on
-// another stream than it was asked for on.
+// TestStreamThatEndsEarly resumes interrupted streams until the response arrives.
 func TestStreamThatEndsEarly(t *testing.T) {
 	var asked json.RawMessage
 	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
@@ -571,7 +569,7 @@ func TestStreamThatEndsEarly(t *testing.T) {
 				fmt.Fprint(out, "id: 2\n\n")
 				return
 			}
-			fmt.Fprintf(out, "data: "+answer, asked) // cut off after the last line
+			fmt.Fprintf(out, "data: "+answer, asked) // without the last blank line
 		case m.Method == "tools/call":
 			asked = m.ID
 			out.Header().Set("Content-Type", "text/event-stream")
@@ -588,7 +586,7 @@ func TestStreamThatEndsEarly(t *testing.T) {
 	}
 }
 
-// modernServer answers requests of 2026-07-28 with what result makes of them.
+// modernServer is a server of 2026-07-28 that responds with what result returns.
 func modernServer(t *testing.T, result func(out http.ResponseWriter, m jsonrpc.Message) string) *httptest.Server {
 	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
@@ -608,7 +606,7 @@ func modernServer(t *testing.T, result func(out http.ResponseWriter, m jsonrpc.M
 	return web
 }
 
-func TestQuestionsOfTheNewEra(t *testing.T) {
+func TestInputRequired(t *testing.T) {
 	rounds := 0
 	web := modernServer(t, func(out http.ResponseWriter, m jsonrpc.Message) string {
 		var p struct {
@@ -660,7 +658,7 @@ func TestQuestionsOfTheNewEra(t *testing.T) {
 	}
 }
 
-// TestVersions is about servers that refuse the version that they are asked in.
+// TestVersions connects to servers that reject the version of the first request.
 func TestVersions(t *testing.T) {
 	for supported, want := range map[string]string{
 		`["2026-07-28"]`:               "2026-07-28 after server/discover server/discover",
@@ -668,7 +666,7 @@ func TestVersions(t *testing.T) {
 		`["2099-01-01"]`:               "unsupported protocol versions 2099-01-01; supported are 2026-07-28, 2025-11-25",
 		`[]`:                           "2025-11-25 after server/discover initialize",
 		`"what it likes"`:              "2025-11-25 after server/discover initialize",
-		`["2026-07-28","2025-06-18"]x`: "2025-11-25 after server/discover initialize", // it refuses with what cannot be read
+		`["2026-07-28","2025-06-18"]x`: "2025-11-25 after server/discover initialize", // an unreadable error
 	} {
 		var seen []string
 		web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestDialGuard is about addresses that a test cannot connect to.
+// TestDialGuard uses addresses that a test cannot connect to.
 func TestDialGuard(t *testing.T) {
 	g := dialGuard{host: "rebound.example"}
 	for addr, want := range map[string]bool{

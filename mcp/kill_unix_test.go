@@ -20,8 +20,8 @@ import (
 	"github.com/seed-009c0928/agent/mcp"
 )
 
-// agentEnv makes this test binary an agent that keeps what it knows in the
-// directory that the variable names, and calls a server that hangs.
+// agentEnv makes this test binary an agent with the variable's value as cache
+// directory, which calls a server that hangs.
 const agentEnv = "MCP_TEST_AGENT"
 
 func playAgent(dir string) {
@@ -57,7 +57,7 @@ func gone(pid int) bool {
 			return true
 		}
 		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") Z ") {
-			return true // it waits for init, whose child it is now
+			return true // a zombie, to be reaped by init
 		}
 	}
 	return false
@@ -84,7 +84,7 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	var server, child int
 	if _, err := fmt.Sscan(line, &server, &child); err != nil {
-		t.Fatalf("the agent says %q: %v", line, err)
+		t.Fatalf("the agent printed %q: %v", line, err)
 	}
 	if running, err := mcp.ListRunning(dir); err != nil || len(running) != 1 || running[0].PID != server {
 		t.Errorf("before: ListRunning = %+v, %v", running, err)
@@ -94,7 +94,7 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 	if !gone(server) || !gone(child) {
 		_ = syscall.Kill(server, syscall.SIGKILL)
 		_ = syscall.Kill(child, syscall.SIGKILL)
-		t.Error("a killed agent leaves its server or what that started")
+		t.Error("a killed agent leaves its server or the server's child")
 	}
 	if running, err := mcp.ListRunning(dir); err != nil || len(running) != 0 {
 		t.Errorf("after: ListRunning = %+v, %v", running, err)
@@ -111,7 +111,7 @@ func TestKilledServer(t *testing.T) {
 		res, _ := toolNamed(t, h, "hang").Run(t.Context(), &core.Call{Args: json.RawMessage(`{}`)})
 		done <- res
 	}()
-	time.Sleep(20 * time.Millisecond) // most likely the call is under way; either way it fails or starts anew
+	time.Sleep(20 * time.Millisecond) // most likely the call is in progress; otherwise it restarts the server
 	_ = syscall.Kill(server, syscall.SIGKILL)
 	select {
 	case res := <-done:
@@ -119,10 +119,10 @@ func TestKilledServer(t *testing.T) {
 			t.Errorf("%s %q", res.Code, text(res))
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("the call goes on")
+		t.Fatal("the call did not return")
 	}
 	if !gone(server) || !gone(child) {
-		t.Error("a killed server is not reaped, or leaves what it started")
+		t.Error("a killed server is not reaped, or leaves its child")
 	}
 	if res := runTool(t, toolNamed(t, h, "echo"), `{"text":"back"}`, core.Answer{}, nil); text(res) != "back" {
 		t.Errorf("the next call: %s %q", res.Code, text(res))
@@ -142,6 +142,6 @@ func TestStubbornServerEnds(t *testing.T) {
 		t.Errorf("Close took %s", took)
 	}
 	if !gone(pid) || !gone(pidOf(t, child.Text())) {
-		t.Error("the server or its child lives on")
+		t.Error("the server or its child is still running")
 	}
 }

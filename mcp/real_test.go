@@ -19,8 +19,8 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// modulesEnv names the node_modules directory with the servers that others
-// wrote: @modelcontextprotocol/server-everything, server-filesystem and
+// modulesEnv is the variable with the node_modules directory of third-party
+// servers: @modelcontextprotocol/server-everything, server-filesystem and
 // server-memory.
 const modulesEnv = "AGENT_TEST_NODE_MODULES"
 
@@ -29,11 +29,11 @@ func realServer(t *testing.T, name string) []string {
 	t.Helper()
 	modules := os.Getenv(modulesEnv)
 	if modules == "" {
-		t.Skipf("%s does not name a node_modules directory with the MCP servers", modulesEnv)
+		t.Skipf("%s is not set to a node_modules directory with the MCP servers", modulesEnv)
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("there is no node")
+		t.Skip("node is not installed")
 	}
 	script := filepath.Join(modules, "@modelcontextprotocol", name, "dist", "index.js")
 	if _, err := os.Stat(script); err != nil {
@@ -42,7 +42,7 @@ func realServer(t *testing.T, name string) []string {
 	return []string{node, script}
 }
 
-// sampleValue makes a value that fits a schema, as far as that goes.
+// sampleValue returns a value that matches a simple schema.
 func sampleValue(s map[string]any) any {
 	if d, ok := s["default"]; ok {
 		return d
@@ -72,8 +72,9 @@ func sampleValue(s map[string]any) any {
 	return "sample"
 }
 
-// exercise calls every tool, reads every resource and fills in every prompt of a
-// server. Args are those of tools that need certain ones; what fails may fail.
+// exercise calls all tools, reads all resources and fills in all prompts of a
+// server. Args are the arguments of tools that need specific ones; those named in
+// fails may fail.
 func exercise(t *testing.T, h *mcp.Host, args map[string]string, fails ...string) {
 	t.Helper()
 	st := refreshed(t, h)
@@ -122,8 +123,8 @@ func exercise(t *testing.T, h *mcp.Host, args map[string]string, fails ...string
 	t.Logf("%s: %d tools, %d resources, %d prompts, %d questions", st.Info.Name, len(st.Tools), len(resources), len(st.Prompts), len(asked))
 }
 
-// listedResources returns the URIs that the tool for resources lists, with
-// templates filled in.
+// listedResources returns the URIs listed by the resource tool, with templates
+// filled in.
 func listedResources(t *testing.T, h *mcp.Host) []string {
 	t.Helper()
 	tools, err := h.Toolsets()[1].Tools(t.Context())
@@ -141,7 +142,7 @@ func listedResources(t *testing.T, h *mcp.Host) []string {
 	return uris
 }
 
-// everything are the arguments that tools of server-everything need.
+// everything are arguments for tools of server-everything.
 var everything = map[string]string{
 	"echo":                           `{"message":"hi"}`,
 	"trigger-long-running-operation": `{"duration":0.2,"steps":2}`,
@@ -190,7 +191,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// await waits until something listens.
+// await waits until something listens on a port.
 func await(t *testing.T, port string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

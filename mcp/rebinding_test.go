@@ -13,7 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/mcp"
 )
 
-// TestRebinding gives names to this machine, as whoever owns a name can.
+// TestRebinding resolves public names to this machine, as their owner could.
 func TestRebinding(t *testing.T) {
 	resolveToLoopback(t)
 	web := newWebServer(t)
@@ -38,8 +38,7 @@ func TestRebinding(t *testing.T) {
 	connect(t, mcp.Server{URL: "http://rebound.example"}, old)
 }
 
-// resolveToLoopback has a DNS server of the test give all names the address
-// 127.0.0.1.
+// resolveToLoopback resolves all names to 127.0.0.1, with a DNS server.
 func resolveToLoopback(t *testing.T) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

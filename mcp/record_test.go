@@ -13,8 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/mcp"
 )
 
-// recordFile returns the one file in a host's directory that holds what is
-// known of a server.
+// recordFile returns the only record file in a host's directory.
 func recordFile(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "[0-9a-f]*"))
@@ -73,6 +72,6 @@ func TestDamagedRecordFile(t *testing.T) {
 		_ = h.Close()
 	}
 	if st := refreshed(t, newHost(t, s, dir)); len(st.Tools) != 3 || len(st.Blocked) != 0 {
-		t.Errorf("made anew: %+v", st)
+		t.Errorf("rewritten: %+v", st)
 	}
 }

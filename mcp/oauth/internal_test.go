@@ -43,7 +43,7 @@ func FuzzChallenges(f *testing.F) {
 			if scheme == "" {
 				t.Error("a challenge without a scheme")
 			}
-			// Written out, it is read as the same.
+			// Formatting and parsing it again gives the same.
 			var text strings.Builder
 			text.WriteString(scheme)
 			sep := " "
