@@ -142,7 +142,7 @@ func (s *scene) apply(e event.Event) {
 		s.endAnswer()
 		c := &call{id: e.Call, name: display.Printable(b.Name), since: s.now()}
 		if c.told = b.Name == event.PlanTool; !c.told { // a plan speaks for itself
-			c.about = s.local(display.Arguments(b.Args, 200))
+			c.about = display.Arguments(b.Args, s.dir, 200)
 		}
 		s.calls = append(s.calls, c)
 	case event.ToolOutputDelta:
