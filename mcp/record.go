@@ -20,6 +20,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/schema"
 )
 
@@ -353,7 +354,7 @@ func (r records) update(ctx context.Context, hash string, change func(*record)) 
 		rec = &record{Version: recordVersion, Pins: map[string]string{}}
 	}
 	change(rec)
-	return rec, writeFile(r.path(hash), rec.marshal())
+	return rec, atomicfile.Write(r.path(hash), rec.marshal(), 0o600)
 }
 
 func (r records) remove(hash string) error {
@@ -367,24 +368,7 @@ func (r records) remove(hash string) error {
 	return err
 }
 
-// writeFile replaces a file in one step.
-func writeFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
-	return err
-}
-
 // clone returns a copy whose lists and pins can be modified.
-
 func (r *record) clone() *record {
 	c := *r
 	c.Tools, c.Changed = slices.Clone(r.Tools), slices.Clone(r.Changed)

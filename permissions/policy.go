@@ -376,6 +376,7 @@ func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.De
 	}
 	d.Rule, d.Source = p.named(worst)
 	d.Reason = p.reason(worst, d.Always)
+	d.Others = p.otherReasons(findings, worst, &d)
 	if d.Verdict == core.Ask && slices.ContainsFunc(findings, func(f finding) bool { return f.free }) && p.Sandboxed() {
 		d.Reason += "; with a yes it runs outside the sandbox"
 	}
@@ -383,6 +384,28 @@ func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.De
 		d.Grants = append(p.grants(&req, findings), p.around(&req, findings)...)
 	}
 	return d
+}
+
+// otherReasons returns why accesses other than the worst need approval, the
+// gravest first.
+func (p *Policy) otherReasons(findings []finding, worst *finding, d *core.Decision) []string {
+	if d.Verdict != core.Ask {
+		return nil
+	}
+	var others []*finding
+	for i := range findings {
+		if f := &findings[i]; f != worst && f.verdict == core.Ask {
+			others = append(others, f)
+		}
+	}
+	slices.SortStableFunc(others, func(a, b *finding) int { return cmp.Compare(a.step, b.step) })
+	var reasons []string
+	for _, f := range others {
+		if text := p.reason(f, ""); text != d.Reason && !slices.Contains(reasons, text) {
+			reasons = append(reasons, text)
+		}
+	}
+	return reasons
 }
 
 // around opens what lies about an allowed read inside the session's directory,

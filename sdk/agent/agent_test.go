@@ -101,7 +101,7 @@ func TestBadCalls(t *testing.T) {
 		code core.ErrorCode
 		says string
 	}{
-		{"no_such_tool", args{}, core.CodeNotFound, "The tools are"},
+		{"no_such_tool", args{}, core.CodeNotFound, "Available tools"},
 		{"read_file", args{"path": "x"}, core.CodeValidation, "file_path"},
 		{"read_file", args{"file_path": 7}, core.CodeValidation, "at /file_path"},
 		{"read_file", args{"file_path": "missing.txt"}, core.CodeNotFound, "missing.txt"},

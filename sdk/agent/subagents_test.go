@@ -108,7 +108,7 @@ func TestSubagents(t *testing.T) {
 				return coretest.Say("Deeper: " + text)
 			case text == "go":
 				return coretest.CallTools(spawn("read the file", ""), spawn("go deeper", ""))
-			case strings.Contains(text, "is at work"):
+			case strings.Contains(text, "is running"):
 				return coretest.CallTools(on("wait", "agent-1", ""), on("wait", "agent-2", ""))
 			}
 			return coretest.Say(text)
@@ -143,15 +143,15 @@ func TestSubagentGoesOn(t *testing.T) {
 			return coretest.Say(fmt.Sprintf("heard %q after %d messages", text, len(req.Messages)-1))
 		case text == "go":
 			return coretest.CallTools(spawn("one", ""))
-		case strings.Contains(text, "agent-1 is at work. "):
+		case strings.Contains(text, "agent-1 is running. "):
 			return coretest.CallTools(on("wait", "agent-1", ""), on("send_input", "agent-1", `,"message":"two"`), on("wait", "agent-1", ""),
 				on("close_agent", "agent-1", ""), on("wait", "agent-1", ""), on("send_input", "agent-9", `,"message":"x"`), spawn(" ", ""), spawn("x", `,"agent":"nobody"`), spawn("x", `,"working_dir":"../.."`))
 		}
 		return coretest.Say(text)
 	})})
 	for _, want := range []string{
-		`heard "one" after 0 messages`, `heard "two" after 2 messages`, "Agent agent-1 is closed; it was completed.", `There is no agent "agent-1". The agents are: none`,
-		`There is no agent "agent-9"`, "task is empty", `there is no kind of agent "nobody"`, "is not a subdirectory",
+		`heard "one" after 0 messages`, `heard "two" after 2 messages`, "Agent agent-1 is closed; it was completed.", `There is no agent "agent-1". Agents: none`,
+		`There is no agent "agent-9"`, "task is empty", `there is no agent type "nobody"`, "is not a subdirectory",
 	} {
 		if !strings.Contains(out.Text, want) {
 			t.Errorf("no %q in the results:\n%s", want, out.Text)
@@ -178,7 +178,7 @@ func TestSubagentPolicy(t *testing.T) {
 					return coretest.CallTools(model.ToolCall{Name: "write_file", Args: `{"file_path":"new.txt","content":"x"}`})
 				case !isChild(req) && text == "go":
 					return coretest.CallTools(spawn("write", ""))
-				case !isChild(req) && strings.Contains(text, " is at work"):
+				case !isChild(req) && strings.Contains(text, " is running"):
 					id, _, _ := strings.Cut(strings.TrimPrefix(text, "Agent "), " ")
 					return coretest.CallTools(on("wait", id, ""))
 				}
@@ -211,7 +211,7 @@ func TestSubagentDefinition(t *testing.T) {
 		"agents/note.txt":    {Data: []byte("not one")},
 	}
 	defs, errs := subagent.Load(files, "agents")
-	if len(defs) != 1 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "agents/broken.md: it has no description") {
+	if len(defs) != 1 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "agents/broken.md: description is missing") {
 		t.Fatalf("%+v, %v", defs, errs)
 	}
 	a, _ := open(t, func(o *agent.Options) { o.Agents = defs }, nil)
@@ -224,7 +224,7 @@ func TestSubagentDefinition(t *testing.T) {
 				return coretest.Say(req.Tools[i].Description)
 			}
 			return coretest.CallTools(spawn("review", `,"agent":"reviewer"`))
-		case strings.Contains(text, " is at work"):
+		case strings.Contains(text, " is running"):
 			return coretest.CallTools(on("wait", "agent-1", ""))
 		default:
 			return coretest.Say(text)
@@ -245,7 +245,7 @@ func TestSubagentBudget(t *testing.T) {
 		case isChild(req):
 		case text == "go":
 			turn = coretest.CallTools(spawn("work", ""))
-		case strings.Contains(text, " is at work"):
+		case strings.Contains(text, " is running"):
 			turn = coretest.CallTools(on("wait", "agent-1", ""))
 		case strings.Contains(text, "It reports"):
 			turn = coretest.CallTools(model.ToolCall{Name: "list_dir", Args: "{}"})
@@ -287,7 +287,7 @@ func TestSubagentsShareTokens(t *testing.T) {
 				return turn
 			case text == "go":
 				return coretest.CallTools(spawn("one", ""), spawn("two", ""), spawn("three", ""))
-			case strings.Contains(text, " is at work"):
+			case strings.Contains(text, " is running"):
 				return coretest.CallTools(on("wait", "agent-1", ""), on("wait", "agent-2", ""), on("wait", "agent-3", ""))
 			}
 			return coretest.Say("the parent goes on")
@@ -320,7 +320,7 @@ func TestSubagentRecord(t *testing.T) {
 			return coretest.Say("the report")
 		case text == "go":
 			return coretest.CallTools(spawn("look into it", ""))
-		case strings.Contains(text, " is at work"):
+		case strings.Contains(text, " is running"):
 			return coretest.CallTools(on("wait", "agent-1", ""))
 		}
 		return coretest.Say("done")
@@ -373,9 +373,9 @@ func TestSubagentEndsWithItsParent(t *testing.T) {
 					return coretest.Turn{Hook: func(*model.Request) { close(begun) }, Block: make(chan struct{})}
 				case text == "go":
 					return coretest.CallTools(spawn("wait for ever", ""))
-				case strings.Contains(text, " is at work") && how == "abort":
+				case strings.Contains(text, " is running") && how == "abort":
 					return coretest.CallTools(on("wait", "agent-1", ""))
-				case strings.Contains(text, " is at work") && how == "close_agent":
+				case strings.Contains(text, " is running") && how == "close_agent":
 					<-begun
 					return coretest.CallTools(on("close_agent", "agent-1", ""))
 				default:

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seed-009c0928/agent/core/proc/early"
+	"github.com/seed-009c0928/agent/core/proc/internal/early"
 )
 
 // levelsHere are the levels of this system, the best one first.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seed-009c0928/agent/core/proc/early"
+	"github.com/seed-009c0928/agent/core/proc/internal/early"
 )
 
 // devices are what a process finds in /dev.

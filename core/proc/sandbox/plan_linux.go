@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seed-009c0928/agent/core/proc/early"
+	"github.com/seed-009c0928/agent/core/proc/internal/early"
 )
 
 // plan is a list of system calls in the making. Each has a few words that say

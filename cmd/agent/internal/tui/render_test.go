@@ -157,7 +157,7 @@ func TestToolLinesGolden(t *testing.T) {
 			event.TokenLimit{Limit: "maxCost", Max: 1.5, Used: 1.62},
 			event.LoopDetection{},
 			event.Warning{Message: "a long warning that has to be broken on a narrow terminal"},
-			event.Question{QID: "q", Title: "Allow shell: shell-run make?"},
+			event.Question{QID: "q", Title: "Run `make`?"},
 			event.Answer{QID: "q", Choice: "deny", Reason: "not now"},
 			event.Question{QID: "r", Title: "Sure?"},
 			event.Answer{QID: "r", Withdrawn: true},

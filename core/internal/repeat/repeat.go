@@ -1,4 +1,4 @@
-// Package repeat finds tool calls that go round in circles.
+// Package repeat detects repeating patterns of tool calls.
 package repeat
 
 import (
@@ -8,11 +8,11 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// longest is the number of calls in the longest pattern that is looked for.
+// longest is the length of the longest pattern to look for.
 const longest = 3
 
-// Add puts the signatures of calls behind those of the calls before them, and
-// keeps the last of a window.
+// Add appends the signatures of calls to recent ones, and keeps as many as the
+// window holds.
 func Add(recent []string, calls []model.ToolCall, window int) []string {
 	for _, c := range calls {
 		sum := sha256.Sum256([]byte(c.Args)) // arguments may be long
@@ -24,8 +24,8 @@ func Add(recent []string, calls []model.ToolCall, window int) []string {
 	return recent
 }
 
-// Pattern returns the length of the pattern that fills the window's largest
-// multiple of that length, or 0.
+// Pattern returns the length of the pattern that the last calls of the window
+// repeat, or 0.
 func Pattern(recent []string, window int) int {
 	if len(recent) < window {
 		return 0

@@ -3,7 +3,7 @@ package early_test
 import (
 	"fmt"
 
-	"github.com/seed-009c0928/agent/core/proc/early"
+	"github.com/seed-009c0928/agent/core/proc/internal/early"
 )
 
 // A plan is a list of system calls, with arguments that are encoded for the

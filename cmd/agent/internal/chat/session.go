@@ -18,59 +18,13 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// allCommands are all /commands besides those of the terminal itself, as they
-// are now: skills, plugins and servers come and go. Of two
-// with one name the first has it, the other its full name.
-func (c *chat) allCommands() []tui.Command {
-	commands := withCustom(c.commands(), c.custom)
-	commands = withSkills(commands, c.library)
-	commands = withPluginCommands(commands, c.agent, c.session)
-	return append(commands, c.promptCommands()...)
-}
-
-// withCommand adds a command of a scope. Where its name is taken, by another one
-// or by the terminal, it has its full name, SCOPE:NAME.
-func withCommand(commands []tui.Command, scope string, c tui.Command) []tui.Command {
-	if c.Name == "help" || c.Name == "quit" || slices.ContainsFunc(commands, func(o tui.Command) bool { return o.Name == c.Name }) {
-		c.Name = scope + ":" + c.Name
-	}
-	return append(commands, c)
-}
-
-// commands are the session's own /commands besides those of the terminal itself.
-func (c *chat) commands() []tui.Command {
-	say := func(f func(ctx context.Context, args string) (string, error)) func(context.Context, string) (tui.Result, error) {
-		return func(ctx context.Context, args string) (tui.Result, error) {
-			text, err := f(ctx, args)
-			return tui.Result{Text: text}, err
-		}
-	}
-	return []tui.Command{
-		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or use another from the next call on", Run: say(c.cmdModel)},
-		{Name: "tools", Summary: "list the tools", Run: say(c.cmdTools)},
-		{Name: "mcp", Args: "[NAME]", Summary: "show the MCP servers, or one of them", Run: say(c.cmdMCP)},
-		{Name: "skills", Summary: "list the skills; /NAME uses one", Run: say(c.cmdSkills)},
-		{Name: "plugins", Summary: "list the plugins and what they may do", Run: say(c.cmdPlugins)},
-		{Name: "permissions", Summary: "show the mode and the rules", Run: say(c.cmdPermissions)},
-		{Name: "config", Summary: "show the settings that are not at their default", Run: say(c.cmdConfig)},
-		{Name: "session", Summary: "show this session's id and record", Run: say(c.cmdSession)},
-		{Name: "context", Summary: "show what fills the model's context", Run: say(c.cmdContext)},
-		{Name: "compact", Args: "[WORDS]", Summary: "summarise the conversation; words say what to heed", Run: say(c.cmdCompact)},
-		{Name: "cost", Summary: "show the tokens used and what they cost", Run: say(c.cmdCost)},
-		{Name: "resume", Args: "[ID]", Summary: "list this directory's sessions, or go on with one", Run: c.cmdResume},
-		{Name: "clear", Summary: "begin a new session", Run: func(context.Context, string) (tui.Result, error) {
-			return tui.Result{Next: &tui.Next{Kind: tui.NextNew}}, nil
-		}},
-	}
-}
-
 func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	name := strings.TrimSpace(args)
 	if name == "" {
-		return "The model is `" + c.modelName() + "`. `/model NAME` uses another; `agent models` lists what the endpoint has.", nil
+		return "The model is `" + c.modelName() + "`. `/model NAME` switches to another; `agent models` lists those of the provider.", nil
 	}
 	if strings.ContainsAny(name, " \t\n") {
-		return "", fmt.Errorf("%q is no model's name: it has spaces in it", name)
+		return "", fmt.Errorf("invalid model name %q: it contains spaces", name)
 	}
 	c.mu.Lock()
 	using := c.opts.Provider.Info().Name
@@ -101,7 +55,7 @@ func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 		c.opts.Provider = p
 	}
 	c.mu.Unlock()
-	return "From the next call on: `" + c.modelName() + "`, profile " + prof.Name + ".", nil
+	return "Next calls use `" + c.modelName() + "`, profile " + prof.Name + ".", nil
 }
 
 func (c *chat) cmdTools(ctx context.Context, _ string) (string, error) {
@@ -130,7 +84,7 @@ func (c *chat) cmdPermissions(context.Context, string) (string, error) {
 	fmt.Fprintf(&b, "Mode **%s**.", c.policy.Mode())
 	rules := c.policy.Rules()
 	if len(rules) == 0 {
-		b.WriteString(" No rules; `--allow`, `--deny` and the settings' permissions add some.")
+		b.WriteString(" No rules; add some with `--allow`, `--deny` or `permissions` in the settings.")
 	}
 	b.WriteString("\n")
 	for _, r := range rules {
@@ -153,9 +107,9 @@ func (c *chat) cmdConfig(context.Context, string) (string, error) {
 func (c *chat) cmdSession(context.Context, string) (string, error) {
 	text := "Session `" + c.session.ID() + "`"
 	if log := c.session.Log(); log != "" {
-		return text + ", written to `" + log + "`. `agent -r " + c.session.ID() + "` goes on with it.", nil
+		return text + ", saved in `" + log + "`. Resume it with `agent -r " + c.session.ID() + "`.", nil
 	}
-	return text + ", kept in memory only.", nil
+	return text + ", not saved.", nil
 }
 
 func (c *chat) cmdCost(context.Context, string) (string, error) {
@@ -165,11 +119,11 @@ func (c *chat) cmdCost(context.Context, string) (string, error) {
 	text := fmt.Sprintf("%s, %d tokens: %d in (%d cached), %d out (%d reasoning).", cmdutil.Plural(c.calls, "model call"), u.Total(), u.Input, u.CachedInput, u.Output, u.Reasoning)
 	switch {
 	case c.priced:
-		return fmt.Sprintf("%s $%.4f by the prices of %s.", text, c.cost, facts.Date()), nil
+		return fmt.Sprintf("%s $%.4f at the prices of %s.", text, c.cost, facts.Date()), nil
 	case c.cost > 0:
-		return fmt.Sprintf("%s $%.4f, without the calls whose price is not known.", text, c.cost), nil
+		return fmt.Sprintf("%s $%.4f, without calls whose price is unknown.", text, c.cost), nil
 	}
-	return text + " The price of this model is not known; the settings' models may say it.", nil
+	return text + " The price of this model is unknown; set it in the setting models.", nil
 }
 
 func (c *chat) cmdResume(_ context.Context, args string) (tui.Result, error) {
@@ -197,7 +151,39 @@ func (c *chat) cmdResume(_ context.Context, args string) (tui.Result, error) {
 		fmt.Fprintf(&b, "- `/resume %s` %s ago: %s\n", s.ID, time.Since(s.Time).Round(time.Minute), display.OneLine(s.Text, 60))
 	}
 	if n == 0 {
-		return tui.Result{Text: "There is no other session of this directory."}, nil
+		return tui.Result{Text: "No other session in this directory."}, nil
 	}
 	return tui.Result{Text: b.String()}, nil
+}
+
+// cmdSkills lists the skills.
+func (c *chat) cmdSkills(context.Context, string) (string, error) {
+	if c.library == nil {
+		return "Skills are disabled, by the settings or --bare.", nil
+	}
+	var b strings.Builder
+	b.WriteString("| Skill | Scope | State | Purpose |\n| --- | --- | --- | --- |\n")
+	for _, s := range c.library.Catalog().Skills {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, s.Scope, s.State, strings.ReplaceAll(display.OneLine(s.Brief, 80), "|", "/"))
+	}
+	return b.String(), nil
+}
+
+// cmdPlugins lists the session's plugins.
+func (c *chat) cmdPlugins(context.Context, string) (string, error) {
+	host := c.agent.Plugins()
+	if host == nil || len(host.Plugins())+len(host.Broken()) == 0 {
+		return "No plugins. Add one with `agent plugins add`.", nil
+	}
+	cell := func(text string, most int) string { return strings.ReplaceAll(display.OneLine(text, most), "|", "/") }
+	var b strings.Builder
+	b.WriteString("| Plugin | Scope | State | Tools | Permissions |\n| --- | --- | --- | --- | --- |\n")
+	for _, p := range host.Plugins() {
+		i := setup.PluginInfoOf(c.set, p)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", i.Name, i.Scope, i.State, cell(strings.Join(i.Tools, ", "), 60), cell(strings.Join(i.Manifest.Lines(), "; "), 120))
+	}
+	for _, broken := range host.Broken() {
+		fmt.Fprintf(&b, "\n- **%s** is broken: %s", broken.Plugin, cell(broken.Err.Error(), 300))
+	}
+	return b.String(), nil
 }

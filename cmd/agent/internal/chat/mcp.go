@@ -19,13 +19,13 @@ import (
 func (c *chat) cmdMCP(_ context.Context, args string) (string, error) {
 	host := c.agent.MCP()
 	if host == nil {
-		return "There are no MCP servers. `agent mcp add` adds one.", nil
+		return "No MCP servers. Add one with `agent mcp add`.", nil
 	}
 	list, name := host.Status(), strings.TrimSpace(args)
 	if name != "" {
 		i := slices.IndexFunc(list, func(st mcp.Status) bool { return st.Name == name })
 		if i < 0 {
-			return "", fmt.Errorf("there is no MCP server %q", name)
+			return "", fmt.Errorf("no MCP server %q", name)
 		}
 		return serverPage(list[i]), nil
 	}
@@ -73,7 +73,7 @@ func (c *chat) promptCommands() []tui.Command {
 	for _, server := range cmdutil.SortedKeys(all) {
 		for _, p := range all[server] {
 			if strings.ContainsAny(p.Name, " \t\n/") || display.OneLine(p.Name, 100) != p.Name {
-				continue // it could not be entered
+				continue // cannot be typed
 			}
 			commands = append(commands, tui.Command{
 				Name: server + ":" + p.Name, Args: promptArgs(p), Summary: display.OneLine(p.Description, 80) + " (MCP server " + server + ")",
@@ -98,7 +98,7 @@ func promptArgs(p mcp.Prompt) string {
 	return strings.Join(words, " ")
 }
 
-// runPrompt has a prompt filled in and sends it as the person's words.
+// runPrompt expands a prompt and submits it as the user's input.
 func (c *chat) runPrompt(ctx context.Context, host *mcp.Host, server string, p mcp.Prompt, args string) (tui.Result, error) {
 	values := fillPrompt(p, args)
 	for _, a := range p.Arguments {
@@ -107,9 +107,9 @@ func (c *chat) runPrompt(ctx context.Context, host *mcp.Host, server string, p m
 		}
 		hint := ""
 		if choices, err := host.CompletePrompt(ctx, server, p.Name, a.Name, "", values); err == nil && len(choices) > 0 {
-			hint = "; it can be " + display.OneLine(strings.Join(choices, ", "), 300)
+			hint = "; one of " + display.OneLine(strings.Join(choices, ", "), 300)
 		}
-		return tui.Result{}, fmt.Errorf("%s is missing: /%s:%s %s%s", display.OneLine(a.Name, 60), server, p.Name, promptArgs(p), hint)
+		return tui.Result{}, fmt.Errorf("missing argument %s: /%s:%s %s%s", display.OneLine(a.Name, 60), server, p.Name, promptArgs(p), hint)
 	}
 	res, err := host.GetPrompt(ctx, server, p.Name, values, c.caller())
 	if err != nil {
@@ -124,8 +124,8 @@ func (c *chat) runPrompt(ctx context.Context, host *mcp.Host, server string, p m
 	return tui.Result{Prompt: strings.Join(text, "\n\n")}, nil
 }
 
-// fillPrompt gives words to a prompt's arguments: NAME=VALUE by name, others in
-// order; the last argument takes what is left.
+// fillPrompt assigns words to a prompt's arguments: NAME=VALUE by name, others in
+// order; the last argument takes the rest.
 func fillPrompt(p mcp.Prompt, args string) map[string]string {
 	values := map[string]string{}
 	var rest []string
@@ -155,12 +155,12 @@ func fillPrompt(p mcp.Prompt, args string) map[string]string {
 	return values
 }
 
-// caller is the person at the terminal.
+// caller identifies the user at the terminal.
 func (c *chat) caller() mcp.Caller {
 	return mcp.Caller{Session: core.SessionInfo{ID: c.session.ID(), Dir: c.set.Dir}, Ask: c.session.Ask}
 }
 
-// resource reads what "@SERVER:URI" names; nil if that is no server's.
+// resource reads "@SERVER:URI"; the parts are nil if no server has that name.
 func (c *chat) resource(ctx context.Context, name string) (model.Parts, string, error) {
 	host := c.agent.MCP()
 	if host == nil {
@@ -183,7 +183,7 @@ func (c *chat) resource(ctx context.Context, name string) (model.Parts, string, 
 		parts = append(parts, p)
 	}
 	if size > maxMention {
-		return nil, "", fmt.Errorf("it is too large to go along (%d bytes): let the model read it (read_mcp_resource)", size)
+		return nil, "", fmt.Errorf("too large to attach (%d bytes): let the model read it with read_mcp_resource", size)
 	}
 	return append(parts, model.Text{Text: "</resource>"}), fmt.Sprintf("@%s: %d bytes of text", name, size), nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/seed-009c0928/agent/core/compaction"
+	"github.com/seed-009c0928/agent/core/internal/compaction"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -29,11 +29,11 @@ func conversation() []model.Message {
 	}
 }
 
-func TestRecord(t *testing.T) {
+func TestTranscript(t *testing.T) {
 	t.Parallel()
-	got := compaction.Record(conversation())
+	got := compaction.Transcript(conversation())
 	for _, want := range []string{
-		"[user]\nRepair it.", "[assistant]\nI look.", "[call of shell]\n{\"command\":\"make\"}", "[failure of shell]\néé", "characters left out …]\né", "[assistant]\nAll is well.",
+		"[user]\nRepair it.", "[assistant]\nI look.", "[call of shell]\n{\"command\":\"make\"}", "[failure of shell]\néé", "bytes left out …]\né", "[assistant]\nAll is well.",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -50,9 +50,9 @@ func TestRequestIsBounded(t *testing.T) {
 	for i := range 1_000 {
 		long = append(long, text(model.RoleUser, fmt.Sprintf("message %d. %s", i, strings.Repeat("x", 1_000))))
 	}
-	req := compaction.Request("m", long, 5_000, " heed the tests ")
+	req := compaction.Request("m", long, 5_000, " keep the tests ")
 	body := req.Messages[0].Parts.Text()
-	if len(body) > 21_000 || !strings.Contains(body, "message 0.") || !strings.Contains(body, "message 999.") || !strings.HasSuffix(body, "The person adds: heed the tests") {
+	if len(body) > 21_000 || !strings.Contains(body, "message 0.") || !strings.Contains(body, "message 999.") || !strings.HasSuffix(body, "The user adds: keep the tests") {
 		t.Errorf("%d bytes: %.200s … %s", len(body), body, body[len(body)-200:])
 	}
 	if req.Model != "m" || req.System == "" || len(req.Tools) != 0 {

@@ -15,41 +15,42 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// offered is how many sessions a person is shown to choose from.
+// offered is how many sessions are listed to choose from.
 const offered = 20
 
+// NewResumeCmd returns agent resume.
 func NewResumeCmd(s *cmdutil.IO) *cobra.Command {
 	o := run.NewOptions(s)
 	cmd := &cobra.Command{
 		Use:   "resume [ID]",
-		Short: "Go on with an earlier session at the terminal",
-		Long: "resume goes on with the session of this id, or whose id begins so. Without an id it shows the last\n" +
-			"sessions of this directory to choose from.",
+		Short: "Resume an earlier session interactively",
+		Long: "Resume the session with this ID or ID prefix. Without an ID, choose from the latest sessions of this\n" +
+			"directory.",
 		Args: cmdutil.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !s.InTTY || !s.OutTTY {
-				return cmdutil.Usagef("resume needs a terminal; without one: agent exec --resume ID PROMPT")
+				return cmdutil.Usagef("resume needs a terminal; non-interactive: agent exec --resume ID PROMPT")
 			}
 			if len(args) == 1 {
 				o.Resume = args[0]
 			} else {
-				id, err := pickSession(s, cmd.Context(), o.Dir)
+				id, err := pickSession(cmd.Context(), s, o.Dir)
 				if err != nil {
 					return err
 				}
 				o.Resume = id
 			}
-			return Interactive(o, cmd.Context(), nil)
+			return Interactive(cmd.Context(), o, nil)
 		},
 	}
 	o.Flags.Register(cmd.Flags(), setup.SessionFlags)
 	o.RegisterVerbose(cmd.Flags())
-	cmd.Flags().BoolVar(&o.Fork, "fork", false, "go on in a copy, and leave the session as it is")
+	cmd.Flags().BoolVar(&o.Fork, "fork", false, "resume in a copy and leave the original unchanged")
 	return cmd
 }
 
-// pickSession lets the person choose one of a directory's sessions.
-func pickSession(s *cmdutil.IO, ctx context.Context, dir string) (string, error) {
+// pickSession lets the user choose one of a directory's sessions.
+func pickSession(ctx context.Context, s *cmdutil.IO, dir string) (string, error) {
 	home, err := s.AgentHome()
 	if err != nil {
 		return "", err
@@ -69,7 +70,7 @@ func pickSession(s *cmdutil.IO, ctx context.Context, dir string) (string, error)
 		p.Printf("%3d  %s  %6s  %s", len(ids), l.Short, cmdutil.Age(time.Since(l.Time)), display.OneLine(l.Text, 60))
 	}
 	if len(ids) == 0 {
-		return "", fmt.Errorf("there is no session of %s to go on with; `agent sessions list --all` lists those of all directories", where)
+		return "", fmt.Errorf("no session to resume in %s; agent sessions list --all lists those of all directories", where)
 	}
-	return p.Select(ctx, "Which one", ids, "1")
+	return p.Select(ctx, "Session", ids, "1")
 }

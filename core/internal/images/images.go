@@ -1,5 +1,5 @@
-// Package images keeps the bytes of images out of a conversation: what is
-// stored has a hash in their place.
+// Package images keeps the bytes of images out of a conversation: stored images
+// are referred to by their hash.
 package images
 
 import (
@@ -10,8 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Load returns messages with the images' bytes filled in. The entries that it
-// was given do not change.
+// Load returns copies of messages with the images' bytes filled in.
 func Load(ctx context.Context, messages []model.Message, open func(ctx context.Context, hash string) (io.ReadCloser, error)) ([]model.Message, error) {
 	l := loader{ctx, open}
 	out := make([]model.Message, len(messages))
@@ -62,8 +61,8 @@ func (l loader) data(img model.Image) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// Store returns parts whose images have a hash instead of bytes, as put gives
-// it. An image that cannot be kept stays as it is; failed hears of it.
+// Store returns parts whose images have the hash that put returns instead of
+// bytes. An image that cannot be stored is left as it is, and failed is called.
 func Store(parts model.Parts, put func(data []byte) (hash string, err error), failed func(error)) model.Parts {
 	if !parts.HasImage() {
 		return parts
