@@ -9,8 +9,8 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// ErrNobody is the error of a question in a non-interactive session.
-var ErrNobody = errors.New("the session is non-interactive: no user can answer")
+// ErrNonInteractive is the error of a question in a non-interactive session.
+var ErrNonInteractive = errors.New("the session is non-interactive: no user can answer")
 
 // RuleSaver is a policy that can save rules. If a session's policy is one, its
 // permission requests may offer [ChoiceAlways].
@@ -23,7 +23,7 @@ type RuleSaver interface {
 // wait. It makes a session the Asker of its subagents.
 func (s *Session) Ask(ctx context.Context, q Question) (Answer, error) {
 	if s.cfg.Asker == nil {
-		return Answer{}, ErrNobody
+		return Answer{}, ErrNonInteractive
 	}
 	select {
 	case s.asking <- struct{}{}:
@@ -58,7 +58,7 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 	if d.Verdict == Ask {
 		answer, err := s.askPermission(ctx, c)
 		switch {
-		case errors.Is(err, ErrNobody):
+		case errors.Is(err, ErrNonInteractive):
 			decider, why = "headless", d.Reason+"; the session is non-interactive, so nobody can approve it"
 		case err != nil:
 			decider, why = "person", "the question was withdrawn: "+err.Error()

@@ -70,7 +70,7 @@ func (r *requests) latest() *pending {
 // ask asks the request's user. The clock of the request stops meanwhile.
 func (p *pending) ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if p == nil || p.Ask == nil {
-		return core.Answer{}, core.ErrNobody
+		return core.Answer{}, core.ErrNonInteractive
 	}
 	p.pause()
 	defer p.resume()

@@ -128,7 +128,7 @@ func (h *handlers) questionText(text string) (title, detail string) {
 // action returns the protocol's word for an answer.
 func (h *handlers) action(ctx context.Context, a core.Answer, err error) mcp.ElicitationResponseAction {
 	switch {
-	case ctx.Err() != nil || err != nil && !errors.Is(err, core.ErrNobody):
+	case ctx.Err() != nil || err != nil && !errors.Is(err, core.ErrNonInteractive):
 		return mcp.ElicitationResponseActionCancel
 	case err != nil || a.Choice != core.ChoiceYes:
 		return mcp.ElicitationResponseActionDecline

@@ -182,7 +182,7 @@ type Status struct {
 	Info      Info
 	Tools     []ToolInfo // offered to the model
 	Blocked   []string   // names of those whose definition has changed
-	Left      []string   // why tools were left out
+	Skipped   []string   // why tools were left out
 	Resources int        // number of resources and templates
 	Prompts   []Prompt
 	Starts    int

@@ -62,7 +62,7 @@ func runTool(t testing.TB, tool core.Tool, args string, answer core.Answer, aske
 	call := &core.Call{ID: "1", Name: tool.Definition().Name, Args: json.RawMessage(args), Progress: func(core.Progress) {}}
 	call.Ask = func(_ context.Context, q core.Question) (core.Answer, error) {
 		if asked == nil {
-			return core.Answer{}, core.ErrNobody
+			return core.Answer{}, core.ErrNonInteractive
 		}
 		*asked = append(*asked, q)
 		return answer, nil
@@ -395,7 +395,7 @@ func TestToolsThatCannotBeUsed(t *testing.T) {
 	if want := []string{"nullprops", "noschema", "anyroot", "echo", "odd", "hang"}; !slices.Equal(names, want) {
 		t.Errorf("tools %v, want %v", names, want)
 	}
-	left := strings.Join(st.Left, "\n")
+	left := strings.Join(st.Skipped, "\n")
 	for _, want := range []string{"entry 1 of the list", "entry 2", "entry 3", `invalid tool name "ab"`, "tool ref: invalid schema"} {
 		if !strings.Contains(left, want) {
 			t.Errorf("%q is not among what was left out:\n%s", want, left)

@@ -78,8 +78,8 @@ func sampleValue(s map[string]any) any {
 func exercise(t *testing.T, h *mcp.Host, args map[string]string, fails ...string) {
 	t.Helper()
 	st := refreshed(t, h)
-	if len(st.Tools) == 0 || len(st.Left) > 0 {
-		t.Fatalf("%d tools; left out: %v", len(st.Tools), st.Left)
+	if len(st.Tools) == 0 || len(st.Skipped) > 0 {
+		t.Fatalf("%d tools; left out: %v", len(st.Tools), st.Skipped)
 	}
 	var asked []core.Question
 	for _, info := range st.Tools {

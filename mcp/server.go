@@ -420,7 +420,7 @@ func (s *server) accept(ctx context.Context, tools ...string) (taken []string, e
 func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Status{Configured: s.Configured, Hash: s.hash, Starts: s.starts, Err: s.err, Left: s.skipped}
+	st := Status{Configured: s.Configured, Hash: s.hash, Starts: s.starts, Err: s.err, Skipped: s.skipped}
 	if st.Problem = errors.Join(s.Problem, s.refused); st.Problem != nil {
 		return st
 	}

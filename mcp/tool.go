@@ -141,7 +141,7 @@ func (t *tool) approve(ctx context.Context, call *core.Call) *core.Result {
 		Detail: Difference(old, now),
 	})
 	switch {
-	case errors.Is(err, core.ErrNobody):
+	case errors.Is(err, core.ErrNonInteractive):
 		return refuse("it cannot be approved non-interactively")
 	case err != nil || answer.Choice != core.ChoiceYes:
 		return refuse("the change was denied")

@@ -11,6 +11,6 @@
 //
 // Files are readable by their owner only. [List], [Latest], [Find] and [Stat]
 // find sessions, [Read] reads one that may be open elsewhere, [Dirs] forks and
-// deletes them, [Mend] cuts off the damaged end of a log, [Clean] removes the
+// deletes them, [RepairLog] cuts off the damaged end of a log, [Clean] removes the
 // contexts of deleted sessions.
 package store

@@ -23,16 +23,16 @@ type Damage struct {
 var errTorn = errors.New("the record is incomplete")
 
 // Check looks for damage in a session's log and changes nothing; nil means that
-// it is intact. Errors are those of [Mend].
+// it is intact. Errors are those of [RepairLog].
 func Check(ctx context.Context, dir, id string) (*Damage, error) {
 	return mend(ctx, dir, id, false)
 }
 
-// Mend moves the damaged end of a session's log to the end of a file with the
+// RepairLog moves the damaged end of a session's log to the end of a file with the
 // suffix ".torn"; nil means that the log is intact. The error is an
 // fs.ErrNotExist if there is no such session, an [ErrLocked] if it is open, an
 // [UnknownRecordError] if a record was written by a newer version.
-func Mend(ctx context.Context, dir, id string) (*Damage, error) {
+func RepairLog(ctx context.Context, dir, id string) (*Damage, error) {
 	return mend(ctx, dir, id, true)
 }
 

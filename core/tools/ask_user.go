@@ -55,7 +55,7 @@ func runAskUser(ctx context.Context, call *core.Call, in askUserArgs) (core.Resu
 		answer, err = askFor(ctx, call, question, nil)
 	}
 	switch {
-	case errors.Is(err, core.ErrNobody):
+	case errors.Is(err, core.ErrNonInteractive):
 		return core.Fail(core.CodeLLMAssist, "No user is available (non-interactive). Decide yourself, prefer choices that can be undone, and state your assumptions at the end."), nil
 	case err != nil && ctx.Err() != nil:
 		return core.Fail(core.CodeCancelled, "The question was withdrawn."), nil

@@ -144,7 +144,9 @@ func answering(answers ...string) (func(context.Context, core.Question) (core.An
 
 func TestAskUser(t *testing.T) {
 	t.Parallel()
-	nonInteractive := func(context.Context, core.Question) (core.Answer, error) { return core.Answer{}, core.ErrNobody }
+	nonInteractive := func(context.Context, core.Question) (core.Answer, error) {
+		return core.Answer{}, core.ErrNonInteractive
+	}
 	call := func(in string, ask func(context.Context, core.Question) (core.Answer, error)) (core.Result, string) {
 		t.Helper()
 		result, err := tools.AskUser().Run(t.Context(), &core.Call{Name: "ask_user", Args: json.RawMessage(in), Ask: ask})

@@ -93,7 +93,7 @@ func (t *Transport) visit(ctx context.Context, back *listener, page, state strin
 	}
 	done := make(chan pasted, 1)
 	go func() {
-		address, err := t.opts.Person.Visit(visiting, page)
+		address, err := t.opts.Browser.Visit(visiting, page)
 		done <- pasted{address, err}
 	}()
 	waiting := true

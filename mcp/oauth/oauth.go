@@ -16,22 +16,22 @@ import (
 	"time"
 )
 
-// Person takes the user to the sign-in page.
+// Browser takes the user to the sign-in page.
 //
 // Visit shows the page, by opening a browser or by printing the URL. The browser
 // is redirected to a local port on which the transport listens; ctx is then done.
 // If the browser runs on another machine, the user may copy the URL that it was
 // redirected to: Visit then returns it. After "" without an error the transport
 // keeps waiting for the browser; an error ends the sign-in.
-type Person interface {
+type Browser interface {
 	Visit(ctx context.Context, page string) (pasted string, err error)
 }
 
 // Options configure signing in to a server. Server and Store are required.
 type Options struct {
-	Server string // URL of the MCP endpoint
-	Store  *Store // stores credentials
-	Person Person // nil = non-interactive: a *SignInError
+	Server  string  // URL of the MCP endpoint
+	Store   *Store  // stores credentials
+	Browser Browser // nil = non-interactive: a *SignInError
 
 	// ClientID and ClientSecret are those of a manually registered client.
 	// Without them the client uses its metadata document, if the issuer supports
@@ -345,7 +345,7 @@ func (t *Transport) obtain(ctx context.Context, refused string, ch challenge, do
 	} else {
 		done.signedIn = true
 	}
-	if t.opts.Person == nil {
+	if t.opts.Browser == nil {
 		if ch.more && c.Token.Access != "" { // for the next sign-in
 			c.Scopes = t.scopes(c, found, ch)
 			err = t.locked(ctx, func() error { return t.save(ctx, c) })
@@ -389,7 +389,7 @@ func (t *Transport) locked(ctx context.Context, f func() error) error {
 
 // SignIn signs in, even if there are valid credentials.
 func (t *Transport) SignIn(ctx context.Context) error {
-	if t.opts.Person == nil {
+	if t.opts.Browser == nil {
 		return &SignInError{Server: t.server.Redacted(), HowTo: t.opts.HowTo}
 	}
 	release, err := t.acquire(ctx)

@@ -67,7 +67,7 @@ func TestSignIn(t *testing.T) {
 				t.Errorf("the page's address: %v", q)
 			}
 			s.user = nil
-			s.opts.Person = nil // another process uses the stored token
+			s.opts.Browser = nil // another process uses the stored token
 			greets(t, s.transport(t), s)
 			if st, err := s.transport(t).Status(t.Context()); err != nil || !st.SignedIn || !st.Renewable || st.Issuer != s.issuer.URL || !slices.Equal(st.Scopes, []string{"read"}) || time.Until(st.Expires) < time.Minute {
 				t.Errorf("%+v, %v", st, err)
@@ -78,7 +78,7 @@ func TestSignIn(t *testing.T) {
 
 func TestNonInteractive(t *testing.T) {
 	s := newSetup(t)
-	s.opts.Person = nil
+	s.opts.Browser = nil
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	var want *oauth.SignInError
 	if !errors.As(err, &want) || !strings.Contains(err.Error(), "requires signing in: run agent mcp login x") {
@@ -143,7 +143,7 @@ func TestRefreshTokenRefused(t *testing.T) {
 	s.issuer.Mu.Lock()
 	clear(s.issuer.Refresh)
 	s.issuer.Mu.Unlock()
-	s.opts.Person = nil
+	s.opts.Browser = nil
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	var want *oauth.SignInError
 	if !errors.As(err, &want) || !strings.Contains(err.Error(), "has expired") {
@@ -222,7 +222,7 @@ func TestStepUp(t *testing.T) {
 	if n := s.user.Visited(); n != 4 {
 		t.Errorf("the user was asked %d times", n)
 	}
-	s.opts.Person = nil
+	s.opts.Browser = nil
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	var want *oauth.SignInError
 	if !errors.As(err, &want) || !strings.Contains(err.Error(), "it demands more scopes") {
@@ -239,17 +239,17 @@ func TestStepUpLater(t *testing.T) {
 	s.resource.Mu.Lock()
 	s.resource.Need = []string{"write"}
 	s.resource.Mu.Unlock()
-	user := s.opts.Person
-	s.opts.Person = nil
+	user := s.opts.Browser
+	s.opts.Browser = nil
 	var want *oauth.SignInError
 	if _, _, err := ask(t, s.transport(t), s.opts.Server); !errors.As(err, &want) {
 		t.Fatalf("%v", err)
 	}
-	s.opts.Person = user
+	s.opts.Browser = user
 	if err := s.transport(t).SignIn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.opts.Person = nil
+	s.opts.Browser = nil
 	greets(t, s.transport(t), s)
 	if got := s.issuer.Did(); !slices.Contains(got, "authorize read write") {
 		t.Errorf("the issuer did %q", got)
@@ -387,7 +387,7 @@ func (p pasting) Visit(_ context.Context, page string) (string, error) { return 
 
 func TestPasted(t *testing.T) {
 	s := newSetup(t)
-	s.opts.Person = pasting(func(page string) (string, error) {
+	s.opts.Browser = pasting(func(page string) (string, error) {
 		web := &http.Client{
 			Transport:     &http.Transport{DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -412,7 +412,7 @@ func TestPasted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t)
-			s.opts.Person = pasting(func(string) (string, error) { return tt.paste, tt.err })
+			s.opts.Browser = pasting(func(string) (string, error) { return tt.paste, tt.err })
 			_, _, err := ask(t, s.transport(t), s.opts.Server)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "code-secret") {
 				t.Errorf("%v", err)
@@ -424,7 +424,7 @@ func TestPasted(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	s := newSetup(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	s.opts.Person = pasting(func(string) (string, error) {
+	s.opts.Browser = pasting(func(string) (string, error) {
 		cancel()
 		return "", nil // the browser never comes
 	})
@@ -671,7 +671,7 @@ func TestManualClient(t *testing.T) {
 		t.Errorf("the issuer did %q, want %q", got, want)
 	}
 	// Credentials of another client are ignored.
-	s.opts.ClientID, s.opts.Person = "another", nil
+	s.opts.ClientID, s.opts.Browser = "another", nil
 	var want *oauth.SignInError
 	if _, _, err := ask(t, s.transport(t), s.opts.Server); !errors.As(err, &want) {
 		t.Errorf("%v", err)
@@ -712,7 +712,7 @@ func TestSignInAndOut(t *testing.T) {
 	if st, err := tr.Status(t.Context()); err != nil || st.SignedIn {
 		t.Errorf("%+v, %v", st, err)
 	}
-	s.opts.Person = nil
+	s.opts.Browser = nil
 	var want *oauth.SignInError
 	if _, _, err := ask(t, s.transport(t), s.opts.Server); !errors.As(err, &want) {
 		t.Errorf("%v", err)

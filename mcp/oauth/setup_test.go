@@ -24,7 +24,7 @@ func newSetup(t *testing.T) *setup {
 	m := oauthtest.NewResource(t, a)
 	s := &setup{issuer: a, resource: m, user: &oauthtest.Browser{}, store: t.TempDir()}
 	base := &http.Transport{DisableKeepAlives: true}
-	s.opts = oauth.Options{Server: m.URL + "/mcp", Store: oauth.NewStore(s.store, nil), Person: s.user, HowTo: "run agent mcp login x", Base: base}
+	s.opts = oauth.Options{Server: m.URL + "/mcp", Store: oauth.NewStore(s.store, nil), Browser: s.user, HowTo: "run agent mcp login x", Base: base}
 	return s
 }
 

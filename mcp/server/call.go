@@ -100,7 +100,7 @@ func (s *Server) begin(r *request, params *callParams, run runner) (*call, error
 func parseAnswer(data json.RawMessage) answer {
 	var a answer
 	if err := json.Unmarshal(data, &a.result); err != nil || a.result.Action == "" {
-		a.err = fmt.Errorf("invalid answer of the client: %w", core.ErrNobody)
+		a.err = fmt.Errorf("invalid answer of the client: %w", core.ErrNonInteractive)
 	}
 	return a
 }
@@ -179,7 +179,7 @@ var _ core.Asker = (*call)(nil)
 // Ask implements [core.Asker]: it puts the question to the client.
 func (c *call) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if !c.asks && q.Kind != core.QuestionURL || !c.asksURL && q.Kind == core.QuestionURL {
-		return core.Answer{}, core.ErrNobody
+		return core.Answer{}, core.ErrNonInteractive
 	}
 	params, err := elicitation(q)
 	if err != nil {
@@ -306,7 +306,7 @@ func (s *suspended) put(c *call, q question) *mcp.CallToolResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		q.answer <- answer{err: core.ErrNobody}
+		q.answer <- answer{err: core.ErrNonInteractive}
 		return mcp.NewToolResultError("The server is shutting down.")
 	}
 	s.calls[state] = &waiting{call: c, question: q, timer: time.AfterFunc(answerTimeout, func() { s.drop(state) })}

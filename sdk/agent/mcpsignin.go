@@ -15,9 +15,9 @@ import (
 // MCPSignIn signs in to HTTP MCP servers with OAuth.
 type MCPSignIn struct {
 	Store *oauth.Store
-	// Person lets the user sign in. If nil, a server that requires a sign-in is an
+	// Browser lets the user sign in. If nil, a server that requires a sign-in is an
 	// error that wraps mcp.ErrSignIn.
-	Person oauth.Person
+	Browser oauth.Browser
 	// ClientMetadataURL is the URL of the program's client metadata document, for
 	// issuers that accept one instead of a registration; empty = none.
 	ClientMetadataURL string
@@ -28,7 +28,7 @@ type MCPSignIn struct {
 // Base performs the requests; nil is the default.
 func (m MCPSignIn) Transport(s mcp.Server, base http.RoundTripper) (*oauth.Transport, error) {
 	o := oauth.Options{
-		Server: s.URL, Store: m.Store, Person: m.Person, Base: base, Logger: m.Logger,
+		Server: s.URL, Store: m.Store, Browser: m.Browser, Base: base, Logger: m.Logger,
 		ClientID: s.OAuth.ClientID, ClientSecret: s.OAuth.ClientSecret, Scopes: s.OAuth.Scopes, ClientMetadataURL: m.ClientMetadataURL,
 	}
 	if s.OAuth.CallbackPort > 0 {

@@ -39,8 +39,8 @@ func NewManager(runner Runner, logger *slog.Logger) *Manager {
 	return &Manager{runner: runner, logger: logger, probed: map[Level]Status{}, stands: map[string]int{}}
 }
 
-// LevelsHere returns the levels of this system, the best one first.
-func LevelsHere() []Level { return slices.Clone(levelsHere) }
+// SystemLevels returns the levels of this system, the best one first.
+func SystemLevels() []Level { return slices.Clone(levelsHere) }
 
 // Choose returns the level for a mode on this machine. None without an error
 // means that the mode allows running without a sandbox.

@@ -89,7 +89,7 @@ func runClient(ctx context.Context, scenario, address string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	signIn := agent.MCPSignIn{Store: oauth.NewStore(dir, nil), Person: browser{}, ClientMetadataURL: "https://conformance-test.local/client-metadata.json"}
+	signIn := agent.MCPSignIn{Store: oauth.NewStore(dir, nil), Browser: browser{}, ClientMetadataURL: "https://conformance-test.local/client-metadata.json"}
 	server := mcp.Server{URL: address, OAuth: mcp.OAuth{ClientID: given.ClientID, ClientSecret: given.ClientSecret}}
 	conn, err := mcp.Connect(ctx, "suite", server, mcp.ConnectOptions{Authorize: signIn.Authorizer(), ClientName: "agent", ClientVersion: "1"})
 	if err != nil {

@@ -369,7 +369,7 @@ type Browser struct {
 	Status int // of the last page
 }
 
-// Visit implements [oauth.Person].
+// Visit implements [oauth.Browser].
 func (b *Browser) Visit(ctx context.Context, page string) (string, error) {
 	b.Mu.Lock()
 	b.Visits++

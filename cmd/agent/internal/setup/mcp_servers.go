@@ -19,12 +19,12 @@ import (
 )
 
 // SignIn is how this person signs in to MCP servers; nil is nobody.
-func (s *Setup) SignIn(p oauth.Person) agent.MCPSignIn {
+func (s *Setup) SignIn(p oauth.Browser) agent.MCPSignIn {
 	var keys oauth.Keyring
 	if s.keyring != nil && s.keyring.Running() {
 		keys = s.keyring
 	}
-	return agent.MCPSignIn{Store: oauth.NewStore(filepath.Join(MCPDir(s.Home), "auth"), keys), Person: p}
+	return agent.MCPSignIn{Store: oauth.NewStore(filepath.Join(MCPDir(s.Home), "auth"), keys), Browser: p}
 }
 
 const serveInstructions = "A coding agent. Its tools work on the files and commands of its workspace; its own rules decide what they may do, " +

@@ -34,19 +34,19 @@ type asked struct {
 func NewAsker() *Asker { return &Asker{changed: make(chan struct{}, 1)} }
 
 // Ask implements [core.Asker]. After Run has ended it returns
-// [core.ErrNobody].
+// [core.ErrNonInteractive].
 func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Answer{}, err
 	}
 	p := &asked{q, make(chan core.Answer, 1), a.Rules}
 	if !a.push(p) {
-		return core.Answer{}, core.ErrNobody
+		return core.Answer{}, core.ErrNonInteractive
 	}
 	select {
 	case answer, ok := <-p.reply:
 		if !ok {
-			return core.Answer{}, core.ErrNobody
+			return core.Answer{}, core.ErrNonInteractive
 		}
 		return answer, nil
 	case <-ctx.Done():

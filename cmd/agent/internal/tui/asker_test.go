@@ -97,10 +97,10 @@ func TestAskerWithoutRun(t *testing.T) {
 	}()
 	eventually(t, func() string { return "no question came" }, func() bool { return asker.front() != nil })
 	asker.bind(false)
-	if err := <-reply; !errors.Is(err, core.ErrNobody) {
+	if err := <-reply; !errors.Is(err, core.ErrNonInteractive) {
 		t.Errorf("a question that was open when the session ended came to %v, want ErrNobody", err)
 	}
-	if _, err := asker.Ask(context.Background(), core.Question{}); !errors.Is(err, core.ErrNobody) {
+	if _, err := asker.Ask(context.Background(), core.Question{}); !errors.Is(err, core.ErrNonInteractive) {
 		t.Errorf("a question after the end came to %v, want ErrNobody", err)
 	}
 }

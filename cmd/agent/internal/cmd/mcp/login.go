@@ -138,9 +138,9 @@ type terminalPerson struct {
 	noBrowser bool
 }
 
-var _ oauth.Person = (*terminalPerson)(nil)
+var _ oauth.Browser = (*terminalPerson)(nil)
 
-// Visit implements [oauth.Person].
+// Visit implements [oauth.Browser].
 func (t *terminalPerson) Visit(ctx context.Context, page string) (string, error) {
 	t.Printf("Sign in on this page:\n\n  %s\n", page)
 	if !t.noBrowser {

@@ -337,7 +337,7 @@ func (p *mcpPlace) read(ctx context.Context, set *setup.Setup, c mcp.Configured,
 			fmt.Fprintf(p.Err, "agent: its tools could not be read: %v\n", err)
 			return nil
 		}
-		for _, why := range st.Left {
+		for _, why := range st.Skipped {
 			fmt.Fprintf(p.Err, "agent: %s\n", why)
 		}
 		fmt.Fprintf(p.Out, "It has %s%s.\n", cmdutil.Plural(len(st.Tools), "tool"), toolList(st))
@@ -396,7 +396,7 @@ func (p *mcpPlace) test(ctx context.Context, host *mcp.Host, name string, accept
 			return err
 		}
 		fmt.Fprintf(p.Out, "\nIt answered within %s.\n", took)
-		for _, why := range st.Left {
+		for _, why := range st.Skipped {
 			fmt.Fprintf(p.Err, "agent: %s\n", why)
 		}
 		for _, c := range changes {

@@ -178,7 +178,7 @@ func newSessionsRepair(s *cmdutil.IO) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			mend := store.Mend
+			mend := store.RepairLog
 			if look {
 				mend = store.Check
 			}
