@@ -51,7 +51,8 @@ func (t Target) SetAll(ctx context.Context, changes []Change) error {
 
 // Edit is SetAll for changes that go by what the file says.
 func (t Target) Edit(ctx context.Context, edit func(in *Settings) []Change) error {
-	return t.update(ctx, func(doc []byte, in *Settings) ([]byte, error) {
+	return t.update(ctx, func(doc *jsonpos.Document, in *Settings) ([]byte, error) {
+		var changed []byte
 		for _, c := range edit(in) {
 			f, err := (&loader{fields: fields()}).field(c.Key, "config set")
 			if err != nil {
@@ -61,12 +62,12 @@ func (t Target) Edit(ctx context.Context, edit func(in *Settings) []Change) erro
 			if err != nil {
 				return nil, byCommand(&Error{Key: c.Key, Err: err})
 			}
-			doc = setMember(doc, f.path(), text)
-			if err := t.check(f, doc); err != nil {
+			changed = doc.Set(f.path(), text)
+			if doc, err = t.check(f, changed); err != nil {
 				return nil, byCommand(err)
 			}
 		}
-		return doc, nil
+		return changed, nil
 	})
 }
 
@@ -77,9 +78,9 @@ func (t Target) Unset(ctx context.Context, key string) (removed bool, err error)
 	if err != nil {
 		return false, byCommand(err)
 	}
-	err = t.update(ctx, func(doc []byte, _ *Settings) ([]byte, error) {
-		doc, removed = removeMember(doc, f.path())
-		return doc, nil
+	err = t.update(ctx, func(doc *jsonpos.Document, _ *Settings) (changed []byte, err error) {
+		changed, removed = doc.Remove(f.path()...)
+		return changed, nil
 	})
 	return removed, err
 }
@@ -97,31 +98,32 @@ func AddAllowRule(path, rule string) error {
 	if err != nil {
 		return err
 	}
-	return t.update(context.Background(), func(doc []byte, in *Settings) ([]byte, error) {
+	return t.update(context.Background(), func(doc *jsonpos.Document, in *Settings) ([]byte, error) {
 		if slices.Contains(in.Permissions.Allow, rule) {
-			return doc, nil
+			return nil, nil
 		}
-		doc = appendElement(doc, f.path(), text)
-		return doc, t.check(f, doc)
+		changed := doc.Append(f.path(), text)
+		_, err := t.check(f, changed)
+		return changed, err
 	})
 }
 
 const allowKey = "permissions.allow"
 
-// update changes the file's text, of which the function gets what it says too.
-func (t Target) update(ctx context.Context, change func(doc []byte, in *Settings) ([]byte, error)) error {
+// update replaces the file's text by what change returns; nil leaves it as it is.
+func (t Target) update(ctx context.Context, change func(doc *jsonpos.Document, in *Settings) ([]byte, error)) error {
 	lock := filepath.Join(t.Home, "settings.json.lock")
 	err := privatefile.Update(ctx, t.Path, lock, func(old []byte) ([]byte, error) {
-		doc := bytes.TrimPrefix(old, []byte("\ufeff"))
+		text := old
 		if old == nil {
-			doc = []byte("{\n  \"version\": 1\n}\n")
+			text = []byte("{\n  \"version\": 1\n}\n")
 		}
-		_, in, err := parse(t.Path, doc)
+		doc, in, err := parse(t.Path, text)
 		if err != nil {
 			return nil, err
 		}
 		changed, err := change(doc, in)
-		if err != nil || bytes.Equal(doc, changed) {
+		if err != nil || changed == nil || bytes.Equal(bytes.TrimPrefix(text, []byte("\ufeff")), changed) {
 			return old, err
 		}
 		return changed, nil
@@ -132,25 +134,30 @@ func (t Target) update(ctx context.Context, change func(doc []byte, in *Settings
 	return err
 }
 
-// check looks at a changed text as if it were read from the file, and at the
+// check parses a changed text as if it were read from the file, and checks the
 // key that was changed.
-func (t Target) check(f field, text []byte) error {
-	_, in, err := parse(t.Path, text)
+func (t Target) check(f field, text []byte) (*jsonpos.Document, error) {
+	doc, in, err := parse(t.Path, text)
 	if err != nil {
-		return withoutPlace(f, err)
+		return nil, withoutPlace(f, err)
 	}
 	if t.Project {
 		l := &loader{loaded: &Loaded{Home: t.Home}}
 		if p := l.allowed(f, in, LayerProject); p != nil {
-			return &Error{Key: f.key, Err: errors.New(p.message + andHint(p.hint))}
+			return nil, &Error{Key: f.key, Err: errors.New(p.message + andHint(p.hint))}
 		}
 	}
+	return doc, t.checkRules(f, in)
+}
+
+// checkRules compiles the permission rules if one of their keys was changed.
+func (t Target) checkRules(f field, in *Settings) error {
 	if !strings.HasPrefix(f.key, "permissions.") || f.key == modeKey {
 		return nil
 	}
 	// The directories only anchor the rules, which are not kept.
 	dir := filepath.Dir(t.Path)
-	_, err = permissions.New(permissions.Options{Home: dir, Workspace: []string{dir}, Sets: []permissions.RuleSet{{
+	_, err := permissions.New(permissions.Options{Home: dir, Workspace: []string{dir}, Sets: []permissions.RuleSet{{
 		Source: permissions.SourceUser, Trusted: true,
 		Settings: permissions.Settings{Allow: in.Permissions.Allow, Ask: in.Permissions.Ask, Deny: in.Permissions.Deny, When: in.Permissions.When},
 	}}})

@@ -352,7 +352,7 @@ func readFile(path string) ([]byte, fs.FileInfo, error) {
 
 // parse decodes a file by itself and checks its values.
 func parse(path string, data []byte) (*jsonpos.Document, *Settings, error) {
-	doc, err := jsonpos.Parse(path, data)
+	doc, err := jsonpos.ParseJSONC(path, data)
 	if err != nil {
 		return nil, nil, err
 	}
