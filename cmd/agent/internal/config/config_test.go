@@ -231,7 +231,7 @@ allow f1 flag --allow true
 	if p := l.Settings.Permissions; !slices.Equal(p.Allow, []string{"u1", "f1"}) || !slices.Equal(p.Deny, []string{"u2", "p4"}) || l.Settings.Agent.MaxRounds != 50 {
 		t.Errorf("got %+v", l.Settings)
 	}
-	if got := m.short(strings.Join(l.Warnings, "\n")); got != "./.agent/settings.json: this directory is not trusted, only the ask and deny rules of its settings hold" {
+	if got := m.short(strings.Join(l.Warnings, "\n")); got != "./.agent/settings.json: this directory is not trusted: only ask and deny rules apply" {
 		t.Errorf("warnings: %s", got)
 	}
 	write(t, filepath.Join(m.cwd, ".agent", "settings.json"), "{")
@@ -243,7 +243,7 @@ allow f1 flag --allow true
 func TestPlaces(t *testing.T) {
 	m := newMachine(t, `{"agent":{"maxRounds":1},"providers":{"local":{"apiKey":"my-own-key"}}}`, "")
 	opts := m.options()
-	opts.Cwd = m.home // its settings are the person's, not a project's
+	opts.Cwd = m.home // its settings are the user's, not a project's
 	if l := load(t, opts); l.Settings.Agent.MaxRounds != 1 || len(l.Files) != 1 || l.Home != filepath.Join(m.home, ".agent") {
 		t.Errorf("in the home directory: %+v", l.Files)
 	}
@@ -273,7 +273,7 @@ func TestKeyThatOthersCanRead(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	const want = "~/.agent/settings.json holds a key and can be read by others (mode 644); run: chmod 600 ~/.agent/settings.json"
+	const want = "~/.agent/settings.json contains a key and is readable by others (mode 644); run: chmod 600 ~/.agent/settings.json"
 	if got := m.short(strings.Join(load(t, m.options()).Warnings, "\n")); got != want {
 		t.Errorf("got %s", got)
 	}
@@ -283,7 +283,7 @@ func TestKeyThatOthersCanRead(t *testing.T) {
 	}
 }
 
-// TestErrors holds every message to testdata/errors.golden.
+// TestErrors compares every message with testdata/errors.golden.
 func TestErrors(t *testing.T) {
 	var got strings.Builder
 	for _, tt := range []struct {

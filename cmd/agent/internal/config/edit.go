@@ -16,27 +16,27 @@ import (
 	"github.com/seed-009c0928/agent/permissions"
 )
 
-// Target is a settings file that is to be changed.
+// Target is a settings file to edit.
 type Target struct {
-	Path    string // of the settings file; made if there is none
-	Project bool   // it is a project's: only some keys may stand there
-	Home    string // the directory of the agent's own files, see [Home]
+	Path    string // of the settings file; created if it is missing
+	Project bool   // it is a project's file, which only some keys are allowed in
+	Home    string // the agent's directory, see [Home]
 }
 
-// UserFile returns the target that holds the user's settings.
+// UserFile returns the target for the user's settings.
 func UserFile(home string) Target {
 	return Target{Path: filepath.Join(home, "settings.json"), Home: home}
 }
 
-// ProjectFile returns the target that holds the settings of a directory.
+// ProjectFile returns the target for the settings of a directory.
 func ProjectFile(home, dir string) Target {
 	return Target{Path: filepath.Join(dir, ".agent", "settings.json"), Project: true, Home: home}
 }
 
 // Set sets a dotted key of a settings file to a value: JSON or, for text, the
-// bare text, as in --set. All else in the file stays as it stands there. The
-// file is checked, as when it is read, before it is written; an error, an
-// [*Error], leaves it as it was.
+// bare text, as in --set. The rest of the file is unchanged. The new text is
+// checked like a file that is loaded before it is written; an error, an
+// [*Error], leaves the file unchanged.
 func (t Target) Set(ctx context.Context, key, value string) error {
 	return t.SetAll(ctx, []Change{{key, value}})
 }
@@ -44,39 +44,39 @@ func (t Target) Set(ctx context.Context, key, value string) error {
 // Change is a dotted key and its new value.
 type Change struct{ Key, Value string }
 
-// SetAll is Set for several keys: all of them, or none.
+// SetAll is Set for several keys: all are set, or none.
 func (t Target) SetAll(ctx context.Context, changes []Change) error {
 	return t.Edit(ctx, func(*Settings) []Change { return changes })
 }
 
-// Edit is SetAll for changes that go by what the file says.
+// Edit is SetAll for changes that depend on the file's settings.
 func (t Target) Edit(ctx context.Context, edit func(in *Settings) []Change) error {
 	return t.update(ctx, func(doc *jsonpos.Document, in *Settings) ([]byte, error) {
 		var changed []byte
 		for _, c := range edit(in) {
 			f, err := (&loader{fields: fields()}).field(c.Key, "config set")
 			if err != nil {
-				return nil, byCommand(err)
+				return nil, commandLineError(err)
 			}
 			text, err := encode(f.parse(c.Value))
 			if err != nil {
-				return nil, byCommand(&Error{Key: c.Key, Err: err})
+				return nil, commandLineError(&Error{Key: c.Key, Err: err})
 			}
 			changed = doc.Set(f.path(), text)
 			if doc, err = t.check(f, changed); err != nil {
-				return nil, byCommand(err)
+				return nil, commandLineError(err)
 			}
 		}
 		return changed, nil
 	})
 }
 
-// Unset removes a dotted key from a settings file and reports whether it stood
-// there. What holds then is what lower layers say.
+// Unset removes a dotted key from a settings file and reports whether it was
+// there. Its value then comes from lower layers.
 func (t Target) Unset(ctx context.Context, key string) (removed bool, err error) {
 	f, err := (&loader{fields: fields()}).field(key, "config unset")
 	if err != nil {
-		return false, byCommand(err)
+		return false, commandLineError(err)
 	}
 	err = t.update(ctx, func(doc *jsonpos.Document, _ *Settings) (changed []byte, err error) {
 		changed, removed = doc.Remove(f.path()...)
@@ -86,8 +86,8 @@ func (t Target) Unset(ctx context.Context, key string) (removed bool, err error)
 }
 
 // AddAllowRule appends a rule to permissions.allow of the user's settings at
-// path, if it does not stand there. All else in the file stays as it stands.
-// The error is an [*Error]; the file is then as it was.
+// path, unless it is there already. The rest of the file is unchanged. An error,
+// an [*Error], leaves the file unchanged.
 func AddAllowRule(path, rule string) error {
 	t := Target{Path: path, Home: filepath.Dir(path)}
 	text, err := encode(rule)
@@ -110,7 +110,7 @@ func AddAllowRule(path, rule string) error {
 
 const allowKey = "permissions.allow"
 
-// update replaces the file's text by what change returns; nil leaves it as it is.
+// update replaces the file's text by what change returns; nil leaves it unchanged.
 func (t Target) update(ctx context.Context, change func(doc *jsonpos.Document, in *Settings) ([]byte, error)) error {
 	lock := filepath.Join(t.Home, "settings.json.lock")
 	err := privatefile.Update(ctx, t.Path, lock, func(old []byte) ([]byte, error) {
@@ -167,7 +167,7 @@ func (t Target) checkRules(f field, in *Settings) error {
 	return nil
 }
 
-// withoutPlace drops the place of a mistake in a text that was never written.
+// withoutPlace drops the position of a mistake in a text that was never written.
 func withoutPlace(f field, err error) error {
 	e := &Error{Err: err}
 	errors.As(err, &e)
@@ -178,8 +178,8 @@ func withoutPlace(f field, err error) error {
 	return &Error{Key: f.key, Err: cause}
 }
 
-// byCommand marks a mistake as one of the command line.
-func byCommand(err error) error {
+// commandLineError marks an error as one of the command line.
+func commandLineError(err error) error {
 	e := (*Error)(nil)
 	if !errors.As(err, &e) {
 		return err
@@ -189,8 +189,8 @@ func byCommand(err error) error {
 
 func (f field) path() []string { return strings.Split(f.key, ".") }
 
-// parse returns the value that a text stands for: JSON or, for a key that
-// takes text, the bare text.
+// parse returns the value of an argument: JSON or, for a key that takes text,
+// the bare text.
 func (f field) parse(text string) any {
 	isText := f.typ == secretType || f.typ.Kind() == reflect.String
 	if json.Valid([]byte(text)) && (!isText || strings.HasPrefix(strings.TrimSpace(text), `"`)) {
@@ -199,7 +199,7 @@ func (f field) parse(text string) any {
 	return text
 }
 
-// encode returns a value as JSON that people can read.
+// encode returns a value as readable JSON.
 func encode(value any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -32,7 +32,7 @@ func textOf(t *testing.T, target Target) string {
 	return string(data)
 }
 
-// TestSetKeepsTheRest: of a file that people write, only what was meant changes.
+// TestSetKeepsTheRest checks that only the given key changes in a file.
 func TestSetKeepsTheRest(t *testing.T) {
 	tests := []struct{ name, text, key, value, want string }{
 		{"no file", "", "agent.maxRounds", "3", "{\n  \"version\": 1,\n  \"agent\": {\n    \"maxRounds\": 3\n  }\n}\n"},
@@ -73,13 +73,13 @@ func TestSetKeepsTheRest(t *testing.T) {
 	}
 }
 
-// TestSetAllOrNone: several changes are one.
+// TestSetAllOrNone checks that several changes are applied together or not at all.
 func TestSetAllOrNone(t *testing.T) {
 	const old = `{"version": 1}`
 	target := userTarget(t, old)
 	err := target.SetAll(t.Context(), []Change{{"agent.maxRounds", "3"}, {"agent.maxTurns", "many"}})
 	if err == nil || textOf(t, target) != old {
-		t.Errorf("%v, the file holds %s", err, textOf(t, target))
+		t.Errorf("%v, the file contains %s", err, textOf(t, target))
 	}
 	if err := target.SetAll(t.Context(), []Change{{"agent.maxRounds", "3"}, {"providers.default", "openai"}}); err != nil {
 		t.Fatal(err)
@@ -98,17 +98,17 @@ func TestSetRefuses(t *testing.T) {
 		byCommand              bool
 	}{
 		{"unknown key", old, "agent.maxRound", "3", false, `config set: unknown key "agent.maxRound"; did you mean "agent.maxRounds"?`, true},
-		{"group", old, "agent", "{}", false, "it is a group of keys, such as agent.systemPrompt", true},
+		{"group", old, "agent", "{}", false, "it is a group; set a key in it, such as agent.systemPrompt", true},
 		{"type", old, "agent.maxRounds", "many", false, "/agent/maxRounds: expected a whole number, found a string", true},
-		{"bounds", old, "agent.maxRounds", "-1", false, "agent.maxRounds: -1 is too small; the least is 0", true},
-		{"enum", old, "permissions.mode", "yolo", false, `"yolo" is not one of read-only, default`, true},
+		{"bounds", old, "agent.maxRounds", "-1", false, "agent.maxRounds: -1 is too small; the minimum is 0", true},
+		{"enum", old, "permissions.mode", "yolo", false, `invalid value "yolo": expected one of read-only, default`, true},
 		{"url", old, "providers.local.baseUrl", "localhost", false, "expected an http or https URL", true},
 		{"rule", old, "permissions.allow", `["shell("]`, false, `permission rule "shell(", column 7: expected )`, true},
 		{"key", old, "providers.openai.apiKey", "[redacted]", false, "this is the placeholder", true},
-		{"user's key in a project", old, "providers.local.baseUrl", "http://localhost/v1", true, "must not stand in a project's settings", true},
-		{"wider mode in a project", old, "permissions.mode", "bypass", true, "must not stand in a project's settings", true},
+		{"user's key in a project", old, "providers.local.baseUrl", "http://localhost/v1", true, "is not allowed in a project's settings", true},
+		{"wider mode in a project", old, "permissions.mode", "bypass", true, "is not allowed in a project's settings", true},
 		{"broken file", "{\n  \"agnt\": {}}", "agent.maxRounds", "3", false, `settings.json:2:3: unknown key "agnt" at the top level; did you mean "agent"?`, false},
-		{"newer file", `{"version": 2}`, "agent.maxRounds", "3", false, "settings.json:1:13: version 2 of the settings is not known here", false},
+		{"newer file", `{"version": 2}`, "agent.maxRounds", "3", false, "settings.json:1:13: unsupported settings version 2", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestSetRefuses(t *testing.T) {
 				t.Errorf("by the command line: %t, %v", e.CommandLine, err)
 			}
 			if got := textOf(t, target); got != tt.text {
-				t.Errorf("the file holds now\n%s", got)
+				t.Errorf("the file now contains\n%s", got)
 			}
 		})
 	}
@@ -202,7 +202,7 @@ func TestAddAllowRule(t *testing.T) {
 		t.Errorf("a broken rule: %v", err)
 	}
 	if got := textOf(t, target); got != `{"version": 1}` {
-		t.Errorf("the file holds now\n%s", got)
+		t.Errorf("the file now contains\n%s", got)
 	}
 	if runtime.GOOS != "windows" {
 		target := userTarget(t, "")
@@ -215,7 +215,7 @@ func TestAddAllowRule(t *testing.T) {
 	}
 }
 
-// TestAddAllowRulesAtOnce: two sessions that are told "always" lose nothing.
+// TestAddAllowRulesAtOnce checks that concurrent sessions do not lose rules.
 func TestAddAllowRulesAtOnce(t *testing.T) {
 	target := userTarget(t, `{"version": 1}`)
 	rules := []string{"shell(a *)", "shell(b *)", "shell(c *)", "shell(d *)"}

@@ -17,8 +17,8 @@ import (
 
 const serversKey = "mcp.servers"
 
-// SetServer writes an MCP server into a settings file, in place of one of its
-// name. All else in the file stays as it stands there.
+// SetServer writes an MCP server into a settings file, replacing one with the
+// same name. The rest of the file is unchanged.
 func (t Target) SetServer(ctx context.Context, name string, s mcp.Server) error {
 	text, err := encodeServer(name, s)
 	if err != nil {
@@ -30,7 +30,7 @@ func (t Target) SetServer(ctx context.Context, name string, s mcp.Server) error 
 }
 
 // RemoveServer removes an MCP server from a settings file and reports whether it
-// stood there.
+// was there.
 func (t Target) RemoveServer(ctx context.Context, name string) (removed bool, err error) {
 	err = t.update(ctx, func(doc *jsonpos.Document, _ *Settings) (text []byte, err error) {
 		text, removed = doc.Remove("mcp", "servers", name)
@@ -39,8 +39,8 @@ func (t Target) RemoveServer(ctx context.Context, name string) (removed bool, er
 	return removed, err
 }
 
-// EnableServer has an MCP server left alone, or not any more. It reports whether
-// that is new.
+// EnableServer enables or disables an MCP server and reports whether that
+// changed anything.
 func (t Target) EnableServer(ctx context.Context, name string, on bool) (changed bool, err error) {
 	err = t.update(ctx, func(doc *jsonpos.Document, in *Settings) ([]byte, error) {
 		at := slices.Index(in.MCP.Disabled, name)
@@ -66,9 +66,8 @@ func encodeServer(name string, s mcp.Server) (string, error) {
 	return encode(s)
 }
 
-// ProjectServers reads the MCP servers that a directory names in its .mcp.json.
-// What is wrong there is an error beside the servers that are right; none is
-// there without the file.
+// ProjectServers reads the MCP servers in a directory's .mcp.json, which may be
+// missing. Invalid servers are reported in the error, next to the valid ones.
 func ProjectServers(dir string) (servers map[string]mcp.Server, warnings []string, err error) {
 	path := filepath.Join(dir, mcp.ProjectFile)
 	data, err := privatefile.Read(path)
@@ -94,7 +93,7 @@ func SetProjectServer(ctx context.Context, home, dir, name string, s mcp.Server)
 }
 
 // RemoveProjectServer removes an MCP server from a directory's .mcp.json and
-// reports whether it stood there.
+// reports whether it was there.
 func RemoveProjectServer(ctx context.Context, home, dir, name string) (bool, error) {
 	if _, err := os.Stat(filepath.Join(dir, mcp.ProjectFile)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -104,8 +103,8 @@ func RemoveProjectServer(ctx context.Context, home, dir, name string) (bool, err
 	})
 }
 
-// updateProject changes the text of a .mcp.json. One that is no JSON object with
-// servers is left as it is.
+// updateProject changes the text of a .mcp.json. An invalid file is left
+// unchanged.
 func updateProject(ctx context.Context, home, dir string, change func(*jsonpos.Document) ([]byte, bool)) (changed bool, err error) {
 	path, fresh := filepath.Join(dir, mcp.ProjectFile), false
 	err = privatefile.Update(ctx, path, filepath.Join(home, "settings.json.lock"), func(old []byte) ([]byte, error) {
@@ -125,7 +124,7 @@ func updateProject(ctx context.Context, home, dir string, change func(*jsonpos.D
 	if err != nil {
 		return false, &Error{Err: err}
 	}
-	if fresh { // it is for others, too
+	if fresh { // unlike the user's files, it is meant to be shared
 		err = os.Chmod(path, 0o644)
 	}
 	return changed, err
