@@ -153,7 +153,7 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 		{"Allow shell: shell-run go test", "s"},
 		{"Allow edit_file", "y"},
 		{"one separator.", ""},
-		{"rounds of tools", ""},
+		{"tool rounds", ""},
 	} {
 		if err := screen.wait(ctx, step.see); err != nil {
 			_ = cmd.Process.Kill()

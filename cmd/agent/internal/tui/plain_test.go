@@ -13,7 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 )
 
-// plainRun is a session line by line in the background.
+// plainRun is a plain session in the background.
 type plainRun struct {
 	t    *testing.T
 	in   *io.PipeWriter
@@ -77,9 +77,9 @@ func TestPlain(t *testing.T) {
 		Session: s, Asker: asker, Commands: testCommands, SaveHistory: func(e string) { saved = append(saved, e) },
 	})
 	r.send("build it")
-	r.sees("I build it.", "● shell make", "? Allow shell: shell-run make?", "commands are asked about", "adds the rule shell(make:*)", "y/s/a/n/r? ")
+	r.sees("I build it.", "● shell make", "? Allow shell: shell-run make?", "commands are asked about", "always (add the rule shell(make:*)", "y/s/a/n/r? ")
 	r.send("what")
-	r.sees("! that is not on offer")
+	r.sees("! not one of the choices")
 	r.send("a")
 	if rule := <-saver.saved; rule != "shell(make:*)" {
 		t.Errorf("saved rule %q", rule)
@@ -88,7 +88,7 @@ func TestPlain(t *testing.T) {
 	r.send("n not today")
 	r.sees("→ deny: not today", "It did not run.")
 	r.send("/modle")
-	r.sees("there is no command /modle; did you mean /model?")
+	r.sees("unknown command /modle; did you mean /model?")
 	r.send("/model fake-2")
 	r.sees("The model is fake-2.")
 	r.send("/panic")
@@ -113,7 +113,7 @@ func TestPlainQuestions(t *testing.T) {
 		coretest.Say("All asked."),
 	}})
 	r := startPlain(t, t.Context(), Options{Session: s, Asker: asker, Prompt: "ask me"})
-	r.sees("> ask me", "age [integer] (may be empty) field 1 of 2")
+	r.sees("> ask me", "age [integer] (optional) field 1 of 2")
 	r.send("old")
 	r.sees("! enter a number")
 	r.send("7")
@@ -174,9 +174,9 @@ func TestPlainSteersAndShell(t *testing.T) {
 	close(release)
 	r.sees("✓ shell one", "> turn around", "turned around")
 	r.send("!list it")
-	r.sees("  output of list it\n", "  unfinished\n", "✗ exit status 3", "the model sees this with your next message")
+	r.sees("  output of list it\n", "  unfinished\n", "✗ exit status 3", "The model sees this with your next message.")
 	r.send("look at @missing")
-	r.sees("✗ no such file: missing", "not sent: look at @missing")
+	r.sees("✗ no such file: missing", "Not sent: look at @missing")
 	r.send("and now?")
 	r.sees("last")
 	r.send("/new")
@@ -194,10 +194,10 @@ func TestPlainSteersAndShell(t *testing.T) {
 
 func TestPlainReopens(t *testing.T) {
 	t.Parallel()
-	s, asker := mustOpen(t, act{}) // no turns: the model fails for good
+	s, asker := mustOpen(t, act{}) // no turns: the model fails permanently
 	r := startPlain(t, t.Context(), Options{Session: s, Asker: asker})
 	r.send("hello")
-	r.sees("INVALID_REQUEST", "the session is closed; your next message opens it again")
+	r.sees("INVALID_REQUEST", "The session is closed. Your next message reopens it.")
 	r.send("once more")
 	if next, err := r.wait(); err != nil || next != (Next{Kind: NextResume, Session: "session-1", Prompt: "once more"}) {
 		t.Errorf("Run = %+v, %v; want the session resumed with the prompt", next, err)
