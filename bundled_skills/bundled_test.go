@@ -15,7 +15,7 @@ func library() *skills.Library {
 	return skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Bundled: bundled.Files})})
 }
 
-// TestBundledSkillsAreClean: they pass the strict reading, and no trigger is
+// TestBundledSkillsAreClean checks that the skills pass lint and no trigger is
 // demoted.
 func TestBundledSkillsAreClean(t *testing.T) {
 	t.Parallel()
@@ -27,26 +27,26 @@ func TestBundledSkillsAreClean(t *testing.T) {
 		for _, d := range s.Lint() {
 			t.Errorf("%v", d)
 		}
-		if demoted := s.Demoted(); len(demoted) > 0 { // a matcher takes that for granted
-			t.Errorf("%s: triggers that fire on ordinary inputs: %v", s.Name, demoted)
+		if demoted := s.Demoted(); len(demoted) > 0 { // the matcher relies on that
+			t.Errorf("%s: triggers that match ordinary inputs: %v", s.Name, demoted)
 		}
 		if n := len(s.Body); n > 4500 {
-			t.Errorf("%s has %d bytes: a bundled skill is short", s.Name, n)
+			t.Errorf("%s has %d bytes: keep bundled skills short", s.Name, n)
 		}
 	}
 }
 
 // TestActivation scores the bundled skills on labelled inputs that were written
-// before their triggers. The floors are what was reached, rounded down: they
-// keep it from becoming worse.
+// before their triggers. The minimums are the measured results, to detect
+// regressions.
 func TestActivation(t *testing.T) {
 	t.Parallel()
 	t.Run("first hand", func(t *testing.T) { activation(t, "testdata/queries.jsonl", 58, 70) })
 	t.Run("second hand", func(t *testing.T) { activation(t, "testdata/second-hand.jsonl", 30, 48) })
 }
 
-// activation scores the inputs in a file: so many are to activate the skill that
-// they are meant for, and so many to have it among the first three.
+// activation scores the inputs in a file: at least minHit must activate the
+// expected skill, and at least minTop must have it in the first three.
 func activation(t *testing.T, file string, minHit, minTop int) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -98,7 +98,7 @@ func activation(t *testing.T, file string, minHit, minTop int) {
 		hit, wrong, all = hit+c.hit, wrong+c.wrong, all+c.expected
 	}
 	if hit < minHit || float64(hit) < 0.95*float64(hit+wrong) || inTop < minTop || fired > 0 {
-		t.Error("the bundled skills are found worse than they were")
+		t.Error("the bundled skills are matched worse than before")
 	}
 	t.Logf("recall %d of %d, precision %d of %d, hit@3 %d, false on unrelated %d of %d", hit, all, hit, hit+wrong, inTop, fired, none)
 }

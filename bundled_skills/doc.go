@@ -1,9 +1,9 @@
-// Package bundled holds the skills that come with the program, as files.
+// Package bundled contains the skills built into the program.
 package bundled
 
 import "embed"
 
-// Files holds a folder for each skill.
+// Files contains a folder for each skill.
 //
 //go:embed code-review write-tests debug-failure commit-and-pr create-skill create-plugin
 var Files embed.FS

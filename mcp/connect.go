@@ -185,7 +185,7 @@ func (d *dialer) transport(c *Conn, kind string) (transport, error) {
 		return nil, err
 	}
 	if kind == TransportSSE {
-		return &sse{web: w}, nil
+		return &sseLink{web: w}, nil
 	}
 	return &streamable{web: w}, nil
 }

@@ -22,7 +22,7 @@ const probeShare = 2
 //
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
 func (c *Conn) handshake(ctx context.Context, version string) error {
-	if _, old := c.link.(*sse); !old && (version == "" || mcp.IsModernProtocol(version)) {
+	if _, old := c.link.(*sseLink); !old && (version == "" || mcp.IsModernProtocol(version)) {
 		older, err := c.discover(ctx, orElse(version, mcp.LATEST_PROTOCOL_VERSION))
 		if err == nil || older == "" || ctx.Err() != nil {
 			return err

@@ -28,6 +28,8 @@ type web struct {
 	address *url.URL
 	headers map[string]string // of the settings
 	client  *http.Client
+
+	maxMessage int64 // bytes
 }
 
 func newWeb(s *session, server Server, authorize func(http.RoundTripper) http.RoundTripper) (web, error) {
@@ -35,8 +37,8 @@ func newWeb(s *session, server Server, authorize func(http.RoundTripper) http.Ro
 	if err != nil {
 		return web{}, fmt.Errorf("url: %w", err)
 	}
-	w := web{session: s, address: address, headers: server.Headers}
-	w.client, s.after = newHTTPClient(address, server.maxMessage(), authorize)
+	w := web{session: s, address: address, headers: server.Headers, maxMessage: server.maxMessage()}
+	w.client, s.after = newHTTPClient(address, w.maxMessage, authorize)
 	return w, nil
 }
 
@@ -177,46 +179,25 @@ func (b *boundedTrip) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body.Close()
 		return nil, fmt.Errorf("%s answers with a web page (text/html), not with MCP: check the url", req.URL.Redacted())
 	}
-	resp.Body = &boundedBody{ReadCloser: resp.Body, max: b.max, events: kind == "text/event-stream"}
+	if kind != "text/event-stream" { // of which readEvents bounds each event
+		resp.Body = &boundedBody{resp.Body, b.max, b.max}
+	}
 	return resp, nil
 }
 
-// boundedBody fails when a message in it is longer than max: the whole body or,
-// in an event stream, one event.
+// boundedBody fails when it is longer than max.
 type boundedBody struct {
 	io.ReadCloser
-	max    int64
-	events bool
-	n      int64
-	last   byte // the last byte that was no carriage return
+	left, max int64
 }
 
 // Read implements [io.Reader].
 func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.n > b.max {
-		return 0, tooLong(b.max)
-	}
 	n, err := b.ReadCloser.Read(p)
-	b.n += int64(n)
-	if b.events {
-		b.newEvent(p[:n])
-	}
-	if b.n > b.max {
+	if b.left -= int64(n); b.left < 0 {
 		return 0, tooLong(b.max)
 	}
 	return n, err
-}
-
-// newEvent counts from the last empty line on.
-func (b *boundedBody) newEvent(p []byte) {
-	for i, c := range p {
-		if c == '\n' && b.last == '\n' {
-			b.n = int64(len(p) - i - 1)
-		}
-		if c != '\r' {
-			b.last = c
-		}
-	}
 }
 
 func tooLong(limit int64) error {

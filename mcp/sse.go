@@ -1,30 +1,28 @@
 package mcp
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/seed-009c0928/agent/core/sse"
 )
 
-// sse is the transport of 2024-11-05: a stream of events brings everything that
-// the server says, and each message to it is a POST.
-type sse struct {
+// sseLink is the transport of 2024-11-05: all messages of the server arrive in one
+// event stream, and each message to it is a POST.
+type sseLink struct {
 	web
 	mu       sync.Mutex
-	endpoint string // where messages go; empty before the server has said it
+	endpoint string // the URL for messages; empty until the server sends it
 }
 
-// start implements [transport]. It returns when the server has said where
-// messages go.
-func (t *sse) start(ctx context.Context) error {
+// start implements [transport]. It returns when the server has sent its endpoint.
+func (t *sseLink) start(ctx context.Context) error {
 	ready := make(chan error, 1)
 	t.spawn(func() { t.listen(ready) })
 	select {
@@ -32,34 +30,34 @@ func (t *sse) start(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 		t.fail(ctx.Err())
-		return fmt.Errorf("%w (the server opened no stream of events)", ctx.Err())
+		return fmt.Errorf("%w (the server opened no event stream)", ctx.Err())
 	}
 }
 
-// listen reads the stream to its end. It tells ready once: nil when the
-// endpoint is known, else what is wrong.
-func (t *sse) listen(ready chan<- error) {
-	tell := func(err error) {
+// listen reads the stream to its end. It sends to ready once: nil when the
+// endpoint is known, or else an error.
+func (t *sseLink) listen(ready chan<- error) {
+	report := func(err error) {
 		select {
 		case ready <- err:
 		default:
 		}
 	}
-	err := t.stream(func() { tell(nil) })
+	err := t.stream(func() { report(nil) })
 	if err == nil {
-		err = errors.New("the server ended the stream of events")
+		err = errors.New("the server ended the event stream")
 	}
 	t.fail(err)
-	tell(err)
+	report(err)
 }
 
-func (t *sse) stream(ready func()) error {
+func (t *sseLink) stream(ready func()) error {
 	resp, err := t.do(t.ctx, http.MethodGet, t.address.String(), nil, nil)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	return readEvents(resp.Body, &cursor{}, func(event string, data []byte) error {
+	return t.readEvents(resp.Body, &cursor{}, func(event string, data []byte) error {
 		switch event {
 		case "endpoint":
 			if err := t.setEndpoint(string(data)); err != nil {
@@ -73,12 +71,12 @@ func (t *sse) stream(ready func()) error {
 	})
 }
 
-// setEndpoint notes where messages go, which must be at the server itself: they
-// carry its headers.
-func (t *sse) setEndpoint(text string) error {
+// setEndpoint sets the URL for messages. It must be one of the same server, as
+// messages have its headers.
+func (t *sseLink) setEndpoint(text string) error {
 	u, err := t.address.Parse(strings.TrimSpace(text))
 	if err != nil || u.Scheme != t.address.Scheme || u.Host != t.address.Host {
-		return fmt.Errorf("the server wants messages at %.200q, which is not its own address", text)
+		return fmt.Errorf("the endpoint %.200q is not on the same server", text)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +87,7 @@ func (t *sse) setEndpoint(text string) error {
 }
 
 // send implements [transport].
-func (t *sse) send(ctx context.Context, m outgoing) error {
+func (t *sseLink) send(ctx context.Context, m outgoing) error {
 	t.mu.Lock()
 	endpoint := t.endpoint
 	t.mu.Unlock()
@@ -103,57 +101,35 @@ func (t *sse) send(ctx context.Context, m outgoing) error {
 }
 
 // close implements [transport]. The stream ends with the session.
-func (*sse) close() {}
+func (*sseLink) close() {}
 
-// cursor is where a stream of events can be taken up again.
+// cursor is where an event stream can be resumed.
 type cursor struct {
 	id    string        // of the last event
-	retry time.Duration // what to wait before that; 0 = the server has not said
+	retry time.Duration // how long to wait before
 }
 
 // readEvents reads server-sent events until the stream ends or emit fails, and
-// notes in at how far it came.
-func readEvents(r io.Reader, at *cursor, emit func(event string, data []byte) error) error {
-	br := bufio.NewReader(r)
-	event, id, data := "", at.id, []byte(nil)
+// keeps at up to date. The data is valid until emit returns.
+func (w *web) readEvents(r io.Reader, at *cursor, emit func(event string, data []byte) error) error {
+	events := sse.NewReader(r, w.maxMessage)
+	events.LastEventID, events.Retry = at.id, at.retry
 	for {
-		line, err := br.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
+		ev, err := events.Next()
+		at.id, at.retry = events.LastEventID, max(events.Retry, minRetry)
+		switch {
+		case err == nil, errors.Is(err, sse.ErrIncomplete): // some servers leave out the last blank line
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, sse.ErrTooLong):
+			return tooLong(w.maxMessage)
+		default:
 			return err
 		}
-		ended := err != nil // servers are known to leave out the last empty line
-		line = bytes.TrimRight(line, "\r\n")
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(name) {
-		case "event":
-			event = string(value)
-		case "id":
-			id = string(value)
-		case "retry":
-			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
-				at.retry = max(time.Duration(ms)*time.Millisecond, minRetry)
-			}
-		case "data":
-			if data != nil {
-				data = append(data, '\n')
-			}
-			data = append(data, value...)
-		}
-		if len(line) > 0 && !ended {
-			continue
-		}
-		if !ended {
-			at.id = id
-		}
-		if len(data) > 0 {
-			if err := emit(event, data); err != nil {
+		if len(ev.Data) > 0 {
+			if err := emit(ev.Type, ev.Data); err != nil {
 				return err
 			}
 		}
-		if ended {
-			return nil
-		}
-		event, data = "", nil
 	}
 }

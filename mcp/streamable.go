@@ -134,7 +134,7 @@ var errAnswered = errors.New("answered")
 func (t *streamable) follow(ctx context.Context, id json.RawMessage, body io.ReadCloser) error {
 	at, p := cursor{retry: firstRetry}, pendingOf(ctx)
 	for {
-		err := readEvents(body, &at, func(_ string, data []byte) error {
+		err := t.readEvents(body, &at, func(_ string, data []byte) error {
 			t.receive(p, data)
 			if !t.waits(id) {
 				return errAnswered
@@ -205,7 +205,7 @@ func (t *streamable) listenOn(answered func()) {
 		body, err := t.open(t.ctx, &at)
 		answered()
 		if err == nil {
-			_ = readEvents(body, &at, func(_ string, data []byte) error {
+			_ = t.readEvents(body, &at, func(_ string, data []byte) error {
 				t.receive(nil, data)
 				return nil
 			})

@@ -15,8 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/sdktest"
 )
 
-// known opens a host whose plugin was started once before, so that all that it
-// offers is known.
+// known prepares a host with a plugin whose description is cached.
 func known(b *testing.B, mode sandbox.Mode) (*place, plugins.Options) {
 	pl := newPlace(b)
 	pl.link(b, "good", "good:good", nil)
@@ -32,7 +31,7 @@ func known(b *testing.B, mode sandbox.Mode) (*place, plugins.Options) {
 	return pl, o
 }
 
-// BenchmarkOpen is what a plugin costs each start of the agent: no process.
+// BenchmarkOpen measures the cost of a plugin at the agent's start.
 func BenchmarkOpen(b *testing.B) {
 	_, o := known(b, sandbox.ModeOff)
 	b.ReportAllocs()
@@ -47,7 +46,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstCall is a call that starts the plugin, and its end.
+// BenchmarkFirstCall measures a call that starts the plugin.
 func BenchmarkFirstCall(b *testing.B) {
 	for name, mode := range map[string]sandbox.Mode{"plain": sandbox.ModeOff, "sandbox": sandbox.ModeAuto} {
 		b.Run(name, func(b *testing.B) {
@@ -55,7 +54,7 @@ func BenchmarkFirstCall(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				h := plugins.Open(b.Context(), o)
-				must(b, only(b, h), "echo", say{"x"})
+				must(b, only(b, h), "echo", echoArgs{"x"})
 				b.StopTimer()
 				if err := h.Close(); err != nil {
 					b.Fatal(err)
@@ -66,8 +65,8 @@ func BenchmarkFirstCall(b *testing.B) {
 	}
 }
 
-// BenchmarkStartAlone is the plugin's own start, without the host: what
-// BenchmarkFirstCall is to be compared with.
+// BenchmarkStartAlone measures the plugin's start without the host, as the
+// baseline for BenchmarkFirstCall.
 func BenchmarkStartAlone(b *testing.B) {
 	self, err := os.Executable()
 	if err != nil {
@@ -75,11 +74,11 @@ func BenchmarkStartAlone(b *testing.B) {
 	}
 	for b.Loop() {
 		p := sdktest.StartBinary(b, self, pluginFlag+"good:good")
-		p.Call(b, "echo", say{"x"})
+		p.Call(b, "echo", echoArgs{"x"})
 	}
 }
 
-// BenchmarkCall is a call of a plugin that runs, with a report of progress.
+// BenchmarkCall measures a call of a running plugin, with a progress report.
 func BenchmarkCall(b *testing.B) {
 	_, o := known(b, sandbox.ModeOff)
 	h := open(b, o)
@@ -96,7 +95,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkIdlePlugin is the memory that a running plugin takes in the host.
+// BenchmarkIdlePlugin measures the memory of the host per running plugin.
 func BenchmarkIdlePlugin(b *testing.B) {
 	_, o := known(b, sandbox.ModeOff)
 	var before, after runtime.MemStats
@@ -104,7 +103,7 @@ func BenchmarkIdlePlugin(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for b.Loop() {
-		must(b, only(b, open(b, o)), "echo", say{"x"})
+		must(b, only(b, open(b, o)), "echo", echoArgs{"x"})
 		n++
 	}
 	runtime.GC()

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// launchSpec is what starts a plugin's process.
+// launchSpec returns how to start a plugin's process.
 func (h *Host) launchSpec(p *Plugin, l *loaded) launchSpec {
 	m := l.spec.Manifest
 	return launchSpec{
@@ -23,22 +23,22 @@ func (h *Host) launchSpec(p *Plugin, l *loaded) launchSpec {
 	}
 }
 
-// profile is the sandbox of a plugin: what its manifest says, and for the rest
-// the programs and libraries of the system. People's own files are hidden; nil
-// is no sandbox.
+// profile returns the sandbox of a plugin: what its manifest grants, plus the
+// programs and libraries of the system. Users' files are hidden. Nil means no
+// sandbox.
 func (h *Host) profile(m Manifest, dir string) *sandbox.Profile {
 	if h.sandbox == sandbox.ModeOff {
 		return nil
 	}
-	// What runs the plugin must be seen: its folder, and the programs in PATH
-	// that lie in the home directory, such as those of version managers.
+	// The plugin's folder must be visible, and so must programs in PATH below the
+	// home directory, such as those of version managers.
 	read := slices.Concat(h.expand(m.Read), []string{resolved(dir)}, h.programs())
 	write := h.expand(m.Write)
 	p := &sandbox.Profile{
 		Mode: h.sandbox, Readable: read, Writable: write,
 		Masked: hide(h.private(), slices.Concat(read, write)),
 	}
-	p.Network.Serve = true // its own socket, by which it is called
+	p.Network.Serve = true // the socket on which it is called
 	if slices.Contains(m.Network, "*") {
 		p.Network.Full = true
 	} else {
@@ -47,7 +47,7 @@ func (h *Host) profile(m Manifest, dir string) *sandbox.Profile {
 	return p
 }
 
-// expand replaces the variables at the beginning of a manifest's paths.
+// expand replaces the variables in a manifest's paths.
 func (h *Host) expand(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -66,7 +66,7 @@ func (h *Host) expand(paths []string) []string {
 	return out
 }
 
-// private are the directories in which people's own files are.
+// private returns the directories with users' files.
 func (h *Host) private() []string {
 	var list []string
 	for _, dir := range []string{h.home, h.workspace, h.agentHome, "/home", "/root", "/Users", "/mnt", "/media", "/srv", "/var/mail", "/var/spool"} {
@@ -80,8 +80,8 @@ func (h *Host) private() []string {
 	return list
 }
 
-// programs are the directories of PATH below the home directory, with what
-// belongs to them: of ~/x/bin all of ~/x.
+// programs returns the directories of PATH below the home directory; for ~/x/bin
+// it returns ~/x.
 func (h *Host) programs() []string {
 	var list []string
 	home := resolved(h.home)
@@ -102,9 +102,9 @@ func (h *Host) programs() []string {
 	return list
 }
 
-// hide returns what to mask so that of the roots only what is open is seen:
-// a root that leads to nothing open as a whole, of the others all entries that
-// lead nowhere open.
+// hide returns what to mask so that only the open paths are visible below the
+// roots: a root that contains no open path is masked as a whole, in the others
+// every entry that neither is nor contains one.
 func hide(roots, open []string) []string {
 	var masked []string
 	add := func(dir string) {
@@ -116,7 +116,7 @@ func hide(roots, open []string) []string {
 	visit = func(dir string) {
 		for _, o := range open {
 			if below(dir, o) {
-				return // it is open itself
+				return // dir is open
 			}
 		}
 		if !slices.ContainsFunc(open, func(o string) bool { return below(o, dir) }) {
@@ -125,7 +125,7 @@ func hide(roots, open []string) []string {
 		}
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			return // then nothing below it can be reached, either
+			return // then nothing below it is accessible
 		}
 		for _, e := range entries {
 			visit(filepath.Join(dir, e.Name()))
@@ -139,7 +139,7 @@ func hide(roots, open []string) []string {
 	return masked
 }
 
-// below reports whether path is dir or lies in it.
+// below reports whether path is dir or is in it.
 func below(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)

@@ -19,26 +19,26 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Bounds of what one piece of work may send.
+// Bounds of what a plugin may send for one request.
 const (
-	maxText       = 256 << 20 // bytes of text; it goes to the caller as it comes
+	maxText       = 256 << 20 // bytes of text, which is streamed to the caller
 	maxStructured = 16 << 20  // bytes
 	maxImages     = 20        // number
-	maxImage      = 20 << 20  // bytes of each
+	maxImage      = 20 << 20  // bytes per image
 	progressEvery = 100 * time.Millisecond
-	cancelGrace   = time.Second // to end after a cancellation
+	cancelGrace   = time.Second // to finish after a cancellation
 )
 
-// peer is who a plugin works for.
-type peer struct {
-	output   io.Writer // takes text as it comes; nil keeps it for the result
+// callbacks receive what a plugin sends before its result.
+type callbacks struct {
+	output   io.Writer // receives text as it arrives; nil = keep it for the result
 	progress func(core.Progress)
 	ask      func(context.Context, *toolproto.Confirm) *toolproto.ConfirmAnswer
 }
 
-// converse has the plugin do a piece of work. Failures of the plugin are
-// results; the error is that of ctx, or ErrClosed.
-func (p *Plugin) converse(ctx context.Context, first *toolproto.HostFrame, to peer) (core.Result, error) {
+// converse sends a request to the plugin and waits for the result. Failures of
+// the plugin are results; the error is that of ctx, or ErrClosed.
+func (p *Plugin) converse(ctx context.Context, first *toolproto.HostFrame, cb callbacks) (core.Result, error) {
 	i, err := p.acquire(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -49,18 +49,18 @@ func (p *Plugin) converse(ctx context.Context, first *toolproto.HostFrame, to pe
 	case errors.Is(err, ErrClosed):
 		return core.Result{}, p.wrap(err)
 	case err != nil:
-		return core.Failf(core.CodeUnknown, "The plugin %s cannot be used: %v", p.name, err), nil
+		return core.Failf(core.CodeUnknown, "Cannot use the plugin %s: %v", p.name, err), nil
 	}
-	c := &conversation{plugin: p, instance: i, to: to}
+	c := &conversation{plugin: p, instance: i, callbacks: cb}
 	res, err := c.run(ctx, first)
-	p.release(i, err == nil && !c.lost)
-	if c.deaf { // it did not heed a cancellation: does it hear anything?
+	p.release(i, err == nil && !c.failed)
+	if c.ignoredCancel {
 		p.check(i)
 	}
 	return res, err
 }
 
-// check kills a process that does not answer, beside what else goes on.
+// check kills a process that does not respond, in the background.
 func (p *Plugin) check(i *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,42 +69,41 @@ func (p *Plugin) check(i *instance) {
 	}
 	p.wg.Go(func() {
 		if !i.probe(p.host.version) && i.alive.Err() == nil {
-			p.giveUp(i, "it neither heeded a cancellation nor answers")
+			p.giveUp(i, "it ignored a cancellation and does not respond")
 		}
 	})
 }
 
 // conversation is one stream with a plugin.
 type conversation struct {
-	plugin   *Plugin
-	instance *instance
-	to       peer
-	stream   toolproto.Plugin_SessionClient
-	lost     bool // the stream broke
-	deaf     bool // a cancellation was not heeded
+	plugin        *Plugin
+	instance      *instance
+	callbacks     callbacks
+	stream        toolproto.Plugin_SessionClient
+	failed        bool // the stream broke
+	ignoredCancel bool
 
 	sending sync.Mutex
 
-	text       strings.Builder // where there is no output
+	text       strings.Builder // if there is no output callback
 	written    int
 	structured []byte
 	images     []model.Part
-	image      []byte // as far as it is there
+	image      []byte // an incomplete one
 	open       *toolproto.Part
 	progressed time.Time
 }
 
-// run opens the stream and follows it to the result.
+// run opens the stream and receives the result.
 func (c *conversation) run(ctx context.Context, first *toolproto.HostFrame) (core.Result, error) {
-	// The stream outlives a cancellation for as long as the plugin needs to
-	// heed it, and not the process.
+	// The stream survives a cancellation for a grace period, but not the process.
 	streaming, stop := context.WithCancel(c.instance.alive)
 	defer stop()
 	var err error
 	if c.stream, err = c.instance.client.Session(streaming); err == nil {
 		err = c.send(first)
 	}
-	if err != nil && !errors.Is(err, io.EOF) { // EOF: what is wrong comes with the answer
+	if err != nil && !errors.Is(err, io.EOF) { // on EOF, Recv returns the cause
 		return c.failure(ctx, err), ctx.Err()
 	}
 	var cancelling sync.WaitGroup
@@ -118,7 +117,7 @@ func (c *conversation) run(ctx context.Context, first *toolproto.HostFrame) (cor
 		select {
 		case <-ended:
 		case <-grace.C:
-			c.deaf = true
+			c.ignoredCancel = true
 			stop()
 		}
 	})
@@ -143,12 +142,12 @@ func (c *conversation) send(f *toolproto.HostFrame) error {
 	return c.stream.Send(f)
 }
 
-// limitError says that a plugin sent too much.
-type limitError struct{ what string }
+// protocolError says that a plugin exceeded a limit or sent an invalid result.
+type protocolError struct{ what string }
 
-func (e *limitError) Error() string { return e.what }
+func (e *protocolError) Error() string { return e.what }
 
-// follow takes the plugin's frames until its result.
+// follow handles the plugin's frames until its result.
 func (c *conversation) follow(ctx context.Context) (core.Result, error) {
 	for {
 		f, err := c.stream.Recv()
@@ -177,7 +176,7 @@ func (c *conversation) follow(ctx context.Context) (core.Result, error) {
 	}
 }
 
-// relist has the tools read again, beside the call.
+// relist reads the tools again, in the background.
 func (c *conversation) relist() {
 	p := c.plugin
 	p.mu.Lock()
@@ -187,53 +186,53 @@ func (c *conversation) relist() {
 	}
 }
 
-// progress passes on what can be read: a plugin may report without end.
+// progress forwards progress reports, at a limited rate.
 func (c *conversation) progress(p *toolproto.Progress) {
 	now := time.Now()
-	if c.to.progress == nil || now.Sub(c.progressed) < progressEvery {
+	if c.callbacks.progress == nil || now.Sub(c.progressed) < progressEvery {
 		return
 	}
 	c.progressed = now
-	c.to.progress(core.Progress{Done: p.Done, Total: p.Total, Message: shorten(cleanLine(p.Message), 200)})
+	c.callbacks.progress(core.Progress{Done: p.Done, Total: p.Total, Message: shorten(cleanLine(p.Message), 200)})
 }
 
 func (c *conversation) write(data []byte) error {
 	if c.written += len(data); c.written > maxText {
-		return &limitError{fmt.Sprintf("it sent more than %d MiB of text", maxText>>20)}
+		return &protocolError{fmt.Sprintf("it sent more than %d MiB of text", maxText>>20)}
 	}
-	if c.to.output == nil {
+	if c.callbacks.output == nil {
 		c.text.Write(data)
 		return nil
 	}
-	_, err := c.to.output.Write(data)
+	_, err := c.callbacks.output.Write(data)
 	return err
 }
 
 func (c *conversation) confirm(ctx context.Context, q *toolproto.Confirm) error {
 	answer := &toolproto.ConfirmAnswer{Id: q.Id, Reason: core.ErrNobody.Error()}
-	if c.to.ask != nil {
+	if c.callbacks.ask != nil {
 		asking, cancel := context.WithCancel(ctx) // a dead plugin's question is withdrawn
 		unhook := context.AfterFunc(c.instance.alive, cancel)
-		answer = c.to.ask(asking, q)
+		answer = c.callbacks.ask(asking, q)
 		unhook()
 		cancel()
 	}
 	err := c.send(&toolproto.HostFrame{Frame: &toolproto.HostFrame_Confirm{Confirm: answer}})
 	if errors.Is(err, io.EOF) {
-		return nil // why comes with the next frame
+		return nil // Recv returns the cause
 	}
 	return err
 }
 
-// part takes a part of the result, or a piece of one.
+// part handles a part of the result, or a piece of one.
 func (c *conversation) part(p *toolproto.Part) error {
 	if c.open != nil && c.open.Kind != p.Kind {
-		return &limitError{"it began another part of its result before the last one was whole"}
+		return &protocolError{"it started a new part of the result before the last one was complete"}
 	}
 	switch p.Kind {
 	case toolproto.Part_IMAGE:
 		if len(c.image)+len(p.Data) > maxImage || len(c.images) >= maxImages {
-			return &limitError{fmt.Sprintf("it sent more than %d images or one of more than %d MiB", maxImages, maxImage>>20)}
+			return &protocolError{fmt.Sprintf("it sent more than %d images or one of more than %d MiB", maxImages, maxImage>>20)}
 		}
 		c.image = append(c.image, p.Data...)
 		if !p.More {
@@ -246,7 +245,7 @@ func (c *conversation) part(p *toolproto.Part) error {
 		}
 	case toolproto.Part_STRUCTURED:
 		if len(c.structured)+len(p.Data) > maxStructured {
-			return &limitError{fmt.Sprintf("it sent more than %d MiB of structured data", maxStructured>>20)}
+			return &protocolError{fmt.Sprintf("it sent more than %d MiB of structured data", maxStructured>>20)}
 		}
 		c.structured = append(c.structured, p.Data...)
 	default:
@@ -263,22 +262,22 @@ func (c *conversation) part(p *toolproto.Part) error {
 	return nil
 }
 
-// codes are those that a plugin may give its errors.
+// resultCodes are the error codes that a plugin may use.
 var resultCodes = []core.ErrorCode{
 	core.CodeValidation, core.CodeIO, core.CodeConfig, core.CodePermission, core.CodeRateLimited, core.CodeNotFound,
 	core.CodeTimeout, core.CodeCancelled, core.CodeUnknown,
 }
 
-// result makes the result of the last frame and what came before it.
+// result combines the final frame with what was sent before.
 func (c *conversation) result(r *toolproto.Result) (core.Result, error) {
 	if c.open != nil {
-		return core.Result{}, &limitError{"it ended before a part of its result was whole"}
+		return core.Result{}, &protocolError{"a part of its result is incomplete"}
 	}
 	if len(r.Structured) > 0 {
 		c.structured = r.Structured
 	}
 	if len(c.structured) > 0 && !json.Valid(c.structured) {
-		return core.Result{}, &limitError{"its structured result is not valid JSON"}
+		return core.Result{}, &protocolError{"its structured result is not valid JSON"}
 	}
 	res := core.Result{Structured: c.structured, Code: core.ErrorCode(r.Code)}
 	if res.Code != "" && !slices.Contains(resultCodes, res.Code) {
@@ -289,7 +288,7 @@ func (c *conversation) result(r *toolproto.Result) (core.Result, error) {
 		text = string(c.structured)
 	}
 	if res.Code != "" && text == "" && c.written == 0 {
-		text = fmt.Sprintf("The plugin %s failed and does not say why.", c.plugin.name)
+		text = fmt.Sprintf("The plugin %s failed without an error message.", c.plugin.name)
 	}
 	if text != "" {
 		res.Content = model.TextParts(strings.ToValidUTF8(text, "\uFFFD"))
@@ -304,23 +303,23 @@ func (c *conversation) result(r *toolproto.Result) (core.Result, error) {
 // metaPrompt marks a command's result as a prompt.
 const metaPrompt = "prompt"
 
-// failure makes a result of an error of the stream.
+// failure converts a stream error to a result.
 func (c *conversation) failure(ctx context.Context, err error) core.Result {
-	c.lost = true
+	c.failed = true
 	name := c.plugin.name
-	var limit *limitError
+	var violation *protocolError
 	switch {
 	case ctx.Err() != nil:
 		return core.Result{}
-	case errors.As(err, &limit):
-		return core.Failf(core.CodeUnknown, "The plugin %s broke off: %v.", name, err)
+	case errors.As(err, &violation):
+		return core.Failf(core.CodeUnknown, "The plugin %s was aborted: %v.", name, err)
 	case status.Code(err) == codes.ResourceExhausted:
-		return core.Failf(core.CodeUnknown, "The plugin %s broke off: a message was larger than %d MiB; its author should send large results in parts.", name, toolproto.MaxMessage>>20)
+		return core.Failf(core.CodeUnknown, "The plugin %s was aborted: a message was larger than %d MiB; its author should send large results in parts.", name, toolproto.MaxMessage>>20)
 	case c.instance.ended(300 * time.Millisecond):
 		if c.plugin.isClosed() {
 			return core.Failf(core.CodeCancelled, "The plugin %s was closed.", name)
 		}
-		return core.Failf(core.CodeUnknown, "The plugin %s %s. The next call starts it again; if it goes on like that, do without it.", name, c.instance.deathNote(c.plugin.log))
+		return core.Failf(core.CodeUnknown, "The plugin %s %s. The next call restarts it; if it keeps crashing, do without it.", name, c.instance.crashText(c.plugin.log))
 	case errors.Is(err, io.EOF):
 		return core.Failf(core.CodeUnknown, "The plugin %s ended the call without a result.", name)
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Bounds of what a plugin may say of itself.
+// Bounds of a plugin's description.
 const (
-	maxDescription = 4 << 20 // bytes of all of it
+	maxDescription = 4 << 20 // bytes in total
 	maxTools       = 200
 	maxToolText    = 16 << 10 // bytes of a tool's description
 	maxSchema      = 256 << 10
@@ -29,23 +29,23 @@ const (
 
 var toolName = pattern(`^[A-Za-z0-9_-]{1,64}$`)
 
-// accessScopes are those that a plugin's tools may name. Its own scope they
-// always have, and what a plugin starts is bound by its manifest.
+// accessScopes are the scopes that a plugin's tools may declare, in addition to
+// the plugin scope. The programs that a plugin starts are bound by its manifest.
 var accessScopes = []core.Scope{core.ScopeRead, core.ScopeWrite, core.ScopeDelete, core.ScopeNetwork}
 
-// checkDescription reports what is wrong with what a plugin says of itself.
+// checkDescription validates a plugin's description.
 func checkDescription(s *Spec, d *toolproto.Description) error {
 	if d.Name != s.Name {
-		return fmt.Errorf("it says that its name is %q, and %s says %q: correct one of them", cleanLine(d.Name), SpecFile, s.Name)
+		return fmt.Errorf("its name is %q, but %s has %q: correct one of them", cleanLine(d.Name), SpecFile, s.Name)
 	}
 	if d.Version != s.Version && s.Version != anyVersion {
-		return fmt.Errorf("it says that its version is %q, and %s says %q: correct one of them", cleanLine(d.Version), SpecFile, s.Version)
+		return fmt.Errorf("its version is %q, but %s has %q: correct one of them", cleanLine(d.Version), SpecFile, s.Version)
 	}
 	if len(d.Tools) > maxTools {
-		return fmt.Errorf("it has %d tools, at most %d are taken", len(d.Tools), maxTools)
+		return fmt.Errorf("it has %d tools: the maximum is %d", len(d.Tools), maxTools)
 	}
 	if d.Dynamic && !s.Dynamic {
-		return fmt.Errorf(`its tools may change at any time, and %s does not say "dynamic": true`, SpecFile)
+		return fmt.Errorf(`its tools may change at any time, but %s does not set "dynamic": true`, SpecFile)
 	}
 	if m := d.Manifest; m != nil {
 		asked := Manifest{Read: m.Read, Write: m.Write, Network: m.Network, Exec: m.Exec, Env: m.Env, Secrets: m.Secrets}
@@ -54,12 +54,12 @@ func checkDescription(s *Spec, d *toolproto.Description) error {
 		}
 	}
 	if len(d.Contexts) > 0 && s.Context == nil {
-		return fmt.Errorf(`it adds context to inputs, and %s grants it no budget: "context": {"maxTokens": 500}`, SpecFile)
+		return fmt.Errorf(`it adds context to inputs, but %s grants no budget, such as "context": {"maxTokens": 500}`, SpecFile)
 	}
 	seen := map[string]bool{}
 	for _, t := range d.Tools {
 		if seen[t.Name] {
-			return fmt.Errorf("tool %q is there twice", cleanLine(t.Name))
+			return fmt.Errorf("duplicate tool %q", cleanLine(t.Name))
 		}
 		seen[t.Name] = true
 		if err := checkTool(t); err != nil {
@@ -72,13 +72,13 @@ func checkDescription(s *Spec, d *toolproto.Description) error {
 func checkTool(t *toolproto.Tool) error {
 	switch {
 	case !toolName().MatchString(t.Name):
-		return errors.New("a name is made of letters, digits, _ and -, at most 64 of them")
+		return errors.New("invalid name: use at most 64 letters, digits, _ and -")
 	case strings.TrimSpace(t.Description) == "" || len(t.Description) > maxToolText:
 		return fmt.Errorf("expected a description of at most %d bytes", maxToolText)
 	case len(t.InputSchema) > maxSchema:
-		return fmt.Errorf("its schema has %d bytes, at most %d are taken", len(t.InputSchema), maxSchema)
+		return fmt.Errorf("its schema has %d bytes: the maximum is %d", len(t.InputSchema), maxSchema)
 	case t.TimeoutMs < 0 || t.TimeoutMs > maxTimeout.Milliseconds():
-		return fmt.Errorf("its time-out is %d ms, expected at most %s", t.TimeoutMs, maxTimeout)
+		return fmt.Errorf("its timeout is %d ms: the maximum is %s", t.TimeoutMs, maxTimeout)
 	}
 	var root struct {
 		Type any `json:"type"`
@@ -92,22 +92,22 @@ func checkTool(t *toolproto.Tool) error {
 	for _, a := range t.Access {
 		switch {
 		case !slices.Contains(accessScopes, core.Scope(a.Scope)):
-			return fmt.Errorf("access to %q: the scopes are fs-read, fs-write, fs-delete and network", cleanLine(a.Scope))
+			return fmt.Errorf("access to %q: expected fs-read, fs-write, fs-delete or network", cleanLine(a.Scope))
 		case (a.Arg == "") == (a.Resource == ""):
 			return fmt.Errorf("access %s: expected either arg or resource", a.Scope)
 		case a.Arg != "" && !strings.HasPrefix(a.Arg, "/"):
-			return fmt.Errorf("access %s: arg %q is no JSON pointer such as /path", a.Scope, cleanLine(a.Arg))
+			return fmt.Errorf("access %s: arg %q is not a JSON pointer such as /path", a.Scope, cleanLine(a.Arg))
 		}
 	}
 	return nil
 }
 
-// checkNames checks what is neither for the model nor runs by itself.
+// checkNames checks the names of commands and context sources.
 func checkNames(d *toolproto.Description) error {
 	seen := map[string]bool{}
 	for _, c := range d.Commands {
 		if !toolName().MatchString(c.Name) || seen[c.Name] {
-			return fmt.Errorf("command %q: expected a name of its own, of letters, digits, _ and -", cleanLine(c.Name))
+			return fmt.Errorf("command %q: expected a unique name of letters, digits, _ and -", cleanLine(c.Name))
 		}
 		seen[c.Name] = true
 	}
@@ -119,7 +119,7 @@ func checkNames(d *toolproto.Description) error {
 	return nil
 }
 
-// differences say how a description differs from another, for people.
+// differences describes how a description changed, for display.
 func differences(before, after *toolproto.Description) []string {
 	var list []string
 	old := map[string]*toolproto.Tool{}
@@ -145,21 +145,21 @@ func differences(before, after *toolproto.Description) []string {
 	}
 	slices.Sort(list)
 	if len(list) == 0 && !proto.Equal(before, after) {
-		list = append(list, "it says other things of itself")
+		list = append(list, "other properties changed")
 	}
 	return list
 }
 
-// cache keeps descriptions by the hash of the plugin's files. It is no source
-// of trust: what it holds is checked like what a plugin says, and a call goes
-// to a process that must say the same.
-type cache struct{ dir string } // "" keeps nothing
+// cache stores descriptions by the hash of the plugin's files. It is not
+// trusted: its entries are checked like a plugin's answer, and a process must
+// return the same description before it gets a call.
+type cache struct{ dir string } // "" disables it
 
 func (c cache) file(hash string) string {
 	return filepath.Join(c.dir, fmt.Sprintf("%s.v%d", hash, toolproto.Version))
 }
 
-// load returns nil where there is nothing of use.
+// load returns nil if there is no valid entry.
 func (c cache) load(s *Spec, hash string) *toolproto.Description {
 	if c.dir == "" || hash == "" {
 		return nil
@@ -204,7 +204,7 @@ func (c cache) save(hash string, d *toolproto.Description) error {
 	return err
 }
 
-// forget removes what is kept for a hash.
+// forget removes the entry for a hash.
 func (c cache) forget(hash string) {
 	if c.dir == "" || hash == "" {
 		return

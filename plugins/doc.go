@@ -1,16 +1,16 @@
-// Package plugins is the host of plugins: programs of other people that offer
-// tools from processes of their own.
+// Package plugins runs plugins: third-party programs that provide tools from
+// their own processes.
 //
-// A [Host] finds plugins, verifies that their files are those that the person
-// agreed to, starts a plugin with its first call, confines it to what its
-// plugin.json says ([Manifest]), and makes a [core.Toolset] of it. All that a
-// plugin says of itself is read once, when it is added, and kept on disk by the
-// hash of its files: a session with twenty plugins starts no process.
+// A [Host] finds plugins, verifies that their files are those that the user
+// approved, starts each on its first call, confines it to the [Manifest] in its
+// plugin.json, and provides it as a [core.Toolset]. A plugin's description is
+// read once, when it is added, and cached on disk by the hash of its files: a
+// session with twenty plugins starts no process.
 //
-// Nothing that a plugin does reaches beyond itself. Whatever it prints, sends,
-// asks, or fails to answer ends in a result that names it; a process that died
-// is started anew by the next call, after a pause if it keeps dying; one that
-// hangs is killed, and all that it started with it.
+// Faults of a plugin stay contained. Whatever it prints, sends, asks, or fails
+// to answer ends in a result that names it; a crashed process is restarted by
+// the next call, after a pause if it keeps crashing; one that hangs is killed
+// with its child processes.
 //
-// The wire is sdk/toolproto; docs/plugin-protocol.md explains it.
+// The wire protocol is in sdk/toolproto, see docs/plugin-protocol.md.
 package plugins

@@ -4,5 +4,5 @@ package plugins
 
 import "io/fs"
 
-// executable reports whether somebody may execute the file.
+// executable reports whether the file has an executable bit.
 func executable(info fs.FileInfo) bool { return info.Mode()&0o111 != 0 }

@@ -13,11 +13,11 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// contextTime bounds what adding context may take: the person waits.
+// contextTime bounds the time for adding context, while the user waits.
 const contextTime = 5 * time.Second
 
-// ContextSources returns the context sources of all plugins that have a
-// budget. Each plugin is one.
+// ContextSources returns the context sources of the plugins with a context
+// budget, one per plugin.
 func (h *Host) ContextSources() []core.ContextSource {
 	var list []core.ContextSource
 	for _, p := range h.Plugins() {
@@ -28,11 +28,11 @@ func (h *Host) ContextSources() []core.ContextSource {
 	return list
 }
 
-// contextSource is all that a plugin adds to inputs.
+// contextSource is the [core.ContextSource] of a plugin.
 type contextSource struct{ plugin *Plugin }
 
-// Context implements [core.ContextSource]. What is more than the plugin's
-// budget, or that of the request, is cut.
+// Context implements [core.ContextSource]. Text is truncated to the budget of
+// the plugin and of the request.
 func (s *contextSource) Context(ctx context.Context, req core.ContextRequest) ([]core.Block, error) {
 	p := s.plugin
 	budget := p.Spec().Context
@@ -41,7 +41,7 @@ func (s *contextSource) Context(ctx context.Context, req core.ContextRequest) ([
 	}
 	ctx, cancel := context.WithTimeout(ctx, contextTime)
 	defer cancel()
-	said, err := p.Describe(ctx)
+	desc, err := p.describe(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *contextSource) Context(ctx context.Context, req core.ContextRequest) ([
 	}
 	var blocks []core.Block
 	var errs []error
-	for _, src := range said.Contexts {
+	for _, src := range desc.Contexts {
 		text, err := p.context(ctx, src.Name, tokens, req)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("context source %s: %w", src.Name, err))
@@ -72,12 +72,12 @@ func (s *contextSource) Context(ctx context.Context, req core.ContextRequest) ([
 	return blocks, p.wrap(errors.Join(errs...))
 }
 
-// context asks one source.
+// context queries one source.
 func (p *Plugin) context(ctx context.Context, source string, tokens int, req core.ContextRequest) (string, error) {
 	first := &toolproto.HostFrame{Frame: &toolproto.HostFrame_Context{Context: &toolproto.ContextRequest{
 		Source: source, Input: req.Input.Text(), MaxTokens: int64(tokens), Session: sessionInfo(req.Session),
 	}}}
-	res, err := p.converse(ctx, first, peer{})
+	res, err := p.converse(ctx, first, callbacks{})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "", fmt.Errorf("it took longer than %s", contextTime)
 	}
@@ -95,24 +95,24 @@ func (p *Plugin) context(ctx context.Context, source string, tokens int, req cor
 type Command struct {
 	Plugin  string
 	Name    string
-	Args    string // how its arguments look
+	Args    string // placeholder for its arguments
 	Summary string
 	plugin  *Plugin
 }
 
-// Reply is what a command comes to: a Prompt for the model, or else a Text for
-// the person.
+// Reply is the result of a command: a Prompt for the model, or else a Text for
+// the user.
 type Reply struct{ Text, Prompt string }
 
-// Commands returns the commands of all plugins of which it is known what they
-// offer. It starts none.
+// Commands returns the commands of the plugins whose description is known. It
+// does not start any.
 func (h *Host) Commands() []Command {
 	var list []Command
 	for _, p := range h.Plugins() {
 		p.mu.Lock()
-		said := p.said
+		desc := p.desc
 		p.mu.Unlock()
-		for _, c := range said.GetCommands() {
+		for _, c := range desc.GetCommands() {
 			list = append(list, Command{p.name, c.Name, shorten(cleanLine(c.Args), 60), shorten(cleanLine(c.Description), 100), p})
 		}
 	}
@@ -124,7 +124,7 @@ func (c Command) Run(ctx context.Context, session core.SessionInfo, args string)
 	first := &toolproto.HostFrame{Frame: &toolproto.HostFrame_Command{Command: &toolproto.CommandRequest{
 		Name: c.Name, Args: args, Session: sessionInfo(session),
 	}}}
-	res, err := c.plugin.converse(ctx, first, peer{})
+	res, err := c.plugin.converse(ctx, first, callbacks{})
 	if err != nil {
 		return Reply{}, err
 	}

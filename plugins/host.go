@@ -22,41 +22,41 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Options say where a host finds plugins and how it runs them. Supervisor is
-// required; whoever made it closes it, after the host.
+// Options configure a [Host]. Supervisor is required; the caller closes it after
+// the host.
 type Options struct {
 	Supervisor *proc.Supervisor
-	// Home is the agent's own directory: plugins are in Home/plugins, what is
-	// known of them in Home/cache/plugins, their logs in Home/logs/plugins.
-	// Empty means that nothing is installed and nothing kept.
+	// Home is the agent's directory: plugins are in Home/plugins, their cached
+	// descriptions in Home/cache/plugins, their logs in Home/logs/plugins. Empty
+	// means no installed plugins, cache and logs.
 	Home string
-	// Project is the folder of a project's own plugins, ./.agent/plugins; only
-	// for a project that the person trusts.
+	// Project is the folder of a project's plugins, ./.agent/plugins. Set it only
+	// for a trusted project.
 	Project string
-	// Bundled are the plugins in the agent's own program, which BundledCommand
-	// serves when the plugin's name is put behind it.
+	// Bundled are the plugins built into the agent. BundledCommand, followed by
+	// the plugin's name, serves one of them.
 	Bundled        []sdk.Plugin
 	BundledCommand []string
-	// Disabled are names of plugins that are left out.
+	// Disabled are the names of disabled plugins.
 	Disabled []string
 
-	Workspace string // directory of the agent's work, which manifests call $WORKSPACE
-	UserHome  string // which they call $HOME
-	// Sandbox says how the processes are confined to their manifests.
+	Workspace string // the workspace, $WORKSPACE in manifests
+	UserHome  string // the user's home directory, $HOME in manifests
+	// Sandbox is how processes are confined to their manifests.
 	Sandbox sandbox.Mode
-	Environ []string // what a plugin's environment is taken from; nil = os.Environ()
+	Environ []string // environment from which plugins get theirs; nil = os.Environ()
 
 	StartTimeout time.Duration // 0 = 10 s
-	CallTimeout  time.Duration // of tools that say nothing; 0 = 2 min
-	Idle         time.Duration // after which an unused process is ended; 0 = 5 min, negative = never
-	Watch        time.Duration // between looks for changed files; 0 = 1 s, negative = only with a call
+	CallTimeout  time.Duration // of tools that do not set one; 0 = 2 min
+	Idle         time.Duration // after which an unused process is stopped; 0 = 5 min, negative = never
+	Watch        time.Duration // between checks for changed files; 0 = 1 s, negative = only on calls
 
 	Version string // of the agent
 	Clock   func() time.Time
 	Logger  *slog.Logger
 }
 
-// Host runs plugins. It is safe for concurrent use. Close ends all of them.
+// Host runs plugins. It is safe for concurrent use.
 type Host struct {
 	supervisor   *proc.Supervisor
 	cache        cache
@@ -85,8 +85,7 @@ type Host struct {
 	closed  bool
 }
 
-// Open returns a host that knows its plugins: it has read each one's
-// plugin.json, nothing else, and started nothing.
+// Open returns a host. It reads the plugin.json of each plugin, and starts none.
 func Open(ctx context.Context, o Options) *Host {
 	h := &Host{
 		supervisor: o.Supervisor, agentHome: o.Home, workspace: o.Workspace, home: o.UserHome, sandbox: o.Sandbox, environ: o.Environ,
@@ -104,7 +103,7 @@ func Open(ctx context.Context, o Options) *Host {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Home != "" {
-		h.cache.dir, h.logs = CacheDir(o.Home), LogDir(o.Home)
+		h.cache.dir, h.logs = cacheDir(o.Home), LogDir(o.Home)
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	for _, f := range find(ctx, o) {
@@ -122,17 +121,16 @@ func Open(ctx context.Context, o Options) *Host {
 	return h
 }
 
-// CacheDir is the directory of an agent's home in which the host keeps what
-// plugins say of themselves.
-func CacheDir(home string) string { return filepath.Join(home, "cache", "plugins") }
+// cacheDir returns the directory of the cached descriptions.
+func cacheDir(home string) string { return filepath.Join(home, "cache", "plugins") }
 
-// LogDir is the directory of the plugins' logs.
+// LogDir returns the directory of the plugins' logs.
 func LogDir(home string) string { return filepath.Join(home, "logs", "plugins") }
 
-// StoreDir is the directory of the installed plugins.
-func StoreDir(home string) string { return filepath.Join(home, "plugins") }
+// storeDir returns the directory of the installed plugins.
+func storeDir(home string) string { return filepath.Join(home, "plugins") }
 
-// found is a plugin at some place.
+// found is a plugin that find returned.
 type found struct {
 	name   string
 	scope  Scope
@@ -141,14 +139,14 @@ type found struct {
 	err    error // why it cannot be used
 }
 
-// find looks for plugins, in the order of the scopes.
+// find lists the plugins, in the order of the scopes.
 func find(ctx context.Context, o Options) []found {
 	var list []found
 	for _, b := range o.Bundled {
 		list = append(list, foundBundled(b, o.BundledCommand))
 	}
 	if o.Home != "" {
-		store := bundle.Open(StoreDir(o.Home), bundle.Options{})
+		store := bundle.Open(storeDir(o.Home), bundle.Options{})
 		entries, err := store.List(ctx)
 		if err != nil {
 			list = append(list, found{name: filepath.Base(store.LockFile()), scope: User, err: err})
@@ -170,7 +168,7 @@ func find(ctx context.Context, o Options) []found {
 	for i := range list {
 		j := slices.IndexFunc(list[:i], func(f found) bool { return f.name == list[i].name })
 		if j >= 0 && list[i].err == nil {
-			list[i].err = fmt.Errorf("there is another of this name (%s), which is used; this one (%s) is left out", list[j].scope, list[i].scope)
+			list[i].err = fmt.Errorf("duplicate name: the %s plugin is used, the %s plugin is ignored", list[j].scope, list[i].scope)
 		}
 	}
 	return list
@@ -194,8 +192,8 @@ func findProject(dir string) (list []found) {
 	return list
 }
 
-// foundBundled asks a bundled plugin what it is, inside of this process: its
-// code is the agent's own. Its tools run in a process like any other's.
+// foundBundled describes a bundled plugin within this process, as its code is
+// part of the agent. Its tools run in a separate process, like any other's.
 func foundBundled(p sdk.Plugin, command []string) found {
 	f := found{name: p.Name, scope: Bundled}
 	server, err := sdk.NewServer(p)
@@ -204,29 +202,29 @@ func foundBundled(p sdk.Plugin, command []string) found {
 		return f
 	}
 	defer server.Close()
-	said, err := server.Describe(context.Background(), &toolproto.DescribeRequest{})
+	desc, err := server.Describe(context.Background(), &toolproto.DescribeRequest{})
 	if err != nil || len(command) == 0 {
-		f.err = errors.Join(err, errors.New("there is no command that serves it"))
+		f.err = errors.Join(err, errors.New("no command to serve it"))
 		return f
 	}
 	spec := Spec{
 		Name: p.Name, Version: p.Version, Protocol: toolproto.Version, Summary: p.Summary,
 		Manifest: Manifest(p.Manifest), Dynamic: p.Dynamic != nil,
 	}
-	if len(said.Contexts) > 0 {
+	if len(desc.Contexts) > 0 {
 		spec.Context = &ContextBudget{MaxTokens: bundledContextTokens}
 	}
 	argv := append(slices.Clone(command), p.Name)
 	f.dir = filepath.Dir(argv[0])
-	f.origin = &builtIn{loaded{spec: spec, dir: f.dir, argv: argv, hash: "bundled-" + p.Name, said: said}}
-	f.err = checkDescription(&spec, said)
+	f.origin = &builtIn{loaded{spec: spec, dir: f.dir, argv: argv, hash: "bundled-" + p.Name, desc: desc}}
+	f.err = checkDescription(&spec, desc)
 	return f
 }
 
 // bundledContextTokens is the budget of a bundled plugin.
 const bundledContextTokens = 2000
 
-// add makes a plugin of what was found, if it can be used.
+// add adds a found plugin, if it can be used.
 func (h *Host) add(ctx context.Context, f found) error {
 	p := h.newPlugin(f)
 	p.mu.Lock()
@@ -255,8 +253,8 @@ func (h *Host) newPlugin(f found) *Plugin {
 	return p
 }
 
-// Secrets are the values of all secrets that plugins get, to be hidden wherever
-// text of theirs is shown or kept.
+// Secrets returns the values of all secrets that plugins get, to be redacted
+// wherever their text is shown or stored.
 func (h *Host) Secrets() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -267,7 +265,7 @@ func (h *Host) Secrets() []string {
 	return list
 }
 
-// secrets are the values that a plugin must not show.
+// secrets returns the values of a manifest's secrets.
 func (h *Host) secrets(m Manifest) []string {
 	var list []string
 	for _, name := range m.Secrets {
@@ -280,8 +278,7 @@ func (h *Host) secrets(m Manifest) []string {
 	return list
 }
 
-// Plugins returns the plugins that can be used. It begins to look for changes
-// of their files.
+// Plugins returns the usable plugins, and starts watching their files.
 func (h *Host) Plugins() []*Plugin {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -293,16 +290,16 @@ func (h *Host) Plugins() []*Plugin {
 }
 
 // Store returns the store of the plugins in the host's home.
-func (h *Host) Store() *Store { return OpenStore(h.agentHome, h.supervisor) }
+func (h *Host) Store() *Store { return openStore(h.agentHome, h.supervisor) }
 
-// Broken says which plugins were left out, and why.
+// Broken returns the errors of the plugins that cannot be used.
 func (h *Host) Broken() []*Error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.broken)
 }
 
-// watch looks for changed files until the host is closed.
+// watch checks for changed files until the host is closed.
 func (h *Host) watch() {
 	tick := time.NewTicker(h.watchEvery)
 	defer tick.Stop()
@@ -317,23 +314,23 @@ func (h *Host) watch() {
 		h.mu.Unlock()
 		for _, p := range list {
 			p.mu.Lock()
-			_ = p.refresh(h.ctx) // the next call or list says it
+			_ = p.refresh(h.ctx) // the next call or list reports it
 			p.mu.Unlock()
 		}
 	}
 }
 
-// OpenToolset returns the plugin in a single program, such as one that a skill
-// carries, whose SHA-256 (hex) must be sum. Its process may do nothing but
-// compute and read its own folder. It starts with the first call, or with Tools
-// where nothing is known of it yet. Whoever asked for it closes it.
+// OpenToolset returns the plugin in a single program, such as a toolset of a
+// skill, whose SHA-256 in hex must be sum. Its process may only compute and read
+// its own folder. It starts with the first call, or with Tools if its
+// description is not known yet. The caller closes it.
 func (h *Host) OpenToolset(path, sum string) (core.Toolset, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
 	if !sha256Hex().MatchString(strings.ToLower(sum)) {
-		return nil, fmt.Errorf("%s: its checksum %q is no SHA-256 of 64 hex digits", path, sum)
+		return nil, fmt.Errorf("%s: invalid checksum %q: expected a SHA-256 of 64 hex digits", path, sum)
 	}
 	o := &binary{resolved(path), strings.ToLower(sum)}
 	l, err := o.load(h.ctx)
@@ -346,7 +343,7 @@ func (h *Host) OpenToolset(path, sum string) (core.Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := h.newPlugin(found{name: l.spec.Name, scope: Carried, dir: l.dir, origin: o})
+	p := h.newPlugin(found{name: l.spec.Name, scope: SkillToolset, dir: l.dir, origin: o})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -354,24 +351,24 @@ func (h *Host) OpenToolset(path, sum string) (core.Toolset, error) {
 		return nil, ErrClosed
 	}
 	h.plugins = append(h.plugins, p)
-	return &carried{p, h}, nil
+	return &singleProgram{p, h}, nil
 }
 
-// carried is a plugin that the host forgets when it is closed.
-type carried struct {
+// singleProgram is a plugin that is removed from the host when it is closed.
+type singleProgram struct {
 	*Plugin
 	host *Host
 }
 
 // Close implements [core.Toolset].
-func (c *carried) Close() error {
+func (c *singleProgram) Close() error {
 	c.host.mu.Lock()
 	c.host.plugins = slices.DeleteFunc(c.host.plugins, func(p *Plugin) bool { return p == c.Plugin })
 	c.host.mu.Unlock()
 	return c.Plugin.Close()
 }
 
-// Close ends all plugins, side by side, and waits for them.
+// Close stops all plugins in parallel and waits for them.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	h.closed = true

@@ -22,15 +22,15 @@ import (
 	"github.com/seed-009c0928/agent/plugins"
 )
 
-// outcome is what came of a call.
+// outcome is the outcome of a call.
 type outcome struct {
 	core.Result
-	text     string // live and returned
+	text     string // streamed and returned
 	progress []core.Progress
 	asked    []core.Question
 }
 
-// call calls a tool of a plugin; a question is answered with answer.
+// call calls a tool of a plugin and answers its questions with answer.
 func call(t testing.TB, ctx context.Context, p *plugins.Plugin, tool string, args any, answer core.Choice) (outcome, error) {
 	t.Helper()
 	tools, err := p.Tools(ctx)
@@ -65,7 +65,7 @@ func call(t testing.TB, ctx context.Context, p *plugins.Plugin, tool string, arg
 		o.text = live.String() + model.Parts(o.Content).Text()
 		return o, err
 	}
-	t.Fatalf("there is no tool %q", tool)
+	t.Fatalf("no tool %q", tool)
 	return outcome{}, nil
 }
 
@@ -79,40 +79,29 @@ func must(t testing.TB, p *plugins.Plugin, tool string, args any) outcome {
 	return o
 }
 
-type what struct {
-	What string   `json:"what"`
-	Path string   `json:"path,omitempty"`
-	URL  string   `json:"url,omitempty"`
-	Dirs []string `json:"dirs,omitempty"`
-}
-
-type say struct {
+type echoArgs struct {
 	Text string `json:"text"`
 }
 
 func TestCall(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:good", nil)
-	p := only(t, open(t, pl.options()))
-	if got := must(t, p, "echo", say{"hello"}); got.text != "hello" || len(got.progress) != 1 {
+	_, p := openPlugin(t, "good")
+	if got := must(t, p, "echo", echoArgs{"hello"}); got.text != "hello" || len(got.progress) != 1 {
 		t.Errorf("echo: %q, progress %v", got.text, got.progress)
 	}
 	image := must(t, p, "image", struct{}{})
 	if img, ok := image.Content[len(image.Content)-1].(model.Image); !ok || img.MediaType != "image/png" || string(image.Structured) != `{"n":1}` {
 		t.Errorf("image: %+v", image.Result)
 	}
-	pid := must(t, p, "misbehave", what{What: "pid"}).text
-	if again := must(t, p, "misbehave", what{What: "pid"}).text; pid != again {
+	pid := must(t, p, "misbehave", misbehavior{What: "pid"}).text
+	if again := must(t, p, "misbehave", misbehavior{What: "pid"}).text; pid != again {
 		t.Errorf("two calls ran in two processes: %s, %s", pid, again)
 	}
 }
 
 func TestConfirm(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:good", nil)
-	p := only(t, open(t, pl.options()))
+	_, p := openPlugin(t, "good")
 	for choice, want := range map[core.Choice]string{core.ChoiceYes: "true", core.ChoiceNo: "false", core.ChoiceOnce: "false"} {
-		o, err := call(t, t.Context(), p, "misbehave", what{What: "ask"}, choice)
+		o, err := call(t, t.Context(), p, "misbehave", misbehavior{What: "ask"}, choice)
 		if err != nil || !strings.HasPrefix(o.text, want) {
 			t.Fatalf("%s: %v %q, want %s", choice, err, o.text, want)
 		}
@@ -120,7 +109,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("the question is %+v", q)
 		}
 	}
-	o, err := call(t, t.Context(), p, "misbehave", what{What: "ask and die"}, "") // nobody answers: it must be withdrawn
+	o, err := call(t, t.Context(), p, "misbehave", misbehavior{What: "ask and die"}, "") // no answer: the question must be withdrawn
 	if err != nil || o.Code == "" || !strings.Contains(o.text, "crashed (exit code 4)") {
 		t.Errorf("a question of a dead plugin: %v %q", err, o.text)
 	}
@@ -130,7 +119,7 @@ func TestNothingStartsBeforeACall(t *testing.T) {
 	pl := newPlace(t)
 	pl.link(t, "good", "good:good", nil)
 	first := plugins.Open(t.Context(), pl.options())
-	if _, err := only(t, first).Tools(t.Context()); err != nil { // nothing is known yet: it has to start
+	if _, err := only(t, first).Tools(t.Context()); err != nil { // starts it, as its description is not known
 		t.Fatal(err)
 	}
 	if err := first.Close(); err != nil {
@@ -148,8 +137,7 @@ func TestNothingStartsBeforeACall(t *testing.T) {
 	}
 }
 
-// children are the processes that this one started, but for the supervisor's
-// guard.
+// children lists the plugin processes that this one started.
 func children(t testing.TB) []string {
 	t.Helper()
 	list, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
@@ -167,9 +155,7 @@ func children(t testing.TB) []string {
 }
 
 func TestAccess(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:good", nil)
-	p := only(t, open(t, pl.options()))
+	_, p := openPlugin(t, "good")
 	tools, err := p.Tools(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +200,7 @@ func TestEnvironmentIsFiltered(t *testing.T) {
 	})
 	h := open(t, pl.options())
 	p := only(t, h)
-	env := must(t, p, "misbehave", what{What: "environment"}).text
+	env := must(t, p, "misbehave", misbehavior{What: "environment"}).text
 	for _, want := range []string{"TEST_ENV=v2", "TEST_SECRET=hush-hush", "PATH="} {
 		if !strings.Contains(env, want) {
 			t.Errorf("the plugin lacks %s", want)
@@ -225,7 +211,7 @@ func TestEnvironmentIsFiltered(t *testing.T) {
 			t.Errorf("the plugin sees %s", not)
 		}
 	}
-	must2 := func(w string) { _, _ = call(t, t.Context(), p, "misbehave", what{What: w}, "") }
+	must2 := func(w string) { _, _ = call(t, t.Context(), p, "misbehave", misbehavior{What: w}, "") }
 	must2("print")
 	waitFor(t, "the log", func() bool {
 		var log bytes.Buffer
@@ -238,15 +224,15 @@ func TestEnvironmentIsFiltered(t *testing.T) {
 	if got := h.Secrets(); len(got) != 1 || got[0] != "hush-hush" {
 		t.Errorf("the host's secrets are %q", got)
 	}
-	if in := must(t, p, "misbehave", what{What: "stdin"}).text; !strings.HasPrefix(in, "pipe:") {
+	if in := must(t, p, "misbehave", misbehavior{What: "stdin"}).text; !strings.HasPrefix(in, "pipe:") {
 		t.Errorf("the plugin's stdin is %s, want a pipe", in)
 	}
 }
 
-// waitFor waits until something holds.
-func waitFor(t testing.TB, what string, holds func() bool) {
+// waitFor waits until done returns true.
+func waitFor(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within 10 s", what)
 		}
@@ -262,7 +248,7 @@ func TestCommands(t *testing.T) {
 	}
 	list := h.Commands()
 	if len(list) != 1 || list[0].Name != "greet" || list[0].Plugin != "good" || list[0].Args != "NAME" {
-		t.Fatalf("the commands are %+v", list)
+		t.Fatalf("commands: %+v", list)
 	}
 	reply, err := list[0].Run(t.Context(), core.SessionInfo{}, "Ann")
 	if err != nil || reply.Prompt != "Say hello to Ann." {
@@ -285,15 +271,15 @@ func TestDynamicTools(t *testing.T) {
 		return len(tools)
 	}
 	before := count()
-	<-p.Changed() // its first description was read
+	<-p.Changed() // signalled when the first description was read
 	must(t, p, "switch", struct{}{})
 	select {
 	case <-p.Changed():
 	case <-time.After(10 * time.Second):
-		t.Fatal("a change of the tools was not told")
+		t.Fatal("the change of the tools was not signalled")
 	}
 	if got := count(); got != before+1 {
-		t.Errorf("there are %d tools, want %d", got, before+1)
+		t.Errorf("%d tools, want %d", got, before+1)
 	}
 }
 
@@ -303,13 +289,13 @@ func TestIdleProcessEnds(t *testing.T) {
 	o := pl.options()
 	o.Idle = time.Millisecond
 	p := only(t, open(t, o))
-	pid, err := strconv.Atoi(must(t, p, "misbehave", what{What: "pid"}).text)
+	pid, err := strconv.Atoi(must(t, p, "misbehave", misbehavior{What: "pid"}).text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the end of the idle process", func() bool { return syscall.Kill(pid, 0) != nil })
-	if again := must(t, p, "misbehave", what{What: "pid"}).text; again == strconv.Itoa(pid) {
-		t.Error("the process was not started anew")
+	if again := must(t, p, "misbehave", misbehavior{What: "pid"}).text; again == strconv.Itoa(pid) {
+		t.Error("the process was not restarted")
 	}
 }
 
@@ -319,14 +305,14 @@ func TestRebuiltPluginIsUsed(t *testing.T) {
 	o := pl.options()
 	o.Watch = time.Millisecond
 	p := only(t, open(t, o))
-	pid := must(t, p, "misbehave", what{What: "pid"}).text
+	pid := must(t, p, "misbehave", misbehavior{What: "pid"}).text
 	for len(p.Changed()) > 0 {
 		<-p.Changed()
 	}
 	waiting := make(chan outcome, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { // a call that goes on while the plugin is replaced
+	go func() { // a call that is running while the plugin is replaced
 		o, _ := call(t, ctx, p, "wait", struct{}{}, "")
 		waiting <- o
 	}()
@@ -336,7 +322,7 @@ func TestRebuiltPluginIsUsed(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("a changed plugin was not noticed")
 	}
-	if again := must(t, p, "misbehave", what{What: "pid"}).text; again == pid {
+	if again := must(t, p, "misbehave", misbehavior{What: "pid"}).text; again == pid {
 		t.Error("the call went to the old process")
 	}
 	tools, err := p.Tools(t.Context())
@@ -357,7 +343,7 @@ func TestRebuiltPluginIsUsed(t *testing.T) {
 
 func mustPid(t testing.TB, p *plugins.Plugin) string {
 	t.Helper()
-	return must(t, p, "misbehave", what{What: "pid"}).text
+	return must(t, p, "misbehave", misbehavior{What: "pid"}).text
 }
 
 func TestToolset(t *testing.T) {
@@ -419,7 +405,7 @@ func (o *owned) Close() error {
 	return err
 }
 
-func TestCarriedToolset(t *testing.T) {
+func TestSingleProgramToolset(t *testing.T) {
 	pl := newPlace(t)
 	h := open(t, pl.options())
 	dir := t.TempDir()
@@ -442,7 +428,7 @@ func TestCarriedToolset(t *testing.T) {
 	if err := set.Close(); err != nil {
 		t.Error(err)
 	}
-	for sum, want := range map[string]string{"": "no SHA-256", strings.Repeat("0", 64): "the checksum of"} {
+	for sum, want := range map[string]string{"": "expected a SHA-256", strings.Repeat("0", 64): "the checksum of"} {
 		if _, err := h.OpenToolset(at, sum); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("checksum %q: %v, want an error with %q", sum, err, want)
 		}

@@ -24,8 +24,8 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// servePlugin is the main function of the plugins of these tests: one that
-// behaves in the mode "good", and all kinds that do not.
+// servePlugin is the main function of the plugins of these tests: a working one
+// in the mode "good", and faulty ones in the others.
 func servePlugin(mode string) {
 	p := sdk.Plugin{Name: mode, Version: "1.0.0"}
 	p.Name, mode, _ = strings.Cut(mode, ":")
@@ -124,10 +124,10 @@ func servePlugin(mode string) {
 	sdk.Serve(p, goodTools(p.Name, mode)...)
 }
 
-// toggle hands a dynamic plugin's switch to its tool.
+// toggle passes a dynamic plugin's switch to its tool.
 var toggle = make(chan chan struct{}, 1)
 
-// serveRaw serves a plugin without go-plugin, and with a changed description.
+// serveRaw serves a plugin without go-plugin, with a modified description.
 func serveRaw(p sdk.Plugin, change func(*toolproto.Description)) {
 	server, err := sdk.NewServer(p, goodTools(p.Name, "")...)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *stock) GRPCServer(_ *plugin.GRPCBroker, g *grpc.Server) error {
 }
 
 func (*stock) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, errors.New("it is no host")
+	return nil, errors.New("not a host")
 }
 
 type rawServer struct {
@@ -194,7 +194,7 @@ func (s *rawServer) Session(stream toolproto.Plugin_SessionServer) error {
 	return stream.Send(&toolproto.PluginFrame{Frame: &toolproto.PluginFrame_Output{Output: &toolproto.Output{Data: make([]byte, 65<<20)}}})
 }
 
-type misbehaveArgs struct {
+type misbehavior struct {
 	What string   `json:"what"`
 	Path string   `json:"path,omitempty"`
 	URL  string   `json:"url,omitempty"`
@@ -203,7 +203,7 @@ type misbehaveArgs struct {
 
 func goodTools(name, mode string) []sdk.Extension {
 	description := "Do something that a plugin should not do."
-	if mode == "moody" { // another one with each start
+	if mode == "moody" { // a different one on each start
 		description += fmt.Sprint(os.Getpid())
 	}
 	return []sdk.Extension{
@@ -214,7 +214,7 @@ func goodTools(name, mode string) []sdk.Extension {
 			ctx.Progress(1, 2, "half")
 			return in.Text, nil
 		}, sdk.ReadOnly()),
-		sdk.Tool("touch", "Say where.", func(_ *sdk.Context, in misbehaveArgs) (string, error) { return in.Path, nil },
+		sdk.Tool("touch", "Say where.", func(_ *sdk.Context, in misbehavior) (string, error) { return in.Path, nil },
 			sdk.Reads("/path"), sdk.Writes("/dirs"), sdk.Connects("/url"), sdk.ConnectsTo("api.example")),
 		sdk.Tool("image", "Show a picture.", func(*sdk.Context, struct{}) (sdk.Result, error) {
 			return sdk.Result{Text: "look", Images: []sdk.Image{{MediaType: "image/png", Data: []byte("\x89PNG")}}, Structured: map[string]int{"n": 1}}, nil
@@ -240,7 +240,7 @@ func goodTools(name, mode string) []sdk.Extension {
 	}
 }
 
-func misbehave(ctx *sdk.Context, in misbehaveArgs) (string, error) {
+func misbehave(ctx *sdk.Context, in misbehavior) (string, error) {
 	switch in.What {
 	case "panic":
 		panic("boom in the handler")
@@ -253,15 +253,15 @@ func misbehave(ctx *sdk.Context, in misbehaveArgs) (string, error) {
 	case "stop":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		time.Sleep(time.Minute)
-	case "deaf":
+	case "ignore cancel":
 		time.Sleep(time.Minute)
-	case "flood": // descriptor 1, past all that the SDK put in front of it
+	case "flood": // descriptor 1, bypassing the SDK
 		n, err := syscall.Write(1, []byte(strings.Repeat("x", 1<<20)))
 		return fmt.Sprint(n), err
 	case "print":
 		fmt.Println("a line on stdout")
 		fmt.Fprintln(os.Stderr, "a line on stderr with "+os.Getenv("TEST_SECRET"))
-	case "grandchild": // which holds stdout, in a session of its own
+	case "grandchild": // which keeps stdout open, in its own session
 		cmd := exec.Command("sleep", "4321")
 		cmd.Stdout, cmd.Stderr = os.NewFile(1, "stdout"), os.NewFile(2, "stderr")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -301,8 +301,8 @@ func misbehave(ctx *sdk.Context, in misbehaveArgs) (string, error) {
 	return attempt(in)
 }
 
-// attempt tries what a manifest must allow.
-func attempt(in misbehaveArgs) (string, error) {
+// attempt tries something that a manifest must allow.
+func attempt(in misbehavior) (string, error) {
 	switch in.What {
 	case "read":
 		data, err := os.ReadFile(in.Path)
@@ -311,24 +311,24 @@ func attempt(in misbehaveArgs) (string, error) {
 		return "written", os.WriteFile(in.Path, []byte("x"), 0o600)
 	case "connect":
 		return get(nil, in.URL)
-	case "connect by proxy": // even to this machine, for which clients do not take one
+	case "connect by proxy": // even to this machine, which clients exempt
 		proxy := os.Getenv("HTTP_PROXY")
 		if proxy == "" {
-			return "", errors.New("HTTP_PROXY names no proxy")
+			return "", errors.New("HTTP_PROXY is not set")
 		}
 		at, err := url.Parse(proxy)
 		if err != nil {
 			return "", err
 		}
 		return get(http.ProxyURL(at), in.URL)
-	case "run and read": // what it starts is bound as it is
+	case "run and read": // programs that it starts are confined, too
 		out, err := exec.Command("cat", in.Path).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("%w: %s", err, out)
 		}
 		return string(out), nil
 	}
-	return "", fmt.Errorf("do what? %q", in.What)
+	return "", fmt.Errorf("unknown attempt %q", in.What)
 }
 
 func get(proxy func(*http.Request) (*url.URL, error), address string) (string, error) {
@@ -345,8 +345,8 @@ func get(proxy func(*http.Request) (*url.URL, error), address string) (string, e
 	return "connected", err
 }
 
-// forever does nothing, as a process that hangs. (An empty select is a deadlock
-// that the runtime ends, where nothing else runs.)
+// forever hangs. (The runtime would report an empty select as a deadlock if
+// nothing else runs.)
 func forever() {
 	for {
 		time.Sleep(time.Hour)

@@ -29,14 +29,14 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// How long things may take.
+// Time limits.
 const (
-	describeTime = 5 * time.Second        // to answer on the socket
-	shutdownTime = 500 * time.Millisecond // to take the news that it is to end
-	endTime      = time.Second            // to end by itself after that
-	unheardTime  = 100 * time.Millisecond // the same for one that takes no such news
-	killGrace    = 300 * time.Millisecond // from SIGTERM to SIGKILL
-	probeTime    = 2 * time.Second        // to show that it lives
+	describeTime   = 5 * time.Second        // to answer on the socket
+	shutdownTime   = 500 * time.Millisecond // to answer the shutdown request
+	endTime        = time.Second            // to exit after that
+	noShutdownTime = 100 * time.Millisecond // to exit if the request is not supported
+	killGrace      = 300 * time.Millisecond // from SIGTERM to SIGKILL
+	probeTime      = 2 * time.Second        // to answer a probe
 )
 
 // instance is a running process of a plugin.
@@ -44,31 +44,31 @@ type instance struct {
 	child   *child
 	conn    *grpc.ClientConn
 	client  toolproto.PluginClient
-	stdin   *os.File // its other end is the plugin's stdin: the plugin ends when this one is gone
-	dir     string   // of its socket
+	stdin   *os.File // write end of the plugin's stdin: the plugin exits when it closes
+	dir     string   // of the socket
 	kill    context.CancelCauseFunc
 	alive   context.Context // done when the process has ended
-	stdio   sync.WaitGroup  // what reads the plugin's output
-	stopped chan struct{}   // closed when all is cleared away
+	stdio   sync.WaitGroup  // readers of the plugin's output
+	stopped chan struct{}   // closed when the cleanup is done
 	once    sync.Once
 
-	said     *toolproto.Description // by itself, right after its start
-	refs     int                    // calls; guarded by the plugin, as are the next
+	desc     *toolproto.Description // returned right after its start
+	refs     int                    // calls; this and the next are guarded by the plugin's mutex
 	retired  bool                   // no new calls
 	lastUsed time.Time
 }
 
-// launchSpec is what is needed to start a process.
+// launchSpec describes how to start a process.
 type launchSpec struct {
 	supervisor *proc.Supervisor
-	command    proc.Spec // without what launch fills in
+	command    proc.Spec // completed by launch
 	timeout    time.Duration
 	log        *logFile
 	version    string // of the host
 }
 
-// launch starts a plugin's process and asks it what it is. The error says what
-// went wrong with it; then nothing is left of it.
+// launch starts a plugin's process and gets its description. On an error,
+// nothing is left of it.
 func launch(ctx context.Context, s launchSpec) (_ *instance, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -97,10 +97,10 @@ func launch(ctx context.Context, s launchSpec) (_ *instance, err error) {
 		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: toolproto.CookieKey, MagicCookieValue: toolproto.CookieValue},
 		VersionedPlugins: map[int]plugin.PluginSet{toolproto.Version: {}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		// No AutoMTLS: a socket in a directory that is the user's alone needs
-		// no certificates, which cost some 25 ms of each start.
+		// No AutoMTLS: a socket in a directory that only the user can access needs
+		// no certificates, which cost 25 ms per start.
 		SkipHostEnv:      true,
-		StartTimeout:     s.timeout + time.Minute, // ours is first
+		StartTimeout:     s.timeout + time.Minute, // our timeout comes first
 		Logger:           hclog.NewNullLogger(),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: i.dir},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
@@ -115,14 +115,14 @@ func launch(ctx context.Context, s launchSpec) (_ *instance, err error) {
 	if err := i.handshake(ctx, cfg, s.timeout); err != nil {
 		return nil, i.explain(err, s.log)
 	}
-	go func() { // ends with the process, which stop waits for
+	go func() { // ends with the process; stop waits for that
 		<-i.child.exited
 		ended()
 	}()
 	if err := i.connect(s.log); err != nil {
 		return nil, err
 	}
-	if i.said, err = i.describe(ctx, s.version); err != nil {
+	if i.desc, err = i.describe(ctx, s.version); err != nil {
 		return nil, i.explain(err, s.log)
 	}
 	return i, nil
@@ -131,7 +131,7 @@ func launch(ctx context.Context, s launchSpec) (_ *instance, err error) {
 // handshake starts the process and waits for its first line.
 func (i *instance) handshake(ctx context.Context, cfg *plugin.ClientConfig, timeout time.Duration) error {
 	started := make(chan error, 1)
-	go func() { // go-plugin's time-out ends it, or the end of the process
+	go func() { // ends with the process or go-plugin's timeout
 		_, err := plugin.NewClient(cfg).Start()
 		started <- err
 	}()
@@ -148,17 +148,17 @@ func (i *instance) handshake(ctx context.Context, cfg *plugin.ClientConfig, time
 		return i.child.problem()
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &startFault{fmt.Sprintf("it printed no handshake line within %s of its start", timeout)}
+		return &startFault{fmt.Sprintf("it printed no handshake line within %s", timeout)}
 	}
 	return ctx.Err()
 }
 
-// startFault is a fault that needs no further explanation.
+// startFault is a start error that needs no further explanation.
 type startFault struct{ what string }
 
 func (e *startFault) Error() string { return e.what }
 
-// connect opens the connection. It is made with the first call.
+// connect creates the connection, which is established by the first call.
 func (i *instance) connect(log *logFile) error {
 	conn, err := grpc.NewClient("passthrough:///plugin",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
@@ -174,9 +174,8 @@ func (i *instance) connect(log *logFile) error {
 	return nil
 }
 
-// readOutput takes what a plugin prints that go-plugin's server caught, until
-// the connection ends. A plugin that has no such service prints to its own
-// stdout and stderr.
+// readOutput logs the output captured by go-plugin's server until the connection
+// ends. A plugin without that service prints to its own stdout and stderr.
 func (i *instance) readOutput(log io.Writer) {
 	stream, err := i.conn.NewStream(i.alive, &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio")
 	if err != nil {
@@ -194,21 +193,21 @@ func (i *instance) readOutput(log io.Writer) {
 	}
 }
 
-// describe asks the plugin what it is, which also shows that it lives.
+// describe gets the plugin's description.
 func (i *instance) describe(ctx context.Context, version string) (*toolproto.Description, error) {
 	bounded, cancel := context.WithTimeout(ctx, describeTime)
 	defer cancel()
 	d, err := i.client.Describe(bounded, &toolproto.DescribeRequest{HostVersion: version})
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		return nil, &startFault{fmt.Sprintf("it answers nothing on its socket within %s", describeTime)}
+		return nil, &startFault{fmt.Sprintf("it did not answer on its socket within %s", describeTime)}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking it what it is: %w", err)
+		return nil, fmt.Errorf("cannot get its description: %w", err)
 	}
 	return d, nil
 }
 
-// probe reports whether the plugin answers.
+// probe reports whether the plugin responds.
 func (i *instance) probe(version string) bool {
 	ctx, cancel := context.WithTimeout(i.alive, probeTime)
 	defer cancel()
@@ -216,9 +215,9 @@ func (i *instance) probe(version string) bool {
 	return err == nil
 }
 
-// explain says why a plugin did not start.
+// explain returns a better error for a failed start.
 func (i *instance) explain(err error, log *logFile) error {
-	if said := (*startFault)(nil); i.child == nil || errors.As(err, &said) {
+	if fault := (*startFault)(nil); i.child == nil || errors.As(err, &fault) {
 		return err
 	}
 	if fault := i.child.problem(); fault != nil {
@@ -228,19 +227,19 @@ func (i *instance) explain(err error, log *logFile) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("its program is missing: %w", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("its program may not be executed; chmod +x helps if it is one: %w", err)
+		return fmt.Errorf("its program is not executable: %w; run chmod +x", err)
 	case errors.Is(err, syscall.ENOEXEC), errors.Is(err, exec.ErrDot):
 		return fmt.Errorf("its program is not for %s/%s, or a script without a #! line: %w", runtime.GOOS, runtime.GOARCH, err)
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("its program is not in PATH: %w", err)
 	}
 	if i.child.process != nil && i.ended(300*time.Millisecond) {
-		return fmt.Errorf("it ended before it was ready (%s)%s", describeExit(i.child.exit), log.lastWords())
+		return fmt.Errorf("it exited before it was ready (%s)%s", describeExit(i.child.exit), log.lastOutput())
 	}
 	return err
 }
 
-// ended reports whether the process ends within d.
+// ended reports whether the process has ended or ends within d.
 func (i *instance) ended(d time.Duration) bool {
 	select {
 	case <-i.child.exited:
@@ -260,8 +259,8 @@ func (i *instance) ended(d time.Duration) bool {
 	}
 }
 
-// stop ends the process, politely at first if it is given the time, and clears
-// all of it away. It returns when that is done, whoever called first.
+// stop stops the process and cleans up. It first asks it to exit and waits for
+// the given time, then kills it. Concurrent calls wait for the first one.
 func (i *instance) stop(patience time.Duration) {
 	i.once.Do(func() {
 		defer close(i.stopped)
@@ -269,8 +268,8 @@ func (i *instance) stop(patience time.Duration) {
 			ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 			err := i.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
 			cancel()
-			if status.Code(err) == codes.Unimplemented { // it may still heed the end of its stdin
-				patience = min(patience, unheardTime)
+			if status.Code(err) == codes.Unimplemented { // it may still exit when its stdin is closed
+				patience = min(patience, noShutdownTime)
 			}
 		}
 		if i.stdin != nil {
@@ -295,22 +294,21 @@ func (i *instance) stop(patience time.Duration) {
 	<-i.stopped
 }
 
-// maxSocketDir is how long the path of a socket's directory may be: the system
-// takes 104 bytes for all of it, and go-plugin puts a directory and a file into
-// it.
+// maxSocketDir bounds the path of a socket's directory: the system allows 104
+// bytes in total, and go-plugin adds a directory and a file.
 const maxSocketDir = 60
 
-// socketDir makes a directory that only this user can enter.
+// socketDir creates a directory that only this user can access.
 func socketDir() (string, error) {
 	for _, base := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
 		if !filepath.IsAbs(base) || len(base) > maxSocketDir-len("/agent-0123456789") {
 			continue
 		}
-		dir, err := os.MkdirTemp(base, "agent-") // which has mode 0700
+		dir, err := os.MkdirTemp(base, "agent-") // with mode 0700
 		if err != nil {
 			continue
 		}
 		return filepath.EvalSymlinks(dir)
 	}
-	return "", fmt.Errorf("there is no directory for a socket: %s is too long or cannot be written", strings.Join([]string{os.TempDir(), "/tmp"}, ", "))
+	return "", fmt.Errorf("no directory for a socket: %s is too long or not writable", strings.Join([]string{os.TempDir(), "/tmp"}, ", "))
 }

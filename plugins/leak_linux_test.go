@@ -12,7 +12,7 @@ import (
 	"github.com/seed-009c0928/agent/plugins"
 )
 
-// TestCyclesLeakNothing starts plugins and has them end in every way, 200
+// TestCyclesLeakNothing starts plugins and lets them end in various ways, 200
 // times: no process, descriptor, goroutine or file may be left.
 func TestCyclesLeakNothing(t *testing.T) {
 	cycles := 200
@@ -38,12 +38,12 @@ func TestCyclesLeakNothing(t *testing.T) {
 		}()
 		list := h.Plugins() // bad, good
 		switch i % 4 {
-		case 0: // it is used and closed
-			must(t, list[1], "echo", say{"x"})
-		case 1: // it crashes, and is started again
-			_, _ = call(t, t.Context(), list[1], "misbehave", what{What: "exit"}, "")
-			must(t, list[1], "echo", say{"x"})
-		case 2: // it is killed
+		case 0: // used and closed
+			must(t, list[1], "echo", echoArgs{"x"})
+		case 1: // crashes and is restarted
+			_, _ = call(t, t.Context(), list[1], "misbehave", misbehavior{What: "exit"}, "")
+			must(t, list[1], "echo", echoArgs{"x"})
+		case 2: // killed
 			pid, err := strconv.Atoi(mustPid(t, list[1]))
 			if err == nil {
 				err = syscall.Kill(pid, syscall.SIGKILL)
@@ -51,13 +51,13 @@ func TestCyclesLeakNothing(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case 3: // it does not even start
+		case 3: // fails to start
 			if _, err := list[0].Tools(t.Context()); err == nil {
 				t.Error("a plugin of another version started")
 			}
 		}
 	}
-	for i := range 4 { // the supervisor's guard and the like come to life
+	for i := range 4 { // warm up, such as the supervisor's guard
 		cycle(i)
 	}
 	goroutines, files, left := goleak.IgnoreCurrent(), descriptors(t), temporary(t, temp)
@@ -68,10 +68,10 @@ func TestCyclesLeakNothing(t *testing.T) {
 		t.Errorf("goroutines are left: %v", err)
 	}
 	if now := descriptors(t); now > files {
-		t.Errorf("there are %d descriptors, %d before", now, files)
+		t.Errorf("%d descriptors, %d before", now, files)
 	}
 	if now := temporary(t, temp); now > left {
-		t.Errorf("there are %d temporary files, %d before", now, left)
+		t.Errorf("%d temporary files, %d before", now, left)
 	}
 	if got := children(t); len(got) > 0 {
 		t.Errorf("processes are left: %v", got)
@@ -87,7 +87,7 @@ func descriptors(t testing.TB) int {
 	return len(list)
 }
 
-// temporary counts what plugins have among the temporary files.
+// temporary counts the temporary files of plugins.
 func temporary(t testing.TB, dir string) int {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(dir, "agent-*"))

@@ -15,15 +15,15 @@ import (
 	"github.com/seed-009c0928/agent/core/output"
 )
 
-// maxLog is the size of a plugin's log in bytes; one older log of that size is
-// kept beside it.
+// maxLog is the maximum size of a plugin's log in bytes; one older log of that
+// size is kept.
 const maxLog = 1 << 20
 
-// logFile is a plugin's log: what it prints and what it logs, line by line
-// with the time, without secrets. It is opened when the first line comes, and
-// keeps the last lines for messages. It is safe for concurrent use.
+// logFile is a plugin's log: its output and log messages, line by line with a
+// timestamp, secrets redacted. It is opened with the first line, and keeps the
+// last lines for error messages. It is safe for concurrent use.
 type logFile struct {
-	path    string // "" keeps the last lines only
+	path    string // "" = keep only the last lines
 	now     func() time.Time
 	secrets []string
 
@@ -34,13 +34,13 @@ type logFile struct {
 	last    []string
 }
 
-// maxLine bounds a line of a log, in bytes.
+// maxLine bounds a log line, in bytes.
 const maxLine = 4 << 10
 
-// lastLines is how many lines are kept for messages.
+// lastLines is the number of lines kept for error messages.
 const lastLines = 20
 
-// Write takes output of any shape. It implements [io.Writer] and never fails.
+// Write implements [io.Writer]. It never fails.
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 			if len(rest) < maxLine && len(l.partial) < maxLine {
 				break
 			}
-			i = len(rest) - 1 // an endless line is broken
+			i = len(rest) - 1 // the line is too long: break it
 		} else {
 			l.partial = append(l.partial, rest[:min(i, max(0, maxLine-len(l.partial)))]...)
 		}
@@ -79,13 +79,13 @@ func (l *logFile) line(text string) {
 	}
 	entry := l.now().Format("2006-01-02 15:04:05.000 ") + text + "\n"
 	if err := l.open(int64(len(entry))); err != nil {
-		return // a log that cannot be written stops nothing
+		return // a failing log must not stop the plugin
 	}
 	n, _ := l.file.WriteString(entry)
 	l.size += int64(n)
 }
 
-// open makes sure that there is a file with room.
+// open opens or rotates the file so that it has room.
 func (l *logFile) open(need int64) error {
 	if l.file != nil && l.size+need > maxLog {
 		_ = l.file.Close()
@@ -111,12 +111,12 @@ func (l *logFile) open(need int64) error {
 	return nil
 }
 
-// cause matches the line by which a language's runtime says why it ends a
-// program; where it was comes after it.
+// cause matches the line by which a language's runtime reports a crash; a stack
+// trace follows it.
 var cause = pattern(`^(panic|fatal error|[A-Za-z.]*(Error|Exception)): `)
 
-// lastWords are what the plugin said last, as an addition to a message.
-func (l *logFile) lastWords() string {
+// lastOutput returns the last relevant line, as a suffix for an error message.
+func (l *logFile) lastOutput() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.partial) > 0 {
@@ -126,16 +126,16 @@ func (l *logFile) lastWords() string {
 	if len(l.last) == 0 {
 		return ""
 	}
-	words := l.last[len(l.last)-1]
+	text := l.last[len(l.last)-1]
 	for _, line := range l.last {
 		if cause().MatchString(line) {
-			words = line
+			text = line
 		}
 	}
-	return "; its last words: " + shorten(words, 300)
+	return "; last output: " + shorten(text, 300)
 }
 
-// forget drops what was said, before another process begins to speak.
+// forget drops the last lines, before another process starts.
 func (l *logFile) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,8 +153,8 @@ func (l *logFile) close() error {
 	return err
 }
 
-// ReadLog copies the end of a plugin's log, at most n bytes that begin with a
-// whole line, to w. A plugin that never said anything has none.
+// ReadLog copies at most the last n bytes of a plugin's log, starting at a whole
+// line, to w. A missing log is empty.
 func ReadLog(w io.Writer, dir, name string, n int64) error {
 	f, err := os.Open(logPath(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {

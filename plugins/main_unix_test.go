@@ -24,7 +24,7 @@ import (
 	"github.com/seed-009c0928/agent/plugins"
 )
 
-// pluginFlag before a mode makes the test binary a plugin.
+// pluginFlag, followed by a mode, makes the test binary a plugin.
 const pluginFlag = "-serve-plugin="
 
 func TestMain(m *testing.M) {
@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// holdFlag before a home makes the test binary an agent that starts the plugins
-// there, prints their processes and waits.
+// holdFlag, followed by a home, makes the test binary an agent that starts the
+// plugins there, prints their process IDs and waits.
 const holdFlag = "-hold-plugins="
 
 func holdPlugin(home string) {
@@ -60,7 +60,7 @@ func holdPlugin(home string) {
 	forever()
 }
 
-// place is an agent's home with plugins in it.
+// place is an agent's home with plugins.
 type place struct {
 	home, workspace string
 	supervisor      *proc.Supervisor
@@ -73,8 +73,8 @@ func newPlace(t testing.TB) *place {
 	return &place{t.TempDir(), t.TempDir(), s}
 }
 
-// link puts a plugin into a folder of its own and links it into the home. Its
-// program is the test binary in the mode; change may change its plugin.json.
+// link creates a plugin in a new folder and links it into the home. Its program
+// is the test binary in the mode; change may modify its plugin.json.
 func (p *place) link(t testing.TB, name, mode string, change func(map[string]any)) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -123,7 +123,7 @@ func writeJSON(t testing.TB, file string, v any) {
 	}
 }
 
-// placeBinary puts the test binary at a path.
+// placeBinary links or copies the test binary to a path.
 func placeBinary(t testing.TB, at string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -142,7 +142,7 @@ func placeBinary(t testing.TB, at string) {
 	}
 }
 
-// options are those of a host at the place, without a sandbox.
+// options returns the options of a host for the place, without a sandbox.
 func (p *place) options() plugins.Options {
 	return plugins.Options{
 		Supervisor: p.supervisor, Home: p.home, Workspace: p.workspace, UserHome: p.home, Sandbox: sandbox.ModeOff,
@@ -150,7 +150,7 @@ func (p *place) options() plugins.Options {
 	}
 }
 
-// open opens a host and ends it with the test.
+// open opens a host and closes it at the end of the test.
 func open(t testing.TB, o plugins.Options) *plugins.Host {
 	t.Helper()
 	h := plugins.Open(t.Context(), o)
@@ -162,7 +162,7 @@ func open(t testing.TB, o plugins.Options) *plugins.Host {
 	return h
 }
 
-// only returns the one plugin of a host.
+// only returns the only plugin of a host.
 func only(t testing.TB, h *plugins.Host) *plugins.Plugin {
 	t.Helper()
 	for _, err := range h.Broken() {
@@ -170,9 +170,17 @@ func only(t testing.TB, h *plugins.Host) *plugins.Plugin {
 	}
 	list := h.Plugins()
 	if len(list) != 1 {
-		t.Fatalf("there are %d plugins, want 1", len(list))
+		t.Fatalf("%d plugins, want 1", len(list))
 	}
 	return list[0]
+}
+
+// openPlugin returns the plugin "good" in a mode, the only one of its place.
+func openPlugin(t testing.TB, mode string) (*place, *plugins.Plugin) {
+	t.Helper()
+	pl := newPlace(t)
+	pl.link(t, "good", "good:"+mode, nil)
+	return pl, only(t, open(t, pl.options()))
 }
 
 func sha256Of(text string) string {

@@ -12,14 +12,14 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// TestManifestBoundsTheProcess has a plugin attempt what a manifest must allow:
-// without a sandbox each attempt succeeds, with one it fails, and it succeeds
-// again where the manifest allows it.
+// TestManifestBoundsTheProcess lets a plugin attempt what a manifest must allow:
+// each attempt succeeds without a sandbox, fails with one, and succeeds again if
+// the manifest allows it.
 func TestManifestBoundsTheProcess(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	defer server.Close()
 	pl := newPlace(t)
-	user := t.TempDir() // the person's home
+	user := t.TempDir() // the user's home
 	for _, file := range []string{filepath.Join(pl.workspace, "main.go"), filepath.Join(user, ".secret"), filepath.Join(pl.home, "settings.json")} {
 		if err := os.WriteFile(file, []byte("private"), 0o644); err != nil {
 			t.Fatal(err)
@@ -27,17 +27,17 @@ func TestManifestBoundsTheProcess(t *testing.T) {
 	}
 	for _, a := range []struct {
 		name   string
-		try    what
+		try    misbehavior
 		manner string // of the manifest that allows it
 		value  any
 	}{
-		{"read the workspace", what{What: "read", Path: filepath.Join(pl.workspace, "main.go")}, "read", []string{"$WORKSPACE"}},
-		{"write the workspace", what{What: "write", Path: filepath.Join(pl.workspace, "new")}, "write", []string{"$WORKSPACE"}},
-		{"read the home", what{What: "read", Path: filepath.Join(user, ".secret")}, "read", []string{"$HOME/.secret"}},
-		{"read the agent's settings", what{What: "read", Path: filepath.Join(pl.home, "settings.json")}, "read", []string{pl.home + "/settings.json"}},
-		{"write beside itself", what{What: "write", Path: filepath.Join(pl.home, "new")}, "write", []string{pl.home}},
-		{"connect", what{What: "connect", URL: server.URL}, "network", []string{"*"}},
-		{"run a program that reads", what{What: "run and read", Path: filepath.Join(user, ".secret")}, "read", []string{"$HOME"}},
+		{"read the workspace", misbehavior{What: "read", Path: filepath.Join(pl.workspace, "main.go")}, "read", []string{"$WORKSPACE"}},
+		{"write the workspace", misbehavior{What: "write", Path: filepath.Join(pl.workspace, "new")}, "write", []string{"$WORKSPACE"}},
+		{"read the home", misbehavior{What: "read", Path: filepath.Join(user, ".secret")}, "read", []string{"$HOME/.secret"}},
+		{"read the agent's settings", misbehavior{What: "read", Path: filepath.Join(pl.home, "settings.json")}, "read", []string{pl.home + "/settings.json"}},
+		{"write beside itself", misbehavior{What: "write", Path: filepath.Join(pl.home, "new")}, "write", []string{pl.home}},
+		{"connect", misbehavior{What: "connect", URL: server.URL}, "network", []string{"*"}},
+		{"run a program that reads", misbehavior{What: "run and read", Path: filepath.Join(user, ".secret")}, "read", []string{"$HOME"}},
 	} {
 		t.Run(a.name, func(t *testing.T) {
 			for _, bounds := range []struct {
@@ -77,8 +77,8 @@ func TestManifestBoundsTheProcess(t *testing.T) {
 	}
 }
 
-// TestManifestNamesHosts has a plugin reach for the hosts of its manifest, and
-// for others.
+// TestManifestNamesHosts lets a plugin connect to the hosts of its manifest, and
+// to others.
 func TestManifestNamesHosts(t *testing.T) {
 	serve := func() string {
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -87,22 +87,22 @@ func TestManifestNamesHosts(t *testing.T) {
 	}
 	listed, other := serve(), serve()
 	host, _ := strings.CutPrefix(listed, "http://")
-	const noProxy = "HTTP_PROXY names no proxy"
+	const noProxy = "HTTP_PROXY is not set"
 	for _, a := range []struct {
 		name    string
 		mode    sandbox.Mode
 		network []string
-		try     what
-		fails   string // what the error says; empty is success
+		try     misbehavior
+		fails   string // part of the error; empty = success
 	}{
-		{"listed", sandbox.ModeNamespace, []string{host}, what{What: "connect by proxy", URL: listed}, ""},
-		{"not listed", sandbox.ModeNamespace, []string{host}, what{What: "connect by proxy", URL: other}, "403 Forbidden: " + strings.TrimPrefix(other, "http://") + ": refused by the sandbox"},
-		{"by a name that is not listed", sandbox.ModeNamespace, []string{host}, what{What: "connect by proxy", URL: "http://elsewhere.test/"}, "elsewhere.test:80: refused by the sandbox"},
-		{"past the proxy", sandbox.ModeNamespace, []string{host}, what{What: "connect", URL: listed}, "connection refused"},
-		{"nothing listed", sandbox.ModeNamespace, nil, what{What: "connect by proxy", URL: listed}, noProxy},
-		{"nothing listed, past the proxy", sandbox.ModeNamespace, nil, what{What: "connect", URL: listed}, "connection refused"},
-		{"a level without named hosts", sandbox.ModeLandlock, []string{host}, what{What: "connect by proxy", URL: listed}, noProxy},
-		{"a level without named hosts, directly", sandbox.ModeLandlock, []string{host}, what{What: "connect", URL: listed}, "not permitted"},
+		{"listed", sandbox.ModeNamespace, []string{host}, misbehavior{What: "connect by proxy", URL: listed}, ""},
+		{"not listed", sandbox.ModeNamespace, []string{host}, misbehavior{What: "connect by proxy", URL: other}, "403 Forbidden: " + strings.TrimPrefix(other, "http://") + ": refused by the sandbox"},
+		{"a host name that is not listed", sandbox.ModeNamespace, []string{host}, misbehavior{What: "connect by proxy", URL: "http://elsewhere.test/"}, "elsewhere.test:80: refused by the sandbox"},
+		{"past the proxy", sandbox.ModeNamespace, []string{host}, misbehavior{What: "connect", URL: listed}, "connection refused"},
+		{"nothing listed", sandbox.ModeNamespace, nil, misbehavior{What: "connect by proxy", URL: listed}, noProxy},
+		{"nothing listed, past the proxy", sandbox.ModeNamespace, nil, misbehavior{What: "connect", URL: listed}, "connection refused"},
+		{"a level without named hosts", sandbox.ModeLandlock, []string{host}, misbehavior{What: "connect by proxy", URL: listed}, noProxy},
+		{"a level without named hosts, directly", sandbox.ModeLandlock, []string{host}, misbehavior{What: "connect", URL: listed}, "not permitted"},
 	} {
 		t.Run(a.name, func(t *testing.T) {
 			pl := newPlace(t)

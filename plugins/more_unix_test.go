@@ -23,7 +23,7 @@ func TestContextIsWithinTheBudget(t *testing.T) {
 	pl.link(t, "good", "good:contexts", func(s map[string]any) { s["context"] = map[string]any{"maxTokens": 10} })
 	sources := open(t, pl.options()).ContextSources()
 	if len(sources) != 1 {
-		t.Fatalf("there are %d sources, want 1", len(sources))
+		t.Fatalf("%d sources, want 1", len(sources))
 	}
 	blocks, err := sources[0].Context(t.Context(), core.ContextRequest{Input: model.TextParts("what now?"), Budget: 1000})
 	if err == nil || !strings.Contains(err.Error(), "plugin good: context source broken: no ticket") {
@@ -41,16 +41,14 @@ func TestContextIsWithinTheBudget(t *testing.T) {
 	}
 }
 
-// TestStockPlugin is of a plugin that go-plugin itself serves.
+// TestStockPlugin uses a plugin with go-plugin's own server.
 func TestStockPlugin(t *testing.T) {
-	pl := newPlace(t)
-	pl.link(t, "good", "good:stock", nil)
-	p := only(t, open(t, pl.options()))
-	if got := must(t, p, "echo", say{"hello"}).text; got != "hello" {
+	pl, p := openPlugin(t, "stock")
+	if got := must(t, p, "echo", echoArgs{"hello"}).text; got != "hello" {
 		t.Errorf("echo: %q", got)
 	}
-	_, _ = call(t, t.Context(), p, "misbehave", what{What: "print"}, "")
-	waitFor(t, "what it printed", func() bool {
+	_, _ = call(t, t.Context(), p, "misbehave", misbehavior{What: "print"}, "")
+	waitFor(t, "its output", func() bool {
 		var log strings.Builder
 		if err := plugins.ReadLog(&log, plugins.LogDir(pl.home), "good", 1<<20); err != nil {
 			t.Fatal(err)
@@ -59,15 +57,15 @@ func TestStockPlugin(t *testing.T) {
 	})
 }
 
-// TestBundledPlugin is of a plugin in the program itself: known without a
-// process, run in one.
+// TestBundledPlugin uses a bundled plugin: it is described without a process and
+// run in one.
 func TestBundledPlugin(t *testing.T) {
 	pl := newPlace(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	shim := filepath.Join(t.TempDir(), "serve") // as a hidden command: the name comes behind it
+	shim := filepath.Join(t.TempDir(), "serve") // like the hidden command: followed by the name
 	script := fmt.Sprintf("#!/bin/sh\nexec %q %s\"$1\":good\n", self, pluginFlag)
 	if err := os.WriteFile(shim, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -77,14 +75,14 @@ func TestBundledPlugin(t *testing.T) {
 	o.BundledCommand = []string{shim}
 	pl.link(t, "good", "good:good", nil)
 	h := open(t, o)
-	if broken := h.Broken(); len(broken) != 1 || !strings.Contains(broken[0].Error(), "there is another of this name (bundled)") {
+	if broken := h.Broken(); len(broken) != 1 || !strings.Contains(broken[0].Error(), "duplicate name: the bundled plugin is used") {
 		t.Errorf("a link of the same name: %v", broken)
 	}
 	p := h.Plugins()[0]
 	if tools, err := p.Tools(t.Context()); err != nil || len(tools) != 6 || len(children(t)) != 0 {
 		t.Errorf("%d tools, %v, processes %v", len(tools), err, children(t))
 	}
-	if got := must(t, p, "echo", say{"hello"}).text; got != "hello" || p.Scope() != plugins.Bundled {
+	if got := must(t, p, "echo", echoArgs{"hello"}).text; got != "hello" || p.Scope() != plugins.Bundled {
 		t.Errorf("echo: %q", got)
 	}
 }
@@ -128,43 +126,43 @@ func TestAddFromArchive(t *testing.T) {
 	}
 	h := open(t, pl.options())
 	p := only(t, h)
-	if got := must(t, p, "echo", say{"hello"}).text; got != "hello" || p.Scope() != plugins.User {
+	if got := must(t, p, "echo", echoArgs{"hello"}).text; got != "hello" || p.Scope() != plugins.User {
 		t.Errorf("echo: %q, scope %s", got, p.Scope())
 	}
 	c, err := add(pack(func(s map[string]any) { s["manifest"] = map[string]any{"network": []string{"a.example"}} }))
 	if err != nil || c.Before == nil || fmt.Sprint(c.Widens()) != "[network a.example]" || len(c.Changes) != 1 {
 		t.Errorf("an update: %v, %+v", err, c)
 	}
-	if got := must(t, p, "echo", say{"again"}).text; got != "again" || len(p.Spec().Manifest.Network) != 1 {
+	if got := must(t, p, "echo", echoArgs{"again"}).text; got != "again" || len(p.Spec().Manifest.Network) != 1 {
 		t.Errorf("the updated plugin in a running session: %q, %v", got, p.Spec().Manifest)
 	}
-	// One that cannot start leaves the installed one as it is.
-	if _, err := add(pack(func(s map[string]any) { s["version"] = "9" })); err == nil || !strings.Contains(err.Error(), "says that its version is") {
+	// A plugin that fails to start does not replace the installed one.
+	if _, err := add(pack(func(s map[string]any) { s["version"] = "9" })); err == nil || !strings.Contains(err.Error(), "its version is") {
 		t.Errorf("a plugin that cannot be used: %v", err)
 	}
 	if err := p.Verify(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for name, text := range map[string]string{"no.tar": "no archive at all", "nothing": ""} {
+	for name, text := range map[string]string{"no.tar": "not an archive", "nothing": ""} {
 		at := filepath.Join(work, name)
 		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := add(at); err == nil {
-			t.Errorf("%s was taken", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
-	if _, err := add("nowhere"); err == nil || !strings.Contains(err.Error(), "there is no such folder or archive") {
+	if _, err := add("nowhere"); err == nil || !strings.Contains(err.Error(), "no such folder or archive") {
 		t.Errorf("nothing: %v", err)
 	}
 }
 
-// TestKilledHostLeavesNothing kills the agent's process so that it can clear
-// nothing away.
+// TestKilledHostLeavesNothing kills the agent's process, so that it cannot clean
+// up.
 func TestKilledHostLeavesNothing(t *testing.T) {
 	pl := newPlace(t)
 	pl.link(t, "good", "good:good", nil)
-	pl.link(t, "stock", "stock:stock", nil) // which does not heed its stdin
+	pl.link(t, "stock", "stock:stock", nil) // which does not watch its stdin
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -19,39 +19,39 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Scope says where a plugin comes from.
+// Scope is where a plugin comes from.
 type Scope string
 
-// The scopes, in the order in which they are looked through: of two plugins
-// with one name the first counts, so that a project can replace none.
+// The scopes, in order of precedence for plugins with the same name: a project
+// cannot replace any.
 const (
-	Bundled Scope = "bundled" // part of the agent's own program
-	User    Scope = "user"    // installed for the person
-	Linked  Scope = "link"    // a folder that the person works on, used in place
-	Project Scope = "project" // comes with the project
-	Carried Scope = "carried" // given by a skill
+	Bundled      Scope = "bundled" // built into the agent
+	User         Scope = "user"    // installed by the user
+	Linked       Scope = "link"    // a linked folder, used in place
+	Project      Scope = "project" // part of the project
+	SkillToolset Scope = "carried" // a toolset of a skill
 )
 
-// loaded is what an origin has at one time.
+// loaded is a snapshot of an origin.
 type loaded struct {
 	spec Spec
 	dir  string   // the plugin's folder
 	argv []string // the command, with absolute paths
-	hash string   // of its files, by which its description is kept; "" = not known before verify
-	said *toolproto.Description
+	hash string   // of its files, the key of the cached description; "" = not cached
+	desc *toolproto.Description
 }
 
 // origin is where a plugin comes from. Its methods are safe for concurrent use.
 type origin interface {
-	// stamp changes when load may have become another. It is cheap.
+	// stamp changes when the result of load may have changed. It is cheap.
 	stamp() string
-	// load reads what there is, without reading all files.
+	// load reads the plugin, but not all of its files.
 	load(ctx context.Context) (loaded, error)
-	// verify reports whether the files are what the person agreed to.
+	// verify reports whether the files are what the user approved.
 	verify(ctx context.Context, l *loaded) error
 }
 
-// stampOf makes a stamp of files.
+// stampOf returns a stamp of files: their sizes and times.
 func stampOf(names ...string) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -76,10 +76,10 @@ func read(dir string) (loaded, error) {
 	return l, err
 }
 
-// checkName holds what is in a folder against the name that it is known by.
+// checkName checks that the plugin has the expected name.
 func (l *loaded) checkName(name string) error {
 	if l.spec.Name != name {
-		return fmt.Errorf("%s: it names the plugin %q, expected %q", filepath.Join(l.dir, SpecFile), l.spec.Name, name)
+		return fmt.Errorf("%s: the plugin's name is %q, expected %q", filepath.Join(l.dir, SpecFile), l.spec.Name, name)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (o *installed) load(ctx context.Context) (loaded, error) {
 		return loaded{}, err
 	}
 	if !entry.Consented() {
-		return loaded{}, fmt.Errorf("nobody agreed to what it is now: run 'agent plugins add %s' again", o.name)
+		return loaded{}, fmt.Errorf("its files changed since you approved them: run 'agent plugins add %s' again", o.name)
 	}
 	l, err := read(o.store.Path(o.name))
 	if err != nil {
@@ -121,7 +121,7 @@ func (o *installed) verify(ctx context.Context, _ *loaded) error {
 	return nil
 }
 
-// ChecksumError says that a plugin's files are not those that were agreed to.
+// ChecksumError says that a plugin's files are not those that the user approved.
 type ChecksumError struct {
 	Plugin  string
 	Changes []bundle.Change
@@ -133,12 +133,12 @@ func (e *ChecksumError) Error() string {
 	for _, c := range e.Changes {
 		list = append(list, fmt.Sprintf("%s was %s", c.Path, c.Kind))
 	}
-	return fmt.Sprintf("its files are not those that were agreed to (%s): if that is meant, add it again, else remove it",
+	return fmt.Sprintf("its files changed since you approved them (%s): if that is intended, add it again, else remove it",
 		shorten(cleanLine(strings.Join(list, ", ")), 300))
 }
 
-// project is a plugin of a trusted project: the person trusts its plugin.json,
-// and the checksums in there pin the rest.
+// project is a plugin of a trusted project: its plugin.json is trusted, and the
+// checksums in it pin the other files.
 type project struct{ dir string }
 
 func (o *project) stamp() string { return stampOf(filepath.Join(o.dir, SpecFile)) }
@@ -149,7 +149,7 @@ func (o *project) load(context.Context) (loaded, error) {
 		return l, err
 	}
 	if len(l.spec.Checksums) == 0 {
-		return l, fmt.Errorf("%s has no checksums, by which the trust in a project covers its plugins: run 'agent plugins seal %s'",
+		return l, fmt.Errorf("%s has no checksums, which a project's plugin needs: run 'agent plugins seal %s'",
 			filepath.Join(o.dir, SpecFile), o.dir)
 	}
 	if l.hash, err = fileHash(filepath.Join(o.dir, SpecFile)); err != nil {
@@ -162,7 +162,7 @@ func (o *project) verify(ctx context.Context, l *loaded) error {
 	return verifySums(ctx, l.dir, l.spec)
 }
 
-// verifySums holds a folder against the checksums in its plugin.json.
+// verifySums checks a folder against the checksums in its plugin.json.
 func verifySums(ctx context.Context, dir string, s Spec) error {
 	tree, err := bundle.Scan(ctx, dir, bundle.Limits{})
 	if err != nil {
@@ -196,12 +196,12 @@ func verifySums(ctx context.Context, dir string, s Spec) error {
 	return nil
 }
 
-// linked is a folder that the person works on: what is built there runs.
+// linked is a folder that is used in place and not verified.
 type linked struct {
 	name, dir string
 
 	mu    sync.Mutex
-	spec  string   // stamp of the plugin.json that files are of
+	spec  string   // stamp of the plugin.json that files were read from
 	files []string // that the command names
 }
 
@@ -209,7 +209,7 @@ func (o *linked) stamp() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	spec := stampOf(filepath.Join(o.dir, SpecFile))
-	if spec != o.spec { // it is looked at before each call, and seldom changes
+	if spec != o.spec { // stamp runs before each call, and plugin.json seldom changes
 		o.spec, o.files = spec, nil
 		if l, err := read(o.dir); err == nil {
 			for _, arg := range l.argv {
@@ -242,7 +242,7 @@ func (o *binary) stamp() string { return stampOf(o.path) }
 func (o *binary) load(context.Context) (loaded, error) {
 	name := strings.TrimSuffix(strings.ToLower(filepath.Base(o.path)), ".exe")
 	if !namePattern().MatchString(name) {
-		return loaded{}, fmt.Errorf("%s: a plugin's program is named like the plugin: lower-case letters, digits and -", o.path)
+		return loaded{}, fmt.Errorf("%s: the program must have the plugin's name: lower-case letters, digits and -", o.path)
 	}
 	return loaded{
 		spec: Spec{Name: name, Protocol: toolproto.Version, Version: anyVersion},
@@ -261,10 +261,10 @@ func (o *binary) verify(context.Context, *loaded) error {
 	return nil
 }
 
-// anyVersion stands where no plugin.json says a version: any will do.
+// anyVersion is the version without a plugin.json: any is accepted.
 const anyVersion = ""
 
-// builtIn is a plugin in the agent's own program.
+// builtIn is a plugin built into the agent.
 type builtIn struct{ loaded loaded }
 
 func (*builtIn) stamp() string                          { return "" }
@@ -285,8 +285,8 @@ func fileHash(name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// checkProgram reports why a program cannot be started, better than the
-// attempt would.
+// checkProgram reports why a program cannot be started, with a better error than
+// the attempt would return.
 func checkProgram(program string) error {
 	if !filepath.IsAbs(program) {
 		if _, err := exec.LookPath(program); err != nil {
@@ -303,7 +303,7 @@ func checkProgram(program string) error {
 	case info.IsDir():
 		return fmt.Errorf("its program %s is a folder", program)
 	case !executable(info):
-		return fmt.Errorf("its program %s may not be executed: chmod +x it, or name its interpreter in %s", program, SpecFile)
+		return fmt.Errorf("its program %s is not executable: run chmod +x, or set its interpreter in %s", program, SpecFile)
 	}
 	return nil
 }

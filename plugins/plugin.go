@@ -14,19 +14,17 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// ErrClosed is returned for everything that is asked of a closed plugin.
+// ErrClosed is returned by the methods of a closed plugin.
 var ErrClosed = errors.New("the plugin is closed")
 
-// Plugin is one plugin: what it says of itself, and at most one process, which
-// all sessions share. It implements [core.Toolset] and is safe for concurrent
-// use.
+// Plugin is one plugin: its description, and at most one process, which all
+// sessions share. It implements [core.Toolset] and is safe for concurrent use.
 //
-// The life of its process: the first call verifies the files and starts it;
-// calls that come meanwhile wait for that. When no call has come for the
-// host's idle time it is ended. When its files change, it gets no new calls,
-// is ended after the last one, and the next call starts the new one. When it
-// dies by itself, the next call starts it anew, after a pause from the third
-// death in a row on.
+// The life cycle of its process: the first call verifies the files and starts
+// it; concurrent calls wait for that. It is stopped after the host's idle time.
+// When its files change, it gets no new calls and is stopped after the last one;
+// the next call starts the new version. If it crashes, the next call restarts
+// it, with a growing pause from the third failure in a row.
 type Plugin struct {
 	host   *Host
 	name   string
@@ -39,15 +37,15 @@ type Plugin struct {
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows; never held while something waits
+	mu       sync.Mutex // guards the fields below; never held while waiting
 	now      loaded
-	stamp    string // of now
-	broken   error  // why the files cannot be used
-	said     *toolproto.Description
+	stamp    string                 // of now
+	broken   error                  // why the files cannot be used
+	desc     *toolproto.Description // nil if not known yet
 	tools    []core.Tool
 	inst     *instance
-	starting chan struct{} // closed when the start that is under way has ended
-	startErr error         // of the last one
+	starting chan struct{} // closed when the current start is finished
+	startErr error         // of the last start
 	failures int           // in a row
 	retryAt  time.Time
 	idle     *time.Timer
@@ -56,7 +54,7 @@ type Plugin struct {
 
 var _ core.Toolset = (*Plugin)(nil)
 
-// Error is an error that names its plugin.
+// Error is an error of a plugin.
 type Error struct {
 	Plugin string
 	Err    error
@@ -65,7 +63,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("plugin %s: %v", e.Plugin, e.Err) }
 
-// Unwrap returns the error without the name.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
 func (p *Plugin) wrap(err error) error {
@@ -85,29 +83,29 @@ func (p *Plugin) Scope() Scope { return p.scope }
 // Changed implements [core.Toolset].
 func (p *Plugin) Changed() <-chan struct{} { return p.changed }
 
-// Spec returns what its plugin.json says at present.
+// Spec returns the content of its current plugin.json.
 func (p *Plugin) Spec() Spec {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now.spec
 }
 
-// Dir returns the folder that the plugin is in.
+// Dir returns the plugin's folder.
 func (p *Plugin) Dir() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now.dir
 }
 
-// Known returns what is known of what the plugin offers, without starting it:
-// nil if nothing is.
+// Known returns the plugin's description if it is known without starting the
+// plugin, else nil.
 func (p *Plugin) Known() *toolproto.Description {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.said
+	return p.desc
 }
 
-// Verify reports whether the plugin's files are what the person agreed to.
+// Verify reports whether the plugin's files are what the user approved.
 func (p *Plugin) Verify(ctx context.Context) error {
 	p.mu.Lock()
 	err := p.refresh(ctx)
@@ -119,10 +117,10 @@ func (p *Plugin) Verify(ctx context.Context) error {
 	return p.wrap(err)
 }
 
-// Tools implements [core.Toolset]. It starts the plugin only if it is not known
-// yet what its files offer.
+// Tools implements [core.Toolset]. It starts the plugin only if its description
+// is not known yet.
 func (p *Plugin) Tools(ctx context.Context) ([]core.Tool, error) {
-	if _, err := p.Describe(ctx); err != nil {
+	if _, err := p.describe(ctx); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
@@ -130,17 +128,18 @@ func (p *Plugin) Tools(ctx context.Context) ([]core.Tool, error) {
 	return p.tools, nil
 }
 
-// Describe returns what the plugin says of itself, which must not be changed.
-func (p *Plugin) Describe(ctx context.Context) (*toolproto.Description, error) {
+// describe returns the plugin's description, which must not be modified. It
+// starts the plugin if the description is not known yet.
+func (p *Plugin) describe(ctx context.Context) (*toolproto.Description, error) {
 	p.mu.Lock()
 	err := p.refresh(ctx)
-	said := p.said
+	desc := p.desc
 	p.mu.Unlock()
 	switch {
 	case err != nil:
 		return nil, p.wrap(err)
-	case said != nil:
-		return said, nil
+	case desc != nil:
+		return desc, nil
 	}
 	i, err := p.acquire(ctx)
 	if err != nil {
@@ -149,11 +148,10 @@ func (p *Plugin) Describe(ctx context.Context) (*toolproto.Description, error) {
 	p.release(i, true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.said, nil
+	return p.desc, nil
 }
 
-// refresh looks whether the plugin's files are still those that are known, and
-// takes over what they are now. The lock is held.
+// refresh reloads the plugin if its files changed. The lock is held.
 func (p *Plugin) refresh(ctx context.Context) error {
 	if p.closed {
 		return ErrClosed
@@ -181,39 +179,39 @@ func (p *Plugin) refresh(ctx context.Context) error {
 	}
 	p.retire()
 	p.now, p.failures, p.retryAt = now, 0, time.Time{}
-	said := now.said
-	if said == nil {
-		said = p.host.cache.load(&now.spec, now.hash)
+	desc := now.desc
+	if desc == nil {
+		desc = p.host.cache.load(&now.spec, now.hash)
 	}
-	p.take(said)
+	p.take(desc)
 	if !first {
-		p.host.logger.Debug("a plugin's files have changed", "plugin", p.name)
+		p.host.logger.Debug("plugin files changed", "plugin", p.name)
 		p.notify()
 	}
 	return nil
 }
 
-// take makes the tools of a description. The lock is held.
-func (p *Plugin) take(said *toolproto.Description) {
-	p.said, p.tools = said, nil
-	for _, t := range said.GetTools() {
+// take uses a description and creates its tools. The lock is held.
+func (p *Plugin) take(desc *toolproto.Description) {
+	p.desc, p.tools = desc, nil
+	for _, t := range desc.GetTools() {
 		p.tools = append(p.tools, newTool(p, t))
 	}
 }
 
-// notify says that the tools changed. The lock is held.
+// notify signals that the tools changed. The lock is held.
 func (p *Plugin) notify() {
 	if p.closed {
 		return
 	}
 	select {
 	case p.changed <- struct{}{}:
-	default: // one value waits already
+	default: // already signalled
 	}
 }
 
-// acquire returns a running process, starting it if need be. It must be given
-// back with release.
+// acquire returns a running process, starting it if necessary. The caller
+// returns it with release.
 func (p *Plugin) acquire(ctx context.Context) (*instance, error) {
 	for {
 		p.mu.Lock()
@@ -233,18 +231,18 @@ func (p *Plugin) acquire(ctx context.Context) (*instance, error) {
 				return i, nil
 			}
 			p.release(i, false)
-			p.giveUp(i, "it does not answer any more after a pause")
+			p.giveUp(i, "it stopped responding")
 			continue
 		}
 		if p.starting == nil {
 			if wait := p.retryAt.Sub(p.host.clock()); wait > 0 {
-				err := fmt.Errorf("it failed %d times in a row and is not started again for %s; the last time %w",
+				err := fmt.Errorf("it failed %d times in a row and is not restarted for %s; last error: %w",
 					p.failures, wait.Round(100*time.Millisecond), p.startErr)
 				p.mu.Unlock()
 				return nil, err
 			}
 			p.starting = make(chan struct{})
-			now := p.now // as it is under the lock
+			now := p.now // copied under the lock
 			p.wg.Go(func() { p.start(now) })
 		}
 		starting := p.starting
@@ -263,13 +261,13 @@ func (p *Plugin) acquire(ctx context.Context) (*instance, error) {
 	}
 }
 
-// checkAfter is the pause after which a process is asked whether it still
-// answers before it gets a call.
+// checkAfter is the time without calls after which a process is probed before
+// the next one.
 const checkAfter = 10 * time.Second
 
-var errUnresponsive = errors.New("it does not answer")
+var errUnresponsive = errors.New("it does not respond")
 
-// release gives a process back. A call that went well ends a row of failures.
+// release returns a process. A successful call resets the failure count.
 func (p *Plugin) release(i *instance, well bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -290,7 +288,7 @@ func (p *Plugin) release(i *instance, well bool) {
 	}
 }
 
-// expire ends a process that nobody has used for long.
+// expire stops an idle process.
 func (p *Plugin) expire(i *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -299,7 +297,7 @@ func (p *Plugin) expire(i *instance) {
 	}
 }
 
-// retire gives the process no more calls, and ends it after its last one. The
+// retire gives the process no more calls and stops it after the last one. The
 // lock is held.
 func (p *Plugin) retire() {
 	i := p.inst
@@ -335,7 +333,7 @@ func (p *Plugin) start(l loaded) {
 		return
 	}
 	i.lastUsed = p.host.clock()
-	if p.closed || p.now.hash != l.hash { // changed meanwhile: the next round sees to it
+	if p.closed || p.now.hash != l.hash { // changed meanwhile: acquire tries again
 		i.retired = true
 		p.wg.Go(func() { i.stop(endTime) })
 		return
@@ -348,15 +346,15 @@ func (p *Plugin) start(l loaded) {
 		p.mu.Unlock()
 		i.stop(0)
 	})
-	if i.said.Dynamic {
+	if i.desc.Dynamic {
 		p.wg.Go(func() { p.watch(i) })
 	}
 }
 
-// identify checks what a fresh process says of itself against what is known of
-// its files, and takes it over where nothing is.
+// identify checks the description of a new process against the known one, and
+// uses it if none is known.
 func (p *Plugin) identify(l loaded, i *instance) error {
-	if err := checkDescription(&l.spec, i.said); err != nil {
+	if err := checkDescription(&l.spec, i.desc); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -365,22 +363,22 @@ func (p *Plugin) identify(l loaded, i *instance) error {
 		return nil
 	}
 	switch {
-	case p.said == nil:
-		p.take(i.said)
+	case p.desc == nil:
+		p.take(i.desc)
 		p.notify()
-	case proto.Equal(p.said, i.said):
+	case proto.Equal(p.desc, i.desc):
 		return nil
 	case l.spec.Dynamic:
-		p.take(i.said)
+		p.take(i.desc)
 		p.notify()
 		return nil
 	default:
-		return fmt.Errorf("it describes itself otherwise than when it was added, though its files are the same (%s): "+
-			`add it again to agree to that; plugins that do so by design say "dynamic": true in %s`,
-			cleanLine(strings.Join(differences(p.said, i.said), ", ")), SpecFile)
+		return fmt.Errorf("its description changed although its files did not (%s): "+
+			`add it again to approve that; set "dynamic": true in %s if this is intended`,
+			cleanLine(strings.Join(differences(p.desc, i.desc), ", ")), SpecFile)
 	}
-	if err := p.host.cache.save(l.hash, i.said); err != nil {
-		p.host.logger.Warn("what a plugin says of itself cannot be kept: it is started again next time", "plugin", p.name, "error", err)
+	if err := p.host.cache.save(l.hash, i.desc); err != nil {
+		p.host.logger.Warn("cannot cache a plugin's description: it will be started again next time", "plugin", p.name, "error", err)
 	}
 	return nil
 }
@@ -395,21 +393,21 @@ func (p *Plugin) failed() {
 	p.retryAt = p.host.clock().Add(pause)
 }
 
-// noteEnd takes note of the end of a process. The lock is held.
+// noteEnd records the end of a process. The lock is held.
 func (p *Plugin) noteEnd(i *instance) {
 	if p.inst != i {
-		return // it was meant to end
+		return // it was stopped on purpose
 	}
 	p.inst = nil
 	if !p.closed {
-		p.startErr = errors.New("it " + i.deathNote(p.log))
+		p.startErr = errors.New("it " + i.crashText(p.log))
 		p.failed()
 	}
 }
 
-// giveUp kills a process that is of no use any more.
+// giveUp kills an unresponsive process.
 func (p *Plugin) giveUp(i *instance, why string) {
-	p.log.printf("%s: it is killed", why)
+	p.log.printf("%s: killing it", why)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.inst == i {
@@ -420,12 +418,12 @@ func (p *Plugin) giveUp(i *instance, why string) {
 	i.kill(errUnresponsive)
 }
 
-// deathNote says how a process died.
-func (i *instance) deathNote(log *logFile) string {
-	return "crashed (" + describeExit(i.child.exit) + ")" + log.lastWords()
+// crashText describes how a process crashed.
+func (i *instance) crashText(log *logFile) string {
+	return "crashed (" + describeExit(i.child.exit) + ")" + log.lastOutput()
 }
 
-// watch hears of changes of a dynamic plugin's tools.
+// watch receives the tool changes of a dynamic plugin.
 func (p *Plugin) watch(i *instance) {
 	stream, err := i.client.Session(i.alive)
 	if err != nil || stream.Send(&toolproto.HostFrame{Frame: &toolproto.HostFrame_Watch{Watch: &toolproto.Watch{}}}) != nil {
@@ -442,27 +440,27 @@ func (p *Plugin) watch(i *instance) {
 	}
 }
 
-// relist asks a dynamic plugin for its tools again. What is wrong with the new
-// ones is logged, and the old ones stay.
+// relist reads the tools of a dynamic plugin again. Invalid ones are logged, and
+// the previous ones kept.
 func (p *Plugin) relist(i *instance) {
-	said, err := i.describe(i.alive, p.host.version)
+	desc, err := i.describe(i.alive, p.host.version)
 	if err == nil {
 		spec := p.Spec()
-		err = checkDescription(&spec, said)
+		err = checkDescription(&spec, desc)
 	}
 	if err != nil {
-		p.log.printf("its tools changed, but the new ones are not taken: %v", err)
+		p.log.printf("the changed tools are ignored: %v", err)
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.inst == i && p.now.spec.Dynamic && !proto.Equal(p.said, said) {
-		p.take(said)
+	if p.inst == i && p.now.spec.Dynamic && !proto.Equal(p.desc, desc) {
+		p.take(desc)
 		p.notify()
 	}
 }
 
-// Close ends the process and waits for it. Calls that run end with an error.
+// Close stops the process and waits for it. Running calls end with an error.
 func (p *Plugin) Close() error {
 	p.mu.Lock()
 	if !p.closed {

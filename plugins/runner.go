@@ -17,27 +17,27 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// child is a plugin's process as go-plugin sees it. Unlike go-plugin's own, it
-// has an owner that ends it and all that it started, and its stdout is looked
-// through before go-plugin gets it: only a sound handshake line does.
+// child is a plugin's process as go-plugin sees it. Unlike go-plugin's own
+// runner, its supervisor kills it with its child processes, and go-plugin only
+// sees a valid handshake line of its stdout.
 type child struct {
 	supervisor *proc.Supervisor
-	ctx        context.Context // ends the process
+	ctx        context.Context // kills the process
 	spec       proc.Spec
 	sockets    string // the directory in which the plugin may listen
 	log        io.Writer
 
 	process *proc.Process
-	exited  chan struct{} // closed once exit is set and all output was read
+	exited  chan struct{} // closed when exit is set and all output was read
 	exit    proc.Exit
 
 	line     *io.PipeReader // what go-plugin reads
 	toPlugin *io.PipeWriter
 
 	mu      sync.Mutex
-	head    []byte // of stdout, up to the handshake line
-	spoken  bool   // the handshake line is through
-	fault   error  // what is wrong with it
+	head    []byte // stdout up to the handshake line
+	ready   bool   // the handshake line is valid
+	fault   error  // why it is not
 	address string
 }
 
@@ -59,7 +59,7 @@ func (c *child) Start(context.Context) error {
 		return err
 	}
 	c.process = p
-	go func() { // ends with the process; whoever stops it waits for exited
+	go func() { // ends with the process; stop waits for exited
 		c.exit, _ = p.Wait()
 		_ = c.toPlugin.Close()
 		close(c.exited)
@@ -70,12 +70,12 @@ func (c *child) Start(context.Context) error {
 // maxHandshake bounds the handshake line in bytes.
 const maxHandshake = 4 << 10
 
-// Write takes the plugin's stdout: the first line is the handshake, and the
-// rest is for the log. It implements [io.Writer].
+// Write implements [io.Writer] for the plugin's stdout: the first line is the
+// handshake, the rest goes to the log.
 func (c *child) Write(p []byte) (int, error) {
 	n := len(p)
 	c.mu.Lock()
-	if c.spoken || c.fault != nil {
+	if c.ready || c.fault != nil {
 		c.mu.Unlock()
 		_, _ = c.log.Write(p)
 		return n, nil
@@ -94,50 +94,46 @@ func (c *child) Write(p []byte) (int, error) {
 		line = c.head[:200]
 	}
 	c.address, c.fault = checkHandshake(string(line), c.sockets)
-	c.spoken = c.fault == nil
+	c.ready = c.fault == nil
 	c.mu.Unlock()
 	if c.fault != nil {
 		_ = c.toPlugin.CloseWithError(c.fault)
 		return n, nil
 	}
-	_, _ = c.toPlugin.Write(append(line, '\n')) // fails only once nobody reads
+	_, _ = c.toPlugin.Write(append(line, '\n')) // fails only if it is no longer read
 	_, _ = c.log.Write(rest)
 	return n, nil
 }
 
-// checkHandshake takes the line by which a plugin says where it listens.
+// checkHandshake parses the handshake line, which contains the plugin's address.
 func checkHandshake(line, sockets string) (address string, err error) {
 	line = strings.TrimSpace(line)
 	fields := strings.Split(line, "|")
 	if len(fields) < 5 {
-		return "", fmt.Errorf("it printed %q to stdout, where its handshake line was expected: a plugin prints nothing before it, and messages to stderr", shorten(cleanLine(line), 120))
+		return "", fmt.Errorf("it printed %q to stdout instead of a handshake line: print messages to stderr", shorten(cleanLine(line), 120))
 	}
 	if core := fields[0]; core != "1" {
-		return "", fmt.Errorf("its handshake line begins with %q, expected 1: is it a go-plugin plugin of this kind?", shorten(cleanLine(core), 20))
+		return "", fmt.Errorf("its handshake line starts with %q, expected 1: it may not be a go-plugin plugin", shorten(cleanLine(core), 20))
 	}
 	if version, err := strconv.Atoi(fields[1]); err != nil || version != toolproto.Version {
-		return "", fmt.Errorf("it speaks version %s of the plugin protocol, and this agent version %d: update the older one", shorten(cleanLine(fields[1]), 20), toolproto.Version)
+		return "", fmt.Errorf("it uses version %s of the plugin protocol, this agent version %d: update the older one", shorten(cleanLine(fields[1]), 20), toolproto.Version)
 	}
 	if fields[4] != "grpc" {
-		return "", fmt.Errorf("it speaks %q, expected grpc", shorten(cleanLine(fields[4]), 20))
+		return "", fmt.Errorf("it uses %q, expected grpc", shorten(cleanLine(fields[4]), 20))
 	}
 	if fields[2] != "unix" || !inside(fields[3], sockets) {
-		return "", fmt.Errorf("it listens on %s %q, expected a unix socket in the directory that PLUGIN_UNIX_SOCKET_DIR names", cleanLine(fields[2]), shorten(cleanLine(fields[3]), 120))
+		return "", fmt.Errorf("it listens on %s %q, expected a unix socket in the directory PLUGIN_UNIX_SOCKET_DIR", cleanLine(fields[2]), shorten(cleanLine(fields[3]), 120))
 	}
 	return fields[3], nil
 }
 
-// inside reports whether a path lies below dir, without links on the way.
+// inside reports whether a path is in dir after resolving links.
 func inside(path, dir string) bool {
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil || !filepath.IsAbs(path) {
-		return false
-	}
-	rel, err := filepath.Rel(dir, parent)
-	return err == nil && filepath.IsLocal(rel)
+	return err == nil && filepath.IsAbs(path) && below(parent, dir)
 }
 
-// problem is what is wrong with the handshake, or nil.
+// problem returns why the handshake is invalid, or nil.
 func (c *child) problem() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +149,7 @@ func (c *child) Wait(context.Context) error {
 	return nil
 }
 
-// describeExit says how a process ended.
+// describeExit describes how a process ended.
 func describeExit(e proc.Exit) string {
 	if e.Signal != "" {
 		return "ended by " + e.Signal
@@ -161,13 +157,14 @@ func describeExit(e proc.Exit) string {
 	return fmt.Sprintf("exit code %d", e.Code)
 }
 
-// Kill implements [runner.Runner]. It does nothing: the process has an owner.
+// Kill implements [runner.Runner]. It does nothing: the instance stops the
+// process.
 func (c *child) Kill(context.Context) error { return nil }
 
 // Stdout implements [runner.Runner].
 func (c *child) Stdout() io.ReadCloser { return c.line }
 
-// Stderr implements [runner.Runner]; it goes to the log without a detour.
+// Stderr implements [runner.Runner]. It is empty: stderr goes to the log.
 func (c *child) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
 
 // Name implements [runner.Runner].

@@ -21,48 +21,46 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// SpecFile is the name of the file that says what a plugin is, in its folder.
+// SpecFile is the name of the file in a plugin's folder that describes it.
 const SpecFile = "plugin.json"
 
-// Spec is what plugin.json says: all that a person sees before anything runs.
+// Spec is the content of plugin.json: all that a user sees before anything runs.
 type Spec struct {
 	Schema   string `json:"$schema,omitempty"`
 	Name     string `json:"name"`
 	Version  string `json:"version"`
 	Protocol int    `json:"protocol"`
 	Summary  string `json:"summary,omitempty"`
-	// Command is the program and its arguments by system: "linux/amd64",
-	// "linux" or "*". A program or argument that is a file of the plugin is
-	// given as "./bin/weather".
+	// Command is the program and its arguments by system: "linux/amd64", "linux"
+	// or "*". Files of the plugin are written as "./bin/weather".
 	Command map[string][]string `json:"command"`
-	// Manifest bounds the process.
+	// Manifest is what the process may access.
 	Manifest Manifest `json:"manifest,omitzero"`
-	// Context allows the plugin to add to what a person says.
+	// Context allows the plugin to add context to inputs.
 	Context *ContextBudget `json:"context,omitempty"`
 	// Dynamic allows the tools to change while the process runs.
 	Dynamic bool `json:"dynamic,omitempty"`
-	// Checksums are the SHA-256 of all files of the plugin but this one, in
-	// hex, by their paths. They stand for the lock file where there is none:
-	// in a project.
+	// Checksums are the SHA-256 in hex of all files of the plugin except this
+	// one, by path. They replace the lock file for plugins of a project.
 	Checksums map[string]string `json:"checksums,omitempty"`
 }
 
-// Manifest is what a plugin's process may do. Its zero value is nothing.
+// Manifest is what a plugin's process may access. The zero value grants nothing.
 type Manifest struct {
 	Read    []string `json:"read,omitempty"`    // paths below $WORKSPACE or $HOME, or absolute
 	Write   []string `json:"write,omitempty"`   // the same
-	Network []string `json:"network,omitempty"` // hosts, as sandbox.ParseHost takes them; "*" is all
-	Exec    bool     `json:"exec,omitempty"`    // starts programs, which are bound as it is
-	Env     []string `json:"env,omitempty"`     // names of environment variables that it gets
-	Secrets []string `json:"secrets,omitempty"` // the same; their values are hidden in all that it prints
+	Network []string `json:"network,omitempty"` // hosts, see sandbox.ParseHost; "*" = all
+	Exec    bool     `json:"exec,omitempty"`    // start programs, confined like the plugin
+	Env     []string `json:"env,omitempty"`     // names of environment variables to pass
+	Secrets []string `json:"secrets,omitempty"` // the same, with values redacted in its output
 }
 
 // ContextBudget bounds what a plugin adds to an input.
 type ContextBudget struct {
-	MaxTokens int `json:"maxTokens"` // of one input; four characters are about one
+	MaxTokens int `json:"maxTokens"` // per input; a token is about four characters
 }
 
-// maxContextTokens bounds every plugin's budget.
+// maxContextTokens bounds a plugin's budget.
 const maxContextTokens = 20_000
 
 var (
@@ -72,13 +70,13 @@ var (
 	sha256Hex   = pattern(`^[0-9a-f]{64}$`)
 )
 
-// pattern compiles an expression when it is first needed: a program that uses
-// no plugin is not to wait for it.
+// pattern returns an expression that is compiled on first use: most commands
+// need none.
 func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// reserved are names that toolsets of the agent itself have.
+// reserved are the names of the agent's own toolsets.
 var reserved = []string{"builtin", "host", "subagent", "subagents", "mcp", "skill", "skills", "agent"}
 
 // maxSpec bounds plugin.json, in bytes.
@@ -90,7 +88,7 @@ func ReadSpec(dir string) (Spec, error) {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Spec{}, fmt.Errorf("%s has no %s: it is no plugin", dir, SpecFile)
+		return Spec{}, fmt.Errorf("%s is not a plugin: it has no %s", dir, SpecFile)
 	case err != nil:
 		return Spec{}, err
 	case !info.Mode().IsRegular() || info.Size() > maxSpec:
@@ -100,12 +98,12 @@ func ReadSpec(dir string) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	return ParseSpec(file, data)
+	return parseSpec(file, data)
 }
 
-// ParseSpec parses and checks the text of a plugin.json, which errors call
-// name. They are a *[jsonpos.Error].
-func ParseSpec(name string, data []byte) (Spec, error) {
+// parseSpec parses and checks the text of a plugin.json. Name is the file name
+// used in errors, which are a *[jsonpos.Error].
+func parseSpec(name string, data []byte) (Spec, error) {
 	doc, err := jsonpos.Parse(name, data)
 	if err != nil {
 		return Spec{}, err
@@ -120,21 +118,21 @@ func ParseSpec(name string, data []byte) (Spec, error) {
 	return s, nil
 }
 
-// check returns the first thing that is wrong.
+// check returns the first error.
 func (s *Spec) check(doc *jsonpos.Document) error {
 	switch {
 	case !namePattern().MatchString(s.Name):
-		return doc.Errorf("/name", "use lower-case letters, digits and -, beginning with a letter, at most 40 of them", "%q cannot be a plugin's name", s.Name)
+		return doc.Errorf("/name", "use at most 40 lower-case letters, digits and -, starting with a letter", "%q cannot be a plugin's name", s.Name)
 	case slices.Contains(reserved, s.Name):
-		return doc.Errorf("/name", "choose another", "the name %q is taken by the agent itself", s.Name)
+		return doc.Errorf("/name", "choose another", "the name %q is reserved for the agent", s.Name)
 	case strings.TrimSpace(s.Version) == "" || len(s.Version) > 64 || !printable(s.Version):
 		return doc.Errorf("/version", `such as "1.0.0"`, "expected a version of at most 64 characters")
 	case s.Protocol != toolproto.Version:
-		return doc.Errorf("/protocol", "update the plugin, or the agent", "protocol %d is not known here, expected %d", s.Protocol, toolproto.Version)
+		return doc.Errorf("/protocol", "update the plugin, or the agent", "unknown protocol %d, expected %d", s.Protocol, toolproto.Version)
 	case len(s.Summary) > 300 || !printable(s.Summary):
 		return doc.Errorf("/summary", "", "expected one line of at most 300 bytes")
 	case len(s.Command) == 0:
-		return doc.Errorf("/command", `such as {"linux/amd64": ["./weather"], "*": ["python3", "./weather.py"]}`, "there is no command")
+		return doc.Errorf("/command", `such as {"linux/amd64": ["./weather"], "*": ["python3", "./weather.py"]}`, "missing command")
 	case s.Context != nil && (s.Context.MaxTokens < 1 || s.Context.MaxTokens > maxContextTokens):
 		return doc.Errorf("/context/maxTokens", "", "expected 1 to %d", maxContextTokens)
 	}
@@ -147,20 +145,20 @@ func (s *Spec) checkCommand(doc *jsonpos.Document) error {
 		argv := s.Command[key]
 		switch {
 		case !platform().MatchString(key):
-			return doc.Errorf(at, `use OS/ARCH as Go names them, OS or "*"`, "%q is no system", key)
+			return doc.Errorf(at, `use OS/ARCH as Go names them, OS or "*"`, "invalid system %q", key)
 		case len(argv) == 0 || argv[0] == "":
 			return doc.Errorf(at, "", "expected the program and its arguments")
 		}
 		for i, arg := range argv {
 			if strings.ContainsRune(arg, 0) {
-				return doc.Errorf(fmt.Sprintf("%s/%d", at, i), "", "it has a NUL character in it")
+				return doc.Errorf(fmt.Sprintf("%s/%d", at, i), "", "it contains a NUL character")
 			}
 			if strings.HasPrefix(arg, "./") && !fs.ValidPath(path.Clean(arg)) {
 				return doc.Errorf(fmt.Sprintf("%s/%d", at, i), "", "%q is not in the plugin's folder", arg)
 			}
 		}
 		if program := argv[0]; strings.ContainsAny(program, `/\`) && !strings.HasPrefix(program, "./") {
-			return doc.Errorf(at+"/0", `name a file of the plugin, "./bin/weather", or a program to be found in PATH`, "%q leads out of the plugin's folder", program)
+			return doc.Errorf(at+"/0", `use a file of the plugin, "./bin/weather", or a program in PATH`, "%q leads out of the plugin's folder", program)
 		}
 	}
 	return nil
@@ -172,7 +170,7 @@ func (m *Manifest) check(doc *jsonpos.Document) error {
 			rest := strings.TrimPrefix(strings.TrimPrefix(p, "$WORKSPACE"), "$HOME")
 			ok := p != rest && (rest == "" || rest[0] == '/') || p == rest && path.IsAbs(p) && path.Clean(p) != "/"
 			if !ok || strings.ContainsRune(p, 0) || slices.Contains(strings.Split(p, "/"), "..") {
-				return doc.Errorf(fmt.Sprintf("/manifest/%s/%d", name, i), "begin it with $WORKSPACE, $HOME or /", "%q is no path that a plugin can be given", p)
+				return doc.Errorf(fmt.Sprintf("/manifest/%s/%d", name, i), "start it with $WORKSPACE, $HOME or /", "a plugin cannot be granted the path %q", p)
 			}
 		}
 	}
@@ -187,7 +185,7 @@ func (m *Manifest) check(doc *jsonpos.Document) error {
 	for name, list := range map[string][]string{"env": m.Env, "secrets": m.Secrets} {
 		for i, v := range list {
 			if !envPattern().MatchString(v) || strings.HasPrefix(v, "PLUGIN_") || v == toolproto.CookieKey || strings.HasPrefix(v, "LD_") || strings.HasPrefix(v, "DYLD_") {
-				return doc.Errorf(fmt.Sprintf("/manifest/%s/%d", name, i), "", "%q is no environment variable that a plugin can be given", v)
+				return doc.Errorf(fmt.Sprintf("/manifest/%s/%d", name, i), "", "a plugin cannot be granted the environment variable %q", v)
 			}
 		}
 	}
@@ -199,7 +197,7 @@ func (s *Spec) checkSums(doc *jsonpos.Document) error {
 		at := "/checksums/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 		switch {
 		case !fs.ValidPath(name) || name == SpecFile:
-			return doc.Errorf(at, "", "%q is no file of the plugin", name)
+			return doc.Errorf(at, "", "%q is not a file of the plugin", name)
 		case !sha256Hex().MatchString(sum):
 			return doc.Errorf(at, "", "expected a SHA-256 of 64 hex digits")
 		}
@@ -207,7 +205,7 @@ func (s *Spec) checkSums(doc *jsonpos.Document) error {
 	return nil
 }
 
-// argv returns the command for this system, its files below dir.
+// argv returns the command for this system, with the plugin's files in dir.
 func (s *Spec) argv(dir string) ([]string, error) {
 	for _, key := range []string{runtime.GOOS + "/" + runtime.GOARCH, runtime.GOOS, "*"} {
 		argv, ok := s.Command[key]
@@ -229,7 +227,17 @@ func (s *Spec) argv(dir string) ([]string, error) {
 		strings.Join(slices.Sorted(maps.Keys(s.Command)), ", "))
 }
 
-// Lines say what the process may do, for the person who is to agree.
+// program returns the program for this system if it is in the plugin's folder,
+// else "".
+func (s *Spec) program(dir string) (string, error) {
+	argv, err := s.argv(dir)
+	if err != nil || !filepath.IsAbs(argv[0]) {
+		return "", err
+	}
+	return argv[0], nil
+}
+
+// Lines describes the manifest for the user who has to approve it.
 func (m Manifest) Lines() []string {
 	var lines []string
 	add := func(what string, list []string) {
@@ -250,12 +258,12 @@ func (m Manifest) Lines() []string {
 	add("see the environment variables", m.Env)
 	add("get the secrets", m.Secrets)
 	if len(lines) == 0 {
-		lines = []string{"nothing but compute: no files, no network, no variables of yours"}
+		lines = []string{"nothing but compute: no files, no network, no environment variables"}
 	}
 	return lines
 }
 
-// beyond says what the manifest allows that another does not.
+// beyond returns what the manifest grants in addition to another.
 func (m Manifest) beyond(other Manifest) []string {
 	var more []string
 	add := func(what string, mine, theirs []string) {
@@ -276,10 +284,10 @@ func (m Manifest) beyond(other Manifest) []string {
 	return more
 }
 
-// printable reports whether text is one line that shows what it is.
+// printable reports whether text is one line without hidden characters.
 func printable(text string) bool { return text == cleanLine(text) }
 
-// hostOf returns the host of a URL or of "host:port", as it is to be asked for.
+// hostOf returns the host of a URL or of "host:port", for a permission request.
 func hostOf(text string) (string, bool) {
 	if strings.Contains(text, "://") {
 		u, err := url.Parse(text)

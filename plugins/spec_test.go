@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-const sound = `{
+const valid = `{
   "name": "weather",
   "version": "1.0.0",
   "protocol": 1,
@@ -18,38 +18,38 @@ const sound = `{
   "manifest": {"read": ["$WORKSPACE/docs"], "network": ["*.example.org:8443"], "env": ["CITY"]}
 }`
 
-func TestSpecErrorsHaveAPlace(t *testing.T) {
-	if _, err := ParseSpec("plugin.json", []byte(sound)); err != nil {
+func TestSpecErrorsHaveAPosition(t *testing.T) {
+	if _, err := parseSpec("plugin.json", []byte(valid)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ old, new, want string }{
 		{`"weather",`, `"Weather",`, `plugin.json:2:11: "Weather" cannot be a plugin's name`},
-		{`"weather",`, `"builtin",`, `plugin.json:2:11: the name "builtin" is taken`},
+		{`"weather",`, `"builtin",`, `plugin.json:2:11: the name "builtin" is reserved`},
 		{`"1.0.0"`, `""`, `plugin.json:3:14: expected a version`},
 		{`"1.0.0"`, `100`, `plugin.json:3:14:`},
-		{`"protocol": 1`, `"protocol": 2`, `plugin.json:4:15: protocol 2 is not known here, expected 1`},
-		{`{"*": ["./weather"]}`, `{}`, `plugin.json:5:14: there is no command`},
-		{`{"*": ["./weather"]}`, `{"Linux": ["./weather"]}`, `plugin.json:5:24: "Linux" is no system`},
+		{`"protocol": 1`, `"protocol": 2`, `plugin.json:4:15: unknown protocol 2, expected 1`},
+		{`{"*": ["./weather"]}`, `{}`, `plugin.json:5:14: missing command`},
+		{`{"*": ["./weather"]}`, `{"Linux": ["./weather"]}`, `plugin.json:5:24: invalid system "Linux"`},
 		{`{"*": ["./weather"]}`, `{"*": []}`, `plugin.json:5:20: expected the program`},
 		{`"./weather"`, `"../weather"`, `plugin.json:5:21: "../weather" leads out of the plugin's folder`},
 		{`"./weather"`, `"./../weather"`, `plugin.json:5:21: "./../weather" is not in the plugin's folder`},
 		{`"./weather"`, `"/bin/sh"`, `plugin.json:5:21: "/bin/sh" leads out`},
-		{`"$WORKSPACE/docs"`, `"docs"`, `plugin.json:6:25: "docs" is no path that a plugin can be given`},
-		{`"$WORKSPACE/docs"`, `"$WORKSPACE/../x"`, `is no path that`},
-		{`"$WORKSPACE/docs"`, `"/"`, `is no path that`},
-		{`"$WORKSPACE/docs"`, `"$HOMEWORK"`, `is no path that`},
+		{`"$WORKSPACE/docs"`, `"docs"`, `plugin.json:6:25: a plugin cannot be granted the path "docs"`},
+		{`"$WORKSPACE/docs"`, `"$WORKSPACE/../x"`, `cannot be granted the path`},
+		{`"$WORKSPACE/docs"`, `"/"`, `cannot be granted the path`},
+		{`"$WORKSPACE/docs"`, `"$HOMEWORK"`, `cannot be granted the path`},
 		{`"*.example.org:8443"`, `"http://x"`, `plugin.json:6:57:`},
-		{`"CITY"`, `"LD_PRELOAD"`, `"LD_PRELOAD" is no environment variable that`},
-		{`"CITY"`, `"A=B"`, `is no environment variable that`},
+		{`"CITY"`, `"LD_PRELOAD"`, `cannot be granted the environment variable "LD_PRELOAD"`},
+		{`"CITY"`, `"A=B"`, `cannot be granted the environment variable`},
 		{`"manifest"`, `"manifests"`, `plugin.json:6:3: unknown key "manifests"`},
 		{`"protocol": 1,`, `"protocol": 1`, `plugin.json:5:3:`},
 		{`"protocol": 1,`, `"protocol": 1, "context": {"maxTokens": 0},`, `plugin.json:4:43: expected 1 to 20000`},
 		{`"protocol": 1,`, `"protocol": 1, "checksums": {"weather": "abc"},`, `expected a SHA-256`},
-		{`"protocol": 1,`, `"protocol": 1, "checksums": {"../x": ""},`, `"../x" is no file of the plugin`},
+		{`"protocol": 1,`, `"protocol": 1, "checksums": {"../x": ""},`, `"../x" is not a file of the plugin`},
 		{`"protocol": 1,`, `"protocol": 1, "summary": "\u001b[2J",`, `expected one line`},
 	} {
-		text := strings.Replace(sound, tt.old, tt.new, 1)
-		if _, err := ParseSpec("plugin.json", []byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		text := strings.Replace(valid, tt.old, tt.new, 1)
+		if _, err := parseSpec("plugin.json", []byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s for %s: error %v, want one with %q", tt.new, tt.old, err, tt.want)
 		}
 	}
@@ -68,26 +68,26 @@ func TestCommandOfThisSystem(t *testing.T) {
 	}
 }
 
-func TestChecksumsAreWrittenIntoTheText(t *testing.T) {
+func TestWithChecksums(t *testing.T) {
 	sums := map[string]string{"weather": strings.Repeat("ab", 32)}
-	once, err := withChecksums("plugin.json", []byte(sound), sums)
+	once, err := withChecksums("plugin.json", []byte(valid), sums)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(string(once), strings.TrimSuffix(sound, "\n}")) {
-		t.Errorf("the rest did not stay as it was:\n%s", once)
+	if !strings.HasPrefix(string(once), strings.TrimSuffix(valid, "\n}")) {
+		t.Errorf("the rest was changed:\n%s", once)
 	}
 	sums["more"] = strings.Repeat("cd", 32)
 	twice, err := withChecksums("plugin.json", once, sums)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := ParseSpec("plugin.json", twice); err != nil || len(s.Checksums) != 2 {
+	if s, err := parseSpec("plugin.json", twice); err != nil || len(s.Checksums) != 2 {
 		t.Errorf("%v\n%s", err, twice)
 	}
 }
 
-func TestHideLeavesOpenWhatIsOpen(t *testing.T) {
+func TestHideKeepsOpenPaths(t *testing.T) {
 	root := resolved(t.TempDir())
 	for _, dir := range []string{"home/me/.ssh", "home/me/work/docs", "home/me/work/src", "home/you", "plugin"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -98,16 +98,16 @@ func TestHideLeavesOpenWhatIsOpen(t *testing.T) {
 	got := hide([]string{at("home"), at("plugin"), at("missing")}, []string{at("home/me/work/docs"), at("plugin")})
 	want := []string{at("home/me/.ssh"), at("home/me/work/src"), at("home/you")}
 	if !slices.Equal(got, want) {
-		t.Errorf("hidden are %q, want %q", got, want)
+		t.Errorf("hidden: %q, want %q", got, want)
 	}
 }
 
 func FuzzParseSpec(f *testing.F) {
-	f.Add([]byte(sound))
+	f.Add([]byte(valid))
 	f.Add([]byte(`{"name": "a", "command": {"*": ["./\u0000"]}}`))
 	f.Add([]byte("\xff{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ParseSpec("plugin.json", data)
+		s, err := parseSpec("plugin.json", data)
 		if err != nil {
 			return
 		}
@@ -115,13 +115,13 @@ func FuzzParseSpec(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ParseSpec("again", again); err != nil {
-			t.Errorf("what was read cannot be read again: %v\n%s", err, again)
+		if _, err := parseSpec("again", again); err != nil {
+			t.Errorf("a marshalled spec cannot be read: %v\n%s", err, again)
 		}
 		if argv, err := s.argv("/dir"); err == nil {
 			for i, arg := range argv {
 				if filepath.IsAbs(arg) && i == 0 && !below(arg, "/dir") {
-					t.Errorf("the command %q is outside of the plugin", argv)
+					t.Errorf("the command %q is outside the plugin", argv)
 				}
 			}
 		}
@@ -138,10 +138,10 @@ func FuzzHandshake(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		address, err := checkHandshake(line, resolved(dir))
 		if err == nil && !below(filepath.Clean(address), dir) && !below(filepath.Clean(address), resolved(dir)) {
-			t.Errorf("%q leads to %q, outside of %s", line, address, dir)
+			t.Errorf("%q leads to %q, outside %s", line, address, dir)
 		}
 		if err != nil && !printable(strings.ReplaceAll(err.Error(), "\n", "")) {
-			t.Errorf("the message has what hides or moves text: %q", err)
+			t.Errorf("the message contains hidden characters: %q", err)
 		}
 	})
 }
@@ -158,7 +158,7 @@ func FuzzResourcesAt(f *testing.F) {
 		}
 		got, ok := resourcesAt(v, pointer)
 		if !ok && len(got) > 0 {
-			t.Errorf("%s at %s: resources %q of what is not known", text, pointer, got)
+			t.Errorf("%s at %s: resources %q although not ok", text, pointer, got)
 		}
 		if slices.Contains(got, "") {
 			t.Errorf("%s at %s: an empty resource", text, pointer)

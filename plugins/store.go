@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -22,38 +23,37 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Store are the plugins in an agent's home: it adds and removes them. Adding
-// goes in steps: Prepare puts the files together, without running any of them;
-// the person looks at the [Candidate] and agrees; Install has the plugin say
-// what it offers and puts it into its place, or leaves all as it was.
+// Store manages the plugins in an agent's home. Adding one takes three steps:
+// Prepare assembles the files without running any of them; the user reviews and
+// approves the [Candidate]; Install starts the plugin to get its description and
+// installs it, or changes nothing.
 type Store struct {
 	home       string
 	files      *bundle.Store
 	supervisor *proc.Supervisor
 }
 
-// OpenStore returns the store of a home, which need not exist. The supervisor
-// runs the go command.
-func OpenStore(home string, s *proc.Supervisor) *Store {
-	return &Store{home, bundle.Open(StoreDir(home), bundle.Options{}), s}
+// openStore returns the store of a home, which need not exist. The supervisor
+// is used to run the go command.
+func openStore(home string, s *proc.Supervisor) *Store {
+	return &Store{home, bundle.Open(storeDir(home), bundle.Options{}), s}
 }
 
-// Candidate is a plugin that may be added. Close gives up what was not
-// installed.
+// Candidate is a plugin to add. Close discards it if it was not installed.
 type Candidate struct {
 	Spec    Spec
 	Source  bundle.Source
 	Tree    bundle.Tree
-	Before  *Spec           // what is installed under the name; nil if nothing is
-	Changes []bundle.Change // of the files, since then
+	Before  *Spec           // the installed plugin of that name; may be nil
+	Changes []bundle.Change // of its files against Before
 
 	store *Store
 	stage *bundle.Stage
 }
 
-// Prepare puts a plugin together from a folder, an archive, or the path of a
-// Go package, PATH[@VERSION]. A folder that is a Go module is built with the go
-// command, which runs nothing of it.
+// Prepare assembles a plugin from a folder, an archive, or a Go package
+// PATH[@VERSION]. A folder that is a Go module is built with the go command,
+// which does not run any of its code.
 func (s *Store) Prepare(ctx context.Context, source string) (_ *Candidate, err error) {
 	c := &Candidate{store: s}
 	if c.stage, err = s.files.Stage(ctx); err != nil {
@@ -73,9 +73,9 @@ func (s *Store) Prepare(ctx context.Context, source string) (_ *Candidate, err e
 	case looksLikePackage(source):
 		err = c.fromPackage(ctx, source)
 	case strings.Contains(source, "://"):
-		err = fmt.Errorf("%s: nothing is downloaded here: fetch the archive yourself and add the file", source)
+		err = fmt.Errorf("%s: URLs are not supported: download the archive and add the file", source)
 	default:
-		err = fmt.Errorf("%s: there is no such folder or archive, and it is no path of a Go package such as example.org/weather@latest", source)
+		err = fmt.Errorf("%s: no such folder or archive, and not a Go package such as example.org/weather@latest", source)
 	}
 	if err != nil {
 		return nil, err
@@ -99,14 +99,11 @@ func (c *Candidate) fromFolder(ctx context.Context, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
 		return nil
 	}
-	argv, err := spec.argv(c.stage.Root())
-	if err != nil {
+	program, err := spec.program(c.stage.Root())
+	if err != nil || program == "" {
 		return err
 	}
-	if !filepath.IsAbs(argv[0]) {
-		return nil
-	}
-	return c.store.runGo(ctx, dir, "build", buildTags, "-trimpath", "-o", argv[0], ".")
+	return c.store.build(ctx, dir, program, ".")
 }
 
 func (c *Candidate) fromArchive(ctx context.Context, file string) error {
@@ -121,14 +118,14 @@ func (c *Candidate) fromArchive(ctx context.Context, file string) error {
 	return c.stage.Unwrap()
 }
 
-// looksLikePackage reports whether text can be the path of a Go package: its
-// first element is a host.
+// looksLikePackage reports whether text may be the path of a Go package: whether
+// its first element is a host.
 func looksLikePackage(text string) bool {
 	host, rest, ok := strings.Cut(text, "/")
 	return ok && rest != "" && strings.Contains(host, ".") && !strings.HasPrefix(text, ".") && !strings.Contains(text, "://")
 }
 
-// fromPackage builds a Go package and takes the plugin.json beside it.
+// fromPackage builds a Go package and takes the plugin.json in its folder.
 func (c *Candidate) fromPackage(ctx context.Context, source string) error {
 	pkg, version, _ := strings.Cut(source, "@")
 	if version == "" {
@@ -144,55 +141,53 @@ func (c *Candidate) fromPackage(ctx context.Context, source string) error {
 	if err := os.WriteFile(filepath.Join(work, "go.mod"), []byte(mod), 0o600); err != nil {
 		return err
 	}
-	if err := c.store.runGo(ctx, work, "get", pkg+"@"+version); err != nil {
+	if err := c.store.runGo(ctx, work, nil, "get", pkg+"@"+version); err != nil {
 		return err
 	}
 	var listed bytes.Buffer
-	if err := c.store.goCommand(ctx, work, &listed, "list", "-f", "{{.Name}} {{.Dir}}", pkg); err != nil {
+	if err := c.store.runGo(ctx, work, &listed, "list", "-f", "{{.Name}} {{.Dir}}", pkg); err != nil {
 		return err
 	}
 	name, root, _ := strings.Cut(strings.TrimSpace(listed.String()), " ")
 	if name != "main" {
-		return fmt.Errorf("%s is the package %s, expected a program, package main: it is no plugin", pkg, name)
+		return fmt.Errorf("%s is not a plugin: it is the package %s, expected package main", pkg, name)
 	}
 	data, err := os.ReadFile(filepath.Join(root, SpecFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s has no %s beside its main package: it is no plugin", pkg, SpecFile)
+		return fmt.Errorf("%s is not a plugin: no %s next to its main package", pkg, SpecFile)
 	}
 	if err != nil {
 		return err
 	}
-	spec, err := ParseSpec(pkg+"/"+SpecFile, data)
+	spec, err := parseSpec(pkg+"/"+SpecFile, data)
 	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(c.stage.Root(), SpecFile), data, 0o644); err != nil {
 		return err
 	}
-	argv, err := spec.argv(c.stage.Root())
-	if err != nil {
+	program, err := spec.program(c.stage.Root())
+	switch {
+	case err != nil:
 		return err
+	case program == "":
+		return fmt.Errorf("%s: its command must be a program in its folder, such as ./weather", pkg)
 	}
-	if !filepath.IsAbs(argv[0]) {
-		return fmt.Errorf("%s: its command is %q, expected a program in its own folder", pkg, argv[0])
-	}
-	return c.store.runGo(ctx, work, "build", buildTags, "-trimpath", "-o", argv[0], pkg)
+	return c.store.build(ctx, work, program, pkg)
 }
 
-// buildTags leave out of a plugin what gRPC has for debugging in a browser: a
-// third of its size.
-const buildTags = "-tags=grpcnotrace"
-
-// runGo runs the go command. What it prints is the error's if it fails.
-func (s *Store) runGo(ctx context.Context, dir string, args ...string) error {
-	return s.goCommand(ctx, dir, nil, args...)
+// build builds a Go package. The tag omits gRPC's debugging pages, which are a
+// third of a plugin's size.
+func (s *Store) build(ctx context.Context, dir, program, pkg string) error {
+	return s.runGo(ctx, dir, nil, "build", "-tags=grpcnotrace", "-trimpath", "-o", program, pkg)
 }
 
-func (s *Store) goCommand(ctx context.Context, dir string, stdout *bytes.Buffer, args ...string) error {
+// runGo runs the go command. If it fails, the error contains its output.
+func (s *Store) runGo(ctx context.Context, dir string, stdout io.Writer, args ...string) error {
 	var out bytes.Buffer
 	spec := proc.Spec{
 		Path: "go", Args: args, Dir: dir, Stdout: &out, Stderr: &out,
-		// Without cgo a build runs no program of the package's choice.
+		// Without cgo, a build runs no program that the package chooses.
 		Env: append(proc.FilterEnv(os.Environ(), proc.InheritAll), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -mod=mod", "GOWORK=off"),
 	}
 	if stdout != nil {
@@ -200,7 +195,7 @@ func (s *Store) goCommand(ctx context.Context, dir string, stdout *bytes.Buffer,
 	}
 	p, err := s.supervisor.Start(ctx, spec)
 	if err != nil {
-		return fmt.Errorf("a Go plugin is built with the go command, which cannot be started: %w; install Go, or add a folder with the built program", err)
+		return fmt.Errorf("cannot start the go command, which builds Go plugins: %w; install Go, or add a folder with the built program", err)
 	}
 	exit, err := p.Wait()
 	if err == nil && exit.Code != 0 {
@@ -212,7 +207,7 @@ func (s *Store) goCommand(ctx context.Context, dir string, stdout *bytes.Buffer,
 	return nil
 }
 
-// examine reads what was put together, and what it would replace.
+// examine reads the assembled plugin, and the one that it would replace.
 func (c *Candidate) examine(ctx context.Context) (err error) {
 	root := c.stage.Root()
 	if c.Spec, err = ReadSpec(root); err != nil {
@@ -243,7 +238,7 @@ func (c *Candidate) examine(ctx context.Context) (err error) {
 	c.Changes = bundle.Compare(bundle.Tree{Hash: entry.Tree, Files: entry.Files}, c.Tree)
 	before, err := ReadSpec(c.store.files.Path(c.Spec.Name))
 	if err != nil {
-		before = Spec{Name: c.Spec.Name} // whatever it was, all of it is new
+		before = Spec{Name: c.Spec.Name} // it is unreadable: treat everything as new
 	}
 	c.Before = &before
 	return nil
@@ -259,13 +254,13 @@ func (c *Candidate) notLinked() error {
 
 func (c *Candidate) wrap(err error) error { return &Error{c.Spec.Name, err} }
 
-// From says where the candidate comes from, as Prepare was told it.
+// From returns the source, in the form that Prepare takes.
 func (c *Candidate) From() string { return sourceText(c.Source) }
 
-// Unchanged reports whether the very same files are installed already.
+// Unchanged reports whether the same files are already installed.
 func (c *Candidate) Unchanged() bool { return c.Before != nil && len(c.Changes) == 0 }
 
-// Widens says what the candidate may do that the installed one may not.
+// Widens returns what the candidate may do in addition to the installed plugin.
 func (c *Candidate) Widens() []string {
 	if c.Before == nil {
 		return nil
@@ -280,19 +275,19 @@ func (c *Candidate) Widens() []string {
 	return more
 }
 
-// Install starts the plugin in the host, confined to its manifest, to learn
-// what it offers, and installs it. That the person agreed is what calling it
-// means. The differences are between what it offered before and offers now.
-func (c *Candidate) Install(ctx context.Context, h *Host) (said *toolproto.Description, diff []string, err error) {
+// Install starts the plugin in the host, confined to its manifest, to get its
+// description, and installs it. Call it only after the user approved. It also
+// returns how the description differs from the previous one.
+func (c *Candidate) Install(ctx context.Context, h *Host) (desc *toolproto.Description, diff []string, err error) {
 	trial := h.newPlugin(found{name: c.Spec.Name, scope: User, origin: &staged{c.stage.Root(), c.Tree.Hash}})
-	said, err = trial.Describe(ctx)
+	desc, err = trial.describe(ctx)
 	if err = errors.Join(err, trial.Close()); err != nil {
 		return nil, nil, err
 	}
 	if c.Before != nil {
 		if entry, err := c.store.files.Entry(ctx, c.Spec.Name); err == nil {
 			if old := h.cache.load(c.Before, entry.Tree); old != nil {
-				diff = differences(old, said)
+				diff = differences(old, desc)
 			}
 		}
 	}
@@ -304,10 +299,10 @@ func (c *Candidate) Install(ctx context.Context, h *Host) (said *toolproto.Descr
 		Name: c.Spec.Name, Tree: c.Tree.Hash, Source: c.Source, Replace: c.Before != nil,
 		Consent: &bundle.Consent{Tree: c.Tree.Hash, Given: time.Now(), Terms: terms},
 	})
-	return said, diff, err
+	return desc, diff, err
 }
 
-// staged is a plugin that is about to be installed.
+// staged is the origin of a plugin that is being installed.
 type staged struct{ dir, hash string }
 
 func (*staged) stamp() string                         { return "" }
@@ -318,11 +313,11 @@ func (o *staged) load(context.Context) (loaded, error) {
 	return l, err
 }
 
-// Close clears away what was put together.
+// Close removes the assembled files.
 func (c *Candidate) Close() error { return c.stage.Close() }
 
-// Source returns where an installed plugin came from, so that it can be added
-// again from there.
+// Source returns where an installed plugin came from, in the form that Prepare
+// takes.
 func (s *Store) Source(ctx context.Context, name string) (string, error) {
 	entry, err := s.files.Entry(ctx, name)
 	if err != nil {
@@ -331,7 +326,7 @@ func (s *Store) Source(ctx context.Context, name string) (string, error) {
 	return sourceText(entry.Source), nil
 }
 
-// sourceText is a source as it is given to Prepare.
+// sourceText returns a source in the form that Prepare takes.
 func sourceText(s bundle.Source) string {
 	if s.Kind == "go" {
 		return s.Location + "@" + s.Ref
@@ -339,32 +334,8 @@ func sourceText(s bundle.Source) string {
 	return s.Location
 }
 
-// Verify reports how an installed plugin's files differ from those that were
-// agreed to, as a *[ChecksumError].
-func (s *Store) Verify(ctx context.Context, name string) error {
-	o := &installed{s.files, name}
-	_, err := o.load(ctx)
-	if verr := o.verify(ctx, nil); verr != nil { // it tells more
-		err = verr
-	}
-	if err != nil {
-		return &Error{name, err}
-	}
-	return nil
-}
-
-// Installed returns the names of the installed plugins.
-func (s *Store) Installed(ctx context.Context) ([]string, error) {
-	entries, err := s.files.List(ctx)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name)
-	}
-	return names, err
-}
-
-// Remove removes an installed or linked plugin. The files of an installed one
-// are removed, unless they were edited: that takes discardEdits.
+// Remove removes an installed plugin with its files, or the link to a linked
+// one. Edited files are only removed if discardEdits is set.
 func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) error {
 	entry, err := s.files.Entry(ctx, name)
 	if errors.Is(err, bundle.ErrNotInstalled) {
@@ -374,7 +345,7 @@ func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) erro
 			delete(links, name)
 		})
 		if err == nil && !removed {
-			err = fmt.Errorf("it is not installed: 'agent plugins list' shows what is")
+			err = fmt.Errorf("it is not installed: see 'agent plugins list'")
 		}
 		if err != nil {
 			return &Error{name, err}
@@ -383,15 +354,15 @@ func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) erro
 	}
 	if err := s.files.Remove(ctx, name, discardEdits); err != nil {
 		if errors.Is(err, bundle.ErrLocalEdits) {
-			err = fmt.Errorf("%w: --discard-edits removes it nonetheless", err)
+			err = fmt.Errorf("%w: use --discard-edits to remove it anyway", err)
 		}
 		return &Error{name, err}
 	}
-	cache{CacheDir(s.home)}.forget(entry.Tree)
+	cache{cacheDir(s.home)}.forget(entry.Tree)
 	return nil
 }
 
-// Link has the plugin in a folder used where it is, whatever is built there.
+// Link adds the plugin in a folder in place, without pinning its files.
 func (s *Store) Link(ctx context.Context, dir string) (Spec, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -407,7 +378,7 @@ func (s *Store) Link(ctx context.Context, dir string) (Spec, error) {
 	return l.spec, s.changeLinks(ctx, func(links map[string]string) { links[l.spec.Name] = l.dir })
 }
 
-// changeLinks changes the list of links; it is safe with several processes.
+// changeLinks updates the list of links. It is safe with several processes.
 func (s *Store) changeLinks(ctx context.Context, change func(map[string]string)) error {
 	if err := os.MkdirAll(s.home, 0o700); err != nil {
 		return err
@@ -437,7 +408,7 @@ func (s *Store) changeLinks(ctx context.Context, change func(map[string]string))
 	return replaceFile(file, append(data, '\n'), 0o600)
 }
 
-// replaceFile writes a file wholly or not at all.
+// replaceFile writes a file atomically.
 func replaceFile(name string, data []byte, mode fs.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(name), ".new-*")
 	if err != nil {
@@ -454,8 +425,7 @@ func replaceFile(name string, data []byte, mode fs.FileMode) error {
 }
 
 // Seal writes the checksums of a plugin's files into its plugin.json, so that
-// who trusts that file trusts these files and no others. It returns their
-// number.
+// trust in that file covers exactly these files. It returns their number.
 func Seal(ctx context.Context, dir string) (int, error) {
 	if _, err := ReadSpec(dir); err != nil {
 		return 0, err
@@ -482,8 +452,8 @@ func Seal(ctx context.Context, dir string) (int, error) {
 	return len(sums), replaceFile(file, sealed, 0o644)
 }
 
-// withChecksums puts checksums into the text of a plugin.json; the rest stays
-// as it stands there.
+// withChecksums sets the checksums in the text of a plugin.json and leaves the
+// rest unchanged.
 func withChecksums(name string, data []byte, sums map[string]string) ([]byte, error) {
 	text, err := json.MarshalIndent(sums, "  ", "  ")
 	if err != nil {
@@ -497,7 +467,7 @@ func withChecksums(name string, data []byte, sums map[string]string) ([]byte, er
 	}
 	if members.Checksums != nil {
 		if n := bytes.Count(data, members.Checksums); n != 1 {
-			return nil, fmt.Errorf("%s: remove its checksums first", name)
+			return nil, fmt.Errorf("%s: cannot replace the checksums: remove them first", name)
 		}
 		data = bytes.Replace(data, members.Checksums, text, 1)
 	} else {
@@ -505,19 +475,19 @@ func withChecksums(name string, data []byte, sums map[string]string) ([]byte, er
 		head := bytes.TrimRight(data[:end], " \t\r\n")
 		data = slices.Concat(head, []byte(",\n  \"checksums\": "), text, []byte("\n}\n"))
 	}
-	if _, err := ParseSpec(name, data); err != nil {
+	if _, err := parseSpec(name, data); err != nil {
 		return nil, err
 	}
 	return data, nil
 }
 
-// linksDocument is the form of the list of links.
+// linksDocument is the format of the links file.
 type linksDocument struct {
 	Version int               `json:"version"`
 	Links   map[string]string `json:"links"`
 }
 
-// link is a plugin that is used where it lies.
+// link is a plugin that is used in place.
 type link struct{ Name, Dir string }
 
 // linksFile is the file in the agent's home that lists the links.
@@ -538,7 +508,7 @@ func readLinks(home string) ([]link, error) {
 		return nil, err
 	}
 	if doc.Version != 1 {
-		return nil, fmt.Errorf("%s is of version %d, which is not known here: update agent", file, doc.Version)
+		return nil, fmt.Errorf("%s has the unknown version %d: update agent", file, doc.Version)
 	}
 	var list []link
 	for _, name := range slices.Sorted(maps.Keys(doc.Links)) {

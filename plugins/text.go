@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// cleanLine returns text as one line without anything that hides or moves what
-// is shown: control and format characters, those that turn its direction.
+// cleanLine returns text as one line without control and format characters,
+// such as bidirectional marks, which could hide or reorder it.
 func cleanLine(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {
@@ -19,7 +19,7 @@ func cleanLine(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// cleanText is cleanLine for text of several lines.
+// cleanText is cleanLine for multi-line text.
 func cleanText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && hidden(r) {
@@ -31,7 +31,7 @@ func cleanText(text string) string {
 
 func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
-// shorten cuts text to n runes.
+// shorten truncates text to n runes.
 func shorten(text string, n int) string {
 	i := 0
 	for at := range text {

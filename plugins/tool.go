@@ -36,9 +36,9 @@ func newTool(p *Plugin, spec *toolproto.Tool) *tool {
 // Definition implements [core.Tool].
 func (t *tool) Definition() core.ToolDefinition { return t.def }
 
-// Access implements [core.Tool]: that of the plugin's tool itself, whatever the
-// plugin says, and what its templates say of the arguments. Where a template
-// does not fit the arguments, the access is unknown.
+// Access implements [core.Tool]. It returns the access to the plugin's tool
+// itself, and those that the tool's templates derive from the arguments. If a
+// template does not fit the arguments, the access is unknown.
 func (t *tool) Access(_ context.Context, call *core.Call) ([]core.Access, error) {
 	list := []core.Access{{Scope: core.ScopePlugin, Resource: t.plugin.name + "/" + t.def.Name}}
 	if len(t.spec.Access) == 0 {
@@ -46,7 +46,7 @@ func (t *tool) Access(_ context.Context, call *core.Call) ([]core.Access, error)
 	}
 	var args any
 	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return nil, fmt.Errorf("the arguments: %w", err)
+		return nil, fmt.Errorf("invalid arguments: %w", err)
 	}
 	for _, a := range t.spec.Access {
 		resources, ok := []string{a.Resource}, true
@@ -68,8 +68,8 @@ func (t *tool) Access(_ context.Context, call *core.Call) ([]core.Access, error)
 	return list, nil
 }
 
-// resourcesAt returns the text, or the texts of a list, that a JSON pointer
-// leads to; none where nothing is there. It is not ok for anything else.
+// resourcesAt returns the string, or list of strings, at a JSON pointer; none if
+// nothing is there. For anything else, ok is false.
 func resourcesAt(v any, pointer string) (texts []string, ok bool) {
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
@@ -113,7 +113,7 @@ func (t *tool) Run(ctx context.Context, call *core.Call) (core.Result, error) {
 		Id: call.ID, Tool: t.def.Name, Args: call.Args, Session: sessionInfo(call.Session),
 	}}}
 	p := t.plugin
-	return p.converse(ctx, first, peer{
+	return p.converse(ctx, first, callbacks{
 		output: call.Output, progress: call.Progress,
 		ask: func(ctx context.Context, c *toolproto.Confirm) *toolproto.ConfirmAnswer {
 			return p.confirm(ctx, call, c)
@@ -125,7 +125,7 @@ func sessionInfo(s core.SessionInfo) *toolproto.SessionInfo {
 	return &toolproto.SessionInfo{Id: s.ID, Workspace: s.Dir, AgentPath: s.AgentPath}
 }
 
-// confirm puts a plugin's question to the person, in the plugin's name.
+// confirm asks the user a plugin's question, naming the plugin.
 func (p *Plugin) confirm(ctx context.Context, call *core.Call, c *toolproto.Confirm) *toolproto.ConfirmAnswer {
 	answer := &toolproto.ConfirmAnswer{Id: c.Id}
 	if call.Ask == nil {

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// What a skill without triggers is about is derived from its own text. Such
-// evidence is not taken at its word: phrases of a text fit its relatives as
-// well, so that it counts only where the skill is also the best by its words,
-// by a margin. The numbers were tuned on one suite of labelled inputs and
-// checked on another, see docs/skills.md.
+// The subject of a skill without triggers is derived from its text. This
+// evidence is weak, as phrases of a text also fit related skills: it counts only
+// if the skill also ranks first by a margin. The numbers were tuned on one suite
+// of labelled inputs and checked on another, see docs/skills.md.
 const (
 	derivedMargin = 1.3 // over the next best skill's score
-	derivedPairs  = 2   // different pairs of words of the description
-	derivedName   = 0.6 // part of the words of the name, if it has two at least
-	longName      = 2   // capitals within a name of code that stands for itself
+	derivedPairs  = 2   // distinct word pairs of the description
+	derivedName   = 0.6 // share of the name's words, if it has at least two
+	longName      = 2   // inner capitals of an identifier that is a phrase itself
 )
 
 // evidence is what is derived from a skill's text.
 type evidence struct {
-	phrases []phrase        // what is quoted as a trigger, and long names of code
-	pairs   map[string]bool // of neighbouring words in the description
+	phrases []phrase        // quoted as triggers, and long identifiers
+	pairs   map[string]bool // adjacent words of the description
 	name    []string        // the words of the name
 }
 
@@ -31,13 +30,13 @@ var (
 	heading = lazily(`(?m)^# +(.+)$`)
 )
 
-// derive reads what a skill's text says of when to use it.
+// derive extracts from a skill's text when to use it.
 func derive(m *Manifest) evidence {
 	e := evidence{pairs: map[string]bool{}}
 	add := func(s string) {
 		p, ok := newPhrase(strings.TrimSpace(s))
 		if len(p.words) == 1 && humps(p.written) < longName {
-			return // GitHub, OpenAPI: many have to do with these
+			return // GitHub, OpenAPI: many skills are about these
 		}
 		if ok && !slices.ContainsFunc(e.phrases, func(o phrase) bool { return slices.Equal(o.words, p.words) }) {
 			e.phrases = append(e.phrases, p)
@@ -67,8 +66,7 @@ func derive(m *Manifest) evidence {
 	return e
 }
 
-// pairs returns the different pairs of neighbouring words that both say
-// something.
+// pairs returns the distinct pairs of adjacent words that are not fillers.
 func pairs(list []word) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -82,8 +80,8 @@ func pairs(list []word) []string {
 	return out
 }
 
-// positive cuts from a text what it says not to be used for: from there to the
-// end of the sentence or line.
+// positive removes from a text what the skill is not for: from the negation to
+// the end of the sentence or line.
 func positive(text string) string {
 	for {
 		at := negates().FindStringIndex(text)
@@ -98,11 +96,11 @@ func positive(text string) string {
 	}
 }
 
-// supports says what of an input speaks for the skill, or "".
+// supports describes the evidence for the skill in an input, or returns "".
 func (e evidence) supports(in *input) string {
 	for _, p := range e.phrases {
 		if in.has(p.words) {
-			return "\"" + p.written + "\" of its text"
+			return "\"" + p.written + "\" in its text"
 		}
 	}
 	if n := len(e.name); n >= 2 {
@@ -113,14 +111,14 @@ func (e evidence) supports(in *input) string {
 			}
 		}
 		if hits >= 2 && float64(hits) >= derivedName*float64(n) {
-			return "words of its name"
+			return "words in its name"
 		}
 	}
 	var hits []string
 	for _, pair := range in.pairs {
 		if e.pairs[pair] {
 			if hits = append(hits, pair); len(hits) == derivedPairs {
-				return "\"" + strings.Join(hits, "\", \"") + "\" of its description"
+				return "\"" + strings.Join(hits, "\", \"") + "\" in its description"
 			}
 		}
 	}

@@ -21,34 +21,34 @@ const (
 	sourceList = "skills"
 )
 
-// Bounds of what is disclosed, in estimated tokens.
+// Bounds of disclosure, in estimated tokens.
 const (
-	maxText  = 10_000 // of one full text; the model can read the rest
-	listRoom = 2_000  // of a list, where the model's window is not known
+	maxText = 10_000 // of one full text; the model can read the rest
+	maxList = 2_000  // of a list, if the context window is unknown
 )
 
-// SourceOptions connect a source to its session.
+// SourceOptions configure a [Source].
 type SourceOptions struct {
 	Library *Library
 	Max     int // see MatchOptions
-	// Conversation returns what the model has seen of the session so far. What
-	// stands there is not disclosed again; what a summary dropped is. Nil means
-	// that nothing was seen.
+	// Conversation returns the messages that the model has seen. Skills in it are
+	// not disclosed again, unless compaction dropped them. Nil means an empty
+	// conversation.
 	Conversation func() []model.Message
-	// Usage remembers which skills were used; nil for nobody does.
+	// Usage records which skills are used. May be nil.
 	Usage *Usage
-	// Exists reports whether there is a file of that path, taken against the
-	// session's directory. It tells a file's name from other words with a dot in
-	// them; nil means that it needs a slash to be one.
+	// Exists reports whether a file exists; relative paths are relative to the
+	// session's directory. It distinguishes file names from other words with a
+	// dot. If nil, only words with a slash are considered file names.
 	Exists func(ctx context.Context, path string) bool
-	// Tools are told of what is activated. May be nil.
+	// Tools is notified of activated skills. May be nil.
 	Tools *Tools
 }
 
 // Source discloses skills to one session. It implements [core.ContextSource].
 type Source struct {
 	opts  SourceOptions
-	files *files // in play; nil until a skill wants to know
+	files *files // of the conversation; nil until a skill has Paths
 }
 
 var _ core.ContextSource = (*Source)(nil)
@@ -56,14 +56,14 @@ var _ core.ContextSource = (*Source)(nil)
 // NewSource returns a source for a session.
 func NewSource(opts SourceOptions) *Source { return &Source{opts: opts} }
 
-// Context implements [core.ContextSource]: the full texts of the skills that
-// the input calls for, and a list where that helps to choose.
+// Context implements [core.ContextSource]. It returns the full texts of the
+// activated skills, and a list of candidates.
 func (s *Source) Context(ctx context.Context, req core.ContextRequest) ([]core.Block, error) {
 	catalog := s.opts.Library.Catalog()
 	if s.opts.Tools != nil {
-		s.opts.Tools.look(catalog)
+		s.opts.Tools.update(catalog)
 	}
-	if strings.TrimSpace(said(req.Input)) == "" || len(catalog.Skills) == 0 {
+	if strings.TrimSpace(inputText(req.Input)) == "" || len(catalog.Skills) == 0 {
 		return nil, nil
 	}
 	result := s.match(ctx, catalog, req)
@@ -80,15 +80,15 @@ func (s *Source) Context(ctx context.Context, req core.ContextRequest) ([]core.B
 	return blocks, nil
 }
 
-// Match says what an input calls for, as Context would disclose it.
+// Match returns which skills Context would disclose for an input.
 func (s *Source) Match(ctx context.Context, req core.ContextRequest) Result {
 	return s.match(ctx, s.opts.Library.Catalog(), req)
 }
 
-// match matches an input. A full name reaches a skill that is shadowed.
+// match matches an input. A full name also activates a shadowed skill.
 func (s *Source) match(ctx context.Context, c *Catalog, req core.ContextRequest) Result {
-	text := said(req.Input)
-	s.look(ctx, c, req)
+	text := inputText(req.Input)
+	s.collectFiles(ctx, c, req)
 	result := c.Matcher().Match(text, MatchOptions{Max: s.opts.Max, Used: s.opts.Usage.Last, About: s.about})
 	for _, name := range newInput(text).names {
 		if skill, ok := c.Find(name.name); ok && skill.State == StateShadowed && strings.EqualFold(name.name, skill.FullName()) {
@@ -98,8 +98,8 @@ func (s *Source) match(ctx context.Context, c *Catalog, req core.ContextRequest)
 	return result
 }
 
-// look takes note of the files in play, if a skill wants to know.
-func (s *Source) look(ctx context.Context, c *Catalog, req core.ContextRequest) {
+// collectFiles updates the files of the conversation, if a skill has Paths.
+func (s *Source) collectFiles(ctx context.Context, c *Catalog, req core.ContextRequest) {
 	if !c.hasPaths() {
 		return
 	}
@@ -119,11 +119,11 @@ func (s *Source) look(ctx context.Context, c *Catalog, req core.ContextRequest) 
 	s.files.addInput(ctx, req.Input)
 }
 
-// about reports whether a skill is about a file in play.
+// about reports whether a file of the conversation matches the skill's Paths.
 func (s *Source) about(skill *Skill) bool { return s.files != nil && s.files.about(skill) }
 
-// said is what the person wrote, without what came from files.
-func said(parts model.Parts) string {
+// inputText returns what the user wrote, without attached files.
+func inputText(parts model.Parts) string {
 	var b strings.Builder
 	for _, p := range parts {
 		if t, ok := p.(model.Text); ok && !strings.HasPrefix(t.Text, fileBlock) {
@@ -133,7 +133,7 @@ func said(parts model.Parts) string {
 	return b.String()
 }
 
-// seen is what the source put into the conversation before.
+// seen returns what the source already added to the conversation.
 func (s *Source) seen() string {
 	if s.opts.Conversation == nil {
 		return ""
@@ -152,9 +152,9 @@ func (s *Source) seen() string {
 	return b.String()
 }
 
-// text is the block of a full text, unless it was seen.
+// text returns the block with the full text of a skill, unless it was seen.
 func (s *Source) text(m Match, seen string) (core.Block, bool) {
-	body := Disclosed(m.Skill, m.Args)
+	body := disclosed(m.Skill, m.Args)
 	mark := markOf(body)
 	s.opts.Usage.Note(m.Skill.Name, time.Now())
 	if s.opts.Tools != nil {
@@ -170,16 +170,16 @@ func (s *Source) text(m Match, seen string) (core.Block, bool) {
 	}, true
 }
 
-// markOf tells one text from another.
+// markOf returns an attribute that identifies a text.
 func markOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "content=" + hex.EncodeToString(sum[:8])
 }
 
-// Disclosed is a skill's text as a model gets it: with the arguments of /name
-// in their places, of bounded length, and so that it cannot end the tags that it
-// stands between.
-func Disclosed(s *Skill, args string) string {
+// disclosed returns a skill's text as it is shown to the model: with the
+// arguments of /name substituted, limited in length, and escaped so that it
+// cannot close the surrounding tags.
+func disclosed(s *Skill, args string) string {
 	body := s.Body
 	if args != "" {
 		body = withArguments(body, args)
@@ -190,16 +190,16 @@ func Disclosed(s *Skill, args string) string {
 		if end <= 0 {
 			end = len(strings.ToValidUTF8(body[:4*maxText], ""))
 		}
-		body = fmt.Sprintf("%s\n[… %d more bytes; read on with the skill tool: read_resource SKILL.md]", body[:end], len(body)-end)
+		body = fmt.Sprintf("%s\n[… %d more bytes; continue with the skill tool: read_resource SKILL.md]", body[:end], len(body)-end)
 	}
 	if s.Dir != "" {
-		body = "Files of this skill are below " + s.Dir + "\n\n" + body
+		body = "The files of this skill are in " + s.Dir + "\n\n" + body
 	}
 	return body
 }
 
-// withArguments puts arguments into a text: $ARGUMENTS is all of them, $1 to
-// $9 are its words.
+// withArguments substitutes arguments in a text: $ARGUMENTS is replaced by all
+// of them, $1 to $9 by single words.
 func withArguments(body, args string) string {
 	list := strings.Fields(args)
 	pairs := []string{"$ARGUMENTS", args}
@@ -213,29 +213,29 @@ func withArguments(body, args string) string {
 	return strings.NewReplacer(pairs...).Replace(body)
 }
 
-// list is the block of skills to choose from: all of them where the person
-// asks; else those about files in play, and those without triggers, which
-// nothing else would bring up, unless they are about other files. What
-// does not fit is chosen by its words, and what is left out is counted.
+// list returns the block of skills to choose from. These are all skills if the
+// user asks for them; otherwise those whose Paths match a file of the
+// conversation, and those with neither Paths nor triggers. If the list is too
+// long, the highest ranked skills are kept and the rest is counted.
 func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block, bool) {
 	var wanted []*Skill
 	for _, skill := range c.Active() {
-		told := strings.Contains(seen, fmt.Sprintf("<skill name=%q", skill.Name)) || slices.ContainsFunc(r.Activated, func(m Match) bool { return m.Skill == skill })
+		shown := strings.Contains(seen, fmt.Sprintf("<skill name=%q", skill.Name)) || slices.ContainsFunc(r.Activated, func(m Match) bool { return m.Skill == skill })
 		candidate := skill.Triggers.None()
 		if len(skill.Paths) > 0 {
 			candidate = s.about(skill)
 		}
-		if !skill.NoModel && !told && (r.Asked || candidate) {
+		if !skill.NoModel && !shown && (r.Asked || candidate) {
 			wanted = append(wanted, skill)
 		}
 	}
 	lines, size := map[*Skill]string{}, 0
 	for _, skill := range wanted {
-		lines[skill] = Line(skill)
+		lines[skill] = listLine(skill)
 		size += len(lines[skill]) / 4
 	}
 	all := len(wanted)
-	if size > cmp.Or(budget, listRoom) {
+	if size > cmp.Or(budget, maxList) {
 		wanted = nil
 		for _, m := range r.Shortlist {
 			if lines[m.Skill] != "" {
@@ -255,20 +255,20 @@ func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block
 		return core.Block{}, false
 	}
 	left := all - len(wanted)
-	text := "Skills that you may load with the skill tool, when one fits the work:\n" + b.String()
+	text := "Skills to load with the skill tool if one fits the work:\n" + b.String()
 	if left > 0 {
 		text += fmt.Sprintf("[%d more: search for them with the skill tool]\n", left)
 	}
 	return core.Block{Source: sourceList, Text: strings.TrimSuffix(text, "\n"), Event: event.SkillsListed{Names: names, Left: left}}, true
 }
 
-// Line names a skill with what it is for, on one line of a list.
-func Line(s *Skill) string {
+// listLine returns the line of a skill in a list: its name and brief description.
+func listLine(s *Skill) string {
 	return fmt.Sprintf("- %s: %s\n", s.Name, strings.NewReplacer("</context", "< /context", "\n", " ").Replace(s.Brief))
 }
 
-// Breadcrumb says in a few words that there are skills; it is empty if there
-// are none that the model could use.
+// Breadcrumb returns a short hint that skills are available, or "" if there are
+// none that the model can use.
 func (l *Library) Breadcrumb() string { return l.Catalog().breadcrumb() }
 
 func (c *Catalog) breadcrumb() string {

@@ -24,5 +24,5 @@ Read the commits since the last tag …
 	// Output:
 	// release-notes [release notes changelog entry]
 	// Writes release notes: what changed, for whom.
-	// SKILL.md:3:1: warning: the front matter is not valid YAML (mapping values are not allowed in this context) and was repaired: quote values that hold a colon, and indent with spaces
+	// SKILL.md:3:1: warning: the front matter is not valid YAML (mapping values are not allowed in this context) and was repaired: quote values that contain a colon, and indent with spaces
 }

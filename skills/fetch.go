@@ -20,14 +20,14 @@ import (
 	"github.com/seed-009c0928/agent/core/bundle"
 )
 
-// Bounds of what is fetched.
+// Bounds of a fetch.
 const (
 	maxDownload  = 100 << 20 // bytes
 	fetchTimeout = 5 * time.Minute
-	maxGitSays   = 8 << 10 // bytes of git's own words in an error
+	maxGitError  = 8 << 10 // bytes of git's stderr in an error
 )
 
-// fetched is a source, unpacked in a private place.
+// fetched is a source, unpacked in a private directory.
 type fetched struct {
 	origin Origin
 	stage  *bundle.Stage
@@ -35,7 +35,7 @@ type fetched struct {
 	tag    bool   // the ref is a tag
 }
 
-// fetch brings a source to a stage of the store. The caller closes the stage.
+// fetch unpacks a source into a stage of the store. The caller closes the stage.
 func (in *Installer) fetch(ctx context.Context, o Origin, commit string) (_ *fetched, err error) {
 	stage, err := in.store.Stage(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (in *Installer) fetch(ctx context.Context, o Origin, commit string) (_ *fet
 	case SourceWellKnown:
 		err = in.wellKnown(ctx, f)
 	default:
-		err = fmt.Errorf("%q is no kind of source", o.Kind)
+		err = fmt.Errorf("unknown kind of source %q", o.Kind)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o, err)
@@ -67,7 +67,7 @@ func (in *Installer) fetch(ctx context.Context, o Origin, commit string) (_ *fet
 	return f, nil
 }
 
-// archive unpacks an archive, on disk or behind an address.
+// archive unpacks an archive from disk or a URL.
 func (in *Installer) archive(ctx context.Context, f *fetched) error {
 	file := f.origin.Location
 	if strings.Contains(file, "://") {
@@ -84,7 +84,7 @@ func (in *Installer) archive(ctx context.Context, f *fetched) error {
 	return f.stage.Unwrap()
 }
 
-// download fetches a file to a temporary place, which the caller removes, and
+// download fetches a URL to a temporary file, which the caller removes, and
 // returns its SHA-256 in hex.
 func (in *Installer) download(ctx context.Context, address string) (file, sum string, err error) {
 	body, err := in.get(ctx, address)
@@ -104,12 +104,12 @@ func (in *Installer) download(ctx context.Context, address string) (file, sum st
 	hash := sha256.New()
 	n, err := io.Copy(io.MultiWriter(temp, hash), io.LimitReader(body, maxDownload+1))
 	if err == nil && n > maxDownload {
-		err = fmt.Errorf("it is larger than %d MiB", maxDownload>>20)
+		err = fmt.Errorf("larger than %d MiB", maxDownload>>20)
 	}
 	return temp.Name(), hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// get opens an address. It does not leave https, save on this machine.
+// get opens a URL. Redirects must stay on https, except to this machine.
 func (in *Installer) get(ctx context.Context, address string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -121,7 +121,7 @@ func (in *Installer) get(ctx context.Context, address string) (io.ReadCloser, er
 		case len(via) > 5:
 			return errors.New("too many redirects")
 		case next.URL.Scheme != "https" && !loopback(next.URL.Hostname()):
-			return fmt.Errorf("it redirects to %s, which is not protected", next.URL.Redacted())
+			return fmt.Errorf("refusing the redirect to %s, which is not encrypted", next.URL.Redacted())
 		}
 		return nil
 	}
@@ -131,7 +131,7 @@ func (in *Installer) get(ctx context.Context, address string) (io.ReadCloser, er
 	}
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
-		return nil, fmt.Errorf("%s: the server answers %s", address, resp.Status)
+		return nil, fmt.Errorf("%s: the server responded %s", address, resp.Status)
 	}
 	return resp.Body, nil
 }
@@ -143,13 +143,13 @@ type discovery struct {
 	Skills []struct {
 		Name   string `json:"name"`
 		Type   string `json:"type"` // skill-md or archive
-		URL    string `json:"url"`  // against the index
+		URL    string `json:"url"`  // relative to the index
 		Digest string `json:"digest"`
 	} `json:"skills"`
 }
 
-// wellKnown fetches the skills that a site publishes, each into a folder of its
-// name; with a path that one alone.
+// wellKnown fetches the skills that a site publishes, each into a folder named
+// after it, or only the one named by the path.
 func (in *Installer) wellKnown(ctx context.Context, f *fetched) error {
 	index := f.origin.Location
 	if !strings.HasSuffix(index, ".json") {
@@ -161,8 +161,8 @@ func (in *Installer) wellKnown(ctx context.Context, f *fetched) error {
 	}
 	defer body.Close()
 	var list discovery
-	if err := json.NewDecoder(io.LimitReader(body, MaxFile)).Decode(&list); err != nil {
-		return fmt.Errorf("%s is no index of skills: %w", index, err)
+	if err := json.NewDecoder(io.LimitReader(body, maxFile)).Decode(&list); err != nil {
+		return fmt.Errorf("%s is not a skill index: %w", index, err)
 	}
 	base, err := url.Parse(index)
 	if err != nil {
@@ -174,10 +174,10 @@ func (in *Installer) wellKnown(ctx context.Context, f *fetched) error {
 			continue
 		}
 		if s.Name == "" || CleanName(s.Name) != s.Name {
-			return fmt.Errorf("%s: %q is no name of a skill", index, cut(s.Name, 80))
+			return fmt.Errorf("%s: invalid skill name %q", index, cut(s.Name, 80))
 		}
 		if found++; found > maxFolders {
-			return fmt.Errorf("%s names more than %d skills", index, maxFolders)
+			return fmt.Errorf("%s lists more than %d skills", index, maxFolders)
 		}
 		at, err := base.Parse(s.URL)
 		if err != nil {
@@ -188,13 +188,13 @@ func (in *Installer) wellKnown(ctx context.Context, f *fetched) error {
 		}
 	}
 	if found == 0 {
-		return fmt.Errorf("%s names no skill %q", index, f.origin.Path)
+		return fmt.Errorf("%s does not list a skill %q", index, f.origin.Path)
 	}
 	return nil
 }
 
-// published puts one published skill into the stage, if it is what the index
-// says.
+// published adds one published skill to the stage if its digest matches the
+// index.
 func (in *Installer) published(ctx context.Context, f *fetched, name, kind, address, digest string) error {
 	file, sum, err := in.download(ctx, address)
 	if err != nil {
@@ -202,7 +202,7 @@ func (in *Installer) published(ctx context.Context, f *fetched, name, kind, addr
 	}
 	defer os.Remove(file)
 	if want, ok := strings.CutPrefix(digest, "sha256:"); !ok || !strings.EqualFold(want, sum) {
-		return fmt.Errorf("%s has the digest sha256:%s, and its index says %q", address, sum, cut(digest, 80))
+		return fmt.Errorf("%s has digest sha256:%s, but the index lists %q", address, sum, cut(digest, 80))
 	}
 	folder := filepath.Join(f.stage.Dir(), name)
 	switch kind {
@@ -232,20 +232,19 @@ func (in *Installer) published(ctx context.Context, f *fetched, name, kind, addr
 		}
 		return os.CopyFS(folder, os.DirFS(inner.Root()))
 	}
-	return fmt.Errorf("it is a %q, which is not known here", cut(kind, 40))
+	return fmt.Errorf("unsupported type %q", cut(kind, 40))
 }
 
 var commitHash = lazily(`^[0-9a-f]{40}$`)
 
-// git fetches a repository with the git program: go-git would be seven
-// megabytes more, and would not know the person's credentials. Nothing is
-// checked out: git archive writes the files of the commit, without hooks,
-// filters, submodules or links that git would follow. Commit is wanted instead
-// of what the ref stands for now, unless it is empty.
+// git fetches a repository with the git program: go-git would add seven
+// megabytes and not know the user's credentials. Nothing is checked out: git
+// archive writes the files of the commit, without hooks, filters, submodules or
+// links that git would follow. A commit takes precedence over the ref.
 func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
 	program, err := exec.LookPath("git")
 	if err != nil {
-		return fmt.Errorf("git is needed for this source, and is not on the PATH: %w", err)
+		return fmt.Errorf("this source requires git, which is not in PATH: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "agent-skill-git-*")
 	if err != nil {
@@ -264,7 +263,7 @@ func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
 		want = "HEAD"
 	}
 	_, err = run("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", f.origin.Location, want)
-	if err != nil && commit != "" && f.origin.Ref != "" { // some servers give out no commits
+	if err != nil && commit != "" && f.origin.Ref != "" { // some servers do not serve commits
 		_, err = run("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", f.origin.Location, f.origin.Ref)
 	}
 	if err != nil {
@@ -275,10 +274,10 @@ func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
 		return err
 	}
 	if f.commit = strings.TrimSpace(head); !commitHash().MatchString(f.commit) {
-		return fmt.Errorf("git names the commit %q, which is none", cut(f.commit, 80))
+		return fmt.Errorf("git returned an invalid commit %q", cut(f.commit, 80))
 	}
-	said, err := os.ReadFile(filepath.Join(dir, ".git", "FETCH_HEAD"))
-	f.tag = err == nil && bytes.Contains(said, []byte("\ttag '"))
+	fetchHead, err := os.ReadFile(filepath.Join(dir, ".git", "FETCH_HEAD"))
+	f.tag = err == nil && bytes.Contains(fetchHead, []byte("\ttag '"))
 	file := filepath.Join(dir, "files.tar")
 	if _, err := run("archive", "--format=tar", "--output="+file, f.commit); err != nil {
 		return err
@@ -286,8 +285,7 @@ func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
 	return f.stage.AddArchive(ctx, file)
 }
 
-// runGit runs git so that it asks nobody, runs no hook and reaches no helper but
-// those for its usual transports.
+// runGit runs git without prompts, hooks or unusual transports.
 func runGit(ctx context.Context, program, dir string, args ...string) (string, error) {
 	all := append([]string{
 		"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never", "-c", "gc.auto=0",
@@ -302,15 +300,15 @@ func runGit(ctx context.Context, program, dir string, args ...string) (string, e
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		said := stderr.Bytes()
-		text, _ := visible(strings.TrimSpace(strings.ToValidUTF8(string(said[:min(len(said), maxGitSays)]), "")))
+		message := stderr.Bytes()
+		text, _ := visible(strings.TrimSpace(strings.ToValidUTF8(string(message[:min(len(message), maxGitError)]), "")))
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, text)
 	}
 	return stdout.String(), nil
 }
 
-// withoutGit takes out variables that point git elsewhere, as they do within a
-// hook.
+// withoutGit removes variables that redirect git to another repository, such as
+// those set within a hook.
 func withoutGit(environ []string) []string {
 	var out []string
 	for _, e := range environ {

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
 
-// knownKeys are the keys that mean something, those of the Agent Skills
-// standard first. The last ones belong to other programs and are left alone.
+// knownKeys are the recognized keys, those of the Agent Skills standard first.
+// The last line belongs to other programs and is ignored.
 var knownKeys = []string{
 	"name", "description", "license", "compatibility", "metadata", "allowed-tools",
 	"version", "brief_description", "triggers", "when_to_use", "toolsets", "scripts", "default_enabled",
@@ -20,15 +20,15 @@ var knownKeys = []string{
 	"model", "effort", "context", "agent", "hooks", "author", "tags", "category", "arguments", "tools", "globs", "mode", "id", "title", "homepage", "compatible_with",
 }
 
-// spellings are other ways to write a known key.
+// spellings maps alternative spellings to known keys.
 var spellings = map[string]string{
 	"allowed_tools": "allowed-tools", "allowedTools": "allowed-tools", "when-to-use": "when_to_use", "whenToUse": "when_to_use",
 	"brief-description": "brief_description", "default-enabled": "default_enabled", "argument_hint": "argument-hint",
 	"disable_model_invocation": "disable-model-invocation", "user_invocable": "user-invocable", "user-invokable": "user-invocable",
 }
 
-// maxNodes bounds the values that are read of one front matter, those behind
-// aliases each time that they are named: a small file can name billions.
+// maxNodes bounds the values read from one front matter, counting aliased ones
+// at each use: a small file can refer to billions.
 const maxNodes = 10_000
 
 // reader reads the values of a front matter.
@@ -37,13 +37,13 @@ type reader struct {
 	left int // of maxNodes
 }
 
-// value is a key with what stands behind it.
+// value is a key with its value.
 type value struct {
 	key  string
 	node *yaml.Node
 }
 
-// manifest reads the mapping. It is nil without a description.
+// manifest reads the mapping. It returns nil if there is no description.
 func (r *report) manifest(root *yaml.Node) *Manifest {
 	d := &reader{r, maxNodes}
 	m := &Manifest{Metadata: map[string]string{}}
@@ -51,7 +51,7 @@ func (r *report) manifest(root *yaml.Node) *Manifest {
 	for _, v := range d.pairs(root) {
 		key := d.known(v)
 		if before := seen[key]; before != nil {
-			d.at(Warning, v.node, "%s is there twice, also on line %d: the last one counts", key, before.Line+1)
+			d.at(Warning, v.node, "duplicate key %s, also on line %d: the last one is used", key, before.Line+1)
 		}
 		seen[key] = v.node
 		d.field(m, key, v.node)
@@ -60,10 +60,10 @@ func (r *report) manifest(root *yaml.Node) *Manifest {
 		}
 	}
 	if d.left <= 0 {
-		d.add(Warning, 2, 1, "the front matter names more than %d values, aliases included: the rest is left out", maxNodes)
+		d.add(Warning, 2, 1, "the front matter has more than %d values, including aliases: the rest is ignored", maxNodes)
 	}
 	if m.Description == "" {
-		d.add(Error, 2, 1, "there is no description: say in one or two sentences what the skill does and when to use it")
+		d.add(Error, 2, 1, "missing description: say in one or two sentences what the skill does and when to use it")
 		return nil
 	}
 	if m.Brief == "" {
@@ -76,7 +76,7 @@ func (d *reader) at(s Severity, n *yaml.Node, format string, args ...any) {
 	d.add(s, n.Line+1, n.Column, format, args...)
 }
 
-// known returns the usual spelling of a key.
+// known returns the canonical spelling of a key.
 func (d *reader) known(v value) string {
 	if known, ok := spellings[v.key]; ok {
 		return known
@@ -93,11 +93,10 @@ func (d *reader) unknown(key string, n *yaml.Node) {
 		d.at(Warning, n, "unknown key %q: did you mean %q?", key, near)
 		return
 	}
-	d.at(Note, n, "unknown key %q: put what is your own below metadata", key)
+	d.at(Note, n, "unknown key %q: put custom keys under metadata", key)
 }
 
-// pairs returns the keys and values of a mapping, those that are merged in
-// (<<) first.
+// pairs returns the keys and values of a mapping, merged ones (<<) first.
 func (d *reader) pairs(n *yaml.Node) []value {
 	n = d.follow(n)
 	if n == nil || n.Kind != yaml.MappingNode {
@@ -106,24 +105,24 @@ func (d *reader) pairs(n *yaml.Node) []value {
 	var all []value
 	for i := 0; i+1 < len(n.Content) && d.left > 0; i += 2 {
 		d.left--
-		key, behind := n.Content[i], n.Content[i+1]
+		key, val := n.Content[i], n.Content[i+1]
 		if key.Tag == "!!merge" {
 			d.left -= 10 // a merge may name a mapping that merges
-			if from := d.follow(behind); from != nil && from != n {
+			if from := d.follow(val); from != nil && from != n {
 				all = append(d.pairs(from), all...)
 			}
 			continue
 		}
 		if key.Kind != yaml.ScalarNode {
-			d.at(Warning, key, "a key is no text: it is left out")
+			d.at(Warning, key, "key is not a string: ignored")
 			continue
 		}
-		all = append(all, value{key.Value, placed(behind, key)})
+		all = append(all, value{key.Value, placed(val, key)})
 	}
 	return all
 }
 
-// placed gives a value without a place of its own that of its key.
+// placed gives a value without a position that of its key.
 func placed(n, key *yaml.Node) *yaml.Node {
 	if n.Line == 0 {
 		n.Line, n.Column = key.Line, key.Column
@@ -131,7 +130,7 @@ func placed(n, key *yaml.Node) *yaml.Node {
 	return n
 }
 
-// follow returns what an alias stands for.
+// follow resolves aliases.
 func (d *reader) follow(n *yaml.Node) *yaml.Node {
 	for n != nil && n.Kind == yaml.AliasNode {
 		if d.left--; d.left <= 0 {
@@ -189,18 +188,18 @@ func (d *reader) text(key string, n *yaml.Node) string {
 	case of == nil:
 		return ""
 	case of.Kind == yaml.SequenceNode:
-		items := d.list(key, n, func(s string) []string { return []string{s} })
-		d.at(Warning, n, "%s is a list: its entries are joined", key)
+		items := d.list(key, n, unsplit)
+		d.at(Warning, n, "%s is a list: its entries were joined", key)
 		return strings.Join(items, " ")
 	case of.Kind != yaml.ScalarNode:
-		d.at(Warning, n, "%s is no text: it is left out", key)
+		d.at(Warning, n, "%s is not a string: ignored", key)
 		return ""
 	case of.Tag == "!!null":
 		return ""
 	}
 	text, removed := visible(strings.TrimSpace(of.Value))
 	if removed > 0 {
-		d.at(Warning, n, "%s holds %d characters that nobody sees: they are removed", key, removed)
+		d.at(Warning, n, "%s contains %d invisible characters: removed", key, removed)
 	}
 	return text
 }
@@ -211,13 +210,13 @@ func (d *reader) name(n *yaml.Node) string {
 	text := d.text("name", n)
 	clean := CleanName(text)
 	if clean != text {
-		d.at(Warning, n, "the name %q may hold letters, digits and hyphens only, at most %d of them: it is read as %q", cut(text, 80), MaxName, clean)
+		d.at(Warning, n, "the name %q is not valid (letters, digits and hyphens, at most %d): it is read as %q", cut(text, 80), MaxName, clean)
 	}
 	return clean
 }
 
-// CleanName makes a skill's name of a text: letters, digits and hyphens. It is
-// empty if nothing of the text can stay.
+// CleanName turns a text into a valid skill name of letters, digits and hyphens.
+// The result is empty if no character remains.
 func CleanName(text string) string {
 	clean := strings.Trim(notName().ReplaceAllString(text, "-"), "-")
 	if len(clean) > MaxName {
@@ -229,22 +228,22 @@ func CleanName(text string) string {
 func (d *reader) description(n *yaml.Node) string {
 	text := d.text("description", n)
 	switch length := utf8.RuneCountInString(text); {
-	case length > MaxDescription:
-		d.at(Warning, n, "the description has %d characters: it is cut to %d", length, MaxDescription)
-		text = cut(text, MaxDescription)
+	case length > maxDescription:
+		d.at(Warning, n, "the description has %d characters: truncated to %d", length, maxDescription)
+		text = cut(text, maxDescription)
 	case length > 500:
-		d.at(Note, n, "the description has %d characters: up to 500 are read with care", length)
+		d.at(Note, n, "the description has %d characters: keep it below 500", length)
 	}
 	return text
 }
 
-// hint reads an argument hint. Its brackets make a list of it in YAML.
+// hint reads an argument hint. YAML reads its brackets as a list.
 func (d *reader) hint(n *yaml.Node) string {
 	of := d.follow(n)
 	if of == nil || of.Kind != yaml.SequenceNode {
 		return cut(d.text("argument-hint", n), 80)
 	}
-	items := d.list("argument-hint", n, func(s string) []string { return []string{s} })
+	items := d.list("argument-hint", n, unsplit)
 	return cut("["+strings.Join(items, ", ")+"]", 80)
 }
 
@@ -257,11 +256,11 @@ func (d *reader) boolean(key string, n *yaml.Node, byDefault bool) bool {
 	case "":
 		return byDefault
 	}
-	d.at(Warning, n, "%s: expected true or false, found %q: it is %t", key, cut(d.text(key, n), 40), byDefault)
+	d.at(Warning, n, "%s: expected true or false, found %q: using %t", key, cut(d.text(key, n), 40), byDefault)
 	return byDefault
 }
 
-// list reads a list, or a text that split takes apart.
+// list reads a list, or a string that it splits.
 func (d *reader) list(key string, n *yaml.Node, split func(string) []string) []string {
 	of := d.follow(n)
 	if of == nil {
@@ -284,7 +283,7 @@ func (d *reader) list(key string, n *yaml.Node, split func(string) []string) []s
 				add(d.text(key, item))
 			} else if !odd {
 				odd = true
-				d.at(Warning, item, "%s: expected texts: this entry, and others like it, are left out", key)
+				d.at(Warning, item, "%s: expected strings: other entries are ignored", key)
 			}
 		}
 	case yaml.ScalarNode:
@@ -292,7 +291,7 @@ func (d *reader) list(key string, n *yaml.Node, split func(string) []string) []s
 			add(s)
 		}
 	default:
-		d.at(Warning, n, "%s: expected a list: it is left out", key)
+		d.at(Warning, n, "%s: expected a list: ignored", key)
 	}
 	return out
 }
@@ -301,69 +300,60 @@ func splitCommas(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '\n' })
 }
 
-// globs reads globs. One that is none is left out.
+// globs reads globs and drops invalid ones.
 func (d *reader) globs(key string, n *yaml.Node) []string {
 	list := slices.DeleteFunc(d.list(key, n, splitGlobs), func(glob string) bool {
 		if validGlob(glob) {
 			return false
 		}
-		d.at(Warning, n, "%s: %q is no glob, or one too intricate: it is left out", key, cut(glob, 80))
+		d.at(Warning, n, "%s: invalid or too complex glob %q: ignored", key, cut(glob, 80))
 		return true
 	})
 	if len(list) > maxGlobs {
-		d.at(Warning, n, "%s: there are %d: the first %d count", key, len(list), maxGlobs)
+		d.at(Warning, n, "%s has %d entries: only the first %d are used", key, len(list), maxGlobs)
 		list = list[:maxGlobs]
 	}
 	return list
 }
 
-// splitGlobs splits at commas and ends of lines outside of braces: "*.{js,ts}, *.go".
-func splitGlobs(s string) []string {
-	depth := 0
-	return strings.FieldsFunc(s, func(r rune) bool {
-		switch r {
-		case '{':
-			depth++
-		case '}':
-			depth--
-		case ',', '\n':
-			return depth <= 0
-		}
-		return false
-	})
-}
+// splitGlobs splits at commas and newlines outside braces: "*.{js,ts}, *.go".
+func splitGlobs(s string) []string { return splitOutside(s, '{', '}', ",\n") }
 
 func splitWords(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '\n' || r == ' ' || r == '\t' })
 }
 
-// splitTools splits at commas and spaces outside of parentheses:
+// splitTools splits at commas and spaces outside parentheses:
 // "Bash(git add:*) Read".
-func splitTools(s string) []string {
+func splitTools(s string) []string { return splitOutside(s, '(', ')', ", \n\t") }
+
+// splitOutside splits at separators that are not between brackets.
+func splitOutside(s string, opening, closing rune, separators string) []string {
 	depth := 0
 	return strings.FieldsFunc(s, func(r rune) bool {
 		switch r {
-		case '(':
+		case opening:
 			depth++
-		case ')':
+		case closing:
 			depth--
-		case ',', ' ', '\n', '\t':
-			return depth <= 0
 		}
-		return false
+		return depth <= 0 && strings.ContainsRune(separators, r)
 	})
 }
 
-// toolsets reads names of binaries. Older files name classes of modules, as
-// "path:Class", which nothing runs.
+// unsplit keeps a string as the only entry of a list.
+func unsplit(s string) []string { return []string{s} }
+
+// toolsets reads names of binaries. Older files name module classes as
+// "path:Class", which are not supported.
 func (d *reader) toolsets(n *yaml.Node) []string {
 	all := d.list("toolsets", n, splitWords)
 	return slices.DeleteFunc(all, func(name string) bool {
 		switch {
 		case strings.Contains(name, ":"):
-			d.at(Warning, n, "the toolset %q is a class of a module: only binaries below toolsets/ are run", cut(name, 80))
+			d.at(Warning, n, "the toolset %q is a module class: only binaries in toolsets/ are supported", cut(name, 80))
 		case name != CleanName(name) && notName().MatchString(strings.NewReplacer("_", "", ".", "").Replace(name)), strings.Contains(name, ".."):
-			d.at(Warning, n, "the toolset %q is no file name: it is left out", cut(name, 80))
+			d.at(Warning, n, "the toolset %q is not a file name: ignored", cut(name, 80))
 		default:
 			return false
 		}
@@ -371,7 +361,7 @@ func (d *reader) toolsets(n *yaml.Node) []string {
 	})
 }
 
-// triggers reads {keywords, verbs, patterns}, or keywords alone.
+// triggers reads {keywords, verbs, patterns}, or a list of keywords.
 func (d *reader) triggers(n *yaml.Node) Triggers {
 	of := d.follow(n)
 	if of == nil || of.Kind != yaml.MappingNode {
@@ -387,7 +377,7 @@ func (d *reader) triggers(n *yaml.Node) Triggers {
 		case "patterns", "pattern":
 			t.Patterns = append(t.Patterns, d.patterns(v.node)...)
 		default:
-			d.at(Warning, v.node, "unknown key %q in triggers: there are keywords, verbs and patterns", v.key)
+			d.at(Warning, v.node, "unknown key %q in triggers: use keywords, verbs or patterns", v.key)
 		}
 	}
 	return t
@@ -396,18 +386,18 @@ func (d *reader) triggers(n *yaml.Node) Triggers {
 // maxPattern bounds a pattern, in bytes.
 const maxPattern = 1000
 
-// patterns reads regular expressions. A text is one; none is split.
+// patterns reads regular expressions. A string is a single one and not split.
 func (d *reader) patterns(n *yaml.Node) []string {
-	all := d.list("patterns", n, func(s string) []string { return []string{s} })
+	all := d.list("patterns", n, unsplit)
 	return slices.DeleteFunc(all, func(p string) bool {
 		re, err := compile(p)
 		switch {
 		case len(p) > maxPattern:
-			d.at(Warning, n, "a pattern is longer than %d bytes: it is left out", maxPattern)
+			d.at(Warning, n, "a pattern is longer than %d bytes: ignored", maxPattern)
 		case err != nil:
-			d.at(Warning, n, "the pattern %q is no regular expression of Go and is left out: %v", cut(p, 80), err)
+			d.at(Warning, n, "the pattern %q is not a valid Go regular expression: ignored: %v", cut(p, 80), err)
 		case re.MatchString(""):
-			d.at(Warning, n, "the pattern %q matches everything and is left out", cut(p, 80))
+			d.at(Warning, n, "the pattern %q matches everything: ignored", cut(p, 80))
 		default:
 			return false
 		}
@@ -415,15 +405,15 @@ func (d *reader) patterns(n *yaml.Node) []string {
 	})
 }
 
-// compile compiles a pattern of a skill, which does not heed case.
+// compile compiles a skill's pattern, which ignores case.
 func compile(pattern string) (*regexp.Regexp, error) { return regexp.Compile("(?i)" + pattern) }
 
-// metadata reads texts. Triggers may be there, too.
+// metadata reads strings. Triggers and the version may be here, too.
 func (d *reader) metadata(m *Manifest, n *yaml.Node) {
 	of := d.follow(n)
 	if of == nil || of.Kind != yaml.MappingNode {
 		if of != nil && of.Tag != "!!null" {
-			d.at(Warning, n, "metadata: expected keys with values: it is left out")
+			d.at(Warning, n, "metadata: expected a mapping: ignored")
 		}
 		return
 	}

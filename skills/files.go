@@ -14,20 +14,20 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// files are those that a session has to do with: the person named them, or a
-// tool was called with them. They only grow; what a summary drops stays in play.
+// files are the files of a conversation: named by the user or passed to a tool.
+// They are never removed, even if compaction drops their mention.
 type files struct {
-	dir    string // the session's
+	dir    string // of the session
 	exists func(ctx context.Context, path string) bool
 	known  map[string]bool    // absolute, clean, with slashes
-	calls  map[[2]string]bool // that were looked at, by their ids and arguments
+	calls  map[[2]string]bool // calls already examined, by ID and arguments
 }
 
 func newFiles(dir string, exists func(context.Context, string) bool) *files {
 	return &files{dir: path.Clean(cmp.Or(slashed(dir), "/")), exists: exists, known: map[string]bool{}, calls: map[[2]string]bool{}}
 }
 
-// slashed is a path with slashes, on whatever system its file is.
+// slashed converts backslashes, independent of the system.
 func slashed(p string) string { return strings.ReplaceAll(p, `\`, "/") }
 
 func (f *files) absolute(p string) string {
@@ -43,7 +43,7 @@ func (f *files) add(p string) {
 	}
 }
 
-// about reports whether a skill's globs match one of the files.
+// about reports whether a skill's Paths match one of the files.
 func (f *files) about(s *Skill) bool {
 	base := strings.TrimSuffix(path.Join(f.dir, s.Base), "/") + "/"
 	for _, glob := range s.Paths {
@@ -57,7 +57,7 @@ func (f *files) about(s *Skill) bool {
 	return false
 }
 
-// Bounds of globs: alternatives multiply what there is to try.
+// Bounds of globs: alternatives multiply the cost of matching.
 const (
 	maxGlobs  = 100
 	maxGlob   = 256
@@ -68,7 +68,7 @@ func validGlob(glob string) bool {
 	return len(glob) <= maxGlob && strings.Count(glob, "{") <= maxBraces && doublestar.ValidatePattern(cleanGlob(glob))
 }
 
-// cleanGlob is a glob as it is matched: of a folder, all that lies in it.
+// cleanGlob normalizes a glob: a folder matches everything in it.
 func cleanGlob(glob string) string {
 	if strings.HasSuffix(glob, "/") {
 		glob += "**"
@@ -76,26 +76,26 @@ func cleanGlob(glob string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(glob, "./"), "/")
 }
 
-// fileWord is a word that may be a path or the name of a file. Marks around it,
-// and a line number behind it, do not belong to it.
+// fileWord matches a word that may be a path or file name, without surrounding
+// punctuation or a trailing line number.
 var fileWord = lazily(`(?:^|[\s("'` + "`" + `\[=,])((?:\.{0,2}/|[A-Za-z]:[/\\])?[\pL\pN_.@+-]+(?:[/\\][\pL\pN_.@+-]+)*)`)
 
-// addText adds the files that a text names. What has no slash or no ending, as
-// Node.js and client/server, counts only if there is such a file.
+// addText adds the files named in a text. A word without a slash or without an
+// extension, such as Node.js or client/server, must be an existing file.
 func (f *files) addText(ctx context.Context, text string) {
 	if len(text) > maxInput {
 		text = text[:maxInput]
 	}
 	for _, found := range fileWord().FindAllStringSubmatch(text, -1) {
 		name := strings.TrimRight(found[1], ".")
-		folder, ending := strings.ContainsAny(name, `/\`), path.Ext(slashed(name)) != ""
-		if folder && ending || (folder || ending) && f.exists != nil && f.exists(ctx, name) {
+		slash, ext := strings.ContainsAny(name, `/\`), path.Ext(slashed(name)) != ""
+		if slash && ext || (slash || ext) && f.exists != nil && f.exists(ctx, name) {
 			f.add(name)
 		}
 	}
 }
 
-// fileBlock begins the content of a file that the person put into an input.
+// fileBlock starts the content of a file that the user attached to an input.
 const fileBlock = "<file path="
 
 // addInput adds the files of an input.
@@ -116,10 +116,10 @@ func (f *files) addInput(ctx context.Context, parts model.Parts) {
 	}
 }
 
-// patchFile is the line of a patch that names a file.
+// patchFile matches the lines of a patch that name a file.
 var patchFile = lazily(`(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\r?$`)
 
-// addCalls adds the files that tools were called with.
+// addCalls adds the files that were passed to tools.
 func (f *files) addCalls(ctx context.Context, messages []model.Message) {
 	for _, m := range messages {
 		for _, call := range m.Parts.ToolCalls() {
@@ -131,8 +131,8 @@ func (f *files) addCalls(ctx context.Context, messages []model.Message) {
 	}
 }
 
-// addArgs adds the files in a call's arguments, by the names that the built-in
-// tools have for them. A command names its files in its text.
+// addArgs adds the files in a call's arguments, as the built-in tools name them,
+// and those in the text of a command.
 func (f *files) addArgs(ctx context.Context, text string) {
 	var args struct {
 		FilePath string   `json:"file_path"`
@@ -140,7 +140,7 @@ func (f *files) addArgs(ctx context.Context, text string) {
 		Patch    string   `json:"patch"`
 		Command  string   `json:"command"`
 	}
-	_ = json.Unmarshal([]byte(text), &args) // what is of another kind stays empty
+	_ = json.Unmarshal([]byte(text), &args) // fields of another type stay empty
 	f.add(args.FilePath)
 	for _, p := range args.Paths {
 		if !strings.ContainsAny(p, "*?[{") {
@@ -153,7 +153,7 @@ func (f *files) addArgs(ctx context.Context, text string) {
 	f.addText(ctx, args.Command)
 }
 
-// hasPaths reports whether a skill of the catalog is about certain files.
+// hasPaths reports whether an active skill has Paths.
 func (c *Catalog) hasPaths() bool {
 	return slices.ContainsFunc(c.Skills, func(s *Skill) bool { return len(s.Paths) > 0 && s.State == StateOn })
 }

@@ -20,12 +20,12 @@ const (
 	maxFolders = 2000
 )
 
-// found is a SKILL.md and what it was read as.
+// found is a SKILL.md and where it was found.
 type found struct {
 	place   Place
 	dir     string // on disk; empty for a bundled one
-	rel     string // below the place, with slashes
-	file    string // its name, in whatever case
+	rel     string // relative to the place, with slashes
+	file    string // its name as it is written
 	size    int64
 	changed time.Time
 }
@@ -37,38 +37,38 @@ func (f found) path() string {
 	return filepath.Join(f.dir, f.file)
 }
 
-// walker looks for skills below one place.
+// walker looks for skills in one place.
 type walker struct {
 	place    Place
 	files    fs.FS
-	real     string // path of the place without symbolic links
-	within   string // what symbolic links may not lead out of; empty for no bound
+	real     string // path of the place, symbolic links resolved
+	within   string // symbolic links may not leave this folder; empty = anywhere
 	seen     map[string]bool
 	folders  int
 	found    []found
 	problems []Problem
 }
 
-// walk lists the skills of a place, in the order of their paths. Seen holds the
-// real paths of folders that were visited, over all places.
+// walk lists the skills of a place, ordered by path. Seen contains the real paths
+// of the folders visited so far, across places.
 func walk(p Place, seen map[string]bool) ([]found, []Problem) {
 	w := &walker{place: p, files: p.Files, seen: seen}
 	if w.files == nil {
 		real, err := filepath.EvalSymlinks(p.Dir)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
-				w.problem(p.Dir, "it cannot be read: %v", err)
+				w.problem(p.Dir, "cannot read: %v", err)
 			}
 			return nil, w.problems
 		}
 		if p.Within != "" {
 			if w.within, err = filepath.EvalSymlinks(p.Within); err != nil {
-				w.problem(p.Dir, "it cannot be read: %v", err)
+				w.problem(p.Dir, "cannot read: %v", err)
 				return nil, w.problems
 			}
 		}
 		if !w.inside(real) {
-			w.problem(p.Dir, "it is a symbolic link that leads out of the project: it is left out")
+			w.problem(p.Dir, "the symbolic link leads out of the project: ignored")
 			return nil, w.problems
 		}
 		w.real, w.files = real, os.DirFS(real)
@@ -93,11 +93,11 @@ func (w *walker) inside(real string) bool { return w.within == "" || within(w.wi
 
 func within(top, at string) bool {
 	rel, err := filepath.Rel(top, at)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	return err == nil && filepath.IsLocal(rel)
 }
 
-// visit looks into a folder. One with a SKILL.md is a skill, and what lies
-// below it belongs to it.
+// visit scans a folder. One with a SKILL.md is a skill, including everything
+// below it.
 func (w *walker) visit(rel, real string, depth int, rules []ignoreRule) {
 	if w.real != "" {
 		if w.seen[real] {
@@ -107,18 +107,18 @@ func (w *walker) visit(rel, real string, depth int, rules []ignoreRule) {
 	}
 	if w.folders++; w.folders > maxFolders {
 		if w.folders == maxFolders+1 {
-			w.problem(w.onDisk("."), "it holds more than %d folders: the rest is left out", maxFolders)
+			w.problem(w.onDisk("."), "more than %d folders: the rest is ignored", maxFolders)
 		}
 		return
 	}
 	entries, err := fs.ReadDir(w.files, rel)
 	if err != nil {
-		w.problem(w.onDisk(rel), "it cannot be read: %v", err)
+		w.problem(w.onDisk(rel), "cannot read: %v", err)
 		return
 	}
 	if name, linked := manifestEntry(entries); name != "" {
 		if rel == "." {
-			w.problem(w.onDisk(name), "a skill needs a folder of its own: move it to %s", path.Join("NAME", name))
+			w.problem(w.onDisk(name), "a skill needs its own folder: move it to %s", path.Join("NAME", name))
 		} else {
 			w.take(rel, real, name, linked)
 			return
@@ -155,28 +155,28 @@ func (w *walker) folder(e fs.DirEntry, below, parent string) (string, bool) {
 func (w *walker) follow(rel string) (string, bool) {
 	real, err := filepath.EvalSymlinks(w.onDisk(rel))
 	if err != nil {
-		w.problem(w.onDisk(rel), "it cannot be read: %v", err)
+		w.problem(w.onDisk(rel), "cannot read: %v", err)
 		return "", false
 	}
 	if !w.inside(real) {
-		w.problem(w.onDisk(rel), "it is a symbolic link that leads out of the project: it is left out")
+		w.problem(w.onDisk(rel), "the symbolic link leads out of the project: ignored")
 		return "", false
 	}
 	return real, true
 }
 
-// skipped names folders that hold no skills of one's own.
+// skipped reports whether a folder is hidden or contains dependencies.
 func skipped(name string) bool {
 	return name == "node_modules" || name != "." && strings.HasPrefix(name, ".")
 }
 
-// manifestName returns the name of a folder's SKILL.md, in any case.
+// manifestName returns the name of a folder's SKILL.md, ignoring case.
 func manifestName(entries []fs.DirEntry) string {
 	name, _ := manifestEntry(entries)
 	return name
 }
 
-// manifestEntry is manifestName, and whether it is a link.
+// manifestEntry is manifestName; linked reports whether it is a symbolic link.
 func manifestEntry(entries []fs.DirEntry) (name string, linked bool) {
 	for _, e := range entries {
 		if !e.IsDir() && strings.EqualFold(e.Name(), "SKILL.md") && (name == "" || e.Name() == "SKILL.md") {
@@ -194,7 +194,7 @@ func (w *walker) take(rel, real, name string, linked bool) {
 	}
 	info, err := fs.Stat(w.files, path.Join(rel, name))
 	if err != nil || !info.Mode().IsRegular() {
-		w.problem(w.onDisk(path.Join(rel, name)), "it is no file that can be read")
+		w.problem(w.onDisk(path.Join(rel, name)), "not a readable regular file")
 		return
 	}
 	f := found{place: w.place, rel: rel, file: name, size: info.Size(), changed: info.ModTime()}
@@ -204,7 +204,7 @@ func (w *walker) take(rel, real, name string, linked bool) {
 	w.found = append(w.found, f)
 }
 
-// ReadFolder reads one skill, by its folder or its SKILL.md.
+// ReadFolder reads one skill, given its folder or its SKILL.md.
 func ReadFolder(at string) (*Skill, error) {
 	at, err := filepath.Abs(at)
 	if err != nil {
@@ -221,7 +221,7 @@ func ReadFolder(at string) (*Skill, error) {
 	}
 	name := manifestName(entries)
 	if name == "" {
-		return nil, fmt.Errorf("%s holds no SKILL.md", at)
+		return nil, fmt.Errorf("no SKILL.md in %s", at)
 	}
 	f := found{place: Place{Scope: ScopeUser, Dir: filepath.Dir(at)}, dir: at, rel: filepath.Base(at), file: name}
 	s, problem := f.read()
@@ -239,7 +239,7 @@ func (f found) read() (*Skill, *Problem) {
 	} else if sub, err := fs.Sub(files, f.rel); err == nil {
 		files = sub
 	}
-	data, err := readFile(files, f.file, MaxFile+1)
+	data, err := readFile(files, f.file, maxFile+1)
 	if err != nil {
 		return nil, &Problem{Path: f.path(), Diagnostics: []Diagnostic{{File: f.path(), Line: 1, Column: 1, Severity: Error, Message: err.Error()}}}
 	}
@@ -252,16 +252,16 @@ func (f found) read() (*Skill, *Problem) {
 	switch {
 	case m.Name == "":
 		m.Name = folder
-		r.add(Note, 2, 1, "there is no name: it is that of the folder, %q", folder)
+		r.add(Note, 2, 1, "missing name: the folder's name %q is used", folder)
 	case !strings.EqualFold(m.Name, folder):
-		r.add(Note, 2, 1, "the name %q is not that of the folder, %q", m.Name, folder)
+		r.add(Note, 2, 1, "the name %q differs from the folder's name %q", m.Name, folder)
 	}
 	if m.Name == "" {
-		r.add(Error, 2, 1, "there is no name, and the folder's can be none: name it with letters, digits and hyphens")
+		r.add(Error, 2, 1, "missing name, and the folder's name is not valid: use letters, digits and hyphens")
 		return nil, &Problem{Path: f.path(), Diagnostics: r.sorted()}
 	}
 	if f.file != "SKILL.md" {
-		r.add(Note, 1, 1, "the file is called %q: other programs look for SKILL.md", f.file)
+		r.add(Note, 1, 1, "the file is named %q: other programs look for SKILL.md", f.file)
 	}
 	sum := sha256.Sum256(data)
 	return &Skill{
@@ -270,7 +270,7 @@ func (f found) read() (*Skill, *Problem) {
 	}, nil
 }
 
-// readFile reads a file of at most so many bytes; what is beyond is cut.
+// readFile reads at most the given number of bytes of a file.
 func readFile(files fs.FS, name string, most int64) ([]byte, error) {
 	f, err := files.Open(name)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ignoreRule is a line of a .gitignore below a place. One above it says nothing
-// here: what a repository does not keep may be what a person works with.
+// ignoreRule is a line of a .gitignore in a place. Those above the place are not
+// read: a user's skills may well be untracked.
 type ignoreRule struct {
-	pattern string // from the place
+	pattern string // relative to the place
 	negated bool
 }
 
 // maxIgnore bounds a .gitignore, in bytes.
 const maxIgnore = 64 << 10
 
-// readIgnore reads the rules of a folder that are about folders.
+// readIgnore reads a folder's .gitignore.
 func readIgnore(files fs.FS, dir string) []ignoreRule {
 	data, err := readFile(files, path.Join(dir, ".gitignore"), maxIgnore)
 	if err != nil {
@@ -42,7 +42,7 @@ func readIgnore(files fs.FS, dir string) []ignoreRule {
 	return rules
 }
 
-// ignored reports whether a folder is ignored: the last rule about it decides.
+// ignored reports whether a folder is ignored: the last matching rule decides.
 func ignored(rules []ignoreRule, at string) bool {
 	for i := len(rules) - 1; i >= 0; i-- {
 		if doublestar.MatchUnvalidated(rules[i].pattern, at) {

@@ -7,31 +7,31 @@ import (
 	"unicode/utf8"
 )
 
-// maxInput bounds what is looked at of an input, in bytes.
+// maxInput bounds the part of an input that is examined, in bytes.
 const maxInput = 16 << 10
 
-// input is what a person said, made ready for matching.
+// input is a user's input, prepared for matching.
 type input struct {
 	text  string
 	lower string // the text in lower case
 	words []word
-	at    map[string][]int // where a word stands
+	at    map[string][]int // the positions of a word
 	pairs []string         // see [pairs]
 	names []mention
 }
 
-// mention is the name of what may be a skill.
+// mention is a possible skill name in the input.
 type mention struct {
 	name string
-	args string // what stands behind a /name at the beginning
+	args string // the text after a /name at the beginning
 }
 
 var mentioned = lazily(`(?:^|[\s("'])[/$]((?:(?:project|user|bundled):)?[A-Za-z0-9][A-Za-z0-9-]*)`)
 
-// hyphened is a name of several parts.
+// hyphened matches a name of several parts.
 var hyphened = lazily(`[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+`)
 
-// newInput reads a text, of a long one its beginning and its end.
+// newInput prepares a text; of a long one, its beginning and end.
 func newInput(text string) *input {
 	if len(text) > maxInput {
 		head, tail := text[:maxInput/2], text[len(text)-maxInput/2:]
@@ -68,7 +68,7 @@ func endsSentence(rest string) bool {
 	return rest[0] == '.' && (len(rest) == 1 || rest[1] == ' ' || rest[1] == '\n')
 }
 
-// has reports whether words stand in the input, one behind the other.
+// has reports whether the input contains a sequence of words.
 func (in *input) has(phrase []string) bool {
 	for _, i := range in.at[phrase[0]] {
 		j := 1
@@ -82,8 +82,8 @@ func (in *input) has(phrase []string) bool {
 	return false
 }
 
-// called reports whether the person named the skill: /name, $name, or, where
-// the name has several parts, the name as it is written.
+// called reports whether the user named the skill: /name, $name, or the plain
+// name if it has several parts.
 func (in *input) called(s *Skill) (Match, bool) {
 	for _, m := range in.names {
 		if s.Called(m.name) {
@@ -93,8 +93,7 @@ func (in *input) called(s *Skill) (Match, bool) {
 	return Match{}, false
 }
 
-// alone reports whether a name is no part of a longer one, of a path or of an
-// address.
+// alone reports whether a name is not part of a longer name, a path or a URL.
 func alone(text string, from, to int) bool {
 	return (from == 0 || !partOfName(text[from-1])) && (to == len(text) || !partOfName(text[to]) || endsSentence(text[to:]))
 }
@@ -105,14 +104,13 @@ func partOfName(c byte) bool {
 
 var whichSkills = lazily(`(?i)\b(what|which|list|show|name)\b[^.?!\n]{0,40}\bskills\b|\bwhat (can|could) you do\b|\bwhat are you able to do\b|\bskills do you have\b`)
 
-// asks reports whether the input asks which skills there are.
+// asks reports whether the input asks what skills exist.
 func (in *input) asks() bool { return whichSkills().MatchString(in.text) }
 
 //go:embed calibration.txt
 var calibrationText string
 
-// calibration are ordinary inputs that have nothing to do with any skill in
-// particular, one on a line.
+// calibration returns ordinary inputs that are unrelated to any skill.
 var calibration = sync.OnceValue(func() []*input {
 	var all []*input
 	for line := range strings.Lines(calibrationText) {

@@ -18,9 +18,9 @@ import (
 	"github.com/seed-009c0928/agent/core/bundle"
 )
 
-// Installer brings skills from elsewhere into a folder of skills, each as the
-// person agreed to it, and keeps its lock file, see [bundle.Store]. It is safe
-// for concurrent use, also by several processes.
+// Installer installs skills into a folder, exactly as the user approved them,
+// and maintains its lock file, see [bundle.Store]. It is safe for concurrent
+// use, also by several processes.
 type Installer struct {
 	dir    string
 	store  *bundle.Store
@@ -30,8 +30,8 @@ type Installer struct {
 // skillLimits bound an installed skill.
 var skillLimits = bundle.Limits{Files: 2000, Bytes: 100 << 20, FileBytes: 50 << 20}
 
-// NewInstaller returns the installer of a folder, which need not exist. A nil
-// client is the usual one.
+// NewInstaller returns an installer for a folder, which need not exist. A nil
+// client means [http.DefaultClient].
 func NewInstaller(dir string, client *http.Client) *Installer {
 	if client == nil {
 		client = http.DefaultClient
@@ -45,20 +45,20 @@ func (in *Installer) Dir() string { return in.dir }
 // LockFile returns the path of the lock file.
 func (in *Installer) LockFile() string { return in.store.LockFile() }
 
-// Offer is a skill that could be installed, and what there is to agree to.
+// Offer is a skill to install, with what the user has to approve.
 type Offer struct {
 	Skill    *Skill
-	Origin   Origin // with the path of this skill
-	Commit   string // of a repository
+	Origin   Origin // including the path of this skill
+	Commit   string // if it comes from a repository
 	Tree     bundle.Tree
 	Scripts  []string
-	Findings []Diagnostic // of the scan: none proves nothing
+	Findings []Diagnostic // of the scan; an empty list proves nothing
 
-	Before  *bundle.Entry   // what is installed under the name
-	Changes []bundle.Change // of its files
-	Moved   string          // the tag stood for this commit when it was installed
+	Before  *bundle.Entry   // the installed skill of that name, if any
+	Changes []bundle.Change // against Before
+	Moved   string          // the commit of the tag when it was installed, if it moved
 
-	dir string // where it is staged
+	dir string // the staged folder
 }
 
 // Batch is the offers of one source.
@@ -68,11 +68,11 @@ type Batch struct {
 	stage    *bundle.Stage
 }
 
-// Close removes what was fetched.
+// Close removes the fetched files.
 func (b *Batch) Close() error { return b.stage.Close() }
 
-// Fetch brings what a source holds to a private place and says what there is to
-// agree to. The caller closes the batch.
+// Fetch downloads a source to a private directory and returns the skills in it.
+// The caller closes the batch.
 func (in *Installer) Fetch(ctx context.Context, o Origin) (*Batch, error) {
 	return in.fetchAt(ctx, o, "")
 }
@@ -101,22 +101,22 @@ func (in *Installer) fetchAt(ctx context.Context, o Origin, commit string) (_ *B
 	}
 	if len(b.Offers) == 0 {
 		if len(b.Problems) > 0 {
-			return nil, fmt.Errorf("%s holds no skill that can be read: %w", o, b.Problems[0])
+			return nil, fmt.Errorf("%s contains no readable skill: %w", o, b.Problems[0])
 		}
-		return nil, fmt.Errorf("%s holds no skill: there is no SKILL.md in it", o)
+		return nil, fmt.Errorf("%s contains no skill: no SKILL.md found", o)
 	}
 	slices.SortFunc(b.Offers, func(x, y *Offer) int { return strings.Compare(x.Skill.Name, y.Skill.Name) })
 	return b, nil
 }
 
-// staged finds the skills that were fetched. A SKILL.md at the top makes the
-// whole a skill; and hidden folders are where projects keep skills.
+// staged finds the skills in a fetched source: the source itself if it has a
+// SKILL.md, else those below it and in the hidden folders of projects.
 func staged(f *fetched, b *Batch) ([]*Skill, error) {
 	top := f.stage.Root()
 	if f.origin.Path != "" && f.origin.Kind != SourceWellKnown {
 		top = filepath.Join(top, filepath.FromSlash(f.origin.Path))
 		if info, err := os.Lstat(top); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("%s: there is no folder %s in it", f.origin, f.origin.Path)
+			return nil, fmt.Errorf("%s: no folder %s", f.origin, f.origin.Path)
 		}
 	}
 	entries, err := os.ReadDir(top)
@@ -149,7 +149,7 @@ func staged(f *fetched, b *Batch) ([]*Skill, error) {
 	return skills, nil
 }
 
-// topName is what a skill at the top of a source is called, if it does not say.
+// topName is the fallback name of a skill at the top of a source.
 func topName(f *fetched, top string) string {
 	if f.origin.Path != "" {
 		return path.Base(f.origin.Path)
@@ -164,13 +164,13 @@ func topName(f *fetched, top string) string {
 	return name
 }
 
-// offer looks at a fetched skill.
+// offer examines a fetched skill.
 func (in *Installer) offer(ctx context.Context, f *fetched, s *Skill) (*Offer, error) {
 	tree, err := bundle.Scan(ctx, s.Dir, skillLimits)
 	if err != nil {
 		return nil, fmt.Errorf("skill %s: %w", s.Name, err)
 	}
-	o := &Offer{Skill: s, Origin: f.origin, Commit: f.commit, Tree: tree, Scripts: s.scriptNames(), Findings: s.Scan(), dir: s.Dir}
+	o := &Offer{Skill: s, Origin: f.origin, Commit: f.commit, Tree: tree, Scripts: s.scriptNames(), Findings: s.scan(), dir: s.Dir}
 	for i := range o.Findings {
 		o.Findings[i].File = strings.TrimPrefix(strings.TrimPrefix(o.Findings[i].File, s.Dir), string(filepath.Separator))
 	}
@@ -192,27 +192,27 @@ func (in *Installer) offer(ctx context.Context, f *fetched, s *Skill) (*Offer, e
 	return o, nil
 }
 
-// Diff returns how a file differs from the installed one.
+// Diff returns the difference between a file and the installed one.
 func (in *Installer) Diff(ctx context.Context, o *Offer, c bundle.Change) (string, error) {
 	return bundle.Diff(ctx, in.store.Path(o.Skill.Name), o.dir, c)
 }
 
-// Terms are what the person agrees to beside the files. They are written into
-// the lock file.
+// Terms are what the user approves in addition to the files. They are recorded
+// in the lock file.
 type Terms struct {
 	Scripts      []string `json:"scripts,omitempty"`
-	Toolsets     []string `json:"toolsets,omitempty"` // that may be started
+	Toolsets     []string `json:"toolsets,omitempty"` // allowed to start
 	AllowedTools []string `json:"allowedTools,omitempty"`
 	Triggers     Triggers `json:"triggers"`
 }
 
-// Terms are what there is to agree to, toolsets included.
+// Terms returns all terms of the offer, including toolsets.
 func (o *Offer) Terms() Terms {
 	return Terms{Scripts: o.Scripts, Toolsets: o.Skill.Toolsets, AllowedTools: o.Skill.AllowedTools, Triggers: o.Skill.Triggers}
 }
 
-// Grave lists what of an update is more than other words: scripts, toolsets,
-// tools that it asks for, triggers.
+// Grave lists the security-relevant changes of an update: scripts, toolsets,
+// requested tools, triggers.
 func (o *Offer) Grave() []string {
 	var list []string
 	for _, c := range o.Changes {
@@ -221,30 +221,30 @@ func (o *Offer) Grave() []string {
 		}
 	}
 	if o.Moved != "" {
-		list = append(list, fmt.Sprintf("the tag %s was moved: it stood for %s and stands for %s now", o.Origin.Ref, o.Moved[:min(12, len(o.Moved))], o.Commit[:min(12, len(o.Commit))]))
+		list = append(list, fmt.Sprintf("the tag %s was moved from %s to %s", o.Origin.Ref, o.Moved[:min(12, len(o.Moved))], o.Commit[:min(12, len(o.Commit))]))
 	}
 	if o.Before == nil || o.Before.Consent == nil {
 		return list
 	}
 	var before Terms
 	if json.Unmarshal(o.Before.Consent.Terms, &before) != nil {
-		return append(list, "what was agreed to before cannot be read")
+		return append(list, "the previous consent cannot be read")
 	}
 	now := o.Terms()
 	if !slices.Equal(before.Toolsets, now.Toolsets) {
-		list = append(list, "its toolsets are others")
+		list = append(list, "its toolsets changed")
 	}
 	if !slices.Equal(before.AllowedTools, now.AllowedTools) {
-		list = append(list, "it asks for other tools")
+		list = append(list, "the tools that it requests changed")
 	}
 	if !slices.Equal(before.Triggers.Keywords, now.Triggers.Keywords) || !slices.Equal(before.Triggers.Verbs, now.Triggers.Verbs) || !slices.Equal(before.Triggers.Patterns, now.Triggers.Patterns) {
-		list = append(list, "its triggers are others")
+		list = append(list, "its triggers changed")
 	}
 	return list
 }
 
-// Install puts an offer into its place, in one step, with what the person
-// agreed to. Local edits are not overwritten.
+// Install installs an offer atomically and records the approved terms. It does
+// not overwrite local edits.
 func (in *Installer) Install(ctx context.Context, o *Offer, terms Terms, now time.Time) (err error) {
 	stage, err := in.store.Stage(ctx)
 	if err != nil {
@@ -265,7 +265,7 @@ func (in *Installer) Install(ctx context.Context, o *Offer, terms Terms, now tim
 	})
 	switch {
 	case errors.Is(err, bundle.ErrLocalEdits):
-		return fmt.Errorf("skill %s: %w: agent skills verify %s shows them; --accept keeps them, agent skills remove --force drops them", o.Skill.Name, err, o.Skill.Name)
+		return fmt.Errorf("skill %s: %w: see agent skills verify %s; keep them with --accept or discard them with agent skills remove --force", o.Skill.Name, err, o.Skill.Name)
 	case errors.Is(err, bundle.ErrInstalled):
 		return fmt.Errorf("skill %s: %w: %s", o.Skill.Name, err, in.store.Path(o.Skill.Name))
 	case err != nil:
@@ -274,46 +274,46 @@ func (in *Installer) Install(ctx context.Context, o *Offer, terms Terms, now tim
 	return nil
 }
 
-// Installed lists what is installed. Entries that somebody edited are named in
-// the error, beside the others.
+// Installed lists the installed skills. The error names the edited lock entries,
+// which are omitted.
 func (in *Installer) Installed(ctx context.Context) ([]bundle.Entry, error) {
 	return in.store.List(ctx)
 }
 
-// OriginOf is where an installed skill came from.
+// OriginOf returns where an installed skill came from.
 func OriginOf(e bundle.Entry) Origin {
 	return Origin{Kind: SourceKind(e.Source.Kind), Location: e.Source.Location, Path: e.Source.Path, Ref: e.Source.Ref}
 }
 
-// Update fetches an installed skill from where it came from. The batch has one
-// offer; it has no changes if nothing changed there.
+// Update fetches the current version of an installed skill. The batch has one
+// offer, which has no changes if the skill is up to date.
 func (in *Installer) Update(ctx context.Context, e bundle.Entry) (*Batch, error) {
-	return in.again(ctx, e, "")
+	return in.refetch(ctx, e, "")
 }
 
-// Frozen fetches what the lock file says, to the byte: of a repository the
-// commit, of anything else what is there now. What differs is an error.
+// Frozen fetches exactly what the lock file records: the commit of a repository,
+// or the current content of any other source. Any difference is an error.
 func (in *Installer) Frozen(ctx context.Context, e bundle.Entry) (*Batch, error) {
-	b, err := in.again(ctx, e, e.Source.Commit)
+	b, err := in.refetch(ctx, e, e.Source.Commit)
 	if err != nil {
 		return nil, err
 	}
 	o := b.Offers[0]
 	var wrong []string
 	if e.Source.Commit != "" && o.Commit != e.Source.Commit {
-		wrong = append(wrong, fmt.Sprintf("the commit is %s, and the lock file says %s", o.Commit, e.Source.Commit))
+		wrong = append(wrong, fmt.Sprintf("the commit is %s, but the lock file has %s", o.Commit, e.Source.Commit))
 	}
 	for _, c := range o.Changes {
 		wrong = append(wrong, fmt.Sprintf("%s: %s", c.Path, c.Kind))
 	}
 	if o.Tree.Hash != e.Tree || len(wrong) > 0 {
-		return nil, errors.Join(fmt.Errorf("skill %s from %s is not what the lock file says: %s", e.Name, OriginOf(e), strings.Join(wrong, ", ")), b.Close())
+		return nil, errors.Join(fmt.Errorf("skill %s from %s differs from the lock file: %s", e.Name, OriginOf(e), strings.Join(wrong, ", ")), b.Close())
 	}
 	return b, nil
 }
 
-// again fetches a skill that is installed.
-func (in *Installer) again(ctx context.Context, e bundle.Entry, commit string) (*Batch, error) {
+// refetch fetches an installed skill from its origin.
+func (in *Installer) refetch(ctx context.Context, e bundle.Entry, commit string) (*Batch, error) {
 	o := OriginOf(e)
 	b, err := in.fetchAt(ctx, o, commit)
 	if err != nil {
@@ -321,19 +321,18 @@ func (in *Installer) again(ctx context.Context, e bundle.Entry, commit string) (
 	}
 	b.Offers = slices.DeleteFunc(b.Offers, func(o *Offer) bool { return o.Skill.Name != e.Name })
 	if len(b.Offers) != 1 {
-		return nil, errors.Join(fmt.Errorf("%s does not hold the skill %s any more", o, e.Name), b.Close())
+		return nil, errors.Join(fmt.Errorf("%s no longer contains the skill %s", o, e.Name), b.Close())
 	}
 	return b, nil
 }
 
-// Verify says how the files of an installed skill differ from what was agreed
-// to.
+// Verify returns how the files of an installed skill differ from the approved
+// ones.
 func (in *Installer) Verify(ctx context.Context, name string) (bundle.Entry, []bundle.Change, error) {
 	return in.store.Verify(ctx, name)
 }
 
-// Accept takes over what the person changed in an installed skill: from here on
-// that is what was agreed to.
+// Accept approves the user's local edits of an installed skill.
 func (in *Installer) Accept(ctx context.Context, name string, now time.Time) (err error) {
 	e, err := in.store.Entry(ctx, name)
 	if err != nil {
@@ -354,7 +353,7 @@ func (in *Installer) Accept(ctx context.Context, name string, now time.Time) (er
 		return err
 	}
 	if len(found) != 1 {
-		return fmt.Errorf("skill %s: its folder holds no skill that can be read", name)
+		return fmt.Errorf("skill %s: its folder contains no readable skill", name)
 	}
 	o, err := in.offer(ctx, f, found[0])
 	if err != nil {
@@ -366,7 +365,7 @@ func (in *Installer) Accept(ctx context.Context, name string, now time.Time) (er
 	}
 	terms := o.Terms()
 	if len(terms.Toolsets) > 0 {
-		terms.Toolsets = agreedToolsets(e)
+		terms.Toolsets = approvedToolsets(e)
 	}
 	if err := in.Install(ctx, o, terms, now); err != nil {
 		return errors.Join(err, os.CopyFS(in.store.Path(name), os.DirFS(o.dir)))
@@ -374,8 +373,8 @@ func (in *Installer) Accept(ctx context.Context, name string, now time.Time) (er
 	return nil
 }
 
-// Remove removes an installed skill. Edited ones only if the edits are to be
-// discarded.
+// Remove removes an installed skill. An edited one is only removed if discard is
+// set.
 func (in *Installer) Remove(ctx context.Context, name string, discard bool) error {
 	if err := in.store.Remove(ctx, name, discard); err != nil {
 		return fmt.Errorf("skill %s: %w", name, err)
@@ -383,7 +382,8 @@ func (in *Installer) Remove(ctx context.Context, name string, discard bool) erro
 	return nil
 }
 
-func agreedToolsets(e bundle.Entry) []string {
+// approvedToolsets returns the toolsets that the user allowed to start.
+func approvedToolsets(e bundle.Entry) []string {
 	var terms Terms
 	if !e.Consented() || json.Unmarshal(e.Consent.Terms, &terms) != nil {
 		return nil
@@ -391,8 +391,8 @@ func agreedToolsets(e bundle.Entry) []string {
 	return terms.Toolsets
 }
 
-// Locks returns what the lock files of folders say, for a [Library]. They are
-// read when they are wanted, and again when they changed.
+// Locks returns a lookup in the lock files of folders, for a [Library]. They are
+// read on first use and again when they change.
 func Locks(dirs ...string) func(dir string) (Lock, bool) {
 	return (&locks{dirs: slices.Clone(dirs), read: map[string]lockFile{}}).of
 }
@@ -403,12 +403,12 @@ type locks struct {
 	read map[string]lockFile
 }
 
-// lockFile is a lock file as it was read.
+// lockFile is a cached lock file.
 type lockFile struct {
 	changed time.Time
 	size    int64
 	entries map[string]Lock // by name
-	err     error           // it cannot be read: then nothing beside it is used
+	err     error           // it cannot be read, so no skill of its folder is used
 }
 
 func (l *locks) of(dir string) (Lock, bool) {
@@ -443,12 +443,12 @@ func readLocks(store *bundle.Store) lockFile {
 	f := lockFile{entries: map[string]Lock{}}
 	entries, err := store.List(context.Background())
 	for _, e := range entries {
-		lock := Lock{Files: map[string]string{}, Toolsets: len(agreedToolsets(e)) > 0}
+		lock := Lock{Files: map[string]string{}, Toolsets: len(approvedToolsets(e)) > 0}
 		for _, file := range e.Files {
 			lock.Files[file.Path] = file.SHA256
 		}
 		if !e.Consented() {
-			lock.Err = errors.New("nobody agreed to it: install it with agent skills add")
+			lock.Err = errors.New("not approved: install it with agent skills add")
 		}
 		f.entries[e.Name] = lock
 	}
@@ -462,7 +462,7 @@ func readLocks(store *bundle.Store) lockFile {
 	return f
 }
 
-// editedErrors takes joined errors apart.
+// editedErrors collects the [bundle.EditedError]s in an error tree.
 func editedErrors(err error) []*bundle.EditedError {
 	switch e := err.(type) {
 	case nil:

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// lazily returns an expression that is compiled when it is asked for: most
-// commands need none of them.
+// lazily returns an expression that is compiled on first use: most commands need
+// none.
 func lazily(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -8,29 +8,28 @@ import (
 	"sync"
 )
 
-// LibraryOptions say which skills there are.
+// LibraryOptions configure a [Library].
 type LibraryOptions struct {
 	Places []Place
-	// Enable and Disable are names, or full names, of skills that are on or off
-	// whatever their manifests say. Disable goes first; "*" and "SCOPE:*" are
-	// all, or all of a scope.
+	// Enable and Disable are names or full names of skills; they override the
+	// manifests. Disable takes precedence. "*" means all skills, "SCOPE:*" all of
+	// a scope.
 	Enable, Disable []string
-	// Locked tells of an installed skill, by its folder, what the person agreed
-	// to; false for one that is not installed. Nil means that none is. See
-	// [Locks].
+	// Locked returns what the user approved for the installed skill in a folder;
+	// false if it is not an installed one. Nil means that none is. See [Locks].
 	Locked func(dir string) (Lock, bool)
 }
 
-// Lock is what the person agreed to of an installed skill.
+// Lock is what the user approved for an installed skill.
 type Lock struct {
 	Files    map[string]string // SHA-256 in hex, by path with slashes
-	Toolsets bool              // its toolsets, too, which are native code
-	Err      error             // why the lock file says nothing that can be relied on
+	Toolsets bool              // whether its toolsets, which are native code, may start
+	Err      error             // why the lock file cannot be trusted
 }
 
-// Library is the skills that there are. It looks for changes whenever it is
-// asked: a skill that was added or edited counts from the next input on, and
-// nothing is watched in between. It is safe for concurrent use.
+// Library finds the skills in its places. It checks for changes on each request,
+// so that an added or edited skill is used from the next input on. It is safe for
+// concurrent use.
 type Library struct {
 	opts LibraryOptions
 
@@ -40,35 +39,35 @@ type Library struct {
 	versions int
 }
 
-// cached is a file as it was read last.
+// cached is a file that was read.
 type cached struct {
 	found   found
 	skill   *Skill
 	problem *Problem
 }
 
-// NewLibrary returns a library. It reads nothing yet.
+// NewLibrary returns a library. It does not read any file yet.
 func NewLibrary(opts LibraryOptions) *Library {
 	return &Library{opts: opts, read: map[string]cached{}}
 }
 
-// Catalog is the skills at one time. It is immutable.
+// Catalog is an immutable snapshot of a library.
 type Catalog struct {
-	Version  int      // differs between catalogs of a library that differ
-	Skills   []*Skill // sorted by name; of one name the one that counts first
+	Version  int      // increases with each change
+	Skills   []*Skill // sorted by name, then by precedence
 	Problems []Problem
 
 	once    sync.Once
 	matcher *Matcher
 }
 
-// Active returns the skills that are on, by name.
+// Active returns the skills with StateOn, sorted by name.
 func (c *Catalog) Active() []*Skill {
 	return slices.DeleteFunc(slices.Clone(c.Skills), func(s *Skill) bool { return s.State != StateOn })
 }
 
-// Find returns the skill of that name, or full name, whatever its state; of
-// several the one that counts.
+// Find returns the skill with a name or full name, in any state. If there are
+// several, it prefers the active one.
 func (c *Catalog) Find(name string) (*Skill, bool) {
 	var found *Skill
 	for _, s := range c.Skills {
@@ -79,16 +78,14 @@ func (c *Catalog) Find(name string) (*Skill, bool) {
 	return found, found != nil
 }
 
-// Matcher returns the matcher of the catalog's active skills, which is made
-// when it is wanted first.
+// Matcher returns the matcher of the active skills, built on first use.
 func (c *Catalog) Matcher() *Matcher {
 	c.once.Do(func() { c.matcher = NewMatcher(c.Active()) })
 	return c.matcher
 }
 
-// Catalog returns the skills as they are now. A file that did not change, by
-// size and time, is not read again, and the catalog is the same one until
-// something changed.
+// Catalog returns the current skills. Files whose size and time did not change
+// are not read again, and the same catalog is returned until something changes.
 func (l *Library) Catalog() *Catalog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,16 +118,8 @@ func (l *Library) Catalog() *Catalog {
 	return l.current
 }
 
-// Refresh forgets what was read, so that the next catalog is read anew.
-func (l *Library) Refresh() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.read, l.current = map[string]cached{}, nil
-}
-
-// arrange makes a catalog of skills in the order of their places: of two with
-// one name the earlier counts, and of two with one content the later is left
-// out.
+// arrange builds a catalog from skills in order of precedence: a skill shadows
+// later ones with the same name, and identical ones are dropped.
 func (l *Library) arrange(order []cached, problems []Problem) *Catalog {
 	c := &Catalog{Version: l.versions, Problems: problems}
 	contents := map[string]bool{}
@@ -156,7 +145,7 @@ func (l *Library) arrange(order []cached, problems []Problem) *Catalog {
 	return c
 }
 
-// judge sets the state that a skill has by itself.
+// judge sets the state of a skill, apart from shadowing.
 func (l *Library) judge(s *Skill) {
 	if l.opts.Locked != nil && s.Dir != "" {
 		if lock, ok := l.opts.Locked(s.Dir); ok {
@@ -173,13 +162,13 @@ func (l *Library) judge(s *Skill) {
 	}
 	switch {
 	case listed(l.opts.Disable, s):
-		s.State, s.Why = StateOff, "the settings disable it"
+		s.State, s.Why = StateOff, "disabled in the settings"
 	case s.Disabled && !listed(l.opts.Enable, s):
-		s.State, s.Why = StateOff, "it is off unless it is enabled: agent skills enable "+s.Name
+		s.State, s.Why = StateOff, "disabled by default: enable it with agent skills enable "+s.Name
 	}
 }
 
-// lockedSum is the sum of a file, whatever the case of its name.
+// lockedSum returns the checksum of a file, ignoring the case of its name.
 func lockedSum(files map[string]string, name string) string {
 	for f, sum := range files {
 		if strings.EqualFold(f, name) {
@@ -195,16 +184,16 @@ func listed(names []string, s *Skill) bool {
 	})
 }
 
-// shadow marks a skill whose name is taken.
+// shadow marks a skill whose name is already taken.
 func (c *Catalog) shadow(s *Skill) {
 	for _, other := range c.Skills {
 		if other.State != StateOn || !strings.EqualFold(other.Name, s.Name) {
 			continue
 		}
-		s.State, s.Why = StateShadowed, fmt.Sprintf("%s goes before it", other.File)
-		message := fmt.Sprintf("%s shadows the %s skill of the same name: %s reaches that", other.FullName(), s.Scope, s.FullName())
+		s.State, s.Why = StateShadowed, fmt.Sprintf("%s takes precedence", other.File)
+		message := fmt.Sprintf("%s shadows the %s skill of the same name: use %s for that one", other.FullName(), s.Scope, s.FullName())
 		if other.Scope == s.Scope {
-			message = fmt.Sprintf("another %s skill has the same name and is left out: %s; give one of them another name", s.Scope, s.File)
+			message = fmt.Sprintf("another %s skill with the same name is ignored: %s: rename one of them", s.Scope, s.File)
 		}
 		other.Diagnostics = append(other.Diagnostics, Diagnostic{File: other.File, Line: 1, Column: 1, Severity: Warning, Message: message})
 		return

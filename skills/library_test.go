@@ -31,7 +31,7 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// skillText is a SKILL.md.
+// skillText returns the content of a SKILL.md.
 func skillText(name, description, more, body string) string {
 	return "---\nname: " + name + "\ndescription: " + description + "\n" + more + "---\n" + body + "\n"
 }
@@ -44,6 +44,11 @@ func tempDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// homeLibrary returns a library of the skills in an agent's home.
+func homeLibrary(home string) *skills.Library {
+	return skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: home})})
 }
 
 func states(c *skills.Catalog) string {
@@ -64,8 +69,8 @@ func TestLibraryOrder(t *testing.T) {
 		"repo/sub/.agent/skills/same/SKILL.md":          skillText("same", "the project's", "", "x"),
 		"repo/sub/.agents/skills/copy/SKILL.md":         skillText("copy", "twice", "", "x"),
 		"repo/sub/.claude/skills/copy/SKILL.md":         skillText("copy", "twice", "", "x"),
-		"home/.agent/skills/same/SKILL.md":              skillText("same", "the person's", "", "x"),
-		"home/.agents/skills/lower/skill.md":            skillText("lower", "in small letters", "", "x"),
+		"home/.agent/skills/same/SKILL.md":              skillText("same", "the user's", "", "x"),
+		"home/.agents/skills/lower/skill.md":            skillText("lower", "in lower case", "", "x"),
 		"home/.agent/skills/off/SKILL.md":               skillText("off", "by default", "default_enabled: false\n", "x"),
 		"home/.agent/skills/broken/SKILL.md":            "---\nname: broken\n---\nx\n",
 		"home/.agent/skills/node_modules/m/SKILL.md":    skillText("m", "a dependency's", "", "x"),
@@ -90,17 +95,17 @@ func TestLibraryOrder(t *testing.T) {
 	if got := states(c); got != want {
 		t.Errorf("skills\n%s, want\n%s", got, want)
 	}
-	if len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Error(), filepath.Join("broken", "SKILL.md")+":2:1: error: there is no description") {
+	if len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Error(), filepath.Join("broken", "SKILL.md")+":2:1: error: missing description") {
 		t.Errorf("problems %v", c.Problems)
 	}
-	if s, ok := c.Find("user:same"); !ok || s.Description != "the person's" {
+	if s, ok := c.Find("user:same"); !ok || s.Description != "the user's" {
 		t.Errorf("user:same is %+v", s)
 	}
-	if s, _ := c.Find("SAME"); s == nil || s.Scope != skills.ScopeProject || !strings.Contains(fmt.Sprint(s.Diagnostics), "project:same shadows the user skill of the same name: user:same reaches that") {
+	if s, _ := c.Find("SAME"); s == nil || s.Scope != skills.ScopeProject || !strings.Contains(fmt.Sprint(s.Diagnostics), "project:same shadows the user skill of the same name: use user:same for that one") {
 		t.Errorf("same is %+v", s)
 	}
 	if got := states(open(false, skills.LibraryOptions{})); strings.Contains(got, "project") {
-		t.Errorf("a directory that is not trusted brings %s", got)
+		t.Errorf("untrusted directory: %s", got)
 	}
 	got := states(open(true, skills.LibraryOptions{Enable: []string{"off"}, Disable: []string{"project:*", "third"}}))
 	want = "project:copy=off user:inner=on user:lower=on user:off=on project:same=off user:same=on bundled:same=shadowed user:six=on bundled:third=off project:up=off"
@@ -116,9 +121,9 @@ func TestLibraryTwoOfOneNameInAScope(t *testing.T) {
 		"skills/a/SKILL.md": skillText("twin", "the first", "", "x"),
 		"skills/b/SKILL.md": skillText("twin", "the second", "", "x"),
 	})
-	c := skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})}).Catalog()
+	c := homeLibrary(dir).Catalog()
 	s, _ := c.Find("twin")
-	if s == nil || s.Description != "the first" || !strings.Contains(fmt.Sprint(s.Diagnostics), "another user skill has the same name and is left out: "+filepath.Join(dir, "skills", "b", "SKILL.md")) {
+	if s == nil || s.Description != "the first" || !strings.Contains(fmt.Sprint(s.Diagnostics), "another user skill with the same name is ignored: "+filepath.Join(dir, "skills", "b", "SKILL.md")) {
 		t.Errorf("twin is %+v", s)
 	}
 }
@@ -156,16 +161,16 @@ func TestLibraryLinks(t *testing.T) {
 	}
 }
 
-// TestLibraryHeedsChanges: a skill that is added, edited or removed counts at
-// the next look, and nothing else is read again.
-func TestLibraryHeedsChanges(t *testing.T) {
+// TestLibraryChanges checks that the next catalog reflects added, edited and
+// removed skills.
+func TestLibraryChanges(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	write(t, dir, map[string]string{"skills/a/SKILL.md": skillText("a", "one", "", "x")})
-	lib := skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})})
+	lib := homeLibrary(dir)
 	first := lib.Catalog()
 	if again := lib.Catalog(); again != first {
-		t.Error("an unchanged library gives out another catalog")
+		t.Error("the catalog of an unchanged library is not reused")
 	}
 	write(t, dir, map[string]string{"skills/b/SKILL.md": skillText("b", "two", "", "x")})
 	if got := states(lib.Catalog()); got != "user:a=on user:b=on" {
@@ -199,7 +204,7 @@ func BenchmarkLibraryUnchanged(b *testing.B) {
 		files["skills/"+name+"/SKILL.md"] = skillText(name, "does a thing", "", "x")
 	}
 	write(b, dir, files)
-	lib := skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})})
+	lib := homeLibrary(dir)
 	lib.Catalog()
 	b.ReportAllocs()
 	for b.Loop() {

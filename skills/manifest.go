@@ -7,39 +7,39 @@ import (
 
 // Bounds of a SKILL.md. The first two are in bytes, the others in characters.
 const (
-	MaxFile        = 1 << 20
-	MaxFrontMatter = 64 << 10
+	maxFile        = 1 << 20
+	maxFrontMatter = 64 << 10
 	MaxName        = 64
-	MaxDescription = 1024 // of the Agent Skills standard; what is longer is cut
+	maxDescription = 1024 // of the Agent Skills standard; longer ones are truncated
 	maxBrief       = 160
 )
 
-// Manifest is what a SKILL.md says. All texts are free of control, bidirectional
-// and tag characters.
+// Manifest is the content of a SKILL.md. Its texts contain no control,
+// bidirectional or tag characters.
 type Manifest struct {
 	Name         string // letters, digits and hyphens, at most MaxName
 	Description  string
-	Brief        string // one sentence of it
+	Brief        string // one sentence
 	WhenToUse    string
 	Version      string
 	License      string
-	Needs        string // what it needs to work ("compatibility")
-	ArgumentHint string // how the arguments of /name look
+	Needs        string // requirements ("compatibility")
+	ArgumentHint string // for the arguments of /name
 	Triggers     Triggers
-	Toolsets     []string // names of binaries below toolsets/
-	Scripts      []string // that the manifest names; all below scripts/ can be run
-	AllowedTools []string // a request; it allows nothing by itself
-	Paths        []string // globs of files; without one of them it takes its name to call for the skill
+	Toolsets     []string // names of binaries in toolsets/
+	Scripts      []string // for information; all files in scripts/ can be run
+	AllowedTools []string // a request, which grants nothing
+	Paths        []string // globs; unless a file of the conversation matches, only /name activates the skill
 	Metadata     map[string]string
 
-	Disabled bool // unless the person enables it ("default_enabled: false")
-	NoModel  bool // only the person activates it ("disable-model-invocation")
-	NoUser   bool // it has no /name ("user-invocable: false")
+	Disabled bool // unless the user enables it ("default_enabled: false")
+	NoModel  bool // only the user activates it ("disable-model-invocation")
+	NoUser   bool // no /name command ("user-invocable: false")
 	Body     string
-	BodyLine int // the line of the file on which Body begins
+	BodyLine int // the line of the file at which Body begins
 }
 
-// Triggers say which inputs call for a skill.
+// Triggers define which inputs activate a skill.
 type Triggers struct {
 	Keywords []string `json:"keywords,omitempty"` // words and phrases
 	Verbs    []string `json:"verbs,omitempty"`
@@ -51,7 +51,7 @@ func (t Triggers) None() bool {
 	return len(t.Keywords) == 0 && len(t.Verbs) == 0 && len(t.Patterns) == 0
 }
 
-// brief is the first sentence of a description, or its beginning.
+// brief returns the first sentence of a description, or its beginning.
 func brief(description string) string {
 	text := strings.Join(strings.Fields(description), " ")
 	for i, r := range text {
@@ -63,7 +63,7 @@ func brief(description string) string {
 	return cut(text, maxBrief)
 }
 
-// abbreviates reports whether a full stop behind text does not end a sentence.
+// abbreviates reports whether a period after text does not end a sentence.
 func abbreviates(text string) bool {
 	word := text[strings.LastIndexAny(text, " (")+1:]
 	switch strings.ToLower(word) {
@@ -73,7 +73,7 @@ func abbreviates(text string) bool {
 	return utf8.RuneCountInString(word) == 1
 }
 
-// cut shortens a text to so many characters.
+// cut shortens a text to at most that many characters.
 func cut(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -82,9 +82,9 @@ func cut(text string, most int) string {
 	return strings.TrimSpace(string(runes[:most-1])) + "…"
 }
 
-// visible removes what a person does not see in a text but a model reads:
-// control characters, bidirectional marks, tag characters and variation
-// selectors beyond the usual ones. It returns how many there were.
+// visible removes characters that a model reads but a user does not see:
+// control characters, bidirectional marks, tag characters and supplementary
+// variation selectors. It also returns how many were removed.
 func visible(text string) (string, int) {
 	removed := 0
 	clean := strings.Map(func(r rune) rune {

@@ -10,115 +10,116 @@ import (
 	"github.com/seed-009c0928/agent/core/rank"
 )
 
-// By says what called for a skill, the most binding first.
+// By is the reason for which a skill matched.
 type By string
 
-// What calls for a skill.
+// The reasons, the strongest first.
 const (
-	ByName    By = "name"         // the person named it: /name, $name, or its exact name
-	ByPhrase  By = "phrase"       // a phrase of two or more words, or a name of code
+	ByName    By = "name"         // the user named it: /name, $name, or its exact name
+	ByPhrase  By = "phrase"       // a phrase of two or more words, or an identifier
 	ByPattern By = "pattern"      // a regular expression
-	ByPair    By = "keyword+verb" // a single word, and a verb near it
-	ByText    By = "text"         // its own text, for a skill without triggers
-	ByRank    By = "rank"         // its words; it is listed, not disclosed
+	ByPair    By = "keyword+verb" // a keyword with a verb near it
+	ByText    By = "text"         // the skill's text, if it has no triggers
+	ByRank    By = "rank"         // full-text rank; it is listed, not disclosed
 )
 
 var byOrder = []By{ByName, ByPhrase, ByPattern, ByPair, ByText, ByRank}
 
-// Match is a skill that has to do with an input.
+// Match is a skill that matches an input.
 type Match struct {
 	Skill   *Skill
 	By      By
 	Trigger string  // what matched, as the author wrote it
-	Score   float64 // of its words; comparable within one result
-	Args    string  // what stands behind /name
-	Held    string  // why it is not disclosed although something called for it
-	weight  int     // words of the trigger
+	Score   float64 // full-text rank; comparable within one result
+	Args    string  // the text after /name
+	Held    string  // why it is not activated although it matched
+	weight  int     // number of words that the trigger matched
 }
 
-// Result is what an input calls for.
+// Result is the outcome of matching an input.
 type Result struct {
 	Activated []Match // to be disclosed, the best first
-	Held      []Match // called for, and held back
-	Shortlist []Match // the best by their words, the activated ones included
-	Asked     bool    // the input asks which skills there are
+	Held      []Match // matched, but held back
+	Shortlist []Match // the highest ranked, including the activated ones
+	Asked     bool    // the input asks what skills exist
 }
 
-// MatchOptions bound a result. The zero value has the defaults.
+// MatchOptions configure a match. The zero value means the defaults.
 type MatchOptions struct {
-	Max       int // skills to disclose; 0 = DefaultMax, below 0 = none but named ones
-	Shortlist int // its length; 0 = DefaultShortlist
-	// Used tells when a skill was used last. It only breaks ties. May be nil.
+	Max       int // activated skills; 0 = 3, negative = only named ones
+	Shortlist int // length of the shortlist; 0 = 12
+	// Used returns when a skill was last used, to break ties. May be nil.
 	Used func(name string) time.Time
-	// About reports whether the files in play are some that a skill with Paths
-	// is about. Nil means that they are.
+	// About reports whether a file of the conversation matches the Paths of a
+	// skill. Nil means that one does.
 	About func(*Skill) bool
 }
 
-// away reports whether a skill is about files that are not in play.
-func (o *MatchOptions) away(s *Skill) bool {
+// unrelated reports whether no file of the conversation matches the skill's
+// Paths.
+func (o *MatchOptions) unrelated(s *Skill) bool {
 	return len(s.Paths) > 0 && o.About != nil && !o.About(s)
 }
 
 // The defaults of MatchOptions.
 const (
-	DefaultMax       = 3
-	DefaultShortlist = 12
+	defaultMax       = 3
+	defaultShortlist = 12
 )
 
-// maxDemoted is the part of the calibration inputs that a trigger may fire on.
+// maxDemoted is the share of the calibration inputs that a trigger may match.
 const maxDemoted = 0.02
 
-// Matcher finds the skills that an input calls for. It is made of a set of
-// skills once, and safe for concurrent use.
+// Matcher finds the skills that match an input. It is built for a fixed set of
+// skills and safe for concurrent use.
 //
-// Words rank well and decide badly. So a single word never discloses a skill;
-// the person's naming it does, and the author's phrases, patterns and pairs of
-// keyword and verb, unless they fire on more than two percent of ordinary
-// inputs: then they only rank. A skill without triggers is taken by its text.
+// Single words rank well but decide badly, so one never activates a skill. What
+// does is its name, and the author's phrases, patterns and keyword+verb pairs,
+// unless they match more than two percent of ordinary inputs: then they only
+// rank. A skill without triggers is matched by its text.
 type Matcher struct {
 	skills []*Skill
-	byName map[string]int // by their names and full names, in lower case
-	index  *rank.Index    // by their full names
+	byName map[string]int // by name and full name, in lower case
+	index  *rank.Index    // by full name
 	specs  []spec
 
-	// What an input must have for a skill to be looked at: one of these words,
-	// or pairs of words.
+	// A skill is only examined if the input has one of these words or word
+	// pairs.
 	byWord, byPair map[string][]int
-	always         []int // those with patterns
-	bound          []int // those with paths
+	always         []int // skills with patterns
+	withPaths      []int // skills with Paths
 }
 
-// spec is what calls for one skill.
+// spec is the compiled triggers of one skill.
 type spec struct {
 	phrases  []phrase
 	patterns []pattern
 	keywords map[string]string // word to keyword
 	verbs    map[string]string
-	text     *evidence // nil where the author wrote triggers
+	text     *evidence // nil if the author wrote triggers
 	demoted  []Demoted
 }
 
-// phrase is a trigger of several words, or a name of code.
+// phrase is a trigger of several words, or an identifier.
 type phrase struct {
 	words   []string
 	written string // as the author wrote it
 }
 
-// newPhrase makes a phrase of a text, if it says enough.
-func newPhrase(text string) (phrase, bool) {
+// newPhrase turns a text into a phrase; ok reports whether it is specific enough.
+func newPhrase(text string) (p phrase, ok bool) {
 	list := words(text)
 	return phrase{texts(list), text}, content(list) >= 2 || len(list) == 1 && list[0].name
 }
 
-// Demoted is a trigger that only ranks, because too many inputs have it.
+// Demoted is a trigger that only ranks because it matches too many inputs.
 type Demoted struct {
 	By      By
 	Trigger string
 	Share   float64 // of the calibration inputs, from 0 to 1
 }
 
-// NewMatcher makes a matcher of skills.
+// NewMatcher builds a matcher for skills.
 func NewMatcher(list []*Skill) *Matcher {
 	m := &Matcher{
 		skills: list, byName: map[string]int{}, specs: make([]spec, len(list)), byWord: map[string][]int{}, byPair: map[string][]int{},
@@ -128,7 +129,7 @@ func NewMatcher(list []*Skill) *Matcher {
 		id := strings.ToLower(s.FullName())
 		m.byName[id], m.byName[strings.ToLower(s.Name)] = i, i
 		var common []*input
-		if s.Scope != ScopeBundled { // a test sees to those
+		if s.Scope != ScopeBundled { // those are checked by a test
 			common = calibration()
 		}
 		m.specs[i] = newSpec(&s.Manifest, common)
@@ -139,7 +140,7 @@ func NewMatcher(list []*Skill) *Matcher {
 	return m
 }
 
-// watch notes what makes a skill worth a look.
+// watch indexes the words and pairs that make a skill a candidate.
 func (m *Matcher) watch(i int) {
 	put := func(in map[string][]int, key string) {
 		if list := in[key]; len(list) == 0 || list[len(list)-1] != i {
@@ -148,7 +149,7 @@ func (m *Matcher) watch(i int) {
 	}
 	sp := &m.specs[i]
 	if len(m.skills[i].Paths) > 0 {
-		m.bound = append(m.bound, i)
+		m.withPaths = append(m.withPaths, i)
 	}
 	if len(sp.patterns) > 0 {
 		m.always = append(m.always, i)
@@ -173,7 +174,7 @@ func (m *Matcher) watch(i int) {
 	}
 }
 
-// candidates are the skills that an input may call for, in their order.
+// candidates returns the skills that an input may match, in order.
 func (m *Matcher) candidates(in *input) []int {
 	seen := map[int]bool{}
 	for _, i := range m.always {
@@ -229,18 +230,18 @@ func newSpec(m *Manifest, common []*input) spec {
 	return sp
 }
 
-// Demoted returns the triggers of a manifest that only rank.
+// Demoted returns the triggers of a manifest that are only used for ranking.
 func (m *Manifest) Demoted() []Demoted { return newSpec(m, calibration()).demoted }
 
-// demote takes out what fires on too many ordinary inputs.
+// demote removes the triggers that match too many ordinary inputs.
 func (sp *spec) demote(common []*input) {
 	if len(common) == 0 {
 		return
 	}
-	often := func(by By, trigger string, fires func(*input) bool) bool {
+	often := func(by By, trigger string, matches func(*input) bool) bool {
 		n := 0
 		for _, in := range common {
-			if fires(in) {
+			if matches(in) {
 				n++
 			}
 		}
@@ -265,8 +266,8 @@ func (sp *spec) demote(common []*input) {
 	}
 }
 
-// call says what of an input calls for the skill.
-func (sp *spec) call(in *input) (Match, bool) {
+// match matches an input against the triggers, the strongest kind first.
+func (sp *spec) match(in *input) (Match, bool) {
 	best := -1
 	for i, p := range sp.phrases {
 		if (best < 0 || len(p.words) > len(sp.phrases[best].words)) && in.has(p.words) {
@@ -293,11 +294,11 @@ func (sp *spec) call(in *input) (Match, bool) {
 	return Match{}, false
 }
 
-// pairDistance is how many words a verb may be away from its keyword.
+// pairDistance is the maximum distance between keyword and verb, in words.
 const pairDistance = 8
 
-// pair looks for a keyword with a verb near it; of several the first in the
-// input counts.
+// pair looks for a keyword with a verb near it, and returns the first in the
+// input.
 func (sp *spec) pair(in *input) string {
 	if len(sp.verbs) == 0 {
 		return ""
@@ -319,7 +320,7 @@ func (sp *spec) pair(in *input) string {
 	return found
 }
 
-// verb finds a verb by one of its regular forms.
+// verb looks up a verb by one of its regular forms.
 func (sp *spec) verb(w string) (string, bool) {
 	for _, form := range verbForms(w) {
 		if v, ok := sp.verbs[form]; ok {
@@ -342,49 +343,48 @@ func verbForms(w string) []string {
 	return forms
 }
 
-// Match returns what an input calls for.
+// Match matches an input against the skills.
 func (m *Matcher) Match(text string, o MatchOptions) Result {
-	o.Max, o.Shortlist = cmp.Or(o.Max, DefaultMax), cmp.Or(o.Shortlist, DefaultShortlist)
+	o.Max, o.Shortlist = cmp.Or(o.Max, defaultMax), cmp.Or(o.Shortlist, defaultShortlist)
 	in := newInput(text)
 	r := Result{Asked: in.asks()}
 	if len(m.skills) == 0 {
 		return r
 	}
-	hits, away := m.search(in, &o)
-	var calls []Match
+	hits, unrelated := m.search(in, &o)
+	var matches []Match
 	for _, i := range m.candidates(in) {
 		s := m.skills[i]
 		c, ok := in.called(s)
 		if !ok {
-			c, ok = m.specs[i].call(in)
+			c, ok = m.specs[i].match(in)
 		}
 		if !ok {
 			continue
 		}
-		c.Skill, c.Held = s, ""
-		c.Score = m.score(hits, i)
-		m.hold(&c, hits, away)
-		calls = append(calls, c)
+		c.Skill, c.Score = s, m.score(hits, i)
+		c.Held = m.heldBack(&c, hits, unrelated)
+		matches = append(matches, c)
 	}
-	m.settle(&r, calls, o)
-	m.shortlist(&r, hits, away, o)
+	m.settle(&r, matches, o)
+	m.shortlist(&r, hits, unrelated, o)
 	return r
 }
 
-// search ranks the skills by the input's words. Those whose files are not in
-// play are left out of it, and returned.
-func (m *Matcher) search(in *input, o *MatchOptions) (hits []rank.Hit, away map[*Skill]bool) {
-	away = map[*Skill]bool{}
-	for _, i := range m.bound {
-		if o.away(m.skills[i]) {
-			away[m.skills[i]] = true
+// search ranks the skills by the input's words, except those whose paths match
+// no file of the conversation, which it returns separately.
+func (m *Matcher) search(in *input, o *MatchOptions) (hits []rank.Hit, unrelated map[*Skill]bool) {
+	unrelated = map[*Skill]bool{}
+	for _, i := range m.withPaths {
+		if o.unrelated(m.skills[i]) {
+			unrelated[m.skills[i]] = true
 		}
 	}
-	hits = m.index.Search(in.text, max(o.Shortlist, 2)+len(in.names)+len(away))
-	return slices.DeleteFunc(hits, func(h rank.Hit) bool { return away[m.skills[m.byName[h.ID]]] }), away
+	hits = m.index.Search(in.text, max(o.Shortlist, 2)+len(in.names)+len(unrelated))
+	return slices.DeleteFunc(hits, func(h rank.Hit) bool { return unrelated[m.skills[m.byName[h.ID]]] }), unrelated
 }
 
-// score is a skill's among the hits, 0 if it is not.
+// score returns a skill's score, 0 if it is not among the hits.
 func (m *Matcher) score(hits []rank.Hit, i int) float64 {
 	for _, h := range hits {
 		if m.byName[h.ID] == i {
@@ -394,20 +394,21 @@ func (m *Matcher) score(hits []rank.Hit, i int) float64 {
 	return 0
 }
 
-// hold says why something that calls for a skill does not disclose it.
-func (m *Matcher) hold(c *Match, hits []rank.Hit, away map[*Skill]bool) {
+// heldBack says why a matching skill is not activated; "" if it is.
+func (m *Matcher) heldBack(c *Match, hits []rank.Hit, unrelated map[*Skill]bool) string {
 	switch {
 	case c.By == ByName:
 	case c.Skill.NoModel:
-		c.Held = "only the person may activate it"
-	case away[c.Skill]:
-		c.Held = "no file that it is about is in play: " + strings.Join(c.Skill.Paths, ", ")
+		return "only the user may activate it"
+	case unrelated[c.Skill]:
+		return "no file in the conversation matches its paths: " + strings.Join(c.Skill.Paths, ", ")
 	case c.By == ByText && !m.ahead(c, hits):
-		c.Held = "it has no triggers of its own, and other skills are as near by their words"
+		return "it has no triggers, and other skills rank as high"
 	}
+	return ""
 }
 
-// ahead reports whether a skill is the best by its words, by a margin.
+// ahead reports whether a skill ranks first by a margin.
 func (m *Matcher) ahead(c *Match, hits []rank.Hit) bool {
 	if len(hits) == 0 || m.skills[m.byName[hits[0].ID]] != c.Skill {
 		return false
@@ -415,15 +416,15 @@ func (m *Matcher) ahead(c *Match, hits []rank.Hit) bool {
 	return len(hits) == 1 || hits[0].Score >= derivedMargin*hits[1].Score
 }
 
-// settle sorts what was called for and cuts it at the greatest number.
-func (m *Matcher) settle(r *Result, calls []Match, o MatchOptions) {
+// settle sorts the matches and holds back those over the limit.
+func (m *Matcher) settle(r *Result, matches []Match, o MatchOptions) {
 	used := func(s *Skill) int64 {
 		if o.Used == nil {
 			return 0
 		}
 		return o.Used(s.Name).UnixNano()
 	}
-	slices.SortStableFunc(calls, func(a, b Match) int {
+	slices.SortStableFunc(matches, func(a, b Match) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(byOrder, a.By), slices.Index(byOrder, b.By)),
 			cmp.Compare(b.weight, a.weight),
@@ -432,9 +433,9 @@ func (m *Matcher) settle(r *Result, calls []Match, o MatchOptions) {
 			cmp.Compare(a.Skill.Name, b.Skill.Name),
 		)
 	})
-	for _, c := range calls {
+	for _, c := range matches {
 		if c.Held == "" && c.By != ByName && len(r.Activated) >= o.Max {
-			c.Held = "other skills go before it, and there are enough of them"
+			c.Held = "the maximum number of skills is reached"
 		}
 		if c.Held == "" {
 			r.Activated = append(r.Activated, c)
@@ -444,12 +445,12 @@ func (m *Matcher) settle(r *Result, calls []Match, o MatchOptions) {
 	}
 }
 
-// shortlist adds the skills that fit best by their words.
-func (m *Matcher) shortlist(r *Result, hits []rank.Hit, away map[*Skill]bool, o MatchOptions) {
+// shortlist adds the highest ranked skills.
+func (m *Matcher) shortlist(r *Result, hits []rank.Hit, unrelated map[*Skill]bool, o MatchOptions) {
 	r.Shortlist = slices.Clone(r.Activated)
 	add := func(c Match) {
 		taken := slices.ContainsFunc(r.Shortlist, func(o Match) bool { return o.Skill == c.Skill })
-		if !taken && len(r.Shortlist) < o.Shortlist && !c.Skill.NoModel && !away[c.Skill] {
+		if !taken && len(r.Shortlist) < o.Shortlist && !c.Skill.NoModel && !unrelated[c.Skill] {
 			r.Shortlist = append(r.Shortlist, c)
 		}
 	}

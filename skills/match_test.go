@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/skills"
 )
 
-// skill makes a skill of a SKILL.md's parts.
+// skill builds a skill from the parts of a SKILL.md.
 func skill(t testing.TB, name, description, more, body string) *skills.Skill {
 	t.Helper()
 	m, diagnostics := skills.Parse(name, []byte(skillText(name, description, more, body)))
@@ -56,10 +56,10 @@ func TestMatch(t *testing.T) {
 		{"the $invoices_total is wrong", ""},
 		{"$user:invoices now", "invoices by name user:invoices"},
 		{"Write the monthly invoice as pdf form", "invoices by phrase monthly invoice; pdf-tools by phrase pdf form"},
-		{"deploy the release", ""}, // the person's alone
+		{"deploy the release", ""}, // only the user may activate it
 		{"/deploy the release", "deploy by name deploy"},
 		{"Write a script that renames the file", ""}, // demoted
-		{"Add a terraform module layout", "terraform-modules by text \"terraform module layout\" of its text"},
+		{"Add a terraform module layout", "terraform-modules by text \"terraform module layout\" in its text"},
 		{"Which terraform version is this?", ""},
 		{"What is the time?", ""},
 		{"", ""},
@@ -85,15 +85,15 @@ func TestMatchBounds(t *testing.T) {
 		return time.Time{}
 	}
 	r := m.Match("bake sourdough bread", skills.MatchOptions{Used: used})
-	if len(r.Activated) != skills.DefaultMax || len(r.Shortlist) != skills.DefaultShortlist || len(r.Held) != 17 || !strings.Contains(r.Held[0].Held, "enough of them") {
+	if len(r.Activated) != 3 || len(r.Shortlist) != 12 || len(r.Held) != 17 || !strings.Contains(r.Held[0].Held, "maximum number of skills") {
 		t.Errorf("%d activated, %d on the shortlist, %d held", len(r.Activated), len(r.Shortlist), len(r.Held))
 	}
 	r = m.Match("/s03 /s04 $s05 $s06 bake sourdough bread", skills.MatchOptions{Max: 2})
 	if got := describe(r.Activated); got != "s06 by name s06; s05 by name s05; s04 by name s04; s03 by name s03" && len(r.Activated) != 4 {
-		t.Errorf("named skills are bounded: %s", got)
+		t.Errorf("named skills are limited: %s", got)
 	}
 	if r = m.Match("bake sourdough bread", skills.MatchOptions{Max: -1}); len(r.Activated) != 0 {
-		t.Errorf("with none allowed: %s", describe(r.Activated))
+		t.Errorf("with a limit of none: %s", describe(r.Activated))
 	}
 	same := skills.NewMatcher([]*skills.Skill{
 		skill(t, "a", "Bakes bread.", "triggers: {keywords: [bake sourdough bread]}\n", "bread"),
@@ -101,7 +101,7 @@ func TestMatchBounds(t *testing.T) {
 	})
 	r = same.Match("bake sourdough bread", skills.MatchOptions{Max: 1, Used: func(name string) time.Time { return time.Unix(int64(len(name)+int(name[0])), 0) }})
 	if describe(r.Activated) != "b by phrase bake sourdough bread" {
-		t.Errorf("the one that was used last: %s", describe(r.Activated))
+		t.Errorf("most recently used: %s", describe(r.Activated))
 	}
 }
 
@@ -128,13 +128,13 @@ func TestDemoted(t *testing.T) {
 	if strings.Join(got, "; ") != "pattern \\bthe\\b" {
 		t.Errorf("demoted: %q", got)
 	}
-	if text := fmt.Sprint(s.Lint()); !strings.Contains(text, `the trigger "\\bthe\\b" (pattern) fires on`) {
-		t.Errorf("lint says %s", text)
+	if text := fmt.Sprint(s.Lint()); !strings.Contains(text, `the trigger "\\bthe\\b" (pattern) matches`) {
+		t.Errorf("lint: %s", text)
 	}
 }
 
-// TestMatchLongInput: of a long input the beginning and the end count, and time
-// stays bounded.
+// TestMatchLongInput checks that the beginning and the end of a long input are
+// matched.
 func TestMatchLongInput(t *testing.T) {
 	t.Parallel()
 	m := skills.NewMatcher([]*skills.Skill{skill(t, "bread", "Bakes.", "triggers: {keywords: [bake sourdough bread]}\n", "x")})
@@ -167,8 +167,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// BenchmarkMatch matches against a thousand skills, half of them with triggers
-// of their own.
+// BenchmarkMatch matches against a thousand skills, half of them with triggers.
 func BenchmarkMatch(b *testing.B) {
 	words := strings.Fields("deploy review invoice report schema cluster pipeline token module delta friday")
 	for i := range 2000 {

@@ -12,10 +12,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parse reads a SKILL.md. It is lenient: what can be repaired is, and said. The
-// manifest is nil only when the file is no text, too large, without a readable
-// front matter or without a description; then a diagnostic of severity Error
-// says why. File is the name that diagnostics have.
+// Parse reads a SKILL.md. It is lenient: what can be repaired is repaired and
+// reported. The manifest is nil only if the file is not text, is too large, or
+// has no readable front matter or no description; then a diagnostic of severity
+// Error says why. File is the name used in diagnostics.
 func Parse(file string, data []byte) (*Manifest, []Diagnostic) {
 	r := &report{file: file}
 	text, ok := normal(r, data)
@@ -38,25 +38,25 @@ func Parse(file string, data []byte) (*Manifest, []Diagnostic) {
 	m.Body = strings.TrimSpace(clean)
 	m.BodyLine = bodyLine + strings.Count(body[:len(body)-len(strings.TrimLeft(body, " \t\n"))], "\n")
 	if hiddenChars > 0 {
-		r.add(Warning, m.BodyLine, 1, "the text holds %d characters that nobody sees (control, bidirectional or tag characters): they are removed", hiddenChars)
+		r.add(Warning, m.BodyLine, 1, "the text contains %d invisible characters (control, bidirectional or tag): removed", hiddenChars)
 	}
 	if m.Body == "" {
-		r.add(Note, bodyLine, 1, "the skill has no text: say below the front matter how the work is done")
+		r.add(Note, bodyLine, 1, "the skill has no text: describe the work below the front matter")
 	}
 	return m, r.sorted()
 }
 
-// normal makes Unix text of a file's bytes.
+// normal returns a file's content as text with Unix line endings.
 func normal(r *report, data []byte) (string, bool) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	switch {
-	case len(data) > MaxFile:
-		r.add(Error, 1, 1, "the file is larger than %d KiB: move what is not always needed to files below references/", MaxFile>>10)
+	case len(data) > maxFile:
+		r.add(Error, 1, 1, "the file is larger than %d KiB: move details to files in references/", maxFile>>10)
 	case bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")):
 		r.add(Error, 1, 1, "the file is UTF-16: save it as UTF-8")
 	case bytes.IndexByte(data, 0) >= 0:
 		line, column := position(data, bytes.IndexByte(data, 0))
-		r.add(Error, line, column, "the file holds a NUL byte: it is no text")
+		r.add(Error, line, column, "the file contains a NUL byte: it is not text")
 	case !utf8.Valid(data):
 		at := 0
 		for rest := data; len(rest) > 0; {
@@ -80,9 +80,9 @@ func position(data []byte, at int) (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, at - bytes.LastIndexByte(before, '\n')
 }
 
-// split cuts a file at the fences of its front matter: lines of three dashes
-// that begin in the first column. The front matter keeps the empty lines above
-// it, so that its lines have the file's numbers plus one.
+// split cuts a file at the fences of its front matter: lines of three dashes in
+// the first column. The front matter keeps the empty lines above it, so that its
+// line numbers are one less than the file's.
 func split(r *report, text string) (front, body string, bodyLine int, ok bool) {
 	lines := strings.SplitAfter(text, "\n")
 	first := 0
@@ -90,11 +90,11 @@ func split(r *report, text string) (front, body string, bodyLine int, ok bool) {
 		first++
 	}
 	if first == len(lines) {
-		r.add(Error, 1, 1, "the file is empty: it needs a front matter with a description")
+		r.add(Error, 1, 1, "the file is empty: add front matter with a description")
 		return "", "", 0, false
 	}
 	if !fence(lines[first]) {
-		r.add(Error, first+1, 1, "there is no front matter: the file must begin with a line of three dashes")
+		r.add(Error, first+1, 1, "missing front matter: the file must begin with a line of three dashes")
 		return "", "", 0, false
 	}
 	for i := first + 1; i < len(lines); i++ {
@@ -102,8 +102,8 @@ func split(r *report, text string) (front, body string, bodyLine int, ok bool) {
 			continue
 		}
 		front = strings.Repeat("\n", first) + strings.Join(lines[first+1:i], "")
-		if len(front) > MaxFrontMatter {
-			r.add(Error, first+1, 1, "the front matter is larger than %d KiB", MaxFrontMatter>>10)
+		if len(front) > maxFrontMatter {
+			r.add(Error, first+1, 1, "the front matter is larger than %d KiB", maxFrontMatter>>10)
 			return "", "", 0, false
 		}
 		return front, strings.Join(lines[i+1:], ""), i + 2, true
@@ -114,12 +114,12 @@ func split(r *report, text string) (front, body string, bodyLine int, ok bool) {
 
 func fence(line string) bool { return strings.TrimRight(line, " \t\n") == "---" }
 
-// delimiter fences the front matter for the library. Its own rule, a line that
-// is three dashes after trimming, would end at an indented one within a block;
-// a NUL cannot be in a text that came here.
+// delimiter fences the front matter for the library. Its default, a line that
+// is three dashes after trimming, would end at an indented one in a block; the
+// text cannot contain a NUL at this point.
 const delimiter = "---\x00"
 
-// decode reads the front matter's YAML, if need be after a repair.
+// decode reads the front matter's YAML, repaired if necessary.
 func (r *report) decode(front string) (*yaml.Node, bool) {
 	root, err := decodeYAML(front)
 	if err == nil {
@@ -128,7 +128,7 @@ func (r *report) decode(front string) (*yaml.Node, bool) {
 	line, message := yamlError(err)
 	if repaired := repair(front); repaired != front {
 		if root, again := decodeYAML(repaired); again == nil {
-			r.add(Warning, line, 1, "the front matter is not valid YAML (%s) and was repaired: quote values that hold a colon, and indent with spaces", message)
+			r.add(Warning, line, 1, "the front matter is not valid YAML (%s) and was repaired: quote values that contain a colon, and indent with spaces", message)
 			return r.mapping(root)
 		}
 	}
@@ -139,7 +139,7 @@ func (r *report) decode(front string) (*yaml.Node, bool) {
 func decodeYAML(front string) (root *yaml.Node, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("yaml: line 1: it cannot be read: %v", v)
+			err = fmt.Errorf("yaml: line 1: cannot read: %v", v)
 		}
 	}()
 	root = &yaml.Node{}
@@ -150,8 +150,8 @@ func decodeYAML(front string) (root *yaml.Node, err error) {
 
 var yamlLine = lazily(`^yaml: (?:unmarshal errors:\s+)?line (\d+): `)
 
-// yamlError takes the line out of the library's message. Lines of the front
-// matter are one less than those of the file.
+// yamlError extracts the line from the library's message. Line numbers of the
+// front matter are one less than those of the file.
 func yamlError(err error) (line int, message string) {
 	text := err.Error()
 	if m := yamlLine().FindStringSubmatch(text); m != nil {
@@ -159,12 +159,12 @@ func yamlError(err error) (line int, message string) {
 		text = text[len(m[0]):]
 	}
 	if errors.Is(err, frontmatter.ErrNotFound) {
-		text = "it was not found"
+		text = "not found"
 	}
 	return line + 1, strings.TrimPrefix(text, "yaml: ")
 }
 
-// mapping returns the mapping that a front matter is.
+// mapping returns the top-level mapping of a front matter.
 func (r *report) mapping(root *yaml.Node) (*yaml.Node, bool) {
 	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
 		root = root.Content[0]
@@ -173,18 +173,17 @@ func (r *report) mapping(root *yaml.Node) (*yaml.Node, bool) {
 		return root, true
 	}
 	if root.Kind == 0 {
-		r.add(Error, 1, 1, "the front matter is empty: it needs a description")
+		r.add(Error, 1, 1, "the front matter is empty: add a description")
 		return nil, false
 	}
-	r.add(Error, root.Line+1, root.Column, "the front matter is no mapping: write lines such as \"description: …\"")
+	r.add(Error, root.Line+1, root.Column, "the front matter is not a mapping: write lines such as \"description: …\"")
 	return nil, false
 }
 
 var keyLine = lazily(`^([ \t]*)([A-Za-z_][A-Za-z0-9_.-]*):[ \t]+(\S.*)$`)
 
-// repair quotes plain values that YAML takes for something else, with the lines
-// that continue them, and makes spaces of leading tabs. Lines keep their
-// numbers.
+// repair quotes plain values that YAML would misread, including continuation
+// lines, and replaces leading tabs by spaces. Line numbers do not change.
 func repair(front string) string {
 	lines := strings.Split(front, "\n")
 	for i := range lines {
@@ -198,7 +197,7 @@ func repair(front string) string {
 		}
 		indent, value, end := len(m[1]), strings.TrimSpace(m[3]), i+1
 		if !plain(value) {
-			if value[0] == '|' || value[0] == '>' { // its lines are text, whatever they hold
+			if value[0] == '|' || value[0] == '>' { // a block scalar: its lines are text
 				for i+1 < len(lines) && continues(lines[i+1], indent) {
 					i++
 				}
@@ -227,8 +226,8 @@ func continues(line string, indent int) bool {
 	return text == "" || len(line)-len(text) > indent
 }
 
-// plain reports whether a value is meant as a plain one: without quotes, not a
-// block, a list, a mapping, an anchor or a tag.
+// plain reports whether a value is meant as a plain scalar: not quoted, and not
+// a block, list, mapping, anchor or tag.
 func plain(value string) bool {
 	switch value[0] {
 	case '"', '\'', '|', '>', '{', '&', '!':

@@ -17,11 +17,11 @@ import (
 	"github.com/seed-009c0928/agent/skills"
 )
 
-var update = flag.Bool("update", false, "write the golden parts of testdata anew")
+var update = flag.Bool("update", false, "update the golden parts of testdata")
 
-// TestOddFiles reads each file of testdata/odd: its comment says what is odd,
-// "in" holds the SKILL.md ("in.quoted" as Go strings, with * for repetition),
-// and "want" what must come of it.
+// TestOddFiles parses the files of testdata/odd. The comment of each describes
+// the case, "in" contains the SKILL.md ("in.quoted" as Go strings, with * for
+// repetition), and "want" the expected outcome.
 func TestOddFiles(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("testdata/odd/*.txtar")
@@ -67,7 +67,7 @@ func oddCase(t *testing.T, a *txtar.Archive) (in []byte, want string) {
 	return in, want
 }
 
-// unquote reads lines of Go strings, each with * and a number behind it.
+// unquote reads lines of Go strings, optionally followed by * and a number.
 func unquote(t *testing.T, text string) []byte {
 	t.Helper()
 	var out []byte
@@ -89,7 +89,7 @@ func unquote(t *testing.T, text string) []byte {
 	return out
 }
 
-// outcome writes down what came of a file.
+// outcome formats the result of parsing a file.
 func outcome(m *skills.Manifest, diagnostics []skills.Diagnostic) string {
 	var b strings.Builder
 	if m == nil {
@@ -159,7 +159,7 @@ func FuzzParse(f *testing.F) {
 		lines := bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")) + 1
 		for _, d := range diagnostics {
 			if d.Line < 1 || d.Line > lines+1 || d.Column < 1 || d.Message == "" {
-				t.Errorf("diagnostic %+v is of no place in %d lines", d, lines)
+				t.Errorf("diagnostic %+v has an invalid position: the file has %d lines", d, lines)
 			}
 		}
 		if (m == nil) != (skills.Worst(diagnostics) == skills.Error) {
@@ -168,12 +168,12 @@ func FuzzParse(f *testing.F) {
 		if m == nil {
 			return
 		}
-		if m.Description == "" || utf8.RuneCountInString(m.Description) > skills.MaxDescription || skills.CleanName(m.Name) != m.Name {
+		if m.Description == "" || utf8.RuneCountInString(m.Description) > 1024 || skills.CleanName(m.Name) != m.Name {
 			t.Errorf("name %q, description %q", m.Name, m.Description)
 		}
 		for _, s := range []string{m.Name, m.Description, m.Brief, m.Body} {
 			if !utf8.ValidString(s) || strings.ContainsAny(s, "\x00\x1b\u202e") {
-				t.Errorf("%q is no clean text", s)
+				t.Errorf("%q is not clean text", s)
 			}
 		}
 	})

@@ -11,10 +11,10 @@ import (
 type pattern struct {
 	re      *regexp.Regexp
 	written string
-	needs   string // a text, in lower case, without which nothing matches
+	needs   string // lower-case text that every match contains
 }
 
-// newPattern compiles a pattern that was found good when it was read.
+// newPattern compiles a pattern. Parse has validated it.
 func newPattern(written string) (pattern, bool) {
 	re, err := compile(written)
 	if err != nil {
@@ -27,8 +27,8 @@ func newPattern(written string) (pattern, bool) {
 	return p, true
 }
 
-// find returns what of an input the pattern matches, or "". Looking for the
-// needed text first makes a thousand patterns affordable.
+// find returns the part of an input that the pattern matches, or "". Searching
+// for the needed text first makes a thousand patterns affordable.
 func (p pattern) find(in *input) string {
 	if !strings.Contains(in.lower, p.needs) {
 		return ""
@@ -36,9 +36,9 @@ func (p pattern) find(in *input) string {
 	return p.re.FindString(in.text)
 }
 
-// needed returns the longest text that everything which matches an expression
-// must hold, as far as that is easy to see. Letters that lower case does not
-// make equal, such as the long s, are not looked for.
+// needed returns the longest text that every match of an expression must
+// contain, as far as that is easy to tell. Non-ASCII text is skipped: lower case
+// does not fold all of it, such as the long s.
 func needed(e *syntax.Regexp) string {
 	switch e.Op {
 	case syntax.OpLiteral:

@@ -12,29 +12,29 @@ import (
 type Place struct {
 	Scope Scope
 	Dir   string // on disk
-	Files fs.FS  // in its stead, for bundled skills
-	// Base leads from the working directory, with slashes, to the folder that the
-	// paths of the skills are taken against.
+	Files fs.FS  // instead of Dir, for bundled skills
+	// Base is the folder that the skills' Paths are relative to, itself relative
+	// to the working directory, with slashes.
 	Base string
-	// Within bounds where symbolic links may lead; empty means anywhere.
+	// Within is the folder that symbolic links may not leave; empty = anywhere.
 	Within string
 }
 
-// PlaceOptions say where skills may be.
+// PlaceOptions configure [Places].
 type PlaceOptions struct {
 	Dir      string // the working directory
-	Home     string // the agent's own directory, ~/.agent
-	UserHome string // the person's home directory
-	Trusted  bool   // the working directory's own skills count
+	Home     string // the agent's directory, ~/.agent
+	UserHome string // the user's home directory
+	Trusted  bool   // use the project's skills
 	Bundled  fs.FS  // nil for none
 }
 
-// projectFolders are where a project keeps skills. Those of other programs are
-// read, and never written.
+// projectFolders are the skill folders of a project. Those of other programs are
+// read but never written.
 var projectFolders = []string{".agent/skills", ".agents/skills", ".claude/skills"}
 
-// Places lists where skills may be, the more important ones first. A project's
-// are looked for from the working directory up to the top of its repository.
+// Places lists the places of skills in order of precedence. Project skills are
+// searched from the working directory up to the top of its repository.
 func Places(o PlaceOptions) []Place {
 	var all []Place
 	if o.Trusted && o.Dir != "" {
@@ -54,7 +54,7 @@ func Places(o PlaceOptions) []Place {
 	if o.UserHome != "" {
 		own = append(own, filepath.Join(o.UserHome, ".agents", "skills"))
 	}
-	// Work in the home directory does not make a project of one's own skills.
+	// In the home directory, the user's skills are not project skills.
 	all = slices.DeleteFunc(all, func(p Place) bool { return slices.Contains(own, p.Dir) })
 	for _, dir := range own {
 		all = append(all, Place{Scope: ScopeUser, Dir: dir})
@@ -65,8 +65,8 @@ func Places(o PlaceOptions) []Place {
 	return all
 }
 
-// upward lists dir and those above it, up to the top of the repository. Without
-// a repository it is dir alone.
+// upward lists dir and its parents up to the top of the repository. Without a
+// repository it returns only dir.
 func upward(dir string) []string {
 	var chain []string
 	for at := dir; ; {

@@ -10,22 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// scanRule is something in a file that a person should look at before they
-// agree to it.
+// scanRule is something that a user should review before installing a skill.
 type scanRule struct {
 	message string
 	pattern func() *regexp.Regexp
 }
 
-// scanRules warn and never certify: whoever wants to get past them will.
+// scanRules only warn: they are easy to evade.
 var scanRules = []scanRule{
-	{"what is fetched from the net is run at once", lazily(`(?i)\b(curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(ba|z|da|k|fi)?sh\b|(?i)\b(curl|wget|iwr|irm)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(python3?|node|perl|ruby|iex|invoke-expression)\b|(?i)\b(bash|sh|eval|iex)\b\s*(-c\s*)?["'(<$ ]{1,4}\(?\s*(curl|wget|iwr|irm)\b`)},
-	{"it names a place where credentials are kept", lazily(`(?i)(~|\$HOME|\$\{HOME\}|%USERPROFILE%|/home/\w+|/root)[/\\](\.ssh\b|\.aws[/\\]credentials|\.netrc|\.gnupg|\.kube[/\\]config|\.git-credentials|\.docker[/\\]config\.json|\.npmrc|\.pypirc|\.config[/\\]gh[/\\]hosts)|\bid_(rsa|ed25519|ecdsa)\b|/etc/shadow\b|login\.keychain|/proc/(self|\d+)/environ`)},
-	{"it sends a variable with a secret's name away", lazily(`(?i)\b(curl|wget|nc|ncat)\b[^\n]{0,200}\$\{?[A-Z_]*(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL)[A-Z_]*\}?[^\n]{0,80}https?://|(?i)\b(printenv|env|set)\b\s*\|\s*(curl|wget|nc|base64)\b`)},
-	{"it holds a long block of encoded data", lazily(`[A-Za-z0-9+/]{400,}={0,2}|(?:\\x[0-9a-fA-F]{2}){60,}`)},
-	{"encoded data is decoded and run", lazily(`(?i)base64\s+(-d|--decode|-D)\b[^\n]{0,80}\|\s*(sudo\s+)?(ba|z)?sh\b|(?i)\b(eval|exec)\b[^\n]{0,40}\b(b64decode|atob|frombase64string)\b`)},
-	{"it tells the model to disregard what others told it, or to hide something from the person", lazily(`(?i)\b(ignore|disregard|forget)\b (all |any )?(of )?(the |your )?(previous|prior|above|earlier|system) (instructions?|prompts?|rules|messages?)|(?i)\b(do not|don't|never) (tell|inform|mention (this|it) to|show|reveal (this|it) to) (this to )?(the )?(user|person|human)\b`)},
-	{"it switches off a protection", lazily(`(?i)--dangerously-skip-permissions|--no-sandbox\b|\bchmod\b\s+(-R\s+)?0?777\b|Set-ExecutionPolicy\s+(Bypass|Unrestricted)`)},
+	{"downloads and runs a program", lazily(`(?i)\b(curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(ba|z|da|k|fi)?sh\b|(?i)\b(curl|wget|iwr|irm)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(python3?|node|perl|ruby|iex|invoke-expression)\b|(?i)\b(bash|sh|eval|iex)\b\s*(-c\s*)?["'(<$ ]{1,4}\(?\s*(curl|wget|iwr|irm)\b`)},
+	{"refers to a file with credentials", lazily(`(?i)(~|\$HOME|\$\{HOME\}|%USERPROFILE%|/home/\w+|/root)[/\\](\.ssh\b|\.aws[/\\]credentials|\.netrc|\.gnupg|\.kube[/\\]config|\.git-credentials|\.docker[/\\]config\.json|\.npmrc|\.pypirc|\.config[/\\]gh[/\\]hosts)|\bid_(rsa|ed25519|ecdsa)\b|/etc/shadow\b|login\.keychain|/proc/(self|\d+)/environ`)},
+	{"sends a variable that may be a secret over the network", lazily(`(?i)\b(curl|wget|nc|ncat)\b[^\n]{0,200}\$\{?[A-Z_]*(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL)[A-Z_]*\}?[^\n]{0,80}https?://|(?i)\b(printenv|env|set)\b\s*\|\s*(curl|wget|nc|base64)\b`)},
+	{"contains a long block of encoded data", lazily(`[A-Za-z0-9+/]{400,}={0,2}|(?:\\x[0-9a-fA-F]{2}){60,}`)},
+	{"decodes and runs data", lazily(`(?i)base64\s+(-d|--decode|-D)\b[^\n]{0,80}\|\s*(sudo\s+)?(ba|z)?sh\b|(?i)\b(eval|exec)\b[^\n]{0,40}\b(b64decode|atob|frombase64string)\b`)},
+	{"tells the model to ignore its instructions or to hide something from the user", lazily(`(?i)\b(ignore|disregard|forget)\b (all |any )?(of )?(the |your )?(previous|prior|above|earlier|system) (instructions?|prompts?|rules|messages?)|(?i)\b(do not|don't|never) (tell|inform|mention (this|it) to|show|reveal (this|it) to) (this to )?(the )?(user|person|human)\b`)},
+	{"disables a protection", lazily(`(?i)--dangerously-skip-permissions|--no-sandbox\b|\bchmod\b\s+(-R\s+)?0?777\b|Set-ExecutionPolicy\s+(Bypass|Unrestricted)`)},
 }
 
 // Bounds of the scan.
@@ -34,11 +33,11 @@ const (
 	maxFindings = 50
 )
 
-// Scan looks for what a person should look at before they agree to a skill:
-// hidden characters, programs fetched and run, places of credentials, encoded
-// data, words to the model, triggers that bait. It warns; that it finds nothing
-// proves nothing.
-func (s *Skill) Scan() []Diagnostic {
+// scan looks for what a user should review before installing a skill: hidden
+// characters, programs downloaded and run, paths of credentials, encoded data,
+// prompt injection, overly broad triggers. A scan without findings is no proof
+// that the skill is safe.
+func (s *Skill) scan() []Diagnostic {
 	r := &report{}
 	scanTriggers(r, s)
 	_ = fs.WalkDir(s.Files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -50,7 +49,7 @@ func (s *Skill) Scan() []Diagnostic {
 		}
 		data, err := readFile(s.Files, name, maxScanned)
 		if err != nil {
-			return nil // what cannot be read is named when it is installed
+			return nil // the installer reports unreadable files
 		}
 		r.file = strings.TrimSuffix(s.File, path.Base(s.File)) + name
 		ScanFile(name, data, func(line int, message string) { r.add(Warning, line, 1, "%s", message) })
@@ -59,18 +58,18 @@ func (s *Skill) Scan() []Diagnostic {
 	return r.list
 }
 
-// ScanFile scans one file of a skill and reports each kind of finding once,
+// ScanFile scans one file of a skill and reports the first finding of each kind
 // with its line.
 func ScanFile(name string, data []byte, found func(line int, message string)) {
 	lineOf := func(at int) int { return 1 + bytes.Count(data[:at], []byte("\n")) }
 	if program(data) {
 		if !strings.HasPrefix(name, "toolsets/") {
-			found(1, "it is a program in machine code")
+			found(1, "is a binary program")
 		}
 		return
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return // an image or the like, which no model reads as text
+		return // not text, such as an image
 	}
 	text := string(data)
 	start := 0
@@ -84,7 +83,7 @@ func ScanFile(name string, data []byte, found func(line int, message string)) {
 				n++
 			}
 		}
-		found(lineOf(start+at), fmt.Sprintf("it holds %d characters that nobody sees (control, bidirectional, zero-width or tag characters)", n))
+		found(lineOf(start+at), fmt.Sprintf("contains %d invisible characters (control, bidirectional, zero-width or tag)", n))
 	}
 	for _, rule := range scanRules {
 		if at := rule.pattern().FindStringIndex(text); at != nil {
@@ -93,7 +92,7 @@ func ScanFile(name string, data []byte, found func(line int, message string)) {
 	}
 }
 
-// program reports whether a file is machine code, by its first bytes (ELF,
+// program reports whether a file is a binary program, by its magic number (ELF,
 // PE, Mach-O).
 func program(data []byte) bool {
 	for _, magic := range []string{"\x7fELF", "MZ\x90", "\xcf\xfa\xed\xfe", "\xfe\xed\xfa\xcf", "\xca\xfe\xba\xbe\x00\x00\x00"} {
@@ -104,25 +103,25 @@ func program(data []byte) bool {
 	return false
 }
 
-// Bounds of what an honest skill has as triggers.
+// Plausible numbers of triggers.
 const (
-	maxHonestKeywords = 60
-	maxHonestVerbs    = 30
+	plausibleKeywords = 60
+	plausibleVerbs    = 30
 )
 
 var baits = lazily(`(?i)\b(always (use|activate|load|invoke) this skill|use this skill for (every|any|all) (task|request|question|message|prompt)s?|must be used for (every|all))\b`)
 
-// scanTriggers looks for triggers that want to fire on everything.
+// scanTriggers looks for overly broad triggers.
 func scanTriggers(r *report, s *Skill) {
 	r.file = s.File
 	t := s.Triggers
-	if len(t.Keywords) > maxHonestKeywords || len(t.Verbs) > maxHonestVerbs {
-		r.add(Warning, 1, 1, "its triggers want to fire on much: %d keywords and %d verbs", len(t.Keywords), len(t.Verbs))
+	if len(t.Keywords) > plausibleKeywords || len(t.Verbs) > plausibleVerbs {
+		r.add(Warning, 1, 1, "has unusually many triggers: %d keywords and %d verbs", len(t.Keywords), len(t.Verbs))
 	}
 	if demoted := s.Demoted(); len(demoted) > 3 {
-		r.add(Warning, 1, 1, "its triggers bait: %d of them fire on ordinary inputs", len(demoted))
+		r.add(Warning, 1, 1, "has overly broad triggers: %d of them match ordinary inputs", len(demoted))
 	}
 	if at := baits().FindString(s.Description + "\n" + s.WhenToUse); at != "" {
-		r.add(Warning, 1, 1, "its description wants it to be used for everything: %q", cut(at, 80))
+		r.add(Warning, 1, 1, "the description asks to use the skill for everything: %q", cut(at, 80))
 	}
 }

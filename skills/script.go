@@ -25,13 +25,13 @@ import (
 
 // Bounds of a script.
 const (
-	DefaultScriptTimeout = time.Minute
+	defaultScriptTimeout = time.Minute
 	maxScriptOutput      = 1 << 20 // bytes, stdout and stderr together
 	maxScriptArgs        = 100
 	maxScriptArgBytes    = 4096 // of all arguments
 )
 
-// interpreters run files by their endings, where a file does not say itself.
+// interpreters are the commands for file name extensions, for files without #!.
 var interpreters = map[string][]string{
 	".sh": {"sh"}, ".bash": {"bash"}, ".py": {"python3"}, ".js": {"node"}, ".mjs": {"node"}, ".cjs": {"node"},
 	".rb": {"ruby"}, ".pl": {"perl"}, ".ps1": {"pwsh", "-NoProfile", "-File"},
@@ -44,8 +44,8 @@ type scriptCall struct {
 	argv  []string
 }
 
-// contained says what is wrong with a path of a skill's files: it must be there
-// and lead, links resolved, to a file in the skill's folder.
+// contained checks that a path is, after resolving links, a regular file in the
+// skill's folder.
 func (s *Skill) contained(name string) error {
 	info, err := fs.Stat(s.Files, name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -65,11 +65,11 @@ func (s *Skill) contained(name string) error {
 	return nil
 }
 
-// native returns the path and the SHA-256 of a file that is run, below one of
-// the skill's folders. What was installed must be as the person agreed to.
+// native returns the path and the SHA-256 of an executable file in one of the
+// skill's folders. An installed skill's file must match what the user approved.
 func (s *Skill) native(folder, name string) (file, sum string, err error) {
 	if s.Dir == "" {
-		return "", "", fmt.Errorf("the bundled skill %s has no files to run", s.Name)
+		return "", "", fmt.Errorf("the bundled skill %s has no executable files", s.Name)
 	}
 	rel := path.Clean(strings.ReplaceAll(name, "\\", "/"))
 	if below, ok := strings.CutPrefix(rel, folder+"/"); ok {
@@ -77,7 +77,7 @@ func (s *Skill) native(folder, name string) (file, sum string, err error) {
 	}
 	rel = path.Join(folder, rel)
 	if name == "" || !fs.ValidPath(rel) || !strings.HasPrefix(rel, folder+"/") {
-		return "", "", fmt.Errorf("%q is no file below %s/", name, folder)
+		return "", "", fmt.Errorf("%q is not a file in %s/", name, folder)
 	}
 	if err := s.contained(rel); err != nil {
 		return "", "", err
@@ -98,7 +98,7 @@ func (s *Skill) native(folder, name string) (file, sum string, err error) {
 	return filepath.Join(s.Dir, filepath.FromSlash(rel)), sum, nil
 }
 
-// prepare checks a call of a script and finds out how it is started.
+// prepare checks a script call and determines the command.
 func (t *Tools) prepare(call *core.Call, in toolArgs) (*scriptCall, *refusal) {
 	s, failure := t.find(in.Name)
 	if failure != nil {
@@ -108,11 +108,11 @@ func (t *Tools) prepare(call *core.Call, in toolArgs) (*scriptCall, *refusal) {
 	for _, a := range in.Args {
 		size += len(a)
 		if strings.ContainsRune(a, 0) {
-			return nil, refuse(core.CodeValidation, "an argument holds a NUL character, which no program accepts.")
+			return nil, refuse(core.CodeValidation, "Arguments must not contain a NUL character.")
 		}
 	}
 	if len(in.Args) > maxScriptArgs || size > maxScriptArgBytes {
-		return nil, refuse(core.CodeValidation, "A script takes at most %d arguments of %d bytes together: put more into a file and name the file.", maxScriptArgs, maxScriptArgBytes)
+		return nil, refuse(core.CodeValidation, "A script takes at most %d arguments of %d bytes in total: pass more in a file.", maxScriptArgs, maxScriptArgBytes)
 	}
 	file, _, err := s.native("scripts", in.Path)
 	if err != nil {
@@ -120,7 +120,7 @@ func (t *Tools) prepare(call *core.Call, in toolArgs) (*scriptCall, *refusal) {
 	}
 	argv, err := commandLine(file, call.Env.Info().OS)
 	if err != nil {
-		return nil, refuse(core.CodeConfig, "%s cannot be run: %v.", in.Path, err)
+		return nil, refuse(core.CodeConfig, "Cannot run %s: %v.", in.Path, err)
 	}
 	return &scriptCall{s, filepath.Base(file), append(argv, in.Args...)}, nil
 }
@@ -130,12 +130,12 @@ func (s *Skill) scriptNames() []string {
 	return slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, "scripts/") })
 }
 
-// commandLine says how a file is run: by itself where it may and the system
-// heeds its first line, else by the interpreter that this line or the file's
-// ending names. There is never a shell in between.
+// commandLine returns the command for a file: the file itself if it is
+// executable and the system supports #!, else the interpreter of its first line
+// or extension. No shell is involved.
 func commandLine(file, system string) ([]string, error) {
 	if system != runtime.GOOS {
-		return nil, fmt.Errorf("it lies on this machine (%s), and commands run on another one (%s)", runtime.GOOS, system)
+		return nil, fmt.Errorf("it is on this machine (%s), but commands run on another one (%s)", runtime.GOOS, system)
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -143,14 +143,14 @@ func commandLine(file, system string) ([]string, error) {
 	}
 	defer f.Close()
 	head := make([]byte, 256)
-	n, _ := io.ReadFull(f, head) // a short file is read as far as it goes
+	n, _ := io.ReadFull(f, head) // the file may be shorter
 	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
 	shebang := strings.Fields(strings.TrimPrefix(string(line), "#!"))
-	marked := bytes.HasPrefix(line, []byte("#!")) && len(shebang) > 0
-	if info, err := f.Stat(); err == nil && system != "windows" && info.Mode()&0o111 != 0 && (marked || !isText(head[:n])) {
+	hasShebang := bytes.HasPrefix(line, []byte("#!")) && len(shebang) > 0
+	if info, err := f.Stat(); err == nil && system != "windows" && info.Mode()&0o111 != 0 && (hasShebang || !isText(head[:n])) {
 		return []string{file}, nil
 	}
-	if marked {
+	if hasShebang {
 		program := shebang
 		if path.Base(program[0]) == "env" && len(program) > 1 {
 			program = slices.DeleteFunc(program[1:], func(s string) bool { return s == "-S" })
@@ -167,13 +167,13 @@ func commandLine(file, system string) ([]string, error) {
 	if system == "windows" && (ending == ".exe" || ending == ".com") {
 		return []string{file}, nil
 	}
-	return nil, errors.New("neither its first line (#!) nor its ending says what runs it")
+	return nil, errors.New("no interpreter: it has neither a #! line nor a known extension")
 }
 
 func isText(head []byte) bool { return !bytes.ContainsRune(head, 0) }
 
-// script runs a script: in the skill's folder, with a minimal environment, for
-// a bounded time and output, and with everything that it starts ended with it.
+// script runs a script in the skill's folder, with a minimal environment and
+// limited time and output. Its child processes end with it.
 func (t *Tools) script(ctx context.Context, call *core.Call, in toolArgs) (core.Result, error) {
 	c, failure := t.prepare(call, in)
 	if failure != nil {
@@ -184,17 +184,17 @@ func (t *Tools) script(ctx context.Context, call *core.Call, in toolArgs) (core.
 	running, cancel := context.WithCancelCause(running)
 	defer cancel(nil)
 	var stdout bytes.Buffer
-	room := &budget{left: maxScriptOutput, over: func() { cancel(errScriptOutput) }}
+	limit := &outputLimit{left: maxScriptOutput, exceeded: func() { cancel(errScriptOutput) }}
 	p, err := call.Env.Start(running, core.Command{
 		Argv: c.argv, Dir: c.skill.Dir, Minimal: true,
 		Env:    []string{"AGENT_WORKSPACE=" + call.Session.Dir, "AGENT_SKILL_DIR=" + c.skill.Dir},
-		Stdout: &limited{room, io.MultiWriter(&stdout, call.Output)}, Stderr: &limited{room, call.Output},
+		Stdout: &limitedWriter{limit, io.MultiWriter(&stdout, call.Output)}, Stderr: &limitedWriter{limit, call.Output},
 	})
 	if err != nil {
 		if denied := (*core.DeniedError)(nil); errors.As(err, &denied) {
 			return core.Result{}, err
 		}
-		return core.Failf(core.CodeIO, "%s could not be started: %v.", in.Path, err), nil
+		return core.Failf(core.CodeIO, "Cannot start %s: %v.", in.Path, err), nil
 	}
 	exit, err := p.Wait()
 	result := scriptResult(running, ctx, c, exit, err, stdout.Bytes(), t.opts.ScriptTimeout)
@@ -203,29 +203,29 @@ func (t *Tools) script(ctx context.Context, call *core.Call, in toolArgs) (core.
 }
 
 var (
-	errScriptTime   = errors.New("the script took too long")
-	errScriptOutput = errors.New("the script printed too much")
+	errScriptTime   = errors.New("script timed out")
+	errScriptOutput = errors.New("script output limit exceeded")
 )
 
-// scriptResult says how a script ended. If all that it printed is JSON, it is
+// scriptResult reports how a script ended. If its stdout is valid JSON, that is
 // the structured result.
 func scriptResult(running, ctx context.Context, c *scriptCall, exit core.Exit, err error, stdout []byte, timeout time.Duration) core.Result {
 	switch cause := context.Cause(running); {
 	case ctx.Err() != nil:
 		return core.Fail(core.CodeCancelled, "[The script was cancelled.]")
 	case errors.Is(cause, errScriptTime):
-		return core.Failf(core.CodeTimeout, "[The script was ended after %s, with all that it had started.]", timeout)
+		return core.Failf(core.CodeTimeout, "[The script timed out after %s and was killed with its child processes.]", timeout)
 	case errors.Is(cause, errScriptOutput):
-		return core.Failf(core.CodeIO, "[The script was ended: it printed more than %d KiB.]", maxScriptOutput>>10)
+		return core.Failf(core.CodeIO, "[The script was killed: it printed more than %d KiB.]", maxScriptOutput>>10)
 	case err != nil:
-		return core.Failf(core.CodeIO, "[The script could not be run to its end: %v.]", err)
+		return core.Failf(core.CodeIO, "[The script failed: %v.]", err)
 	}
 	line := fmt.Sprintf("\n[%s of skill %s: exit code %d", c.name, c.skill.Name, exit.Code)
 	if exit.Signal != "" {
 		line += ", " + exit.Signal
 	}
 	if exit.Left > 0 {
-		line += fmt.Sprintf(", %d processes left behind were ended", exit.Left)
+		line += fmt.Sprintf(", killed %d remaining processes", exit.Left)
 	}
 	result := core.TextResult(line + "]")
 	if exit.Code != 0 {
@@ -237,26 +237,26 @@ func scriptResult(running, ctx context.Context, c *scriptCall, exit core.Exit, e
 	return result
 }
 
-// budget is what a script's streams may print together.
-type budget struct {
-	mu   sync.Mutex
-	left int
-	over func()
+// outputLimit is shared by the streams of a script.
+type outputLimit struct {
+	mu       sync.Mutex
+	left     int
+	exceeded func()
 }
 
-// limited is a stream with a budget. What is beyond it is dropped.
-type limited struct {
-	budget *budget
-	to     io.Writer
+// limitedWriter discards what exceeds the limit.
+type limitedWriter struct {
+	limit *outputLimit
+	to    io.Writer
 }
 
 // Write implements [io.Writer].
-func (w *limited) Write(p []byte) (int, error) {
-	w.budget.mu.Lock()
-	defer w.budget.mu.Unlock()
-	part := p[:min(len(p), w.budget.left)]
-	if w.budget.left -= len(part); len(part) < len(p) {
-		w.budget.over()
+func (w *limitedWriter) Write(p []byte) (int, error) {
+	w.limit.mu.Lock()
+	defer w.limit.mu.Unlock()
+	part := p[:min(len(p), w.limit.left)]
+	if w.limit.left -= len(part); len(part) < len(p) {
+		w.limit.exceeded()
 	}
 	if _, err := w.to.Write(part); err != nil {
 		return 0, err

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Scope says whose a skill is. A project's goes before the person's own, and
-// that before a bundled one.
+// Scope is where a skill comes from. The project's skills take precedence over
+// the user's, and those over bundled ones.
 type Scope string
 
 // The scopes.
@@ -16,51 +16,49 @@ const (
 	ScopeBundled Scope = "bundled"
 )
 
-// State says whether a skill can be used.
+// State is whether a skill can be used.
 type State string
 
 // The states.
 const (
 	StateOn       State = "on"
 	StateOff      State = "off"      // by default_enabled or the settings
-	StateShadowed State = "shadowed" // by another one of its name; SCOPE:NAME reaches it
-	StateChanged  State = "changed"  // since it was installed, and nobody accepted that
+	StateShadowed State = "shadowed" // another skill has the same name; use SCOPE:NAME
+	StateChanged  State = "changed"  // since it was installed, and not accepted
 )
 
-// Skill is a skill that was found. It is immutable.
+// Skill is an immutable skill.
 type Skill struct {
 	Manifest
 	Scope       Scope
 	Base        string // of Paths, see [Place]
 	Dir         string // the folder on disk; empty for a bundled one
-	File        string // of the SKILL.md, for people
+	File        string // path of the SKILL.md, for display
 	Files       fs.FS  // the folder
 	Hash        string // SHA-256 of the SKILL.md, in hex
 	State       State
-	Installed   bool   // from elsewhere, by an [Installer]
-	Why         string // about the state, if it is not on
+	Installed   bool   // by an [Installer]
+	Why         string // the reason, if State is not StateOn
 	Diagnostics []Diagnostic
 
-	lock Lock // of an installed one
+	lock Lock // if Installed
 }
 
-// FullName is SCOPE:NAME.
+// FullName returns SCOPE:NAME.
 func (s *Skill) FullName() string { return string(s.Scope) + ":" + s.Name }
 
-// Called reports whether a name means the skill: its name or its full name, in
-// any case.
+// Called reports whether a name is the skill's name or full name, ignoring case.
 func (s *Skill) Called(name string) bool {
 	return strings.EqualFold(name, s.Name) || strings.EqualFold(name, s.FullName())
 }
 
-// Problem is a folder whose skill could not be read, or something else that is
-// wrong with a place.
+// Problem is a skill that could not be read, or another problem with a place.
 type Problem struct {
 	Path        string
 	Diagnostics []Diagnostic
 }
 
-// Error implements error. It is the first diagnostic that counts.
+// Error implements error. It returns the first error, else the first diagnostic.
 func (p Problem) Error() string {
 	for _, d := range p.Diagnostics {
 		if d.Severity == Error {

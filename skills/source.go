@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// SourceKind says what a source is.
+// SourceKind is the kind of a source.
 type SourceKind string
 
 // The kinds of sources.
 const (
 	SourceFolder    SourceKind = "folder"
-	SourceArchive   SourceKind = "archive"    // a file, or an address of one
+	SourceArchive   SourceKind = "archive"    // a file or URL
 	SourceGit       SourceKind = "git"        // a repository
-	SourceWellKnown SourceKind = "well-known" // a site that lists its skills
+	SourceWellKnown SourceKind = "well-known" // a site that publishes an index
 )
 
 // Origin is where skills come from.
 type Origin struct {
 	Kind     SourceKind
 	Location string // absolute path or URL, without credentials
-	Path     string // of the skill in it, with slashes; empty to look for skills
+	Path     string // of the skill in the source, with slashes; empty = search
 	Ref      string // branch, tag or commit of a repository; empty = its default
 }
 
-// String is the source as a person writes it.
+// String returns the source in the form that a user writes it.
 func (o Origin) String() string {
 	text := o.Location
 	if o.Path != "" {
@@ -47,21 +47,20 @@ var (
 	refName   = lazily(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
 )
 
-// archiveEndings are the ends of names of archives.
+// archiveEndings are the file name extensions of archives.
 var archiveEndings = []string{".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".skill"}
 
-// ParseSource reads a source: a folder or archive on disk (./x, /x, ~/x, or a
-// path that is there), OWNER/REPO[/PATH][@REF] of GitHub, the address of a git
-// repository with //PATH and @REF behind it, the address of an archive, or that
-// of a site that publishes skills at a well-known place. Relative paths are
-// taken against dir.
+// ParseSource parses a source: a folder or archive on disk (./x, /x, ~/x, or an
+// existing path), OWNER/REPO[/PATH][@REF] on GitHub, the URL of a git repository
+// followed by //PATH and @REF, the URL of an archive, or the URL of a site that
+// publishes skills at the well-known path. Relative paths are relative to dir.
 func ParseSource(text, dir, home string) (Origin, error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
-		return Origin{}, errors.New("there is no source: name a folder, an archive, OWNER/REPO or an address")
+		return Origin{}, errors.New("missing source: expected a folder, an archive, OWNER/REPO or a URL")
 	case strings.HasPrefix(text, "-"):
-		return Origin{}, fmt.Errorf("%q is no source", text)
+		return Origin{}, fmt.Errorf("invalid source %q", text)
 	case scpLike().MatchString(text):
 		return gitSource(text)
 	case strings.Contains(text, "://"):
@@ -81,17 +80,17 @@ func ParseSource(text, dir, home string) (Origin, error) {
 	case err == nil:
 		return Origin{Kind: SourceArchive, Location: file}, nil
 	case strings.HasPrefix(text, ".") || strings.HasPrefix(text, "~") || filepath.IsAbs(text):
-		return Origin{}, fmt.Errorf("there is nothing at %s", file)
+		return Origin{}, fmt.Errorf("%s does not exist", file)
 	}
 	m := shorthand().FindStringSubmatch(text)
 	if m == nil {
-		return Origin{}, fmt.Errorf("%q is no folder or archive that is there, no OWNER/REPO[/PATH][@REF] and no address", text)
+		return Origin{}, fmt.Errorf("invalid source %q: expected an existing folder or archive, OWNER/REPO[/PATH][@REF] or a URL", text)
 	}
 	o := Origin{Kind: SourceGit, Location: "https://github.com/" + m[1] + "/" + strings.TrimSuffix(m[2], ".git") + ".git", Ref: m[4]}
 	return o.within(strings.Trim(m[3], "/"))
 }
 
-// within sets the path in a source.
+// within sets the path in a source and checks the ref.
 func (o Origin) within(at string) (Origin, error) {
 	if at = strings.TrimSuffix(at, "/SKILL.md"); at != "" && at != "SKILL.md" {
 		clean := path.Clean(at)
@@ -101,12 +100,12 @@ func (o Origin) within(at string) (Origin, error) {
 		o.Path = clean
 	}
 	if o.Ref != "" && (!refName().MatchString(o.Ref) || strings.Contains(o.Ref, "..")) {
-		return o, fmt.Errorf("%q is no name of a branch, tag or commit", o.Ref)
+		return o, fmt.Errorf("%q is not a valid branch, tag or commit", o.Ref)
 	}
 	return o, nil
 }
 
-// gitSource reads the address of a repository: ADDRESS[//PATH][@REF].
+// gitSource parses the URL of a repository: URL[//PATH][@REF].
 func gitSource(text string) (Origin, error) {
 	o := Origin{Kind: SourceGit}
 	head, rest := "", text
@@ -126,24 +125,24 @@ func gitSource(text string) (Origin, error) {
 	return o.within(at)
 }
 
-// urlSource reads an address.
+// urlSource parses a URL.
 func urlSource(text string) (Origin, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return Origin{}, fmt.Errorf("%q is no address: %w", text, err)
+		return Origin{}, fmt.Errorf("invalid URL %q: %w", text, err)
 	}
 	if _, secret := u.User.Password(); secret {
-		return Origin{}, errors.New("an address must not hold a password: it would be written down; use git's credential helper")
+		return Origin{}, errors.New("the URL must not contain a password, which would be stored: use a git credential helper")
 	}
 	switch u.Scheme {
 	case "git", "ssh", "file", "git+ssh", "git+https":
 		return gitSource(strings.TrimPrefix(text, "git+"))
 	case "http", "https":
 	default:
-		return Origin{}, fmt.Errorf("%q: use https, ssh, git or file", u.Scheme+"://")
+		return Origin{}, fmt.Errorf("unsupported scheme %q: use https, ssh, git or file", u.Scheme+"://")
 	}
 	if u.Scheme == "http" && !loopback(u.Hostname()) {
-		return Origin{}, errors.New("http is not protected: use https")
+		return Origin{}, errors.New("http is not encrypted: use https")
 	}
 	for _, ending := range archiveEndings {
 		if strings.HasSuffix(strings.ToLower(u.Path), ending) {
@@ -163,13 +162,13 @@ func urlSource(text string) (Origin, error) {
 
 func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// forge reports whether a host keeps repositories at /OWNER/REPO.
+// forge reports whether a host serves repositories at /OWNER/REPO.
 func forge(host string) bool {
 	return host == "github.com" || host == "gitlab.com" || host == "bitbucket.org" || host == "codeberg.org"
 }
 
-// forgeSource reads the address of a repository, or of a folder in it, as a
-// browser shows it: /OWNER/REPO/tree/REF/PATH.
+// forgeSource parses the URL of a repository, or of a folder in it, as shown in
+// a browser: /OWNER/REPO/tree/REF/PATH.
 func forgeSource(u *url.URL, parts []string) (Origin, error) {
 	o := Origin{Kind: SourceGit, Location: u.Scheme + "://" + u.Host + "/" + parts[0] + "/" + parts[1] + ".git"}
 	_, o.Ref, _ = strings.Cut(u.Path, "@")

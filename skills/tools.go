@@ -21,40 +21,39 @@ var toolDoc string
 // ToolName is the name of the tool.
 const ToolName = "skill"
 
-// ToolsOptions say what the tools work with.
+// ToolsOptions configure [Tools].
 type ToolsOptions struct {
 	Library *Library
 	Usage   *Usage // may be nil
-	// OpenToolset opens a binary of a skill's toolsets folder, whose SHA-256 in
-	// hex is sum: the person agreed to that. AddToolset takes it over. Without
-	// both, toolsets are not opened.
+	// OpenToolset starts a binary from a skill's toolsets folder; sum is the
+	// SHA-256 in hex that the user approved. AddToolset adds the toolset to the
+	// session and owns it. Without both, toolsets are not started.
 	OpenToolset func(path, sum string) (core.Toolset, error)
 	AddToolset  func(core.Toolset) error
-	// ScriptTimeout bounds a script; 0 = DefaultScriptTimeout.
+	// ScriptTimeout bounds a script; 0 = 1 min.
 	ScriptTimeout time.Duration
-	// Problem hears of a toolset that could not be opened. It may be nil.
+	// Problem is called if a toolset cannot be started. May be nil.
 	Problem func(error)
 }
 
-// Tools is the toolset of skills: the tool "skill", where there are skills. It
-// implements [core.Toolset].
+// Tools is a [core.Toolset] with the tool "skill", if there are any skills.
 type Tools struct {
 	opts    ToolsOptions
 	skill   core.Tool
 	changed chan struct{}
 
 	mu     sync.Mutex
-	shown  bool // the tool is in the table
+	shown  bool // the last call of Tools returned the tool
 	opened map[string]bool
 	closed bool
 }
 
 var _ core.Toolset = (*Tools)(nil)
 
-// NewTools returns the toolset. It reads and opens nothing yet.
+// NewTools returns the toolset. It does not read or start anything yet.
 func NewTools(opts ToolsOptions) *Tools {
 	if opts.ScriptTimeout <= 0 {
-		opts.ScriptTimeout = DefaultScriptTimeout
+		opts.ScriptTimeout = defaultScriptTimeout
 	}
 	t := &Tools{opts: opts, changed: make(chan struct{}, 1), opened: map[string]bool{}}
 	t.skill = core.NewTool(core.ToolDefinition{
@@ -80,8 +79,9 @@ func (t *Tools) Tools(context.Context) ([]core.Tool, error) {
 	return []core.Tool{t.skill}, nil
 }
 
-// look says that the tools changed, if the first skill came or the last went.
-func (t *Tools) look(c *Catalog) {
+// update signals a change of the tools when the first skill appeared or the last
+// one is gone.
+func (t *Tools) update(c *Catalog) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || t.shown == (c.breadcrumb() != "") {
@@ -104,9 +104,9 @@ func (t *Tools) Close() error {
 	return t.opts.Usage.Flush()
 }
 
-// Activate opens the toolsets of a skill that is activated: their tools join
-// the table before the next request. A toolset is native code, so that only
-// those of skills are opened that the person agreed to install.
+// Activate starts the toolsets of an activated skill; their tools are available
+// from the next model request on. Toolsets are native code, so only those that
+// the user approved on installation are started.
 func (t *Tools) Activate(s *Skill) {
 	for _, name := range s.Toolsets {
 		if err := t.open(s, name); err != nil && t.opts.Problem != nil {
@@ -118,9 +118,9 @@ func (t *Tools) Activate(s *Skill) {
 func (t *Tools) open(s *Skill, name string) error {
 	switch {
 	case t.opts.OpenToolset == nil || t.opts.AddToolset == nil:
-		return errors.New("toolsets are not opened here")
+		return errors.New("toolsets of skills are not supported here")
 	case !s.Installed || !s.lock.Toolsets || s.Scope == ScopeProject:
-		return errors.New("it is native code that nobody agreed to: agent skills add asks")
+		return errors.New("native code that was not approved: install the skill with agent skills add")
 	}
 	file, sum, err := s.native("toolsets", name)
 	if err != nil {
@@ -148,13 +148,13 @@ type toolArgs struct {
 	Action string   `json:"action" jsonschema:"search, load, read_resource or run_script"`
 	Name   string   `json:"name,omitempty"`
 	Query  string   `json:"query,omitempty"`
-	Path   string   `json:"path,omitempty" jsonschema:"of a file in the skill's folder"`
-	Offset int      `json:"offset,omitempty" jsonschema:"byte of a resource to begin at"`
-	Args   []string `json:"args,omitempty" jsonschema:"of the script"`
+	Path   string   `json:"path,omitempty" jsonschema:"file in the skill's folder"`
+	Offset int      `json:"offset,omitempty" jsonschema:"byte offset in the resource"`
+	Args   []string `json:"args,omitempty" jsonschema:"script arguments"`
 }
 
-// access says what a call touches: a script is a program, all else is the
-// skill's own text, which the person installed to be read.
+// access declares what a call accesses. Only scripts need permission; a skill's
+// texts are there to be read.
 func (t *Tools) access(_ context.Context, call *core.Call, in toolArgs) ([]core.Access, error) {
 	if in.Action != "run_script" {
 		return nil, nil
@@ -166,7 +166,7 @@ func (t *Tools) access(_ context.Context, call *core.Call, in toolArgs) ([]core.
 	return []core.Access{{Scope: core.ScopeSkillScript, Resource: strings.Join(c.argv, " "), Argv: c.argv}}, nil
 }
 
-// refusal is why a call cannot be done, for the model.
+// refusal tells the model why a call failed.
 type refusal struct {
 	code core.ErrorCode
 	text string
@@ -189,7 +189,7 @@ func (t *Tools) run(ctx context.Context, call *core.Call, in toolArgs) (core.Res
 	case "run_script":
 		return t.script(ctx, call, in)
 	default:
-		failure = refuse(core.CodeValidation, "There is no action %q. The actions are search, load, read_resource and run_script.", in.Action)
+		failure = refuse(core.CodeValidation, "Unknown action %q: use search, load, read_resource or run_script.", in.Action)
 	}
 	if failure != nil {
 		return core.Fail(failure.code, failure.text), nil
@@ -197,7 +197,7 @@ func (t *Tools) run(ctx context.Context, call *core.Call, in toolArgs) (core.Res
 	return core.TextResult(text), nil
 }
 
-// search lists what fits a query best, or everything that fits in.
+// search lists the best matches of a query, or the first skills without one.
 func (t *Tools) search(query string) (string, *refusal) {
 	catalog := t.opts.Library.Catalog()
 	var found []*Skill
@@ -216,35 +216,35 @@ func (t *Tools) search(query string) (string, *refusal) {
 		}
 	}
 	if len(found) == 0 {
-		return fmt.Sprintf("No skill has to do with %q. Go on without one.", query), nil
+		return fmt.Sprintf("No skill matches %q. Continue without one.", query), nil
 	}
 	var b strings.Builder
 	for _, s := range found {
-		b.WriteString(Line(s))
+		b.WriteString(listLine(s))
 	}
-	return b.String() + "Load one by its name.", nil
+	return b.String() + "Load one by name.", nil
 }
 
-// find finds a skill that the model may use.
+// find returns a skill that the model may use.
 func (t *Tools) find(name string) (*Skill, *refusal) {
 	catalog := t.opts.Library.Catalog()
 	s, ok := catalog.Find(name)
 	switch {
 	case name == "":
-		return nil, refuse(core.CodeValidation, "name is missing: give that of a skill.")
+		return nil, refuse(core.CodeValidation, "Missing name: give the name of a skill.")
 	case !ok:
 		var near []string
 		for _, m := range catalog.Matcher().Match(strings.ReplaceAll(name, "-", " "), MatchOptions{Shortlist: 3}).Shortlist {
 			near = append(near, m.Skill.Name)
 		}
 		if len(near) == 0 {
-			return nil, refuse(core.CodeNotFound, "There is no skill %q. Search for one.", name)
+			return nil, refuse(core.CodeNotFound, "No skill named %q. Search for one.", name)
 		}
-		return nil, refuse(core.CodeNotFound, "There is no skill %q. Near it are: %s.", name, strings.Join(near, ", "))
+		return nil, refuse(core.CodeNotFound, "No skill named %q. Similar skills: %s.", name, strings.Join(near, ", "))
 	case s.NoModel:
-		return nil, refuse(core.CodePermission, "Only the person activates the skill %s, with /%s.", s.Name, s.Name)
+		return nil, refuse(core.CodePermission, "Only the user can activate the skill %s, with /%s.", s.Name, s.Name)
 	case s.State == StateOff || s.State == StateChanged:
-		return nil, refuse(core.CodePermission, "The skill %s cannot be used: %s. Tell the person, and go on without it.", s.Name, s.Why)
+		return nil, refuse(core.CodePermission, "The skill %s cannot be used: %s. Tell the user, and continue without it.", s.Name, s.Why)
 	}
 	return s, nil
 }
@@ -256,14 +256,14 @@ func (t *Tools) load(name string) (string, *refusal) {
 	}
 	t.opts.Usage.Note(s.Name, time.Now())
 	t.Activate(s)
-	text := fmt.Sprintf("<skill name=%q scope=%q>\n%s\n</skill>", s.Name, s.Scope, Disclosed(s, ""))
+	text := fmt.Sprintf("<skill name=%q scope=%q>\n%s\n</skill>", s.Name, s.Scope, disclosed(s, ""))
 	if files := s.resources(); len(files) > 0 {
 		text += "\nFiles: " + strings.Join(files, ", ")
 	}
 	return text, nil
 }
 
-// maxListed bounds the files that are named of a skill.
+// maxListed bounds the number of files listed for a skill.
 const maxListed = 50
 
 // resources lists the files beside the SKILL.md.
@@ -283,7 +283,7 @@ func (s *Skill) resources() []string {
 	return all
 }
 
-// maxResource bounds what is read of a resource at once, in bytes.
+// maxResource bounds a single read of a resource, in bytes.
 const maxResource = 40_000
 
 // resource reads a file of a skill.
@@ -294,7 +294,7 @@ func (t *Tools) resource(in toolArgs) (string, *refusal) {
 	}
 	name := path.Clean(strings.ReplaceAll(in.Path, "\\", "/"))
 	if in.Path == "" || !fs.ValidPath(name) || name == "." {
-		return "", refuse(core.CodeValidation, "path %q is none in the skill's folder. Its files: %s.", in.Path, strings.Join(s.resources(), ", "))
+		return "", refuse(core.CodeValidation, "The path %q is not in the skill's folder. Its files: %s.", in.Path, strings.Join(s.resources(), ", "))
 	}
 	if strings.EqualFold(name, "SKILL.md") {
 		return window(s.Body, in.Offset)
@@ -305,23 +305,23 @@ func (t *Tools) resource(in toolArgs) (string, *refusal) {
 	data, err := readFile(s.Files, name, 8<<20)
 	switch {
 	case err != nil:
-		return "", refuse(core.CodeIO, "%s of skill %s cannot be read: %v.", name, s.Name, err)
+		return "", refuse(core.CodeIO, "Cannot read %s of skill %s: %v.", name, s.Name, err)
 	case !utf8.Valid(data):
-		return "", refuse(core.CodeValidation, "%s of skill %s is no text.", name, s.Name)
+		return "", refuse(core.CodeValidation, "%s of skill %s is not a text file.", name, s.Name)
 	}
 	text, _ := visible(strings.ReplaceAll(string(data), "\r\n", "\n"))
 	return window(text, in.Offset)
 }
 
-// window is a part of a text.
+// window returns the part of a text at an offset.
 func window(text string, offset int) (string, *refusal) {
 	if offset < 0 || offset > len(text) {
-		return "", refuse(core.CodeValidation, "offset %d is not within the %d bytes of the file.", offset, len(text))
+		return "", refuse(core.CodeValidation, "The offset %d is not within the file of %d bytes.", offset, len(text))
 	}
 	rest := text[offset:]
 	if len(rest) <= maxResource {
 		return strings.ToValidUTF8(rest, ""), nil
 	}
 	part := strings.ToValidUTF8(rest[:maxResource], "")
-	return fmt.Sprintf("%s\n[%d of %d bytes; read on with offset %d]", part, len(part), len(text), offset+len(part)), nil
+	return fmt.Sprintf("%s\n[%d of %d bytes; continue with offset %d]", part, len(part), len(text), offset+len(part)), nil
 }

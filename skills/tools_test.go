@@ -25,7 +25,7 @@ func TestToolsetContract(t *testing.T) {
 	dir := tempDir(t)
 	write(t, dir, map[string]string{"skills/a/SKILL.md": skillText("a", "Does a.", "", "x"), "skills/a/notes.txt": "y"})
 	coretest.TestToolset(t, func(*testing.T) core.Toolset {
-		return skills.NewTools(skills.ToolsOptions{Library: skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Home: dir})})})
+		return skills.NewTools(skills.ToolsOptions{Library: homeLibrary(dir)})
 	}, coretest.ToolsetOptions{Calls: map[string][]coretest.SampleCall{skills.ToolName: {
 		{Args: `{"action": "search", "query": "does"}`},
 		{Args: `{"action": "search"}`},
@@ -36,7 +36,7 @@ func TestToolsetContract(t *testing.T) {
 	}}})
 }
 
-// workshop runs calls of the tool in the environment of this machine.
+// workshop runs calls of the tool in the local environment.
 type workshop struct {
 	t    *testing.T
 	dir  string
@@ -76,7 +76,7 @@ func newWorkshop(t *testing.T, files map[string]string, timeout time.Duration) *
 	return &workshop{t, dir, tools[0], local}
 }
 
-// call runs a call as core does: access, a grant of just that, run.
+// call runs a call as core does: access, a grant of exactly that, run.
 func (w *workshop) call(ctx context.Context, args map[string]any) (core.Result, string) {
 	w.t.Helper()
 	text, err := json.Marshal(args)
@@ -154,7 +154,7 @@ func TestReadResource(t *testing.T) {
 		}
 	}
 	_, first := read("long.txt", 0)
-	if !strings.HasSuffix(first, "[40000 of 50000 bytes; read on with offset 40000]") {
+	if !strings.HasSuffix(first, "[40000 of 50000 bytes; continue with offset 40000]") {
 		t.Errorf("the end of a long file: %.100q", first[len(first)-100:])
 	}
 	if _, rest := read("long.txt", 40_000); rest != strings.Repeat("0123456789", 1000) {
@@ -177,7 +177,7 @@ func TestScripts(t *testing.T) {
 		"skills/x/scripts/json.sh":   "#!/bin/sh\necho noise >&2\necho '{\"n\": 1}'\n",
 		"skills/x/scripts/fail.sh":   "#!/bin/sh\necho sorry; exit 3\n",
 		"skills/x/scripts/plain.txt": "echo hi\n",
-		"skills/x/scripts/ending.sh": "echo by its ending\n",
+		"skills/x/scripts/ending.sh": "echo by its extension\n",
 		"skills/x/outside.sh":        "#!/bin/sh\necho no\n",
 		"skills/y/SKILL.md":          skillText("y", "Does y.", "", "x"),
 		"outside.sh":                 "#!/bin/sh\necho no\n",
@@ -198,12 +198,12 @@ func TestScripts(t *testing.T) {
 	if r, text := w.script("fail.sh"); r.Code != core.CodeIO || !strings.Contains(text, "sorry\n") || !strings.Contains(text, "exit code 3") {
 		t.Errorf("failure: %s %q", r.Code, text)
 	}
-	if r, text := w.script("ending.sh"); r.Code != "" || !strings.Contains(text, "by its ending") {
-		t.Errorf("by ending: %s %q", r.Code, text)
+	if r, text := w.script("ending.sh"); r.Code != "" || !strings.Contains(text, "by its extension") {
+		t.Errorf("by extension: %s %q", r.Code, text)
 	}
 	for path, want := range map[string]string{
-		"plain.txt": "says what runs it", "../outside.sh": "is no file below scripts/", "../../../outside.sh": "is no file below scripts/", "/bin/sh": "has no file scripts/bin/sh",
-		"link.sh": "leads out of the skill's folder", "nope.sh": "has no file scripts/nope.sh", "": "is no file below scripts/",
+		"plain.txt": "no interpreter", "../outside.sh": "is not a file in scripts/", "../../../outside.sh": "is not a file in scripts/", "/bin/sh": "has no file scripts/bin/sh",
+		"link.sh": "leads out of the skill's folder", "nope.sh": "has no file scripts/nope.sh", "": "is not a file in scripts/",
 	} {
 		if r, text := w.script(path); r.Code == "" || !strings.Contains(text, want) {
 			t.Errorf("%q: %s %q, want %q", path, r.Code, text, want)
@@ -214,47 +214,46 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%s arguments: %s %q", name, r.Code, text)
 		}
 	}
-	if r, text := w.call(t.Context(), map[string]any{"action": "run_script", "name": "packed", "path": "run.sh"}); r.Code == "" || !strings.Contains(text, "has no files to run") {
+	if r, text := w.call(t.Context(), map[string]any{"action": "run_script", "name": "packed", "path": "run.sh"}); r.Code == "" || !strings.Contains(text, "has no executable files") {
 		t.Errorf("a bundled skill's script: %s %q", r.Code, text)
 	}
 }
 
-// TestScriptsThatMisbehave: one hangs, one floods, one leaves processes behind,
-// one is cancelled. Nothing of them is left.
+// TestScriptsThatMisbehave checks scripts that hang, flood their output, leave
+// processes behind and ignore SIGTERM.
 func TestScriptsThatMisbehave(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts of this test are for a Unix shell")
 	}
 	if _, err := exec.LookPath("sleep"); err != nil {
-		t.Skip("there is no sleep on the PATH")
+		t.Skip("sleep is not in PATH")
 	}
 	files := map[string]string{
 		"skills/x/SKILL.md":          skillText("x", "Does x.", "", "x"),
 		"skills/x/scripts/hang.sh":   "#!/bin/sh\nsleep 1000 & echo started; sleep 1000\n",
 		"skills/x/scripts/flood.sh":  "#!/bin/sh\nwhile :; do echo 0123456789012345678901234567890123456789; done\n",
 		"skills/x/scripts/forks.sh":  "#!/bin/sh\n(sleep 1000 &) ; (sleep 1000 &); echo done\n",
-		"skills/x/scripts/deafen.sh": "#!/bin/sh\ntrap '' TERM; echo ready; while :; do sleep 1; done\n",
+		"skills/x/scripts/ignore.sh": "#!/bin/sh\ntrap '' TERM; echo ready; while :; do sleep 1; done\n",
 	}
 	hanging := newWorkshop(t, files, 300*time.Millisecond)
-	if r, text := hanging.script("hang.sh"); r.Code != core.CodeTimeout || !strings.Contains(text, "started") || !strings.Contains(text, "ended after 300ms") {
+	if r, text := hanging.script("hang.sh"); r.Code != core.CodeTimeout || !strings.Contains(text, "started") || !strings.Contains(text, "timed out after 300ms") {
 		t.Errorf("hang: %s %q", r.Code, text)
 	}
 	w := newWorkshop(t, files, time.Minute)
 	if r, text := w.script("flood.sh"); r.Code != core.CodeIO || !strings.Contains(text, "printed more than 1024 KiB") || len(text) > 1<<20+200 {
 		t.Errorf("flood: %s, %d bytes, %.200q", r.Code, len(text), text[max(0, len(text)-200):])
 	}
-	if r, text := w.script("forks.sh"); r.Code != "" || !strings.Contains(text, "2 processes left behind were ended") {
+	if r, text := w.script("forks.sh"); r.Code != "" || !strings.Contains(text, "killed 2 remaining processes") {
 		t.Errorf("forks: %s %q", r.Code, text)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		// The script is told to end once it runs: it has said so, or some time
-		// has passed, which only makes the test weaker.
+		// Most likely the script runs by then; otherwise the test is only weaker.
 		time.Sleep(200 * time.Millisecond)
 	}()
-	if r, _ := w.call(ctx, map[string]any{"action": "run_script", "name": "x", "path": "deafen.sh"}); r.Code != core.CodeCancelled {
+	if r, _ := w.call(ctx, map[string]any{"action": "run_script", "name": "x", "path": "ignore.sh"}); r.Code != core.CodeCancelled {
 		t.Errorf("cancelled: %s", r.Code)
 	}
 }
@@ -292,7 +291,7 @@ func TestActivateToolsets(t *testing.T) {
 		}
 		set.Activate(s)
 	}
-	if strings.Join(opened, " ") != "tools" || len(problems) != 1 || !strings.Contains(problems[0], "nobody agreed to") {
+	if strings.Join(opened, " ") != "tools" || len(problems) != 1 || !strings.Contains(problems[0], "not approved") {
 		t.Errorf("opened %q, problems %q", opened, problems)
 	}
 	write(t, dir, map[string]string{"skills/tools/toolsets/lookup": "#!/bin/sh\nevil\n"})

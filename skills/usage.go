@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// Usage remembers in a file when skills were used, so that of two that fit
-// equally well the one in use goes first. It is read when it is wanted first
-// and written by Flush. A nil Usage remembers nothing. It is safe for concurrent
-// use.
+// Usage records in a file when skills were used, to break ties between equally
+// good matches. The file is read on first use and written by Flush. A nil Usage
+// records nothing. It is safe for concurrent use.
 type Usage struct {
 	file string
 
@@ -24,19 +23,19 @@ type Usage struct {
 	used  map[string]Used
 }
 
-// Used is how a skill was used.
+// Used is the usage of one skill.
 type Used struct {
 	Last  time.Time `json:"last"`
 	Count int       `json:"count"`
 }
 
-// NewUsage returns the usage that is kept in a file.
+// NewUsage returns the usage stored in a file.
 func NewUsage(file string) *Usage { return &Usage{file: file, used: map[string]Used{}} }
 
-// Last tells when a skill was used last; the zero time for never.
+// Last returns when a skill was last used; the zero time means never.
 func (u *Usage) Last(name string) time.Time { return u.Of(name).Last }
 
-// Of tells how a skill was used.
+// Of returns the usage of a skill.
 func (u *Usage) Of(name string) Used {
 	if u == nil {
 		return Used{}
@@ -47,7 +46,7 @@ func (u *Usage) Of(name string) Used {
 	return u.used[name]
 }
 
-// Note notes that a skill is used.
+// Note records a use of a skill.
 func (u *Usage) Note(name string, now time.Time) {
 	if u == nil {
 		return
@@ -62,8 +61,8 @@ func (u *Usage) Note(name string, now time.Time) {
 // maxUsage bounds the file, in bytes.
 const maxUsage = 1 << 20
 
-// load reads the file, once. One that cannot be read is begun anew: it only
-// breaks ties.
+// load reads the file, once. An unreadable file is replaced: it only breaks
+// ties.
 func (u *Usage) load() {
 	if u.read {
 		return
@@ -79,7 +78,7 @@ func (u *Usage) load() {
 	}
 }
 
-// Flush writes what was noted, wholly or not at all.
+// Flush writes the changes, atomically.
 func (u *Usage) Flush() error {
 	if u == nil {
 		return nil

@@ -5,17 +5,17 @@ import (
 	"unicode"
 )
 
-// word is a word of a text, as triggers are compared with it.
+// word is a normalized word, as triggers are compared with it.
 type word struct {
-	text string // lower case, without a plural's ending
-	name bool   // written like a name of code: BlobClient
+	text string // lower case, singular
+	name bool   // an identifier, such as BlobClient
 }
 
-// maxWords bounds what is looked at of an input.
+// maxWords bounds the words of one text.
 const maxWords = maxInput / 2
 
-// words takes a text apart into runs of letters and digits. A name of code is
-// one word: "BlobClient" is no "blob client".
+// words splits a text into runs of letters and digits. An identifier is one
+// word: "BlobClient" is not "blob client".
 func words(text string) []word {
 	var out []word
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool {
@@ -33,10 +33,10 @@ func words(text string) []word {
 	return out
 }
 
-// named reports whether a word is written like a name of code.
+// named reports whether a word looks like an identifier.
 func named(s string) bool { return humps(s) > 0 }
 
-// humps counts the capitals after a small letter.
+// humps counts the upper-case letters that follow a lower-case one.
 func humps(s string) int {
 	n, before := 0, ' '
 	for _, r := range s {
@@ -48,7 +48,7 @@ func humps(s string) int {
 	return n
 }
 
-// singular takes off the ending of a regular plural.
+// singular strips the ending of a regular plural.
 func singular(s string) string {
 	switch {
 	case len(s) > 4 && strings.HasSuffix(s, "ies"):
@@ -61,7 +61,7 @@ func singular(s string) string {
 	return s
 }
 
-// fillers are words that say nothing of what a text is about.
+// fillers are words that say nothing about a text's subject.
 var fillers = setOf("a an the of to in on for and or with by at from as is are be this that these those it its my our your i we you me us do does did can could should would will please how what when where which who why not no so if then than there here any some all into about over using use used make made get set new want need help let")
 
 func setOf(list string) map[string]bool {
@@ -72,7 +72,7 @@ func setOf(list string) map[string]bool {
 	return set
 }
 
-// content counts the words that are no fillers.
+// content counts the words that are not fillers.
 func content(list []word) int {
 	n := 0
 	for _, w := range list {

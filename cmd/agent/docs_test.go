@@ -19,9 +19,8 @@ func read(t *testing.T, name string) string {
 	return string(data)
 }
 
-// TestArchitectureIsTrue holds the traced pass against the code: the files it
-// names exist, and the functions it names in a numbered step stand in the file
-// that the step opens.
+// TestArchitectureIsTrue checks the numbered steps against the code: the files
+// exist, and the functions are in the files that the steps name.
 func TestArchitectureIsTrue(t *testing.T) {
 	doc := read(t, "docs/architecture.md")
 	for _, m := range regexp.MustCompile("`([a-z_/]+\\.go)`").FindAllStringSubmatch(doc, -1) {
@@ -29,7 +28,7 @@ func TestArchitectureIsTrue(t *testing.T) {
 	}
 	steps := regexp.MustCompile("(?m)^\\d+\\. .*\\*\\*`([a-z_/]+\\.go)`\\*\\*, `([A-Za-z.]+)`").FindAllStringSubmatch(doc, -1)
 	if len(steps) < 8 {
-		t.Fatalf("only %d steps of the traced pass were found", len(steps))
+		t.Fatalf("found only %d numbered steps", len(steps))
 	}
 	for _, m := range steps {
 		name := m[2][strings.LastIndex(m[2], ".")+1:]

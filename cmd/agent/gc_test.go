@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestPostponeGC: after the first collection the runtime's own measure holds.
+// TestPostponeGC checks that GOGC is back to its default after the first collection.
 func TestPostponeGC(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
@@ -18,16 +18,16 @@ func TestPostponeGC(t *testing.T) {
 	}
 	postponeGC()
 	if got := percent(); got != 400 {
-		t.Fatalf("the measure is %d %%, want 400", got)
+		t.Fatalf("GOGC = %d, want 400", got)
 	}
 	for deadline := time.Now().Add(10 * time.Second); percent() != 100; runtime.GC() {
 		if time.Now().After(deadline) {
-			t.Fatal("the measure stays what it was at the start")
+			t.Fatal("GOGC is not reset after a collection")
 		}
 	}
 	t.Setenv("GOGC", "50")
 	postponeGC()
 	if got := percent(); got != 100 {
-		t.Errorf("with GOGC set, the measure is changed to %d %%", got)
+		t.Errorf("postponeGC changed a GOGC that the user set to %d", got)
 	}
 }

@@ -19,12 +19,12 @@ import (
 
 const modulePath = "github.com/seed-009c0928/agent"
 
-// importRules says which packages of this module each package may import, by
-// their paths below the module. "dir/..." stands for dir and everything below
+// importRules lists the packages of this module that each package may import,
+// by their paths below the module. "dir/..." stands for dir and everything below
 // it, except test support (packages whose last element ends in "test"), which
 // is allowed only by its full name; "!dir/..." takes dir out again.
 //
-// The rules make a star, not a web: implementations know core's contracts and
+// The rules form a star, not a web: implementations know core's contracts and
 // never each other, and sdk/agent is where they meet. A new package needs a
 // line here, and a changed line needs a reason in its commit.
 var importRules = map[string][]string{
@@ -35,6 +35,7 @@ var importRules = map[string][]string{
 	"core/output":  {},
 	"core/timeout": {},
 	"core/rank":    {},
+	"core/sse":     {},
 	"core/bundle":  {"core/jsonpos"},
 
 	"core/proc/early":   {},
@@ -46,7 +47,7 @@ var importRules = map[string][]string{
 	"core/repeat":     {"core/model"},
 	"core":            {"core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/images", "core/compaction", "core/repeat"},
 
-	"core/model/wire":       {"core/model"},
+	"core/model/wire":       {"core/model", "core/sse"},
 	"core/model/facts":      {"core/model"},
 	"core/model/cassette":   {"core/model", "core/redact"},
 	"core/model/langchain":  {"core/model", "core/model/wire"},
@@ -75,7 +76,7 @@ var importRules = map[string][]string{
 	"permissions":       {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/shell"},
 	"permissions/shell": {},
 
-	// What plugins are written with: nothing of the agent itself.
+	// For plugin authors: nothing of the agent itself.
 	"sdk/toolproto": {},
 	"sdk":           {"sdk/toolproto"},
 	"sdk/sdktest":   {"sdk", "sdk/toolproto"},
@@ -83,7 +84,7 @@ var importRules = map[string][]string{
 		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/bundle",
 		"sdk", "sdk/toolproto",
 	},
-	"mcp":                   {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/schema", "core/timeout", "mcp/internal/jsonrpc"},
+	"mcp":                   {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/schema", "core/sse", "core/timeout", "mcp/internal/jsonrpc"},
 	"mcp/internal/jsonrpc":  {},
 	"mcp/oauth":             {},
 	"mcp/oauth/oauthtest":   {},
@@ -96,13 +97,40 @@ var importRules = map[string][]string{
 
 	"sdk/agent": {"...", "!cmd/..."},
 
-	"cmd/agent": {"cmd/agent/internal/cli"},
-	"cmd/agent/internal/cli": {
-		"sdk/agent", "cmd/agent/internal/config", "cmd/agent/internal/trust", "cmd/agent/internal/tui", "cmd/agent/internal/display",
-		"core", "core/model/...", "core/event", "core/store", "core/tools", "core/env/...", "core/profile", "core/jsonpos", "core/subagent",
-		"core/bundle", "core/proc", "core/proc/sandbox", "permissions", "registry", "mcp", "mcp/oauth", "mcp/server",
-		"skills", "bundled_skills", "sdk", "plugins", "plugins/web", "cmd/agent/internal/keyring",
+	// The command line: cmdutil is the kernel of every command, setup opens what
+	// the settings ask for, run and chat run sessions, and each noun is a package
+	// that no other noun imports. Only root knows them all.
+	"cmd/agent": {"cmd/agent/internal/cmd/root"},
+	"cmd/agent/internal/cmdutil": {
+		"cmd/agent/internal/config", "core/jsonpos", "core/model", "core/proc", "mcp", "sdk",
 	},
+	"cmd/agent/internal/setup": {
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "sdk/agent",
+		"core", "core/model/...", "core/env/...", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
+		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "skills", "bundled_skills", "sdk",
+	},
+	"cmd/agent/internal/run": {
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "sdk/agent",
+		"core", "core/model", "core/event", "core/store", "permissions",
+	},
+	"cmd/agent/internal/chat": {
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
+		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",
+		"core", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "skills",
+	},
+	"cmd/agent/internal/cmd/root":       {"cmd/agent/internal/...", "core/store", "core/tools", "sdk", "sdk/agent"},
+	"cmd/agent/internal/cmd/config":     noun(),
+	"cmd/agent/internal/cmd/demo":       noun("cmd/agent/internal/run", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web"),
+	"cmd/agent/internal/cmd/doctor":     noun("core/env", "core/jsonpos", "core/model", "core/proc", "core/proc/sandbox", "core/store"),
+	"cmd/agent/internal/cmd/mcp":        noun("mcp", "mcp/oauth", "mcp/server"),
+	"cmd/agent/internal/cmd/permission": noun("core/jsonpos", "core/store", "permissions"),
+	"cmd/agent/internal/cmd/plugin":     noun("plugins", "sdk"),
+	"cmd/agent/internal/cmd/provider":   noun("core/model"),
+	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/run", "core/model", "core/store"),
+	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
+	"cmd/agent/internal/cmd/tool":       noun("core/model"),
+	"cmd/agent/internal/cmd/trust":      noun(),
+
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
 		"core", "core/model/...", "core/env", "core/profile", "core/store", "core/tools",
@@ -119,24 +147,31 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/bench/yardstick": {},
 }
 
-// foreignRule bans imports from outside the module.
+// noun is the line of a command's package: what every one may import, and more.
+func noun(more ...string) []string {
+	return append(more,
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup",
+		"cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "core", "core/event", "sdk/agent")
+}
+
+// foreignRule bans imports of packages outside the module.
 type foreignRule struct {
 	imports string // an import path, or "path/..." for it and all below
-	in      string // the packages that the ban is for, "..." for all
-	except  string // the one package it does not hold for
+	in      string // the packages that it applies to, "..." for all
+	except  string // the one package that is exempt
 	why     string
 }
 
 var foreignRules = []foreignRule{
-	{imports: "github.com/tmc/langchaingo/...", in: "...", except: "core/model/langchain", why: "its faults are guarded in one place"},
+	{imports: "github.com/tmc/langchaingo/...", in: "...", except: "core/model/langchain", why: "only the bridge guards against only the bridge"},
 	{imports: "os/...", in: "core/tools", why: "a tool reaches files and processes only through its Environment"},
 	{imports: "github.com/mark3labs/mcp-go/server/...", in: "...", why: "what it imports costs every start 7 ms"},
 	{imports: "github.com/mark3labs/mcp-go/client/...", in: "...", why: "it imports mcp-go's server, which costs every start 7 ms"},
 	{imports: "C", in: "...", why: "the module builds with CGO_ENABLED=0"},
 }
 
-// standardLibraryOnly lists the packages that import nothing but the standard
-// library and what importRules grants them.
+// standardLibraryOnly lists the packages that import only the standard library
+// and what importRules allows.
 var standardLibraryOnly = []string{
 	"core/model",
 	"core/event",
@@ -155,7 +190,7 @@ func TestImportRules(t *testing.T) {
 	}
 }
 
-// TestBrokenImportRuleIsFound breaks each kind of rule in a tree of its own.
+// TestBrokenImportRuleIsFound breaks each kind of rule in a made-up tree.
 func TestBrokenImportRuleIsFound(t *testing.T) {
 	t.Parallel()
 	ours := func(p string) string { return strconv.Quote(modulePath + "/" + p) }
@@ -170,11 +205,11 @@ func TestBrokenImportRuleIsFound(t *testing.T) {
 		{"named import", "registry/x.go", "package registry; import p " + ours("permissions"), "must not import permissions"},
 		{"behind a build tag", "core/x_windows.go", "//go:build windows\npackage core; import _ " + ours("registry"), "core/x_windows.go:2: core must not import registry"},
 		{"package without a line", "core/novel/x.go", "package novel", "core/novel has no line"},
-		{"wildcard", "cmd/agent/internal/cli/x.go", "package cli; import _ " + ours("core/model/langchain"), ""},
-		{"wildcard hides test support", "cmd/agent/internal/cli/x.go", "package cli; import _ " + ours("core/model/modeltest"), "must not import core/model/modeltest"},
+		{"wildcard", "cmd/agent/internal/setup/x.go", "package setup; import _ " + ours("core/model/langchain"), ""},
+		{"wildcard hides test support", "cmd/agent/internal/setup/x.go", "package setup; import _ " + ours("core/model/modeltest"), "must not import core/model/modeltest"},
 		{"exception from a wildcard", "sdk/agent/x.go", "package agent; import _ " + ours("cmd/agent/internal/config"), "must not import cmd/agent/internal/config"},
 		{"bridge uses langchaingo", "core/model/langchain/x.go", `package langchain; import _ "github.com/tmc/langchaingo/llms"`, ""},
-		{"others do not", "sdk/agent/x.go", `package agent; import _ "github.com/tmc/langchaingo/llms"`, "must not import github.com/tmc/langchaingo/llms: its faults"},
+		{"others do not", "sdk/agent/x.go", `package agent; import _ "github.com/tmc/langchaingo/llms"`, "must not import github.com/tmc/langchaingo/llms: only the bridge"},
 		{"tool reads the disk", "core/tools/x.go", `package tools; import _ "os"`, "must not import os: a tool"},
 		{"tool starts a process", "core/tools/x.go", `package tools; import _ "os/exec"`, "must not import os/exec"},
 		{"cgo", "core/env/x.go", `package env; import "C"`, "must not import C"},
@@ -211,8 +246,8 @@ func TestImportRulesSkipOtherModules(t *testing.T) {
 	}
 }
 
-// TestCoreStaysSmall holds package core, the contract and the loop, to its
-// budget of code lines: what outgrows it belongs in a package of its own.
+// TestCoreStaysSmall keeps package core, the contract and the loop, within its
+// budget of code lines: what does not fit belongs in a separate package.
 func TestCoreStaysSmall(t *testing.T) {
 	t.Parallel()
 	const budget = 2000
@@ -240,7 +275,7 @@ func TestCoreStaysSmall(t *testing.T) {
 
 func TestCodeLines(t *testing.T) {
 	t.Parallel()
-	src := "// Package p is no code.\npackage p\n\n/* nor\nis this */\nvar s = `one\n\ntwo` // a comment beside code\n"
+	src := "// Package p is not code.\npackage p\n\n/* nor\nis this */\nvar s = `one\n\ntwo` // a comment beside code\n"
 	if got, want := codeLines([]byte(src)), 3; got != want {
 		t.Errorf("codeLines = %d, want %d", got, want)
 	}
@@ -275,8 +310,8 @@ func checkImports(tree fs.FS) ([]string, error) {
 	return found, err
 }
 
-// enterPackage returns fs.SkipDir for a directory that the go command does not
-// take for a package of this module either.
+// enterPackage returns fs.SkipDir for directories that the go command does not
+// treat as packages of this module.
 func enterPackage(tree fs.FS, dir string) error {
 	if dir == "." {
 		return nil
@@ -295,8 +330,8 @@ func enterPackage(tree fs.FS, dir string) error {
 	}
 }
 
-// checkFile returns the broken rules of one file, parsed whatever its build
-// constraints say.
+// checkFile returns the rules that one file breaks, whatever its build
+// constraints are.
 func checkFile(tree fs.FS, name, pkg string) ([]string, error) {
 	src, err := fs.ReadFile(tree, name)
 	if err != nil {
@@ -321,7 +356,7 @@ func checkFile(tree fs.FS, name, pkg string) ([]string, error) {
 	return broken, nil
 }
 
-// importError says which rule forbids pkg to import imported, "" if none does.
+// importError names the rule that forbids pkg to import imported, or returns "".
 func importError(pkg, imported string) string {
 	if ours, ok := ownPath(imported); ok {
 		if mayImport(importRules[pkg], ours) {
@@ -341,7 +376,7 @@ func importError(pkg, imported string) string {
 	return ""
 }
 
-// ownPath returns the path below the module of one of its packages.
+// ownPath returns the path of a package below the module.
 func ownPath(imported string) (string, bool) {
 	if imported == modulePath {
 		return ".", true
@@ -350,7 +385,7 @@ func ownPath(imported string) (string, bool) {
 }
 
 // mayImport reports whether the patterns of a line in importRules allow pkg.
-// An exclusion wins over all that is allowed.
+// Exclusions take precedence.
 func mayImport(patterns []string, pkg string) bool {
 	allowed := false
 	for _, p := range patterns {
@@ -368,8 +403,7 @@ func mayImport(patterns []string, pkg string) bool {
 	return allowed
 }
 
-// covers reports whether pkg is pattern, or lies below it where it ends in
-// "...".
+// covers reports whether pkg equals pattern, or is below it if it ends in "...".
 func covers(pattern, pkg string) bool {
 	dir, ok := strings.CutSuffix(pattern, "...")
 	if !ok {
@@ -378,8 +412,8 @@ func covers(pattern, pkg string) bool {
 	return strings.HasPrefix(pkg+"/", dir)
 }
 
-// codeLines counts the lines of Go source that hold a token, or part of one,
-// that is not a comment.
+// codeLines counts the lines of Go source with a token, or part of one, that is
+// not a comment.
 func codeLines(src []byte) int {
 	fset := token.NewFileSet()
 	file := fset.AddFile("", fset.Base(), len(src))

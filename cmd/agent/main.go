@@ -6,12 +6,12 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cli"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/root"
 )
 
 func main() {
 	postponeGC()
-	os.Exit(cli.Main())
+	os.Exit(root.Main())
 }
 
 // postponeGC puts the first garbage collection off from 4 MB of heap to 16: what

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestSpecificationIsCovered holds decision 010 against the source: every
-// acceptance criterion has a row, and every test that it names is there.
+// TestSpecificationIsCovered checks decision 010 against the source: every
+// acceptance criterion has a row, and every test that it names exists.
 func TestSpecificationIsCovered(t *testing.T) {
 	t.Parallel()
 	root := moduleRoot(t)
@@ -34,8 +34,8 @@ func TestSpecificationIsCovered(t *testing.T) {
 	}
 }
 
-// testFunctions are the names of all test functions of the module, those of the
-// suites included.
+// testFunctions returns the names of all test functions of the module, including
+// those of the suites.
 func testFunctions(t *testing.T, root string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

@@ -68,7 +68,7 @@ func (e Entry) Consented() bool { return e.Consent != nil && e.Consent.Tree == e
 // it says is used.
 type EditedError struct {
 	Name string
-	Err  *jsonpos.Error // where it is, and what to do
+	Err  error // with file, line and column
 }
 
 // Error implements error.

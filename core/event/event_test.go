@@ -329,7 +329,7 @@ func TestUnmarshalErrors(t *testing.T) {
 		`{"v":-1,"type":"idle"}`:               `"v" or "type" is missing`,
 		`{"v":1,"seq":-1,"type":"idle"}`:       "event: ",
 		`{"v":1,"type":"idle","state":7}`:      "event idle: ",
-		`{"v":1,"type":"user","content":[{}]}`: `message part 0: has no "type"`,
+		`{"v":1,"type":"user","content":[{}]}`: `message part 0: missing "type"`,
 		`{"v":1,"type":"idle","time":"yesterday"}`: "event: ",
 	} {
 		var e Event

@@ -1,21 +1,20 @@
 package model
 
-// ToolSearch is the name of the tool by which a model finds deferred tools. Its
-// results are ToolReferences. Where a service has a tool of its own for that,
-// this one is sent as such.
+// ToolSearch is the name of the tool that finds deferred tools. Its results are
+// ToolReferences. A service with a built-in tool search gets it as that.
 const ToolSearch = "tool_search"
 
-// Deferrer is a [Provider] whose service can leave tools out of the prompt and
-// take them up where a ToolReference names them, so that the beginning of the
-// conversation stays the same. It is safe for concurrent use.
+// Deferrer is a [Provider] whose service can leave tools out of the prompt until
+// a ToolReference names them, so that the beginning of the conversation stays
+// the same. It is safe for concurrent use.
 type Deferrer interface {
-	// DefersTools reports whether that holds for a model; empty stands for the
-	// provider's own.
+	// DefersTools reports whether the service does so for a model; empty means
+	// the provider's default model.
 	DefersTools(model string) bool
 }
 
-// DefersTools reports whether deferred tools stay out of the prompt of a model
-// of p. Other providers send them with the others.
+// DefersTools reports whether p leaves deferred tools out of the model's prompt.
+// Other providers send all tools.
 func DefersTools(p Provider, model string) bool {
 	d, ok := p.(Deferrer)
 	return ok && d.DefersTools(model)
@@ -24,9 +23,8 @@ func DefersTools(p Provider, model string) bool {
 // DefersTools implements [Deferrer].
 func (r *retrying) DefersTools(model string) bool { return DefersTools(r.Provider, model) }
 
-// DefersTools implements [Deferrer]: all providers that may have to answer must
-// do so.
-func (f *falling) DefersTools(model string) bool {
+// DefersTools implements [Deferrer]: all providers that may answer must do so.
+func (f *fallback) DefersTools(model string) bool {
 	for i, p := range f.all {
 		if i > 0 {
 			model = ""

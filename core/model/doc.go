@@ -2,7 +2,7 @@
 // agent loop share: messages and their parts, tool definitions, the request,
 // the stream of deltas that answers it, usage, errors, and the retry rule.
 //
-// It knows no provider and imports the standard library only. A provider is
-// one verb, [Provider.Stream]; [Complete] drains it, [Gatherer] folds its deltas
-// into a whole response, and [WithRetry] wraps it with the one retry rule.
+// It knows no provider and imports the standard library only. A provider has
+// one verb, [Provider.Stream]; [Complete] runs it to its end, [Gatherer] joins
+// its deltas into a response, and [WithRetry] adds the retry rule.
 package model

@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// ErrorCode classifies what went wrong between us and a model.
+// ErrorCode classifies the errors of providers.
 type ErrorCode string
 
 // The error codes.
 const (
 	CodeNotConfigured   ErrorCode = "PROVIDER_NOT_CONFIGURED" // a key or an endpoint is missing
-	CodeNotSupported    ErrorCode = "PROVIDER_NOT_SUPPORTED"  // no such provider, or it cannot do this
+	CodeNotSupported    ErrorCode = "PROVIDER_NOT_SUPPORTED"  // unknown provider, or it cannot do this
 	CodeAuthentication  ErrorCode = "AUTHENTICATION_ERROR"
 	CodeRateLimited     ErrorCode = "RATE_LIMITED"
 	CodeModelNotFound   ErrorCode = "MODEL_NOT_FOUND"
 	CodeContextLength   ErrorCode = "CONTEXT_LENGTH_EXCEEDED"
 	CodeInvalidRequest  ErrorCode = "INVALID_REQUEST"
-	CodeNetwork         ErrorCode = "NETWORK_ERROR" // no connection, a broken one, 5xx, overload
+	CodeNetwork         ErrorCode = "NETWORK_ERROR" // no connection, a lost one, 5xx, overload
 	CodeTimeout         ErrorCode = "TIMEOUT"
-	CodeInvalidResponse ErrorCode = "INVALID_RESPONSE" // what came back cannot be understood or is not whole
+	CodeInvalidResponse ErrorCode = "INVALID_RESPONSE" // the response is malformed or incomplete
 	CodeUnknown         ErrorCode = "UNKNOWN"
 )
 
-// Error is how a provider fails. It never holds a key or a whole request.
+// Error is the error of a provider. It never contains a key or a whole request.
 type Error struct {
 	Code       ErrorCode
 	Provider   string
 	Status     int           // HTTP status, 0 if there was none
-	RetryAfter time.Duration // the provider's wish, 0 if it named none
+	RetryAfter time.Duration // how long the provider asks to wait, 0 if it does not say
 	RequestID  string
-	Message    string // for a person: what happened and, where known, what to do
+	Message    string // for users: what happened and, if known, what to do
 	Err        error
-	// Permanent says that waiting will not help, whatever the code: somebody
-	// has to act first, such as start the server of this machine.
+	// Permanent means that waiting will not help, whatever the code: the user
+	// has to act first, such as start a local server.
 	Permanent bool
 }
 

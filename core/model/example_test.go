@@ -11,8 +11,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// A stream is folded into a response as it arrives. One that breaks off gives
-// what there is of it and an error.
+// A stream is joined into a response as it arrives. One that breaks off gives a
+// partial response and an error.
 func ExampleGatherer() {
 	var g model.Gatherer
 	g.Add(model.Delta{Kind: model.DeltaText, Text: "Let me "})
@@ -33,7 +33,7 @@ func ExampleGatherer() {
 	// [{c1 read_file {"file_path":"go.mod"}}] <nil>
 }
 
-// Parts that this version does not know stay what they are.
+// Parts that this version does not know are kept unchanged.
 func ExampleParts() {
 	var parts model.Parts
 	in := `[{"type":"text","text":"see:"},{"type":"hologram","voxels":9}]`

@@ -9,62 +9,61 @@ import (
 	"time"
 )
 
-// WithFallback returns a provider that hands a request on when the first one
-// fails: to each of the others in order. A request is handed on when its failure
-// may be different elsewhere, a retryable error or a rate limit, and nothing of
-// an answer was yielded yet; before that, a DeltaRetry says so. Retries belong
-// inside: WithFallback(WithRetry(a, …), WithRetry(b, …)).
+// WithFallback returns a provider that tries the others, in order, if first
+// fails. It falls back after network errors, time-outs and rate limits, if
+// nothing of an answer was yielded yet, and announces it by a DeltaRetry. Retries
+// belong inside: WithFallback(WithRetry(a, …), WithRetry(b, …)).
 //
-// The next request begins with the first provider again, unless that asked for a
-// longer wait which is not over. Requests that are handed on name no model: each
-// provider uses its own.
+// Each request begins with the first provider again, unless the wait that it
+// asked for is not over. Fallbacks get requests without a model: each uses its
+// own.
 func WithFallback(first Provider, others ...Provider) Provider {
 	if len(others) == 0 {
 		return first
 	}
-	return &falling{Provider: first, all: append([]Provider{first}, others...), rest: make([]time.Time, 1+len(others)), now: time.Now}
+	return &fallback{Provider: first, all: append([]Provider{first}, others...), waits: make([]time.Time, 1+len(others)), now: time.Now}
 }
 
-type falling struct {
+type fallback struct {
 	Provider
 	all []Provider
 	now func() time.Time
 
-	mu   sync.Mutex
-	rest []time.Time // until when each provider is left alone
+	mu    sync.Mutex
+	waits []time.Time // until when each provider is skipped
 }
 
 // Stream implements [Provider].
-func (f *falling) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
+func (f *fallback) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		var failed []error
 		for i, p := range f.all {
 			last := i == len(f.all)-1
-			err, stopped := error(errResting), false
-			if last || !f.resting(i) {
-				err, stopped = try(ctx, p, f.request(i, req), yield, func(e *Error) bool { return handOn(e) || last })
+			err, stopped := error(errWaiting), false
+			if last || !f.waiting(i) {
+				err, stopped = try(ctx, p, f.request(i, req), yield, func(e *Error) bool { return mayFallBack(e) || last })
 				if err == nil || stopped {
 					return
 				}
-				f.leave(i, AsError(err))
+				f.noteWait(i, AsError(err))
 				failed = append(failed, err)
 			}
 			if last || ctx.Err() != nil {
 				yield(Delta{}, f.giveUp(failed))
 				return
 			}
-			if !yield(Delta{Kind: DeltaRetry, Retry: f.handed(i, err)}, nil) {
+			if !yield(Delta{Kind: DeltaRetry, Retry: f.takeover(i, err)}, nil) {
 				return
 			}
 		}
 	}
 }
 
-// errResting is why a provider that asked for a wait is passed over.
-var errResting = &Error{Code: CodeRateLimited, Message: "the wait that it asked for is not over"}
+// errWaiting is the error of a provider that is skipped.
+var errWaiting = &Error{Code: CodeRateLimited, Message: "skipped until its retry-after time has passed"}
 
-// handed says that the provider after i takes over.
-func (f *falling) handed(i int, err error) *Retry {
+// takeover announces that the provider after i takes over.
+func (f *fallback) takeover(i int, err error) *Retry {
 	next := f.all[i+1].Info()
 	return &Retry{Attempt: i + 1, Err: &Error{
 		Code: AsError(err).Code, Err: err,
@@ -72,8 +71,8 @@ func (f *falling) handed(i int, err error) *Retry {
 	}}
 }
 
-// request returns the request for provider i. Only the first knows its model.
-func (f *falling) request(i int, req *Request) *Request {
+// request returns the request for provider i. Its model is one of the first.
+func (f *fallback) request(i int, req *Request) *Request {
 	if i == 0 {
 		return req
 	}
@@ -82,23 +81,23 @@ func (f *falling) request(i int, req *Request) *Request {
 	return &own
 }
 
-func (f *falling) resting(i int) bool {
+func (f *fallback) waiting(i int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.now().Before(f.rest[i])
+	return f.now().Before(f.waits[i])
 }
 
-// leave notes how long a provider asked to be left alone.
-func (f *falling) leave(i int, e *Error) {
+// noteWait notes how long provider i asks to wait.
+func (f *fallback) noteWait(i int, e *Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if e.RetryAfter > 0 {
-		f.rest[i] = f.now().Add(e.RetryAfter)
+		f.waits[i] = f.now().Add(e.RetryAfter)
 	}
 }
 
-// handOn reports whether another provider may answer what this one did not.
-func handOn(e *Error) bool {
+// mayFallBack reports whether another provider may succeed after the error.
+func mayFallBack(e *Error) bool {
 	if errors.Is(e.Err, context.Canceled) {
 		return false
 	}
@@ -109,8 +108,8 @@ func handOn(e *Error) bool {
 	return false
 }
 
-// giveUp returns the last error, and all of them in its chain.
-func (f *falling) giveUp(failed []error) error {
+// giveUp returns the last error, which wraps all of them.
+func (f *fallback) giveUp(failed []error) error {
 	last := failed[len(failed)-1]
 	if len(failed) == 1 {
 		return last

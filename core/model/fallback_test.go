@@ -83,8 +83,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestFallbackAfterRetries checks that the retries come first, and that both are
-// told.
+// TestFallbackAfterRetries checks that retries come first, and that both are
+// announced.
 func TestFallbackAfterRetries(t *testing.T) {
 	slow := &Error{Code: CodeNetwork, Message: "busy"}
 	a := &fixed{name: "a", errs: []error{slow, slow, slow}}
@@ -95,13 +95,13 @@ func TestFallbackAfterRetries(t *testing.T) {
 	}
 }
 
-// TestFallbackRests checks that a provider is left alone for as long as it asked.
-func TestFallbackRests(t *testing.T) {
+// TestFallbackWaits checks that a provider is skipped for as long as it asked.
+func TestFallbackWaits(t *testing.T) {
 	now := time.Unix(1000, 0)
 	a := &fixed{name: "a", errs: []error{&Error{Code: CodeRateLimited, Message: "slow down", RetryAfter: time.Minute}}}
 	p := WithFallback(a, &fixed{name: "b"})
-	p.(*falling).now = func() time.Time { return now }
-	for i, want := range []string{"[b/b-model takes over from a: slow down] b", "[b/b-model takes over from a: the wait that it asked for is not over] b", "a"} {
+	p.(*fallback).now = func() time.Time { return now }
+	for i, want := range []string{"[b/b-model takes over from a: slow down] b", "[b/b-model takes over from a: skipped until its retry-after time has passed] b", "a"} {
 		if got := answerOf(t.Context(), p); got != want {
 			t.Errorf("request %d: %q, want %q", i, got, want)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // Part is one piece of a message. The set is sealed; what a newer version or
-// a provider adds is kept as [Unknown] or [Opaque] and round-trips unchanged.
+// a provider adds is kept as [Unknown] or [Opaque], unchanged.
 type Part interface{ part() }
 
 // Text is plain text, valid UTF-8.
@@ -17,9 +17,9 @@ type Text struct {
 	Text string `json:"text"`
 }
 
-// Image is a picture. In records and events it is named by the SHA-256 of its
-// bytes (hex); Data is filled in only while a request is built, and for a part
-// that a tool has just returned.
+// Image is an image. In session logs and events, Blob is the SHA-256 of its
+// bytes (hex); Data is set only while a request is built, and in a part that a
+// tool has just returned.
 type Image struct {
 	MediaType string `json:"mediaType"`
 	Blob      string `json:"blob,omitempty"`
@@ -27,16 +27,16 @@ type Image struct {
 	Data      []byte `json:"-"`
 }
 
-// ToolCall is the model's wish to run a tool. Args are the argument bytes as
-// the model wrote them: valid UTF-8, but not necessarily valid JSON.
+// ToolCall is a model's call of a tool. Args are the arguments as the model
+// wrote them: valid UTF-8, but not necessarily valid JSON.
 type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Args string `json:"args"`
 }
 
-// ToolResult answers the ToolCall with the same ID. Its content holds no other
-// ToolResult.
+// ToolResult is the result of the ToolCall with ID CallID. Its content contains
+// no ToolResult.
 type ToolResult struct {
 	CallID  string `json:"callId"`
 	Name    string `json:"name"`
@@ -44,28 +44,28 @@ type ToolResult struct {
 	IsError bool   `json:"isError,omitempty"`
 }
 
-// Reasoning is thinking text that the provider lets us see. Signature is the
-// provider's proof that it wrote the text, sent back unchanged.
+// Reasoning is thinking that the provider shows. Signature is the provider's
+// proof that it wrote the text, sent back unchanged.
 type Reasoning struct {
 	Text      string `json:"text"`
 	Signature string `json:"signature,omitempty"`
 }
 
-// ToolReference names a deferred tool that the model may call from here on.
+// ToolReference names a deferred tool that the model may call from now on.
 type ToolReference struct {
 	Name string `json:"name"`
 }
 
-// Opaque is provider-private state (encrypted reasoning, thought signatures)
-// that must go back to the same provider unchanged, and to no other. Raw is a
-// JSON value; encoding/json may write it with other spacing between its tokens.
+// Opaque is private state of a provider (encrypted reasoning, thought
+// signatures) that is sent back to it unchanged, and to no other. Raw is a JSON
+// value; encoding/json may change the white space between its tokens.
 type Opaque struct {
 	Provider string          `json:"provider"`
 	Model    string          `json:"model,omitempty"`
 	Raw      json.RawMessage `json:"raw"`
 }
 
-// Unknown keeps a part of a kind that this version does not know.
+// Unknown is a part of a kind that this version does not know.
 type Unknown struct {
 	Kind string
 	Raw  json.RawMessage
@@ -80,14 +80,14 @@ func (ToolReference) part() {}
 func (Opaque) part()        {}
 func (Unknown) part()       {}
 
-// Parts is a list of parts with the one JSON form: an array of objects, each
-// with a "type" member.
+// Parts is a list of parts. In JSON it is an array of objects, each with a
+// "type" member.
 type Parts []Part
 
-// TextParts returns a list that holds one text.
+// TextParts returns a list of one text.
 func TextParts(text string) Parts { return Parts{Text{text}} }
 
-// Text joins the texts of the list; other kinds are left out.
+// Text joins the texts of the list, without other kinds of parts.
 func (ps Parts) Text() string {
 	if len(ps) == 1 { // the usual case, without a copy
 		t, _ := ps[0].(Text)
@@ -113,7 +113,8 @@ func (ps Parts) ToolCalls() []ToolCall {
 	return calls
 }
 
-// HasImage reports whether an image is among the parts themselves.
+// HasImage reports whether one of the parts is an image. It does not look into
+// tool results.
 func (ps Parts) HasImage() bool {
 	for _, p := range ps {
 		if _, ok := p.(Image); ok {
@@ -123,8 +124,8 @@ func (ps Parts) HasImage() bool {
 	return false
 }
 
-// EstimateTokens counts four characters as a token, and an image as 1,000. It
-// is for the time until a provider has said what it counted.
+// EstimateTokens counts four bytes as a token, and an image as 1,000. It serves
+// until a provider reports its own count.
 func (ps Parts) EstimateTokens() int {
 	n := 0
 	for _, p := range ps {
@@ -190,9 +191,9 @@ func (ps *Parts) unmarshal(data []byte, one func(json.RawMessage) (Part, error))
 	return nil
 }
 
-// quickText reads parts that are one text, as MarshalJSON writes them: what
-// tools answer, and most of a long session. The general way reads its bytes
-// many times over.
+// quickText reads parts that are a single text in the form of MarshalJSON, as
+// most tool results of a long session are. The general way is several times
+// slower.
 func quickText(data []byte) (Text, bool) {
 	rest, ok := bytes.CutPrefix(data, []byte(`[{"type":"text","text":`))
 	if !ok {
@@ -221,7 +222,7 @@ func marshalPart(p Part) ([]byte, error) {
 		kind = "tool_result"
 		for _, c := range p.Content {
 			if _, ok := c.(ToolResult); ok {
-				return nil, fmt.Errorf("the result of tool call %q holds another tool result: only content can be in it", p.CallID)
+				return nil, fmt.Errorf("the result of tool call %q contains another tool result", p.CallID)
 			}
 		}
 	case Reasoning:
@@ -231,12 +232,12 @@ func marshalPart(p Part) ([]byte, error) {
 	case Opaque:
 		kind = "opaque"
 	case Unknown:
-		if _, err := kindOf(p.Raw); err != nil { // it could be written, but never read again
+		if _, err := kindOf(p.Raw); err != nil { // it could be written, but not read again
 			return nil, fmt.Errorf("part of unknown kind %q: %w", p.Kind, err)
 		}
 		return p.Raw, nil
 	default:
-		return nil, fmt.Errorf("part of type %T is not one of this package's kinds", p)
+		return nil, fmt.Errorf("unknown part type %T", p)
 	}
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -252,7 +253,7 @@ func marshalPart(p Part) ([]byte, error) {
 	return append(buf, body[1:]...), nil
 }
 
-// kindOf reads what tells the kinds apart in JSON.
+// kindOf returns the "type" of a part in JSON.
 func kindOf(raw json.RawMessage) (string, error) {
 	if kind, ok := quickKind(raw); ok {
 		return kind, nil
@@ -264,13 +265,13 @@ func kindOf(raw json.RawMessage) (string, error) {
 		return "", err
 	}
 	if head.Type == "" {
-		return "", errors.New(`has no "type"`)
+		return "", errors.New(`missing "type"`)
 	}
 	return head.Type, nil
 }
 
-// quickKind is kindOf for the form that marshalPart writes, without reading
-// on: whoever uses the kind decodes the rest anyway.
+// quickKind is kindOf for the form that marshalPart writes. It reads no further:
+// the caller decodes the rest anyway.
 func quickKind(raw json.RawMessage) (string, bool) {
 	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
 	if !ok {
@@ -294,16 +295,16 @@ func unmarshalPart(raw json.RawMessage) (Part, error) {
 	}
 	var r struct {
 		ToolResult
-		Content content `json:"content"` // stands in for that of ToolResult
+		Content content `json:"content"` // replaces that of ToolResult
 	}
 	err = json.Unmarshal(raw, &r)
 	r.ToolResult.Content = Parts(r.Content)
 	return r.ToolResult, err
 }
 
-// content is what a tool result holds: a result in a result is of no known
-// kind. Foreign bytes could otherwise nest them, and each level would be
-// scanned again by all the levels around it.
+// content is the content of a tool result, in which a tool result is an unknown
+// kind. Hostile input could otherwise nest them, and each level would be scanned
+// again for all levels around it.
 type content Parts
 
 func (c *content) UnmarshalJSON(data []byte) error {

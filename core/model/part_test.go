@@ -9,8 +9,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// everyPart holds one part of every kind, with the characters that encoders
-// like to change.
+// everyPart has one part of every kind, with the characters that encoders often
+// change.
 func everyPart() model.Parts {
 	return model.Parts{
 		model.Text{Text: "plain <b>&\"\\\u2028 \x00 text 🦊"},
@@ -125,11 +125,11 @@ func TestPartsNilAndEmpty(t *testing.T) {
 func TestPartsUnmarshalErrors(t *testing.T) {
 	for in, want := range map[string]string{
 		`{}`:                         "message parts: ",
-		`[null]`:                     `message part 0: has no "type"`,
-		`[{"type":"text"},{}]`:       `message part 1: has no "type"`,
+		`[null]`:                     `message part 0: missing "type"`,
+		`[{"type":"text"},{}]`:       `message part 1: missing "type"`,
 		`[7]`:                        "message part 0: ",
 		`[{"type":"text","text":7}]`: "message part 0: ",
-		`[{"type":"tool_result","content":[{"type":""}]}]`: `message part 0: message part 0: has no "type"`,
+		`[{"type":"tool_result","content":[{"type":""}]}]`: `message part 0: message part 0: missing "type"`,
 	} {
 		var ps model.Parts
 		err := json.Unmarshal([]byte(in), &ps)
@@ -144,15 +144,15 @@ func TestPartsMarshalErrors(t *testing.T) {
 		part model.Part
 		want string
 	}{
-		"nil":              {nil, "not one of this package's kinds"},
+		"nil":              {nil, "unknown part type"},
 		"pointer":          {&model.Text{}, "*model.Text"},
 		"unknown, broken":  {model.Unknown{Kind: "x", Raw: json.RawMessage(`{`)}, `"x"`},
 		"unknown, empty":   {model.Unknown{Kind: "x"}, `"x"`},
 		"unknown, array":   {model.Unknown{Kind: "x", Raw: json.RawMessage(`[]`)}, "cannot unmarshal array"},
-		"unknown, untyped": {model.Unknown{Kind: "x", Raw: json.RawMessage(`{}`)}, `no "type"`},
+		"unknown, untyped": {model.Unknown{Kind: "x", Raw: json.RawMessage(`{}`)}, `missing "type"`},
 		"result in a result": {
 			model.ToolResult{CallID: "c1", Content: model.Parts{model.ToolResult{CallID: "c2"}}},
-			`result of tool call "c1" holds another`,
+			`result of tool call "c1" contains another`,
 		},
 		"opaque, broken": {model.Opaque{Provider: "p", Raw: json.RawMessage(`{`)}, `"opaque"`},
 	} {
@@ -198,8 +198,8 @@ func TestPartsHasImage(t *testing.T) {
 	}
 }
 
-// FuzzParts holds the codec to its promise: what it reads it can write, and
-// what it wrote it reads back to the same.
+// FuzzParts checks that everything that can be read can be written, and is then
+// read back unchanged.
 func FuzzParts(f *testing.F) {
 	data, err := json.Marshal(everyPart())
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 // Provider reaches a language model.
 //
 // Stream sends req and yields the answer's deltas as they arrive. Its contract:
-//   - The sequence ends with a DeltaDone or with an error, never without one
-//     of them: a stream that breaks off yields an *[Error], and a cancelled
-//     one an error for which errors.Is(err, ctx.Err()) holds.
+//   - The sequence always ends with a DeltaDone or an error: a stream that
+//     breaks off yields an *[Error], and a cancelled one an error for which
+//     errors.Is(err, ctx.Err()) is true.
 //   - Nothing is yielded after an error or a DeltaDone.
 //   - Tool-call arguments arrive byte for byte as the model wrote them. A call
 //     is DeltaToolStart, any number of DeltaToolArgs, DeltaToolEnd; several
@@ -28,31 +28,31 @@ type Provider interface {
 	Info() ProviderInfo
 }
 
-// ProviderInfo says what a provider is. It never holds a secret.
+// ProviderInfo describes a provider. It never contains a secret.
 type ProviderInfo struct {
-	Name     string // the settings' name for it: "openai", "local" …
-	Model    string // the model when a request names none
+	Name     string // as in the settings: "openai", "local" …
+	Model    string // for requests that name none
 	Endpoint string // base URL without user info, query or fragment; may be empty
 }
 
-// DeltaKind tells the deltas apart.
+// DeltaKind is the kind of a [Delta].
 type DeltaKind uint8
 
 // The delta kinds, with the fields of [Delta] that each uses.
 const (
 	DeltaText      DeltaKind = iota + 1 // Text
 	DeltaReasoning                      // Text: reasoning that can be shown
-	DeltaPart                           // Part: one whole part, such as Opaque or a signed Reasoning that replaces the reasoning text of the same Index
+	DeltaPart                           // Part: a complete part, such as Opaque or a signed Reasoning that replaces the reasoning text of the same Index
 	DeltaToolStart                      // Index, ID, Name
 	DeltaToolArgs                       // Index, Text
 	DeltaToolEnd                        // Index
 	DeltaUsage                          // Usage so far; the last one counts
-	DeltaRetry                          // Retry: the attempt failed, another follows after a wait
+	DeltaRetry                          // Retry: the attempt failed and is repeated after a wait
 	DeltaDone                           // Stop, Usage, ResponseID, Model
 )
 
-// Delta is one step of a streamed response: a flat struct, since thousands of
-// them are made for each answer.
+// Delta is one step of a streamed response. It is a flat struct because an
+// answer has thousands of them.
 type Delta struct {
 	Kind       DeltaKind
 	Index      int // which block of the response, in the order of first appearance
@@ -62,19 +62,19 @@ type Delta struct {
 	Usage      Usage
 	Stop       StopReason
 	ResponseID string
-	Model      string // the model that answered, where the provider says so
+	Model      string // the model that answered, if the provider reports it
 	Retry      *Retry
 }
 
 // Retry describes a failed attempt that is about to be repeated.
 type Retry struct {
-	Attempt int // of the attempt that failed, from 1
-	Max     int // retries allowed; 0 if the request is handed on to another provider
+	Attempt int // the failed attempt, from 1
+	Max     int // retries allowed; 0 if the next provider takes over
 	Wait    time.Duration
 	Err     error
 }
 
-// Response is a whole answer.
+// Response is a complete answer.
 type Response struct {
 	Parts Parts // Text, Reasoning, ToolCall, Opaque … in order
 	Usage Usage
@@ -95,8 +95,8 @@ func Complete(ctx context.Context, p Provider, req *Request) (*Response, error) 
 	return g.Response()
 }
 
-// Gatherer folds deltas into a Response. The zero value is ready; it is not
-// safe for concurrent use.
+// Gatherer joins deltas into a Response. The zero value is ready to use; it is
+// not safe for concurrent use.
 type Gatherer struct {
 	blocks []*block
 	usage  Usage
@@ -113,7 +113,7 @@ type block struct {
 	ended bool
 }
 
-// Add takes the next delta.
+// Add adds the next delta.
 func (g *Gatherer) Add(d Delta) {
 	switch d.Kind {
 	case DeltaText, DeltaReasoning:
@@ -121,7 +121,7 @@ func (g *Gatherer) Add(d Delta) {
 	case DeltaPart:
 		g.addPart(d.Index, d.Part)
 	case DeltaToolStart:
-		// Always a block of its own: not every provider counts its calls.
+		// Always a new block: some providers give all calls the same index.
 		g.begin(d.Index, DeltaToolStart).call = ToolCall{ID: d.ID, Name: d.Name}
 	case DeltaToolArgs:
 		g.block(d.Index, DeltaToolStart).text.WriteString(d.Text)
@@ -137,8 +137,8 @@ func (g *Gatherer) Add(d Delta) {
 	}
 }
 
-// block finds the newest block of that index and kind: a provider may reuse an
-// index for blocks of different kinds.
+// block returns the latest block of that index and kind, or a new one: a
+// provider may reuse an index for blocks of different kinds.
 func (g *Gatherer) block(index int, kind DeltaKind) *block {
 	for i := len(g.blocks) - 1; i >= 0; i-- {
 		if b := g.blocks[i]; b.index == index && b.kind == kind {
@@ -154,8 +154,8 @@ func (g *Gatherer) begin(index int, kind DeltaKind) *block {
 	return b
 }
 
-// addPart takes a whole part. A Reasoning stands in for the text of its index;
-// any other part, and a second Reasoning, is one more.
+// addPart adds a complete part. A Reasoning replaces the reasoning text of its
+// index; any other part, and a second Reasoning, is a new block.
 func (g *Gatherer) addPart(index int, p Part) {
 	if _, ok := p.(Reasoning); !ok {
 		g.begin(index, DeltaPart).part = p
@@ -168,13 +168,13 @@ func (g *Gatherer) addPart(index int, p Part) {
 	b.part = p
 }
 
-// Response returns what was gathered. Without a DeltaDone, or with a tool call
-// that never ended, it returns the parts so far and an *Error that wraps
-// io.ErrUnexpectedEOF. Only a response cut by max_tokens is whole with such a
-// call: none of its calls may run.
+// Response returns the response so far. Without a DeltaDone, or with a tool call
+// that never ended, it also returns an *Error that wraps io.ErrUnexpectedEOF.
+// Such a call is no error in a response cut off by max_tokens, none of whose
+// calls may run.
 func (g *Gatherer) Response() (*Response, error) {
 	r := &Response{Usage: g.usage, Stop: g.last.Stop, ID: g.last.ResponseID, Model: g.last.Model}
-	whole := g.done
+	complete := g.done
 	for _, b := range g.blocks {
 		switch {
 		case b.part != nil:
@@ -187,11 +187,11 @@ func (g *Gatherer) Response() (*Response, error) {
 			call := b.call
 			call.Args = b.text.String()
 			r.Parts = append(r.Parts, call)
-			whole = whole && (b.ended || r.Stop == StopMaxTokens)
+			complete = complete && (b.ended || r.Stop == StopMaxTokens)
 		}
 	}
-	if !whole {
-		return r, &Error{Code: CodeNetwork, Message: "the response broke off before its end", Err: io.ErrUnexpectedEOF}
+	if !complete {
+		return r, &Error{Code: CodeNetwork, Message: "the response broke off", Err: io.ErrUnexpectedEOF}
 	}
 	return r, nil
 }

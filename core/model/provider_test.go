@@ -12,14 +12,14 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// step is what a fake provider does next: yield a delta, or fail.
+// step is one step of a fake provider: it yields a delta, or fails.
 type step struct {
 	delta model.Delta
 	err   error
 }
 
-// fake is a provider that plays one list of steps for each call and keeps to
-// the last one.
+// fake is a provider that plays one list of steps for each call, and repeats the
+// last list.
 type fake struct {
 	attempts [][]step
 	calls    int
@@ -233,8 +233,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// BenchmarkGatherer folds an answer of 5,000 deltas: some text, then two calls
-// whose arguments are interleaved.
+// BenchmarkGatherer joins an answer of 5,000 deltas: some text, then two calls
+// with interleaved arguments.
 func BenchmarkGatherer(b *testing.B) {
 	deltas := make([]model.Delta, 0, 5010)
 	for range 3000 {

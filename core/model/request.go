@@ -2,18 +2,18 @@ package model
 
 import "encoding/json"
 
-// Role says who speaks in a message. The system prompt is not a message: it
-// is [Request.System].
+// Role is the author of a message. The system prompt is not a message but
+// [Request.System].
 type Role string
 
 // The roles of a conversation.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
-	RoleTool      Role = "tool" // its parts are ToolResults only
+	RoleTool      Role = "tool" // has only ToolResults as parts
 )
 
-// Message is one entry of the conversation that goes to a provider.
+// Message is one message of the conversation sent to a provider.
 type Message struct {
 	Role  Role  `json:"role"`
 	Parts Parts `json:"parts"`
@@ -25,7 +25,7 @@ type ToolDef struct {
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"` // JSON Schema, its root an object
 	// Deferred tools are left out of the prompt until a ToolReference names
-	// them, where the provider can do that.
+	// them, if the provider supports that.
 	Deferred bool `json:"deferred,omitempty"`
 }
 
@@ -33,7 +33,7 @@ type ToolDef struct {
 // provider's default.
 type Effort string
 
-// The efforts. A provider maps each to the nearest that it offers.
+// The efforts. A provider maps each to the nearest that it supports.
 const (
 	EffortNone   Effort = "none"
 	EffortLow    Effort = "low"
@@ -52,8 +52,8 @@ const (
 	ToolChoiceRequired ToolChoice = "required"
 )
 
-// Request is one call of a model. A provider must not change it or anything
-// that it points to: its slices are shared with the session.
+// Request is one model call. A provider must not change it or anything it
+// points to: its slices are shared with the session.
 type Request struct {
 	Model        string
 	System       string
@@ -61,10 +61,10 @@ type Request struct {
 	Tools        []ToolDef
 	ToolChoice   ToolChoice
 	Effort       Effort
-	MaxTokens    int             // of the response; 0 leaves it to the provider
-	Temperature  *float64        // nil leaves it to the provider
-	OutputSchema json.RawMessage // JSON Schema that the answer's text must meet
-	// ProviderOptions are passed on under the provider's name: beta headers,
+	MaxTokens    int             // of the response; 0 means the provider's default
+	Temperature  *float64        // nil means the provider's default
+	OutputSchema json.RawMessage // JSON Schema of the answer's text
+	// ProviderOptions are passed to the provider of that name: beta headers,
 	// safety settings, grounding.
 	ProviderOptions map[string]json.RawMessage
 }
@@ -91,15 +91,15 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// StopReason says why a response ended.
+// StopReason is why a response ended.
 type StopReason string
 
-// The stop reasons, whatever the provider calls them.
+// The stop reasons, to which each provider's own are mapped.
 const (
 	StopEnd           StopReason = "end"            // the model is done
-	StopToolCalls     StopReason = "tool_calls"     // it waits for tool results
-	StopMaxTokens     StopReason = "max_tokens"     // cut: its tool calls must not run
-	StopContentFilter StopReason = "content_filter" // cut by the provider's filter
+	StopToolCalls     StopReason = "tool_calls"     // the model waits for tool results
+	StopMaxTokens     StopReason = "max_tokens"     // cut off: its tool calls must not run
+	StopContentFilter StopReason = "content_filter" // cut off by the provider's filter
 	StopRefusal       StopReason = "refusal"        // the model declined
 	StopOther         StopReason = "other"
 )

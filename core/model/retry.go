@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// RetryPolicy is the one retry rule. The zero value retries nothing;
-// [DefaultRetry] is what the settings default to.
+// RetryPolicy is the retry rule. The zero value does not retry; [DefaultRetry]
+// is the default of the settings.
 type RetryPolicy struct {
 	Max           int           // retries after the first attempt
-	Base          time.Duration // wait before the first retry, doubled for each next one
+	Base          time.Duration // wait before the first retry, doubled for each further one
 	Cap           time.Duration // upper bound of the doubled wait, before jitter; 0 = none
-	Jitter        float64       // fraction by which a wait may differ, such as 0.25
-	MaxRetryAfter time.Duration // a provider that asks for a longer wait is not retried; 0 = any
+	Jitter        float64       // fraction by which a wait may vary, such as 0.25
+	MaxRetryAfter time.Duration // no retry if the provider asks to wait longer; 0 = no limit
 	// Sleep waits for d or until ctx ends; nil means a timer. Tests replace it.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -29,8 +29,8 @@ var DefaultRetry = RetryPolicy{
 }
 
 // WithRetry returns p with failed attempts repeated by the policy. An attempt
-// is repeated only when its error is retryable and it has yielded nothing yet;
-// before each wait a DeltaRetry says so.
+// is repeated only if its error is retryable and it has yielded nothing yet;
+// each wait is announced by a DeltaRetry.
 func WithRetry(p Provider, policy RetryPolicy) Provider {
 	if policy.Max <= 0 {
 		return p
@@ -75,22 +75,21 @@ func (r *retrying) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, er
 	}
 }
 
-// cancelled returns the error of a request that was given up for cause after
-// an attempt had failed. Both are in its chain.
+// cancelled returns the error of a request that was cancelled, for cause, after
+// an attempt had failed. It wraps both.
 func (r *retrying) cancelled(cause, failed error) error {
 	if errors.Is(failed, cause) {
 		return failed
 	}
 	return &Error{
 		Code: AsError(failed).Code, Provider: r.Info().Name,
-		Message: fmt.Sprintf("given up before a retry (%v); the attempt failed with: %v", cause, failed),
+		Message: fmt.Sprintf("cancelled before a retry (%v); the last attempt failed: %v", cause, failed),
 		Err:     errors.Join(cause, failed),
 	}
 }
 
-// try streams once. It returns the error of an attempt that yielded nothing
-// of an answer and may be repeated, as again says; stopped means that the
-// sequence is over.
+// try streams once. It returns the error if nothing of an answer was yielded
+// and again allows another attempt; stopped means that the sequence has ended.
 func try(ctx context.Context, p Provider, req *Request, yield func(Delta, error) bool, again func(*Error) bool) (failed error, stopped bool) {
 	begun := false
 	for d, err := range p.Stream(ctx, req) {
@@ -109,7 +108,7 @@ func try(ctx context.Context, p Provider, req *Request, yield func(Delta, error)
 	return nil, true
 }
 
-// wait says how long to wait after the failed attempt, and whether to try again.
+// wait returns how long to wait after the failed attempt, and whether to retry.
 func (r *retrying) wait(e *Error, attempt int) (time.Duration, bool) {
 	p := r.policy
 	if attempt > p.Max {

@@ -25,7 +25,7 @@ func (s *sleeper) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// played is what a consumer saw of a stream.
+// played is what a consumer received of a stream.
 type played struct {
 	kinds   []model.DeltaKind
 	retries []model.Retry
@@ -147,7 +147,7 @@ func TestWithRetryCancelledWhileWaiting(t *testing.T) {
 	}
 }
 
-// The real timer, too, gives way to the context.
+// The real timer is stopped by the context, too.
 func TestWithRetryTimer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

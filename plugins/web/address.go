@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// special4 are the IPv4 networks that are not the public internet, from
-// https://www.iana.org/assignments/iana-ipv4-special-registry, and addresses by
-// which clouds talk to their machines.
+// special4 are the IPv4 networks that are not public, from
+// https://www.iana.org/assignments/iana-ipv4-special-registry, and the addresses
+// of cloud metadata services.
 var special4 = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
@@ -15,14 +15,14 @@ var special4 = prefixes(
 	"168.63.129.16/32", // Azure
 )
 
-// special6 are the networks within global6 that are not the public internet, from
-// https://www.iana.org/assignments/iana-ipv6-special-registry. They include those
-// that carry an IPv4 address, 6to4 and Teredo.
+// special6 are the networks within global6 that are not public, from
+// https://www.iana.org/assignments/iana-ipv6-special-registry. They include
+// those that embed an IPv4 address, 6to4 and Teredo.
 var special6 = prefixes("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 
 var (
-	global6 = netip.MustParsePrefix("2000::/3")     // all that is given out to the public
-	nat64   = netip.MustParsePrefix("64:ff9b::/96") // stands for the IPv4 address in its last four bytes
+	global6 = netip.MustParsePrefix("2000::/3")     // all public addresses
+	nat64   = netip.MustParsePrefix("64:ff9b::/96") // embeds an IPv4 address in the last four bytes
 )
 
 func prefixes(list ...string) []netip.Prefix {
@@ -33,7 +33,7 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// checkAddress says why an address is not public; nil if it is.
+// checkAddress returns an error if an address is not public.
 func checkAddress(given netip.Addr) error {
 	a := given.Unmap()
 	if nat64.Contains(a) {
@@ -49,7 +49,7 @@ func checkAddress(given netip.Addr) error {
 		public = public && !p.Contains(a)
 	}
 	if !public {
-		return fmt.Errorf("%s is not an address of the public internet", given)
+		return fmt.Errorf("%s is not a public internet address", given)
 	}
 	return nil
 }

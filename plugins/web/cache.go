@@ -6,26 +6,25 @@ import (
 	"sync"
 )
 
-// The cache remembers a few pages, to ask their servers only whether they have
-// changed.
+// The cache stores a few pages for conditional requests.
 const (
 	cachePages = 16
-	cacheBytes = 1 << 20 // of a page
+	cacheBytes = 1 << 20 // per page
 )
 
 type cache struct {
 	mu      sync.Mutex
-	entries []cached // the last used last
+	entries []cached // most recently used last
 }
 
-// cached is a page with what its server knows it by.
+// cached is a page with its validators.
 type cached struct {
 	url, etag, modified string
 	doc                 *document
 }
 
-// condition makes a request ask for the page only if it has changed, and returns
-// the page as it was; nil if it is not known.
+// condition makes a request conditional and returns the cached page, nil if there
+// is none.
 func (c *cache) condition(req *http.Request) *document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,8 +43,7 @@ func (c *cache) condition(req *http.Request) *document {
 	return e.doc
 }
 
-// keep remembers a page whose server says what it knows it by, if it came without
-// a redirect.
+// keep caches a page that has a validator and was not redirected.
 func (c *cache) keep(req *http.Request, resp *http.Response, doc *document) {
 	e := cached{req.URL.String(), resp.Header.Get("ETag"), resp.Header.Get("Last-Modified"), doc}
 	if e.etag == "" && e.modified == "" || len(doc.data) > cacheBytes || resp.Request.URL.String() != e.url {

@@ -18,45 +18,44 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// document is a page as it came.
+// document is a page as received.
 type document struct {
-	url     *url.URL
-	kind    string // media type
-	charset string // as the server says; may be empty
-	data    []byte
-	cut     bool
+	url       *url.URL
+	kind      string // media type
+	charset   string // declared by the server; may be empty
+	data      []byte
+	truncated bool
 }
 
-// textual are the types of text beside text/* and those that end in +json or
-// +xml.
+// textual are the text types in addition to text/*, *+json and *+xml.
 var textual = []string{
 	"application/json", "application/ld+json", "application/x-ndjson", "application/jsonl", "application/xml", "application/xhtml+xml",
 	"application/javascript", "application/x-javascript", "application/ecmascript", "application/typescript", "application/x-sh",
 	"application/yaml", "application/x-yaml", "application/toml", "application/sql", "application/graphql", "application/rtf",
-	"application/octet-stream", // which is then looked at
+	"application/octet-stream", // whose content is then sniffed
 }
 
-// readable says why a type is no text; nil if it is, or is not known.
+// readable returns an error if a media type is known not to be text.
 func readable(kind string) error {
 	switch {
 	case kind == "", strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"), slices.Contains(textual, kind):
 		return nil
 	case kind == "application/pdf":
-		return &RefusedError{"it is a PDF document, which cannot be read as text here: look for the same as a web page, or download it with a command"}
+		return &refusedError{"it is a PDF document, which is not supported: look for a web page with the same content, or download it with a command"}
 	}
-	return &RefusedError{fmt.Sprintf("it is %s, not text: download it with a command if you need it", clip(kind, 100))}
+	return &refusedError{fmt.Sprintf("it is %s, not text: download it with a command if you need it", clip(kind, 100))}
 }
 
 func (d *document) isHTML() bool { return d.kind == "text/html" || d.kind == "application/xhtml+xml" }
 
 // page returns the document as text.
-func (d *document) page(raw bool) (*Page, error) {
-	p := &Page{URL: d.url.String(), Type: d.kind, Truncated: d.cut}
+func (d *document) page(raw bool) (*page, error) {
+	p := &page{URL: d.url.String(), Type: d.kind, Truncated: d.truncated}
 	text := d.decode()
 	if !raw && d.isHTML() {
 		title, markdown, err := toMarkdown(text, d.url)
 		if err != nil {
-			return nil, fmt.Errorf("the page cannot be read as HTML: %w", err)
+			return nil, fmt.Errorf("cannot parse the page as HTML: %w", err)
 		}
 		p.Title, text = title, markdown
 	}
@@ -64,12 +63,13 @@ func (d *document) page(raw bool) (*Page, error) {
 	return p, nil
 }
 
-// decode returns the bytes as UTF-8. What is valid UTF-8 is taken for it unless
-// the server says otherwise: no other encoding looks like that by accident.
+// decode returns the content as UTF-8. Valid UTF-8 is assumed to be UTF-8 unless
+// the server declares something else: other encodings do not look like it by
+// accident.
 func (d *document) decode() string {
 	declared := strings.ToLower(d.charset)
 	data := bytes.TrimPrefix(d.data, []byte("\ufeff"))
-	if d.cut {
+	if d.truncated {
 		data = cutRune(data)
 	}
 	if utf8.Valid(data) && (declared == "" || declared == "utf-8" || declared == "utf8") {
@@ -83,7 +83,7 @@ func (d *document) decode() string {
 	return strings.ToValidUTF8(string(text), "\uFFFD")
 }
 
-// cutRune removes the beginning of a character at the end, where a page was cut.
+// cutRune removes an incomplete character at the end of a truncated page.
 func cutRune(data []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(data); i++ {
 		if b := data[len(data)-i]; utf8.RuneStart(b) {
@@ -96,14 +96,14 @@ func cutRune(data []byte) []byte {
 	return data
 }
 
-// visible removes characters that a person would not see: control characters,
-// those that change the direction of text, tags and the like.
+// visible removes invisible characters: control, bidirectional and tag
+// characters, and the like.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
 			return r
-		case r == '\u200d' || r == '\u200c': // joiners, which scripts and emoji need
+		case r == '\u200d' || r == '\u200c': // joiners, used by scripts and emoji
 			return r
 		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r >= 0xe0000 && r <= 0xe0fff, r >= 0xfe00 && r <= 0xfe0e:
 			return -1
@@ -112,8 +112,7 @@ func visible(text string) string {
 	}, strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
-// toMarkdown converts a page. Where it says which part is its content, the rest
-// is left out.
+// toMarkdown converts a page. If it marks its main content, the rest is omitted.
 func toMarkdown(text string, at *url.URL) (title, markdown string, err error) {
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -137,7 +136,7 @@ func toMarkdown(text string, at *url.URL) (title, markdown string, err error) {
 	return clip(strings.Join(strings.Fields(visible(found.title)), " "), 300), strings.TrimSpace(string(out)), nil
 }
 
-// outline is what a page says of itself.
+// outline is the structure of a page.
 type outline struct {
 	title          string
 	base           string
@@ -162,7 +161,7 @@ func (p *outline) scan(root *html.Node) {
 	}
 }
 
-// baseURL returns what the page's links are relative to.
+// baseURL returns the URL to which the page's links are relative.
 func (p *outline) baseURL(at *url.URL) *url.URL {
 	if u, err := at.Parse(p.base); p.base != "" && err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 		return u
@@ -179,8 +178,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// prune removes what is not text, or is not to be seen, and makes links absolute.
-// What surrounds the content goes as well, where the content is not marked.
+// prune removes hidden elements and those without text, and makes links
+// absolute. If all is set, it also removes navigation, footers and asides.
 func prune(root *html.Node, all bool, at *url.URL) {
 	var drop []*html.Node
 	for n := range root.Descendants() {
@@ -215,7 +214,7 @@ func surrounding(n *html.Node) bool {
 	return false
 }
 
-// hidden reports whether an element says that it is not to be seen.
+// hidden reports whether an element is marked as hidden.
 func hidden(n *html.Node) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
@@ -235,8 +234,8 @@ func hidden(n *html.Node) bool {
 	return false
 }
 
-// absolute makes the links of an element absolute, and removes those that lead to
-// no page, such as scripts and inline images.
+// absolute makes the links of an element absolute and removes those that are not
+// URLs of pages, such as scripts and inline images.
 func absolute(n *html.Node, at *url.URL) {
 	var kept []html.Attribute
 	for _, a := range n.Attr {

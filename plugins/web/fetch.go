@@ -23,44 +23,42 @@ const (
 	maxHeader      = 64 << 10
 	maxURL         = 4 << 10
 	headerPatience = 15 * time.Second
-	connections    = 2 // to one host at a time
+	connections    = 2 // per host
 )
 
-// Options are a fetcher's settings. The zero value is good.
-type Options struct {
-	Version  string        // of the program, for the servers
-	MaxBytes int64         // of a page, unpacked; 0 = 5 MiB
+// options configure a [fetcher]. The zero value means the defaults.
+type options struct {
+	Version  string        // of the program, for the User-Agent
+	MaxBytes int64         // of a page, uncompressed; 0 = 5 MiB
 	Timeout  time.Duration // of a fetch; 0 = 30 s
-	// AllowPrivate are addresses, as host:port of the URL, that may be fetched
-	// although they are not public, such as localhost:8080 for a server of one's
-	// own.
+	// AllowPrivate are addresses that may be fetched although they are not
+	// public, as host:port of the URL, such as localhost:8080 for a local server.
 	AllowPrivate []string
-	// Resolve finds the addresses of a host; nil asks the system.
+	// Resolve resolves a host; nil means the system's resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// Page is what was fetched.
-type Page struct {
+// page is a fetched page.
+type page struct {
 	URL       string // after redirects
 	Title     string
-	Text      string // Markdown, if it was HTML
+	Text      string // HTML is converted to Markdown
 	Type      string // the media type, without parameters
-	Truncated bool   // there was more than MaxBytes
-	// Redirect is where the page is instead, on another host. There is no text
-	// then.
+	Truncated bool   // the page is larger than MaxBytes
+	// Redirect is the URL of the page on another host. Then there is no text.
 	Redirect string
 }
 
-// StatusError is an answer that is no page.
-type StatusError struct {
+// statusError is a response without a page.
+type statusError struct {
 	Status     int
-	RetryAfter string // what the server says of it; may be empty
-	Text       string // of the answer, shortened
+	RetryAfter string // the header; may be empty
+	Text       string // of the response, shortened
 }
 
 // Error implements error.
-func (e *StatusError) Error() string {
-	text := fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
+func (e *statusError) Error() string {
+	text := fmt.Sprintf("the server responded %d %s", e.Status, http.StatusText(e.Status))
 	if e.RetryAfter != "" {
 		text += ", try again after " + e.RetryAfter
 	}
@@ -70,21 +68,21 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// RefusedError says why a URL is not fetched.
-type RefusedError struct{ Reason string }
+// refusedError is the reason for which a URL is not fetched.
+type refusedError struct{ Reason string }
 
 // Error implements error.
-func (e *RefusedError) Error() string { return e.Reason }
+func (e *refusedError) Error() string { return e.Reason }
 
-// Fetcher fetches pages. It is safe for concurrent use.
-type Fetcher struct {
-	options Options
+// fetcher fetches pages. It is safe for concurrent use.
+type fetcher struct {
+	options options
 	client  *http.Client
 	cache   cache
 }
 
-// New returns a fetcher.
-func New(o Options) *Fetcher {
+// newFetcher returns a fetcher.
+func newFetcher(o options) *fetcher {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 5<<20)
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	if o.Resolve == nil {
@@ -92,10 +90,10 @@ func New(o Options) *Fetcher {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		}
 	}
-	f := &Fetcher{options: o}
+	f := &fetcher{options: o}
 	f.client = &http.Client{
 		Transport: &http.Transport{
-			// No proxy: it would be the one who resolves names.
+			// No proxy, since it would resolve the names.
 			DialContext: f.dial, ForceAttemptHTTP2: true, MaxConnsPerHost: connections, MaxIdleConns: 16, IdleConnTimeout: 30 * time.Second,
 			TLSHandshakeTimeout: headerPatience, ResponseHeaderTimeout: headerPatience, MaxResponseHeaderBytes: maxHeader,
 		},
@@ -104,12 +102,12 @@ func New(o Options) *Fetcher {
 	return f
 }
 
-// Close ends idle connections.
-func (f *Fetcher) Close() { f.client.CloseIdleConnections() }
+// close closes idle connections.
+func (f *fetcher) close() { f.client.CloseIdleConnections() }
 
-// Fetch fetches a page. With raw, HTML stays as it is. Errors are a
-// [RefusedError], a [StatusError], or of the network.
-func (f *Fetcher) Fetch(ctx context.Context, address string, raw bool) (*Page, error) {
+// fetch fetches a page. With raw, HTML is not converted. Errors are a
+// [refusedError], a [statusError], or network errors.
+func (f *fetcher) fetch(ctx context.Context, address string, raw bool) (*page, error) {
 	u, err := parseURL(address)
 	if err != nil {
 		return nil, err
@@ -118,19 +116,19 @@ func (f *Fetcher) Fetch(ctx context.Context, address string, raw bool) (*Page, e
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, &RefusedError{err.Error()}
+		return nil, &refusedError{err.Error()}
 	}
-	req.Header.Set("User-Agent", "agent/"+cmp.Or(f.options.Version, "dev")+" (web_fetch; for a person who asked for this page)")
+	req.Header.Set("User-Agent", "agent/"+cmp.Or(f.options.Version, "dev")+" (web_fetch; on behalf of a user)")
 	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5")
-	kept := f.cache.condition(req)
+	cached := f.cache.condition(req)
 	resp, err := f.client.Do(req)
 	if err != nil {
 		return nil, explain(err)
 	}
 	defer resp.Body.Close()
 	switch location := resp.Header.Get("Location"); {
-	case resp.StatusCode == http.StatusNotModified && kept != nil && resp.Request.URL.String() == kept.url.String():
-		return kept.page(raw)
+	case resp.StatusCode == http.StatusNotModified && cached != nil && resp.Request.URL.String() == cached.url.String():
+		return cached.page(raw)
 	case resp.StatusCode/100 == 3 && location != "":
 		return f.moved(resp, location)
 	case resp.StatusCode/100 != 2:
@@ -144,30 +142,30 @@ func (f *Fetcher) Fetch(ctx context.Context, address string, raw bool) (*Page, e
 	return doc.page(raw)
 }
 
-// parseURL parses a URL and refuses what no page has. The host must be one that
-// means the same to everybody who reads it, since permission is given for it.
+// parseURL parses a URL and refuses anything unusual. The host must be
+// unambiguous, since permission is given for it.
 func parseURL(address string) (*url.URL, error) {
 	if len(address) > maxURL {
-		return nil, &RefusedError{fmt.Sprintf("the URL is longer than %d bytes", maxURL)}
+		return nil, &refusedError{fmt.Sprintf("the URL is longer than %d bytes", maxURL)}
 	}
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil {
-		return nil, &RefusedError{fmt.Sprintf("the URL cannot be read: %v", err)}
+		return nil, &refusedError{fmt.Sprintf("invalid URL: %v", err)}
 	}
 	host := u.Hostname()
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, &RefusedError{fmt.Sprintf("%q: only URLs that begin with http:// or https:// can be fetched", address)}
+		return nil, &refusedError{fmt.Sprintf("%q: only http:// and https:// URLs are supported", address)}
 	case u.User != nil:
-		return nil, &RefusedError{"the URL has a user name in it: leave it out"}
+		return nil, &refusedError{"the URL contains a user name: remove it"}
 	case host == "" || strings.HasSuffix(host, "."):
-		return nil, &RefusedError{fmt.Sprintf("%q has no host that can be fetched from", address)}
+		return nil, &refusedError{fmt.Sprintf("%q has no valid host", address)}
 	case strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%\@/?#`, r) }):
-		return nil, &RefusedError{fmt.Sprintf("the host %q must be written in ASCII, an international name in its xn-- form", host)}
+		return nil, &refusedError{fmt.Sprintf("the host %q must be ASCII: use the xn-- form of an international name", host)}
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n != 80 && n != 443 && n < 1024 || n > 65535 {
-			return nil, &RefusedError{fmt.Sprintf("port %s serves no web pages", port)}
+			return nil, &refusedError{fmt.Sprintf("port %s is not allowed", port)}
 		}
 	}
 	u.Fragment, u.RawFragment = "", ""
@@ -178,7 +176,7 @@ func parseURL(address string) (*url.URL, error) {
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
 	if len(via) > maxRedirects {
-		return &RefusedError{fmt.Sprintf("the page redirects more than %d times", maxRedirects)}
+		return &refusedError{fmt.Sprintf("the page redirects more than %d times", maxRedirects)}
 	}
 	downgraded := last.Scheme == "https" && req.URL.Scheme == "http"
 	if !strings.EqualFold(req.URL.Hostname(), first.Hostname()) || req.URL.User != nil || downgraded || !samePort(first, req.URL) {
@@ -188,8 +186,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return err
 }
 
-// samePort reports whether two URLs have the same port, those of http and https
-// being one.
+// samePort reports whether two URLs have the same port, treating the default
+// ports of http and https as equal.
 func samePort(a, b *url.URL) bool {
 	usual := func(u *url.URL) bool {
 		return u.Port() == "" || u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443"
@@ -197,21 +195,21 @@ func samePort(a, b *url.URL) bool {
 	return a.Port() == b.Port() || usual(a) && usual(b)
 }
 
-// moved tells where a page is.
-func (f *Fetcher) moved(resp *http.Response, location string) (*Page, error) {
+// moved returns a redirect to another host.
+func (f *fetcher) moved(resp *http.Response, location string) (*page, error) {
 	u, err := resp.Request.URL.Parse(location)
 	if err != nil {
-		return nil, &RefusedError{"the page redirects to something that is no URL"}
+		return nil, &refusedError{"the page redirects to an invalid URL"}
 	}
 	if u, err = parseURL(u.String()); err != nil {
-		return nil, &RefusedError{"the page redirects to a URL that cannot be fetched: " + err.Error()}
+		return nil, &refusedError{"the page redirects to a URL that cannot be fetched: " + err.Error()}
 	}
-	return &Page{URL: resp.Request.URL.String(), Redirect: u.String()}, nil
+	return &page{URL: resp.Request.URL.String(), Redirect: u.String()}, nil
 }
 
-// failed reads an answer that is no page.
-func (f *Fetcher) failed(resp *http.Response) error {
-	e := &StatusError{Status: resp.StatusCode, RetryAfter: clip(resp.Header.Get("Retry-After"), 64)}
+// failed reads an error response.
+func (f *fetcher) failed(resp *http.Response) error {
+	e := &statusError{Status: resp.StatusCode, RetryAfter: clip(resp.Header.Get("Retry-After"), 64)}
 	resp.Body = io.NopCloser(io.LimitReader(resp.Body, 64<<10))
 	doc, err := f.read(resp)
 	if err != nil {
@@ -224,7 +222,7 @@ func (f *Fetcher) failed(resp *http.Response) error {
 }
 
 // read reads a page's bytes.
-func (f *Fetcher) read(resp *http.Response) (*document, error) {
+func (f *fetcher) read(resp *http.Response) (*document, error) {
 	kind, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil {
 		kind = ""
@@ -238,7 +236,7 @@ func (f *Fetcher) read(resp *http.Response) (*document, error) {
 	}
 	d := &document{url: resp.Request.URL, kind: kind, charset: params["charset"], data: data}
 	if int64(len(data)) > f.options.MaxBytes {
-		d.data, d.cut = data[:f.options.MaxBytes], true
+		d.data, d.truncated = data[:f.options.MaxBytes], true
 	}
 	if d.kind == "" || d.kind == "application/octet-stream" {
 		d.kind, _, _ = mime.ParseMediaType(http.DetectContentType(data)) // always valid
@@ -249,8 +247,8 @@ func (f *Fetcher) read(resp *http.Response) (*document, error) {
 	return d, nil
 }
 
-// dial connects to an address of a host that was checked.
-func (f *Fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// dial connects to a checked address of a host.
+func (f *fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -262,7 +260,7 @@ func (f *Fetcher) dial(ctx context.Context, network, address string) (net.Conn, 
 	allowed := slices.Contains(f.options.AllowPrivate, net.JoinHostPort(host, port))
 	for _, a := range addrs {
 		if err := checkAddress(a); err != nil && !allowed {
-			return nil, &RefusedError{fmt.Sprintf("%s is not fetched: %v", host, err)}
+			return nil, &refusedError{fmt.Sprintf("refusing to connect to %s: %v", host, err)}
 		}
 	}
 	d := net.Dialer{Timeout: headerPatience, ControlContext: func(_ context.Context, _, dialled string, _ syscall.RawConn) error {
@@ -284,7 +282,7 @@ func (f *Fetcher) dial(ctx context.Context, network, address string) (net.Conn, 
 }
 
 // resolve returns the addresses of a host, IPv4 first.
-func (f *Fetcher) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+func (f *fetcher) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
@@ -301,26 +299,26 @@ func (f *Fetcher) resolve(ctx context.Context, host string) ([]netip.Addr, error
 	return addrs, nil
 }
 
-// explain says in a person's words what went wrong on the way.
+// explain returns a readable network error.
 func explain(err error) error {
-	var refused *RefusedError
+	var refused *refusedError
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return fmt.Errorf("there is no host %q: check the URL", dns.Name)
+		return fmt.Errorf("no such host %q: check the URL", dns.Name)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the server did not answer in time: %w", context.DeadlineExceeded)
+		return fmt.Errorf("the server did not respond in time: %w", context.DeadlineExceeded)
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // without the URL, which the caller knows
 	}
-	return fmt.Errorf("the page cannot be fetched: %w", err)
+	return fmt.Errorf("cannot fetch the page: %w", err)
 }
 
-// clip shortens a text to at most n bytes.
+// clip truncates a text to at most n bytes.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text

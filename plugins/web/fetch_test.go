@@ -31,53 +31,53 @@ func TestCheckAddress(t *testing.T) {
 		"64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808", "2002:7f00:1::", "2001:0:53aa:64c::1", "2001:db8::1", "3fff::1", "2000::1%1",
 	} {
 		if err := checkAddress(netip.MustParseAddr(a)); err == nil {
-			t.Errorf("%s is let through", a)
+			t.Errorf("%s is accepted", a)
 		}
 	}
 	if err := checkAddress(netip.Addr{}); err == nil {
-		t.Error("no address is let through")
+		t.Error("the invalid address is accepted")
 	}
 }
 
 func TestRefusedURLs(t *testing.T) {
 	t.Parallel()
-	f := New(Options{Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("it was resolved") }})
+	f := newFetcher(options{Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("it was resolved") }})
 	for _, tt := range []struct{ url, want string }{
-		{"", "only URLs that begin with"},
-		{"example.com", "only URLs that begin with"},
-		{"file:///etc/passwd", "only URLs that begin with"},
-		{"ftp://example.com/", "only URLs that begin with"},
-		{"javascript:alert(1)", "only URLs that begin with"},
-		{"http://", "no host"},
-		{"http://user:secret@example.com/", "leave it out"},
-		{"http://good.com@evil.com/", "leave it out"},
-		{"http://example.com./", "no host"},
-		{"http://ｅｖｉｌ.com/", "in ASCII"},
-		{"http://münchen.de/", "in ASCII"},
-		{"http://exa%20mple.com/", "cannot be read"},
-		{"http://exa\\mple.com/", "cannot be read"},
+		{"", "only http:// and https:// URLs"},
+		{"example.com", "only http:// and https:// URLs"},
+		{"file:///etc/passwd", "only http:// and https:// URLs"},
+		{"ftp://example.com/", "only http:// and https:// URLs"},
+		{"javascript:alert(1)", "only http:// and https:// URLs"},
+		{"http://", "no valid host"},
+		{"http://user:secret@example.com/", "remove it"},
+		{"http://good.com@evil.com/", "remove it"},
+		{"http://example.com./", "no valid host"},
+		{"http://ｅｖｉｌ.com/", "must be ASCII"},
+		{"http://münchen.de/", "must be ASCII"},
+		{"http://exa%20mple.com/", "invalid URL"},
+		{"http://exa\\mple.com/", "invalid URL"},
 		{"http://example.com:22/", "port 22"},
 		{"http://example.com:99999/", "port 99999"},
-		{"http://example.com:x/", "cannot be read"},
-		{"http://127.0.0.1/", "not an address of the public internet"},
-		{"http://[::1]/", "not an address of the public internet"},
-		{"http://[::ffff:7f00:1]/", "not an address of the public internet"},
-		{"http://[fe80::1%25eth0]/", "in ASCII"},
-		{"http://169.254.169.254/latest/meta-data/", "not an address of the public internet"},
+		{"http://example.com:x/", "invalid URL"},
+		{"http://127.0.0.1/", "not a public internet address"},
+		{"http://[::1]/", "not a public internet address"},
+		{"http://[::ffff:7f00:1]/", "not a public internet address"},
+		{"http://[fe80::1%25eth0]/", "must be ASCII"},
+		{"http://169.254.169.254/latest/meta-data/", "not a public internet address"},
 		{"http://0/", "it was resolved"},
-		{"http://2130706433/", "it was resolved"}, // a name to us, whatever it is to others
+		{"http://2130706433/", "it was resolved"}, // treated as a name
 		{"http://0x7f.1/", "it was resolved"},
 		{"http://" + strings.Repeat("a", 5000), "longer than"},
 	} {
-		_, err := f.Fetch(t.Context(), tt.url, false)
+		_, err := f.fetch(t.Context(), tt.url, false)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v; want an error with %q", tt.url, err, tt.want)
 		}
 	}
 }
 
-// TestRebinding has a name that stands for a public address at first and for the
-// machine itself later, and one that stands for both.
+// TestRebinding uses names that resolve to private addresses, some of them to a
+// public one as well.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Bool
@@ -99,38 +99,38 @@ func TestRebinding(t *testing.T) {
 		"metadata by nat": {netip.MustParseAddr("64:ff9b::a9fe:a9fe")},
 	} {
 		lookups := 0
-		f := New(Options{Resolve: func(context.Context, string) ([]netip.Addr, error) { lookups++; return addrs, nil }})
-		_, err := f.Fetch(t.Context(), "http://rebind.example:"+port+"/", false)
-		f.Close()
+		f := newFetcher(options{Resolve: func(context.Context, string) ([]netip.Addr, error) { lookups++; return addrs, nil }})
+		_, err := f.fetch(t.Context(), "http://rebind.example:"+port+"/", false)
+		f.close()
 		if err == nil || reached.Load() || lookups != 1 {
 			t.Errorf("%s: %v, reached %v, looked up %d times", name, err, reached.Load(), lookups)
 		}
 	}
 	// Without the check the server is reached.
-	f := New(Options{AllowPrivate: []string{"rebind.example:" + port}, Resolve: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{local}, nil }})
-	defer f.Close()
-	if _, err := f.Fetch(t.Context(), "http://rebind.example:"+port+"/", false); err != nil || !reached.Load() {
+	f := newFetcher(options{AllowPrivate: []string{"rebind.example:" + port}, Resolve: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{local}, nil }})
+	defer f.close()
+	if _, err := f.fetch(t.Context(), "http://rebind.example:"+port+"/", false); err != nil || !reached.Load() {
 		t.Errorf("the allowed address: %v, reached %v", err, reached.Load())
 	}
-	if _, err := f.Fetch(t.Context(), "http://other.example:"+port+"/", false); err == nil {
-		t.Error("the allowance is for another host, too")
+	if _, err := f.fetch(t.Context(), "http://other.example:"+port+"/", false); err == nil {
+		t.Error("another host is allowed, too")
 	}
 }
 
 // serve starts a server and a fetcher that may reach it.
-func serve(t *testing.T, o Options, h http.HandlerFunc) (*Fetcher, string) {
+func serve(t *testing.T, o options, h http.HandlerFunc) (*fetcher, string) {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	o.AllowPrivate = append(o.AllowPrivate, server.Listener.Addr().String())
-	f := New(o)
-	t.Cleanup(f.Close)
+	f := newFetcher(o)
+	t.Cleanup(f.close)
 	return f, server.URL
 }
 
 func TestRedirects(t *testing.T) {
 	t.Parallel()
-	f, base := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+	f, base := serve(t, options{}, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/here":
 			http.Redirect(w, r, "/there", http.StatusFound)
@@ -147,13 +147,13 @@ func TestRedirects(t *testing.T) {
 		{"/here", "arrived", "", ""},
 		{"/loop", "", "", "more than 5 times"},
 		{"/to?to=https://example.com/x%23part", "", "https://example.com/x", ""},
-		{"/to?to=http://169.254.169.254/latest", "", "http://169.254.169.254/latest", ""}, // told, not followed
+		{"/to?to=http://169.254.169.254/latest", "", "http://169.254.169.254/latest", ""}, // reported, not followed
 		{"/to?to=http://localhost:9/", "", "", "port 9"},
 		{"/to?to=file:///etc/passwd", "", "", "cannot be fetched"},
 		{"/to?to=http://a:b@example.com/", "", "", "cannot be fetched"},
 		{"/to?to=//example.com:8080/x", "", "http://example.com:8080/x", ""},
 	} {
-		p, err := f.Fetch(t.Context(), base+tt.path, false)
+		p, err := f.fetch(t.Context(), base+tt.path, false)
 		switch {
 		case tt.err != "":
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
@@ -186,7 +186,7 @@ func TestSameSite(t *testing.T) {
 	}
 }
 
-func TestKindsOfPages(t *testing.T) {
+func TestMediaTypes(t *testing.T) {
 	t.Parallel()
 	latin := []byte("caf\xe9")
 	type answer struct {
@@ -214,7 +214,7 @@ func TestKindsOfPages(t *testing.T) {
 		"binary":     {"application/octet-stream", []byte("\x7fELF\x00\x00")},
 		"bad type":   {"text/html; charset=\"", []byte("<p>still read")},
 	}
-	f, base := serve(t, Options{Version: "1.2"}, func(w http.ResponseWriter, r *http.Request) {
+	f, base := serve(t, options{Version: "1.2"}, func(w http.ResponseWriter, r *http.Request) {
 		a := answers[r.URL.Query().Get("q")]
 		w.Header()["Content-Type"] = nil
 		if a.kind != "" {
@@ -230,7 +230,7 @@ func TestKindsOfPages(t *testing.T) {
 		"text": "plain <b>", "latin": "café", "undeclared": "café", "meta": "café", "utf16": "hi", "bom": "hi", "sniffed": "sniffed", "stream": "only text",
 		"invisible": "abc[31mde👨\u200d👩", "bad type": "still read",
 	} {
-		p, err := f.Fetch(t.Context(), base+"/?q="+url.QueryEscape(name), false)
+		p, err := f.fetch(t.Context(), base+"/?q="+url.QueryEscape(name), false)
 		if err != nil || p.Text != want {
 			t.Errorf("%s: %+v, %v; want %q", name, p, err, want)
 		}
@@ -239,11 +239,11 @@ func TestKindsOfPages(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"pdf": "PDF document", "sneaky pdf": "PDF document", "image": "image/png, not text", "binary": "not text"} {
-		if _, err := f.Fetch(t.Context(), base+"/?q="+url.QueryEscape(name), false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.fetch(t.Context(), base+"/?q="+url.QueryEscape(name), false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want an error with %q", name, err, want)
 		}
 	}
-	if p, err := f.Fetch(t.Context(), base+"/?q=html", true); err != nil || !strings.HasPrefix(p.Text, "<title>") {
+	if p, err := f.fetch(t.Context(), base+"/?q=html", true); err != nil || !strings.HasPrefix(p.Text, "<title>") {
 		t.Errorf("raw: %+v, %v", p, err)
 	}
 }
@@ -261,7 +261,7 @@ func TestMarkdown(t *testing.T) {
 			"[a](https://example.com/docs/other) b [c](https://example.com/docs/page#part)  ![e](https://example.com/i.png)",
 		},
 		{"base", `<base href="https://cdn.example.com/v2/"><a href="x">a</a>`, "[a](https://cdn.example.com/v2/x)"},
-		{"base that is none", `<base href="javascript:x"><a href="x">a</a>`, "[a](https://example.com/docs/x)"},
+		{"invalid base", `<base href="javascript:x"><a href="x">a</a>`, "[a](https://example.com/docs/x)"},
 		{"table", "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table>", "| A | B |\n|---|---|\n| 1 | 2 |"},
 		{"code", "<pre><code>a &lt; b\n  c</code></pre>", "```\na < b\n  c\n```"},
 		{"list", "<ul><li>a<ol><li>b</li></ol></li></ul>", "- a\n  \n  1. b"},
@@ -278,32 +278,32 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		o    Options
+		o    options
 		h    http.HandlerFunc
 		want string
 	}{
-		{"not found", Options{}, func(w http.ResponseWriter, _ *http.Request) {
+		{"not found", options{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			w.WriteHeader(http.StatusNotFound)
 			fmt.Fprint(w, "<h1>No such page</h1>")
-		}, "the server answered 404 Not Found: # No such page"},
-		{"too many requests", Options{}, func(w http.ResponseWriter, _ *http.Request) {
+		}, "the server responded 404 Not Found: # No such page"},
+		{"too many requests", options{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "30")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}, "429 Too Many Requests, try again after 30"},
-		{"unasked 304", Options{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, "304"},
-		{"headers without end", Options{}, func(w http.ResponseWriter, _ *http.Request) {
+		{"unasked 304", options{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, "304"},
+		{"headers without end", options{}, func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 2000 {
 				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 100))
 			}
-		}, "cannot be fetched"},
-		{"no answer", Options{Timeout: 50 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not answer in time"},
-		{"body without end in time", Options{Timeout: 100 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
+		}, "cannot fetch the page"},
+		{"no answer", options{Timeout: 50 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not respond in time"},
+		{"body without end in time", options{Timeout: 100 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write([]byte("begun"))
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
-		}, "did not answer in time"},
-		{"broken off", Options{}, func(w http.ResponseWriter, _ *http.Request) {
+		}, "did not respond in time"},
+		{"broken off", options{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = w.Write([]byte("begun"))
 		}, "unexpected EOF"},
@@ -311,14 +311,14 @@ func TestFailures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f, base := serve(t, tt.o, tt.h)
-			if p, err := f.Fetch(t.Context(), base, false); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if p, err := f.fetch(t.Context(), base, false); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%+v, %v; want an error with %q", p, err, tt.want)
 			}
 		})
 	}
 }
 
-// TestSize has pages that are too large, also when they are unpacked.
+// TestSize fetches pages that are too large, also after decompression.
 func TestSize(t *testing.T) {
 	t.Parallel()
 	var packed bytes.Buffer
@@ -327,22 +327,22 @@ func TestSize(t *testing.T) {
 		_, _ = z.Write(make([]byte, 1000))
 	}
 	_ = z.Close()
-	f, base := serve(t, Options{MaxBytes: 1001}, func(w http.ResponseWriter, r *http.Request) {
+	f, base := serve(t, options{MaxBytes: 1001}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		if r.URL.Path == "/packed" {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(packed.Bytes())
 			return
 		}
-		for range 1000 { // longer than the limit, which is within a character
+		for range 1000 { // the limit is within a character
 			_, _ = w.Write([]byte("éé"))
 		}
 	})
-	p, err := f.Fetch(t.Context(), base, false)
+	p, err := f.fetch(t.Context(), base, false)
 	if err != nil || !p.Truncated || p.Text != strings.Repeat("é", 500) {
 		t.Errorf("%d bytes, truncated %v, %v; want 1000, true", len(p.Text), p.Truncated, err)
 	}
-	if p, err := f.Fetch(t.Context(), base+"/packed", true); err != nil || !p.Truncated || len(p.Text) > 1001 {
+	if p, err := f.fetch(t.Context(), base+"/packed", true); err != nil || !p.Truncated || len(p.Text) > 1001 {
 		t.Errorf("packed: %+v, %v", p, err)
 	}
 }
@@ -350,7 +350,7 @@ func TestSize(t *testing.T) {
 func TestConditionalRequests(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	f, base := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+	f, base := serve(t, options{}, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Etag", `"1"`)
 		if r.Header.Get("If-None-Match") == `"1"` {
 			asked.Add(1)
@@ -362,16 +362,16 @@ func TestConditionalRequests(t *testing.T) {
 	for range 2 {
 		for i := range cachePages {
 			path := fmt.Sprint("/", i)
-			if p, err := f.Fetch(t.Context(), base+path, false); err != nil || p.Text != "content of "+path {
+			if p, err := f.fetch(t.Context(), base+path, false); err != nil || p.Text != "content of "+path {
 				t.Fatalf("%+v, %v", p, err)
 			}
 		}
 	}
 	if got := asked.Load(); got != cachePages {
-		t.Errorf("%d pages were asked for again, want %d", got, cachePages)
+		t.Errorf("%d pages were revalidated, want %d", got, cachePages)
 	}
-	if _, err := f.Fetch(t.Context(), base+"/more", false); err != nil || len(f.cache.entries) != cachePages {
-		t.Errorf("%v, %d pages are kept", err, len(f.cache.entries))
+	if _, err := f.fetch(t.Context(), base+"/more", false); err != nil || len(f.cache.entries) != cachePages {
+		t.Errorf("%v, %d pages cached", err, len(f.cache.entries))
 	}
 }
 
@@ -387,7 +387,7 @@ func FuzzPage(f *testing.F) {
 			return
 		}
 		if p.Text != visible(p.Text) || strings.ContainsRune(p.Text, 0x1b) {
-			t.Errorf("%q is not all visible", p.Text)
+			t.Errorf("%q contains invisible characters", p.Text)
 		}
 	})
 }
@@ -401,7 +401,7 @@ func FuzzURL(f *testing.F) {
 		}
 		again, err := parseURL(u.String())
 		if err != nil || again.Host != u.Host || again.User != nil {
-			t.Errorf("%q is %q, and that %v, %v", text, u, again, err)
+			t.Errorf("%q parses as %q, and that as %v, %v", text, u, again, err)
 		}
 	})
 }

@@ -1,19 +1,17 @@
-package web_test
+package web
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/seed-009c0928/agent/plugins/web"
 	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/sdktest"
 )
 
-// site is a server on this machine that the plugin may reach.
+// site starts a local server that the plugin may access.
 func site(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,13 +34,13 @@ func site(t *testing.T) string {
 		}
 	}))
 	t.Cleanup(server.Close)
-	t.Setenv(web.AllowPrivateEnv, "localhost:1, "+server.Listener.Addr().String())
+	t.Setenv(AllowPrivateEnv, "localhost:1, "+server.Listener.Addr().String())
 	return server.URL
 }
 
 func TestTool(t *testing.T) {
 	base := site(t)
-	p := sdktest.Start(t, web.Plugin("1.0.0"))
+	p := sdktest.Start(t, Plugin("1.0.0"))
 	for _, tt := range []struct {
 		path string
 		raw  bool
@@ -58,40 +56,23 @@ func TestTool(t *testing.T) {
 		{"/private", false, "403", sdk.Permission},
 		{"/broken", false, "502", sdk.IO},
 	} {
-		res := p.Call(t, "web_fetch", web.Args{URL: base + tt.path, Raw: tt.raw})
+		res := p.Call(t, "web_fetch", args{URL: base + tt.path, Raw: tt.raw})
 		if !strings.Contains(res.Text, tt.want) || res.Code != tt.code {
 			t.Errorf("%s: %q, %s; want %q, %s", tt.path, res.Text, res.Code, tt.want, tt.code)
 		}
 	}
-	res := p.Call(t, "web_fetch", web.Args{URL: "http://127.0.0.1:1234/"})
-	if res.Code != sdk.Validation || !strings.Contains(res.Text, "not an address of the public internet") {
+	res := p.Call(t, "web_fetch", args{URL: "http://127.0.0.1:1234/"})
+	if res.Code != sdk.Validation || !strings.Contains(res.Text, "not a public internet address") {
 		t.Errorf("another port of this machine: %q, %s", res.Text, res.Code)
 	}
 }
 
 func TestConforms(t *testing.T) {
 	base := site(t)
-	p := sdktest.Start(t, web.Plugin("1.0.0"))
+	p := sdktest.Start(t, Plugin("1.0.0"))
 	sdktest.Conforms(t, p, sdktest.Sample{Tool: "web_fetch", Args: fmt.Sprintf(`{"url": %q}`, base)})
 	d := p.Describe(t)
 	if m := d.Manifest; len(m.Read)+len(m.Write) != 0 || m.Exec || len(d.Tools) != 1 || d.Tools[0].Access[0].Scope != "network" {
-		t.Errorf("it says of itself %v", d)
+		t.Errorf("description %v", d)
 	}
-}
-
-func Example() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, "<title>News</title><nav>menu</nav><p>Nothing <em>happened</em>.")
-	}))
-	defer server.Close()
-	f := web.New(web.Options{AllowPrivate: []string{server.Listener.Addr().String()}})
-	defer f.Close()
-
-	page, err := f.Fetch(context.Background(), server.URL, false)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(page.Title, "-", page.Text)
-	// Output: News - Nothing *happened*.
 }

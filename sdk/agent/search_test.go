@@ -145,7 +145,7 @@ func checkPrefixes(t *testing.T, requests []*modeltest.Request) {
 func checkPrompt(t *testing.T, requests []*modeltest.Request, native bool) {
 	t.Helper()
 	var names, deferred []string
-	for _, d := range requests[0].Said.Tools {
+	for _, d := range requests[0].Parsed.Tools {
 		if d.Deferred {
 			deferred = append(deferred, d.Name)
 		} else {
@@ -158,7 +158,7 @@ func checkPrompt(t *testing.T, requests []*modeltest.Request, native bool) {
 	if len(deferred) > 0 && !native {
 		t.Errorf("%d tools are deferred by a service that cannot", len(deferred))
 	}
-	found := requests[1].Said.Results()[0]
+	found := requests[1].Parsed.Results()[0]
 	if native != slices.Contains(found.Content, model.Part(model.ToolReference{Name: "forecast"})) || native == strings.Contains(found.Content.Text(), "## forecast") {
 		t.Errorf("the search gave %+v", found.Content)
 	}
@@ -214,10 +214,10 @@ func TestSearchFollowsTheModel(t *testing.T) {
 	if _, err := s.Submit(t.Context(), core.TextInput("two")); err != nil {
 		t.Fatal(err)
 	}
-	if tools := chat.Requests()[0].Said.Tools; len(tools) > 20 {
+	if tools := chat.Requests()[0].Parsed.Tools; len(tools) > 20 {
 		t.Errorf("the first model has %d tools in its prompt", len(tools))
 	}
-	if tools := claude.Requests()[0].Said.Tools; len(tools) < 300 {
+	if tools := claude.Requests()[0].Parsed.Tools; len(tools) < 300 {
 		t.Errorf("the second model has %d tools, deferred ones included", len(tools))
 	}
 }

@@ -14,11 +14,11 @@ import (
 // SkillOptions say which skills an agent has. The zero value has none.
 type SkillOptions struct {
 	Library *skills.Library
-	Max     int // full texts for one input; 0 = skills.DefaultMax
+	Max     int // full texts for one input; 0 = 3
 	// Usage is the file that says which skills are in use; empty keeps it
 	// nowhere.
 	Usage         string
-	ScriptTimeout time.Duration // 0 = skills.DefaultScriptTimeout
+	ScriptTimeout time.Duration // 0 = 1 min
 	// OpenToolset opens a skill's binary, see skills.ToolsOptions; nil opens it
 	// as a plugin.
 	OpenToolset func(path, sum string) (core.Toolset, error)

@@ -13,9 +13,9 @@ import (
 // answer decodes the events of one answer. See
 // https://platform.claude.com/docs/en/build-with-claude/streaming.
 type answer struct {
-	emit     func(model.Delta) error
-	provider string
-	asked    string // the model that was asked for
+	emit      func(model.Delta) error
+	provider  string
+	requested string // the requested model
 
 	id, model string
 	usage     usage
@@ -23,7 +23,7 @@ type answer struct {
 	ended     bool
 	open      *openBlock
 	piece     blockDelta
-	call      int // index of a call whose end waits for what follows, + 1
+	call      int // 1 + index of a call whose end is not yet emitted
 }
 
 // openBlock is the block that is being received.
@@ -32,7 +32,7 @@ type openBlock struct {
 	kind      string
 	text      []byte // of thinking
 	signature []byte
-	input     json.RawMessage // of a call, as the block began
+	input     json.RawMessage // of a call, at the beginning of the block
 	begun     bool            // arguments of the call were emitted
 }
 
@@ -48,8 +48,7 @@ type details struct {
 	Thinking int `json:"thinking_tokens"`
 }
 
-// merge takes the counts of a later event, which leaves out what it does not
-// count anew.
+// merge takes over the counts of a later event, which has only those that changed.
 func (u *usage) merge(v usage) {
 	for _, pair := range [][2]**int{{&u.Input, &v.Input}, {&u.CacheWrite, &v.CacheWrite}, {&u.CacheRead, &v.CacheRead}, {&u.Output, &v.Output}} {
 		if *pair[1] != nil {
@@ -98,18 +97,18 @@ func (a *answer) Event(kind string, data []byte) error {
 	case "":
 		return a.untyped(data)
 	}
-	return nil // ping, and what is new
+	return nil // ping, or something new
 }
 
-// untyped takes an event whose type stands in its data only, or an error that
-// came instead of a stream.
+// untyped handles an event whose type is only in its data, or an error in place
+// of a stream.
 func (a *answer) untyped(data []byte) error {
 	var head struct{ Type string }
 	if err := json.Unmarshal(data, &head); err != nil {
 		return err
 	}
 	if head.Type == "" || head.Type == "message" {
-		return errors.New("it is not a stream of events")
+		return errors.New("not a stream of the Messages API")
 	}
 	return a.Event(head.Type, data)
 }
@@ -154,10 +153,10 @@ func (a *answer) begin(data []byte) error {
 	case "redacted_thinking":
 		raw := wire.AppendField([]byte(`{"type":"redacted_thinking",`), "data", b.Data)
 		raw = append(raw, '}')
-		return a.emit(model.Delta{Kind: model.DeltaPart, Index: e.Index, Part: model.Opaque{Provider: a.provider, Model: a.asked, Raw: raw}})
+		return a.emit(model.Delta{Kind: model.DeltaPart, Index: e.Index, Part: model.Opaque{Provider: a.provider, Model: a.requested, Raw: raw}})
 	case "tool_use":
 		if b.ID == "" || b.Name == "" {
-			return errors.New("it has a tool call without an id or a name")
+			return errors.New("a tool call has no id or name")
 		}
 		return a.emit(model.Delta{Kind: model.DeltaToolStart, Index: e.Index, ID: b.ID, Name: b.Name})
 	}
@@ -174,7 +173,7 @@ func (a *answer) text(kind model.DeltaKind, text string) error {
 	return a.emit(model.Delta{Kind: kind, Index: a.open.index, Text: text})
 }
 
-// blockDelta is what is read of a content_block_delta.
+// blockDelta is the event content_block_delta.
 type blockDelta struct {
 	Index int   `json:"index"`
 	Delta delta `json:"delta"`
@@ -188,8 +187,8 @@ type delta struct {
 	JSON      string `json:"partial_json"`
 }
 
-// decode replaces e by the event in data. The type, which mostly is that of the
-// event before, is not made anew.
+// decode replaces e by the event in data. It keeps the string of the type, which
+// is mostly that of the previous event.
 func (e *blockDelta) decode(data []byte) error {
 	reset := func() { *e = blockDelta{Delta: delta{Type: e.Delta.Type}} }
 	reset()
@@ -230,7 +229,7 @@ func (a *answer) delta(data []byte) error {
 		return err
 	}
 	if a.open == nil || a.open.index != e.Index {
-		return fmt.Errorf("it goes on with block %d, which is not open", e.Index)
+		return fmt.Errorf("an event continues block %d, which is not open", e.Index)
 	}
 	switch d := &e.Delta; d.Type {
 	case "text_delta":
@@ -253,17 +252,17 @@ func (a *answer) args(text string) error {
 	return a.emit(model.Delta{Kind: model.DeltaToolArgs, Index: a.open.index, Text: text})
 }
 
-// end ends the open block. Whether a call is whole shows in what follows: the
-// API ends the block of a call that it cuts, too.
+// end ends the open block. Whether a call is complete shows only later: the API
+// also ends the block of a call that it cuts off.
 func (a *answer) end() error {
 	b := a.open
 	if b == nil {
-		return errors.New("it ends a block that is not open")
+		return errors.New("an event ends a block that is not open")
 	}
 	a.open = nil
 	switch {
 	case b.kind == "thinking" && len(b.signature) > 0:
-		part := model.Reasoning{Text: string(b.text), Signature: mark(a.provider, a.asked) + string(b.signature)}
+		part := model.Reasoning{Text: string(b.text), Signature: author(a.provider, a.requested) + string(b.signature)}
 		return a.emit(model.Delta{Kind: model.DeltaPart, Index: b.index, Part: part})
 	case b.kind == "tool_use":
 		a.call = b.index + 1
@@ -274,7 +273,7 @@ func (a *answer) end() error {
 	return nil
 }
 
-// endCall ends the call that waits for it.
+// endCall emits the end of the last call, if that is due.
 func (a *answer) endCall() error {
 	if a.call == 0 {
 		return nil

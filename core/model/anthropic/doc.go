@@ -5,11 +5,11 @@
 // for the prompt cache, so that each request of a session reads what the one
 // before it has written.
 //
-// Thinking comes as reasoning. A block's signature is kept in
-// [model.Reasoning.Signature], behind the provider and the model that wrote it;
-// redacted blocks are kept as [model.Opaque]. Both go back unchanged, to the
-// same model only. An effort becomes adaptive thinking where the model has
-// that, and a budget of tokens for the models up to Claude 4.5.
+// Thinking becomes reasoning. The signature of a block is kept in
+// [model.Reasoning.Signature], prefixed by the provider and the model; redacted
+// blocks are kept as [model.Opaque]. Both are sent back unchanged, to the same
+// model only. An effort becomes adaptive thinking if the model supports it, and a
+// budget of tokens for models up to Claude 4.5.
 //
-// Schemas of tools and answers are passed on unchanged.
+// Schemas of tools and answers are sent unchanged.
 package anthropic

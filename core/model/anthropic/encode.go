@@ -21,19 +21,19 @@ type block struct {
 	text      string // of a text or of thinking
 	signature string
 	image     *model.Image
-	id, name  string          // of a call; the id also of a result
+	id, name  string          // of a call; a result has an id, too
 	input     json.RawMessage // valid JSON
 	content   []block         // of a result
 	isError   bool
 	cache     bool
-	raw       json.RawMessage // the block as it came; the rest is empty then
+	raw       json.RawMessage // the unchanged block, instead of all other fields
 }
 
-// ephemeral marks the end of what is to be cached.
+// ephemeral marks the end of a cached prefix.
 const ephemeral = `,"cache_control":{"type":"ephemeral"}`
 
-// append writes the block. Conversations are long: encoding/json would take ten
-// times as long.
+// append writes the block. encoding/json would take ten times as long, and
+// conversations are long.
 func (k *block) append(b []byte) []byte {
 	if k.raw != nil {
 		return append(b, k.raw...)
@@ -114,8 +114,8 @@ type cache struct {
 	Type string `json:"type"`
 }
 
-// post encodes a request. The messages come last, so that a longer conversation
-// begins with the bytes of a shorter one, but for the marks of the cache.
+// post encodes a request. The messages are last, so that the body of a longer
+// conversation begins with that of a shorter one, except for cache marks.
 func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	options, err := p.Options(req, "model", "stream", "system", "messages", "tools")
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	var betas []string
 	if list, ok := options["betas"]; ok {
 		if err := json.Unmarshal(list, &betas); err != nil {
-			return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "betas of the provider options is not a list of names", err)
+			return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "the provider option betas is not a list of names", err)
 		}
 		delete(options, "betas")
 	}
@@ -158,8 +158,8 @@ func (p *provider) body(name string, req *model.Request, options map[string]json
 	return append(b, '}'), nil
 }
 
-// checkReferences puts a text in the place of references to tools that are not
-// deferred any more, or not there: the API refuses them.
+// checkReferences replaces references to tools that no longer exist or are not
+// deferred, which the API rejects, by text.
 func (c conversation) checkReferences(defs []model.ToolDef) {
 	var deferred map[string]bool
 	for _, m := range c {
@@ -189,7 +189,7 @@ func deferredNames(defs []model.ToolDef) map[string]bool {
 	return names
 }
 
-// settings are the members that say how to answer.
+// settings returns the members other than model, tools and conversation.
 func (p *provider) settings(name string, req *model.Request) []wire.Member {
 	limit := p.limit(name, req)
 	members := []wire.Member{{Name: "max_tokens", Value: limit}}
@@ -208,7 +208,7 @@ func (p *provider) settings(name string, req *model.Request) []wire.Member {
 	if len(output) > 0 {
 		members = append(members, wire.Member{Name: "output_config", Value: output})
 	}
-	if req.Temperature != nil && !thinks { // one excludes the other
+	if req.Temperature != nil && !thinks { // they exclude each other
 		members = append(members, wire.Member{Name: "temperature", Value: *req.Temperature})
 	}
 	if choice := toolChoice(req); choice != nil {
@@ -217,14 +217,14 @@ func (p *provider) settings(name string, req *model.Request) []wire.Member {
 	return members
 }
 
-// limit returns the longest answer, which the API wants to be told.
+// limit returns the maximum length of the answer, which the API requires.
 func (p *provider) limit(name string, req *model.Request) int {
 	known := 0
 	if p.maxTokens != nil {
 		known = p.maxTokens(name)
 	}
-	const usual = 32_000 // of the models since Claude 4; older ones are asked for by a known limit
-	return cmp.Or(req.MaxTokens, known, usual)
+	const fallback = 32_000 // since Claude 4; for older models, the limit must be known
+	return cmp.Or(req.MaxTokens, known, fallback)
 }
 
 // toolChoice returns the API's form of the choice, nil for its default.
@@ -247,13 +247,12 @@ func forced(req *model.Request) bool {
 	return len(req.Tools) > 0 && req.ToolChoice != "" && req.ToolChoice != model.ToolChoiceAuto && req.ToolChoice != model.ToolChoiceNone
 }
 
-// budgets are the tokens of thinking for models without adaptive thinking.
+// budgets are the tokens for thinking of models without adaptive thinking.
 var budgets = map[model.Effort]int{model.EffortLow: 4_000, model.EffortMedium: 10_000, model.EffortHigh: 24_000, model.EffortXHigh: 48_000}
 
 // thinking returns the API's form of an effort: nil for none. Adaptive thinking
-// goes with an effort of the answer. The models since Claude 5 think by
-// themselves; they are asked to show it, which they do not do by themselves. A
-// call that is forced excludes thinking.
+// comes with an effort for the answer. Models since Claude 5 think by default, but
+// show it only on request. A forced tool call excludes thinking.
 func (p *provider) thinking(name string, req *model.Request, limit int) (form any, effort string) {
 	if req.Effort == model.EffortNone || forced(req) || req.Effort == "" && !thinks().MatchString(name) {
 		return nil, ""
@@ -261,30 +260,30 @@ func (p *provider) thinking(name string, req *model.Request, limit int) (form an
 	if !budgeted().MatchString(name) {
 		effort = string(req.Effort)
 		if req.Effort == model.EffortXHigh && strings.Contains(name, "-4-6") {
-			effort = "max" // the name that Claude 4.6 has for it
+			effort = "max" // its name in Claude 4.6
 		}
 		return map[string]string{"type": "adaptive", "display": "summarized"}, effort
 	}
-	const least = 1024
-	budget := min(budgets[req.Effort], limit-least)
-	if budget < least || !p.canThink(name, req.Messages) {
+	const minBudget = 1024
+	budget := min(budgets[req.Effort], limit-minBudget)
+	if budget < minBudget || !p.canThink(name, req.Messages) {
 		return nil, ""
 	}
 	return map[string]any{"type": "enabled", "budget_tokens": budget}, ""
 }
 
-// thinks matches the models that think without being asked.
+// thinks matches the models that think by default.
 var thinks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`claude-[a-z]+-(?:[5-9]|\d\d)(?:-|$)`) })
 
-// budgeted matches the models whose thinking has a budget of tokens: those up to
-// Claude 4.5. All others decide themselves how much they think. See
+// budgeted matches the models whose thinking has a budget of tokens, those up to
+// Claude 4.5. All others have adaptive thinking. See
 // https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking.
 var budgeted = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`claude-(?:[123]\b|instant|[a-z]+-4(?:-[0-5])?(?:$|[-@]\d{6,}|-latest|-v\d))`)
 })
 
-// canThink reports whether a budget for thinking is accepted now: between a
-// call and its result, only if the model thought before the call.
+// canThink reports whether the API accepts a budget for thinking: after a tool
+// call, only if the model thought before it.
 func (p *provider) canThink(name string, messages []model.Message) bool {
 	for _, m := range slices.Backward(messages) {
 		switch m.Role {
@@ -298,8 +297,8 @@ func (p *provider) canThink(name string, messages []model.Message) bool {
 	return true
 }
 
-// wireTools returns the tools. The last of those that are always in the prompt
-// ends the part of it that can be cached.
+// wireTools returns the tools. The last that is not deferred ends the cached
+// prefix.
 func wireTools(defs []model.ToolDef) []tool {
 	tools := make([]tool, len(defs))
 	last := -1
@@ -315,8 +314,8 @@ func wireTools(defs []model.ToolDef) []tool {
 	return tools
 }
 
-// messages returns the conversation. The API wants the roles to alternate, and
-// the results of a turn before anything else in it.
+// messages returns the conversation. The API requires alternating roles, and
+// results before anything else in a turn.
 func (p *provider) messages(name string, all []model.Message) conversation {
 	out := make(conversation, 0, len(all))
 	ids := ids{}
@@ -363,15 +362,15 @@ func resultsFirst(a, b block) int {
 	return 1
 }
 
-// assistant returns what the model said. Reasoning goes back to the model that
-// wrote it only: others refuse it.
+// assistant returns the blocks of a message of the model. Reasoning is sent only
+// to the model that wrote it: others reject it.
 func (p *provider) assistant(name string, parts model.Parts) []block {
 	var out []block
 	own := p.Info().Name
 	for _, part := range parts {
 		switch part := part.(type) {
 		case model.Reasoning:
-			if signature, ok := strings.CutPrefix(part.Signature, mark(own, name)); ok {
+			if signature, ok := strings.CutPrefix(part.Signature, author(own, name)); ok {
 				out = append(out, block{kind: "thinking", text: part.Text, signature: signature})
 			}
 		case model.Opaque:
@@ -387,9 +386,9 @@ func (p *provider) assistant(name string, parts model.Parts) []block {
 	return out
 }
 
-// ids makes the ids of calls unique in a conversation, which the API asks for:
-// other services count them anew in each answer. It holds how often each was
-// seen.
+// ids makes the ids of calls unique in a conversation, as the API requires:
+// other services count them from the start in each answer. It counts how often
+// each was seen.
 type ids map[string]int
 
 func (n ids) calls(content []block) {
@@ -408,7 +407,7 @@ func (n ids) results(content []block) {
 	}
 }
 
-// unique returns what stands for the id that was seen last.
+// unique returns the unique id of the latest call with the id.
 func (n ids) unique(id string) string {
 	if n[id] < 2 {
 		return id
@@ -416,7 +415,7 @@ func (n ids) unique(id string) string {
 	return wireID(id + "_" + strconv.Itoa(n[id]))
 }
 
-// wireID returns an id that the API takes.
+// wireID returns an id that the API accepts.
 func wireID(id string) string { return wire.CallID(id, "toolu_", 64) }
 
 func results(parts model.Parts) []block {
@@ -437,7 +436,7 @@ func blocks(parts model.Parts) []block {
 	return out
 }
 
-// appendBlock adds what any role may say. The API takes no empty texts.
+// appendBlock adds a part that any role may have. The API rejects empty texts.
 func appendBlock(out []block, part model.Part) []block {
 	switch part := part.(type) {
 	case model.Image:

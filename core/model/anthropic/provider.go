@@ -19,11 +19,11 @@ const (
 	baseURL    = "https://api.anthropic.com/v1"
 )
 
-// Config says how to reach the service.
+// Config is the configuration of the provider.
 type Config struct {
 	wire.Config
-	// MaxTokens returns the longest answer of a model in tokens, which the API
-	// wants to be told; nil or 0 leaves it to this package.
+	// MaxTokens returns the maximum length of a model's answers in tokens, which
+	// requests must contain. If it is nil or returns 0, there is a default.
 	MaxTokens func(model string) int
 }
 
@@ -56,14 +56,14 @@ var (
 	_ model.Deferrer = (*provider)(nil)
 )
 
-// named finds family and version in a model's name, as in claude-opus-4-5 or
-// claude-sonnet-4-20250514. Older names, as claude-3-5-sonnet, do not match.
+// named finds the version in a model's name, such as claude-opus-4-5 or
+// claude-sonnet-4-20250514. Older names, such as claude-3-5-sonnet, do not match.
 var named = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?:\D|$)`)
 })
 
-// DefersTools implements [model.Deferrer]: models from version 4.5 on load tools
-// when a reference names them. See
+// DefersTools implements [model.Deferrer]. Models since version 4.5 load tools by
+// references. See
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool.
 func (p *provider) DefersTools(name string) bool {
 	m := named().FindStringSubmatch(cmp.Or(name, p.Info().Model))
@@ -84,12 +84,12 @@ func (p *provider) Stream(ctx context.Context, req *model.Request) iter.Seq2[mod
 		}
 		return p.post(name, req)
 	}, func(emit func(model.Delta) error) wire.Decoder {
-		return &answer{emit: emit, provider: p.Info().Name, asked: name}
+		return &answer{emit: emit, provider: p.Info().Name, requested: name}
 	})
 }
 
-// mark stands before a signature: who wrote it. A model takes no other's.
-func mark(provider, model string) string { return provider + "/" + model + ":" }
+// author returns the prefix of a signature. A model accepts only its own.
+func author(provider, model string) string { return provider + "/" + model + ":" }
 
 // Models implements [model.Lister].
 func (p *provider) Models(ctx context.Context) ([]string, error) {
@@ -116,7 +116,7 @@ func (p *provider) Models(ctx context.Context) ([]string, error) {
 	}
 }
 
-// fault reads an error: {"type":"error","error":{"type":…,"message":…}}. See
+// fault parses an error: {"type":"error","error":{"type":…,"message":…}}. See
 // https://platform.claude.com/docs/en/api/errors.
 func fault(_ int, body []byte) wire.Fault {
 	f := wire.ParseFault(body)

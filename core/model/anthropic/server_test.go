@@ -13,7 +13,7 @@ import (
 
 const secret = "sk-ant-test-5f1d0c9be7a24e6c"
 
-// server keeps the requests.
+// server records the requests.
 type server struct {
 	*modeltest.Transcript
 	t *testing.T

@@ -20,21 +20,20 @@ import (
 	"github.com/seed-009c0928/agent/core/redact"
 )
 
-// Version is the version of the file's format.
-const Version = 1
+// version is the version of the file format.
+const version = 1
 
-// Options say what a cassette leaves out and what it makes equal. Recording and
-// replaying take the same.
+// Options are the options of recording and replaying, which must be equal.
 type Options struct {
-	// Secrets returns what is never written, in any of the forms that it takes in
-	// JSON, in an address or in base64. Keys of known looks are not either. It
-	// is called for every exchange, from any goroutine, and may be nil.
+	// Secrets returns texts that are never written, plain or encoded for JSON,
+	// URLs or base64. Known formats of keys are not written either. It is called
+	// for every exchange, from any goroutine, and may be nil.
 	Secrets func() []string
-	// Stable names texts that are others elsewhere. The file holds the names;
-	// where it is replayed, they stand for the texts of that place. A text of an
-	// answer that was streamed in pieces is found within a piece only.
+	// Stable names texts that differ between machines. The file contains the
+	// names, which a replay replaces by the texts of its machine. In a streamed
+	// answer, a text is found only within one piece.
 	Stable []Stable
-	// Ignore matches what may differ in the strings of requests.
+	// Ignore matches text that may differ in the strings of requests.
 	Ignore []*regexp.Regexp
 }
 
@@ -67,14 +66,14 @@ type response struct {
 	Status int               `yaml:"status"`
 	Header map[string]string `yaml:"header,omitempty"`
 	Body   body              `yaml:",inline"`
-	// Cut says that the answer went on, or broke off: nobody read to its end.
+	// Cut means that the answer broke off, or was not read to its end.
 	Cut bool `yaml:"cut,omitempty"`
 }
 
-// body is text or, where it is none, base64.
+// body is text or, if it is not valid UTF-8, base64.
 type body struct {
 	Text   string `yaml:"body,omitempty"`
-	CRLF   bool   `yaml:"crlf,omitempty"` // every line of the text ends so
+	CRLF   bool   `yaml:"crlf,omitempty"` // every line of the text ends with CRLF
 	Base64 string `yaml:"base64,omitempty"`
 }
 
@@ -83,7 +82,7 @@ func newBody(data []byte) body {
 	case !utf8.Valid(data):
 		return body{Base64: base64.StdEncoding.EncodeToString(data)}
 	case ends > 0 && ends == bytes.Count(data, []byte("\n")) && ends == bytes.Count(data, []byte("\r")):
-		return body{Text: strings.ReplaceAll(string(data), "\r\n", "\n"), CRLF: true} // else YAML could not write lines
+		return body{Text: strings.ReplaceAll(string(data), "\r\n", "\n"), CRLF: true} // or YAML could not write it as lines
 	}
 	return body{Text: string(data)}
 }
@@ -98,13 +97,14 @@ func (b body) bytes() ([]byte, error) {
 	return []byte(b.Text), nil
 }
 
-// Headers that are written. All others may hold a credential, or say nothing.
+// The headers that are written. All others may contain a credential, or are of no
+// use.
 var (
 	requestHeaders  = []string{"Accept", "Content-Type", "Anthropic-Beta", "Anthropic-Version", "Openai-Beta", "X-Github-Api-Version"}
 	responseHeaders = []string{"Content-Type", "Retry-After", "Retry-After-Ms", "Request-Id", "X-Request-Id"}
 )
 
-// codec makes what a file holds of what goes over the wire, and back.
+// codec converts between exchanges and the file.
 type codec struct {
 	secrets func() []string
 	stable  []Stable // longest text first
@@ -114,7 +114,7 @@ type codec struct {
 func newCodec(o Options) *codec {
 	c := &codec{secrets: o.Secrets, ignore: o.Ignore}
 	for _, s := range o.Stable {
-		if len(s.Text) >= 2 { // a root directory is everywhere
+		if len(s.Text) >= 2 { // "/" occurs everywhere
 			c.stable = append(c.stable, s)
 		}
 	}
@@ -124,7 +124,7 @@ func newCodec(o Options) *codec {
 
 func placeholder(name string) string { return "{{" + name + "}}" }
 
-// clean returns what may be written of a text.
+// clean replaces stable texts by their names, and removes secrets.
 func (c *codec) clean(text []byte) []byte {
 	for _, s := range c.stable {
 		name := []byte(placeholder(s.Name))
@@ -148,8 +148,8 @@ func (c *codec) redactor() *redact.Redactor {
 	return redact.New(forms)
 }
 
-// fill puts the texts of this place where their names stand.
-func (c *codec) fill(text []byte, inJSON bool) []byte {
+// expand replaces the names of stable texts by the texts.
+func (c *codec) expand(text []byte, inJSON bool) []byte {
 	for _, s := range c.stable {
 		by := s.Text
 		if inJSON {
@@ -160,7 +160,7 @@ func (c *codec) fill(text []byte, inJSON bool) []byte {
 	return text
 }
 
-// quoted returns s as it stands in a JSON string.
+// quoted returns s as in a JSON string, without the quotes.
 func quoted(s string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -169,7 +169,7 @@ func quoted(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
 }
 
-// replaceWord replaces a text that does not go on behind: /work is not in
+// replaceWord replaces a text where a word ends: /work does not match in
 // /workspace.
 func replaceWord(text, old, by []byte) []byte {
 	var out []byte
@@ -192,7 +192,7 @@ func replaceWord(text, old, by []byte) []byte {
 	}
 }
 
-// request returns what is kept of r, whose body is data.
+// request returns r, with the body data, as it is written.
 func (c *codec) request(r *http.Request, data []byte) request {
 	return request{
 		Method: r.Method, URL: string(c.clean([]byte(publicURL(r.URL)))), Header: pick(r.Header, requestHeaders),
@@ -200,8 +200,8 @@ func (c *codec) request(r *http.Request, data []byte) request {
 	}
 }
 
-// publicURL is an address without what may be secret in it: the person and the
-// values of a query that are not known to be harmless.
+// publicURL returns a URL without user info and without query values that are not
+// known to be harmless.
 func publicURL(u *url.URL) string {
 	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	query := u.Query()
@@ -226,7 +226,7 @@ func pick(h http.Header, names []string) map[string]string {
 	return kept
 }
 
-// indented returns JSON as people read it, and anything else as it is.
+// indented indents JSON. Anything else is unchanged.
 func indented(data []byte) []byte {
 	var b bytes.Buffer
 	if json.Indent(&b, data, "", "  ") != nil {
@@ -235,7 +235,7 @@ func indented(data []byte) []byte {
 	return append(b.Bytes(), '\n')
 }
 
-// document returns the YAML of v, after a separator.
+// document returns v as YAML, after a separator.
 func document(v any) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("---\n")
@@ -247,7 +247,7 @@ func document(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// load reads a file. Its errors name it, and the line.
+// load reads a file. Errors contain its name and the line.
 func load(path string) ([]*exchange, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -272,10 +272,10 @@ func read(r io.Reader) ([]*exchange, error) {
 		return nil, err
 	}
 	if err := first.Decode(&h); err != nil || h.Cassette == 0 {
-		return nil, errors.New("line 1: this is no cassette: the first document must be `cassette: 1`")
+		return nil, errors.New("line 1: not a recording: the first document must be `cassette: 1`")
 	}
-	if h.Cassette != Version {
-		return nil, fmt.Errorf("its version is %d; this program knows version %d", h.Cassette, Version)
+	if h.Cassette != version {
+		return nil, fmt.Errorf("its version is %d; this program supports version %d", h.Cassette, version)
 	}
 	var list []*exchange
 	for {
@@ -290,13 +290,13 @@ func read(r io.Reader) ([]*exchange, error) {
 			return nil, err
 		}
 		if _, err := x.Response.Body.bytes(); err != nil || x.Request.Method == "" || x.Response.Status < 100 || x.Response.Status > 999 {
-			return nil, fmt.Errorf("line %d: this is no exchange: method, status or base64 are not right", x.line)
+			return nil, fmt.Errorf("line %d: not an exchange: invalid method, status or base64", x.line)
 		}
 		list = append(list, x)
 	}
 }
 
-// decodeStrictly refuses unknown fields, which yaml.Node.Decode lets pass.
+// decodeStrictly rejects unknown fields, which yaml.Node.Decode ignores.
 func decodeStrictly(node *yaml.Node, x *exchange) error {
 	if err := node.Decode(x); err != nil {
 		return err

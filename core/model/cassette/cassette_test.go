@@ -37,7 +37,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const secret = `k3y-with "quotes" & more/than+that`
 
-// talk has a conversation of two calls and returns all of its deltas.
+// talk makes two requests of a conversation and returns all deltas.
 func talk(t *testing.T, p model.Provider) []model.Delta {
 	t.Helper()
 	req := &model.Request{
@@ -69,8 +69,8 @@ func talk(t *testing.T, p model.Provider) []model.Delta {
 	return all
 }
 
-// TestReplayIsWhatWasRecorded takes every provider's protocol through a
-// recording and back, with the service gone.
+// TestReplayIsWhatWasRecorded records and replays every provider's protocol, the
+// latter without the service.
 func TestReplayIsWhatWasRecorded(t *testing.T) {
 	for name, c := range map[string]struct {
 		api  modeltest.API
@@ -160,7 +160,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// service answers with what the handler says.
+// service starts a server with the handler.
 func service(t *testing.T, h http.HandlerFunc) (url string, transport http.RoundTripper) {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -187,7 +187,7 @@ func post(t *testing.T, rt http.RoundTripper, url, body string) (*http.Response,
 	return resp, string(data), err
 }
 
-// record makes a cassette of some posts.
+// record records some requests.
 func record(t *testing.T, o cassette.Options, answer http.HandlerFunc, bodies ...string) (path string) {
 	t.Helper()
 	at, transport := service(t, answer)
@@ -228,7 +228,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 			t.Errorf("the cassette holds %q:\n%s", leak, text)
 		}
 	}
-	// The same request is still the one that was recorded.
+	// The same request still matches.
 	player, err := cassette.Replay(path, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -263,15 +263,15 @@ func TestMismatch(t *testing.T) {
 	for _, tt := range []struct{ name, now, want string }{
 		{"the same in another order", `{"messages":[{"content":"` + strings.Repeat("x", 50) + ` the old text of this message","role":"user"},{"role":"tool","content":"took 12 s"}],"gone":true,
 			"temperature":1.0,"model":"m"}`, ""},
-		{"values", `{"model":"other","temperature":1,"new":{"a":[1]},"messages":[{"role":"user","content":"` + strings.Repeat("x", 50) + ` the new text of this message"}]}`, `the request is not the one at PATH:2:
+		{"values", `{"model":"other","temperature":1,"new":{"a":[1]},"messages":[{"role":"user","content":"` + strings.Repeat("x", 50) + ` the new text of this message"}]}`, `the request differs from the one recorded at PATH:2:
   gone: recorded true, now missing
   messages[0].content: recorded …"xxxxxxxxxxxxxxx the old text of this message", now …"xxxxxxxxxxxxxxx the new text of this message"
   messages[1]: recorded {"content":"took 0.38 s","role":"tool"}, now missing
   model: recorded "m", now "other"
   new: not recorded, now {"a":[1]}
   temperature: recorded 1.0, now 1`},
-		{"another kind", `[1]`, "the request is not the one at PATH:2:\n  body: recorded {\"gone\":true,"},
-		{"no JSON", `hello`, "the request is not the one at PATH:2:\n  body: recorded \"{\\n  \\\"model\\\": \\\"m\\\""},
+		{"another kind", `[1]`, "the request differs from the one recorded at PATH:2:\n  body: recorded {\"gone\":true,"},
+		{"no JSON", `hello`, "the request differs from the one recorded at PATH:2:\n  body: recorded \"{\\n  \\\"model\\\": \\\"m\\\""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			player, err := cassette.Replay(path, opts)
@@ -287,7 +287,7 @@ func TestMismatch(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, _, err = post(t, player, "http://other-host/v1/chat?key=1&alt=sse", tt.now)
-				if !errors.As(err, &mismatch) || err.Error() == "" || !strings.Contains(mismatch.Error(), "one more than there are") {
+				if !errors.As(err, &mismatch) || err.Error() == "" || !strings.Contains(mismatch.Error(), "no more requests were recorded") {
 					t.Errorf("a request too many: %v", err)
 				}
 			case !errors.As(err, &known) || known.Code != model.CodeInvalidRequest || known.Retryable() || !errors.As(err, &mismatch):
@@ -316,7 +316,7 @@ func TestMismatch(t *testing.T) {
 	})
 }
 
-// TestConcurrentRequests: each gets the answer that was recorded for it.
+// TestConcurrentRequests checks that each gets the answer recorded for it.
 func TestConcurrentRequests(t *testing.T) {
 	var bodies []string
 	for i := range 20 {
@@ -375,7 +375,7 @@ func TestFailuresAndOddBodies(t *testing.T) {
 	}
 }
 
-// TestCutAnswer: a consumer that goes away leaves a recording that ends there.
+// TestCutAnswer checks that a recording ends where the consumer stopped reading.
 func TestCutAnswer(t *testing.T) {
 	gone := make(chan struct{})
 	at, transport := service(t, func(w http.ResponseWriter, r *http.Request) {
@@ -397,7 +397,7 @@ func TestCutAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 100)
-	if n, err := resp.Body.Read(buf); err != nil || string(buf[:n]) != "data: one\n\n" { // it came while the answer goes on
+	if n, err := resp.Body.Read(buf); err != nil || string(buf[:n]) != "data: one\n\n" { // before the answer ends
 		t.Fatalf("%q, %v", buf[:n], err)
 	}
 	_ = resp.Body.Close()
@@ -418,7 +418,7 @@ func TestCutAnswer(t *testing.T) {
 	}
 }
 
-// withoutType sends no Content-Type, as the request above.
+// withoutType removes the Content-Type, as of the request above.
 type withoutType struct{ http.RoundTripper }
 
 func (w withoutType) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -477,13 +477,13 @@ func TestBrokenCassettes(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", "it is empty"},
 		{"no YAML", "cassette: 1\n---\n\t{", "line 3"},
-		{"something else", "name: x\n", "line 1: this is no cassette"},
-		{"a list", "- 1\n", "line 1: this is no cassette"},
-		{"a newer one", "cassette: 2\n", "its version is 2; this program knows version 1"},
+		{"something else", "name: x\n", "line 1: not a recording"},
+		{"a list", "- 1\n", "line 1: not a recording"},
+		{"a newer one", "cassette: 2\n", "its version is 2; this program supports version 1"},
 		{"an unknown field", "cassette: 1\n---\n" + good + "more: 1\n", "line 3"},
-		{"no method", "cassette: 1\n---\n" + good + "---\nrequest: {url: /x}\nresponse: {status: 200}\n", "line 5: this is no exchange"},
-		{"no status", "cassette: 1\n---\nrequest: {method: POST, url: /x}\n", "line 2: this is no exchange"},
-		{"no base64", "cassette: 1\n---\nrequest: {method: POST, url: /x}\nresponse: {status: 200, base64: '%%'}\n", "line 2: this is no exchange"},
+		{"no method", "cassette: 1\n---\n" + good + "---\nrequest: {url: /x}\nresponse: {status: 200}\n", "line 5: not an exchange"},
+		{"no status", "cassette: 1\n---\nrequest: {method: POST, url: /x}\n", "line 2: not an exchange"},
+		{"no base64", "cassette: 1\n---\nrequest: {method: POST, url: /x}\nresponse: {status: 200, base64: '%%'}\n", "line 2: not an exchange"},
 		{"a wrong type", "cassette: 1\n---\nrequest: {method: POST, url: /x}\nresponse: {status: fine}\n", "line 4"},
 	} {
 		path := filepath.Join(t.TempDir(), "tape.yaml")

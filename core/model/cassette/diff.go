@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxDiff is how many differences are told of.
+// maxDiff limits how many differences are reported.
 const maxDiff = 20
 
 // differ collects where two requests differ.
@@ -35,8 +35,8 @@ func (d *differ) header(recorded, now map[string]string) {
 	}
 }
 
-// body compares bodies as JSON values where they are that: the order of members
-// and white space mean nothing, the digits of a number do.
+// body compares bodies, as values if both are JSON: the order of members and white
+// space do not matter, the digits of a number do.
 func (d *differ) body(recorded, now body) {
 	if recorded == now {
 		return
@@ -114,7 +114,7 @@ func (d *differ) array(path string, recorded, now []any) {
 	}
 }
 
-// value compares strings. It shows the place where they begin to differ.
+// value compares strings, and reports them around their first difference.
 func (d *differ) value(path, recorded, now string) {
 	if recorded == now || d.plain(recorded) == d.plain(now) {
 		return
@@ -126,7 +126,7 @@ func (d *differ) value(path, recorded, now string) {
 	d.add(orBody(path), "recorded %s, now %s", around(recorded, at), around(now, at))
 }
 
-// plain is a string without what may differ.
+// plain returns a string without the parts that may differ.
 func (d *differ) plain(s string) string {
 	for _, re := range d.ignore {
 		s = re.ReplaceAllLiteralString(s, "~")
@@ -141,7 +141,7 @@ func orBody(path string) string {
 	return path
 }
 
-// around quotes the part of s near a place.
+// around quotes the part of s around an index.
 func around(s string, at int) string {
 	const before, after = 20, 60
 	from, to := max(0, at-before), min(len(s), at+after)
@@ -161,7 +161,7 @@ func around(s string, at int) string {
 	return text
 }
 
-// shown is a JSON value in a few words.
+// shown returns a JSON value, shortened.
 func shown(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -169,15 +169,15 @@ func shown(v any) string {
 	if enc.Encode(v) != nil {
 		return fmt.Sprint(v)
 	}
-	const most = 100
+	const maxLength = 100
 	text := strings.TrimSpace(b.String())
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
+	if len(text) > maxLength {
+		text = strings.ToValidUTF8(text[:maxLength], "") + "…"
 	}
 	return text
 }
 
-// join holds the keys of both.
+// join returns a map with the keys of both.
 func join[V any](a, b map[string]V) map[string]V {
 	all := maps.Clone(b)
 	if all == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// A test talks to a service that is not there.
+// A test uses a recorded service.
 func ExampleReplay() {
 	player, err := cassette.Replay("testdata/hello.yaml", cassette.Options{})
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"sync"
 )
 
-// maxBody bounds what is recorded of an answer, in bytes.
+// maxBody limits the recorded part of an answer, in bytes.
 const maxBody = 64 << 20
 
-// Recorder is a transport that writes down what goes through it. It is safe for
-// concurrent use.
+// Recorder is a transport that records its exchanges. It is safe for concurrent
+// use.
 type Recorder struct {
 	next  http.RoundTripper
 	codec *codec
@@ -25,12 +25,12 @@ type Recorder struct {
 	err   error // of file
 }
 
-// Record makes a new file at path, which must not be there yet, and a transport
-// that sends requests by next. An exchange is written when its answer was read,
-// in one piece, so that the end of the process costs no more than the exchange
-// in progress. Answers pass through as they come.
+// Record creates a file at path, which must not exist, and returns a transport
+// that sends requests by next. An exchange is written, at once, when its answer
+// has been read, so that a crash loses only the exchanges in progress. Answers are
+// passed through as they arrive.
 func Record(path string, next http.RoundTripper, o Options) (*Recorder, error) {
-	h := header{Cassette: Version}
+	h := header{Cassette: version}
 	for _, s := range o.Stable {
 		h.Stable = append(h.Stable, s.Name)
 	}
@@ -49,7 +49,7 @@ func Record(path string, next http.RoundTripper, o Options) (*Recorder, error) {
 }
 
 // RoundTrip implements [http.RoundTripper]. It fails if the file cannot be
-// written: a recording with gaps is none.
+// written, as an incomplete recording is of no use.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := r.failed(); err != nil {
 		return nil, err
@@ -107,12 +107,11 @@ func (r *Recorder) failed() error {
 	return r.err
 }
 
-// errClosed is for those who come after Close.
+// errClosed is the error of requests after Close.
 var errClosed = errors.New("cassette: the recording is closed")
 
-// Close ends the recording. Its error says that the file is not whole. What is
-// still being answered is not recorded any more. A file without an exchange is
-// removed.
+// Close ends the recording. An error means that the file is incomplete. Answers in
+// progress are not recorded. A file without exchanges is removed.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,12 +126,12 @@ func (r *Recorder) Close() error {
 	return err
 }
 
-// recordedBody keeps what is read of a body, and gives it to done once.
+// recordedBody collects what is read of a body, and passes it to done once.
 type recordedBody struct {
 	io.ReadCloser
 	done func(text []byte, cut bool)
 
-	mu   sync.Mutex // Close may come while Read waits
+	mu   sync.Mutex // Close may be called during Read
 	text []byte
 	over bool // done was called
 }

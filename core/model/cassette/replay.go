@@ -13,9 +13,9 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Player is a transport that answers from a file. It opens no connection. It is
-// safe for concurrent use: a request gets the first answer that is left and was
-// recorded for an equal one.
+// Player is a transport that answers from a file, without any connection. It is
+// safe for concurrent use: a request gets the first unused answer to an equal
+// request.
 type Player struct {
 	path  string
 	codec *codec
@@ -24,7 +24,8 @@ type Player struct {
 	list []*exchange
 }
 
-// Replay reads the file at path. The error names the line of what is wrong.
+// Replay returns a transport that answers from the file at path. The error
+// contains the line.
 func Replay(path string, o Options) (*Player, error) {
 	list, err := load(path)
 	if err != nil {
@@ -33,19 +34,19 @@ func Replay(path string, o Options) (*Player, error) {
 	return &Player{path: path, codec: newCodec(o), list: list}, nil
 }
 
-// MismatchError says that a request is not one that was recorded.
+// MismatchError is the error of a request that was not recorded.
 type MismatchError struct {
-	Path string   // of the cassette
-	Line int      // of the exchange that was next; 0 if all were used
+	Path string   // of the recording
+	Line int      // of the next exchange; 0 if all were used
 	Diff []string // where the request differs from it
 }
 
 // Error implements [error], over several lines.
 func (e *MismatchError) Error() string {
 	if e.Line == 0 {
-		return "the request is one more than there are in " + e.Path
+		return "no more requests were recorded in " + e.Path
 	}
-	return fmt.Sprintf("the request is not the one at %s:%d:\n  %s", e.Path, e.Line, strings.Join(e.Diff, "\n  "))
+	return fmt.Sprintf("the request differs from the one recorded at %s:%d:\n  %s", e.Path, e.Line, strings.Join(e.Diff, "\n  "))
 }
 
 // RoundTrip implements [http.RoundTripper]. Its errors are those of the
@@ -63,10 +64,10 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &model.Error{
 			Code: model.CodeInvalidRequest, Err: err, Permanent: true,
-			Message: err.Error() + "\nrecord it anew if the change is meant",
+			Message: err.Error() + "\nif the change is intended, record again",
 		}
 	}
-	text, _ := x.Response.Body.bytes() // read has tried
+	text, _ := x.Response.Body.bytes() // checked by read
 	resp := &http.Response{
 		Status: fmt.Sprintf("%d %s", x.Response.Status, http.StatusText(x.Response.Status)), StatusCode: x.Response.Status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: req, ContentLength: -1,
@@ -74,7 +75,7 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, v := range x.Response.Header {
 		resp.Header.Set(name, v)
 	}
-	resp.Body = &replayedBody{ctx: req.Context(), rest: p.codec.fill(text, true), cut: x.Response.Cut}
+	resp.Body = &replayedBody{ctx: req.Context(), rest: p.codec.expand(text, true), cut: x.Response.Cut}
 	return resp, nil
 }
 
@@ -101,7 +102,7 @@ func (p *Player) take(asked request) (*exchange, error) {
 	return nil, &MismatchError{Path: p.path, Line: next.line, Diff: p.diff(next.Request, asked)}
 }
 
-// diff says where a request differs from a recorded one. The host is free.
+// diff returns where a request differs from a recorded one. The host is ignored.
 func (p *Player) diff(recorded, now request) []string {
 	d := differ{ignore: p.codec.ignore}
 	d.value("method", recorded.Method, now.Method)
@@ -111,7 +112,7 @@ func (p *Player) diff(recorded, now request) []string {
 	return d.lines
 }
 
-// pathOf is an address from its path on.
+// pathOf returns a URL without scheme and host.
 func pathOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -120,8 +121,8 @@ func pathOf(address string) string {
 	return u.RequestURI()
 }
 
-// Unused returns how many of the recorded exchanges have not been asked for,
-// and how many there are.
+// Unused returns how many recorded exchanges have not been used, and how many
+// there are.
 func (p *Player) Unused() (unused, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +134,7 @@ func (p *Player) Unused() (unused, all int) {
 	return unused, len(p.list)
 }
 
-// replayedBody gives out an answer as a stream: an event at a time.
+// replayedBody streams an answer, one event for each Read.
 type replayedBody struct {
 	ctx  context.Context
 	rest []byte

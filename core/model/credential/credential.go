@@ -19,8 +19,8 @@ import (
 // time. The error is a *model.Error with CodeNotConfigured that says what to do.
 type Token func(ctx context.Context) (string, error)
 
-// patience is how long a program may take. az starts slowly.
-const patience = 30 * time.Second
+// timeout limits the run time of a program. az is slow to start.
+const timeout = 30 * time.Second
 
 // GitHub returns the token of gh, the GitHub command line. lookup reads
 // environment variables.
@@ -63,8 +63,8 @@ type source struct {
 	until time.Time
 }
 
-// inherited are the variables that the programs need to find themselves and
-// what they have stored. They get no others.
+// inherited are the only environment variables of the programs: those that they
+// need to run and to find what they have stored.
 var inherited = []string{
 	"PATH", "HOME", "USER", "LANG", "TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
 	"GH_CONFIG_DIR", "GH_HOST", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG", "CLOUDSDK_ACTIVE_CONFIG_NAME", "GOOGLE_APPLICATION_CREDENTIALS",
@@ -95,7 +95,7 @@ func (s *source) run(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, notConfigured(s.missing, nil)
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(limited, path, s.argv[1:]...) //nolint:gosec // a program of a fixed name, without a shell
 	cmd.WaitDelay = time.Second
@@ -112,22 +112,22 @@ func (s *source) run(ctx context.Context) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case limited.Err() != nil:
-		return nil, notConfigured(s.failed, fmt.Errorf("it did not answer within %v", patience))
+		return nil, notConfigured(s.failed, fmt.Errorf("it did not answer within %v", timeout))
 	case err != nil:
 		return nil, notConfigured(s.failed, errors.New(firstLine(stderr.String(), err)))
 	}
 	return out, nil
 }
 
-// firstLine is what a program says of its failure.
+// firstLine returns the first line of a program's error output, or err.
 func firstLine(text string, err error) string {
-	const longest = 200
+	const maxLength = 200
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if line == "" {
 		line = err.Error()
 	}
-	if len(line) > longest {
-		line = strings.ToValidUTF8(line[:longest], "") + "…"
+	if len(line) > maxLength {
+		line = strings.ToValidUTF8(line[:maxLength], "") + "…"
 	}
 	return line
 }
@@ -139,14 +139,14 @@ func notConfigured(message string, err error) error {
 	return &model.Error{Code: model.CodeNotConfigured, Message: message}
 }
 
-// plain reads a token that is all of the output. Such programs renew it
-// themselves; it is asked for again after a short while.
+// plain reads a token that is the whole output. The programs renew it themselves,
+// so it is cached only briefly.
 func plain(out []byte, now time.Time) (string, time.Time, error) {
-	const while = 2 * time.Minute
-	return strings.TrimSpace(string(out)), now.Add(while), nil
+	const lifetime = 2 * time.Minute
+	return strings.TrimSpace(string(out)), now.Add(lifetime), nil
 }
 
-// azure reads the JSON of az, which says when the token ends.
+// azure reads the JSON of az, which contains the time when the token expires.
 func azure(out []byte, now time.Time) (string, time.Time, error) {
 	var t struct {
 		AccessToken string `json:"accessToken"`
@@ -162,14 +162,14 @@ func azure(out []byte, now time.Time) (string, time.Time, error) {
 	return t.AccessToken, time.Unix(t.ExpiresOn, 0).Add(-early), nil
 }
 
-// FoundryLocal returns the address of the OpenAI-compatible interface of the
-// Foundry Local service on this machine, which listens on a port of its own
-// choice. The error is a *model.Error with CodeNotConfigured.
+// FoundryLocal returns the address of the OpenAI-compatible API of the Foundry
+// Local service on this machine, which chooses its port itself. The error is a
+// *model.Error with CodeNotConfigured.
 func FoundryLocal(ctx context.Context, lookup func(string) string) (string, error) {
 	s := &source{
 		argv: []string{"foundry", "service", "status"}, lookup: lookup,
 		missing: "Foundry Local is not installed (https://aka.ms/foundry-local): install it, or set providers.foundry.baseUrl to where it listens, or providers.foundry.mode to cloud",
-		failed:  "Foundry Local does not run: run foundry service start",
+		failed:  "Foundry Local is not running: run foundry service start",
 	}
 	out, err := s.run(ctx)
 	if err != nil {

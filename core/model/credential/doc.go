@@ -1,4 +1,4 @@
-// Package credential gets short-lived tokens from the command-line programs in
-// which people are signed in already: gh, az and gcloud. A token is asked for
-// when a request needs one, and remembered for as long as it is known to hold.
+// Package credential gets short-lived tokens from command-line programs in which
+// the user is signed in: gh, az and gcloud. Tokens are requested when needed, and
+// cached until they expire.
 package credential

@@ -1,5 +1,4 @@
-// Package facts says what is known of models: how much they take, whether they
-// reason and see, and what they cost. The facts stand in one file, models.json,
-// with its date and the pages that they come from; settings can say otherwise. A
-// model that is not in it works, with nothing known.
+// Package facts is a table of models: their context, capabilities and prices. It
+// is the file models.json, with its date and sources; settings can override it.
+// Models that are not in it can be used, but nothing is known about them.
 package facts

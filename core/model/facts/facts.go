@@ -14,31 +14,32 @@ import (
 //go:embed models.json
 var data []byte
 
-// Model is what is known of a model. What is not known is zero.
+// Model is what is known about a model. Unknown fields are zero.
 type Model struct {
 	ID        string // without a date
-	Name      string // for people
+	Name      string // for display
 	Cutoff    string // of its knowledge: year and month
 	Context   int    // tokens of a request and its answer
 	Output    int    // tokens of an answer
 	Reasoning bool
 	Vision    bool
-	Price     *Price // nil if it is not known
-	Known     bool   // false for a model that is not in the file
+	Price     *Price // nil if unknown
+	Known     bool   // whether the model is in the table
 }
 
-// Price is USD for a million tokens.
+// Price is in USD per million tokens.
 type Price struct {
 	Input  float64
-	Cached *float64 // nil is as Input
-	Write  *float64 // into the cache; nil is as Input
+	Cached *float64 // nil means Input
+	Write  *float64 // to the cache; nil means Input
 	Output float64
-	// Over is the input above which Long holds, for all of a request; 0 is none.
+	// Over is the number of input tokens above which Long is the price of the
+	// whole request; 0 means never.
 	Over int
 	Long *Price
 }
 
-// Cost returns what a request costs in USD.
+// Cost returns the cost of a request in USD.
 func (p Price) Cost(u model.Usage) float64 {
 	if p.Over > 0 && p.Long != nil && u.Input > p.Over {
 		return p.Long.Cost(u)
@@ -69,11 +70,11 @@ type entry struct {
 	Vendor string
 }
 
-// load reads the file when it is first needed, not at every start of the program.
+// load reads the file when first needed, not when the program starts.
 var load = sync.OnceValue(func() *file {
 	f := &file{byID: map[string]entry{}}
 	if err := json.Unmarshal(data, f); err != nil {
-		return f // a test holds the file against this
+		return f // a test checks that this does not happen
 	}
 	for _, m := range f.Models {
 		m.Known = true
@@ -82,20 +83,20 @@ var load = sync.OnceValue(func() *file {
 	return f
 })
 
-// Date returns the day on which the facts were looked up.
+// Date returns the date of the table.
 func Date() string { return load().Date }
 
-// Default returns the model of a provider when none is named, "" if it has none.
+// Default returns the default model of a provider, "" if it has none.
 func Default(provider string) string { return load().Defaults[provider] }
 
-// dated matches what stands behind a model's id for one of its versions.
+// dated matches the suffix of a model's id that names a version.
 var dated = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|preview|\d{3}))+$`)
 })
 
-// Lookup returns what is known of a provider's model: by its name, without a
-// publisher before it ("openai/gpt-5-mini"), and without a date behind it. The
-// models of a local server cost nothing.
+// Lookup returns what is known about a model of a provider. It ignores a
+// publisher before the name ("openai/gpt-5-mini") and a date after it. Models of
+// a local server cost nothing.
 func Lookup(provider, name string) Model {
 	id := name
 	if i := strings.LastIndexByte(id, '/'); i >= 0 {

@@ -11,20 +11,20 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// answer decodes the events of one answer: each holds a piece of it in the form
-// of a whole one.
+// answer decodes the events of one answer. Each has the form of a complete answer
+// and contains a piece of it.
 type answer struct {
-	emit     func(model.Delta) error
-	provider string
-	asked    string // the model that was asked for
+	emit      func(model.Delta) error
+	provider  string
+	requested string // the requested model
 
 	chunk     chunk
 	id, model string
 	usage     usage
 	finish    string
-	message   string // why, where it says so
+	message   string // with finish
 	blocked   bool
-	block     int // index of the block that is being received
+	block     int // 1 + index of the current block
 	kind      model.DeltaKind
 	calls     int
 }
@@ -84,7 +84,7 @@ func (c *chunk) decode(data []byte) error {
 	return wire.Decode(data, c, c.scan, reset)
 }
 
-// scan reads a chunk of text, which most are.
+// scan reads the most frequent chunks, those of text.
 func (c *chunk) scan(s *wire.Scanner) bool {
 	return s.Members(func(key []byte) bool {
 		switch string(key) {
@@ -180,16 +180,16 @@ func (a *answer) Event(_ string, data []byte) error {
 	a.blocked = a.blocked || c.Feedback != nil && c.Feedback.BlockReason != ""
 	for i := range c.Candidates {
 		if c.Candidates[i].Index != 0 {
-			continue // a second answer, which is never asked for
+			continue // never requested
 		}
-		if err := a.take(&c.Candidates[i]); err != nil {
+		if err := a.candidate(&c.Candidates[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *answer) take(c *candidate) error {
+func (a *answer) candidate(c *candidate) error {
 	for i := range c.Content.Parts {
 		if err := a.part(&c.Content.Parts[i]); err != nil {
 			return err
@@ -222,8 +222,8 @@ func (a *answer) part(p *part) error {
 	return a.call(p.Call)
 }
 
-// next returns the index of the block that a piece of that kind belongs to.
-// Each call, and each signature, is a block of its own.
+// next returns the index of the block for a piece of that kind. Each call and
+// each signature is a separate block.
 func (a *answer) next(kind model.DeltaKind) int {
 	if a.kind != kind || kind == model.DeltaPart || kind == model.DeltaToolStart {
 		a.block++
@@ -232,19 +232,19 @@ func (a *answer) next(kind model.DeltaKind) int {
 	return a.block - 1
 }
 
-// sign keeps a signature. That of a call comes before the call.
+// sign emits a signature. That of a call comes before the call.
 func (a *answer) sign(p *part) error {
 	raw, err := wire.Marshal(signature{p.Signature, p.Call != nil})
 	if err != nil {
 		return err
 	}
-	return a.emit(model.Delta{Kind: model.DeltaPart, Index: a.next(model.DeltaPart), Part: model.Opaque{Provider: a.provider, Model: a.asked, Raw: raw}})
+	return a.emit(model.Delta{Kind: model.DeltaPart, Index: a.next(model.DeltaPart), Part: model.Opaque{Provider: a.provider, Model: a.requested, Raw: raw}})
 }
 
-// call takes a call, which comes whole.
+// call emits a call, which is not streamed.
 func (a *answer) call(c *functionCall) error {
 	if c.Name == "" {
-		return errors.New("it has a call without a name")
+		return errors.New("a tool call has no name")
 	}
 	a.calls++
 	id, args := c.ID, string(c.Args)
@@ -295,7 +295,7 @@ func (a *answer) stop() (model.StopReason, error) {
 	case "", "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		return model.StopContentFilter, nil
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS":
-		return "", fmt.Errorf("the model made a tool call that Google's service does not take (%s) %s", a.finish, a.message)
+		return "", fmt.Errorf("the model made an invalid tool call (%s) %s", a.finish, a.message)
 	}
 	return model.StopOther, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// post encodes a request. The conversation comes last, so that a longer one
-// begins with the bytes of a shorter one.
+// post encodes a request. The conversation is last, so that the body of a longer
+// one begins with that of a shorter one.
 func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	options, err := p.Options(req, "model", "contents", "systemInstruction")
 	if err != nil {
@@ -35,21 +35,21 @@ func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	return wire.Post{URL: p.url(name, "streamGenerateContent"), Body: append(c.b, "]}"...)}, nil
 }
 
-// members are the members of the body before the conversation. What the options
-// say of them is joined to it and taken out of the options.
+// members returns the members of the body before the conversation. Options that
+// are merged with them are removed from options.
 func (p *provider) members(name string, req *model.Request, options map[string]json.RawMessage) ([]wire.Member, error) {
 	generation := generation(name, req)
 	if raw, ok := options["generationConfig"]; ok {
 		delete(options, "generationConfig")
 		if err := json.Unmarshal(raw, &generation); err != nil {
-			return nil, p.Wrap(model.CodeInvalidRequest, "generationConfig of the provider options is not an object", err)
+			return nil, p.Wrap(model.CodeInvalidRequest, "the provider option generationConfig is not an object", err)
 		}
 	}
 	var tools []json.RawMessage
 	if raw, ok := options["tools"]; ok { // such as {"googleSearch":{}}
 		delete(options, "tools")
 		if err := json.Unmarshal(raw, &tools); err != nil {
-			return nil, p.Wrap(model.CodeInvalidRequest, "tools of the provider options is not a list", err)
+			return nil, p.Wrap(model.CodeInvalidRequest, "the provider option tools is not a list", err)
 		}
 	}
 	var list []wire.Member
@@ -75,7 +75,7 @@ func (p *provider) members(name string, req *model.Request, options map[string]j
 	return list, nil
 }
 
-// generation is the generationConfig that the request asks for.
+// generation returns the generationConfig of the request.
 func generation(name string, req *model.Request) map[string]any {
 	g := map[string]any{}
 	if req.MaxTokens > 0 {
@@ -105,7 +105,7 @@ func thinking(name string, e model.Effort) map[string]any {
 		budget := map[model.Effort]int{model.EffortNone: 0, model.EffortLow: 1024, model.EffortMedium: 8192, model.EffortHigh: 24_576, model.EffortXHigh: 24_576}[e]
 		switch {
 		case pro && e == model.EffortNone:
-			budget = 128 // the least that it takes
+			budget = 128 // the minimum
 		case pro && e == model.EffortXHigh:
 			budget = 32_768
 		}
@@ -127,8 +127,8 @@ type declaration struct {
 	Parameters  json.RawMessage `json:"parametersJsonSchema"`
 }
 
-// declarations returns the tools, also deferred ones: those that come later
-// would change the cached prefix.
+// declarations returns the tools. Deferred ones are included, as adding them
+// later would change the cached prefix.
 func declarations(defs []model.ToolDef) []declaration {
 	list := make([]declaration, len(defs))
 	for i, d := range defs {
@@ -154,11 +154,11 @@ func callingConfig(c model.ToolChoice) map[string]any {
 type contents struct {
 	provider, model string
 	b               []byte
-	begun           bool // there is a content
-	parts           int  // of the content that is being written
+	begun           bool // a content has been written
+	parts           int  // of the current content
 }
 
-// begin begins the content of a role.
+// begin begins a content.
 func (c *contents) begin(role string) {
 	if c.begun {
 		c.b = append(c.b, ',')
@@ -177,7 +177,7 @@ func (c *contents) part() {
 	c.b = append(c.b, '{')
 }
 
-// end ends a content, which must have a part.
+// end ends a content, which must not be empty.
 func (c *contents) end() {
 	if c.parts == 0 {
 		c.text(" ")
@@ -186,7 +186,7 @@ func (c *contents) end() {
 }
 
 func (c *contents) messages(all []model.Message) {
-	var calls []model.ToolCall // the last ones
+	var calls []model.ToolCall // of the last message with calls
 	for i := 0; i < len(all); i++ {
 		m := all[i]
 		switch m.Role {
@@ -208,14 +208,14 @@ func (c *contents) messages(all []model.Message) {
 		default:
 			c.begin("user")
 			for _, part := range m.Parts {
-				c.said(part)
+				c.content(part)
 			}
 			c.end()
 		}
 	}
 }
 
-// sendable reports whether anything of what the model said goes back.
+// sendable reports whether a message of the model has anything to send.
 func sendable(parts model.Parts, provider string) bool {
 	return slices.ContainsFunc(parts, func(part model.Part) bool {
 		switch part := part.(type) {
@@ -230,19 +230,18 @@ func sendable(parts model.Parts, provider string) bool {
 	})
 }
 
-// signature is the private state of a part: it belongs to the call that
-// follows, or is a part of its own.
+// signature is a thought signature: of the call that follows, or a separate part.
 type signature struct {
 	Signature string `json:"thoughtSignature"`
 	Call      bool   `json:"call,omitempty"`
 }
 
-// foreignCall stands for the signature of a call that none of Google's models
+// foreignCall replaces the signature of a call that another provider's model
 // made. See https://ai.google.dev/gemini-api/docs/thought-signatures.
 const foreignCall = "skip_thought_signature_validator"
 
-// assistant writes what the model said. The first call of a turn has a
-// signature, where the models check for one.
+// assistant writes a message of the model. The first call needs a signature if
+// the model checks for one.
 func (c *contents) assistant(parts model.Parts) {
 	pending, calls := "", 0
 	for _, part := range parts {
@@ -267,12 +266,13 @@ func (c *contents) assistant(parts model.Parts) {
 			pending = ""
 		case model.Reasoning:
 		default:
-			c.said(part)
+			c.content(part)
 		}
 	}
 }
 
-// thinksInLevels reports whether a model is Gemini 3 or later.
+// thinksInLevels reports whether a model is Gemini 3 or later, with levels of
+// thinking instead of budgets.
 func thinksInLevels(name string) bool {
 	return !strings.HasPrefix(name, "gemini-1") && !strings.HasPrefix(name, "gemini-2")
 }
@@ -290,9 +290,9 @@ func (c *contents) call(call model.ToolCall, signed string) {
 	c.b = append(c.b, '}')
 }
 
-// results writes the results of a turn in the order of its calls, and the
-// images after them where the results themselves cannot hold any. A result goes
-// by the name of its call, also if another tool was run for it.
+// results writes the results of a turn in the order of its calls, followed by
+// their images if results cannot contain any. A result has the name of its call,
+// even if another tool was run for it.
 func (c *contents) results(parts model.Parts, calls []model.ToolCall) {
 	position := func(p model.Part) int {
 		r, _ := p.(model.ToolResult)
@@ -313,23 +313,23 @@ func (c *contents) results(parts model.Parts, calls []model.ToolCall) {
 		}
 		inside := c.result(r)
 		if !inside {
-			images = append(images, shown(r.Content)...)
+			images = append(images, sendableImages(r.Content)...)
 		}
 	}
 	for _, image := range images {
-		c.said(image)
+		c.content(image)
 	}
 }
 
-// shown returns the images that can be shown.
-func shown(parts model.Parts) []model.Part {
+// sendableImages returns the images with data.
+func sendableImages(parts model.Parts) []model.Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p model.Part) bool {
 		img, ok := p.(model.Image)
 		return !ok || len(img.Data) == 0
 	})
 }
 
-// result writes a result. It reports whether its images are in it.
+// result writes a result and reports whether it contains its images.
 func (c *contents) result(r model.ToolResult) (images bool) {
 	key := "output"
 	if r.IsError {
@@ -347,7 +347,7 @@ func (c *contents) result(r model.ToolResult) (images bool) {
 	c.b = wire.AppendField(append(c.b, ','), "name", r.Name)
 	c.b = append(c.b, `,"response":{`...)
 	c.b = append(wire.AppendField(c.b, key, strings.Join(texts, "\n")), '}')
-	inside := shown(r.Content)
+	inside := sendableImages(r.Content)
 	if images = thinksInLevels(c.model) && len(inside) > 0; images {
 		sep := `,"parts":[`
 		for _, part := range inside {
@@ -362,7 +362,7 @@ func (c *contents) result(r model.ToolResult) (images bool) {
 	return images
 }
 
-// plain returns the text of a part that is no image that can be shown.
+// plain returns the text of a part, "" for an image with data.
 func plain(part model.Part) string {
 	if image, ok := part.(model.Image); ok && len(image.Data) > 0 {
 		return ""
@@ -382,8 +382,8 @@ func (c *contents) inline(img model.Image) {
 	c.b = append(base64.StdEncoding.AppendEncode(c.b, img.Data), `"}`...)
 }
 
-// said writes what any role may say.
-func (c *contents) said(part model.Part) {
+// content writes a part that any role may have.
+func (c *contents) content(part model.Part) {
 	if img, ok := part.(model.Image); ok && len(img.Data) > 0 {
 		c.part()
 		c.inline(img)

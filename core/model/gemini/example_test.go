@@ -10,7 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// A host of its own needs a key and no BaseURL; here, a fake server answers.
+// The service needs a key and no BaseURL; here, a fake server answers.
 func ExampleNew() {
 	url, stop, err := modeltest.New(modeltest.Gemini, modeltest.Turn{Text: []string{"Hel", "lo!"}}).Start()
 	if err != nil {

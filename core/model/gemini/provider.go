@@ -16,16 +16,16 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// Config says how to reach the service.
+// Config is the configuration of the provider.
 type Config struct {
 	wire.Config
-	// Vertex selects Vertex AI. It takes a key (express mode), or a project and
-	// a Token.
+	// Vertex selects Vertex AI. It needs a key (express mode), or a project and a
+	// Token.
 	Vertex            bool
-	Project, Location string // for Vertex AI; no Location is global
+	Project, Location string // for Vertex AI; the default Location is global
 }
 
-// BaseURL returns the usual address of the Developer API, or of a location of
+// BaseURL returns the default base URL of the Developer API, or of a location of
 // Vertex AI.
 func BaseURL(vertex bool, location string) string {
 	switch {
@@ -79,7 +79,7 @@ func New(cfg Config) (model.Provider, error) {
 
 type provider struct {
 	*wire.Client
-	models []string // the path of the models, below the base URL
+	models []string // path of the models below the base URL
 	vertex bool
 }
 
@@ -98,11 +98,11 @@ func (p *provider) Stream(ctx context.Context, req *model.Request) iter.Seq2[mod
 		}
 		return p.post(name, req)
 	}, func(emit func(model.Delta) error) wire.Decoder {
-		return &answer{emit: emit, provider: p.Info().Name, asked: name}
+		return &answer{emit: emit, provider: p.Info().Name, requested: name}
 	})
 }
 
-// url returns the address of a model's method.
+// url returns the URL of a model's method.
 func (p *provider) url(name, method string) *url.URL {
 	u := p.URL(append(slices.Clone(p.models), url.PathEscape(name)+":"+method)...)
 	q := u.Query()
@@ -111,8 +111,7 @@ func (p *provider) url(name, method string) *url.URL {
 	return u
 }
 
-// Models implements [model.Lister]. Vertex AI has no list of its own for a
-// project.
+// Models implements [model.Lister]. Vertex AI has no list for a project.
 func (p *provider) Models(ctx context.Context) ([]string, error) {
 	if p.vertex {
 		return nil, p.Wrap(model.CodeNotSupported, "Vertex AI does not list its models; see https://cloud.google.com/vertex-ai/generative-ai/docs/models", nil)
@@ -148,7 +147,7 @@ func (p *provider) Models(ctx context.Context) ([]string, error) {
 	}
 }
 
-// fault reads {"error":{"code":429,"message":…,"status":…,"details":[…]}}. See
+// fault parses {"error":{"code":429,"message":…,"status":…,"details":[…]}}. See
 // https://cloud.google.com/apis/design/errors.
 func fault(_ int, body []byte) wire.Fault {
 	f := wire.ParseFault(body)
@@ -176,7 +175,7 @@ func fault(_ int, body []byte) wire.Fault {
 		}
 	}
 	if f.As == model.CodeInvalidRequest {
-		f.As = "" // the words may tell more
+		f.As = "" // the message may say more
 	}
 	return f
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// answer gathers the chunks of a completion and emits them as deltas. Its zero
-// value with an emit function is ready.
+// answer joins the chunks of a completion and emits them as deltas. Its zero value
+// with an emit function is ready to use.
 type answer struct {
 	emit func(model.Delta) error
 
@@ -24,7 +24,7 @@ type answer struct {
 	text      block
 	reasoning block
 	refused   bool
-	blocks    int // handed out so far
+	blocks    int // number of blocks so far
 	calls     []*call
 	byIndex   map[int]*call
 	chunk     chunk
@@ -45,8 +45,8 @@ type call struct {
 	started  bool
 }
 
-// chunk is what we read of a chat.completion.chunk, or of a chat.completion,
-// which has a message where a chunk has a delta.
+// chunk is a chat.completion.chunk, or a chat.completion, which has a message
+// instead of a delta.
 type chunk struct {
 	ID      string          `json:"id"`
 	Model   string          `json:"model"`
@@ -65,7 +65,7 @@ type choice struct {
 type delta struct {
 	Content          string     `json:"content"`
 	ReasoningContent string     `json:"reasoning_content"`
-	Reasoning        string     `json:"reasoning"` // the same under the name that Ollama gives it
+	Reasoning        string     `json:"reasoning"` // ReasoningContent of Ollama
 	Refusal          string     `json:"refusal"`
 	ToolCalls        []callPart `json:"tool_calls"`
 }
@@ -79,8 +79,8 @@ type callPart struct {
 	} `json:"function"`
 }
 
-// argsText is argument text. Some servers send the object itself in place of a
-// string that holds it.
+// argsText is the JSON of arguments. Some servers send the object itself instead
+// of a string.
 type argsText string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -110,7 +110,7 @@ type outputDetails struct {
 	Reasoning int `json:"reasoning_tokens"`
 }
 
-// finished reports whether the answer said why it ends.
+// finished reports whether there is a finish reason.
 func (a *answer) finished() bool { return a.finishing != "" }
 
 // Event implements [wire.Decoder].
@@ -124,7 +124,7 @@ func (a *answer) Event(kind string, data []byte) error {
 	return a.add(data)
 }
 
-// add takes the next chunk.
+// add adds the next chunk.
 func (a *answer) add(data []byte) error {
 	c := &a.chunk
 	if err := c.decode(data); err != nil {
@@ -143,7 +143,7 @@ func (a *answer) add(data []byte) error {
 		a.usage = *c.Usage
 	}
 	for i := range c.Choices {
-		if c.Choices[i].Index == 0 { // we never ask for a second choice
+		if c.Choices[i].Index == 0 { // others are never requested
 			if c.Choices[i].FinishReason == "error" {
 				return &wire.Failed{Data: data}
 			}
@@ -194,8 +194,8 @@ func (a *answer) nextBlock() int {
 	return a.blocks - 1
 }
 
-// addCall takes a piece of a tool call, the n-th of its chunk. The call starts
-// when its name is known; what came before is held back until then.
+// addCall adds a piece of a tool call, the n-th of its chunk. The call starts when
+// its name is known; earlier arguments are held back until then.
 func (a *answer) addCall(n int, p *callPart) error {
 	c := a.callFor(n, p)
 	if c.id == "" {
@@ -225,9 +225,9 @@ func (a *answer) addCall(n int, p *callPart) error {
 	return a.emit(model.Delta{Kind: model.DeltaToolArgs, Index: c.index, Text: args})
 }
 
-// callFor finds the call that a piece belongs to. A piece with a new id and a
-// name is a new call even if its index is taken or missing: some servers give
-// index 0 to all, or none to any.
+// callFor returns the call that a piece belongs to. A piece with a new id and a
+// name is a new call even if its index is in use or missing: some servers send
+// index 0 for all calls, or none at all.
 func (a *answer) callFor(n int, p *callPart) *call {
 	index := n
 	switch {
@@ -249,9 +249,9 @@ func (a *answer) callFor(n int, p *callPart) *call {
 	return c
 }
 
-// Done implements [wire.Decoder]. Some servers leave [DONE] out, and a relay
-// whose own source broke off sends it although the answer is not finished: the
-// finish reason decides. The last delta is made by reconcile.
+// Done implements [wire.Decoder]. Some servers leave out [DONE], and proxies send
+// it even if their own source broke off: the finish reason decides. The last
+// delta comes from reconcile.
 func (a *answer) Done() (model.Delta, error) {
 	if !a.finished() {
 		return model.Delta{}, io.ErrUnexpectedEOF
@@ -259,15 +259,15 @@ func (a *answer) Done() (model.Delta, error) {
 	return model.Delta{}, a.finish()
 }
 
-// finish ends the calls of the answer. Those of one that was cut have no end.
+// finish ends the calls of the answer, unless it was cut off.
 func (a *answer) finish() error {
 	stop := stopReason(a.finishing, len(a.calls))
 	if len(a.calls) == 0 && stop == model.StopToolCalls {
-		return errors.New("it ends for tool calls and has none")
+		return errors.New("its finish reason is tool_calls, but it has none")
 	}
 	for _, c := range a.calls {
 		if c.name == "" {
-			return errors.New("it has a tool call without a name")
+			return errors.New("a tool call has no name")
 		}
 		if stop == model.StopMaxTokens {
 			continue
@@ -279,7 +279,7 @@ func (a *answer) finish() error {
 	return nil
 }
 
-// completion returns the answer as the completion that langchaingo parses.
+// completion returns the answer as a completion for langchaingo to parse.
 func (a *answer) completion() []byte {
 	type function struct {
 		Name      string `json:"name"`
@@ -314,16 +314,16 @@ func (a *answer) completion() []byte {
 	return body
 }
 
-// reconcile makes the last delta of langchaingo's result, which must be what
+// reconcile returns the last delta, from langchaingo's result, which must be what
 // was streamed.
 func (a *answer) reconcile(result *llms.ContentResponse) (model.Delta, error) {
 	if len(result.Choices) != 1 || result.Choices[0].Content != string(a.text.text) || len(result.Choices[0].ToolCalls) != len(a.calls) {
-		return model.Delta{}, errors.New("langchaingo's result is not what was streamed")
+		return model.Delta{}, errors.New("langchaingo's result differs from what was streamed")
 	}
 	choice := result.Choices[0]
 	for i, c := range choice.ToolCalls {
 		if want := a.calls[i]; c.FunctionCall == nil || c.ID != want.id || c.FunctionCall.Arguments != string(want.args) {
-			return model.Delta{}, fmt.Errorf("langchaingo's result has another tool call %q than was streamed", want.id)
+			return model.Delta{}, fmt.Errorf("tool call %q of langchaingo's result differs from what was streamed", want.id)
 		}
 	}
 	stop := stopReason(choice.StopReason, len(a.calls))

@@ -29,7 +29,7 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// record returns the stream with which the fake server answers turn.
+// record returns the stream of the fake server for turn.
 func record(tb testing.TB, turn modeltest.Turn) canned {
 	tb.Helper()
 	body := `{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true}}`

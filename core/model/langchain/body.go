@@ -17,8 +17,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// complete replaces the request's body by one that also holds what langchaingo
-// cannot say, and sets the headers.
+// complete sets the URL and the headers, and adds to the body what langchaingo
+// does not support.
 func (x *exchange) complete(r *http.Request) error {
 	p := x.provider
 	body, err := x.body(r.Body)
@@ -28,20 +28,19 @@ func (x *exchange) complete(r *http.Request) error {
 	r.URL = p.url(x.model)
 	r.Host = r.URL.Host
 	r.Header.Set("Accept", "text/event-stream")
-	r.Header.Del("Authorization") // langchaingo's stand-in for the key
+	r.Header.Del("Authorization") // langchaingo's placeholder for the key
 	r.ContentLength = int64(len(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	r.Body, err = r.GetBody()
 	return err
 }
 
-// body completes the body that langchaingo made. Its members are not decoded,
-// so that nothing in them is reordered or rounded; ours follow them, the
-// longest last.
-func (x *exchange) body(made io.Reader) ([]byte, error) {
+// body completes langchaingo's body. Its members are not decoded, so that nothing
+// in them is reordered or rounded; tools and messages follow, the longest last.
+func (x *exchange) body(original io.Reader) ([]byte, error) {
 	fields := map[string]json.RawMessage{}
-	if err := json.NewDecoder(made).Decode(&fields); err != nil {
-		return nil, x.provider.Wrap(model.CodeInvalidRequest, "langchaingo's request body cannot be read", err)
+	if err := json.NewDecoder(original).Decode(&fields); err != nil {
+		return nil, x.provider.Wrap(model.CodeInvalidRequest, "langchaingo's request body is invalid", err)
 	}
 	if err := x.patch(fields); err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ func (x *exchange) patch(fields map[string]json.RawMessage) error {
 	delete(fields, "messages")
 	delete(fields, "tools")
 	if req.Temperature == nil {
-		delete(fields, "temperature") // langchaingo sends 0, which reasoning models refuse
+		delete(fields, "temperature") // langchaingo sends 0, which reasoning models reject
 	}
 	fields["stream"] = json.RawMessage(`true`)
 	if !p.dialect.noStreamOptions {
@@ -96,7 +95,7 @@ func (x *exchange) patch(fields map[string]json.RawMessage) error {
 	return x.addOptions(fields)
 }
 
-// addOptions adds the members that the request's provider options name.
+// addOptions adds the provider options of the request.
 func (x *exchange) addOptions(fields map[string]json.RawMessage) error {
 	name := x.provider.Info().Name
 	raw, ok := x.req.ProviderOptions[name]
@@ -128,8 +127,8 @@ type wireFunction struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// wireTools returns the tools, also deferred ones: the API cannot defer, and
-// tools that come later would change the cached prefix.
+// wireTools returns the tools. Deferred ones are included, as adding them later
+// would change the cached prefix.
 func wireTools(defs []model.ToolDef) []wireTool {
 	tools := make([]wireTool, len(defs))
 	for i, d := range defs {
@@ -166,10 +165,10 @@ type wireCallBody struct {
 	Arguments string `json:"arguments"`
 }
 
-// wireMessages returns message i of a conversation in the form of the API,
-// which may take several or none. Images of tool results wait in images for the
-// end of the results: the API takes them from the user only, and results must
-// follow their calls without a gap.
+// wireMessages returns message i of a conversation in the API's form: none or
+// several messages. Images of tool results wait in images for the end of the
+// results: the API accepts them only from the user, and results must follow their
+// calls directly.
 func wireMessages(all []model.Message, i int, images *[]wirePart) []wireMessage {
 	var out []wireMessage
 	switch m := all[i]; m.Role {
@@ -222,7 +221,7 @@ func dataURL(img model.Image) string {
 	return "data:" + img.MediaType + ";base64," + base64.StdEncoding.EncodeToString(img.Data)
 }
 
-// joinText joins the texts of the parts, with what stands for other parts.
+// joinText joins the texts of the parts, including those for other kinds.
 func joinText(parts model.Parts, sep string) string {
 	if len(parts) == 1 {
 		return wire.Text(parts[0])
@@ -236,8 +235,8 @@ func joinText(parts model.Parts, sep string) string {
 	return strings.Join(texts, sep)
 }
 
-// assistantMessage returns false for a message of which nothing can be sent,
-// such as one with reasoning only.
+// assistantMessage returns false for a message with nothing to send, such as one
+// with reasoning only.
 func assistantMessage(parts model.Parts) (wireMessage, bool) {
 	msg := wireMessage{Role: "assistant"}
 	if text := joinText(parts, "\n\n"); text != "" {
@@ -249,8 +248,8 @@ func assistantMessage(parts model.Parts) (wireMessage, bool) {
 	return msg, msg.Content != nil || msg.ToolCalls != nil
 }
 
-// wireArgs returns the arguments of an earlier call. Servers whose templates
-// parse them fail at any that are not JSON, so those are wrapped.
+// wireArgs returns the arguments of an earlier call. Invalid JSON is wrapped, as
+// servers whose templates parse arguments would fail.
 func wireArgs(args string) string {
 	if strings.TrimSpace(args) == "" {
 		return "{}"
@@ -262,18 +261,18 @@ func wireArgs(args string) string {
 	return string(wrapped)
 }
 
-// wireID returns an id that the API takes: those of other providers can be
-// longer than its 40 characters.
+// wireID returns an id that the API accepts: those of other providers can be
+// longer than 40 characters.
 func wireID(id string) string {
-	const longest = 40
-	if len(id) <= longest {
+	const maxLength = 40
+	if len(id) <= maxLength {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
 	return "call_" + hex.EncodeToString(sum[:16])
 }
 
-// appendResults adds one message for each result. Images are put aside.
+// appendResults adds a message for each result. Images are added to images.
 func appendResults(out []wireMessage, parts model.Parts, images *[]wirePart) []wireMessage {
 	for _, p := range parts {
 		r, ok := p.(model.ToolResult)
@@ -293,8 +292,8 @@ func appendResults(out []wireMessage, parts model.Parts, images *[]wirePart) []w
 	return out
 }
 
-// resultText returns a result as text, with the images as image says. The API
-// has no field for a failure, so the text tells.
+// resultText returns a result as text, with what image returns for images. The API
+// has no field for a failure, so the text says so.
 func resultText(r model.ToolResult, image func(model.Image) string) string {
 	var texts []string
 	for _, p := range r.Content {

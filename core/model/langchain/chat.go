@@ -16,19 +16,19 @@ import (
 type chat struct {
 	*wire.Client
 	dialect dialect
-	url     func(model string) *url.URL // of the chat completions, with the base URL's query
-	alias   *aliases                    // nil where names are what they are
+	url     func(model string) *url.URL // of chat completions, with the base URL's query
+	alias   *aliases                    // nil if there are none
 
 	conversation conversation
 }
 
 var _ model.Provider = (*chat)(nil)
 
-// dialect is where servers of the same API differ.
+// dialect is what differs between servers of the API.
 type dialect struct {
-	legacyMaxTokens func(model string) bool // max_tokens instead of max_completion_tokens; nil is never
-	noStreamOptions bool                    // and so no usage
-	efforts         map[model.Effort]string // efforts under another name
+	legacyMaxTokens func(model string) bool // max_tokens instead of max_completion_tokens; nil means never
+	noStreamOptions bool                    // and therefore no usage
+	efforts         map[model.Effort]string // efforts with another name
 }
 
 func newChat(cfg wire.Config, d dialect, w wire.Dialect) (*chat, error) {
@@ -66,23 +66,23 @@ func (x *exchange) run() (model.Delta, error) {
 	}
 	x.model = name
 	llm, err := openai.New(
-		openai.WithBaseURL("http://unused.invalid"), // the exchange has the address
-		openai.WithToken("unused"),                  // and the key; langchaingo insists on one
+		openai.WithBaseURL("http://unused.invalid"), // the exchange sets the URL
+		openai.WithToken("unused"),                  // and the key, but langchaingo requires one
 		openai.WithModel(name),
-		openai.WithOrganization(""), // or langchaingo would take it from the environment
+		openai.WithOrganization(""), // or langchaingo reads it from the environment
 		openai.WithHTTPClient(x),
 	)
 	if err != nil {
-		return model.Delta{}, p.Wrap(model.CodeNotConfigured, "langchaingo does not take the configuration", err)
+		return model.Delta{}, p.Wrap(model.CodeNotConfigured, "langchaingo rejects the configuration", err)
 	}
 	result, err := llm.GenerateContent(x.Context(), nil, p.callOptions(name, x.req)...)
 	switch {
-	case x.err != nil: // langchaingo hides the cause of what its HTTP client returns
+	case x.err != nil: // langchaingo does not wrap the errors of its HTTP client
 		return model.Delta{}, x.err
 	case x.stopped:
 		return model.Delta{}, nil
 	case err != nil:
-		return model.Delta{}, p.Wrap(model.CodeUnknown, "langchaingo could not make the call", err)
+		return model.Delta{}, p.Wrap(model.CodeUnknown, "langchaingo failed", err)
 	}
 	done, err := x.answer.reconcile(result)
 	if err != nil {
@@ -91,7 +91,7 @@ func (x *exchange) run() (model.Delta, error) {
 	return done, nil
 }
 
-// callOptions are the parts of the request that langchaingo encodes well.
+// callOptions returns the parts of the request that langchaingo encodes correctly.
 func (p *chat) callOptions(name string, req *model.Request) []llms.CallOption {
 	var opts []llms.CallOption
 	if req.Temperature != nil {

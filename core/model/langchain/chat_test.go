@@ -129,8 +129,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestAddress checks user info, query and headers: they are sent, but never
-// shown, not even when the server repeats them.
+// TestAddress checks that user info, query and headers are sent, but never shown,
+// even if the server repeats them.
 func TestAddress(t *testing.T) {
 	var got *http.Request
 	p, err := langchain.OpenAI(wire.Config{
@@ -170,8 +170,8 @@ func TestMessages(t *testing.T) {
 		turn modeltest.Turn
 		want string
 	}{
-		{"wrong key", modeltest.Unauthorized("sk-x"), "local: the server refuses the key of providers.local.apiKey: Incorrect API key provided: sk-x. You can find"},
-		{"wrong path", modeltest.Turn{Status: 404, Body: "404 page not found"}, "has no /chat/completions: check providers.local.baseUrl, which mostly ends in a version such as /v1 (HTTP 404) [request req_000001]"},
+		{"wrong key", modeltest.Unauthorized("sk-x"), "local: the server rejected the key of providers.local.apiKey: Incorrect API key provided: sk-x. You can find"},
+		{"wrong path", modeltest.Turn{Status: 404, Body: "404 page not found"}, "has no /chat/completions: check providers.local.baseUrl, which usually ends in a version such as /v1 (HTTP 404) [request req_000001]"},
 		{"a web page", modeltest.Turn{Header: http.Header{"Content-Type": {"text/html"}}}, "answered with a web page: is providers.local.baseUrl right?"},
 		{"text", modeltest.Turn{Status: 500, Body: "line one\nline two"}, "local: line one line two (HTTP 500)"},
 		{"nothing", modeltest.Turn{Status: 503}, "local: the server answered Service Unavailable (HTTP 503)"},
@@ -261,7 +261,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestOpenAILimit checks the name that OpenAI's newer models insist on.
+// TestOpenAILimit checks the name that OpenAI's newer models require.
 func TestOpenAILimit(t *testing.T) {
 	chat := modeltest.NewChat(modeltest.Turn{})
 	p, err := langchain.OpenAI(wire.Config{BaseURL: chat.Serve(t), APIKey: "key", Model: "o4-mini", Transport: &http.Transport{DisableKeepAlives: true}})
@@ -278,8 +278,8 @@ func TestOpenAILimit(t *testing.T) {
 	}
 }
 
-// TestPrefix checks that the bytes of a conversation stay the same when it
-// grows: providers cache by prefix.
+// TestPrefix checks that a growing conversation keeps its bytes: providers cache
+// by prefix.
 func TestPrefix(t *testing.T) {
 	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{} })
 	p := serve(t, chat)
@@ -295,7 +295,7 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestWholeAnswer is about servers that do not stream.
+// TestWholeAnswer checks servers that do not stream.
 func TestWholeAnswer(t *testing.T) {
 	answer := `{"id":"x","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{"n": 1.0}}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}`
 	for _, test := range []struct {
@@ -322,7 +322,7 @@ func TestWholeAnswer(t *testing.T) {
 	}
 }
 
-// pipe answers with what write writes, in a goroutine that ends with it.
+// pipe answers with what write writes, in a separate goroutine.
 func pipe(write func(w io.Writer)) roundTrip {
 	return func(r *http.Request) (*http.Response, error) {
 		pr, pw := io.Pipe()
@@ -332,7 +332,7 @@ func pipe(write func(w io.Writer)) roundTrip {
 	}
 }
 
-// TestIdle runs in a bubble with a clock of its own.
+// TestIdle runs in a bubble with a fake clock.
 func TestIdle(t *testing.T) {
 	stream := string(record(t, modeltest.Turn{Text: []string{"late"}}))
 	for _, test := range []struct {
@@ -378,7 +378,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestConcurrent is of use with the race detector.
+// TestConcurrent is for the race detector.
 func TestConcurrent(t *testing.T) {
 	p := local(t, record(t, textTurn(50)))
 	req := conversation(3, 100)
@@ -397,8 +397,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestConsumerPanics: a panic of the consumer passes through and leaves
-// nothing behind.
+// TestConsumerPanics checks that a panic of the consumer is passed on, without
+// leaks.
 func TestConsumerPanics(t *testing.T) {
 	chat := modeltest.NewChat(modeltest.Turn{Text: []string{"a", "b"}, Gate: modeltest.HoldAt(3, nil)})
 	p := serve(t, chat)

@@ -9,16 +9,15 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// conversation remembers how the messages of the last request were encoded. A
-// conversation only grows, so encoding a turn costs what the turn adds and not
-// what came before it. What is reused is compared first: a caller that changes
-// an earlier message, or another conversation, costs time and nothing else.
+// conversation caches the encoded messages of the last request. As conversations
+// grow, only the new messages of a turn are encoded. Cached messages are compared
+// first: a changed message, or another conversation, costs only time.
 type conversation struct {
 	mu     sync.Mutex
 	system string
-	seen   []model.Message // what text encodes; copies
-	cuts   []int           // where in text each of them ends; -1 where images wait for the next
-	text   []byte          // wire messages, each with a comma behind it
+	seen   []model.Message // copies of the encoded messages
+	cuts   []int           // the end of each in text; -1 if images wait for the next
+	text   []byte          // wire messages, each followed by a comma
 }
 
 // encode appends the JSON array of the request's messages to b.
@@ -53,7 +52,7 @@ func (c *conversation) encode(b *bytes.Buffer, req *model.Request) error {
 	return nil
 }
 
-// add encodes wire messages behind the others.
+// add encodes wire messages after the others.
 func (c *conversation) add(messages ...wireMessage) error {
 	buf := bytes.NewBuffer(c.text)
 	enc := json.NewEncoder(buf)
@@ -69,9 +68,8 @@ func (c *conversation) add(messages ...wireMessage) error {
 	return nil
 }
 
-// reusable returns how many of the request's messages are encoded already. The
-// last that is the same is not among them, since its form can depend on the
-// next one.
+// reusable returns how many of the request's messages are cached. The last equal
+// one is not counted, as its form can depend on the next.
 func (c *conversation) reusable(req *model.Request) int {
 	if c.system != req.System {
 		return 0
@@ -90,8 +88,8 @@ func sameMessage(a, b model.Message) bool {
 	return a.Role == b.Role && slices.EqualFunc(a.Parts, b.Parts, samePart)
 }
 
-// samePart is quick for parts that share their strings, as those of a growing
-// conversation do.
+// samePart is fast for parts that share their strings, as in a growing
+// conversation.
 func samePart(a, b model.Part) bool {
 	switch a := a.(type) {
 	case model.Text, model.ToolCall, model.Reasoning, model.ToolReference:
@@ -103,10 +101,10 @@ func samePart(a, b model.Part) bool {
 		i, ok := b.(model.Image)
 		return ok && a.MediaType == i.MediaType && a.Blob == i.Blob && bytes.Equal(a.Data, i.Data)
 	}
-	return false // what is rare is encoded anew
+	return false // rare kinds are encoded again
 }
 
-// copyMessage keeps a message as it is now: what holds it may be written to.
+// copyMessage copies a message with its slices, which the caller may change.
 func copyMessage(m model.Message) model.Message {
 	m.Parts = slices.Clone(m.Parts)
 	for i, p := range m.Parts {

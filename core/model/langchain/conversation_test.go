@@ -10,8 +10,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// TestConversationIsEncodedAsIfAnew: whatever was encoded before, the text is
-// that of an encoder that remembers nothing.
+// TestConversationIsEncodedAsIfAnew checks that the encoding does not depend on
+// the cache.
 func TestConversationIsEncodedAsIfAnew(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	image := model.Image{MediaType: "image/png", Data: []byte{1, 2, 3}}
@@ -35,11 +35,11 @@ func TestConversationIsEncodedAsIfAnew(t *testing.T) {
 	req := &model.Request{}
 	for step := range 3000 {
 		switch rng.IntN(12) {
-		case 0: // another conversation, or one made shorter
+		case 0: // another or a shortened conversation
 			req.Messages = req.Messages[:rng.IntN(len(req.Messages)+1)]
 		case 1:
 			req.System = fmt.Sprint(rng.IntN(2))
-		case 2: // a caller that changes what it sent
+		case 2: // a caller that changes a message
 			if n := len(req.Messages); n > 0 {
 				m := req.Messages[rng.IntN(n)]
 				m.Parts[rng.IntN(len(m.Parts))] = model.Text{Text: fmt.Sprint("changed ", step)}

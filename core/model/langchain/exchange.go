@@ -10,23 +10,22 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// exchange is the HTTP client of one call. langchaingo takes any type with Do;
-// an *http.Client would not do, since langchaingo replaces the errors of one
-// by texts that no longer hold the cause.
+// exchange is the HTTP client of one call. It is not an *http.Client, whose errors
+// langchaingo replaces by texts that do not wrap the cause.
 type exchange struct {
 	*wire.Exchange
 	provider *chat
 	req      *model.Request
-	model    string // that is asked
+	model    string // requested
 	yield    func(model.Delta, error) bool
 
 	answer  answer
-	stopped bool  // the consumer wants no more
+	stopped bool  // the consumer stopped
 	err     error // what Do returned
 }
 
 // Do completes the request, sends it, streams the answer to the consumer and
-// returns it, gathered, as a completion without streaming.
+// returns it as a completion that is not streamed.
 func (x *exchange) Do(r *http.Request) (*http.Response, error) {
 	err := x.send(r)
 	switch {

@@ -32,8 +32,8 @@ func FuzzScanner(f *testing.F) {
 		if err := json.Unmarshal([]byte(data), &want); err != nil {
 			t.Fatalf("%q is taken, but: %v", data, err)
 		}
-		// Whether an absent list is nil or empty, and how null is kept, is
-		// of no importance.
+		// Whether an absent list is nil or empty, and how null is kept,
+		// does not matter.
 		if len(got.Choices) == 0 {
 			got.Choices, want.Choices = nil, want.Choices[:0:0]
 			if len(want.Choices) == 0 {

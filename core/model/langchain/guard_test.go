@@ -20,11 +20,11 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// The tests of this file put langchaingo's own client beside ours, on the same
-// server. Each first shows what the stock client makes of it. If a newer
-// langchaingo mends a fault, the first half fails, and its guard can go.
+// The tests of this file compare langchaingo's own client with ours, on the same
+// server. Each first shows the fault of langchaingo's client. If a newer langchaingo
+// fixes it, the first half fails, and the workaround can be removed.
 
-// stock returns langchaingo's client without our HTTP client.
+// stock returns langchaingo's own client.
 func stock(t *testing.T, url string) *openai.LLM {
 	t.Helper()
 	llm, err := openai.New(openai.WithBaseURL(url), openai.WithToken("key"), openai.WithModel("m"), openai.WithHTTPClient(closing(t)))
@@ -34,8 +34,8 @@ func stock(t *testing.T, url string) *openai.LLM {
 	return llm
 }
 
-// generate calls a model with a streaming callback, and returns its one choice
-// and what the callback got.
+// generate calls a model with a streaming callback, and returns its only choice
+// and the streamed text.
 func generate(t *testing.T, llm llms.Model, options ...llms.CallOption) (*llms.ContentChoice, string, error) {
 	t.Helper()
 	var streamed strings.Builder
@@ -69,7 +69,7 @@ func pair(t *testing.T, turn modeltest.Turn) (*openai.LLM, model.Provider) {
 	return stock(t, url), p
 }
 
-// Guard 1: what breaks off looks like success.
+// Guard 1: a stream that breaks off looks like success.
 func TestGuardBrokenStreams(t *testing.T) {
 	for name, edit := range map[string]modeltest.Edit{
 		"early end":   modeltest.CutFrames(2),
@@ -152,7 +152,7 @@ func TestGuardLongLines(t *testing.T) {
 	}
 }
 
-// Guard 5: the temperature that nobody named, and the effort that is lost.
+// Guard 5: an unrequested temperature, and a lost effort.
 func TestGuardTemperatureAndEffort(t *testing.T) {
 	chat := always(modeltest.Turn{})
 	llm, p := stock(t, chat.Serve(t)), serve(t, chat)
@@ -211,7 +211,7 @@ func TestGuardResults(t *testing.T) {
 	}
 }
 
-// Guard 8: usage and stop reasons under many names and types.
+// Guard 8: usage and stop reasons with many names and types.
 func TestGuardUsageAndStopReasons(t *testing.T) {
 	type mistral struct {
 		Prompt int `json:"prompt_tokens"`
@@ -268,7 +268,7 @@ func TestGuardParts(t *testing.T) {
 	}
 }
 
-// Guard 2: messages of which only the first part is sent.
+// Guard 2: only the first part of a message is sent.
 func TestGuardFirstPartOnly(t *testing.T) {
 	server := modeltest.NewFunc(modeltest.Messages, func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"fine"}} })
 	llm, err := anthropic.New(anthropic.WithBaseURL(server.Serve(t)), anthropic.WithToken("key"), anthropic.WithModel("claude-sonnet-4-5"), anthropic.WithHTTPClient(closing(t)))
@@ -301,15 +301,15 @@ func TestGuardFirstPartOnly(t *testing.T) {
 		for _, r := range server.Requests()[before:] {
 			sent += string(r.Body)
 		}
-		// The server refuses results whose calls it did not get.
+		// The server rejects results without their calls.
 		if lost := err != nil || !strings.Contains(sent, `"toolu_1","name"`) || !strings.Contains(sent, `"toolu_2","name"`); lost != test.lost {
 			t.Errorf("%s: calls lost: %v, want %v: %v\n%s", test.name, lost, test.lost, err, sent)
 		}
 	}
 }
 
-// Guard 10: a conversation that is written down and read again. The JSON of
-// langchaingo has no place for what it does not know; ours keeps everything.
+// Guard 10: a conversation that is encoded and decoded. langchaingo's JSON drops
+// unknown kinds; ours keeps everything.
 func TestGuardHistory(t *testing.T) {
 	theirs := llms.MessageContent{Role: llms.ChatMessageTypeAI, Parts: []llms.ContentPart{
 		llms.ToolCall{ID: "1", Type: "function", FunctionCall: &llms.FunctionCall{Name: "read", Arguments: `{"n": 12345678901234567890}`}},
@@ -338,7 +338,7 @@ func TestGuardHistory(t *testing.T) {
 	}
 }
 
-// Guard 11: Azure without a version of its interface.
+// Guard 11: Azure without an API version.
 func TestGuardAzureVersion(t *testing.T) {
 	chat := modeltest.NewFunc(modeltest.Azure, func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"fine"}} })
 	url := chat.Serve(t)
@@ -355,7 +355,7 @@ func TestGuardAzureVersion(t *testing.T) {
 	}
 }
 
-// closing returns an HTTP client that leaves no connection behind.
+// closing returns an HTTP client without idle connections.
 func closing(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{}

@@ -18,13 +18,13 @@ import (
 
 // Model makes a langchaingo model of a provider, for chains and agents.
 //
-// Its streaming callbacks get text and reasoning as they arrive; tool calls
-// are in the result only. Stop words are kept here, by ending the response at
-// the first one. Options that no provider of ours has (candidates, top-k,
-// top-p, seed, length and repetition penalties) are refused with
-// CodeNotSupported; a temperature of 0, which langchaingo cannot tell from
-// none, is left to the provider. langchaingo's history has no place for
-// signed or encrypted reasoning, so that is lost between calls.
+// Its streaming callbacks get text and reasoning as they arrive; tool calls are
+// in the result only. The response is ended here at the first stop word. Options
+// that providers do not have (candidates, top-k, top-p, seed, length and
+// repetition penalties) are errors with CodeNotSupported; a temperature of 0,
+// which langchaingo cannot tell from none, means the provider's default. Signed
+// or encrypted reasoning is lost between calls: langchaingo's history has no
+// place for it.
 //
 // Errors are the provider's own. The model is safe for concurrent use.
 func Model(p model.Provider) llms.Model { return &langchainModel{p} }
@@ -72,12 +72,12 @@ func (m *langchainModel) GenerateContent(ctx context.Context, messages []llms.Me
 	return contentResponse(resp), nil
 }
 
-// relay hands deltas to the callbacks and watches for stop words.
+// relay passes deltas to the callbacks and looks for stop words.
 type relay struct {
-	ctx     context.Context // of the one call that the relay lives for
+	ctx     context.Context // of the call
 	opts    *llms.CallOptions
 	seen    strings.Builder // the text so far
-	passed  int             // bytes of it that the callback has
+	passed  int             // bytes of it passed to the callback
 	stopped bool            // a stop word is at the end of passed
 }
 
@@ -96,11 +96,12 @@ func (r *relay) delta(d model.Delta) error {
 	return nil
 }
 
-// flush passes on what was held back in case it began a stop word.
+// flush passes on the text that was held back as the possible beginning of a stop
+// word.
 func (r *relay) flush() error { return r.pass(r.seen.Len()) }
 
-// safe returns how much of the text can be passed on: up to the first stop
-// word, and without an end that may begin one.
+// safe returns how much of the text can be passed on: up to the first stop word,
+// and without the possible beginning of one at the end.
 func (r *relay) safe() int {
 	text := r.seen.String()
 	fresh := text[r.passed:]
@@ -216,7 +217,7 @@ func (m *langchainModel) fail(code model.ErrorCode, message string, err error) e
 	return wire.NewFaults(m.provider.Info(), nil).Wrap(code, message, err)
 }
 
-// unsupported names the options that would be lost.
+// unsupported names the options that are set and not supported.
 func unsupported(o *llms.CallOptions) []string {
 	set := map[string]bool{
 		"several candidates": o.N > 1 || o.CandidateCount > 1,
@@ -229,7 +230,7 @@ func unsupported(o *llms.CallOptions) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// choiceOf converts a tool choice, for which langchaingo takes any type.
+// choiceOf converts a tool choice, which langchaingo allows to be of any type.
 func choiceOf(choice any) (model.ToolChoice, error) {
 	switch c := choice.(type) {
 	case nil:
@@ -297,7 +298,7 @@ func addMessage(req *model.Request, msg llms.MessageContent) error {
 		role = model.RoleTool
 		for _, p := range parts {
 			if _, ok := p.(model.ToolResult); !ok {
-				return fmt.Errorf("a message of role %s holds a %T; expected llms.ToolCallResponse", msg.Role, p)
+				return fmt.Errorf("a message of role %s contains a %T; expected llms.ToolCallResponse", msg.Role, p)
 			}
 		}
 	case llms.ChatMessageTypeHuman, llms.ChatMessageTypeGeneric:
@@ -330,8 +331,8 @@ func partOf(p llms.ContentPart) (model.Part, error) {
 	return nil, fmt.Errorf("content of type %T cannot be sent", p)
 }
 
-// imageOf decodes a data URL. Other URLs are not fetched: that is a decision
-// for whoever holds the permission.
+// imageOf decodes a data URL. Other URLs are not fetched, as that needs a
+// permission.
 func imageOf(url string) (model.Part, error) {
 	head, data, ok := strings.Cut(url, ";base64,")
 	mediaType, isData := strings.CutPrefix(head, "data:")

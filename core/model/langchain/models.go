@@ -12,8 +12,7 @@ import (
 
 var _ model.Lister = (*chat)(nil)
 
-// Models implements [model.Lister] by GET /models below the base URL, with the
-// key, the transport and the time limits of a request for an answer.
+// Models implements [model.Lister] by GET /models below the base URL.
 func (p *chat) Models(ctx context.Context) ([]string, error) {
 	var data json.RawMessage
 	if err := p.GetJSON(ctx, p.URL("models"), &data); err != nil {

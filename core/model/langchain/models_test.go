@@ -17,7 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// models asks a provider of that configuration for its models.
+// models lists the models of a provider with that configuration.
 func models(ctx context.Context, t *testing.T, cfg wire.Config) ([]string, error) {
 	t.Helper()
 	if cfg.Transport == nil {
@@ -62,11 +62,11 @@ func TestModelsAnswers(t *testing.T) {
 		{name: "control characters", body: `{"data":[{"id":"m\u001b[31m"}]}`, want: []string{"m [31m"}},
 		{name: "no list", body: `{"models":[]}`, code: model.CodeInvalidResponse, message: `it has no "data"`},
 		{name: "an object for a list", body: `{"data":{}}`, code: model.CodeInvalidResponse, message: "not a list of models"},
-		{name: "no JSON", body: `[`, code: model.CodeInvalidResponse, message: "cannot be understood"},
+		{name: "no JSON", body: `[`, code: model.CodeInvalidResponse, message: "invalid response"},
 		{name: "a web page", kind: "text/html", body: "<html>", code: model.CodeInvalidResponse, message: "is providers.local.baseUrl right?"},
 		{name: "wrong path", status: 404, body: "404 page not found", code: model.CodeNotConfigured, message: "has no /models: check providers.local.baseUrl"},
 		{name: "no such path", status: 404, body: `{"error":"nope"}`, code: model.CodeNotConfigured, message: "has no /models"},
-		{name: "a redirect", status: 302, code: model.CodeNotConfigured, message: "redirects to another address"},
+		{name: "a redirect", status: 302, code: model.CodeNotConfigured, message: "redirects to another URL"},
 		{name: "a key repeated", status: 401, body: `{"error":"bad key ` + secret + `"}`, code: model.CodeAuthentication, message: "bad key [redacted]"},
 		{name: "overload", status: 503, code: model.CodeNetwork, message: "Service Unavailable"},
 	} {
@@ -114,7 +114,7 @@ func TestBareHost(t *testing.T) {
 	}
 }
 
-// TestModelsEnd checks the ways in which the wait for an answer ends.
+// TestModelsEnd checks how the wait for a response can end.
 func TestModelsEnd(t *testing.T) {
 	hang := func(begin bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +151,7 @@ func TestModelsEnd(t *testing.T) {
 	})
 }
 
-// silentPort returns an address of this machine where nothing listens.
+// silentPort returns a local address where nothing listens.
 func silentPort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -162,8 +162,8 @@ func silentPort(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// TestRefused checks that only a refusal of this machine is permanent: that of
-// another may pass.
+// TestRefused checks that only a local refusal is permanent: a remote one may be
+// temporary.
 func TestRefused(t *testing.T) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

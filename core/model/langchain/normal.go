@@ -8,9 +8,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// stopReason maps the stop reasons of the models that langchaingo knows. A
-// response that ends normally and has calls waits for their results, whatever
-// it is called.
+// stopReason maps the stop reasons of langchaingo's models. A response with calls
+// that ends normally always means StopToolCalls.
 func stopReason(reason string, calls int) model.StopReason {
 	switch strings.ToLower(strings.TrimPrefix(reason, "FinishReason")) {
 	case "stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "finish", "finished", "end":
@@ -30,10 +29,10 @@ func stopReason(reason string, calls int) model.StopReason {
 	return model.StopOther
 }
 
-// usage reads the token counts that langchaingo's models put into their
-// generation info, each under its own names and with its own type of integer.
+// usage reads the token counts in the generation info of langchaingo's models,
+// each with its own names and integer types.
 func usage(info map[string]any) model.Usage {
-	if nested, ok := info["usage"]; ok { // mistral keeps the API's object
+	if nested, ok := info["usage"]; ok { // mistral's has the API's object
 		if raw, err := json.Marshal(nested); err == nil {
 			var u wireUsage
 			if json.Unmarshal(raw, &u) == nil && u.Prompt+u.Completion > 0 {
@@ -56,7 +55,7 @@ func usage(info map[string]any) model.Usage {
 		Output:      count("CompletionTokens", "OutputTokens", "output_tokens"),
 		Reasoning:   count("CompletionReasoningTokens", "ReasoningTokens", "ThinkingTokens"),
 	}
-	if _, ok := info["CacheReadInputTokens"]; ok { // anthropic counts what is cached apart
+	if _, ok := info["CacheReadInputTokens"]; ok { // anthropic does not include what is cached
 		u.Input += u.CachedInput + u.CacheWrite
 	}
 	return u

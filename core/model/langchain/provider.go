@@ -23,52 +23,50 @@ import (
 // Traits describe a langchaingo model to [Provider].
 type Traits struct {
 	Info model.ProviderInfo
-	// OnePart is for models that send the first part of a message only, as
-	// langchaingo's anthropic does: each part gets a message of its own.
+	// OnePart is for models that send only the first part of a message, such as
+	// langchaingo's anthropic: each part becomes a separate message.
 	OnePart bool
-	// ImageURLs is for models that take images as data URLs instead of bytes,
-	// as langchaingo's openai does.
+	// ImageURLs is for models that need images as data URLs instead of bytes,
+	// such as langchaingo's openai.
 	ImageURLs bool
-	// NoStopReason is for models that never say why they stopped, as
-	// langchaingo's ollama. A broken stream of such a model cannot be told
-	// from a whole one.
+	// NoStopReason is for models without stop reasons, such as langchaingo's
+	// ollama. Their broken streams cannot be told from complete ones.
 	NoStopReason bool
-	// Secrets are removed from errors: the model's key, which servers repeat.
+	// Secrets are removed from errors, such as the key, which servers may repeat.
 	Secrets []string
 }
 
 // Provider makes a provider of any langchaingo model.
 //
-// Text arrives as the model streams it; tool calls, of which langchaingo's
-// callback shows only undivided pieces, arrive when the response is complete.
-// A response without a stop reason is an error, as is one whose text is not
-// what was streamed. What the model cannot take is refused (the schema of an
-// answer, provider options) or converted to text (images in tool results,
-// parts of unknown kinds). The effort is a hint that some models ignore, and
-// langchaingo sends a temperature of 0 when the request names none.
+// Text arrives as the model streams it; tool calls, whose pieces langchaingo's
+// callback does not tell apart, arrive when the response is complete. A response
+// without a stop reason is an error, as is one whose text is not what was
+// streamed. What models do not support is an error (a schema of the answer,
+// provider options) or converted to text (images in tool results, parts of
+// unknown kinds). The effort is a hint that some models ignore, and langchaingo
+// sends a temperature of 0 if the request has none.
 //
-// Time limits are the model's own. When the consumer stops early, Stream
-// returns after the model's call has: a model that ignores its context delays
-// that.
+// Time limits are the model's own. When the consumer stops early, Stream returns
+// after the model's call, which a model that ignores its context delays.
 func Provider(m llms.Model, t Traits) model.Provider {
-	return &stock{llm: m, traits: t, Faults: wire.NewFaults(t.Info, t.Secrets)}
+	return &adapter{llm: m, traits: t, Faults: wire.NewFaults(t.Info, t.Secrets)}
 }
 
-type stock struct {
+type adapter struct {
 	llm    llms.Model
 	traits Traits
 	wire.Faults
 }
 
-var _ model.Provider = (*stock)(nil)
+var _ model.Provider = (*adapter)(nil)
 
 // Info implements [model.Provider].
-func (p *stock) Info() model.ProviderInfo { return p.traits.Info }
+func (p *adapter) Info() model.ProviderInfo { return p.traits.Info }
 
 // Stream implements [model.Provider].
-func (p *stock) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
+func (p *adapter) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
-		c := &stockCall{provider: p, req: req, pieces: make(chan piece)}
+		c := &adapterCall{provider: p, req: req, pieces: make(chan piece)}
 		c.answer.emit = func(d model.Delta) error {
 			if !yield(d, nil) {
 				return wire.ErrStopped
@@ -82,21 +80,21 @@ func (p *stock) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.
 	}
 }
 
-// stockCall is one call of a langchaingo model.
-type stockCall struct {
-	provider *stock
+// adapterCall is one call of a langchaingo model.
+type adapterCall struct {
+	provider *adapter
 	req      *model.Request
 	pieces   chan piece
 	answer   answer
-	held     bool // the callback has shown tool calls; what follows waits for the result
+	hasCalls bool // the callback got tool calls; further text waits for the result
 }
 
-// piece is what a callback brings.
+// piece is what a callback gets.
 type piece struct{ text, reasoning string }
 
-// run makes the call in a goroutine of its own, since langchaingo does not say
-// on which one its callbacks run, and waits for its end.
-func (c *stockCall) run(ctx context.Context) (model.Delta, error) {
+// run makes the call in a separate goroutine, since langchaingo does not document
+// where its callbacks run, and waits for its end.
+func (c *adapterCall) run(ctx context.Context) (model.Delta, error) {
 	p := c.provider
 	if err := p.Ended(ctx); err != nil {
 		return model.Delta{}, err
@@ -128,7 +126,7 @@ func (c *stockCall) run(ctx context.Context) (model.Delta, error) {
 	var stopped error
 	for pc := range c.pieces {
 		if stopped == nil {
-			if stopped = c.take(ctx, pc); stopped != nil {
+			if stopped = c.emit(ctx, pc); stopped != nil {
 				cancel()
 			}
 		}
@@ -136,7 +134,7 @@ func (c *stockCall) run(ctx context.Context) (model.Delta, error) {
 	switch {
 	case stopped != nil:
 		return model.Delta{}, stopped
-	case ctx.Err() != nil: // whatever the model returns: some return no error
+	case ctx.Err() != nil: // some models return no error then
 		return model.Delta{}, p.Ended(ctx)
 	case failed != nil:
 		return model.Delta{}, p.fault(failed)
@@ -144,7 +142,7 @@ func (c *stockCall) run(ctx context.Context) (model.Delta, error) {
 	return c.finish(result)
 }
 
-func (c *stockCall) send(ctx context.Context, pc piece) error {
+func (c *adapterCall) send(ctx context.Context, pc piece) error {
 	if pc == (piece{}) {
 		return nil
 	}
@@ -156,23 +154,23 @@ func (c *stockCall) send(ctx context.Context, pc piece) error {
 	}
 }
 
-func (c *stockCall) take(ctx context.Context, pc piece) error {
+func (c *adapterCall) emit(ctx context.Context, pc piece) error {
 	if err := c.provider.Ended(ctx); err != nil {
 		return err
 	}
 	if err := c.answer.addText(&c.answer.reasoning, model.DeltaReasoning, pc.reasoning); err != nil {
 		return err
 	}
-	c.held = c.held || len(c.req.Tools) > 0 && showsCalls(pc.text)
-	if c.held {
+	c.hasCalls = c.hasCalls || len(c.req.Tools) > 0 && isCalls(pc.text)
+	if c.hasCalls {
 		return nil
 	}
 	return c.answer.addText(&c.answer.text, model.DeltaText, pc.text)
 }
 
-// showsCalls reports whether a piece of text is the JSON with which
-// langchaingo's openai shows tool calls on the callback for text.
-func showsCalls(text string) bool {
+// isCalls reports whether a piece of text is the JSON of tool calls that
+// langchaingo's openai passes to the callback for text.
+func isCalls(text string) bool {
 	if !strings.HasPrefix(text, "[{") {
 		return false
 	}
@@ -190,14 +188,14 @@ func showsCalls(text string) bool {
 	return true
 }
 
-// finish emits what the result has beyond what was streamed.
-func (c *stockCall) finish(result *llms.ContentResponse) (model.Delta, error) {
+// finish emits the rest of the result, which was not streamed.
+func (c *adapterCall) finish(result *llms.ContentResponse) (model.Delta, error) {
 	var text, thought strings.Builder
 	var counted model.Usage
 	a := &c.answer
 	var calls []llms.ToolCall
 	if result != nil {
-		for _, choice := range result.Choices { // anthropic: one for each block
+		for _, choice := range result.Choices { // anthropic has one for each block
 			text.WriteString(choice.Content)
 			thought.WriteString(choice.ReasoningContent)
 			calls = append(calls, choice.ToolCalls...)
@@ -230,14 +228,14 @@ func (c *stockCall) finish(result *llms.ContentResponse) (model.Delta, error) {
 		err = a.finish()
 	}
 	if err != nil && !errors.Is(err, wire.ErrStopped) {
-		err = c.provider.Wrap(model.CodeInvalidResponse, "the answer of the langchaingo model is not whole", err)
+		err = c.provider.Wrap(model.CodeInvalidResponse, "invalid answer of the langchaingo model", err)
 	}
 	return model.Delta{Kind: model.DeltaDone, Stop: stopReason(a.finishing, len(a.calls)), Usage: counted}, err
 }
 
-// rest emits what was not streamed of a text. Some models leave the whole text
-// out of their result when they have streamed it.
-func (c *stockCall) rest(b *block, kind model.DeltaKind, whole string) error {
+// rest emits the part of a text that was not streamed. The result of some models
+// does not repeat streamed text.
+func (c *adapterCall) rest(b *block, kind model.DeltaKind, whole string) error {
 	if whole == "" {
 		return nil
 	}
@@ -249,12 +247,12 @@ func (c *stockCall) rest(b *block, kind model.DeltaKind, whole string) error {
 }
 
 // options returns the call options for a request.
-func (p *stock) options(req *model.Request) ([]llms.CallOption, error) {
+func (p *adapter) options(req *model.Request) ([]llms.CallOption, error) {
 	switch {
 	case len(req.OutputSchema) > 0:
-		return nil, p.Wrap(model.CodeNotSupported, "a langchaingo model cannot be held to a schema for its answer", nil)
+		return nil, p.Wrap(model.CodeNotSupported, "a langchaingo model does not support a schema of its answer", nil)
 	case len(req.ProviderOptions[p.traits.Info.Name]) > 0:
-		return nil, p.Wrap(model.CodeNotSupported, "a langchaingo model takes no provider options", nil)
+		return nil, p.Wrap(model.CodeNotSupported, "a langchaingo model does not support provider options", nil)
 	}
 	var opts []llms.CallOption
 	if req.Model != "" {
@@ -286,16 +284,15 @@ func (p *stock) options(req *model.Request) ([]llms.CallOption, error) {
 	return opts, nil
 }
 
-// tools converts the definitions. Schemas become maps: googleai takes nothing
-// else.
-func (p *stock) tools(defs []model.ToolDef) ([]llms.Tool, error) {
+// tools converts the definitions. Schemas become maps, as googleai requires.
+func (p *adapter) tools(defs []model.ToolDef) ([]llms.Tool, error) {
 	tools := make([]llms.Tool, len(defs))
 	for i, d := range defs {
 		params := map[string]any{"type": "object", "properties": map[string]any{}}
 		if len(d.Schema) > 0 {
 			params = nil
 			dec := json.NewDecoder(bytes.NewReader(d.Schema))
-			dec.UseNumber() // or great numbers would be rounded
+			dec.UseNumber() // or large numbers would be rounded
 			if err := dec.Decode(&params); err != nil {
 				return nil, p.Wrap(model.CodeInvalidRequest, "the schema of tool "+d.Name+" is not a JSON object", err)
 			}
@@ -372,8 +369,8 @@ func (t Traits) image(img model.Image) llms.ContentPart {
 	return llms.BinaryContent{MIMEType: img.MediaType, Data: img.Data}
 }
 
-// resultPart converts a result. Its images are put aside: no langchaingo model
-// takes them in a result.
+// resultPart converts a result. Its images are added to images, as no langchaingo
+// model supports them in a result.
 func (t Traits) resultPart(r model.ToolResult, images *[]llms.ContentPart) llms.ContentPart {
 	text := resultText(r, func(img model.Image) string {
 		if len(img.Data) == 0 {
@@ -385,8 +382,8 @@ func (t Traits) resultPart(r model.ToolResult, images *[]llms.ContentPart) llms.
 	return llms.ToolCallResponse{ToolCallID: wireID(r.CallID), Name: r.Name, Content: text}
 }
 
-// fault classifies the error of a langchaingo model, which is mostly a text.
-func (p *stock) fault(err error) *model.Error {
+// fault classifies the error of a langchaingo model, which is mostly just text.
+func (p *adapter) fault(err error) *model.Error {
 	var own *model.Error
 	if errors.As(err, &own) {
 		return own

@@ -17,7 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
 
-// fakeLLM is a langchaingo model of one function.
+// fakeLLM is a langchaingo model made of a function.
 type fakeLLM func(ctx context.Context, messages []llms.MessageContent, opts *llms.CallOptions) (*llms.ContentResponse, error)
 
 func (f fakeLLM) GenerateContent(ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption) (*llms.ContentResponse, error) {
@@ -34,8 +34,7 @@ func (f fakeLLM) Call(ctx context.Context, prompt string, options ...llms.CallOp
 
 var stockTraits = langchain.Traits{Info: model.ProviderInfo{Name: "stock", Model: "m"}, ImageURLs: true}
 
-// TestProviderOverStock runs langchaingo's openai client, as it is, behind the
-// bridge.
+// TestProviderOverStock runs langchaingo's own openai client behind [Provider].
 func TestProviderOverStock(t *testing.T) {
 	run := func(t *testing.T, turn modeltest.Turn, req *model.Request) (*model.Response, error) {
 		t.Helper()
@@ -98,7 +97,7 @@ func TestProviderOverStock(t *testing.T) {
 		})
 	}
 	t.Run("cancel", func(t *testing.T) {
-		const tries = 50 // the stock client takes about half of its cancels for the end of the answer
+		const tries = 50 // the stock client treats about half of the cancellations as the end of the answer
 		for range tries {
 			p := langchain.Provider(stock(t, always(modeltest.Turn{Text: []string{"a", "b"}, Gate: modeltest.HoldAt(2, nil)}).Serve(t)), stockTraits)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -192,7 +191,7 @@ func TestProviderFaults(t *testing.T) {
 	})
 }
 
-// TestTraits checks what a model is given.
+// TestTraits checks what a model receives.
 func TestTraits(t *testing.T) {
 	req := conversation(1, 3)
 	req.Messages[1].Parts = append(model.Parts{model.Text{Text: "Reading."}}, req.Messages[1].Parts...)

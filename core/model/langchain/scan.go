@@ -8,9 +8,9 @@ func (c *chunk) decode(data []byte) error {
 	return wire.Decode(data, c, func(s *wire.Scanner) bool { return scanChunk(s, c) }, c.reset)
 }
 
-// reset empties c, but for the strings that the next chunk most likely repeats.
+// reset clears c, except for strings that the next chunk probably repeats.
 func (c *chunk) reset() {
-	clear(c.Choices[:cap(c.Choices)]) // decoding reuses elements as they are
+	clear(c.Choices[:cap(c.Choices)]) // decoding does not clear reused elements
 	*c = chunk{ID: c.ID, Model: c.Model, Choices: c.Choices[:0]}
 }
 

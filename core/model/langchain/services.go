@@ -12,16 +12,15 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// Local returns a provider for an OpenAI-compatible server, by default the
-// Ollama of this machine. It needs no key. The error is a *model.Error with
-// CodeNotConfigured.
+// Local returns a provider for an OpenAI-compatible server, by default the local
+// Ollama. It needs no key. The error is a *model.Error with CodeNotConfigured.
 func Local(cfg wire.Config) (model.Provider, error) {
 	cfg.Default("local", "http://localhost:11434/v1", "llama3.3:latest")
-	return newChat(cfg, ownServer, wire.Dialect{})
+	return newChat(cfg, selfHosted, wire.Dialect{})
 }
 
-// ownServer is how servers of one's own differ.
-var ownServer = dialect{legacyMaxTokens: always, efforts: map[model.Effort]string{model.EffortXHigh: "high"}}
+// selfHosted is the dialect of self-hosted servers.
+var selfHosted = dialect{legacyMaxTokens: always, efforts: map[model.Effort]string{model.EffortXHigh: "high"}}
 
 func always(string) bool { return true }
 
@@ -35,10 +34,10 @@ func OpenAI(cfg wire.Config) (model.Provider, error) {
 	return newChat(cfg, dialect{}, wire.Dialect{})
 }
 
-// GitHubConfig says how to reach GitHub Models.
+// GitHubConfig is the configuration of GitHub Models.
 type GitHubConfig struct {
 	wire.Config
-	Org string // the organization that is charged; may be empty
+	Org string // the organization to charge; may be empty
 }
 
 // GitHub returns a provider for GitHub Models
@@ -64,7 +63,7 @@ func GitHub(cfg GitHubConfig) (model.Provider, error) {
 	return &github{c}, nil
 }
 
-// reasoning matches the models that take max_completion_tokens only.
+// reasoning matches the models that accept only max_completion_tokens.
 var reasoning = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:openai/)?(?:o\d|gpt-[5-9])`) })
 
 // github lists the models of the catalogue, which is another API.
@@ -85,23 +84,23 @@ func (g *github) Models(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// AzureConfig says how to reach Azure OpenAI. BaseURL is the address of the
+// AzureConfig is the configuration of Azure OpenAI. BaseURL is the address of the
 // resource, Model the name of a deployment.
 type AzureConfig struct {
 	wire.Config
-	APIVersion string // a date such as 2024-06-01, or v1 for the interface without
+	APIVersion string // a date such as 2024-06-01, or v1 for the API without dates
 }
 
 // Azure returns a provider for Azure OpenAI
-// (https://learn.microsoft.com/azure/ai-services/openai/reference). A key goes
-// into the header api-key, a Token is a bearer token. The error is a
+// (https://learn.microsoft.com/azure/ai-services/openai/reference). A key is sent
+// in the header api-key, a Token as a bearer token. The error is a
 // *model.Error with CodeNotConfigured, for example if there is no deployment.
 func Azure(cfg AzureConfig) (model.Provider, error) {
 	cfg.Default("azure", "", "")
 	cfg.Names = wire.Names{BaseURL: "endpoint", Model: "deployment"}
 	for setting, value := range map[string]string{"endpoint": cfg.BaseURL, "deployment": cfg.Model} {
 		if strings.TrimSpace(value) == "" {
-			return nil, &model.Error{Code: model.CodeNotConfigured, Provider: cfg.Name, Message: "set providers." + cfg.Name + "." + setting + " in the settings (`agent config path` shows where they are)"}
+			return nil, &model.Error{Code: model.CodeNotConfigured, Provider: cfg.Name, Message: "set providers." + cfg.Name + "." + setting + " in the settings (`agent config path` lists the files)"}
 		}
 	}
 	if err := cfg.NeedKey("AZURE_OPENAI_API_KEY"); err != nil {
@@ -127,10 +126,10 @@ func Azure(cfg AzureConfig) (model.Provider, error) {
 		u.RawQuery = q.Encode()
 		return u
 	}
-	return unlisted{c}, nil // the service lists models, not what is deployed
+	return unlisted{c}, nil // the service lists models, not deployments
 }
 
-// azureHeader puts a key into the header api-key.
+// azureHeader returns the dialect that sends a key in the header api-key.
 func azureHeader(cfg wire.Config) wire.Dialect {
 	if strings.TrimSpace(cfg.APIKey) == "" {
 		return wire.Dialect{}
@@ -148,7 +147,7 @@ func Foundry(cfg wire.Config) (model.Provider, error) {
 	cfg.Default("foundry", "", "gpt-4o")
 	cfg.Names = wire.Names{BaseURL: "projectEndpoint", Model: "modelDeployment"}
 	if strings.TrimSpace(cfg.BaseURL) == "" {
-		return nil, &model.Error{Code: model.CodeNotConfigured, Provider: cfg.Name, Message: "set providers." + cfg.Name + ".projectEndpoint in the settings (`agent config path` shows where they are), or providers." + cfg.Name + ".mode to local"}
+		return nil, &model.Error{Code: model.CodeNotConfigured, Provider: cfg.Name, Message: "set providers." + cfg.Name + ".projectEndpoint in the settings (`agent config path` lists the files), or providers." + cfg.Name + ".mode to local"}
 	}
 	if err := cfg.NeedKey("AZURE_FOUNDRY_API_KEY"); err != nil {
 		return nil, err
@@ -163,12 +162,12 @@ func Foundry(cfg wire.Config) (model.Provider, error) {
 
 // FoundryLocal returns a provider for Foundry Local on this machine
 // (https://learn.microsoft.com/azure/ai-foundry/foundry-local). The Model may be
-// an alias, such as phi-4: the server's first model that begins with it is used.
+// an alias, such as phi-4, for the server's first model that begins with it.
 // The error is a *model.Error with CodeNotConfigured.
 func FoundryLocal(cfg wire.Config) (model.Provider, error) {
 	cfg.Default("foundry", "", "phi-4")
 	cfg.Names = wire.Names{Model: "modelAlias"}
-	c, err := newChat(cfg, ownServer, wire.Dialect{})
+	c, err := newChat(cfg, selfHosted, wire.Dialect{})
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +175,7 @@ func FoundryLocal(cfg wire.Config) (model.Provider, error) {
 	return c, nil
 }
 
-// aliases finds the models that aliases stand for.
+// aliases resolves aliases of models.
 type aliases struct {
 	chat  *chat
 	mu    sync.Mutex
@@ -184,7 +183,7 @@ type aliases struct {
 }
 
 // resolve returns the name of the model that an alias stands for, or the alias
-// where the server does not say.
+// itself if it is not found.
 func (a *aliases) resolve(ctx context.Context, alias string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -193,7 +192,7 @@ func (a *aliases) resolve(ctx context.Context, alias string) string {
 	}
 	names, err := a.chat.Models(ctx)
 	if err != nil {
-		return alias // the request itself says what is wrong
+		return alias // the request will report what is wrong
 	}
 	name := alias
 	for _, n := range names {

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// plainChat makes requests for a service those for a plain chat server.
+// plainChat converts requests for a service to those for a plain chat server.
 type plainChat struct {
 	http.RoundTripper
 	got func(*http.Request)
@@ -33,7 +33,7 @@ func (p plainChat) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.RoundTripper.RoundTrip(r)
 }
 
-// services are the constructors of all services of the family.
+// services are the constructors of all services.
 var services = map[string]func(wire.Config) (model.Provider, error){
 	"github": func(c wire.Config) (model.Provider, error) {
 		return langchain.GitHub(langchain.GitHubConfig{Config: c})
@@ -64,7 +64,7 @@ func TestServicesKeepTheContract(t *testing.T) {
 	}
 }
 
-// sent returns the request with which a service was asked.
+// sent returns the request that a service received.
 func sent(t *testing.T, p func(http.RoundTripper) (model.Provider, error), req *model.Request) (asked *http.Request, body *modeltest.Request) {
 	t.Helper()
 	chat := modeltest.NewChat(modeltest.Turn{Text: []string{"ok"}})
@@ -91,7 +91,7 @@ func TestServices(t *testing.T) {
 		cfg    wire.Config
 		url    string
 		header string // name: value
-		body   string // a part of it
+		body   string // a part of the body
 	}{
 		{"github", services["github"], wire.Config{APIKey: "ghp_1", Model: "openai/gpt-4o-mini"}, "https://models.github.ai/inference/chat/completions", "Authorization: Bearer ghp_1", `"max_tokens":9`},
 		{"github, a model that reasons", services["github"], wire.Config{Token: token, Model: "openai/gpt-5-mini"}, "https://models.github.ai/inference/chat/completions", "Authorization: Bearer short-lived", `"max_completion_tokens":9`},
@@ -201,7 +201,7 @@ func TestServicesModels(t *testing.T) {
 	}
 }
 
-// TestAlias asks Foundry Local for a model by its alias.
+// TestAlias requests a model of Foundry Local by its alias.
 func TestAlias(t *testing.T) {
 	chat := modeltest.NewChat(modeltest.Turn{}, modeltest.Turn{})
 	chat.Models = []string{"qwen2.5-0.5b", "Phi-4-generic-gpu", "Phi-4-mini-generic-gpu"}

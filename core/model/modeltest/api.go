@@ -11,7 +11,7 @@ type API uint8
 
 // The APIs, with their paths below the base URL of [Server.Start].
 const (
-	// ChatCompletions is OpenAI's older API, which many services have:
+	// ChatCompletions is OpenAI's older API, which many services support:
 	// POST chat/completions, GET models.
 	ChatCompletions API = iota
 	// Ollama is ChatCompletions with GET /api/tags beside /v1.
@@ -56,21 +56,21 @@ func (a API) base() string {
 	return "/v1"
 }
 
-// protocol is how an API looks on the wire.
+// protocol is the wire format of an API.
 type protocol interface {
 	route(r *http.Request) route
 	credential(h http.Header) string
-	// name returns the id of answer n, and puts that of the request into h.
+	// name returns the id of answer n, and sets that of the request in h.
 	name(h http.Header, n int) string
-	// read decodes the body into req and returns what the service would refuse.
-	// An error is for a body that is no JSON.
+	// read decodes the body into req and returns why the service would reject it.
+	// The error is for invalid JSON.
 	read(s *Server, req *Request) (*Fault, error)
 	frames(a *answer) []string // the streamed answer
-	whole(a *answer) string    // the answer as one JSON value
+	whole(a *answer) string    // the answer as a single JSON value
 	list(models []string, path string, query url.Values) any
 	// fault returns the status and the body of an error.
 	fault(f *Fault) (status int, body string)
-	errorFrame(f *Fault) string // an error in the middle of a stream
+	errorFrame(f *Fault) string // an error within a stream
 }
 
 // answer is a turn that answers a request.
@@ -82,8 +82,8 @@ type answer struct {
 	model  string
 }
 
-// ErrorFrame returns the frame with which the API reports an error in the
-// middle of a stream.
+// ErrorFrame returns the frame with which the API reports an error within a
+// stream.
 func (a API) ErrorFrame(f Fault) string { return a.protocol().errorFrame(&f) }
 
 func (a API) protocol() protocol {

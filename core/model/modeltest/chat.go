@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// chat is OpenAI's Chat Completions and what is like it. See
+// chat is OpenAI's Chat Completions, and compatible APIs. See
 // https://platform.openai.com/docs/api-reference/chat,
 // https://platform.openai.com/docs/api-reference/chat-streaming,
 // https://learn.microsoft.com/azure/ai-foundry/openai/reference and
@@ -38,8 +38,8 @@ func (c chat) route(r *http.Request) route {
 	return route{}
 }
 
-// azureRoute knows the paths with a deployment, which need a version in the
-// query, and the newer ones below /openai/v1, which need none.
+// azureRoute matches the paths with a deployment, which need a version in the
+// query, and the newer ones below /openai/v1, which do not.
 func azureRoute(u *url.URL) route {
 	switch u.Path {
 	case "/openai/v1/chat/completions":
@@ -112,8 +112,7 @@ func (c chat) fault(f *Fault) (int, string) {
 	return f.orElse(http.StatusInternalServerError), errorBody(f)
 }
 
-// azureFault returns the errors that come from Azure instead of the model, ""
-// for the others. See
+// azureFault returns errors of Azure itself, "" for those of the model. See
 // https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter.
 func azureFault(f *Fault) string {
 	simple := func(code, message string) string {
@@ -158,7 +157,7 @@ func chatFinish(t *Turn) string {
 	return "stop"
 }
 
-// chatRender holds what all chunks of one answer share.
+// chatRender renders the chunks of one answer.
 type chatRender struct {
 	id, model    string
 	includeUsage bool
@@ -196,8 +195,8 @@ func (c chat) frames(a *answer) []string {
 	return append(r.out, doneFrame)
 }
 
-// filterResults adds the chunk that Azure begins with: no choices, no model, but
-// what the filters think of the prompt. See
+// filterResults adds the first chunk of Azure: without choices and model, but with
+// the results of the prompt filters. See
 // https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-streaming.
 func (r *chatRender) filterResults() {
 	safe := object{"filtered": false, "severity": "safe"}
@@ -229,8 +228,8 @@ func (r *chatRender) chunk(choice, usage string) {
 	r.out = append(r.out, b.String())
 }
 
-// calls adds the chunks of the tool calls: for each a first one with id and
-// name, then one for each fragment of the arguments.
+// calls adds the chunks of the tool calls: for each, one with id and name, then
+// one for each fragment of the arguments.
 func (r *chatRender) calls(calls []Call, interleave bool) {
 	var queues [][]string
 	for i, c := range calls {

@@ -19,13 +19,13 @@ func (c chat) read(_ *Server, req *Request) (*Fault, error) {
 	if bad := req.checkChat(); bad != nil {
 		return bad, nil
 	}
-	req.Said = req.chatSaid()
+	req.Parsed = req.parsedChat()
 	return nil, nil
 }
 
-// chatSaid returns what a checked request says.
-func (r *Request) chatSaid() Said {
-	s := Said{
+// parsedChat returns the parsed form of a valid request.
+func (r *Request) parsedChat() Parsed {
+	s := Parsed{
 		Model: r.Model, Effort: r.ReasoningEffort, MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens),
 		Temperature: r.Temperature, ToolChoice: openAIChoice(r.ToolChoice),
 	}
@@ -47,21 +47,21 @@ func (r *Request) chatSaid() Said {
 		case "system", "developer":
 			system = append(system, m.Text())
 		case "user":
-			s.say(model.RoleUser, m.content()...)
+			s.add(model.RoleUser, m.content()...)
 		case "assistant":
-			s.say(model.RoleAssistant, m.content()...)
+			s.add(model.RoleAssistant, m.content()...)
 			for _, c := range m.ToolCalls {
-				s.say(model.RoleAssistant, model.ToolCall{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments})
+				s.add(model.RoleAssistant, model.ToolCall{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments})
 			}
 		case "tool":
-			s.say(model.RoleTool, model.ToolResult{CallID: m.ToolCallID, Content: m.content()})
+			s.add(model.RoleTool, model.ToolResult{CallID: m.ToolCallID, Content: m.content()})
 		}
 	}
 	s.System = strings.Join(system, "\n")
 	return s
 }
 
-// content returns the message's content in neutral words.
+// content returns the message's content as parts.
 func (m *Message) content() model.Parts {
 	var out model.Parts
 	for _, p := range m.parts() {
@@ -75,19 +75,19 @@ func (m *Message) content() model.Parts {
 	return out
 }
 
-// dataImage returns the image of a data URL. That of any other has no data.
+// dataImage returns the image of a data URL. For other URLs it has no data.
 func dataImage(u string) model.Image {
 	kind, data, ok := strings.Cut(strings.TrimPrefix(u, "data:"), ";base64,")
 	if !ok {
 		return model.Image{}
 	}
 	img := model.Image{MediaType: kind}
-	img.Data, _ = base64.StdEncoding.DecodeString(data) // the request was checked
+	img.Data, _ = base64.StdEncoding.DecodeString(data) // the request has been checked
 	return img
 }
 
-// openAIChoice returns a choice that is a word, or names a function in either
-// of OpenAI's two ways.
+// openAIChoice returns a tool choice: a word, or a function's name in either of
+// OpenAI's two forms.
 func openAIChoice(raw json.RawMessage) model.ToolChoice {
 	var word model.ToolChoice
 	if json.Unmarshal(raw, &word) == nil {
@@ -97,11 +97,11 @@ func openAIChoice(raw json.RawMessage) model.ToolChoice {
 		Name     model.ToolChoice
 		Function struct{ Name model.ToolChoice }
 	}
-	_ = json.Unmarshal(raw, &named) // of another form, it is no choice
+	_ = json.Unmarshal(raw, &named) // any other form means none
 	return named.Name + named.Function.Name
 }
 
-// check finds what the service would refuse in the request.
+// check returns why the service would reject the request.
 func (r *Request) checkChat() *Fault {
 	switch {
 	case r.Model == "":
@@ -127,7 +127,7 @@ func (r *Request) checkChat() *Fault {
 }
 
 // checkMessages checks the roles and contents, and that every tool call is
-// answered by the tool messages that follow it.
+// followed by its tool messages.
 func (r *Request) checkMessages() *Fault {
 	open := map[string]bool{}
 	for i, m := range r.Messages {

@@ -31,7 +31,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// post sends a request over a connection of its own.
+// post sends a request over a separate connection.
 func post(t *testing.T, url, body string) (*http.Response, string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/chat/completions", strings.NewReader(body))
@@ -88,7 +88,7 @@ func TestModels(t *testing.T) {
 	golden(t, "models.golden", body)
 }
 
-// TestRefusals sends what the real service would refuse.
+// TestRefusals sends requests that the real service rejects.
 func TestRefusals(t *testing.T) {
 	call := `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}`
 	for _, test := range []struct{ name, body, want string }{
@@ -148,7 +148,7 @@ func TestUnknownPath(t *testing.T) {
 	}
 }
 
-// TestBreak shows that the three endings differ for the client.
+// TestBreak checks that the three endings differ for the client.
 func TestBreak(t *testing.T) {
 	const body = `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`
 	for how, failed := range map[modeltest.Ending]bool{modeltest.End: false, modeltest.Abort: true, modeltest.Reset: true} {

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// deferring are the services that take tools up in the conversation.
+// deferring are the services that load tools within the conversation.
 var deferring = []struct {
 	api  modeltest.API
 	name string
@@ -26,8 +26,7 @@ var deferring = []struct {
 	{modeltest.Responses, "gpt-5.4", func(c wire.Config) (model.Provider, error) { return openai.New(openai.Config{Config: c}) }},
 }
 
-// TestDeferredTools lets a model search, and looks at what the service gets
-// before and after.
+// TestDeferredTools lets a model search, and checks the requests before and after.
 func TestDeferredTools(t *testing.T) {
 	t.Parallel()
 	for _, d := range deferring {
@@ -94,11 +93,11 @@ func checkDeferred(t *testing.T, requests []*modeltest.Request) {
 			t.Errorf("request %d does not begin with the one before:\n%s\n%s", i+1, bodies[i], b)
 		}
 	}
-	r := requests[1].Said.Results()[0]
+	r := requests[1].Parsed.Results()[0]
 	if !slices.Contains(r.Content, model.Part(model.ToolReference{Name: "forecast"})) || slices.Contains(r.Content, model.Part(model.ToolReference{Name: "gone"})) {
 		t.Errorf("the search's result is %+v, want a reference to forecast alone", r.Content)
 	}
-	for _, d := range requests[2].Said.Tools {
+	for _, d := range requests[2].Parsed.Tools {
 		if known := d.Name == "read" || d.Name == model.ToolSearch; known == d.Deferred {
 			t.Errorf("tool %q is deferred: %v", d.Name, d.Deferred)
 		}

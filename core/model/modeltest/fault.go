@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Fault is an error of a service. Each API reports it in its own words.
+// Fault is an error of a service. Each API reports it in its own form.
 type Fault struct {
 	Status              int
-	Type, Code, Message string // as OpenAI has them; others derive theirs from the status
-	// RetryAfter is the wish of a Gemini error's RetryInfo.
+	Type, Code, Message string // as in OpenAI's API; others derive theirs from the status
+	// RetryAfter is the RetryInfo of a Gemini error.
 	RetryAfter time.Duration
 
-	kind trouble
+	kind faultKind
 	name string // a key or a model that the message repeats
 }
 
-// trouble is a failure that every service has, with a message of its own.
-type trouble uint8
+// faultKind is an error of every service, with the service's own message.
+type faultKind uint8
 
 const (
-	otherTrouble trouble = iota
+	otherFault faultKind = iota
 	noKey
 	wrongKey
 	noModel
@@ -37,7 +37,7 @@ const (
 
 // The turns below answer with the error bodies of the real services.
 
-// Unauthorized is a refused key. OpenAI's message repeats it.
+// Unauthorized is the error for an invalid key. OpenAI's message repeats it.
 func Unauthorized(key string) Turn {
 	return failure(Fault{Status: http.StatusUnauthorized, kind: wrongKey, name: key})
 }
@@ -66,13 +66,13 @@ func ServerError(status int) Turn {
 	return failure(Fault{Status: status, kind: broken})
 }
 
-// Overloaded is what the service says when it has too much to do, as status or
-// in the middle of a stream.
+// Overloaded is the error of an overloaded service, as a status or within a
+// stream.
 func Overloaded() Turn {
 	return failure(Fault{Status: http.StatusServiceUnavailable, kind: overload})
 }
 
-// PromptFiltered is the refusal of a prompt by a filter; of Azure only.
+// PromptFiltered is the error for a prompt blocked by a content filter; Azure only.
 func PromptFiltered() Turn {
 	return failure(Fault{Status: http.StatusBadRequest, kind: filtered})
 }
@@ -84,7 +84,7 @@ func Failure(status int, kind, code, message string) Turn {
 
 func failure(f Fault) Turn { return Turn{Status: f.Status, Fault: &f} }
 
-// refuse returns why the service would not accept a request.
+// refuse returns the error for an invalid request.
 func refuse(code, format string, args ...any) *Fault {
 	return &Fault{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: code, Message: fmt.Sprintf(format, args...)}
 }
@@ -103,10 +103,10 @@ func HoldAt(i int, release <-chan struct{}) func(context.Context, int) {
 	}
 }
 
-// openAIFault fills type, code and message. The shapes are those of
+// openAIFault sets type, code and message, as in
 // https://platform.openai.com/docs/guides/error-codes.
 func openAIFault(f *Fault) Fault {
-	known := map[trouble]Fault{
+	known := map[faultKind]Fault{
 		noKey:    {Type: "invalid_request_error", Message: "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."},
 		wrongKey: {Type: "invalid_request_error", Code: "invalid_api_key", Message: "Incorrect API key provided: " + f.name + ". You can find your API key at https://platform.openai.com/account/api-keys."},
 		noModel:  {Type: "invalid_request_error", Code: "model_not_found", Message: "The model `" + f.name + "` does not exist or you do not have access to it."},
@@ -122,7 +122,7 @@ func openAIFault(f *Fault) Fault {
 	return out
 }
 
-// errorBody is {"error":{…}} with the members that the service always sends.
+// errorBody is {"error":{…}} with all members that the service sends.
 func errorBody(f *Fault) string {
 	e := openAIFault(f)
 	var code any
@@ -135,8 +135,8 @@ func errorBody(f *Fault) string {
 // object is a JSON object.
 type object = map[string]any
 
-// text returns v as JSON, without the escapes that HTML would need. It is for
-// values that always marshal.
+// text returns v as JSON, without escapes for HTML. It is for values that always
+// marshal.
 func text(v any) string {
 	var b jsonBuilder
 	enc := json.NewEncoder(&b)
@@ -153,5 +153,5 @@ func (b *jsonBuilder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// orElse is the status of a fault, or another if it names none.
+// orElse returns the status of the fault, or else the given one.
 func (f *Fault) orElse(status int) int { return cmp.Or(f.Status, status) }

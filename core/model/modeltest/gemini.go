@@ -41,10 +41,10 @@ func (g gemini) credential(h http.Header) string {
 	if token := bearer(h); g.vertex && token != "" {
 		return token
 	}
-	return h.Get("X-Goog-Api-Key") // of Vertex, too, in express mode
+	return h.Get("X-Goog-Api-Key") // also of Vertex, in express mode
 }
 
-// name sets no id of the request: the service has none.
+// name does not set an id of the request: the service has none.
 func (gemini) name(_ http.Header, n int) string { return fmt.Sprintf("resp%06d", n) }
 
 func (g gemini) list(models []string, _ string, query url.Values) any {
@@ -128,11 +128,11 @@ func (g gemini) errorFrame(f *Fault) string {
 // geminiFrame ends lines as the service does.
 func geminiFrame(data string) string { return "data: " + data + "\r\n\r\n" }
 
-// geminiRender makes the chunks of one answer.
+// geminiRender renders the chunks of one answer.
 type geminiRender struct {
 	*answer
 	vertex    bool
-	signature string // that no part has yet
+	signature string // not yet sent
 	out       []string
 }
 
@@ -182,8 +182,8 @@ func (r *geminiRender) finish() string {
 	return "STOP"
 }
 
-// parts returns the parts of the content as JSON. Arguments stay as they are
-// written, which encoding/json would change.
+// parts returns the parts of the content as JSON. Arguments are unchanged, which
+// encoding/json would not keep.
 func (r *geminiRender) parts() []string {
 	var out []string
 	for _, s := range r.Reasoning {
@@ -231,14 +231,13 @@ func (r *geminiRender) chunk(parts []string, finish string) string {
 	return fmt.Sprintf(`{"candidates":[{"content":{"parts":[%s],"role":"model"}%s,"index":0}],%s}`, strings.Join(parts, ","), end, r.about(finish != ""))
 }
 
-// blocked is the answer to a prompt that was refused.
+// blocked is the answer to a blocked prompt.
 func (r *geminiRender) blocked() string {
 	feedback := object{"blockReason": r.Blocked, "safetyRatings": []any{object{"category": "HARM_CATEGORY_DANGEROUS_CONTENT", "probability": "HIGH"}}}
 	return `{"promptFeedback":` + text(feedback) + `,` + r.about(true) + `}`
 }
 
-// about returns the members that every chunk has. The counts grow with the
-// answer.
+// about returns the members of every chunk. The counts grow with the answer.
 func (r *geminiRender) about(last bool) string {
 	u := r.usage()
 	counts := object{

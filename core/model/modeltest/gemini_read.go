@@ -11,8 +11,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// geminiBody is the body of a request, with all members that the service knows:
-// it refuses others.
+// geminiBody is the body of a request, with all known members: the service rejects
+// others.
 type geminiBody struct {
 	Contents          []geminiContent  `json:"contents"`
 	SystemInstruction *geminiContent   `json:"systemInstruction"`
@@ -138,7 +138,7 @@ func (g gemini) read(s *Server, req *Request) (*Fault, error) {
 			return bad, nil
 		}
 	}
-	req.Said = body.said(req.Model)
+	req.Parsed = body.parsed(req.Model)
 	return nil, nil
 }
 
@@ -188,7 +188,7 @@ func (b *geminiBody) checkTools(name string) *Fault {
 const geminiSchemaMembers = " type format title description nullable enum maxItems minItems properties required minProperties maxProperties minLength maxLength" +
 	" pattern example anyOf propertyOrdering default items minimum maximum "
 
-// geminiSchema checks a schema of the service's own kind.
+// geminiSchema checks a schema in the service's own format.
 func geminiSchema(raw json.RawMessage) *Fault {
 	if len(raw) == 0 {
 		return nil
@@ -318,13 +318,13 @@ func (c *geminiContent) checkParts(i int) *Fault {
 	return nil
 }
 
-// skipped are the signatures that stand for one that was never given:
+// skipped are the signatures that replace a missing one:
 // https://ai.google.dev/gemini-api/docs/thought-signatures.
 var skipped = []string{"skip_thought_signature_validator", "context_engineering_is_the_way_to_go"}
 
-// checkSignatures checks that signatures are those that were given, with the
-// part that they were given for. Gemini 3 wants one with the first call of each
-// step since the user last spoke.
+// checkSignatures checks that signatures are those that were sent, with the same
+// part. Gemini 3 requires one with the first call of each step since the last user
+// message.
 func (b *geminiBody) checkSignatures(s *Server, name string) *Fault {
 	spoke := 0
 	for i := range b.Contents {
@@ -339,12 +339,12 @@ func (b *geminiBody) checkSignatures(s *Server, name string) *Fault {
 			if p.FunctionCall != nil {
 				called = p.FunctionCall.Name
 			}
-			said, issued := s.signed(p.ThoughtSignature)
+			text, issued := s.signed(p.ThoughtSignature)
 			switch {
 			case p.ThoughtSignature == "" && called != "" && first && i > spoke && gemini3().MatchString(name):
 				return refuse("", "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:%s` , position %d.", called, j+1)
 			case p.ThoughtSignature == "" || slices.Contains(skipped, p.ThoughtSignature):
-			case !issued || said != called:
+			case !issued || text != called:
 				return refuse("", "Corrupted thought signature.")
 			}
 			first = first && called == ""
@@ -353,8 +353,8 @@ func (b *geminiBody) checkSignatures(s *Server, name string) *Fault {
 	return nil
 }
 
-// checkImages checks data, and that only models that take images in results get
-// them: https://ai.google.dev/gemini-api/docs/function-calling#multimodal.
+// checkImages checks data, and that only models that support images in results
+// get them: https://ai.google.dev/gemini-api/docs/function-calling#multimodal.
 func (b *geminiBody) checkImages(name string) *Fault {
 	for _, c := range b.Contents {
 		for _, p := range c.Parts {
@@ -377,10 +377,10 @@ func (b *geminiBody) checkImages(name string) *Fault {
 	return nil
 }
 
-// said returns what a checked request says.
-func (b *geminiBody) said(name string) Said {
+// parsed returns the parsed form of a valid request.
+func (b *geminiBody) parsed(name string) Parsed {
 	c := &b.GenerationConfig
-	s := Said{Model: name, MaxTokens: c.MaxOutputTokens, Temperature: c.Temperature, OutputSchema: slices.Concat(c.ResponseSchema, c.ResponseJSONSchema)}
+	s := Parsed{Model: name, MaxTokens: c.MaxOutputTokens, Temperature: c.Temperature, OutputSchema: slices.Concat(c.ResponseSchema, c.ResponseJSONSchema)}
 	if t := c.ThinkingConfig; t != nil {
 		s.Effort = strings.ToLower(t.ThinkingLevel)
 		if t.ThinkingBudget != nil {
@@ -402,7 +402,7 @@ func (b *geminiBody) said(name string) Said {
 	s.ToolChoice = b.ToolConfig.choice()
 	ids := geminiIDs{}
 	for i := range b.Contents {
-		ids.say(&s, &b.Contents[i])
+		ids.add(&s, &b.Contents[i])
 	}
 	return s
 }
@@ -422,20 +422,20 @@ func (t *geminiToolConfig) choice() model.ToolChoice {
 	return model.ToolChoice(c.Mode)
 }
 
-// geminiIDs names the calls that have no id, and finds the call of a result.
+// geminiIDs gives ids to calls without one, and finds the call of a result.
 type geminiIDs struct {
 	n    int
 	open []geminiCall
 }
 
-func (ids *geminiIDs) say(s *Said, c *geminiContent) {
+func (ids *geminiIDs) add(s *Parsed, c *geminiContent) {
 	role := model.RoleUser
 	if c.Role == "model" {
 		role, ids.open = model.RoleAssistant, nil
 	}
 	for _, p := range c.Parts {
 		if p.ThoughtSignature != "" && !slices.Contains(skipped, p.ThoughtSignature) {
-			s.say(role, opaque(p.ThoughtSignature))
+			s.add(role, opaque(p.ThoughtSignature))
 		}
 		switch {
 		case p.FunctionCall != nil:
@@ -444,20 +444,20 @@ func (ids *geminiIDs) say(s *Said, c *geminiContent) {
 				call.ID = fmt.Sprintf("#%d", ids.n)
 			}
 			ids.open = append(ids.open, call)
-			s.say(role, model.ToolCall{ID: call.ID, Name: call.Name, Args: string(call.Args)})
+			s.add(role, model.ToolCall{ID: call.ID, Name: call.Name, Args: string(call.Args)})
 		case p.FunctionResponse != nil:
-			s.say(model.RoleTool, ids.result(p.FunctionResponse))
+			s.add(model.RoleTool, ids.result(p.FunctionResponse))
 		case p.InlineData != nil:
-			s.say(role, p.InlineData.image())
+			s.add(role, p.InlineData.image())
 		case p.Thought:
-			s.say(role, model.Reasoning{Text: p.Text})
+			s.add(role, model.Reasoning{Text: p.Text})
 		case p.Text != "":
-			s.say(role, model.Text{Text: p.Text})
+			s.add(role, model.Text{Text: p.Text})
 		}
 	}
 }
 
-// result belongs to the call with its id, or else to the first of its name.
+// result returns a result, of the call with its id, or else the first of its name.
 func (ids *geminiIDs) result(r *geminiResponse) model.ToolResult {
 	at := slices.IndexFunc(ids.open, func(c geminiCall) bool { return c.ID == r.ID })
 	if r.ID == "" {
@@ -465,7 +465,7 @@ func (ids *geminiIDs) result(r *geminiResponse) model.ToolResult {
 	}
 	out := model.ToolResult{Name: r.Name, Content: model.TextParts(string(r.Response))}
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(r.Response, &fields) // it was checked
+	_ = json.Unmarshal(r.Response, &fields) // it has been checked
 	_, out.IsError = fields["error"]
 	if at >= 0 {
 		out.CallID = ids.open[at].ID
@@ -481,6 +481,6 @@ func (ids *geminiIDs) result(r *geminiResponse) model.ToolResult {
 
 func (d *geminiData) image() model.Image {
 	img := model.Image{MediaType: d.MimeType}
-	img.Data, _ = base64.StdEncoding.DecodeString(d.Data) // it was checked
+	img.Data, _ = base64.StdEncoding.DecodeString(d.Data) // it has been checked
 	return img
 }

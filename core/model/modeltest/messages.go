@@ -54,7 +54,7 @@ var messagesTypes = map[int]string{
 	413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error", 529: "overloaded_error",
 }
 
-// words returns the status, the type and the message of an error.
+// words returns the status, type and message of an error.
 func (messages) words(f *Fault) (status int, kind, message string) {
 	status, message = f.orElse(http.StatusInternalServerError), f.Message
 	switch f.kind {
@@ -95,7 +95,7 @@ func (m messages) errorFrame(f *Fault) string {
 	return eventFrame(object{"type": "error", "error": object{"type": kind, "message": message}})
 }
 
-// messageRender makes the events of one answer.
+// messageRender renders the events of one answer.
 type messageRender struct {
 	*answer
 	blocks int
@@ -160,8 +160,7 @@ func (r *messageRender) message(reason any, content []any) object {
 	}
 }
 
-// counts returns the usage. What is cached is counted apart from the rest of
-// the prompt.
+// counts returns the usage. Cached tokens are not included in the input.
 func (r *messageRender) counts() object {
 	u := r.usage()
 	return object{
@@ -171,7 +170,8 @@ func (r *messageRender) counts() object {
 	}
 }
 
-// messageBlock is a block of content: how it begins, its deltas, and all of it.
+// messageBlock is a block of content: its beginning, its deltas, and the complete
+// block.
 type messageBlock struct {
 	start  object
 	deltas []object

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// messagesBody is the body of a request, as far as it is looked at.
+// messagesBody is the checked part of the body of a request.
 type messagesBody struct {
 	Model       string            `json:"model"`
 	MaxTokens   *int              `json:"max_tokens"`
@@ -76,7 +76,7 @@ type messagesBlock struct {
 	} `json:"source"`
 }
 
-// messagesMembers are the members that a request may have.
+// messagesMembers are the known members of a request.
 const messagesMembers = " cache_control container context_management diagnostics inference_geo max_tokens mcp_servers messages metadata model output_config output_format" +
 	" service_tier speed stop_sequences stream system temperature thinking tool_choice tools top_k top_p "
 
@@ -109,12 +109,12 @@ func (messages) read(s *Server, req *Request) (*Fault, error) {
 			return bad, nil
 		}
 	}
-	req.Said = body.said()
+	req.Parsed = body.parsed()
 	return nil, nil
 }
 
-// check finds what the service would refuse beside tools and content. The
-// messages are those of the service, as its users report them.
+// check returns why the service would reject the members other than tools and
+// content. The messages are those of the service, as reported by its users.
 func (b *messagesBody) check() *Fault {
 	switch {
 	case b.Model == "":
@@ -174,7 +174,7 @@ var (
 	messagesName  = pattern(`^[a-zA-Z0-9_-]{1,128}$`)
 	messagesID    = pattern(`^[a-zA-Z0-9_-]+$`)
 	messagesImage = pattern(`^image/(jpeg|png|gif|webp)$`)
-	// adaptive are the models that decide themselves how much they think. See
+	// adaptive are the models with adaptive thinking. See
 	// https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking.
 	adaptive = pattern(`claude-[a-z]+-(4-[6-9]|[5-9])`)
 )
@@ -227,7 +227,7 @@ func (b *messagesBody) parse() *Fault {
 	return nil
 }
 
-// checkCache counts the marks of the cache: see
+// checkCache counts the cache marks: see
 // https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
 func (b *messagesBody) checkCache() *Fault {
 	n := 0
@@ -240,7 +240,7 @@ func (b *messagesBody) checkCache() *Fault {
 		count(t.CacheControl)
 	}
 	var system []messagesBlock
-	_ = json.Unmarshal(b.System, &system) // or it is a string, which has no mark
+	_ = json.Unmarshal(b.System, &system) // or it is a string, without a mark
 	for _, k := range system {
 		count(k.CacheControl)
 	}
@@ -256,7 +256,7 @@ func (b *messagesBody) checkCache() *Fault {
 }
 
 // checkCalls checks that the message after calls begins with their results, and
-// that no result stands elsewhere.
+// that there are no other results.
 func (b *messagesBody) checkCalls() *Fault {
 	seen := map[string]bool{}
 	var open []string
@@ -306,10 +306,10 @@ func (b *messagesBody) checkBlocks(s *Server, i int) *Fault {
 	return b.checkFirst(i)
 }
 
-// checkReferences checks that what a result refers to are deferred tools. See
+// checkReferences checks that the references of a result are to deferred tools. See
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool.
 func (b *messagesBody) checkReferences(result *messagesBlock) *Fault {
-	parts, _ := result.inner() // it was checked
+	parts, _ := result.inner() // it has been checked
 	for _, part := range parts {
 		if part.Type == "tool_reference" && !slices.ContainsFunc(b.Tools, func(t messagesTool) bool { return t.Name == part.ToolName && t.Deferred }) {
 			return refuse("", "Tool reference '%s' not found in available tools", part.ToolName)
@@ -318,8 +318,8 @@ func (b *messagesBody) checkReferences(result *messagesBlock) *Fault {
 	return nil
 }
 
-// checkFirst checks that calls whose results the model goes on with began with
-// thinking, if it was to think with a budget.
+// checkFirst checks that thinking with a budget is not enabled after calls that
+// were made without thinking.
 func (b *messagesBody) checkFirst(i int) *Fault {
 	m := &b.Messages[i]
 	last := i >= len(b.Messages)-2 && m.Role == "assistant"
@@ -332,10 +332,10 @@ func (b *messagesBody) checkFirst(i int) *Fault {
 	return nil
 }
 
-// check finds what the service would refuse in a block.
+// check returns why the service would reject a block.
 func (k *messagesBlock) check(s *Server, at, role string) *Fault {
 	var input map[string]json.RawMessage
-	said, issued := s.signed(k.Signature + k.Data)
+	text, issued := s.signed(k.Signature + k.Data)
 	byModel := k.Type == "tool_use" || k.Type == "thinking" || k.Type == "redacted_thinking"
 	byUser := k.Type == "tool_result" || k.Type == "image"
 	switch {
@@ -351,7 +351,7 @@ func (k *messagesBlock) check(s *Server, at, role string) *Fault {
 		return refuse("", "%s.tool_use.input: Input should be a valid dictionary", at)
 	case k.Type == "thinking" && (!issued || k.Signature == ""):
 		return refuse("", "%s: Invalid `signature` in `thinking` block", at)
-	case k.Type == "thinking" && said != k.Thinking:
+	case k.Type == "thinking" && text != k.Thinking:
 		return refuse("", "%s: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.", at)
 	case k.Type == "redacted_thinking" && (!issued || k.Data == ""):
 		return refuse("", "%s: Invalid `data` in `redacted_thinking` block", at)
@@ -395,9 +395,9 @@ func (k *messagesBlock) inner() (blocks []messagesBlock, ok bool) {
 	return blocks, json.Unmarshal(k.Content, &blocks) == nil
 }
 
-// said returns what a checked request says.
-func (b *messagesBody) said() Said {
-	s := Said{
+// parsed returns the parsed form of a valid request.
+func (b *messagesBody) parsed() Parsed {
+	s := Parsed{
 		Model: b.Model, MaxTokens: *b.MaxTokens, Temperature: b.Temperature, OutputSchema: b.OutputConfig.Format.Schema,
 		Effort: b.OutputConfig.Effort, System: messagesSystem(b.System),
 	}
@@ -425,10 +425,10 @@ func (b *messagesBody) said() Said {
 		for i := range m.blocks {
 			part := m.blocks[i].part()
 			if _, ok := part.(model.ToolResult); ok {
-				s.say(model.RoleTool, part)
+				s.add(model.RoleTool, part)
 				continue
 			}
-			s.say(role, part)
+			s.add(role, part)
 		}
 	}
 	return s
@@ -440,7 +440,7 @@ func messagesSystem(raw json.RawMessage) string {
 		return plain
 	}
 	var blocks []messagesBlock
-	_ = json.Unmarshal(raw, &blocks) // of another form, there is none
+	_ = json.Unmarshal(raw, &blocks) // any other form has none
 	var texts []string
 	for _, k := range blocks {
 		texts = append(texts, k.Text)
@@ -448,7 +448,7 @@ func messagesSystem(raw json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// part returns the block in neutral words.
+// part returns the block as a part.
 func (k *messagesBlock) part() model.Part {
 	switch k.Type {
 	case "thinking":
@@ -461,11 +461,11 @@ func (k *messagesBlock) part() model.Part {
 		return model.ToolReference{Name: k.ToolName}
 	case "image":
 		img := model.Image{MediaType: k.Source.MediaType}
-		img.Data, _ = base64.StdEncoding.DecodeString(k.Source.Data) // what is no image shows as none
+		img.Data, _ = base64.StdEncoding.DecodeString(k.Source.Data) // invalid data shows as no image
 		return img
 	case "tool_result":
 		r := model.ToolResult{CallID: k.ToolUseID, IsError: k.IsError}
-		blocks, _ := k.inner() // it was checked
+		blocks, _ := k.inner() // it has been checked
 		for i := range blocks {
 			r.Content = append(r.Content, blocks[i].part())
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// config is that of a provider at an endpoint.
+// config returns the configuration for an endpoint.
 func config(e modeltest.Endpoint) wire.Config {
 	return wire.Config{BaseURL: e.URL, APIKey: e.Key, Model: e.Model, Transport: e.Transport, IdleTimeout: e.Idle, FirstByteTimeout: e.Idle}
 }
@@ -51,17 +51,17 @@ func factory(api modeltest.API) modeltest.Factory {
 	}
 }
 
-// TestNative runs the contract for the providers that have a server of their own
-// here. The others do so in their package.
+// TestNative runs the suite for the providers with a fake server of their API. The
+// others do so in their package.
 func TestNative(t *testing.T) {
 	for _, api := range []modeltest.API{modeltest.Azure, modeltest.Responses, modeltest.Messages, modeltest.Gemini, modeltest.Vertex} {
 		t.Run(api.String(), func(t *testing.T) { modeltest.TestProvider(t, factory(api), modeltest.Over(api)) })
 	}
 }
 
-// TestMutants shows that the suite fails if a provider loses a field.
+// TestMutants checks that the suite fails if a provider loses a field.
 func TestMutants(t *testing.T) {
 	for _, api := range []modeltest.API{modeltest.ChatCompletions, modeltest.Responses, modeltest.Messages, modeltest.Gemini} {
-		t.Run(api.String(), func(t *testing.T) { modeltest.TestMutants(t, factory(api), modeltest.Over(api)) })
+		t.Run(api.String(), func(t *testing.T) { modeltest.CheckMutants(t, factory(api), modeltest.Over(api)) })
 	}
 }

@@ -14,15 +14,15 @@ type Request struct {
 	Header http.Header     `json:"-"`
 	URL    *url.URL        `json:"-"`
 	Body   json.RawMessage `json:"-"`
-	Said   Said            `json:"-"` // what it says; empty if it was refused
+	Parsed Parsed          `json:"-"` // empty if the request was rejected
 
 	Model  string `json:"model"`
 	Stream bool   `json:"stream"`
 
-	encrypted bool // encrypted reasoning was asked for
+	encrypted bool // encrypted reasoning was requested
 	searches  bool // the model may search for tools
 
-	// The rest is of chat completions only.
+	// The fields below are for chat completions only.
 	Messages            []Message       `json:"messages"`
 	Tools               []Tool          `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
@@ -75,7 +75,7 @@ type contentPart struct {
 	} `json:"image_url"`
 }
 
-// Text returns the texts of the message's content, a line break between two.
+// Text returns the texts of the message's content, separated by line breaks.
 func (m *Message) Text() string {
 	var texts []string
 	for _, p := range m.parts() {
@@ -103,11 +103,11 @@ func (m *Message) parts() []contentPart {
 		return []contentPart{{Type: "text", Text: text}}
 	}
 	var parts []contentPart
-	_ = json.Unmarshal(m.Content, &parts) // content that is neither has been refused
+	_ = json.Unmarshal(m.Content, &parts) // other content has been rejected
 	return parts
 }
 
-// The patterns are compiled when the first request needs them.
+// The patterns are compiled when first needed.
 var (
 	toolName       = pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 	reasoningModel = pattern(`^(o[1-9]|gpt-5)`)

@@ -42,7 +42,7 @@ func (responses) fault(f *Fault) (int, string) {
 	return f.orElse(http.StatusInternalServerError), errorBody(f)
 }
 
-// errorFrame is the event "error", whose members stand at its top.
+// errorFrame is the event "error", whose members are at the top level.
 func (responses) errorFrame(f *Fault) string {
 	e := openAIFault(f)
 	return eventFrame(object{"type": "error", "code": e.Code, "message": e.Message, "param": nil, "sequence_number": 3})
@@ -56,12 +56,12 @@ func (responses) failedFrame(f *Fault) string {
 	return eventFrame(object{"type": "response.failed", "response": r, "sequence_number": 3})
 }
 
-// eventFrame returns an event that is named like the type of its data.
+// eventFrame returns an event whose type is that of its data.
 func eventFrame(event object) string {
 	return fmt.Sprintf("event: %s\ndata: %s\n\n", event["type"], text(event))
 }
 
-// responseRender makes the events of one answer.
+// responseRender renders the events of one answer.
 type responseRender struct {
 	*answer
 	output []object // the finished items
@@ -97,7 +97,7 @@ func (responses) whole(a *answer) string {
 
 func (r *responseRender) emit(events ...object) { r.events = append(r.events, events...) }
 
-// incomplete says why the answer is not complete, if so.
+// incomplete returns why the answer is incomplete, "" if it is not.
 func (r *responseRender) incomplete() string {
 	switch stop := r.stop(); {
 	case r.Finish != "":
@@ -112,7 +112,7 @@ func (r *responseRender) incomplete() string {
 	return ""
 }
 
-// response is the object that tells of the whole answer.
+// response returns the object for the whole answer.
 func (r *responseRender) response(status string) object {
 	var usage, incomplete any
 	output := []object{}
@@ -138,7 +138,7 @@ func (r *responseRender) response(status string) object {
 	}
 }
 
-// items makes the items of the answer.
+// items adds the items of the answer.
 func (r *responseRender) items() {
 	if len(r.Reasoning) > 0 || r.Signature != "" {
 		r.reasoning()
@@ -153,7 +153,7 @@ func (r *responseRender) items() {
 	r.emit(merge(queues, r.Interleave)...)
 }
 
-// merge returns the elements of the queues in turn, or one queue after another.
+// merge returns the elements of the queues, interleaved or one queue after another.
 func merge[E any](queues [][]E, turns bool) []E {
 	var out []E
 	for round, more := 0, true; more; round++ {
@@ -171,8 +171,8 @@ func merge[E any](queues [][]E, turns bool) []E {
 	return out
 }
 
-// reasoning adds the item of the reasoning. Its encrypted content is there only
-// if it was asked for; that of the item's beginning is not yet the whole one.
+// reasoning adds the item of the reasoning. It has encrypted content only if that
+// was requested, which is incomplete in the event at the beginning.
 func (r *responseRender) reasoning() {
 	id, index := "rs_"+r.id, len(r.output)
 	item := object{"id": id, "type": "reasoning", "summary": []object{}}
@@ -201,7 +201,7 @@ func (r *responseRender) reasoning() {
 	r.finish(index, item)
 }
 
-// message adds the item of what the model says.
+// message adds the item of the text.
 func (r *responseRender) message() {
 	id, index := "msg_"+r.id, len(r.output)
 	at := func(kind string, part int) object {
@@ -267,7 +267,7 @@ func (r *responseRender) call(i int) []object {
 		object{"type": "response.output_item.done", "output_index": index, "item": item})
 }
 
-// search returns the events of a search for tools that the client makes.
+// search returns the events of a tool search for the client.
 func (r *responseRender) search(c *Call) []object {
 	index := len(r.output)
 	item := object{

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// responsesBody is the body of a request, as far as it is looked at.
+// responsesBody is the checked part of the body of a request.
 type responsesBody struct {
 	Model           string             `json:"model"`
 	Input           json.RawMessage    `json:"input"`
@@ -78,16 +78,16 @@ func (it *responsesItem) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(head.Arguments, &it.Arguments)
 }
 
-// responsesMembers are the members that a request may have.
+// responsesMembers are the known members of a request.
 const responsesMembers = " background context_management conversation include input instructions max_output_tokens max_tool_calls metadata model moderation" +
 	" parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store" +
 	" stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user "
 
-// unknownMember returns a member of a JSON object that is not among the known
-// ones, which have spaces around them.
+// unknownMember returns a member of a JSON object that is not known. Known names
+// are surrounded by spaces.
 func unknownMember(body []byte, known string) string {
 	var all map[string]json.RawMessage
-	_ = json.Unmarshal(body, &all) // a body that is no object fails elsewhere
+	_ = json.Unmarshal(body, &all) // any other body fails elsewhere
 	names := []string{}
 	for name := range all {
 		if !strings.Contains(known, " "+name+" ") {
@@ -127,7 +127,7 @@ func (responses) read(s *Server, req *Request) (*Fault, error) {
 	} else if err := json.Unmarshal(body.Input, &items); err != nil {
 		return refuse("invalid_type", "Invalid type for 'input': expected one of a list of items or a string."), nil
 	}
-	in := responsesInput{server: s, said: body.said(), store: body.Store == nil || *body.Store, open: map[string]bool{}, seen: map[string]bool{}}
+	in := responsesInput{server: s, parsed: body.parsed(), store: body.Store == nil || *body.Store, open: map[string]bool{}, seen: map[string]bool{}}
 	for i := range items {
 		if bad := in.take(i, items); bad != nil {
 			return bad, nil
@@ -136,13 +136,13 @@ func (responses) read(s *Server, req *Request) (*Fault, error) {
 	for id := range in.open {
 		return refuse("", "No tool output found for function call %s.", id), nil
 	}
-	req.Said = in.said
+	req.Parsed = in.parsed
 	req.searches = slices.ContainsFunc(body.Tools, func(t responsesTool) bool { return t.Type == "tool_search" })
 	return nil, nil
 }
 
-// check finds what the service would refuse beside the input. The messages are
-// those of the service, as its users report them.
+// check returns why the service would reject the members other than the input.
+// The messages are those of the service, as reported by its users.
 func (b *responsesBody) check() *Fault {
 	reasons := reasoningModel().MatchString(b.Model)
 	switch {
@@ -190,7 +190,7 @@ func (b *responsesBody) check() *Fault {
 	return nil
 }
 
-// checkSearch checks a search of the client's. See
+// checkSearch checks a tool search by the client. See
 // https://developers.openai.com/api/docs/guides/tools-tool-search.
 func (t *responsesTool) checkSearch(name string) *Fault {
 	switch {
@@ -204,9 +204,9 @@ func (t *responsesTool) checkSearch(name string) *Fault {
 
 var searchingModel = pattern(`^gpt-(5\.([4-9]|\d\d)|[6-9])`)
 
-// said returns what the request says beside its input.
-func (b *responsesBody) said() Said {
-	s := Said{Model: b.Model, System: b.Instructions, Temperature: b.Temperature, ToolChoice: openAIChoice(b.ToolChoice), OutputSchema: b.Text.Format.Schema}
+// parsed returns the parsed request without its input.
+func (b *responsesBody) parsed() Parsed {
+	s := Parsed{Model: b.Model, System: b.Instructions, Temperature: b.Temperature, ToolChoice: openAIChoice(b.ToolChoice), OutputSchema: b.Text.Format.Schema}
 	if b.MaxOutputTokens != nil {
 		s.MaxTokens = *b.MaxOutputTokens
 	}
@@ -225,13 +225,13 @@ func (b *responsesBody) said() Said {
 // responsesInput reads the items of an input.
 type responsesInput struct {
 	server *Server
-	said   Said
+	parsed Parsed
 	store  bool
 	open   map[string]bool // calls that wait for their result
 	seen   map[string]bool // all calls
 }
 
-// take takes item i.
+// take adds item i.
 func (in *responsesInput) take(i int, items []responsesItem) *Fault {
 	item := &items[i]
 	switch item.Type {
@@ -242,7 +242,7 @@ func (in *responsesInput) take(i int, items []responsesItem) *Fault {
 			return refuse("string_above_max_length", "Invalid 'input[%d]': a call_id of at most 64 characters, a name and arguments are required.", i)
 		}
 		in.open[item.CallID], in.seen[item.CallID] = true, true
-		in.said.say(model.RoleAssistant, model.ToolCall{ID: item.CallID, Name: item.Name, Args: *item.Arguments})
+		in.parsed.add(model.RoleAssistant, model.ToolCall{ID: item.CallID, Name: item.Name, Args: *item.Arguments})
 	case "function_call_output":
 		if !in.seen[item.CallID] {
 			return refuse("", "No tool call found for function call output with call_id %s.", item.CallID)
@@ -252,13 +252,13 @@ func (in *responsesInput) take(i int, items []responsesItem) *Fault {
 			return bad
 		}
 		delete(in.open, item.CallID)
-		in.said.say(model.RoleTool, model.ToolResult{CallID: item.CallID, Content: content})
+		in.parsed.add(model.RoleTool, model.ToolResult{CallID: item.CallID, Content: content})
 	case "tool_search_call":
 		if item.CallID == "" || item.Execution != "client" || item.Arguments == nil {
 			return refuse("", "Invalid 'input[%d]': a search has a call_id, arguments and the execution 'client'.", i)
 		}
 		in.open[item.CallID], in.seen[item.CallID] = true, true
-		in.said.say(model.RoleAssistant, model.ToolCall{ID: item.CallID, Name: model.ToolSearch, Args: *item.Arguments})
+		in.parsed.add(model.RoleAssistant, model.ToolCall{ID: item.CallID, Name: model.ToolSearch, Args: *item.Arguments})
 	case "tool_search_output":
 		return in.found(item)
 	case "reasoning":
@@ -269,7 +269,7 @@ func (in *responsesInput) take(i int, items []responsesItem) *Fault {
 	return nil
 }
 
-// found takes the results of a search.
+// found adds the results of a search.
 func (in *responsesInput) found(item *responsesItem) *Fault {
 	if !in.seen[item.CallID] || item.Execution != "client" {
 		return refuse("", "No tool search call found for tool search output with call_id %s.", item.CallID)
@@ -282,7 +282,7 @@ func (in *responsesInput) found(item *responsesItem) *Fault {
 		}
 		r.Content = append(r.Content, model.ToolReference{Name: t.Name})
 	}
-	in.said.say(model.RoleTool, r)
+	in.parsed.add(model.RoleTool, r)
 	return nil
 }
 
@@ -300,15 +300,15 @@ func (in *responsesInput) message(i int, item *responsesItem) *Fault {
 	case bad != nil:
 		return bad
 	case item.Role == "system" || item.Role == "developer":
-		in.said.System = strings.TrimPrefix(in.said.System+"\n"+content.Text(), "\n")
+		in.parsed.System = strings.TrimPrefix(in.parsed.System+"\n"+content.Text(), "\n")
 	default:
-		in.said.say(role, content...)
+		in.parsed.add(role, content...)
 	}
 	return nil
 }
 
-// reasoning checks an item that the service once gave. It must come back
-// unchanged, with what it led to.
+// reasoning checks an item that the service sent. It must come back unchanged,
+// followed by another item.
 func (in *responsesInput) reasoning(i int, items []responsesItem) *Fault {
 	item := &items[i]
 	if len(item.Summary) == 0 {
@@ -323,7 +323,7 @@ func (in *responsesInput) reasoning(i int, items []responsesItem) *Fault {
 	if i+1 == len(items) || items[i+1].Type != "function_call" && items[i+1].Type != "tool_search_call" && items[i+1].Type != "reasoning" && items[i+1].Role != "assistant" {
 		return refuse("", "Item '%s' of type 'reasoning' was provided without its required following item.", item.ID)
 	}
-	in.said.say(model.RoleAssistant, opaque(item.Encrypted))
+	in.parsed.add(model.RoleAssistant, opaque(item.Encrypted))
 	return nil
 }
 

@@ -15,22 +15,22 @@ import (
 // Server is a fake service. It is safe for concurrent use; Key and Models must
 // be set before the first request.
 type Server struct {
-	Key    string   // the credential to ask for; empty accepts every request
-	Models []string // the models that exist; empty accepts every name
+	Key    string   // the required credential; empty accepts every request
+	Models []string // the existing models; empty accepts every name
 
-	api    API
-	speak  protocol
-	answer func(*Request) Turn
+	api      API
+	protocol protocol
+	answer   func(*Request) Turn
 
 	mu       sync.Mutex
 	idle     *sync.Cond // active has become 0
 	active   int        // requests being served
 	requests []*Request
-	issued   map[string]string // what was said under each signature that was given out
+	issued   map[string]string // the text of each signature that was sent
 }
 
-// New returns a server that answers with the turns in order. A request beyond
-// the last turn is answered with a 500 that says so.
+// New returns a server that answers with the turns in order, then with errors of
+// status 500.
 func New(api API, turns ...Turn) *Server {
 	var mu sync.Mutex
 	return NewFunc(api, func(*Request) Turn {
@@ -45,10 +45,10 @@ func New(api API, turns ...Turn) *Server {
 	})
 }
 
-// NewFunc returns a server that asks answer for each turn. answer must be safe
+// NewFunc returns a server that calls answer for each turn. answer must be safe
 // for concurrent use if requests are concurrent.
 func NewFunc(api API, answer func(*Request) Turn) *Server {
-	s := &Server{api: api, speak: api.protocol(), answer: answer, issued: map[string]string{}}
+	s := &Server{api: api, protocol: api.protocol(), answer: answer, issued: map[string]string{}}
 	s.idle = sync.NewCond(&s.mu)
 	return s
 }
@@ -62,8 +62,7 @@ func NewChat(turns ...Turn) *Chat { return New(ChatCompletions, turns...) }
 // NewChatFunc is NewFunc for [ChatCompletions].
 func NewChatFunc(answer func(*Request) Turn) *Chat { return NewFunc(ChatCompletions, answer) }
 
-// Requests returns the requests for an answer so far, also those that were
-// refused.
+// Requests returns the requests for an answer so far, including rejected ones.
 func (s *Server) Requests() []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,9 +87,8 @@ func (s *Server) count(n int) {
 }
 
 // Start listens on a free port of 127.0.0.1 and returns the API's base URL,
-// which ends in the version where the API's paths begin with one. The caller
-// must call stop; it ends all connections and returns when no request is being
-// served.
+// including its version, if any. The caller must call stop, which closes all
+// connections and waits until no request is being served.
 func (s *Server) Start() (baseURL string, stop func(), err error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -109,7 +107,7 @@ func (s *Server) Start() (baseURL string, stop func(), err error) {
 	}, nil
 }
 
-// Serve starts the server for the length of a test and returns its base URL.
+// Serve starts the server for the duration of a test and returns its base URL.
 func (s *Server) Serve(tb testing.TB) string {
 	tb.Helper()
 	address, stop, err := s.Start()
@@ -124,7 +122,7 @@ func (s *Server) Serve(tb testing.TB) string {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.count(1)
 	defer s.count(-1)
-	to := s.speak.route(r)
+	to := s.protocol.route(r)
 	switch {
 	case to.task == unknownTask:
 		s.refuse(w, &Fault{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "unknown_url", Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")"})
@@ -137,7 +135,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// task is what a request is for.
+// task is the kind of a request.
 type task uint8
 
 const (
@@ -146,16 +144,16 @@ const (
 	listTask
 )
 
-// route is what the path of a request says.
+// route is the meaning of a request's path.
 type route struct {
 	task   task
-	model  string // empty if the body names it
-	stream bool   // if the path says so
+	model  string // empty if it is in the body
+	stream bool   // false if it is in the body
 }
 
-// credential returns nil if the request brings the key, if one is asked for.
+// credential returns an error unless the request has the required key.
 func (s *Server) credential(r *http.Request) *Fault {
-	got := s.speak.credential(r.Header)
+	got := s.protocol.credential(r.Header)
 	if s.Key == "" || got == s.Key {
 		return nil
 	}
@@ -167,7 +165,7 @@ func (s *Server) credential(r *http.Request) *Fault {
 
 func (s *Server) refuse(w http.ResponseWriter, f *Fault) {
 	t := Turn{Fault: f}
-	t.serveBody(w, s.speak)
+	t.serveBody(w, s.protocol)
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
@@ -176,12 +174,12 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = io.WriteString(w, text(s.speak.list(s.Models, r.URL.Path, r.URL.Query()))+"\n") // the client may be gone
+	_, _ = io.WriteString(w, text(s.protocol.list(s.Models, r.URL.Path, r.URL.Query()))+"\n") // the client may be gone
 }
 
 func (s *Server) complete(w http.ResponseWriter, r *http.Request, to route) {
 	req, n, bad := s.record(r, to)
-	id := s.speak.name(w.Header(), n)
+	id := s.protocol.name(w.Header(), n)
 	if denied := s.credential(r); denied != nil {
 		bad = denied
 	}
@@ -196,13 +194,13 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, to route) {
 	s.serve(r.Context(), w, &turn, req, id)
 }
 
-// record reads and keeps the request.
+// record reads and records the request.
 func (s *Server) record(r *http.Request, to route) (*Request, int, *Fault) {
 	body, err := io.ReadAll(r.Body)
 	req := &Request{Header: r.Header.Clone(), URL: r.URL, Body: body, Model: to.model, Stream: to.stream}
 	var bad *Fault
 	if err == nil {
-		bad, err = s.speak.read(s, req)
+		bad, err = s.protocol.read(s, req)
 	}
 	if err != nil {
 		bad = refuse("", "We could not parse the JSON body of your request: %v", err)
@@ -213,14 +211,14 @@ func (s *Server) record(r *http.Request, to route) (*Request, int, *Fault) {
 	return req, len(s.requests), bad
 }
 
-// issue remembers what was said under a signature.
+// issue records the text of a signature.
 func (s *Server) issue(signature, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.issued[signature] = text
 }
 
-// signed returns what was said under a signature, if it is one of the server's.
+// signed returns the text of a signature, if it is one of the server's.
 func (s *Server) signed(signature string) (text string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -59,7 +59,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestResponsesRefusals sends what the service would refuse.
+// TestResponsesRefusals sends requests that the service rejects.
 func TestResponsesRefusals(t *testing.T) {
 	const call = `{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}`
 	for _, test := range []struct{ name, body, want string }{
@@ -104,7 +104,7 @@ func checkRefusal(t *testing.T, api modeltest.API, body, want string) {
 	}
 }
 
-// TestMessagesRefusals sends what the service would refuse.
+// TestMessagesRefusals sends requests that the service rejects.
 func TestMessagesRefusals(t *testing.T) {
 	body := func(messages string) string { return `{"model":"m","max_tokens":9,"messages":[` + messages + `]}` }
 	const hi = `{"role":"user","content":"hi"}`
@@ -140,7 +140,7 @@ func TestMessagesRefusals(t *testing.T) {
 	}
 }
 
-// TestMessagesVersion shows that the version is asked for.
+// TestMessagesVersion checks that the version is required.
 func TestMessagesVersion(t *testing.T) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, modeltest.New(modeltest.Messages).Serve(t)+"/messages", strings.NewReader(`{}`))
 	if err != nil {
@@ -151,7 +151,7 @@ func TestMessagesVersion(t *testing.T) {
 	}
 }
 
-// TestGeminiRefusals sends what the service would refuse.
+// TestGeminiRefusals sends requests that the service rejects.
 func TestGeminiRefusals(t *testing.T) {
 	const hi = `{"role":"user","parts":[{"text":"hi"}]}`
 	with := func(member string) string { return `{"contents":[` + hi + `],` + member + `}` }
@@ -186,7 +186,7 @@ func TestGeminiRefusals(t *testing.T) {
 	}
 }
 
-// TestAzureRefusals shows the paths and errors that are Azure's own.
+// TestAzureRefusals checks the paths and errors that are specific to Azure.
 func TestAzureRefusals(t *testing.T) {
 	const body = `{"messages":[{"role":"user","content":"hi"}]}`
 	for _, test := range []struct {
@@ -206,8 +206,8 @@ func TestAzureRefusals(t *testing.T) {
 	}
 }
 
-// TestSaid shows that a request says the same over every API.
-func TestSaid(t *testing.T) {
+// TestParsed checks that a request is parsed to the same over every API.
+func TestParsed(t *testing.T) {
 	zero := 0.5
 	req := &model.Request{
 		System: "Be brief.", MaxTokens: 99, Temperature: &zero,
@@ -228,15 +228,15 @@ func TestSaid(t *testing.T) {
 		if _, err := model.Complete(t.Context(), p, req); err != nil {
 			t.Fatal(err)
 		}
-		got := s.Requests()[0].Said
+		got := s.Requests()[0].Parsed
 		results := got.Results()
 		if len(results) != 1 || !strings.Contains(results[0].Content.Text(), "seen") {
 			t.Fatalf("%v: results %+v", api, results)
 		}
-		said := fmt.Sprintf("%s %s %d %v %s %d %s %s", got.Model, got.System, got.MaxTokens, *got.Temperature, got.Parts(model.RoleUser).Text(),
+		parsed := fmt.Sprintf("%s %s %d %v %s %d %s %s", got.Model, got.System, got.MaxTokens, *got.Temperature, got.Parts(model.RoleUser).Text(),
 			len(got.Images()), got.Parts(model.RoleAssistant).Text(), got.Tools[0].Name+got.Tools[0].Description+string(got.Tools[0].Schema))
-		if want := name + ` Be brief. 99 0.5 look 1 I do. fF.{"type":"object"}`; said != want || results[0].CallID != "call_1" {
-			t.Errorf("%v says %s, want %s", api, said, want)
+		if want := name + ` Be brief. 99 0.5 look 1 I do. fF.{"type":"object"}`; parsed != want || results[0].CallID != "call_1" {
+			t.Errorf("%v says %s, want %s", api, parsed, want)
 		}
 	}
 }

@@ -19,13 +19,13 @@ func (s *Server) serve(ctx context.Context, w http.ResponseWriter, t *Turn, req 
 		w.Header()[name] = values
 	}
 	if t.Fault != nil || t.Status != 0 && t.Status != http.StatusOK {
-		t.serveBody(w, s.speak)
+		t.serveBody(w, s.protocol)
 		return
 	}
 	a := &answer{Turn: t, server: s, req: req, id: id, model: cmp.Or(t.Model, req.Model)}
 	if !req.Stream {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-		_, _ = io.WriteString(w, s.speak.whole(a)) // the client may be gone
+		_, _ = io.WriteString(w, s.protocol.whole(a)) // the client may be gone
 		return
 	}
 	if w.Header().Get("Content-Type") == "" {
@@ -47,7 +47,7 @@ func (s *Server) serve(ctx context.Context, w http.ResponseWriter, t *Turn, req 
 
 // frames returns the frames of the answer, edited.
 func (a *answer) frames() []string {
-	out := a.server.speak.frames(a)
+	out := a.server.protocol.frames(a)
 	for _, edit := range a.Edits {
 		out = edit(out)
 	}
@@ -125,11 +125,11 @@ func (s *stream) end() error {
 	return errBroken
 }
 
-// streamed returns the frames with which a server answers a streaming request
-// for the model, edited.
+// streamed returns the edited frames of the answer to a streaming request for the
+// model.
 func (t *Turn) streamed(api API, name string) []string {
 	s := New(api)
 	req := &Request{Model: name, Stream: true, StreamOptions: &StreamOptions{IncludeUsage: true}}
-	a := &answer{Turn: t, server: s, req: req, id: s.speak.name(http.Header{}, 1), model: cmp.Or(t.Model, name)}
+	a := &answer{Turn: t, server: s, req: req, id: s.protocol.name(http.Header{}, 1), model: cmp.Or(t.Model, name)}
 	return a.frames()
 }

@@ -17,25 +17,24 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Endpoint is the server that a provider under test must use.
+// Endpoint is the server for a provider under test.
 type Endpoint struct {
 	URL, Key, Model string
-	Transport       http.RoundTripper // to be used for all requests
-	Idle            time.Duration     // the idle time-out; 0 leaves it to the provider
+	Transport       http.RoundTripper // for all requests
+	Idle            time.Duration     // the idle time-out; 0 means the provider's default
 }
 
-// Factory makes a provider for an endpoint.
+// Factory returns a provider for an endpoint.
 type Factory func(tb testing.TB, e Endpoint) model.Provider
 
 // Option changes what [TestProvider] checks.
 type Option func(*suite)
 
-// Over says which API the providers speak. Without it, that is
-// [ChatCompletions].
+// Over selects the API of the providers. The default is [ChatCompletions].
 func Over(api API) Option { return func(s *suite) { s.api = api } }
 
-// TestProvider checks that the providers of a factory keep the contract of
-// [model.Provider] and say over the wire what the request says.
+// TestProvider checks that the providers of a factory satisfy the contract of
+// [model.Provider] and send the complete request.
 func TestProvider(t *testing.T, factory Factory, options ...Option) {
 	s := newSuite(t, factory, options)
 	for _, c := range checks {
@@ -55,7 +54,7 @@ type check struct {
 	slow bool
 }
 
-// checks are in the order in which they find most.
+// checks begin with those that find the most.
 var checks = []check{
 	{"Text", (*rig).checkText, false},
 	{"Info", (*rig).checkInfo, false},
@@ -93,7 +92,7 @@ type suite struct {
 	factory Factory
 	api     API
 	traits  traits
-	first   bool // a check may end with its first problem
+	first   bool // checks end with their first problem
 }
 
 func newSuite(tb testing.TB, factory Factory, options []Option) *suite {
@@ -116,8 +115,8 @@ func (s *suite) run(ctx context.Context, c check) []string {
 // error.
 const secret = "sk-test-5f1d0c9be7a24e6c" //nolint:gosec // of a fake server
 
-// rig is a check that runs: where problems are noted, and the server and the
-// provider that it started last.
+// rig is a running check: its problems, and the server and the provider that it
+// started last.
 type rig struct {
 	*suite
 	ctx      context.Context
@@ -129,14 +128,14 @@ type rig struct {
 	provider model.Provider
 }
 
-// givenUp is the panic with which a check ends early.
-type givenUp struct{}
+// aborted is the panic that ends a check early.
+type aborted struct{}
 
 // Errorf notes a problem.
 func (r *rig) Errorf(format string, args ...any) {
 	r.note(format, args...)
 	if r.first {
-		panic(givenUp{})
+		panic(aborted{})
 	}
 }
 
@@ -147,10 +146,10 @@ func (r *rig) note(format string, args ...any) {
 // Fatalf notes a problem and ends the check.
 func (r *rig) Fatalf(format string, args ...any) {
 	r.Errorf(format, args...)
-	panic(givenUp{})
+	panic(aborted{})
 }
 
-// guarded runs f. When it ends no goroutine of it may be left.
+// guarded runs f, cleans up, and checks that no goroutine is left.
 func (r *rig) guarded(f func(*rig)) {
 	before := goleak.IgnoreCurrent()
 	defer func() {
@@ -158,12 +157,12 @@ func (r *rig) guarded(f func(*rig)) {
 			c()
 		}
 		if err := goleak.Find(before); err != nil {
-			r.note("goroutines are left: %v", err)
+			r.note("leaked goroutines: %v", err)
 		}
 	}()
 	defer func() {
 		switch p := recover(); p.(type) {
-		case nil, givenUp:
+		case nil, aborted:
 		default:
 			panic(p)
 		}
@@ -171,7 +170,7 @@ func (r *rig) guarded(f func(*rig)) {
 	f(r)
 }
 
-// sub runs a part of the check.
+// sub runs a sub-check.
 func (r *rig) sub(name string, f func(*rig)) {
 	if r.first && len(*r.problems) > 0 {
 		return
@@ -224,7 +223,7 @@ func (r *rig) complete(ctx context.Context, req *model.Request) (*model.Response
 	return g.Response()
 }
 
-// must is complete for an answer that has to arrive.
+// must is complete for a request that must succeed.
 func (r *rig) must(req *model.Request) *model.Response {
 	resp, err := r.complete(r.ctx, req)
 	if err != nil {
@@ -233,14 +232,14 @@ func (r *rig) must(req *model.Request) *model.Response {
 	return resp
 }
 
-// said returns what the request says on the wire.
-func (r *rig) said(req *model.Request) *Said {
+// parsed sends the request and returns it as the server parsed it.
+func (r *rig) parsed(req *model.Request) *Parsed {
 	r.start(Turn{Text: []string{"ok"}})
 	r.must(req)
-	return &r.server.Requests()[0].Said
+	return &r.server.Requests()[0].Parsed
 }
 
-// mustFail is complete for an answer that must not arrive.
+// mustFail is complete for a request that must fail.
 func (r *rig) mustFail(ctx context.Context, req *model.Request) *model.Error {
 	resp, err := r.complete(ctx, req)
 	return r.checkError(resp, err)
@@ -253,11 +252,11 @@ func (r *rig) checkError(resp *model.Response, err error) *model.Error {
 	}
 	var e *model.Error
 	if !errors.As(err, &e) {
-		r.Fatalf("error %T is no *model.Error: %v", err, err)
+		r.Fatalf("error %T is not a *model.Error: %v", err, err)
 	}
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		if strings.Contains(cause.Error(), secret) {
-			r.Errorf("the error holds the key: %v", cause)
+			r.Errorf("the error contains the key: %v", cause)
 		}
 	}
 	if e.Provider != r.provider.Info().Name {
@@ -266,13 +265,13 @@ func (r *rig) checkError(resp *model.Response, err error) *model.Error {
 	return e
 }
 
-// order checks the grammar of a sequence of deltas.
+// order checks the order of a sequence of deltas.
 type order struct {
 	over  bool
 	calls map[int]string // "open" or "ended" by index
 }
 
-// next returns what is wrong with the next element of the sequence.
+// next returns the problem with the next element of the sequence, or "".
 func (o *order) next(d model.Delta, err error) string {
 	if o.over {
 		return "something follows the end of the sequence"
@@ -322,7 +321,7 @@ func (o *order) next(d model.Delta, err error) string {
 	return ""
 }
 
-// clone returns a deep copy of a request, but for the data of images.
+// clone returns a deep copy of a request, without the data of images.
 func (r *rig) clone(req *model.Request) *model.Request {
 	raw, err := json.Marshal(req)
 	if err != nil {
@@ -335,8 +334,8 @@ func (r *rig) clone(req *model.Request) *model.Request {
 	return &c
 }
 
-// shown returns the parts that do not depend on the API: the signatures of
-// reasoning and the private state are left out.
+// shown returns the parts that do not depend on the API, without the signatures of
+// reasoning and without private state.
 func shown(parts model.Parts) model.Parts {
 	var out model.Parts
 	for _, p := range parts {
@@ -354,7 +353,7 @@ func shown(parts model.Parts) model.Parts {
 }
 
 // frameWith returns the index of the first frame of the streamed turn that
-// holds a text.
+// contains a text.
 func (r *rig) frameWith(t Turn, text string) int {
 	i := slices.IndexFunc(t.streamed(r.api, r.traits.model), func(f string) bool { return strings.Contains(f, text) })
 	return max(i, 0)

@@ -52,7 +52,7 @@ func (r *rig) checkText() {
 	})
 }
 
-// checkLive holds the second text back until the first has arrived.
+// checkLive holds back the second text until the first has arrived.
 func (r *rig) checkLive() {
 	release := make(chan struct{})
 	turn := Turn{Text: []string{"one", "two"}}
@@ -82,7 +82,7 @@ func (r *rig) checkInfo() {
 		r.Errorf("info %+v", info)
 	}
 	if strings.Contains(info.Endpoint+info.Name, secret) {
-		r.Errorf("info %+v holds the key", info)
+		r.Errorf("info %+v contains the key", info)
 	}
 }
 
@@ -103,10 +103,10 @@ func (r *rig) checkRepeat() {
 	}
 }
 
-// checkConcurrent asks for several answers at the same time.
+// checkConcurrent sends concurrent requests.
 func (r *rig) checkConcurrent() {
 	r.use(NewFunc(r.api, func(req *Request) Turn {
-		return Turn{Text: []string{"echo ", req.Said.Parts(model.RoleUser).Text()}}
+		return Turn{Text: []string{"echo ", req.Parsed.Parts(model.RoleUser).Text()}}
 	}), 0)
 	var wg sync.WaitGroup
 	problems := make(chan string, 16)
@@ -135,11 +135,10 @@ var hardArgs = []string{
 	`{"path": "a.go", "content": "` + strings.Repeat("x := 1\\n", 30_000) + `"}`,
 }
 
-// looseArgs are no JSON.
+// looseArgs are not JSON.
 const looseArgs = `{`
 
-// hardCalls returns calls with the hard arguments, and the parts that must come
-// of them.
+// hardCalls returns calls with the hard arguments, and the expected parts.
 func (r *rig) hardCalls() (calls []Call, want model.Parts) {
 	texts := append(slices.Clone(hardArgs), "")
 	if r.traits.anyArgs {
@@ -201,7 +200,7 @@ func (r *rig) checkCalls() {
 func chatCalls(calls []Call) []callsTest {
 	return []callsTest{
 		{"without type", Turn{Calls: calls, Edits: []Edit{WithoutType}}, ""},
-		{"without index", Turn{Calls: calls, Edits: []Edit{WithoutIndex}}, ""},
+		{"without index", Turn{Calls: calls, Edits: []Edit{withoutIndex}}, ""},
 		{"all with index 0", Turn{Calls: calls[:2], Edits: []Edit{Replace(`"index":1,"id"`, `"index":0,"id"`), Replace(`"index":1,"function"`, `"index":0,"function"`)}}, ""},
 		{"under another finish reason", Turn{Calls: calls, Finish: "stop"}, ""},
 	}

@@ -13,17 +13,16 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// cutTurn is a short answer to be cut.
+// cutTurn is a short answer to cut off.
 func cutTurn() Turn {
 	return Turn{Reasoning: []string{"Hm."}, Text: []string{"Reading 🙂."}, Calls: []Call{{ID: "call_1", Name: "read_file", Args: []string{`{"path":"a"}`}}}}
 }
 
-// cutBody answers with a recorded stream that ends after some bytes, as if it
-// were whole or in the middle.
+// cutBody answers with a stream, followed by EOF or an error.
 type cutBody struct {
 	stream string
 	broken bool
-	rest   http.RoundTripper // for what is no POST
+	rest   http.RoundTripper // for requests other than POST
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -47,8 +46,8 @@ type failing struct{}
 // Read implements [io.Reader].
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// checkCutAnywhere ends a recorded stream after each of its bytes. Either all of
-// the answer arrives, or there is an error.
+// checkCutAnywhere cuts a stream off after each byte. Either the complete answer
+// arrives, or there is an error.
 func (r *rig) checkCutAnywhere() {
 	turn := cutTurn()
 	r.start(turn)
@@ -65,7 +64,7 @@ func (r *rig) checkCutAnywhere() {
 	}
 }
 
-// checkCut checks what came of a stream that was cut.
+// checkCut checks the result of a stream that was cut off.
 func (r *rig) checkCut(cut, size int, whole, resp *model.Response, err error) {
 	if err != nil {
 		if e := r.checkError(resp, err); e.Code != model.CodeNetwork || !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -78,7 +77,7 @@ func (r *rig) checkCut(cut, size int, whole, resp *model.Response, err error) {
 	}
 }
 
-// checkCutOverHTTP cuts some of the bytes over a real connection.
+// checkCutOverHTTP cuts streams off over a real connection.
 func (r *rig) checkCutOverHTTP() {
 	turn := cutTurn()
 	size := len(strings.Join(turn.streamed(r.api, r.traits.model), ""))
@@ -88,7 +87,7 @@ func (r *rig) checkCutOverHTTP() {
 	var how Ending
 	r.use(NewFunc(r.api, func(*Request) Turn {
 		turn := turn
-		turn.Edits = []Edit{Join}
+		turn.Edits = []Edit{joinFrames}
 		turn.Break = &Break{After: cut, How: how}
 		return turn
 	}), 0)
@@ -101,7 +100,7 @@ func (r *rig) checkCutOverHTTP() {
 }
 
 func (r *rig) checkCancelAnywhere() {
-	r.always(lively())
+	r.always(fullTurn())
 	deltas := r.count()
 	for n := range deltas {
 		ctx, cancel := context.WithCancel(r.ctx)
@@ -113,7 +112,7 @@ func (r *rig) checkCancelAnywhere() {
 				cancel()
 			}
 			if seen++; err == nil && d.Kind == model.DeltaDone && n < deltas-1 {
-				r.Errorf("cancelled at delta %d: the answer still ends as if it were whole", n)
+				r.Errorf("cancelled at delta %d: the answer still ends as if it were complete", n)
 			}
 		}
 		cancel()
@@ -138,10 +137,10 @@ func (r *rig) count() int {
 	return n
 }
 
-// cancelBefore returns a server and its cancel function: the request is
-// cancelled before the frame, and the server waits until the client is gone.
+// cancelBefore starts a server that cancels the request before the frame, and
+// waits until the client is gone.
 func (r *rig) cancelBefore(frame *int, cancel *context.CancelFunc) {
-	turn := lively()
+	turn := fullTurn()
 	turn.Gate = func(ctx context.Context, i int) {
 		if i == *frame {
 			(*cancel)()
@@ -154,12 +153,12 @@ func (r *rig) cancelBefore(frame *int, cancel *context.CancelFunc) {
 func (r *rig) checkCancelWhileWaiting() {
 	frame, cancel := 0, context.CancelFunc(nil)
 	r.cancelBefore(&frame, &cancel)
-	turn := lively()
+	turn := fullTurn()
 	for frame = -1; frame < len(turn.streamed(r.api, r.traits.model)); frame++ {
 		r.cancelled(frame, &cancel)
 	}
 	r.sub("before the request", func(r *rig) {
-		r.always(lively())
+		r.always(fullTurn())
 		ctx, cancel := context.WithCancel(r.ctx)
 		cancel()
 		if _, err := r.complete(ctx, hello()); !errors.Is(err, context.Canceled) {
@@ -168,13 +167,13 @@ func (r *rig) checkCancelWhileWaiting() {
 	})
 }
 
-// cancelled runs a request that the server cancels before a frame.
+// cancelled sends a request that is cancelled before a frame.
 func (r *rig) cancelled(frame int, cancel *context.CancelFunc) {
 	ctx, stop := context.WithCancel(r.ctx)
 	defer stop()
 	*cancel = stop
 	resp, err := r.complete(ctx, hello())
-	r.server.Wait() // it still reads cancel
+	r.server.Wait() // the server still reads cancel
 	if !errors.Is(err, context.Canceled) {
 		r.Errorf("cancelled before frame %d: error %v, response %+v", frame, err, resp)
 	}
@@ -184,7 +183,7 @@ func (r *rig) cancelled(frame int, cancel *context.CancelFunc) {
 func (r *rig) checkCancelAtRandom() {
 	frame, cancel := 0, context.CancelFunc(nil)
 	r.cancelBefore(&frame, &cancel)
-	turn := lively()
+	turn := fullTurn()
 	frames := len(turn.streamed(r.api, r.traits.model))
 	random := rand.New(rand.NewPCG(4, 200)) //nolint:gosec // the same points each time
 	for range 100 {
@@ -211,7 +210,7 @@ func (r *rig) checkCancelAtRandom() {
 }
 
 func (r *rig) checkDeadline() {
-	turn := lively()
+	turn := fullTurn()
 	turn.Gate = HoldAt(4, nil)
 	r.start(turn)
 	ctx, cancel := context.WithTimeout(r.ctx, 20*time.Millisecond)
@@ -221,11 +220,11 @@ func (r *rig) checkDeadline() {
 	}
 }
 
-// checkBreakAnywhere leaves the loop at each delta. The connection must be
-// closed by then: the server, which waits for that, comes to an end.
+// checkBreakAnywhere leaves the loop at each delta. The server waits until the
+// connection is closed.
 func (r *rig) checkBreakAnywhere() {
 	hold := true
-	turn := lively()
+	turn := fullTurn()
 	last := len(turn.streamed(r.api, r.traits.model)) - 1
 	turn.Gate = func(ctx context.Context, i int) {
 		if hold && i == last {

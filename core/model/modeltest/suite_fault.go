@@ -10,8 +10,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// lively is an answer with everything that a stream can hold.
-func lively() Turn {
+// fullTurn is an answer with everything that a stream can contain.
+func fullTurn() Turn {
 	return Turn{
 		Reasoning: []string{"Hm, ", "é."},
 		Text:      []string{"I'll ", "read ", "\"two\" files 🙂."},
@@ -25,7 +25,7 @@ func lively() Turn {
 
 // edited is lively with edits.
 func edited(edits ...Edit) Turn {
-	t := lively()
+	t := fullTurn()
 	t.Edits = edits
 	return t
 }
@@ -35,15 +35,15 @@ type toleratedTest struct {
 	turn func(*Turn)
 }
 
-// checkTolerated changes what a server may do otherwise: the answer must be the
+// checkTolerated varies the stream within the protocol: the answer must be the
 // same.
 func (r *rig) checkTolerated() {
 	edits := func(edits ...Edit) func(*Turn) { return func(t *Turn) { t.Edits = edits } }
 	tests := []toleratedTest{
 		{"every byte on its own", func(t *Turn) { t.Split = 1 }},
-		{"the whole stream at once", edits(Join)},
-		{"keep-alive comments", edits(KeepAlives)},
-		{"carriage returns", edits(Replace("\r\n", "\n"), CarriageReturns)},
+		{"the whole stream at once", edits(joinFrames)},
+		{"keep-alive comments", edits(keepAlives)},
+		{"carriage returns", edits(Replace("\r\n", "\n"), carriageReturns)},
 		{"line feeds", edits(Replace("\r\n", "\n"))},
 		{"no space after data:", edits(Replace("data: ", "data:"))},
 		{"other fields", edits(Replace("data: ", "id: 7\nretry: 100\ndata: "))},
@@ -58,13 +58,13 @@ func (r *rig) checkTolerated() {
 		tests = append(tests,
 			toleratedTest{"no blank lines", edits(Replace("\n\n", "\n"))},
 			toleratedTest{"a null after the finish reason", edits(NullAfterFinish)},
-			toleratedTest{"no [DONE]", edits(WithoutDone)})
+			toleratedTest{"no [DONE]", edits(withoutDone)})
 	}
 	for _, test := range tests {
 		r.sub(test.name, func(r *rig) {
-			changed := lively()
+			changed := fullTurn()
 			test.turn(&changed)
-			r.start(lively(), changed)
+			r.start(fullTurn(), changed)
 			want, got := r.must(hello()), r.must(hello())
 			want.ID, want.Parts, got.Parts = got.ID, shown(want.Parts), shown(got.Parts)
 			if !reflect.DeepEqual(got, want) {
@@ -76,10 +76,10 @@ func (r *rig) checkTolerated() {
 
 const pingFrame = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
 
-// splitData puts the first member of each JSON object on a line of its own.
+// splitData puts the first member of each JSON object on a separate line.
 func splitData(frames []string) []string { return Replace(`data: {`, "data: {\ndata: ")(frames) }
 
-// spoiled cuts the JSON of the frame that holds a text.
+// spoiled cuts off the JSON of the first frame that contains a text.
 func spoiled(text string) Edit {
 	return func(frames []string) []string {
 		out := append([]string{}, frames...)
@@ -113,13 +113,13 @@ func (r *rig) checkFaults() {
 				r.Errorf("no request id: %v", e)
 			}
 			if n := len(r.server.Requests()); n != 1 {
-				r.Errorf("%d requests: retrying is not the provider's task", n)
+				r.Errorf("%d requests: the provider must not retry", n)
 			}
 		})
 	}
 }
 
-// statusFaults are errors instead of an answer.
+// statusFaults are errors with an HTTP status.
 func (r *rig) statusFaults() []faultTest {
 	status := func(t Turn) int {
 		n, _ := r.api.protocol().fault(t.Fault)
@@ -146,11 +146,11 @@ func (r *rig) statusFaults() []faultTest {
 	}
 }
 
-// streamFaults are answers that begin and do not end well.
+// streamFaults are answers that break off.
 func (r *rig) streamFaults() []faultTest {
-	within := r.frameWith(lively(), "read ")
+	within := r.frameWith(fullTurn(), "read ")
 	broken := func(how Ending) Turn {
-		t := lively()
+		t := fullTurn()
 		t.Break = &Break{After: len(strings.Join(t.streamed(r.api, r.traits.model), "")) / 2, How: how}
 		return t
 	}
@@ -161,15 +161,15 @@ func (r *rig) streamFaults() []faultTest {
 		{"an error event at once", edited(Insert(0, r.api.ErrorFrame(*Overloaded().Fault))), model.CodeNetwork, -1, 0},
 		{"a limit in the stream", edited(Insert(within, r.api.ErrorFrame(*RateLimited("").Fault))), model.CodeRateLimited, -1, 0},
 		{"early end", edited(CutFrames(within)), model.CodeNetwork, 0, 0},
-		{"early end in a call", edited(CutFrames(r.frameWith(lively(), "b.go"))), model.CodeNetwork, 0, 0},
-		{"no last frame", edited(CutFrames(r.last(lively()))), model.CodeNetwork, 0, 0},
+		{"early end in a call", edited(CutFrames(r.frameWith(fullTurn(), "b.go"))), model.CodeNetwork, 0, 0},
+		{"no last frame", edited(CutFrames(r.last(fullTurn()))), model.CodeNetwork, 0, 0},
 		{"an empty stream", edited(CutFrames(0)), model.CodeNetwork, 0, 0},
 		{"an abort", broken(Abort), model.CodeNetwork, 0, 0},
 		{"a reset", broken(Reset), model.CodeNetwork, 0, 0},
 	}
 }
 
-// last returns the index of the frame without which an answer is not whole.
+// last returns the index of the frame that completes an answer.
 func (r *rig) last(t Turn) int {
 	frames := t.streamed(r.api, r.traits.model)
 	for i, f := range frames {
@@ -180,9 +180,9 @@ func (r *rig) last(t Turn) int {
 	return len(frames) - 1
 }
 
-// ownFaults are those that only the API has.
+// ownFaults are errors that are specific to the API.
 func (r *rig) ownFaults() []faultTest {
-	within := r.frameWith(lively(), "read ")
+	within := r.frameWith(fullTurn(), "read ")
 	switch r.api {
 	case Responses:
 		return []faultTest{
@@ -214,7 +214,7 @@ func (r *rig) chatFaults() []faultTest {
 		{"an error event about the context", edited(Insert(1, ErrorFrame("invalid_request_error", "context_length_exceeded", "too long"))), model.CodeContextLength, 0, 0},
 		{"an event of type error", edited(Insert(3, "event: error\ndata: {\"message\":\"boom\"}\n\n")), model.CodeNetwork, 0, 0},
 		{"early end before the usage", edited(CutFrames(-4)), model.CodeNetwork, 0, 0},
-		{"[DONE] without a finish reason", edited(WithoutFinish), model.CodeNetwork, 0, 0},
+		{"[DONE] without a finish reason", edited(withoutFinish), model.CodeNetwork, 0, 0},
 	}
 	if r.api == Azure {
 		tests = append(tests, faultTest{"a filtered prompt", PromptFiltered(), model.CodeInvalidRequest, 400, 0})
@@ -222,15 +222,15 @@ func (r *rig) chatFaults() []faultTest {
 	return tests
 }
 
-// withoutEvent leaves out the events of that name.
+// withoutEvent drops the events of that type.
 func withoutEvent(name string) Edit {
 	return func(frames []string) []string {
 		return without(frames, func(f string) bool { return strings.HasPrefix(f, "event: "+name+"\n") })
 	}
 }
 
-// checkRetryAfter uses a date, by the server's clock. The other forms are among
-// the faults.
+// checkRetryAfter uses a date by the server's clock. checkFaults has the other
+// forms.
 func (r *rig) checkRetryAfter() {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	turn := RateLimited(now.Add(90 * time.Second).Format(http.TimeFormat))
@@ -259,7 +259,7 @@ func (r *rig) checkNoServer() {
 
 func (r *rig) checkIdle() {
 	for _, frame := range []int{-1, 3} {
-		turn := lively()
+		turn := fullTurn()
 		turn.Gate = HoldAt(frame, nil)
 		r.use(New(r.api, turn), 20*time.Millisecond)
 		if e := r.mustFail(r.ctx, hello()); e.Code != model.CodeTimeout {

@@ -19,7 +19,7 @@ func wireTools() []model.ToolDef {
 type wireTest struct {
 	name  string
 	req   func(*model.Request)
-	check func(r *rig, got *Said)
+	check func(r *rig, got *Parsed)
 }
 
 func (r *rig) checkWire() {
@@ -27,14 +27,14 @@ func (r *rig) checkWire() {
 		r.sub(test.name, func(r *rig) {
 			req := hello()
 			test.req(req)
-			test.check(r, r.said(req))
+			test.check(r, r.parsed(req))
 		})
 	}
 	r.sub("provider options", (*rig).checkOptions)
 	switch r.api {
 	case ChatCompletions, Ollama, Azure:
 		r.sub("usage is asked for", func(r *rig) {
-			r.said(hello())
+			r.parsed(hello())
 			if got := r.server.Requests()[0]; !got.Stream || got.StreamOptions == nil || !got.StreamOptions.IncludeUsage {
 				r.Errorf("body %s", got.Body)
 			}
@@ -47,7 +47,7 @@ func (r *rig) wireTests() []wireTest {
 	zero := 0.0
 	other, plain, chosen := r.traits.other, r.traits.plain, r.traits.model
 	return []wireTest{
-		{"nothing that was not asked for", func(*model.Request) {}, func(r *rig, got *Said) {
+		{"nothing that was not asked for", func(*model.Request) {}, func(r *rig, got *Parsed) {
 			if got.Temperature != nil || got.MaxTokens != 0 && !r.traits.needsLimit || got.Effort != "" || got.Tools != nil || got.ToolChoice != "" || got.OutputSchema != nil || got.System != "" {
 				r.Errorf("it says %+v", got)
 			}
@@ -55,39 +55,39 @@ func (r *rig) wireTests() []wireTest {
 				r.Errorf("it says %+v", got)
 			}
 		}},
-		{"model", func(req *model.Request) { req.Model = other }, func(r *rig, got *Said) {
+		{"model", func(req *model.Request) { req.Model = other }, func(r *rig, got *Parsed) {
 			if got.Model != other {
 				r.Errorf("model %q", got.Model)
 			}
 		}},
-		{"a temperature of 0", func(req *model.Request) { req.Model, req.Temperature = plain, &zero }, func(r *rig, got *Said) {
+		{"a temperature of 0", func(req *model.Request) { req.Model, req.Temperature = plain, &zero }, func(r *rig, got *Parsed) {
 			if got.Temperature == nil || *got.Temperature != 0 {
 				r.Errorf("temperature %v", got.Temperature)
 			}
 		}},
-		{"no temperature for a model that refuses it", func(req *model.Request) { req.Model = other }, func(r *rig, got *Said) {
+		{"no temperature for a model that refuses it", func(req *model.Request) { req.Model = other }, func(r *rig, got *Parsed) {
 			if got.Temperature != nil {
 				r.Errorf("temperature %v", *got.Temperature)
 			}
 		}},
-		{"limit", func(req *model.Request) { req.MaxTokens = 77 }, func(r *rig, got *Said) {
+		{"limit", func(req *model.Request) { req.MaxTokens = 77 }, func(r *rig, got *Parsed) {
 			if got.MaxTokens != 77 {
 				r.Errorf("limit %d", got.MaxTokens)
 			}
 		}},
-		{"system prompt", func(req *model.Request) { req.System = "Be <brief> & \"kind\"." }, func(r *rig, got *Said) {
+		{"system prompt", func(req *model.Request) { req.System = "Be <brief> & \"kind\"." }, func(r *rig, got *Parsed) {
 			if got.System != "Be <brief> & \"kind\"." || len(got.Messages) != 1 {
 				r.Errorf("it says %+v", got)
 			}
 		}},
-		{"schema of the answer", func(req *model.Request) { req.OutputSchema = json.RawMessage(wireSchema) }, func(r *rig, got *Said) {
+		{"schema of the answer", func(req *model.Request) { req.OutputSchema = json.RawMessage(wireSchema) }, func(r *rig, got *Parsed) {
 			if string(got.OutputSchema) != wireSchema {
 				r.Errorf("schema %s, want %s", got.OutputSchema, wireSchema)
 			}
 		}},
 		{"several texts", func(req *model.Request) {
 			req.Messages[0].Parts = model.Parts{model.Text{Text: "one"}, model.Text{Text: "two"}}
-		}, func(r *rig, got *Said) {
+		}, func(r *rig, got *Parsed) {
 			if text := strings.ReplaceAll(got.Parts(model.RoleUser).Text(), "\n", ""); text != "onetwo" {
 				r.Errorf("text %q", text)
 			}
@@ -98,7 +98,7 @@ func (r *rig) wireTests() []wireTest {
 // wireToolTests are the tools, and whether the model must use them.
 func wireToolTests() []wireTest {
 	return []wireTest{
-		{"tools", func(req *model.Request) { req.Tools = wireTools() }, func(r *rig, got *Said) {
+		{"tools", func(req *model.Request) { req.Tools = wireTools() }, func(r *rig, got *Parsed) {
 			if len(got.Tools) != 2 || got.Tools[0].Name != "count" || got.Tools[1].Name != "now" || got.Tools[0].Description != "Counts." {
 				r.Fatalf("tools %+v", got.Tools)
 			}
@@ -106,36 +106,36 @@ func wireToolTests() []wireTest {
 				r.Errorf("schema %s, want it unchanged: %s", s, wireSchema)
 			}
 		}},
-		{"tool choice required", func(req *model.Request) { req.Tools, req.ToolChoice = wireTools(), model.ToolChoiceRequired }, func(r *rig, got *Said) {
+		{"tool choice required", func(req *model.Request) { req.Tools, req.ToolChoice = wireTools(), model.ToolChoiceRequired }, func(r *rig, got *Parsed) {
 			if got.ToolChoice != model.ToolChoiceRequired {
 				r.Errorf("tool choice %q", got.ToolChoice)
 			}
 		}},
-		{"tool choice none", func(req *model.Request) { req.Tools, req.ToolChoice = wireTools(), model.ToolChoiceNone }, func(r *rig, got *Said) {
+		{"tool choice none", func(req *model.Request) { req.Tools, req.ToolChoice = wireTools(), model.ToolChoiceNone }, func(r *rig, got *Parsed) {
 			if got.ToolChoice != model.ToolChoiceNone || len(got.Tools) != 2 {
 				r.Errorf("tool choice %q of %d tools", got.ToolChoice, len(got.Tools))
 			}
 		}},
-		{"choice of one tool", func(req *model.Request) { req.Tools, req.ToolChoice = wireTools(), "count" }, func(r *rig, got *Said) {
+		{"choice of one tool", func(req *model.Request) { req.Tools, req.ToolChoice = wireTools(), "count" }, func(r *rig, got *Parsed) {
 			if got.ToolChoice != "count" {
 				r.Errorf("tool choice %q", got.ToolChoice)
 			}
 		}},
-		{"a choice without tools", func(req *model.Request) { req.ToolChoice = model.ToolChoiceRequired }, func(*rig, *Said) {}},
+		{"a choice without tools", func(req *model.Request) { req.ToolChoice = model.ToolChoiceRequired }, func(*rig, *Parsed) {}},
 	}
 }
 
-// wireEfforts are the efforts, of models with different forms of them. The
-// server refuses a form that the model does not have.
+// wireEfforts are efforts of models with different forms of them. The server
+// rejects a form that the model does not support.
 func (r *rig) wireEfforts() []wireTest {
 	var tests []wireTest
 	for _, name := range []string{r.traits.model, r.traits.other} {
-		said := map[model.Effort]string{}
+		sent := map[model.Effort]string{}
 		for _, e := range []model.Effort{model.EffortNone, model.EffortLow, model.EffortMedium, model.EffortHigh, model.EffortXHigh} {
-			tests = append(tests, wireTest{"effort " + string(e) + " of " + name, func(req *model.Request) { req.Model, req.Effort = name, e }, func(r *rig, got *Said) {
-				said[e] = got.Effort
-				if e == model.EffortLow && got.Effort == "" || e == model.EffortHigh && got.Effort == said[model.EffortLow] {
-					r.Errorf("the efforts low and high are said as %q and %q", said[model.EffortLow], got.Effort)
+			tests = append(tests, wireTest{"effort " + string(e) + " of " + name, func(req *model.Request) { req.Model, req.Effort = name, e }, func(r *rig, got *Parsed) {
+				sent[e] = got.Effort
+				if e == model.EffortLow && got.Effort == "" || e == model.EffortHigh && got.Effort == sent[model.EffortLow] {
+					r.Errorf("the efforts low and high are sent as %q and %q", sent[model.EffortLow], got.Effort)
 				}
 			}})
 		}
@@ -143,8 +143,8 @@ func (r *rig) wireEfforts() []wireTest {
 	return tests
 }
 
-// checkOptions checks that an option of the provider arrives, and one of
-// another does not.
+// checkOptions checks that an option of the provider is sent, and one of another
+// is not.
 func (r *rig) checkOptions() {
 	r.start(Turn{Text: []string{"ok"}})
 	req := hello()
@@ -171,8 +171,8 @@ const (
 	cutArgs = `{"path":"b"`
 )
 
-// history is a conversation with text beside calls, a failed result, and parts
-// that only other providers or versions know.
+// history is a conversation with text and calls, a failed result, and parts that
+// only other providers or versions know.
 func history() *model.Request {
 	foreignID := "toolu_" + strings.Repeat("x", 60)
 	return &model.Request{
@@ -198,7 +198,7 @@ func history() *model.Request {
 
 func (r *rig) checkResults() {
 	r.sub("of two calls", func(r *rig) {
-		got := r.said(history()) // the server refuses a result without its call and a call without its result
+		got := r.parsed(history()) // the server refuses a result without its call and a call without its result
 		r.checkHistory(got)
 		if bytes.Contains(r.server.Requests()[0].Body, []byte("hidden")) {
 			r.Errorf("another provider's state is sent: %s", r.server.Requests()[0].Body)
@@ -207,35 +207,34 @@ func (r *rig) checkResults() {
 	r.sub("out of order", func(r *rig) {
 		req := history()
 		slices.Reverse(req.Messages[2].Parts)
-		r.checkHistory(r.said(req))
+		r.checkHistory(r.parsed(req))
 	})
 	r.sub("in messages of their own", func(r *rig) {
 		req := history()
 		results := req.Messages[2]
 		req.Messages = slices.Insert(slices.Clone(req.Messages), 3, model.Message{Role: model.RoleTool, Parts: results.Parts[1:]})
 		req.Messages[2].Parts = results.Parts[:1]
-		r.checkHistory(r.said(req))
+		r.checkHistory(r.parsed(req))
 	})
 	r.sub("with nothing in it", func(r *rig) {
 		req := history()
 		req.Messages[2].Parts[0] = model.ToolResult{CallID: "call_1", Name: "read_file"}
-		if got := r.said(req).Results(); len(got) != 2 {
+		if got := r.parsed(req).Results(); len(got) != 2 {
 			r.Errorf("results %+v", got)
 		}
 	})
 	r.sub("as the last message", func(r *rig) {
 		req := history()
 		req.Messages = req.Messages[:3]
-		got := r.said(req)
+		got := r.parsed(req)
 		if last := got.Messages[len(got.Messages)-1]; last.Role != model.RoleTool {
 			r.Errorf("the last message is %+v", last)
 		}
 	})
 }
 
-// checkHistory checks what was said of history, in whatever order the results
-// were.
-func (r *rig) checkHistory(got *Said) {
+// checkHistory checks the parsed history, with any order of the results.
+func (r *rig) checkHistory(got *Parsed) {
 	var roles []model.Role
 	for _, m := range got.Messages {
 		roles = append(roles, m.Role)
@@ -270,7 +269,7 @@ func (r *rig) checkHistory(got *Said) {
 		r.Errorf("failed result %+v does not say that it failed", results[1])
 	}
 	if results[0].IsError {
-		r.Errorf("the result %+v is no failure", results[0])
+		r.Errorf("the result %+v is not a failure", results[0])
 	}
 }
 
@@ -288,7 +287,7 @@ func (r *rig) checkImages() {
 	r.sub("from the user", func(r *rig) {
 		req := hello()
 		req.Messages[0].Parts = model.Parts{model.Text{Text: "What is this?"}, img}
-		got := r.said(req)
+		got := r.parsed(req)
 		if got.Parts(model.RoleUser).Text() != "What is this?" || !reflect.DeepEqual(got.Images(), []model.Image{img}) {
 			r.Errorf("it says %+v", got.Messages)
 		}
@@ -298,14 +297,14 @@ func (r *rig) checkImages() {
 		result := req.Messages[2].Parts[0].(model.ToolResult)
 		result.Content = append(slices.Clone(result.Content), img)
 		req.Messages[2].Parts[0] = result
-		if got := r.said(req).Images(); !reflect.DeepEqual(got, []model.Image{img}) {
+		if got := r.parsed(req).Images(); !reflect.DeepEqual(got, []model.Image{img}) {
 			r.Errorf("images %+v", got)
 		}
 	})
 	r.sub("without its bytes", func(r *rig) {
 		req := hello()
 		req.Messages[0].Parts = model.Parts{model.Image{MediaType: "image/png", Blob: "abc"}}
-		if text := r.said(req).Parts(model.RoleUser).Text(); !strings.Contains(text, "image") {
+		if text := r.parsed(req).Parts(model.RoleUser).Text(); !strings.Contains(text, "image") {
 			r.Errorf("text %q does not say that there was an image", text)
 		}
 	})
@@ -314,7 +313,7 @@ func (r *rig) checkImages() {
 func (r *rig) checkRequestUnchanged() {
 	r.start(Turn{Calls: []Call{{ID: "call_9", Name: "now", Args: []string{"{}"}}}})
 	req := history()
-	// Room behind the slices shows a provider that appends to them.
+	// Spare capacity of the slices reveals a provider that appends to them.
 	messages := append(make([]model.Message, 0, 32), req.Messages...)
 	req.Messages = messages
 	req.Tools = append(make([]model.ToolDef, 0, 8), model.ToolDef{Name: "now", Schema: json.RawMessage(` {"type" : "object"} `)})
@@ -329,7 +328,7 @@ func (r *rig) checkRequestUnchanged() {
 	}
 }
 
-// checkModels asks for the list of models, where the provider has one.
+// checkModels checks the list of models, if the provider has one.
 func (r *rig) checkModels() {
 	r.start()
 	l, ok := r.provider.(model.Lister)

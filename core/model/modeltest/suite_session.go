@@ -11,8 +11,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// states returns what a request brings back of the service's own state.
-func states(s *Said) []string {
+// states returns the state of the service in a request.
+func states(s *Parsed) []string {
 	var out []string
 	for _, p := range s.Parts(model.RoleAssistant) {
 		switch p := p.(type) {
@@ -22,14 +22,14 @@ func states(s *Said) []string {
 			}
 		case model.Opaque:
 			var state string
-			_ = json.Unmarshal(p.Raw, &state) // the server has made it of a string
+			_ = json.Unmarshal(p.Raw, &state) // always a string, see opaque
 			out = append(out, state)
 		}
 	}
 	return out
 }
 
-// stored is what is left of parts that went to disk and back.
+// stored encodes and decodes parts, as a session log does.
 func (r *rig) stored(parts model.Parts) model.Parts {
 	raw, err := json.Marshal(parts)
 	if err != nil {
@@ -56,7 +56,8 @@ func (r *rig) answered(req *model.Request, resp *model.Response) {
 	req.Messages = append(req.Messages, next)
 }
 
-// thinkingTurns are three answers with state, and what of it goes back.
+// thinkingTurns returns three answers with state, one without, and the state that
+// must be sent back.
 func (r *rig) thinkingTurns() (turns []Turn, want []string) {
 	turns = []Turn{
 		{
@@ -78,8 +79,8 @@ func (r *rig) thinkingTurns() (turns []Turn, want []string) {
 	return turns, want
 }
 
-// checkState plays three turns with reasoning. The server refuses state that is
-// not what it gave out.
+// checkState plays turns with reasoning. The server rejects state that it has not
+// sent.
 func (r *rig) checkState() {
 	for _, name := range []string{r.traits.model, r.traits.other} {
 		r.sub("of "+name, func(r *rig) {
@@ -91,9 +92,9 @@ func (r *rig) checkState() {
 				r.answered(req, r.must(req))
 			}
 			requests := r.server.Requests()
-			last := &requests[len(requests)-1].Said
+			last := &requests[len(requests)-1].Parsed
 			if got := states(last); !reflect.DeepEqual(got, want) {
-				r.Errorf("state %q goes back, want %q", got, want)
+				r.Errorf("state %q is sent back, want %q", got, want)
 			}
 			if got := last.Parts(model.RoleAssistant).Text(); strings.ReplaceAll(got, "\n", "") != "Reading.Done." {
 				r.Errorf("the model said %q", got)
@@ -105,20 +106,20 @@ func (r *rig) checkState() {
 	}
 }
 
-// foreignIDs are ids of calls in the ways of other services.
+// foreignIDs are ids of calls in the formats of other services.
 var foreignIDs = []string{
 	"call_9pQwErTyUiOpAsDfGhJkLzXc", "toolu_01A09q90qw90lq917835lq9", "functions.read_file:0", "fc_0123456789abcdef|call_x", "chatcmpl-tool-" + strings.Repeat("0f", 32),
 	"日本語", "9", "a b\"c\\",
 }
 
-// checkSwitch goes on with conversations that began with other providers.
+// checkSwitch continues conversations that began with other providers.
 func (r *rig) checkSwitch() {
 	r.sub("ids", func(r *rig) {
-		got := r.said(foreignSession(foreignIDs))
+		got := r.parsed(foreignSession(foreignIDs))
 		r.checkPairs(got, len(foreignIDs))
 	})
 	r.sub("ids that repeat", func(r *rig) {
-		r.checkPairs(r.said(foreignSession([]string{"call_0", "call_0", "call_1", "call_0"})), 4)
+		r.checkPairs(r.parsed(foreignSession([]string{"call_0", "call_0", "call_1", "call_0"})), 4)
 	})
 	r.sub("there and back", func(r *rig) {
 		turns, _ := r.thinkingTurns()
@@ -135,8 +136,8 @@ func (r *rig) checkSwitch() {
 		if !r.traits.state {
 			want = nil
 		}
-		if got := states(&requests[1].Said); !reflect.DeepEqual(got, want) {
-			r.Errorf("state %q goes back, want %q", got, want)
+		if got := states(&requests[1].Parsed); !reflect.DeepEqual(got, want) {
+			r.Errorf("state %q is sent back, want %q", got, want)
 		}
 		if strings.Contains(string(requests[1].Body), "hidden") {
 			r.Errorf("another provider's state is sent: %s", requests[1].Body)
@@ -160,7 +161,7 @@ func foreignSession(ids []string) *model.Request {
 }
 
 // checkPairs checks that n calls are each followed by their result.
-func (r *rig) checkPairs(got *Said, n int) {
+func (r *rig) checkPairs(got *Parsed, n int) {
 	calls, results := got.Parts(model.RoleAssistant).ToolCalls(), got.Results()
 	if len(calls) != n || len(results) != n {
 		r.Fatalf("%d calls and %d results, want %d", len(calls), len(results), n)
@@ -176,8 +177,8 @@ func (r *rig) checkPairs(got *Said, n int) {
 	}
 }
 
-// checkPrefix plays 20 turns. What a request says must begin with the bytes of
-// the request before it, or the service's cache is of no use.
+// checkPrefix plays 20 turns. Each request must begin with the bytes of the one
+// before it, or the service's cache is of no use.
 func (r *rig) checkPrefix() {
 	r.use(NewFunc(r.api, func(*Request) Turn {
 		n := len(r.server.Requests())
@@ -196,7 +197,7 @@ func (r *rig) checkPrefix() {
 		rest, talk := r.split(requests[i-1].Body)
 		nextRest, nextTalk := r.split(requests[i].Body)
 		if !reflect.DeepEqual(rest, nextRest) {
-			r.Fatalf("request %d: what stands beside the conversation differs:\n%v\n%v", i+1, rest, nextRest)
+			r.Fatalf("request %d: the members other than the conversation differ:\n%v\n%v", i+1, rest, nextRest)
 		}
 		if len(nextTalk) <= len(talk) {
 			r.Fatalf("request %d has %d entries, the one before it %d", i+1, len(nextTalk), len(talk))
@@ -209,8 +210,8 @@ func (r *rig) checkPrefix() {
 	}
 }
 
-// split returns the entries of a body's conversation, byte for byte but for the
-// marks of the cache, and the other members.
+// split returns the entries of the conversation in a body, without cache marks,
+// and the other members.
 func (r *rig) split(body []byte) (rest map[string]string, entries []string) {
 	var members map[string]json.RawMessage
 	var talk []json.RawMessage
@@ -231,7 +232,7 @@ func (r *rig) split(body []byte) (rest map[string]string, entries []string) {
 	return rest, entries
 }
 
-// checkRetry retries around the provider.
+// checkRetry checks the provider with retries.
 func (r *rig) checkRetry() {
 	r.sub("before the answer", func(r *rig) {
 		r.start(RateLimited("7"), Overloaded(), Turn{Text: []string{"ok"}})
@@ -241,7 +242,7 @@ func (r *rig) checkRetry() {
 		}
 	})
 	r.sub("not within the answer", func(r *rig) {
-		turn := lively()
+		turn := fullTurn()
 		turn.Edits = []Edit{CutFrames(r.frameWith(turn, "read "))}
 		r.start(turn, Turn{Text: []string{"again"}})
 		_, retries, resp, err := r.retried()
@@ -257,7 +258,7 @@ func (r *rig) checkRetry() {
 	})
 }
 
-// retried runs a request with up to two retries, without waiting.
+// retried sends a request with up to two retries, without waiting.
 func (r *rig) retried() (waits []time.Duration, retries int, resp *model.Response, err error) {
 	p := model.WithRetry(r.provider, model.RetryPolicy{Max: 2, Base: time.Millisecond, Sleep: func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)

@@ -2,32 +2,31 @@ package modeltest
 
 import "github.com/seed-009c0928/agent/core/model"
 
-// traits are what an API can do and what it is like, so far as a check must
-// know.
+// traits are the properties of an API that checks depend on.
 type traits struct {
-	model string // a model that thinks, where the API has such
+	model string // a model that thinks, if the API has any
 	other string // another model, with other rules for thinking
-	plain string // a model that takes a temperature
+	plain string // a model that accepts a temperature
 
-	anyArgs    bool   // arguments may be what is no JSON
-	noArgs     string // how a call without arguments arrives
-	badArgs    bool   // such arguments of a call may go back as they are
-	interleave bool   // the fragments of calls may come by turns
-	lazyIDs    bool   // a call may come without an id
+	anyArgs    bool   // arguments need not be JSON
+	noArgs     string // arguments of a call without arguments
+	badArgs    bool   // arguments that are not JSON may be sent back
+	interleave bool   // the fragments of calls may be interleaved
+	lazyIDs    bool   // a call may have no id
 	cutCalls   bool   // an answer may end within a call
-	separate   bool   // a refusal is not among the texts
-	state      bool   // state of the service goes back with the next request
-	redacts    bool   // thinking may be hidden
-	errorFlag  bool   // a result says whether it is an error
-	writes     bool   // writing to the cache is counted
-	requestIDs bool   // an answer's header names the request
-	needsLimit bool   // a request must say how long the answer may be
+	separate   bool   // a refusal is separate from the text
+	state      bool   // state of the service is sent back with the next request
+	redacts    bool   // thinking may be redacted
+	errorFlag  bool   // a result has a flag for errors
+	writes     bool   // cache writes are counted
+	requestIDs bool   // responses have a request id
+	needsLimit bool   // requests need the maximum length of the answer
 
-	refusal model.StopReason // of a Turn with a Refusal; empty if the API has none
-	filter  model.StopReason // of StopContentFilter
+	refusal model.StopReason // for a Turn with a Refusal; empty if the API has none
+	filter  model.StopReason // for StopContentFilter
 
-	conversation string // the member of the body that grows
-	option       string // a member that requests do not have otherwise
+	conversation string // the body's member with the conversation
+	option       string // an option that requests do not have otherwise
 }
 
 func (a API) traits() traits {

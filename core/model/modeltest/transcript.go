@@ -1,12 +1,10 @@
 package modeltest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -17,15 +15,15 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Transcript is a server that answers requests with streams as they stand, for
-// protocols whose answers a test writes out. It is safe for concurrent use.
+// Transcript is a server that answers requests with given streams, for tests that
+// write out the answers of a protocol. It is safe for concurrent use.
 type Transcript struct {
 	mu       sync.Mutex
 	answers  []string
 	requests []Recorded
 }
 
-// Recorded is a request that a Transcript got.
+// Recorded is a request that a Transcript received.
 type Recorded struct {
 	Method, Path string // the path with its query
 	Header       http.Header
@@ -58,7 +56,7 @@ func (s *Transcript) Requests() []Recorded {
 
 // ServeHTTP implements [http.Handler].
 func (s *Transcript) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what is missing shows in the body
+	body, _ := io.ReadAll(r.Body) // an incomplete body shows in the test
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, Recorded{r.Method, r.URL.RequestURI(), r.Header.Clone(), string(body)})
@@ -71,8 +69,8 @@ func (s *Transcript) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answers = s.answers[1:]
 }
 
-// Events writes JSON objects as server-sent events. The type of an event is the
-// "type" of its object, where it has one.
+// Events returns JSON objects as server-sent events. The type of an event is the
+// "type" of its object, if there is one.
 func Events(objects ...string) string {
 	var b strings.Builder
 	for _, o := range objects {
@@ -88,7 +86,7 @@ func Events(objects ...string) string {
 	return b.String()
 }
 
-// RoundTrip makes a transport of a function.
+// RoundTrip is a function as an [http.RoundTripper].
 type RoundTrip func(*http.Request) *http.Response
 
 // RoundTrip implements [http.RoundTripper].
@@ -100,8 +98,8 @@ func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f(r), nil
 }
 
-// Canned answers every request with the same body. A body that begins like an
-// object is JSON, any other a stream.
+// Canned answers every request with the same body, as JSON if it begins with "{",
+// otherwise as a stream.
 func Canned(status int, body string) RoundTrip {
 	return func(r *http.Request) *http.Response {
 		kind := "text/event-stream"
@@ -113,8 +111,8 @@ func Canned(status int, body string) RoundTrip {
 	}
 }
 
-// TestCuts cuts a stream at every byte. Only what is whole, or lacks no more
-// than what follows its last event's data, may be an answer.
+// TestCuts cuts a stream off at every byte. An answer must result only if nothing
+// is missing after the data of the last event, otherwise an error.
 func TestCuts(t *testing.T, stream string, open func(http.RoundTripper) model.Provider) {
 	t.Helper()
 	whole := len(strings.TrimRight(stream, "\n"))
@@ -129,39 +127,6 @@ func TestCuts(t *testing.T, stream string, open func(http.RoundTripper) model.Pr
 		var e *model.Error
 		if !errors.As(err, &e) || e.Code != model.CodeNetwork && e.Code != model.CodeInvalidResponse {
 			t.Fatalf("cut at %d of %d, after %q: %+v, %v", i, len(stream), stream[max(0, i-60):i], resp, err)
-		}
-	}
-}
-
-// TestCancels cancels 200 answers at random points, and leaves others early.
-// There is always an error, and nothing follows it.
-func TestCancels(t *testing.T, stream string, open func(url string, transport http.RoundTripper) model.Provider) {
-	t.Helper()
-	s := NewTranscript(slices.Repeat([]string{stream}, 200)...)
-	p := open(s.Serve(t))
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a fixed order of tests
-	for i := range 200 {
-		ctx, cancel := context.WithCancel(t.Context())
-		after, n := random.IntN(16), 0
-		if after == 0 {
-			cancel()
-		}
-		var last error
-		for _, err := range p.Stream(ctx, hello()) {
-			if last != nil {
-				t.Fatal("something follows the error")
-			}
-			last = err
-			if n++; n == after {
-				if i%4 == 0 {
-					break
-				}
-				cancel()
-			}
-		}
-		cancel()
-		if after < n && !errors.Is(last, context.Canceled) {
-			t.Fatalf("cancelled after %d of %d deltas: %v", after, n, last)
 		}
 	}
 }

@@ -14,23 +14,23 @@ import (
 // answer that stops.
 type Turn struct {
 	Reasoning []string // one chunk each, before the text
-	// Signature goes with the reasoning, where the API has that: the signature of
-	// a thinking block, encrypted content, a thought signature. Empty means one
-	// that the server makes if there is reasoning.
+	// Signature is that of the reasoning, if the API has one: the signature of a
+	// thinking block, encrypted content, a thought signature. If it is empty and
+	// there is reasoning, the server makes one.
 	Signature string
-	Redacted  string   // data of a redacted thinking block; of Messages only
+	Redacted  string   // data of a redacted thinking block; Messages only
 	Text      []string // one chunk each
-	Refusal   []string // one chunk each; the text of the answer where the API has no other place
+	Refusal   []string // one chunk each; sent as text if the API has no refusals
 	Calls     []Call
-	// Interleave lets the calls take turns, one fragment each, instead of
-	// sending one call after the other, where the API can do that.
+	// Interleave sends one fragment of each call in turn, instead of one call
+	// after the other, if the API supports that.
 	Interleave bool
 	// Stop is why the answer ends; empty means StopToolCalls, StopRefusal or
-	// StopEnd, by what it holds.
+	// StopEnd, depending on the content.
 	Stop   model.StopReason
-	Finish string // the API's own word instead of Stop
-	// Blocked is why the prompt was refused, such as "SAFETY"; there is no other
-	// answer then. Of Gemini only.
+	Finish string // the API's own stop reason, instead of Stop
+	// Blocked is why the prompt was blocked, such as "SAFETY"; then there is no
+	// other answer. Gemini only.
 	Blocked string
 	Usage   Usage  // zero means [DefaultUsage]
 	Model   string // the model that answers; empty means the requested one
@@ -38,37 +38,36 @@ type Turn struct {
 	// Status other than 0 and 200 answers with Fault, or else with Body, instead
 	// of a completion.
 	Status int
-	Header http.Header // added to the answer's header, with every status
+	Header http.Header // added to the response header, with every status
 	Body   string
-	Fault  *Fault // its status counts if there is no other
+	Fault  *Fault // sets the status if Status is 0
 
 	Edits []Edit // changes of the stream, in order
-	Break *Break // where the stream breaks off; nil means nowhere
-	Split int    // bytes in each write; 0 means one write for each frame
-	// Gate is called before each frame, with -1 before the header, and may
-	// block until the test lets the answer go on or ctx, the request's
-	// context, ends.
+	Break *Break // where the stream breaks off, if not nil
+	Split int    // bytes of each write; 0 means one write for each frame
+	// Gate is called before each frame, with -1 before the header. It may block
+	// until the test continues the answer, or ctx, the request's context, ends.
 	Gate func(ctx context.Context, frame int)
 }
 
 // Call is one tool call of an answer.
 type Call struct {
-	ID, Name string   // without an ID, where the API can do that
+	ID, Name string   // ID may be empty if the API allows it
 	Args     []string // the argument text, one fragment for each chunk
 }
 
 func (c *Call) args() string { return strings.Join(c.Args, "") }
 
-// Usage is the token count that an answer reports, as far as the API can. Prompt
+// Usage is the reported token count, as far as the API supports it. Prompt
 // includes Cached and CacheWrite, Completion includes Reasoning.
 type Usage struct{ Prompt, Cached, CacheWrite, Completion, Reasoning int }
 
-// DefaultUsage is reported by a turn that names no usage.
+// DefaultUsage is reported by a turn without usage.
 var DefaultUsage = Usage{Prompt: 120, Cached: 64, Completion: 30, Reasoning: 8}
 
-// Break says where and how a stream ends too early.
+// Break is where and how a stream breaks off.
 type Break struct {
-	After int // bytes of the stream that are still sent
+	After int // bytes of the stream that are sent
 	How   Ending
 }
 
@@ -77,13 +76,13 @@ type Ending uint8
 
 // The endings.
 const (
-	End   Ending = iota // as if the answer were whole
+	End   Ending = iota // as if the answer were complete
 	Abort               // without the last chunk of the transfer encoding
 	Reset               // with a TCP reset
 )
 
-// Edit changes the frames of a stream. A frame is one server-sent event with
-// its blank line, and is written at once.
+// Edit changes the frames of a stream. A frame is a server-sent event with its
+// blank line, and is written at once.
 type Edit func(frames []string) []string
 
 // Insert puts a frame before frame i; a negative i counts from the end.
@@ -118,11 +117,11 @@ func Replace(before, after string) Edit {
 	}
 }
 
-// Join sends the whole stream at once.
-func Join(frames []string) []string { return []string{strings.Join(frames, "")} }
+// joinFrames sends the whole stream at once.
+func joinFrames(frames []string) []string { return []string{strings.Join(frames, "")} }
 
-// KeepAlives puts a comment before each frame.
-func KeepAlives(frames []string) []string {
+// keepAlives puts a comment before each frame.
+func keepAlives(frames []string) []string {
 	var out []string
 	for _, f := range frames {
 		out = append(out, ": keep-alive\n\n", f)
@@ -130,32 +129,32 @@ func KeepAlives(frames []string) []string {
 	return out
 }
 
-// CarriageReturns ends every line with CR LF.
-func CarriageReturns(frames []string) []string { return Replace("\n", "\r\n")(frames) }
+// carriageReturns ends every line with CR LF.
+func carriageReturns(frames []string) []string { return Replace("\n", "\r\n")(frames) }
 
 // The edits below are for answers of [ChatCompletions].
 
-// WithoutDone leaves out the closing [DONE].
-func WithoutDone(frames []string) []string {
+// withoutDone leaves out the closing [DONE].
+func withoutDone(frames []string) []string {
 	return without(frames, func(f string) bool { return f == doneFrame })
 }
 
-// WithoutFinish leaves out the chunk with the finish reason.
-func WithoutFinish(frames []string) []string { return without(frames, isFinish) }
+// withoutFinish leaves out the chunk with the finish reason.
+func withoutFinish(frames []string) []string { return without(frames, isFinish) }
 
 // WithoutType leaves the "type" out of every tool call.
 func WithoutType(frames []string) []string { return Replace(`"type":"function",`, "")(frames) }
 
-// WithoutIndex leaves the "index" out of every tool call.
-func WithoutIndex(frames []string) []string {
+// withoutIndex leaves the "index" out of every tool call.
+func withoutIndex(frames []string) []string {
 	for i := range 8 {
 		frames = Replace(fmt.Sprintf(`"tool_calls":[{"index":%d,`, i), `"tool_calls":[{`)(frames)
 	}
 	return frames
 }
 
-// NullAfterFinish adds a chunk whose finish reason is null after the one that
-// names it.
+// NullAfterFinish adds a chunk with a null finish reason after the one with the
+// finish reason.
 func NullAfterFinish(frames []string) []string {
 	var out []string
 	for _, f := range frames {
@@ -170,7 +169,7 @@ func NullAfterFinish(frames []string) []string {
 // BadJSON returns a frame that is not JSON.
 func BadJSON() string { return frame(`{"id":"chatcmpl-1","choices":[{"ind`) }
 
-// ErrorFrame returns an error event as it appears in the middle of a stream.
+// ErrorFrame returns an error event within a stream.
 func ErrorFrame(kind, code, message string) string {
 	return ChatCompletions.ErrorFrame(Fault{Type: kind, Code: code, Message: message})
 }
@@ -207,8 +206,8 @@ func (t *Turn) stop() model.StopReason {
 	return model.StopEnd
 }
 
-// signature returns what goes with the reasoning of answer id: the turn's own,
-// or one that is made of the id.
+// signature returns the signature of the reasoning of answer id: that of the
+// turn, or one made from the id.
 func (t *Turn) signature(id string) string {
 	if t.Signature == "" && len(t.Reasoning) > 0 {
 		return base64.StdEncoding.EncodeToString([]byte("signed:" + id))

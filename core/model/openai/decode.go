@@ -16,23 +16,23 @@ import (
 // answer decodes the events of one answer. See
 // https://platform.openai.com/docs/api-reference/responses-streaming.
 type answer struct {
-	emit     func(model.Delta) error
-	provider string
-	asked    string // the model that was asked for
+	emit      func(model.Delta) error
+	provider  string
+	requested string // the requested model
 
-	piece   piece
-	calls   map[int]*call // by index of their item
-	told    map[int]bool  // items whose text has begun
-	part    int           // of the reasoning summary, so far
-	refused bool
-	end     *response // of the event that ends the stream
-	kind    string    // of that event
+	piece    piece
+	calls    map[int]*call // by index of their item
+	streamed map[int]bool  // items whose text has begun
+	part     int           // of the reasoning summary, so far
+	refused  bool
+	end      *response // of the event that ends the stream
+	kind     string    // of that event
 }
 
-// call is a call that is being received.
+// call is a tool call that is being received.
 type call struct{ begun, ended bool }
 
-// piece is what is read of the many small events.
+// piece is the part of the frequent small events that is used.
 type piece struct {
 	Index   int    `json:"output_index"`
 	Summary int    `json:"summary_index"`
@@ -57,7 +57,7 @@ func (p *piece) decode(data []byte) error {
 	}, reset)
 }
 
-// response is the object that the events about the whole answer hold.
+// response is the object in the events about the whole answer.
 type response struct {
 	ID, Model  string
 	Incomplete struct{ Reason string } `json:"incomplete_details"`
@@ -102,11 +102,11 @@ func (a *answer) Event(kind string, data []byte) error {
 	case "":
 		return a.untyped(data)
 	}
-	return nil // repetitions of what came in pieces, progress, and what is new
+	return nil // repeats streamed content, reports progress, or is new
 }
 
-// untyped takes an event whose type stands in its data only, or what came
-// instead of a stream.
+// untyped handles an event whose type is only in its data, or a response that is
+// not a stream.
 func (a *answer) untyped(data []byte) error {
 	if string(data) == "[DONE]" {
 		return wire.ErrDone
@@ -124,12 +124,12 @@ func (a *answer) untyped(data []byte) error {
 	case head.Object == "response" && head.Type == "":
 		return a.whole(data)
 	case head.Type == "":
-		return errors.New("it is not a stream of events of the Responses API (for a service that only has the chat API, set providers." + a.provider + ".api to chat)")
+		return errors.New("not a stream of the Responses API (for a service that only has the chat API, set providers." + a.provider + ".api to chat)")
 	}
 	return a.Event(head.Type, data)
 }
 
-// whole takes an answer that is not streamed.
+// whole handles an answer that is not streamed.
 func (a *answer) whole(data []byte) error {
 	var r struct {
 		response
@@ -140,7 +140,7 @@ func (a *answer) whole(data []byte) error {
 		return err
 	}
 	if r.Status != "completed" && r.Status != "incomplete" {
-		return fmt.Errorf("it is %q, not completed", r.Status)
+		return fmt.Errorf("its status is %q, not completed", r.Status)
 	}
 	for i, raw := range r.Output {
 		it, err := newItem(i, raw)
@@ -167,17 +167,17 @@ func (a *answer) text(kind model.DeltaKind, data []byte) error {
 		a.part = a.piece.Summary
 		text = "\n\n" + text
 	}
-	return a.tell(kind, a.piece.Index, text)
+	return a.emitText(kind, a.piece.Index, text)
 }
 
-func (a *answer) tell(kind model.DeltaKind, index int, text string) error {
+func (a *answer) emitText(kind model.DeltaKind, index int, text string) error {
 	if text == "" {
 		return nil
 	}
-	if a.told == nil {
-		a.told = map[int]bool{}
+	if a.streamed == nil {
+		a.streamed = map[int]bool{}
 	}
-	a.told[index] = true
+	a.streamed[index] = true
 	return a.emit(model.Delta{Kind: kind, Index: index, Text: text})
 }
 
@@ -188,7 +188,7 @@ func (a *answer) args(data []byte) error {
 	c := a.calls[a.piece.Index]
 	switch {
 	case c == nil || c.ended:
-		return errors.New("it goes on with a tool call that is not open")
+		return errors.New("arguments for a tool call that is not open")
 	case a.piece.Delta == "":
 		return nil
 	}
@@ -196,7 +196,7 @@ func (a *answer) args(data []byte) error {
 	return a.emit(model.Delta{Kind: model.DeltaToolArgs, Index: a.piece.Index, Text: a.piece.Delta})
 }
 
-// item is what is read of an item of the answer.
+// item is an item of the answer.
 type item struct {
 	Type      string    `json:"type"`
 	Status    string    `json:"status"`
@@ -217,7 +217,7 @@ type content struct {
 	Refusal string `json:"refusal"`
 }
 
-// readItem reads the item of an event.
+// readItem decodes the item of an event.
 func readItem(data []byte) (item, error) {
 	var e struct {
 		Index int             `json:"output_index"`
@@ -229,8 +229,8 @@ func readItem(data []byte) (item, error) {
 	return newItem(e.Index, e.Item)
 }
 
-// newItem reads an item of a type that is known. Others may have anything in
-// members of the same name.
+// newItem decodes an item of a known type. Others may use the same members for
+// anything.
 func newItem(index int, raw json.RawMessage) (item, error) {
 	it := item{index: index, raw: raw}
 	var head struct {
@@ -244,7 +244,7 @@ func newItem(index int, raw json.RawMessage) (item, error) {
 	return it, err
 }
 
-// begin takes an item of which the rest follows.
+// begin handles the beginning of an item.
 func (a *answer) begin(it *item) error {
 	a.part = 0
 	switch {
@@ -252,22 +252,22 @@ func (a *answer) begin(it *item) error {
 		return a.open(it)
 	case it.Phase != "":
 		raw, err := wire.Marshal(phased{it.Phase})
-		if err != nil || len(raw) > longestPhase {
+		if err != nil || len(raw) > maxPhase {
 			return err
 		}
-		return a.keep(it.index, raw)
+		return a.emitOpaque(it.index, raw)
 	}
 	return nil
 }
 
-// keep emits what must go back to the model.
-func (a *answer) keep(index int, raw json.RawMessage) error {
-	return a.emit(model.Delta{Kind: model.DeltaPart, Index: index, Part: model.Opaque{Provider: a.provider, Model: a.asked, Raw: raw}})
+// emitOpaque emits state that must be sent back to the model.
+func (a *answer) emitOpaque(index int, raw json.RawMessage) error {
+	return a.emit(model.Delta{Kind: model.DeltaPart, Index: index, Part: model.Opaque{Provider: a.provider, Model: a.requested, Raw: raw}})
 }
 
 func (a *answer) open(it *item) error {
 	if it.CallID == "" || it.Name == "" || a.calls[it.index] != nil {
-		return errors.New("it has a tool call without an id or a name, or the same one twice")
+		return errors.New("a tool call has no id or name, or starts twice")
 	}
 	if a.calls == nil {
 		a.calls = map[int]*call{}
@@ -276,7 +276,7 @@ func (a *answer) open(it *item) error {
 	return a.emit(model.Delta{Kind: model.DeltaToolStart, Index: it.index, ID: it.CallID, Name: it.Name})
 }
 
-// done takes a whole item. Its text has come in pieces, as a rule.
+// done handles a complete item. Usually its text has been streamed.
 func (a *answer) done(it *item) error {
 	switch it.Type {
 	case "function_call":
@@ -287,24 +287,24 @@ func (a *answer) done(it *item) error {
 		for _, c := range it.Content {
 			a.refused = a.refused || c.Refusal != ""
 		}
-		return a.rest(model.DeltaText, it.index, it.Content, "")
+		return a.emitUnstreamed(model.DeltaText, it.index, it.Content, "")
 	case "reasoning":
 		shown := it.Summary
 		if len(shown) == 0 {
 			shown = it.Content
 		}
-		if err := a.rest(model.DeltaReasoning, it.index, shown, "\n\n"); err != nil {
+		if err := a.emitUnstreamed(model.DeltaReasoning, it.index, shown, "\n\n"); err != nil {
 			return err
 		}
 	}
 	if it.Encrypted == "" {
 		return nil
 	}
-	return a.keep(it.index, it.raw)
+	return a.emitOpaque(it.index, it.raw)
 }
 
-// search takes a search for tools that is for us to make: its arguments come
-// whole, and as an object.
+// search handles a tool search that the client must run. Its arguments are not
+// streamed, and are an object.
 func (a *answer) search(it *item) error {
 	var s struct {
 		CallID    string          `json:"call_id"`
@@ -321,16 +321,16 @@ func (a *answer) search(it *item) error {
 	return a.endCall(it)
 }
 
-// rest tells the text of an item of which no piece has come.
-func (a *answer) rest(kind model.DeltaKind, index int, list []content, between string) error {
-	if a.told[index] {
+// emitUnstreamed emits the text of an item if none of it was streamed.
+func (a *answer) emitUnstreamed(kind model.DeltaKind, index int, list []content, between string) error {
+	if a.streamed[index] {
 		return nil
 	}
 	texts := make([]string, len(list))
 	for i, c := range list {
 		texts[i] = c.Text + c.Refusal
 	}
-	return a.tell(kind, index, strings.Join(texts, between))
+	return a.emitText(kind, index, strings.Join(texts, between))
 }
 
 func (a *answer) endCall(it *item) error {
@@ -341,7 +341,7 @@ func (a *answer) endCall(it *item) error {
 	}
 	c := a.calls[it.index]
 	if c.ended {
-		return errors.New("it ends a tool call twice")
+		return errors.New("a tool call ends twice")
 	}
 	if !c.begun && it.Arguments != "" {
 		c.begun = true
@@ -350,7 +350,7 @@ func (a *answer) endCall(it *item) error {
 		}
 	}
 	if it.Status == "incomplete" {
-		return nil // it was cut
+		return nil // it was cut off
 	}
 	return a.close(it.index, c)
 }
@@ -369,8 +369,8 @@ func (a *answer) finish(kind string, data []byte) error {
 	return wire.ErrDone
 }
 
-// Done implements [wire.Decoder]. A call that a filter cut ends, as it does not
-// run; one that was cut by the limit has no end.
+// Done implements [wire.Decoder]. A call that a content filter cut off ends here,
+// as it does not run; one cut off by the token limit has no end.
 func (a *answer) Done() (model.Delta, error) {
 	if a.end == nil {
 		return model.Delta{}, io.ErrUnexpectedEOF
@@ -382,7 +382,7 @@ func (a *answer) Done() (model.Delta, error) {
 			continue
 		}
 		if stop != model.StopContentFilter {
-			return model.Delta{}, errors.New("it ends in the middle of a tool call")
+			return model.Delta{}, errors.New("it ends within a tool call")
 		}
 		if err := a.close(index, c); err != nil {
 			return model.Delta{}, err

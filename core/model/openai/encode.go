@@ -12,8 +12,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// post encodes a request. The conversation comes last, so that a longer one
-// begins with the bytes of a shorter one.
+// post encodes a request. The conversation is last, so that the body of a longer
+// one begins with that of a shorter one.
 func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	options, err := p.Options(req, "model", "stream", "store", "instructions", "input", "tools", "previous_response_id", "conversation", "background")
 	if err != nil {
@@ -21,7 +21,7 @@ func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	}
 	list, err := members(name, req, options)
 	if err != nil {
-		return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "the provider options cannot be used", err)
+		return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "invalid provider options", err)
 	}
 	b, err := wire.AppendMembers(make([]byte, 0, size(req.Messages)), list, options)
 	if err != nil {
@@ -29,7 +29,7 @@ func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	}
 	in := input{provider: p.Info().Name, model: name, b: append(b, `,"input":[`...)}
 	if searches(name, req.Tools) {
-		in.found = req.Tools
+		in.searchable = req.Tools
 	}
 	for _, m := range req.Messages {
 		in.message(m)
@@ -37,23 +37,23 @@ func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	return wire.Post{URL: p.URL("responses"), Body: append(in.b, "]}"...)}, nil
 }
 
-// size estimates the length of a body in bytes.
+// size estimates the length of the body in bytes.
 func size(messages []model.Message) int {
 	n := wire.BodySize(messages)
 	for _, m := range messages {
 		for _, part := range m.Parts {
-			if kept, ok := part.(model.Opaque); ok {
-				n += len(kept.Raw)
+			if state, ok := part.(model.Opaque); ok {
+				n += len(state.Raw)
 			}
 		}
 	}
 	return n
 }
 
-// members are the members of the body before the conversation. Those of the
-// options that are joined to them are removed from the options.
+// members returns the members of the body before the conversation. Options that
+// are merged with them are removed from options.
 func members(name string, req *model.Request, options map[string]json.RawMessage) ([]wire.Member, error) {
-	j, err := join(name, req, options)
+	j, err := merge(name, req, options)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +74,16 @@ func members(name string, req *model.Request, options map[string]json.RawMessage
 	return list, nil
 }
 
-// joined are the members that are made of the request and of the options: who
-// asks for short answers still wants the schema, and the encrypted reasoning
-// goes back whatever else is included.
-type joined struct {
+// merged are the members that the request and the options both set: an option
+// for short answers must not drop the schema, nor one for include the encrypted
+// reasoning.
+type merged struct {
 	include         []string
 	reasoning, text map[string]any
 }
 
-func join(name string, req *model.Request, options map[string]json.RawMessage) (joined, error) {
-	j := joined{reasoning: map[string]any{}, text: map[string]any{}}
+func merge(name string, req *model.Request, options map[string]json.RawMessage) (merged, error) {
+	j := merged{reasoning: map[string]any{}, text: map[string]any{}}
 	if e := effort(name, req.Effort); e != "" {
 		j.reasoning["effort"] = e
 		if req.Effort != model.EffortNone {
@@ -124,7 +124,7 @@ type tool struct {
 	Deferred    bool            `json:"defer_loading,omitempty"`
 }
 
-// searchTool is the tool by which the model has us search for deferred ones.
+// searchTool is the tool search of the API, run by the client.
 type searchTool struct {
 	Type        string          `json:"type"`
 	Execution   string          `json:"execution"`
@@ -132,16 +132,16 @@ type searchTool struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// searches reports whether the model finds deferred tools by a search of ours.
+// searches reports whether the model searches for deferred tools.
 func searches(name string, defs []model.ToolDef) bool {
 	return searchesTools(name) &&
 		slices.ContainsFunc(defs, func(d model.ToolDef) bool { return d.Deferred }) &&
 		slices.ContainsFunc(defs, func(d model.ToolDef) bool { return d.Name == model.ToolSearch && !d.Deferred })
 }
 
-// tools returns the tools, also deferred ones: those that come later would
-// change the cached prefix. Where the model searches, the deferred ones are not
-// there: they come with the search's results.
+// tools returns the tools. Deferred ones are included, as adding them later would
+// change the cached prefix, unless the model searches: then they are sent with
+// the results of a search.
 func tools(name string, defs []model.ToolDef) []any {
 	search := searches(name, defs)
 	list := make([]any, 0, len(defs))
@@ -161,8 +161,8 @@ type input struct {
 	provider, model string
 	b               []byte
 	begun           bool
-	found           []model.ToolDef // that a search may find; nil if the model does not search
-	searched        map[string]bool // IDs of calls that search
+	searchable      []model.ToolDef // nil if the model does not search
+	searched        map[string]bool // IDs of search calls
 }
 
 // item begins an item.
@@ -201,11 +201,11 @@ func (in *input) message(m model.Message) {
 	}
 }
 
-// assistant writes what the model said. Reasoning stands before what it led to,
-// and is refused alone: an answer that broke off may end with it.
+// assistant writes a message of the model. The API rejects reasoning that nothing
+// follows, with which an answer that broke off may end.
 func (in *input) assistant(parts model.Parts) {
 	last := len(parts) - 1
-	for last >= 0 && !speaks(parts[last]) {
+	for last >= 0 && !isOutput(parts[last]) {
 		last--
 	}
 	phase := ""
@@ -221,14 +221,14 @@ func (in *input) assistant(parts model.Parts) {
 		case model.ToolCall:
 			in.call(part)
 		default:
-			in.said(part, phase)
+			in.text(part, phase)
 			phase = ""
 		}
 	}
 }
 
-// speaks reports whether a part becomes an item that is no reasoning.
-func speaks(part model.Part) bool {
+// isOutput reports whether a part becomes an item other than reasoning.
+func isOutput(part model.Part) bool {
 	switch part := part.(type) {
 	case model.Opaque:
 		return false
@@ -239,19 +239,19 @@ func speaks(part model.Part) bool {
 	}
 }
 
-// phased is a part that keeps the phase of the message behind it: a comment
-// on the way, or the final answer. Models do worse without it.
+// phased is a part with the phase of the message that follows it: commentary or
+// final answer. Models do worse without it.
 type phased struct {
 	Phase string `json:"phase"`
 }
 
-// longestPhase bounds a phased part in bytes.
-const longestPhase = 64
+// maxPhase limits a phased part, in bytes.
+const maxPhase = 64
 
-// phaseOf returns the phase that a part keeps. It is empty for an item. Those are
-// longer, also than a phase with other spacing, and too many to read them all.
+// phaseOf returns the phase of a phased part, and "" for an item. Items are longer
+// than any phased part, even with more white space; they are not decoded.
 func phaseOf(raw json.RawMessage) string {
-	if len(raw) > 2*longestPhase {
+	if len(raw) > 2*maxPhase {
 		return ""
 	}
 	var p phased
@@ -261,7 +261,7 @@ func phaseOf(raw json.RawMessage) string {
 	return p.Phase
 }
 
-// raw writes an item as it came.
+// raw writes an item unchanged.
 func (in *input) raw(item json.RawMessage) {
 	if !bytes.HasPrefix(item, []byte("{")) {
 		return
@@ -274,7 +274,7 @@ func (in *input) raw(item json.RawMessage) {
 }
 
 func (in *input) call(c model.ToolCall) {
-	if in.found != nil && c.Name == model.ToolSearch {
+	if in.searchable != nil && c.Name == model.ToolSearch {
 		in.search(c)
 		return
 	}
@@ -290,7 +290,7 @@ func (in *input) call(c model.ToolCall) {
 	in.b = append(in.b, '}')
 }
 
-// search writes a call that searches for tools.
+// search writes a search call.
 func (in *input) search(c model.ToolCall) {
 	if in.searched == nil {
 		in.searched = map[string]bool{}
@@ -307,8 +307,8 @@ func (in *input) search(c model.ToolCall) {
 	in.b = append(append(append(in.b, `,"arguments":`...), args...), '}')
 }
 
-// foundTools writes the tools that a search has found, as far as they are still
-// there. The API has no place for words.
+// foundTools writes the tools that a search has found and that still exist. The
+// API has no place for text.
 func (in *input) foundTools(r model.ToolResult) {
 	list := []tool{}
 	for _, part := range r.Content {
@@ -316,14 +316,14 @@ func (in *input) foundTools(r model.ToolResult) {
 		if !ok {
 			continue
 		}
-		if i := slices.IndexFunc(in.found, func(d model.ToolDef) bool { return d.Name == ref.Name }); i >= 0 {
-			d := in.found[i]
+		if i := slices.IndexFunc(in.searchable, func(d model.ToolDef) bool { return d.Name == ref.Name }); i >= 0 {
+			d := in.searchable[i]
 			list = append(list, tool{"function", d.Name, d.Description, wire.Schema(d), false, true})
 		}
 	}
 	raw, err := wire.Marshal(list)
 	if err != nil {
-		raw = []byte("[]") // a schema that is no JSON: it could not be called either
+		raw = []byte("[]") // an invalid schema: the tool could not be called either
 	}
 	in.item("tool_search_output")
 	in.field("call_id", callID(r.CallID))
@@ -332,8 +332,8 @@ func (in *input) foundTools(r model.ToolResult) {
 	in.b = append(append(append(in.b, `,"tools":`...), raw...), '}')
 }
 
-// said writes a text of the model.
-func (in *input) said(part model.Part, phase string) {
+// text writes a text of the model.
+func (in *input) text(part model.Part, phase string) {
 	text := wire.Text(part)
 	if text == "" {
 		return
@@ -348,11 +348,11 @@ func (in *input) said(part model.Part, phase string) {
 	in.b = append(in.b, "}]}"...)
 }
 
-// callID returns an id that the API takes.
+// callID returns an ID that the API accepts.
 func callID(id string) string { return wire.CallID(id, "call_", 64) }
 
-// result writes the result of a call. The API has no field for a failure, so
-// the text tells.
+// result writes the result of a call. The API has no field for a failure, so the
+// text says so.
 func (in *input) result(r model.ToolResult) {
 	in.item("function_call_output")
 	in.field("call_id", callID(r.CallID))
@@ -368,7 +368,7 @@ func (in *input) result(r model.ToolResult) {
 	in.b = append(in.b, '}')
 }
 
-// onlyText returns the text of content without images that can be shown.
+// onlyText returns the text of the parts, and false if there is an image to send.
 func onlyText(parts model.Parts) (string, bool) {
 	var texts []string
 	for _, part := range parts {
@@ -382,7 +382,7 @@ func onlyText(parts model.Parts) (string, bool) {
 	return strings.Join(texts, "\n"), true
 }
 
-// content writes what the user or a tool says.
+// content writes the content of the user or of a tool.
 func (in *input) content(parts model.Parts, isError bool) {
 	in.b = append(in.b, '[')
 	begin := len(in.b)
@@ -417,7 +417,7 @@ func (in *input) content(parts model.Parts, isError bool) {
 	in.b = append(in.b, ']')
 }
 
-// mediaType returns the type without what would need escapes.
+// mediaType returns the type without characters that need escapes.
 func mediaType(t string) string {
 	return strings.Map(func(r rune) rune {
 		if r <= ' ' || r > '~' || r == '"' || r == '\\' {

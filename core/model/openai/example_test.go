@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// The transport stands for the service; a program leaves it out.
+// The transport replaces the service; a program leaves it out.
 func ExampleNew() {
 	service := modeltest.Canned(http.StatusOK, modeltest.Events(
 		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hello!"}`,

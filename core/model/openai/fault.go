@@ -11,8 +11,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// fault reads the body of an error, and the events "error" and
-// "response.failed", which has the error in its response.
+// fault parses the body of an error, and the events "error" and
+// "response.failed", which contains the error in its response.
 func fault(_ int, body []byte) wire.Fault {
 	var failed struct {
 		Response struct {
@@ -26,21 +26,21 @@ func fault(_ int, body []byte) wire.Fault {
 	f.As = classify(f.Code, f.Type)
 	f.RetryAfter = wait(f.Message)
 	if strings.HasPrefix(f.Message, "Request too large") {
-		f.As = model.CodeContextLength // it exceeds what a minute allows, and will in the next one
+		f.As = model.CodeContextLength // it exceeds the limit per minute, and always will
 	}
 	switch f.Code {
 	case "billing_hard_limit_reached", "billing_not_active":
 		f.Permanent = true
 	case "unknown_url":
-		f.Message += " (a service that only has the chat API needs the setting api: chat)"
+		f.Message += " (for a service that only has the chat API, set api to chat)"
 	case "invalid_encrypted_content":
-		f.Message += " (the reasoning kept in this session belongs to another account or service: go on with another model, or begin a new session)"
+		f.Message += " (the reasoning in this session belongs to another account or service: use another model, or start a new session)"
 	}
 	return f
 }
 
-// classify tells the code where the service's own tells more than the status.
-// Empty is none of that kind. The codes come from
+// classify returns the code if the service's own is more precise than the
+// status, otherwise "". The codes are from
 // https://platform.openai.com/docs/guides/error-codes and from the error of
 // https://platform.openai.com/docs/api-reference/responses/object.
 func classify(code, kind string) model.ErrorCode {
@@ -61,22 +61,22 @@ func classify(code, kind string) model.ErrorCode {
 		return model.CodeInvalidRequest
 	}
 	switch {
-	case strings.Contains(code, "image"), strings.Contains(code, "policy"): // the same again would not be taken either
+	case strings.Contains(code, "image"), strings.Contains(code, "policy"): // would be rejected again
 		return model.CodeInvalidRequest
-	case kind == "service_unavailable_error": // under any status
+	case kind == "service_unavailable_error": // with any status
 		return model.CodeNetwork
 	}
 	return ""
 }
 
-// again matches the time that a message about a limit names.
-var again = sync.OnceValue(func() *regexp.Regexp {
+// tryAgain matches the time in a message about a rate limit.
+var tryAgain = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\btry again in ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)`)
 })
 
-// wait returns how long to wait, 0 if the message does not say.
+// wait returns the time to wait that a message names, otherwise 0.
 func wait(message string) time.Duration {
-	m := again().FindStringSubmatch(message)
+	m := tryAgain().FindStringSubmatch(message)
 	if m == nil {
 		return 0
 	}

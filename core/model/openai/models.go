@@ -9,15 +9,15 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// family is models that have the same efforts, from least to most. Those without
-// any do not reason, and refuse to be asked for it.
+// family is a set of models with the same efforts, from least to most. Models
+// without efforts do not reason, and reject the parameter.
 type family struct {
 	names   *regexp.Regexp
 	efforts []string
 }
 
-// families come from the pages of the models below
-// https://platform.openai.com/docs/models. The first that matches counts.
+// families are taken from the model pages below
+// https://platform.openai.com/docs/models. The first match wins.
 var families = sync.OnceValue(func() []family {
 	f := func(names string, efforts ...string) family { return family{regexp.MustCompile(names), efforts} }
 	return []family{
@@ -33,8 +33,8 @@ var families = sync.OnceValue(func() []family {
 	}
 })
 
-// efforts returns those of a model, and whether the model is known. A tuned one
-// has the efforts of that which it was made of.
+// efforts returns the efforts of a model, and whether the model is known. A
+// fine-tuned model has those of its base model.
 func efforts(name string) (list []string, known bool) {
 	name = strings.TrimPrefix(name, "ft:")
 	for _, f := range families() {
@@ -51,9 +51,9 @@ func reasons(name string) bool {
 	return len(list) > 0
 }
 
-// effort returns the least effort of a model that is as much as e, or its most.
-// It is empty for a model that does not reason. An effort or a model that is not
-// known here, such as a deployment, goes to the service as it is.
+// effort returns the model's least effort that is at least e, or else its
+// highest. It is empty for a model that does not reason. For an unknown effort or
+// model, such as a deployment, it is e.
 func effort(name string, e model.Effort) string {
 	scale := []string{"none", "minimal", "low", "medium", "high", "xhigh"}
 	wanted := slices.Index(scale, string(e))
@@ -61,9 +61,9 @@ func effort(name string, e model.Effort) string {
 	if wanted < 0 || !known {
 		return string(e)
 	}
-	for _, has := range list {
-		if slices.Index(scale, has) >= wanted {
-			return has
+	for _, supported := range list {
+		if slices.Index(scale, supported) >= wanted {
+			return supported
 		}
 	}
 	if len(list) == 0 {

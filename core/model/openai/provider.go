@@ -15,10 +15,10 @@ import (
 
 const baseURL = "https://api.openai.com/v1"
 
-// Config says how to reach the service.
+// Config is the configuration of the provider.
 type Config struct {
 	wire.Config
-	Organization, Project string // who is charged; may be empty
+	Organization, Project string // to charge; may be empty
 }
 
 // New returns a provider. The error is a *model.Error with CodeNotConfigured,
@@ -52,7 +52,7 @@ var (
 
 var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^gpt-(\d+)(?:\.(\d+))?`) })
 
-// DefersTools implements [model.Deferrer]: models from gpt-5.4 on search tools.
+// DefersTools implements [model.Deferrer]. Models since gpt-5.4 search for tools.
 // See https://developers.openai.com/api/docs/guides/tools-tool-search.
 func (p *provider) DefersTools(name string) bool { return searchesTools(cmp.Or(name, p.Info().Model)) }
 
@@ -75,7 +75,7 @@ func (p *provider) Stream(ctx context.Context, req *model.Request) iter.Seq2[mod
 		}
 		return p.post(name, req)
 	}, func(emit func(model.Delta) error) wire.Decoder {
-		return &answer{emit: emit, provider: p.Info().Name, asked: name}
+		return &answer{emit: emit, provider: p.Info().Name, requested: name}
 	})
 }
 

@@ -9,16 +9,15 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// condition is what a turn expects of a request's last message.
+// condition is the "when" of a turn, for the last message of the request.
 type condition struct {
-	tool    string // empty = the user's text
+	tool    string // empty = text of the user
 	text    *regexp.Regexp
 	isError bool
 }
 
-// met reports whether the last message is what the condition says. No
-// condition is always met.
-func (c *condition) met(last *model.Message) bool {
+// matches reports whether the last message matches. No condition always does.
+func (c *condition) matches(last *model.Message) bool {
 	switch {
 	case c == nil:
 		return true
@@ -36,9 +35,9 @@ func (c *condition) met(last *model.Message) bool {
 	return false
 }
 
-// String says what is expected.
+// String describes the expected message.
 func (c *condition) String() string {
-	what := "a message of the user"
+	what := "a user message"
 	switch {
 	case c == nil:
 		return "any message"
@@ -50,10 +49,10 @@ func (c *condition) String() string {
 	if c.text.String() == "" {
 		return what
 	}
-	return fmt.Sprintf("%s that matches %q", what, c.text)
+	return fmt.Sprintf("%s matching %q", what, c.text)
 }
 
-// describe says what a request's last message is.
+// describe describes the last message of a request.
 func describe(last *model.Message) string {
 	if last == nil {
 		return "there is no message"
@@ -73,18 +72,18 @@ func describe(last *model.Message) string {
 	if len(results) > 0 {
 		return "the last message is " + strings.Join(results, " and ")
 	}
-	return fmt.Sprintf("the last message is one of the %s: %s", last.Role, quote(last.Parts.Text()))
+	return fmt.Sprintf("the last message is a %s message: %s", last.Role, quote(last.Parts.Text()))
 }
 
 // quote quotes the beginning of a text.
 func quote(text string) string {
-	const most = 200 // characters
-	if utf8.RuneCountInString(text) <= most {
+	const maxLength = 200 // characters
+	if utf8.RuneCountInString(text) <= maxLength {
 		return fmt.Sprintf("%q", text)
 	}
 	n := 0
 	for i := range text {
-		if n == most {
+		if n == maxLength {
 			text = text[:i]
 			break
 		}

@@ -34,7 +34,7 @@ turns:
 	call := answer.Parts.ToolCalls()[0]
 	fmt.Println(answer.Parts.Text(), call.Name, call.Args)
 
-	// The tool is missing. A script does not pretend that it worked.
+	// The tool is missing. The script does not continue.
 	result := model.ToolResult{CallID: call.ID, Name: call.Name, Content: model.TextParts("there is no such tool"), IsError: true}
 	req.Messages = append(req.Messages,
 		model.Message{Role: model.RoleAssistant, Parts: answer.Parts},
@@ -44,5 +44,5 @@ turns:
 	fmt.Println(err)
 	// Output:
 	// Let me see who is there. read_file {"file_path":"/tmp/w/names.txt"}
-	// scripted: script greeter.yaml: turn 2 (line 8) expects a success of read_file that matches "Ann", but the last message is a failure of read_file: "there is no such tool"
+	// scripted: script greeter.yaml: turn 2 (line 8) expects a success of read_file matching "Ann", but the last message is a failure of read_file: "there is no such tool"
 }

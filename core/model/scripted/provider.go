@@ -17,22 +17,23 @@ import (
 
 const providerName = "scripted"
 
-// Options are what a script is played with. The zero value is ready.
+// Options are the options of [Script.Provider]. The zero value is ready to use.
 type Options struct {
 	// Vars replace "${name}" in texts, arguments and messages, in arguments as
-	// part of a JSON string. What they do not name stays as it is.
+	// part of a JSON string. Other names are left unchanged.
 	Vars map[string]string
-	// Sleep waits for d or until ctx ends, then with the error of ctx; nil
-	// means a timer. It is called before each delta of a turn with a latency.
+	// Sleep waits for d, or until ctx ends and returns its error; nil means a
+	// timer. It is called before each delta of a turn with a latency.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Name returns the name of the model that the script plays.
+// Name returns the name of the scripted model.
 func (s *Script) Name() string { return s.name }
 
 // Provider returns a provider that plays the script from its first turn. Each
-// call of Stream that is ranged over takes the next turn; one whose "when" is
-// not met is not taken, and fails every call with [model.CodeInvalidRequest].
+// call of Stream that is ranged over plays the next turn. If its "when" does not
+// match, the call fails with [model.CodeInvalidRequest] and the turn is still the
+// next one.
 func (s *Script) Provider(opts Options) model.Provider {
 	p := &player{script: s, sleep: opts.Sleep, turns: make([]turn, len(s.turns))}
 	if p.sleep == nil {
@@ -45,8 +46,7 @@ func (s *Script) Provider(opts Options) model.Provider {
 	return p
 }
 
-// replacers returns what puts in the variables: as they are, and as a part of
-// a JSON string.
+// replacers returns the replacers of variables in plain text and in JSON strings.
 func replacers(vars map[string]string) (plain, inJSON *strings.Replacer) {
 	var raw, escaped []string
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
@@ -93,7 +93,7 @@ func (p *player) Info() model.ProviderInfo {
 func (p *player) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		if err := ctx.Err(); err != nil {
-			yield(model.Delta{}, stopped(err))
+			yield(model.Delta{}, cancelled(err))
 			return
 		}
 		t, err := p.take(req)
@@ -103,7 +103,7 @@ func (p *player) Stream(ctx context.Context, req *model.Request) iter.Seq2[model
 		}
 		for d := range t.deltas() {
 			if err := p.wait(ctx, t.latency); err != nil {
-				yield(model.Delta{}, stopped(err))
+				yield(model.Delta{}, cancelled(err))
 				return
 			}
 			if d.Kind == model.DeltaDone {
@@ -121,7 +121,7 @@ func (p *player) Stream(ctx context.Context, req *model.Request) iter.Seq2[model
 	}
 }
 
-// take returns the next turn if it fits the request.
+// take returns the next turn if it matches the request.
 func (p *player) take(req *model.Request) (turn, error) {
 	var last *model.Message
 	if n := len(req.Messages); n > 0 {
@@ -130,17 +130,17 @@ func (p *player) take(req *model.Request) (turn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.next == len(p.turns) {
-		return turn{}, p.misfit("its %d turns have been played, but one more answer is wanted: %s", len(p.turns), describe(last))
+		return turn{}, p.mismatch("all %d turns have been played, but there is another request: %s", len(p.turns), describe(last))
 	}
 	t := p.turns[p.next]
-	if !t.when.met(last) {
-		return turn{}, p.misfit("%s expects %s, but %s", t, t.when, describe(last))
+	if !t.when.matches(last) {
+		return turn{}, p.mismatch("%s expects %s, but %s", t, t.when, describe(last))
 	}
 	p.next++
 	return t, nil
 }
 
-func (p *player) misfit(format string, args ...any) error {
+func (p *player) mismatch(format string, args ...any) error {
 	return &model.Error{
 		Code: model.CodeInvalidRequest, Provider: providerName,
 		Message: fmt.Sprintf("script %s: ", p.script.file) + fmt.Sprintf(format, args...),
@@ -154,11 +154,11 @@ func (p *player) wait(ctx context.Context, d time.Duration) error {
 	return p.sleep(ctx, d)
 }
 
-// stopped is the error of a call that was ended from outside.
-func stopped(cause error) error {
+// cancelled returns the error of a call whose context ended.
+func cancelled(cause error) error {
 	return &model.Error{
 		Code: model.AsError(cause).Code, Provider: providerName,
-		Message: "stopped: " + cause.Error(), Err: cause,
+		Message: "cancelled: " + cause.Error(), Err: cause,
 	}
 }
 
@@ -173,8 +173,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// deltas yields the turn's deltas: all but the failure. A turn that fails has
-// no end, and neither has its last call.
+// deltas yields the deltas of the turn, without the failure. A turn that fails has
+// no DeltaDone, and its last call has no end.
 func (t turn) deltas() iter.Seq[model.Delta] {
 	return func(yield func(model.Delta) bool) {
 		index := 0
@@ -203,7 +203,7 @@ func (t turn) deltas() iter.Seq[model.Delta] {
 	}
 }
 
-// callDeltas yields the deltas of the i-th call and reports whether to go on.
+// callDeltas yields the deltas of the i-th call and reports whether to continue.
 func (t turn) callDeltas(i, index int, yield func(model.Delta) bool) bool {
 	c := t.calls[i]
 	id := fmt.Sprintf("call_%d_%d", t.number, i+1)
@@ -226,7 +226,7 @@ func (t turn) callDeltas(i, index int, yield func(model.Delta) bool) bool {
 	return broken || yield(model.Delta{Kind: model.DeltaToolEnd, Index: index})
 }
 
-// words cuts a text after each run of white space.
+// words splits a text after each run of white space.
 func words(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -246,7 +246,7 @@ func words(text string) iter.Seq[string] {
 	}
 }
 
-// usageOf is what the script says, or an estimate at 4 characters a token.
+// usageOf returns the usage in the script, or an estimate.
 func (t turn) usageOf(req *model.Request) model.Usage {
 	if t.usage != nil {
 		return *t.usage
@@ -259,9 +259,9 @@ func (t turn) usageOf(req *model.Request) model.Usage {
 		in += m.Parts.EstimateTokens()
 	}
 	thought := model.Parts{model.Reasoning{Text: t.reasoning}}.EstimateTokens()
-	said := model.TextParts(t.text)
+	out := model.TextParts(t.text)
 	for _, c := range t.calls {
-		said = append(said, model.ToolCall{Name: c.name, Args: c.args})
+		out = append(out, model.ToolCall{Name: c.name, Args: c.args})
 	}
-	return model.Usage{Input: in, Output: thought + said.EstimateTokens(), Reasoning: thought}
+	return model.Usage{Input: in, Output: thought + out.EstimateTokens(), Reasoning: thought}
 }

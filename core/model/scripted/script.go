@@ -27,28 +27,28 @@ type Script struct {
 // turn is one answer, ready to be played.
 type turn struct {
 	number    int // from 1
-	line      int // in the file, 0 if not known
+	line      int // in the file, 0 if unknown
 	when      *condition
 	reasoning string
 	text      string
 	calls     []call
 	latency   time.Duration
-	failure   *model.Error // how the stream ends, nil for a whole one
+	failure   *model.Error // with which the stream ends; nil for a complete one
 	stop      model.StopReason
 	usage     *model.Usage // nil = estimated
 }
 
 type call struct {
 	name string
-	args string // JSON, or what the script gives out as such
+	args string // JSON, or any text of the script
 }
 
-// The form of the file. In messages the types are called by their nouns.
+// The format of the file. Messages name the types by nouns.
 type (
 	scriptYAML struct {
 		Name    string        `yaml:"name"`
 		Latency time.Duration `yaml:"latency"`
-		Turns   []*turnYAML   `yaml:"turns"` // pointers: the library would drop a null
+		Turns   []*turnYAML   `yaml:"turns"` // pointers, since the library drops a null
 	}
 	turnYAML struct {
 		When      *whenYAML      `yaml:"when"`
@@ -86,7 +86,7 @@ type (
 	}
 )
 
-// nouns says what the file's types are called in messages.
+// nouns returns the names of the file's types in messages.
 func nouns() map[reflect.Type]string {
 	return map[reflect.Type]string{
 		reflect.TypeFor[scriptYAML](): "a script",
@@ -98,8 +98,8 @@ func nouns() map[reflect.Type]string {
 	}
 }
 
-// Parse reads a script. The name stands for the file in errors, which give the
-// line and say what is wrong there; unknown keys are errors.
+// Parse reads a script. Errors contain the name of the file and the line. Unknown
+// keys are errors.
 func Parse(name string, data []byte) (*Script, error) {
 	var in scriptYAML
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -108,11 +108,11 @@ func Parse(name string, data []byte) (*Script, error) {
 		return nil, fmt.Errorf("script %s: %w", name, explain(err))
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("script %s: there is more than one YAML document: a script is one", name)
+		return nil, fmt.Errorf("script %s: expected a single YAML document", name)
 	}
 	switch {
 	case in.Name == "":
-		return nil, fmt.Errorf(`script %s: "name" is missing: it is the name of the model that the script plays`, name)
+		return nil, fmt.Errorf(`script %s: "name" is missing: set it to a name for the model`, name)
 	case in.Latency < 0:
 		return nil, fmt.Errorf(`script %s: "latency" is negative`, name)
 	case len(in.Turns) == 0:
@@ -142,7 +142,7 @@ func (t turn) String() string {
 	return fmt.Sprintf("turn %d (line %d)", t.number, t.line)
 }
 
-// explain puts the YAML library's error into the words of the format.
+// explain rewrites an error of the YAML library in the terms of the format.
 func explain(err error) error {
 	var te *yaml.TypeError
 	if errors.Is(err, io.EOF) {
@@ -173,7 +173,7 @@ func keys(t reflect.Type) []string {
 	return out
 }
 
-// turnLines returns the lines on which the turns begin.
+// turnLines returns the line of each turn.
 func turnLines(data []byte) []int {
 	var doc yaml.Node
 	if yaml.Unmarshal(data, &doc) != nil || len(doc.Content) == 0 {
@@ -193,7 +193,7 @@ func turnLines(data []byte) []int {
 	return nil
 }
 
-// build checks a turn and makes it ready. Variables are still in it.
+// build checks and converts a turn. Variables are not yet replaced.
 func (in *turnYAML) build(latency time.Duration) (turn, error) {
 	if in == nil {
 		in = &turnYAML{}
@@ -206,11 +206,11 @@ func (in *turnYAML) build(latency time.Duration) (turn, error) {
 	case t.latency < 0:
 		return t, errors.New(`"latency" is negative`)
 	case in.Text == "" && in.Reasoning == "" && len(in.Calls) == 0 && in.Error == nil && !in.Cut && in.Stop == "":
-		return t, errors.New("it answers nothing: give it text, reasoning, calls, error, cut or stop")
+		return t, errors.New("it is empty: add text, reasoning, calls, error, cut or stop")
 	case in.Error != nil && in.Cut:
-		return t, errors.New(`"error" and "cut" exclude each other: a stream ends once`)
+		return t, errors.New(`"error" and "cut" exclude each other`)
 	case (in.Error != nil || in.Cut) && (in.Stop != "" || in.Usage != nil):
-		return t, errors.New(`"stop" and "usage" have no effect in a turn with "error" or "cut": leave them out`)
+		return t, errors.New(`"stop" and "usage" have no effect with "error" or "cut": remove them`)
 	}
 	var err error
 	if t.when, err = in.When.build(); err != nil {
@@ -230,15 +230,15 @@ func (in *turnYAML) build(latency time.Duration) (turn, error) {
 		return t, err
 	}
 	if in.Cut {
-		t.failure = &model.Error{Code: model.CodeNetwork, Provider: providerName, Message: "the stream broke off, as the script says", Err: io.ErrUnexpectedEOF}
+		t.failure = &model.Error{Code: model.CodeNetwork, Provider: providerName, Message: "the script cuts the stream off here", Err: io.ErrUnexpectedEOF}
 		return t, nil
 	}
 	t.failure, err = in.Error.build()
 	return t, err
 }
 
-// build returns the arguments as JSON. In the text of a string nothing is
-// changed: it need not be JSON.
+// build returns the arguments as JSON. A string is left unchanged: it need not be
+// JSON.
 func (in *callYAML) build() (string, error) {
 	if in == nil || in.Name == "" {
 		return "", errors.New(`"name" is missing`)
@@ -278,7 +278,7 @@ func (in *usageYAML) build() (*model.Usage, error) {
 		return nil, nil
 	}
 	if min(in.Input, in.CachedInput, in.CacheWrite, in.Output, in.Reasoning) < 0 {
-		return nil, errors.New(`"usage" holds a negative number`)
+		return nil, errors.New(`"usage" has a negative number`)
 	}
 	return &model.Usage{
 		Input: in.Input, CachedInput: in.CachedInput, CacheWrite: in.CacheWrite, Output: in.Output, Reasoning: in.Reasoning,
@@ -297,7 +297,7 @@ func (in *errorYAML) build() (*model.Error, error) {
 		return nil, fmt.Errorf(`unknown "code" %q of "error": expected one of %q`, in.Code, known)
 	}
 	if in.Status < 0 || in.RetryAfterMs < 0 {
-		return nil, errors.New(`"error" holds a negative number`)
+		return nil, errors.New(`"error" has a negative number`)
 	}
 	return &model.Error{
 		Code: model.ErrorCode(in.Code), Provider: providerName, Status: in.Status,
@@ -310,9 +310,9 @@ func (in *whenYAML) build() (*condition, error) {
 	case in == nil:
 		return nil, nil
 	case in.User == nil && in.Tool == "":
-		return nil, errors.New(`"when" names neither "user" nor "tool"`)
+		return nil, errors.New(`"when" needs "user" or "tool"`)
 	case in.User != nil && (in.Tool != "" || in.Result != "" || in.IsError):
-		return nil, errors.New(`"when" names "user" and a result: the last message is one of them`)
+		return nil, errors.New(`"when" has both "user" and a result: a message is only one of them`)
 	}
 	name, expr := "result", in.Result
 	if in.User != nil {
@@ -325,7 +325,7 @@ func (in *whenYAML) build() (*condition, error) {
 	return &condition{tool: in.Tool, text: re, isError: in.IsError}, nil
 }
 
-// jsonText encodes v as a person would write it: without escapes for HTML.
+// jsonText encodes v without escapes for HTML.
 func jsonText(v any) (string, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

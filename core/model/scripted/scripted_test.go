@@ -103,10 +103,10 @@ func TestPlayFile(t *testing.T) {
 		}
 	}
 	_, err = model.Complete(t.Context(), p, results(result("shell", "ok", false)))
-	wantMisfit(t, err, `script fix.yaml: its 3 turns have been played`, `a success of shell: "ok"`)
+	wantMismatch(t, err, `script fix.yaml: all 3 turns have been played`, `a success of shell: "ok"`)
 }
 
-func wantMisfit(t *testing.T, err error, texts ...string) {
+func wantMismatch(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	var e *model.Error
 	if !errors.As(err, &e) || e.Code != model.CodeInvalidRequest || e.Provider != "scripted" || e.Retryable() {
@@ -123,11 +123,11 @@ func TestWhen(t *testing.T) {
 	tests := []struct {
 		name, when string
 		req        *model.Request
-		want       []string // of the error; none = it fits
+		want       []string // of the error; nil = it matches
 	}{
 		{"user", `{user: "^h"}`, user("hello"), nil},
 		{"any user", `{user: ""}`, user(""), nil},
-		{"other user", `{user: "^h"}`, user("bye"), []string{"turn 1 (line 3)", `a message of the user that matches "^h"`, `one of the user: "bye"`}},
+		{"other user", `{user: "^h"}`, user("bye"), []string{"turn 1 (line 3)", `a user message matching "^h"`, `the last message is a user message: "bye"`}},
 		{"user, but a result came", `{user: ""}`, results(result("t", "out", false)), []string{`a success of t: "out"`}},
 		{"result", `{tool: t, result: "o+k"}`, results(result("t", "ook", false)), nil},
 		{"one of the results", `{tool: b}`, results(result("a", "", false), result("b", "", false)), nil},
@@ -135,8 +135,8 @@ func TestWhen(t *testing.T) {
 		{"failed, unexpectedly", `{tool: t}`, results(result("t", "no such tool", true)), []string{`a failure of t: "no such tool"`}},
 		{"failed, as expected", `{tool: t, result: such, isError: true}`, results(result("t", "no such tool", true)), nil},
 		{"did not fail", `{tool: t, isError: true}`, results(result("t", "ok", false)), []string{"expects a failure of t, but"}},
-		{"other text", `{tool: t, result: yes}`, results(result("t", "no", false)), []string{`a success of t that matches "yes"`}},
-		{"result, but the user spoke", `{tool: t}`, user("stop"), []string{`one of the user: "stop"`}},
+		{"other text", `{tool: t, result: yes}`, results(result("t", "no", false)), []string{`a success of t matching "yes"`}},
+		{"result, but the user spoke", `{tool: t}`, user("stop"), []string{`the last message is a user message: "stop"`}},
 		{"no message", `{user: ""}`, &model.Request{}, []string{"there is no message"}},
 		{"long text is cut", `{tool: t}`, user(strings.Repeat("é", 500)), []string{strings.Repeat("é", 200) + `"…`}},
 	}
@@ -150,9 +150,9 @@ func TestWhen(t *testing.T) {
 				}
 				return
 			}
-			wantMisfit(t, err, tc.want...)
+			wantMismatch(t, err, tc.want...)
 			_, again := model.Complete(t.Context(), p, tc.req)
-			wantMisfit(t, again, tc.want...) // the turn was not taken
+			wantMismatch(t, again, tc.want...) // the turn is still the next one
 		})
 	}
 }
@@ -191,12 +191,12 @@ func TestFailures(t *testing.T) {
 		},
 		{
 			"cut text", `{text: I was, cut: true}`,
-			model.Error{Code: model.CodeNetwork, Provider: "scripted", Message: "the stream broke off, as the script says", Err: io.ErrUnexpectedEOF},
+			model.Error{Code: model.CodeNetwork, Provider: "scripted", Message: "the script cuts the stream off here", Err: io.ErrUnexpectedEOF},
 			model.TextParts("I was"),
 		},
 		{
 			"cut call", `{calls: [{name: a, args: {x: 1}}, {name: b, args: {é: é}}], cut: true}`,
-			model.Error{Code: model.CodeNetwork, Provider: "scripted", Message: "the stream broke off, as the script says", Err: io.ErrUnexpectedEOF},
+			model.Error{Code: model.CodeNetwork, Provider: "scripted", Message: "the script cuts the stream off here", Err: io.ErrUnexpectedEOF},
 			model.Parts{
 				model.ToolCall{ID: "call_1_1", Name: "a", Args: `{"x":1}`},
 				model.ToolCall{ID: "call_1_2", Name: "b", Args: `{"é"`},
@@ -382,20 +382,20 @@ func TestParseErrors(t *testing.T) {
 		"name: m\nturns: []":                                `"turns" is missing`,
 		"name: m\nlatency: -1s\nturns: [{}]":                `"latency" is negative`,
 		"name: m\nlatency: 20\nturns: [{}]":                 "line 2: cannot unmarshal",
-		"name: m\nturns: [{text: a}]\n---\na":               "more than one YAML document",
+		"name: m\nturns: [{text: a}]\n---\na":               "expected a single YAML document",
 		"name: m\n\tturns: 1":                               "line 2: ",
 		"name: m\nname: n":                                  "line 2: ",
 		"name: m\nturn: [{text: a}]":                        `line 2: unknown key "turn": a script has name, latency, turns`,
 		turn("txt: a"):                                      `line 4: unknown key "txt": a turn has when, reasoning, text,`,
 		turn("{text: a, when: {usr: b}}"):                   `line 4: unknown key "usr": "when" has user, tool, result, isError`,
 		turn("{text: a, when: b}"):                          `line 4: cannot unmarshal !!str ` + "`b`" + ` into "when"`,
-		turn("{}"):                                          "turn 2 (line 4): it answers nothing",
-		turn("null"):                                        "turn 2 (line 4): it answers nothing",
+		turn("{}"):                                          "turn 2 (line 4): it is empty: add text",
+		turn("null"):                                        "turn 2 (line 4): it is empty: add text",
 		turn("{text: a, latency: -1s}"):                     `turn 2 (line 4): "latency" is negative`,
-		turn("{text: a, when: {}}"):                         `turn 2 (line 4): "when" names neither "user" nor "tool"`,
-		turn("{text: a, when: {result: b}}"):                `"when" names neither "user" nor "tool"`,
-		turn("{text: a, when: {user: b, tool: c}}"):         `"when" names "user" and a result`,
-		turn("{text: a, when: {user: b, isError: true}}"):   `"when" names "user" and a result`,
+		turn("{text: a, when: {}}"):                         `turn 2 (line 4): "when" needs "user" or "tool"`,
+		turn("{text: a, when: {result: b}}"):                `"when" needs "user" or "tool"`,
+		turn("{text: a, when: {user: b, tool: c}}"):         `"when" has both "user" and a result`,
+		turn("{text: a, when: {user: b, isError: true}}"):   `"when" has both "user" and a result`,
 		turn("{text: a, when: {user: '('}}"):                `turn 2 (line 4): "when": "user": error parsing regexp`,
 		turn("{text: a, when: {tool: t, result: '['}}"):     `"when": "result": error parsing regexp`,
 		turn("{calls: [{name: t}, null]}"):                  `turn 2 (line 4): call 2: "name" is missing`,
@@ -404,9 +404,9 @@ func TestParseErrors(t *testing.T) {
 		turn("{calls: [{name: t, args: {a: .nan}}]}"):       `call 1: "args" cannot be written as JSON`,
 		turn("{calls: [{name: t, args: {a: {1: 2}}}]}"):     `call 1: "args" cannot be written as JSON`,
 		turn("{stop: whenever}"):                            `unknown "stop" "whenever": expected one of ["end" "tool_calls"`,
-		turn("{text: a, usage: {input: -1}}"):               `"usage" holds a negative number`,
+		turn("{text: a, usage: {input: -1}}"):               `"usage" has a negative number`,
 		turn("{error: {}}"):                                 `unknown "code" "" of "error": expected one of ["PROVIDER_NOT_CONFIGURED"`,
-		turn("{error: {code: TIMEOUT, status: -1}}"):        `"error" holds a negative number`,
+		turn("{error: {code: TIMEOUT, status: -1}}"):        `"error" has a negative number`,
 		turn("{error: {code: TIMEOUT}, cut: true}"):         `"error" and "cut" exclude each other`,
 		turn("{text: a, cut: true, stop: end}"):             `"stop" and "usage" have no effect`,
 		turn("{error: {code: TIMEOUT}, usage: {input: 1}}"): `"stop" and "usage" have no effect`,
@@ -421,7 +421,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// FuzzParse reads foreign scripts. What is accepted can be played to its end.
+// FuzzParse checks that every accepted script can be played to its end.
 func FuzzParse(f *testing.F) {
 	data, err := os.ReadFile(filepath.Join("testdata", "fix.yaml"))
 	if err != nil {

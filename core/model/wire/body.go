@@ -13,14 +13,15 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Member is a member of a request's body.
+// Member is a member of the JSON object of a request body.
 type Member struct {
 	Name  string
 	Value any
 }
 
 // Options returns the request's options for this provider, which are members of
-// the body. It refuses those that are fixed: what the request itself says.
+// the body. It is an error to set one of the fixed members, which come from the
+// request itself.
 func (c *Client) Options(req *model.Request, fixed ...string) (map[string]json.RawMessage, error) {
 	raw, ok := req.ProviderOptions[c.info.Name]
 	if !ok {
@@ -38,9 +39,9 @@ func (c *Client) Options(req *model.Request, fixed ...string) (map[string]json.R
 	return members, nil
 }
 
-// AppendMembers begins a JSON object: it writes the members in their order,
-// then the options, which replace members of their name. What is nil is left
-// out. The caller goes on, and closes the object.
+// AppendMembers begins a JSON object: it writes the members in order, then the
+// options, which replace members of the same name. Members that are nil are left
+// out. The caller may write more, and closes the object.
 func AppendMembers(b []byte, members []Member, options map[string]json.RawMessage) ([]byte, error) {
 	all := slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
 		_, replaced := options[m.Name]
@@ -62,7 +63,7 @@ func AppendMembers(b []byte, members []Member, options map[string]json.RawMessag
 	return b, nil
 }
 
-// Marshal is json.Marshal that leaves <, > and & as they are.
+// Marshal is json.Marshal without escapes for <, > and &.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -71,14 +72,14 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// AppendField writes a member of an object that is a string. The name needs no
+// AppendField appends a member with a string value. The name must need no
 // escapes.
 func AppendField(b []byte, name, value string) []byte {
 	b = append(append(append(b, '"'), name...), `":`...)
 	return AppendString(b, value)
 }
 
-// BodySize estimates the length of a request's body in bytes.
+// BodySize estimates the length of a request body in bytes.
 func BodySize(messages []model.Message) int {
 	n := 64 << 10
 	for _, m := range messages {
@@ -87,8 +88,8 @@ func BodySize(messages []model.Message) int {
 	return n
 }
 
-// Object returns the arguments of an earlier call for an API that wants an
-// object. What is none is wrapped.
+// Object returns the arguments of an earlier call for an API that requires an
+// object. Anything else is wrapped in one.
 func Object(args string) json.RawMessage {
 	text := strings.TrimSpace(args)
 	switch {
@@ -100,21 +101,21 @@ func Object(args string) json.RawMessage {
 	return append(AppendField([]byte{'{'}, "invalid_json", args), '}')
 }
 
-// CallID returns the id of a call for an API that takes letters, digits, _ and
-// - only, up to a length. An id of another provider may be otherwise: it is
-// replaced by the same one each time.
-func CallID(id, prefix string, longest int) string {
-	fine := func(r rune) bool {
+// CallID returns the ID of a call for an API that accepts only letters, digits,
+// _ and -, up to a length. Any other ID, such as one of another provider, is
+// replaced, always by the same one.
+func CallID(id, prefix string, maxLength int) string {
+	allowed := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 	}
-	if id != "" && len(id) <= longest && !strings.ContainsFunc(id, func(r rune) bool { return !fine(r) }) {
+	if id != "" && len(id) <= maxLength && !strings.ContainsFunc(id, func(r rune) bool { return !allowed(r) }) {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
 	return prefix + hex.EncodeToString(sum[:12])
 }
 
-// Schema returns a tool's schema, or that of no arguments.
+// Schema returns the schema of a tool; without one, that of no arguments.
 func Schema(d model.ToolDef) json.RawMessage {
 	if len(d.Schema) == 0 {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
@@ -122,8 +123,8 @@ func Schema(d model.ToolDef) json.RawMessage {
 	return d.Schema
 }
 
-// Text is what a model is told of a part where only text can go; empty for a
-// part that is for nobody else, as reasoning is.
+// Text returns the text that stands for a part where an API accepts only text.
+// It is empty for parts that are never sent as text, such as reasoning.
 func Text(p model.Part) string {
 	switch p := p.(type) {
 	case model.Text:

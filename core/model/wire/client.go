@@ -14,7 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Client reaches one service. It is safe for concurrent use.
+// Client is a client of one service. It is safe for concurrent use.
 type Client struct {
 	Faults
 
@@ -24,8 +24,8 @@ type Client struct {
 	http    *http.Client
 }
 
-// New returns a client. The error is a *model.Error with CodeNotConfigured: an
-// address that is no URL, or a key that cannot be one.
+// New returns a client. The error is a *model.Error with CodeNotConfigured for an
+// invalid base URL or key.
 func New(cfg Config, d Dialect) (*Client, error) {
 	base, err := parseBaseURL(cfg)
 	if err != nil {
@@ -33,7 +33,7 @@ func New(cfg Config, d Dialect) (*Client, error) {
 	}
 	cfg.APIKey = strings.TrimSpace(cfg.APIKey)
 	if !headerSafe(cfg.APIKey) {
-		return nil, notConfigured(cfg.Name, cfg.Names.of(cfg.Name).APIKey+" holds a character that no key has: was more than the key pasted?")
+		return nil, notConfigured(cfg.Name, cfg.Names.of(cfg.Name).APIKey+" contains characters that no key has: was more than the key pasted?")
 	}
 	timeout(&cfg.ConnectTimeout, DefaultConnectTimeout)
 	timeout(&cfg.FirstByteTimeout, DefaultFirstByteTimeout)
@@ -49,11 +49,11 @@ func New(cfg Config, d Dialect) (*Client, error) {
 	}
 	info := model.ProviderInfo{Name: cfg.Name, Model: cfg.Model, Endpoint: endpoint(base)}
 	return &Client{
-		Faults: Faults{info: info, names: cfg.Names.of(cfg.Name), secrets: newSecrets(hidden(cfg, base)), parse: d.Fault},
+		Faults: Faults{info: info, names: cfg.Names.of(cfg.Name), secrets: newSecrets(secretValues(cfg, base)), parse: d.Fault},
 		cfg:    cfg, dialect: d, base: base,
 		http: &http.Client{
 			Transport: cfg.Transport,
-			// A redirect would take the prompt and the key elsewhere.
+			// A redirect could send the prompt and the key elsewhere.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
@@ -63,32 +63,32 @@ func headerSafe(key string) bool {
 	return !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// Info returns what the client reaches.
+// Info returns the name, default model and endpoint.
 func (c *Client) Info() model.ProviderInfo { return c.info }
 
-// Model returns the model of a request: its own, or the configuration's. The
-// error has CodeNotConfigured.
+// Model returns the model of a request, by default the configured one. The error
+// has CodeNotConfigured.
 func (c *Client) Model(req *model.Request) (string, error) {
 	if name := req.Model; name != "" {
 		return name, nil
 	}
 	if c.info.Model == "" {
-		return "", notConfigured(c.info.Name, "no model: set "+c.names.Model+" in the settings (`agent config path` shows where they are) or name one for this run")
+		return "", notConfigured(c.info.Name, "no model: set "+c.names.Model+" in the settings (`agent config path` lists the files) or pass --model")
 	}
 	return c.info.Model, nil
 }
 
-// URL returns an address below the base URL, with the base URL's query.
+// URL returns a URL below the base URL, with its query.
 func (c *Client) URL(path ...string) *url.URL { return c.base.JoinPath(path...) }
 
 // Post is a request for a streamed answer.
 type Post struct {
 	URL    *url.URL
-	Header http.Header // added to what the client sends itself
+	Header http.Header // in addition to the client's own
 	Body   []byte      // JSON
 }
 
-// request makes the HTTP request of a Post, under the exchange's context.
+// request returns the HTTP request of a Post, with the exchange's context.
 func (x *Exchange) request(p Post) *http.Request {
 	r := &http.Request{
 		Method: http.MethodPost, URL: p.URL, Host: p.URL.Host, Header: http.Header{},
@@ -104,7 +104,7 @@ func (x *Exchange) request(p Post) *http.Request {
 	return r.WithContext(x.ctx)
 }
 
-// authorize sets the credential, and the headers of the dialect and of the
+// authorize sets the credential, and the headers of the dialect and the
 // configuration.
 func (c *Client) authorize(r *http.Request) error {
 	for name, values := range c.dialect.Header {
@@ -121,10 +121,10 @@ func (c *Client) authorize(r *http.Request) error {
 			if errors.As(err, &known) {
 				return err
 			}
-			return c.Wrap(model.CodeAuthentication, "there is no token to authorize with", err)
+			return c.Wrap(model.CodeAuthentication, "cannot get a token", err)
 		}
 		if !headerSafe(credential) {
-			return c.Wrap(model.CodeAuthentication, "the token holds a character that no token has", nil)
+			return c.Wrap(model.CodeAuthentication, "the token contains characters that no token has", nil)
 		}
 	}
 	if credential != "" {
@@ -137,17 +137,17 @@ func (c *Client) authorize(r *http.Request) error {
 	return nil
 }
 
-// maxJSON bounds an answer of GetJSON in bytes.
+// maxJSON limits a response of GetJSON, in bytes.
 const maxJSON = 8 << 20
 
-// GetJSON reads what is at u, such as the list of models, into v. It keeps the
-// limits of a request for an answer; the error is a *model.Error.
+// GetJSON decodes the JSON at u, such as the list of models, into v, within the
+// same time limits as an answer. The error is a *model.Error.
 func (c *Client) GetJSON(ctx context.Context, u *url.URL, v any) error {
 	x := c.Exchange(ctx)
 	defer x.Close()
 	r := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{"Accept": {"application/json"}}}).WithContext(x.ctx)
 	return x.roundTrip(r, func(resp *http.Response, body *watchedBody) error {
-		if err := x.accepted(resp, body, u); err != nil {
+		if err := x.check(resp, body, u); err != nil {
 			return err
 		}
 		data, err := io.ReadAll(io.LimitReader(body, maxJSON+1))

@@ -20,8 +20,7 @@ import (
 
 const secret = "sk-test-5f1d0c9be7a24e6c"
 
-// lines is a Decoder for which every event is a piece of text, and "end" the
-// end of the answer.
+// lines is a Decoder of events that are text, or "end" at the end of the answer.
 type lines struct {
 	emit  func(model.Delta) error
 	ended bool
@@ -83,7 +82,7 @@ func stream(ctx context.Context, c *Client) (text string, err error) {
 	return text, nil
 }
 
-// serve starts a server that answers as f does, and returns its base URL.
+// serve starts a server with handler f, and returns its base URL.
 func serve(t *testing.T, f http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(f)
@@ -107,8 +106,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestFailures holds what goes wrong between us and a service against the one
-// line that says what to do.
+// TestFailures checks the messages, which say what to do.
 func TestFailures(t *testing.T) {
 	answer := func(status int, kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -126,14 +124,14 @@ func TestFailures(t *testing.T) {
 		code    model.ErrorCode
 		says    string
 	}{
-		{"wrong key", answer(401, js, `{"error":{"message":"bad key `+secret+`"}}`), model.CodeAuthentication, "the server refuses the key of providers.test.apiKey: bad key [redacted] (HTTP 401) [request req_1]"},
+		{"wrong key", answer(401, js, `{"error":{"message":"bad key `+secret+`"}}`), model.CodeAuthentication, "the server rejected the key of providers.test.apiKey: bad key [redacted] (HTTP 401) [request req_1]"},
 		{"unknown model", answer(404, js, `{"error":{"message":"no model m"}}`), model.CodeModelNotFound, "no model m"},
 		{"wrong address", answer(404, "text/plain", `404 page not found`), model.CodeNotConfigured, "has no /say: check providers.test.baseUrl"},
-		{"redirect", answer(302, sse, ""), model.CodeNotConfigured, "redirects to another address, which is not followed"},
+		{"redirect", answer(302, sse, ""), model.CodeNotConfigured, "redirects to another URL: set providers.test.baseUrl to that"},
 		{"web page", answer(200, "text/html; charset=utf-8", "<html>"), model.CodeInvalidResponse, "answered with a web page: is providers.test.baseUrl right?"},
 		{"error with status 200", answer(200, sse, "event: error\ndata: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n"), model.CodeNetwork, "the answer broke off with an error: busy"},
-		{"nonsense", answer(200, sse, "data: nonsense\n\n"), model.CodeInvalidResponse, "cannot be understood: what is this?"},
-		{"cut", answer(200, sse, "data: a\n\n"), model.CodeNetwork, "broke off before its end: unexpected EOF"},
+		{"nonsense", answer(200, sse, "data: nonsense\n\n"), model.CodeInvalidResponse, "/v1: what is this?"},
+		{"cut", answer(200, sse, "data: a\n\n"), model.CodeNetwork, "broke off: unexpected EOF"},
 		{"no money", answer(429, js, `{"error":{"code":"insufficient_quota","message":"pay"}}`), model.CodeRateLimited, "pay"},
 		{"too long", answer(400, js, `{"error":{"message":"This model's maximum context length is 8192 tokens"}}`), model.CodeContextLength, "maximum context length"},
 		{"too large", answer(413, js, `{}`), model.CodeContextLength, "Request Entity Too Large"},
@@ -179,7 +177,7 @@ func TestProxyThatIsDown(t *testing.T) {
 
 func TestCertificates(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of our refusal
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // or it logs failed handshakes
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	for name, base := range map[string]string{
@@ -189,7 +187,7 @@ func TestCertificates(t *testing.T) {
 			base := strings.Replace(base, "http:", "https:", 1)
 			_, err := stream(t.Context(), newClient(t, Config{BaseURL: base}))
 			e := model.AsError(err)
-			if e.Code != model.CodeNetwork || e.Retryable() || !strings.Contains(e.Error(), "no trusted connection to "+strings.TrimSuffix(base, "/")) {
+			if e.Code != model.CodeNetwork || e.Retryable() || !strings.Contains(e.Error(), "cannot connect securely to "+strings.TrimSuffix(base, "/")) {
 				t.Errorf("error %v, retryable %v", err, e.Retryable())
 			}
 		})
@@ -244,7 +242,7 @@ func TestTimeLimits(t *testing.T) {
 		}
 	})
 	defer close(release)
-	for query, says := range map[string]string{"": "did not begin to answer within 50ms", "?begin=1": "sent nothing for 50ms"} {
+	for query, says := range map[string]string{"": "did not respond within 50ms", "?begin=1": "sent nothing for 50ms"} {
 		c := newClient(t, Config{BaseURL: base + query, FirstByteTimeout: 50 * time.Millisecond, IdleTimeout: 50 * time.Millisecond})
 		if _, err := stream(t.Context(), c); model.AsError(err).Code != model.CodeTimeout || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v, want %q", err, says)

@@ -23,31 +23,31 @@ const (
 	DefaultIdleTimeout      = 300 * time.Second
 )
 
-// Config says how to reach a service. The environment is never read; whoever
-// fills the Config has done that.
+// Config is the configuration of a service. The environment is not read; the
+// caller has done that.
 type Config struct {
-	Name    string // the settings' name of the provider
-	BaseURL string // up to and including the version, such as http://localhost:11434/v1
+	Name    string // of the provider in the settings
+	BaseURL string // including the version, such as http://localhost:11434/v1
 	APIKey  string
 	Model   string // for requests that name none
 	Headers map[string]string
 	Names   Names
-	// Token supplies the credential of a request where there is no APIKey: the
-	// short-lived one of a cloud or of another program. It is called for every
-	// request, must be safe for concurrent use, and remembers what it can.
+	// Token returns the credential if there is no APIKey, such as the short-lived
+	// token of a cloud. It is called for every request, must be safe for
+	// concurrent use, and should cache.
 	Token func(ctx context.Context) (string, error)
-	// Transport is shared, and closed by whoever made it. Without one, the
-	// provider has its own, with the proxies of the environment.
+	// Transport may be shared; the caller closes it. If it is nil, the provider
+	// has its own, with the proxies of the environment.
 	Transport http.RoundTripper
 
 	// Zero means the default, a negative value means no limit.
 	ConnectTimeout   time.Duration // of the provider's own transport
-	FirstByteTimeout time.Duration // from the start of a request to the answer's header
+	FirstByteTimeout time.Duration // from the start of a request to the response header
 	IdleTimeout      time.Duration // between any two bytes of the answer
 }
 
-// Names are the names of settings below providers.NAME, for messages. Empty ones
-// are apiKey, baseUrl and model.
+// Names are the names of settings below providers.NAME, for messages. The
+// defaults are apiKey, baseUrl and model.
 type Names struct{ APIKey, BaseURL, Model string }
 
 // of returns the dotted keys of a provider's settings.
@@ -58,7 +58,7 @@ func (n Names) of(provider string) Names {
 	}
 }
 
-// Default fills name, address and model where they are empty.
+// Default sets the name, base URL and model if they are empty.
 func (c *Config) Default(name, baseURL, model string) {
 	c.Name = cmp.Or(c.Name, name)
 	c.BaseURL = cmp.Or(c.BaseURL, baseURL)
@@ -66,48 +66,48 @@ func (c *Config) Default(name, baseURL, model string) {
 }
 
 // NeedKey returns an error with CodeNotConfigured if there is neither a key nor
-// a token. The variable is the one that the settings take the key from.
+// a token. It names the environment variable that the key can be set by.
 func (c *Config) NeedKey(variable string) error {
 	if strings.TrimSpace(c.APIKey) != "" || c.Token != nil {
 		return nil
 	}
 	return notConfigured(c.Name, fmt.Sprintf(
-		"no API key: set %s in the settings or the variable %s (`agent config path` shows where the settings are)", c.Names.of(c.Name).APIKey, variable))
+		"no API key: set %s in the settings or the variable %s (`agent config path` lists the settings files)", c.Names.of(c.Name).APIKey, variable))
 }
 
-// Dialect is how a service differs from others. The zero Dialect sends the
+// Dialect is what differs between services. The zero Dialect sends the
 // credential as a bearer token and reads the usual error bodies.
 type Dialect struct {
 	Header http.Header // sent with every request
-	// Authorize puts the credential, which is never empty, into a header.
+	// Authorize sets the header for the credential, which is never empty.
 	Authorize func(h http.Header, credential string)
-	// Fault reads the body of an error answer, or of an error event with
-	// status 0. nil is [ParseFault].
+	// Fault parses the body of an error response or, with status 0, an error
+	// event. The default is [ParseFault].
 	Fault func(status int, body []byte) Fault
 }
 
 func parseBaseURL(cfg Config) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(cfg.BaseURL))
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		// The text may hold a password, so it is not repeated.
+		// The value may contain a password, so it is not repeated.
 		return nil, notConfigured(cfg.Name, fmt.Sprintf(
-			"%s is not a URL such as https://models.example.com/v1 (`agent config path` shows where the settings are)", cfg.Names.of(cfg.Name).BaseURL))
+			"%s is not a URL such as https://models.example.com/v1 (`agent config path` lists the settings files)", cfg.Names.of(cfg.Name).BaseURL))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if u.Path == "" {
-		u.Path = "/" // or what is joined to it would be relative
+		u.Path = "/" // or paths joined to it would be relative
 	}
 	return u, nil
 }
 
-// endpoint returns the URL without what may be secret in it.
+// endpoint returns the URL without parts that may be secret.
 func endpoint(u *url.URL) string {
 	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/")}
 	return shown.String()
 }
 
-// hidden returns what must not appear in an error.
-func hidden(cfg Config, base *url.URL) []string {
+// secretValues returns the texts that must not appear in an error.
+func secretValues(cfg Config, base *url.URL) []string {
 	list := []string{cfg.APIKey}
 	if pw, ok := base.User.Password(); ok {
 		list = append(list, pw)
@@ -121,7 +121,7 @@ func hidden(cfg Config, base *url.URL) []string {
 	return list
 }
 
-// secrets are texts that must not be seen. It is safe for concurrent use.
+// secrets removes secrets from texts. It is safe for concurrent use.
 type secrets struct {
 	mu   sync.RWMutex
 	list []string
@@ -135,18 +135,18 @@ func newSecrets(list []string) *secrets {
 	return s
 }
 
-// add keeps a secret. One that is too short would only garble messages; of
-// tokens that come and go, the last ones are kept.
+// add adds a secret. Short ones are ignored, as they would garble messages; of
+// many tokens, the latest are kept.
 func (s *secrets) add(text string) {
-	const shortest, most = 6, 32
+	const minLength, maxSecrets = 6, 32
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(text) < shortest || slices.Contains(s.list, text) {
+	if len(text) < minLength || slices.Contains(s.list, text) {
 		return
 	}
 	s.list = append(s.list, text)
-	if len(s.list) > most {
-		s.list = slices.Delete(s.list, most/2, most/2+1)
+	if len(s.list) > maxSecrets {
+		s.list = slices.Delete(s.list, maxSecrets/2, maxSecrets/2+1)
 	}
 }
 
@@ -163,8 +163,8 @@ func (s *secrets) hide(text string) string {
 	return text
 }
 
-// NewTransport returns a transport as a provider has it that is given none: with
-// the proxies of the environment, and a limit on the time to connect.
+// NewTransport returns the default transport of providers, with the proxies of
+// the environment and a limit on the time to connect.
 func NewTransport(connect time.Duration) *http.Transport {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -176,8 +176,7 @@ func NewTransport(connect time.Duration) *http.Transport {
 	}
 }
 
-// timeout replaces 0 by the default and a negative value by one that never
-// passes.
+// timeout replaces 0 by the default and a negative value by no limit.
 func timeout(d *time.Duration, def time.Duration) {
 	switch {
 	case *d == 0:

@@ -3,40 +3,39 @@ package wire
 import (
 	"errors"
 	"io"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 )
 
-// FuzzEvents feeds a stream to the reader at once and byte by byte.
-func FuzzEvents(f *testing.F) {
-	for _, seed := range []string{
-		"data: {\"a\":1}\n\ndata: [DONE]\n\n", "data:{}\r\n\r\n: ping\n\nevent: error\ndata: x\n\n",
-		"data: {\ndata: }\n\n", "data: {}\ndata: {}\n", "data: [DO", "id: 1\nretry: 2\n\n\n\n", strings.Repeat("data: long\n", 5000),
+// TestEvents checks what is accepted beyond the standard, and what is not.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		stream string
+		want   []string
+	}{
+		"blank lines missing":     {"data: {\"a\":1}\ndata: {\"a\":2}\ndata: [DONE]\n", []string{` {"a":1}`, ` {"a":2}`, " [DONE]"}},
+		"last line end missing":   {"event: x\ndata: {}", []string{"x {}"}},
+		"JSON over several lines": {"data: {\ndata: }\n\n", []string{" {\n}"}},
+		"cut off":                 {"data: {}\n\ndata: {\"a\"", []string{" {}"}},
+		"end mark cut off":        {"data: [DO", nil},
+		"events without data":     {"event: ping\n\ndata:\n\n: comment\n\ndata: 1\n\n", []string{" 1"}},
 	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, stream string) {
-		read := func(r io.Reader) (events []string) {
-			e := newEventReader(r)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			events := newEvents(strings.NewReader(tt.stream))
 			for {
-				data, err := e.next()
+				ev, err := nextEvent(events)
 				if err != nil {
-					if !errors.Is(err, io.EOF) {
-						t.Fatalf("error %v", err)
+					if !errors.Is(err, io.EOF) || !slices.Equal(got, tt.want) {
+						t.Errorf("%q, error %v; want %q, EOF", got, err, tt.want)
 					}
-					return events
+					return
 				}
-				if len(data) == 0 {
-					t.Fatal("an event without data")
-				}
-				events = append(events, e.kind+" "+string(data))
+				got = append(got, ev.Type+" "+string(ev.Data))
 			}
-		}
-		whole := read(strings.NewReader(stream))
-		if split := read(iotest.OneByteReader(strings.NewReader(stream))); !reflect.DeepEqual(whole, split) {
-			t.Errorf("%q at once, %q byte by byte", whole, split)
-		}
-	})
+		})
+	}
 }

@@ -16,39 +16,39 @@ import (
 // Exchange is one request and its answer, within the client's time limits.
 type Exchange struct {
 	client   *Client
-	consumer context.Context // the consumer's; the request runs under one derived from it
+	consumer context.Context // of the consumer; ctx is derived from it
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 }
 
-// Exchange begins an exchange. The caller must close it.
+// Exchange returns a new exchange. The caller must close it.
 func (c *Client) Exchange(ctx context.Context) *Exchange {
 	x := &Exchange{client: c, consumer: ctx}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
 	return x
 }
 
-// Context is what the request must run under.
+// Context returns the context that the request must use.
 func (x *Exchange) Context() context.Context { return x.ctx }
 
-// Close ends what is left of the exchange.
+// Close ends the exchange.
 func (x *Exchange) Close() { x.cancel(nil) }
 
-// ErrStopped is what emitting a delta returns when the consumer wants no more.
+// ErrStopped is the error of emitting a delta after the consumer stopped.
 var ErrStopped = errors.New("the consumer stopped")
 
-// Receive authorizes and sends r, gives the answer's events to dec, and returns
-// its DeltaDone. The error is a *model.Error, or [ErrStopped].
+// Receive authorizes and sends r, passes the events of the answer to dec, and
+// returns its DeltaDone. The error is a *model.Error or [ErrStopped].
 func (x *Exchange) Receive(r *http.Request, dec Decoder) (done model.Delta, err error) {
 	err = x.roundTrip(r, func(resp *http.Response, body *watchedBody) error {
-		if err := x.accepted(resp, body, r.URL); err != nil {
+		if err := x.check(resp, body, r.URL); err != nil {
 			return err
 		}
 		if err := x.receive(resp, body, dec); err != nil {
 			return err
 		}
 		done, err = dec.Done()
-		return x.judged(err, resp.Header)
+		return x.answerError(err, resp.Header)
 	})
 	if err != nil {
 		return model.Delta{}, err
@@ -56,8 +56,8 @@ func (x *Exchange) Receive(r *http.Request, dec Decoder) (done model.Delta, err 
 	return done, nil
 }
 
-// roundTrip sends the request and has read take the answer, both within their
-// time limits. A *brokenError of read is a failure of the connection.
+// roundTrip sends the request and calls read with the response, both within
+// their time limits. A *brokenError of read is a failure of the connection.
 func (x *Exchange) roundTrip(r *http.Request, read func(*http.Response, *watchedBody) error) error {
 	c := x.client
 	if err := c.Ended(x.consumer); err != nil {
@@ -71,25 +71,25 @@ func (x *Exchange) roundTrip(r *http.Request, read func(*http.Response, *watched
 	resp, err := c.http.Do(r)
 	first.Stop()
 	if err != nil {
-		return x.lost(err, c.connection)
+		return x.connectionError(err, c.connection)
 	}
-	defer func() { _ = resp.Body.Close() }() // whatever it says, the answer is complete or has failed by now
+	defer func() { _ = resp.Body.Close() }() // the answer is complete or has failed by now
 	body := &watchedBody{body: resp.Body, timer: x.after(c.cfg.IdleTimeout, errIdle), limit: c.cfg.IdleTimeout}
 	defer body.timer.Stop()
 	err = read(resp, body)
 	var broken *brokenError
 	if errors.As(err, &broken) {
-		return x.lost(broken.err, x.brokenOff)
+		return x.connectionError(broken.err, x.brokenOff)
 	}
 	return err
 }
 
-// accepted returns the error of an answer that is none. A *brokenError is a
-// failure to read it.
-func (x *Exchange) accepted(resp *http.Response, body *watchedBody, asked *url.URL) error {
+// check returns the error of a response that is not an answer. A *brokenError is
+// a failure to read it.
+func (x *Exchange) check(resp *http.Response, body *watchedBody, u *url.URL) error {
 	c := x.client
 	if resp.StatusCode != http.StatusOK {
-		return x.refused(resp, body, asked)
+		return x.statusError(resp, body, u)
 	}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
 		return c.Wrap(model.CodeInvalidResponse, fmt.Sprintf("%s answered with a web page: is %s right?", c.info.Endpoint, c.names.BaseURL), nil)
@@ -97,32 +97,32 @@ func (x *Exchange) accepted(resp *http.Response, body *watchedBody, asked *url.U
 	return nil
 }
 
-// refused returns the error that an answer other than 200 stands for.
-func (x *Exchange) refused(resp *http.Response, body *watchedBody, asked *url.URL) error {
-	const longest = 64 << 10
-	text, err := io.ReadAll(io.LimitReader(body, longest))
+// statusError returns the error of a response with a status other than 200.
+func (x *Exchange) statusError(resp *http.Response, body *watchedBody, u *url.URL) error {
+	const maxBody = 64 << 10
+	text, err := io.ReadAll(io.LimitReader(body, maxBody))
 	if err != nil && x.consumer.Err() != nil {
 		return &brokenError{err}
 	}
-	path := strings.TrimPrefix(asked.Path, strings.TrimSuffix(x.client.base.Path, "/"))
+	path := strings.TrimPrefix(u.Path, strings.TrimSuffix(x.client.base.Path, "/"))
 	return x.client.response(resp, text, resp.Request.Method, path) // a cut error body still has its status
 }
 
-// receive reads the answer to its end, which need not be a whole answer.
+// receive reads the answer to its end. It may be incomplete.
 func (x *Exchange) receive(resp *http.Response, body *watchedBody, dec Decoder) error {
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
-		data, err := io.ReadAll(io.LimitReader(body, maxLine)) // of a server that does not stream
+		data, err := io.ReadAll(io.LimitReader(body, maxAnswer)) // the server does not stream
 		if err != nil {
 			return &brokenError{err}
 		}
-		return x.judged(x.take(dec, "", data), resp.Header)
+		return x.answerError(x.handle(dec, "", data), resp.Header)
 	}
-	events := newEventReader(body)
+	events := newEvents(body)
 	for {
-		data, err := events.next()
+		ev, err := nextEvent(events)
 		switch {
 		case err == nil:
-			err = x.take(dec, events.kind, data)
+			err = x.handle(dec, ev.Type, ev.Data)
 		case errors.Is(err, io.EOF):
 			return nil
 		}
@@ -131,22 +131,22 @@ func (x *Exchange) receive(resp *http.Response, body *watchedBody, dec Decoder) 
 			return nil
 		}
 		if err != nil {
-			return x.judged(err, resp.Header)
+			return x.answerError(err, resp.Header)
 		}
 	}
 }
 
-// take handles one event.
-func (x *Exchange) take(dec Decoder, kind string, data []byte) error {
+// handle passes one event to the decoder.
+func (x *Exchange) handle(dec Decoder, kind string, data []byte) error {
 	if err := x.client.Ended(x.consumer); err != nil {
 		return err
 	}
 	return dec.Event(kind, data)
 }
 
-// judged returns the error for the consumer of what a decoder, or the reading of
-// events, returned.
-func (x *Exchange) judged(err error, header http.Header) error {
+// answerError turns the error of a decoder, or of reading events, into that for
+// the consumer.
+func (x *Exchange) answerError(err error, header http.Header) error {
 	var failed *Failed
 	var broken *brokenError
 	var known *model.Error
@@ -165,9 +165,9 @@ func (x *Exchange) judged(err error, header http.Header) error {
 	return x.client.Invalid(err)
 }
 
-// Invalid returns the error of an answer that cannot be understood.
+// Invalid returns the error of an invalid response.
 func (c *Client) Invalid(err error) *model.Error {
-	return c.Wrap(model.CodeInvalidResponse, "the answer of "+c.info.Endpoint+" cannot be understood", err)
+	return c.Wrap(model.CodeInvalidResponse, "invalid response from "+c.info.Endpoint, err)
 }
 
 // brokenError marks an error of reading the body.
@@ -177,28 +177,28 @@ func (e *brokenError) Error() string { return e.err.Error() }
 func (e *brokenError) Unwrap() error { return e.err }
 
 func (x *Exchange) brokenOff(err error) *model.Error {
-	return x.client.Wrap(model.CodeNetwork, "the answer of "+x.client.info.Endpoint+" broke off before its end", err)
+	return x.client.Wrap(model.CodeNetwork, "the response from "+x.client.info.Endpoint+" broke off", err)
 }
 
-// lost returns the error of a connection that failed: the consumer's own
-// cancelling, one of the time limits, or what other makes of err.
-func (x *Exchange) lost(err error, other func(error) *model.Error) error {
+// connectionError returns the error of a connection that failed: that of the
+// consumer's context, of a time limit, or what other makes of err.
+func (x *Exchange) connectionError(err error, other func(error) *model.Error) error {
 	c := x.client
 	if ended := c.Ended(x.consumer); ended != nil {
 		return ended
 	}
 	switch cause := context.Cause(x.ctx); {
 	case errors.Is(cause, errNoFirstByte):
-		return c.Wrap(model.CodeTimeout, fmt.Sprintf("%s did not begin to answer within %v", c.info.Endpoint, c.cfg.FirstByteTimeout), nil)
+		return c.Wrap(model.CodeTimeout, fmt.Sprintf("%s did not respond within %v", c.info.Endpoint, c.cfg.FirstByteTimeout), nil)
 	case errors.Is(cause, errIdle):
-		return c.Wrap(model.CodeTimeout, fmt.Sprintf("%s sent nothing for %v in the middle of its answer", c.info.Endpoint, c.cfg.IdleTimeout), nil)
+		return c.Wrap(model.CodeTimeout, fmt.Sprintf("%s sent nothing for %v within its answer", c.info.Endpoint, c.cfg.IdleTimeout), nil)
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
-		err = u.Err // the rest of it repeats the address, with what may be secret in it
+		err = u.Err // the rest repeats the URL, which may contain secrets
 	}
 	var known *model.Error
-	if errors.As(err, &known) { // of a transport that knows what is wrong, such as a replayed one
+	if errors.As(err, &known) { // of the transport, such as that of a replay
 		e := *known
 		e.Provider = c.info.Name
 		return &e
@@ -206,12 +206,12 @@ func (x *Exchange) lost(err error, other func(error) *model.Error) error {
 	return other(err)
 }
 
-// after cancels the request with that cause when d has passed.
+// after cancels the request with the cause after d.
 func (x *Exchange) after(d time.Duration, cause error) *time.Timer {
 	return time.AfterFunc(d, func() { x.cancel(cause) })
 }
 
-// watchedBody restarts a timer with everything that it reads.
+// watchedBody restarts a timer with every read.
 type watchedBody struct {
 	body  io.Reader
 	timer *time.Timer
@@ -231,10 +231,10 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 }
 
 // drain reads the few bytes that may follow the last event, so that the
-// connection can be used again, and waits for each no longer than a moment.
+// connection can be reused. It waits only briefly for each.
 func (b *watchedBody) drain() {
-	const moment, few = 50 * time.Millisecond, 4 << 10
-	b.limit = moment
-	b.timer.Reset(moment)
-	_, _ = io.CopyN(io.Discard, b, few) // without the end of the body, the connection is closed
+	const wait, maxBytes = 50 * time.Millisecond, 4 << 10
+	b.limit = wait
+	b.timer.Reset(wait)
+	_, _ = io.CopyN(io.Discard, b, maxBytes) // if the body does not end, the connection is closed
 }

@@ -19,14 +19,13 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// The causes with which an exchange ends its own request.
+// The causes with which an exchange cancels its request.
 var (
-	errNoFirstByte = errors.New("the answer did not begin in time")
-	errIdle        = errors.New("nothing arrived for too long")
+	errNoFirstByte = errors.New("no response in time")
+	errIdle        = errors.New("idle for too long")
 )
 
-// Faults makes the *model.Errors of one provider. None of them holds one of
-// its secrets.
+// Faults makes the errors of one provider, without its secrets.
 type Faults struct {
 	info    model.ProviderInfo
 	names   Names // dotted keys
@@ -34,12 +33,12 @@ type Faults struct {
 	parse   func(status int, body []byte) Fault
 }
 
-// NewFaults is for a provider that has no [Client].
-func NewFaults(info model.ProviderInfo, hidden []string) Faults {
-	return Faults{info: info, names: Names{}.of(info.Name), secrets: newSecrets(hidden)}
+// NewFaults is for a provider without a [Client].
+func NewFaults(info model.ProviderInfo, secrets []string) Faults {
+	return Faults{info: info, names: Names{}.of(info.Name), secrets: newSecrets(secrets)}
 }
 
-// Wrap returns an error of that code which wraps err.
+// Wrap returns an error with the code that wraps err.
 func (f Faults) Wrap(code model.ErrorCode, message string, err error) *model.Error {
 	if message != "" && err != nil {
 		message += ": " + err.Error()
@@ -47,7 +46,7 @@ func (f Faults) Wrap(code model.ErrorCode, message string, err error) *model.Err
 	return &model.Error{Code: code, Provider: f.info.Name, Message: f.Clean(message), Err: f.cleanErr(err)}
 }
 
-// Ended returns the error of a context that has ended, nil for any other.
+// Ended returns the error of a context that has ended, otherwise nil.
 func (f Faults) Ended(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {
@@ -60,8 +59,8 @@ func (f Faults) Ended(ctx context.Context) error {
 	return &model.Error{Code: code, Provider: f.info.Name, Err: err}
 }
 
-// End yields the end of a sequence: err, or the usage and the last delta,
-// unless ctx ends before that.
+// End yields the end of a sequence: err, or the usage and the last delta, unless
+// ctx has ended.
 func (f Faults) End(ctx context.Context, done model.Delta, err error, yield func(model.Delta, error) bool) {
 	if err == nil {
 		err = f.Ended(ctx)
@@ -78,7 +77,7 @@ func (f Faults) End(ctx context.Context, done model.Delta, err error, yield func
 	yield(done, err)
 }
 
-// connection returns the error of a request that brought no answer.
+// connection returns the error of a request without a response.
 func (f Faults) connection(err error) *model.Error {
 	var op *net.OpError
 	dial := errors.As(err, &op) && op.Op == "dial"
@@ -91,54 +90,53 @@ func (f Faults) connection(err error) *model.Error {
 	case op != nil && op.Op == "proxyconnect":
 		return f.Wrap(code, fmt.Sprintf("cannot connect to the proxy for %s (see the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY)", f.info.Endpoint), err)
 	case isTLS(err):
-		e := f.Wrap(model.CodeNetwork, fmt.Sprintf("no trusted connection to %s (is it the right address, does it speak https, does this machine know who signed its certificate?)", f.info.Endpoint), err)
+		e := f.Wrap(model.CodeNetwork, fmt.Sprintf("cannot connect securely to %s (is the URL right, is it an https server, is its certificate trusted here?)", f.info.Endpoint), err)
 		e.Permanent = true
 		return e
 	case dial:
 		e := f.Wrap(code, fmt.Sprintf("cannot connect to %s (is the server running, and is %s right?)", f.info.Endpoint, f.names.BaseURL), err)
-		e.Permanent = refusedHere(op)
+		e.Permanent = refusedLocally(op)
 		return e
 	}
 	return f.Wrap(code, "the request to "+f.info.Endpoint+" failed", err)
 }
 
-// isTLS reports whether the other side was reached and could not be trusted.
+// isTLS reports whether the server was reached but could not be trusted.
 func isTLS(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var header tls.RecordHeaderError
 	return errors.As(err, &certificate) || errors.As(err, &header) || errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// refusedHere reports whether this machine itself refused the connection: no
-// server listens there until somebody starts it. A refusal from elsewhere may
-// be a server that is just being replaced.
-func refusedHere(op *net.OpError) bool {
+// refusedLocally reports whether this machine refused the connection: the user
+// has to start the server. A remote one may just be restarting.
+func refusedLocally(op *net.OpError) bool {
 	addr, ok := op.Addr.(*net.TCPAddr)
 	return ok && addr.IP.IsLoopback() && errors.Is(op, connectionRefused)
 }
 
-// response returns the error that an HTTP status and body stand for. The path
-// is what was asked for below the base URL, and how.
+// response returns the error that an HTTP status and body stand for. The path is
+// that of the request below the base URL.
 func (f Faults) response(resp *http.Response, body []byte, method, path string) *model.Error {
-	said := f.read(resp.StatusCode, body)
+	fault := f.read(resp.StatusCode, body)
 	e := &model.Error{
-		Code:       said.Classify(resp.StatusCode),
+		Code:       fault.Classify(resp.StatusCode),
 		Provider:   f.info.Name,
 		Status:     resp.StatusCode,
-		RetryAfter: cmp.Or(retryAfter(resp.Header), said.RetryAfter),
+		RetryAfter: cmp.Or(retryAfter(resp.Header), fault.RetryAfter),
 		RequestID:  f.Clean(requestID(resp.Header)),
-		Message:    f.Clean(said.Message),
-		Permanent:  said.Permanent,
+		Message:    f.Clean(fault.Message),
+		Permanent:  fault.Permanent,
 	}
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		e.Code = model.CodeNotConfigured
-		e.Message = fmt.Sprintf("%s redirects to another address, which is not followed: set %s to the final one", f.info.Endpoint, f.names.BaseURL)
-	case resp.StatusCode == http.StatusNotFound && (!said.Structured || method == http.MethodGet):
+		e.Message = fmt.Sprintf("%s redirects to another URL: set %s to that (redirects are not followed)", f.info.Endpoint, f.names.BaseURL)
+	case resp.StatusCode == http.StatusNotFound && (!fault.Structured || method == http.MethodGet):
 		e.Code = model.CodeNotConfigured
-		e.Message = fmt.Sprintf("%s has no %s: check %s, which mostly ends in a version such as /v1", f.info.Endpoint, path, f.names.BaseURL)
+		e.Message = fmt.Sprintf("%s has no %s: check %s, which usually ends in a version such as /v1", f.info.Endpoint, path, f.names.BaseURL)
 	case e.Code == model.CodeAuthentication:
-		e.Message = strings.TrimSuffix(fmt.Sprintf("the server refuses the key of %s: %s", f.names.APIKey, e.Message), ": ")
+		e.Message = strings.TrimSuffix(fmt.Sprintf("the server rejected the key of %s: %s", f.names.APIKey, e.Message), ": ")
 	case e.Message == "":
 		e.Message = "the server answered " + http.StatusText(resp.StatusCode)
 	}
@@ -147,19 +145,19 @@ func (f Faults) response(resp *http.Response, body []byte, method, path string) 
 
 // event returns the error that an error event in a stream stands for.
 func (f Faults) event(data []byte, header http.Header) *model.Error {
-	said := f.read(0, data)
-	status, err := strconv.Atoi(said.Code)
+	fault := f.read(0, data)
+	status, err := strconv.Atoi(fault.Code)
 	if err != nil || status < 400 || status > 599 {
 		status = 0
 	}
-	code := said.Classify(status)
+	code := fault.Classify(status)
 	if code == model.CodeUnknown {
-		code = model.CodeNetwork // the server gave up on an answer that it had begun
+		code = model.CodeNetwork // the server gave up within its answer
 	}
 	return &model.Error{
 		Code: code, Provider: f.info.Name, Status: status, RequestID: f.Clean(requestID(header)),
-		RetryAfter: said.RetryAfter, Permanent: said.Permanent,
-		Message: f.Clean("the answer broke off with an error: " + said.Message),
+		RetryAfter: fault.RetryAfter, Permanent: fault.Permanent,
+		Message: f.Clean("the answer broke off with an error: " + fault.Message),
 	}
 }
 
@@ -170,17 +168,17 @@ func (f Faults) read(status int, body []byte) Fault {
 	return f.parse(status, body)
 }
 
-// Fault is what an error body says.
+// Fault is the content of an error body.
 type Fault struct {
 	Message, Type, Code string
-	RetryAfter          time.Duration   // the body's own wish, 0 without one
-	As                  model.ErrorCode // how to classify it, whatever status and words say; may be empty
-	Structured          bool            // the body was a JSON error, not a page of text
+	RetryAfter          time.Duration   // 0 if the body does not say
+	As                  model.ErrorCode // overrides the classification; may be empty
+	Structured          bool            // the body is a JSON error, not plain text
 	Permanent           bool            // waiting will not help
 }
 
-// ParseFault reads the error bodies that are about: {"error":{…}},
-// {"error":"…"}, {"message":…}, {"detail":…} and plain text.
+// ParseFault parses the common error bodies: {"error":{…}}, {"error":"…"},
+// {"message":…}, {"detail":…} and plain text.
 func ParseFault(body []byte) Fault {
 	type object struct {
 		Message string          `json:"message"`
@@ -195,7 +193,7 @@ func ParseFault(body []byte) Fault {
 	if json.Unmarshal(body, &top) != nil {
 		text := strings.TrimSpace(string(body))
 		if strings.HasPrefix(text, "<") {
-			text = "" // a web page tells a person nothing here
+			text = "" // a web page does not help here
 		}
 		return Fault{Message: text}
 	}
@@ -217,13 +215,13 @@ func ParseFault(body []byte) Fault {
 	code := strings.Trim(string(o.Code), `"`)
 	return Fault{
 		Message: o.Message, Type: o.Type, Code: code, Structured: true,
-		Permanent: code == "insufficient_quota" || o.Type == "insufficient_quota", // until somebody pays
+		Permanent: code == "insufficient_quota" || o.Type == "insufficient_quota", // until the account is paid
 	}
 }
 
-// Classify tells the code by status, then by the body's own code, then by keywords.
-// An exceeded context comes under many statuses, even 500, and is looked for
-// first: the same request will never succeed.
+// Classify returns the code by the status, the body's own code, or keywords, in
+// this order. An exceeded context comes with many statuses, even 500, and is
+// checked first: the same request will never succeed.
 func (f Fault) Classify(status int) model.ErrorCode {
 	if f.As != "" {
 		return f.As
@@ -257,7 +255,7 @@ func (f Fault) Classify(status int) model.ErrorCode {
 	return CodeOfText(f.Message)
 }
 
-// bodyCodes are error codes and types that servers name in the body.
+// bodyCodes are the error codes and types that servers send in the body.
 var bodyCodes = map[string]model.ErrorCode{
 	"context_length_exceeded": model.CodeContextLength,
 	"invalid_api_key":         model.CodeAuthentication,
@@ -276,14 +274,14 @@ var bodyCodes = map[string]model.ErrorCode{
 	"invalid_request_error":   model.CodeInvalidRequest,
 }
 
-// keyword is a pattern in an error's text and what it tells.
+// keyword is a pattern in the text of an error, and its code.
 type keyword struct {
 	words *regexp.Regexp
 	code  model.ErrorCode
 }
 
-// keywords are compiled when the first error needs them, not at every start of
-// the program. The patterns end at word boundaries: "204290 tokens" is no 429.
+// keywords are compiled when first needed, not when the program starts. The
+// patterns end at word boundaries: "204290 tokens" is not a 429.
 var keywords = sync.OnceValue(func() []keyword {
 	compile := func(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(` + words + `)\b`) }
 	return []keyword{
@@ -299,7 +297,7 @@ var keywords = sync.OnceValue(func() []keyword {
 	}
 })
 
-// CodeOfText is the last resort: what an error's words tell.
+// CodeOfText returns the code by keywords in the text of an error.
 func CodeOfText(text string) model.ErrorCode {
 	for _, k := range keywords() {
 		if k.words.MatchString(text) {
@@ -309,16 +307,16 @@ func CodeOfText(text string) model.ErrorCode {
 	return model.CodeUnknown
 }
 
-// retryAfter reads how long the server wants us to wait: milliseconds, seconds
-// or a date. A date is taken relative to the server's own clock.
+// retryAfter returns how long the server asks to wait: milliseconds, seconds or
+// a date, which is relative to the server's own clock.
 func retryAfter(h http.Header) time.Duration {
-	const most = 1e6 // seconds; no server means more
+	const maxSeconds = 1e6 // no server means more
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		return time.Duration(min(ms/1000, most) * float64(time.Second))
+		return time.Duration(min(ms/1000, maxSeconds) * float64(time.Second))
 	}
 	value := h.Get("Retry-After")
 	if s, err := strconv.ParseFloat(value, 64); err == nil && s > 0 {
-		return time.Duration(min(s, most) * float64(time.Second))
+		return time.Duration(min(s, maxSeconds) * float64(time.Second))
 	}
 	at, err := http.ParseTime(value)
 	if err != nil {
@@ -340,13 +338,13 @@ func requestID(h http.Header) string {
 	return ""
 }
 
-// Clean makes foreign text fit for an error message: on one line, without
-// control characters and secrets, and of bounded length.
+// Clean makes untrusted text safe for an error message: one line of limited
+// length, without control characters and secrets.
 func (f Faults) Clean(text string) string {
 	return Clip(f.secrets.hide(text), 600)
 }
 
-// cleanErr returns err, or only its text if that holds a secret.
+// cleanErr returns err, or only its cleaned text if that contains a secret.
 func (f Faults) cleanErr(err error) error {
 	if err == nil {
 		return nil

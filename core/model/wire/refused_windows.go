@@ -2,6 +2,5 @@ package wire
 
 import "golang.org/x/sys/windows"
 
-// connectionRefused is what Winsock returns; package syscall's ECONNREFUSED is
-// not.
+// connectionRefused is the error of Winsock, which is not syscall.ECONNREFUSED.
 const connectionRefused = windows.WSAECONNREFUSED

@@ -5,12 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// Decode reads the usual form of an event with usual, and any other with
-// encoding/json, which takes several times as long. Both must give the same
-// result; usual returns false for whatever it does not expect. It gets a v that
-// is as it was; reset makes it so again.
-func Decode(data []byte, v any, usual func(*Scanner) bool, reset func()) error {
-	if s := (Scanner{data: data}); usual(&s) && s.End() {
+// Decode decodes an event into v: with fast, which returns false for a form that
+// it does not expect, else with encoding/json, which takes several times as long.
+// Both must give the same result; reset undoes what fast did to v.
+func Decode(data []byte, v any, fast func(*Scanner) bool, reset func()) error {
+	if s := (Scanner{data: data}); fast(&s) && s.end() {
 		return nil
 	}
 	reset()
@@ -18,15 +17,14 @@ func Decode(data []byte, v any, usual func(*Scanner) bool, reset func()) error {
 }
 
 // Scanner reads JSON of a known form. Each method consumes what it reads and
-// returns false for what it does not expect.
+// returns false for anything that it does not expect.
 type Scanner struct {
 	data []byte
 	pos  int
 }
 
-// Object calls member at each value. A key of other characters than small
-// letters, digits and "_" is not expected: encoding/json might take it for one
-// of ours in another case.
+// Object calls member at each value. Keys may only have lower-case letters,
+// digits and "_": encoding/json might match others without regard to case.
 func (s *Scanner) Object(member func(key []byte) bool) bool {
 	return s.list('{', '}', func() bool {
 		key, ok := s.plain()
@@ -42,8 +40,8 @@ func (s *Scanner) Object(member func(key []byte) bool) bool {
 	})
 }
 
-// Members is Object for services that write their keys in mixed case.
-// encoding/json would take a key in another case, too; there is no such service.
+// Members is Object for services whose keys are in mixed case. encoding/json
+// would match keys in another case, too, but no service sends such.
 func (s *Scanner) Members(member func(key []byte) bool) bool {
 	return s.list('{', '}', func() bool {
 		key, ok := s.plain()
@@ -72,12 +70,12 @@ func (s *Scanner) list(begin, end byte, element func() bool) bool {
 	return false
 }
 
-// Skip passes over any value.
+// Skip skips any value.
 func (s *Scanner) Skip() bool { return s.skip(0) }
 
 func (s *Scanner) skip(depth int) bool {
-	const deepest = 8
-	if depth > deepest {
+	const maxDepth = 8
+	if depth > maxDepth {
 		return false
 	}
 	s.space()
@@ -131,12 +129,12 @@ func (s *Scanner) Literal(word string) bool {
 	return true
 }
 
-// Int reads digits, at most so many that they fit an int.
+// Int reads a number of digits only, no more than fit an int.
 func (s *Scanner) Int(n *int) bool {
-	const most = 18
+	const maxDigits = 18
 	s.space()
 	begin, value := s.pos, 0
-	for s.pos < len(s.data) && s.pos-begin < most && s.data[s.pos] >= '0' && s.data[s.pos] <= '9' {
+	for s.pos < len(s.data) && s.pos-begin < maxDigits && s.data[s.pos] >= '0' && s.data[s.pos] <= '9' {
 		value = value*10 + int(s.data[s.pos]-'0')
 		s.pos++
 	}
@@ -145,13 +143,14 @@ func (s *Scanner) Int(n *int) bool {
 	return s.pos > begin && !leadingZero
 }
 
-// End reports whether nothing is left.
-func (s *Scanner) End() bool {
+// end reports whether nothing is left.
+func (s *Scanner) end() bool {
 	s.space()
 	return s.pos == len(s.data)
 }
 
-// Text reads a string, or null as none. A string that *t has already costs nothing.
+// Text reads a string; null leaves *t unchanged. It allocates nothing if *t
+// already has the value.
 func (s *Scanner) Text(t *string) bool {
 	if s.Literal("null") {
 		return true
@@ -174,8 +173,8 @@ func (s *Scanner) plain() ([]byte, bool) {
 	return inner, ok && simple
 }
 
-// raw reads a string and returns its inside, undecoded. A simple one is its
-// own decoding: ASCII without escapes.
+// raw reads a string and returns it undecoded, without quotes. A simple one,
+// ASCII without escapes, needs no decoding.
 func (s *Scanner) raw() (inner []byte, simple, ok bool) {
 	if !s.char('"') {
 		return nil, false, false

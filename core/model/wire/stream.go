@@ -11,29 +11,28 @@ import (
 // Decoder turns the events of one answer into deltas. It is used by one
 // goroutine.
 type Decoder interface {
-	// Event takes one server-sent event, or an answer that came whole as JSON,
-	// with an empty kind. The data is valid until Event returns. Its error is
-	// that of emitting a delta, as it is; [ErrDone] at the service's own end
-	// mark; a *[Failed]; or any other for an answer that cannot be understood.
+	// Event handles one server-sent event, or an answer in JSON that is not
+	// streamed, with an empty kind. The data is valid until Event returns. Its
+	// error is that of emitting a delta, unwrapped; [ErrDone] at the service's
+	// end mark; a *[Failed]; or any other if the answer is invalid.
 	Event(kind string, data []byte) error
-	// Done is asked when the stream has ended. It returns the DeltaDone, with
-	// the usage, or io.ErrUnexpectedEOF if the answer is not whole, or why it
-	// cannot be understood.
+	// Done is called when the stream has ended. It returns the DeltaDone, with
+	// the usage; io.ErrUnexpectedEOF if the answer is incomplete; or any other
+	// error if it is invalid.
 	Done() (model.Delta, error)
 }
 
-// ErrDone is the end of a stream that says so.
-var ErrDone = errors.New("the stream says that it ends here")
+// ErrDone is returned for the event that ends a stream.
+var ErrDone = errors.New("end of the stream")
 
-// Failed is an event by which the service reports an error.
+// Failed is the error of an event by which the service reports an error.
 type Failed struct{ Data []byte }
 
 // Error implements error.
 func (*Failed) Error() string { return "the service reports an error" }
 
-// Stream sends what prepare returns and yields the answer, as
-// [model.Provider] promises. The decoder emits deltas with the function that
-// newDecoder gets.
+// Stream sends the request that prepare returns and yields the answer as
+// [model.Provider] requires. The decoder emits deltas with emit.
 func (c *Client) Stream(ctx context.Context, prepare func() (Post, error), newDecoder func(emit func(model.Delta) error) Decoder) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		x := c.Exchange(ctx)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestTargets holds the matching to its targets on the copy of the data set.
-// The copy is small, so that its relatives are fewer and its numbers are not
-// those of the whole set, which are in docs/skills.md.
+// TestTargets checks the matching against its targets on the copy of the data
+// set. The results for the whole set are in docs/skills.md; those of the copy
+// differ, as it has fewer related skills.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	d, err := load(os.DirFS("testdata"))
@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 	if err := run([]string{"-data", "testdata", "-json", "dotnet"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	var reports []Report
+	var reports []report
 	if err := json.Unmarshal(out.Bytes(), &reports); err != nil || len(reports) != 1 || reports[0].Suite != "dotnet" || reports[0].Near.Of == 0 {
 		t.Errorf("reports = %+v, error %v", reports, err)
 	}

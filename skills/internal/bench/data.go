@@ -10,7 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/skills"
 )
 
-// dataset is labelled queries over suites of skills.
+// dataset contains labelled queries for suites of skills.
 type dataset struct {
 	skills  map[string][]*skills.Skill
 	queries []query
@@ -61,7 +61,7 @@ func load(files fs.FS) (*dataset, error) {
 	return d, lines.Err()
 }
 
-// suites are the names of the suites with skills.
+// suites returns the names of the suites.
 func (d *dataset) suites() []string {
 	var names []string
 	for name := range d.skills {

@@ -20,7 +20,7 @@ func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	dir := flags.String("data", "skills/internal/bench/testdata", "the `directory` of skills.json and queries.jsonl")
 	asJSON := flags.Bool("json", false, "print JSON")
-	wrong := flags.Bool("wrong", false, "print the activations that nobody expected")
+	wrong := flags.Bool("wrong", false, "print unexpected activations")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -32,12 +32,12 @@ func run(args []string, out io.Writer) error {
 	if flags.NArg() > 0 {
 		for _, name := range flags.Args() {
 			if !slices.Contains(suites, name) {
-				return fmt.Errorf("there is no suite %q: the data has %q", name, suites)
+				return fmt.Errorf("no suite %q: the data has %q", name, suites)
 			}
 		}
 		suites = flags.Args()
 	}
-	var all []Report
+	var all []report
 	log := io.Discard
 	if *wrong {
 		log = out

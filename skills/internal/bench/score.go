@@ -11,43 +11,43 @@ import (
 	"github.com/seed-009c0928/agent/skills"
 )
 
-// Ratio is a part of a whole with its 95 % interval.
-type Ratio struct {
+// share is a proportion with its 95 % interval.
+type share struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	Of    int     `json:"of"` // what was counted
+	Of    int     `json:"of"` // number of trials
 }
 
-// Report is what one suite's matching is worth.
-type Report struct {
+// report contains the scores of one suite.
+type report struct {
 	Suite   string `json:"suite"`
 	Skills  int    `json:"skills"`
 	Queries int    `json:"queries"` // with an expected skill
-	Named   int    `json:"named"`   // of them, with its name in them
+	Named   int    `json:"named"`   // of these, containing its name
 
-	Hit1      Ratio `json:"hit@1"`
-	Hit3      Ratio `json:"hit@3"`
-	Shortlist Ratio `json:"shortlist@12"`
-	Precision Ratio `json:"precision"` // of activations, those that were expected
-	Recall    Ratio `json:"recall"`    // of queries, those with the expected one activated
-	NamedHit1 Ratio `json:"namedHit@1"`
-	Near      Ratio `json:"nearMisses"` // of near misses, those that activate what they nearly mean
-	Cross     Ratio `json:"cross"`      // of other suites' queries, those that activate anything
+	Hit1      share `json:"hit@1"`
+	Hit3      share `json:"hit@3"`
+	Shortlist share `json:"shortlist@12"`
+	Precision share `json:"precision"` // share of activations that were expected
+	Recall    share `json:"recall"`    // share of queries that activate the expected skill
+	NamedHit1 share `json:"namedHit@1"`
+	Near      share `json:"nearMisses"` // share of near misses that activate the similar skill
+	Cross     share `json:"cross"`      // share of other suites' queries that activate any skill
 
 	Scanned  int           `json:"scanFindings"` // warnings of the static scan
-	Tokens   float64       `json:"tokens"`       // of full texts, for a query on average
+	Tokens   float64       `json:"tokens"`       // of full texts, average per query
 	PerMatch time.Duration `json:"nanosecondsPerMatch"`
 }
 
-// sample is what one query adds to each count: hits of trials.
+// sample is one query's contribution to each count: hits and trials.
 type sample map[string][2]int
 
 // score matches all queries against the skills of a suite.
-func (d *dataset) score(suite string, log io.Writer) Report {
+func (d *dataset) score(suite string, log io.Writer) report {
 	list := d.skills[suite]
 	m := skills.NewMatcher(list)
-	r := Report{Suite: suite, Skills: len(list)}
+	r := report{Suite: suite, Skills: len(list)}
 	for _, s := range list {
 		skills.ScanFile("SKILL.md", []byte(s.Description+"\n"+s.Body), func(_ int, message string) {
 			fmt.Fprintf(log, "%s: scan of %s: %s\n", suite, s.Name, message)
@@ -95,7 +95,7 @@ func (d *dataset) score(suite string, log io.Writer) Report {
 	}
 	r.PerMatch = time.Since(start) / time.Duration(max(len(d.queries), 1))
 	r.Tokens = float64(tokens) / float64(max(r.Queries, 1))
-	for name, at := range map[string]*Ratio{
+	for name, at := range map[string]*share{
 		"hit1": &r.Hit1, "hit3": &r.Hit3, "short": &r.Shortlist, "precision": &r.Precision, "recall": &r.Recall,
 		"named": &r.NamedHit1, "near": &r.Near, "cross": &r.Cross,
 	} {
@@ -106,7 +106,7 @@ func (d *dataset) score(suite string, log io.Writer) Report {
 
 func (q query) expects(m skills.Match) bool { return slices.Contains(q.Expected, m.Skill.Name) }
 
-// named reports whether a query holds the name of a skill that it is about.
+// named reports whether a query contains the name of an expected skill.
 func named(q query) bool {
 	return slices.ContainsFunc(q.Expected, func(name string) bool {
 		return strings.Contains(strings.ToLower(q.Query), strings.ToLower(name))
@@ -123,11 +123,11 @@ func (s sample) count(name string, hit bool) {
 	s[name] = c
 }
 
-// resamples is the number of samples that an interval is taken from.
+// resamples is the number of bootstrap samples.
 const resamples = 1000
 
 // bootstrap returns a ratio with its interval over resampled queries.
-func bootstrap(samples []sample, name string) Ratio {
+func bootstrap(samples []sample, name string) share {
 	var counted [][2]int
 	for _, s := range samples {
 		if c := s[name]; c[1] > 0 {
@@ -135,7 +135,7 @@ func bootstrap(samples []sample, name string) Ratio {
 		}
 	}
 	value, of := ratio(counted)
-	r := Ratio{Value: value, Low: value, High: value, Of: of}
+	r := share{Value: value, Low: value, High: value, Of: of}
 	if of == 0 {
 		return r
 	}
@@ -161,11 +161,11 @@ func ratio(counts [][2]int) (float64, int) {
 	return float64(hits) / float64(max(of, 1)), of
 }
 
-func (r Report) print(out io.Writer) {
-	fmt.Fprintf(out, "%s: %d skills, %d queries with an expected skill (%d hold its name)\n", r.Suite, r.Skills, r.Queries, r.Named)
+func (r report) print(out io.Writer) {
+	fmt.Fprintf(out, "%s: %d skills, %d queries with an expected skill (%d contain its name)\n", r.Suite, r.Skills, r.Queries, r.Named)
 	for _, line := range []struct {
 		name string
-		Ratio
+		share
 	}{
 		{"hit@1", r.Hit1},
 		{"hit@3", r.Hit3},
@@ -178,7 +178,7 @@ func (r Report) print(out io.Writer) {
 	} {
 		fmt.Fprintf(out, "  %-22s %5.1f %%  (%.1f to %.1f, of %d)\n", line.name, 100*line.Value, 100*line.Low, 100*line.High, line.Of)
 	}
-	fmt.Fprintf(out, "  %-22s %5.0f tokens of full texts for a query\n", "cost", r.Tokens)
-	fmt.Fprintf(out, "  %-22s %5d in %d skills\n", "warnings of the scan", r.Scanned, r.Skills)
-	fmt.Fprintf(out, "  %-22s %5.2f ms for a query\n", "time", float64(r.PerMatch)/float64(time.Millisecond))
+	fmt.Fprintf(out, "  %-22s %5.0f tokens of full texts per query\n", "cost", r.Tokens)
+	fmt.Fprintf(out, "  %-22s %5d in %d skills\n", "scan warnings", r.Scanned, r.Skills)
+	fmt.Fprintf(out, "  %-22s %5.2f ms per query\n", "time", float64(r.PerMatch)/float64(time.Millisecond))
 }

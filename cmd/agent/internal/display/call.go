@@ -9,8 +9,9 @@ import (
 )
 
 // Arguments formats the arguments of a tool call in one line of at most width
-// columns: only the most important one, if it is known.
-func Arguments(args string, width int) string {
+// columns: only the most important one, if it is known, with paths relative to
+// dir.
+func Arguments(args, dir string, width int) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &m) != nil {
 		return OneLine(args, width)
@@ -18,7 +19,7 @@ func Arguments(args string, width int) string {
 	for _, key := range []string{"command", "file_path", "pattern", "path", "url", "query", "task", "name"} {
 		var s string
 		if json.Unmarshal(m[key], &s) == nil && s != "" {
-			return OneLine(s, width)
+			return OneLine(Local(s, dir), width)
 		}
 	}
 	var patch string
@@ -26,7 +27,7 @@ func Arguments(args string, width int) string {
 	case len(m) == 0:
 		return ""
 	case json.Unmarshal(m["patch"], &patch) == nil && patch != "":
-		return OneLine(patchedFiles(patch), width)
+		return OneLine(Local(patchedFiles(patch), dir), width)
 	}
 	return OneLine(args, width)
 }

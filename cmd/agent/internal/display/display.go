@@ -82,3 +82,13 @@ func Clip(line string, width int) string {
 	}
 	return ansi.Truncate(line, width, "…")
 }
+
+// PathTail makes a path one line of at most width columns. It cuts the
+// beginning: the end tells directories apart.
+func PathTail(path string, width int) string {
+	line := OneLine(path, 4096)
+	if over := ansi.StringWidth(line) - width; over > 0 {
+		return ansi.TruncateLeft(line, over+1, "…")
+	}
+	return line
+}

@@ -2,6 +2,8 @@ package display
 
 import (
 	"fmt"
+	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/seed-009c0928/agent/core/event"
@@ -63,6 +65,7 @@ func TestOneLine(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
+	const deep = "/a/directory/whose/path/is/longer/than/one/line"
 	for _, tt := range []struct{ args, want string }{
 		{`{"timeout_ms": 5, "command": "ls\n -l"}`, "ls -l"},
 		{`{"path": "", "query": "deltas"}`, "deltas"},
@@ -70,8 +73,9 @@ func TestArguments(t *testing.T) {
 		{`{}`, ""},
 		{`{"n": 1}`, `{"n": 1}`},
 		{`{"n`, `{"n`},
+		{`{"file_path": ` + strconv.Quote(deep+string(filepath.Separator)+"a.go") + `}`, "a.go"},
 	} {
-		if got := Arguments(tt.args, 40); got != tt.want {
+		if got := Arguments(tt.args, deep, 40); got != tt.want {
 			t.Errorf("Arguments(%s) = %q, want %q", tt.args, got, tt.want)
 		}
 	}
@@ -95,5 +99,14 @@ func TestLocal(t *testing.T) {
 	}
 	if got := Local("/a", ""); got != "/a" {
 		t.Errorf("without a directory: %q", got)
+	}
+}
+
+func TestPathTail(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"/a/b": "/a/b", "/home/ann/work": "…e/ann/work", "/home/ann/日本": "…e/ann/日本", "/a\x1b[31m/b": "/a/b"} {
+		if got := PathTail(path, 11); got != want {
+			t.Errorf("PathTail(%q) = %q, want %q", path, got, want)
+		}
 	}
 }

@@ -105,7 +105,7 @@ type session struct {
 
 // prepare creates the workspace, the same as in the demo.
 func (s *session) prepare() error {
-	archive, err := txtar.ParseFile(filepath.Join("cmd", "agent", "internal", "cli", "demo", "workspace.txtar"))
+	archive, err := txtar.ParseFile(filepath.Join("cmd", "agent", "internal", "cmd", "demo", "files", "workspace.txtar"))
 	if err != nil {
 		return err
 	}

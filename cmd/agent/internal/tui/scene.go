@@ -138,7 +138,7 @@ func (s *scene) apply(e event.Event) {
 		s.endAnswer()
 		c := &call{id: e.Call, name: display.Printable(b.Name), since: s.now()}
 		if c.announced = b.Name == event.PlanTool; !c.announced { // the plan is shown instead
-			c.args = s.relative(display.Arguments(b.Args, 200))
+			c.args = display.Arguments(b.Args, s.dir, 200)
 		}
 		s.calls = append(s.calls, c)
 	case event.ToolOutputDelta:

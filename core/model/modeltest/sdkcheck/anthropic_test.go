@@ -50,7 +50,7 @@ func checkMessage(t *testing.T, m *anthropic.Message) {
 	same(t, "thinking tokens", m.Usage.OutputTokensDetails.ThinkingTokens, 12)
 }
 
-// accumulate reads a stream with the SDK's own means.
+// accumulate reads a stream with the SDK.
 func accumulate(t *testing.T, client anthropic.Client) (m anthropic.Message, err error) {
 	t.Helper()
 	stream := client.Messages.NewStreaming(t.Context(), messageParams())
@@ -78,8 +78,8 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkMessage(t, next)
-	checkSaid(t, s, true)
-	results := s.Requests()[1].Said.Results()
+	checkParsed(t, s, true)
+	results := s.Requests()[1].Parsed.Results()
 	same(t, "first fails", results[0].IsError, true)
 	same(t, "second fails", results[1].IsError, false)
 }
@@ -148,10 +148,10 @@ func TestMessagesErrorInStream(t *testing.T) {
 	}
 }
 
-// TestMessagesRefusals sends what the service refuses.
+// TestMessagesRefusals sends requests that the service rejects.
 func TestMessagesRefusals(t *testing.T) {
 	user := anthropic.NewUserMessage
-	said := anthropic.NewAssistantMessage
+	reply := anthropic.NewAssistantMessage
 	more := func(messages ...anthropic.MessageParam) func(*anthropic.MessageNewParams) {
 		return func(p *anthropic.MessageNewParams) { p.Messages = append(p.Messages, messages...) }
 	}
@@ -164,9 +164,9 @@ func TestMessagesRefusals(t *testing.T) {
 		"forces tool use":               func(p *anthropic.MessageNewParams) { p.ToolChoice = anthropic.ToolChoiceParamOfTool("read_file") },
 		"must be non-empty":             more(user(anthropic.NewTextBlock(""))),
 		"unexpected `tool_use_id`":      more(user(anthropic.NewToolResultBlock("x", "y", false))),
-		"Invalid `signature`":           more(said(anthropic.NewThinkingBlock("Zm9yZ2Vk", "hm"), anthropic.NewTextBlock("x")), goOn),
-		"Invalid `data`":                more(said(anthropic.NewRedactedThinkingBlock("Zm9yZ2Vk"), anthropic.NewTextBlock("x")), goOn),
-		"without `tool_result` blocks":  more(said(anthropic.NewToolUseBlock("a", map[string]any{}, "read_file")), goOn),
+		"Invalid `signature`":           more(reply(anthropic.NewThinkingBlock("Zm9yZ2Vk", "hm"), anthropic.NewTextBlock("x")), goOn),
+		"Invalid `data`":                more(reply(anthropic.NewRedactedThinkingBlock("Zm9yZ2Vk"), anthropic.NewTextBlock("x")), goOn),
+		"without `tool_result` blocks":  more(reply(anthropic.NewToolUseBlock("a", map[string]any{}, "read_file")), goOn),
 	} {
 		_, client := claude(t, modeltest.Turn{})
 		params := messageParams()

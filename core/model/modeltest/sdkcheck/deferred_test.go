@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
 
-// TestToolSearchOfResponses searches for tools as OpenAI's client would have it.
+// TestToolSearchOfResponses searches for tools with OpenAI's client.
 func TestToolSearchOfResponses(t *testing.T) {
 	s, client := openAI(t, modeltest.Responses,
 		modeltest.Turn{Calls: []modeltest.Call{{ID: "call_1", Name: model.ToolSearch, Args: []string{`{"query":"weather"}`}}}}, modeltest.Turn{Text: []string{"rain"}})
@@ -57,8 +57,7 @@ func TestToolSearchOfResponses(t *testing.T) {
 	checkFound(t, s)
 }
 
-// TestToolReferencesOfMessages refers to a deferred tool as Anthropic's client
-// would have it.
+// TestToolReferencesOfMessages refers to a deferred tool with Anthropic's client.
 func TestToolReferencesOfMessages(t *testing.T) {
 	s, client := claude(t, modeltest.Turn{Text: []string{"rain"}}, modeltest.Turn{Text: []string{"rain"}})
 	tool := func(name string, deferred bool) anthropic.ToolUnionParam {
@@ -84,14 +83,14 @@ func TestToolReferencesOfMessages(t *testing.T) {
 	checkFound(t, s)
 }
 
-// checkFound checks that the second request says what was found.
+// checkFound checks that the second request contains what was found.
 func checkFound(t *testing.T, s *modeltest.Server) {
 	t.Helper()
 	requests := s.Requests()
 	if len(requests) != 2 {
 		t.Fatalf("%d requests", len(requests))
 	}
-	results := requests[1].Said.Results()
+	results := requests[1].Parsed.Results()
 	if len(results) != 1 || len(results[0].Content) != 1 || results[0].Content[0] != model.Part(model.ToolReference{Name: "forecast"}) {
 		t.Errorf("results %+v, want a reference to forecast", results)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
 
-// token adds the bearer token that Vertex AI wants.
+// token adds the bearer token for Vertex AI.
 type token struct{ http.RoundTripper }
 
 func (t token) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -92,30 +92,30 @@ func TestGemini(t *testing.T) {
 		t.Run(api.String(), func(t *testing.T) {
 			s, client := google(t, api, rich(), rich())
 			contents := []*genai.Content{genai.NewContentFromText("hello", genai.RoleUser)}
-			said := &genai.Content{Role: genai.RoleModel}
+			reply := &genai.Content{Role: genai.RoleModel}
 			var last *genai.GenerateContentResponse
 			for r, err := range client.Models.GenerateContentStream(t.Context(), geminiModel, contents, geminiConfig()) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				said.Parts = append(said.Parts, r.Candidates[0].Content.Parts...)
+				reply.Parts = append(reply.Parts, r.Candidates[0].Content.Parts...)
 				last = r
 			}
-			checkContent(t, said.Parts, last)
-			said.Parts = said.Parts[:len(said.Parts)-1] // the SDK writes no empty text, which leaves an empty part
+			checkContent(t, reply.Parts, last)
+			reply.Parts = reply.Parts[:len(reply.Parts)-1] // the SDK omits the empty text, which leaves an empty part
 			results := &genai.Content{Role: genai.RoleUser}
 			for i, name := range []string{"a", "b"} {
 				p := genai.NewPartFromFunctionResponse("read_file", map[string]any{"output": "contents of " + name})
 				p.FunctionResponse.ID = fmt.Sprint("call_", i+1)
 				results.Parts = append(results.Parts, p)
 			}
-			r, err := client.Models.GenerateContent(t.Context(), geminiModel, append(contents, said, results), geminiConfig())
+			r, err := client.Models.GenerateContent(t.Context(), geminiModel, append(contents, reply, results), geminiConfig())
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkContent(t, r.Candidates[0].Content.Parts, r)
-			checkSaid(t, s, true)
-			same(t, "effort", s.Requests()[1].Said.Effort, "high")
+			checkParsed(t, s, true)
+			same(t, "effort", s.Requests()[1].Parsed.Effort, "high")
 		})
 	}
 }
@@ -196,7 +196,7 @@ func TestGeminiErrorInStream(t *testing.T) {
 	}
 }
 
-// TestGeminiRefusals sends what the service refuses.
+// TestGeminiRefusals sends requests that the service rejects.
 func TestGeminiRefusals(t *testing.T) {
 	call := func(signature string) *genai.Content {
 		return &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{FunctionCall: &genai.FunctionCall{Name: "read_file"}, ThoughtSignature: []byte(signature)}}}

@@ -82,7 +82,7 @@ func TestChat(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkCompletion(t, c)
-			checkSaid(t, s, false)
+			checkParsed(t, s, false)
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestOpenAIModels(t *testing.T) {
 	}
 }
 
-// openAIFaults are errors, and what the SDK must read of them.
+// openAIFaults are errors, and how the SDK must read them.
 var openAIFaults = []struct {
 	turn   modeltest.Turn
 	status int
@@ -192,7 +192,7 @@ func checkResponse(t *testing.T, r *responses.Response) {
 	same(t, "reasoning tokens", r.Usage.OutputTokensDetails.ReasoningTokens, 12)
 }
 
-// gathered is what the deltas of a stream add up to.
+// gathered is the sum of the deltas of a stream.
 type gathered struct {
 	text, reasoning, refusal string
 	args                     map[string]string
@@ -263,8 +263,8 @@ func TestResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkResponse(t, r)
-	checkSaid(t, s, true)
-	same(t, "effort", s.Requests()[1].Said.Effort, "low")
+	checkParsed(t, s, true)
+	same(t, "effort", s.Requests()[1].Parsed.Effort, "low")
 }
 
 func TestResponsesEndings(t *testing.T) {
@@ -297,7 +297,7 @@ func TestResponsesErrorInStream(t *testing.T) {
 	}
 }
 
-// TestWrongKey shows that the key goes where the service looks for it.
+// TestWrongKey checks that the key is sent where the service expects it.
 func TestWrongKey(t *testing.T) {
 	s, client := openAI(t, modeltest.Responses)
 	s.Key = "another"

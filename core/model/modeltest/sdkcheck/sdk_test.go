@@ -1,6 +1,6 @@
-// Package sdkcheck_test talks to the fake servers of modeltest with the vendors'
-// own clients, so that the servers are right and not merely agreeable. It is a
-// module of its own: those who use the framework need none of the clients.
+// Package sdkcheck_test tests the fake servers of modeltest with the vendors' own
+// clients. It is a separate module: users of the framework do not need the
+// clients.
 package sdkcheck_test
 
 import (
@@ -14,7 +14,7 @@ import (
 
 const key = "sk-test-1234567890"
 
-// rich is an answer with all that the APIs have.
+// rich is an answer with everything that the APIs support.
 func rich() modeltest.Turn {
 	return modeltest.Turn{
 		Reasoning: []string{"Let me ", "think."}, Signature: "c2lnbmF0dXJl",
@@ -51,29 +51,29 @@ func same[V comparable](t *testing.T, what string, got, want V) {
 	}
 }
 
-// checkSaid checks what the second request of a session says: the first answer
-// came back, with the results of its calls.
-func checkSaid(t *testing.T, s *modeltest.Server, signed bool) {
+// checkParsed checks that the second request of a session contains the first
+// answer and the results of its calls.
+func checkParsed(t *testing.T, s *modeltest.Server, signed bool) {
 	t.Helper()
 	requests := s.Requests()
 	if len(requests) != 2 {
 		t.Fatalf("%d requests", len(requests))
 	}
-	said := requests[1].Said
-	calls, results := said.Parts(model.RoleAssistant).ToolCalls(), said.Results()
+	parsed := requests[1].Parsed
+	calls, results := parsed.Parts(model.RoleAssistant).ToolCalls(), parsed.Results()
 	if len(calls) != 2 || len(results) != 2 {
-		t.Fatalf("it says %+v", said)
+		t.Fatalf("it says %+v", parsed)
 	}
-	same(t, "system prompt", said.System, "Be brief.")
-	same(t, "text of the model", said.Parts(model.RoleAssistant).Text(), richText)
+	same(t, "system prompt", parsed.System, "Be brief.")
+	same(t, "text of the model", parsed.Parts(model.RoleAssistant).Text(), richText)
 	same(t, "first result", results[0].CallID, calls[0].ID)
 	same(t, "second result", results[1].CallID, calls[1].ID)
 	if !strings.Contains(results[1].Content.Text(), "contents of b") {
 		t.Errorf("second result %+v", results[1])
 	}
-	same(t, "tools", len(said.Tools), 1)
+	same(t, "tools", len(parsed.Tools), 1)
 	back := false
-	for _, p := range said.Parts(model.RoleAssistant) {
+	for _, p := range parsed.Parts(model.RoleAssistant) {
 		switch p := p.(type) {
 		case model.Reasoning:
 			back = back || p.Signature == rich().Signature

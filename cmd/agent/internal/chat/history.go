@@ -1,0 +1,63 @@
+package chat
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// maxHistory is how many entries the interactive session remembers.
+const maxHistory = 1000
+
+// history is what the person entered in interactive sessions: a JSON string a
+// line, so that an entry may have lines of its own.
+type history struct{ path string }
+
+// load returns the entries, oldest first, each once. A line that is no entry
+// is passed over: losing it loses nothing else.
+func (h history) load() []string {
+	f, err := os.Open(h.path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var entries []string
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e string
+		if json.Unmarshal(lines.Bytes(), &e) != nil || e == "" {
+			continue
+		}
+		if i := slices.Index(entries, e); i >= 0 {
+			entries = slices.Delete(entries, i, i+1)
+		}
+		entries = append(entries, e)
+	}
+	return entries[max(0, len(entries)-maxHistory):]
+}
+
+// add appends an entry.
+func (h history) add(entry string) error {
+	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(entry)
+	if err == nil {
+		_, err = f.Write(append(line, '\n'))
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	return nil
+}

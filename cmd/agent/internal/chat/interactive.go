@@ -1,0 +1,218 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/skills"
+)
+
+// Interactive runs sessions on the terminal, one after the other, until the
+// person leaves.
+func Interactive(o *run.Options, ctx context.Context, args []string) (err error) {
+	if err := cmp.Or(o.Check(), o.Recording.Check()); err != nil {
+		return err
+	}
+	defer func() { o.Recording.Close(o.Err, err) }()
+	for _, name := range []string{"output-format", "output-schema", "output-last-message"} {
+		if o.Changed(name) {
+			return cmdutil.Usagef("--%s is for one prompt run to its end: add -p, or use agent exec", name)
+		}
+	}
+	next := tui.Next{Kind: tui.NextNew, Prompt: strings.Join(args, " ")}
+	seen := false // the session's past is on the screen already
+	for {
+		c := &chat{Options: o, seen: seen}
+		went, err := c.run(ctx, next)
+		switch {
+		case errors.Is(err, tui.ErrTerminated):
+			return cmdutil.ErrTerminated
+		case err != nil:
+			return cmdutil.Advise(err, setup.FirstRunAdvice(ctx, err))
+		case went.Kind == tui.NextQuit || went.Kind == "":
+			return nil
+		}
+		next = went
+		seen = next.Kind == tui.NextResume && next.Prompt != "" // an abort closed it, and the person goes on
+		o.Latest, o.Resume, o.Fork = false, "", false
+		if next.Kind == tui.NextResume {
+			o.Resume = next.Session
+		}
+	}
+}
+
+// chat is one session at the terminal, and what its commands work on.
+type chat struct {
+	*run.Options
+	seen    bool // nothing of the past is to be shown
+	set     *setup.Setup
+	agent   *agent.Agent
+	session *agent.Session
+	opts    agent.SessionOptions
+	past    history
+	custom  []setup.CustomCommand
+	library *skills.Library // nil without skills
+
+	mu      sync.Mutex // guards what follows
+	model   string
+	policy  *permissions.Policy
+	usage   model.Usage
+	last    model.Usage // of the last model call: its input is the context
+	calls   int
+	request *model.Request // the last one
+	cost    float64        // USD
+	priced  bool           // the price of every call is known
+}
+
+func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
+	var err error
+	if c.set, err = c.Load(c.IO); err != nil {
+		return tui.Next{}, err
+	}
+	t := &run.Task{IO: c.IO}
+	if err := c.Configure(ctx, t, c.set); err != nil {
+		return tui.Next{}, err
+	}
+	asker := tui.NewAsker()
+	if asker.Rules = filepath.Join(c.set.Home, "settings.json"); c.set.UserHome != "" {
+		if rest, ok := strings.CutPrefix(asker.Rules, c.set.UserHome+string(filepath.Separator)); ok {
+			asker.Rules = filepath.Join("~", rest)
+		}
+	}
+	t.Session.Asker = asker
+	t.Session.Provider = setup.Advising{Provider: t.Session.Provider}
+	t.Session.Cost = c.count(t.Session.Cost)
+	t.Session.Hooks.BeforeModel = c.keepRequest
+	if c.policy, err = c.set.Policy(); err != nil {
+		return tui.Next{}, err
+	}
+	var failed []error
+	if c.custom, failed = c.set.CustomCommands(); len(failed) > 0 {
+		fmt.Fprintf(c.Err, "agent: %v\n", errors.Join(failed...))
+	}
+	if c.agent, err = c.set.Environment.OpenAgent(ctx, t.Agent); err != nil {
+		return tui.Next{}, err
+	}
+	defer c.agent.Close()
+	if p, ok := c.agent.Policy().(*permissions.Policy); ok {
+		c.policy = p // it knows the environment
+	}
+	setup.ReportPlugins(c.Options.IO, c.agent)
+	if c.session, err = c.agent.NewSession(ctx, t.Session); err != nil {
+		return tui.Next{}, err
+	}
+	defer c.session.Close()
+	c.library = t.Agent.Skills.Library
+	c.opts, c.model = t.Session, t.Session.Provider.Info().Model
+	c.session.SetPolicy(&remembering{Policy: c.agent.Policy(), chat: c})
+	c.past = history{filepath.Join(c.set.Home, "history")}
+
+	return tui.Run(ctx, c.options(asker, next.Prompt))
+}
+
+// options are what the terminal works with.
+func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
+	o := tui.Options{
+		In: c.In, Out: c.Terminal, Session: c.session, Asker: asker, Prompt: prompt,
+		Title: "agent: " + filepath.Base(c.set.Dir), Dir: c.set.Dir, Welcome: c.welcome(),
+		Status: c.status, Commands: c.allCommands, Env: c.Env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
+		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
+			return expand(ctx, c.agent.Env(), text, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
+		},
+		Shell: c.shell,
+		Complete: func(prefix string) []string {
+			return append(c.resources(prefix), completePath(context.Background(), c.agent.Env(), prefix)...)
+		},
+	}
+	switch {
+	case c.seen:
+		o.Welcome = ""
+	case c.opts.Resume != "":
+		o.Replay = 5
+	}
+	if c.set.Home != "" && !c.opts.Ephemeral {
+		o.History = c.past.load()
+		o.SaveHistory = func(entry string) {
+			if err := c.past.add(entry); err != nil {
+				c.Logger(c.IO).Warn("the history cannot be kept", "cause", err)
+			}
+		}
+	}
+	return o
+}
+
+func (c *chat) welcome() string {
+	return fmt.Sprintf("**agent** %s · %s · `%s` · /help", cmdutil.Version(), c.modelName(), c.set.Dir)
+}
+
+// modelName is PROVIDER/MODEL.
+func (c *chat) modelName() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opts.Provider.Info().Name + "/" + c.model
+}
+
+func (c *chat) status() tui.Status {
+	name := c.modelName()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return tui.Status{Model: name, Mode: string(c.policy.Mode()), Tokens: c.usage.Total(), Cost: c.cost, Priced: c.priced}
+}
+
+// count keeps count of what the session uses as its calls are priced.
+func (c *chat) count(price func(string, model.Usage) (float64, bool)) func(string, model.Usage) (float64, bool) {
+	return func(name string, u model.Usage) (float64, bool) {
+		usd, known := price(name, u)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.usage, c.last = c.usage.Add(u), u
+		c.cost += usd
+		c.priced = known && (c.priced || c.calls == 0)
+		c.calls++
+		return usd, known
+	}
+}
+
+// shell runs a "!command": the person's own, so that nothing asks.
+func (c *chat) shell(ctx context.Context, command string, out io.Writer) error {
+	p, err := c.agent.Env().Start(ctx, core.Command{Script: command, Stdout: out, Stderr: out})
+	if err != nil {
+		return err
+	}
+	exit, err := p.Wait()
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("exit code %d", exit.Code)
+	}
+	return err
+}
+
+// remembering is the session's policy with a place for rules that are to hold
+// for ever. It implements core.RuleSaver.
+type remembering struct {
+	core.Policy
+	chat *chat
+}
+
+// SaveRule writes the rule into the person's settings. In this session the
+// person's yes holds by itself.
+func (r *remembering) SaveRule(_ context.Context, rule string) error {
+	if r.chat.set.Home == "" {
+		return errors.New("there is no home directory to keep it in")
+	}
+	return config.AddAllowRule(filepath.Join(r.chat.set.Home, "settings.json"), rule)
+}

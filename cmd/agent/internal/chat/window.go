@@ -1,0 +1,141 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// cmdContext reports what fills the model's window.
+func (c *chat) cmdContext(context.Context, string) (string, error) {
+	c.mu.Lock()
+	req, last := c.request, c.last
+	c.mu.Unlock()
+	if req == nil {
+		return "Nothing was sent yet.", nil
+	}
+	c.mu.Lock()
+	window := c.opts.Profile.ContextWindow
+	c.mu.Unlock()
+	return windowReport(req, c.session.Messages(), window, last), nil
+}
+
+// cmdCompact has the conversation summarised.
+func (c *chat) cmdCompact(ctx context.Context, words string) (string, error) {
+	return "", c.session.Compact(ctx, words) // an event says what came of it
+}
+
+// keepRequest remembers the last request, for the report.
+func (c *chat) keepRequest(_ context.Context, req *model.Request) error {
+	kept := *req
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.request = &kept
+	return nil
+}
+
+// share is what one source takes of the window.
+type share struct {
+	what   string
+	count  int
+	tokens int
+}
+
+// shares adds up by source, in the order in which sources first come.
+type shares []share
+
+func (s *shares) add(what string, tokens int) {
+	i := slices.IndexFunc(*s, func(x share) bool { return x.what == what })
+	if i < 0 {
+		i = len(*s)
+		*s = append(*s, share{what: what})
+	}
+	(*s)[i].count++
+	(*s)[i].tokens += tokens
+}
+
+// windowReport lists, as Markdown, what the next request consists of.
+func windowReport(req *model.Request, messages []model.Message, window int, last model.Usage) string {
+	var all shares
+	for _, part := range promptParts(req.System) {
+		all.add(part.what, part.tokens)
+	}
+	for _, t := range req.Tools {
+		all.add("tools: definitions", (len(t.Name)+len(t.Description)+len(t.Schema))/4)
+	}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			all.add(sourceOf(m.Role, p), model.Parts{p}.EstimateTokens())
+		}
+	}
+	total := 0
+	for _, s := range all {
+		total += s.tokens
+	}
+	var b strings.Builder
+	b.WriteString("| What | Number | Tokens, about | Share |\n|---|---|---|---|\n")
+	slices.SortStableFunc(all, func(a, b share) int { return cmp.Compare(b.tokens, a.tokens) })
+	for _, s := range all {
+		fmt.Fprintf(&b, "| %s | %d | %d | %d %% |\n", s.what, s.count, s.tokens, 100*s.tokens/max(1, total))
+	}
+	fmt.Fprintf(&b, "| **together** | | **%d** | |\n", total)
+	if n := last.Total(); n > 0 {
+		fmt.Fprintf(&b, "\nThe provider counted %d for the last request and its answer, %d of them from its cache.", n, last.CachedInput)
+	}
+	if window > 0 {
+		fmt.Fprintf(&b, "\nThe model's window has %d tokens: about %d %% are used. /compact summarises the conversation.", window, 100*max(total, last.Total())/window)
+	}
+	return b.String()
+}
+
+// promptParts splits a system prompt into what it is made of.
+func promptParts(prompt string) []share {
+	tags := map[string]string{"environment": "prompt: environment", "git": "prompt: repository", "project_instructions": "prompt: project documents"}
+	var parts []share
+	rest := len(prompt)
+	for _, tag := range slices.Sorted(maps.Keys(tags)) {
+		for from := 0; ; {
+			begin := strings.Index(prompt[from:], "\n<"+tag)
+			if begin < 0 {
+				break
+			}
+			end := strings.Index(prompt[from+begin:], "</"+tag+">")
+			if end < 0 {
+				break
+			}
+			parts = append(parts, share{what: tags[tag], tokens: end / 4})
+			rest -= end
+			from += begin + end
+		}
+	}
+	return append([]share{{what: "prompt: instructions", tokens: rest / 4}}, parts...)
+}
+
+// sourceOf says whose words a part is.
+func sourceOf(role model.Role, p model.Part) string {
+	switch p := p.(type) {
+	case model.ToolResult:
+		return "results: " + p.Name
+	case model.ToolCall:
+		return "calls of tools"
+	case model.Image:
+		return "images"
+	case model.Reasoning, model.Opaque:
+		return "reasoning"
+	case model.Text:
+		switch {
+		case role == model.RoleAssistant:
+			return "answers"
+		case strings.HasPrefix(p.Text, "<summary>"):
+			return "summary of what was before"
+		case strings.HasPrefix(p.Text, "<context "):
+			return "added context"
+		}
+	}
+	return "what you said"
+}

@@ -1,0 +1,168 @@
+package demo
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/tools/txtar"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model/scripted"
+	"github.com/seed-009c0928/agent/mcp"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+var (
+	//go:embed files/script.yaml
+	demoScript []byte
+	//go:embed files/workspace.txtar
+	demoWorkspace []byte
+)
+
+const demoPrompt = "There is a failing test in this package. Find out why it fails, fix the code, and run the test again."
+
+func NewCmd(s *cmdutil.IO) *cobra.Command {
+	var keep bool
+	var disallowed []string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch the whole loop at work: no key, no network",
+		Long: "demo makes a small Go package with a failing test in a temporary directory and lets a scripted model repair it\n" +
+			"with the real tools, through the real permission policy. A second agent looks at the result, as an MCP server in a\n" +
+			"process of its own. It needs Go and nothing else.",
+		Args: cmdutil.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), s, keep, disallowed) },
+	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the workspace and the session's record, and say where they are")
+	cmd.Flags().StringSliceVar(&disallowed, "disallowed-tools", nil, "leave the tools of these `NAMES` out, to see the demo fail without them")
+	return cmd
+}
+
+// runDemo runs exec's own task with a script for a model and an answerer for
+// a person.
+func runDemo(ctx context.Context, s *cmdutil.IO, keep bool, without []string) (err error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return fmt.Errorf("the demo runs `go test` in its workspace, and there is no go command on the PATH: %w", err)
+	}
+	root, err := os.MkdirTemp("", "agent-demo-")
+	if err != nil {
+		return fmt.Errorf("the demo needs a temporary directory: %w", err)
+	}
+	defer func() {
+		if keep {
+			fmt.Fprintf(s.Out, "\nKept: %s\n", root)
+		} else if rerr := os.RemoveAll(root); err == nil {
+			err = rerr
+		}
+	}()
+	workspace := filepath.Join(root, "workspace")
+	if err := unpack(workspace, demoWorkspace); err != nil {
+		return err
+	}
+	site, err := serveGuide()
+	if err != nil {
+		return err
+	}
+	defer site.close()
+	t, err := demoTask(s, root, workspace, site)
+	if err != nil {
+		return err
+	}
+	t.Forget, t.Agent.Disallowed = !keep, without
+	fmt.Fprintf(s.Out, "This is a demonstration. The model is a script, not a language model: its words and its choice of calls are\n"+
+		"fixed. The rest is real: the loop, the tools, the files, the commands, the plugin that fetches a page from a server\n"+
+		"on this machine, the MCP server, the permission policy.\n\n"+
+		"Workspace: %s\nPrompt:    %s\n\n", workspace, demoPrompt)
+	out, err := t.Run(ctx)
+	if err != nil {
+		fmt.Fprintf(s.Err, "agent: the demo failed: %v\n", err)
+		return &cmdutil.StatusError{Code: demoFailed(err)}
+	}
+	if code := run.OutcomeCode(out, nil); code != cmdutil.ExitDone {
+		return &cmdutil.StatusError{Code: code}
+	}
+	fmt.Fprintln(s.Out, "\nThat was a script. For a model of your own: agent exec --help")
+	return nil
+}
+
+// demoTask is the task of the demo, with its files below root.
+func demoTask(s *cmdutil.IO, root, workspace string, site *demoSite) (*run.Task, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("the demo starts this program as a plugin: %w", err)
+	}
+	script, err := scripted.Parse("demo/script.yaml", demoScript)
+	if err != nil {
+		return nil, err
+	}
+	neighbor, err := demoServer(root)
+	if err != nil {
+		return nil, err
+	}
+	return &run.Task{
+		IO: s, Format: run.FormatText, Narrate: true, Scripted: true, Prompt: demoPrompt, Mode: string(permissions.ModeDefault),
+		Agent: agent.Options{
+			Dir: workspace, Home: filepath.Join(root, "home"), Version: cmdutil.Version(), Subreaper: true, Skills: setup.BundledSkills(),
+			MCP:     agent.MCPOptions{Servers: []mcp.Configured{neighbor}, Dir: filepath.Join(root, "home", "mcp")},
+			Plugins: site.plugins(filepath.Join(root, "home"), self),
+		},
+		Session: agent.SessionOptions{
+			Provider: script.Provider(scripted.Options{Vars: map[string]string{"workspace": workspace, "guide": site.url()}}),
+			Asker:    demoUser{},
+		},
+	}, nil
+}
+
+// demoServer is this program as an MCP server, with settings of its own.
+func demoServer(root string) (mcp.Configured, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return mcp.Configured{}, fmt.Errorf("the demo starts this program as an MCP server: %w", err)
+	}
+	return mcp.Configured{Name: "neighbor", Source: "the demo", Server: mcp.Server{
+		Command: self, Args: []string{"mcp", "serve", "--no-tasks"}, Env: map[string]string{"AGENT_HOME": filepath.Join(root, "neighbor")}, Required: true,
+	}}, nil
+}
+
+// demoFailed is the exit code of a demo that failed: a script whose
+// expectations are not met is an error like any other, not the provider's.
+func demoFailed(err error) int {
+	if code := cmdutil.ExitCode(err); code != cmdutil.ExitProvider {
+		return code
+	}
+	return cmdutil.ExitError
+}
+
+// demoUser answers the demo's questions with a yes for this once.
+type demoUser struct{}
+
+func (demoUser) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+	if q.Kind != core.QuestionPermission {
+		return core.Answer{}, errors.New("the demo answers questions of permission only")
+	}
+	return core.Answer{Choice: core.ChoiceOnce, Reason: "(the demo answers in your place)"}, ctx.Err()
+}
+
+// unpack writes the files of a txtar archive below dir.
+func unpack(dir string, archive []byte) error {
+	for _, f := range txtar.Parse(archive).Files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+// Package permission is the command agent permissions: inspect, test and audit
+// permission rules.
+package permission

@@ -1,0 +1,3 @@
+// Package plugin is the command agent plugins: install, create, verify and
+// remove plugins.
+package plugin

@@ -1,0 +1,167 @@
+package root
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/mcp"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
+	"github.com/seed-009c0928/agent/core/store"
+	"github.com/seed-009c0928/agent/core/tools"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+func newCompletion(s *cmdutil.IO) *cobra.Command {
+	shells := map[string]func(*cobra.Command) error{
+		"bash":       func(root *cobra.Command) error { return root.GenBashCompletionV2(s.Out, true) },
+		"zsh":        func(root *cobra.Command) error { return root.GenZshCompletion(s.Out) },
+		"fish":       func(root *cobra.Command) error { return root.GenFishCompletion(s.Out, true) },
+		"powershell": func(root *cobra.Command) error { return root.GenPowerShellCompletionWithDesc(s.Out) },
+	}
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Print the script that makes a shell complete commands",
+		Long: "completion prints a script for your shell. For this shell:  source <(agent completion bash)\n" +
+			"For all to come, write it to where your shell looks:\n\n" +
+			"  bash        ~/.local/share/bash-completion/completions/agent\n" +
+			"  zsh         _agent, in a directory of $fpath\n" +
+			"  fish        ~/.config/fish/completions/agent.fish\n" +
+			"  powershell  agent completion powershell | Out-String | Invoke-Expression, in $PROFILE",
+		Args:      cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgs: []cobra.Completion{"bash", "zsh", "fish", "powershell"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, ok := shells[args[0]]
+			if !ok {
+				return cmdutil.Usagef("unknown shell %q: use %s", args[0], strings.Join(cmd.ValidArgs, ", "))
+			}
+			return write(cmd.Root())
+		},
+	}
+}
+
+// completes reports whether a shell asks for completions.
+func completes(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// addCompletions tells the commands how arguments and values of flags are
+// completed. It is done only when that is asked for.
+func addCompletions(root *cobra.Command, s *cmdutil.IO) {
+	sessions := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return sessionIDs(s), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+	servers := mcp.ServerNames(s)
+	flags := map[string]cobra.CompletionFunc{
+		"resume": sessions, "allowed-tools": fixed(toolNames()), "disallowed-tools": fixed(toolNames()), "tool": fixed(toolNames()),
+		"provider": fixed(config.Choices("providers.default")), "effort": fixed(config.Choices("agent.effort")),
+		"permission-mode": fixed(config.Choices("permissions.mode")), "mode": fixed(config.Choices("permissions.mode")),
+		"output-format": fixed([]string{string(run.FormatText), string(run.FormatJSON), string(run.FormatStream)}),
+		"format":        fixed([]string{"markdown", "json"}),
+		"cd":            directories, "add-dir": directories, "cwd": directories,
+	}
+	arguments := map[string]cobra.CompletionFunc{
+		"agent tools show": first(fixed(toolNames())), "agent tools call": first(fixed(toolNames())),
+		"agent config get": first(fixed(config.Keys())), "agent config unset": first(fixed(config.Keys())), "agent config set": configArguments,
+		"agent sessions show": first(sessions), "agent sessions export": first(sessions), "agent sessions fork": first(sessions),
+		"agent sessions repair": first(sessions), "agent sessions delete": sessions,
+		"agent providers test": first(fixed(config.Choices("providers.default"))),
+		"agent trust":          directories,
+		"agent mcp get":        first(servers), "agent mcp remove": first(servers), "agent mcp test": first(servers),
+		"agent mcp enable": first(servers), "agent mcp disable": first(servers),
+	}
+	for cmd := range commandTree(root) {
+		if f, ok := arguments[cmd.CommandPath()]; ok && cmd.ValidArgsFunction == nil {
+			cmd.ValidArgsFunction = f
+		}
+		for name, f := range flags {
+			if cmd.Flags().Lookup(name) != nil {
+				// It fails where the command completes the flag by itself.
+				_ = cmd.RegisterFlagCompletionFunc(name, f)
+			}
+		}
+	}
+}
+
+// commandTree yields a command and all below it.
+func commandTree(cmd *cobra.Command) iter.Seq[*cobra.Command] {
+	return func(yield func(*cobra.Command) bool) {
+		queue := []*cobra.Command{cmd}
+		for len(queue) > 0 && yield(queue[0]) {
+			queue = append(queue[1:], queue[0].Commands()...)
+		}
+	}
+}
+
+// first completes only the first argument.
+func first(f cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return f(cmd, args, word)
+	}
+}
+
+func directories(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// configArguments completes a key and, where its values are listed, one.
+func configArguments(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return config.Keys(), cobra.ShellCompDirectiveNoFileComp
+	case 1:
+		return config.Choices(args[0]), cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// toolNames returns the names of the built-in tools.
+func toolNames() []string {
+	var names []string
+	all, err := tools.Builtin(tools.Options{}).Tools(context.Background())
+	if err != nil {
+		return nil
+	}
+	for _, t := range all {
+		names = append(names, t.Definition().Name)
+	}
+	return names
+}
+
+// sessionIDs returns the sessions of this directory, then the others, each
+// with what it was about.
+func sessionIDs(s *cmdutil.IO) []cobra.Completion {
+	home, err := s.AgentHome()
+	if err != nil {
+		return nil
+	}
+	list, _ := store.List(agent.SessionsDir(home)) // what cannot be read is not offered
+	here := s.WorkDir("")
+	slices.SortStableFunc(list, func(a, b store.Summary) int {
+		switch {
+		case a.Cwd == here && b.Cwd != here:
+			return -1
+		case a.Cwd != here && b.Cwd == here:
+			return 1
+		}
+		return 0
+	})
+	var ids []cobra.Completion
+	for _, l := range list {
+		ids = append(ids, cobra.CompletionWithDesc(l.Short, display.OneLine(l.Text, 60)))
+	}
+	return ids
+}
+
+func fixed(words []string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}

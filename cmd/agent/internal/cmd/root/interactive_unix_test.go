@@ -1,0 +1,262 @@
+//go:build unix
+
+package root
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// TestInteractiveSession takes the command as a person has it: a prompt, a
+// question answered "always", commands, a file, and going on the next time.
+func TestInteractiveSession(t *testing.T) {
+	w := newWorld(t, `[
+		{calls: [{name: shell, args: {command: "sh say.sh"}}]},
+		{text: ["First answer."]},
+		{text: ["Second answer."]}]`)
+	if err := os.WriteFile(filepath.Join(w.workspace, "notes.txt"), []byte("remember the milk\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.workspace, "say.sh"), []byte("echo one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := w.onTerminal("Please begin")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	was := s.state()
+	s.answer("always (add the rule shell(sh say.sh) to ~/.agent/settings.json)", "a")
+	s.answer("First answer.", "look at @notes.txt\r")
+	s.answer("Second answer.", "/cost\r")
+	s.answer("3 model calls", "/quit\r")
+	s.exits(0)
+	if !reflect.DeepEqual(was, s.state()) {
+		t.Error("the terminal is not as it was")
+	}
+	requests := w.chat.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "remember the milk") || !strings.Contains(last, "Please begin") {
+		t.Errorf("the model did not get the file or the first prompt: %s", last)
+	}
+	settings, err := os.ReadFile(filepath.Join(w.home, ".agent", "settings.json"))
+	if err != nil || !strings.Contains(string(settings), "shell(sh say.sh)") {
+		t.Errorf("the rule is not in the settings: %s, %v", settings, err)
+	}
+
+	// The next time: the rule holds, and the conversation goes on.
+	w.model(`[{calls: [{name: shell, args: {command: "sh say.sh"}}]}, {text: ["Third answer."]}]`)
+	again := w.onTerminal("-c")
+	again.answer("resumed session", "once more\r")
+	again.answer("Third answer.", "\x04") // Ctrl-D
+	again.exits(0)
+	if strings.Contains(again.text(), "Allow shell") {
+		t.Error("the second session asked in spite of the rule")
+	}
+	requests = w.chat.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "First answer.") || !strings.Contains(last, "once more") {
+		t.Errorf("the resumed session sent %s", last)
+	}
+}
+
+// TestInteractivePlan: a plan is drawn, and what was shown in part is shown in
+// full on Ctrl+O.
+func TestInteractivePlan(t *testing.T) {
+	w := newWorld(t, `[
+		{calls: [{name: update_plan, args: {plan: [{step: count, status: in_progress}, {step: report, status: pending}]}}]},
+		{calls: [{name: shell, args: {command: "seq -f 'line %g' 101 120"}}]},
+		{calls: [{name: update_plan, args: {plan: [{step: count, status: completed}, {step: report, status: in_progress}]}}]},
+		{text: ["Counted."]}]`)
+	s := w.onTerminal("--permission-mode", "bypass", "Count")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.answer("Counted.", "")
+	if text := s.text(); strings.Contains(text, "line 105") {
+		t.Errorf("more of the output is shown than its end:\n%s", text)
+	}
+	for _, want := range []string{"plan · 0 of 2 done", "plan · 1 of 2 done", "Ctrl-O expands"} {
+		s.answer(want, "")
+	}
+	s.answer("Ctrl-O", "\x0f")
+	s.answer("line 105", "/quit\r")
+	s.exits(0)
+
+	// A script gets what changed, and the whole as an event.
+	w.model(`[{calls: [{name: update_plan, args: {plan: [{step: count, status: completed}]}}]}, {text: ["Counted."]}]`)
+	a := w.exec("Count")
+	a.exits(0)
+	if out := a.read(a.stdout); !strings.Contains(out, `"structured":{"plan":[{"step":"count","status":"completed"}]}`) {
+		t.Errorf("no plan in the stream:\n%s", out)
+	}
+}
+
+// TestInteractiveCustomCommand: a prompt from a file, of the person's own and,
+// once it is trusted, of the project.
+func TestInteractiveCustomCommand(t *testing.T) {
+	w := newWorld(t, `[{text: ["First answer."]}, {text: ["Second answer."]}]`)
+	for path, text := range map[string]string{
+		filepath.Join(w.home, ".agent", "commands", "greet.md"):        "---\ndescription: greets\n---\nSay hello to $1.",
+		filepath.Join(w.workspace, ".agent", "commands", "project.md"): "Of the project.",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := w.onTerminal()
+	s.answer("/help", "/greet Ann\r")
+	s.answer("First answer.", "/project\r")
+	s.answer("unknown command /project", "/quit\r")
+	s.exits(0)
+	if body := string(w.chat.Requests()[0].Body); !strings.Contains(body, "Say hello to Ann.") {
+		t.Errorf("the model got %s", body)
+	}
+	trust := w.onTerminal("trust")
+	trust.answer("commands/project.md", "y\r")
+	trust.exits(0)
+	again := w.onTerminal()
+	again.answer("/help", "/project\r")
+	again.answer("Second answer.", "/quit\r")
+	again.exits(0)
+}
+
+// TestInteractiveNewSkill: a skill that is added while a session is open is a
+// command there, and gone when it is removed.
+func TestInteractiveNewSkill(t *testing.T) {
+	w := newWorld(t, `[{text: ["First answer."]}]`)
+	source := filepath.Join(t.TempDir(), "greeting")
+	if err := os.Mkdir(source, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := "---\nname: greeting\ndescription: Greets somebody.\n---\nGreet with three bows.\n"
+	if err := os.WriteFile(filepath.Join(source, "SKILL.md"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agent := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("agent", args...)
+		cmd.Dir, cmd.Env = w.workspace, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("agent %v: %v\n%s", args, err, out)
+		}
+	}
+	s := w.onTerminal()
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	unknown := func(n int) func() bool {
+		return func() bool { return strings.Count(s.text(), "unknown command /greeting") >= n }
+	}
+	s.answer("/help", "/plugins\r")
+	s.answer("web_fetch", "/greeting Ann\r")
+	if err := await("no command", unknown(1)); err != nil {
+		t.Fatal(err)
+	}
+	agent("skills", "add", "--yes", source)
+	s.answer("", "/greet\t")
+	s.answer("Greets somebody.", "Ann\r")
+	s.answer("First answer.", "")
+	if body := string(w.chat.Requests()[0].Body); !strings.Contains(body, "Greet with three bows.") || !strings.Contains(body, "greeting Ann") {
+		t.Errorf("the model got %s", body)
+	}
+	agent("skills", "remove", "greeting")
+	s.answer("", "/greeting Bob\r")
+	if err := await("no command again", unknown(2)); err != nil {
+		t.Errorf("%v\n%s", err, s.text())
+	}
+	s.answer("", "/quit\r")
+	s.exits(0)
+}
+
+// TestInteractiveCompact: what fills the window, and a shorter conversation.
+func TestInteractiveCompact(t *testing.T) {
+	w := newWorld(t, `[
+		{text: ["A long first answer."]},
+		{text: ["- Task: the notes"]},
+		{text: ["Second answer."]}]`)
+	s := w.onTerminal("Please begin")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.answer("A long first answer.", "/context\r")
+	s.answer("tools: definitions", "/compact the milk\r")
+	s.answer("conversation compacted", "go on\r")
+	s.answer("Second answer.", "/quit\r")
+	s.exits(0)
+	if text := s.text(); !strings.Contains(text, "prompt: instructions") || !strings.Contains(text, "what you said") {
+		t.Errorf("the report lacks something:\n%s", text)
+	}
+	requests := w.chat.Requests()
+	if body := string(requests[1].Body); !strings.Contains(body, "the milk") || !strings.Contains(body, "Please begin") {
+		t.Errorf("the notes are asked for by %s", body)
+	}
+	if body := string(requests[2].Body); !strings.Contains(body, "Task: the notes") || strings.Contains(body, "Please begin") || !strings.Contains(body, "go on") {
+		t.Errorf("after it the model gets %s", body)
+	}
+}
+
+// BenchmarkOpenLongSession starts the command and goes on with a session of
+// 5,000 events, until it takes keys. The binary is that of the tests.
+func BenchmarkOpenLongSession(b *testing.B) {
+	for _, turns := range []int{1, 625} {
+		b.Run(fmt.Sprintf("events=%d", 8*turns), func(b *testing.B) {
+			w := newWorld(b, `[{text: ["never"]}]`)
+			keepSession(b, filepath.Join(w.home, ".agent"), "long", w.workspace, longConversation(turns)...)
+			for b.Loop() {
+				s := w.onTerminal("--continue")
+				s.answer("resumed session", "")
+				b.StopTimer()
+				_ = s.cmd.Process.Kill()
+				<-s.done
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// longConversation is turns of eight events each.
+func longConversation(turns int) []event.Body {
+	var out []event.Body
+	for i := range turns {
+		id := fmt.Sprint("call-", i)
+		out = append(
+			out,
+			event.User{Content: model.TextParts("do the next thing")},
+			event.LLMStart{Provider: "local", Model: "m"},
+			event.Message{Content: model.Parts{model.Text{Text: "I **look** first."}, model.ToolCall{ID: id, Name: "shell", Args: `{"command":"make test"}`}}, Stop: model.StopToolCalls},
+			event.LLMEnd{Provider: "local", Model: "m"},
+			event.ToolUse{Name: "shell", Args: `{"command":"make test"}`},
+			event.ToolResult{Name: "shell", Code: id, Content: model.TextParts(strings.Repeat("a line of output\n", 40)), DurationMS: 1200},
+			event.Message{Content: model.TextParts("# Done\n\nAll *is* well:\n\n- one\n- two\n"), Stop: model.StopEnd},
+			event.Idle{State: "idle", Stop: "done"},
+		)
+	}
+	return out
+}
+
+// TestInteractiveWithoutAModel: nothing is configured and no server runs, and
+// still there is something to do.
+func TestInteractiveWithoutAModel(t *testing.T) {
+	w := newWorld(t, `[{text: ["never"]}]`)
+	w.stop() // the model's server is gone
+	s := w.onTerminal("hello")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.answer("agent providers setup", "/quit\r")
+	s.exits(0)
+	if !strings.Contains(s.text(), "agent demo") {
+		t.Errorf("there is no word of the demo:\n%s", s.text())
+	}
+}

@@ -1,0 +1,60 @@
+//go:build unix
+
+package root
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestInteractiveMCP uses a server as a person at the terminal: a call asks, a
+// resource goes along, a prompt is a command, and a definition that has changed
+// is looked at.
+func TestInteractiveMCP(t *testing.T) {
+	w := newWorld(t, `[
+		{text: ["Ready."]},
+		{calls: [{name: near__echo, args: {text: hello}}]},
+		{text: ["Called."]},
+		{text: ["Read."]},
+		{text: ["Greeted."]},
+		{calls: [{name: near__echo, args: {text: again}}]},
+		{text: ["Over."]}]`)
+	add := exec.Command("agent", "mcp", "add", "near", "--", "mcpserver")
+	add.Dir, add.Env = w.workspace, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s := w.onTerminal("Begin")
+	s.answer("Ready.", "/mcp near\r")
+	s.answer("near__echo", "go on\r")
+	s.answer("Allow near__echo: mcp near/echo?", "y")
+	s.answer("Called.", "look at @near:script://notes\r")
+	s.answer("Read.", "/quit\r")
+	s.exits(0)
+	requests := w.chat.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "remember the bread") || !strings.Contains(last, `<resource server=\"near\" uri=\"script://notes\">`) {
+		t.Errorf("the resource did not go along: %s", last)
+	}
+
+	if err := os.WriteFile(filepath.Join(w.workspace, "words"), []byte("Says it twice."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := w.onTerminal()
+	again.answer("/help", "/near:greet\r")
+	again.answer("who is missing: /near:greet WHO", "/near:greet Ada Lovelace\r")
+	again.answer("Greeted.", "once more\r")
+	again.answer("Allow near__echo: mcp near/echo?", "y")
+	again.answer("The MCP server near has changed its tool echo. Use it as it is now?", "n")
+	again.answer("Over.", "/quit\r")
+	again.exits(0)
+	if !strings.Contains(again.text(), "+ Says it twice.") {
+		t.Error("the difference was not shown")
+	}
+	requests = w.chat.Requests()
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "Please greet Ada Lovelace.") || !strings.Contains(last, "that was not approved") || strings.Contains(last, "twice") {
+		t.Errorf("the prompt did not go, or the changed tool did: %s", last)
+	}
+}

@@ -1,0 +1,80 @@
+package root
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestScaffolds begins a plugin in each other language, runs its test, adds it
+// and calls its tool. (That in Go is in testdata/script/plugins.txtar.)
+func TestScaffolds(t *testing.T) {
+	t.Run("python", func(t *testing.T) {
+		path := os.Getenv("PATH")
+		if exec.Command("python3", "-c", "import grpc, google.protobuf").Run() != nil {
+			path = "/usr/bin" + string(os.PathListSeparator) + path // the system's, where there is another
+			if exec.Command("/usr/bin/python3", "-c", "import grpc, google.protobuf").Run() != nil {
+				t.Skip("python3 has no grpcio (Debian: python3-grpcio, python3-protobuf)")
+			}
+		}
+		scaffolded(t, "python", []string{"PATH=" + path}, []string{"python3", "-m", "unittest"})
+	})
+	t.Run("node", func(t *testing.T) {
+		root, err := exec.Command("npm", "root", "-g").Output()
+		if err != nil {
+			t.Skip("node or npm is not installed")
+		}
+		modules := strings.TrimSpace(string(root)) // a folder below /tmp is not seen in the sandbox
+		if _, err := os.Stat(filepath.Join(modules, "@grpc", "grpc-js")); err != nil {
+			t.Skip("the npm package @grpc/grpc-js is not installed (npm install -g @grpc/grpc-js@1.14.7)")
+		}
+		scaffolded(t, "node", []string{"NODE_PATH=" + modules}, []string{"npm", "test"})
+	})
+}
+
+func scaffolded(t *testing.T, lang string, env, test []string) {
+	t.Helper()
+	home, work := t.TempDir(), t.TempDir()
+	run := func(dir string, argv ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+		cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "AGENT_HOME="+home), env...)
+		if path, ok := strings.CutPrefix(env[0], "PATH="); ok {
+			cmd.Path = lookIn(path, argv[0], cmd.Path)
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+		}
+		return string(out)
+	}
+	run(work, "agent", "plugins", "new", "greeter", "--lang", lang)
+	dir := filepath.Join(work, "greeter")
+	run(dir, test...)
+	if out := run(dir, "agent", "plugins", "add", "--yes", "."); !strings.Contains(out, "Added greeter 0.1.0, with 1 tool.") {
+		t.Errorf("add: %s", out)
+	}
+	for range 2 {
+		out := run(work, "agent", "tools", "call", "greeter_hello", "--args", `{"name": "Ann"}`, "--allow", "plugin(greeter/*)")
+		if out != "Hello, Ann!\n" {
+			t.Errorf("the call: %q", out)
+		}
+	}
+}
+
+// lookIn finds a program in a PATH.
+func lookIn(path, name, otherwise string) string {
+	for _, dir := range filepath.SplitList(path) {
+		if at := filepath.Join(dir, name); isProgram(at) {
+			return at
+		}
+	}
+	return otherwise
+}
+
+func isProgram(at string) bool {
+	info, err := os.Stat(at)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}

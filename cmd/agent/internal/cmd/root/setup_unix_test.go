@@ -1,0 +1,204 @@
+//go:build unix
+
+package root
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+)
+
+// screen is a command on a pseudo-terminal.
+type screen struct {
+	t      testing.TB
+	master *os.File
+	tty    *os.File // kept open, to look at its settings
+	cmd    *exec.Cmd
+	done   chan struct{}
+
+	mu    sync.Mutex
+	shown bytes.Buffer
+}
+
+// onTerminal starts agent on a terminal of its own.
+func (w *world) onTerminal(args ...string) *screen {
+	w.t.Helper()
+	master, tty, err := pty.Open()
+	if err != nil {
+		w.t.Skipf("there are no pseudo-terminals here: %v", err)
+	}
+	s := &screen{t: w.t, master: master, tty: tty, cmd: exec.Command("agent", args...), done: make(chan struct{})}
+	s.cmd.Dir, s.cmd.Env = w.workspace, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm", "GORACE=" + os.Getenv("GORACE")}
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = tty, tty, tty
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := s.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		buf := make([]byte, 4<<10)
+		for {
+			n, err := master.Read(buf)
+			s.mu.Lock()
+			s.shown.Write(buf[:n])
+			s.mu.Unlock()
+			if err != nil { // the terminal is closed
+				return
+			}
+		}
+	})
+	go func() {
+		defer close(s.done)
+		_ = s.cmd.Wait() // the state says how it ended
+	}()
+	w.t.Cleanup(func() {
+		_ = s.cmd.Process.Kill() // an error says that it has ended, as it should
+		<-s.done
+		_ = tty.Close()
+		_ = master.Close()
+		reading.Wait()
+	})
+	return s
+}
+
+func (s *screen) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown.String()
+}
+
+// answer waits for a question and types the answer to it.
+func (s *screen) answer(question, text string) {
+	s.t.Helper()
+	if err := await(question, func() bool { return strings.Contains(s.text(), question) }); err != nil {
+		s.t.Fatalf("%v\n%s", err, s.text())
+	}
+	if _, err := s.master.WriteString(text); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// state returns the settings of the terminal.
+func (s *screen) state() *term.State {
+	s.t.Helper()
+	state, err := term.GetState(int(s.tty.Fd()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return state
+}
+
+// awaitChange waits until the terminal's settings are others, as for a key: the
+// echo goes off after the question is shown.
+func (s *screen) awaitChange(was *term.State) {
+	s.t.Helper()
+	if err := await("the echo to be off", func() bool { return !reflect.DeepEqual(was, s.state()) }); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// exits waits for the end and checks the exit code.
+func (s *screen) exits(code int) {
+	s.t.Helper()
+	if err := await("the end of the command", func() bool {
+		select {
+		case <-s.done:
+			return true
+		default:
+			return false
+		}
+	}); err != nil {
+		s.t.Fatalf("%v\n%s", err, s.text())
+	}
+	if got := s.cmd.ProcessState.ExitCode(); got != code {
+		s.t.Errorf("exit code %d, want %d\n%s", got, code, s.text())
+	}
+}
+
+const typedKey = "sk-proj-Zx81kQm44TtLw902NnBvCc67"
+
+// TestSetupOnATerminal checks that a key which is typed is not shown.
+func TestSetupOnATerminal(t *testing.T) {
+	w := newWorld(t, `[{text: ["yes"]}]`)
+	s := w.onTerminal("providers", "setup")
+	was := s.state()
+	s.answer("Provider [local]: ", "2\n")
+	s.answer("Endpoint [https://api.openai.com/v1]: ", baseURL(t, w)+"\n")
+	s.answer("Key: ", "")
+	s.awaitChange(was)
+	s.answer("Key: ", typedKey+"\n")
+	s.answer("Model [gpt-5-mini]: ", "\n")
+	s.exits(cmdutil.ExitDone)
+	if strings.Contains(s.text(), typedKey[:8]) || !strings.Contains(s.text(), "gpt-5-mini answered") {
+		t.Errorf("the terminal shows:\n%s", s.text())
+	}
+	if text := settingsText(t, w); !strings.Contains(text, typedKey) {
+		t.Errorf("settings %s", text)
+	}
+}
+
+// TestSetupInterrupted checks that Ctrl-C at any question leaves the settings
+// and the terminal as they were: also where the echo is off.
+func TestSetupInterrupted(t *testing.T) {
+	for name, before := range map[string][]string{
+		"Provider [local]: ": nil, "Endpoint [https://": {"2\n"}, "Key: ": {"2\n", "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, `[]`)
+			settings := settingsText(t, w)
+			s := w.onTerminal("providers", "setup")
+			was := s.state()
+			questions := []string{"Provider [local]: ", "Endpoint [https://"}
+			for i, text := range before {
+				s.answer(questions[i], text)
+			}
+			if name == "Key: " {
+				s.answer(name, "")
+				s.awaitChange(was)
+				s.answer(name, "sk-half")
+			}
+			s.answer(name, "\x03")
+			s.exits(cmdutil.ExitSIGINT)
+			if !strings.Contains(s.text(), "agent: interrupted; nothing was written") {
+				t.Errorf("the terminal shows:\n%s", s.text())
+			}
+			if now := s.state(); !reflect.DeepEqual(was, now) {
+				t.Errorf("the terminal was %v and is %v", was, now)
+			}
+			if got := settingsText(t, w); got != settings {
+				t.Errorf("settings %s", got)
+			}
+		})
+	}
+}
+
+func settingsText(t *testing.T, w *world) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.home, ".agent", "settings.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// baseURL returns where the world's model is.
+func baseURL(t *testing.T, w *world) string {
+	t.Helper()
+	_, after, _ := strings.Cut(settingsText(t, w), `"baseUrl": "`)
+	url, _, found := strings.Cut(after, `"`)
+	if !found {
+		t.Fatal("the settings hold no base URL")
+	}
+	return url
+}

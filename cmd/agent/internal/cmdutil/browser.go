@@ -1,0 +1,65 @@
+package cmdutil
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/proc"
+)
+
+// browserTime is how long the program that opens a page may take.
+const browserTime = 10 * time.Second
+
+// OpenBrowser opens a page in the person's browser, without waiting for that.
+// The address is one argument and passes no shell. The browser gets none of the
+// variables that look like a secret.
+func OpenBrowser(ctx context.Context, page string) error {
+	argv, err := browserCommand()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, browserTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], append(argv[1:], page)...) //nolint:gosec // a program of a fixed name, without a shell
+	cmd.Env = proc.FilterEnv(os.Environ(), proc.InheritAll)
+	cmd.Cancel = func() error { return os.ErrProcessDone } // it may be the browser itself, which stays
+	cmd.WaitDelay = time.Millisecond
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("%s: %w", argv[0], err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }() // ends with the program, or at browserTime
+	select {
+	case err := <-done:
+		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+			return fmt.Errorf("%s ended with %w", argv[0], err)
+		}
+		return nil
+	case <-time.After(time.Second): // it shows the page, or will
+		return nil
+	}
+}
+
+// browserCommand is what opens an address on this system.
+func browserCommand() ([]string, error) {
+	switch runtime.GOOS {
+	case "darwin":
+		return []string{"open"}, nil
+	case "windows":
+		return []string{"rundll32", "url.dll,FileProtocolHandler"}, nil
+	}
+	// Without a display, xdg-open would start a browser in this terminal.
+	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return nil, errors.New("there is no display")
+	}
+	path, err := exec.LookPath("xdg-open")
+	if err != nil {
+		return nil, errors.New("there is no xdg-open")
+	}
+	return []string{path}, nil
+}

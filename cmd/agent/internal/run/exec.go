@@ -1,0 +1,197 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+)
+
+// Options are the options of commands that run a session.
+type Options struct {
+	*cmdutil.IO
+	*setup.Flags
+	Recording    setup.Recording
+	Print        bool // the root command's --print
+	Verbose      bool
+	format       string
+	outputSchema string
+	lastMessage  string
+	ephemeral    bool
+	resumption
+}
+
+// NewOptions returns options with nothing set.
+func NewOptions(s *cmdutil.IO) *Options { return &Options{IO: s, Flags: &setup.Flags{}} }
+
+// NewCmd returns agent exec.
+func NewCmd(s *cmdutil.IO) *cobra.Command {
+	o := NewOptions(s)
+	cmd := &cobra.Command{
+		Use:     "exec [flags] [PROMPT|-]",
+		Aliases: []string{"e"},
+		Short:   "Run one prompt non-interactively",
+		Long: "Run one prompt to completion and print the answer. Calls that need approval are denied and reported.\n" +
+			"Text piped to stdin is appended to the prompt; - reads the whole prompt from stdin.\n\n" +
+			"Exit codes: 0 done, 1 error, 2 usage, 3 configuration, 4 provider, 5 limit reached,\n" +
+			"6 done, but a tool call was denied, 130 SIGINT, 143 SIGTERM.",
+		Example: "  agent exec \"What does this package do?\"\n" +
+			"  agent exec --provider local --model llama3.3 --permission-mode accept-edits \"Fix the typo in README.md\"\n" +
+			"  git diff | agent exec --output-format json \"Review this\"",
+		RunE: func(cmd *cobra.Command, args []string) error { return o.Run(cmd.Context(), args) },
+	}
+	o.Register(cmd.Flags())
+	return cmd
+}
+
+// Register adds the flags of exec to a command's.
+func (o *Options) Register(f *pflag.FlagSet) {
+	cmdutil.FlagSection(f, cmdutil.SessionSection, o.registerSession)
+	cmdutil.FlagSection(f, cmdutil.OutputSection, o.registerOutput)
+	o.Flags.Register(f, setup.SessionFlags)
+	cmdutil.FlagSection(f, cmdutil.DebugSection, o.Recording.Register)
+}
+
+func (o *Options) registerSession(f *pflag.FlagSet) {
+	o.resumption.register(f)
+	f.BoolVar(&o.ephemeral, "ephemeral", false, "do not save the session")
+}
+
+func (o *Options) registerOutput(f *pflag.FlagSet) {
+	f.StringVar(&o.format, "output-format", string(FormatText), "`FORMAT` of stdout: text, json (the result event) or stream-json (one event per line)")
+	f.StringVar(&o.outputSchema, "output-schema", "", "require an answer that matches the JSON Schema in `FILE`, if the provider supports it")
+	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "also write the final answer to `FILE`")
+	o.RegisterVerbose(f)
+}
+
+// RegisterVerbose adds --verbose.
+func (o *Options) RegisterVerbose(f *pflag.FlagSet) {
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show reasoning, permission decisions and full results")
+}
+
+// Run runs the prompt that args and stdin make.
+func (o *Options) Run(ctx context.Context, args []string) (err error) {
+	switch format(o.format) {
+	case FormatText, FormatJSON, FormatStream:
+	default:
+		return cmdutil.Usagef("--output-format %q: use text, json or stream-json", o.format)
+	}
+	if err := cmp.Or(o.Check(), o.Recording.Check()); err != nil {
+		return err
+	}
+	defer func() { o.Recording.Close(o.Err, err) }()
+	t := &Task{IO: o.IO, Format: format(o.format), verbose: o.Verbose}
+	if err := o.prepare(ctx, t, args); err != nil {
+		return cmdutil.Advise(t.Failed(err), setup.FirstRunAdvice(ctx, err))
+	}
+	out, err := t.Run(ctx)
+	if o.lastMessage != "" && out.Text != "" {
+		if werr := os.WriteFile(o.lastMessage, []byte(out.Text), 0o644); werr != nil {
+			err = errors.Join(err, fmt.Errorf("--output-last-message: %w", werr))
+		}
+	}
+	if err != nil {
+		return cmdutil.Advise(setup.SessionAdvice(err, t.Session.Resume), setup.FirstRunAdvice(ctx, err))
+	}
+	if code := OutcomeCode(out, nil); code != cmdutil.ExitDone {
+		return &cmdutil.StatusError{Code: code}
+	}
+	return nil
+}
+
+// prepare fills in the task from settings, flags and stdin.
+func (o *Options) prepare(ctx context.Context, t *Task, args []string) error {
+	prompt, err := o.prompt(ctx, args)
+	if err != nil {
+		return err
+	}
+	t.Prompt = prompt
+	set, err := o.Load(o.IO)
+	if err != nil {
+		return err
+	}
+	t.Prompt = set.ExpandCommand(prompt)
+	return o.Configure(ctx, t, set)
+}
+
+// Configure fills in what any session needs, interactive or not.
+func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err error) {
+	if err := o.Recording.Open(set); err != nil {
+		return err
+	}
+	if t.Session.Provider, err = set.Providers(ctx); err != nil {
+		return err
+	}
+	t.Agent, t.Mode, t.place = set.AgentOptions(o.Logger(o.IO)), set.Mode(), set.Environment
+	var failed []error
+	if t.Agent.Agents, failed = set.Definitions(); len(failed) > 0 {
+		fmt.Fprintf(o.Err, "agent: %v\n", errors.Join(failed...))
+	}
+	for _, w := range set.MCPWarnings() {
+		fmt.Fprintf(o.Err, "agent: %s\n", w)
+	}
+	if err := set.SessionOptions(&t.Session); err != nil {
+		return err
+	}
+	t.Session.Ephemeral = o.ephemeral || !set.Settings.Session.Save
+	if o.outputSchema != "" {
+		data, err := os.ReadFile(o.outputSchema)
+		if err != nil {
+			return cmdutil.Usagef("--output-schema: %w", err)
+		}
+		if !json.Valid(data) {
+			return cmdutil.Usagef("--output-schema %s: not valid JSON", o.outputSchema)
+		}
+		t.Session.Request.OutputSchema = data
+	}
+	t.Session.Resume, err = o.session(ctx, set.Home, t.Agent.Dir)
+	return err
+}
+
+// Load reads the settings of the directory in which the session runs.
+func (o *Options) Load(s *cmdutil.IO) (*setup.Setup, error) {
+	if err := o.locate(s, o.Flags); err != nil {
+		return nil, err
+	}
+	return o.Flags.Load(s)
+}
+
+// prompt joins the arguments and the text on stdin.
+func (o *Options) prompt(ctx context.Context, args []string) (string, error) {
+	text := strings.Join(args, " ")
+	if text == "-" || (!o.InTTY && o.piped()) {
+		in, err := cmdutil.ReadAll(ctx, o.In)
+		if err != nil {
+			return "", err
+		}
+		switch in = strings.TrimSpace(in); {
+		case text == "-" || text == "":
+			text = in
+		case in != "":
+			text += "\n\n<stdin>\n" + in + "\n</stdin>"
+		}
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", cmdutil.Usagef("no prompt: pass it as an argument or pipe it to stdin")
+	}
+	return text, nil
+}
+
+// piped reports whether stdin may hold text: it is not a device such as /dev/null.
+func (o *Options) piped() bool {
+	f, ok := o.In.(*os.File)
+	if !ok {
+		return o.In != nil
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice == 0
+}

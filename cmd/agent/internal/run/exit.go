@@ -1,0 +1,25 @@
+package run
+
+import (
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/core"
+)
+
+// OutcomeCode maps what came of an input to the exit code.
+func OutcomeCode(out core.Outcome, err error) int {
+	if err != nil {
+		return cmdutil.ExitCode(err)
+	}
+	switch out.Stop {
+	case core.StopTurnLimit, core.StopTokenLimit, core.StopMaxTokens:
+		return cmdutil.ExitLimit
+	case core.StopCancelled, core.StopAborted:
+		return cmdutil.ExitSIGINT
+	case core.StopRefused:
+		return cmdutil.ExitError
+	}
+	if len(out.Denied) > 0 {
+		return cmdutil.ExitDenied
+	}
+	return cmdutil.ExitDone
+}

@@ -1,0 +1,121 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// conversation is what a view gets to see of one call and two questions.
+func conversation(v view) error {
+	v.begin(event.Event{Session: "s1", Body: event.Init{Cwd: "/ws", Log: "/home/s1.jsonl"}})
+	for _, e := range []event.Event{
+		{Body: event.MessageDelta{Text: "I'll "}},
+		{Body: event.MessageDelta{Text: "look.\x1b[2J"}},
+		{Body: event.Message{Content: model.Parts{model.Text{Text: "I'll look.\x1b[2J"}, model.ToolCall{ID: "c", Name: "shell"}}}},
+		{Call: "c", Body: event.ToolUse{Name: "shell", Args: `{"command":"ls\n\u001b[1m /ws/sub"}`}},
+		{Body: event.Question{Title: "Allow shell: shell-run ls?"}},
+		{Body: event.Answer{Choice: "once"}},
+		{Body: event.Question{Title: "Sure?"}},
+		{Body: event.Answer{Withdrawn: true}},
+		{Call: "c", Body: event.ToolResult{Name: "shell", Content: model.TextParts("a\nb\n[exit code 0, 0.01 s]"), DurationMS: 12}},
+		{Body: event.Warning{Code: "LIMIT", Message: "nearly over"}},
+		{Body: event.MessageDelta{Text: "Two files."}},
+		{Body: event.Message{Content: model.TextParts("Two files.")}},
+	} {
+		v.Show(e)
+	}
+	return v.end(event.Event{Session: "s1", Body: event.Result{
+		Outcome: "done", Text: "Two files.", Rounds: 1, DurationMS: 1500, Usage: model.Usage{Input: 20, Output: 3},
+	}})
+}
+
+const (
+	work = `● shell ls sub
+  ? Allow shell: shell-run ls?
+  ? once
+  ? Sure?
+  ? withdrawn
+  ✓ 3 lines (12ms)
+    a
+    b
+    [exit code 0, 0.01 s]
+! nearly over
+`
+	summary = "— done, 1 tool round, 23 tokens (20 in, 3 out), 1.5s, session s1\n"
+)
+
+func TestTextView(t *testing.T) {
+	for name, test := range map[string]struct {
+		streams  cmdutil.IO
+		out, err string
+	}{
+		"all to a terminal": {cmdutil.IO{OutTTY: true, ErrTTY: true}, "I'll look.\nTwo files.\n", work + summary},
+		"stdout to a file":  {cmdutil.IO{ErrTTY: true}, "Two files.\n", "I'll look.\n" + work + "Two files.\n" + summary},
+		"both to files":     {cmdutil.IO{}, "Two files.\n", "I'll look.\n" + work + summary},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, err bytes.Buffer
+			test.streams.Out, test.streams.Err = &out, &err
+			if e := conversation(newTextView(&Task{IO: &test.streams})); e != nil {
+				t.Error(e)
+			}
+			if out.String() != test.out {
+				t.Errorf("stdout:\n%s\nwant:\n%s", &out, test.out)
+			}
+			if err.String() != test.err {
+				t.Errorf("stderr:\n%s\nwant:\n%s", &err, test.err)
+			}
+		})
+	}
+}
+
+// TestTextViewMissesNothing: a terminal that was held up (Ctrl-S, a slow line)
+// misses pieces of an answer, which the whole answer makes good.
+func TestTextViewMissesNothing(t *testing.T) {
+	whole := event.Message{Content: model.TextParts("one two three")}
+	const note = "! not all of this could be shown as it came; the whole answer:\n"
+	for name, test := range map[string]struct {
+		pieces   []string
+		out, err string
+	}{
+		"none":       {[]string{"one ", "two ", "three"}, "one two three\n", ""},
+		"the end":    {[]string{"one "}, "one two three\n", ""},
+		"all":        {nil, "one two three\n", ""},
+		"the middle": {[]string{"one ", "three"}, "one three\none two three\n", note},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, err bytes.Buffer
+			v := newTextView(&Task{IO: &cmdutil.IO{Out: &out, Err: &err, OutTTY: true, ErrTTY: true}})
+			for range 2 { // answers do not mix
+				v.Show(event.Event{Body: event.MessageStart{}})
+				for _, p := range test.pieces {
+					v.Show(event.Event{Body: event.MessageDelta{Text: p}})
+				}
+				v.Show(event.Event{Body: whole})
+			}
+			if out.String() != test.out+test.out || err.String() != test.err+test.err {
+				t.Errorf("stdout:\n%s\nstderr:\n%s", &out, &err)
+			}
+		})
+	}
+}
+
+type brokenWriter struct{}
+
+var errBroken = errors.New("broken")
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
+
+func TestViewsReportBrokenOutput(t *testing.T) {
+	for _, f := range []format{FormatText, FormatJSON, FormatStream} {
+		v := (&Task{IO: &cmdutil.IO{Out: brokenWriter{}, Err: &bytes.Buffer{}}, Format: f}).View()
+		if err := conversation(v); !errors.Is(err, errBroken) {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}

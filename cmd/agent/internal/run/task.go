@@ -1,0 +1,229 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// format is how a task's result is printed.
+type format string
+
+const (
+	FormatText   format = "text"        // the answer on stdout, the work on stderr
+	FormatJSON   format = "json"        // one object: the result event
+	FormatStream format = "stream-json" // every event on a line of its own
+)
+
+// Task is one prompt run to its end without a person at the keyboard: what
+// exec does, and demo with a script for a model and an answerer for a person.
+type Task struct {
+	*cmdutil.IO
+	Format  format
+	verbose bool
+	// narrate prints text and work in one stream on stdout, as for a person
+	// who watches.
+	Narrate bool
+	Forget  bool // the record is removed afterwards
+
+	Agent    agent.Options
+	place    setup.Environment
+	Session  agent.SessionOptions
+	Mode     string // permission mode, for the record
+	Scripted bool
+	Prompt   string
+}
+
+// Run runs the task. The error says why it could not be brought to its end;
+// the outcome says how far it came.
+func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
+	a, err := t.place.OpenAgent(ctx, t.Agent)
+	if err != nil {
+		return core.Outcome{}, t.Failed(err)
+	}
+	defer a.Close()
+	setup.ReportPlugins(t.IO, a)
+	if err := t.ready(ctx, a); err != nil {
+		return core.Outcome{}, t.Failed(err)
+	}
+	if t.Prompt, err = setup.PluginPrompt(ctx, a, t.Prompt); err != nil {
+		return core.Outcome{}, t.Failed(err)
+	}
+	view := &oneAtATime{view: t.View()}
+	var reading sync.WaitGroup
+	if t.Format == FormatStream { // every event of subagents, too
+		t.Session.OnSubagent = func(child *core.Session) {
+			reading.Go(func() {
+				for e, err := range child.Events(context.WithoutCancel(ctx), 0) {
+					if err != nil {
+						return
+					}
+					view.Show(e)
+				}
+			})
+		}
+	}
+	s, err := a.NewSession(ctx, t.Session)
+	if err != nil {
+		return core.Outcome{}, t.Failed(err)
+	}
+	defer s.Close()
+
+	view.begin(t.initEvent(ctx, a, s))
+	reading.Go(func() {
+		// The sequence ends when the session is closed.
+		for e, err := range s.Events(context.WithoutCancel(ctx), s.Opened()-1) {
+			if err != nil {
+				fmt.Fprintf(t.Err, "agent: the session's events cannot be read any more: %v\n", err)
+				return
+			}
+			view.Show(e)
+		}
+	})
+	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { s.Cancel("interrupted by Ctrl-C") })
+	out, err := s.Submit(watched, core.TextInput(t.Prompt))
+	if sig := stop(); sig != nil {
+		err = sig
+	}
+	closed := s.Close()
+	reading.Wait()
+	if shown := view.end(resultEvent(s, out, err)); err == nil {
+		err = shown
+	}
+	return out, errors.Join(err, closed)
+}
+
+// ready waits for the MCP servers that are required, and names those whose tools
+// are not known in time.
+func (t *Task) ready(ctx context.Context, a *agent.Agent) error {
+	watched, stop := cmdutil.Interrupts(ctx, io.Discard, func() {})
+	missing, err := a.Ready(watched)
+	if sig := stop(); sig != nil {
+		return sig
+	}
+	for _, name := range missing {
+		fmt.Fprintf(t.Err, "agent: the tools of the MCP server %s are not known yet and may come late; to read them now: agent mcp test %s\n", name, name)
+	}
+	return err
+}
+
+// Failed reports an error from before there was a session.
+func (t *Task) Failed(err error) error {
+	if t.Format != FormatText {
+		v := t.View()
+		_ = v.end(event.Event{V: event.Version, ID: "result", Time: time.Now(), Body: result(core.Outcome{Stop: core.StopError}, err)})
+	}
+	return err
+}
+
+// view shows a task's events in its format. Its methods are called one at a
+// time, begin and end once.
+type view interface {
+	begin(init event.Event)
+	Show(e event.Event)
+	end(result event.Event) error
+}
+
+// oneAtATime is a view for several sessions at once.
+type oneAtATime struct {
+	view
+	mu sync.Mutex
+}
+
+func (v *oneAtATime) Show(e event.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.view.Show(e)
+}
+
+func (t *Task) View() view {
+	switch t.Format {
+	case FormatStream:
+		return &streamView{out: json.NewEncoder(t.Out)}
+	case FormatJSON:
+		return &jsonView{out: t.Out}
+	}
+	return newTextView(t)
+}
+
+func (t *Task) initEvent(ctx context.Context, a *agent.Agent, s *agent.Session) event.Event {
+	info := t.Session.Provider.Info()
+	body := event.Init{
+		Agent: cmdutil.Version(), Cwd: a.Env().Info().Dir, Provider: info.Name, Model: t.Session.Model, Profile: t.Session.Profile.Name,
+		Mode: t.Mode, Log: s.Log(), Scripted: t.Scripted,
+	}
+	if body.Model == "" {
+		body.Model = info.Model
+	}
+	if p, ok := a.Policy().(*permissions.Policy); ok {
+		body.Mode = string(p.Mode())
+	}
+	if snapshot, _ := a.ToolsOf(t.Session.Profile.Name).Snapshot(ctx); snapshot != nil {
+		body.Tools = snapshot.Names()
+	}
+	return event.Event{V: event.Version, ID: s.ID() + "-init", Time: time.Now(), Session: s.ID(), Body: body}
+}
+
+func resultEvent(s *agent.Session, out core.Outcome, err error) event.Event {
+	return event.Event{V: event.Version, ID: s.ID() + "-result", Time: time.Now(), Session: s.ID(), Tokens: out.Usage.Total(), Body: result(out, err)}
+}
+
+func result(out core.Outcome, err error) event.Result {
+	r := event.Result{
+		Outcome: string(out.Stop), ExitCode: OutcomeCode(out, err), Text: out.Text, Rounds: out.Rounds,
+		DurationMS: out.Duration.Milliseconds(), Usage: out.Usage, Denied: out.Denied,
+	}
+	if r.Denied == nil {
+		r.Denied = []event.Permission{}
+	}
+	if out.Priced && out.Cost > 0 {
+		r.CostUSD = &out.Cost
+	}
+	if err != nil {
+		e := model.AsError(err)
+		r.Error = &event.Error{Code: string(e.Code), Message: err.Error(), Retryable: e.Retryable()}
+	}
+	return r
+}
+
+// streamView prints every event as a line of JSON.
+type streamView struct {
+	out *json.Encoder
+	err error
+}
+
+func (v *streamView) begin(init event.Event) { v.Show(init) }
+
+func (v *streamView) Show(e event.Event) {
+	if v.err == nil {
+		v.err = v.out.Encode(e)
+	}
+}
+
+func (v *streamView) end(result event.Event) error {
+	v.Show(result)
+	return v.err
+}
+
+// jsonView prints the result event and nothing else.
+type jsonView struct{ out io.Writer }
+
+func (*jsonView) begin(event.Event) {}
+
+func (*jsonView) Show(event.Event) {}
+
+func (v *jsonView) end(result event.Event) error {
+	return cmdutil.WriteJSON(v.out, result)
+}

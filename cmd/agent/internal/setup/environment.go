@@ -1,0 +1,82 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env/docker"
+	"github.com/seed-009c0928/agent/core/env/k8s"
+	"github.com/seed-009c0928/agent/core/env/ssh"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// Environment is where tools work: what --env says.
+type Environment struct{ kind, name string }
+
+// OpenAgent puts an agent together that works there.
+func (w Environment) OpenAgent(ctx context.Context, opts agent.Options) (*agent.Agent, error) {
+	var err error
+	if opts.Env, err = w.open(ctx, opts.Dir, opts.Logger); err != nil {
+		return nil, err
+	}
+	return agent.Open(ctx, opts) // which closes it
+}
+
+// ParseEnvironment reads the value of --env.
+func ParseEnvironment(text string) (Environment, error) {
+	kind, name, named := strings.Cut(text, ":")
+	w := Environment{kind, strings.TrimSpace(name)}
+	switch {
+	case kind == "local" && !named || text == "":
+		return Environment{kind: "local"}, nil
+	case w.name != "" && (kind == "docker" || kind == "k8s" || kind == "ssh"):
+		return w, nil
+	}
+	return w, cmdutil.Usagef("--env %q: use local, docker:IMAGE, docker:@CONTAINER, ssh:[USER@]HOST[:PORT][:/DIRECTORY] or k8s:[NAMESPACE/]POD[:DIRECTORY]", text)
+}
+
+// open makes the environment; nil is this machine. Whoever opens it closes it.
+func (w Environment) open(ctx context.Context, dir string, log *slog.Logger) (core.Environment, error) {
+	switch w.kind {
+	case "docker":
+		opts := docker.Options{Image: w.name, Workspace: dir, Logger: log}
+		if uid := os.Getuid(); uid > 0 { // or new files would be root's; -1 is Windows
+			opts.User = fmt.Sprintf("%d:%d", uid, os.Getgid())
+		}
+		if container, ok := strings.CutPrefix(w.name, "@"); ok {
+			opts = docker.Options{Container: container, Logger: log}
+		}
+		e, err := docker.New(ctx, opts)
+		if err != nil {
+			return nil, fmt.Errorf("--env: %w", err)
+		}
+		return e, nil
+	case "ssh":
+		host, dir, ok := strings.Cut(w.name, ":/")
+		if ok {
+			dir = "/" + dir
+		}
+		e, err := ssh.New(ctx, ssh.Options{Host: host, Dir: dir})
+		if err != nil {
+			return nil, fmt.Errorf("--env: %w", err)
+		}
+		return e, nil
+	case "k8s":
+		pod, dir, _ := strings.Cut(w.name, ":")
+		namespace, name, ok := strings.Cut(pod, "/")
+		if !ok {
+			namespace, name = "", pod
+		}
+		e, err := k8s.New(ctx, k8s.Options{Pod: name, Namespace: namespace, Dir: dir, Logger: log})
+		if err != nil {
+			return nil, fmt.Errorf("--env: %w", err)
+		}
+		return e, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,79 @@
+package setup
+
+import (
+	"cmp"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/facts"
+)
+
+// facts returns what is known of a provider's model, and what the settings say
+// over that. An Azure deployment stands for a model that the settings name.
+func (s *Setup) facts(provider, name string) facts.Model {
+	if azure := s.Settings.Providers.Azure; provider == "azure" && name == azure.Deployment {
+		name = cmp.Or(azure.BaseModel, name)
+	}
+	m := facts.Lookup(provider, name)
+	for _, key := range []string{name, provider + "/" + name} {
+		o, ok := s.Settings.Models[key]
+		if !ok {
+			continue
+		}
+		m.Context, m.Output = cmp.Or(o.ContextWindow, m.Context), cmp.Or(o.MaxOutput, m.Output)
+		set(&m.Reasoning, o.Reasoning)
+		set(&m.Vision, o.Vision)
+		if o.InputPrice == nil && o.OutputPrice == nil && o.CachedInputPrice == nil && o.CacheWritePrice == nil {
+			continue
+		}
+		p := facts.Price{}
+		if m.Price != nil {
+			p = *m.Price
+			p.Long, p.Over = nil, 0
+		}
+		set(&p.Input, o.InputPrice)
+		set(&p.Output, o.OutputPrice)
+		p.Cached, p.Write = cmp.Or(o.CachedInputPrice, p.Cached), cmp.Or(o.CacheWritePrice, p.Write)
+		m.Price = &p
+	}
+	return m
+}
+
+// set replaces a value that is said otherwise.
+func set[T any](value *T, by *T) {
+	if by != nil {
+		*value = *by
+	}
+}
+
+// pricer returns what prices a call, in USD. It finds out about a model once:
+// a session that is opened again prices each of its answers.
+func (s *Setup) pricer() func(name string, u model.Usage) (float64, bool) {
+	type key struct{ provider, name string }
+	var prices sync.Map // of key to *facts.Price
+	return func(name string, u model.Usage) (float64, bool) {
+		k := key{s.Settings.Providers.Default, name}
+		known, ok := prices.Load(k)
+		if !ok {
+			known, _ = prices.LoadOrStore(k, s.price(k.provider, name))
+		}
+		price := known.(*facts.Price)
+		if price == nil {
+			return 0, false
+		}
+		return price.Cost(u), true
+	}
+}
+
+// price is what a model costs, nil if nobody knows. The model is that of the
+// provider in use, or one that took over from it: then its name alone must
+// tell.
+func (s *Setup) price(provider, name string) *facts.Price {
+	price := s.facts(provider, name).Price
+	if provider == "local" && name != s.Loaded.Model() {
+		if known := facts.Lookup("", name); known.Known {
+			price = known.Price
+		}
+	}
+	return price
+}

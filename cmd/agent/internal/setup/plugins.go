@@ -1,0 +1,105 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
+	"github.com/seed-009c0928/agent/plugins"
+	"github.com/seed-009c0928/agent/plugins/web"
+	"github.com/seed-009c0928/agent/sdk"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// BundledPlugins returns the plugins in this program. Each runs in a process of its
+// own, which is this program again, and can do nothing that another's could not.
+// They are made when they are needed: it takes a while.
+func BundledPlugins() []sdk.Plugin { return []sdk.Plugin{web.Plugin(cmdutil.Version())} }
+
+// InternalPlugin is the hidden command that serves a bundled plugin.
+const InternalPlugin = "internal-plugin"
+
+// PluginOptions say which plugins there are and how they run.
+func (s *Setup) PluginOptions() *plugins.Options {
+	set := s.Settings.Plugins
+	o := &plugins.Options{
+		Home: s.Home, Bundled: s.bundled(), Disabled: set.Disabled, UserHome: s.UserHome, Sandbox: sandbox.Mode(s.Settings.Sandbox.Plugins),
+		Idle: time.Duration(set.IdleSeconds) * time.Second, CallTimeout: time.Duration(set.CallSeconds) * time.Second,
+	}
+	if self, err := os.Executable(); err == nil {
+		o.BundledCommand = []string{self, InternalPlugin}
+	}
+	if s.Trusted {
+		o.Project = filepath.Join(s.Dir, ".agent", "plugins")
+	}
+	return o
+}
+
+// ReportPlugins tells of the plugins that were left out.
+func ReportPlugins(s *cmdutil.IO, a *agent.Agent) {
+	for _, err := range a.PluginErrors() {
+		fmt.Fprintf(s.Err, "agent: %s\n", display.OneLine(err.Error(), 1000))
+	}
+}
+
+// PluginPrompt makes the prompt of a plugin's command of one that begins with
+// its /name or /PLUGIN:NAME. Any other stays as it is: it may be a path.
+func PluginPrompt(ctx context.Context, a *agent.Agent, prompt string) (string, error) {
+	name, args, ok := cutCommand(prompt)
+	if !ok || a.Plugins() == nil {
+		return prompt, nil
+	}
+	list := a.Plugins().Commands()
+	i := slices.IndexFunc(list, func(c plugins.Command) bool { return name == c.Name || name == c.Plugin+":"+c.Name })
+	if i < 0 {
+		return prompt, nil
+	}
+	reply, err := list[i].Run(ctx, core.SessionInfo{Dir: a.Env().Info().Dir}, args)
+	switch {
+	case err != nil:
+		return "", err
+	case reply.Prompt == "":
+		return "", fmt.Errorf("the command /%s answers you, not the model: enter it in an interactive session", name)
+	}
+	return reply.Prompt, nil
+}
+
+// PluginInfo is a plugin as lists show it.
+type PluginInfo struct {
+	Name     string            `json:"name"`
+	Version  string            `json:"version,omitempty"`
+	Scope    plugins.Scope     `json:"scope,omitempty"`
+	State    string            `json:"state"` // on, off or broken
+	Problem  string            `json:"problem,omitempty"`
+	Summary  string            `json:"summary,omitempty"`
+	Dir      string            `json:"dir,omitempty"`
+	Tools    []string          `json:"tools"`
+	Commands []string          `json:"commands,omitempty"`
+	Manifest *plugins.Manifest `json:"manifest,omitempty"`
+}
+
+func PluginInfoOf(set *Setup, p *plugins.Plugin) PluginInfo {
+	spec, said := p.Spec(), p.Known()
+	info := PluginInfo{
+		Name: p.Name(), Version: spec.Version, Scope: p.Scope(), State: "on", Summary: cmp.Or(spec.Summary, said.GetSummary()),
+		Dir: p.Dir(), Tools: []string{}, Manifest: &spec.Manifest,
+	}
+	if !set.Settings.Plugins.Enabled || slices.Contains(set.Settings.Plugins.Disabled, p.Name()) {
+		info.State = "off"
+	}
+	for _, t := range said.GetTools() {
+		info.Tools = append(info.Tools, t.Name)
+	}
+	for _, c := range said.GetCommands() {
+		info.Commands = append(info.Commands, c.Name)
+	}
+	return info
+}

@@ -1,0 +1,113 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/core/model/cassette"
+	"github.com/seed-009c0928/agent/core/model/wire"
+)
+
+// replayed stands for a key where nothing is reached.
+const replayed = "replayed"
+
+// Recording records what is said to the model's service, or answers in its stead.
+type Recording struct {
+	record, replay string
+	recorder       *cassette.Recorder
+	player         *cassette.Player
+}
+
+func (t *Recording) Register(f *pflag.FlagSet) {
+	f.StringVar(&t.record, "record", "", "write what the model's service is asked and answers to the new `FILE`, without credentials")
+	f.StringVar(&t.replay, "replay", "", "answer from the `FILE` that --record wrote: no key, no network; another request is an error")
+}
+
+func (t *Recording) Check() error {
+	if t.record != "" && t.replay != "" {
+		return cmdutil.Usagef("--record and --replay exclude each other")
+	}
+	return nil
+}
+
+// Open makes the providers of the settings use the tape. A second call, for
+// another session, goes on with the same.
+func (t *Recording) Open(set *Setup) (err error) {
+	if t.record == "" && t.replay == "" {
+		return nil
+	}
+	opts, err := recordingOptions(set)
+	if err != nil {
+		return err
+	}
+	switch {
+	case t.recorder != nil || t.player != nil:
+	case t.replay != "":
+		if t.player, err = cassette.Replay(t.replay, opts); err != nil {
+			return cmdutil.Usagef("--replay: %w", err)
+		}
+	default:
+		if t.recorder, err = cassette.Record(t.record, wire.NewTransport(wire.DefaultConnectTimeout), opts); errors.Is(err, os.ErrExist) {
+			return cmdutil.Usagef("--record: %s is there already: remove it, or name another file", t.record)
+		} else if err != nil {
+			return cmdutil.Usagef("--record: %w", err)
+		}
+	}
+	if t.replays() {
+		set.transport, set.replays = t.player, true
+	} else {
+		set.transport = t.recorder
+	}
+	return nil
+}
+
+func (t *Recording) replays() bool { return t.player != nil }
+
+// volatile is what may differ from run to run and from place to place.
+var volatile = []string{
+	`(?m)^(Platform|OS version|Today's date): .*$`,
+	`\b\d+(\.\d+)? ?(ns|µs|ms|s)\b`,
+	`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`,
+	`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`,
+}
+
+func recordingOptions(set *Setup) (cassette.Options, error) {
+	o := cassette.Options{
+		Secrets: set.KnownSecrets,
+		Stable:  []cassette.Stable{{Name: "workspace", Text: set.Dir}, {Name: "home", Text: set.UserHome}},
+	}
+	for _, text := range volatile {
+		o.Ignore = append(o.Ignore, regexp.MustCompile(text))
+	}
+	for i, text := range set.Settings.Replay.Ignore {
+		re, err := regexp.Compile(text)
+		if err != nil {
+			return o, &config.Error{Key: "replay.ignore", Err: fmt.Errorf("replay.ignore, entry %d: %w", i+1, err)}
+		}
+		o.Ignore = append(o.Ignore, re)
+	}
+	return o, nil
+}
+
+// Close ends the recording, and says what a replay did not need, unless it has
+// failed for that.
+func (t *Recording) Close(notes io.Writer, failed error) {
+	if t.recorder != nil {
+		if err := t.recorder.Close(); err != nil {
+			fmt.Fprintf(notes, "agent: --record: %v\n", err)
+		}
+	}
+	var mismatch *cassette.MismatchError
+	if t.player != nil && !errors.As(failed, &mismatch) {
+		if unused, all := t.player.Unused(); unused > 0 {
+			fmt.Fprintf(notes, "agent: --replay: %d of the %d recorded exchanges were not asked for\n", unused, all)
+		}
+	}
+}

@@ -1,0 +1,342 @@
+package setup
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/profile"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// Setup are those in force, and where the work is done.
+type Setup struct {
+	*config.Loaded
+	env         func(string) string
+	UserHome    string
+	Dir         string
+	addDirs     []string
+	bundled     func() []sdk.Plugin
+	Trusted     bool // the person trusts the directory and what it holds
+	bare        bool // nothing but the program itself: see --bare
+	found       *foundServers
+	Environment Environment
+	keyring     cmdutil.Keyring
+
+	transport http.RoundTripper // that providers share; nil gives each its own
+	replays   bool              // transport reaches nothing
+}
+
+// Load reads the settings, and prints their warnings.
+func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
+	place, err := ParseEnvironment(o.environment)
+	if err != nil {
+		return nil, err
+	}
+	dir := s.Cwd
+	if o.Dir != "" {
+		if dir = o.Dir; !filepath.IsAbs(dir) {
+			dir = filepath.Join(s.Cwd, dir)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, cmdutil.Usagef("--cd %s: not a directory that can be read", o.Dir)
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, cmdutil.Usagef("--cd %s: %w", o.Dir, err)
+	}
+	from := config.LoadOptions{
+		Env: s.Env, Keyring: s.Keyring, Managed: s.ManagedSettings, Home: cmdutil.UserHome(), Cwd: dir, SettingsFile: o.SettingsFile, Sets: o.Sets,
+		Flags: o.overrides(), Provider: o.provider, Model: o.model,
+	}
+	from.Trusted, from.Advice = Trusted(config.Home(from), dir)
+	loaded, err := config.Load(from)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range loaded.Warnings {
+		fmt.Fprintf(s.Err, "agent: %s\n", w)
+	}
+	set := &Setup{
+		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, bare: o.bare, Environment: place,
+	}
+	for _, d := range o.addDirs {
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(s.Cwd, d)
+		}
+		set.addDirs = append(set.addDirs, d)
+	}
+	if err := set.checkSandbox(); err != nil {
+		return nil, err
+	}
+	policy, err := set.Policy() // a broken rule is found before anything is done
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range policy.Warnings() {
+		fmt.Fprintf(s.Err, "agent: %s\n", w)
+	}
+	return set, nil
+}
+
+// CheckRules reports the first rule of loaded settings that is invalid, for a
+// session in dir.
+func CheckRules(s *cmdutil.IO, loaded *config.Loaded, dir string) error {
+	_, err := (&Setup{Loaded: loaded, UserHome: cmdutil.UserHome(), Dir: dir, bundled: s.BundledPlugins}).Policy()
+	return err
+}
+
+// Mode returns the permission mode.
+func (s *Setup) Mode() string { return s.Settings.Permissions.Mode }
+
+// AgentOptions describe the agent.
+func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
+	o := agent.Options{
+		Dir: s.Dir, AddDirs: s.addDirs, Version: cmdutil.Version(), Logger: log, Subreaper: true,
+		Allowed: s.Settings.Tools.Allowed, Disallowed: s.Settings.Tools.Disallowed,
+		ToolSearch:  agent.ToolSearch{Budget: s.Settings.Tools.SearchBudget, Off: s.Settings.Tools.Search == "off", ByCall: s.Settings.Tools.Search == "call"},
+		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home},
+		Sandbox:     s.sandbox(),
+		Secrets:     s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
+		Store: agent.StoreOptions{
+			MaxBytes: int64(s.Settings.Session.MaxContextMB) << 20,
+			MaxAge:   time.Duration(s.Settings.Session.ContextMaxAgeDays) * 24 * time.Hour,
+		},
+	}
+	o.MCP = s.mcpOptions()
+	o.Secrets = append(o.Secrets, mcpSecrets(o.MCP.Servers)...)
+	o.Permissions.Confine = s.Trusted
+	if s.Settings.Session.Save {
+		o.Home = s.Home
+	}
+	o.Skills = s.Skills()
+	if s.Settings.Plugins.Enabled && !s.bare {
+		o.Plugins = s.PluginOptions()
+	}
+	return o
+}
+
+// Policy compiles the rules, which is how they are checked.
+func (s *Setup) Policy() (*permissions.Policy, error) {
+	o := s.AgentOptions(nil).Permissions
+	o.Home, o.Workspace = s.UserHome, append([]string{s.Dir}, s.addDirs...)
+	p, err := permissions.New(o)
+	if err != nil {
+		var rule *permissions.RuleError
+		byFlag := errors.As(err, &rule) && rule.Where == string(permissions.SourceFlag)
+		return nil, &config.Error{Key: "permissions", Err: err, CommandLine: byFlag}
+	}
+	return p, nil
+}
+
+// Profile is the one for a model: that of the settings, or the one that suits.
+func (s *Setup) Profile(provider, modelName string) (core.Profile, error) {
+	name := s.Settings.Agent.Profile
+	if name == "auto" {
+		name = profile.For(provider, modelName)
+	}
+	return profile.New(name, provider, modelName, profile.Options{
+		Append: s.Settings.Agent.SystemPrompt, Bare: s.bare,
+		Facts: func(provider, modelName string) profile.Facts {
+			m := s.facts(provider, modelName)
+			return profile.Facts{Name: m.Name, Cutoff: m.Cutoff, ContextWindow: m.Context}
+		},
+	})
+}
+
+// SessionOptions fill in what the settings say of a session.
+func (s *Setup) SessionOptions(o *agent.SessionOptions) (err error) {
+	a := s.Settings.Agent
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	o.Request = core.RequestOptions{Effort: model.Effort(a.Effort), MaxTokens: a.MaxTokens, Temperature: a.Temperature, ProviderOptions: s.requestOptions()}
+	o.Limits = core.Limits{
+		MaxTurns: a.MaxTurns, MaxRounds: a.MaxRounds, MaxInputTokens: a.MaxInputTokens, MaxSessionTokens: a.MaxSessionTokens, MaxCost: a.MaxCostUSD, WarnAt: a.WarnAt, CompactAt: a.CompactAt,
+		CommandTimeout: ms(a.CommandTimeoutMs), MaxCommandTimeout: ms(a.MaxCommandTimeoutMs),
+		ParallelCalls: a.ParallelCalls, NoLoopDetection: !a.LoopDetection, LoopWindow: a.LoopWindow,
+	}
+	o.Cost = s.pricer()
+	if len(s.Settings.Providers.Fallback) == 0 { // else each provider has its own
+		o.Retry = s.retry()
+	}
+	provider, modelName := s.Settings.Providers.Default, s.Loaded.Model()
+	if o.Provider != nil {
+		info := o.Provider.Info()
+		provider, modelName = info.Name, cmp.Or(o.Model, info.Model)
+	}
+	o.Profile, err = s.Profile(provider, modelName)
+	return err
+}
+
+// requestOptions are what the settings put into each provider's requests.
+func (s *Setup) requestOptions() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for _, k := range ProviderKinds() {
+		options := k.Values(&s.Settings.Providers).options
+		if len(options) == 0 {
+			continue
+		}
+		if text, err := json.Marshal(options); err == nil { // it was JSON when it was read
+			all[k.Name] = text
+		}
+	}
+	return all
+}
+
+// retry is the policy for failures that may pass.
+func (s *Setup) retry() model.RetryPolicy {
+	r := s.Settings.Retry
+	if !r.Enabled {
+		return model.RetryPolicy{}
+	}
+	policy := model.DefaultRetry
+	policy.Max = r.MaxRetries
+	policy.Base, policy.Cap = time.Duration(r.BaseDelayMs)*time.Millisecond, time.Duration(r.MaxDelayMs)*time.Millisecond
+	if !r.EnableJitter {
+		policy.Jitter = 0
+	}
+	return policy
+}
+
+// ruleSets groups the rules by the place that they come from.
+func (s *Setup) ruleSets() []permissions.RuleSet {
+	type place struct{ line, column int }
+	var sets []permissions.RuleSet
+	places := map[string]map[permissions.List][]place{} // of each set's rules
+	at := map[string]int{}
+	for _, r := range s.Rules {
+		file, line, column := splitPosition(r.Source.Where)
+		i, ok := at[file]
+		if !ok {
+			i = len(sets)
+			at[file] = i
+			places[file] = map[permissions.List][]place{}
+			sets = append(sets, permissions.RuleSet{
+				Source: ruleSource(r.Source.Layer), Base: s.ruleBase(r.Source.Layer), Trusted: r.Trusted, Refused: r.Refused,
+				Position: func(list permissions.List, n int) (int, int) {
+					if all := places[file][list]; n < len(all) {
+						return all[n].line, all[n].column
+					}
+					return 0, 0
+				},
+			})
+			if line > 0 {
+				sets[i].File = file
+			}
+		}
+		list := permissions.List(r.Verdict)
+		if r.When != nil {
+			list = permissions.ListWhen
+		}
+		addRule(&sets[i].Settings, list, r)
+		places[file][list] = append(places[file][list], place{line, column})
+	}
+	return sets
+}
+
+func addRule(set *permissions.Settings, list permissions.List, r config.Rule) {
+	switch list {
+	case permissions.ListWhen:
+		set.When = append(set.When, *r.When)
+	case permissions.ListAllow:
+		set.Allow = append(set.Allow, r.Text)
+	case permissions.ListAsk:
+		set.Ask = append(set.Ask, r.Text)
+	default:
+		set.Deny = append(set.Deny, r.Text)
+	}
+}
+
+// modeSet names the mode and where it comes from, for the policy's reasons.
+func (s *Setup) modeSet() permissions.RuleSet {
+	from := s.Loaded.Source("permissions.mode")
+	set := permissions.RuleSet{Source: ruleSource(from.Layer), Trusted: true}
+	if file, line, _ := splitPosition(from.Where); line > 0 {
+		set.File = file
+	}
+	if from.Layer != config.LayerDefault {
+		set.Settings.Mode = s.Mode()
+	}
+	return set
+}
+
+// ruleBase is where relative globs start from; only a project's file has a
+// place of its own.
+func (s *Setup) ruleBase(l config.Layer) string {
+	if l == config.LayerProject {
+		return s.Dir
+	}
+	return ""
+}
+
+func ruleSource(l config.Layer) permissions.Source {
+	switch l {
+	case config.LayerManaged:
+		return permissions.SourceManaged
+	case config.LayerUser:
+		return permissions.SourceUser
+	case config.LayerProject:
+		return permissions.SourceProject
+	}
+	return permissions.SourceFlag
+}
+
+// splitPosition takes "file:line:column" apart; without a line it is a name.
+func splitPosition(where string) (file string, line, column int) {
+	parts := strings.Split(where, ":")
+	if n := len(parts); n >= 3 {
+		line, err := strconv.Atoi(parts[n-2])
+		column, err2 := strconv.Atoi(parts[n-1])
+		if err == nil && err2 == nil {
+			return strings.Join(parts[:n-2], ":"), line, column
+		}
+	}
+	return where, 0, 0
+}
+
+// ManagedSettings is the settings file of who runs the machine.
+func ManagedSettings(env func(string) string) string {
+	switch runtime.GOOS {
+	case "windows":
+		if dir := env("ProgramData"); dir != "" {
+			return filepath.Join(dir, "agent", "settings.json")
+		}
+		return ""
+	case "darwin":
+		return "/Library/Application Support/agent/settings.json"
+	}
+	return "/etc/agent/settings.json"
+}
+
+func IsRuleList(key string) bool {
+	return key == "permissions.allow" || key == "permissions.ask" || key == "permissions.deny" || key == "permissions.when"
+}
+
+// Trusted says whether a directory's settings count and, if not, what to do
+// about it. What cannot be found out is not trusted.
+func Trusted(home, dir string) (bool, string) {
+	if home == "" {
+		return false, ""
+	}
+	state, err := trust.Open(home).Check(dir)
+	if err != nil {
+		return false, err.Error()
+	}
+	return state.Status == trust.Trusted, state.Advice()
+}
