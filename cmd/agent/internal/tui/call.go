@@ -50,6 +50,8 @@ const (
 	maxDiffLines   = 30
 	maxFailedLines = 10
 	maxOutputLines = 4
+
+	plainWidth = 160 // of a line without a terminal's width
 )
 
 // toolLines formats a call's result: a line, and below it the diff, or the end
@@ -66,6 +68,8 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 	var details []string
 	diff := diffOf(b)
 	switch {
+	case s.width == 0 && diff == "" && text != "" && len(lines) == 1:
+		summary = display.Clip(lines[0], plainWidth)
 	case b.IsError && len(lines) == 1:
 		details = s.detail(lines, maxFailedLines, true)
 	case diff != "":
@@ -77,7 +81,7 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 		details = s.detail(lines, maxFailedLines, b.IsError)
 	case text == "":
 		summary = "no output"
-	case b.Name == "shell":
+	case b.Name == "shell" || s.verbose:
 		summary = display.Plural(len(lines), "line")
 		details = s.detail(lines, maxOutputLines, false)
 	default:
@@ -127,9 +131,17 @@ func (s *scene) detail(lines []string, most int, first bool) []string {
 			out = append(out, "  "+s.paint(dim, "… "+display.Plural(hidden, "more line")))
 			break
 		}
-		out = append(out, "  "+s.paint(dim, display.Clip(untab(l), s.columns()-2)))
+		out = append(out, "  "+s.paint(dim, display.Clip(untab(l), s.detailWidth())))
 	}
 	return out
+}
+
+// detailWidth is the maximum width of a result's lines.
+func (s *scene) detailWidth() int {
+	if s.width <= 0 {
+		return plainWidth
+	}
+	return s.width - 2
 }
 
 // diff formats a unified diff in colours.
@@ -152,7 +164,7 @@ func (s *scene) diff(diff string, most int) []string {
 		case strings.HasPrefix(l, "@@"):
 			st = cyan
 		}
-		out = append(out, "  "+s.paint(st, display.Clip(untab(l), s.columns()-2)))
+		out = append(out, "  "+s.paint(st, display.Clip(untab(l), s.detailWidth())))
 	}
 	return out
 }

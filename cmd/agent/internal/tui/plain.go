@@ -112,10 +112,7 @@ func (p *plainScreen) receive(msg any) {
 	switch m := msg.(type) {
 	case eventsMsg:
 		for _, e := range m {
-			if c := p.scene.call(e.Call); c != nil && !c.announced {
-				c.announced = true
-				p.scene.add("tool", strings.TrimSpace("● "+c.name+" "+c.args))
-			}
+			p.scene.announce(e.Call)
 		}
 	case steerMsg:
 		if m.err == nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 // plainRun is a plain session in the background.
@@ -84,7 +86,7 @@ func TestPlain(t *testing.T) {
 	if rule := <-saver.saved; rule != "shell(make:*)" {
 		t.Errorf("saved rule %q", rule)
 	}
-	r.sees("✓ shell make · 1 line", "? Allow shell: shell-run make test?")
+	r.sees("✓ shell make · ran make", "? Allow shell: shell-run make test?")
 	r.send("n not today")
 	r.sees("→ deny: not today", "It did not run.")
 	r.send("/modle")
@@ -231,5 +233,40 @@ func TestPlainOutputClosed(t *testing.T) {
 	_, err := Run(t.Context(), Options{In: in, Out: w, Session: s, Asker: asker, Env: testVars(nil), Welcome: "Hello."})
 	if !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("Run = %v, want that the output cannot be written", err)
+	}
+}
+
+// TestTranscript formats a session's events, of which two calls overlap.
+func TestTranscript(t *testing.T) {
+	tr := NewTranscript("/ws", false)
+	var lines []string
+	for _, e := range []event.Event{
+		{Body: event.SessionStart{}},
+		{Body: event.Message{Content: model.TextParts("I'll look.")}},
+		{Call: "a", Body: event.ToolUse{Name: "shell", Args: `{"command":"ls\n /ws/sub"}`}},
+		{Call: "b", Body: event.ToolUse{Name: "grep", Args: `{"pattern":"x"}`}},
+		{Body: event.Question{QID: "q", Title: "Allow shell in /ws/sub?"}},
+		{Body: event.Answer{QID: "q", Choice: "once"}},
+		{Call: "b", Body: event.ToolResult{Name: "grep", Content: model.TextParts("no matches")}},
+		{Call: "a", Body: event.ToolResult{Name: "shell", Content: model.TextParts("/ws/a\nb\n"), DurationMS: 12}},
+		{Call: "c", Body: event.ToolUse{Name: "fly"}},
+		{Call: "c", Body: event.ToolResult{Name: "fly", Content: model.TextParts("Unknown tool: fly"), IsError: true}},
+		{Body: event.Warning{Message: "nearly over"}},
+		{Body: event.Idle{}},
+	} {
+		lines = append(lines, tr.Lines(e)...)
+	}
+	want := `● shell ls sub
+● grep x
+? Allow shell in sub? → once
+✓ grep x · no matches · 0 ms
+✓ shell ls sub · 2 lines · 12 ms
+  a
+  b
+● fly
+✗ fly · Unknown tool: fly · 0 ms
+! nearly over`
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -17,21 +17,22 @@ import (
 // concurrent use.
 type scene struct {
 	painter
-	md     *markdown
-	width  int // columns; 0 = no line breaks
-	dir    string
-	now    func() time.Time
-	stream func(text string) // prints answers as they arrive; nil renders them
-	brief  bool              // for the past: no tool details, truncated answers
-	out    []string
-	kind   string // of the last line
-	answer *answer
-	shell  string // the unfinished line of a user's command
-	calls  []*call
-	ask    map[string]string // titles of open questions
-	queue  []queued
-	plan   event.Plan // the latest; shown when it changes
-	more   *more      // what was last truncated, or nil
+	md      *markdown
+	width   int // columns; 0 = no line breaks
+	dir     string
+	now     func() time.Time
+	stream  func(text string) // prints answers as they arrive; nil renders them
+	brief   bool              // for the past: no tool details, truncated answers
+	verbose bool              // details of every tool result
+	out     []string
+	kind    string // of the last line
+	answer  *answer
+	shell   string // the unfinished line of a user's command
+	calls   []*call
+	ask     map[string]string // titles of open questions
+	queue   []queued
+	plan    event.Plan // the latest; shown when it changes
+	more    *more      // what was last truncated, or nil
 
 	thought      strings.Builder // reasoning of the current answer
 	thinkingFrom time.Time
@@ -275,9 +276,13 @@ func (s *scene) endThought() {
 }
 
 func (s *scene) answered(b event.Answer) {
-	title := display.VisibleLine(s.ask[b.QID], max(100, s.columns()))
+	width := max(100, s.width)
+	if s.width == 0 {
+		width = 1000
+	}
+	title := display.VisibleLine(s.relative(s.ask[b.QID]), width)
 	delete(s.ask, b.QID)
-	s.add("tool", s.fold(plain, display.AnswerTo(s.relative(title), b), s.width, s.paint(yellow, "? "), "  ")...)
+	s.add("tool", s.fold(plain, display.AnswerTo(title, b), s.width, s.paint(yellow, "? "), "  ")...)
 }
 
 // steering shows a message that the agent took from the queue.
