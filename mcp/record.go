@@ -20,6 +20,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/schema"
 )
 
@@ -355,7 +356,7 @@ func (r records) update(ctx context.Context, hash string, change func(*record)) 
 		rec = &record{Version: recordVersion, Pins: map[string]string{}}
 	}
 	change(rec)
-	return rec, writeFile(r.path(hash), rec.marshal())
+	return rec, atomicfile.Write(r.path(hash), rec.marshal(), 0o600)
 }
 
 func (r records) remove(hash string) error {
@@ -365,22 +366,6 @@ func (r records) remove(hash string) error {
 	err := os.Remove(r.path(hash))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	}
-	return err
-}
-
-// writeFile replaces a file in one step.
-func writeFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
 	}
 	return err
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/seed-009c0928/agent/core/atomicfile"
 )
 
 // Running is a server that an agent runs or is connected to.
@@ -52,7 +54,7 @@ func (f *runFile) set(server string, pid int, transport string) {
 		f.dir = ""
 		return
 	}
-	_ = writeFile(f.path, append(encode(f.servers), '\n'))
+	_ = atomicfile.Write(f.path, append(encode(f.servers), '\n'), 0o600)
 }
 
 func (f *runFile) open() bool {

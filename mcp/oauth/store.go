@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/seed-009c0928/agent/core/atomicfile"
 )
 
 // Keyring keeps small texts where the operating system keeps passwords. Get and
@@ -137,7 +139,7 @@ func (s *Store) save(ctx context.Context, key string, c credentials) error {
 	if s.keys != nil { // what it may still hold is older
 		_ = s.keys.Delete(ctx, keyName(key))
 	}
-	return replaceFile(s.path(key), data)
+	return atomicfile.Write(s.path(key), data, 0o600)
 }
 
 // remove forgets credentials.
@@ -169,22 +171,4 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-// replaceFile puts a file that only its owner may read in the place of another,
-// in one step.
-func replaceFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with the mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(temp.Name()))
-	}
-	return nil
 }

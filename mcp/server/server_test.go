@@ -289,7 +289,7 @@ func TestPermissions(t *testing.T) {
 			dir := workspace(t)
 			c := w.connect(t, dir, nil, nil)
 			text, res := call(t, c, "write_file", write)
-			if !res.IsError || !strings.Contains(text, "Nobody is there") {
+			if !res.IsError || !strings.Contains(text, "non-interactive") {
 				t.Errorf("%s", text)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil {
@@ -308,7 +308,7 @@ func TestPermissions(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "new.txt")); err != nil {
 				t.Error(err)
 			}
-			if len(p.asked) != 1 || !strings.Contains(p.asked[0], "Allow write_file") || !strings.Contains(p.asked[0], "new.txt") {
+			if len(p.asked) != 1 || !strings.Contains(p.asked[0], "Write ") || !strings.Contains(p.asked[0], "new.txt") {
 				t.Errorf("asked: %q", p.asked)
 			}
 		})
