@@ -364,7 +364,7 @@ func parse(path string, data []byte) (*jsonpos.Document, *Settings, error) {
 			return nil, nil, err
 		}
 		if members, ok := head.(map[string]any); ok {
-			if v, ok := members["version"].(float64); ok && v != Version {
+			if v, ok := members["version"].(float64); ok && v != settingsVersion {
 				return nil, nil, &Error{Key: "version", Err: doc.Errorf("/version", "update agent, or use version 1", "unsupported settings version %v", v)}
 			}
 		}

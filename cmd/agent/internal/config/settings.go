@@ -7,8 +7,8 @@ import (
 	"github.com/seed-009c0928/agent/permissions"
 )
 
-// Version is the version of the settings format.
-const Version = 1
+// settingsVersion is the version of the settings format.
+const settingsVersion = 1
 
 // Settings are all settings. Tags: doc is the documentation, default the
 // default in JSON, enum the allowed values, min and max bound a number, env
@@ -18,46 +18,46 @@ type Settings struct {
 	Schema      string      `json:"$schema,omitempty" doc:"URL of the JSON Schema, for editors."`
 	Version     int         `json:"version" default:"1" min:"1" max:"1" doc:"Version of the settings format."`
 	Providers   Providers   `json:"providers" doc:"Model providers."`
-	Models      ModelTable  `json:"models" scope:"user" doc:"Properties of models, by MODEL or PROVIDER/MODEL: contextWindow and maxOutput in tokens, reasoning and vision, and inputPrice, cachedInputPrice, cacheWritePrice and outputPrice in USD per million tokens. They override the built-in table."`
-	Agent       Agent       `json:"agent" doc:"Sessions and their limits."`
-	Retry       Retry       `json:"retry" doc:"Retries after transient provider failures."`
-	Permissions Permissions `json:"permissions" doc:"Permission rules and mode."`
+	Models      modelTable  `json:"models" scope:"user" doc:"Properties of models, by MODEL or PROVIDER/MODEL: contextWindow and maxOutput in tokens, reasoning and vision, and inputPrice, cachedInputPrice, cacheWritePrice and outputPrice in USD per million tokens. They override the built-in table."`
+	Agent       agentSettings       `json:"agent" doc:"Sessions and their limits."`
+	Retry       retrySettings       `json:"retry" doc:"Retries after transient provider failures."`
+	Permissions permissionSettings `json:"permissions" doc:"Permission rules and mode."`
 	Sandbox     Sandbox     `json:"sandbox" doc:"Sandbox levels of the processes that the agent starts; see sandbox.md."`
-	Tools       Tools       `json:"tools" doc:"Tools that the model gets."`
-	Plugins     Plugins     `json:"plugins" doc:"Plugins; see plugins.md."`
-	MCP         MCP         `json:"mcp" doc:"MCP servers; see mcp.md. agent mcp add writes them."`
-	Skills      Skills      `json:"skills" doc:"Skills; see skills.md."`
-	Session     Session     `json:"session" doc:"Storage of sessions."`
-	Terminal    Terminal    `json:"terminal" doc:"The interactive session."`
-	Replay      Replay      `json:"replay" doc:"Comparison with a recording; see recording.md."`
+	Tools       toolSettings       `json:"tools" doc:"Tools that the model gets."`
+	Plugins     pluginSettings     `json:"plugins" doc:"Plugins; see plugins.md."`
+	MCP         mcpSettings         `json:"mcp" doc:"MCP servers; see mcp.md. agent mcp add writes them."`
+	Skills      skillSettings      `json:"skills" doc:"Skills; see skills.md."`
+	Session     sessionSettings     `json:"session" doc:"Storage of sessions."`
+	Terminal    terminalSettings    `json:"terminal" doc:"The interactive session."`
+	Replay      replaySettings      `json:"replay" doc:"Comparison with a recording; see recording.md."`
 }
 
 // Providers are the settings of the model providers.
 type Providers struct {
 	Default   string            `json:"default" default:"\"local\"" enum:"anthropic,azure,foundry,gemini,github,local,openai" env:"AGENT_PROVIDER" doc:"Default provider."`
 	Fallback  []string          `json:"fallback" scope:"user" doc:"Fallbacks when all retries of the provider failed: PROVIDER or PROVIDER/MODEL, tried in order."`
-	Local     LocalProvider     `json:"local" doc:"A server on this machine or network with the OpenAI chat API: Ollama, LM Studio, vLLM, Docker Model Runner."`
-	OpenAI    OpenAIProvider    `json:"openai" doc:"OpenAI, or a service with its API."`
-	Anthropic AnthropicProvider `json:"anthropic" doc:"Anthropic."`
-	Gemini    GeminiProvider    `json:"gemini" doc:"Google's Gemini: the Developer API, or Vertex AI."`
-	GitHub    GitHubProvider    `json:"github" doc:"GitHub Models."`
-	Azure     AzureProvider     `json:"azure" doc:"Azure OpenAI."`
-	Foundry   FoundryProvider   `json:"foundry" doc:"Azure AI Foundry: a project in the cloud, or Foundry Local on this machine."`
+	Local     localProvider     `json:"local" doc:"A server on this machine or network with the OpenAI chat API: Ollama, LM Studio, vLLM, Docker Model Runner."`
+	OpenAI    openAIProvider    `json:"openai" doc:"OpenAI, or a service with its API."`
+	Anthropic anthropicProvider `json:"anthropic" doc:"Anthropic."`
+	Gemini    geminiProvider    `json:"gemini" doc:"Google's Gemini: the Developer API, or Vertex AI."`
+	GitHub    gitHubProvider    `json:"github" doc:"GitHub Models."`
+	Azure     azureProvider     `json:"azure" doc:"Azure OpenAI."`
+	Foundry   foundryProvider   `json:"foundry" doc:"Azure AI Foundry: a project in the cloud, or Foundry Local on this machine."`
 }
 
 // Object is a JSON object that is passed on unchanged.
 type Object map[string]json.RawMessage
 
-// LocalProvider is an OpenAI-compatible server that the user runs.
-type LocalProvider struct {
+// localProvider is an OpenAI-compatible server that the user runs.
+type localProvider struct {
 	BaseURL string `json:"baseUrl" default:"\"http://localhost:11434/v1\"" scope:"user" format:"url" doc:"Base URL of the server."`
 	Model   string `json:"model" default:"\"llama3.3:latest\"" doc:"Model, by its name on the server."`
 	APIKey  Secret `json:"apiKey" scope:"user" doc:"API key, if the server needs one."`
 	Options Object `json:"options" scope:"user" doc:"Members added unchanged to each request, for parameters without a setting."`
 }
 
-// OpenAIProvider is OpenAI.
-type OpenAIProvider struct {
+// openAIProvider is OpenAI.
+type openAIProvider struct {
 	APIKey       Secret `json:"apiKey" scope:"user" env:"OPENAI_API_KEY" doc:"API key."`
 	Model        string `json:"model" default:"\"gpt-5-mini\"" doc:"Model."`
 	BaseURL      string `json:"baseUrl" default:"\"https://api.openai.com/v1\"" scope:"user" format:"url" doc:"Base URL of the service."`
@@ -67,16 +67,16 @@ type OpenAIProvider struct {
 	Options      Object `json:"options" scope:"user" doc:"Members added unchanged to each request, for parameters without a setting."`
 }
 
-// AnthropicProvider is Anthropic.
-type AnthropicProvider struct {
+// anthropicProvider is Anthropic.
+type anthropicProvider struct {
 	APIKey  Secret `json:"apiKey" scope:"user" env:"ANTHROPIC_API_KEY" doc:"API key."`
 	Model   string `json:"model" default:"\"claude-sonnet-4-5\"" doc:"Model."`
 	BaseURL string `json:"baseUrl" default:"\"https://api.anthropic.com/v1\"" scope:"user" format:"url" doc:"Base URL of the service."`
 	Options Object `json:"options" scope:"user" doc:"Members added unchanged to each request, for parameters without a setting."`
 }
 
-// GeminiProvider is Google's Gemini.
-type GeminiProvider struct {
+// geminiProvider is Google's Gemini.
+type geminiProvider struct {
 	APIKey      Secret `json:"apiKey" scope:"user" env:"GOOGLE_API_KEY" doc:"API key of the Developer API, or of Vertex AI in express mode."`
 	Model       string `json:"model" default:"\"gemini-2.5-flash\"" doc:"Model."`
 	BaseURL     string `json:"baseUrl" scope:"user" format:"url" doc:"Base URL of the service. Default: the Developer API, or the Vertex AI location."`
@@ -86,8 +86,8 @@ type GeminiProvider struct {
 	Options     Object `json:"options" scope:"user" doc:"Members added unchanged to each request, for parameters without a setting."`
 }
 
-// GitHubProvider is GitHub Models.
-type GitHubProvider struct {
+// gitHubProvider is GitHub Models.
+type gitHubProvider struct {
 	Token    Secret `json:"token" scope:"user" env:"GITHUB_TOKEN" doc:"Token with the scope models:read. Default: the output of gh auth token."`
 	Model    string `json:"model" default:"\"openai/gpt-4o-mini\"" doc:"Model, as PUBLISHER/NAME."`
 	Endpoint string `json:"endpoint" default:"\"https://models.github.ai/inference\"" scope:"user" format:"url" doc:"Base URL of the service."`
@@ -95,8 +95,8 @@ type GitHubProvider struct {
 	Options  Object `json:"options" scope:"user" doc:"Members added unchanged to each request, for parameters without a setting."`
 }
 
-// AzureProvider is Azure OpenAI.
-type AzureProvider struct {
+// azureProvider is Azure OpenAI.
+type azureProvider struct {
 	APIKey     Secret `json:"apiKey" scope:"user" env:"AZURE_OPENAI_API_KEY" doc:"API key. Default: a token from az account get-access-token."`
 	Endpoint   string `json:"endpoint" scope:"user" format:"url" env:"AZURE_OPENAI_ENDPOINT" doc:"URL of the resource, such as https://NAME.openai.azure.com."`
 	Deployment string `json:"deployment" doc:"Deployment, used as the model's name."`
@@ -105,8 +105,8 @@ type AzureProvider struct {
 	Options    Object `json:"options" scope:"user" doc:"Members added unchanged to each request, for parameters without a setting."`
 }
 
-// FoundryProvider is Azure AI Foundry.
-type FoundryProvider struct {
+// foundryProvider is Azure AI Foundry.
+type foundryProvider struct {
 	Mode            string `json:"mode" default:"\"local\"" enum:"local,cloud" scope:"user" doc:"Use Foundry Local on this machine, or a project in the cloud."`
 	ModelAlias      string `json:"modelAlias" default:"\"phi-4\"" doc:"Alias of the model in Foundry Local."`
 	BaseURL         string `json:"baseUrl" scope:"user" format:"url" doc:"Base URL of Foundry Local. Default: what its service reports."`
@@ -116,11 +116,11 @@ type FoundryProvider struct {
 	Options         Object `json:"options" scope:"user" doc:"Members added unchanged to each request, for parameters without a setting."`
 }
 
-// ModelTable maps names of models to their properties.
-type ModelTable map[string]ModelFacts
+// modelTable maps names of models to their properties.
+type modelTable map[string]modelFacts
 
-// ModelFacts are properties of a model that override the built-in table.
-type ModelFacts struct {
+// modelFacts are properties of a model that override the built-in table.
+type modelFacts struct {
 	ContextWindow    int      `json:"contextWindow" doc:"Maximum tokens of a request and its response."`
 	MaxOutput        int      `json:"maxOutput" doc:"Maximum tokens of a response."`
 	Reasoning        *bool    `json:"reasoning" doc:"Whether it is a reasoning model."`
@@ -131,8 +131,8 @@ type ModelFacts struct {
 	OutputPrice      *float64 `json:"outputPrice" doc:"USD per million output tokens."`
 }
 
-// Agent configures sessions.
-type Agent struct {
+// agentSettings configures sessions.
+type agentSettings struct {
 	SystemPrompt        string   `json:"systemPrompt" doc:"Text appended to the system prompt."`
 	MaxTokens           int      `json:"maxTokens" default:"0" min:"0" doc:"Maximum tokens of one response; 0 is the provider's default."`
 	Temperature         *float64 `json:"temperature" min:"0" max:"2" doc:"Temperature of the model. Default: the provider's."`
@@ -152,8 +152,8 @@ type Agent struct {
 	CompactAt           float64  `json:"compactAt" default:"0.85" min:"0" max:"1" doc:"Fraction of the model's context window, if known, at which old turns are replaced by a summary; 0 is never."`
 }
 
-// Retry configures retries of failed requests.
-type Retry struct {
+// retrySettings configures retries of failed requests.
+type retrySettings struct {
 	Enabled      bool `json:"enabled" default:"true" doc:"Retry requests after transient failures."`
 	MaxRetries   int  `json:"maxRetries" default:"3" min:"0" max:"20" doc:"Maximum number of retries."`
 	BaseDelayMs  int  `json:"baseDelayMs" default:"1000" min:"0" doc:"Delay before the first retry in milliseconds; it doubles with each retry."`
@@ -161,8 +161,8 @@ type Retry struct {
 	EnableJitter bool `json:"enableJitter" default:"true" doc:"Vary delays at random by up to a quarter."`
 }
 
-// Permissions are the permission rules and the mode.
-type Permissions struct {
+// permissionSettings are the permission rules and the mode.
+type permissionSettings struct {
 	Mode  string             `json:"mode" default:"\"default\"" enum:"read-only,default,workspace,accept-edits,bypass" doc:"What happens when no rule matches. A project's file can only make it stricter."`
 	Allow []string           `json:"allow" merge:"append" doc:"Allow rules, such as shell(go test *). Those of untrusted directories are ignored."`
 	Ask   []string           `json:"ask" merge:"append" doc:"Ask rules: matching calls need approval."`
@@ -181,8 +181,8 @@ type Sandbox struct {
 	Hosts    []string `json:"hosts" merge:"append" scope:"user" doc:"Hosts that commands can reach: a name, *.suffix, an IP address or a network, with :port unless it is 80 or 443; * is any host."`
 }
 
-// Tools selects the tools that the model gets.
-type Tools struct {
+// toolSettings selects the tools that the model gets.
+type toolSettings struct {
 	Allowed         []string `json:"allowed" scope:"user" doc:"Tools that the model gets; empty means all."`
 	Disallowed      []string `json:"disallowed" merge:"append" doc:"Tools that the model does not get."`
 	Search          string   `json:"search" default:"\"auto\"" enum:"auto,call,off" doc:"Access to tools of plugins and MCP servers when there are too many for the prompt. auto: the model searches for them, and calls them directly if the provider supports that, otherwise through call_tool. call: always through call_tool. off: put all into the prompt."`
@@ -190,25 +190,25 @@ type Tools struct {
 	ReadBeforeWrite bool     `json:"readBeforeWrite" default:"true" scope:"user" doc:"Refuse to change a file that was not read in this session, or changed since."`
 }
 
-// Plugins configures plugins.
-type Plugins struct {
+// pluginSettings configures plugins.
+type pluginSettings struct {
 	Enabled     bool     `json:"enabled" default:"true" doc:"Use plugins."`
 	Disabled    []string `json:"disabled" merge:"append" doc:"Names of disabled plugins."`
 	IdleSeconds int      `json:"idleSeconds" default:"300" min:"1" max:"86400" doc:"Seconds without a call after which a plugin's process is stopped."`
 	CallSeconds int      `json:"callSeconds" default:"120" min:"1" max:"3600" doc:"Timeout of a plugin's tool in seconds, unless the plugin sets one."`
 }
 
-// MCP configures MCP servers.
-type MCP struct {
-	Servers  ServerTable `json:"servers" scope:"user" doc:"Servers by name. A program has command, args, env and cwd; a remote server has url and headers. A project's servers are in .mcp.json."`
+// mcpSettings configures MCP servers.
+type mcpSettings struct {
+	Servers  serverTable `json:"servers" scope:"user" doc:"Servers by name. A program has command, args, env and cwd; a remote server has url and headers. A project's servers are in .mcp.json."`
 	Disabled []string    `json:"disabled" scope:"user" doc:"Names of disabled servers, including those in .mcp.json."`
 }
 
-// ServerTable maps names to servers.
-type ServerTable map[string]mcp.Server
+// serverTable maps names to servers.
+type serverTable map[string]mcp.Server
 
-// Skills configures skills.
-type Skills struct {
+// skillSettings configures skills.
+type skillSettings struct {
 	Enabled         bool     `json:"enabled" default:"true" doc:"Use skills."`
 	Enable          []string `json:"enable" merge:"append" doc:"Skills to enable that are off by default: NAME, or SCOPE:NAME with the scope project, user or bundled."`
 	Disable         []string `json:"disable" merge:"append" doc:"Disabled skills: NAME, SCOPE:NAME, or SCOPE:* for a whole scope."`
@@ -217,19 +217,19 @@ type Skills struct {
 	ScriptTimeoutMs int      `json:"scriptTimeoutMs" default:"60000" min:"1" scope:"user" doc:"Timeout of a skill's script in milliseconds."`
 }
 
-// Session configures how sessions are stored.
-type Session struct {
+// sessionSettings configures how sessions are stored.
+type sessionSettings struct {
 	Save              bool `json:"save" default:"true" doc:"Save sessions to disk."`
 	MaxContextMB      int  `json:"maxContextMb" default:"1024" min:"1" max:"1048576" doc:"Maximum size of a session's full tool outputs and images in MiB."`
 	ContextMaxAgeDays int  `json:"contextMaxAgeDays" default:"30" min:"0" doc:"Days without use after which a session's full outputs are deleted; 0 keeps them as long as the session."`
 }
 
-// Terminal configures the interactive session.
-type Terminal struct {
+// terminalSettings configures the interactive session.
+type terminalSettings struct {
 	Notify string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
 }
 
-// Replay configures the comparison with a recording.
-type Replay struct {
+// replaySettings configures the comparison with a recording.
+type replaySettings struct {
 	Ignore []string `json:"ignore" merge:"append" doc:"Regular expressions for text that may differ between requests. Durations, times, session IDs, the date and the platform may always differ."`
 }

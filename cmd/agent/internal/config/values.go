@@ -48,8 +48,8 @@ func (l *Loaded) value(f field) Value {
 		}
 	}
 	value := v.Interface()
-	if servers, ok := value.(ServerTable); ok {
-		shown := ServerTable{}
+	if servers, ok := value.(serverTable); ok {
+		shown := serverTable{}
 		for name, s := range servers {
 			shown[name] = s.Redacted()
 		}
