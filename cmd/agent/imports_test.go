@@ -113,7 +113,7 @@ var importRules = map[string][]string{
 		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "skills", "bundled_skills", "sdk",
 	},
 	"cmd/agent/internal/run": {
-		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "sdk/agent",
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent",
 		"core", "core/model", "core/event", "core/store", "permissions",
 	},
 	"cmd/agent/internal/chat": {
@@ -129,7 +129,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/permission": noun("core/jsonpos", "core/store", "permissions"),
 	"cmd/agent/internal/cmd/plugin":     noun("plugins", "sdk"),
 	"cmd/agent/internal/cmd/provider":   noun("core/model"),
-	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/run", "core/model", "core/store"),
+	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/tui", "core/model", "core/store"),
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
 	"cmd/agent/internal/cmd/tool":       noun("core/model"),
 	"cmd/agent/internal/cmd/trust":      noun(),

@@ -115,7 +115,7 @@ func excerptKey(key string) string {
 // quoted checks a value inside a string.
 func (c *checker) quoted(n *node, t reflect.Type, pointer string) error {
 	var inner string
-	if n.kind != text || json.Unmarshal(c.doc.data[n.start:n.end], &inner) != nil ||
+	if n.kind != text || json.Unmarshal(c.doc.plain[n.start:n.end], &inner) != nil ||
 		json.Unmarshal([]byte(inner), reflect.New(t).Interface()) != nil {
 		return c.doc.errorAt(n.start, pointer, place(pointer)+"expected "+expected(t)+" in double quotes", "")
 	}
@@ -124,7 +124,7 @@ func (c *checker) quoted(n *node, t reflect.Type, pointer string) error {
 
 // leaf decodes the value on its own.
 func (c *checker) leaf(n *node, t reflect.Type, pointer string) error {
-	err := json.Unmarshal(c.doc.data[n.start:n.end], reflect.New(t).Interface())
+	err := json.Unmarshal(c.doc.plain[n.start:n.end], reflect.New(t).Interface())
 	if err == nil {
 		return nil
 	}

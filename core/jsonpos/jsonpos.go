@@ -45,6 +45,7 @@ func Decode(name string, data []byte, v any) error {
 type Document struct {
 	name  string
 	data  []byte // without the byte order mark
+	plain []byte // data with blanks for comments and trailing commas
 	lines []int  // where each line begins
 	root  *node
 }
@@ -53,6 +54,15 @@ var bom = []byte("\ufeff")
 
 // Parse parses data. Name is the file name in errors, which are [*Error]s.
 func Parse(name string, data []byte) (*Document, error) {
+	return parse(name, data, false)
+}
+
+// ParseJSONC is Parse for JSON with comments (// and /* */) and trailing commas.
+func ParseJSONC(name string, data []byte) (*Document, error) {
+	return parse(name, data, true)
+}
+
+func parse(name string, data []byte, jsonc bool) (*Document, error) {
 	d := &Document{name: name, data: bytes.TrimPrefix(data, bom)}
 	d.lines = []int{0}
 	for i, c := range d.data {
@@ -60,12 +70,12 @@ func Parse(name string, data []byte) (*Document, error) {
 			d.lines = append(d.lines, i+1)
 		}
 	}
-	p := parser{data: d.data}
+	p := parser{data: d.data, jsonc: jsonc}
 	root, err := p.document()
 	if err != nil {
 		return nil, d.errorAt(err.offset, err.pointer, err.message, err.hint)
 	}
-	d.root = root
+	d.root, d.plain = root, p.plain()
 	return d, nil
 }
 
@@ -79,7 +89,7 @@ func (d *Document) Decode(v any) error {
 	if err := c.check(d.root, target.Type().Elem(), ""); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(d.data, v); err != nil {
+	if err := json.Unmarshal(d.plain, v); err != nil {
 		return d.errorAt(d.root.start, "", err.Error(), "")
 	}
 	return nil

@@ -42,6 +42,7 @@ func (n *node) describe(data []byte) string {
 type node struct {
 	kind       kind
 	start, end int
+	comma      int      // offset of the comma after it; 0 = none
 	members    []member // of an object, in order
 	elems      []*node  // of an array
 }
@@ -93,9 +94,28 @@ type fault struct {
 }
 
 type parser struct {
-	data  []byte
-	pos   int
-	depth int
+	data   []byte
+	jsonc  bool // comments and trailing commas are allowed
+	pos    int
+	depth  int
+	extras []extra
+}
+
+// extra is the range of a comment or a trailing comma.
+type extra struct{ start, end int }
+
+// plain returns the data as standard JSON with the same offsets.
+func (p *parser) plain() []byte {
+	if len(p.extras) == 0 {
+		return p.data
+	}
+	plain := bytes.Clone(p.data)
+	for _, e := range p.extras {
+		for i := e.start; i < e.end; i++ {
+			plain[i] = ' '
+		}
+	}
+	return plain
 }
 
 func (p *parser) document() (*node, *fault) {
@@ -114,10 +134,40 @@ func (p *parser) document() (*node, *fault) {
 	return n, nil
 }
 
+// space skips white space and, in JSONC, comments.
 func (p *parser) space() {
-	for p.pos < len(p.data) && strings.IndexByte(" \t\r\n", p.data[p.pos]) >= 0 {
-		p.pos++
+	for p.pos < len(p.data) {
+		if strings.IndexByte(" \t\r\n", p.data[p.pos]) >= 0 {
+			p.pos++
+			continue
+		}
+		n := 0
+		if p.jsonc {
+			n = commentLen(p.data[p.pos:])
+		}
+		if n == 0 {
+			return
+		}
+		p.extras = append(p.extras, extra{p.pos, p.pos + n})
+		p.pos += n
 	}
+}
+
+// commentLen returns the length of the comment that s begins with, without the
+// end of its line, or 0 if there is none that ends.
+func commentLen(s []byte) int {
+	if bytes.HasPrefix(s, []byte("//")) {
+		if i := bytes.IndexAny(s, "\r\n"); i >= 0 {
+			return i
+		}
+		return len(s)
+	}
+	if bytes.HasPrefix(s, []byte("/*")) {
+		if i := bytes.Index(s[2:], []byte("*/")); i >= 0 {
+			return i + 4
+		}
+	}
+	return 0
 }
 
 // peek returns the next byte, or 0 at the end.
@@ -191,7 +241,7 @@ func (p *parser) object(pointer string) (*node, *fault) {
 			return nil, err
 		}
 		n.members = append(n.members, m)
-		if more, err := p.separator(pointer, '}'); err != nil {
+		if more, err := p.separator(pointer, m.value, '}'); err != nil {
 			return nil, err
 		} else if !more {
 			break
@@ -214,7 +264,7 @@ func (p *parser) array(pointer string) (*node, *fault) {
 			return nil, err
 		}
 		n.elems = append(n.elems, elem)
-		if more, err := p.separator(pointer, ']'); err != nil {
+		if more, err := p.separator(pointer, elem, ']'); err != nil {
 			return nil, err
 		} else if !more {
 			break
@@ -225,13 +275,18 @@ func (p *parser) array(pointer string) (*node, *fault) {
 	return n, nil
 }
 
-// separator reads a comma, or stops before the closing bracket.
-func (p *parser) separator(pointer string, closing byte) (more bool, err *fault) {
+// separator reads the comma after a value, or stops before the closing bracket.
+func (p *parser) separator(pointer string, after *node, closing byte) (more bool, err *fault) {
 	switch p.space(); p.peek() {
 	case ',':
 		comma := p.pos
+		after.comma = comma
 		p.pos++
 		if p.space(); p.peek() == closing {
+			if p.jsonc {
+				p.extras = append(p.extras, extra{comma, comma + 1})
+				return false, nil
+			}
 			return false, &fault{comma, pointer, fmt.Sprintf("trailing comma before the closing %q", string(closing)), "remove it"}
 		}
 		return true, nil
@@ -335,8 +390,12 @@ func (p *parser) unexpected(pointer, wanted string) *fault {
 		found = string(p.data[p.pos : p.pos+size])
 	}
 	f.message = fmt.Sprintf("found %s, expected %s", excerpt([]byte(found)), wanted)
-	switch {
-	case strings.HasPrefix(found, "//"), strings.HasPrefix(found, "/*"), strings.HasPrefix(found, "#"):
+	switch comment := strings.HasPrefix(found, "//") || strings.HasPrefix(found, "/*"); {
+	case p.jsonc && comment:
+		f.hint = "close the comment with */"
+	case p.jsonc && strings.HasPrefix(found, "#"):
+		f.hint = "a comment begins with //"
+	case comment, strings.HasPrefix(found, "#"):
 		f.hint = "JSON has no comments"
 	case found == "'":
 		f.hint = "strings need double quotes"

@@ -17,7 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// checkGolden compares lines with a file; escape sequences stand there as ␛.
+// checkGolden compares lines with a file, in which ␛ stands for ESC.
 func checkGolden(t *testing.T, name string, lines []string) {
 	t.Helper()
 	got := strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "␛")
@@ -55,8 +55,8 @@ func TestMarkdownGolden(t *testing.T) {
 	}
 }
 
-// TestAnswerIsRenderedPieceByPiece gives the same text in pieces of every size:
-// what goes into the scrollback is the same, and what was there stays.
+// TestAnswerIsRenderedPieceByPiece streams the same text in pieces of every size:
+// the scrollback must be the same, and only grow.
 func TestAnswerIsRenderedPieceByPiece(t *testing.T) {
 	t.Parallel()
 	src := sample(t)
@@ -161,13 +161,13 @@ func TestToolLinesGolden(t *testing.T) {
 	}
 }
 
-func TestMessageFillsWhatDidNotStream(t *testing.T) {
+func TestMessageCompletesTheStream(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, streamed, whole, want string }{
 		{"nothing streamed", "", "All of it.", "All of it."},
 		{"the beginning streamed", "All ", "All of it.", "All of it."},
 		{"everything streamed", "All of it.", "All of it.", "All of it."},
-		{"a gap", "All it.", "All of it.", "… not all of this could be shown as it came; the whole answer:\n\nAll of it."},
+		{"a gap", "All it.", "All of it.", "… the streamed text had gaps; the whole answer:\n\nAll of it."},
 	} {
 		s := newScene(painter{}, 80, "")
 		if tt.streamed != "" {
@@ -195,38 +195,25 @@ func FuzzAnswer(f *testing.F) {
 		}
 		for _, l := range append(lines, a.end(30)...) {
 			if strings.ContainsAny(l, "\n\t") || display.Printable(l) != l {
-				t.Fatalf("the line %q could drive a terminal", l)
+				t.Fatalf("the line %q could control the terminal", l)
 			}
 		}
 	})
 }
 
-func TestSmallThings(t *testing.T) {
+func TestHeadTail(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
-		if got := thousands(in); got != want {
-			t.Errorf("thousands(%d) = %q, want %q", in, got, want)
-		}
-	}
-	for in, want := range map[time.Duration]string{
-		5 * time.Millisecond: "5 ms", 1500 * time.Millisecond: "1.5 s", 42 * time.Second: "42 s",
-		90 * time.Second: "1 m 30 s", 2*time.Hour + 5*time.Minute: "2 h 05 m",
-	} {
-		if got := took(in); got != want {
-			t.Errorf("took(%v) = %q, want %q", in, got, want)
-		}
-	}
 	var k headTail
 	for range 100_000 {
 		k.add("0123456789")
 	}
-	if got := k.String(); len(got) > 50_000 || !strings.Contains(got, "characters left out") {
-		t.Errorf("of 1,000,000 characters %d are kept", len(got))
+	if got := k.String(); len(got) > 50_000 || !strings.Contains(got, "bytes omitted") {
+		t.Errorf("%d of 1,000,000 bytes are kept", len(got))
 	}
 }
 
 // BenchmarkStream renders an answer of 5,000 deltas, with a frame for every 33
-// of them: what a second of streaming costs five times.
+// of them: five seconds of streaming.
 func BenchmarkStream(b *testing.B) {
 	piece := strings.Split(strings.Repeat("Some **words** of an `answer`, with a [link](https://example.org) and more.\n\n- an item\n- another\n\n", 100), " ")
 	b.ReportAllocs()

@@ -97,7 +97,7 @@ func TestMarkdownCannotBeBrokenOutOf(t *testing.T) {
 		"<summary>shell &lt;/summary&gt;` (done, 0s)</summary>",
 		"The whole output (2.0 kB) is kept in ``/o`ut``.", "[image image/png, 1.5 kB]", "all of it",
 		"<summary>never (no result)</summary>\n\n</details>\n",
-		"> warning: \\<b>careful\\</b> now\n", "## You, meanwhile\n\nStop.\n", "> cut off: ", "*Gone on with ", "`p/q`",
+		"> ! \\<b>careful\\</b> now\n", "## You (steering)\n\nStop.\n", "> The answer is incomplete.\n", "*Resumed at ", "`p/q`",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q", want)

@@ -19,11 +19,14 @@ import (
 // markdownTranscript writes the conversation as Markdown; tool calls are
 // folded away in <details>.
 type markdownTranscript struct {
-	out  io.Writer
-	open []model.ToolCall // without a result so far
+	out       io.Writer
+	open      []model.ToolCall  // without a result so far
+	questions map[string]string // titles of open questions
 }
 
-func newMarkdownTranscript(out io.Writer) *markdownTranscript { return &markdownTranscript{out: out} }
+func newMarkdownTranscript(out io.Writer) *markdownTranscript {
+	return &markdownTranscript{out: out, questions: map[string]string{}}
+}
 
 func (t *markdownTranscript) begin(about store.Summary) {
 	title := display.OneLine(about.Text, 100)
@@ -42,7 +45,7 @@ func (t *markdownTranscript) show(e event.Event) {
 	case event.SessionStart:
 		by := codeSpan(display.OneLine(modelName(b.Provider, b.Model), 200))
 		if b.Resumed {
-			t.write("\n*Gone on with %s, with %s.*\n", e.Time.UTC().Format(time.RFC3339), by)
+			t.write("\n*Resumed at %s with %s.*\n", e.Time.UTC().Format(time.RFC3339), by)
 		} else {
 			t.write("- Model: %s\n", by)
 		}
@@ -50,9 +53,9 @@ func (t *markdownTranscript) show(e event.Event) {
 		t.said("You", b.Content)
 	case event.Steering:
 		if b.Source == "user" {
-			t.said("You, meanwhile", b.Content)
+			t.said("You (steering)", b.Content)
 		} else {
-			t.quote(b.Source, b.Content.Text())
+			t.quote(b.Source + ": " + b.Content.Text())
 		}
 	case event.Message:
 		t.endCalls()
@@ -61,20 +64,19 @@ func (t *markdownTranscript) show(e event.Event) {
 			t.said("Agent", b.Content)
 		}
 		if b.Partial {
-			t.quote("cut off", "the answer did not come to its end")
+			t.quote("The answer is incomplete.")
 		}
 	case event.ToolResult:
 		t.result(e.Call, b)
-	case event.Answer:
-		t.quote("answer", b.Choice+" "+b.Reason)
 	case event.Question:
-		t.quote("question", b.Title)
-	case event.Warning:
-		t.quote("warning", b.Message)
-	case event.Error:
-		t.quote("error", b.Message)
-	case event.Cancelled:
-		t.quote("cancelled", b.Reason)
+		t.questions[b.QID] = b.Title
+	case event.Answer:
+		t.quote("? " + display.AnswerTo(display.OneLine(t.questions[b.QID], 1000), b))
+		delete(t.questions, b.QID)
+	default:
+		if n, ok := display.NoteOf(b); ok {
+			t.quote(n.String())
+		}
 	}
 }
 
@@ -84,8 +86,8 @@ func (t *markdownTranscript) said(who string, content model.Parts) {
 	t.write("\n## %s\n\n%s\n", who, strings.TrimSpace(display.Printable(partsText(content))))
 }
 
-func (t *markdownTranscript) quote(what, text string) {
-	t.write("\n> %s: %s\n", what, plainMarkdown(display.OneLine(text, 1000)))
+func (t *markdownTranscript) quote(text string) {
+	t.write("\n> %s\n", plainMarkdown(display.OneLine(text, 2000)))
 }
 
 // result writes a call with its outcome.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/store"
@@ -64,7 +64,7 @@ func newSessionsShow(s *cmdutil.IO) *cobra.Command {
 				return err
 			}
 			out := bufio.NewWriter(s.Out)
-			var t transcript = newPlainTranscript(out)
+			var t transcript = &plainTranscript{out: out}
 			if asJSON {
 				t = &jsonTranscript{out: out}
 			}
@@ -139,15 +139,11 @@ func (t *jsonTranscript) end() { _, _ = io.WriteString(t.out, "\n]\n") }
 // plainTranscript writes the conversation for a terminal.
 type plainTranscript struct {
 	out  io.Writer
-	work *run.TextView // shows all but what is said
-}
-
-func newPlainTranscript(out io.Writer) *plainTranscript {
-	return &plainTranscript{out, &run.TextView{Notes: out, Calls: map[string]string{}}}
+	work *tui.Transcript // everything but messages
 }
 
 func (t *plainTranscript) begin(about store.Summary) {
-	t.work.Cwd = about.Cwd
+	t.work = tui.NewTranscript(about.Cwd, false)
 	fmt.Fprintf(t.out, "Session:   %s\n", about.ID)
 	if about.Origin != "" {
 		fmt.Fprintf(t.out, "Fork of:   %s\n", display.Printable(about.Origin))
@@ -160,33 +156,37 @@ func (t *plainTranscript) show(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.SessionStart:
 		if b.Resumed {
-			t.head(e, "gone on with, with "+modelName(b.Provider, b.Model))
+			t.head(e, "resumed with "+modelName(b.Provider, b.Model))
 		}
 	case event.User:
 		t.said(e, "you", b.Content)
 	case event.Steering:
-		if b.Source != "user" {
-			t.work.Show(e)
-			return
-		}
-		t.said(e, "you, meanwhile", b.Content)
+		t.said(e, steeredBy(b), b.Content)
 	case event.Message:
 		who := "agent"
 		if b.Partial {
-			who = "agent, cut off"
+			who = "agent (incomplete)"
 		}
 		t.said(e, who, b.Content)
-	case event.Error:
-		t.work.Note("! error: %s", display.Printable(b.Message))
 	default:
-		t.work.Show(e)
+		for _, l := range t.work.Lines(e) {
+			fmt.Fprintln(t.out, l)
+		}
 	}
+}
+
+// steeredBy names the source of a message that was added while the agent worked.
+func steeredBy(b event.Steering) string {
+	if b.Source == "user" {
+		return "you (steering)"
+	}
+	return b.Source + " (steering)"
 }
 
 func (t *plainTranscript) said(e event.Event, who string, content model.Parts) {
 	t.head(e, who)
 	if text := strings.TrimSpace(display.Printable(partsText(content))); text != "" {
-		t.work.Note("%s", text)
+		fmt.Fprintln(t.out, text)
 	}
 }
 
