@@ -55,7 +55,7 @@ func (o *loginOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timed out: nobody signed in within %s", o.timeout))
+	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("no sign-in within %s", o.timeout))
 	defer cancel()
 	err = interruptible(waiting, func(ctx context.Context) error {
 		if err := t.SignIn(ctx); err != nil {
