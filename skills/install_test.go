@@ -296,7 +296,7 @@ func TestInstallArchive(t *testing.T) {
 	}{
 		"traversal.zip": {zipped(t, map[string]string{"s/SKILL.md": text, "../../evil": "x"}), "evil"},
 		"absolute.zip":  {zipped(t, map[string]string{"s/SKILL.md": text, "/evil": "x"}), "evil"},
-		"bomb.zip":      {zipped(t, map[string]string{"s/SKILL.md": text, "s/zeros": strings.Repeat("\x00", 60<<20)}), "may be a bomb"},
+		"bomb.zip":      {zipped(t, map[string]string{"s/SKILL.md": text, "s/zeros": strings.Repeat("\x00", 60<<20)}), "may be a zip bomb"},
 		"empty.zip":     {zipped(t, map[string]string{"README.md": "x"}), "contains no skill"},
 		"broken.zip":    {zipped(t, map[string]string{"s/SKILL.md": "no front matter"}), "missing front matter"},
 		"none.zip":      {[]byte("not an archive at all"), "none.zip"},

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Error is a mistake at a place in a document.
+// Error is an error at a position in a document.
 type Error struct {
 	File    string // as the caller named it
 	Line    int    // from 1
 	Column  int    // in characters, from 1
-	Pointer string // JSON pointer of the value at fault; empty for the whole document
+	Pointer string // JSON pointer of the invalid value; empty for the whole document
 	Message string // what is wrong
-	Hint    string // what to do about it; may be empty
+	Hint    string // how to fix it; may be empty
 }
 
 // Error implements error: "file:line:column: message; hint".
@@ -30,10 +30,9 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Decode decodes data, which errors call name, into the value that v points
-// to. An error in data is an [*Error], and the value is then as it was before.
-// Members that data does not name keep their values, so that one document can
-// be laid over another.
+// Decode decodes data into the value that v points to. Name is the file name in
+// errors. An error in data is an [*Error], and does not change the value. Members
+// that are not in data keep their values, so that documents can be merged.
 func Decode(name string, data []byte, v any) error {
 	d, err := Parse(name, data)
 	if err != nil {
@@ -52,7 +51,7 @@ type Document struct {
 
 var bom = []byte("\ufeff")
 
-// Parse parses data, which errors call name. Errors are [*Error]s.
+// Parse parses data. Name is the file name in errors, which are [*Error]s.
 func Parse(name string, data []byte) (*Document, error) {
 	d := &Document{name: name, data: bytes.TrimPrefix(data, bom)}
 	d.lines = []int{0}
@@ -96,8 +95,8 @@ func (d *Document) Position(pointer string) (line, col int) {
 	return d.lineCol(n.start)
 }
 
-// Errorf makes an error at the value of a pointer or, if there is none, at the
-// nearest value around that place. It serves checks of meaning after decoding.
+// Errorf returns an error at the value of a pointer or, if there is none, at the
+// nearest enclosing value. It is for validation after decoding.
 func (d *Document) Errorf(pointer, hint, format string, args ...any) *Error {
 	at := pointer
 	n := d.root.find(at)
@@ -119,7 +118,7 @@ func (d *Document) lineCol(offset int) (line, col int) {
 	return line, utf8.RuneCount(d.data[d.lines[line-1]:offset]) + 1
 }
 
-// escape makes a key a segment of a JSON pointer.
+// escape returns a key as a segment of a JSON pointer.
 func escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting, and so the parser's recursion.
+// maxDepth limits the nesting, and so the parser's recursion.
 const maxDepth = 1000
 
 type kind uint8
@@ -23,7 +23,7 @@ const (
 	null
 )
 
-// describe says what a value is, with its text where that tells no secret.
+// describe describes a value, with its text unless that may be secret.
 func (n *node) describe(data []byte) string {
 	switch n.kind {
 	case object:
@@ -38,7 +38,7 @@ func (n *node) describe(data []byte) string {
 	return string(data[n.start:n.end])
 }
 
-// node is a value and where it stands.
+// node is a value and its position.
 type node struct {
 	kind       kind
 	start, end int
@@ -86,7 +86,7 @@ func (n *node) child(key string) *node {
 	return nil
 }
 
-// fault is an error before it knows its line.
+// fault is an error whose line is not known yet.
 type fault struct {
 	offset                 int
 	pointer, message, hint string
@@ -179,7 +179,7 @@ func (p *parser) object(pointer string) (*node, *fault) {
 		}
 		at := pointer + "/" + escape(m.key)
 		if seen[m.key] {
-			return nil, &fault{m.keyStart, at, fmt.Sprintf("key %s stands here a second time", quote(m.key)), "remove one of them"}
+			return nil, &fault{m.keyStart, at, fmt.Sprintf("duplicate key %s", quote(m.key)), "remove one of them"}
 		}
 		seen[m.key] = true
 		if p.space(); p.peek() != ':' {
@@ -232,7 +232,7 @@ func (p *parser) separator(pointer string, closing byte) (more bool, err *fault)
 		comma := p.pos
 		p.pos++
 		if p.space(); p.peek() == closing {
-			return false, &fault{comma, pointer, fmt.Sprintf("a comma stands before the closing %q", string(closing)), "remove it"}
+			return false, &fault{comma, pointer, fmt.Sprintf("trailing comma before the closing %q", string(closing)), "remove it"}
 		}
 		return true, nil
 	case closing:
@@ -260,7 +260,7 @@ func (p *parser) string(pointer string) (string, *fault) {
 		case c == '\\':
 			n := escapeLen(p.data[p.pos:])
 			if n == 0 {
-				return "", &fault{p.pos, pointer, "a backslash begins no valid escape", `write \\ for a backslash itself`}
+				return "", &fault{p.pos, pointer, "invalid escape after a backslash", `write \\ for a backslash itself`}
 			}
 			escaped = true
 			p.pos += n
@@ -322,7 +322,7 @@ func (p *parser) word() string {
 	return string(rest)
 }
 
-// unexpected is the fault that something else than what was wanted stands here.
+// unexpected is the fault of text other than what was wanted.
 func (p *parser) unexpected(pointer, wanted string) *fault {
 	f := &fault{offset: p.pos, pointer: pointer}
 	if p.pos == len(p.data) {
@@ -345,7 +345,7 @@ func (p *parser) unexpected(pointer, wanted string) *fault {
 }
 
 // excerpt quotes the beginning of a text: enough to find it, too little to
-// give away a key that stands in the wrong place.
+// reveal a misplaced API key.
 func excerpt(s []byte) string {
 	const limit = 10
 	r := []rune(strings.ToValidUTF8(string(s), "\ufffd"))

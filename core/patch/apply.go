@@ -6,31 +6,31 @@ import (
 	"unicode"
 )
 
-// Tolerance says how closely a hunk's lines were those of the file.
+// Tolerance is which differences to the lines of the file were ignored.
 type Tolerance int
 
-// The rungs of the ladder.
+// The tolerances, in the order in which they are tried.
 const (
 	Exact       Tolerance = iota
-	Trailing              // but for white space at the ends of lines
-	Surrounding           // but for white space around lines
-	Punctuation           // and for typographic quotes, dashes and spaces
+	Trailing              // white space at the ends of lines
+	Surrounding           // white space around lines
+	Punctuation           // and typographic quotes, dashes and spaces
 )
 
-// String says what was not looked at.
+// String describes the tolerance.
 func (t Tolerance) String() string {
 	switch t {
 	case Trailing:
-		return "white space at the ends of lines was not looked at"
+		return "matched ignoring white space at the ends of lines"
 	case Surrounding:
-		return "white space around lines was not looked at"
+		return "matched ignoring white space around lines"
 	case Punctuation:
-		return "white space around lines and the kind of quotes, dashes and spaces were not looked at"
+		return "matched ignoring white space around lines and the kind of quotes, dashes and spaces"
 	}
 	return "exact"
 }
 
-// Note tells of a hunk that was found with some tolerance.
+// Note reports a hunk that was found with some tolerance.
 type Note struct {
 	Line      int // of the hunk in the patch
 	Tolerance Tolerance
@@ -40,19 +40,19 @@ type Note struct {
 type MatchError struct {
 	Path   string
 	Line   int      // of the hunk in the patch
-	Hint   string   // the hint that was not found; empty if it is the lines
-	Wanted []string // the lines that were looked for
-	At     int      // number of the first line that is most like them, from 1; 0 if none is
-	Found  []string // the file's lines there
+	Hint   string   // the hint that was not found; empty if the lines were not
+	Wanted []string // the lines that were not found
+	At     int      // number of the first of the most similar lines, from 1; 0 = none
+	Found  []string // the most similar lines
 }
 
-// Error shows what was looked for and what is there.
+// Error shows the wanted lines and the most similar ones.
 func (e *MatchError) Error() string {
 	var b strings.Builder
 	if e.Hint != "" {
-		fmt.Fprintf(&b, "%s: the line of the hint %q (line %d of the patch) is not in the file", e.Path, e.Hint, e.Line)
+		fmt.Fprintf(&b, "%s: no line matches the hint %q (line %d of the patch)", e.Path, e.Hint, e.Line)
 	} else {
-		fmt.Fprintf(&b, "%s: these lines of the change at line %d of the patch are not in the file, or not behind those of the change before:\n", e.Path, e.Line)
+		fmt.Fprintf(&b, "%s: these lines of the change at line %d of the patch are not in the file, or not after the previous change:\n", e.Path, e.Line)
 		for i, l := range e.Wanted {
 			if i == 8 {
 				fmt.Fprintf(&b, "  … %d more\n", len(e.Wanted)-i)
@@ -62,7 +62,7 @@ func (e *MatchError) Error() string {
 		}
 	}
 	if e.At > 0 {
-		b.WriteString("\nMost like it in the file:\n")
+		b.WriteString("\nMost similar lines in the file:\n")
 		for i, l := range e.Found {
 			fmt.Fprintf(&b, "  %d | %s\n", e.At+i, l)
 		}
@@ -70,11 +70,11 @@ func (e *MatchError) Error() string {
 	return strings.TrimSpace(b.String())
 }
 
-// text is a file's content as lines, and what to put them together with.
+// text is a file's content as lines, and how to join them.
 type text struct {
 	bom   string
 	crlf  bool
-	final bool // the last line has an end
+	final bool // the last line has a line end
 	lines []string
 }
 
@@ -88,7 +88,7 @@ func parseText(s string) text {
 		s = strings.ReplaceAll(s, "\r\n", "\n")
 	}
 	if s == "" {
-		t.final = true // what is put in ends its lines
+		t.final = true // added lines have line ends
 		return t
 	}
 	s, t.final = strings.CutSuffix(s, "\n")
@@ -110,10 +110,10 @@ func (t text) String() string {
 	return t.bom + s
 }
 
-// Apply returns the content that a file of the given content has after an
-// update. Each hunk is looked for behind the one before. Line ends, a byte
-// order mark, and whether the last line has an end, stay as they are. The error
-// is a *[MatchError]; notes tell of hunks that were not found to the letter.
+// Apply applies an update to the content of a file. Each hunk is searched after
+// the one before. Line ends, a byte order mark, and whether the last line has a
+// line end, are preserved. The error is a *[MatchError]; notes report hunks that
+// were not found exactly.
 func (f File) Apply(before string) (after string, notes []Note, err error) {
 	t := parseText(before)
 	at := 0
@@ -131,7 +131,7 @@ func (f File) Apply(before string) (after string, notes []Note, err error) {
 		for _, l := range h.Lines {
 			switch l.Kind {
 			case ' ':
-				out = append(out, t.lines[at]) // the file's own, whatever the patch has
+				out = append(out, t.lines[at]) // of the file, which may differ from the patch
 				at++
 			case '-':
 				at++
@@ -167,7 +167,7 @@ func (f File) find(lines []string, h Hunk, from int) (int, Tolerance, error) {
 		}
 		return len(lines), Exact, nil
 	}
-	for _, atEnd := range []bool{true, false} { // blank lines may stand behind what the patch takes for the end
+	for _, atEnd := range []bool{true, false} { // blank lines may follow what the patch takes for the end
 		for tolerance := Exact; tolerance <= Punctuation && (h.EndOfFile || !atEnd); tolerance++ {
 			if i := findLines(lines, old, at, atEnd, tolerance); i >= 0 {
 				return i, tolerance, nil
@@ -178,8 +178,8 @@ func (f File) find(lines []string, h Hunk, from int) (int, Tolerance, error) {
 	return 0, 0, &MatchError{Path: f.Path, Line: h.Line, Wanted: old, At: near, Found: found}
 }
 
-// findLine looks for a hint: a line that is it, or else one that begins with
-// it, or holds it.
+// findLine looks for a hint: a line that equals it, or else begins with it, or
+// contains it.
 func findLine(lines []string, hint string, from int) int {
 	want := normal(hint, Punctuation)
 	for _, same := range []func(line string) bool{
@@ -196,8 +196,7 @@ func findLine(lines []string, hint string, from int) int {
 	return -1
 }
 
-// findLines looks for lines in a row; at the end of the file, if they must be
-// there.
+// findLines looks for consecutive lines, only at the end of the file with atEnd.
 func findLines(lines, old []string, from int, atEnd bool, tolerance Tolerance) int {
 	last := len(lines) - len(old)
 	if atEnd && last >= from {
@@ -219,7 +218,7 @@ func findLines(lines, old []string, from int, atEnd bool, tolerance Tolerance) i
 	return -1
 }
 
-// normal is a line without what a tolerance does not look at.
+// normal returns a line without what a tolerance ignores.
 func normal(line string, tolerance Tolerance) string {
 	switch tolerance {
 	case Exact:
@@ -232,7 +231,7 @@ func normal(line string, tolerance Tolerance) string {
 	return strings.TrimSpace(strings.Map(plain, line))
 }
 
-// plain is the keyboard's character for a typographic one.
+// plain returns the ASCII equivalent of a typographic character.
 func plain(c rune) rune {
 	switch {
 	case c >= 0x2010 && c <= 0x2015, c == 0x2212:
@@ -247,10 +246,10 @@ func plain(c rune) rune {
 	return c
 }
 
-// nearest returns the number of the line where most of the wanted lines are,
-// and the lines there.
+// nearest returns the number of the line where the most similar lines begin, and
+// those lines with some context.
 func nearest(lines, wanted []string) (at int, found []string) {
-	const most = 5_000_000 // comparisons; what is larger is not worth the wait
+	const most = 5_000_000 // comparisons; more would take too long
 	if len(lines)*len(wanted) > most {
 		return 0, nil
 	}
@@ -283,8 +282,8 @@ func nearest(lines, wanted []string) (at int, found []string) {
 	return from + 1, lines[from:to]
 }
 
-// alike scores two lines: 4 if they are the same, less for a common beginning
-// and end.
+// alike scores the similarity of two lines: 4 if they are equal, less for a
+// common prefix and suffix.
 func alike(a, b string) int {
 	switch {
 	case a == "" || b == "":

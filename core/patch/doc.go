@@ -1,6 +1,6 @@
-// Package patch reads and applies patches in the v4a format, by which models
+// Package patch parses and applies patches in the v4a format, with which models
 // add, delete, change and move several files at once. It is pure: the caller
-// reads and writes the files, and decides which it may.
+// reads and writes the files, and checks permissions.
 //
 // The format, as the apply_patch tool of OpenAI's coding agents takes it:
 //
@@ -9,15 +9,14 @@
 //	*** Delete File: PATH
 //	*** Update File: PATH
 //	*** Move to: PATH           optional
-//	@@ HINT                     a line above the place; several narrow it down
+//	@@ HINT                     a line above the change; several narrow it down
 //	 unchanged                  about three lines around each change
-//	-goes
-//	+comes
+//	-removed
+//	+added
 //	*** End of File             optional: the hunk is at the end
 //	*** End Patch
 //
-// [Parse] is lenient where models are careless and the meaning is clear.
-// [File.Apply] finds a hunk's lines exactly, or else without regard to trailing
-// white space, then to all white space around a line, then to typographic
-// punctuation.
+// [Parse] accepts common mistakes of models whose meaning is clear. [File.Apply]
+// looks for a hunk's lines exactly, then ignoring trailing white space, then
+// white space around lines, then typographic punctuation.
 package patch

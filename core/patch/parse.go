@@ -21,7 +21,7 @@ type Patch struct {
 	Files []File // in the order of the patch
 }
 
-// File is what happens to one file.
+// File is the change of one file.
 type File struct {
 	Op     Op
 	Path   string
@@ -32,9 +32,9 @@ type File struct {
 	Line    int    // of its header in the patch, from 1
 }
 
-// Hunk is a change in one place.
+// Hunk is one change in a file.
 type Hunk struct {
-	Hints     []string // lines above the place, in their order in the file
+	Hints     []string // lines above the change, in their order in the file
 	Lines     []Line
 	EndOfFile bool
 	Line      int // in the patch, from 1
@@ -42,11 +42,11 @@ type Hunk struct {
 
 // Line is a line of a hunk.
 type Line struct {
-	Kind byte // ' ' stays, '-' goes, '+' comes
+	Kind byte // ' ' unchanged, '-' removed, '+' added
 	Text string
 }
 
-// SyntaxError is a text that is no patch.
+// SyntaxError is an error in a patch.
 type SyntaxError struct {
 	Line    int // of the text, from 1; 0 for the text as a whole
 	Message string
@@ -71,16 +71,15 @@ const (
 	moveTo     = "*** Move to: "
 )
 
-// parser goes through a patch line by line.
+// parser parses a patch line by line.
 type parser struct {
 	lines []string
 	at    int // index of the next line
-	from  int // lines of the text before the first
+	from  int // number of lines before the patch
 }
 
-// Parse reads a patch. Blank lines, a code fence and the shell's here-document
-// around it are passed over, as are carriage returns. The error is a
-// *[SyntaxError].
+// Parse parses a patch. It skips blank lines, a code fence or here-document
+// around the patch, and carriage returns. The error is a *[SyntaxError].
 func Parse(text string) (*Patch, error) {
 	p, err := unwrap(text)
 	if err != nil {
@@ -102,7 +101,7 @@ func Parse(text string) (*Patch, error) {
 		patch.Files = append(patch.Files, f)
 	}
 	if len(patch.Files) == 0 {
-		return nil, &SyntaxError{p.from, "there is nothing between " + begin + " and " + end + ": expected " + addFile + "PATH, " + updateFile + "PATH or " + deleteFile + "PATH"}
+		return nil, &SyntaxError{p.from, "nothing between " + begin + " and " + end + ": expected " + addFile + "PATH, " + updateFile + "PATH or " + deleteFile + "PATH"}
 	}
 	return patch, nil
 }
@@ -112,7 +111,7 @@ func unwrap(text string) (*parser, error) {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	first := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) == begin })
 	if first < 0 {
-		return nil, &SyntaxError{0, "a patch begins with the line " + begin}
+		return nil, &SyntaxError{0, "a patch must begin with the line " + begin}
 	}
 	for i, l := range lines[:first] {
 		if t := strings.TrimSpace(l); t != "" && !strings.HasPrefix(t, "```") && !strings.Contains(t, "<<") {
@@ -127,7 +126,7 @@ func unwrap(text string) (*parser, error) {
 		last--
 	}
 	if last == first {
-		return nil, &SyntaxError{len(lines), "a patch ends with the line " + end}
+		return nil, &SyntaxError{len(lines), "a patch must end with the line " + end}
 	}
 	return &parser{lines: lines[first+1 : last], from: first + 1}, nil
 }
@@ -178,7 +177,7 @@ func (p *parser) added(f File) (File, error) {
 		line := p.lines[p.at]
 		text, ok := strings.CutPrefix(line, "+")
 		if !ok && strings.TrimSpace(line) != "" {
-			return f, p.fail(p.at, "every line of a file to add begins with +, found %q", clip(line))
+			return f, p.fail(p.at, "every line of an added file must begin with +, found %q", clip(line))
 		}
 		if ok {
 			b.WriteString(text + "\n")
@@ -208,7 +207,7 @@ func (p *parser) updated(f File) (File, error) {
 		}
 	}
 	if len(f.Hunks) == 0 && f.MoveTo == "" {
-		return f, &SyntaxError{f.Line, "nothing is to change in " + f.Path + ": expected @@ and lines that begin with a space, - or +"}
+		return f, &SyntaxError{f.Line, "no changes to " + f.Path + ": expected @@ and lines that begin with a space, - or +"}
 	}
 	return f, nil
 }
@@ -237,14 +236,14 @@ func (p *parser) hunk() (Hunk, error) {
 		}
 		switch {
 		case line == "":
-			h.Lines = append(h.Lines, Line{' ', ""}) // its space was lost
+			h.Lines = append(h.Lines, Line{' ', ""}) // without its space
 		case strings.IndexByte(" +-", line[0]) >= 0:
 			h.Lines = append(h.Lines, Line{line[0], line[1:]})
 		case line[0] == '\\': // "\ No newline at end of file", of unified diffs
 		case line[0] == '\t':
 			h.Lines = append(h.Lines, Line{' ', line})
 		default:
-			return h, p.fail(p.at, "a line of a change begins with a space, - or +, found %q", clip(line))
+			return h, p.fail(p.at, "a line of a change must begin with a space, - or +, found %q", clip(line))
 		}
 	}
 	h.Lines = trimBlank(h.Lines)
@@ -252,12 +251,12 @@ func (p *parser) hunk() (Hunk, error) {
 }
 
 // lineNumbers reports whether a hint is that of a unified diff, such as
-// -1,3 +1,4, which counts lines that nobody counted.
+// -1,3 +1,4, whose numbers are unreliable.
 func lineNumbers(hint string) bool {
 	return strings.HasPrefix(hint, "-") && strings.Contains(hint, " +") && strings.Trim(hint, "-+0123456789, @") == ""
 }
 
-// trimBlank drops blank lines at the end that separate a hunk from what comes.
+// trimBlank drops blank lines at the end, which separate a hunk from the next.
 func trimBlank(lines []Line) []Line {
 	for n := len(lines); n > 0 && lines[n-1] == (Line{' ', ""}); n-- {
 		lines = lines[:n-1]
@@ -265,12 +264,12 @@ func trimBlank(lines []Line) []Line {
 	return lines
 }
 
-// check refuses a second section for a file that is gone or new.
+// check refuses a second section for a file that is deleted, added or moved.
 func (p *Patch) check(f File) error {
 	for _, other := range p.Files {
 		clash := other.Path == f.Path && (other.Op != Update || f.Op != Update || other.MoveTo != "" || f.MoveTo != "")
 		if clash || f.MoveTo != "" && (other.Path == f.MoveTo && other.Op != Delete || other.MoveTo == f.MoveTo) || other.MoveTo != "" && other.MoveTo == f.Path {
-			return &SyntaxError{f.Line, fmt.Sprintf("%s occurs in the section at line %d already: put all that happens to a file into one section", f.Path, other.Line)}
+			return &SyntaxError{f.Line, fmt.Sprintf("%s already has a section at line %d: put all changes of a file into one section", f.Path, other.Line)}
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// apply does to files in memory what a patch says.
+// apply applies a patch to files in memory.
 func apply(text string, files map[string]string) (map[string]string, error) {
 	p, err := patch.Parse(text)
 	if err != nil {
@@ -95,19 +95,19 @@ func wrapped(body string) string { return "*** Begin Patch\n" + body + "*** End 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
-		{"nothing", "", "a patch begins with the line *** Begin Patch"},
+		{"nothing", "", "a patch must begin with the line *** Begin Patch"},
 		{"prose before", "Here it is:\n" + wrapped("*** Delete File: a\n"), `line 1 of the patch: expected *** Begin Patch, found "Here it is:"`},
 		{"prose behind", wrapped("*** Delete File: a\n") + "Done.", `expected *** End Patch at the end, found "Done."`},
 		{"no end", "*** Begin Patch\n*** Delete File: a\n", `line 2 of the patch: expected *** End Patch at the end, found "*** Delete File: a"`},
-		{"no files", wrapped(""), "there is nothing between"},
+		{"no files", wrapped(""), "nothing between"},
 		{"an unknown header", wrapped("*** Rename File: a\n"), `line 2 of the patch: expected *** Add File: PATH, *** Update File: PATH or *** Delete File: PATH, found "*** Rename File: a"`},
 		{"no path", wrapped("*** Delete File: \n"), `line 2 of the patch: expected`},
-		{"no plus", wrapped("*** Add File: a\n+x\ny\n"), `line 4 of the patch: every line of a file to add begins with +, found "y"`},
-		{"no change", wrapped("*** Update File: a\n"), "line 2 of the patch: nothing is to change in a"},
+		{"no plus", wrapped("*** Add File: a\n+x\ny\n"), `line 4 of the patch: every line of an added file must begin with +, found "y"`},
+		{"no change", wrapped("*** Update File: a\n"), "line 2 of the patch: no changes to a"},
 		{"no move", wrapped("*** Update File: a\n*** Move to: \n"), "line 3 of the patch: the path to move to is missing"},
-		{"no kind", wrapped("*** Update File: a\n@@\nx\n"), `line 4 of the patch: a line of a change begins with a space, - or +, found "x"`},
-		{"delete and update", wrapped("*** Delete File: a\n*** Update File: a\n@@\n-x\n+y\n"), "line 3 of the patch: a occurs in the section at line 2 already"},
-		{"two to one", wrapped("*** Update File: a\n*** Move to: c\n*** Update File: b\n*** Move to: c\n"), "line 4 of the patch: b occurs in the section at line 2 already"},
+		{"no kind", wrapped("*** Update File: a\n@@\nx\n"), `line 4 of the patch: a line of a change must begin with a space, - or +, found "x"`},
+		{"delete and update", wrapped("*** Delete File: a\n*** Update File: a\n@@\n-x\n+y\n"), "line 3 of the patch: a already has a section at line 2"},
+		{"two to one", wrapped("*** Update File: a\n*** Move to: c\n*** Update File: b\n*** Move to: c\n"), "line 4 of the patch: b already has a section at line 2"},
 		{"text behind a deletion", wrapped("*** Delete File: a\n-x\n"), `line 3 of the patch: expected *** Add File`},
 	} {
 		_, err := patch.Parse(tt.text)
@@ -136,7 +136,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// FuzzParse: a text is a patch or a clear error, and applying never panics.
+// FuzzParse: any text is a patch or an error, and Apply never panics.
 func FuzzParse(f *testing.F) {
 	dirs, _ := filepath.Glob(filepath.Join("testdata", "scenarios", "*", "patch.txt"))
 	for _, name := range dirs {
@@ -150,7 +150,7 @@ func FuzzParse(f *testing.F) {
 		p, err := patch.Parse(text)
 		if err != nil {
 			if err.Error() == "" {
-				t.Error("an error without words")
+				t.Error("an error without a message")
 			}
 			return
 		}
@@ -162,7 +162,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzApply: a patch that takes one text to another does that.
+// FuzzApply: a patch from one text to another produces the other.
 func FuzzApply(f *testing.F) {
 	f.Add("one\ntwo\nthree\n", "one\n2\nthree\n")
 	f.Add("a\na\nb", "a\nb\nb")

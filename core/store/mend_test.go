@@ -28,7 +28,7 @@ func TestMend(t *testing.T) {
 		torn       bool
 		unknown    bool
 	}{
-		{name: "whole", log: line(1) + line(2), kept: line(1) + line(2)},
+		{name: "intact", log: line(1) + line(2), kept: line(1) + line(2)},
 		{name: "empty"},
 		{name: "without the last line end", log: line(1) + strings.TrimSuffix(line(2), "\n"), kept: line(1) + line(2)},
 		{name: "torn", log: line(1) + `{"v":1,"se`, kept: line(1), cut: `{"v":1,"se`, line: 2, gone: 1, torn: true},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -18,10 +17,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.uber.org/goleak"
 
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
-
-var update = flag.Bool("update", false, "write docs/configuration.md and the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -339,28 +337,11 @@ func TestErrors(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "%s:\n  %s\n", tt.name, m.short(err.Error()))
 	}
-	golden(t, filepath.Join("testdata", "errors.golden"), []byte(got.String()))
-}
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want = bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is out of date: run go test -update here and look at the difference\n%s", path, got)
-	}
+	goldentest.Check(t, "testdata/errors.golden", []byte(got.String()))
 }
 
 func TestConfigurationPage(t *testing.T) {
-	golden(t, filepath.Join("..", "..", "..", "..", "docs", "configuration.md"), page())
+	goldentest.Check(t, "../../../../docs/configuration.md", page())
 }
 
 func TestSchema(t *testing.T) {

@@ -34,7 +34,7 @@ func TestSession(t *testing.T) {
 	text := shown(t, svg)
 	for _, want := range []string{
 		"agent (devel) · local/scripted · ~/slug", "> The test fails.", "plan · 0 of 4 done", "✓ read_file slug.go",
-		"? Allow shell: shell-run go test ./...? → session", "✗ shell go test ./...", "✓ edit_file slug.go · +1 −1",
+		"? Run `go test ./...`? → session", "✗ shell go test ./...", "✓ edit_file slug.go · +1 −1",
 		"plan · 3 of 4 done", "✓ shell go test ./...", "The test passes.",
 	} {
 		_, after, ok := strings.Cut(text, want)

@@ -148,8 +148,8 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 	}()
 	for _, step := range []struct{ see, keys string }{
 		{"/help", "The test fails. Please repair the package.\r"},
-		{"Allow shell: shell-run go test", "s"},
-		{"Allow edit_file", "y"},
+		{"Run `go test", "s"},
+		{"Edit ", "y"},
 		{"one separator.", ""},
 		{"rounds of tools", ""},
 	} {

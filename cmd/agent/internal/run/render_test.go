@@ -18,7 +18,7 @@ func conversation(v view) error {
 		{Body: event.MessageDelta{Text: "look.\x1b[2J"}},
 		{Body: event.Message{Content: model.Parts{model.Text{Text: "I'll look.\x1b[2J"}, model.ToolCall{ID: "c", Name: "shell"}}}},
 		{Call: "c", Body: event.ToolUse{Name: "shell", Args: `{"command":"ls\n\u001b[1m /ws/sub"}`}},
-		{Body: event.Question{Title: "Allow shell: shell-run ls?"}},
+		{Body: event.Question{Title: "Connect to a.example?"}},
 		{Body: event.Answer{Choice: "once"}},
 		{Body: event.Question{Title: "Sure?"}},
 		{Body: event.Answer{Withdrawn: true}},
@@ -36,7 +36,7 @@ func conversation(v view) error {
 
 const (
 	work = `● shell ls sub
-  ? Allow shell: shell-run ls?
+  ? Connect to a.example?
   ? once
   ? Sure?
   ? withdrawn

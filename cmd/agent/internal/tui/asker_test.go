@@ -67,7 +67,7 @@ func (p *plainPerson) Answer(c core.Choice) error {
 }
 
 func TestPlainAsker(t *testing.T) {
-	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.Person) {
+	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.User) {
 		s, asker := mustOpen(t, act{})
 		in, out := io.Pipe()
 		screen := &safeBuffer{}

@@ -59,7 +59,7 @@ func (p *linePerson) Answer(choice core.Choice) error {
 
 func TestLineAsker(t *testing.T) {
 	t.Parallel()
-	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.Person) {
+	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.User) {
 		s, asker := mustOpen(t, act{})
 		c := newConsole(t, 80, 24)
 		r := c.start(context.Background(), Options{Session: s, Asker: asker})
@@ -101,7 +101,7 @@ func TestLinePermission(t *testing.T) {
 			c := newConsole(t, 80, 24)
 			r := c.start(t.Context(), Options{Session: s, Asker: asker})
 			c.send("go\r")
-			c.wait("? Allow shell: shell-run make?", "commands are asked about", "y yes, once", "s yes, for this session", "adds the rule shell(make:*)", "n no", "r no, and say why")
+			c.wait("? Run `make`?", "commands are asked about", "y yes, once", "s yes, for this session", "adds the rule shell(make:*)", "n no", "r no, and say why")
 			c.send(tt.keys)
 			if tt.name == "back from the reason" {
 				c.wait("Why not?", "> because")
@@ -114,7 +114,7 @@ func TestLinePermission(t *testing.T) {
 				c.wait(tt.want...)
 			}
 			if tt.asked == 2 {
-				c.wait("? Allow shell: shell-run make?", "y yes, once")
+				c.wait("? Run `make`?", "y yes, once")
 				c.send("n")
 			}
 			c.wait("the end")
@@ -144,7 +144,7 @@ func TestLineQuestionWaitsForTyping(t *testing.T) {
 	c.wait("> try sly wa")
 	close(ask)
 	c.send("y")
-	c.wait("? Allow shell", "(unsent: try sly wa")
+	c.wait("? Run `", "(unsent: try sly wa")
 	eventually(t, c.screen, func() bool { return strings.Contains(c.screen(), "a key or Enter answers") })
 	lacks(t, c.all(), "→ once", "→ session")
 	c.send("y")
@@ -440,7 +440,7 @@ func TestLineNarrowAndResize(t *testing.T) {
 	close(release)
 	// On twelve rows the question is shown in full, above, where it has no room.
 	c.wait("y yes, once")
-	has(t, c.all(), "Allow shell: shell-run very very", "long?")
+	has(t, c.all(), "Run `very very", "long`?")
 	c.send("y")
 	eventually(t, c.all, func() bool {
 		return strings.Contains(c.all(), "✓ shell very") && strings.Count(c.all(), "word end") == 2
@@ -491,9 +491,9 @@ func TestLineNotifies(t *testing.T) {
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{Session: s, Asker: asker, Title: "my\x07 project", Notify: NotifyOSC9})
 	c.send("go\r")
-	c.wait("? Allow shell")
+	c.wait("? Run `")
 	c.see(func(v *vt.Terminal) {
-		if v.Title != "? my project" || strings.Join(v.Notices, "|") != "a question waits: Allow shell: shell-run x?" {
+		if v.Title != "? my project" || strings.Join(v.Notices, "|") != "a question waits: Run `x`?" {
 			t.Errorf("title %q, notices %q", v.Title, v.Notices)
 		}
 	})

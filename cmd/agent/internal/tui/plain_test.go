@@ -77,14 +77,14 @@ func TestPlain(t *testing.T) {
 		Session: s, Asker: asker, Commands: testCommands, SaveHistory: func(e string) { saved = append(saved, e) },
 	})
 	r.send("build it")
-	r.sees("I build it.", "● shell make", "? Allow shell: shell-run make?", "commands are asked about", "adds the rule shell(make:*)", "y/s/a/n/r? ")
+	r.sees("I build it.", "● shell make", "? Run `make`?", "commands are asked about", "adds the rule shell(make:*)", "y/s/a/n/r? ")
 	r.send("what")
 	r.sees("! that is not on offer")
 	r.send("a")
 	if rule := <-saver.saved; rule != "shell(make:*)" {
 		t.Errorf("saved rule %q", rule)
 	}
-	r.sees("✓ shell make · 1 line", "? Allow shell: shell-run make test?")
+	r.sees("✓ shell make · 1 line", "? Run `make test`?")
 	r.send("n not today")
 	r.sees("→ deny: not today", "It did not run.")
 	r.send("/modle")

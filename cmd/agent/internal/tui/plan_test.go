@@ -49,7 +49,7 @@ func TestPlanGolden(t *testing.T) {
 			s.apply(event.Event{Call: id, Body: b})
 		}
 		lines := s.take()
-		golden(t, fmt.Sprintf("plan-%d", width), lines)
+		checkGolden(t, fmt.Sprintf("plan-%d", width), lines)
 		for _, l := range lines {
 			if w := ansi.StringWidth(l); w > width {
 				t.Errorf("a line is %d columns wide, want at most %d: %q", w, width, l)

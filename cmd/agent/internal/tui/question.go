@@ -165,8 +165,8 @@ func (s *scene) head(d *dialog) []string {
 		out = append(out, s.fold(plain, display.Visible(d.Detail), s.width, "  ", "  ")...)
 	}
 	for _, a := range d.Accesses {
-		if len(d.Accesses) > 1 || !strings.Contains(d.Title, a.Resource) {
-			out = append(out, s.fold(dim, display.Visible(string(a.Scope)+" "+a.Resource), s.width, "  - ", "    ")...)
+		if words := a.String(); len(d.Accesses) > 1 || !strings.Contains(d.Title, words[1:]) { // but for the capital
+			out = append(out, s.fold(dim, display.Visible(words), s.width, "  - ", "    ")...)
 		}
 	}
 	if d.URL != "" {

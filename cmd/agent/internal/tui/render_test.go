@@ -2,7 +2,6 @@ package tui
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,29 +13,15 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares lines with a file; escape sequences stand there as ␛.
-func golden(t *testing.T, name string, lines []string) {
+// checkGolden compares lines with a file; escape sequences stand there as ␛.
+func checkGolden(t *testing.T, name string, lines []string) {
 	t.Helper()
 	got := strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "␛")
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is now\n%s\nwant\n%s", path, got, want)
-	}
+	goldentest.Check(t, "testdata/"+name+".golden", []byte(got))
 }
 
 func sample(t testing.TB) string {
@@ -57,7 +42,7 @@ func TestMarkdownGolden(t *testing.T) {
 			if !colors {
 				name += "-plain"
 			}
-			golden(t, name, lines)
+			checkGolden(t, name, lines)
 			for _, l := range lines {
 				if w := ansi.StringWidth(l); w > width && !strings.Contains(ansi.Strip(l), "code line") {
 					t.Errorf("a line is %d columns wide, want at most %d: %q", w, width, l)
@@ -93,7 +78,7 @@ func TestAnswerIsRenderedPieceByPiece(t *testing.T) {
 			t.Errorf("in pieces of %d:\n%s\nwant\n%s", size, got, want)
 		}
 	}
-	golden(t, "answer-60", strings.Split(want, "\n"))
+	checkGolden(t, "answer-60", strings.Split(want, "\n"))
 }
 
 func TestAnswerTail(t *testing.T) {
@@ -157,7 +142,7 @@ func TestToolLinesGolden(t *testing.T) {
 			event.TokenLimit{Limit: "maxCost", Max: 1.5, Used: 1.62},
 			event.LoopDetection{},
 			event.Warning{Message: "a long warning that has to be broken on a narrow terminal"},
-			event.Question{QID: "q", Title: "Allow shell: shell-run make?"},
+			event.Question{QID: "q", Title: "Run `make`?"},
 			event.Answer{QID: "q", Choice: "deny", Reason: "not now"},
 			event.Question{QID: "r", Title: "Sure?"},
 			event.Answer{QID: "r", Withdrawn: true},
@@ -167,7 +152,7 @@ func TestToolLinesGolden(t *testing.T) {
 			s.apply(event.Event{Body: b})
 		}
 		lines := s.take()
-		golden(t, fmt.Sprintf("tools-%d", width), lines)
+		checkGolden(t, fmt.Sprintf("tools-%d", width), lines)
 		for _, l := range lines {
 			if w := ansi.StringWidth(l); w > width {
 				t.Errorf("a line is %d columns wide, want at most %d: %q", w, width, l)

@@ -58,7 +58,7 @@ func TestInteractiveSession(t *testing.T) {
 	again.answer("resumed session", "once more\r")
 	again.answer("Third answer.", "\x04") // Ctrl-D
 	again.exits(0)
-	if strings.Contains(again.text(), "Allow shell") {
+	if strings.Contains(again.text(), "Run `") {
 		t.Error("the second session asked in spite of the rule")
 	}
 	requests = w.chat.Requests()
@@ -194,7 +194,7 @@ func TestInteractiveCompact(t *testing.T) {
 	s.answer("the conversation was summarised", "go on\r")
 	s.answer("Second answer.", "/quit\r")
 	s.exits(0)
-	if text := s.text(); !strings.Contains(text, "prompt: instructions") || !strings.Contains(text, "what you said") {
+	if text := s.text(); !strings.Contains(text, "prompt: instructions") || !strings.Contains(text, "your messages") {
 		t.Errorf("the report lacks something:\n%s", text)
 	}
 	requests := w.chat.Requests()
