@@ -1,6 +1,7 @@
 package cmdutil
 
 import (
+	"bytes"
 	"path/filepath"
 	"testing"
 	"time"
@@ -23,5 +24,24 @@ func TestAgeAndSize(t *testing.T) {
 		if got := Tilde(filepath.FromSlash(path), filepath.FromSlash("/h")); got != filepath.FromSlash(want) {
 			t.Errorf("%s is %s", path, got)
 		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	table := NewTable(&out, "NAME", "COUNT")
+	table.Row("a long name", 7)
+	table.Row("b", "seven")
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	pairs := NewTable(&out)
+	pairs.Row("x", "y", "")
+	if err := pairs.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := "NAME         COUNT\na long name  7\nb            seven\nx  y  \n"
+	if out.String() != want {
+		t.Errorf("printed\n%q, want\n%q", out.String(), want)
 	}
 }

@@ -99,7 +99,16 @@ func RemoveProjectServer(ctx context.Context, home, dir, name string) (bool, err
 		return false, nil
 	}
 	return updateProject(ctx, home, dir, func(doc *jsonpos.Document) ([]byte, bool) {
-		return doc.Remove("mcpServers", name)
+		text, removed := doc.Remove("mcpServers", name)
+		// Without the last server the file must still have the member.
+		left, err := jsonpos.Parse(mcp.ProjectFile, text)
+		if err != nil {
+			return text, removed
+		}
+		if line, _ := left.Position("/mcpServers"); line == 0 {
+			text = left.Set([]string{"mcpServers"}, "{}")
+		}
+		return text, removed
 	})
 }
 

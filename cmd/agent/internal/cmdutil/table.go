@@ -1,0 +1,35 @@
+package cmdutil
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// Table prints rows in aligned columns. It escapes nothing: text that others
+// wrote has to be made safe first, see package display.
+type Table struct{ w *tabwriter.Writer }
+
+// NewTable returns a table whose first row are the headers, if there are any.
+func NewTable(out io.Writer, headers ...string) *Table {
+	t := &Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	if len(headers) > 0 {
+		fmt.Fprintln(t.w, strings.Join(headers, "\t"))
+	}
+	return t
+}
+
+// Row adds a row. Each cell is formatted as by [fmt.Print].
+func (t *Table) Row(cells ...any) {
+	for i, cell := range cells {
+		if i > 0 {
+			fmt.Fprint(t.w, "\t")
+		}
+		fmt.Fprint(t.w, cell)
+	}
+	fmt.Fprintln(t.w)
+}
+
+// Flush prints the rows. The table can be used again: columns are aligned anew.
+func (t *Table) Flush() error { return t.w.Flush() }
