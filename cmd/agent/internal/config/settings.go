@@ -15,21 +15,21 @@ const settingsVersion = 1
 // names the environment variable that sets a key, scope:"user" forbids a key in
 // a project's file, merge:"append" appends a list to those of lower layers.
 type Settings struct {
-	Schema      string      `json:"$schema,omitempty" doc:"URL of the JSON Schema, for editors."`
-	Version     int         `json:"version" default:"1" min:"1" max:"1" doc:"Version of the settings format."`
-	Providers   Providers   `json:"providers" doc:"Model providers."`
-	Models      modelTable  `json:"models" scope:"user" doc:"Properties of models, by MODEL or PROVIDER/MODEL: contextWindow and maxOutput in tokens, reasoning and vision, and inputPrice, cachedInputPrice, cacheWritePrice and outputPrice in USD per million tokens. They override the built-in table."`
-	Agent       agentSettings       `json:"agent" doc:"Sessions and their limits."`
-	Retry       retrySettings       `json:"retry" doc:"Retries after transient provider failures."`
+	Schema      string             `json:"$schema,omitempty" doc:"URL of the JSON Schema, for editors."`
+	Version     int                `json:"version" default:"1" min:"1" max:"1" doc:"Version of the settings format."`
+	Providers   Providers          `json:"providers" doc:"Model providers."`
+	Models      modelTable         `json:"models" scope:"user" doc:"Properties of models, by MODEL or PROVIDER/MODEL: contextWindow and maxOutput in tokens, reasoning and vision, and inputPrice, cachedInputPrice, cacheWritePrice and outputPrice in USD per million tokens. They override the built-in table."`
+	Agent       agentSettings      `json:"agent" doc:"Sessions and their limits."`
+	Retry       retrySettings      `json:"retry" doc:"Retries after transient provider failures."`
 	Permissions permissionSettings `json:"permissions" doc:"Permission rules and mode."`
-	Sandbox     Sandbox     `json:"sandbox" doc:"Sandbox levels of the processes that the agent starts; see sandbox.md."`
+	Sandbox     Sandbox            `json:"sandbox" doc:"Sandbox levels of the processes that the agent starts; see sandbox.md."`
 	Tools       toolSettings       `json:"tools" doc:"Tools that the model gets."`
 	Plugins     pluginSettings     `json:"plugins" doc:"Plugins; see plugins.md."`
-	MCP         mcpSettings         `json:"mcp" doc:"MCP servers; see mcp.md. agent mcp add writes them."`
+	MCP         mcpSettings        `json:"mcp" doc:"MCP servers; see mcp.md. agent mcp add writes them."`
 	Skills      skillSettings      `json:"skills" doc:"Skills; see skills.md."`
-	Session     sessionSettings     `json:"session" doc:"Storage of sessions."`
-	Terminal    terminalSettings    `json:"terminal" doc:"The interactive session."`
-	Replay      replaySettings      `json:"replay" doc:"Comparison with a recording; see recording.md."`
+	Session     sessionSettings    `json:"session" doc:"Storage of sessions."`
+	Terminal    terminalSettings   `json:"terminal" doc:"The interactive session."`
+	Replay      replaySettings     `json:"replay" doc:"Comparison with a recording; see recording.md."`
 }
 
 // Providers are the settings of the model providers.
