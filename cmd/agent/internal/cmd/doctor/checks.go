@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
@@ -153,7 +152,7 @@ func (d *doctor) checkSessions(ctx context.Context) finding {
 			damaged = append(damaged, s.ID)
 		}
 	}
-	text := cmdutil.Plural(len(list), "session") + " in " + dir
+	text := display.Plural(len(list), "session") + " in " + dir
 	if looked < len(list) {
 		text += fmt.Sprintf(", of which the last %d were looked at", looked)
 	}

@@ -225,7 +225,7 @@ func report(out io.Writer, findings []finding, asJSON bool) error {
 				fmt.Fprintf(out, "      %-*s  → %s\n", width, "", f.Fix)
 			}
 		}
-		_, err = fmt.Fprintf(out, "\n%d ok, %s, %d failed%s\n", count[healthOK], cmdutil.Plural(count[healthWarn], "warning"), count[healthFail], skipped(count[healthSkip]))
+		_, err = fmt.Fprintf(out, "\n%d ok, %s, %d failed%s\n", count[healthOK], display.Plural(count[healthWarn], "warning"), count[healthFail], skipped(count[healthSkip]))
 	}
 	if count[healthFail] > 0 {
 		return errors.Join(err, &cmdutil.StatusError{Code: cmdutil.ExitError})
