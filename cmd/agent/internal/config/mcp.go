@@ -104,7 +104,11 @@ func RemoveProjectServer(ctx context.Context, home, dir, name string) (bool, err
 		return false, nil
 	}
 	return updateProject(ctx, home, dir, func(doc []byte) ([]byte, bool) {
-		return removeMember(doc, []string{"mcpServers", name})
+		doc, removed := removeMember(doc, []string{"mcpServers", name})
+		if _, ok := removeMember(doc, []string{"mcpServers"}); !ok { // the last server took it along, but the file must have it
+			doc = setMember(doc, []string{"mcpServers"}, "{}")
+		}
+		return doc, removed
 	})
 }
 

@@ -9,32 +9,33 @@ import (
 	"github.com/seed-009c0928/agent/mcp"
 )
 
-// ServerInfo is a server as lists show it.
+// ServerInfo is the JSON of an MCP server.
 type ServerInfo struct {
-	Name      string      `json:"name"`
-	Scope     string      `json:"scope"`
-	Transport string      `json:"transport"`
-	Target    string      `json:"target"` // the command line or the address
-	Status    string      `json:"status"` // ready, unknown, disabled, untrusted, broken
-	Problem   string      `json:"problem,omitempty"`
-	Tools     int         `json:"tools"`
-	Blocked   []string    `json:"blocked,omitempty"` // tools whose definition has changed
-	Hash      string      `json:"hash"`
-	Config    *mcp.Server `json:"config,omitempty"`
-	Server    *mcp.Info   `json:"server,omitempty"`
-	Offered   []toolWords `json:"offered,omitempty"`
-	Prompts   []string    `json:"prompts,omitempty"`
-	Resources int         `json:"resources"`
-	Left      []string    `json:"left,omitempty"` // why tools were left out
+	Name      string       `json:"name"`
+	Scope     string       `json:"scope"`
+	Transport string       `json:"transport"`
+	Target    string       `json:"target"` // the command line or the URL
+	Status    string       `json:"status"` // ready, unknown, disabled, untrusted, broken
+	Problem   string       `json:"problem,omitempty"`
+	Tools     int          `json:"tools"`
+	Blocked   []string     `json:"blocked,omitempty"` // tools whose definition has changed
+	Hash      string       `json:"hash"`
+	Config    *mcp.Server  `json:"config,omitempty"`
+	Server    *mcp.Info    `json:"server,omitempty"`
+	Offered   []serverTool `json:"offered,omitempty"`
+	Prompts   []string     `json:"prompts,omitempty"`
+	Resources int          `json:"resources"`
+	Left      []string     `json:"left,omitempty"` // why tools were left out
 }
 
-// toolWords is a tool and what its server says of it.
-type toolWords struct {
-	Name        string `json:"name"`  // the server's
-	Model       string `json:"model"` // that the model knows it by
+// serverTool is a tool as its server describes it.
+type serverTool struct {
+	Name        string `json:"name"`  // the server's name for it
+	Model       string `json:"model"` // the model's name for it
 	Description string `json:"description"`
 }
 
+// ServerInfoOf returns what lists show of a server.
 func ServerInfoOf(st mcp.Status) ServerInfo {
 	i := ServerInfo{
 		Name: st.Name, Scope: st.Source, Transport: st.Server.Transport(), Target: st.Server.Describe(), Hash: st.Hash,
@@ -53,7 +54,7 @@ func ServerInfoOf(st mcp.Status) ServerInfo {
 	return i
 }
 
-// Details adds what get and test show.
+// Details adds the configuration and what the server offers.
 func (i ServerInfo) Details(st mcp.Status) ServerInfo {
 	shown := st.Server.Redacted()
 	i.Config, i.Left = &shown, st.Left
@@ -61,7 +62,7 @@ func (i ServerInfo) Details(st mcp.Status) ServerInfo {
 		i.Server = &st.Info
 	}
 	for _, t := range st.Tools {
-		i.Offered = append(i.Offered, toolWords{t.Name, mcp.ToolName(st.Name, t.Name), t.Description})
+		i.Offered = append(i.Offered, serverTool{t.Name, mcp.ToolName(st.Name, t.Name), t.Description})
 	}
 	for _, p := range st.Prompts {
 		i.Prompts = append(i.Prompts, p.Name)
@@ -69,14 +70,14 @@ func (i ServerInfo) Details(st mcp.Status) ServerInfo {
 	return i
 }
 
-// ServerState is how things stand with a server, in a word or two.
+// ServerState returns the state of a server in a session, in a word or two.
 func ServerState(st mcp.Status) string {
 	i := ServerInfoOf(st)
 	switch {
 	case i.Status != "ready" && i.Status != "unknown":
 		return i.Status
 	case st.Running && st.PID > 0:
-		return fmt.Sprintf("runs (pid %d)", st.PID)
+		return fmt.Sprintf("running (pid %d)", st.PID)
 	case st.Running:
 		return "connected"
 	case st.Err != nil:
@@ -85,7 +86,7 @@ func ServerState(st mcp.Status) string {
 	return i.Status
 }
 
-// ServerNotes says what is wrong with a server.
+// ServerNotes returns what is wrong with a server.
 func ServerNotes(st mcp.Status) []string {
 	var notes []string
 	if st.Problem != nil {
@@ -95,7 +96,7 @@ func ServerNotes(st mcp.Status) []string {
 		notes = append(notes, display.OneLine(st.Err.Error(), 300))
 	}
 	if len(st.Blocked) > 0 {
-		notes = append(notes, "changed and blocked: "+strings.Join(st.Blocked, ", ")+". You are asked when one of them is used.")
+		notes = append(notes, "changed and blocked: "+strings.Join(st.Blocked, ", ")+". A call asks you to approve the change.")
 	}
 	for _, why := range st.Left {
 		notes = append(notes, display.OneLine(why, 300))

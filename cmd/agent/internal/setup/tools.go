@@ -12,18 +12,19 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// ToolInfo is a tool as lists show it.
+// ToolInfo is the JSON of a tool.
 type ToolInfo struct {
 	Name        string          `json:"name"`
 	Source      string          `json:"source"`
 	ReadOnly    bool            `json:"readOnly"`
 	Scopes      []core.Scope    `json:"scopes"`
-	Tokens      int             `json:"tokens"`             // that its definition takes in each request, estimated
-	Deferred    bool            `json:"deferred,omitempty"` // it is in no request until the model searches for it
+	Tokens      int             `json:"tokens"`             // of its definition in each request, estimated
+	Deferred    bool            `json:"deferred,omitempty"` // left out of requests until the model searches for it
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema,omitempty"`
 }
 
+// ToolInfoOf describes a tool.
 func ToolInfoOf(e core.Entry) ToolInfo {
 	d := e.Tool.Definition()
 	return ToolInfo{
@@ -32,14 +33,15 @@ func ToolInfoOf(e core.Entry) ToolInfo {
 	}
 }
 
-// WithTools opens an agent from settings and flags and hands over its tools.
-func WithTools(ctx context.Context, s *cmdutil.IO, sh *Flags, f func(*Setup, *agent.Agent, *core.Snapshot) error) error {
-	set, err := sh.Load(s)
+// WithTools opens an agent by settings and flags, which saves nothing, and calls f
+// with it and all its tools.
+func WithTools(ctx context.Context, s *cmdutil.IO, flags *Flags, f func(*Setup, *agent.Agent, *core.Snapshot) error) error {
+	set, err := flags.Load(s)
 	if err != nil {
 		return err
 	}
-	opts := set.AgentOptions(nil)
-	opts.Home = "" // nothing is kept
+	opts := set.AgentOptions(flags.Logger(s))
+	opts.Home = "" // save nothing
 	a, err := set.Environment.OpenAgent(ctx, opts)
 	if err != nil {
 		return err
@@ -53,6 +55,7 @@ func WithTools(ctx context.Context, s *cmdutil.IO, sh *Flags, f func(*Setup, *ag
 	return f(set, a, snapshot)
 }
 
+// NoTool is the error for a tool that does not exist.
 func NoTool(name string, snapshot *core.Snapshot) error {
-	return cmdutil.Usagef("there is no tool %q; the tools are %s", name, strings.Join(snapshot.Names(), ", "))
+	return fmt.Errorf("no tool %q: expected one of %s", name, strings.Join(snapshot.Names(), ", "))
 }

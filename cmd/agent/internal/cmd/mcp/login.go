@@ -18,113 +18,125 @@ import (
 	"github.com/seed-009c0928/agent/mcp/oauth"
 )
 
-// signInPatience is how long a person may take for a sign-in.
-const signInPatience = 5 * time.Minute
+// loginTimeout is how long login waits for the browser by default.
+const loginTimeout = 5 * time.Minute
 
-func newMCPLogin(s *cmdutil.IO) *cobra.Command {
-	p, noBrowser, patience := &mcpPlace{IO: s}, false, signInPatience
+type loginOptions struct {
+	serverOptions
+	noBrowser bool
+	timeout   time.Duration
+}
+
+func newLoginCmd(s *cmdutil.IO) *cobra.Command {
+	o := &loginOptions{serverOptions: serverOptions{IO: s}}
 	cmd := &cobra.Command{
 		Use:   "login NAME",
 		Short: "Sign in to an MCP server in the browser",
-		Long: "login finds out from the server where it wants you to sign in, opens that page in your browser and waits for it to\n" +
-			"come back. Where the browser runs on another machine, copy the address at which it ends and paste it here.\n" +
-			"Tokens are kept in the keyring of the operating system, or in a file that only you may read.",
-		Example: "  agent mcp add tracker https://mcp.example.com/mcp\n  agent mcp login tracker",
-		Args:    cmdutil.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			set, c, err := p.remote(args[0])
-			if err != nil {
-				return err
-			}
-			person := &terminalPerson{Prompter: cmdutil.NewPrompter(s), noBrowser: noBrowser}
-			signIn, err := set.SignIn(person).Transport(c.Server, nil)
-			if err != nil {
-				return &config.Error{Key: "mcp.servers." + c.Name, Err: err}
-			}
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), patience, fmt.Errorf("nobody signed in within %s", patience))
-			defer cancel()
-			watched, stop := cmdutil.Interrupts(ctx, io.Discard, cancel)
-			err = signIn.SignIn(watched)
-			if sig := stop(); sig != nil {
-				return sig
-			}
-			if err != nil {
-				return fmt.Errorf("MCP server %s: %w", c.Name, err)
-			}
-			if err := printSignedIn(watched, s, c.Name, signIn); err != nil {
-				return err
-			}
-			return p.read(cmd.Context(), set, c, "")
-		},
+		Long: "Open the server's sign-in page in your browser and wait until you have signed in. If the browser runs on another\n" +
+			"machine, paste the address at which it ended. Tokens are stored in the keyring of the operating system, or in a\n" +
+			"file that only you can read.",
+		Example:           "  agent mcp add tracker https://mcp.example.com/mcp\n  agent mcp login tracker",
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: o.complete,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	p.register(cmd)
-	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "print the page's address and open no browser")
-	cmd.Flags().DurationVar(&patience, "timeout", signInPatience, "wait this `LONG` for the browser")
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address of the sign-in page, open no browser")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", loginTimeout, "wait at most `LONG` for the sign-in")
+	o.flags.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags)
 	return cmd
 }
 
-func printSignedIn(ctx context.Context, s *cmdutil.IO, name string, signIn *oauth.Transport) error {
-	st, err := signIn.Status(context.WithoutCancel(ctx))
+func (o *loginOptions) run(ctx context.Context, name string) error {
+	set, c, err := o.remote(name)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Out, "You are signed in to the MCP server %s, at %s.\n", name, display.VisibleLine(st.Issuer, 200))
-	if len(st.Scopes) > 0 {
-		fmt.Fprintf(s.Out, "It may: %s\n", display.VisibleLine(strings.Join(st.Scopes, ", "), 300))
+	t, err := transport(set, c, &browser{Prompter: cmdutil.NewPrompter(o.IO), disabled: o.noBrowser})
+	if err != nil {
+		return err
 	}
-	if !st.Renewable && !st.Expires.IsZero() {
-		fmt.Fprintf(s.Out, "The sign-in ends at %s and cannot be renewed without you.\n", st.Expires.Local().Format(time.DateTime))
+	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timed out: nobody signed in within %s", o.timeout))
+	defer cancel()
+	err = interruptible(waiting, func(ctx context.Context) error {
+		if err := t.SignIn(ctx); err != nil {
+			return fmt.Errorf("MCP server %s: %w", name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	st, err := t.Status(ctx)
+	if err != nil {
+		return err
+	}
+	printSignIn(o.Out, name, st)
+	return o.readTools(ctx, set, c)
 }
 
-func newMCPLogout(s *cmdutil.IO) *cobra.Command {
-	p := &mcpPlace{IO: s}
+// printSignIn prints what the user has signed in to.
+func printSignIn(out io.Writer, name string, st oauth.Status) {
+	fmt.Fprintf(out, "Signed in to MCP server %s at %s.\n", name, display.VisibleLine(st.Issuer, 200))
+	if len(st.Scopes) > 0 {
+		fmt.Fprintf(out, "Scopes: %s\n", display.VisibleLine(strings.Join(st.Scopes, ", "), 300))
+	}
+	if !st.Renewable && !st.Expires.IsZero() {
+		fmt.Fprintf(out, "The sign-in expires at %s and cannot be renewed: you will have to sign in again.\n", st.Expires.Local().Format(time.DateTime))
+	}
+}
+
+type logoutOptions struct{ serverOptions }
+
+func newLogoutCmd(s *cmdutil.IO) *cobra.Command {
+	o := &logoutOptions{serverOptions{IO: s}}
 	cmd := &cobra.Command{
 		Use:   "logout NAME",
-		Short: "Forget the sign-in to an MCP server",
-		Long:  "logout removes the tokens and the registration that are kept for a server, and tells the issuer that the tokens are\nnot used any more, where it wants to know.",
-		Args:  cmdutil.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			set, c, err := p.remote(args[0])
-			if err != nil {
-				return err
-			}
-			signIn, err := set.SignIn(nil).Transport(c.Server, nil)
-			if err != nil {
-				return &config.Error{Key: "mcp.servers." + c.Name, Err: err}
-			}
-			st, err := signIn.Status(cmd.Context())
-			if err == nil && !st.SignedIn {
-				fmt.Fprintf(s.Out, "You were not signed in to the MCP server %s.\n", c.Name)
-			}
-			revoked, err := signIn.SignOut(cmd.Context())
-			if err != nil {
-				return fmt.Errorf("MCP server %s: %w", c.Name, err)
-			}
-			switch {
-			case revoked:
-				fmt.Fprintf(s.Out, "You are signed out of the MCP server %s; its tokens were revoked.\n", c.Name)
-			case st.SignedIn:
-				fmt.Fprintf(s.Out, "You are signed out of the MCP server %s. Its tokens were forgotten here; the issuer was not told, or does not revoke any.\n", c.Name)
-			}
-			return nil
-		},
+		Short: "Sign out of an MCP server",
+		Long: "Delete the stored tokens and client registration of a server, and revoke the tokens if their issuer supports\n" +
+			"that.",
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: o.complete,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	p.register(cmd)
+	o.flags.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags)
 	return cmd
 }
 
-// remote finds a server that is reached by HTTP, with its variables put in.
-func (p *mcpPlace) remote(name string) (*setup.Setup, mcp.Configured, error) {
-	set, c, err := p.server(name)
+func (o *logoutOptions) run(ctx context.Context, name string) error {
+	set, c, err := o.remote(name)
+	if err != nil {
+		return err
+	}
+	t, err := transport(set, c, nil)
+	if err != nil {
+		return err
+	}
+	st, statusErr := t.Status(ctx)
+	revoked, err := t.SignOut(ctx)
+	if err != nil {
+		return fmt.Errorf("MCP server %s: %w", name, err)
+	}
+	result := "Signed out of MCP server %s. Its tokens were deleted, but not revoked: the issuer could not be told, or does not support it.\n"
+	switch {
+	case revoked:
+		result = "Signed out of MCP server %s. Its tokens were deleted and revoked.\n"
+	case statusErr == nil && !st.SignedIn:
+		result = "You were not signed in to MCP server %s.\n"
+	}
+	fmt.Fprintf(o.Out, result, name)
+	return nil
+}
+
+// remote finds a server that is reached over HTTP, and expands its variables.
+func (o *serverOptions) remote(name string) (*setup.Setup, mcp.Configured, error) {
+	set, c, err := o.server(name)
 	switch {
 	case err != nil:
 		return nil, c, err
 	case c.Problem != nil:
 		return nil, c, fmt.Errorf("MCP server %s: %w", name, c.Problem)
 	case c.Server.Transport() == mcp.TransportStdio:
-		return nil, c, cmdutil.Usagef("the MCP server %s is a program on this machine: there is nothing to sign in to; what it needs goes into its variables (agent mcp add -e)", name)
+		return nil, c, cmdutil.Usagef("MCP server %s is a local command with nothing to sign in to: pass credentials as environment variables (agent mcp add --env)", name)
 	}
 	if c.Server, err = c.Server.Expand(mcp.Environ); err != nil {
 		return nil, c, &config.Error{Key: "mcp.servers." + name, Err: err}
@@ -132,32 +144,41 @@ func (p *mcpPlace) remote(name string) (*setup.Setup, mcp.Configured, error) {
 	return set, c, nil
 }
 
-// terminalPerson is the person at the terminal, with their browser.
-type terminalPerson struct {
-	*cmdutil.Prompter
-	noBrowser bool
+// transport returns the HTTP transport that signs in to a server.
+func transport(set *setup.Setup, c mcp.Configured, p oauth.Person) (*oauth.Transport, error) {
+	t, err := set.SignIn(p).Transport(c.Server, nil)
+	if err != nil {
+		return nil, &config.Error{Key: "mcp.servers." + c.Name, Err: err}
+	}
+	return t, nil
 }
 
-var _ oauth.Person = (*terminalPerson)(nil)
+// browser takes the user to the sign-in page.
+type browser struct {
+	*cmdutil.Prompter
+	disabled bool // print the address only
+}
+
+var _ oauth.Person = (*browser)(nil)
 
 // Visit implements [oauth.Person].
-func (t *terminalPerson) Visit(ctx context.Context, page string) (string, error) {
-	t.Printf("Sign in on this page:\n\n  %s\n", page)
-	if !t.noBrowser {
+func (b *browser) Visit(ctx context.Context, page string) (string, error) {
+	b.Printf("Sign in on this page:\n\n  %s\n", page)
+	if !b.disabled {
 		if err := cmdutil.OpenBrowser(ctx, page); err != nil {
-			t.Printf("No browser was opened: %v", err)
+			b.Printf("No browser was opened: %v", err)
 		} else {
-			t.Printf("It was opened in your browser.")
+			b.Printf("It was opened in your browser.")
 		}
 	}
-	if !t.InTTY {
-		return "", nil // what is piped in is no answer
+	if !b.InTTY {
+		return "", nil // piped input is no answer
 	}
 	for {
-		text, err := t.Line(ctx, "When the browser has come back, this goes on by itself. If it cannot, paste the address at which it ended", "")
+		text, err := b.Line(ctx, "Waiting for the browser. If it ends at a page that does not load, paste the address of that page", "")
 		switch {
 		case errors.Is(err, cmdutil.ErrInputEnded), ctx.Err() != nil:
-			return "", nil // the browser may still come
+			return "", nil // the browser may still connect
 		case err != nil || text != "":
 			return text, err
 		}

@@ -4,77 +4,79 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"net"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/mcp/server"
+	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// serveToken is the variable with the token of mcp serve --http.
-const serveToken = "AGENT_MCP_TOKEN"
+// tokenEnv is the environment variable with the token of mcp serve --http.
+const tokenEnv = "AGENT_MCP_TOKEN"
 
-func newMCPServe(s *cmdutil.IO) *cobra.Command {
-	sh, address, noTasks := &setup.Flags{}, "", false
+// instructions are for the client's model.
+const instructions = "A coding agent. Its tools read and change the files of its workspace and run commands there; its own permission rules apply, " +
+	"and it may ask your user. run_task gives it a whole task."
+
+type serveOptions struct {
+	*cmdutil.IO
+	flags   setup.Flags
+	http    bool
+	address string
+	noTasks bool
+}
+
+func newServeCmd(s *cmdutil.IO) *cobra.Command {
+	o := &serveOptions{IO: s}
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Be an MCP server: offer the tools, and whole tasks, to other programs",
-		Long: "serve offers the agent's tools, and run_task, to an MCP client: over stdin and stdout, for a client that starts this\n" +
-			"command, or with --http over streamable HTTP on a port of this machine. The permission rules hold as anywhere. What\n" +
-			"would be asked is asked of the client where that can ask its person, and denied where it cannot.\n\n" +
-			"Over HTTP a client has to send a token: that of the variable " + serveToken + ", or a new one, which is printed.",
+		Short: "Run the agent as an MCP server",
+		Long: "Offer the agent's tools, and run_task for whole tasks, to an MCP client: over stdin and stdout for a client that\n" +
+			"starts this command, or with --http over streamable HTTP on a port of this machine. Permission rules apply as\n" +
+			"usual. Calls that need approval are put to the client's user, or denied if the client cannot ask.\n\n" +
+			"Over HTTP, clients must send a token: the value of " + tokenEnv + ", or else a new one, which is printed.",
 		Example: "  agent mcp serve --cd ~/project --permission-mode workspace\n  agent mcp serve --http 127.0.0.1:8123",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var ln net.Listener
-			if cmd.Flags().Changed("http") {
-				var err error
-				if ln, err = listenLocal(address); err != nil {
-					return err
-				}
-			}
-			return serveMCP(cmd.Context(), s, sh, ln, noTasks)
+			o.http = cmd.Flags().Changed("http")
+			return o.run(cmd.Context())
 		},
 	}
-	sh.Register(cmd.Flags(), setup.SessionFlags)
-	cmd.Flags().StringVar(&address, "http", "", "serve over HTTP at `ADDRESS` of this machine, such as 127.0.0.1:8123; port 0 is any")
-	cmd.Flags().BoolVar(&noTasks, "no-tasks", false, "offer the tools only, without run_task")
+	cmd.Flags().StringVar(&o.address, "http", "", "serve over HTTP at `ADDRESS` of this machine, such as 127.0.0.1:8123 (port 0 = any)")
+	cmd.Flags().BoolVar(&o.noTasks, "no-tasks", false, "offer the tools only, without run_task")
+	o.flags.Register(cmd.Flags(), setup.SessionFlags)
 	return cmd
 }
 
-// listenLocal opens a port that only this machine reaches.
-func listenLocal(address string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, cmdutil.Usagef("--http %q: expected an address of this machine, such as 127.0.0.1:8123, for who reaches it may run commands here", address)
+// run serves until the client disconnects or a signal arrives.
+func (o *serveOptions) run(ctx context.Context) error {
+	if !o.http {
+		return o.serve(ctx, func(ctx context.Context, srv *server.Server) error { return srv.ServeStdio(ctx, o.In, o.Out) })
 	}
-	ln, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("--http: %w", err)
-	}
-	return ln, nil
-}
-
-// serveMCP serves until the client leaves or a signal comes.
-func serveMCP(ctx context.Context, s *cmdutil.IO, sh *setup.Flags, ln net.Listener, noTasks bool) (err error) {
-	defer func() {
-		if ln != nil {
-			_ = ln.Close() // which a server that has run did already
-		}
-	}()
-	set, err := sh.Load(s)
+	ln, err := listenLocal(o.address)
 	if err != nil {
 		return err
 	}
-	a, err := set.Environment.OpenAgent(ctx, set.AgentOptions(sh.Logger(s)))
+	defer ln.Close() // no error if it has served
+	return o.serve(ctx, func(ctx context.Context, srv *server.Server) error { return srv.ServeHTTP(ctx, ln, o.announce(ln)) })
+}
+
+// serve opens the agent and calls f with its server.
+func (o *serveOptions) serve(ctx context.Context, f func(context.Context, *server.Server) error) error {
+	set, err := o.flags.Load(o.IO)
+	if err != nil {
+		return err
+	}
+	a, err := set.Environment.OpenAgent(ctx, set.AgentOptions(o.flags.Logger(o.IO)))
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	opts, err := set.ServerOptions(noTasks)
+	opts, err := o.sessionOptions(set)
 	if err != nil {
 		return err
 	}
@@ -83,27 +85,52 @@ func serveMCP(ctx context.Context, s *cmdutil.IO, sh *setup.Flags, ln net.Listen
 		return err
 	}
 	defer srv.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	watched, stop := cmdutil.Interrupts(ctx, io.Discard, cancel)
-	if ln == nil {
-		err = srv.ServeStdio(watched, s.In, s.Out)
-	} else {
-		err = srv.ServeHTTP(watched, ln, announce(s, ln))
-	}
-	if sig := stop(); sig != nil {
-		return sig
-	}
-	return err
+	return interruptible(ctx, func(ctx context.Context) error { return f(ctx, srv) })
 }
 
-// announce says where the server is, and returns its token.
-func announce(s *cmdutil.IO, ln net.Listener) string {
-	fmt.Fprintf(s.Err, "agent: serving at http://%s%s\n", ln.Addr(), server.Path)
-	token := s.Env(serveToken)
+// sessionOptions returns the options of the clients' sessions.
+func (o *serveOptions) sessionOptions(set *setup.Setup) (agent.MCPServerOptions, error) {
+	opts := agent.MCPServerOptions{Instructions: instructions}
+	if err := set.SessionOptions(&opts.Calls); err != nil {
+		return opts, err
+	}
+	opts.Calls.Ephemeral = !set.Settings.Session.Save
+	limits := opts.Calls.Limits // single calls are not limited like a conversation
+	opts.Calls.Limits = core.Limits{
+		CommandTimeout: limits.CommandTimeout, MaxCommandTimeout: limits.MaxCommandTimeout, ParallelCalls: limits.ParallelCalls, NoLoopDetection: true,
+	}
+	if !o.noTasks {
+		opts.Task = func(ctx context.Context) (task agent.SessionOptions, err error) {
+			if task.Provider, err = set.Providers(ctx); err != nil {
+				return task, err
+			}
+			task.Ephemeral = !set.Settings.Session.Save
+			return task, set.SessionOptions(&task)
+		}
+	}
+	return opts, nil
+}
+
+// listenLocal listens at an address that only this machine can reach.
+func listenLocal(address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, cmdutil.Usagef("--http %q: expected a loopback address, such as 127.0.0.1:8123: whoever can connect may run commands here", address)
+	}
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--http: %w", err)
+	}
+	return ln, nil
+}
+
+// announce prints the address of the server, and returns its token.
+func (o *serveOptions) announce(ln net.Listener) string {
+	fmt.Fprintf(o.Err, "agent: serving at http://%s%s\n", ln.Addr(), server.Path)
+	token := o.Env(tokenEnv)
 	if token == "" {
 		token = rand.Text()
-		fmt.Fprintf(s.Err, "agent: clients send the header  Authorization: Bearer %s\n", token)
+		fmt.Fprintf(o.Err, "agent: clients send the header  Authorization: Bearer %s\n", token)
 	}
 	return token
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/mcp"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
@@ -57,7 +56,6 @@ func addCompletions(root *cobra.Command, s *cmdutil.IO) {
 	sessions := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return sessionIDs(s), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
-	servers := mcp.ServerNames(s)
 	flags := map[string]cobra.CompletionFunc{
 		"resume": sessions, "allowed-tools": fixed(toolNames()), "disallowed-tools": fixed(toolNames()), "tool": fixed(toolNames()),
 		"provider": fixed(config.Choices("providers.default")), "effort": fixed(config.Choices("agent.effort")),
@@ -73,8 +71,6 @@ func addCompletions(root *cobra.Command, s *cmdutil.IO) {
 		"agent sessions repair": first(sessions), "agent sessions delete": sessions,
 		"agent providers test": first(fixed(config.Choices("providers.default"))),
 		"agent trust":          directories,
-		"agent mcp get":        first(servers), "agent mcp remove": first(servers), "agent mcp test": first(servers),
-		"agent mcp enable": first(servers), "agent mcp disable": first(servers),
 	}
 	for cmd := range commandTree(root) {
 		if f, ok := arguments[cmd.CommandPath()]; ok && cmd.ValidArgsFunction == nil {

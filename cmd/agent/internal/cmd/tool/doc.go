@@ -1,3 +1,3 @@
-// Package tool is the command agent tools: list the tools a session has, and call
-// one through the permission policy.
+// Package tool is the command agent tools: list the tools of a session, show one,
+// and call one subject to permissions.
 package tool

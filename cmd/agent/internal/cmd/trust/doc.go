@@ -1,3 +1,3 @@
-// Package trust is the command agent trust: approve the settings, skills and MCP
-// servers that a directory brings.
+// Package trust is the command agent trust: trust the settings, skills and MCP
+// servers of a directory.
 package trust
