@@ -6,7 +6,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 )
 
-// NewCmd returns the command agent sessions.
+// NewCmd returns agent sessions.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	return cmdutil.Group("sessions", "Manage saved sessions",
 		newListCmd(s), newShowCmd(s), newExportCmd(s), newForkCmd(s), newDeleteCmd(s), newRepairCmd(s))
