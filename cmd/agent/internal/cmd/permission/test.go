@@ -29,8 +29,8 @@ func newTestCmd(s *cmdutil.IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE",
 		Short: "Test the policy against a table of calls",
-		Long: "Check the decision on each call of a table, without running any. The exit code is 1 if one is not as\n" +
-			"wanted. The table is YAML, a list of objects, or JSON, one object per line, with these keys:\n" +
+		Long: "Compare the policy's decision on each call of a table with the wanted one. The calls are not run. The exit\n" +
+			"code is 1 if one differs. The table is YAML, a list of objects, or JSON, one object per line, with these keys:\n" +
 			"  tool, args   the call; or command, a command line for the tool shell\n" +
 			"  want         allow, ask or deny\n" +
 			"  rule         the rule that must decide (optional)\n" +
