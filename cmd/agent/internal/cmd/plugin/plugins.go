@@ -193,7 +193,7 @@ func (o *pluginAddOptions) show(c *plugins.Candidate) {
 		return
 	}
 	fmt.Fprintf(o.Out, "It replaces version %s. What is different:\n", display.VisibleLine(cmp.Or(c.Before.Version, "(unknown)"), 40))
-	for _, more := range c.Widens() {
+	for _, more := range c.NewPermissions() {
 		fmt.Fprintf(o.Out, "  NEW: it may %s\n", display.VisibleLine(more, 200))
 	}
 	for i, change := range c.Changes {

@@ -250,7 +250,7 @@ func (o *installing) show(ctx context.Context, offer *skills.Offer) error {
 			fmt.Fprintf(w, "  ! there is a skill of this name already: %s\n", other.File)
 		}
 	}
-	for _, grave := range offer.Grave() {
+	for _, grave := range offer.SensitiveChanges() {
 		fmt.Fprintf(w, "  ! %s\n", display.VisibleLine(grave, 300))
 	}
 	for _, c := range offer.Changes {
@@ -296,7 +296,7 @@ func (o *installing) restore(ctx context.Context, names []string) error {
 }
 
 func (o *installing) restoreOne(ctx context.Context, e bundle.Entry) (installedInfo, error) {
-	batch, err := o.in.Frozen(ctx, e)
+	batch, err := o.in.FetchLocked(ctx, e)
 	if err != nil {
 		return installedInfo{}, err
 	}

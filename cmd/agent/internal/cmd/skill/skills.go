@@ -165,7 +165,7 @@ func showSkill(out io.Writer, info skillInfo, one *skills.Skill) error {
 	row("When", one.WhenToUse)
 	row("Version", one.Version)
 	row("License", one.License)
-	row("Needs", one.Needs)
+	row("Needs", one.Compatibility)
 	row("Keywords", strings.Join(one.Triggers.Keywords, ", "))
 	row("Verbs", strings.Join(one.Triggers.Verbs, ", "))
 	row("Patterns", strings.Join(one.Triggers.Patterns, "  "))
@@ -209,11 +209,11 @@ type matchInfo struct {
 }
 
 type matchLine struct {
-	Name    string    `json:"name"`
-	Scope   string    `json:"scope"`
-	Score   float64   `json:"score"`
-	By      skills.By `json:"by"`
-	Trigger string    `json:"trigger,omitempty"`
+	Name    string        `json:"name"`
+	Scope   string        `json:"scope"`
+	Score   float64       `json:"score"`
+	By      skills.Reason `json:"by"`
+	Trigger string        `json:"trigger,omitempty"`
 }
 
 // whyLine says why a skill is disclosed, or why not.
@@ -364,8 +364,8 @@ func whySkill(one *skills.Skill, r skills.Result) whyLine {
 	if m, ok := at(r.Shortlist); ok {
 		l.Result, l.Reason = "ranked", fmt.Sprintf("%.1f by its words: %s", m.Score, m.Trigger)
 	}
-	if m, ok := at(r.Held); ok {
-		l.Result, l.Reason = "held", fmt.Sprintf("%s %s calls for it, but %s", m.By, m.Trigger, m.Held)
+	if m, ok := at(r.HeldBack); ok {
+		l.Result, l.Reason = "held", fmt.Sprintf("%s %s calls for it, but %s", m.By, m.Trigger, m.HeldBack)
 	}
 	if m, ok := at(r.Activated); ok {
 		l.Result, l.Reason = "activated", fmt.Sprintf("%s %q", m.By, m.Trigger)
