@@ -4,26 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// ErrNobody is the answer to a question when there is no person to ask.
-var ErrNobody = errors.New("nobody is there to answer")
+// ErrNonInteractive is the error of a question in a non-interactive session.
+var ErrNonInteractive = errors.New("the session is non-interactive: no user can answer")
 
-// RuleSaver is a policy that can remember a rule for ever. Where a session's
-// policy is one, a person may be offered to allow something always.
+// RuleSaver is a policy that can save rules. If a session's policy is one, its
+// permission requests may offer [ChoiceAlways].
 type RuleSaver interface {
-	// SaveRule writes an allow rule into the person's settings.
+	// SaveRule adds an allow rule to the user's settings.
 	SaveRule(ctx context.Context, rule string) error
 }
 
-// Ask puts a question to the session's person. One question is open at a time;
-// the others wait. It makes a session the Asker of its subagents.
+// Ask puts a question to the user. One question is open at a time; the others
+// wait. It makes a session the Asker of its subagents.
 func (s *Session) Ask(ctx context.Context, q Question) (Answer, error) {
 	if s.cfg.Asker == nil {
-		return Answer{}, ErrNobody
+		return Answer{}, ErrNonInteractive
 	}
 	select {
 	case s.asking <- struct{}{}:
@@ -50,16 +50,16 @@ func (s *Session) Ask(ctx context.Context, q Question) (Answer, error) {
 	return answer, err
 }
 
-// permit brings a decision to its end, asking the person if it says so. It
-// returns whether the call may run, and if not, what to tell the model.
+// permit asks the user if the decision says so. It returns whether the call may
+// run, and if not, what to tell the model.
 func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 	d, decider := c.decision, "policy"
 	allowed, why := d.Verdict == Allow, d.Reason
 	if d.Verdict == Ask {
 		answer, err := s.askPermission(ctx, c)
 		switch {
-		case errors.Is(err, ErrNobody):
-			decider, why = "headless", d.Reason+". Nobody is there to be asked"
+		case errors.Is(err, ErrNonInteractive):
+			decider, why = "headless", d.Reason+"; the session is non-interactive, so nobody can approve it"
 		case err != nil:
 			decider, why = "person", "the question was withdrawn: "+err.Error()
 		default:
@@ -80,16 +80,9 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 }
 
 func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, error) {
-	// What tells most: the first access that changes something, and all hosts.
-	what, sep, first := "", ": ", slices.IndexFunc(c.accesses, func(a Access) bool { return a.Scope != ScopeRead })
-	for i, a := range c.accesses {
-		if i == max(first, 0) || a.Scope == ScopeNetwork {
-			what, sep = what+fmt.Sprintf("%s%s %s", sep, a.Scope, a.Resource), ", "
-		}
-	}
 	q := Question{
-		Kind: QuestionPermission, Tool: c.call.Name, Accesses: c.accesses, Detail: c.decision.Reason,
-		Title: fmt.Sprintf("Allow %s%s?", c.call.Name, what), Choices: []Choice{ChoiceOnce},
+		Kind: QuestionPermission, Tool: c.call.Name, Accesses: c.accesses, Choices: []Choice{ChoiceOnce},
+		Title: question(c.call.Name, c.accesses), Detail: strings.Join(append([]string{c.decision.Reason}, c.decision.Others...), "\n"),
 	}
 	if !c.decision.NoSession {
 		q.Choices = append(q.Choices, ChoiceSession)
@@ -101,7 +94,8 @@ func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, error)
 	return s.Ask(ctx, q)
 }
 
-// grant takes a person's choice. Only what was offered counts as a yes.
+// grant applies the user's choice and reports whether it approves. Only choices
+// that were offered do.
 func (s *Session) grant(ctx context.Context, c *pending, choice Choice) bool {
 	saver, _ := s.current().policy.(RuleSaver)
 	switch {
@@ -109,7 +103,7 @@ func (s *Session) grant(ctx context.Context, c *pending, choice Choice) bool {
 		return true
 	case choice == ChoiceAlways && saver != nil && c.decision.Always != "":
 		if err := saver.SaveRule(ctx, c.decision.Always); err != nil {
-			s.Warn(ctx, "RULE", fmt.Sprintf("the rule %q could not be saved and holds for this session only: %v", c.decision.Always, err))
+			s.Warn(ctx, "RULE", fmt.Sprintf("the rule %q could not be saved and applies to this session only: %v", c.decision.Always, err))
 		}
 	case choice == ChoiceSession && !c.decision.NoSession:
 	default:

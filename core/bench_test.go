@@ -13,7 +13,7 @@ import (
 )
 
 // endless is a model without latency that calls echo for so many rounds, or
-// says so many words.
+// returns so many words.
 type endless struct {
 	rounds, words int
 	made          int
@@ -53,7 +53,7 @@ func benchSession(b *testing.B, p model.Provider) *core.Session {
 	return s
 }
 
-// BenchmarkRounds is a session of that many tool rounds: the time and the
+// BenchmarkRounds runs a session of that many tool rounds: the time and the
 // allocations of a round must not grow with their number.
 func BenchmarkRounds(b *testing.B) {
 	for _, rounds := range []int{50, 500} {
@@ -69,7 +69,7 @@ func BenchmarkRounds(b *testing.B) {
 	}
 }
 
-// BenchmarkDeltas is an answer of 5,000 deltas, with a reader that follows.
+// BenchmarkDeltas streams an answer of 5,000 deltas to a reader.
 func BenchmarkDeltas(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

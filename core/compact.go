@@ -6,30 +6,30 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/seed-009c0928/agent/core/compaction"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/compaction"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
 // ErrShort is the error of [Session.Compact] when there is nothing to gain.
-var ErrShort = errors.New("the conversation is too short to be compacted")
+var ErrShort = errors.New("the conversation is too short to compact")
 
-// Compact has the model summarise the conversation, and goes on with the
-// summary and the last messages; the record keeps everything. Words are what
-// the person wants the summary to heed. The error is ErrBusy, ErrClosed,
-// ErrShort, or the model's; then nothing has changed.
-func (s *Session) Compact(ctx context.Context, words string) error {
+// Compact has the model summarise the conversation, and continues with the
+// summary and the last messages; the session log keeps everything. Focus is what
+// the user wants the summary to cover, and may be empty. The error is ErrBusy,
+// ErrClosed, ErrShort, or the model's; then nothing has changed.
+func (s *Session) Compact(ctx context.Context, focus string) error {
 	r, err := s.begin(ctx)
 	if err != nil {
 		return err
 	}
-	err = s.compact(r, words)
+	err = s.compact(r, focus)
 	s.finish(r, StopDone, nil)
 	return err
 }
 
-// Messages returns the conversation as the model gets it next. It may be called
-// at any time; the messages are shared and must not be changed.
+// Messages returns the conversation as the next request sends it. It may be
+// called at any time; the messages are shared and must not be changed.
 func (s *Session) Messages() []model.Message {
 	if m := s.history.shown.Load(); m != nil {
 		return (*m)[:len(*m):len(*m)]
@@ -43,7 +43,7 @@ func (s *Session) full() bool {
 	return limit > 0 && float64(s.history.context) > limit
 }
 
-// tryCompact compacts once for an input; that it failed costs a warning.
+// tryCompact compacts at most once per input; a failure is only a warning.
 func (s *Session) tryCompact(r *run) bool {
 	if r.compacted {
 		return false
@@ -56,7 +56,7 @@ func (s *Session) tryCompact(r *run) bool {
 	return true
 }
 
-func (s *Session) compact(r *run, words string) error {
+func (s *Session) compact(r *run, focus string) error {
 	set, h := s.current(), &s.history
 	window := cmp.Or(set.profile.ContextWindow, 32_000)
 	kept := compaction.Keep(h.messages, window/10)
@@ -64,13 +64,13 @@ func (s *Session) compact(r *run, words string) error {
 	if len(dropped) < 2 {
 		return ErrShort
 	}
-	req, name := compaction.Request(set.model, dropped, window/2, words), set.provider.Info().Name
+	req, name := compaction.Request(set.model, dropped, window/2, focus), set.provider.Info().Name
 	s.emit(r.ctx, "", event.LLMStart{Provider: name, Model: req.Model, Messages: len(req.Messages)})
 	start := s.cfg.Clock()
 	resp, err := model.Complete(r.soft, set.provider, req)
 	end := event.LLMEnd{Provider: name, Model: req.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds()}
 	if err == nil && resp.Parts.Text() == "" {
-		err = errors.New("the model wrote nothing")
+		err = errors.New("the model returned no text")
 	}
 	if err != nil {
 		end.Error = err.Error()

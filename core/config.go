@@ -14,13 +14,13 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Config is all that a session works with. All that is not deterministic comes
-// in here, so that a session can be rebuilt from its Journal alone. Provider,
-// Env and Policy are required.
+// Config configures a session. Everything non-deterministic is passed in here,
+// so that a session can be rebuilt from its Journal alone. Provider, Env and
+// Policy are required.
 type Config struct {
 	ID      string // empty = NewID()
-	Version string // of the host program, for the record
-	// Parent and AgentPath say whose subagent this session is.
+	Version string // of the host program, for the session log
+	// Parent and AgentPath are set for the session of a subagent.
 	Parent    string
 	AgentPath []string
 
@@ -32,17 +32,18 @@ type Config struct {
 	Env     Environment
 	Tools   ToolTable       // nil = none
 	Policy  Policy          // decides on every call
-	Asker   Asker           // nil = nobody is there: what would be asked is denied
-	Context []ContextSource // add to each input
+	Asker   Asker           // nil = non-interactive: calls that need approval are denied
+	Context []ContextSource // what adds to each input
 	Hooks   Hooks
 	Limits  Limits
 
 	Journal Journal      // nil = in memory only
-	Store   ContextStore // nil = full outputs are kept nowhere
-	// Secrets are replaced by a marker in everything that tools print.
+	Store   ContextStore // nil = full outputs are not kept
+	// Secrets are replaced by a marker in all output of tools.
 	Secrets []string
-	// Cost prices a call's usage in USD; nil, or false, when it is not known. It
-	// is called once for every answer, those of a resumed session included.
+	// Cost returns the price of a call's usage in USD; nil, or false, if it is
+	// unknown. It is called once for every answer, those of a resumed session
+	// included.
 	Cost func(model string, u model.Usage) (float64, bool)
 
 	Clock  func() time.Time // nil = time.Now
@@ -51,7 +52,7 @@ type Config struct {
 	Tracer trace.Tracer     // nil = none
 }
 
-// RequestOptions go into every request. They can change between two calls.
+// RequestOptions are part of every request. They can change between calls.
 type RequestOptions struct {
 	Effort          model.Effort
 	MaxTokens       int // of one response; 0 leaves it to the provider
@@ -60,19 +61,19 @@ type RequestOptions struct {
 	ProviderOptions map[string]json.RawMessage
 }
 
-// Limits bound a session. Zero means none, save where it says otherwise.
+// Limits bound a session. Zero means none, unless stated otherwise.
 type Limits struct {
 	MaxTurns         int     // user and assistant turns over the session
 	MaxRounds        int     // rounds of tool calls for one input
 	MaxInputTokens   int     // tokens used for one input
 	MaxSessionTokens int     // tokens used over the session
 	MaxCost          float64 // USD over the session, where prices are known
-	WarnAt           float64 // fraction of a token limit that warns; 0 = 0.8
+	WarnAt           float64 // fraction of a limit at which to warn; 0 = 0.8
 	CompactAt        float64 // fraction of the context window at which the conversation is compacted; 0 = never
 
 	CommandTimeout    time.Duration // of a command; 0 = 10 s
-	MaxCommandTimeout time.Duration // that a call may ask for; 0 = 600 s
-	ParallelCalls     int           // calls side by side; 0 = 8
+	MaxCommandTimeout time.Duration // the longest that a call may set; 0 = 600 s
+	ParallelCalls     int           // calls at the same time; 0 = 8
 	Output            map[string]OutputLimit
 
 	NoLoopDetection bool
@@ -99,76 +100,75 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Profile fits a session to a family of models: data and a prompt.
+// Profile adapts a session to a model: data and a prompt.
 type Profile struct {
 	Name string
 	// Prompt builds the system prompt. It is called once when the session
 	// starts and again after a change of model or profile; in between the
-	// text stays the same to the byte. Nil means no prompt.
+	// text stays byte for byte the same. Nil means no prompt.
 	Prompt func(ctx context.Context, req PromptRequest) (string, error)
 	// Sequential runs all tool calls one after the other.
 	Sequential bool
-	// ContextWindow is the model's, in tokens; 0 = not known.
+	// ContextWindow is the model's, in tokens; 0 = unknown.
 	ContextWindow int
-	// CommandTimeout replaces the default of Limits; 0 = does not.
+	// CommandTimeout replaces that of Limits; 0 = does not.
 	CommandTimeout time.Duration
-	// Asks reports whether an answer ends the turn with a question to the
-	// person. Nil means: its last character is a question mark.
+	// Asks reports whether an answer ends with a question to the user. Nil
+	// means: its last character is a question mark.
 	Asks func(text string) bool
 }
 
-// PromptRequest is what a prompt is built from.
+// PromptRequest is what [Profile].Prompt builds a prompt from.
 type PromptRequest struct {
 	Provider string
 	Model    string
 	Env      EnvInfo
 	Time     time.Time
-	// Environment is where the project's own instructions are; may be nil.
+	// Environment has the project's instruction files; may be nil.
 	Environment Environment
 }
 
-// ContextSource adds to what the person said, such as an activated skill. A
-// source that fails costs a warning, not the turn; blocks that it returns with
-// the error count.
+// ContextSource adds to an input, such as an activated skill. The failure of a
+// source is only a warning; blocks returned with the error are used.
 type ContextSource interface {
 	Context(ctx context.Context, req ContextRequest) ([]Block, error)
 }
 
-// ContextRequest is what a source goes by.
+// ContextRequest is what a [ContextSource] works with.
 type ContextRequest struct {
 	Session SessionInfo
 	Input   model.Parts
-	Budget  int // tokens that the source's blocks should fit in
+	Budget  int // tokens that the source's blocks should fit into
 }
 
-// Block is a text that goes into the user turn.
+// Block is a text for the user turn.
 type Block struct {
-	Source  string // who says it
-	Trusted bool   // the person's own words or files
+	Source  string // where it comes from
+	Trusted bool   // the user's own words or files
 	Text    string
-	Event   event.Body // is recorded before the turn and says why the block is there; may be nil
+	Event   event.Body // logged before the turn, says why the block was added; may be nil
 }
 
-// Hooks are a host's Go functions at three points of the loop. Each may be nil.
+// Hooks are a host's functions at three points of the loop. Each may be nil.
 type Hooks struct {
-	// BeforeModel may change the request (a copy; what it points to is shared
-	// and must be replaced, not changed). An error ends the processing.
+	// BeforeModel may change the request (a shallow copy: what it points to is
+	// shared and must be replaced, not changed). An error ends the processing.
 	BeforeModel func(ctx context.Context, req *model.Request) error
 	// BeforeTool may change the arguments or the tool's name, or deny the call
 	// with an error. A changed call is checked like any other.
 	BeforeTool func(ctx context.Context, call *model.ToolCall) error
-	// AfterTool may change the result before anybody sees it.
+	// AfterTool may change the result before it is logged and sent.
 	AfterTool func(ctx context.Context, call model.ToolCall, result *Result)
 }
 
-// Journal is where a session is written down. A session appends from one
-// goroutine at a time; Replay may run at the same time.
+// Journal is a session's log. A session appends from one goroutine at a time;
+// Replay may run at the same time.
 //
-// Append returns when the record would survive the end of this process, Sync
-// when it would survive the end of the machine's power. Replay yields the
-// records after the given one, oldest first.
+// Append returns when the record would survive a crash of this process, Sync
+// when it would survive a power failure. Replay yields the records after the
+// given one, oldest first.
 //
-// When Append fails, the session warns once, goes on in memory, and does not
+// When Append fails, the session warns once, continues in memory, and does not
 // call it again.
 type Journal interface {
 	Append(ctx context.Context, e event.Event) error
@@ -176,23 +176,23 @@ type Journal interface {
 	Replay(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error]
 }
 
-// ContextStore keeps what is too large for a turn, as long as the session's
-// record exists: the full output of tools and the bytes of images.
+// ContextStore keeps what is too large for a turn, as long as the session's log
+// exists: the full output of tools and the bytes of images.
 type ContextStore interface {
-	// Create opens a place for a tool's output.
+	// Create starts to store a tool's output.
 	Create(ctx context.Context, meta OutputMeta) (StoredOutput, error)
 	// PutBlob keeps data under its SHA-256 (hex), which it returns.
 	PutBlob(ctx context.Context, data []byte) (string, error)
-	// Open opens an output by its handle or a blob by its hash. It returns an
-	// error that is fs.ErrNotExist for one that is not there, any more or yet.
+	// Open opens an output by its handle or a blob by its hash. The error is an
+	// fs.ErrNotExist if it is not in the store.
 	Open(ctx context.Context, id string) (File, error)
 }
 
-// HandlePrefix begins the handles of stored outputs. A tool that reads files
-// opens them by these names, in every environment and without asking.
+// HandlePrefix begins the handles of stored outputs. Tools that read files open
+// them by these names, in every environment and without approval.
 const HandlePrefix = "context:"
 
-// OutputMeta says what an output is.
+// OutputMeta describes an output.
 type OutputMeta struct {
 	Tool string
 	Args string
@@ -200,8 +200,7 @@ type OutputMeta struct {
 	Time time.Time
 }
 
-// StoredOutput is an output that is being written. Reading it back while it is
-// written is allowed.
+// StoredOutput is an output being written. It can be read while it is written.
 type StoredOutput interface {
 	io.WriteCloser
 	io.ReaderAt
@@ -209,10 +208,10 @@ type StoredOutput interface {
 	Path() string   // the file on this machine; empty if there is none
 }
 
-// ToolTable gives out the tools as they are now.
+// ToolTable provides the current tools.
 type ToolTable interface {
-	// Snapshot returns the present table. It is immutable, and the same one
+	// Snapshot returns the current table. It is immutable, and the same one
 	// until a tool changes. An error names a source that could not be read;
-	// the snapshot then holds the others and is valid.
+	// the snapshot is then valid and holds the others.
 	Snapshot(ctx context.Context) (*Snapshot, error)
 }

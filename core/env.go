@@ -14,11 +14,11 @@ import (
 type Environment interface {
 	Files() FS
 	// Start starts a command. When ctx is done, the command and everything
-	// that it started is ended: asked to at first, killed after two seconds.
+	// that it started is told to end, and killed after two seconds.
 	Start(ctx context.Context, cmd Command) (Process, error)
-	// Resolve makes a path absolute against the working directory and resolves
-	// the symbolic links of its longest existing prefix. A path that does not
-	// exist resolves too.
+	// Resolve makes a path absolute, relative to the working directory, and
+	// resolves the symbolic links of its longest existing prefix. The path need
+	// not exist.
 	Resolve(ctx context.Context, path string) (Resolved, error)
 	Info() EnvInfo
 	Close() error
@@ -32,20 +32,19 @@ type FS interface {
 	Stat(ctx context.Context, path string) (fs.FileInfo, error)
 	// ReadDir returns the entries sorted by name, symbolic links as such.
 	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
-	// Write replaces the file's content with what it reads, or creates the
-	// file and its parents: wholly or not at all. Mode 0 keeps that of the
-	// file, or means 0644.
+	// Write atomically replaces the file's content, or creates the file and
+	// its parents. Mode 0 keeps that of the file, 0644 for a new one.
 	Write(ctx context.Context, path string, content io.Reader, mode fs.FileMode) error
-	// Rename replaces a file that is there, but no directory.
+	// Rename replaces an existing file, but not a directory.
 	Rename(ctx context.Context, from, to string) error
-	// Remove removes a file or an empty directory. As everywhere, a symbolic
-	// link stands for what it leads to.
+	// Remove removes a file or an empty directory. As everywhere, symbolic
+	// links are followed.
 	Remove(ctx context.Context, path string) error
 }
 
-// ExactFiler is an environment that can hold its files to paths as Resolve
-// returned them: a symbolic link that somebody put into one since is refused,
-// not followed. Restrict uses it where it is there.
+// ExactFiler is an environment whose files can be opened by exactly the path
+// that Resolve returned: a symbolic link put into it since then is an error, not
+// followed. Restrict uses it if it is implemented.
 type ExactFiler interface {
 	ExactFiles() FS
 }
@@ -58,41 +57,41 @@ type File interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// Resolved is where a path leads.
+// Resolved is a resolved path.
 type Resolved struct {
 	Path   string // absolute, symbolic links resolved
 	Inside bool   // in the workspace: the working directory or an added one
 }
 
-// Command is what to start: either Script or Argv.
+// Command is a command to start: either Script or Argv.
 type Command struct {
 	Script string   // for the environment's shell
 	Argv   []string // a program and its arguments, without a shell
 	Dir    string   // empty = the working directory
 	Env    []string // "NAME=value", on top of the filtered environment
-	// Minimal leaves of that what programs need to find their way, where an
-	// environment can.
+	// Minimal reduces that environment to the variables that programs need,
+	// where an environment can.
 	Minimal bool
 	Stdin   io.Reader
-	// Terminal gives the command a terminal, to which nobody types, in the place
-	// of stdin, stdout and stderr; what it prints goes to Stdout. Where there
-	// is none to give, Start fails with errors.ErrUnsupported.
+	// Terminal gives the command a terminal without input as stdin, stdout and
+	// stderr; its output goes to Stdout. Where there are no terminals, Start
+	// fails with errors.ErrUnsupported.
 	Terminal bool
-	// Grants are those of the call that starts the command. An environment
-	// with a sandbox makes it of them: the one for the command says whether it
-	// is Unconfined, the others what it may write and reach. Only Restrict
-	// sets them; what the host starts by itself has none and is not confined.
+	// Grants are those of the call that starts the command. They define the
+	// sandbox of an environment that has one: the grant of the command says
+	// whether it is Unconfined, the others what it may write and reach. Only
+	// Restrict sets them; commands of the host have none and are not confined.
 	Grants []Grant
 	// Stdout and Stderr take the output; nil discards it. If both are the same
-	// writer, it gets the bytes as they came, and no two writes at once.
+	// writer, it gets the bytes in order, and never two writes at once.
 	Stdout, Stderr io.Writer
 }
 
 // Process is a started command.
 type Process interface {
 	// Wait waits for the end. It must be called once. The error is that of ctx
-	// if the command was ended for it; a command that fails by itself is no
-	// error but an Exit.
+	// if it ended the command; a command that fails is not an error, but an
+	// Exit.
 	Wait() (Exit, error)
 }
 
@@ -102,8 +101,8 @@ type Exit struct {
 	Signal   string
 	Duration time.Duration
 	Left     int // processes that it left behind and that were ended
-	// Sandbox is the level of the sandbox that it ran in, such as "namespace",
-	// or "none"; empty where the environment has no sandbox of ours to tell of.
+	// Sandbox is the sandbox level that it ran at, such as "namespace", or
+	// "none"; empty if the environment has no sandbox of its own.
 	Sandbox string
 }
 
@@ -112,12 +111,12 @@ type EnvInfo struct {
 	OS              string // as runtime.GOOS
 	OSVersion, Home string
 	Dir             string   // working directory, absolute, links resolved
-	Roots           []string // the workspace: Dir and what was added
+	Roots           []string // the workspace: Dir and added directories
 	Shell           string   // dialect of Command.Script: "bash", "sh", "cmd"; empty = no shell
 }
 
-// Exec runs a command to its end and returns what it printed, stdout and
-// stderr together as they came.
+// Exec runs a command to its end and returns its output, stdout and stderr
+// combined.
 func Exec(ctx context.Context, env Environment, cmd Command) ([]byte, Exit, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -146,5 +145,5 @@ func ReadFile(ctx context.Context, files FS, path string, limit int64) ([]byte, 
 	return data, nil
 }
 
-// ErrTooLarge is returned when a file is larger than the caller can take.
+// ErrTooLarge is the error of a file that is larger than the limit.
 var ErrTooLarge = errors.New("file is too large")

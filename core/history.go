@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
-	"github.com/seed-009c0928/agent/core/images"
+	"github.com/seed-009c0928/agent/core/internal/images"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// history is the conversation as the model gets it, and what it has cost. It
-// only grows: what was sent once is sent again byte for byte.
+// history is the conversation as the model gets it, and its cost. It only grows:
+// what was sent once is sent again byte for byte.
 type history struct {
 	messages []model.Message
 	shown    atomic.Pointer[[]model.Message]
@@ -23,11 +23,11 @@ type history struct {
 	cost     float64
 	context  int // estimated tokens of the next request
 	warned   bool
-	open     []model.ToolCall // calls of the last assistant turn without a result yet
+	open     []model.ToolCall // calls of the last assistant turn, while one has no result
 	results  map[string]model.ToolResult
 }
 
-// prompt is the system prompt in force, and for which settings it was built.
+// prompt is the current system prompt, and the settings that it was built for.
 type prompt struct {
 	text, provider, model, profile string
 	built                          bool
@@ -40,7 +40,7 @@ func (h *history) add(role model.Role, parts model.Parts) {
 	h.context += parts.EstimateTokens()
 }
 
-// compact puts a summary in the place of all but the last messages.
+// compact replaces all but the last messages by a summary.
 func (h *history) compact(summary model.Parts, kept int) {
 	tail := h.messages[len(h.messages)-kept:]
 	h.messages, h.context, h.warned = make([]model.Message, 0, kept+8), 0, false
@@ -56,7 +56,7 @@ func (h *history) addUser(parts model.Parts) {
 	h.images = h.images || parts.HasImage()
 }
 
-// addAnswer takes an assistant turn. Usage replaces the estimate.
+// addAnswer adds an assistant turn. Its usage replaces the estimate.
 func (h *history) addAnswer(m event.Message) {
 	h.usage = h.usage.Add(m.Usage)
 	if len(m.Content) == 0 {
@@ -71,8 +71,8 @@ func (h *history) addAnswer(m event.Message) {
 	h.results = make(map[string]model.ToolResult, len(h.open))
 }
 
-// addResult takes the result of an open call. When the last one is there, the
-// results join the conversation in the order of the calls.
+// addResult adds the result of an open call. With the last one, the results
+// join the conversation in the order of the calls.
 func (h *history) addResult(r model.ToolResult) {
 	h.results[r.CallID] = r
 	h.images = h.images || r.Content.HasImage()
@@ -97,18 +97,18 @@ func (s *Session) requestMessages(ctx context.Context) ([]model.Message, error) 
 	return images.Load(ctx, h.messages, func(ctx context.Context, hash string) (io.ReadCloser, error) { return s.cfg.Store.Open(ctx, hash) })
 }
 
-// storeImages puts the images' bytes into the store and leaves their hashes.
+// storeImages moves the bytes of images to the store and leaves their hashes.
 func (s *Session) storeImages(ctx context.Context, parts model.Parts) model.Parts {
 	if s.cfg.Store == nil {
 		return parts
 	}
 	return images.Store(parts, func(data []byte) (string, error) { return s.cfg.Store.PutBlob(ctx, data) }, func(err error) {
-		s.Warn(ctx, "STORE", fmt.Sprintf("an image could not be kept and is lost to a resumed session: %v", err))
+		s.Warn(ctx, "STORE", fmt.Sprintf("an image could not be stored and will be missing when the session is resumed: %v", err))
 	})
 }
 
-// rebuild reads the session back from its journal. It reports whether there
-// was anything.
+// rebuild restores the session from its journal. It reports whether there were
+// any records.
 func (s *Session) rebuild(ctx context.Context) (bool, error) {
 	if s.cfg.Journal == nil {
 		return false, nil
@@ -135,12 +135,12 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			s.price(nil, b.Model, b.Usage)
 		case event.ToolResult:
 			if h.results == nil {
-				return false, fmt.Errorf("record %d is the result of a call that no answer made", e.Seq)
+				return false, fmt.Errorf("record %d is the result of an unknown call", e.Seq)
 			}
 			h.addResult(model.ToolResult{CallID: e.Call, Name: b.Name, Content: b.Content, IsError: b.IsError})
 		case event.Unknown:
 			if e.Required {
-				return false, fmt.Errorf("record %d is of type %q, which this version does not know: use the version that wrote it, or a newer one", e.Seq, b.Kind)
+				return false, fmt.Errorf("record %d has the unknown type %q: use the version that wrote it, or a newer one", e.Seq, b.Kind)
 			}
 		}
 	}
@@ -149,18 +149,18 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 	return s.seq > 0, nil
 }
 
-// answerOpenCalls gives every call without a result one that says so: no
-// provider takes a conversation with an open call.
+// answerOpenCalls adds a result to every call without one: no provider accepts a
+// conversation with an open call.
 func (s *Session) answerOpenCalls(ctx context.Context) {
 	open, results := s.history.open, s.history.results
 	for _, c := range open {
 		if _, ok := results[c.ID]; !ok {
-			s.record(ctx, c, Fail(CodeCancelled, "The call was cut off when the agent ended; what it did until then is not known."), nil, 0)
+			s.record(ctx, c, Fail(CodeCancelled, "The call was interrupted when the agent ended; what it did is unknown."), nil, 0)
 		}
 	}
 }
 
-// record writes a call's result down and adds it to the conversation.
+// record logs a call's result and adds it to the conversation.
 func (s *Session) record(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration) {
 	s.emitResult(ctx, c, res, out, took)
 	s.history.addResult(toolResult(c, res))

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
-	"github.com/seed-009c0928/agent/core/repeat"
 )
 
 // process runs one input through the loop.
@@ -51,8 +51,7 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 	}
 }
 
-// takeInput adds the user turn: what the person said, and what the context
-// sources have to say to it.
+// takeInput adds the user turn: the input, and what the context sources add.
 func (s *Session) takeInput(r *run, in Input) {
 	s.iteration.Store(0)
 	if len(in.Content) == 0 {
@@ -76,7 +75,7 @@ func (s *Session) takeInput(r *run, in Input) {
 	s.history.addUser(parts)
 }
 
-// drainSteering adds the messages that were put in meanwhile.
+// drainSteering adds the messages of Steer.
 func (s *Session) drainSteering(ctx context.Context) {
 	s.mu.Lock()
 	queue := s.steering
@@ -104,7 +103,7 @@ func (s *Session) checkLimits(r *run) StopReason {
 		s.emit(r.ctx, "", event.TurnLimit{Limit: "maxTurns", Max: limits.MaxTurns})
 		return StopTurnLimit
 	}
-	// The next request's size is reserved: what cannot fit is not begun.
+	// The next request's size is reserved: what cannot fit is not sent.
 	for _, l := range []struct {
 		name      string
 		max, used float64
@@ -135,7 +134,7 @@ func (s *Session) snapshot(ctx context.Context) *Snapshot {
 	return cmp.Or(snapshot, NewSnapshot(0, nil))
 }
 
-// callModel makes one request, shows the answer as it comes, and records it.
+// callModel makes one request, streams the answer as events, and records it.
 func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	s.iteration.Add(1)
 	set := s.current()
@@ -170,7 +169,7 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	return answer, err
 }
 
-// takeAnswer writes an answer down and counts what it cost.
+// takeAnswer records an answer and its usage.
 func (s *Session) takeAnswer(ctx context.Context, r *run, answer event.Message, modelName string) {
 	if len(answer.Content) > 0 || answer.Usage != (model.Usage{}) {
 		s.emit(ctx, "", answer)
@@ -185,7 +184,7 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, answer event.Message, 
 	}
 }
 
-// spend counts what a call has used.
+// spend adds up the usage of a call.
 func (s *Session) spend(r *run, modelName string, u model.Usage) {
 	s.tokens.Store(int64(s.history.usage.Total()))
 	r.out.Usage = r.out.Usage.Add(u)
@@ -193,7 +192,7 @@ func (s *Session) spend(r *run, modelName string, u model.Usage) {
 	s.price(r, modelName, u)
 }
 
-// price adds up the cost where it is known.
+// price adds up the cost, as far as it is known.
 func (s *Session) price(r *run, modelName string, u model.Usage) {
 	usd, ok := 0.0, false
 	if s.cfg.Cost != nil {
@@ -206,7 +205,8 @@ func (s *Session) price(r *run, modelName string, u model.Usage) {
 	}
 }
 
-// request builds the next request. Its prefix is that of the one before.
+// request builds the next request. It begins with the messages of the one
+// before, so that the provider's cache applies.
 func (s *Session) request(ctx context.Context, set settings, snapshot *Snapshot) (*model.Request, error) {
 	if err := s.buildPrompt(ctx, set); err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func (s *Session) request(ctx context.Context, set settings, snapshot *Snapshot)
 	return req, nil
 }
 
-// buildPrompt makes the system prompt, unless it is in force already.
+// buildPrompt builds the system prompt, unless it is current.
 func (s *Session) buildPrompt(ctx context.Context, set settings) error {
 	p := &s.prompt
 	provider := set.provider.Info().Name
@@ -249,7 +249,7 @@ func (s *Session) buildPrompt(ctx context.Context, set settings) error {
 	return nil
 }
 
-// stream reads the answer. On an error the response holds what came until then.
+// stream reads the answer. On an error the response holds what was received.
 func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Request) (resp *model.Response, first time.Duration, err error) {
 	var g model.Gatherer
 	start, begun := s.cfg.Clock(), false
@@ -284,7 +284,7 @@ func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Reque
 	return resp, first, err
 }
 
-// textOnly keeps of a broken answer what can stand in the conversation.
+// textOnly keeps the parts of an incomplete answer that can be sent again.
 func textOnly(parts model.Parts) model.Parts {
 	return slices.DeleteFunc(parts, func(p model.Part) bool {
 		_, ok := p.(model.Text)
@@ -292,7 +292,7 @@ func textOnly(parts model.Parts) model.Parts {
 	})
 }
 
-// uniqueIDs gives calls an id where the provider gave none, or one twice.
+// uniqueIDs sets the ids of calls that the provider left empty or duplicated.
 func (s *Session) uniqueIDs(parts model.Parts) {
 	seen := map[string]bool{}
 	for i, p := range parts {
@@ -306,7 +306,7 @@ func (s *Session) uniqueIDs(parts model.Parts) {
 	}
 }
 
-// stopped says what an answer without tool calls means.
+// stopped returns the stop reason for an answer without tool calls.
 func (s *Session) stopped(r *run, answer event.Message) StopReason {
 	asks := s.current().profile.Asks
 	if asks == nil {
@@ -316,7 +316,7 @@ func (s *Session) stopped(r *run, answer event.Message) StopReason {
 	case answer.Stop == model.StopMaxTokens:
 		return StopMaxTokens
 	case answer.Stop == model.StopRefusal || answer.Stop == model.StopContentFilter:
-		s.Warn(r.ctx, "REFUSED", "the model or its provider's filter declined to answer")
+		s.Warn(r.ctx, "REFUSED", "the model or its provider's filter refused to answer")
 		return StopRefused
 	case asks(r.out.Text):
 		return StopAwaitingInput
@@ -324,7 +324,7 @@ func (s *Session) stopped(r *run, answer event.Message) StopReason {
 	return StopDone
 }
 
-// modelFailed says what the failure of a model call means for the session.
+// modelFailed returns the stop reason for the failure of a model call.
 func (s *Session) modelFailed(r *run, err error) (StopReason, error) {
 	if r.soft.Err() != nil {
 		return s.cancelled(r)
@@ -338,15 +338,15 @@ func (s *Session) modelFailed(r *run, err error) (StopReason, error) {
 	return StopError, err
 }
 
-// closes reports whether the session cannot go on after a failure. What may
-// pass by itself does not close it, nor does a conversation that a host can
-// make shorter.
+// closes reports whether the session cannot continue after a failure. A
+// retryable one does not close it, nor does a conversation that is too long,
+// which a host can compact.
 func closes(err error) bool {
 	e := model.AsError(err)
 	return !e.Retryable() && e.Code != model.CodeContextLength
 }
 
-// cancelled ends a run that was cancelled, softly or by abort.
+// cancelled ends a run that was cancelled or aborted.
 func (s *Session) cancelled(r *run) (StopReason, error) {
 	abort := r.ctx.Err() != nil
 	reason := context.Cause(r.soft)

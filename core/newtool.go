@@ -10,9 +10,9 @@ import (
 
 // NewTool makes a tool from a Go function. The schema of the arguments is
 // inferred from In, a struct: `json` tags name the fields, those without
-// omitempty are required, `jsonschema` tags describe them. Arguments that do
-// not fit never reach run. It panics if no schema can be inferred, which is a
-// mistake in the program.
+// omitempty are required, `jsonschema` tags describe them. Invalid arguments
+// never reach run. It panics if no schema can be inferred, which is a bug in
+// the caller.
 //
 // The access function may be nil for a tool that touches nothing outside the
 // program; then every call is allowed.

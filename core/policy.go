@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Scope is a kind of access.
+// Scope is what an access is of.
 type Scope string
 
-// The scopes. Any other, also the empty one, is unknown and asks.
+// The scopes. Any other, also the empty one, is unknown and needs approval.
 const (
 	ScopeRead        Scope = "fs-read"
 	ScopeWrite       Scope = "fs-write"
@@ -26,22 +26,22 @@ const (
 // IsFile reports whether the scope's resources are paths.
 func (s Scope) IsFile() bool { return s == ScopeRead || s == ScopeWrite || s == ScopeDelete }
 
-// Access is one thing that a tool call wants to do.
+// Access is one thing that a tool call would do.
 type Access struct {
 	Scope Scope `json:"scope"`
 	// Resource is a path, a command line, a host, "server/tool" … A tool gives
-	// a path as the model wrote it; everybody behind the pipeline's resolving
-	// sees it absolute and without symbolic links.
+	// a path as the model wrote it; the session makes it absolute and resolves
+	// symbolic links before the policy sees it.
 	Resource string `json:"resource"`
-	// Argv is what a program gets, when the access is the start of one and
-	// that is certain.
+	// Argv are the program and its arguments, if the access starts one and they
+	// are certain.
 	Argv []string `json:"argv,omitempty"`
-	// Recursive means all that lies under the path.
+	// Recursive includes everything below the path.
 	Recursive bool `json:"recursive,omitempty"`
-	// Inside says that the path lies in the workspace. Only the pipeline sets it.
+	// Inside says that the path is in the workspace. Only the session sets it.
 	Inside bool `json:"inside,omitempty"`
-	// Unconfined says that the program wants to run outside the sandbox; in a
-	// Grant, that it may. Where there is no sandbox it means nothing.
+	// Unconfined says that the program is to run outside the sandbox; in a
+	// Grant, that it may. Without a sandbox it means nothing.
 	Unconfined bool `json:"unconfined,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func (a Access) Key() string {
 	return key
 }
 
-// UnknownAccess is the answer of a tool that cannot describe a call.
+// UnknownAccess is for a tool that cannot tell what a call touches.
 func UnknownAccess(resource string) []Access {
 	return []Access{{Scope: ScopeUnknown, Resource: resource}}
 }
@@ -62,19 +62,19 @@ func UnknownAccess(resource string) []Access {
 // PermissionRequest is what a policy decides on.
 type PermissionRequest struct {
 	Session  SessionInfo
-	Tool     string // the model's name for it
+	Tool     string // the name that the model uses
 	Source   string // the toolset's name
 	Args     json.RawMessage
 	Accesses []Access
-	// Granted reports whether the person granted this very access to this tool
-	// for the session. It may be nil.
+	// Granted reports whether the user granted this access to this tool for the
+	// session. It may be nil.
 	Granted func(Access) bool
 }
 
-// Verdict is a policy's word. The zero value denies.
+// Verdict is what a policy decides. The zero value denies.
 type Verdict uint8
 
-// The verdicts, the worst first.
+// The verdicts, the strictest first.
 const (
 	Deny Verdict = iota
 	Ask
@@ -92,27 +92,30 @@ func (v Verdict) String() string {
 	return "deny"
 }
 
-// Decision is a policy's answer. The zero value denies.
+// Decision is a policy's verdict and the reasons for it. The zero value denies.
 type Decision struct {
 	Verdict Verdict
 	Rule    string // the text of the rule that decided, "mode default" …
-	Source  string // where it stands: file:line, "builtin", "flag"
-	Reason  string // for a person, and on a denial for the model: what would be allowed
-	// Grants are what the call's environment opens when the call may run,
-	// after a yes of the person if the verdict asks.
+	Source  string // where the rule is: file:line, "builtin", "flag"
+	Reason  string // for the user, and on a denial for the model: what would be allowed
+	// Others are why further accesses of the call need approval, the gravest
+	// first.
+	Others []string
+	// Grants are what the call's environment allows if the call may run.
 	Grants []Grant
-	// NoSession says that a yes cannot hold for the session.
+	// NoSession says that an approval cannot last for the session.
 	NoSession bool
-	// Always is the rule that would allow this for ever, empty where none may.
+	// Always is the rule that would always allow this; empty if none may.
 	Always string
 }
 
-// Grant opens an access.
+// Grant allows an access.
 type Grant struct {
 	Access
-	// Except names paths under a recursive grant that stay closed; nil names none.
+	// Except reports paths below a recursive grant that are not granted; nil
+	// excludes none.
 	Except func(path string) bool
-	// Env is put on top of a granted command's environment, as "NAME=value".
+	// Env is added to a granted command's environment, as "NAME=value".
 	Env []string
 }
 
@@ -122,14 +125,14 @@ type Policy interface {
 	Decide(ctx context.Context, req PermissionRequest) Decision
 }
 
-// Asker puts questions to a person. It is asked one question at a time. When
+// Asker puts questions to the user. It is asked one question at a time. When
 // ctx is done it withdraws the question and returns the error of ctx.
-// A nil Asker means that nobody is there.
+// A nil Asker means that the session is non-interactive.
 type Asker interface {
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
-// QuestionKind tells questions apart.
+// QuestionKind is the kind of a question.
 type QuestionKind string
 
 // The kinds of questions.
@@ -137,10 +140,10 @@ const (
 	QuestionPermission QuestionKind = "permission" // may this call run?
 	QuestionConfirm    QuestionKind = "confirm"    // yes or no
 	QuestionForm       QuestionKind = "form"       // Schema says what to fill in
-	QuestionURL        QuestionKind = "url"        // open URL, then say so
+	QuestionURL        QuestionKind = "url"        // open URL, then confirm
 )
 
-// Choice is an answer that can be picked.
+// Choice is one of the answers on offer.
 type Choice string
 
 // The choices. A zero Answer denies.
@@ -153,22 +156,22 @@ const (
 	ChoiceNo      Choice = "no"
 )
 
-// Question is put to a person.
+// Question is put to the user.
 type Question struct {
 	ID          string
 	Kind        QuestionKind
 	AgentPath   []string // which subagent asks; empty for the root
 	Tool        string
-	Title       string // one line
-	Detail      string
+	Title       string // the question, such as "Run `make`?"
+	Detail      string // why it is asked, the gravest reason first
 	Choices     []Choice
-	RulePreview string // what ChoiceAlways would write
+	RulePreview string // the rule that ChoiceAlways would save
 	Accesses    []Access
 	Schema      json.RawMessage
 	URL         string
 }
 
-// Answer is a person's answer.
+// Answer is the user's answer.
 type Answer struct {
 	Choice Choice
 	Reason string          // on a denial, for the model

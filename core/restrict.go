@@ -11,16 +11,15 @@ import (
 	"strings"
 )
 
-// Restrict returns env opened for the given grants and nothing else: every
-// path is resolved again when it is used and compared with what was granted,
-// and a command must be the granted one; it starts with the grants and with
-// what they put into its environment. Handles of store are always readable.
-// The store may be nil.
+// Restrict returns env restricted to the given grants: every path is resolved
+// again when it is used and compared with what was granted, and a command must
+// be the granted one; it starts with the grants and their environment
+// variables. Handles of store are always readable. The store may be nil.
 func Restrict(env Environment, grants []Grant, store ContextStore) Environment {
 	return &restricted{Environment: env, grants: grants, store: store}
 }
 
-// DeniedError is the failure of an access that was not granted. It is an
+// DeniedError is the error of an access that was not granted. It is an
 // fs.ErrPermission.
 type DeniedError struct{ Access Access }
 
@@ -85,7 +84,7 @@ func (f restrictedFS) check(ctx context.Context, path string, scopes ...Scope) (
 	return "", &DeniedError{Access{Scope: scopes[0], Resource: to.Path, Inside: to.Inside}}
 }
 
-// covers reports whether the grant opens the resolved path.
+// covers reports whether the grant includes the resolved path.
 func (g Grant) covers(path string) bool {
 	if path == g.Resource {
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-009c0928/agent/core/env"
 )
 
-// TestRestrictHandsGrantsToTheCommand: the environment makes the sandbox of a
-// command from what was granted to its call.
+// TestRestrictHandsGrantsToTheCommand: the sandbox of a command depends on the
+// grants of its call.
 func TestRestrictHandsGrantsToTheCommand(t *testing.T) {
 	memory := env.NewMemory("", nil)
 	var started core.Command
@@ -34,7 +34,7 @@ func TestRestrictHandsGrantsToTheCommand(t *testing.T) {
 		t.Errorf("its environment is %q, want %q", started.Env, want)
 	}
 	if own[1] != "C=d" {
-		t.Error("the caller's environment was written to")
+		t.Error("the caller's environment was modified")
 	}
 	if _, err := restricted.Start(t.Context(), core.Command{Script: "git log -p"}); err == nil {
 		t.Error("a command that was not granted was started")

@@ -20,8 +20,8 @@ import (
 	"github.com/seed-009c0928/agent/core/timeout"
 )
 
-// abandonAfter is how long a tool may go on after its call ended. It covers
-// the two seconds that a command has between being asked and being killed.
+// abandonAfter is how long a tool may keep running after its call ended. It
+// covers the two seconds between ending and killing a command.
 const abandonAfter = 5 * time.Second
 
 // pending is a tool call on its way through the pipeline.
@@ -36,8 +36,8 @@ type pending struct {
 	start      time.Time
 }
 
-// reads reports whether the call may run beside others: the policy allowed it,
-// and all that it was allowed is reading.
+// reads reports whether the call may run in parallel with others: the policy
+// allowed it, and it only reads.
 func (c *pending) reads() bool {
 	if c.failed != nil || c.decision.Verdict != Allow || !c.entry.Tool.Definition().ReadOnly {
 		return false
@@ -50,13 +50,13 @@ func (c *pending) reads() bool {
 	return true
 }
 
-// runCalls runs the calls of one answer: neighbouring reads side by side, all
-// others alone. Every call gets a result, in the order of the calls.
+// runCalls runs the calls of one answer: adjacent reads in parallel, all others
+// alone. Every call gets a result, in the order of the calls.
 func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, calls []model.ToolCall) {
-	switch answer.Stop { // a cut response's calls may not be whole, or not meant
+	switch answer.Stop { // the calls of a truncated response may be incomplete
 	case model.StopMaxTokens, model.StopContentFilter, model.StopRefusal:
 		for _, c := range calls {
-			s.record(r.ctx, c, Failf(CodeValidation, "This call was not run: the response was cut off (%s), so its arguments may not be whole. Make the call again, with less in it.", answer.Stop), nil, 0)
+			s.record(r.ctx, c, Failf(CodeValidation, "This call was not run: the response was cut off (%s), so its arguments may be incomplete. Make the call again, with less in it.", answer.Stop), nil, 0)
 		}
 		return
 	}
@@ -64,7 +64,7 @@ func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, cal
 	var next *pending
 	for i := 0; i < len(calls); {
 		if r.soft.Err() != nil {
-			s.record(r.ctx, calls[i], Fail(CodeCancelled, "The call was cancelled before it began."), nil, 0)
+			s.record(r.ctx, calls[i], Fail(CodeCancelled, "The call was cancelled before it started."), nil, 0)
 			i++
 			continue
 		}
@@ -84,7 +84,7 @@ func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, cal
 	}
 }
 
-// runBatch runs prepared calls side by side and records them in order.
+// runBatch runs prepared calls in parallel and records them in order.
 func (s *Session) runBatch(r *run, batch []*pending) {
 	results := make([]Result, len(batch))
 	if len(batch) == 1 {
@@ -126,12 +126,12 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 		s.emit(r.ctx, call.ID, c.permission)
 		return fail(CodePermission, "Permission denied: %v", hooked)
 	case !known:
-		return fail(CodeNotFound, "Unknown tool: %s. The tools are: %v.", c.call.Name, snapshot.Names())
+		return fail(CodeNotFound, "Unknown tool: %s. Available tools: %v.", c.call.Name, snapshot.Names())
 	}
 	c.entry = entry
 	args := c.call.Args
 	if args == "" {
-		args = "{}" // some models leave it out for a tool without arguments
+		args = "{}" // some models send nothing for a tool without arguments
 	}
 	if err := entry.Validate(json.RawMessage(args)); err != nil {
 		return fail(CodeValidation, "Invalid arguments for tool: %s: %v. Correct the arguments and call it again.", c.call.Name, err)
@@ -150,9 +150,9 @@ func (s *Session) decide(ctx context.Context, c *pending) (err error) {
 	return err
 }
 
-// Judge finds out what a call would touch and what the policy says to that,
-// without running it. The paths are resolved in call.Env. Granted tells of
-// grants for the session and may be nil.
+// Judge returns what a call would touch and the policy's decision on it,
+// without running it. Paths are resolved in call.Env. Granted reports what the
+// user granted for the session, and may be nil.
 func Judge(ctx context.Context, policy Policy, e Entry, call *Call, granted func(Access) bool) ([]Access, Decision, error) {
 	accesses, err := e.Tool.Access(ctx, call)
 	if err != nil {
@@ -174,7 +174,7 @@ func Judge(ctx context.Context, policy Policy, e Entry, call *Call, granted func
 	}), nil
 }
 
-// recovered turns a panic of foreign code into an error.
+// recovered turns a panic of a tool into an error.
 func (s *Session) recovered(ctx context.Context, what string, err *error) {
 	if v := recover(); v != nil {
 		s.cfg.Logger.ErrorContext(ctx, "panic", "in", what, "value", fmt.Sprint(v), "stack", string(debug.Stack()))
@@ -183,7 +183,7 @@ func (s *Session) recovered(ctx context.Context, what string, err *error) {
 }
 
 // runTool takes a prepared call to its result. It is the only caller of
-// Tool.Run: permission, restricted environment, time-out, full output and
+// Tool.Run: permission, restricted environment, timeout, full output and
 // truncation are the same for every tool of every source.
 func (s *Session) runTool(r *run, c *pending) Result {
 	ctx, span := s.tracer.Start(r.ctx, "tool.execute", trace.WithAttributes(attribute.String("tool.name", c.call.Name)))
@@ -193,9 +193,9 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	if c.failed != nil {
 		res = *c.failed
 	} else if ok, why := s.permit(r.soft, c); !ok {
-		res = Failf(CodePermission, "Permission denied: %s. Do not try to get the same done in another way; go on without it, or say what you need.", why)
+		res = Failf(CodePermission, "Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", why)
 	} else {
-		c.start = s.cfg.Clock() // the time that a person took is not the tool's
+		c.start = s.cfg.Clock() // without the time that the user took
 		res, out = s.execute(ctx, c)
 	}
 	if hook := s.cfg.Hooks.AfterTool; hook != nil {
@@ -209,7 +209,7 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	return res
 }
 
-// execute runs an allowed call within what was granted to it.
+// execute runs an allowed call within its grants.
 func (s *Session) execute(ctx context.Context, c *pending) (Result, *event.Output) {
 	def := c.entry.Tool.Definition()
 	limit := def.Output
@@ -234,12 +234,13 @@ func (s *Session) execute(ctx context.Context, c *pending) (Result, *event.Outpu
 	}
 	res := s.runIsolated(timer.Context(), c)
 	if res.Code == "" && timer.Expired() {
-		res = Failf(CodeTimeout, "%s was ended after %s.", c.call.Name, def.Timeout)
+		res = Failf(CodeTimeout, "%s timed out after %s.", c.call.Name, def.Timeout)
 	}
 	return s.shape(ctx, spool, res)
 }
 
-// fileFor opens the file for a call's long output; nil without a store.
+// fileFor returns what opens the file for a call's long output; nil without a
+// store.
 func (s *Session) fileFor(ctx context.Context, c *pending) func() (output.File, error) {
 	if s.cfg.Store == nil {
 		return nil
@@ -249,8 +250,8 @@ func (s *Session) fileFor(ctx context.Context, c *pending) func() (output.File, 
 	}
 }
 
-// runIsolated calls Run so that neither a panic nor a tool that does not heed
-// its context can hold the session up.
+// runIsolated calls Run so that neither a panic nor a tool that ignores its
+// context can block the session.
 func (s *Session) runIsolated(ctx context.Context, c *pending) Result {
 	done := make(chan Result, 1)
 	go func() {
@@ -276,12 +277,12 @@ func (s *Session) runIsolated(ctx context.Context, c *pending) Result {
 	case res := <-done:
 		return res
 	case <-grace.C:
-		s.Warn(ctx, "TOOL", fmt.Sprintf("%s did not stop within %s of being told to and was abandoned", c.call.Name, abandonAfter))
-		return Failf(CodeTimeout, "%s did not stop when it was told to.", c.call.Name)
+		s.Warn(ctx, "TOOL", fmt.Sprintf("%s did not stop within %s of being cancelled and was abandoned", c.call.Name, abandonAfter))
+		return Failf(CodeTimeout, "%s did not stop when it was cancelled.", c.call.Name)
 	}
 }
 
-// toolError makes a result of a Go error.
+// toolError turns a Go error into a result.
 func (s *Session) toolError(ctx context.Context, c *pending, err error) Result {
 	var denied *DeniedError
 	code := CodeUnknown
@@ -296,8 +297,8 @@ func (s *Session) toolError(ctx context.Context, c *pending, err error) Result {
 	return Failf(code, "Tool error (%s): %v", c.call.Name, err)
 }
 
-// shape joins live output and returned text, cuts what the model gets, and
-// puts images into the store.
+// shape joins live output and returned text, truncates what the model gets, and
+// stores images.
 func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result) (Result, *event.Output) {
 	var others model.Parts
 	var text string
@@ -313,7 +314,7 @@ func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result) (R
 	}
 	kept, full, err := spool.Finish(text)
 	if err != nil {
-		s.Warn(ctx, "STORE", fmt.Sprintf("the full output could not be kept: %v", err))
+		s.Warn(ctx, "STORE", fmt.Sprintf("the full output could not be stored: %v", err))
 	}
 	var parts model.Parts
 	if kept != "" || len(others) == 0 {

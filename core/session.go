@@ -20,14 +20,14 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// State is where a session stands. Only the session moves it.
+// State is the state of a session. Only the session changes it.
 type State string
 
 // The states.
 const (
 	StateIdle          State = "idle"
 	StateProcessing    State = "processing"
-	StateAwaitingInput State = "awaiting_input" // as idle, but the model asked the person something
+	StateAwaitingInput State = "awaiting_input" // as idle, but the model asked the user something
 	StateClosed        State = "closed"
 )
 
@@ -40,15 +40,15 @@ const (
 	StopAwaitingInput StopReason = "awaiting_input"
 	StopTurnLimit     StopReason = "turn_limit"
 	StopTokenLimit    StopReason = "token_limit" // tokens or cost
-	StopMaxTokens     StopReason = "max_tokens"  // the response was cut
+	StopMaxTokens     StopReason = "max_tokens"  // the response was truncated
 	StopRefused       StopReason = "refused"     // by the model or its provider's filter
 	StopContextLength StopReason = "context_length"
-	StopCancelled     StopReason = "cancelled" // softly: the session goes on
+	StopCancelled     StopReason = "cancelled" // the session is idle
 	StopAborted       StopReason = "aborted"   // the session is closed
 	StopError         StopReason = "error"
 )
 
-// Input is what a person, or a host for them, says.
+// Input is what the user, or a host for them, submits.
 type Input struct {
 	Content model.Parts
 }
@@ -56,7 +56,7 @@ type Input struct {
 // TextInput is an input of one text.
 func TextInput(text string) Input { return Input{Content: model.TextParts(text)} }
 
-// Outcome is what came of an input.
+// Outcome is the result of processing an input.
 type Outcome struct {
 	Stop     StopReason
 	Text     string      // of the last answer
@@ -68,21 +68,21 @@ type Outcome struct {
 	Duration time.Duration
 }
 
-// Errors of a session's verbs.
+// Errors of a session's methods.
 var (
 	ErrBusy   = errors.New("the session is processing an input: wait for it, or use FollowUp or Steer")
 	ErrClosed = errors.New("the session is closed")
 )
 
 // Session is one conversation and the work in it. A host submits an input,
-// follows the events, and may steer. All methods are safe for concurrent use;
-// one input is processed at a time.
+// reads the events, and may steer. All methods are safe for concurrent use; one
+// input is processed at a time.
 type Session struct {
 	cfg    Config
 	id     string
 	tracer trace.Tracer
 	log    *event.Log
-	opened event.Seq     // the session_start of this opening
+	opened event.Seq     // the session_start written by New
 	asking chan struct{} // holds a token while a question is open
 
 	iteration, tokens atomic.Int64 // for the events' envelope
@@ -96,7 +96,7 @@ type Session struct {
 	settings  settings
 	steering  []Input
 	followUps []Input
-	run       *run          // the input in process
+	run       *run          // the input being processed
 	idle      chan struct{} // closed when the run is over; nil when there is none
 	grants    map[string]struct{}
 
@@ -115,9 +115,8 @@ type settings struct {
 	policy   Policy
 }
 
-// New opens a session. With a journal that holds records, it is the session
-// that they tell of, ready to go on; a tool call that they leave open is
-// answered as cancelled.
+// New opens a session. If the journal holds records, that session is resumed; a
+// tool call without a result gets one that says it was cancelled.
 func New(ctx context.Context, cfg Config) (*Session, error) {
 	switch {
 	case cfg.Provider == nil:
@@ -177,25 +176,25 @@ func randomID() string {
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// Opened returns the number of the session_start event with which the session
-// was opened this time: what comes before it is the past of a resumed one.
+// Opened returns the number of the session_start event that New wrote: earlier
+// events are those of a resumed session.
 func (s *Session) Opened() event.Seq { return s.opened }
 
-// State returns where the session stands.
+// State returns the current state.
 func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
-// Events yields the session's events after the given one, past and to come,
+// Events yields the session's events after the given one, past and future,
 // until the session is closed or ctx is done. See [event.Log.Read].
 func (s *Session) Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {
 	return s.log.Read(ctx, after)
 }
 
-// Submit processes an input to its end and then the follow-ups. An empty input
-// goes on with the conversation as it is, for instance after a failed call.
+// Submit processes an input and then the follow-ups. An empty input continues
+// the conversation as it is, for instance after a failed call.
 //
 // The error is that of a session that cannot take the input (ErrBusy,
 // ErrClosed), of the model (a *model.Error), or of ctx: when ctx is done, the
@@ -227,7 +226,7 @@ func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
 type run struct {
 	ctx     context.Context // ends on abort
 	abort   context.CancelCauseFunc
-	soft    context.Context // ends on abort and on soft cancel
+	soft    context.Context // ends on abort and on Cancel
 	cancel  context.CancelCauseFunc
 	started time.Time
 	out     Outcome
@@ -254,7 +253,7 @@ func (s *Session) begin(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// finish moves the state on and makes the record durable.
+// finish sets the next state and syncs the journal.
 func (s *Session) finish(r *run, stop StopReason, err error) {
 	next := StateIdle
 	switch {
@@ -279,7 +278,7 @@ func (s *Session) finish(r *run, stop StopReason, err error) {
 	s.idle = nil
 }
 
-// end writes the last record and lets the readers go.
+// end writes the last record and ends the readers' sequences.
 func (s *Session) end(ctx context.Context, reason string) {
 	s.emit(ctx, "", event.SessionEnd{Reason: reason, Usage: s.history.usage})
 	s.sync(ctx)
@@ -294,12 +293,12 @@ func (s *Session) sync(ctx context.Context) {
 		return
 	}
 	if err := j.Sync(ctx); err != nil {
-		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session's record may not survive a power failure: %v", err))
+		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session log may not survive a power failure: %v", err))
 	}
 }
 
-// Close aborts what is in process, waits for it, and ends the session. It is
-// idempotent. What Config brought in stays open: it belongs to the host.
+// Close aborts what is being processed, waits for it, and ends the session. It
+// is idempotent. What Config holds stays open: it belongs to the host.
 func (s *Session) Close() error {
 	for {
 		s.mu.Lock()
@@ -320,16 +319,16 @@ func (s *Session) Close() error {
 	}
 }
 
-// Steer puts a message in after the present round of tool calls; an idle
-// session keeps it for the next input.
+// Steer adds a message after the current round of tool calls; an idle session
+// keeps it for the next input.
 func (s *Session) Steer(in Input) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steering = append(s.steering, in)
 }
 
-// FollowUp queues an input to be processed when the present one is done; an
-// idle session keeps it for the next Submit.
+// FollowUp queues an input to be processed after the current one; an idle
+// session keeps it for the next Submit.
 func (s *Session) FollowUp(in Input) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -347,10 +346,10 @@ func (s *Session) nextFollowUp() (Input, bool) {
 	return in, true
 }
 
-// Cancel softly ends what is in process: the model's stream is closed, running
-// tools finish, the rest is not begun, and the session is idle again. It is
-// idempotent, and does nothing when nothing is in process. To abort, end
-// Submit's ctx or call Close.
+// Cancel ends the processing gracefully: the model's stream is closed, running
+// tools finish, no others start, and the session is idle again. It is
+// idempotent, and does nothing in an idle session. To abort, end Submit's ctx or
+// call Close.
 func (s *Session) Cancel(reason string) {
 	s.mu.Lock()
 	r := s.run
@@ -365,7 +364,7 @@ type cancelledError struct{ reason string }
 func (e *cancelledError) Error() string { return "cancelled: " + e.reason }
 
 // SetModel changes provider and model from the next model call on. A nil
-// provider keeps the present one. The prompt is built anew.
+// provider keeps the current one. The prompt is rebuilt.
 func (s *Session) SetModel(p model.Provider, name string) {
 	s.change(func(set *settings) {
 		if p != nil {
@@ -376,7 +375,7 @@ func (s *Session) SetModel(p model.Provider, name string) {
 }
 
 // SetProfile changes the profile from the next model call on. The prompt is
-// built anew.
+// rebuilt.
 func (s *Session) SetProfile(p Profile) { s.change(func(set *settings) { set.profile = p }) }
 
 // SetRequest changes the request's options from the next model call on.
@@ -415,15 +414,15 @@ func (s *Session) info() SessionInfo {
 	}
 }
 
-// Note adds an event of the host's to the record, such as that a subagent
-// begins. A session that is closed takes none.
+// Note adds a host's event to the session, such as the start of a subagent. It
+// does nothing when the session is closed.
 func (s *Session) Note(ctx context.Context, body event.Body) {
 	if s.State() != StateClosed {
 		s.emit(ctx, "", body)
 	}
 }
 
-// emit gives an event its number, writes it down, and shows it, in this order.
+// emit numbers an event, logs it, and publishes it, in this order.
 func (s *Session) emit(ctx context.Context, call string, body event.Body) {
 	e := event.Event{
 		V: event.Version, Time: s.cfg.Clock(), Session: s.id, Parent: s.cfg.Parent, Call: call,
@@ -445,12 +444,11 @@ func (s *Session) emit(ctx context.Context, call string, body event.Body) {
 	s.log.Append(e)
 	s.emitMu.Unlock()
 	if failed != nil {
-		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session is not written down from here on and goes on in memory only: %v", failed))
+		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session is no longer logged and continues in memory only: %v", failed))
 	}
 }
 
-// Warn tells the person something, as an event that is recorded. It is safe for
-// concurrent use.
+// Warn emits a warning for the user. It is safe for concurrent use.
 func (s *Session) Warn(ctx context.Context, code, message string) {
 	s.cfg.Logger.WarnContext(ctx, message, "code", code, "session", s.id)
 	s.emit(ctx, "", event.Warning{Code: code, Message: message})

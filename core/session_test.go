@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a session over fakes, with what it needs already chosen.
+// rig is a session with test doubles.
 type rig struct {
 	*core.Session
 	model   *coretest.FakeProvider
@@ -71,7 +71,7 @@ func (r *rig) ended(t *testing.T) []event.Event {
 	return r.events.Drain(t)
 }
 
-// results returns the tool results that a request carries, newest last.
+// results returns the tool results in a request, the newest last.
 func results(req model.Request) []model.ToolResult {
 	var out []model.ToolResult
 	for _, m := range req.Messages {
@@ -88,7 +88,7 @@ type note struct {
 	Text string `json:"text"`
 }
 
-// tool returns a tool that touches nothing and answers with what f says.
+// tool returns a tool without accesses that runs f.
 func tool(name string, f func(ctx context.Context, c *core.Call, in note) (core.Result, error)) core.Tool {
 	return core.NewTool(core.ToolDefinition{Name: name, Description: name, ReadOnly: true}, nil, f)
 }
@@ -123,7 +123,7 @@ func TestSubmitRunsToolsUntilTheModelIsDone(t *testing.T) {
 		t.Errorf("events\n got %v\nwant %v", got, want)
 	}
 	if r.journal.Syncs() == 0 {
-		t.Error("the record was not made durable at the end of the turn")
+		t.Error("the journal was not synced at the end of the turn")
 	}
 }
 
@@ -180,8 +180,8 @@ func TestToolFailuresReachTheModelAsResults(t *testing.T) {
 	}
 }
 
-// meeting is a tool whose calls wait for each other: it ends only if n of them
-// run side by side.
+// meeting is a tool whose calls wait for each other: they end only if n of them
+// run in parallel.
 func meeting(n int) core.Tool {
 	var wg sync.WaitGroup
 	wg.Add(n)
@@ -205,8 +205,8 @@ func TestReadsRunSideBySideAndKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestMutatingCallsRunAlone: a call that writes begins after the reads before
-// it and ends before the reads after it.
+// TestMutatingCallsRunAlone: a call that writes starts after the reads before it
+// and ends before the reads after it.
 func TestMutatingCallsRunAlone(t *testing.T) {
 	for _, sequential := range []bool{false, true} {
 		var mu sync.Mutex
@@ -222,7 +222,7 @@ func TestMutatingCallsRunAlone(t *testing.T) {
 					defer mu.Unlock()
 					running++
 					if name == "write" && running != 1 {
-						t.Errorf("the write ran beside %d others", running-1)
+						t.Errorf("the write ran in parallel with %d others", running-1)
 					}
 					trace = append(trace, in.Text)
 					running--
@@ -253,7 +253,7 @@ func TestSteeringAndFollowUps(t *testing.T) {
 	if out.Text != "Tidy." || out.Stop != core.StopDone {
 		t.Errorf("outcome %+v, want that of the follow-up", out)
 	}
-	var said [][]string
+	var sent [][]string
 	for _, req := range r.model.Requests() {
 		var texts []string
 		for _, m := range req.Messages {
@@ -261,11 +261,11 @@ func TestSteeringAndFollowUps(t *testing.T) {
 				texts = append(texts, m.Parts.Text())
 			}
 		}
-		said = append(said, texts)
+		sent = append(sent, texts)
 	}
 	want := [][]string{{"go", "be quick"}, {"go", "be quick", "rather the other file"}, {"go", "be quick", "rather the other file", "and then tidy up"}}
-	if fmt.Sprint(said) != fmt.Sprint(want) {
-		t.Errorf("the requests carried\n%q, want\n%q", said, want)
+	if fmt.Sprint(sent) != fmt.Sprint(want) {
+		t.Errorf("the requests had\n%q, want\n%q", sent, want)
 	}
 }
 
@@ -316,7 +316,7 @@ func TestLoopDetection(t *testing.T) {
 			t.Errorf("the model was told %+v", last)
 		}
 	}
-	// Ten calls that differ are none.
+	// Ten different calls are not a pattern.
 	turns := make([]coretest.Turn, 10, 11)
 	for i := range turns {
 		turns[i] = coretest.CallTools(call("echo", fmt.Sprintf(`{"text":"%d"}`, i)))
@@ -360,13 +360,13 @@ func TestAStreamCutInAToolCallRunsNothing(t *testing.T) {
 	if r.State() != core.StateIdle {
 		t.Fatalf("after a broken stream the session is %s, want idle", r.State())
 	}
-	// Going on without new input sends what can stand, and nothing half.
+	// An empty input resends the complete parts only.
 	if _, err := r.Submit(t.Context(), core.Input{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range r.model.Requests()[1].Messages {
 		if len(m.Parts.ToolCalls()) > 0 {
-			t.Errorf("the half call was sent on: %+v", m)
+			t.Errorf("the incomplete call was sent: %+v", m)
 		}
 	}
 }
@@ -398,7 +398,7 @@ func TestModelErrorsMoveTheState(t *testing.T) {
 func TestSoftCancelLetsTheRunningToolFinish(t *testing.T) {
 	var r *rig
 	slow := tool("slow", func(ctx context.Context, _ *core.Call, _ note) (core.Result, error) {
-		r.Cancel("the person said so")
+		r.Cancel("on request")
 		if ctx.Err() != nil {
 			return core.Result{}, ctx.Err()
 		}
@@ -429,7 +429,7 @@ func TestSoftCancelEndsTheStreamAndKeepsItsText(t *testing.T) {
 	}
 	r.submit(t, "and?")
 	if m := r.model.Requests()[1].Messages; len(m) != 3 || m[1].Parts.Text() != "Half a" {
-		t.Errorf("the conversation goes on with %+v", m)
+		t.Errorf("the next message is %+v", m)
 	}
 }
 
@@ -449,7 +449,7 @@ func TestAbortClosesTheSessionWithAValidHistory(t *testing.T) {
 	if types[len(types)-1] != "session_end" {
 		t.Errorf("the last event is %s", types[len(types)-1])
 	}
-	// The record can be gone on with: each call has a result.
+	// The session can be resumed: each call has a result.
 	again := newRig(t, func(c *core.Config) { c.Journal = r.journal }, coretest.Say("Hello again."))
 	again.submit(t, "back")
 	if got := results(again.model.Requests()[0]); len(got) != 2 || !got[0].IsError {
@@ -484,8 +484,9 @@ func TestCloseAbortsWhatRuns(t *testing.T) {
 	}
 }
 
-// TestResumeAtEveryRecord cuts the journal after each record, as a kill would,
-// and goes on: the conversation is valid, and a whole one is sent byte for byte.
+// TestResumeAtEveryRecord truncates the journal after each record, as a kill
+// would, and resumes: the conversation is valid, and a complete one is sent byte
+// for byte.
 func TestResumeAtEveryRecord(t *testing.T) {
 	turns := []coretest.Turn{
 		{Text: "Let me see.", Calls: []model.ToolCall{call("echo", `{"text":"<&>"}`), call("echo", `{ "text" : "y" }`)}},
@@ -589,9 +590,9 @@ func TestPermission(t *testing.T) {
 		{"allowed", coretest.AllowAll, nil, "a.txt", "written", 0, "policy"},
 		{"another file than granted", coretest.AllowAll, nil, "b.txt", "was not granted", 0, "policy"},
 		{"denied", coretest.DenyAll, nil, "a.txt", "Permission denied", 1, "policy"},
-		{"nobody there", coretest.AskAll, nil, "a.txt", "Nobody is there to be asked", 1, "headless"},
-		{"person says yes", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceOnce), "a.txt", "written", 0, "person"},
-		{"person says no", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceDeny), "a.txt", "Permission denied", 1, "person"},
+		{"non-interactive", coretest.AskAll, nil, "a.txt", "the session is non-interactive", 1, "headless"},
+		{"user approves", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceOnce), "a.txt", "written", 0, "person"},
+		{"user denies", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceDeny), "a.txt", "Permission denied", 1, "person"},
 		{"zero answer", coretest.AskAll, coretest.AlwaysAnswer(""), "a.txt", "Permission denied", 1, "person"},
 		{"a choice not offered", coretest.AskAll, coretest.AlwaysAnswer(core.ChoiceAlways), "a.txt", "Permission denied", 1, "person"},
 	} {
@@ -634,7 +635,7 @@ func TestASessionGrantHoldsForThatAccessOnly(t *testing.T) {
 	}
 }
 
-// grantingPolicy asks for what was not granted.
+// grantingPolicy asks for everything that was not granted.
 type grantingPolicy struct{}
 
 func (grantingPolicy) Decide(_ context.Context, req core.PermissionRequest) core.Decision {
@@ -644,16 +645,33 @@ func (grantingPolicy) Decide(_ context.Context, req core.PermissionRequest) core
 	return core.Decision{Verdict: core.Ask}
 }
 
-// TestQuestionSaysWhatTellsMost checks the title of a question of permission.
-func TestQuestionSaysWhatTellsMost(t *testing.T) {
+// TestPermissionRequestTitle checks the titles of permission requests.
+func TestPermissionRequestTitle(t *testing.T) {
+	access := func(scope core.Scope, resource string) core.Access {
+		return core.Access{Scope: scope, Resource: resource}
+	}
 	for _, tt := range []struct {
 		accesses []core.Access
 		want     string
 	}{
-		{[]core.Access{{Scope: core.ScopeRead, Resource: "/a"}, {Scope: core.ScopeRead, Resource: "/b"}}, "Allow touch: fs-read /a?"},
-		{[]core.Access{{Scope: core.ScopeRead, Resource: "/a"}, {Scope: core.ScopeWrite, Resource: "/b"}, {Scope: core.ScopeWrite, Resource: "/c"}}, "Allow touch: fs-write /b?"},
-		{[]core.Access{{Scope: core.ScopePlugin, Resource: "p/touch"}, {Scope: core.ScopeRead, Resource: "/a"}, {Scope: core.ScopeNetwork, Resource: "a.example"}, {Scope: core.ScopeNetwork, Resource: "b.example"}}, "Allow touch: plugin p/touch, network a.example, network b.example?"},
-		{[]core.Access{{Scope: core.ScopeNetwork, Resource: "a.example"}}, "Allow touch: network a.example?"},
+		{[]core.Access{access(core.ScopeShell, "go test ./...")}, "Run `go test ./...`?"},
+		{[]core.Access{{Scope: core.ScopeShell, Resource: "docker ps", Unconfined: true}}, "Run `docker ps` outside the sandbox?"},
+		{[]core.Access{access(core.ScopeSkillScript, "python lint.py")}, "Run the skill script `python lint.py`?"},
+		{[]core.Access{access(core.ScopeRead, "/a"), access(core.ScopeRead, "/b")}, "Read /a (outside the workspace) and 1 more?"},
+		{[]core.Access{{Scope: core.ScopeRead, Resource: "/etc", Recursive: true}}, "Read everything in /etc (outside the workspace)?"},
+		{[]core.Access{access(core.ScopeRead, "/a"), access(core.ScopeWrite, "/b"), access(core.ScopeWrite, "/c")}, "Write /b (outside the workspace) and 1 more?"},
+		{[]core.Access{access(core.ScopeRead, "/work/a"), access(core.ScopeWrite, "/work/a")}, "Edit /work/a?"},
+		{[]core.Access{access(core.ScopeWrite, "/work/a")}, "Write /work/a?"},
+		{[]core.Access{access(core.ScopeDelete, "/work/a")}, "Delete /work/a?"},
+		{
+			[]core.Access{access(core.ScopePlugin, "p/touch"), access(core.ScopeRead, "/a"), access(core.ScopeNetwork, "a.example"), access(core.ScopeNetwork, "b.example")},
+			"Call touch of the plugin p and connect to a.example, b.example?",
+		},
+		{[]core.Access{access(core.ScopeNetwork, "a.example"), access(core.ScopeNetwork, "b.example")}, "Connect to a.example, b.example?"},
+		{[]core.Access{access(core.ScopeMCP, "files/list")}, "Call list of the MCP server files?"},
+		{[]core.Access{access(core.ScopeMCP, "files/resource:file:///a")}, "Read file:///a of the MCP server files?"},
+		{[]core.Access{access(core.ScopeSubagent, "general")}, "Use the subagent general?"},
+		{core.UnknownAccess("p/touch: fs-mount /"), "Call touch, which may have unknown effects: p/touch: fs-mount /?"},
 	} {
 		touch := core.NewTool(core.ToolDefinition{Name: "touch"}, func(context.Context, *core.Call, note) ([]core.Access, error) { return tt.accesses, nil },
 			func(context.Context, *core.Call, note) (core.Result, error) { return core.TextResult("done"), nil })
@@ -667,7 +685,7 @@ func TestQuestionSaysWhatTellsMost(t *testing.T) {
 		}, coretest.CallTools(call("touch", `{"text":""}`)), coretest.Say("Done."))
 		r.submit(t, "go")
 		if title != tt.want {
-			t.Errorf("the question is %q, want %q", title, tt.want)
+			t.Errorf("title %q, want %q", title, tt.want)
 		}
 	}
 }
@@ -700,7 +718,7 @@ func TestQuestionsQueueAndStopTheClock(t *testing.T) {
 	done := make(chan core.Outcome)
 	go func() { done <- r.submit(t, "go") }()
 	r.events.Wait(t, "question")
-	<-time.After(120 * time.Millisecond) // longer than the time-out, which stands still
+	<-time.After(120 * time.Millisecond) // longer than the timeout, which is paused
 	close(release)
 	<-done
 	if most != 1 {
@@ -840,8 +858,7 @@ func TestSecretsDoNotLeaveATool(t *testing.T) {
 	}
 }
 
-// TestSubmitFromManyGoroutines: one wins, the others are told to wait, and
-// nothing races.
+// TestSubmitFromManyGoroutines: one succeeds, the others get ErrBusy.
 func TestSubmitFromManyGoroutines(t *testing.T) {
 	turns := make([]coretest.Turn, 40)
 	for i := range turns {
@@ -867,7 +884,7 @@ func window(tokens int) core.Profile {
 	return core.Profile{Name: "p", ContextWindow: tokens, Prompt: func(context.Context, core.PromptRequest) (string, error) { return "Be good.", nil }}
 }
 
-// sent is the text of a request's messages.
+// sent returns the text of a request's messages.
 func sent(r model.Request) string {
 	var out []string
 	for _, m := range r.Messages {
@@ -876,8 +893,8 @@ func sent(r model.Request) string {
 	return strings.Join(out, "\n")
 }
 
-// TestCompact: a summary takes the place of the beginning, the record keeps
-// all, and a resumed session sends the same bytes.
+// TestCompact: a summary replaces the beginning, the journal keeps everything,
+// and a resumed session sends the same bytes.
 func TestCompact(t *testing.T) {
 	setup := func(c *core.Config) { c.Tools, c.Profile = core.StaticTools(echo), window(200) }
 	r := newRig(
@@ -891,12 +908,12 @@ func TestCompact(t *testing.T) {
 		t.Errorf("an empty conversation: %v", err)
 	}
 	r.submit(t, "first question")
-	if err := r.Compact(t.Context(), "heed the echo"); err != nil {
+	if err := r.Compact(t.Context(), "keep the echo"); err != nil {
 		t.Fatal(err)
 	}
 	ask := r.model.Requests()[2]
-	if text := sent(ask); !strings.Contains(text, "first question") || !strings.Contains(text, "[result of echo]") || !strings.Contains(text, "heed the echo") || len(ask.Tools) != 0 {
-		t.Errorf("the summary is asked for by\n%s", text)
+	if text := sent(ask); !strings.Contains(text, "first question") || !strings.Contains(text, "[result of echo]") || !strings.Contains(text, "keep the echo") || len(ask.Tools) != 0 {
+		t.Errorf("the request for the summary is\n%s", text)
 	}
 	if r.State() != core.StateIdle {
 		t.Errorf("state %s", r.State())
@@ -915,7 +932,7 @@ func TestCompact(t *testing.T) {
 	}
 	lines := strings.Join(r.journal.Lines(), "\n")
 	if !strings.Contains(lines, `"type":"compacted"`) || !strings.Contains(lines, "Let me see.") {
-		t.Errorf("the record lacks something:\n%s", lines)
+		t.Errorf("the journal is incomplete:\n%s", lines)
 	}
 	again := newRig(t, func(c *core.Config) { setup(c); c.Journal = r.journal }, coretest.Say("Fourth answer."))
 	again.submit(t, "third question")
@@ -924,14 +941,14 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestCompactFails: nothing has changed then.
+// TestCompactFails: a failure changes nothing.
 func TestCompactFails(t *testing.T) {
 	r := newRig(
 		t, func(c *core.Config) { c.Profile = window(0) },
 		coretest.Say("one"), coretest.Turn{Err: &model.Error{Code: model.CodeNetwork, Message: "gone"}}, coretest.Say(""), coretest.Say("two"),
 	)
 	r.submit(t, "first")
-	for _, want := range []string{"gone", "wrote nothing"} {
+	for _, want := range []string{"gone", "returned no text"} {
 		if err := r.Compact(t.Context(), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -942,9 +959,9 @@ func TestCompactFails(t *testing.T) {
 	}
 }
 
-// TestCompactByItself: when the window is nearly full, and when the provider
-// says that it is.
-func TestCompactByItself(t *testing.T) {
+// TestAutomaticCompaction: a session compacts when the window is nearly full, and
+// when the provider says that it is.
+func TestAutomaticCompaction(t *testing.T) {
 	full := coretest.Turn{Text: "one", Usage: model.Usage{Input: 900, Output: 20}}
 	overflow := coretest.Turn{Err: &model.Error{Code: model.CodeContextLength, Message: "too long"}}
 	limit := func(at float64) func(*core.Config) {
@@ -971,6 +988,6 @@ func TestCompactByItself(t *testing.T) {
 	r.submit(t, "first")
 	r.submit(t, "second")
 	if n := len(r.model.Requests()); n != 2 {
-		t.Errorf("compacted without having been told to: %d requests", n)
+		t.Errorf("compacted although disabled: %d requests", n)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 )
 
-// spanNames is a tracer that notes which span was started under which.
+// spanNames is a tracer that records spans with their parents.
 type spanNames struct {
 	noop.Tracer
 	mu    sync.Mutex

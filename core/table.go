@@ -9,18 +9,18 @@ import (
 	"github.com/seed-009c0928/agent/core/schema"
 )
 
-// Entry is a tool in a table, under the name that the model knows it by.
+// Entry is a tool in a table, with the name that the model uses for it.
 type Entry struct {
 	ModelName string
 	Source    string // the toolset's name
 	Tool      Tool
-	Deferred  bool // left out of the prompt until it is searched for
+	Deferred  bool // not in the prompt until a search finds it
 
 	check *checker
 }
 
-// Snapshot is an immutable table of tools. A request goes out with one, and
-// the calls of its response are looked up in the same.
+// Snapshot is an immutable table of tools. A request is sent with one, and the
+// calls in its response are looked up in the same.
 type Snapshot struct {
 	version uint64
 	entries []Entry
@@ -28,9 +28,8 @@ type Snapshot struct {
 	defs    []model.ToolDef
 }
 
-// NewSnapshot builds a table. The entries' order is the order in which the
-// model sees them; of two with one name the later counts. The version tells
-// one table from another.
+// NewSnapshot builds a table. The model sees the entries in this order; of two
+// with the same name the later wins. The version distinguishes tables.
 func NewSnapshot(version uint64, entries []Entry) *Snapshot {
 	s := &Snapshot{version: version, byName: make(map[string]Entry, len(entries))}
 	index := make(map[string]int, len(entries))
@@ -53,10 +52,10 @@ func NewSnapshot(version uint64, entries []Entry) *Snapshot {
 	return s
 }
 
-// Version tells one table from another.
+// Version distinguishes tables.
 func (s *Snapshot) Version() uint64 { return s.version }
 
-// Lookup finds a tool by the model's name for it.
+// Lookup returns the tool with the model's name for it.
 func (s *Snapshot) Lookup(name string) (Entry, bool) {
 	e, ok := s.byName[name]
 	return e, ok
@@ -68,7 +67,7 @@ func (s *Snapshot) Entries() []Entry { return s.entries }
 // Defs returns the definitions for the model. The slice is shared.
 func (s *Snapshot) Defs() []model.ToolDef { return s.defs }
 
-// Names returns the names of those in the prompt, in order.
+// Names returns the names of the tools in the prompt, in order.
 func (s *Snapshot) Names() []string {
 	var names []string
 	for _, d := range s.defs {
@@ -80,7 +79,7 @@ func (s *Snapshot) Names() []string {
 }
 
 // StaticTools is a table of the given tools that never changes, for hosts that
-// need no registry. Of two with one name the later counts.
+// need no registry. Of two with the same name the later wins.
 func StaticTools(tools ...Tool) ToolTable {
 	entries := make([]Entry, len(tools))
 	for i, t := range tools {
@@ -94,7 +93,7 @@ type staticTable struct{ snapshot *Snapshot }
 func (t staticTable) Snapshot(context.Context) (*Snapshot, error) { return t.snapshot, nil }
 
 // Validate checks arguments against the tool's schema. The error names the
-// place in the arguments and what was expected there.
+// invalid value and what was expected.
 func (e Entry) Validate(args json.RawMessage) error {
 	e.check.once.Do(func() { e.check.schema, e.check.err = schema.Parse(e.Tool.Definition().Schema) })
 	if e.check.err != nil {
@@ -103,7 +102,7 @@ func (e Entry) Validate(args json.RawMessage) error {
 	return e.check.schema.Validate(args)
 }
 
-// checker holds a tool's schema, made ready at its first call.
+// checker parses a tool's schema at its first call.
 type checker struct {
 	once   sync.Once
 	schema *schema.Schema

@@ -13,54 +13,61 @@ import (
 
 // Tool is something that the model can call.
 //
-// Definition is pure and immutable. Access says what a call would touch,
-// before anything is touched; it is pure but for reading the call. A tool that
-// cannot tell returns [UnknownAccess], which asks. Run does the work, within
-// call.Env, which allows what was granted and nothing else.
+// A call goes through these steps:
 //
-// Run must return soon after ctx is done. A failure that the model should see
-// is a Result with a Code ([Fail], [Failf]); a Go error or a panic becomes
-// UNKNOWN. All methods are called concurrently.
+//  1. Definition is read when the tool is listed. It is pure and immutable.
+//  2. The arguments are validated against the schema.
+//  3. Access returns what the call would touch, before anything is touched. It
+//     has no side effects. A tool that cannot tell returns [UnknownAccess],
+//     which always needs approval.
+//  4. The [Policy] decides, and the user is asked if it says so.
+//  5. Run does the work, within call.Env, which allows what was granted and
+//     nothing else. It must return soon after ctx is done.
+//
+// A failure that the model should see is a Result with a Code ([Fail],
+// [Failf]); a Go error or a panic becomes UNKNOWN. All methods are called
+// concurrently.
 type Tool interface {
 	Definition() ToolDefinition
 	Access(ctx context.Context, call *Call) ([]Access, error)
 	Run(ctx context.Context, call *Call) (Result, error)
 }
 
-// ToolDefinition is what a tool says about itself.
+// ToolDefinition describes a tool.
 type ToolDefinition struct {
 	Name        string          // letters, digits, _ and -; at most 64 of them
 	Description string          // for the model
 	Schema      json.RawMessage // JSON Schema of the arguments; its root is an object
-	ReadOnly    bool            // changes nothing; calls may run side by side
-	Scopes      []Scope         // that its calls may touch, for people; Access decides
-	Timeout     time.Duration   // of one call, without the time spent waiting for a person; 0 = none
+	ReadOnly    bool            // changes nothing; calls may run in parallel
+	Scopes      []Scope         // what its calls may touch, for display; Access decides
+	Timeout     time.Duration   // of one call, without the time spent waiting for the user; 0 = none
 	Output      OutputLimit     // of the text that the model gets
+	Profiles    []string        // names of the profiles whose sessions have the tool; empty = all
 }
 
-// Call is one call of a tool. It lives until Run returns.
+// Call is one call of a tool. It is valid until Run returns.
 type Call struct {
 	ID      string
 	Name    string          // the name that the model used
 	Args    json.RawMessage // valid JSON that meets the tool's schema
 	Session SessionInfo
 	Env     Environment // in Access unrestricted; in Run restricted to what was granted
-	// Output takes live output. What is written here is the beginning of the
-	// result's text: a tool that streams does not return it again.
+	// Output takes live output. What is written here begins the result's text:
+	// a tool that streams does not return it again.
 	Output io.Writer
-	// Progress tells the person how far the call has come.
+	// Progress reports how far the call has come.
 	Progress func(Progress)
-	// Ask puts a question to the person; the call's time-out stands still.
+	// Ask puts a question to the user. The call's timeout is paused meanwhile.
 	Ask func(ctx context.Context, q Question) (Answer, error)
 }
 
-// Progress is how far a call has come. Total 0 means that nobody knows.
+// Progress is how far a call has come. A Total of 0 means unknown.
 type Progress struct {
 	Done, Total float64
 	Message     string
 }
 
-// SessionInfo is what a tool or a policy may know of the session.
+// SessionInfo describes the session to tools and policies.
 type SessionInfo struct {
 	ID                string
 	AgentPath         []string // names of the subagents from the root to here; empty for the root
@@ -69,12 +76,12 @@ type SessionInfo struct {
 	MaxCommandTimeout time.Duration
 }
 
-// Result is what a tool answers. A Code makes it a failure.
+// Result is the outcome of a call. A Code makes it a failure.
 type Result struct {
 	Content    []model.Part
-	Structured json.RawMessage // the same as data, for hosts
+	Structured json.RawMessage // the content as data, for hosts
 	Code       ErrorCode
-	Meta       map[string]json.RawMessage // for interfaces, such as a diff; the model does not see it
+	Meta       map[string]json.RawMessage // for user interfaces, such as a diff; not sent to the model
 }
 
 // ErrorCode classifies a tool's failure.
@@ -94,7 +101,7 @@ const (
 	CodeUnknown     ErrorCode = "UNKNOWN"
 )
 
-// TextResult is a success that says text.
+// TextResult is a success with a text.
 func TextResult(text string) Result {
 	return Result{Content: model.TextParts(text)}
 }
@@ -111,11 +118,13 @@ func Failf(code ErrorCode, format string, args ...any) Result {
 
 // Toolset is a source of tools: the built-in ones, a plugin, an MCP server, a
 // skill. It belongs to the host, not to a session, and serves any number of
-// them at once.
+// sessions at once.
 //
-// Tools returns the tools as they are now. Changed receives a value after they
-// changed (the channel holds one; a nil channel means never) and is closed by
-// Close at the latest. Close ends what the toolset runs and waits for it.
+//  1. Name is constant.
+//  2. Tools returns the current tools. It may be called at any time.
+//  3. Changed receives a value after the tools changed (the channel holds one;
+//     a nil channel means never) and is closed by Close at the latest.
+//  4. Close ends what the toolset runs and waits for it.
 type Toolset interface {
 	Name() string
 	Tools(ctx context.Context) ([]Tool, error)

@@ -1,4 +1,4 @@
-package mcp
+package mcp_test
 
 import (
 	"bufio"
@@ -6,30 +6,32 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/mcp"
 )
 
-// BenchmarkStartUp is what 20 configured servers, of 20 tools each, cost before
-// one is used: their toolsets are made and read. The target is 2 ms.
+// BenchmarkStartUp creates and reads the toolsets of 20 configured servers with 20
+// tools each. The target is 2 ms.
 func BenchmarkStartUp(b *testing.B) {
-	dir := b.TempDir()
-	var servers []Configured
+	dir, web := b.TempDir(), newWebServer(b)
+	web.tools = manyTools(20)
+	var servers []mcp.Configured
 	for i := range 20 {
-		s := Server{Command: "server", Args: []string{fmt.Sprint(i)}, Env: map[string]string{"KEY": "${KEY}"}}
-		servers = append(servers, Configured{Name: fmt.Sprintf("s%d", i), Server: s})
-		var tools []ToolInfo
-		for j := range 20 {
-			tools = append(tools, ToolInfo{Name: fmt.Sprintf("tool_%d", j), Description: "Does something with the thing that it is given, and says what came of it.", Schema: json.RawMessage(oddSchema)})
-		}
-		if _, err := (records{dir}).update(b.Context(), s.Hash(), func(r *record) { r.learn(s.Hash(), tools) }); err != nil {
+		servers = append(servers, mcp.Configured{Name: fmt.Sprintf("s%d", i), Server: mcp.Server{URL: fmt.Sprintf("%s/%d", web.URL, i), Headers: map[string]string{"X-Key": "${KEY:-k}"}}})
+	}
+	h := mcp.NewHost(mcp.HostOptions{Servers: servers, Dir: dir})
+	for _, s := range servers {
+		if _, err := h.Refresh(b.Context(), s.Name); err != nil {
 			b.Fatal(err)
 		}
 	}
+	_ = h.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		h := NewHost(HostOptions{Servers: servers, Dir: dir})
+		h := mcp.NewHost(mcp.HostOptions{Servers: servers, Dir: dir})
 		n := 0
 		for _, set := range h.Toolsets() {
 			tools, err := set.Tools(b.Context())
@@ -45,21 +47,21 @@ func BenchmarkStartUp(b *testing.B) {
 	}
 }
 
-// BenchmarkConfigured is what 20 configured servers cost a command that uses no
-// tool.
+// BenchmarkConfigured is the cost of 20 configured servers for a command that uses
+// no tools.
 func BenchmarkConfigured(b *testing.B) {
-	var servers []Configured
+	var servers []mcp.Configured
 	for i := range 20 {
-		servers = append(servers, Configured{Name: fmt.Sprintf("s%d", i), Server: Server{Command: "server", Args: []string{fmt.Sprint(i)}}})
+		servers = append(servers, mcp.Configured{Name: fmt.Sprintf("s%d", i), Server: mcp.Server{Command: "server", Args: []string{fmt.Sprint(i)}}})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = NewHost(HostOptions{Servers: servers}).Close()
+		_ = mcp.NewHost(mcp.HostOptions{Servers: servers}).Close()
 	}
 }
 
-// BenchmarkCall is a call over stdio, with the whole way of a tool. What it is
-// over the server's own time is the time of BenchmarkRaw less.
+// BenchmarkCall is a tool call over stdio, including the server's own time
+// (BenchmarkRaw).
 func BenchmarkCall(b *testing.B) {
 	h := newHost(b, scriptedServer(b, ""), "")
 	refreshed(b, h)
@@ -73,7 +75,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkRaw is the server's own time: the same bytes through pipes alone.
+// BenchmarkRaw is the server's own time for a call: the same bytes over pipes.
 func BenchmarkRaw(b *testing.B) {
 	s := scriptedServer(b, "")
 	cmd := exec.Command(s.Command)
@@ -106,18 +108,25 @@ func BenchmarkRaw(b *testing.B) {
 	}
 }
 
-// BenchmarkLearn is the comparison of 100 tools with what is known of them.
-func BenchmarkLearn(b *testing.B) {
-	var tools []ToolInfo
-	for j := range 100 {
-		tools = append(tools, ToolInfo{Name: fmt.Sprintf("tool_%d", j), Description: "Does something.", Schema: json.RawMessage(oddSchema)})
-	}
-	rec := &record{Pins: map[string]string{}}
-	rec.learn("s", tools)
+// BenchmarkRefresh rereads a list of 100 known tools.
+func BenchmarkRefresh(b *testing.B) {
+	web := newWebServer(b)
+	web.tools = manyTools(100)
+	h := newHost(b, mcp.Server{URL: web.URL}, b.TempDir())
+	refreshed(b, h)
 	b.ReportAllocs()
 	for b.Loop() {
-		if rec.learn("s", tools) {
-			b.Fatal("it has changed")
+		if st := refreshed(b, h); len(st.Tools) != 100 || len(st.Blocked) > 0 {
+			b.Fatal(st)
 		}
 	}
+}
+
+// manyTools returns a server's list of n tools.
+func manyTools(n int) string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf(`{"name":"tool_%d","description":"Does something with the thing that it is given, and says what came of it.","inputSchema":%s}`, i, oddSchema))
+	}
+	return strings.Join(list, ",")
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Caller is for whom a request is made. What a server wants to know of a person
-// in between goes there. The zero value has nobody: questions are declined.
+// Caller is who a request is made for, and who answers the server's questions
+// about it. The zero value declines all questions.
 type Caller struct {
 	Session  core.SessionInfo
-	Ask      func(ctx context.Context, q core.Question) (core.Answer, error) // nil = nobody
-	Progress func(core.Progress)                                             // nil = nobody wants to know
+	Ask      func(ctx context.Context, q core.Question) (core.Answer, error) // nil if nobody can answer
+	Progress func(core.Progress)                                             // may be nil
 }
 
-// pending is a request that is under way.
+// pending is a request in progress.
 type pending struct {
 	Caller
 	ctx    context.Context // of the request
-	pause  func()          // stops its clock, while a person is asked
+	pause  func()          // stops its clock while the user is asked
 	resume func()
 
 	mu     sync.Mutex
-	rounds int // requests for sampling that it led to
+	rounds int // sampling requests during it
 }
 
 type pendingKey struct{}
@@ -35,14 +35,14 @@ func pendingOf(ctx context.Context) *pending {
 	return p
 }
 
-// requests are those under way on a connection, the latest last.
+// requests are those in progress on a connection, the latest last.
 type requests struct {
 	mu   sync.Mutex
 	list []*pending
 }
 
-// begin notes a request, and puts it into the context that it is made with. The
-// caller calls end.
+// begin registers a request and returns the context to make it with. The caller
+// calls end.
 func (r *requests) begin(ctx context.Context, c Caller) (_ context.Context, p *pending, end func()) {
 	p = &pending{Caller: c, pause: func() {}, resume: func() {}}
 	p.ctx = context.WithValue(ctx, pendingKey{}, p)
@@ -56,9 +56,8 @@ func (r *requests) begin(ctx context.Context, c Caller) (_ context.Context, p *p
 	}
 }
 
-// latest is the request that a question belongs to which does not say to which
-// one it does: where everything goes through one stream, the protocol has no
-// word for it.
+// latest returns the request that a server's question is taken to belong to.
+// Where one stream carries everything, the protocol does not say which it is.
 func (r *requests) latest() *pending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,10 +67,10 @@ func (r *requests) latest() *pending {
 	return r.list[len(r.list)-1]
 }
 
-// ask puts a question to the request's person, whose time does not count.
+// ask asks the request's user. The clock of the request stops meanwhile.
 func (p *pending) ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if p == nil || p.Ask == nil {
-		return core.Answer{}, core.ErrNobody
+		return core.Answer{}, core.ErrNonInteractive
 	}
 	p.pause()
 	defer p.resume()

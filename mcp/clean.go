@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// hidden reports whether a character shows as nothing, or changes how others
-// show: control characters, those that turn the direction of text, those of no
-// width, and the tags that can spell words nobody sees. In what a server says
-// of its tools they have no honest use.
+// hidden reports whether a character is invisible or changes how others are
+// shown: control and bidirectional characters, those of zero width, and tags,
+// which can spell invisible words. Tool descriptions have no honest use for them.
 func hidden(r rune) bool {
 	switch {
 	case r == utf8.RuneError, unicode.IsControl(r):
@@ -24,7 +23,7 @@ func hidden(r rune) bool {
 	return false
 }
 
-// cleanText removes hidden characters from a text of several lines.
+// cleanText removes hidden characters from a text, but keeps newlines and tabs.
 func cleanText(text string) string {
 	if isPlain(text) {
 		return text
@@ -37,7 +36,7 @@ func cleanText(text string) string {
 	}, text)
 }
 
-// isPlain reports whether a text holds nothing but printable ASCII and line ends.
+// isPlain reports whether a text is printable ASCII, newlines and tabs.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
@@ -47,12 +46,12 @@ func isPlain(text string) bool {
 	return true
 }
 
-// cleanLine makes one line of a text, without hidden characters.
+// cleanLine removes hidden characters from a text and joins it to one line.
 func cleanLine(text string) string {
 	return strings.Join(strings.Fields(cleanText(text)), " ")
 }
 
-// cleanLines removes from a program's output what could steer a terminal.
+// cleanLines removes terminal control characters from a program's output.
 func cleanLines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (r == utf8.RuneError || unicode.IsControl(r)) {
@@ -62,11 +61,11 @@ func cleanLines(text string) string {
 	}, text)
 }
 
-// cleanJSON removes hidden characters from the strings of a JSON text, whether
-// they stand there themselves or as escapes. A text without any is returned as
-// it is, to the byte. Escapes of line ends and tabs stay.
+// cleanJSON removes hidden characters, literal or escaped, from the strings of a
+// JSON text. Escaped newlines and tabs stay. Text without any is returned
+// unchanged.
 func cleanJSON(text []byte) []byte {
-	var out []byte // nil as long as nothing was removed
+	var out []byte // nil until something is removed
 	quoted := false
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
@@ -93,8 +92,8 @@ func cleanJSON(text []byte) []byte {
 	return out
 }
 
-// decodeEscape returns the character that an escape of JSON stands for, -1 for
-// one that is short, and the length of the escape.
+// decodeEscape returns the character of a JSON escape, -1 for one that always
+// stays, and the length of the escape.
 func decodeEscape(text []byte) (rune, int) {
 	unit := func(at int) rune {
 		if len(text) < at+6 || text[at] != '\\' || text[at+1] != 'u' {
@@ -118,5 +117,5 @@ func decodeEscape(text []byte) (rune, int) {
 	if both := utf16.DecodeRune(r, unit(6)); both != utf8.RuneError {
 		return both, 12
 	}
-	return -1, 6 // half of a pair: it stays what it is
+	return -1, 6 // an unpaired surrogate stays
 }

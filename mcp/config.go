@@ -14,89 +14,89 @@ import (
 	"time"
 )
 
-// The kinds of transports, as settings name them.
+// Transports, as named in settings.
 const (
-	TransportStdio = "stdio" // a program that reads stdin and writes stdout
+	TransportStdio = "stdio" // a child process
 	TransportHTTP  = "http"  // streamable HTTP
 	TransportSSE   = "sse"   // HTTP with server-sent events, of 2024-11-05
 )
 
-// What holds where a server's settings say nothing.
+// Defaults for what a server's settings leave out.
 const (
-	DefaultStartTimeout = 10 * time.Second // of the handshake
-	DefaultListTimeout  = 10 * time.Second // of reading a list
-	DefaultCallTimeout  = 60 * time.Second // of a call; progress starts it anew
-	DefaultMaxMessage   = 64 << 20         // bytes of one message of a server
+	defaultStartTimeout = 10 * time.Second // of the handshake
+	defaultListTimeout  = 10 * time.Second // of reading a list
+	defaultCallTimeout  = 60 * time.Second // of a call; progress restarts it
+	defaultMaxMessage   = 64 << 20         // bytes
 )
 
-// Server says how a server is reached, and what it may do. Texts may hold
-// ${NAME} or ${NAME:-default}, for a variable of the agent's environment.
+// Server is the settings of a server: how to reach it and what it may do.
+// Strings may use environment variables: ${NAME} or ${NAME:-default}.
 type Server struct {
-	Type    string            `json:"type,omitempty" enum:"stdio,http,sse" doc:"How it is reached; by itself stdio with a command and http with a URL."`
-	Command string            `json:"command,omitempty" doc:"Program to start."`
+	Type    string            `json:"type,omitempty" enum:"stdio,http,sse" doc:"Transport; default stdio with a command, http with a URL."`
+	Command string            `json:"command,omitempty" doc:"Program to run."`
 	Args    []string          `json:"args,omitempty" doc:"Its arguments."`
-	Env     map[string]string `json:"env,omitempty" doc:"Variables that it gets besides the harmless ones of the agent's environment."`
-	Cwd     string            `json:"cwd,omitempty" doc:"Directory that it works in; by itself that of the session."`
-	URL     string            `json:"url,omitempty" doc:"Address, for http and sse."`
-	Headers map[string]string `json:"headers,omitempty" doc:"Headers of each request, for http and sse."`
-	OAuth   OAuth             `json:"oauth,omitzero" doc:"How to sign in, where the server does not say it all by itself."`
+	Env     map[string]string `json:"env,omitempty" doc:"Environment variables to set, in addition to the harmless ones it inherits."`
+	Cwd     string            `json:"cwd,omitempty" doc:"Its working directory; default that of the session."`
+	URL     string            `json:"url,omitempty" doc:"URL, for http and sse."`
+	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers to send, for http and sse."`
+	OAuth   OAuth             `json:"oauth,omitzero" doc:"Sign-in details that the server does not announce."`
 
-	Sandbox       *Confine `json:"sandbox,omitempty" doc:"What its process may do; without it, whatever you may."`
-	Disabled      bool     `json:"disabled,omitempty" doc:"Whether it is left alone."`
-	Required      bool     `json:"required,omitempty" doc:"Whether exec waits for its tools when they are not known yet."`
-	AllowTools    []string `json:"allowTools,omitempty" doc:"The only tools that are offered, by the server's names for them, in which * stands for any characters; empty means all."`
-	DenyTools     []string `json:"denyTools,omitempty" doc:"Tools that are not offered."`
-	Protocol      string   `json:"protocol,omitempty" doc:"Version of the protocol, such as 2025-11-25; by itself it is found out."`
-	StartTimeout  int      `json:"startTimeoutMs,omitempty" doc:"Milliseconds for the handshake and for each list; 0 is 10000."`
-	CallTimeout   int      `json:"callTimeoutMs,omitempty" doc:"Milliseconds for a call, counted anew when the server tells of progress; 0 is 60000."`
-	MaxMessageMiB int      `json:"maxMessageMb,omitempty" doc:"Mebibytes of one message of the server; 0 is 64."`
-	Sampling      Sampling `json:"sampling,omitzero" doc:"Whether it may ask the model."`
+	Sandbox       *Confine `json:"sandbox,omitempty" doc:"Sandbox of its process; without it, the process is not sandboxed."`
+	Disabled      bool     `json:"disabled,omitempty" doc:"Whether it is disabled."`
+	Required      bool     `json:"required,omitempty" doc:"Whether exec waits until its tools are known."`
+	AllowTools    []string `json:"allowTools,omitempty" doc:"Tools to offer, by the server's names; * matches any characters. Empty means all."`
+	DenyTools     []string `json:"denyTools,omitempty" doc:"Tools not to offer; * matches any characters."`
+	Protocol      string   `json:"protocol,omitempty" doc:"Protocol version, such as 2025-11-25; default the newest that both sides support."`
+	StartTimeout  int      `json:"startTimeoutMs,omitempty" doc:"Time limit in milliseconds for the handshake and for each list; 0 means 10000."`
+	CallTimeout   int      `json:"callTimeoutMs,omitempty" doc:"Time limit in milliseconds for a call, restarted by progress reports; 0 means 60000."`
+	MaxMessageMiB int      `json:"maxMessageMb,omitempty" doc:"Maximum size of a message from the server in MiB; 0 means 64."`
+	Sampling      Sampling `json:"sampling,omitzero" doc:"Whether it may query the model."`
 }
 
-// Confine bounds the process of a stdio server. The zero value reads files but
-// for those with secrets, writes none but in a /tmp of its own, and has no
-// network.
+// Confine is the sandbox of a stdio server's process. With the zero value it can
+// read all files except known secrets, write only to a private /tmp, and has no
+// network access.
 type Confine struct {
-	Writable []string `json:"writable,omitempty" doc:"Files and directories that it may write; relative ones are below the directory of the session."`
-	Hosts    []string `json:"hosts,omitempty" doc:"Hosts that it may reach, as in sandbox.hosts; * is the whole network."`
+	Writable []string `json:"writable,omitempty" doc:"Files and directories that it may write, relative to the session's working directory."`
+	Hosts    []string `json:"hosts,omitempty" doc:"Hosts that it may connect to, as in sandbox.hosts; * means all."`
 }
 
-// OAuth is what a person knows of an authorization server beforehand.
+// OAuth configures signing in with an authorization server.
 type OAuth struct {
-	ClientID     string   `json:"clientId,omitempty" doc:"Identifier of a client that was registered by hand."`
+	ClientID     string   `json:"clientId,omitempty" doc:"ID of a client that was registered manually."`
 	ClientSecret string   `json:"clientSecret,omitempty" doc:"Its secret, as ${NAME}."`
-	Scopes       []string `json:"scopes,omitempty" doc:"Scopes to ask for."`
-	CallbackPort int      `json:"callbackPort,omitempty" doc:"Port of the local address to return to; 0 is any."`
+	Scopes       []string `json:"scopes,omitempty" doc:"Scopes to request."`
+	CallbackPort int      `json:"callbackPort,omitempty" doc:"Port of the local redirect URL; 0 means any."`
 }
 
-// Sampling bounds what a server may ask the model for. The zero value is off.
+// Sampling limits how a server may query the model. The zero value is off.
 type Sampling struct {
-	Enabled   bool `json:"enabled,omitempty" doc:"Whether it may ask at all; you are still asked each time."`
-	MaxTokens int  `json:"maxTokens,omitempty" doc:"Tokens of one answer; 0 is 4096."`
-	MaxRounds int  `json:"maxRounds,omitempty" doc:"Requests during one call of a tool; 0 is 5."`
+	Enabled   bool `json:"enabled,omitempty" doc:"Whether it may query the model at all; you approve each request."`
+	MaxTokens int  `json:"maxTokens,omitempty" doc:"Maximum tokens of a response; 0 means 4096."`
+	MaxRounds int  `json:"maxRounds,omitempty" doc:"Maximum requests during one tool call; 0 means 5."`
 }
 
-// serverName is what a server may be called: it becomes part of its tools' names.
+// serverName matches valid server names, which become part of tool names.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
 
-// reservedNames are sources of tools that are no servers; web is the plugin
-// that comes with the agent.
+// reservedNames are sources of tools other than servers; web is the bundled
+// plugin.
 var reservedNames = []string{"builtin", "host", "subagent", "skills", "web", resourceSource}
 
-// CheckName says whether a server can be called name.
+// CheckName checks the name of a server.
 func CheckName(name string) error {
 	switch {
 	case !serverName.MatchString(name):
-		return fmt.Errorf("%q is no name for a server: expected 1 to 40 letters, digits, _, - or ., the first a letter or digit", clip(cleanLine(name), 60))
+		return fmt.Errorf("invalid server name %q: expected 1 to 40 letters, digits, _, - or ., starting with a letter or digit", clip(cleanLine(name), 60))
 	case strings.Contains(name, separator):
-		return fmt.Errorf("%q is no name for a server: two underscores part the server from the tool", name)
+		return fmt.Errorf("invalid server name %q: it must not contain \"__\"", name)
 	case slices.Contains(reservedNames, name):
-		return fmt.Errorf("%q is no name for a server: tools of the agent's own have it", name)
+		return fmt.Errorf("invalid server name %q: it is reserved for the agent's own tools", name)
 	}
 	return nil
 }
 
-// Transport returns the kind of transport, "" if the server has none.
+// Transport returns the transport, "" if neither type, command nor URL is set.
 func (s Server) Transport() string {
 	switch strings.ToLower(s.Type) {
 	case "":
@@ -114,9 +114,9 @@ func (s Server) Transport() string {
 	return ""
 }
 
-// FieldError is a mistake in one field of a [Server].
+// FieldError reports an invalid field of a [Server].
 type FieldError struct {
-	Field   string // its key in JSON; empty for the whole
+	Field   string // its JSON key; empty for the server as a whole
 	Message string
 	Hint    string // what to do about it; may be empty
 }
@@ -133,52 +133,51 @@ func (e *FieldError) Error() string {
 	return text
 }
 
-// Check finds what is wrong with the settings of a server. An error is a
-// [*FieldError].
+// Check validates the settings of a server. Its error is a [*FieldError].
 func (s Server) Check() error {
 	fail := func(field, message, hint string) error { return &FieldError{field, message, hint} }
 	switch s.Transport() {
 	case TransportStdio:
 		if strings.TrimSpace(s.Command) == "" {
-			return fail("command", "a stdio server needs the program to start", `such as "command": "npx"`)
+			return fail("command", "a stdio server needs a command", `such as "command": "npx"`)
 		}
 		if s.URL != "" || len(s.Headers) > 0 {
-			return fail("url", "a stdio server has neither url nor headers", "remove them, or the command")
+			return fail("url", "a stdio server must not have a url or headers", "remove them, or the command")
 		}
 	case TransportHTTP, TransportSSE:
 		if s.Command != "" || len(s.Args) > 0 {
-			return fail("command", "a server that is reached by URL has no command", "remove it, or the url")
+			return fail("command", "a server with a URL must not have a command", "remove it, or the url")
 		}
 		if err := checkURL(s.URL); err != nil {
 			return err
 		}
 	case "":
-		return fail("", "there is neither a command nor a url", "give one of them")
+		return fail("", "missing command or url", "set one of them")
 	default:
 		return fail("type", fmt.Sprintf("unknown transport %q", s.Type), "use stdio, http or sse")
 	}
 	for field, n := range map[string]int{"startTimeoutMs": s.StartTimeout, "callTimeoutMs": s.CallTimeout, "maxMessageMb": s.MaxMessageMiB, "oauth": s.OAuth.CallbackPort, "sampling": min(s.Sampling.MaxTokens, s.Sampling.MaxRounds)} {
 		if n < 0 {
-			return fail(field, "expected a number from 0", "")
+			return fail(field, "must not be negative", "")
 		}
 	}
 	return s.checkHeaders()
 }
 
-// checkURL looks at an address that may still hold variables.
+// checkURL validates a URL that may contain variables.
 func checkURL(text string) error {
 	if text == "" {
-		return &FieldError{"url", "an http or sse server needs its address", `such as "url": "https://example.com/mcp"`}
+		return &FieldError{"url", "an http or sse server needs a url", `such as "url": "https://example.com/mcp"`}
 	}
 	if strings.Contains(text, "${") {
-		return nil // it is looked at again when the variables are known
+		return nil // checked again once the variables are expanded
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return &FieldError{"url", "expected an http or https URL", `such as "https://example.com/mcp"`}
 	case u.User != nil:
-		return &FieldError{"url", "a URL must not hold a user name or password", "use headers, or sign in"}
+		return &FieldError{"url", "must not contain a user name or password", "use headers, or sign in"}
 	}
 	return nil
 }
@@ -186,20 +185,20 @@ func checkURL(text string) error {
 func (s Server) checkHeaders() error {
 	for name, value := range s.Headers {
 		if name == "" || strings.ContainsAny(name, " \t\r\n:") || strings.ContainsAny(value, "\r\n") {
-			return &FieldError{"headers", fmt.Sprintf("%q is no header", name), ""}
+			return &FieldError{"headers", fmt.Sprintf("invalid header %q", name), ""}
 		}
 	}
 	for name := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return &FieldError{"env", fmt.Sprintf("%q is no name of a variable", name), ""}
+			return &FieldError{"env", fmt.Sprintf("invalid variable name %q", name), ""}
 		}
 	}
 	return nil
 }
 
-// Hash identifies what is started or reached: the transport, the command with
-// its arguments, environment and directory, or the address with its headers,
-// as they stand in the settings, before variables are put in. Trust, caches and
+// Hash identifies what is started or connected to: the transport, the command
+// with its arguments, environment and directory, or the URL with its headers, as
+// written in the settings, before variables are expanded. Trust, caches and
 // pinned definitions are bound to it.
 func (s Server) Hash() string {
 	identity := struct {
@@ -218,8 +217,8 @@ func (s Server) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Describe returns the command line or the address, for people: without the
-// values of variables and headers, and with those in arguments as they stand.
+// Describe returns the command line or the URL for display, without the values
+// of environment variables and headers. Variables in arguments are not expanded.
 func (s Server) Describe() string {
 	if s.Transport() != TransportStdio {
 		if u, err := url.Parse(s.URL); err == nil && u.RawQuery != "" {
@@ -237,9 +236,8 @@ func (s Server) Describe() string {
 	return strings.Join(words, " ")
 }
 
-// Redacted returns the settings without the values that may be secret: of
-// variables, headers and the client secret only those are shown that name
-// variables of the environment.
+// Redacted returns the settings without values that may be secret: those of
+// variables, headers and the client secret, unless they are a ${NAME}.
 func (s Server) Redacted() Server {
 	hide := func(text string) string {
 		if text == "" || variable.FindString(text) == text {
@@ -259,10 +257,9 @@ func (s Server) Redacted() Server {
 }
 
 // Secrets returns the values of variables and headers that may be secret, for
-// records that are to hide them. Variables are looked up; what is not set is
-// left out.
+// logs that hide them. Variables are expanded; unset ones are left out.
 func (s Server) Secrets(lookup func(name string) (string, bool)) []string {
-	expanded, _ := s.Expand(lookup) // what is wrong with it is told elsewhere
+	expanded, _ := s.Expand(lookup) // its errors are reported elsewhere
 	var list []string
 	for name, value := range expanded.Env {
 		if secretName.MatchString(name) {
@@ -283,8 +280,8 @@ var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
-// Expand puts variables into a server's texts. One that is not set and has no
-// default is an error that names it.
+// Expand expands the variables in a server's settings. One that is unset and has
+// no default is an error that names it.
 func (s Server) Expand(lookup func(name string) (string, bool)) (Server, error) {
 	var errs []error
 	expand := func(field, text string) string {
@@ -297,7 +294,7 @@ func (s Server) Expand(lookup func(name string) (string, bool)) (Server, error) 
 			case part[2] != "":
 				return part[3]
 			}
-			errs = append(errs, &FieldError{field, fmt.Sprintf("the environment has no variable %s", part[1]), "set it, or write ${" + part[1] + ":-default}"})
+			errs = append(errs, &FieldError{field, fmt.Sprintf("environment variable %s is not set", part[1]), "set it, or use ${" + part[1] + ":-default}"})
 			return ""
 		})
 	}
@@ -320,28 +317,28 @@ func (s Server) Expand(lookup func(name string) (string, bool)) (Server, error) 
 	return s, s.Check()
 }
 
-// Environ looks variables up in the environment of this process.
+// Environ looks up a variable in the environment of this process.
 func Environ(name string) (string, bool) { return os.LookupEnv(name) }
 
-func (s Server) startTimeout() time.Duration { return millis(s.StartTimeout, DefaultStartTimeout) }
-func (s Server) listTimeout() time.Duration  { return millis(s.StartTimeout, DefaultListTimeout) }
-func (s Server) callTimeout() time.Duration  { return millis(s.CallTimeout, DefaultCallTimeout) }
+func (s Server) startTimeout() time.Duration { return millis(s.StartTimeout, defaultStartTimeout) }
+func (s Server) listTimeout() time.Duration  { return millis(s.StartTimeout, defaultListTimeout) }
+func (s Server) callTimeout() time.Duration  { return millis(s.CallTimeout, defaultCallTimeout) }
 
 func (s Server) maxMessage() int64 {
 	if s.MaxMessageMiB > 0 {
 		return int64(s.MaxMessageMiB) << 20
 	}
-	return DefaultMaxMessage
+	return defaultMaxMessage
 }
 
-func millis(n int, otherwise time.Duration) time.Duration {
+func millis(n int, def time.Duration) time.Duration {
 	if n <= 0 {
-		return otherwise
+		return def
 	}
 	return time.Duration(n) * time.Millisecond
 }
 
-// offers reports whether a tool of the server is to be offered.
+// offers reports whether a tool of the server is offered to the model.
 func (s Server) offers(tool string) bool {
 	if len(s.AllowTools) > 0 && !matchAny(s.AllowTools, tool) {
 		return false
@@ -353,7 +350,7 @@ func matchAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matchStar(p, name) })
 }
 
-// matchStar reports whether name fits a pattern in which * stands for any
+// matchStar reports whether name matches a pattern in which * matches any
 // characters.
 func matchStar(pattern, name string) bool {
 	head, rest, star := strings.Cut(pattern, "*")

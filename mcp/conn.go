@@ -17,48 +17,48 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// cancelTimeout bounds the message that takes a request or a task back.
+// cancelTimeout limits the message that cancels a request or a task.
 const cancelTimeout = 5 * time.Second
 
-// Info is what a server said of itself in the handshake.
+// Info describes a server, as reported in the handshake.
 type Info struct {
 	Name, Title, Version string
-	Protocol             string // the version of the protocol in use
-	Transport            string // the transport in use, which may be older than asked for
-	Instructions         string // cleaned
+	Protocol             string // the protocol version in use
+	Transport            string // the transport in use, which may be an older one than configured
+	Instructions         string // without hidden characters
 	Tools, Resources     bool
 	Prompts, Completions bool
-	Subscribe            bool // resources can be subscribed to
+	Subscribe            bool // supports subscribing to resources
 	Logging              bool
-	Tasks                bool // calls can be made as tasks
+	Tasks                bool // supports calls as tasks
 }
 
-// Conn is a connection to a server. It is safe for concurrent use. Whoever
-// makes it closes it; it may end before, see [Conn.Done].
+// Conn is a connection to a server. It is safe for concurrent use. The caller of
+// [Connect] closes it; it may end earlier, see [Conn.Done].
 type Conn struct {
 	*session
 	name    string
 	server  Server
 	info    Info
 	notices *notices
-	about   fields // this client, in what each request of the new era holds
+	about   fields // describes this client in each request of the modern protocol
 
-	level  atomic.Value // string: of the log, in the new era
+	level  atomic.Value // string: log level, in the modern protocol
 	token  atomic.Int64
 	closed sync.Once
-	// the stream of notifications of the new era
+	// the stream of notifications of the modern protocol
 	subscribed struct {
 		sync.Mutex
 		uris   map[string]bool
 		stop   func()
-		opened chan struct{} // gets something when the server has opened it
+		opened chan struct{} // signalled when the server has opened it
 	}
 }
 
-// Info returns what the server said of itself.
+// Info describes the server.
 func (c *Conn) Info() Info { return c.info }
 
-// PID returns the id of the server's process, 0 for one that is reached by HTTP.
+// PID returns the ID of the server's process, 0 for a server reached over HTTP.
 func (c *Conn) PID() int {
 	if t, ok := c.link.(*stdio); ok {
 		return t.pid()
@@ -66,15 +66,15 @@ func (c *Conn) PID() int {
 	return 0
 }
 
-// Done is closed when the connection has ended. A server that is reached by
-// streamable HTTP has none that could end by itself.
+// Done is closed when the connection has ended. Over streamable HTTP that is only
+// after Close.
 func (c *Conn) Done() <-chan struct{} { return c.ctx.Done() }
 
-// Err says why the connection has ended; nil before.
+// Err returns why the connection has ended, nil before.
 func (c *Conn) Err() error { return c.wrap(context.Cause(c.ctx)) }
 
-// Close ends the connection and the server's process with all that it started.
-// It takes at most 5 seconds and can be called again.
+// Close ends the connection and the server's process with all its children. It
+// takes at most 5 seconds. Further calls do nothing.
 func (c *Conn) Close() error {
 	c.closed.Do(c.close)
 	return nil
@@ -87,24 +87,24 @@ func (c *Conn) wrap(err error) error {
 	return &ServerError{c.name, err}
 }
 
-// RPCError is an error that a server answered a request with.
+// RPCError is a server's error response to a request.
 type RPCError struct {
 	Code    int
-	Message string // cleaned, at most 4,000 characters
+	Message string // without control characters, at most 4,000 characters
 	Data    json.RawMessage
 }
 
 // Error implements error.
 func (e *RPCError) Error() string {
-	return fmt.Sprintf("it answered with error %d: %s", e.Code, e.Message)
+	return fmt.Sprintf("the server returned error %d: %s", e.Code, e.Message)
 }
 
-// do makes a request and returns the bytes of its result.
+// do makes a request and returns its result.
 func (c *Conn) do(ctx context.Context, method mcp.MCPMethod, params fields) (json.RawMessage, error) {
 	return c.send(ctx, method, params, nil)
 }
 
-// send is do with headers, for HTTP.
+// send is do with additional HTTP headers.
 func (c *Conn) send(ctx context.Context, method mcp.MCPMethod, params fields, headers map[string]string) (json.RawMessage, error) {
 	if err := c.Err(); err != nil {
 		return nil, err
@@ -118,15 +118,16 @@ func (c *Conn) send(ctx context.Context, method mcp.MCPMethod, params fields, he
 		return result, nil
 	}
 	if ctx.Err() != nil && params["task"] == nil { // a task is cancelled as such
-		c.takeBack(method, m.ID)
+		c.cancelRequest(method, m.ID)
 	}
 	if failed := (*url.Error)(nil); errors.Is(err, ErrSignIn) && errors.As(err, &failed) {
-		err = failed.Err // the reason, without the request
+		err = failed.Err // without the method and URL
 	}
 	return nil, c.wrap(err)
 }
 
-// withMeta adds what each request of the new era says of its client.
+// withMeta adds the description of the client that each request of the modern
+// protocol carries.
 func (c *Conn) withMeta(params fields) fields {
 	all := fields{}
 	maps.Copy(all, params)
@@ -145,25 +146,25 @@ func (c *Conn) withMeta(params fields) fields {
 	return all
 }
 
-// takeBack tells a server that nobody waits for a request any more, where the
-// end of its HTTP request does not say so.
-func (c *Conn) takeBack(method mcp.MCPMethod, id json.RawMessage) {
+// cancelRequest tells the server that a request is cancelled, unless the end of
+// its HTTP request says so.
+func (c *Conn) cancelRequest(method mcp.MCPMethod, id json.RawMessage) {
 	if _, http := c.link.(*streamable); http && c.modern() || method == mcp.MethodInitialize || method == mcp.MethodServerDiscover {
 		return
 	}
 	c.spawn(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, cancelTimeout)
 		defer cancel()
-		_ = c.tell(ctx, mcp.MethodNotificationCancelled, fields{"requestId": id, "reason": "nobody waits for it any more"}) // a courtesy
+		_ = c.sendNotification(ctx, mcp.MethodNotificationCancelled, fields{"requestId": id, "reason": "cancelled by the client"}) // best effort
 	})
 }
 
 // nextToken returns a progress token.
 func (c *Conn) nextToken() string { return "p" + strconv.FormatInt(c.token.Add(1), 10) }
 
-// Ping asks whether the server is there.
+// Ping checks whether the server responds.
 func (c *Conn) Ping(ctx context.Context) error {
-	if c.modern() { // which has no ping: any request will do
+	if c.modern() { // has no ping: any request will do
 		_, err := c.Tools(ctx)
 		return err
 	}
@@ -171,21 +172,20 @@ func (c *Conn) Ping(ctx context.Context) error {
 	return err
 }
 
-// SetLogLevel asks for the messages of a level ("debug" … "emergency") and
-// above.
+// SetLogLevel requests log messages of a level ("debug" … "emergency") and above.
 func (c *Conn) SetLogLevel(ctx context.Context, level string) error {
 	if !c.info.Logging {
 		return nil
 	}
 	if c.modern() {
-		c.level.Store(level) // each request says it
+		c.level.Store(level) // sent with each request
 		return nil
 	}
 	_, err := c.do(ctx, mcp.MethodSetLogLevel, fields{"level": level})
 	return err
 }
 
-// clip shortens a text to n characters.
+// clip truncates a text to n characters.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,38 +15,37 @@ import (
 	"github.com/seed-009c0928/agent/core/proc"
 )
 
-// ConnectOptions say how a connection is made. The zero value does for a server
-// that is reached by HTTP.
+// ConnectOptions configure [Connect]. The zero value works for a server reached
+// over HTTP.
 type ConnectOptions struct {
-	Supervisor *proc.Supervisor // owns the processes of stdio servers; needed for those
+	Supervisor *proc.Supervisor // owns the processes of stdio servers; required for those
 	// Prepare may change how a process is started, such as its sandbox. It is
-	// called with the server's settings, their variables put in.
+	// called with the server's settings, variables expanded.
 	Prepare   func(name string, s Server, spec *proc.Spec) error
-	Authorize Authorizer // nil signs in nowhere
-	// Lookup finds variables for the settings; nil is the environment.
+	Authorize Authorizer // nil for no sign-in
+	// Lookup looks up variables of the settings; nil uses the environment.
 	Lookup  func(name string) (string, bool)
-	Environ []string // of this process, of which servers get what is harmless; nil is os.Environ()
-	Dir     string   // that servers work in which name none; empty = the present one
-	Known   Known    // what an earlier connection found out
-	Roots   []string // directories that the server may know of, absolute
-	Sample  Sampler  // asks a model; nil = there is none
+	Environ []string // environment whose harmless variables servers inherit; nil is os.Environ()
+	Dir     string   // default working directory of servers; empty = the current one
+	Known   Known    // from an earlier connection
+	Roots   []string // absolute paths of directories to tell the server about
+	Sample  Sampler  // queries a model; nil = none
 
 	ClientName, ClientVersion string
-	// Notify hears of changes on the server's side. It is called by one
-	// goroutine at a time, and may make requests.
+	// Notify receives notices of the server, one at a time. It may make requests.
 	Notify func(ctx context.Context, n Notice)
 	Logger *slog.Logger // nil discards
 }
 
-// Known is what a connection found out that the next one need not try again.
+// Known is what a connection found out, to spare the next one the attempts.
 type Known struct {
-	Protocol  string `json:"protocol,omitempty"`  // version of the protocol
-	Transport string `json:"transport,omitempty"` // where it is not the one that was asked for
+	Protocol  string `json:"protocol,omitempty"`  // protocol version
+	Transport string `json:"transport,omitempty"` // if not the configured one
 }
 
-// Connect connects to a server. It returns when the handshake is done, within
-// the server's start time-out for each way that has to be tried. The connection
-// outlives ctx. Errors are of type [*ServerError].
+// Connect connects to a server and does the handshake, within the server's start
+// timeout for each protocol that it has to try. The connection outlives ctx.
+// Errors are of type [*ServerError].
 func Connect(ctx context.Context, name string, s Server, o ConnectOptions) (*Conn, error) {
 	if o.Lookup == nil {
 		o.Lookup = Environ
@@ -69,16 +69,16 @@ func Connect(ctx context.Context, name string, s Server, o ConnectOptions) (*Con
 	return c, nil
 }
 
-// dialer makes a connection, in whichever way works.
+// dialer makes a connection over whichever protocol works.
 type dialer struct {
 	name    string
 	server  Server
 	options ConnectOptions
 }
 
-// connect tries the newest protocol first, unless it is known what the server
-// speaks. A server that falls over a question of the new era gets a new process
-// and the old handshake.
+// connect tries the newest protocol first, unless the server's is known. A server
+// that crashes on a request of the modern protocol gets a new process and the
+// legacy handshake.
 func (d *dialer) connect(ctx context.Context) (*Conn, error) {
 	kind, version := d.server.Transport(), d.server.Protocol
 	known := d.options.Known
@@ -90,11 +90,11 @@ func (d *dialer) connect(ctx context.Context) (*Conn, error) {
 	}
 	c, err := d.attempt(ctx, kind, version)
 	if err != nil && version != "" && d.server.Protocol == "" && !final(err) && ctx.Err() == nil {
-		version = "" // what was known holds no more
+		version = "" // what was known is outdated
 		c, err = d.attempt(ctx, kind, version)
 	}
 	switch {
-	case err != nil && kind == TransportHTTP && errors.Is(err, errNoEndpoint):
+	case err != nil && kind == TransportHTTP && errors.Is(err, errNotStreamable):
 		older, err := d.attempt(ctx, TransportSSE, "")
 		if err == nil {
 			return older, nil
@@ -102,35 +102,35 @@ func (d *dialer) connect(ctx context.Context) (*Conn, error) {
 		if own := (*ServerError)(nil); errors.As(err, &own) {
 			err = own.Err
 		}
-		return nil, fmt.Errorf("%s speaks MCP neither over HTTP nor over SSE: %w", d.server.Describe(), err)
+		return nil, fmt.Errorf("%s supports neither streamable HTTP nor SSE: %w", d.server.Describe(), err)
 	case err != nil && kind == TransportStdio && version == "" && !final(err) && ctx.Err() == nil:
 		return d.attempt(ctx, kind, mcp.LATEST_LEGACY_PROTOCOL_VERSION)
 	}
 	return c, err
 }
 
-// final reports whether another protocol would not help.
+// final reports whether trying another protocol would not help.
 func final(err error) bool {
 	return errors.Is(err, ErrSignIn) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) || errors.Is(err, errNotStarted) ||
-		errors.Is(err, errNoEndpoint) || errors.Is(err, ErrMessageTooLong)
+		errors.Is(err, errNotStreamable) || errors.Is(err, errMessageTooLong)
 }
 
 var (
-	errNotStarted = errors.New("it could not be started")
-	// errNoEndpoint is the error of a server that takes no messages where
-	// streamable HTTP sends them. It may be one of SSE.
-	errNoEndpoint = errors.New("it takes no messages over streamable HTTP")
+	errNotStarted = errors.New("the server could not be started")
+	// errNotStreamable is the error of a server that rejects POST requests to its
+	// URL. It may use SSE.
+	errNotStreamable = errors.New("the server does not support streamable HTTP")
 )
 
-// attempt makes one try; version is empty where it is to be found out.
+// attempt tries one transport; an empty version is negotiated.
 func (d *dialer) attempt(ctx context.Context, kind, version string) (*Conn, error) {
 	timeout := d.server.startTimeout()
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it did not answer the handshake within %s (startTimeoutMs)", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no response to the handshake within %s (startTimeoutMs)", timeout))
 	defer cancel()
 	c := &Conn{session: newSession(), name: d.name, server: d.server}
 	c.notices = newNotices(d.options.Notify)
-	c.notify = c.noticed
-	c.answer = d.handlers(c).answer
+	c.notify = c.handleNotification
+	c.answer = d.newHandlers(c).answer
 	link, err := d.transport(c, kind)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotStarted, err)
@@ -152,26 +152,27 @@ func (d *dialer) attempt(ctx context.Context, kind, version string) (*Conn, erro
 	return c, nil
 }
 
-// handlers are what answers the server's requests. It says what of that there
-// is.
-func (d *dialer) handlers(c *Conn) *handlers {
+// newHandlers returns the handlers of the server's requests, and sets the
+// capabilities that c announces.
+
+func (d *dialer) newHandlers(c *Conn) *handlers {
 	h := &handlers{conn: c, limits: d.server.Sampling, roots: []mcp.Root{}}
 	for _, dir := range d.options.Roots {
 		h.roots = append(h.roots, mcp.Root{URI: fileURI(dir), Name: filepath.Base(dir)})
 	}
-	abilities := fields{"roots": fields{}, "elicitation": fields{"form": fields{}, "url": fields{}}}
+	capabilities := fields{"roots": fields{}, "elicitation": fields{"form": fields{}, "url": fields{}}}
 	if d.server.Sampling.Enabled && d.options.Sample != nil {
 		h.sample = d.options.Sample
-		abilities["sampling"] = fields{}
+		capabilities["sampling"] = fields{}
 	}
 	c.about = fields{
-		mcp.MetaKeyClientInfo:         fields{"name": orElse(d.options.ClientName, "agent"), "version": orElse(d.options.ClientVersion, "dev")},
-		mcp.MetaKeyClientCapabilities: abilities,
+		mcp.MetaKeyClientInfo:         fields{"name": cmp.Or(d.options.ClientName, "agent"), "version": cmp.Or(d.options.ClientVersion, "dev")},
+		mcp.MetaKeyClientCapabilities: capabilities,
 	}
 	return h
 }
 
-// transport makes the transport of a kind.
+// transport returns a new transport.
 func (d *dialer) transport(c *Conn, kind string) (transport, error) {
 	if kind == TransportStdio {
 		return d.stdio(c)
@@ -192,7 +193,7 @@ func (d *dialer) transport(c *Conn, kind string) (transport, error) {
 
 func (d *dialer) stdio(c *Conn) (transport, error) {
 	if d.options.Supervisor == nil {
-		return nil, errors.New("ConnectOptions.Supervisor is needed for a stdio server")
+		return nil, errors.New("a stdio server needs ConnectOptions.Supervisor")
 	}
 	dir := d.options.Dir
 	if cwd := d.server.Cwd; cwd != "" {
@@ -209,27 +210,19 @@ func (d *dialer) stdio(c *Conn) (transport, error) {
 	return newStdio(c.session, d.options.Supervisor, spec, d.server.maxMessage()), nil
 }
 
-// networkNames are variables without which a program finds no way out of some
+// networkNames are variables that programs need to reach the internet from some
 // networks.
 var networkNames = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
 	"NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "npm_config_registry", "NPM_CONFIG_REGISTRY", "npm_config_cache", "UV_INDEX_URL",
 }
 
-// childEnv is the environment of a server: what programs need to find their
-// way, and what its settings give it. Nothing that looks like a secret gets
-// there by itself.
+// childEnv returns the environment of a server: harmless variables that programs
+// need, and those of its settings. It inherits nothing that looks like a secret.
 func childEnv(environ []string, own map[string]string) []string {
 	env := proc.FilterEnv(environ, proc.InheritCore, networkNames...)
 	for name, value := range own {
 		env = append(env, name+"="+value) // the last one counts
 	}
 	return env
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }

@@ -7,17 +7,17 @@ import (
 )
 
 var (
-	// ErrSignIn is wrapped by the error of a server that lets nobody in who has
-	// not signed in. Whatever signs in ([Authorizer]) wraps it, too.
-	ErrSignIn = errors.New("sign-in is needed")
+	// ErrSignIn is wrapped by the error of a server that requires signing in. An
+	// [Authorizer] that fails to sign in wraps it, too.
+	ErrSignIn = errors.New("sign-in required")
 	// ErrClosed is the error of a connection or a host after Close.
 	ErrClosed = errors.New("closed")
-	// ErrMessageTooLong is wrapped by the error of a connection whose server
-	// sent more in one message than it may.
-	ErrMessageTooLong = errors.New("the message is too long")
+	// errMessageTooLong is wrapped by the error of a connection whose server
+	// sent a message over the size limit.
+	errMessageTooLong = errors.New("the message is too long")
 )
 
-// ServerError is a failure of a server, or on the way to it.
+// ServerError is a failure of a server or of the connection to it.
 type ServerError struct {
 	Server string
 	Err    error
@@ -34,9 +34,8 @@ func (e *ServerError) Error() string {
 // Unwrap returns the cause.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Authorizer signs in to servers that are reached by HTTP. It returns what
-// signs in on top of base, which reaches the network, or base for a server
-// that it has nothing for. The name is that of the server, whose settings have
-// their variables put in. A response of 401 that it lets through becomes an
-// error that wraps [ErrSignIn], as does an error of its own that wraps it.
+// Authorizer signs in to servers over HTTP. It wraps base, which sends requests,
+// in a round tripper that adds credentials; it returns base for a server that it
+// has none for. The variables in s are expanded. A 401 response that it passes on
+// becomes an error that wraps [ErrSignIn]; its own errors may wrap it, too.
 type Authorizer func(name string, s Server, base http.RoundTripper) http.RoundTripper

@@ -11,16 +11,15 @@ import (
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
 
-// ProjectFile is the name of the file in which a project names its servers.
+// ProjectFile is the name of the file with a project's servers.
 const ProjectFile = ".mcp.json"
 
-// serversKey is the member of it that holds them.
+// serversKey is its key for them.
 const serversKey = "mcpServers"
 
-// ParseFile reads a .mcp.json, which errors call name. A server that is wrong
-// is named in the error, with line and column, and left out; the others are
-// returned. Warnings are about keys that other programs may know and this one
-// does not.
+// ParseFile parses a .mcp.json file; name is for errors. Invalid servers are
+// reported in the error, with line and column, and left out; the others are
+// returned. Warnings are about unknown keys, which other programs may support.
 func ParseFile(name string, data []byte) (servers map[string]Server, warnings []string, err error) {
 	doc, err := jsonpos.Parse(name, data)
 	if err != nil {
@@ -33,7 +32,7 @@ func ParseFile(name string, data []byte) (servers map[string]Server, warnings []
 	var all map[string]json.RawMessage
 	switch text, ok := root[serversKey]; {
 	case !ok:
-		return nil, nil, doc.Errorf("", `the servers stand in "mcpServers": {"NAME": {…}}`, "there is no mcpServers")
+		return nil, nil, doc.Errorf("", `expected "mcpServers": {"NAME": {…}}`, "missing mcpServers")
 	case json.Unmarshal(text, &all) != nil:
 		return nil, nil, doc.Errorf("/"+serversKey, "", "%s: expected an object", serversKey)
 	}
@@ -52,7 +51,7 @@ func ParseFile(name string, data []byte) (servers map[string]Server, warnings []
 	return servers, warnings, errors.Join(errs...)
 }
 
-// serverParser reads one server of a file.
+// serverParser parses one server of a file.
 type serverParser struct {
 	doc      *jsonpos.Document
 	name, at string
@@ -76,7 +75,7 @@ func (p *serverParser) parse(text json.RawMessage) (Server, error) {
 			if near := jsonpos.Nearest(key, slices.Collect(maps.Keys(fields))); near != "" {
 				hint = "did you mean " + near + "?"
 			}
-			p.warnings = append(p.warnings, p.doc.Errorf(p.at+"/"+segment(key), hint, "server %s: the key %q means nothing here", p.name, key).Error())
+			p.warnings = append(p.warnings, p.doc.Errorf(p.at+"/"+segment(key), hint, "server %s: unknown key %q", p.name, key).Error())
 			continue
 		}
 		if err := jsonpos.Decode("", members[key], field); err != nil {
@@ -93,7 +92,7 @@ func (p *serverParser) parse(text json.RawMessage) (Server, error) {
 	return s, nil
 }
 
-// wrong gives a mistake in a field its place.
+// wrong adds the position to a [FieldError].
 func (p *serverParser) wrong(err error) error {
 	e := (*FieldError)(nil)
 	if !errors.As(err, &e) {
@@ -118,7 +117,8 @@ func serverFields(s *Server) map[string]any {
 	return fields
 }
 
-// segment makes a key a segment of a JSON pointer.
+// segment escapes a key for a JSON pointer.
+
 func segment(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

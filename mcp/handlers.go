@@ -18,29 +18,29 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// Bounds of what a server may ask the model for.
+// Limits of sampling and of questions.
 const (
 	defaultSampleTokens = 4096
 	defaultSampleRounds = 5
 	maxSampleText       = 200_000 // bytes of a request
-	shownSampleText     = 2_000   // characters that the person sees before saying yes
-	maxQuestionText     = 4_000   // characters of a question to the person
+	maxShownSample      = 2_000   // characters that the user sees of a request
+	maxQuestionText     = 4_000   // characters of a question to the user
 )
 
-// Sampler asks a model on behalf of a server, within the session that called
-// the server. The person has said yes to it.
+// Sampler queries a model on behalf of a server, in the session that called the
+// server. The user has approved the request.
 type Sampler func(ctx context.Context, session core.SessionInfo, req *model.Request) (*model.Response, error)
 
-// handlers answer what a server asks its client.
+// handlers answer the requests of a server.
 type handlers struct {
 	conn   *Conn
-	sample Sampler // nil = servers may not ask the model
+	sample Sampler // nil = no sampling
 	limits Sampling
 	roots  []mcp.Root
 }
 
-// answer answers a request of the server. The context has the request of ours
-// that it belongs to.
+// answer answers a request of the server. The context carries the client's
+// request that it belongs to.
 func (h *handlers) answer(ctx context.Context, method string, params json.RawMessage) (any, error) {
 	switch mcp.MCPMethod(method) {
 	case mcp.MethodPing:
@@ -52,25 +52,24 @@ func (h *handlers) answer(ctx context.Context, method string, params json.RawMes
 	case mcp.MethodSamplingCreateMessage:
 		return h.createMessage(ctx, params)
 	}
-	return nil, &jsonrpc.Error{Code: mcp.METHOD_NOT_FOUND, Message: "this client does not know " + method}
+	return nil, &jsonrpc.Error{Code: mcp.METHOD_NOT_FOUND, Message: "this client does not support " + method}
 }
 
-// invalid refuses the parameters of a request.
+// invalid is the error for invalid parameters.
 func invalid(what string, err error) error {
 	return &jsonrpc.Error{Code: mcp.INVALID_PARAMS, Message: fmt.Sprintf("invalid %s params: %v", what, err)}
 }
 
-// fileURI is the URI of a path of this machine.
+// fileURI returns the URI of a local path.
 func fileURI(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive of Windows
+		path = "/" + path // a Windows drive
 	}
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// elicit puts a server's question to the person. Where nobody is there, it is
-// declined.
+// elicit asks the user a server's question. It is declined when not interactive.
 func (h *handlers) elicit(ctx context.Context, raw json.RawMessage) (any, error) {
 	p := pendingOf(ctx)
 	var params mcp.ElicitationParams
@@ -80,7 +79,7 @@ func (h *handlers) elicit(ctx context.Context, raw json.RawMessage) (any, error)
 	case params.Mode == mcp.ElicitationModeURL:
 		return h.open(ctx, p, params), nil
 	case params.Mode != "" && params.Mode != mcp.ElicitationModeForm:
-		err = fmt.Errorf("there is no mode %.40q", params.Mode)
+		err = fmt.Errorf("unknown mode %.40q", params.Mode)
 	case params.RequestedSchema == nil:
 		err = errors.New("requestedSchema is missing")
 	}
@@ -92,7 +91,7 @@ func (h *handlers) elicit(ctx context.Context, raw json.RawMessage) (any, error)
 		return nil, fmt.Errorf("requestedSchema: %w", err)
 	}
 	form = cleanJSON(form)
-	title, detail := h.words(params.Message)
+	title, detail := h.questionText(params.Message)
 	answer, err := p.ask(ctx, core.Question{Kind: core.QuestionForm, Title: title, Detail: detail, Schema: form})
 	action := h.action(ctx, answer, err)
 	if action != mcp.ElicitationResponseActionAccept {
@@ -105,14 +104,14 @@ func (h *handlers) elicit(ctx context.Context, raw json.RawMessage) (any, error)
 	return elicited(action, values), nil
 }
 
-// open has the person open a page of the server's.
+// open asks the user to open a page for the server.
 func (h *handlers) open(ctx context.Context, p *pending, params mcp.ElicitationParams) *mcp.ElicitationResult {
 	u, err := url.Parse(params.URL)
 	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !isLocalName(u.Hostname())) || u.User != nil || cleanText(params.URL) != params.URL {
 		return elicited(mcp.ElicitationResponseActionDecline, nil)
 	}
-	_, detail := h.words(params.Message)
-	title, _ := h.words(fmt.Sprintf("to open a page of %s", u.Host))
+	_, detail := h.questionText(params.Message)
+	title, _ := h.questionText(fmt.Sprintf("Open a page of %s?", u.Host))
 	if detail == "" {
 		detail = clip(cleanText(params.Message), maxQuestionText)
 	}
@@ -120,16 +119,16 @@ func (h *handlers) open(ctx context.Context, p *pending, params mcp.ElicitationP
 	return elicited(h.action(ctx, answer, err), nil)
 }
 
-// words makes the title and the rest of a question from what a server says.
-func (h *handlers) words(text string) (title, detail string) {
+// questionText splits a server's message into title and detail of a question.
+func (h *handlers) questionText(text string) (title, detail string) {
 	title, detail, _ = strings.Cut(strings.TrimSpace(clip(cleanText(text), maxQuestionText)), "\n")
 	return fmt.Sprintf("The MCP server %s asks: %s", h.conn.name, clip(title, 200)), strings.TrimSpace(detail)
 }
 
-// action is what the protocol calls an answer.
+// action returns the protocol's word for an answer.
 func (h *handlers) action(ctx context.Context, a core.Answer, err error) mcp.ElicitationResponseAction {
 	switch {
-	case ctx.Err() != nil || err != nil && !errors.Is(err, core.ErrNobody):
+	case ctx.Err() != nil || err != nil && !errors.Is(err, core.ErrNonInteractive):
 		return mcp.ElicitationResponseActionCancel
 	case err != nil || a.Choice != core.ChoiceYes:
 		return mcp.ElicitationResponseActionDecline
@@ -141,8 +140,8 @@ func elicited(action mcp.ElicitationResponseAction, content any) *mcp.Elicitatio
 	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: action, Content: content}}
 }
 
-// fillIn adds the defaults of a form to the values that the person gave, and
-// checks them against it. Values that the form does not name are dropped.
+// fillIn adds the defaults of a form to the user's values and validates them.
+// Values that the form does not have are dropped.
 func fillIn(form, values json.RawMessage) (map[string]any, error) {
 	var shape struct {
 		Properties map[string]struct {
@@ -150,12 +149,12 @@ func fillIn(form, values json.RawMessage) (map[string]any, error) {
 		} `json:"properties"`
 	}
 	if err := json.Unmarshal(form, &shape); err != nil {
-		return nil, fmt.Errorf("the form cannot be read: %w", err)
+		return nil, fmt.Errorf("invalid form: %w", err)
 	}
 	given := map[string]json.RawMessage{}
 	if len(values) > 0 {
 		if err := json.Unmarshal(values, &given); err != nil {
-			return nil, fmt.Errorf("the answer cannot be read: %w", err)
+			return nil, fmt.Errorf("invalid answer: %w", err)
 		}
 	}
 	filled := map[string]any{}
@@ -169,19 +168,19 @@ func fillIn(form, values json.RawMessage) (map[string]any, error) {
 	}
 	s, err := schema.Parse(form)
 	if err != nil {
-		return nil, fmt.Errorf("the form cannot be used: %w", err)
+		return nil, fmt.Errorf("invalid form: %w", err)
 	}
 	if err := s.Validate(encode(filled)); err != nil {
-		return nil, fmt.Errorf("the answer does not fit the form: %w", err)
+		return nil, fmt.Errorf("the answer does not match the form: %w", err)
 	}
 	return filled, nil
 }
 
-// errRejected is what a server gets that may not ask the model.
+// errRejected answers a sampling request that the user has not approved.
 var errRejected = errors.New("the user rejected the sampling request")
 
-// createMessage asks the model for a server, if the settings allow it, the
-// limits are not reached, and the person says yes.
+// createMessage queries the model for a server, within the settings' limits and
+// if the user approves.
 func (h *handlers) createMessage(ctx context.Context, raw json.RawMessage) (any, error) {
 	if h.sample == nil {
 		return nil, errors.New("no sampling handler configured")
@@ -192,17 +191,17 @@ func (h *handlers) createMessage(ctx context.Context, raw json.RawMessage) (any,
 	}
 	p := pendingOf(ctx)
 	if p == nil {
-		return nil, errors.New("sampling is refused outside of a call that was made to the server")
+		return nil, errors.New("sampling is only allowed during a call of the server")
 	}
 	p.mu.Lock()
 	p.rounds++
 	rounds := p.rounds
 	p.mu.Unlock()
 	if limit := positive(h.limits.MaxRounds, defaultSampleRounds); rounds > limit {
-		return nil, fmt.Errorf("sampling is refused: at most %d requests in one call", limit)
+		return nil, fmt.Errorf("sampling is limited to %d requests per call", limit)
 	}
 	if len(params.Tools) > 0 {
-		return nil, errors.New("sampling with tools is not offered")
+		return nil, errors.New("sampling with tools is not supported")
 	}
 	request, err := sampleRequest(params, positive(h.limits.MaxTokens, defaultSampleTokens))
 	if err != nil {
@@ -210,8 +209,8 @@ func (h *handlers) createMessage(ctx context.Context, raw json.RawMessage) (any,
 	}
 	answer, err := p.ask(ctx, core.Question{
 		Kind: core.QuestionConfirm, Choices: []core.Choice{core.ChoiceYes, core.ChoiceNo},
-		Title:  fmt.Sprintf("May the MCP server %s ask the model? (request %d of this call, at most %d tokens)", h.conn.name, rounds, request.MaxTokens),
-		Detail: shownRequest(request),
+		Title:  fmt.Sprintf("Let the MCP server %s query the model? (request %d of this call, at most %d tokens)", h.conn.name, rounds, request.MaxTokens),
+		Detail: describeRequest(request),
 	})
 	if err != nil || answer.Choice != core.ChoiceYes {
 		return nil, errRejected
@@ -220,7 +219,7 @@ func (h *handlers) createMessage(ctx context.Context, raw json.RawMessage) (any,
 	defer p.resume()
 	resp, err := h.sample(ctx, p.Session, request)
 	if err != nil {
-		return nil, fmt.Errorf("the model gave no answer: %w", err)
+		return nil, fmt.Errorf("the model request failed: %w", err)
 	}
 	stop := "endTurn"
 	if resp.Stop == model.StopMaxTokens {
@@ -232,14 +231,15 @@ func (h *handlers) createMessage(ctx context.Context, raw json.RawMessage) (any,
 	}, nil
 }
 
-func positive(n, otherwise int) int {
+// positive returns n, or def if n is not positive.
+func positive(n, def int) int {
 	if n > 0 {
 		return n
 	}
-	return otherwise
+	return def
 }
 
-// sampleRequest is the request to the model.
+// sampleRequest returns the request to the model.
 func sampleRequest(params mcp.CreateMessageParams, maxTokens int) (*model.Request, error) {
 	req := &model.Request{System: params.SystemPrompt, MaxTokens: maxTokens}
 	if params.MaxTokens > 0 {
@@ -267,9 +267,9 @@ func sampleRequest(params mcp.CreateMessageParams, maxTokens int) (*model.Reques
 	}
 	switch {
 	case len(req.Messages) == 0:
-		return nil, errors.New("there is no message")
+		return nil, errors.New("no messages")
 	case size > maxSampleText:
-		return nil, fmt.Errorf("the messages have %d bytes, at most %d are taken", size, maxSampleText)
+		return nil, fmt.Errorf("the messages have %d bytes; the limit is %d", size, maxSampleText)
 	}
 	return req, nil
 }
@@ -281,7 +281,7 @@ func sampleParts(content any) (model.Parts, error) {
 	case mcp.ImageContent:
 		data, err := base64.StdEncoding.DecodeString(c.Data)
 		if err != nil || !strings.HasPrefix(c.MIMEType, "image/") {
-			return nil, errors.New("the image cannot be read")
+			return nil, errors.New("invalid image")
 		}
 		return model.Parts{model.Image{MediaType: c.MIMEType, Data: data, Bytes: len(data)}}, nil
 	case []mcp.Content:
@@ -295,11 +295,11 @@ func sampleParts(content any) (model.Parts, error) {
 		}
 		return all, nil
 	}
-	return nil, fmt.Errorf("content of the type %T is not taken", content)
+	return nil, fmt.Errorf("unsupported content type %T", content)
 }
 
-// shownRequest is what the person sees of a request.
-func shownRequest(req *model.Request) string {
+// describeRequest returns what the user sees of a request.
+func describeRequest(req *model.Request) string {
 	var b strings.Builder
 	if req.System != "" {
 		fmt.Fprintf(&b, "system: %s\n", req.System)
@@ -311,5 +311,5 @@ func shownRequest(req *model.Request) string {
 		}
 		b.WriteByte('\n')
 	}
-	return clip(cleanText(strings.TrimSpace(b.String())), shownSampleText)
+	return clip(cleanText(strings.TrimSpace(b.String())), maxShownSample)
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,29 +12,29 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// probeShare is which part of the time for the handshake the newest protocol
-// gets before an older one is tried.
+// probeShare is the divisor of the start timeout for probing the modern protocol
+// before the legacy one is tried.
 const probeShare = 2
 
-// handshake finds out which version of the protocol the server speaks, and what
-// it has. From 2026-07-28 on each request stands for itself, and server/discover
-// tells; a server that does not know it is of the old era, and gets the
-// handshake of that. Version is empty where it is not known.
+// handshake negotiates the protocol version and reads the server's capabilities.
+// Since 2026-07-28 requests are independent, and server/discover returns them; a
+// server that does not support it gets the handshake of the legacy protocol.
+// Version is empty if unknown.
 //
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
 func (c *Conn) handshake(ctx context.Context, version string) error {
 	if _, old := c.link.(*sseLink); !old && (version == "" || mcp.IsModernProtocol(version)) {
-		older, err := c.discover(ctx, orElse(version, mcp.LATEST_PROTOCOL_VERSION))
+		older, err := c.discover(ctx, cmp.Or(version, mcp.LATEST_PROTOCOL_VERSION))
 		if err == nil || older == "" || ctx.Err() != nil {
 			return err
 		}
 		version = older
 	}
-	return c.initialize(ctx, orElse(version, mcp.LATEST_LEGACY_PROTOCOL_VERSION))
+	return c.initialize(ctx, cmp.Or(version, mcp.LATEST_LEGACY_PROTOCOL_VERSION))
 }
 
-// discover asks a server of the new era for what it has. Older is the version
-// to try if it is none.
+// discover reads the capabilities of a server of the modern protocol. If it is
+// not one, older is the version to try.
 func (c *Conn) discover(ctx context.Context, version string) (older string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.server.startTimeout()/probeShare)
 	defer cancel()
@@ -49,11 +50,11 @@ func (c *Conn) discover(ctx context.Context, version string) (older string, err 
 		supported := supportedBy(err)
 		version = mcp.NegotiateMutuallySupportedVersion(supported)
 		switch {
-		case again && mcp.IsModernProtocol(version): // it may be the one that was refused
+		case again && mcp.IsModernProtocol(version): // possibly the one that was just rejected
 			continue
 		case len(supported) > 0 && version == "":
-			return "", c.wrap(fmt.Errorf("it speaks the protocol versions %s; known here are %s", clip(cleanLine(strings.Join(supported, ", ")), 200), strings.Join(mcp.ValidProtocolVersions, ", ")))
-		case errors.Is(err, ErrSignIn), errors.Is(err, ErrMessageTooLong), c.ctx.Err() != nil:
+			return "", c.wrap(fmt.Errorf("unsupported protocol versions %s; supported are %s", clip(cleanLine(strings.Join(supported, ", ")), 200), strings.Join(mcp.ValidProtocolVersions, ", ")))
+		case errors.Is(err, ErrSignIn), errors.Is(err, errMessageTooLong), c.ctx.Err() != nil:
 			return "", err
 		case version == "" || mcp.IsModernProtocol(version):
 			version = mcp.LATEST_LEGACY_PROTOCOL_VERSION
@@ -63,54 +64,54 @@ func (c *Conn) discover(ctx context.Context, version string) (older string, err 
 	}
 }
 
-// supportedBy returns the versions that a server names which refuses ours.
+// supportedBy returns the versions that a server lists when it rejects ours.
 func supportedBy(err error) []string {
 	var data mcp.UnsupportedProtocolVersionData
 	if e := (*RPCError)(nil); errors.As(err, &e) && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION {
-		_ = json.Unmarshal(e.Data, &data) // then it names none
+		_ = json.Unmarshal(e.Data, &data) // invalid data lists none
 	}
 	return data.Supported
 }
 
-// discovered takes the result of server/discover. A server that answers {} to
-// whatever it does not know is of no new era.
+// discovered takes the result of server/discover. Some legacy servers answer {}
+// to unknown methods.
 func (c *Conn) discovered(text json.RawMessage) error {
 	var r mcp.DiscoverResult
 	if err := json.Unmarshal(text, &r); err != nil || !slices.ContainsFunc(r.SupportedVersions, mcp.IsModernProtocol) {
-		return errors.New("the server answers, but names no versions")
+		return errors.New("the response to server/discover lists no modern protocol version")
 	}
 	var server mcp.Implementation
 	if s := r.GetResultMeta().ServerInfo(); s != nil {
 		server = *s
 	}
-	c.info = infoOf(c.version(), server, r.Capabilities, r.Instructions)
+	c.info = newInfo(c.version(), server, r.Capabilities, r.Instructions)
 	return nil
 }
 
-// initialize is the handshake of the old era.
+// initialize does the handshake of the legacy protocol.
 func (c *Conn) initialize(ctx context.Context, version string) error {
 	text, err := c.do(ctx, mcp.MethodInitialize, fields{
 		"protocolVersion": version, "clientInfo": c.about[mcp.MetaKeyClientInfo], "capabilities": c.about[mcp.MetaKeyClientCapabilities],
 	})
 	if status := (*statusError)(nil); errors.As(err, &status) && status.code/100 == 4 && !errors.Is(err, ErrSignIn) {
-		return fmt.Errorf("%w: %w", errNoEndpoint, err)
+		return fmt.Errorf("%w: %w", errNotStreamable, err)
 	}
 	if err != nil {
 		return err
 	}
 	var r mcp.InitializeResult
 	if err := json.Unmarshal(text, &r); err != nil {
-		return c.wrap(fmt.Errorf("its answer to the handshake cannot be read: %w", err))
+		return c.wrap(fmt.Errorf("invalid response to the handshake: %w", err))
 	}
 	if !mcp.IsValidProtocolVersion(r.ProtocolVersion) {
-		return c.wrap(fmt.Errorf("unsupported protocol version %.40q; known here are %s", r.ProtocolVersion, strings.Join(mcp.ValidProtocolVersions, ", ")))
+		return c.wrap(fmt.Errorf("unsupported protocol version %.40q; supported are %s", r.ProtocolVersion, strings.Join(mcp.ValidProtocolVersions, ", ")))
 	}
 	c.protocol.Store(r.ProtocolVersion)
-	c.info = infoOf(r.ProtocolVersion, r.ServerInfo, r.Capabilities, r.Instructions)
-	return c.wrap(c.tell(ctx, mcp.MethodNotificationInitialized, nil))
+	c.info = newInfo(r.ProtocolVersion, r.ServerInfo, r.Capabilities, r.Instructions)
+	return c.wrap(c.sendNotification(ctx, mcp.MethodNotificationInitialized, nil))
 }
 
-func infoOf(version string, server mcp.Implementation, can mcp.ServerCapabilities, instructions string) Info {
+func newInfo(version string, server mcp.Implementation, can mcp.ServerCapabilities, instructions string) Info {
 	return Info{
 		Name: clip(cleanLine(server.Name), 100), Title: clip(cleanLine(server.Title), 100), Version: clip(cleanLine(server.Version), 100),
 		Protocol: version, Instructions: clip(cleanText(instructions), 8000),

@@ -13,27 +13,27 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Configured is a server as somebody configured it.
+// Configured is a configured server.
 type Configured struct {
 	Name   string
 	Server Server
-	Source string // where it stands, for people
-	// Problem says why it cannot be used, such as that its project is not
-	// trusted; nil if it can.
+	Source string // where it is configured, for display
+	// Problem is why it cannot be used, such as an untrusted project; nil if it
+	// can.
 	Problem error
 }
 
-// HostOptions describe a [Host].
+// HostOptions configure a [Host].
 type HostOptions struct {
-	Servers []Configured // of two with one name the first counts
+	Servers []Configured // the first of several with the same name wins
 	Connect ConnectOptions
-	// Dir is where is kept what is known of servers; empty keeps nothing.
+	// Dir caches what is known of servers; empty disables the cache.
 	Dir    string
 	Logger *slog.Logger // nil discards
 }
 
-// Host owns the connections to servers: one for each, for all sessions. It is
-// safe for concurrent use. Making one starts nothing and reads nothing.
+// Host owns the connections to servers: one per server, shared by all sessions.
+// It is safe for concurrent use. Creating one starts and reads nothing.
 type Host struct {
 	options HostOptions
 	records records
@@ -42,22 +42,22 @@ type Host struct {
 
 	life context.Context // ends with the host
 	end  context.CancelFunc
-	wg   sync.WaitGroup // of what servers do in the background
+	wg   sync.WaitGroup // background work
 	run  runFile
 
-	resourcesChanged chan struct{} // of the toolset that reads them
+	resourcesChanged chan struct{} // Changed of the resource toolset
 
-	mu      sync.Mutex
-	closed  bool
-	silent  bool                       // resourcesChanged is closed
-	readers map[string]map[string]bool // sessions by "server uri" of what they read
-	news    map[string][]string        // "server uri" that changed, by session
+	mu              sync.Mutex
+	closed          bool
+	resourcesClosed bool                       // resourcesChanged is closed
+	readers         map[string]map[string]bool // sessions by "server uri" that they have read
+	changes         map[string][]string        // changed "server uri" by session
 }
 
-// NewHost returns a host of the given servers. Whoever makes it closes it, also
-// when its toolsets were closed.
+// NewHost returns a host of the given servers. The caller closes it, even if its
+// toolsets are closed.
 func NewHost(o HostOptions) *Host {
-	h := &Host{options: o, records: records{o.Dir}, log: o.Logger, resourcesChanged: make(chan struct{}, 1), readers: map[string]map[string]bool{}, news: map[string][]string{}}
+	h := &Host{options: o, records: records{o.Dir}, log: o.Logger, resourcesChanged: make(chan struct{}, 1), readers: map[string]map[string]bool{}, changes: map[string][]string{}}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
@@ -75,14 +75,14 @@ func NewHost(o HostOptions) *Host {
 			s.Problem = err
 		}
 		if other := h.server(c.Name); other != nil {
-			s.Problem = fmt.Errorf("%s has a server of that name, which goes before it", other.Source)
+			s.Problem = fmt.Errorf("overridden by the server of the same name in %s", other.Source)
 		}
 		h.servers = append(h.servers, s)
 	}
 	return h
 }
 
-// server finds a server by its name.
+// server returns the server of that name, nil if there is none.
 func (h *Host) server(name string) *server {
 	i := slices.IndexFunc(h.servers, func(s *server) bool { return s.Name == name })
 	if i < 0 {
@@ -103,19 +103,19 @@ func (h *Host) usable(name string) (*server, error) {
 			}
 		}
 		if len(names) == 0 {
-			return nil, fmt.Errorf("there is no MCP server %q, nor any other", name)
+			return nil, fmt.Errorf("no MCP server %q: none are configured", name)
 		}
-		return nil, fmt.Errorf("there is no MCP server %q; there are %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("no MCP server %q; configured: %s", name, strings.Join(names, ", "))
 	case s.problem() != nil:
 		return nil, &ServerError{name, s.problem()}
 	case s.Server.Disabled:
-		return nil, &ServerError{name, errors.New("it is disabled")}
+		return nil, &ServerError{name, errors.New("disabled")}
 	}
 	return s, nil
 }
 
-// Toolsets returns a toolset for each server that can be used, and one more for
-// the resources of all, if there is a server. Closing one ends its server.
+// Toolsets returns a toolset for each usable server and, if there are any, one
+// that reads the resources of all. Closing a server's toolset stops the server.
 func (h *Host) Toolsets() []core.Toolset {
 	var sets []core.Toolset
 	for _, s := range h.servers {
@@ -129,7 +129,7 @@ func (h *Host) Toolsets() []core.Toolset {
 	return sets
 }
 
-// Refuse has a server not used any more, for a reason that its status tells.
+// Refuse stops a server for good. Its status reports the reason.
 func (h *Host) Refuse(name string, why error) {
 	s := h.server(name)
 	if s == nil {
@@ -141,8 +141,8 @@ func (h *Host) Refuse(name string, why error) {
 	s.close()
 }
 
-// Warm starts, in the background, the servers whose tools are not known yet.
-// Their toolsets tell when they are.
+// Warm starts the servers whose tools are not known yet, in the background. Their
+// toolsets signal when they are.
 func (h *Host) Warm() {
 	for _, s := range h.servers {
 		if s.usable() && !s.known() {
@@ -151,8 +151,8 @@ func (h *Host) Warm() {
 	}
 }
 
-// Ready waits for the tools of the servers that are required and not known yet.
-// Missing are those of others that are not known. The error names the required
+// Ready waits until the tools of all required servers are known. Missing are the
+// other servers whose tools are not known yet. The error names the required
 // servers that failed.
 func (h *Host) Ready(ctx context.Context) (missing []string, err error) {
 	h.Warm()
@@ -172,7 +172,7 @@ func (h *Host) Ready(ctx context.Context) (missing []string, err error) {
 	return missing, errors.Join(errs...)
 }
 
-// Status is how things stand with a server.
+// Status is the status of a server.
 type Status struct {
 	Configured
 	Hash      string
@@ -180,16 +180,16 @@ type Status struct {
 	PID       int
 	Known     bool // its tools are known
 	Info      Info
-	Tools     []ToolInfo // as offered
-	Blocked   []string   // of them, those whose definition has changed
-	Left      []string   // why tools were left out
-	Resources int
+	Tools     []ToolInfo // offered to the model
+	Blocked   []string   // names of those whose definition has changed
+	Skipped   []string   // why tools were left out
+	Resources int        // number of resources and templates
 	Prompts   []Prompt
 	Starts    int
-	Err       error // of the last try to start it; nil if that went well
+	Err       error // of the last attempt to start it
 }
 
-// Status says how things stand with all servers, in order.
+// Status returns the status of all servers, in order.
 func (h *Host) Status() []Status {
 	list := make([]Status, len(h.servers))
 	for i, s := range h.servers {
@@ -198,14 +198,13 @@ func (h *Host) Status() []Status {
 	return list
 }
 
-// Change is the difference between the definition of a tool that the person
-// knows and what the server says now.
+// Change is a tool's approved definition and the server's current one.
 type Change struct {
 	Tool     string
 	Old, New ToolInfo
 }
 
-// Changes returns the changes of a server's tools that wait for approval.
+// Changes returns the changes of a server's tools that need approval.
 func (h *Host) Changes(name string) []Change {
 	s := h.server(name)
 	if s == nil {
@@ -222,18 +221,18 @@ func (h *Host) Changes(name string) []Change {
 	return list
 }
 
-// Accept takes the changed definitions of a server's tools, of all if none is
-// named, and returns the names of those that were taken.
+// Accept approves the changed definitions of the named tools, or of all if none
+// are named, and returns the names of those it approved.
 func (h *Host) Accept(ctx context.Context, name string, tools ...string) ([]string, error) {
 	s := h.server(name)
 	if s == nil {
-		return nil, fmt.Errorf("there is no MCP server %q", name)
+		return nil, fmt.Errorf("no MCP server %q", name)
 	}
 	return s.accept(ctx, tools...)
 }
 
-// Refresh connects to a server, if there is no connection, and reads its lists
-// anew. Problems are named in the error beside what could be read.
+// Refresh connects to a server, if it is not connected, and rereads its lists.
+// The status is valid even with an error.
 func (h *Host) Refresh(ctx context.Context, name string) (Status, error) {
 	s, err := h.usable(name)
 	if err != nil {
@@ -249,7 +248,7 @@ func (h *Host) Refresh(ctx context.Context, name string) (Status, error) {
 	return s.status(), err
 }
 
-// Ping asks a server whether it is there, which starts it.
+// Ping checks whether a server responds; it starts the server if needed.
 func (h *Host) Ping(ctx context.Context, name string) error {
 	s, err := h.usable(name)
 	if err != nil {
@@ -262,11 +261,11 @@ func (h *Host) Ping(ctx context.Context, name string) error {
 	return conn.Ping(ctx)
 }
 
-// Forget drops what is known of a server.
+// Forget deletes what is cached about a server.
 func (h *Host) Forget(s Server) error { return h.records.remove(s.Hash()) }
 
-// Close ends all connections and waits for everything that runs. It takes as
-// long as the slowest server takes to end, at most 5 seconds.
+// Close ends all connections and waits for background work. It takes as long as
+// the slowest server takes to exit, at most 5 seconds.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	h.closed = true
@@ -294,7 +293,7 @@ func (h *Host) spawn(f func(life context.Context)) bool {
 	return true
 }
 
-// Prompts returns the prompts of all servers, as far as they are known.
+// Prompts returns the known prompts by server.
 func (h *Host) Prompts() map[string][]Prompt {
 	all := map[string][]Prompt{}
 	for _, s := range h.servers {
@@ -310,20 +309,20 @@ func (h *Host) Prompts() map[string][]Prompt {
 	return all
 }
 
-// GetPrompt has a prompt of a server filled in.
+// GetPrompt returns a prompt of a server with its arguments filled in.
 func (h *Host) GetPrompt(ctx context.Context, name, prompt string, args map[string]string, caller Caller) (CallResult, error) {
 	return withConn(ctx, h, name, func(c *Conn) (CallResult, error) { return c.GetPrompt(ctx, prompt, args, caller) })
 }
 
-// CompletePrompt lists what an argument of a prompt may be.
+// CompletePrompt lists completions for an argument of a prompt.
 func (h *Host) CompletePrompt(ctx context.Context, name, prompt, argument, prefix string, others map[string]string) ([]string, error) {
 	return withConn(ctx, h, name, func(c *Conn) ([]string, error) {
 		return c.CompletePrompt(ctx, prompt, argument, prefix, others)
 	})
 }
 
-// withConn makes a request to a server, and once more where its session had
-// expired.
+// withConn makes a request to a server, and repeats it once if the server's
+// session had expired.
 func withConn[T any](ctx context.Context, h *Host, name string, request func(*Conn) (T, error)) (T, error) {
 	var none T
 	s, err := h.usable(name)
@@ -342,7 +341,7 @@ func withServer[T any](ctx context.Context, s *server, request func(*Conn) (T, e
 		}
 		v, err := request(conn)
 		if err == nil {
-			s.worked()
+			s.succeeded()
 		}
 		if !again || !errors.Is(err, errSessionGone) {
 			return v, err

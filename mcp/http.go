@@ -18,11 +18,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// maxErrorBody bounds what is read of a response that is none of success, in
-// bytes.
+// maxErrorBody limits what is read of an error response, in bytes.
 const maxErrorBody = 64 << 10
 
-// web is what both transports over HTTP have in common: requests to a server.
+// web makes requests to a server, for both HTTP transports.
 type web struct {
 	*session
 	address *url.URL
@@ -42,8 +41,8 @@ func newWeb(s *session, server Server, authorize func(http.RoundTripper) http.Ro
 	return w, nil
 }
 
-// do makes a request; without a body it asks for events. A response that is
-// none of success becomes a [*statusError].
+// do makes a request; without a body it asks for events. An error response
+// becomes a [*statusError].
 func (w *web) do(ctx context.Context, method, address string, body []byte, headers map[string]string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
@@ -71,11 +70,11 @@ func (w *web) do(ctx context.Context, method, address string, body []byte, heade
 	return nil, &statusError{resp.StatusCode, resp.Status, text}
 }
 
-// statusError is a response that is none of success.
+// statusError is a response with a status other than 2xx.
 type statusError struct {
 	code   int
 	status string
-	body   []byte // its beginning
+	body   []byte // up to maxErrorBody
 }
 
 // Error implements error.
@@ -89,7 +88,7 @@ func (e *statusError) Error() string {
 	return "HTTP status " + e.status
 }
 
-// Unwrap makes it [ErrSignIn] where that is what the server wants.
+// Unwrap makes 401 an [ErrSignIn].
 func (e *statusError) Unwrap() error {
 	if e.code == http.StatusUnauthorized {
 		return ErrSignIn
@@ -97,9 +96,9 @@ func (e *statusError) Unwrap() error {
 	return nil
 }
 
-// newHTTPClient returns the client that requests to a server go through, and
-// what closes its idle connections. The layers, outside in: bounds on what
-// comes back, sign-in, the network.
+// newHTTPClient returns the client for requests to a server, and a function that
+// closes its idle connections. The layers, outside in: response limits, sign-in,
+// network.
 func newHTTPClient(u *url.URL, maxMessage int64, authorize func(http.RoundTripper) http.RoundTripper) (*http.Client, func()) {
 	network := http.DefaultTransport.(*http.Transport).Clone()
 	network.DialContext = dialGuard{host: u.Hostname()}.dial
@@ -111,12 +110,12 @@ func newHTTPClient(u *url.URL, maxMessage int64, authorize func(http.RoundTrippe
 	client := &http.Client{
 		Transport: &boundedTrip{next: trip, max: maxMessage},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			// Headers that the settings give are the server's, nobody else's.
+			// Configured headers must not be sent to another host.
 			if req.URL.Scheme != u.Scheme || req.URL.Host != u.Host {
-				return fmt.Errorf("the server redirects to %s, which is not its own address: set the url to that one if it is right", req.URL.Redacted())
+				return fmt.Errorf("the server redirects to another host, %s: if that is right, set the url to it", req.URL.Redacted())
 			}
 			if len(via) >= 5 {
-				return errors.New("the server redirects in a circle")
+				return errors.New("too many redirects")
 			}
 			return nil
 		},
@@ -124,35 +123,33 @@ func newHTTPClient(u *url.URL, maxMessage int64, authorize func(http.RoundTrippe
 	return client, network.CloseIdleConnections
 }
 
-// dialGuard connects, but not to this machine by somebody else's name. A name
-// whose owner points it to a loopback or link-local address would have the
-// agent send requests to what listens there (DNS rebinding).
+// dialGuard prevents DNS rebinding: it refuses to connect to a loopback or
+// link-local address to which the owner of a public name points it.
 type dialGuard struct{ host string }
 
 func (g dialGuard) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	d := net.Dialer{Timeout: DefaultStartTimeout, KeepAlive: 30 * time.Second}
-	// A proxy has another name, and is the person's choice.
+	d := net.Dialer{Timeout: defaultStartTimeout, KeepAlive: 30 * time.Second}
+	// A proxy has another name, and is the user's choice.
 	if host, _, err := net.SplitHostPort(addr); err == nil && host == g.host && !isLocalName(host) {
 		d.ControlContext = func(_ context.Context, _, to string, _ syscall.RawConn) error { return g.check(to) }
 	}
 	return d.DialContext(ctx, network, addr)
 }
 
-// check looks at the very address that is to be connected to.
+// check validates the resolved address, right before connecting to it.
 func (g dialGuard) check(to string) error {
 	at, err := netip.ParseAddrPort(to)
 	if err != nil {
-		return fmt.Errorf("%s leads to %q, which is no address", g.host, to)
+		return fmt.Errorf("%s resolves to the invalid address %q", g.host, to)
 	}
 	ip := at.Addr().Unmap()
 	if ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.IsMulticast() {
-		return fmt.Errorf("%s leads to %s, an address of this machine or its link: refused, since a name that others control could point there; write the address itself into the url if it is meant", g.host, ip)
+		return fmt.Errorf("%s resolves to %s, a local address: refused as possible DNS rebinding; if this is intended, use the address in the url", g.host, ip)
 	}
 	return nil
 }
 
-// isLocalName reports whether a host names this machine, or is an address and
-// no name.
+// isLocalName reports whether a host is localhost or an IP address.
 func isLocalName(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -162,7 +159,7 @@ func isLocalName(host string) bool {
 	return err == nil
 }
 
-// boundedTrip bounds what comes back, and names what is no MCP.
+// boundedTrip limits responses and rejects web pages.
 type boundedTrip struct {
 	next http.RoundTripper
 	max  int64
@@ -177,7 +174,7 @@ func (b *boundedTrip) RoundTrip(req *http.Request) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode == http.StatusOK && kind == "text/html" {
 		resp.Body.Close()
-		return nil, fmt.Errorf("%s answers with a web page (text/html), not with MCP: check the url", req.URL.Redacted())
+		return nil, fmt.Errorf("%s returned a web page (text/html) instead of MCP: check the url", req.URL.Redacted())
 	}
 	if kind != "text/event-stream" { // of which readEvents bounds each event
 		resp.Body = &boundedBody{resp.Body, b.max, b.max}
@@ -201,5 +198,5 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 }
 
 func tooLong(limit int64) error {
-	return fmt.Errorf("%w: more than %d MiB (maxMessageMb)", ErrMessageTooLong, limit>>20)
+	return fmt.Errorf("%w: more than %d MiB (maxMessageMb)", errMessageTooLong, limit>>20)
 }

@@ -1,4 +1,4 @@
-package mcp
+package mcp_test
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -27,10 +26,11 @@ import (
 	"github.com/mark3labs/mcp-go/server/servertest"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// webServer is a server of the old era over streamable HTTP.
+// webServer is a server of the legacy protocol over streamable HTTP.
 type webServer struct {
 	*httptest.Server
 	mu        sync.Mutex
@@ -39,14 +39,16 @@ type webServer struct {
 	seen      []jsonrpc.Message // requests and notifications
 	headers   []http.Header
 	refused   int  // with status 401
-	gate      bool // lets nobody in without the header Authorization
+	gate      bool // requires the header Authorization
+	tools     string
 	cancelled chan struct{}
+	refusals  chan struct{} // signalled for each request that the client refuses; may be nil
 	answers   map[string]chan jsonrpc.Message
 }
 
-func newWebServer(t *testing.T) *webServer {
+func newWebServer(t testing.TB) *webServer {
 	t.Helper()
-	w := &webServer{sessions: map[string]bool{}, cancelled: make(chan struct{}, 10), answers: map[string]chan jsonrpc.Message{}}
+	w := &webServer{sessions: map[string]bool{}, tools: defaultTools, cancelled: make(chan struct{}, 10), answers: map[string]chan jsonrpc.Message{}}
 	w.Server = httptest.NewServer(w)
 	t.Cleanup(w.Close)
 	return w
@@ -116,12 +118,15 @@ func (w *webServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 		w.mu.Lock()
 		answer := w.answers[string(m.ID)]
 		w.mu.Unlock()
+		if m.Error != nil && w.refusals != nil {
+			w.refusals <- struct{}{}
+		}
 		answer <- m
 		out.WriteHeader(http.StatusAccepted)
 	case !m.HasID():
 		out.WriteHeader(http.StatusAccepted)
 	case m.Method == "tools/list":
-		reply(`{"tools":[` + defaultTools + `]}`)
+		reply(`{"tools":[` + w.tools + `]}`)
 	case m.Method == "tools/call":
 		w.call(out, req, m, reply)
 	}
@@ -130,26 +135,31 @@ func (w *webServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.Message, reply func(string)) {
 	var p struct {
 		Name string `json:"name"`
+		Args struct {
+			N int `json:"n"`
+		} `json:"arguments"`
 		Meta struct {
 			Token string `json:"progressToken"`
 		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(m.Params, &p)
 	switch p.Name {
+	case "questions":
+		w.askMany(out, m.ID, p.Args.N)
 	case "hang":
 		<-req.Context().Done()
 	case "big":
 		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("A", 3<<19) + `"}]}`)
 	case "bigevents":
 		out.Header().Set("Content-Type", "text/event-stream")
-		for range 2 { // each is short enough
+		for range 2 { // each within the limit
 			fmt.Fprintf(out, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", strings.Repeat("A", 600<<10))
 		}
 		fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"ok\"}]}}\n\n", m.ID)
 	case "bigevent":
 		out.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(out, "data: %s\n\n", strings.Repeat("A", 3<<19))
-	case "another": // request's answer
+	case "another": // request's response
 		out.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(out, `{"jsonrpc":"2.0","id":4242,"result":{}}`)
 	case "accepted":
@@ -169,7 +179,7 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 		fmt.Fprintf(out, ` [{"jsonrpc":"2.0","method":"notifications/message"},{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"of many"}]}}]`, m.ID)
 	case "progress":
 		out.Header().Set("Content-Type", "text/event-stream")
-		for i := range 10 { // all at once, and the answer with them
+		for i := range 10 { // all at once, with the response
 			fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%q,\"progress\":%d,\"total\":10}}\n\n", p.Meta.Token, i+1)
 		}
 		fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}\n\n", m.ID)
@@ -181,7 +191,7 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 		out.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(out, "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"x\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}\n\n")
 		out.(http.Flusher).Flush()
-		if p.Name == "unheard" { // the test takes the answer
+		if p.Name == "unheard" { // the test receives the answer
 			<-req.Context().Done()
 			return
 		}
@@ -195,9 +205,30 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 	}
 }
 
+const emptyForm = `"method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}`
+
+// askMany asks n questions at once. The result of the call is all answers.
+func (w *webServer) askMany(out http.ResponseWriter, id json.RawMessage, n int) {
+	answers := make(chan jsonrpc.Message, n)
+	out.Header().Set("Content-Type", "text/event-stream")
+	for i := range n {
+		question := fmt.Sprintf(`"q%d"`, i)
+		w.mu.Lock()
+		w.answers[question] = answers
+		w.mu.Unlock()
+		fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,%s}\n\n", question, emptyForm)
+	}
+	out.(http.Flusher).Flush()
+	var all []string
+	for range n {
+		all = append(all, string(jsonrpc.Encode(<-answers)))
+	}
+	fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":%q}]}}\n\n", id, strings.Join(all, "\n"))
+}
+
 func TestStreamableHTTP(t *testing.T) {
 	web := newWebServer(t)
-	s := Server{URL: web.URL, Headers: map[string]string{"X-Key": "${MCP_TEST_KEY:-k}"}}
+	s := mcp.Server{URL: web.URL, Headers: map[string]string{"X-Key": "${MCP_TEST_KEY:-k}"}}
 	h := newHost(t, s, "")
 	if st := refreshed(t, h); st.Info.Protocol != "2025-11-25" || len(st.Tools) != 3 || string(st.Tools[1].Schema) != oddSchema {
 		t.Errorf("status %+v", st)
@@ -214,7 +245,7 @@ func TestStreamableHTTP(t *testing.T) {
 
 func TestExpiredSession(t *testing.T) {
 	web := newWebServer(t)
-	h := newHost(t, Server{URL: web.URL}, "")
+	h := newHost(t, mcp.Server{URL: web.URL}, "")
 	refreshed(t, h)
 	web.forgetSessions()
 	if res := runTool(t, toolNamed(t, h, "echo"), `{"text":"x"}`, core.Answer{}, nil); res.Code != "" {
@@ -238,11 +269,11 @@ func TestExpiredSession(t *testing.T) {
 		t.Errorf("a server that knows no session: %s %q", res.Code, text(res))
 	}
 	if n := strings.Count(web.methods(), "initialize ") - before; n != 1 {
-		t.Errorf("it was initialised %d times for one call", n)
+		t.Errorf("initialized %d times for one call", n)
 	}
 }
 
-func TestWhatIsNoMCP(t *testing.T) {
+func TestNotMCP(t *testing.T) {
 	for name, tt := range map[string]struct {
 		handler http.HandlerFunc
 		want    string
@@ -250,31 +281,31 @@ func TestWhatIsNoMCP(t *testing.T) {
 		"a web page": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			fmt.Fprint(w, "<html>login</html>")
-		}, "answers with a web page (text/html), not with MCP: check the url"},
-		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "go away", http.StatusForbidden) }, "speaks MCP neither over HTTP nor over SSE: HTTP status 403 Forbidden: go away"},
+		}, "returned a web page (text/html) instead of MCP: check the url"},
+		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "go away", http.StatusForbidden) }, "supports neither streamable HTTP nor SSE: HTTP status 403 Forbidden: go away"},
 		"broken":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oh dear", http.StatusInternalServerError) }, "HTTP status 500 Internal Server Error: oh dear"},
-		"sign-in":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "sign-in is needed (HTTP status 401); run: agent mcp login test"},
+		"sign-in":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "sign-in required (HTTP status 401); run: agent mcp login test"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://example.invalid/steal", http.StatusTemporaryRedirect)
-		}, "the server redirects to http://example.invalid/steal, which is not its own address"},
+		}, "the server redirects to another host, http://example.invalid/steal"},
 		"silence": {func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection is not noticed
+			_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection goes unnoticed
 			<-r.Context().Done()
-		}, "did not answer the handshake within 300ms"},
+		}, "no response to the handshake within 300ms"},
 		"nonsense": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, "{nonsense")
-		}, "holds no answer to the request: {nonsense"},
+		}, "does not answer the request: {nonsense"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			web := httptest.NewServer(tt.handler)
 			defer web.Close()
-			_, err := Connect(t.Context(), "test", Server{URL: web.URL, StartTimeout: 300}, ConnectOptions{})
+			_, err := mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL, StartTimeout: 300}, mcp.ConnectOptions{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "MCP server test: ") {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
-			if signIn := name == "sign-in"; errors.Is(err, ErrSignIn) != signIn {
+			if signIn := name == "sign-in"; errors.Is(err, mcp.ErrSignIn) != signIn {
 				t.Errorf("ErrSignIn: want %v", signIn)
 			}
 		})
@@ -296,7 +327,7 @@ func TestExpiredCertificate(t *testing.T) {
 	web.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
 	web.StartTLS()
 	defer web.Close()
-	_, err = Connect(t.Context(), "test", Server{URL: web.URL}, ConnectOptions{})
+	_, err = mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL}, mcp.ConnectOptions{})
 	if err == nil || !strings.Contains(err.Error(), "certificate has expired") {
 		t.Errorf("error %v", err)
 	}
@@ -305,7 +336,7 @@ func TestExpiredCertificate(t *testing.T) {
 func TestSignIn(t *testing.T) {
 	web := newWebServer(t)
 	web.gate = true
-	h := NewHost(HostOptions{Servers: []Configured{{Name: "test", Server: Server{URL: web.URL}}}, Connect: ConnectOptions{Authorize: func(name string, _ Server, base http.RoundTripper) http.RoundTripper {
+	h := mcp.NewHost(mcp.HostOptions{Servers: []mcp.Configured{{Name: "test", Server: mcp.Server{URL: web.URL}}}, Connect: mcp.ConnectOptions{Authorize: func(name string, _ mcp.Server, base http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			resp, err := base.RoundTrip(req)
 			if err != nil || resp.StatusCode != http.StatusUnauthorized {
@@ -326,13 +357,13 @@ func TestSignIn(t *testing.T) {
 
 func TestSignInThatFails(t *testing.T) {
 	web := newWebServer(t)
-	_, err := Connect(t.Context(), "test", Server{URL: web.URL}, ConnectOptions{Authorize: func(string, Server, http.RoundTripper) http.RoundTripper {
+	_, err := mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL}, mcp.ConnectOptions{Authorize: func(string, mcp.Server, http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(*http.Request) (*http.Response, error) {
-			return nil, fmt.Errorf("%w: the issuer has withdrawn the token", ErrSignIn)
+			return nil, fmt.Errorf("%w: the token was revoked", mcp.ErrSignIn)
 		})
 	}})
-	want := "MCP server test: sign-in is needed: the issuer has withdrawn the token; run: agent mcp login test"
-	if !errors.Is(err, ErrSignIn) || err.Error() != want {
+	want := "MCP server test: sign-in required: the token was revoked; run: agent mcp login test"
+	if !errors.Is(err, mcp.ErrSignIn) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	if n := len(web.seen); n > 0 {
@@ -347,26 +378,26 @@ func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return
 func TestBoundsOverHTTP(t *testing.T) {
 	web := newWebServer(t)
 	for limit, want := range map[int]string{64: "", 1: "the message is too long: more than 1 MiB"} {
-		c := connect(t, Server{URL: web.URL, MaxMessageMiB: limit}, old)
-		if _, err := call(t, c, "big", `{}`, Caller{}); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+		c := connect(t, mcp.Server{URL: web.URL, MaxMessageMiB: limit}, old)
+		if _, err := call(t, c, "big", `{}`, mcp.Caller{}); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
-		if got, err := call(t, c, "bigevents", `{}`, Caller{}); err != nil || got.Text() != "ok" {
+		if got, err := call(t, c, "bigevents", `{}`, mcp.Caller{}); err != nil || got.Text() != "ok" {
 			t.Errorf("limit %d, many events: %q, %v", limit, got.Text(), err)
 		}
 	}
-	c := connect(t, Server{URL: web.URL, MaxMessageMiB: 1}, old)
-	if _, err := call(t, c, "bigevent", `{}`, Caller{}); err == nil {
+	c := connect(t, mcp.Server{URL: web.URL, MaxMessageMiB: 1}, old)
+	if _, err := call(t, c, "bigevent", `{}`, mcp.Caller{}); err == nil {
 		t.Error("an event that is too long came through")
 	}
 }
 
 func TestCancelOverHTTP(t *testing.T) {
 	web := newWebServer(t)
-	c := connect(t, Server{URL: web.URL}, old)
+	c := connect(t, mcp.Server{URL: web.URL}, old)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := c.Call(ctx, ToolInfo{Name: "hang"}, json.RawMessage(`{}`), Caller{}); err == nil {
+	if _, err := c.Call(ctx, mcp.ToolInfo{Name: "hang"}, json.RawMessage(`{}`), mcp.Caller{}); err == nil {
 		t.Error("the call came back")
 	}
 	select {
@@ -377,17 +408,17 @@ func TestCancelOverHTTP(t *testing.T) {
 }
 
 func TestOddResponses(t *testing.T) {
-	c := connect(t, Server{URL: newWebServer(t).URL}, old)
+	c := connect(t, mcp.Server{URL: newWebServer(t).URL}, old)
 	for tool, want := range map[string]string{
-		"another":  "its response holds no answer to the request",
-		"accepted": "its response (HTTP status 202 Accepted) is of the type \"\"",
-		"nameless": "it answered with error -32700: parse error",
-		"ended":    "the stream with the answer has ended and could not be taken up again: HTTP status 405 Method Not Allowed",
+		"another":  "the response does not answer the request",
+		"accepted": "the response (HTTP status 202 Accepted) has the type \"\"",
+		"nameless": "the server returned error -32700: parse error",
+		"ended":    "the response stream was interrupted and could not be resumed: HTTP status 405 Method Not Allowed",
 		"cut":      "unexpected EOF",
 		"batch":    "of many",
 		"echo":     "ok",
 	} {
-		got, err := call(t, c, tool, `{}`, Caller{})
+		got, err := call(t, c, tool, `{}`, mcp.Caller{})
 		text := got.Text()
 		if err != nil {
 			text = err.Error()
@@ -398,26 +429,26 @@ func TestOddResponses(t *testing.T) {
 	}
 }
 
-func TestLastProgressIsTold(t *testing.T) {
-	for name, s := range map[string]Server{"stdio": scriptedServer(t, ""), "http": {URL: newWebServer(t).URL}} {
+func TestLastProgressIsReported(t *testing.T) {
+	for name, s := range map[string]mcp.Server{"stdio": scriptedServer(t, ""), "http": {URL: newWebServer(t).URL}} {
 		c := connect(t, s, old)
 		var last core.Progress
-		told := 0
-		if _, err := call(t, c, "progress", `{"n":10}`, Caller{Progress: func(p core.Progress) { last, told = p, told+1 }}); err != nil {
+		reports := 0
+		if _, err := call(t, c, "progress", `{"n":10}`, mcp.Caller{Progress: func(p core.Progress) { last, reports = p, reports+1 }}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if last.Done != 10 || told > 3 {
-			t.Errorf("%s: %d times, at last %+v", name, told, last)
+		if last.Done != 10 || reports > 3 {
+			t.Errorf("%s: %d reports, the last %+v", name, reports, last)
 		}
 	}
 }
 
 func TestQuestionOverHTTP(t *testing.T) {
 	web := newWebServer(t)
-	c := connect(t, Server{URL: web.URL}, old)
-	got, err := call(t, c, "question", `{}`, Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
+	c := connect(t, mcp.Server{URL: web.URL}, old)
+	got, err := call(t, c, "question", `{}`, mcp.Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
 		if _, ok := ctx.Deadline(); ok {
-			t.Error("the person has only so much time")
+			t.Error("the question has a deadline")
 		}
 		return core.Answer{Choice: core.ChoiceYes}, nil
 	}})
@@ -426,13 +457,12 @@ func TestQuestionOverHTTP(t *testing.T) {
 	}
 }
 
-// TestLateAnswer shows that a server hears what became of its question although
-// the call that it belongs to has ended.
+// TestLateAnswer checks that a question is answered even if its call has ended.
 func TestLateAnswer(t *testing.T) {
 	web := newWebServer(t)
-	c := connect(t, Server{URL: web.URL}, old)
+	c := connect(t, mcp.Server{URL: web.URL}, old)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.Call(ctx, ToolInfo{Name: "unheard"}, json.RawMessage(`{}`), Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
+	_, err := c.Call(ctx, mcp.ToolInfo{Name: "unheard"}, json.RawMessage(`{}`), mcp.Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
 		cancel()
 		<-ctx.Done()
 		return core.Answer{}, ctx.Err()
@@ -453,45 +483,8 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-func TestRebinding(t *testing.T) {
-	g := dialGuard{host: "rebound.example"}
-	for addr, want := range map[string]bool{
-		"127.0.0.1:80": false, "[::1]:80": false, "[::ffff:127.0.0.1]:80": false, "169.254.169.254:80": false, "0.0.0.0:80": false, "[fe80::1]:80": false,
-		"10.1.2.3:80": true, "93.184.216.34:443": true, "nonsense": false,
-	} {
-		if err := g.check(addr); (err == nil) != want {
-			t.Errorf("%s: %v", addr, err)
-		}
-	}
-	for host, want := range map[string]bool{"localhost": true, "LOCALHOST.": true, "x.localhost": true, "127.0.0.1": true, "::1": true, "localhost.example.com": false, "rebound.example": false} {
-		if isLocalName(host) != want {
-			t.Errorf("isLocalName(%s) = %v", host, !want)
-		}
-	}
-	// The system's resolver gives a name of this machine an address of it.
-	web := httptest.NewServer(http.NotFoundHandler())
-	defer web.Close()
-	addr := netip.MustParseAddrPort(strings.TrimPrefix(web.URL, "http://"))
-	for _, guarded := range []bool{false, true} {
-		g := dialGuard{host: "elsewhere.example"}
-		if guarded {
-			g.host = "localhost.localdomain"
-		}
-		conn, err := g.dial(t.Context(), "tcp", fmt.Sprintf("localhost.localdomain:%d", addr.Port()))
-		if err != nil && strings.Contains(err.Error(), "no such host") {
-			t.Skip("this machine does not know localhost.localdomain")
-		}
-		if err == nil {
-			conn.Close()
-		}
-		if (err == nil) == guarded || guarded && !strings.Contains(err.Error(), "an address of this machine or its link: refused") {
-			t.Errorf("guarded %v: %v", guarded, err)
-		}
-	}
-}
-
-// TestNewEra talks to a server of 2026-07-28, the library's own.
-func TestNewEra(t *testing.T) {
+// TestModernProtocol connects to a server of 2026-07-28, that of mcp-go.
+func TestModernProtocol(t *testing.T) {
 	s := mcpserver.NewMCPServer("new", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithRecovery())
 	s.AddTool(mcpgo.NewTool("add"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
 		s.AddTool(mcpgo.NewTool("more"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
@@ -502,7 +495,7 @@ func TestNewEra(t *testing.T) {
 	s.AddTool(mcpgo.NewTool("panic"), func(context.Context, mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) { panic("boom") })
 	web := httptest.NewServer(mcpserver.NewStreamableHTTPServer(s))
 	t.Cleanup(web.Close) // after the host
-	h := newHost(t, Server{URL: web.URL}, t.TempDir())
+	h := newHost(t, mcp.Server{URL: web.URL}, t.TempDir())
 	if st := refreshed(t, h); st.Info.Protocol != mcpgo.ProtocolVersion20260728 || len(st.Tools) != 2 {
 		t.Fatalf("status %+v", st)
 	}
@@ -523,13 +516,13 @@ func TestNewEra(t *testing.T) {
 			t.Errorf("%d tools after the change", len(list))
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the change was not told")
+		t.Error("no signal of the change")
 	}
 }
 
-// TestOldEra talks to a server of 2025-11-25, the library's own, over both ways
-// of HTTP. The second is found out by asking.
-func TestOldEra(t *testing.T) {
+// TestLegacyProtocol connects to a server of 2025-11-25, that of mcp-go, over
+// streamable HTTP, and over SSE as the fallback.
+func TestLegacyProtocol(t *testing.T) {
 	s := mcpserver.NewMCPServer("old", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTool(mcpgo.NewTool("more"), func(ctx context.Context, req mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
 		s.SendNotificationToAllClients("notifications/tools/list_changed", nil)
@@ -539,29 +532,28 @@ func TestOldEra(t *testing.T) {
 	t.Cleanup(streamable.Close)
 	events := servertest.NewTestServer(s)
 	t.Cleanup(events.Close)
-	for kind, url := range map[string]string{TransportHTTP: streamable.URL, TransportSSE: events.URL + "/sse"} {
-		told := make(chan Notice, 1)
-		c := connect(t, Server{URL: url}, oldWith(ConnectOptions{Notify: func(_ context.Context, n Notice) { told <- n }}))
+	for kind, url := range map[string]string{mcp.TransportHTTP: streamable.URL, mcp.TransportSSE: events.URL + "/sse"} {
+		told := make(chan mcp.Notice, 1)
+		c := connect(t, mcp.Server{URL: url}, oldWith(mcp.ConnectOptions{Notify: func(_ context.Context, n mcp.Notice) { told <- n }}))
 		if got := c.Info(); got.Transport != kind || got.Protocol != "2025-11-25" {
 			t.Errorf("%s: %+v", kind, got)
 		}
-		if got, err := call(t, c, "more", `{"text":"x"}`, Caller{}); err != nil || got.Text() != "x" {
+		if got, err := call(t, c, "more", `{"text":"x"}`, mcp.Caller{}); err != nil || got.Text() != "x" {
 			t.Errorf("%s: %+v, %v", kind, got, err)
 		}
 		select {
 		case n := <-told:
-			if n.Kind != ToolsChanged {
+			if n.Kind != mcp.ToolsChanged {
 				t.Errorf("%s: notice %+v", kind, n)
 			}
 		case <-time.After(10 * time.Second):
-			t.Errorf("%s: what belongs to no request was not heard", kind)
+			t.Errorf("%s: no notification outside of requests", kind)
 		}
 		_ = c.Close()
 	}
 }
 
-// TestStreamThatEndsEarly shows that an answer is waited for which comes on
-// another stream than it was asked for on.
+// TestStreamThatEndsEarly resumes interrupted streams until the response arrives.
 func TestStreamThatEndsEarly(t *testing.T) {
 	var asked json.RawMessage
 	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
@@ -577,7 +569,7 @@ func TestStreamThatEndsEarly(t *testing.T) {
 				fmt.Fprint(out, "id: 2\n\n")
 				return
 			}
-			fmt.Fprintf(out, "data: "+answer, asked) // cut off after the last line
+			fmt.Fprintf(out, "data: "+answer, asked) // without the last blank line
 		case m.Method == "tools/call":
 			asked = m.ID
 			out.Header().Set("Content-Type", "text/event-stream")
@@ -588,13 +580,13 @@ func TestStreamThatEndsEarly(t *testing.T) {
 		}
 	}))
 	t.Cleanup(web.Close)
-	got, err := call(t, connect(t, Server{URL: web.URL}, old), "x", `{}`, Caller{})
+	got, err := call(t, connect(t, mcp.Server{URL: web.URL}, old), "x", `{}`, mcp.Caller{})
 	if err != nil || got.Text() != "late" {
 		t.Errorf("%q, %v", got.Text(), err)
 	}
 }
 
-// modernServer answers requests of 2026-07-28 with what result makes of them.
+// modernServer is a server of 2026-07-28 that responds with what result returns.
 func modernServer(t *testing.T, result func(out http.ResponseWriter, m jsonrpc.Message) string) *httptest.Server {
 	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
@@ -614,7 +606,7 @@ func modernServer(t *testing.T, result func(out http.ResponseWriter, m jsonrpc.M
 	return web
 }
 
-func TestQuestionsOfTheNewEra(t *testing.T) {
+func TestInputRequired(t *testing.T) {
 	rounds := 0
 	web := modernServer(t, func(out http.ResponseWriter, m jsonrpc.Message) string {
 		var p struct {
@@ -629,7 +621,7 @@ func TestQuestionsOfTheNewEra(t *testing.T) {
 		case p.Name == "ask" && p.State == "":
 			return `"result":{"resultType":"input_required","requestState":"s","inputRequests":{"a":` + form + `,"b":{"method":"roots/list"}}}`
 		case p.Name == "ask":
-			return fmt.Sprintf(`"result":{"content":[{"type":"text","text":%q}]}`, encode(p.Responses))
+			return fmt.Sprintf(`"result":{"content":[{"type":"text","text":%q}]}`, jsonrpc.Encode(p.Responses))
 		case p.Name == "busy":
 			return `"result":{"resultType":"input_required","requestState":"s"}`
 		case p.Name == "insatiable":
@@ -642,20 +634,20 @@ func TestQuestionsOfTheNewEra(t *testing.T) {
 		out.WriteHeader(http.StatusNotFound)
 		return `"error":{"code":-32601,"message":"no such method"}`
 	})
-	c := connect(t, Server{URL: web.URL}, ConnectOptions{Roots: []string{"/w"}})
+	c := connect(t, mcp.Server{URL: web.URL}, mcp.ConnectOptions{Roots: []string{"/w"}})
 	for tool, want := range map[string]struct {
 		text   string
 		rounds int
 	}{
 		"ask":        {`{"a":{"action":"decline"},"b":{"roots":[{"uri":"file:///w","name":"w"}]}}`, 2},
-		"busy":       {"it goes on asking", maxIdleRounds},
-		"insatiable": {"it goes on asking", maxInputRounds},
-		"curious":    {"this client does not know fs/read", 1},
-		"broken":     {"what it asks for cannot be read", 1},
-		"unknown":    {"it answered with error -32601: no such method", 1},
+		"busy":       {"keeps requesting input", 3},
+		"insatiable": {"keeps requesting input", 10},
+		"curious":    {"this client does not support fs/read", 1},
+		"broken":     {"invalid requests for input", 1},
+		"unknown":    {"the server returned error -32601: no such method", 1},
 	} {
 		rounds = 0
-		got, err := call(t, c, tool, `{}`, Caller{})
+		got, err := call(t, c, tool, `{}`, mcp.Caller{})
 		text := got.Text()
 		if err != nil {
 			text = err.Error()
@@ -666,15 +658,15 @@ func TestQuestionsOfTheNewEra(t *testing.T) {
 	}
 }
 
-// TestVersions is about servers that refuse the version that they are asked in.
+// TestVersions connects to servers that reject the version of the first request.
 func TestVersions(t *testing.T) {
 	for supported, want := range map[string]string{
 		`["2026-07-28"]`:               "2026-07-28 after server/discover server/discover",
 		`["2099-01-01","2025-06-18"]`:  "2025-06-18 after server/discover initialize",
-		`["2099-01-01"]`:               "it speaks the protocol versions 2099-01-01; known here are 2026-07-28, 2025-11-25",
+		`["2099-01-01"]`:               "unsupported protocol versions 2099-01-01; supported are 2026-07-28, 2025-11-25",
 		`[]`:                           "2025-11-25 after server/discover initialize",
 		`"what it likes"`:              "2025-11-25 after server/discover initialize",
-		`["2026-07-28","2025-06-18"]x`: "2025-11-25 after server/discover initialize", // it refuses with what cannot be read
+		`["2026-07-28","2025-06-18"]x`: "2025-11-25 after server/discover initialize", // an unreadable error
 	} {
 		var seen []string
 		web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
@@ -700,7 +692,7 @@ func TestVersions(t *testing.T) {
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}`, m.ID)
 			}
 		}))
-		c, err := Connect(t.Context(), "test", Server{URL: web.URL}, ConnectOptions{})
+		c, err := mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL}, mcp.ConnectOptions{})
 		got := ""
 		if err == nil {
 			got = c.Info().Protocol + " after " + strings.Join(seen, " ")

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package mcp
+package mcp_test
 
 const agentEnv = "MCP_TEST_AGENT"
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package mcp
+package mcp_test
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,28 +17,38 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/mcp"
 )
 
-// agentEnv makes this test binary an agent that keeps what it knows in the
-// directory that the variable names, and calls a server that hangs.
+// agentEnv makes this test binary an agent with the variable's value as cache
+// directory, which calls a server that hangs.
 const agentEnv = "MCP_TEST_AGENT"
 
 func playAgent(dir string) {
 	os.Unsetenv(agentEnv)
 	self, _ := os.Executable()
-	h := NewHost(HostOptions{
-		Servers: []Configured{{Name: "test", Server: Server{Command: self, Env: map[string]string{modeEnv: "stubborn"}}}},
-		Connect: ConnectOptions{Supervisor: proc.NewSupervisor(proc.Options{})}, Dir: dir,
+	h := mcp.NewHost(mcp.HostOptions{
+		Servers: []mcp.Configured{{Name: "test", Server: mcp.Server{Command: self, Env: map[string]string{modeEnv: "stubborn", "MCP_TEST_TOOLS": filepath.Join(dir, "tools")}}}},
+		Connect: mcp.ConnectOptions{Supervisor: proc.NewSupervisor(proc.Options{})}, Dir: dir,
 	})
 	ctx := context.Background()
 	if _, err := h.Refresh(ctx, "test"); err != nil {
 		fmt.Println("error", err)
 		return
 	}
-	conn, _ := h.server("test").connection(ctx)
-	child, err := conn.Call(ctx, ToolInfo{Name: "grandchild"}, json.RawMessage(`{}`), Caller{})
-	fmt.Println(conn.PID(), child.Text(), err)
-	_, _ = conn.Call(ctx, ToolInfo{Name: "hang"}, json.RawMessage(`{}`), Caller{})
+	run := func(name string) string {
+		list, _ := h.Toolsets()[0].Tools(ctx)
+		for _, tool := range list {
+			if tool.Definition().Name == "test__"+name {
+				res, _ := tool.Run(ctx, &core.Call{Args: json.RawMessage(`{}`)})
+				return text(res)
+			}
+		}
+		return "no tool " + name
+	}
+	child := run("grandchild")
+	fmt.Println(h.Status()[0].PID, child)
+	run("hang")
 }
 
 func gone(pid int) bool {
@@ -46,7 +57,7 @@ func gone(pid int) bool {
 			return true
 		}
 		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") Z ") {
-			return true // it waits for init, whose child it is now
+			return true // a zombie, to be reaped by init
 		}
 	}
 	return false
@@ -58,6 +69,9 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tools"), []byte(tools("grandchild")), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	agent := exec.Command(self)
 	agent.Env = append(os.Environ(), agentEnv+"="+dir)
 	out, err := agent.StdoutPipe()
@@ -70,9 +84,9 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	var server, child int
 	if _, err := fmt.Sscan(line, &server, &child); err != nil {
-		t.Fatalf("the agent says %q: %v", line, err)
+		t.Fatalf("the agent printed %q: %v", line, err)
 	}
-	if running, err := ListRunning(dir); err != nil || len(running) != 1 || running[0].PID != server {
+	if running, err := mcp.ListRunning(dir); err != nil || len(running) != 1 || running[0].PID != server {
 		t.Errorf("before: ListRunning = %+v, %v", running, err)
 	}
 	_ = agent.Process.Kill()
@@ -80,9 +94,9 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 	if !gone(server) || !gone(child) {
 		_ = syscall.Kill(server, syscall.SIGKILL)
 		_ = syscall.Kill(child, syscall.SIGKILL)
-		t.Error("a killed agent leaves its server or what that started")
+		t.Error("a killed agent leaves its server or the server's child")
 	}
-	if running, err := ListRunning(dir); err != nil || len(running) != 0 {
+	if running, err := mcp.ListRunning(dir); err != nil || len(running) != 0 {
 		t.Errorf("after: ListRunning = %+v, %v", running, err)
 	}
 }
@@ -97,18 +111,18 @@ func TestKilledServer(t *testing.T) {
 		res, _ := toolNamed(t, h, "hang").Run(t.Context(), &core.Call{Args: json.RawMessage(`{}`)})
 		done <- res
 	}()
-	time.Sleep(20 * time.Millisecond) // most likely the call is under way; either way it fails or starts anew
+	time.Sleep(20 * time.Millisecond) // most likely the call is in progress; otherwise it restarts the server
 	_ = syscall.Kill(server, syscall.SIGKILL)
 	select {
 	case res := <-done:
-		if res.Code != core.CodeIO || !strings.Contains(text(res), "ended by SIGKILL") {
+		if res.Code != core.CodeIO || !strings.Contains(text(res), "killed by SIGKILL") {
 			t.Errorf("%s %q", res.Code, text(res))
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("the call goes on")
+		t.Fatal("the call did not return")
 	}
 	if !gone(server) || !gone(child) {
-		t.Error("a killed server is not reaped, or leaves what it started")
+		t.Error("a killed server is not reaped, or leaves its child")
 	}
 	if res := runTool(t, toolNamed(t, h, "echo"), `{"text":"back"}`, core.Answer{}, nil); text(res) != "back" {
 		t.Errorf("the next call: %s %q", res.Code, text(res))
@@ -118,7 +132,7 @@ func TestKilledServer(t *testing.T) {
 func TestStubbornServerEnds(t *testing.T) {
 	t.Parallel()
 	c := connect(t, scriptedServer(t, "stubborn"), old)
-	child, err := call(t, c, "grandchild", `{}`, Caller{})
+	child, err := call(t, c, "grandchild", `{}`, mcp.Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +142,6 @@ func TestStubbornServerEnds(t *testing.T) {
 		t.Errorf("Close took %s", took)
 	}
 	if !gone(pid) || !gone(pidOf(t, child.Text())) {
-		t.Error("the server or its child lives on")
+		t.Error("the server or its child is still running")
 	}
 }

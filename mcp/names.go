@@ -12,10 +12,10 @@ const (
 	hashChars   = 8
 )
 
-// ToolName returns the name of a server's tool for the model: SERVER__TOOL,
-// made of letters, digits, _ and -, at most 64 of them. No two tools have the
-// same: where cleaning, cutting or underscores would make it ambiguous, a short
-// hash of both names is appended, save for the chance of two equal hashes.
+// ToolName returns the name of a server's tool for the model: SERVER__TOOL, at
+// most 64 letters, digits, _ and -. Where replacing, truncating or underscores
+// would make it ambiguous, a short hash of both names is appended, so that names
+// are unique except for hash collisions.
 func ToolName(server, tool string) string {
 	s, t := cleanName(server), cleanName(tool)
 	name := s + separator + t
@@ -35,7 +35,7 @@ func ToolName(server, tool string) string {
 	return name + "_" + hex.EncodeToString(sum[:])[:hashChars]
 }
 
-// cleanName replaces what a name for a model may not hold.
+// cleanName replaces characters that are invalid in a tool name.
 func cleanName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -46,7 +46,7 @@ func cleanName(name string) string {
 	}, name)
 }
 
-// looksHashed reports whether a name ends as ToolName makes one end.
+// looksHashed reports whether a name ends in what looks like ToolName's hash.
 func looksHashed(name string) bool {
 	i := len(name) - hashChars - 1
 	return i >= 0 && name[i] == '_' && strings.Trim(name[i+1:], "0123456789abcdef") == ""

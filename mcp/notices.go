@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// NoticeKind says what a server tells of.
+// NoticeKind is the kind of a [Notice].
 type NoticeKind string
 
 // The kinds of notices.
@@ -15,25 +15,23 @@ const (
 	PromptsChanged   NoticeKind = "prompts"
 	ResourcesChanged NoticeKind = "resources"
 	ResourceUpdated  NoticeKind = "resource" // Text is its URI
-	LogMessage       NoticeKind = "log"      // Text is the message, Level how bad it is
+	LogMessage       NoticeKind = "log"      // Text is the message, Level its severity
 )
 
-// Notice is something that a server tells unasked.
+// Notice is a notification of a server.
 type Notice struct {
 	Kind        NoticeKind
 	Level, Text string
 }
 
 const (
-	// maxNotices bounds the notices that wait; of what comes then only that the
-	// lists have changed is kept.
+	// maxNotices limits the queue; beyond it only list changes are queued.
 	maxNotices = 256
 	maxLogText = 2000
 )
 
-// notices takes a server's notifications off the read loop: take never blocks,
-// and deliver hands on what was taken, each change once however often it was
-// told.
+// notices queues a server's notifications: handle never blocks, and deliver
+// delivers each queued change once, however often it was announced.
 type notices struct {
 	deliverTo func(context.Context, Notice)
 
@@ -45,7 +43,7 @@ type notices struct {
 	wake     chan struct{}
 }
 
-// progress is how far a request has come.
+// progress is the progress of a request.
 type progress struct {
 	done, total float64
 	message     string
@@ -55,8 +53,8 @@ func newNotices(deliver func(context.Context, Notice)) *notices {
 	return &notices{deliverTo: deliver, queued: map[Notice]bool{}, progress: map[string]chan progress{}, wake: make(chan struct{}, 1)}
 }
 
-// take sorts a notification.
-func (n *notices) take(method string, params json.RawMessage) {
+// handle dispatches a notification.
+func (n *notices) handle(method string, params json.RawMessage) {
 	var body struct {
 		URI   string          `json:"uri"`
 		Level string          `json:"level"`
@@ -72,19 +70,19 @@ func (n *notices) take(method string, params json.RawMessage) {
 	case "notifications/resources/list_changed":
 		n.add(Notice{Kind: ResourcesChanged})
 	case "notifications/resources/updated":
-		_ = json.Unmarshal(params, &body) // then it is empty
+		_ = json.Unmarshal(params, &body) // invalid params count as empty
 		n.add(Notice{Kind: ResourceUpdated, Text: clip(body.URI, maxLogText)})
 	case "notifications/message":
 		_ = json.Unmarshal(params, &body)
-		said := ""
-		if json.Unmarshal(body.Data, &said) != nil {
-			said = string(body.Data) // no text, but data
+		text := ""
+		if json.Unmarshal(body.Data, &text) != nil {
+			text = string(body.Data) // any JSON is allowed
 		}
-		n.add(Notice{Kind: LogMessage, Level: cleanLine(clip(body.Level, 20)), Text: clip(cleanLine(clip(said, maxLogText)), maxLogText)})
+		n.add(Notice{Kind: LogMessage, Level: cleanLine(clip(body.Level, 20)), Text: clip(cleanLine(clip(text, maxLogText)), maxLogText)})
 	}
 }
 
-// add queues a notice, if there is room and it does not wait already.
+// add queues a notice, unless it is queued already or the queue is full.
 func (n *notices) add(notice Notice) {
 	if n.deliverTo == nil {
 		return
@@ -107,7 +105,7 @@ func (n *notices) add(notice Notice) {
 	}
 }
 
-// deliver hands the notices on until the connection ends.
+// deliver delivers the notices until the connection ends.
 func (n *notices) deliver(life context.Context) {
 	for {
 		select {
@@ -130,9 +128,9 @@ func (n *notices) deliver(life context.Context) {
 	}
 }
 
-// follow has the progress of a request sent to a channel, the latest one when
-// nobody receives. The caller calls stop.
-func (n *notices) follow(token string) (<-chan progress, func()) {
+// followProgress returns a channel for the progress of a request, which holds
+// only the latest, and a function that stops it.
+func (n *notices) followProgress(token string) (<-chan progress, func()) {
 	ch := make(chan progress, 1)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -151,7 +149,7 @@ func (n *notices) report(params json.RawMessage) {
 		Total   float64 `json:"total"`
 		Message string  `json:"message"`
 	}
-	_ = json.Unmarshal(params, &body) // a token that is no text is none of ours
+	_ = json.Unmarshal(params, &body) // our tokens are strings
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	ch, ok := n.progress[body.Token]
@@ -165,7 +163,7 @@ func (n *notices) report(params json.RawMessage) {
 			return
 		default:
 		}
-		select { // the older one is of no use any more
+		select { // replace the older one
 		case <-ch:
 		default:
 		}

@@ -1,4 +1,4 @@
-package mcp
+package mcp_test
 
 import (
 	"context"
@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/mcp"
+	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// modulesEnv names the node_modules directory with the servers that others
-// wrote: @modelcontextprotocol/server-everything, server-filesystem and
+// modulesEnv is the variable with the node_modules directory of third-party
+// servers: @modelcontextprotocol/server-everything, server-filesystem and
 // server-memory.
 const modulesEnv = "AGENT_TEST_NODE_MODULES"
 
@@ -27,11 +29,11 @@ func realServer(t *testing.T, name string) []string {
 	t.Helper()
 	modules := os.Getenv(modulesEnv)
 	if modules == "" {
-		t.Skipf("%s does not name a node_modules directory with the MCP servers", modulesEnv)
+		t.Skipf("%s is not set to a node_modules directory with the MCP servers", modulesEnv)
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("there is no node")
+		t.Skip("node is not installed")
 	}
 	script := filepath.Join(modules, "@modelcontextprotocol", name, "dist", "index.js")
 	if _, err := os.Stat(script); err != nil {
@@ -40,7 +42,7 @@ func realServer(t *testing.T, name string) []string {
 	return []string{node, script}
 }
 
-// sampleValue makes a value that fits a schema, as far as that goes.
+// sampleValue returns a value that matches a simple schema.
 func sampleValue(s map[string]any) any {
 	if d, ok := s["default"]; ok {
 		return d
@@ -70,13 +72,14 @@ func sampleValue(s map[string]any) any {
 	return "sample"
 }
 
-// exercise calls every tool, reads every resource and fills in every prompt of a
-// server. Args are those of tools that need certain ones; what fails may fail.
-func exercise(t *testing.T, h *Host, args map[string]string, fails ...string) {
+// exercise calls all tools, reads all resources and fills in all prompts of a
+// server. Args are the arguments of tools that need specific ones; those named in
+// fails may fail.
+func exercise(t *testing.T, h *mcp.Host, args map[string]string, fails ...string) {
 	t.Helper()
 	st := refreshed(t, h)
-	if len(st.Tools) == 0 || len(st.Left) > 0 {
-		t.Fatalf("%d tools; left out: %v", len(st.Tools), st.Left)
+	if len(st.Tools) == 0 || len(st.Skipped) > 0 {
+		t.Fatalf("%d tools; left out: %v", len(st.Tools), st.Skipped)
 	}
 	var asked []core.Question
 	for _, info := range st.Tools {
@@ -86,28 +89,20 @@ func exercise(t *testing.T, h *Host, args map[string]string, fails ...string) {
 			if err := json.Unmarshal(info.Schema, &schema); err != nil {
 				t.Fatal(err)
 			}
-			text = string(encode(sampleValue(schema)))
+			text = string(jsonrpc.Encode(sampleValue(schema)))
 		}
 		res := runTool(t, toolNamed(t, h, info.Name), text, core.Answer{Choice: core.ChoiceYes, Values: json.RawMessage(`{"name":"Ada","check":true}`)}, &asked)
 		if res.Code != "" && !slices.Contains(fails, info.Name) {
-			t.Errorf("%s %s: %s %s", info.Name, text, res.Code, CallResult{Content: res.Content}.Text())
+			t.Errorf("%s %s: %s %s", info.Name, text, res.Code, mcp.CallResult{Content: res.Content}.Text())
 		}
 	}
-	conn, err := h.server("test").connection(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	resources := listedResources(t, h)
+	if st.Info.Resources && len(resources) == 0 {
+		t.Error("it has no resources")
 	}
-	resources, err := conn.Resources(t.Context())
-	if err != nil && st.Info.Resources {
-		t.Errorf("Resources: %v", err)
-	}
-	templates, _ := conn.ResourceTemplates(t.Context())
-	for _, r := range templates {
-		resources = append(resources, Resource{URI: strings.NewReplacer("{resourceId}", "1").Replace(r.Template)})
-	}
-	for _, r := range resources {
-		if res, err := h.ReadResource(t.Context(), "test", r.URI, Caller{}); err != nil || len(res.Content) == 0 {
-			t.Errorf("%s: %+v, %v", r.URI, res, err)
+	for _, uri := range resources {
+		if res, err := h.ReadResource(t.Context(), "test", uri, mcp.Caller{}); err != nil || len(res.Content) == 0 {
+			t.Errorf("%s: %+v, %v", uri, res, err)
 		}
 	}
 	for _, p := range st.Prompts {
@@ -121,14 +116,33 @@ func exercise(t *testing.T, h *Host, args map[string]string, fails ...string) {
 		if p.Name == "resource-prompt" {
 			values = map[string]string{"resourceType": "Text", "resourceId": "1"}
 		}
-		if res, err := h.GetPrompt(t.Context(), "test", p.Name, values, Caller{}); err != nil || len(res.Content) == 0 {
+		if res, err := h.GetPrompt(t.Context(), "test", p.Name, values, mcp.Caller{}); err != nil || len(res.Content) == 0 {
 			t.Errorf("prompt %s %v: %+v, %v", p.Name, values, res, err)
 		}
 	}
 	t.Logf("%s: %d tools, %d resources, %d prompts, %d questions", st.Info.Name, len(st.Tools), len(resources), len(st.Prompts), len(asked))
 }
 
-// everything are the arguments that tools of server-everything need.
+// listedResources returns the URIs listed by the resource tool, with templates
+// filled in.
+func listedResources(t *testing.T, h *mcp.Host) []string {
+	t.Helper()
+	tools, err := h.Toolsets()[1].Tools(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uris []string
+	for _, tool := range tools {
+		_, list, _ := strings.Cut(text(runTool(t, tool, `{"server":"test"}`, core.Answer{}, nil)), "\n")
+		for line := range strings.Lines(list) {
+			uri, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+			uris = append(uris, strings.ReplaceAll(uri, "{resourceId}", "1"))
+		}
+	}
+	return uris
+}
+
+// everything are arguments for tools of server-everything.
 var everything = map[string]string{
 	"echo":                           `{"message":"hi"}`,
 	"trigger-long-running-operation": `{"duration":0.2,"steps":2}`,
@@ -141,7 +155,7 @@ var everything = map[string]string{
 func TestServerEverything(t *testing.T) {
 	command := realServer(t, "server-everything")
 	t.Run("stdio", func(t *testing.T) {
-		exercise(t, newHost(t, Server{Command: command[0], Args: command[1:], StartTimeout: 60_000, Sampling: Sampling{Enabled: true}}, t.TempDir()), everything)
+		exercise(t, newHost(t, mcp.Server{Command: command[0], Args: command[1:], StartTimeout: 60_000, Sampling: mcp.Sampling{Enabled: true}}, t.TempDir()), everything)
 	})
 	for mode, path := range map[string]string{"streamableHttp": "/mcp", "sse": "/sse"} {
 		t.Run(mode, func(t *testing.T) {
@@ -157,9 +171,9 @@ func TestServerEverything(t *testing.T) {
 				_ = cmd.Wait()
 			})
 			await(t, port)
-			s := Server{URL: "http://localhost:" + port + path, StartTimeout: 60_000, Sampling: Sampling{Enabled: true}}
+			s := mcp.Server{URL: "http://localhost:" + port + path, StartTimeout: 60_000, Sampling: mcp.Sampling{Enabled: true}}
 			if mode == "sse" {
-				s.Type = TransportSSE
+				s.Type = mcp.TransportSSE
 			}
 			exercise(t, newHost(t, s, t.TempDir()), everything)
 		})
@@ -177,7 +191,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// await waits until something listens.
+// await waits until something listens on a port.
 func await(t *testing.T, port string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -208,7 +222,7 @@ func TestServerFilesystem(t *testing.T) {
 	}
 	path := fmt.Sprintf(`{"path":%q}`, file)
 	here := fmt.Sprintf(`{"path":%q}`, dir)
-	exercise(t, newHost(t, Server{Command: command[0], Args: append(command[1:], dir), StartTimeout: 60_000}, t.TempDir()), map[string]string{
+	exercise(t, newHost(t, mcp.Server{Command: command[0], Args: append(command[1:], dir), StartTimeout: 60_000}, t.TempDir()), map[string]string{
 		"read_file": path, "read_text_file": path, "read_media_file": path, "get_file_info": path,
 		"read_multiple_files": fmt.Sprintf(`{"paths":[%q]}`, file),
 		"write_file":          fmt.Sprintf(`{"path":%q,"content":"new"}`, filepath.Join(dir, "b.txt")),
@@ -226,7 +240,7 @@ func TestServerFilesystem(t *testing.T) {
 func TestServerMemory(t *testing.T) {
 	command := realServer(t, "server-memory")
 	entity := `{"entities":[{"name":"Ada","entityType":"person","observations":["counts"]}]}`
-	exercise(t, newHost(t, Server{Command: command[0], Args: command[1:], StartTimeout: 60_000, Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}}, t.TempDir()), map[string]string{
+	exercise(t, newHost(t, mcp.Server{Command: command[0], Args: command[1:], StartTimeout: 60_000, Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}}, t.TempDir()), map[string]string{
 		"create_entities":     entity,
 		"create_relations":    `{"relations":[{"from":"Ada","to":"Ada","relationType":"knows"}]}`,
 		"add_observations":    `{"observations":[{"entityName":"Ada","contents":["sings"]}]}`,

@@ -20,40 +20,41 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/schema"
 )
 
 const (
 	recordVersion = 1
 	maxRecord     = 32 << 20 // bytes
-	lockPatience  = 5 * time.Second
-	// maxKept bounds the resources and prompts that a record keeps, each.
+	lockTimeout   = 5 * time.Second
+	// maxKept limits the resources, templates and prompts in a record, each.
 	maxKept = 1000
 )
 
-// record is what is known of a server while it does not run. Its file is named
-// by the server's hash. What the model sees comes from here, so that it stays
-// the same to the byte whether the server runs or not.
+// record is what is cached about a server. Its file is named by the server's
+// hash. The definitions for the model come from here, so that they are identical
+// whether the server runs or not.
 type record struct {
 	Version   int               `json:"version"`
 	Name      string            `json:"name"`
 	Known     Known             `json:"known"`
 	Info      Info              `json:"info"`
 	Tools     []pinnedTool      `json:"tools"`
-	Changed   []pinnedTool      `json:"changed,omitempty"` // what the server says now of tools that are blocked for it
-	Pins      map[string]string `json:"pins"`              // of every definition that was ever taken, by the tool's name
+	Changed   []pinnedTool      `json:"changed,omitempty"` // current definitions of blocked tools
+	Pins      map[string]string `json:"pins"`              // of every tool ever accepted, by name
 	Resources []Resource        `json:"resources,omitempty"`
 	Templates []Resource        `json:"templates,omitempty"`
 	Prompts   []Prompt          `json:"prompts,omitempty"`
 	Time      time.Time         `json:"time"`
 }
 
-// pinnedTool is a definition that was taken. The schema is kept as a text: a
-// JSON value would lose its spaces.
+// pinnedTool is an accepted definition. The schema is stored as a string to
+// preserve its white space.
 type pinnedTool struct {
 	ToolInfo
 	Text  string `json:"schema,omitempty"`
-	Plain bool   `json:"plain,omitempty"` // the schema goes to the model as it is
+	Plain bool   `json:"plain,omitempty"` // the model gets the schema unchanged
 }
 
 func pinned(t ToolInfo) pinnedTool {
@@ -72,47 +73,47 @@ func (p pinnedTool) tool() ToolInfo {
 	return t
 }
 
-// pin is what must not change about a definition: SHA-256 over the server's
+// pin returns the hash of what must not change about a definition: the server's
 // identity, the tool's name, its description and the bytes of its schema.
 func pin(server string, p pinnedTool) string {
 	sum := sha256.Sum256(encode([]string{server, p.Name, p.Description, p.Text}))
 	return hex.EncodeToString(sum[:])
 }
 
-// learn takes what a server says of its tools, and reports whether what is
-// offered changes. A tool that was never seen is taken as it is; one that was,
-// and is another now, is blocked. Order stays, and new tools come last: that of
-// the server may differ from start to start.
+// learn updates the tools from a server's list, and reports whether anything
+// changed. A tool seen for the first time is accepted; one whose definition
+// differs from its pin is blocked. The order is stable, with new tools last: the
+// server's order may differ between starts.
 func (r *record) learn(server string, listed []ToolInfo) (changed bool) {
-	said := make(map[string]pinnedTool, len(listed))
+	byName := make(map[string]pinnedTool, len(listed))
 	for _, t := range listed {
-		if _, twice := said[t.Name]; !twice {
-			said[t.Name] = pinned(t)
+		if _, twice := byName[t.Name]; !twice {
+			byName[t.Name] = pinned(t)
 		}
 	}
 	before := encode([]any{r.Tools, r.Changed})
-	tools := make([]pinnedTool, 0, len(said))
+	tools := make([]pinnedTool, 0, len(byName))
 	var blocked []pinnedTool
 	take := func(name string, old *pinnedTool) {
-		now := said[name]
-		delete(said, name)
+		now := byName[name]
+		delete(byName, name)
 		switch want := r.Pins[name]; {
 		case want == "" || want == pin(server, now):
 			r.Pins[name] = pin(server, now)
 			tools = append(tools, now)
-		case old != nil: // the model goes on seeing what the person knows
+		case old != nil: // the model keeps seeing the approved definition
 			tools, blocked = append(tools, *old), append(blocked, now)
-		default: // it was gone for a while
-			tools, blocked = append(tools, now.silenced()), append(blocked, now)
+		default: // it was removed in between
+			tools, blocked = append(tools, now.placeholder()), append(blocked, now)
 		}
 	}
 	for i, old := range r.Tools {
-		if _, still := said[old.Name]; still {
+		if _, listed := byName[old.Name]; listed {
 			take(old.Name, &r.Tools[i])
 		}
 	}
 	for _, t := range listed {
-		if _, left := said[t.Name]; left {
+		if _, left := byName[t.Name]; left {
 			take(t.Name, nil)
 		}
 	}
@@ -120,16 +121,16 @@ func (r *record) learn(server string, listed []ToolInfo) (changed bool) {
 	return string(before) != string(encode([]any{r.Tools, r.Changed}))
 }
 
-// silenced is a definition without the server's words, for one whose former
-// words are not known any more.
-func (p pinnedTool) silenced() pinnedTool {
+// placeholder returns a definition for a changed tool whose approved one is no
+// longer known.
+func (p pinnedTool) placeholder() pinnedTool {
 	s := pinnedTool{Text: `{"type":"object"}`}
-	s.Name, s.Description = p.Name, "What it does has changed and is not approved yet."
+	s.Name, s.Description = p.Name, "The definition of this tool has changed and is not approved yet."
 	return s
 }
 
-// accept takes the new definitions of tools that are blocked; none named means
-// all.
+// accept approves the new definitions of the named blocked tools, or of all if
+// none are named.
 func (r *record) accept(server string, names ...string) (taken []string) {
 	r.Changed = slices.DeleteFunc(r.Changed, func(now pinnedTool) bool {
 		if len(names) > 0 && !slices.Contains(names, now.Name) {
@@ -146,7 +147,7 @@ func (r *record) accept(server string, names ...string) (taken []string) {
 	return taken
 }
 
-// change returns the old and the new definition of a tool that is blocked.
+// change returns the approved and the current definition of a blocked tool.
 func (r *record) change(name string) (old, now ToolInfo, blocked bool) {
 	i := slices.IndexFunc(r.Changed, func(t pinnedTool) bool { return t.Name == name })
 	if i < 0 {
@@ -158,40 +159,39 @@ func (r *record) change(name string) (old, now ToolInfo, blocked bool) {
 	return old, r.Changed[i].tool(), true
 }
 
-// unusable says why a tool cannot be offered; nil if it can.
-func unusable(t ToolInfo) error {
+// checkTool checks whether a tool can be offered.
+func checkTool(t ToolInfo) error {
 	if n := utf8.RuneCountInString(t.Name); n > 128 || cleanLine(t.Name) != t.Name {
-		return fmt.Errorf("the tool %q has a name that cannot be shown as it is", clip(cleanLine(t.Name), 60))
+		return fmt.Errorf("invalid tool name %q: too long, or with invisible characters", clip(cleanLine(t.Name), 60))
 	}
 	if _, err := schema.Parse(objectSchema(t.Schema)); err != nil {
-		return fmt.Errorf("the schema of the tool %s cannot be used: %w", t.Name, err)
+		return fmt.Errorf("tool %s: invalid schema: %w", t.Name, err)
 	}
 	return nil
 }
 
-// objectSchema is a schema that a model can take: its root is an object. One
-// that is none is replaced; one that only does not say so is told to.
+// objectSchema returns a schema that models accept: its root has the type object.
+// A missing type is added; a schema of another type is replaced.
 func objectSchema(raw json.RawMessage) json.RawMessage {
 	var root map[string]json.RawMessage
 	if json.Unmarshal(raw, &root) != nil || root == nil {
 		return json.RawMessage(`{"type":"object"}`)
 	}
 	var kind string
-	switch _, said := root["type"]; {
-	case said && json.Unmarshal(root["type"], &kind) == nil && kind == "object":
+	switch _, typed := root["type"]; {
+	case typed && json.Unmarshal(root["type"], &kind) == nil && kind == "object":
 		if p, ok := root["properties"]; !ok || string(p) != "null" {
 			return cleanJSON(raw)
 		}
 		delete(root, "properties")
-	case said:
+	case typed:
 		return json.RawMessage(`{"type":"object"}`)
 	}
 	root["type"] = json.RawMessage(`"object"`)
 	return cleanJSON(encode(root))
 }
 
-// records are the files of what is known of servers. An empty directory keeps
-// nothing.
+// records are the record files of servers. An empty dir disables them.
 type records struct{ dir string }
 
 func (r records) path(hash string) string { return filepath.Join(r.dir, hash[:32]) }
@@ -208,14 +208,14 @@ func (r records) read(hash string) (string, error) {
 	case err != nil:
 		return "", err
 	case info.Size() > maxRecord || !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is no file of at most %d bytes", path, maxRecord)
+		return "", fmt.Errorf("%s: expected a regular file of at most %d bytes", path, maxRecord)
 	}
 	data, err := os.ReadFile(path)
 	return string(data), err
 }
 
-// load reads what is known of a server. What cannot be read, or is of a newer
-// version, counts as not known, and the error says so.
+// load reads the record of a server. If that fails, also for a newer version, it
+// returns an empty record and the error.
 func (r records) load(hash string) (*record, error) {
 	data, err := r.read(hash)
 	if data != "" {
@@ -226,46 +226,45 @@ func (r records) load(hash string) (*record, error) {
 			}
 			return read, nil
 		}
-		err = fmt.Errorf("%s cannot be used and is made anew: %w", r.path(hash), err)
+		err = fmt.Errorf("%s is invalid and will be rewritten: %w", r.path(hash), err)
 	}
 	return &record{Version: recordVersion, Pins: map[string]string{}}, err
 }
 
-// loadFace is load of the face alone.
-func (r records) loadFace(hash string) (face, error) {
+// loadSummary is load for the summary alone.
+func (r records) loadSummary(hash string) (summary, error) {
 	data, err := r.read(hash)
 	if data == "" {
-		return face{}, err
+		return summary{}, err
 	}
-	f, _, err := readFace(data)
+	f, _, err := readSummary(data)
 	if err != nil {
-		return face{}, fmt.Errorf("%s cannot be used and is made anew: %w", r.path(hash), err)
+		return summary{}, fmt.Errorf("%s is invalid and will be rewritten: %w", r.path(hash), err)
 	}
 	return f, nil
 }
 
-// A record's file begins with its face, which is all that a start needs and is
-// read without decoding JSON: a line that says how many tools there are, a line
-// for each, and their descriptions and schemas. What is left is the JSON of the
-// record, without those texts.
-const faceFormat = "agent-mcp/%d known=%d resources=%d tools=%d\n"
+// A record file begins with its summary, which is all that a start needs and is
+// read without decoding JSON: a header line, a line per tool, and the tools'
+// descriptions and schemas. The rest is the record as JSON, without those texts.
+const summaryFormat = "agent-mcp/%d known=%d resources=%d tools=%d\n"
 
-// face is what the model's tools are made of.
-type face struct {
-	known     bool // something was learned of the server
+// summary is what the definitions for the model are made of.
+type summary struct {
+	known     bool // the server has been connected to before
 	resources bool // it has resources
 	tools     []pinnedTool
 }
 
-func (r *record) face() face {
-	return face{known: !r.Time.IsZero(), resources: r.Info.Resources, tools: r.Tools}
+func (r *record) summary() summary {
+	return summary{known: !r.Time.IsZero(), resources: r.Info.Resources, tools: r.Tools}
 }
 
 func (r *record) marshal() []byte {
 	bit := map[bool]int{true: 1}
-	f := r.face()
+	f := r.summary()
 	var b bytes.Buffer
-	fmt.Fprintf(&b, faceFormat, recordVersion, bit[f.known], bit[f.resources], len(f.tools))
+	fmt.Fprintf(&b, summaryFormat, recordVersion, bit[f.known], bit[f.resources], len(f.tools))
 	for _, t := range f.tools {
 		fmt.Fprintf(&b, "%d %d %d %d %s\n", len(t.Description), len(t.Text), bit[t.Plain], len(t.Name), t.Name)
 	}
@@ -280,15 +279,15 @@ func (r *record) marshal() []byte {
 	return b.Bytes()
 }
 
-// readFace reads the face of a record's file and returns what stands behind it.
-func readFace(data string) (f face, rest string, err error) {
+// readSummary parses the summary of a record file and returns the rest of it.
+func readSummary(data string) (f summary, rest string, err error) {
 	line, rest, _ := strings.Cut(data, "\n")
 	var version, known, resources, n int
-	if _, err := fmt.Sscanf(line+"\n", faceFormat, &version, &known, &resources, &n); err != nil || version != recordVersion {
-		return f, "", fmt.Errorf("it begins with %q", clip(cleanLine(line), 40))
+	if _, err := fmt.Sscanf(line+"\n", summaryFormat, &version, &known, &resources, &n); err != nil || version != recordVersion {
+		return f, "", fmt.Errorf("unknown format %q", clip(cleanLine(line), 40))
 	}
 	if n < 0 || n > maxItems {
-		return f, "", errors.New("it is broken")
+		return f, "", errors.New("damaged")
 	}
 	f.known, f.resources = known == 1, resources == 1
 	sizes := make([][2]int, 0, min(n, 1000))
@@ -297,12 +296,12 @@ func readFace(data string) (f face, rest string, err error) {
 		line, rest, _ = strings.Cut(rest, "\n")
 		fields := strings.SplitN(line, " ", 5)
 		if len(fields) != 5 {
-			return f, "", errors.New("it is cut off")
+			return f, "", errors.New("truncated")
 		}
 		words, errWords := strconv.Atoi(fields[0])
 		schema, errSchema := strconv.Atoi(fields[1])
 		if errWords != nil || errSchema != nil || words < 0 || schema < 0 || fields[3] != strconv.Itoa(len(fields[4])) {
-			return f, "", errors.New("it is broken")
+			return f, "", errors.New("damaged")
 		}
 		sizes = append(sizes, [2]int{words, schema})
 		f.tools = append(f.tools, pinnedTool{ToolInfo: ToolInfo{Name: fields[4]}, Plain: fields[2] == "1"})
@@ -310,7 +309,7 @@ func readFace(data string) (f face, rest string, err error) {
 	for i, size := range sizes {
 		words, schema := size[0], size[1]
 		if words > len(rest) || schema > len(rest)-words {
-			return f, "", errors.New("it is cut off")
+			return f, "", errors.New("truncated")
 		}
 		f.tools[i].Description, f.tools[i].Text, rest = rest[:words], rest[words:words+schema], rest[words+schema:]
 	}
@@ -318,7 +317,7 @@ func readFace(data string) (f face, rest string, err error) {
 }
 
 func (r *record) unmarshal(data string) error {
-	f, rest, err := readFace(data)
+	f, rest, err := readSummary(data)
 	if err != nil {
 		return err
 	}
@@ -326,7 +325,7 @@ func (r *record) unmarshal(data string) error {
 		return err
 	}
 	if r.Version != recordVersion || len(r.Tools) != len(f.tools) {
-		return errors.New("it is broken")
+		return errors.New("damaged")
 	}
 	for i := range r.Tools {
 		r.Tools[i].Description, r.Tools[i].Text = f.tools[i].Description, f.tools[i].Text
@@ -334,8 +333,8 @@ func (r *record) unmarshal(data string) error {
 	return nil
 }
 
-// update changes what is known of a server, as it is on disk now: another
-// process may have learned something.
+// update changes the record of a server on disk, where another process may have
+// changed it since it was read here.
 func (r records) update(ctx context.Context, hash string, change func(*record)) (*record, error) {
 	if r.dir == "" {
 		return nil, nil
@@ -344,7 +343,7 @@ func (r records) update(ctx context.Context, hash string, change func(*record)) 
 		return nil, err
 	}
 	lock := flock.New(filepath.Join(r.dir, ".lock"), flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", lock.Path(), err)
@@ -355,7 +354,7 @@ func (r records) update(ctx context.Context, hash string, change func(*record)) 
 		rec = &record{Version: recordVersion, Pins: map[string]string{}}
 	}
 	change(rec)
-	return rec, writeFile(r.path(hash), rec.marshal())
+	return rec, atomicfile.Write(r.path(hash), rec.marshal(), 0o600)
 }
 
 func (r records) remove(hash string) error {
@@ -369,23 +368,7 @@ func (r records) remove(hash string) error {
 	return err
 }
 
-// writeFile replaces a file in one step.
-func writeFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
-	return err
-}
-
-// clone returns a copy whose lists and pins can be changed.
+// clone returns a copy whose lists and pins can be modified.
 func (r *record) clone() *record {
 	c := *r
 	c.Tools, c.Changed = slices.Clone(r.Tools), slices.Clone(r.Changed)

@@ -16,13 +16,13 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// Bounds of lists.
 const (
+	// maxPages and maxItems limit a list.
 	maxPages = 200
 	maxItems = 20_000
-	// maxCall bounds a call that goes on telling of progress.
+	// maxCall limits a call that keeps reporting progress.
 	maxCall = time.Hour
-	// progressEvery bounds how often a caller hears of progress.
+	// progressEvery is the shortest interval between progress reports to a caller.
 	progressEvery = 50 * time.Millisecond
 )
 
@@ -31,7 +31,7 @@ type ToolInfo struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
-	Schema      json.RawMessage `json:"inputSchema,omitempty"` // of the arguments, to the byte
+	Schema      json.RawMessage `json:"inputSchema,omitempty"` // of the arguments, byte for byte
 	Annotations struct {
 		ReadOnly    bool  `json:"readOnlyHint,omitempty"`
 		Destructive *bool `json:"destructiveHint,omitempty"`
@@ -41,8 +41,8 @@ type ToolInfo struct {
 	} `json:"execution,omitzero"`
 }
 
-// Resource is something that a server lets be read. URI is a template for those
-// of [Conn.ResourceTemplates].
+// Resource is a resource that a server offers, or a template of resources
+// ([Conn.ResourceTemplates]), which has a Template and no URI.
 type Resource struct {
 	URI         string `json:"uri"`
 	Template    string `json:"uriTemplate,omitempty"`
@@ -52,7 +52,7 @@ type Resource struct {
 	MIMEType    string `json:"mimeType,omitempty"`
 }
 
-// Prompt is a text that a server has ready, with gaps to fill.
+// Prompt is a prompt template that a server offers.
 type Prompt struct {
 	Name        string           `json:"name"`
 	Title       string           `json:"title,omitempty"`
@@ -60,15 +60,15 @@ type Prompt struct {
 	Arguments   []PromptArgument `json:"arguments,omitempty"`
 }
 
-// PromptArgument is a gap of a [Prompt].
+// PromptArgument is an argument of a [Prompt].
 type PromptArgument struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Required    bool   `json:"required,omitempty"`
 }
 
-// Tools lists the tools. One that cannot be used is left out and named in the
-// error beside the others.
+// Tools lists the tools. Invalid ones are left out and reported in the error; the
+// list is valid nevertheless.
 func (c *Conn) Tools(ctx context.Context) ([]ToolInfo, error) {
 	items, err := c.list(ctx, mcp.MethodToolsList, "tools")
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Conn) Tools(ctx context.Context) ([]ToolInfo, error) {
 		tools = slices.DeleteFunc(tools, func(t ToolInfo) bool {
 			err := mcp.ValidateParamHeaderAnnotations(&mcp.Tool{RawInputSchema: t.Schema})
 			if err != nil {
-				broken = append(broken, fmt.Errorf("the tool %.100q has headers that cannot be sent: %w", cleanLine(t.Name), err))
+				broken = append(broken, fmt.Errorf("tool %.100q: invalid header parameters: %w", cleanLine(t.Name), err))
 			}
 			return err != nil
 		})
@@ -94,7 +94,7 @@ func (c *Conn) Resources(ctx context.Context) ([]Resource, error) {
 	return list, err
 }
 
-// ResourceTemplates lists the templates of resources.
+// ResourceTemplates lists the resource templates.
 func (c *Conn) ResourceTemplates(ctx context.Context) ([]Resource, error) {
 	items, err := c.list(ctx, mcp.MethodResourcesTemplatesList, "resourceTemplates")
 	list, _ := decodeAll(items, func(r Resource) string { return r.Template })
@@ -108,10 +108,9 @@ func (c *Conn) Prompts(ctx context.Context) ([]Prompt, error) {
 	return list, err
 }
 
-// list reads all pages of a list. A server whose list has no end, or that turns
-// in a circle, is an error.
+// list reads all pages of a list. An endless or circular list is an error.
 func (c *Conn) list(ctx context.Context, method mcp.MCPMethod, member string) ([]json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.server.listTimeout(), fmt.Errorf("the list of %s did not come within %s (startTimeoutMs)", member, c.server.listTimeout()))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.server.listTimeout(), fmt.Errorf("no list of %s within %s (startTimeoutMs)", member, c.server.listTimeout()))
 	defer cancel()
 	var all []json.RawMessage
 	seen := map[string]bool{}
@@ -127,35 +126,35 @@ func (c *Conn) list(ctx context.Context, method mcp.MCPMethod, member string) ([
 		var body map[string]json.RawMessage
 		var items []json.RawMessage
 		if json.Unmarshal(result, &body) != nil || body[member] != nil && json.Unmarshal(body[member], &items) != nil {
-			return nil, c.wrap(fmt.Errorf("its list of %s is none: %s", member, clip(cleanLine(string(result)), 100)))
+			return nil, c.wrap(fmt.Errorf("invalid list of %s: %s", member, clip(cleanLine(string(result)), 100)))
 		}
 		all = append(all, items...)
 		next := ""
-		_ = json.Unmarshal(body["nextCursor"], &next) // one that is no text ends the list
+		_ = json.Unmarshal(body["nextCursor"], &next) // an invalid one ends the list
 		switch {
 		case next == "":
 			return all, nil
 		case seen[next]:
-			return nil, c.wrap(fmt.Errorf("its list of %s turns in a circle (page %.100q comes twice)", member, next))
+			return nil, c.wrap(fmt.Errorf("the list of %s is circular: page %.100q repeats", member, next))
 		case len(all) > maxItems:
-			return nil, c.wrap(fmt.Errorf("its list of %s has more than %d entries", member, maxItems))
+			return nil, c.wrap(fmt.Errorf("the list of %s has more than %d entries", member, maxItems))
 		}
 		seen[next], params["cursor"] = true, next
 	}
-	return nil, c.wrap(fmt.Errorf("its list of %s has more than %d pages", member, maxPages))
+	return nil, c.wrap(fmt.Errorf("the list of %s has more than %d pages", member, maxPages))
 }
 
-// decodeAll decodes the entries of a list, each by itself. One without a name
-// is as broken as one that cannot be read.
+// decodeAll decodes the entries of a list separately. One without a name is
+// invalid.
 func decodeAll[T any](items []json.RawMessage, name func(T) string) (list []T, broken []error) {
 	for i, item := range items {
 		var v T
 		err := json.Unmarshal(item, &v)
 		if err == nil && name(v) == "" {
-			err = errors.New("it has no name")
+			err = errors.New("missing name")
 		}
 		if err != nil {
-			broken = append(broken, fmt.Errorf("entry %d of the list cannot be used: %w", i+1, err))
+			broken = append(broken, fmt.Errorf("entry %d of the list is invalid: %w", i+1, err))
 			continue
 		}
 		list = append(list, v)
@@ -163,15 +162,14 @@ func decodeAll[T any](items []json.RawMessage, name func(T) string) (list []T, b
 	return list, broken
 }
 
-// Call calls a tool. The result is as the server sent it; args are a JSON
-// object. The server has its call time-out, which progress starts anew and
-// questions to a person stop.
+// Call calls a tool; args are a JSON object. The server's call timeout applies;
+// progress restarts it, and it stops while the user is asked.
 func (c *Conn) Call(ctx context.Context, tool ToolInfo, args json.RawMessage, caller Caller) (CallResult, error) {
 	var result CallResult
-	text, err := c.during(ctx, caller, "the call", func(ctx context.Context, token string) (json.RawMessage, error) {
+	text, err := c.withCallTimeout(ctx, caller, "the call", func(ctx context.Context, token string) (json.RawMessage, error) {
 		text, err := c.callOnce(ctx, tool, args, token)
 		if e := (*RPCError)(nil); errors.As(err, &e) && e.Code == mcp.URL_ELICITATION_REQUIRED && c.openAll(ctx, e.Data) {
-			text, err = c.callOnce(ctx, tool, args, token) // once: the person has been there
+			text, err = c.callOnce(ctx, tool, args, token) // once, as the user has opened the pages
 		}
 		return text, err
 	})
@@ -179,7 +177,7 @@ func (c *Conn) Call(ctx context.Context, tool ToolInfo, args json.RawMessage, ca
 		return result, err
 	}
 	if err := result.decode(text); err != nil {
-		return result, c.wrap(fmt.Errorf("its answer to the call is no result: %w", err))
+		return result, c.wrap(fmt.Errorf("invalid result: %w", err))
 	}
 	return result, nil
 }
@@ -194,7 +192,7 @@ func (c *Conn) callOnce(ctx context.Context, tool ToolInfo, args json.RawMessage
 		params["task"] = fields{}
 	}
 	var headers map[string]string
-	if c.modern() { // what the tool's schema wants of its arguments
+	if c.modern() { // for arguments that the schema marks
 		headers = mcp.GenerateParamHeaders(&mcp.Tool{RawInputSchema: tool.Schema}, encode(params))
 	}
 	text, err := c.converse(ctx, mcp.MethodToolsCall, params, headers)
@@ -205,15 +203,15 @@ func (c *Conn) callOnce(ctx context.Context, tool ToolInfo, args json.RawMessage
 }
 
 const (
-	// maxInputRounds bounds how often a request is made anew with what the
-	// server asked for, and maxIdleRounds how often it may ask for nothing,
-	// which is to come back later.
+	// maxInputRounds limits how often a request is repeated with the input that
+	// the server requested, and maxIdleRounds how often in a row it may request
+	// none, which means to retry later.
 	maxInputRounds = 10
 	maxIdleRounds  = 3
 )
 
-// converse makes a request that a server of the new era may answer with
-// requests of its own. Then it is made anew, with their answers.
+// converse makes a request that a server of the modern protocol may answer with
+// requests for input. It is then repeated with the answers.
 //
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
 func (c *Conn) converse(ctx context.Context, method mcp.MCPMethod, params fields, headers map[string]string) (json.RawMessage, error) {
@@ -233,7 +231,7 @@ func (c *Conn) converse(ctx context.Context, method mcp.MCPMethod, params fields
 			return text, nil
 		}
 		if err != nil || len(more.Requests) > maxServerRequests {
-			return nil, c.wrap(fmt.Errorf("what it asks for cannot be read: %s", clip(cleanLine(string(text)), 100)))
+			return nil, c.wrap(fmt.Errorf("invalid requests for input: %s", clip(cleanLine(string(text)), 100)))
 		}
 		if idle++; len(more.Requests) > 0 {
 			idle = 0
@@ -253,25 +251,25 @@ func (c *Conn) converse(ctx context.Context, method mcp.MCPMethod, params fields
 			}
 		}
 	}
-	return nil, c.wrap(errors.New("it goes on asking for more before it does what it was asked for"))
+	return nil, c.wrap(errors.New("the server keeps requesting input"))
 }
 
-// answers answers the requests that came with a result, one after the other.
+// answers answers the requests for input in a result, one after the other.
 func (c *Conn) answers(ctx context.Context, requests map[string]jsonrpc.Message) (fields, error) {
 	answers := fields{}
 	for _, id := range slices.Sorted(maps.Keys(requests)) {
 		answer, err := c.answer(ctx, requests[id].Method, requests[id].Params)
 		if err != nil {
-			return nil, c.wrap(fmt.Errorf("what it asks for is refused: %w", err))
+			return nil, c.wrap(fmt.Errorf("the server's request was refused: %w", err))
 		}
 		answers[id] = answer
 	}
 	return answers, nil
 }
 
-// during makes a request with the server's call time-out, and hands its
-// progress on.
-func (c *Conn) during(ctx context.Context, caller Caller, what string, request func(ctx context.Context, token string) (json.RawMessage, error)) (json.RawMessage, error) {
+// withCallTimeout makes a request with the server's call timeout, and reports its
+// progress to the caller.
+func (c *Conn) withCallTimeout(ctx context.Context, caller Caller, what string, request func(ctx context.Context, token string) (json.RawMessage, error)) (json.RawMessage, error) {
 	limit := c.server.callTimeout()
 	ctx, stopAll := context.WithTimeoutCause(ctx, max(maxCall, limit), errTooLong)
 	defer stopAll()
@@ -281,7 +279,7 @@ func (c *Conn) during(ctx context.Context, caller Caller, what string, request f
 	defer end()
 	p.pause, p.resume = timer.Pause, timer.Resume
 	token := c.nextToken()
-	news, stop := c.notices.follow(token)
+	news, stop := c.notices.followProgress(token)
 	defer stop()
 
 	type result struct {
@@ -289,7 +287,7 @@ func (c *Conn) during(ctx context.Context, caller Caller, what string, request f
 		err  error
 	}
 	done := make(chan result, 1)
-	tell := teller{to: caller.Progress}
+	reporter := progressReporter{to: caller.Progress}
 	if !c.spawn(func() {
 		text, err := request(ctx, token)
 		done <- result{text, err}
@@ -300,21 +298,21 @@ func (c *Conn) during(ctx context.Context, caller Caller, what string, request f
 		select {
 		case n := <-news:
 			timer.Restart()
-			tell.take(n)
+			reporter.add(n)
 		case o := <-done:
 			select {
-			case n := <-news: // it came before the answer
-				tell.take(n)
+			case n := <-news: // arrived before the response
+				reporter.add(n)
 			default:
 			}
-			tell.flush()
+			reporter.flush()
 			switch {
 			case o.err == nil:
 				return o.text, nil
 			case timer.Expired():
 				return nil, c.wrap(fmt.Errorf("%s took longer than %s (callTimeoutMs): %w", what, limit, timeout.ErrExpired))
 			case errors.Is(context.Cause(ctx), errTooLong):
-				return nil, c.wrap(fmt.Errorf("%s took longer than %s, whatever its progress: %w", what, max(maxCall, limit), timeout.ErrExpired))
+				return nil, c.wrap(fmt.Errorf("%s took longer than %s despite progress: %w", what, max(maxCall, limit), timeout.ErrExpired))
 			}
 			return nil, o.err
 		}
@@ -323,30 +321,31 @@ func (c *Conn) during(ctx context.Context, caller Caller, what string, request f
 
 var errTooLong = errors.New("too long")
 
-// teller tells of progress, not too often, but the last of it in any case.
-type teller struct {
-	to   func(core.Progress) // nil = nobody
-	last *core.Progress      // not told yet
-	told time.Time
+// progressReporter reports progress at most every progressEvery, but always the
+// latest when flushed.
+type progressReporter struct {
+	to       func(core.Progress) // may be nil
+	pending  *core.Progress
+	reported time.Time
 }
 
-func (t *teller) take(p progress) {
-	t.last = &core.Progress{Done: p.done, Total: p.total, Message: p.message}
-	if time.Since(t.told) >= progressEvery {
+func (t *progressReporter) add(p progress) {
+	t.pending = &core.Progress{Done: p.done, Total: p.total, Message: p.message}
+	if time.Since(t.reported) >= progressEvery {
 		t.flush()
 	}
 }
 
-func (t *teller) flush() {
-	if t.to != nil && t.last != nil {
-		t.told = time.Now()
-		t.to(*t.last)
+func (t *progressReporter) flush() {
+	if t.to != nil && t.pending != nil {
+		t.reported = time.Now()
+		t.to(*t.pending)
 	}
-	t.last = nil
+	t.pending = nil
 }
 
-// openAll has the person open the pages that a server wants to be opened first,
-// and reports whether all were.
+// openAll asks the user to open the pages that a server requires first, and
+// reports whether all were opened.
 func (c *Conn) openAll(ctx context.Context, data json.RawMessage) bool {
 	var body struct {
 		Elicitations []mcp.ElicitationParams `json:"elicitations"`
@@ -363,8 +362,8 @@ func (c *Conn) openAll(ctx context.Context, data json.RawMessage) bool {
 	return true
 }
 
-// awaitTask waits for the end of a call that was made as a task. When ctx ends
-// before, the server is told to cancel it.
+// awaitTask waits for the result of a call made as a task. If ctx ends first, the
+// task is cancelled.
 func (c *Conn) awaitTask(ctx context.Context, created json.RawMessage) (json.RawMessage, error) {
 	var body struct {
 		Task struct {
@@ -374,7 +373,7 @@ func (c *Conn) awaitTask(ctx context.Context, created json.RawMessage) (json.Raw
 		} `json:"task"`
 	}
 	if err := json.Unmarshal(created, &body); err != nil || body.Task.ID == "" {
-		return created, nil // it answered at once
+		return created, nil // the result itself
 	}
 	id := body.Task.ID
 	interval := min(max(time.Duration(body.Task.Interval)*time.Millisecond, 100*time.Millisecond), 10*time.Second)
@@ -412,7 +411,7 @@ func (c *Conn) cancelTask(id string) {
 
 // ReadResource reads a resource.
 func (c *Conn) ReadResource(ctx context.Context, uri string, caller Caller) (CallResult, error) {
-	text, err := c.during(ctx, caller, "reading the resource", func(ctx context.Context, _ string) (json.RawMessage, error) {
+	text, err := c.withCallTimeout(ctx, caller, "reading the resource", func(ctx context.Context, _ string) (json.RawMessage, error) {
 		return c.converse(ctx, mcp.MethodResourcesRead, fields{"uri": uri}, nil)
 	})
 	if err != nil {
@@ -422,9 +421,9 @@ func (c *Conn) ReadResource(ctx context.Context, uri string, caller Caller) (Cal
 	return r, c.wrap(err)
 }
 
-// GetPrompt has a prompt filled in.
+// GetPrompt returns a prompt with its arguments filled in.
 func (c *Conn) GetPrompt(ctx context.Context, name string, args map[string]string, caller Caller) (CallResult, error) {
-	text, err := c.during(ctx, caller, "the prompt", func(ctx context.Context, _ string) (json.RawMessage, error) {
+	text, err := c.withCallTimeout(ctx, caller, "the prompt", func(ctx context.Context, _ string) (json.RawMessage, error) {
 		params := fields{"name": name}
 		if len(args) > 0 {
 			params["arguments"] = args
@@ -438,24 +437,15 @@ func (c *Conn) GetPrompt(ctx context.Context, name string, args map[string]strin
 	return r, c.wrap(err)
 }
 
-// CompletePrompt lists what an argument of a prompt may be, given its beginning
+// CompletePrompt lists completions for an argument of a prompt, given its prefix
 // and the other arguments.
 func (c *Conn) CompletePrompt(ctx context.Context, prompt, argument, prefix string, others map[string]string) ([]string, error) {
-	return c.complete(ctx, fields{"type": "ref/prompt", "name": prompt}, argument, prefix, others)
-}
-
-// CompleteResource lists what a variable of a resource template may be.
-func (c *Conn) CompleteResource(ctx context.Context, template, variable, prefix string, others map[string]string) ([]string, error) {
-	return c.complete(ctx, fields{"type": "ref/resource", "uri": template}, variable, prefix, others)
-}
-
-func (c *Conn) complete(ctx context.Context, ref fields, argument, prefix string, others map[string]string) ([]string, error) {
 	if !c.info.Completions {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.server.listTimeout())
 	defer cancel()
-	params := fields{"ref": ref, "argument": fields{"name": argument, "value": prefix}}
+	params := fields{"ref": fields{"type": "ref/prompt", "name": prompt}, "argument": fields{"name": argument, "value": prefix}}
 	if len(others) > 0 {
 		params["context"] = fields{"arguments": others}
 	}
@@ -469,7 +459,7 @@ func (c *Conn) complete(ctx context.Context, ref fields, argument, prefix string
 		} `json:"completion"`
 	}
 	if err := json.Unmarshal(text, &body); err != nil {
-		return nil, c.wrap(fmt.Errorf("its completion is none: %w", err))
+		return nil, c.wrap(fmt.Errorf("invalid completion: %w", err))
 	}
 	for i, v := range body.Completion.Values {
 		body.Completion.Values[i] = cleanLine(v)
@@ -477,8 +467,7 @@ func (c *Conn) complete(ctx context.Context, ref fields, argument, prefix string
 	return body.Completion.Values, nil
 }
 
-// Subscribe asks to be told when a resource changes; see
-// [ConnectOptions.Notify].
+// Subscribe subscribes to changes of a resource; see [ConnectOptions.Notify].
 func (c *Conn) Subscribe(ctx context.Context, uri string) error {
 	if !c.info.Subscribe {
 		return nil
@@ -503,9 +492,8 @@ func (c *Conn) Subscribe(ctx context.Context, uri string) error {
 	return err
 }
 
-// listen opens the stream of what belongs to no request of ours, or opens it
-// anew with what was subscribed to since. It returns when nothing of that can
-// be missed any more.
+// listen opens the stream of notifications that belong to no request, or reopens
+// it with the current subscriptions. It returns once none can be missed.
 func (c *Conn) listen(ctx context.Context) {
 	if !c.modern() {
 		if t, ok := c.link.(*streamable); ok {
@@ -529,36 +517,36 @@ func (c *Conn) listen(ctx context.Context) {
 	c.subscribed.Unlock()
 	c.spawn(func() {
 		defer cancel()
-		_, _ = c.do(life, mcp.MethodSubscriptionsListen, fields{"notifications": filter}) // a server that has no such stream tells of no changes
-		nudge(opened)
+		_, _ = c.do(life, mcp.MethodSubscriptionsListen, fields{"notifications": filter}) // without such a stream there are no notifications
+		signal(opened)
 	})
-	soon(ctx, opened)
+	waitBriefly(ctx, opened)
 }
 
-// noticed takes a notification.
-func (c *Conn) noticed(method string, params json.RawMessage) {
+// handleNotification handles a notification of the server.
+func (c *Conn) handleNotification(method string, params json.RawMessage) {
 	if method != "notifications/subscriptions/acknowledged" {
-		c.notices.take(method, params)
+		c.notices.handle(method, params)
 		return
 	}
 	c.subscribed.Lock()
 	defer c.subscribed.Unlock()
-	nudge(c.subscribed.opened)
+	signal(c.subscribed.opened)
 }
 
-func nudge(to chan<- struct{}) {
+func signal(to chan<- struct{}) {
 	select {
 	case to <- struct{}{}:
 	default:
 	}
 }
 
-// soon waits for something that a server tells at once, if it is a good one.
-func soon(ctx context.Context, told <-chan struct{}) {
+// waitBriefly waits for something that a well-behaved server does at once.
+func waitBriefly(ctx context.Context, done <-chan struct{}) {
 	timer := time.NewTimer(500 * time.Millisecond)
 	defer timer.Stop()
 	select {
-	case <-told:
+	case <-done:
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -10,14 +11,14 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// resourceSource is the name of the toolset that reads resources.
+// resourceSource is the name of the resource toolset.
 const resourceSource = "mcp"
 
 //go:embed read_mcp_resource.md
 var readDoc string
 
-// resourceToolset is the toolset of the tool that reads resources of any
-// server. It is there as soon as a server is known to have some.
+// resourceToolset has one tool, which reads the resources of any server. It is
+// empty until a server is known to have some.
 type resourceToolset struct{ host *Host }
 
 var _ core.Toolset = (*resourceToolset)(nil)
@@ -44,11 +45,11 @@ func (t *resourceToolset) Close() error {
 	return nil
 }
 
-// touchResources tells that a server has resources now, or has none any more.
+// touchResources signals that the resource toolset may have changed.
 func (h *Host) touchResources() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.silent {
+	if h.resourcesClosed {
 		return
 	}
 	select {
@@ -60,8 +61,8 @@ func (h *Host) touchResources() {
 func (h *Host) closeResources() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.silent {
-		h.silent = true
+	if !h.resourcesClosed {
+		h.resourcesClosed = true
 		close(h.resourcesChanged)
 	}
 }
@@ -69,15 +70,15 @@ func (h *Host) closeResources() {
 func (s *server) hasResources() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.face().resources
+	return s.summary().resources
 }
 
 type readArgs struct {
 	Server string `json:"server" jsonschema:"the MCP server's name"`
-	URI    string `json:"uri,omitempty" jsonschema:"the resource's URI; leave it out to list what the server has"`
+	URI    string `json:"uri,omitempty" jsonschema:"the resource's URI; omit it to list the server's resources"`
 }
 
-// readTool is the tool that reads resources.
+// readTool returns the tool that reads resources.
 func (h *Host) readTool() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name: "read_mcp_resource", Description: strings.TrimSpace(readDoc), Scopes: []core.Scope{core.ScopeMCP},
@@ -99,7 +100,7 @@ func (h *Host) readTool() core.Tool {
 	})
 }
 
-// listResources lists what a server is known to have.
+// listResources lists the known resources of a server.
 func (h *Host) listResources(name string) (string, error) {
 	s, err := h.usable(name)
 	if err != nil {
@@ -111,7 +112,7 @@ func (h *Host) listResources(name string) (string, error) {
 	var b strings.Builder
 	for _, r := range append(slices.Clone(rec.Resources), rec.Templates...) {
 		fmt.Fprintf(&b, "%s", cleanLine(r.URI+r.Template))
-		for _, more := range []string{orElse(r.Title, r.Name), r.MIMEType, clip(r.Description, 200)} {
+		for _, more := range []string{cmp.Or(r.Title, r.Name), r.MIMEType, clip(r.Description, 200)} {
 			if more = cleanLine(more); more != "" {
 				fmt.Fprintf(&b, " · %s", more)
 			}
@@ -119,26 +120,26 @@ func (h *Host) listResources(name string) (string, error) {
 		b.WriteByte('\n')
 	}
 	if b.Len() == 0 {
-		return fmt.Sprintf("The server %s has no resources.", name), nil
+		return fmt.Sprintf("Server %s has no resources.", name), nil
 	}
-	return fmt.Sprintf("Resources of the server %s, in its words; {…} is to be filled in:\n%s", name, b.String()), nil
+	return fmt.Sprintf("Resources of server %s, as described by it; replace {…} with a value:\n%s", name, b.String()), nil
 }
 
-// ReadResource reads a resource of a server. The session that read it is told
-// when it changes, where the server can do that; see [Host.Context].
+// ReadResource reads a resource of a server. If the server supports it, the
+// session learns when the resource changes; see [Host.Context].
 func (h *Host) ReadResource(ctx context.Context, name, uri string, caller Caller) (CallResult, error) {
 	return withConn(ctx, h, name, func(c *Conn) (CallResult, error) {
 		res, err := c.ReadResource(ctx, uri, caller)
 		if err == nil && c.info.Subscribe && caller.Session.ID != "" {
 			h.follow(name, uri, caller.Session.ID)
-			c.spawn(func() { _ = c.Subscribe(c.ctx, uri) }) // it is a convenience
+			c.spawn(func() { _ = c.Subscribe(c.ctx, uri) }) // best effort
 		}
 		return res, err
 	})
 }
 
-// Resources returns what of a server's resources is known, "SERVER:URI" each,
-// that begins so. Without a colon, servers are completed.
+// Resources returns up to 100 completions of prefix: known resources as
+// "SERVER:URI" or, before the colon, servers that have some.
 func (h *Host) Resources(prefix string) []string {
 	var list []string
 	for _, s := range h.servers {
@@ -163,17 +164,17 @@ func (h *Host) Resources(prefix string) []string {
 	return list[:min(len(list), 100)]
 }
 
-// SplitResource takes "SERVER:URI" apart, if there is such a server.
+// SplitResource splits "SERVER:URI"; ok is false if there is no such server.
 func (h *Host) SplitResource(text string) (server, uri string, ok bool) {
 	server, uri, ok = strings.Cut(text, ":")
 	s := h.server(server)
 	return server, uri, ok && uri != "" && s != nil && s.usable()
 }
 
-// maxFollowed bounds the resources whose changes sessions are told of.
+// maxFollowed limits the resources whose changes are followed.
 const maxFollowed = 1000
 
-// follow notes that a session has read a resource.
+// follow records that a session has read a resource.
 func (h *Host) follow(server, uri, session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,25 +188,25 @@ func (h *Host) follow(server, uri, session string) {
 	h.readers[key][session] = true
 }
 
-// updated notes that a resource has changed.
+// updated records that a resource has changed.
 func (h *Host) updated(server, uri string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := server + " " + uri
 	for session := range h.readers[key] {
-		if !slices.Contains(h.news[session], key) {
-			h.news[session] = append(h.news[session], key)
+		if !slices.Contains(h.changes[session], key) {
+			h.changes[session] = append(h.changes[session], key)
 		}
 	}
 }
 
-// Context tells a session which of the resources that it read have changed
-// since. It implements [core.ContextSource].
+// Context lists the resources that have changed since the session read them. It
+// implements [core.ContextSource].
 func (h *Host) Context(_ context.Context, req core.ContextRequest) ([]core.Block, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	news := h.news[req.Session.ID]
-	delete(h.news, req.Session.ID)
+	news := h.changes[req.Session.ID]
+	delete(h.changes, req.Session.ID)
 	if len(news) == 0 {
 		return nil, nil
 	}
@@ -213,16 +214,16 @@ func (h *Host) Context(_ context.Context, req core.ContextRequest) ([]core.Block
 	b.WriteString("These MCP resources have changed since they were read:")
 	for _, key := range news {
 		server, uri, _ := strings.Cut(key, " ")
-		fmt.Fprintf(&b, "\n- %s of the server %s", cleanLine(uri), server)
+		fmt.Fprintf(&b, "\n- %s of server %s", cleanLine(uri), server)
 	}
 	return []core.Block{{Source: resourceSource, Text: b.String()}}, nil
 }
 
-// EndSession forgets what a session has read.
+// EndSession deletes the record of what a session has read.
 func (h *Host) EndSession(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.news, id)
+	delete(h.changes, id)
 	for key, sessions := range h.readers {
 		if delete(sessions, id); len(sessions) == 0 {
 			delete(h.readers, key)

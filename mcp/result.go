@@ -12,24 +12,24 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// maxImage bounds an image that a model gets, in bytes.
-const maxImage = 10 << 20
+const (
+	maxImage    = 10 << 20 // bytes
+	maxContents = 1000     // content blocks of one result
+)
 
-// maxContents bounds the pieces of one result.
-const maxContents = 1000
-
-// CallResult is what came of a request: content as a model can take it.
+// CallResult is the result of a request, with content in a form that models
+// accept.
 type CallResult struct {
 	Content    model.Parts
-	Structured json.RawMessage // the same as data, to the byte; nil if there is none
-	IsError    bool            // the server says that the call failed
+	Structured json.RawMessage // structured content, byte for byte; nil if there is none
+	IsError    bool            // the server reports that the call failed
 }
 
-// Text joins the texts of the content.
+// Text returns the texts of the content, joined.
 func (r CallResult) Text() string { return r.Content.Text() }
 
-// decode reads the result of a call. Nothing in its content makes it fail:
-// what is not known becomes text.
+// decode decodes the result of a call. Unknown content becomes text instead of an
+// error.
 func (r *CallResult) decode(text json.RawMessage) error {
 	var body struct {
 		Content    json.RawMessage `json:"content"`
@@ -40,7 +40,7 @@ func (r *CallResult) decode(text json.RawMessage) error {
 		return err
 	}
 	if len(text) == 0 || text[0] != '{' {
-		return errors.New("it is no object")
+		return errors.New("expected an object")
 	}
 	if s := string(body.Structured); s != "" && s != "null" {
 		r.Structured = body.Structured
@@ -57,12 +57,12 @@ func (r *CallResult) decode(text json.RawMessage) error {
 	return nil
 }
 
-// contents makes parts of content of any type.
+// contents converts content blocks of any type.
 func contents(items []json.RawMessage) model.Parts {
 	var parts model.Parts
 	for i, item := range items {
 		if i == maxContents {
-			parts = append(parts, model.Text{Text: fmt.Sprintf("[%d more pieces of content were left out]", len(items)-i)})
+			parts = append(parts, model.Text{Text: fmt.Sprintf("[%d more content blocks omitted]", len(items)-i)})
 			break
 		}
 		parts = append(parts, contentPart(item))
@@ -93,7 +93,7 @@ func contentPart(item json.RawMessage) model.Part {
 	case b.Type == "image":
 		return imagePart(b.MIMEType, b.Data)
 	case b.Type == "audio":
-		return model.Text{Text: fmt.Sprintf("[audio %s, %d bytes, which cannot be played to a model]", cleanLine(clip(b.MIMEType, 100)), base64.StdEncoding.DecodedLen(len(b.Data)))}
+		return model.Text{Text: fmt.Sprintf("[audio %s, %d bytes: not supported]", cleanLine(clip(b.MIMEType, 100)), base64.StdEncoding.DecodedLen(len(b.Data)))}
 	case b.Type == "resource" && len(b.Resource) > 0:
 		return resourcePart(b.Resource)
 	case b.Type == "resource_link":
@@ -108,12 +108,12 @@ func contentPart(item json.RawMessage) model.Part {
 	return unknownPart(item)
 }
 
-// unknownPart shows content of an unknown type as it stands.
+// unknownPart returns content of an unknown type as text.
 func unknownPart(item json.RawMessage) model.Part {
-	return model.Text{Text: "[content of a type that is not known here] " + validText(string(item))}
+	return model.Text{Text: "[content of unknown type] " + validText(string(item))}
 }
 
-// imagePart is an image, or a text that says why there is none.
+// imagePart returns an image, or a text that says why there is none.
 func imagePart(kind, data string) model.Part {
 	no := func(why string) model.Part {
 		return model.Text{Text: fmt.Sprintf("[image %s: %s]", cleanLine(clip(kind, 100)), why)}
@@ -121,19 +121,19 @@ func imagePart(kind, data string) model.Part {
 	switch kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
 	default:
-		return no("of a type that models do not take")
+		return no("unsupported type")
 	}
 	if len(data) > base64.StdEncoding.EncodedLen(maxImage) {
 		return no(fmt.Sprintf("larger than %d MiB", maxImage>>20))
 	}
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(data))
 	if err != nil || len(decoded) == 0 {
-		return no("its data cannot be read")
+		return no("invalid data")
 	}
 	return model.Image{MediaType: kind, Data: decoded, Bytes: len(decoded)}
 }
 
-// resourcePart is what a resource holds, with the words where it is from.
+// resourcePart returns the content of a resource, with its URI.
 func resourcePart(item json.RawMessage) model.Part {
 	var r struct {
 		URI      string  `json:"uri"`
@@ -154,21 +154,21 @@ func resourcePart(item json.RawMessage) model.Part {
 		if data, err := base64.StdEncoding.DecodeString(*r.Blob); err == nil && utf8.Valid(data) && strings.HasPrefix(r.MIMEType, "text/") {
 			return model.Text{Text: fmt.Sprintf("[resource %s]\n%s", uri, data)}
 		}
-		return model.Text{Text: fmt.Sprintf("[resource %s, %s, about %d bytes that are no text]", uri, cleanLine(r.MIMEType), base64.StdEncoding.DecodedLen(len(*r.Blob)))}
+		return model.Text{Text: fmt.Sprintf("[resource %s, %s, about %d bytes of binary data]", uri, cleanLine(r.MIMEType), base64.StdEncoding.DecodedLen(len(*r.Blob)))}
 	}
 	return unknownPart(item)
 }
 
-// validText is a text that is valid UTF-8, without what could steer a terminal.
+// validText returns a text as valid UTF-8 without terminal control characters.
 func validText(text string) string { return cleanLines(strings.ToValidUTF8(text, "?")) }
 
-// resourceResult reads what came of reading a resource.
+// resourceResult decodes the result of resources/read.
 func resourceResult(text json.RawMessage) (CallResult, error) {
 	var body struct {
 		Contents []json.RawMessage `json:"contents"`
 	}
 	if err := json.Unmarshal(text, &body); err != nil {
-		return CallResult{}, fmt.Errorf("its resource cannot be read: %w", err)
+		return CallResult{}, fmt.Errorf("invalid resource: %w", err)
 	}
 	var r CallResult
 	for i, item := range body.Contents {
@@ -183,7 +183,7 @@ func resourceResult(text json.RawMessage) (CallResult, error) {
 	return r, nil
 }
 
-// promptResult reads the messages of a prompt.
+// promptResult decodes the result of prompts/get.
 func promptResult(text json.RawMessage) (CallResult, error) {
 	var body struct {
 		Messages []struct {
@@ -192,7 +192,7 @@ func promptResult(text json.RawMessage) (CallResult, error) {
 		} `json:"messages"`
 	}
 	if err := json.Unmarshal(text, &body); err != nil {
-		return CallResult{}, fmt.Errorf("its prompt cannot be read: %w", err)
+		return CallResult{}, fmt.Errorf("invalid prompt: %w", err)
 	}
 	var r CallResult
 	for i, m := range body.Messages {
@@ -215,16 +215,16 @@ func promptResult(text json.RawMessage) (CallResult, error) {
 	return r, nil
 }
 
-// coreResult is the result as a session takes it.
+// coreResult converts the result for the session.
 func (r CallResult) coreResult() core.Result {
 	res := core.Result{Content: r.Content, Structured: r.Structured}
 	if r.IsError {
 		res.Code = core.CodeUnknown
 	}
 	if len(res.Content) == 0 {
-		text := "The tool gave no output."
+		text := "The tool returned no output."
 		if r.IsError {
-			text = "The tool failed and did not say why."
+			text = "The tool failed without a message."
 		}
 		res.Content = model.TextParts(text)
 	}

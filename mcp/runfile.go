@@ -12,22 +12,24 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/seed-009c0928/agent/core/atomicfile"
 )
 
-// Running is a server that an agent runs or is connected to.
+// Running is a server that an agent process runs or is connected to.
 type Running struct {
 	Server    string    `json:"server"`
-	PID       int       `json:"pid"` // of its process; 0 for one that is reached by HTTP
+	PID       int       `json:"pid"` // of its process; 0 for a server reached over HTTP
 	Transport string    `json:"transport"`
 	Since     time.Time `json:"since"`
-	Agent     int       `json:"agent"` // id of the agent's process
-	Dir       string    `json:"dir"`   // that the agent works in
+	Agent     int       `json:"agent"` // PID of the agent
+	Dir       string    `json:"dir"`   // working directory of the agent
 }
 
-// runFile tells other processes which servers this one runs. It is held by a
-// lock as long as its process lives: one that nobody holds is left over.
+// runFile lists the servers of this process for other processes. The process
+// locks it as long as it lives: an unlocked one is stale.
 type runFile struct {
-	dir string // empty tells nobody
+	dir string // empty disables it
 
 	mu      sync.Mutex
 	lock    *flock.Flock
@@ -35,8 +37,8 @@ type runFile struct {
 	servers []Running
 }
 
-// set notes that a server runs or, without a transport, that it does not.
-// Failing is no harm: it is only for people.
+// set records that a server runs or, without a transport, that it does not.
+// Errors are ignored, as the file is informational.
 func (f *runFile) set(server string, pid int, transport string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +54,7 @@ func (f *runFile) set(server string, pid int, transport string) {
 		f.dir = ""
 		return
 	}
-	_ = writeFile(f.path, append(encode(f.servers), '\n'))
+	_ = atomicfile.Write(f.path, append(encode(f.servers), '\n'), 0o600)
 }
 
 func (f *runFile) open() bool {
@@ -79,8 +81,8 @@ func (f *runFile) remove() {
 	f.lock, f.dir = nil, ""
 }
 
-// ListRunning returns the servers that agents with this directory run. What
-// agents left over that were killed is cleared away.
+// ListRunning returns the servers of all agents whose hosts use dir. It removes
+// stale files of killed agents.
 func ListRunning(dir string) ([]Running, error) {
 	dir = filepath.Join(dir, "run")
 	entries, err := os.ReadDir(dir)

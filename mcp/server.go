@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// Bounds of restarts: after a failure a server is left alone for a while, for
-// longer each time.
+// Limits of restarts after failures.
 const (
 	firstBackoff = 250 * time.Millisecond
 	maxBackoff   = 30 * time.Second
-	// patience is how much of such a while a call waits for; for more it fails.
-	patience = 2 * time.Second
+	// maxRetryWait is how long a call waits for the next attempt before it fails.
+	maxRetryWait = 2 * time.Second
 )
 
 // server is a configured server of a host.
@@ -25,25 +24,25 @@ type server struct {
 	hash    string
 	changed chan struct{} // of its toolset
 
-	// mu guards what follows and is never held while the server is waited for.
+	// mu guards the following and is never held while waiting for the server.
 	mu       sync.Mutex
-	rec      *record  // nil until it is looked at
-	shown    *face    // the same, while nothing but its face was needed
-	left     []string // why tools were left out
-	refused  error    // why it is not used any more
+	rec      *record  // nil until needed
+	cached   *summary // of the record, if only that was needed
+	skipped  []string // why tools were left out
+	refused  error    // see [Host.Refuse]
 	conn     *Conn
 	dialing  *dial
-	failures int // since something last went well
+	failures int // since the last success
 	retry    time.Time
-	err      error // of the last try to start it
+	err      error // of the last attempt to start it
 	starts   int
 	closed   bool
 	closing  sync.Once
 
-	learning sync.Mutex // held while what is known changes
+	learning sync.Mutex // held while the record changes
 }
 
-// dial is an attempt to connect, for all who wait for it.
+// dial is an attempt to connect, shared by all who wait for it.
 type dial struct {
 	done   chan struct{}
 	cancel context.CancelFunc
@@ -53,49 +52,49 @@ type dial struct {
 
 func (s *server) usable() bool { return s.problem() == nil && !s.Server.Disabled }
 
-// problem says why the server cannot be used.
+// problem returns why the server cannot be used, nil if it can.
 func (s *server) problem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.Problem, s.refused)
 }
 
-// record returns what is known of the server. The lock is held.
+// record returns the record of the server. The caller holds s.mu.
 func (s *server) record() *record {
 	if s.rec == nil {
 		rec, err := s.host.records.load(s.hash)
 		if err != nil {
-			s.host.log.Warn("what is known of an MCP server cannot be read", "server", s.Name, "error", err)
+			s.host.log.Warn("cannot read the cache of an MCP server", "server", s.Name, "error", err)
 		}
 		s.rec = rec
 	}
 	return s.rec
 }
 
-// face returns what the server's tools are made of. The lock is held.
-func (s *server) face() face {
+// summary returns the summary of the server's record. The caller holds s.mu.
+func (s *server) summary() summary {
 	if s.rec != nil {
-		return s.rec.face()
+		return s.rec.summary()
 	}
-	if s.shown == nil {
-		f, err := s.host.records.loadFace(s.hash)
+	if s.cached == nil {
+		f, err := s.host.records.loadSummary(s.hash)
 		if err != nil {
-			s.host.log.Warn("what is known of an MCP server cannot be read", "server", s.Name, "error", err)
+			s.host.log.Warn("cannot read the cache of an MCP server", "server", s.Name, "error", err)
 		}
-		s.shown = &f
+		s.cached = &f
 	}
-	return *s.shown
+	return *s.cached
 }
 
 // known reports whether the server's tools are known.
 func (s *server) known() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.face().known
+	return s.summary().known
 }
 
-// connection returns the connection to the server, and makes one if there is
-// none. Whoever asks meanwhile waits for the same.
+// connection returns the connection to the server, which it makes if there is
+// none. Concurrent callers share one attempt.
 func (s *server) connection(ctx context.Context) (*Conn, error) {
 	if err := s.wait(ctx); err != nil {
 		return nil, err
@@ -108,11 +107,11 @@ func (s *server) connection(ctx context.Context) (*Conn, error) {
 	case <-d.done:
 		return d.conn, d.err
 	case <-ctx.Done():
-		return nil, &ServerError{s.Name, fmt.Errorf("it is still starting: %w", ctx.Err())}
+		return nil, &ServerError{s.Name, fmt.Errorf("still starting: %w", ctx.Err())}
 	}
 }
 
-// wait lets a short while after a failure pass.
+// wait waits for the end of a short backoff.
 func (s *server) wait(ctx context.Context) error {
 	s.mu.Lock()
 	left, last := time.Until(s.retry), s.err
@@ -121,8 +120,8 @@ func (s *server) wait(ctx context.Context) error {
 	switch {
 	case !idle || left <= 0:
 		return nil
-	case left > patience:
-		return fmt.Errorf("%w (tried %d times; the next try is possible in %s)", last, s.tries(), left.Round(time.Second))
+	case left > maxRetryWait:
+		return fmt.Errorf("%w (failed %d times; next attempt possible in %s)", last, s.tries(), left.Round(time.Second))
 	}
 	timer := time.NewTimer(left)
 	defer timer.Stop()
@@ -167,7 +166,7 @@ func (s *server) begin() (*Conn, *dial, error) {
 	return nil, d, nil
 }
 
-// connect makes a connection and reads the tools: a call must not reach a tool
+// connect makes a connection and reads the tools, so that no call reaches a tool
 // whose definition has changed.
 func (s *server) connect(life context.Context, known Known) (*Conn, error) {
 	o := s.host.options.Connect
@@ -175,7 +174,7 @@ func (s *server) connect(life context.Context, known Known) (*Conn, error) {
 	var self atomic.Pointer[Conn]
 	o.Notify = func(ctx context.Context, n Notice) {
 		if conn := self.Load(); conn != nil {
-			s.noticed(ctx, conn, n)
+			s.handleNotice(ctx, conn, n)
 		}
 	}
 	conn, err := Connect(life, s.Name, s.Server, o)
@@ -190,7 +189,7 @@ func (s *server) connect(life context.Context, known Known) (*Conn, error) {
 	return conn, nil
 }
 
-// finish notes how an attempt ended.
+// finish records the result of an attempt.
 func (s *server) finish(d *dial) {
 	s.mu.Lock()
 	s.dialing = nil
@@ -201,7 +200,7 @@ func (s *server) finish(d *dial) {
 	s.conn, s.err = d.conn, d.err
 	if d.err != nil {
 		s.failed()
-		s.host.log.Info("an MCP server did not start", "server", s.Name, "error", d.err)
+		s.host.log.Info("an MCP server failed to start", "server", s.Name, "error", d.err)
 	} else {
 		s.starts++
 	}
@@ -210,7 +209,7 @@ func (s *server) finish(d *dial) {
 	if conn == nil && late != nil {
 		_ = late.Close()
 	}
-	if conn != nil { // before anybody uses it
+	if conn != nil { // before anyone uses it
 		s.host.run.set(s.Name, conn.PID(), conn.info.Transport)
 	}
 	close(d.done)
@@ -221,20 +220,20 @@ func (s *server) finish(d *dial) {
 	s.host.spawn(func(life context.Context) {
 		select {
 		case <-conn.Done():
-			s.lost(conn)
+			s.disconnected(conn)
 		case <-life.Done():
 		}
 	})
 }
 
-// failed counts a failure. The lock is held.
+// failed counts a failure. The caller holds s.mu.
 func (s *server) failed() {
 	s.failures++
 	s.retry = time.Now().Add(min(firstBackoff<<min(s.failures-1, 10), maxBackoff))
 }
 
-// lost notes that a connection has ended by itself.
-func (s *server) lost(conn *Conn) {
+// disconnected records that a connection has ended.
+func (s *server) disconnected(conn *Conn) {
 	s.mu.Lock()
 	if s.conn == conn {
 		s.conn = nil
@@ -251,7 +250,7 @@ func (s *server) lost(conn *Conn) {
 	_ = conn.Close()
 }
 
-// drop ends a connection that is of no use any more.
+// drop closes an unusable connection.
 func (s *server) drop(conn *Conn) {
 	s.mu.Lock()
 	if s.conn == conn {
@@ -261,14 +260,14 @@ func (s *server) drop(conn *Conn) {
 	_ = conn.Close()
 }
 
-// worked notes that a request went well.
-func (s *server) worked() {
+// succeeded records a successful request.
+func (s *server) succeeded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failures, s.retry, s.err = 0, time.Time{}, nil
 }
 
-// close ends the server for good.
+// close stops the server for good.
 func (s *server) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -287,23 +286,23 @@ func (s *server) close() {
 	s.closing.Do(func() { close(s.changed) })
 }
 
-// noticed takes what the server tells unasked.
-func (s *server) noticed(ctx context.Context, conn *Conn, n Notice) {
+// handleNotice handles a notification of the server.
+func (s *server) handleNotice(ctx context.Context, conn *Conn, n Notice) {
 	switch n.Kind {
 	case ToolsChanged:
 		if err := s.refresh(ctx, conn); err != nil {
-			s.host.log.Info("the tools of an MCP server cannot be read anew", "server", s.Name, "error", err)
+			s.host.log.Info("cannot reread the tools of an MCP server", "server", s.Name, "error", err)
 		}
 	case PromptsChanged, ResourcesChanged:
 		s.refreshRest(ctx, conn)
 	case ResourceUpdated:
 		s.host.updated(s.Name, n.Text)
 	case LogMessage:
-		s.host.log.Debug("an MCP server says", "server", s.Name, "level", n.Level, "text", n.Text)
+		s.host.log.Debug("log message of an MCP server", "server", s.Name, "level", n.Level, "text", n.Text)
 	}
 }
 
-// refresh reads the tools and learns them.
+// refresh reads the tools and updates the record.
 func (s *server) refresh(ctx context.Context, conn *Conn) error {
 	var tools []ToolInfo
 	var left []string
@@ -316,7 +315,7 @@ func (s *server) refresh(ctx context.Context, conn *Conn) error {
 			left = append(left, err.Error())
 		}
 		for _, t := range list {
-			if err := unusable(t); err != nil {
+			if err := checkTool(t); err != nil {
 				left = append(left, err.Error())
 				continue
 			}
@@ -335,32 +334,32 @@ func (s *server) refresh(ctx context.Context, conn *Conn) error {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left = left
+	s.skipped = left
 	return nil
 }
 
-// refreshRest reads the resources and prompts, as far as the server has them.
+// refreshRest reads the resources and prompts, if the server has any.
 func (s *server) refreshRest(ctx context.Context, conn *Conn) {
 	var resources, templates []Resource
 	var prompts []Prompt
 	var errs []error
-	read := func(err error) { errs = append(errs, err) }
+	check := func(err error) { errs = append(errs, err) }
 	if conn.info.Resources {
 		var err error
 		resources, err = conn.Resources(ctx)
-		read(err)
+		check(err)
 		templates, err = conn.ResourceTemplates(ctx)
-		if rpc := (*RPCError)(nil); !errors.As(err, &rpc) { // many have none and say so
-			read(err)
+		if rpc := (*RPCError)(nil); !errors.As(err, &rpc) { // many do not support them
+			check(err)
 		}
 	}
 	if conn.info.Prompts {
 		var err error
 		prompts, err = conn.Prompts(ctx)
-		read(err)
+		check(err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		s.host.log.Info("lists of an MCP server cannot be read", "server", s.Name, "error", err)
+		s.host.log.Info("cannot read the resources or prompts of an MCP server", "server", s.Name, "error", err)
 		return
 	}
 	s.change(ctx, func(r *record) bool {
@@ -372,8 +371,8 @@ func (s *server) refreshRest(ctx context.Context, conn *Conn) {
 
 func firstOf[T any](list []T) []T { return list[:min(len(list), maxKept)] }
 
-// change changes what is known of the server, here and on disk, and has the
-// toolset tell of it.
+// change changes the record of the server, in memory and on disk, and signals the
+// toolset.
 func (s *server) change(ctx context.Context, f func(*record) (changed bool)) {
 	s.learning.Lock()
 	defer s.learning.Unlock()
@@ -389,7 +388,7 @@ func (s *server) change(ctx context.Context, f func(*record) (changed bool)) {
 		r.Time = time.Now().UTC()
 	})
 	if err != nil {
-		s.host.log.Warn("what is known of an MCP server cannot be kept", "server", s.Name, "error", err)
+		s.host.log.Warn("cannot write the cache of an MCP server", "server", s.Name, "error", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -409,7 +408,7 @@ func (s *server) change(ctx context.Context, f func(*record) (changed bool)) {
 	}
 }
 
-// accept takes changed definitions.
+// accept approves changed definitions.
 func (s *server) accept(ctx context.Context, tools ...string) (taken []string, err error) {
 	s.change(ctx, func(r *record) bool {
 		taken = r.accept(s.hash, tools...)
@@ -421,7 +420,7 @@ func (s *server) accept(ctx context.Context, tools ...string) (taken []string, e
 func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Status{Configured: s.Configured, Hash: s.hash, Starts: s.starts, Err: s.err, Left: s.left}
+	st := Status{Configured: s.Configured, Hash: s.hash, Starts: s.starts, Err: s.err, Skipped: s.skipped}
 	if st.Problem = errors.Join(s.Problem, s.refused); st.Problem != nil {
 		return st
 	}

@@ -1,4 +1,4 @@
-package mcp
+package mcp_test
 
 import (
 	"bufio"
@@ -19,8 +19,8 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// modeEnv makes this test binary a server that speaks MCP over stdio, badly in
-// the way that the variable says.
+// modeEnv makes this test binary an MCP server over stdio, with the misbehaviour
+// that the variable names.
 const modeEnv = "MCP_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -35,10 +35,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// oddSchema has everything that a decoder loses.
+// oddSchema has everything that decoding and encoding could lose.
 const oddSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"Root","description":"root <b> & more","type":"object","properties":{"zeta":{"$ref":"#/$defs/Z"},"alpha":{"anyOf":[{"type":"string","minLength":1},{"type":"null"}],"default":null},"big":{"type":"integer","maximum":9007199254740993},"f":{"type":"number","multipleOf":1.10}},"$defs":{"Z":{"type":"object","properties":{"y":{"type":"string"}}}},"oneOf":[{"required":["alpha"]},{"required":["big"]}],"patternProperties":{"^x-":{"type":"string"}},"x-vendor":{"k":1}}`
 
-// scripted is a server made of answers.
+// scripted is a server with fixed responses.
 type scripted struct {
 	mode  string
 	mu    sync.Mutex
@@ -128,7 +128,7 @@ func (s *scripted) serve(m jsonrpc.Message) {
 	switch m.Method {
 	case "server/discover":
 		switch s.mode {
-		case "deaf": // to what it does not know
+		case "ignorant": // of unknown requests
 		case "fragile":
 			os.Exit(7)
 		default:
@@ -139,7 +139,7 @@ func (s *scripted) serve(m jsonrpc.Message) {
 		case "silent":
 		case "strange":
 			s.reply(m.ID, `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`)
-		case "stops": // to read, after the handshake
+		case "stops": // reading after the handshake
 			s.reply(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}`)
 			time.Sleep(time.Hour)
 		default:
@@ -211,7 +211,7 @@ func (s *scripted) list(m jsonrpc.Message) {
 	}
 }
 
-// results are answers of tools that are named so.
+// results are the results of tools by name.
 var results = map[string]string{
 	"unknown":    `{"content":[{"type":"text","text":"ok"},{"type":"hologram","x":1},7,null]}`,
 	"nocontent":  `{"structuredContent":{"n":9007199254740993}}`,
@@ -281,7 +281,7 @@ func (s *scripted) call(id json.RawMessage, name, text string, n int, token stri
 	case "updated":
 		s.out(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://a"}}`)
 		s.say(id, "told")
-	case "ask": // the text is a request; its answer is the result's text
+	case "ask": // the text is a request to the client; the response becomes the result
 		go s.ask(id, text, max(n, 1))
 	case "open":
 		if s.calls > 1 {
@@ -294,7 +294,7 @@ func (s *scripted) call(id json.RawMessage, name, text string, n int, token stri
 	}
 }
 
-// ask makes a request of the client n times and tells what it answers.
+// ask sends a request to the client n times; the result is all responses.
 func (s *scripted) ask(id json.RawMessage, request string, n int) {
 	for i := range n {
 		s.out(fmt.Sprintf(`{"jsonrpc":"2.0","id":"srv-%d",%s}`, i, request))

@@ -17,32 +17,31 @@ import (
 )
 
 const (
-	// maxServerRequests bounds the requests of a server that are worked on at
-	// once.
+	// maxServerRequests limits the concurrent requests of a server.
 	maxServerRequests = 16
-	// answerTimeout bounds the delivery of an answer to one of them.
+	// answerTimeout limits sending the response to one of them.
 	answerTimeout = 30 * time.Second
-	// sendGrace is what the sending of a request may take longer than its answer.
+	// sendGrace is how long after its response the sending of a request may end.
 	sendGrace = 100 * time.Millisecond
 )
 
-// transport carries messages to a server. What comes back goes to the session
-// that it was made for, by receive, and the end of the connection by fail.
+// transport sends messages to a server. It passes incoming messages to its
+// session with receive, and the end of the connection with fail.
 type transport interface {
 	// start connects. It returns when messages can be sent or ctx is done; the
 	// connection lasts until close.
 	start(ctx context.Context) error
-	// send sends a message. It returns when that is done or ctx is. Over
-	// streamable HTTP, a request is sent when its response was received.
+	// send sends a message. It returns when that or ctx is done. Over streamable
+	// HTTP, a request is sent when its response was received.
 	send(ctx context.Context, m outgoing) error
-	// close ends the connection, which takes at most 5 seconds. The session has
-	// ended before.
+	// close ends the connection, in at most 5 seconds. The session has ended
+	// before.
 	close()
 }
 
-// session is the JSON-RPC side of a connection. It brings responses to who
-// waits for them, and requests and notifications to their handlers. What is
-// none of these is counted and dropped.
+// session is the JSON-RPC layer of a connection. It dispatches responses to the
+// waiting calls, and requests and notifications to their handlers. Other messages
+// are counted and dropped.
 type session struct {
 	link   transport
 	answer func(ctx context.Context, method string, params json.RawMessage) (any, error) // to a request of the server
@@ -50,17 +49,17 @@ type session struct {
 
 	ctx context.Context // ends with the connection
 	end context.CancelCauseFunc
-	// after runs when all has ended
+	// after runs at the end of close
 	after func()
 
 	requests requests
-	protocol atomic.Value // string: the version of the protocol, once it is known
+	protocol atomic.Value // string: the protocol version, once known
 	ids      atomic.Int64
 	dropped  atomic.Int64
 
 	mu       sync.Mutex
-	waiting  map[string]chan jsonrpc.Message // by the request's id
-	handling map[string]context.CancelFunc   // requests of the server, by their ids
+	waiting  map[string]chan jsonrpc.Message // by request ID
+	handling map[string]context.CancelFunc   // requests of the server, by their IDs
 	wg       sync.WaitGroup
 }
 
@@ -71,21 +70,21 @@ func newSession() *session {
 	return s
 }
 
-// version returns the version of the protocol in use, "" before it is known.
+// version returns the protocol version in use, "" before it is known.
 func (s *session) version() string { return s.protocol.Load().(string) }
 
-// modern reports whether the server is of the era without a handshake.
+// modern reports whether the protocol in use is the modern one, without handshake.
 func (s *session) modern() bool { return mcp.IsModernProtocol(s.version()) }
 
-// fail ends the connection: all who wait get the cause, the first that is
-// given.
+// fail ends the connection. Its cause, the first one given, goes to all waiting
+// calls.
 func (s *session) fail(cause error) {
-	s.mu.Lock() // spawn sees it
+	s.mu.Lock() // for spawn
 	defer s.mu.Unlock()
 	s.end(cause)
 }
 
-// close ends the connection and waits for all that runs.
+// close ends the connection and waits for its goroutines.
 func (s *session) close() {
 	s.fail(ErrClosed)
 	if s.link != nil {
@@ -107,13 +106,13 @@ func (s *session) spawn(f func()) bool {
 	return true
 }
 
-// nextID returns the id of a request.
+// nextID returns the ID of the next request.
 func (s *session) nextID() json.RawMessage {
 	return strconv.AppendInt(nil, s.ids.Add(1), 10)
 }
 
-// call makes a request and returns the bytes of its result. An error that the
-// server answers with is an [*RPCError].
+// call makes a request and returns its result. An error response of the server is
+// an [*RPCError].
 func (s *session) call(ctx context.Context, m outgoing) (json.RawMessage, error) {
 	id, answer, sent := string(m.ID), make(chan jsonrpc.Message, 1), make(chan error, 1)
 	s.mu.Lock()
@@ -133,32 +132,32 @@ func (s *session) call(ctx context.Context, m outgoing) (json.RawMessage, error)
 	for err == nil {
 		select {
 		case a := <-answer:
-			s.settle(sent)
-			return outcome(a)
+			s.awaitSent(sent)
+			return resultOf(a)
 		case err = <-sent:
 			sent = nil
 		case <-ctx.Done():
 			if sent != nil {
-				err = <-sent // it says more
+				err = <-sent // more specific
 			}
 			if err == nil {
-				err = s.whyDone(ctx)
+				err = s.doneError(ctx)
 			}
 		case <-s.ctx.Done():
 			err = context.Cause(s.ctx)
 		}
 	}
 	select {
-	case a := <-answer: // it came before the end
-		return outcome(a)
+	case a := <-answer: // arrived before the end
+		return resultOf(a)
 	default:
 		return nil, err
 	}
 }
 
-// settle lets the sending of a request end that was answered already, as it may
-// be over SSE. What breaks off costs a connection.
-func (s *session) settle(sent <-chan error) {
+// awaitSent waits briefly for the sending of a request that was already answered,
+// as can happen over SSE: aborting it would cost an HTTP connection.
+func (s *session) awaitSent(sent <-chan error) {
 	if sent == nil {
 		return
 	}
@@ -171,23 +170,23 @@ func (s *session) settle(sent <-chan error) {
 	}
 }
 
-func outcome(m jsonrpc.Message) (json.RawMessage, error) {
+func resultOf(m jsonrpc.Message) (json.RawMessage, error) {
 	if e := m.Error; e != nil {
 		return nil, &RPCError{Code: e.Code, Message: clip(cleanLines(e.Message), 4000), Data: e.Data}
 	}
 	return m.Result, nil
 }
 
-// whyDone is the error of a context that ended before an answer came. Messages
-// that fitted nothing may have been it.
-func (s *session) whyDone(ctx context.Context) error {
+// doneError returns the error of a context that ended before the response, with
+// the number of dropped messages, since the response may be among them.
+func (s *session) doneError(ctx context.Context) error {
 	if n := s.dropped.Load(); n > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("%w (the server sent %d messages that are no answer to anything)", ctx.Err(), n)
+		return fmt.Errorf("%w (the server sent %d unexpected messages)", ctx.Err(), n)
 	}
 	return ctx.Err()
 }
 
-// waits reports whether the answer to a request is still to come.
+// waits reports whether a request is still unanswered.
 func (s *session) waits(id json.RawMessage) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,9 +194,9 @@ func (s *session) waits(id json.RawMessage) bool {
 	return waits
 }
 
-// receive takes a message, or several in an array, that came for a request of
-// ours; p is nil where one stream brings everything. It never blocks and never
-// waits for a handler.
+// receive handles a message or a batch that belongs to the client's request p,
+// which is nil where one stream carries everything. It never blocks or waits for
+// a handler.
 func (s *session) receive(p *pending, data []byte) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
@@ -221,7 +220,7 @@ func (s *session) receiveOne(p *pending, data []byte) {
 		s.request(p, m)
 		return
 	case m.Method == string(mcp.MethodNotificationCancelled):
-		s.withdraw(m.Params)
+		s.cancelHandling(m.Params)
 		return
 	case m.Method != "":
 		s.notify(m.Method, m.Params)
@@ -229,7 +228,7 @@ func (s *session) receiveOne(p *pending, data []byte) {
 	case m.HasID() && (m.Result != nil || m.Error != nil):
 		s.mu.Lock()
 		answer, ok := s.waiting[string(m.ID)]
-		delete(s.waiting, string(m.ID)) // the first answer counts
+		delete(s.waiting, string(m.ID)) // the first response counts
 		s.mu.Unlock()
 		if ok {
 			answer <- m
@@ -239,12 +238,12 @@ func (s *session) receiveOne(p *pending, data []byte) {
 	s.dropped.Add(1)
 }
 
-// withdraw ends the handling of a request that the server takes back.
-func (s *session) withdraw(params json.RawMessage) {
+// cancelHandling ends the handling of a request that the server cancels.
+func (s *session) cancelHandling(params json.RawMessage) {
 	var body struct {
 		ID json.RawMessage `json:"requestId"`
 	}
-	_ = json.Unmarshal(params, &body) // then there is no such request
+	_ = json.Unmarshal(params, &body) // invalid params match no request
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cancel, ok := s.handling[string(body.ID)]; ok {
@@ -252,8 +251,8 @@ func (s *session) withdraw(params json.RawMessage) {
 	}
 }
 
-// request has a request of the server answered in a goroutine of its own. Its
-// context ends with the request of ours that it belongs to.
+// request answers a request of the server in a separate goroutine. Its context
+// ends with the client's request that it belongs to.
 func (s *session) request(p *pending, m jsonrpc.Message) {
 	if p == nil {
 		p = s.requests.latest()
@@ -266,7 +265,7 @@ func (s *session) request(p *pending, m jsonrpc.Message) {
 	}
 	if _, twice := s.handling[id]; twice || len(s.handling) >= maxServerRequests {
 		s.wg.Go(func() {
-			s.respond(s.ctx, m.ID, nil, errors.New("this client answers no more requests at once"))
+			s.respond(s.ctx, m.ID, nil, errors.New("too many concurrent requests"))
 		})
 		return
 	}
@@ -287,8 +286,7 @@ func (s *session) request(p *pending, m jsonrpc.Message) {
 	})
 }
 
-// respond answers a request of the server. One that is gone, or that has taken
-// its request back, wants no answer.
+// respond sends the response to a request of the server, unless ctx is done.
 func (s *session) respond(ctx context.Context, id json.RawMessage, result any, err error) {
 	m := outgoing{Message: jsonrpc.Message{Version: mcp.JSONRPC_VERSION, ID: id}}
 	switch e := (*jsonrpc.Error)(nil); {
@@ -304,8 +302,8 @@ func (s *session) respond(ctx context.Context, id json.RawMessage, result any, e
 	_ = s.link.send(ctx, m)
 }
 
-// tell sends a notification.
-func (s *session) tell(ctx context.Context, method mcp.MCPMethod, params fields) error {
+// sendNotification sends a notification.
+func (s *session) sendNotification(ctx context.Context, method mcp.MCPMethod, params fields) error {
 	m := outgoing{Message: jsonrpc.Message{Version: mcp.JSONRPC_VERSION, Method: string(method)}}
 	if params != nil {
 		m.Params = encode(params)

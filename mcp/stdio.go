@@ -16,17 +16,15 @@ import (
 )
 
 const (
-	// closeGrace is what a server has to end by itself when its stdin ends, and
-	// again after it was asked to (SIGTERM). Then it is killed, and all that it
-	// started with it.
+	// closeGrace is how long a server has to exit after its stdin is closed, and
+	// again after SIGTERM. Then it is killed with all its children.
 	closeGrace = 1500 * time.Millisecond
-	// tailSize is how much of what a server wrote to stderr an error shows.
+	// tailSize is how many bytes of a server's stderr an error includes.
 	tailSize = 2 << 10
 )
 
-// stdio is the transport to a server that is a child process, which the
-// supervisor owns: it has a process session of its own, and its end takes along
-// whatever it started.
+// stdio is the transport to a child process. The supervisor runs it in a separate
+// process session, and kills its children with it.
 type stdio struct {
 	*session
 	spec       proc.Spec
@@ -35,7 +33,7 @@ type stdio struct {
 	stderr     tail
 
 	process *proc.Process
-	stop    context.CancelFunc // ends the process with force
+	stop    context.CancelFunc // kills the process
 	input   *os.File
 	queue   chan []byte
 	exited  chan struct{}
@@ -65,30 +63,30 @@ func (t *stdio) start(ctx context.Context) error {
 		ours.Close()
 		return startError(spec, err)
 	}
-	t.wg.Go(t.feed)
-	t.wg.Go(t.watch)
+	t.wg.Go(t.writeInput)
+	t.wg.Go(t.awaitExit)
 	return nil
 }
 
-// startError says what to do about a program that is not there.
+// startError adds a hint to the error for a missing program.
 func startError(spec proc.Spec, err error) error {
 	if errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "executable file not found") {
-		hint := "is it installed, and in the PATH?"
+		hint := "is it installed and in PATH?"
 		if base := filepath.Base(spec.Path); base == "npx" || base == "uvx" {
 			hint = map[string]string{"npx": "install Node.js", "uvx": "install uv"}[base]
 		}
-		return fmt.Errorf("the command %q was not found; %s", spec.Path, hint)
+		return fmt.Errorf("command %q not found; %s", spec.Path, hint)
 	}
 	return err
 }
 
-// feed writes to the server, whose pipe may be full.
-func (t *stdio) feed() {
+// writeInput writes queued messages to the server, whose pipe may be full.
+func (t *stdio) writeInput() {
 	for {
 		select {
 		case data := <-t.queue:
 			if _, err := t.input.Write(data); err != nil {
-				t.stopped(fmt.Errorf("it takes no more input: %w", err))
+				t.failAfterExit(fmt.Errorf("cannot write to its stdin: %w", err))
 				return
 			}
 		case <-t.ctx.Done():
@@ -97,37 +95,38 @@ func (t *stdio) feed() {
 	}
 }
 
-// send implements [transport]. It hands the message to feed and does not
-// outlast ctx, even when the server does not read.
+// send implements [transport]. It returns when ctx is done, even if the server
+// does not read.
 func (t *stdio) send(ctx context.Context, m outgoing) error {
 	select {
 	case t.queue <- append(encode(m.Message), '\n'):
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w (the server does not read its input)", ctx.Err())
+		return fmt.Errorf("%w (the server does not read its stdin)", ctx.Err())
 	case <-t.ctx.Done():
 		return context.Cause(t.ctx)
 	}
 }
 
-// watch waits for the end of the process, and tells all who wait for it.
-func (t *stdio) watch() {
+// awaitExit waits for the process to exit, and ends the session.
+func (t *stdio) awaitExit() {
 	exit, err := t.process.Wait()
 	close(t.exited)
 	switch {
 	case errors.Is(err, proc.ErrClosed):
 		t.fail(ErrClosed)
 	case exit.Signal != "":
-		t.fail(t.withStderr(fmt.Errorf("its process was ended by %s", exit.Signal)))
+		t.fail(t.withStderr(fmt.Errorf("the process was killed by %s", exit.Signal)))
 	default:
-		t.fail(t.withStderr(fmt.Errorf("its process ended with exit code %d", exit.Code)))
+		t.fail(t.withStderr(fmt.Errorf("the process exited with code %d", exit.Code)))
 	}
 	t.input.Close()
 	t.stop()
 }
 
-// stopped gives watch, who knows more, a moment to say why.
-func (t *stdio) stopped(cause error) {
+// failAfterExit ends the session after a failed write, unless awaitExit does so
+// first with a better cause.
+func (t *stdio) failAfterExit(cause error) {
 	timer := time.NewTimer(closeGrace)
 	defer timer.Stop()
 	select {
@@ -139,13 +138,13 @@ func (t *stdio) stopped(cause error) {
 
 func (t *stdio) withStderr(err error) error {
 	if text := t.stderr.String(); text != "" {
-		return fmt.Errorf("%w; it wrote to stderr:\n%s", err, text)
+		return fmt.Errorf("%w; stderr:\n%s", err, text)
 	}
 	return err
 }
 
-// close implements [transport]. It takes at most twice closeGrace and what the
-// supervisor adds to it, and leaves nothing of the server.
+// close implements [transport]. It takes at most twice closeGrace plus what the
+// supervisor needs, and leaves no process.
 func (t *stdio) close() {
 	if t.process == nil {
 		return
@@ -160,7 +159,7 @@ func (t *stdio) close() {
 	t.stop()
 }
 
-// pid returns the id of the server's process, 0 before it was started.
+// pid returns the ID of the server's process, 0 before it is started.
 func (t *stdio) pid() int {
 	if t.process == nil {
 		return 0
@@ -168,8 +167,8 @@ func (t *stdio) pid() int {
 	return t.process.Pid()
 }
 
-// lines splits a stream into lines. One that is too long is told to fail, and
-// ends the stream.
+// lines is a writer that splits a stream into lines. A line that is too long is
+// reported to fail and ends the stream.
 type lines struct {
 	max  int64
 	emit func(line []byte)
@@ -177,8 +176,7 @@ type lines struct {
 	part []byte
 }
 
-// Write implements [io.Writer]. The lines that it hands on are gone when emit
-// returns.
+// Write implements [io.Writer]. A line is valid until emit returns.
 func (l *lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
@@ -211,7 +209,7 @@ func (l *lines) overflow() error {
 	return err
 }
 
-// tail keeps the end of a text.
+// tail keeps the last tailSize bytes written.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -228,8 +226,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was kept, from the beginning of a line if it can, without
-// what could steer a terminal.
+// String returns the text, from the start of a line if possible, without terminal
+// control characters.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

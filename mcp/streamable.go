@@ -19,31 +19,31 @@ import (
 )
 
 const (
-	// firstRetry is the wait before a stream is opened again whose server does
-	// not say how long it is, minRetry the shortest that one can ask for, and
-	// maxRetry the longest for a server that does not answer.
+	// firstRetry is the default wait before a stream is reopened, minRetry the
+	// shortest that a server can request, and maxRetry the longest for a server
+	// that does not respond.
 	firstRetry = time.Second
 	minRetry   = 10 * time.Millisecond
 	maxRetry   = time.Minute
-	// farewell bounds the request that ends a session.
-	farewell = 4 * time.Second
+	// deleteTimeout limits the request that ends a session.
+	deleteTimeout = 4 * time.Second
 )
 
-// streamable is the transport over streamable HTTP: each message is a POST, and
-// the response to a request is a stream of its own. Up to 2025-11-25 there is a
-// session, one more stream for what belongs to no request, and streams that
-// end early are taken up again. 2026-07-28 has none of these, and says in
-// headers what a request is.
+// streamable is the streamable HTTP transport: each message is a POST, and the
+// response to a request may be a stream. Up to 2025-11-25 there are sessions, an
+// additional stream for messages that belong to no request, and interrupted
+// streams are resumed. 2026-07-28 has none of these, but describes requests in
+// headers.
 //
 // https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
 type streamable struct {
 	web
-	id atomic.Value // string: of the session
+	id atomic.Value // string: session ID
 }
 
-// errSessionGone is the error of a request with a session that the server does
-// not know any more.
+// errSessionGone is the error of a request in a session that the server has
+// dropped.
 var errSessionGone = errors.New("the session has expired")
 
 // start implements [transport]. Connections are made as they are needed.
@@ -57,7 +57,7 @@ func (t *streamable) send(ctx context.Context, m outgoing) error {
 	}
 	resp, err := t.do(ctx, http.MethodPost, t.address.String(), encode(m.Message), headers)
 	if err != nil {
-		return t.refused(ctx, m, headers, err)
+		return t.handleError(ctx, m, headers, err)
 	}
 	defer resp.Body.Close()
 	if m.Method == string(mcp.MethodInitialize) {
@@ -69,7 +69,7 @@ func (t *streamable) send(ctx context.Context, m outgoing) error {
 	return t.await(ctx, m.ID, resp)
 }
 
-// identify returns the headers, and that of the session.
+// identify adds the session header.
 func (t *streamable) identify(headers map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, headers)
@@ -79,9 +79,9 @@ func (t *streamable) identify(headers map[string]string) map[string]string {
 	return all
 }
 
-// refused is what a response means that is none of success. One with an error
-// of JSON-RPC is an answer.
-func (t *streamable) refused(ctx context.Context, m outgoing, headers map[string]string, err error) error {
+// handleError handles an error response to a message. Its body may be a JSON-RPC
+// error response.
+func (t *streamable) handleError(ctx context.Context, m outgoing, headers map[string]string, err error) error {
 	status := (*statusError)(nil)
 	if !errors.As(err, &status) || status.code == http.StatusUnauthorized {
 		return err
@@ -89,16 +89,16 @@ func (t *streamable) refused(ctx context.Context, m outgoing, headers map[string
 	if status.code == http.StatusNotFound && headers[mcp.HeaderSessionID] != "" {
 		return errSessionGone
 	}
-	if _, parseErr := jsonrpc.Parse(status.body); parseErr == nil && m.Method != "" && t.take(ctx, m.ID, status.body) {
+	if _, parseErr := jsonrpc.Parse(status.body); parseErr == nil && m.Method != "" && t.takeAnswer(ctx, m.ID, status.body) {
 		return nil
 	}
 	return err
 }
 
-// take receives the body of the response to a request, and reports whether the
+// handle receives the body of the response to a request, and reports whether the
 // answer was in it. An error is, whatever its id: there may be none where the
 // request was not understood.
-func (t *streamable) take(ctx context.Context, id json.RawMessage, body []byte) bool {
+func (t *streamable) takeAnswer(ctx context.Context, id json.RawMessage, body []byte) bool {
 	if m, err := jsonrpc.Parse(body); err == nil && m.Version == mcp.JSONRPC_VERSION && m.Method == "" && m.Error != nil {
 		m.ID = id
 		body = encode(m)
@@ -107,7 +107,7 @@ func (t *streamable) take(ctx context.Context, id json.RawMessage, body []byte) 
 	return !t.waits(id)
 }
 
-// await reads the response to a request until the answer has come.
+// await reads the response to a request until the request is answered.
 func (t *streamable) await(ctx context.Context, id json.RawMessage, resp *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch kind {
@@ -116,21 +116,21 @@ func (t *streamable) await(ctx context.Context, id json.RawMessage, resp *http.R
 		if err != nil {
 			return err
 		}
-		if !t.take(ctx, id, body) {
-			return fmt.Errorf("its response holds no answer to the request: %s", clip(cleanLine(string(body)), 100))
+		if !t.takeAnswer(ctx, id, body) {
+			return fmt.Errorf("the response does not answer the request: %s", clip(cleanLine(string(body)), 100))
 		}
 		return nil
 	case "text/event-stream":
 		return t.follow(ctx, id, resp.Body)
 	}
-	return fmt.Errorf("its response (HTTP status %s) is of the type %.100q, not application/json or text/event-stream", resp.Status, resp.Header.Get("Content-Type"))
+	return fmt.Errorf("the response (HTTP status %s) has the type %.100q; expected application/json or text/event-stream", resp.Status, resp.Header.Get("Content-Type"))
 }
 
-// errAnswered ends a stream that brought what it is for.
+// errAnswered ends the stream of a request.
 var errAnswered = errors.New("answered")
 
-// follow reads the stream of a request. One that the server ends before the
-// answer is taken up again, where the server has said at which event.
+// follow reads the stream of a request. If it ends before the request is answered
+// and events have IDs, it is resumed.
 func (t *streamable) follow(ctx context.Context, id json.RawMessage, body io.ReadCloser) error {
 	at, p := cursor{retry: firstRetry}, pendingOf(ctx)
 	for {
@@ -148,15 +148,15 @@ func (t *streamable) follow(ctx context.Context, id json.RawMessage, body io.Rea
 		case err != nil:
 			return err
 		case at.id == "" || t.modern():
-			return errors.New("its response ended without an answer to the request")
+			return errors.New("the response ended without answering the request")
 		}
 		if body, err = t.reopen(ctx, &at); err != nil {
-			return fmt.Errorf("the stream with the answer has ended and could not be taken up again: %w", err)
+			return fmt.Errorf("the response stream was interrupted and could not be resumed: %w", err)
 		}
 	}
 }
 
-// reopen opens a stream at an event, when the time for that has come.
+// reopen resumes a stream after an event, when the retry delay has passed.
 func (t *streamable) reopen(ctx context.Context, at *cursor) (io.ReadCloser, error) {
 	timer := time.NewTimer(at.retry)
 	defer timer.Stop()
@@ -168,8 +168,8 @@ func (t *streamable) reopen(ctx context.Context, at *cursor) (io.ReadCloser, err
 	}
 }
 
-// open opens a stream of what belongs to no request or, from an event on, of
-// what belongs to the same as that.
+// open opens a stream of messages that belong to no request or, after an event,
+// resumes the stream of that event.
 func (t *streamable) open(ctx context.Context, at *cursor) (io.ReadCloser, error) {
 	headers := t.identify(nil)
 	if at.id != "" {
@@ -181,23 +181,22 @@ func (t *streamable) open(ctx context.Context, at *cursor) (io.ReadCloser, error
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
 		resp.Body.Close()
-		return nil, &statusError{http.StatusMethodNotAllowed, resp.Status, []byte("it is no stream of events")}
+		return nil, &statusError{http.StatusMethodNotAllowed, resp.Status, []byte("not an event stream")}
 	}
 	return resp.Body, nil
 }
 
-// listen begins to read what belongs to no request of ours, such as that a list
-// has changed.
+// listen starts reading messages that belong to no request, such as list changes.
 func (t *streamable) listen(ctx context.Context) {
 	opened := make(chan struct{})
 	if !t.spawn(func() { t.listenOn(sync.OnceFunc(func() { close(opened) })) }) {
 		return
 	}
-	soon(ctx, opened)
+	waitBriefly(ctx, opened)
 }
 
-// listenOn reads until the connection ends, or the server turns out to offer no
-// such stream. Answered is called when it has answered for the first time.
+// listenOn reads until the connection ends, or the server does not support the
+// stream. It calls answered after the first response.
 func (t *streamable) listenOn(answered func()) {
 	at, wait := cursor{}, firstRetry
 	for {
@@ -228,15 +227,15 @@ func (t *streamable) listenOn(answered func()) {
 	}
 }
 
-// close implements [transport]. It tells the server that the session is over.
+// close implements [transport]. It ends the server's session.
 func (t *streamable) close() {
 	headers := t.identify(nil)
 	if headers[mcp.HeaderSessionID] == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
 	defer cancel()
 	if resp, err := t.do(ctx, http.MethodDelete, t.address.String(), nil, headers); err == nil {
-		resp.Body.Close() // a server need not listen
+		resp.Body.Close() // servers may refuse it
 	}
 }

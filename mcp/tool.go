@@ -12,10 +12,10 @@ import (
 	"github.com/seed-009c0928/agent/core/timeout"
 )
 
-// maxDescription bounds what a server may say of a tool, in characters.
+// maxDescription limits the description of a tool, in characters.
 const maxDescription = 8000
 
-// toolset is a server as the agent sees it. It implements [core.Toolset].
+// toolset is the tools of a server. It implements [core.Toolset].
 type toolset struct{ server *server }
 
 var _ core.Toolset = (*toolset)(nil)
@@ -23,12 +23,12 @@ var _ core.Toolset = (*toolset)(nil)
 // Name returns the server's name.
 func (t *toolset) Name() string { return t.server.Name }
 
-// Tools returns the tools as they are known, without starting the server.
+// Tools returns the known tools, without starting the server.
 func (t *toolset) Tools(context.Context) ([]core.Tool, error) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.face().tools
+	known := s.summary().tools
 	tools := make([]core.Tool, 0, len(known))
 	for _, p := range known {
 		if s.Server.offers(p.Name) {
@@ -41,7 +41,7 @@ func (t *toolset) Tools(context.Context) ([]core.Tool, error) {
 // Changed implements [core.Toolset].
 func (t *toolset) Changed() <-chan struct{} { return t.server.changed }
 
-// Close ends the server.
+// Close stops the server.
 func (t *toolset) Close() error {
 	t.server.close()
 	return nil
@@ -65,21 +65,19 @@ func newTool(s *server, p pinnedTool) *tool {
 	}}
 }
 
-// description is what the model is told of a tool: whose words they are, and
-// the words.
+// description returns the description of a tool for the model, with its source.
 func description(server string, t ToolInfo) string {
-	words := strings.TrimSpace(clip(cleanText(t.Description), maxDescription))
-	if words == "" {
-		words = t.Name
+	text := strings.TrimSpace(clip(cleanText(t.Description), maxDescription))
+	if text == "" {
+		text = t.Name
 	}
-	return "(MCP server " + server + ") " + words
+	return "(MCP server " + server + ") " + text
 }
 
 // Definition implements [core.Tool].
 func (t *tool) Definition() core.ToolDefinition { return t.def }
 
-// Access implements [core.Tool]. What the server claims of the tool makes no
-// difference.
+// Access implements [core.Tool]. The server's annotations of the tool are ignored.
 func (t *tool) Access(context.Context, *core.Call) ([]core.Access, error) {
 	return []core.Access{{Scope: core.ScopeMCP, Resource: t.server.Name + "/" + t.info.Name}}, nil
 }
@@ -91,7 +89,7 @@ func (t *tool) Run(ctx context.Context, call *core.Call) (core.Result, error) {
 	}
 	var refused *core.Result
 	res, err := withServer(ctx, t.server, func(c *Conn) (CallResult, error) {
-		// The connection may have brought news.
+		// Connecting may have revealed a change.
 		if refused = t.approve(ctx, call); refused != nil {
 			return CallResult{}, nil
 		}
@@ -106,7 +104,7 @@ func (t *tool) Run(ctx context.Context, call *core.Call) (core.Result, error) {
 	return res.coreResult(), nil
 }
 
-// info returns all that is known of a tool, of which a face holds only a part.
+// info returns the full definition of a tool; a summary has only a part.
 func (s *server) info(t ToolInfo) ToolInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,13 +116,13 @@ func (s *server) info(t ToolInfo) ToolInfo {
 	return t
 }
 
-// callerOf is who a call is made for.
+// callerOf returns the [Caller] of a call.
 func callerOf(call *core.Call) Caller {
 	return Caller{Session: call.Session, Ask: call.Ask, Progress: call.Progress}
 }
 
-// approve has the person look at a definition that has changed. It returns the
-// result of a call that is refused.
+// approve asks the user to approve a changed definition. If it is not approved, it
+// returns the result of the call.
 func (t *tool) approve(ctx context.Context, call *core.Call) *core.Result {
 	t.server.mu.Lock()
 	old, now, blocked := t.server.record().change(t.info.Name)
@@ -133,28 +131,28 @@ func (t *tool) approve(ctx context.Context, call *core.Call) *core.Result {
 		return nil
 	}
 	refuse := func(why string) *core.Result {
-		res := core.Failf(core.CodePermission, "The MCP server %s has changed what it says of the tool %s since it was first seen, and %s. "+
-			"The user can look at the difference and accept it: agent mcp test %s", t.server.Name, t.info.Name, why, t.server.Name)
+		res := core.Failf(core.CodePermission, "MCP server %s has changed the definition of tool %s since it was approved, and %s. "+
+			"The user can review and accept it: agent mcp test %s", t.server.Name, t.info.Name, why, t.server.Name)
 		return &res
 	}
 	answer, err := call.Ask(ctx, core.Question{
 		Kind: core.QuestionConfirm, Choices: []core.Choice{core.ChoiceYes, core.ChoiceNo},
-		Title:  fmt.Sprintf("The MCP server %s has changed its tool %s. Use it as it is now?", t.server.Name, t.info.Name),
+		Title:  fmt.Sprintf("MCP server %s has changed its tool %s. Use the changed tool?", t.server.Name, t.info.Name),
 		Detail: Difference(old, now),
 	})
 	switch {
-	case errors.Is(err, core.ErrNobody):
-		return refuse("nobody is there to approve it")
+	case errors.Is(err, core.ErrNonInteractive):
+		return refuse("it cannot be approved non-interactively")
 	case err != nil || answer.Choice != core.ChoiceYes:
-		return refuse("that was not approved")
+		return refuse("the change was denied")
 	}
 	if _, err := t.server.accept(ctx, t.info.Name); err != nil {
-		return refuse("the approval could not be kept: " + err.Error())
+		return refuse("the approval could not be saved: " + err.Error())
 	}
 	return nil
 }
 
-// Difference shows how a definition has changed, as lines with - and +.
+// Difference describes how a definition has changed, in lines with - and +.
 func Difference(old, now ToolInfo) string {
 	var b strings.Builder
 	show := func(what, was, is string) {
@@ -173,7 +171,7 @@ func Difference(old, now ToolInfo) string {
 	return strings.TrimSpace(b.String())
 }
 
-// visible shows hidden characters as escapes.
+// visible replaces hidden characters by escapes.
 func visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -186,7 +184,8 @@ func visible(text string) string {
 	return b.String()
 }
 
-// failure is the result of a call that did not come back.
+// failure returns the result of a call that failed with an error.
+
 func failure(ctx context.Context, err error) core.Result {
 	code := core.CodeIO
 	rpc := (*RPCError)(nil)

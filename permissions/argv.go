@@ -10,12 +10,12 @@ import (
 // argvPattern is a pattern for the words of a command.
 type argvPattern struct {
 	words   []string
-	more    bool   // any further words may follow
-	program string // that deny and ask rules compare
+	more    bool   // further words may follow
+	program string // as deny and ask rules compare it
 }
 
-// parseArgvPattern parses a pattern: words, quoted where they need it, and
-// perhaps a last * for any further ones. The column of an error counts from 0.
+// parseArgvPattern parses a pattern: words, quoted where necessary, and an
+// optional final * for any further ones. The column of an error counts from 0.
 func parseArgvPattern(text string) (p *argvPattern, column int, err error) {
 	p = &argvPattern{}
 	var word strings.Builder
@@ -49,12 +49,12 @@ func parseArgvPattern(text string) (p *argvPattern, column int, err error) {
 		case '\'', '"':
 			n, ok := unquote(&word, text[i:])
 			if !ok {
-				return nil, i, errors.New("a quote is not closed")
+				return nil, i, errors.New("unclosed quote")
 			}
 			i += n
 		case '\\':
 			if i++; i == len(text) {
-				return nil, i - 1, errors.New(`nothing follows the \`)
+				return nil, i - 1, errors.New(`expected a character after \`)
 			}
 			word.WriteByte(text[i])
 		default:
@@ -72,9 +72,9 @@ func parseArgvPattern(text string) (p *argvPattern, column int, err error) {
 	return p, 0, nil
 }
 
-var errStar = errors.New("a * stands for further words, as the last one and by itself (go test *): quote it if it is part of a word")
+var errStar = errors.New("* must be a separate last word, as in go test *: quote it if it is part of a word")
 
-// unquote appends what a quoted string that text begins with stands for, and
+// unquote appends the value of the quoted string at the start of text and
 // returns the index of its closing quote.
 func unquote(to *strings.Builder, text string) (int, bool) {
 	quote := text[0]
@@ -106,8 +106,8 @@ func quoteArgv(argv []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// matches reports whether the words are those of the pattern. Words that are
-// not known match only the * at its end.
+// matches reports whether the words are those of the pattern. Unknown words match
+// only a final *.
 func (p *argvPattern) matches(s *subject) bool {
 	if len(s.Argv) == 0 || s.sure < len(p.words) || !p.more && len(s.Argv) > len(p.words) {
 		return false
@@ -115,10 +115,9 @@ func (p *argvPattern) matches(s *subject) bool {
 	return slices.Equal(p.words, s.Argv[:len(p.words)])
 }
 
-// mayMatch reports whether a command could be or start one of the pattern. As
-// far as its words are certain they decide, the program's compared by base name.
-// Where they are not, or for what the program runs in turn, the program's name
-// as a word is enough.
+// mayMatch reports whether a command could match the pattern or run one that
+// does. Known words decide, the program compared by base name. For unknown words,
+// and for what the program runs in turn, the program's name as a word is enough.
 func (p *argvPattern) mayMatch(s *subject) bool {
 	if len(p.words) == 0 || slices.Contains(s.programs, p.program) {
 		return true
@@ -137,7 +136,7 @@ func (p *argvPattern) mayMatch(s *subject) bool {
 	return p.more || s.sure < len(s.Argv) || len(s.Argv) == len(p.words)
 }
 
-// readPrograms sets what deny and ask rules compare with.
+// readPrograms sets the programs that deny and ask rules compare with.
 func (s *subject) readPrograms() {
 	if len(s.Argv) == 0 {
 		s.programs = appendPrograms(nil, s.Resource)
@@ -151,8 +150,8 @@ func (s *subject) readPrograms() {
 	}
 }
 
-// appendPrograms appends what could be the name of a program in a text, also
-// with quotes and escapes put into it.
+// appendPrograms appends what could be the name of a program in a text, also with
+// quotes and escapes removed.
 func appendPrograms(to []string, text string) []string {
 	for w := range strings.FieldsFuncSeq(text, notInWord) {
 		to = append(to, program(w))
@@ -165,7 +164,7 @@ func appendPrograms(to []string, text string) []string {
 	return to
 }
 
-// program returns the name that programs are compared by.
+// program returns the name by which programs are compared.
 func program(word string) string {
 	if i := strings.LastIndexAny(word, `/\`); i >= 0 {
 		word = word[i+1:]
@@ -187,7 +186,7 @@ func stripQuotes(s string) string {
 }
 
 // runsFrom returns the index of the first word that a command might run as a
-// program, or as the text of one; len(argv) if its program runs no others.
+// program or script; len(argv) if its program runs no others.
 func runsFrom(argv []string) int {
 	switch name := program(argv[0]); strings.TrimRight(name, "0123456789.-") {
 	case "find", "fd", "fdfind":
@@ -219,8 +218,8 @@ func isShell(name string) bool {
 	return false
 }
 
-// escalates reports whether a program runs others as another user. It takes
-// what program returns.
+// escalates reports whether a program, as returned by program, runs others as
+// another user.
 func escalates(name string) bool {
 	switch name {
 	case "sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "gsudo", "runas", "sudo-rs", "calife", "dzdo":

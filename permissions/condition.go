@@ -16,24 +16,29 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// When is a rule that is a condition, in the expression language of
-// github.com/expr-lang/expr. The names that it can use are those of the
-// package's documentation.
+// When is a rule with a condition instead of a pattern, for what patterns cannot
+// express:
+//
+//	{"if": "program == 'git' && arg(1) == 'push' && '--force' in argv", "then": "deny",
+//	 "why": "no force pushes", "match": ["git push --force"], "notMatch": ["git push"]}
+//
+// Conditions are written in the language of github.com/expr-lang/expr, with the
+// variables that the package documentation lists.
 type When struct {
-	// If is the condition. It must be true or false.
+	// If is the condition, a boolean expression.
 	If string `json:"if"`
 	// Then is "allow", "ask" or "deny".
 	Then List `json:"then"`
-	// Why is told to whoever is asked or denied.
+	// Why is appended to the reason of the permission request or denial.
 	Why string `json:"why,omitempty"`
-	// Match and NotMatch are examples of what the condition must and must not
-	// hold for: command lines, or SCOPE(resource) such as fs-write(/etc/hosts).
-	// They are tried when the rules are loaded.
+	// Match and NotMatch are examples that the condition must and must not match:
+	// command lines, or SCOPE(resource) such as fs-write(/etc/hosts). They are
+	// checked when the rules are loaded.
 	Match    []string `json:"match,omitempty"`
 	NotMatch []string `json:"notMatch,omitempty"`
 }
 
-// conditionEnv is what a condition knows of an access.
+// conditionEnv are the variables of a condition.
 type conditionEnv struct {
 	Scope     string   `expr:"scope"`
 	Tool      string   `expr:"tool"`
@@ -48,26 +53,26 @@ type conditionEnv struct {
 	Command   string   `expr:"command"`
 	Program   string   `expr:"program"`
 	Argv      []string `expr:"argv"`
-	// Arg is a word of argv; empty where there are not so many. To index argv
-	// fails there, and then the access is denied.
+	// Arg is a word of argv, or empty beyond its end. Indexing argv would fail
+	// there, and the access be denied.
 	Arg    func(int) string `expr:"arg"`
 	Host   string           `expr:"host"`
 	Port   string           `expr:"port"`
-	beyond bool             // a word was looked at that is not there
+	beyond bool             // Arg was called beyond the end
 	Owner  string           `expr:"owner"`
 	Name   string           `expr:"name"`
 }
 
-// The limits of a condition. Together with the functions that it may call they
-// bound what an evaluation costs by its length times that of a command.
+// The limits of a condition. With the functions that it may call they bound the
+// cost of an evaluation by its length times that of a command.
 const (
 	maxCondition      = 4096 // bytes
 	maxConditionNodes = 200
-	conditionMemory   = 10_000 // elements of lists that it makes
+	conditionMemory   = 10_000 // elements of lists that it creates
 )
 
-// conditionFunctions are the functions that conditions can call. None of them
-// makes more than it is given, and none knows the time.
+// conditionFunctions are the functions that conditions can call. None returns
+// more than it is given, and none depends on the time.
 var conditionFunctions = [...]string{
 	"all", "any", "none", "one", "count", "filter", "find",
 	"len", "trim", "trimPrefix", "trimSuffix", "upper", "lower", "split",
@@ -77,16 +82,16 @@ var conditionFunctions = [...]string{
 // condition is a compiled condition. It is safe for concurrent use.
 type condition struct {
 	program *vm.Program
-	scopes  []core.Scope // that alone it can hold for; nil = any
-	text    bool         // it looks at the text of commands, or at their words as a whole
-	paths   bool         // it looks at paths
+	scopes  []core.Scope // the only ones it can match; nil = any
+	text    bool         // it uses the text of commands, or argv as a whole
+	paths   bool         // it uses paths
 }
 
-// compileCondition compiles a condition. The column of an error counts from 1,
-// in characters.
+// compileCondition compiles a condition. The column of an error is in characters,
+// from 1.
 func compileCondition(text string) (c *condition, column int, err error) {
 	if len(text) > maxCondition {
-		return nil, 1, fmt.Errorf("the condition has more than %d bytes: write several", maxCondition)
+		return nil, 1, fmt.Errorf("the condition is longer than %d bytes: split it", maxCondition)
 	}
 	tree, err := parser.ParseWithConfig(text, conditionConfig())
 	if err != nil {
@@ -122,7 +127,7 @@ func columnOf(err error) int {
 	return 1
 }
 
-// messageOf is an error of the language without its picture of the place.
+// messageOf is an error of the language without the excerpt of the source.
 func messageOf(err error) string {
 	if at := (*file.Error)(nil); errors.As(err, &at) {
 		return at.Message
@@ -130,7 +135,7 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// conditionLimits looks through a condition for what could run away.
+// conditionLimits checks a condition for what could make it expensive.
 type conditionLimits struct {
 	text, paths    bool
 	lists, indexes int // uses of argv, and how many of them are argv[number]
@@ -142,7 +147,7 @@ type conditionLimits struct {
 func (l *conditionLimits) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.VariableDeclaratorNode:
-		l.fail(n, "a condition cannot declare variables: write it out")
+		l.fail(n, "a condition cannot declare variables: inline them")
 	case *ast.BuiltinNode:
 		l.call(n, n.Name)
 	case *ast.CallNode:
@@ -153,7 +158,7 @@ func (l *conditionLimits) Visit(node *ast.Node) {
 		}
 	case *ast.BinaryNode:
 		if _, constant := n.Right.(*ast.StringNode); n.Operator == "matches" && !constant {
-			l.fail(n.Right, "the pattern of matches must be written out in quotes")
+			l.fail(n.Right, "the pattern of matches must be a string literal")
 		}
 		if n.Operator == ".." || n.Operator == "**" || n.Operator == "^" {
 			l.fail(n, "a condition cannot use %s", n.Operator)
@@ -166,7 +171,7 @@ func (l *conditionLimits) Visit(node *ast.Node) {
 	case *ast.IdentifierNode:
 		switch n.Value {
 		case "$env":
-			l.fail(n, "a condition cannot use $env: name what it looks at")
+			l.fail(n, "a condition cannot use $env: use the variables by name")
 		case "argv":
 			l.lists++
 		case "command", "resource":
@@ -191,8 +196,8 @@ func (l *conditionLimits) fail(n ast.Node, format string, args ...any) {
 	}
 }
 
-// predicates looks at what is done for every element of a list: no other list
-// and no long text may be gone through there.
+// predicates checks what is evaluated for each element of a list: it must not
+// iterate over another list or search a long text.
 func (l *conditionLimits) predicates(root ast.Node, inside bool) {
 	ast.Walk(&root, predicateVisitor{l, inside})
 }
@@ -202,25 +207,25 @@ type predicateVisitor struct {
 	inside bool
 }
 
-// Visit implements [ast.Visitor]. A walk visits what is in a node before the
-// node itself, so that each predicate is gone through by itself.
+// Visit implements [ast.Visitor]. A walk visits the children of a node before the
+// node itself, so that each predicate is checked separately.
 func (v predicateVisitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.PredicateNode:
 		if v.inside {
-			v.fail(n, "a list cannot be gone through for every element of another")
+			v.fail(n, "a list cannot be iterated within another iteration")
 			return
 		}
 		v.predicates(n.Node, true)
 	case *ast.IdentifierNode:
 		if v.inside && (n.Value == "argv" || n.Value == "command" || n.Value == "resource") {
-			v.fail(n, "%s cannot be used for every element of a list: use # for the element", n.Value)
+			v.fail(n, "%s cannot be used within an iteration: use # for the element", n.Value)
 		}
 	}
 }
 
-// onlyScopes returns the scopes that the condition begins by comparing with:
-// it cannot hold for others. Nil means any.
+// onlyScopes returns the scopes that the condition starts by comparing with: it
+// cannot match others. Nil means any.
 func onlyScopes(n ast.Node) []core.Scope {
 	b, ok := n.(*ast.BinaryNode)
 	if !ok {
@@ -251,12 +256,12 @@ func (c *condition) holds(env *conditionEnv) (bool, error) {
 	}
 	holds, ok := value.(bool)
 	if !ok {
-		return false, fmt.Errorf("it is %v, neither true nor false", value)
+		return false, fmt.Errorf("the result %v is not a boolean", value)
 	}
 	return holds, nil
 }
 
-// env is what a condition gets to know of a subject.
+// env returns the variables of a condition for a subject.
 func (p *Policy) env(s *subject) *conditionEnv {
 	e := &conditionEnv{
 		Scope: string(s.Scope), Tool: s.tool, Source: s.source, Agent: s.agent, Mode: string(p.mode), Dir: s.dir,
@@ -286,8 +291,8 @@ type broken struct {
 	err  error
 }
 
-// tryConditions evaluates all conditions on a subject. One that fails is
-// returned: then the access is denied.
+// tryConditions evaluates all conditions on a subject. It returns one that
+// fails: the access is then denied.
 func (p *Policy) tryConditions(s *subject) *broken {
 	if len(p.conditions) == 0 {
 		return nil
@@ -301,7 +306,7 @@ func (p *Policy) tryConditions(s *subject) *broken {
 		switch {
 		case holds:
 			s.holds[i] = r.list != ListAllow || !doubtful
-		case doubtful: // what is not known decides
+		case doubtful: // too little is known to decide
 			if s.maybe == nil && r.list != ListAllow {
 				s.maybe = r
 			}
@@ -312,9 +317,9 @@ func (p *Policy) tryConditions(s *subject) *broken {
 	return nil
 }
 
-// doubtful reports whether a condition looks at what is not known of the
-// subject: words that only the run shows, or what lies in a tree. Beyond says
-// that it looked for more words than are known.
+// doubtful reports whether a condition uses what is not known of the subject:
+// words only known at run time, or the content of a tree. Beyond says that it
+// used more words than are known.
 func (s *subject) doubtful(c *condition, beyond bool) bool {
 	if c.scopes != nil && !slices.Contains(c.scopes, s.Scope) {
 		return false
@@ -325,7 +330,7 @@ func (s *subject) doubtful(c *condition, beyond bool) bool {
 	return c.paths && s.Scope.IsFile() && (s.vague || s.Recursive && !s.carved)
 }
 
-// checkExamples tries the examples of a condition.
+// checkExamples checks the examples of a condition.
 func (p *Policy) checkExamples(r *rule, w *When) error {
 	for _, list := range []struct {
 		name     string
@@ -346,15 +351,15 @@ func (p *Policy) checkExamples(r *rule, w *When) error {
 				found = found || holds
 			}
 			if found != list.want {
-				holds := map[bool]string{true: "holds", false: "does not hold"}
-				return fmt.Errorf("%s %d, %s: the condition %s for it: correct the condition or the example", list.name, i+1, show(example), holds[found])
+				holds := map[bool]string{true: "matches", false: "does not match"}
+				return fmt.Errorf("%s %d, %s: the condition %s it: fix the condition or the example", list.name, i+1, show(example), holds[found])
 			}
 		}
 	}
 	return nil
 }
 
-// example makes the access, or the commands, that an example stands for.
+// example returns the access or the commands of an example.
 func (p *Policy) example(text string) ([]subject, error) {
 	if parsed, err := ParseRule(text); err == nil {
 		scope, ok := scopeOf(parsed.Name)
@@ -372,7 +377,7 @@ func (p *Policy) example(text string) ([]subject, error) {
 	}
 	commands, unclear := p.commandsOf(text)
 	if unclear != "" {
-		return nil, fmt.Errorf("its words are not known: %s", unclear)
+		return nil, fmt.Errorf("cannot be analyzed: %s", unclear)
 	}
 	return commands, nil
 }

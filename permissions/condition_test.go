@@ -37,18 +37,19 @@ func TestConditions(t *testing.T) {
 		says   string
 	}{
 		{"denies", permissions.ModeBypass, pushes, script("git push"), deny, "pushes are for people"},
+		{"the example in the documentation", permissions.ModeBypass, permissions.When{If: "program == 'git' && arg(1) == 'push' && '--force' in argv", Then: permissions.ListDeny, Why: "no force pushes", Match: []string{"git push --force"}, NotMatch: []string{"git push"}}, script("git push --force"), deny, "no force pushes"},
 		{"denies within a script", permissions.ModeBypass, pushes, script("make && (git push)"), deny, "(/home/ann/.agent/settings.json:10)"},
 		{"leaves others", permissions.ModeBypass, pushes, script("git status"), allow, ""},
-		{"words that are not known ask", permissions.ModeBypass, pushes, script("$X push"), ask, "what is not known of it decides"},
-		{"words behind those that are known ask", permissions.ModeBypass, pushes, script("git $X"), ask, "decides"},
+		{"unknown words ask", permissions.ModeBypass, pushes, script("$X push"), ask, "not enough is known about it"},
+		{"unknown words after known ones ask", permissions.ModeBypass, pushes, script("git $X"), ask, "not enough is known"},
 		{"known words decide", permissions.ModeBypass, pushes, script("go $X"), allow, ""},
 		{"asks", permissions.ModeDefault, permissions.When{If: "path endsWith '.sql'", Then: permissions.ListAsk}, read(ws + "/a.sql"), ask, "path endsWith"},
 		{"allows", permissions.ModeDefault, permissions.When{If: "scope == 'fs-write' && inside && tool == 't'", Then: permissions.ListAllow}, write(ws + "/a"), allow, ""},
 		{"allows each of a script", permissions.ModeDefault, permissions.When{If: "program in ['make', 'ninja'] && none(argv, # == '-f')", Then: permissions.ListAllow}, script("make x && ninja"), allow, ""},
-		{"allows not all of a script", permissions.ModeDefault, permissions.When{If: "program in ['make', 'ninja'] && none(argv, # == '-f')", Then: permissions.ListAllow}, script("make x && ninja -f y"), ask, ""},
+		{"allows only part of a script", permissions.ModeDefault, permissions.When{If: "program in ['make', 'ninja'] && none(argv, # == '-f')", Then: permissions.ListAllow}, script("make x && ninja -f y"), ask, ""},
 		{"allows nothing sensitive", permissions.ModeBypass, permissions.When{If: "true", Then: permissions.ListAllow}, read(ws + "/.env"), ask, "secrets"},
-		{"allows what is known enough", permissions.ModeDefault, permissions.When{If: "argv[0] == 'make'", Then: permissions.ListAllow}, script("make $X"), allow, ""},
-		{"allows no words that are not known", permissions.ModeDefault, permissions.When{If: "argv[0] == 'make' && none(argv, # == '-f')", Then: permissions.ListAllow}, script("make $X"), ask, ""},
+		{"allows if the words it uses are known", permissions.ModeDefault, permissions.When{If: "argv[0] == 'make'", Then: permissions.ListAllow}, script("make $X"), allow, ""},
+		{"does not allow unknown words", permissions.ModeDefault, permissions.When{If: "argv[0] == 'make' && none(argv, # == '-f')", Then: permissions.ListAllow}, script("make $X"), ask, ""},
 		{"host", permissions.ModeBypass, permissions.When{If: "host endsWith '.test' && port != '443'", Then: permissions.ListDeny}, other(core.ScopeNetwork, "a.test:80"), deny, ""},
 		{"MCP", permissions.ModeBypass, permissions.When{If: "scope == 'mcp' && owner == 'github' && name startsWith 'delete_'", Then: permissions.ListDeny}, other(core.ScopeMCP, "github/delete_repo"), deny, ""},
 		{"mode", permissions.ModeBypass, permissions.When{If: "mode == 'bypass' && scope == 'network'", Then: permissions.ListAsk}, other(core.ScopeNetwork, "a.test"), allow, ""},
@@ -65,7 +66,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestBrokenConditions: a condition that could not be judged makes no policy.
+// TestBrokenConditions: New rejects invalid conditions.
 func TestBrokenConditions(t *testing.T) {
 	const where = "/home/ann/.agent/settings.json:10:13: permission rule "
 	for _, tt := range []struct {
@@ -80,23 +81,23 @@ func TestBrokenConditions(t *testing.T) {
 		{permissions.When{If: "inside", Then: "forbid"}, `"then" is "forbid": write "allow", "ask" or "deny"`},
 		{permissions.When{If: "inside"}, `"then" is ""`},
 		{permissions.When{If: "any(1..1000000, # > 3)", Then: "deny"}, "column 6: a condition cannot use .."},
-		{permissions.When{If: "any(argv, any(argv, # == '1'))", Then: "deny"}, "for every element"},
-		{permissions.When{If: "any(argv, # == command)", Then: "deny"}, "command cannot be used for every element"},
+		{permissions.When{If: "any(argv, any(argv, # == '1'))", Then: "deny"}, "within an iteration"},
+		{permissions.When{If: "any(argv, # == command)", Then: "deny"}, "command cannot be used within an iteration"},
 		{permissions.When{If: "any(argv, # == $env.command)", Then: "deny"}, "cannot use $env"},
 		{permissions.When{If: "reduce(argv, #acc + #, '') == ''", Then: "deny"}, "cannot call reduce"},
 		{permissions.When{If: "repeat(command, 1000000) == ''", Then: "deny"}, "cannot call repeat"},
 		{permissions.When{If: "now().Year() > 2000", Then: "deny"}, "column "},
 		{permissions.When{If: "let x = command + command; x == ''", Then: "deny"}, "cannot declare variables"},
-		{permissions.When{If: "command matches argv[0]", Then: "deny"}, "must be written out"},
+		{permissions.When{If: "command matches argv[0]", Then: "deny"}, "must be a string literal"},
 		{permissions.When{If: "command matches '('", Then: "deny"}, "missing closing )"},
 		{permissions.When{If: strings.Repeat("inside && ", 300) + "inside", Then: "deny"}, "nodes"},
 		{permissions.When{If: strings.Repeat("(", 1000), Then: "deny"}, "column "},
-		{permissions.When{If: strings.Repeat("x", 5000), Then: "deny"}, "more than 4096 bytes"},
-		{permissions.When{If: "argv[0] == 'git'", Then: "deny", Match: []string{"go"}}, `match 1, "go": the condition does not hold`},
-		{permissions.When{If: "argv[0] == 'git'", Then: "deny", NotMatch: []string{"ls", "git"}}, `notMatch 2, "git": the condition holds`},
+		{permissions.When{If: strings.Repeat("x", 5000), Then: "deny"}, "longer than 4096 bytes"},
+		{permissions.When{If: "argv[0] == 'git'", Then: "deny", Match: []string{"go"}}, `match 1, "go": the condition does not match it`},
+		{permissions.When{If: "argv[0] == 'git'", Then: "deny", NotMatch: []string{"ls", "git"}}, `notMatch 2, "git": the condition matches it`},
 		{permissions.When{If: "argv[1] == 'x'", Then: "deny", NotMatch: []string{"git"}}, "the condition fails on it"},
-		{permissions.When{If: "argv[0] == 'x'", Then: "deny", NotMatch: []string{"$X"}}, "its words are not known"},
-		{permissions.When{If: "path == '/x'", Then: "deny", Match: []string{"fs-write(/y)"}}, "does not hold"},
+		{permissions.When{If: "argv[0] == 'x'", Then: "deny", NotMatch: []string{"$X"}}, "cannot be analyzed: "},
+		{permissions.When{If: "path == '/x'", Then: "deny", Match: []string{"fs-write(/y)"}}, "the condition does not match it"},
 	} {
 		_, err := permissions.New(options(permissions.ModeDefault, when(tt.when)))
 		var broken *permissions.RuleError
@@ -114,7 +115,7 @@ func TestConditionExamples(t *testing.T) {
 	)))
 }
 
-// TestConditionsOfAProject: one that is not trusted can only tighten.
+// TestConditionsOfAProject: conditions of an untrusted project can only ask or deny.
 func TestConditionsOfAProject(t *testing.T) {
 	set := when(
 		permissions.When{If: "scope == 'network'", Then: permissions.ListAllow},
@@ -133,7 +134,7 @@ func TestConditionsOfAProject(t *testing.T) {
 	}
 }
 
-// TestConditionCost: the worst that the limits allow for the longest command.
+// TestConditionCost: the most expensive condition within the limits, on the longest command.
 func BenchmarkCondition(b *testing.B) {
 	cond := permissions.When{If: "scope == 'shell-run' && any(argv, # matches '^(a|b)*c$' || # contains 'xyz' || # == 'w')", Then: permissions.ListAsk}
 	long := script("tool " + strings.TrimSpace(strings.Repeat("ab ", 3000)))

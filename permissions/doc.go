@@ -1,39 +1,39 @@
 // Package permissions decides what tool calls may do: it implements
 // [core.Policy] with modes, rules and a list of sensitive places.
 //
-// # The order
+// # Evaluation order
 //
-// Each access of a call is judged by itself, and the worst verdict over all of
-// them counts:
+// Each access of a call is judged separately, and the strictest verdict wins:
 //
-//  1. A deny rule of any source or a built-in denial (removal of /, of the home
-//     or workspace directory; writing to raw devices; fork bombs; sudo and its
+//  1. A deny rule of any source, or a built-in denial (removing /, the home or a
+//     workspace directory; writing to raw devices; fork bombs; sudo and the
 //     like, unless a rule of the user allows that very command) denies, in
 //     every mode.
 //  2. A sensitive place, a place protected from writes, or an access that
-//     cannot be understood asks, whatever allows it.
+//     cannot be understood asks, even if a rule allows it.
 //  3. An ask rule asks.
 //  4. An allow rule allows.
 //  5. Otherwise the mode decides.
 //
-// 2 and 3 only ever tighten: what the mode denies and no rule allows is denied
-// there too. Mode bypass turns 3 and 5 into a yes, never 2. What a person
-// granted for the session satisfies an ask for that exact access, never a denial.
-// A call that says it touches nothing is allowed, unless a rule denies the tool.
+// Steps 2 and 3 only make verdicts stricter: what the mode denies and no rule
+// allows is denied there, too. Mode bypass replaces steps 3 and 5 by allow, but
+// not step 2. An approval for the session satisfies Ask for that exact access,
+// never a denial. A call that declares no access is allowed, unless a rule denies
+// the tool.
 //
 // # Rules
 //
 // A rule is a scope or the name of a tool, with a pattern in parentheses:
 //
-//	shell(go test *)       a command's words; a last * stands for any further ones
+//	shell(go test *)       the words of a command; a last * matches any further ones
 //	fs-read(./docs/**)     a glob, relative to the project, absolute, or below ~
 //	fs-write, fs-delete    the same
-//	network(*.example.com) a host, perhaps with a port
+//	network(*.example.com) a host, optionally with a port
 //	mcp(github/get_*)      server and tool
 //	plugin(web/fetch)      plugin and tool
 //	skill-script(...)      as shell
 //	subagent(*)            a name
-//	write_file(./docs/**)  the accesses of one tool, matched as its scopes are
+//	write_file(./docs/**)  the accesses of one tool, matched by their scope
 //	fs-read                the same as fs-read(*)
 //	*                      everything
 //
@@ -43,57 +43,56 @@
 //
 // A [When] is a rule that is an expression of github.com/expr-lang/expr over
 //
-//	scope, tool, source, agent   the access's scope; the tool, its toolset, the subagent that calls
+//	scope, tool, source, agent   the access's scope; the tool, its toolset, the calling subagent
 //	mode, dir                    the mode, the working directory
-//	resource                     the access's resource as it stands
-//	path, inside, recursive      of a file; inside the workspace; with all below
-//	command, program, argv       of a simple command: its text, its program's name, its words
-//	arg(n)                       a word, empty where there are not so many
+//	resource                     the access's resource, unchanged
+//	path, inside, recursive      of a file; inside the workspace; with everything below
+//	command, program, argv       of a simple command: its text, program name and words
+//	arg(n)                       a word of argv, or empty beyond its end
 //	host, port                   of a connection
 //	owner, name                  of an MCP server's or plugin's tool
 //
-// It is compiled when it is loaded and tried on its examples. It can call a few
-// functions only, and go through no list within another, so that what it costs
-// is bounded. A condition that fails denies. One that looks at what is not known,
-// words of a command that only the run shows, asks if it asks or denies and does
-// not hold if it allows.
+// It is compiled, and its examples checked, when it is loaded. It can call only
+// a few functions and cannot nest iterations, so that its cost is bounded. A
+// condition that fails denies. One that depends on something unknown, such as
+// words of a command only known at run time, asks if it is an ask or deny rule
+// and does not match if it is an allow rule.
 //
 // # Commands
 //
-// A command line for bash or sh is taken apart (package shell) and judged by
-// each simple command in it and by each file that those or the shell touch. It
-// is allowed if each command is allowed by a rule, or only does to files what
-// the mode or rules allow; the environment then gets what keeps git from
-// running programs ([core.Grant].Env). Allow rules compare words exactly, and
-// cover what a command with known words runs in turn (timeout, env). Deny and
-// ask rules err the other way: they compare programs by base name, and where
-// the words are not known, or the program runs others, it is enough that the
-// name of the rule's program occurs as a word. What a command line leads to is
-// looked up in [Options].Env: links and globs, what lies below a directory, the
-// settings of a repository.
+// A command line for bash or sh is analyzed (package shell) and judged by each
+// simple command in it and each file that these or the shell access. It is
+// allowed if each command is allowed by a rule, or only does to files what the
+// mode or rules allow; in that case its environment keeps git from running
+// programs ([core.Grant].Env). Allow rules compare words exactly, and cover what
+// a command with known words runs in turn (timeout, env). Deny and ask rules err
+// the other way: they compare programs by base name, and if words are unknown,
+// or the program runs others, the name of the rule's program as a word is enough.
+// Paths are resolved in [Options].Env: links, globs, the content of directories,
+// the settings of a repository.
 //
-// Where a line cannot be taken apart, no rule allows it, and its text is searched
-// for what is denied. A command of more than 10,000 bytes, or with control
-// characters in it, asks in every mode. Lines for other shells match allow rules
-// as a whole only.
+// If a line cannot be analyzed, no rule allows it, and its text is searched for
+// what is denied. A command of more than 10,000 bytes, or with control
+// characters, asks in every mode. Lines for other shells match allow rules only
+// as a whole.
 //
 // # The sandbox
 //
-// If commands are [Options].Sandboxed, what only a mode allows runs confined: the
-// grants name what the sandbox opens, in mode workspace and accept-edits the
-// workspace for writing, and the trees and hosts that allow rules name. What a
-// rule, a person or mode bypass allowed is granted [core.Access].Unconfined, but
-// never a script of a skill.
+// If commands are [Options].Sandboxed, what only a mode allows runs in the
+// sandbox: the grants list what it opens, namely the workspace for writing in
+// modes workspace and accept-edits, and the trees and hosts of allow rules. What
+// a rule, the user or mode bypass allows is granted [core.Access].Unconfined,
+// except for scripts of skills.
 //
 // # Recursive accesses
 //
-// A recursive read opens a tree except for what is sensitive in it and what
-// deny and ask rules name in it ([core.Grant].Except). A recursive write or
-// delete asks or is denied as soon as such a place could lie in the tree; so is
-// a recursive read by a call that also starts a process of its own or goes to a
-// plugin or server, where nobody could enforce the exception. For a command it
-// is looked up what lies in the tree.
+// A recursive read opens a tree except for sensitive paths and those that deny
+// and ask rules match ([core.Grant].Except). A recursive write or delete asks or
+// is denied if the tree may contain such a path; so does a recursive read by a
+// call that also starts a process or calls a plugin or server, where the
+// exception could not be enforced. For a command, the content of the tree is
+// checked.
 //
-// An allowed read inside the session's directory also opens what lies about it
-// there, as far as reading that would be allowed by itself.
+// An allowed read inside the session's directory also opens the rest of it, as
+// far as reading that is allowed.
 package permissions

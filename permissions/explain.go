@@ -10,22 +10,22 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Explanation is the verdict on one access of a call, or on a part of one.
+// Explanation is the verdict on one access of a call, or on a part of it, and
+// the reason. It is what "agent permissions explain" prints.
 type Explanation struct {
 	Access  core.Access  `json:"access"`
 	Verdict core.Verdict `json:"-"` // in JSON "verdict", as a word
-	// Step is what decided: none, deny-rule, builtin, unclear, sensitive,
+	// Step names the check that decided: none, deny-rule, builtin, unclear, sensitive,
 	// protected, ask-rule, mode, allow-rule or grant.
 	Step   string `json:"step"`
 	Rule   string `json:"rule"`
 	Source string `json:"source"`
 	Reason string `json:"reason"`
-	// Always is the rule that would allow the access, where one can.
+	// Always is a rule that would allow the access; empty if no rule can.
 	Always string `json:"always,omitempty"`
 	// Sandboxed says that a command would run in the sandbox.
 	Sandboxed bool `json:"sandboxed,omitempty"`
-	// Parts are what a command line consists of: its simple commands, and the
-	// files that they touch.
+	// Parts are the simple commands of a command line and the files they access.
 	Parts []Explanation `json:"parts,omitempty"`
 }
 
@@ -38,8 +38,8 @@ func (e Explanation) MarshalJSON() ([]byte, error) {
 	}{e.Verdict.String(), plain(e)})
 }
 
-// Explain returns the verdict on each access of a call, or one on the call if
-// it says that it touches nothing. [Policy.Decide] gives the worst of them.
+// Explain returns one verdict per access of a call, or a single one if the call
+// declares no access. [Policy.Decide] returns the strictest of them.
 func (p *Policy) Explain(ctx context.Context, req core.PermissionRequest) []Explanation {
 	return p.explain(p.judgeAll(ctx, &req))
 }
@@ -59,7 +59,7 @@ func (p *Policy) explain(findings []finding) []Explanation {
 	return all
 }
 
-// named returns what decided and where it stands.
+// named returns the rule or check that decided, and its source.
 func (p *Policy) named(f *finding) (rule, source string) {
 	switch {
 	case f.rule != nil:
@@ -74,7 +74,7 @@ func (p *Policy) named(f *finding) (rule, source string) {
 	return f.step.String(), "builtin"
 }
 
-// reason says why, and where it is not a yes, what would be allowed.
+// reason explains a verdict; if it is not Allow, it also suggests what to do.
 func (p *Policy) reason(f *finding, always string) string {
 	whole := f
 	f = f.decisive()
@@ -86,31 +86,31 @@ func (p *Policy) reason(f *finding, always string) string {
 	switch f.step {
 	case byDenyRule:
 		if f.broken != nil {
-			return fmt.Sprintf("%s is denied, since the condition %s (%s) fails on it: %v; the person can correct it", what, show(f.rule.Text), f.rule.where, f.broken)
+			return fmt.Sprintf("%s is denied: the condition %s (%s) fails on it: %v; the user can fix the condition", what, show(f.rule.Text), f.rule.where, f.broken)
 		}
-		return fmt.Sprintf("%s is denied by the rule %s (%s)%s, in every mode; what the rule does not name may be tried instead", what, f.rule.Text, f.rule.where, f.rule.because())
+		return fmt.Sprintf("%s is denied in every mode by the rule %s (%s)%s; try something the rule does not match", what, f.rule.Text, f.rule.where, f.rule.because())
 	case byBuiltin:
-		return fmt.Sprintf("%s %s, which is denied in every mode: %s", what, f.hazard.what, f.hazard.instead)
+		return fmt.Sprintf("%s %s, which is denied in every mode; %s", what, f.hazard.what, f.hazard.instead)
 	case byUnclear:
 		return unclearText(f, what)
 	case bySensitive, byProtected:
 		return specialReason(f, what)
 	case byAskRule:
 		if f.rule == s.maybe {
-			return fmt.Sprintf("%s asks, since what is not known of it decides on the condition %s (%s)%s", what, show(f.rule.Text), f.rule.where, f.rule.because())
+			return fmt.Sprintf("%s needs approval: not enough is known about it to evaluate the condition %s (%s)%s", what, show(f.rule.Text), f.rule.where, f.rule.because())
 		}
-		return fmt.Sprintf("%s asks because of the rule %s (%s)%s", what, f.rule.Text, f.rule.where, f.rule.because())
+		return fmt.Sprintf("%s needs approval because of the rule %s (%s)%s", what, f.rule.Text, f.rule.where, f.rule.because())
 	case byAllowRule:
 		return "allowed by the rule " + f.rule.Text
 	case byGrant:
-		return "allowed by the person for this session"
+		return "allowed by the user for this session"
 	case byMode:
 		return p.modeReason(f, whole, what, always)
 	}
-	return "no permissions have been set up, so nothing is allowed"
+	return "no permission policy is configured, so nothing is allowed"
 }
 
-// because is the person's own reason for a rule.
+// because is the reason that the user gave for a rule.
 func (r *rule) because() string {
 	if r.why == "" {
 		return ""
@@ -121,41 +121,41 @@ func (r *rule) because() string {
 func unclearText(f *finding, what string) string {
 	switch {
 	case f.via != "" || f.why != "":
-		return fmt.Sprintf("%s asks, since it %s", what, f.why)
+		return fmt.Sprintf("%s needs approval: it %s", what, f.why)
 	case startsProgram(f.subject.Scope):
-		return fmt.Sprintf("%s is longer than %d bytes or has control characters in it, so it asks in every mode; put a long script into a file", what, maxCommand)
+		return fmt.Sprintf("%s needs approval in every mode: it is longer than %d bytes or has control characters; put long scripts in a file", what, maxCommand)
 	}
-	return fmt.Sprintf("it is not known what %s touches, so it asks in every mode", what)
+	return fmt.Sprintf("%s needs approval in every mode: it is not known what it accesses", what)
 }
 
 func specialReason(f *finding, what string) string {
 	s := &f.subject
-	kind, rest := "may hold secrets", "other files"
+	kind, rest := "may contain secrets", "other files may not need it"
 	if f.step == byProtected {
-		kind, rest = "is protected: what lies there is run or obeyed by programs", "reading it, and other files,"
+		kind, rest = "is protected because programs run or trust what it contains", "reading it or changing other files may not need it"
 	}
 	switch {
 	case startsProgram(s.Scope):
-		return fmt.Sprintf("%s names %s, which %s; it asks whatever allows the command", what, show(f.word), kind)
+		return fmt.Sprintf("%s always needs approval: it names %s, which %s", what, show(f.word), kind)
 	case f.step == byProtected && s.Recursive:
-		return fmt.Sprintf("%s asks, whatever allows it: the tree may hold protected files; name single files instead", what)
+		return fmt.Sprintf("%s always needs approval: the directory may contain protected files; name individual files instead", what)
 	}
-	return fmt.Sprintf("%s asks, whatever allows it: the path %s; %s may do without", what, kind, rest)
+	return fmt.Sprintf("%s always needs approval: the path %s; %s", what, kind, rest)
 }
 
 func (p *Policy) modeReason(f, whole *finding, what, always string) string {
 	s := &f.subject
 	switch {
 	case f.verdict == core.Allow && whole.reads:
-		return "mode " + string(p.mode) + " allows it: the command only does what the mode allows"
+		return "mode " + string(p.mode) + " allows everything the command does"
 	case f.verdict == core.Allow && len(whole.parts) > 0 && !whole.free:
-		return "mode " + string(p.mode) + " allows it: the command runs in the sandbox, which has the workspace to write in and no network but what rules allow"
+		return "mode " + string(p.mode) + " allows it: the command runs in the sandbox, which can write only in the workspace and reach only the hosts that rules allow"
 	case f.verdict == core.Allow:
 		return "mode " + string(p.mode) + " allows it"
 	case f.verdict == core.Deny && p.mode == ModeReadOnly:
-		return fmt.Sprintf("mode read-only denies %s; reading inside the workspace is allowed%s", what, because(f))
+		return fmt.Sprintf("mode read-only denies %s%s; reading inside the workspace is allowed", what, because(f))
 	case f.verdict == core.Deny:
-		return fmt.Sprintf("mode %q does not exist, so %s is denied", string(p.mode), what)
+		return fmt.Sprintf("unknown mode %q, so %s is denied", string(p.mode), what)
 	}
 	text := fmt.Sprintf("mode %s asks before %s%s", p.mode, what, because(f))
 	switch {
@@ -165,9 +165,9 @@ func (p *Policy) modeReason(f, whole *finding, what, always string) string {
 			text += " (" + strings.Join(p.roots, ", ") + ")"
 		}
 	case s.Scope == core.ScopeShell && whole.subject.Unconfined && p.Sandboxed():
-		text += ": it is to run outside the sandbox"
+		text += ": it would run outside the sandbox"
 	case s.Scope == core.ScopeShell && p.mode == ModeWorkspace && !p.Sandboxed():
-		text += ": commands are not confined to the workspace by a sandbox"
+		text += ": there is no sandbox to confine it to the workspace"
 	}
 	if always != "" {
 		text += "; the rule " + always + " would allow it"
@@ -175,7 +175,7 @@ func (p *Policy) modeReason(f, whole *finding, what, always string) string {
 	return text
 }
 
-// because says what keeps a command from being one that only reads.
+// because says why a command is not known to be read-only.
 func because(f *finding) string {
 	if f.why == "" {
 		return ""
@@ -183,7 +183,7 @@ func because(f *finding) string {
 	return " (" + f.why + ")"
 }
 
-// doing says in a few words what an access does.
+// doing describes an access in a few words.
 func doing(s *subject) string {
 	verb := "the tool " + s.tool + " with "
 	switch s.Scope {
@@ -196,13 +196,13 @@ func doing(s *subject) string {
 	case core.ScopeShell:
 		verb = "the command "
 	case core.ScopeNetwork:
-		verb = "the connection to "
+		verb = "connecting to "
 	case core.ScopeMCP:
 		verb = "the MCP tool "
 	case core.ScopePlugin:
-		verb = "the plugin's tool "
+		verb = "the plugin tool "
 	case core.ScopeSkillScript:
-		verb = "the skill's script "
+		verb = "the skill script "
 	case core.ScopeSubagent:
 		verb = "the subagent "
 	default:
@@ -213,7 +213,7 @@ func doing(s *subject) string {
 	return verb + show(s.Resource)
 }
 
-// show quotes a text and keeps it short.
+// show quotes a text and shortens it.
 func show(text string) string {
 	const most = 160
 	if runes := []rune(text); len(runes) > most {
@@ -222,9 +222,9 @@ func show(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// always returns the rule that would allow all that asks, if only the mode
-// asks and one rule can name it. The rule names the very access and no more:
-// a rule for a program as a whole would allow what that program can run.
+// always returns the rule that would allow everything that needs approval, if
+// only the mode asks and a single rule suffices. The rule matches exactly this
+// access: one for the whole program would also allow whatever it can run.
 func always(findings []finding) string {
 	text := ""
 	for i := range findings {
@@ -247,7 +247,8 @@ func always(findings []finding) string {
 	return text
 }
 
-// exactRule returns the rule that allows this access; empty if there is none.
+// exactRule returns the rule that allows exactly this access; empty if there is
+// none.
 func exactRule(s *subject) string {
 	name, pattern := string(s.Scope), s.Resource
 	switch {
@@ -273,7 +274,7 @@ func exactRule(s *subject) string {
 			pattern = net.JoinHostPort(host, port)
 		}
 	case (s.Scope == core.ScopeMCP || s.Scope == core.ScopePlugin) && !strings.Contains(pattern, "/"):
-		return "" // would be all of its tools
+		return "" // would allow all of its tools
 	}
 	if !s.Scope.IsFile() && !startsProgram(s.Scope) && strings.Contains(pattern, "*") {
 		return ""
@@ -289,8 +290,8 @@ func exactRule(s *subject) string {
 	return parsed.Text
 }
 
-// Tool returns the name of the tool that the rule is for; false if it is for a
-// scope, a condition or everything.
+// Tool returns the tool that the rule names; false if it is a condition, a rule
+// for a scope or "*".
 func (r RuleInfo) Tool() (string, bool) {
 	parsed, err := ParseRule(r.Rule)
 	if err != nil || parsed.Name == "*" {

@@ -9,7 +9,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Patterns beyond these could take very long to match.
+// Limits that keep matching fast.
 const (
 	maxPattern      = 2048 // bytes
 	maxStars        = 24
@@ -19,10 +19,10 @@ const (
 // glob is a compiled pattern for absolute paths.
 type glob struct {
 	pattern string
-	prefix  string // what every match begins with
-	suffix  string // what every match ends with
-	literal bool   // the pattern is the path
-	tree    string // the pattern is this directory and all below it
+	prefix  string // of every match
+	suffix  string // of every match
+	literal bool   // the pattern is a path
+	tree    string // the pattern is this directory and everything below it
 }
 
 // compileGlob compiles an absolute pattern.
@@ -32,10 +32,10 @@ func compileGlob(pattern string) (glob, error) {
 	}
 	switch {
 	case len(pattern) > maxPattern, strings.Count(pattern, "*") > maxStars, strings.Count(pattern, "{") > maxAlternatives:
-		return glob{}, fmt.Errorf("the glob is too long or has too many of * and {: write several rules (at most %d bytes, %d of *, %d of {)",
+		return glob{}, fmt.Errorf("the glob is too long or too complex: split it (at most %d bytes, %d *, %d {)",
 			maxPattern, maxStars, maxAlternatives)
 	case !doublestar.ValidatePattern(pattern):
-		return glob{}, errors.New("the glob is malformed: close every [ and {, and end no pattern with \\")
+		return glob{}, errors.New("invalid glob: close every [ and {, and do not end it with \\")
 	}
 	g := glob{pattern: pattern}
 	meta := strings.IndexAny(pattern, `*?[{\`)
@@ -44,7 +44,7 @@ func compileGlob(pattern string) (glob, error) {
 		return g, nil
 	}
 	g.prefix, g.suffix = pattern[:meta], pattern[strings.LastIndexAny(pattern, `*?]}\`)+1:]
-	if strings.Contains(pattern, `\`) { // what follows one is not what it looks like
+	if strings.Contains(pattern, `\`) { // the suffix could be escaped
 		g.suffix = ""
 	}
 	if pattern[meta:] == "**" && strings.HasSuffix(g.prefix, "/") {
@@ -56,7 +56,7 @@ func compileGlob(pattern string) (glob, error) {
 	return g, nil
 }
 
-// match reports whether the glob names the path.
+// match reports whether the glob matches the path.
 func (g *glob) match(p string) bool {
 	switch {
 	case g.tree != "":
@@ -67,7 +67,7 @@ func (g *glob) match(p string) bool {
 	return strings.HasPrefix(p, g.prefix) && strings.HasSuffix(p, g.suffix) && doublestar.MatchUnvalidated(g.pattern, p)
 }
 
-// top is the path that the glob is, or the top of its tree.
+// top is the path of a literal glob, or the root of its tree.
 func (g *glob) top() string {
 	if g.tree != "" {
 		return g.tree
@@ -75,13 +75,13 @@ func (g *glob) top() string {
 	return g.pattern
 }
 
-// covers reports whether the glob names a directory and all that is below it.
+// covers reports whether the glob matches a directory and everything below it.
 func (g *glob) covers(dir string) bool {
 	return g.tree != "" && under(dir, g.tree) || strings.HasSuffix(g.pattern, "/**") && g.match(dir)
 }
 
-// meets reports whether the glob may name something in a directory's tree.
-// When in doubt, it may.
+// meets reports whether the glob may match something in a directory's tree. If
+// in doubt, it may.
 func (g *glob) meets(dir string) bool {
 	if g.match(dir) {
 		return true
@@ -107,7 +107,7 @@ func meetsParts(pattern, dir []string) bool {
 	return true
 }
 
-// escapeGlob returns the pattern that names exactly the path.
+// escapeGlob returns the pattern that matches exactly the path.
 func escapeGlob(p string) string {
 	if !strings.ContainsAny(p, `*?[]{}\`) {
 		return p
@@ -122,28 +122,28 @@ func escapeGlob(p string) string {
 	return b.String()
 }
 
-// anchor is what relative globs are made absolute with.
+// anchor has the directories that make relative globs absolute.
 type anchor struct {
 	bases []string // slashed, absolute
-	home  string   // slashed, absolute; empty if not known
+	home  string   // slashed, absolute; empty if unknown
 }
 
-// globs compiles a pattern as it is written in a rule.
+// globs compiles the pattern of a rule.
 func (a anchor) globs(pattern string, folded bool) ([]glob, error) {
 	if hasDrive(pattern) && !isAbs(pattern) || strings.HasPrefix(pattern, `.\`) || strings.HasPrefix(pattern, `\\`) {
-		return nil, errors.New(`write paths with slashes: C:/work/**`)
+		return nil, errors.New(`use forward slashes: C:/work/**`)
 	}
 	if climbs(pattern) {
-		return nil, errors.New("a glob can have .. only at its start: write where it leads")
+		return nil, errors.New("a glob can have .. only at its start: write the resulting path")
 	}
-	if strings.HasSuffix(pattern, "/") { // a directory means what is in it
+	if strings.HasSuffix(pattern, "/") { // a directory stands for its content
 		pattern += "**"
 	}
 	var full []string
 	switch {
 	case pattern == "~" || strings.HasPrefix(pattern, "~/"):
 		if a.home == "" {
-			return nil, errors.New("the home directory is not known: write an absolute path instead of ~")
+			return nil, errors.New("the home directory is unknown: write an absolute path instead of ~")
 		}
 		full = []string{joinPattern(a.home, pattern[1:])}
 	case isAbs(pattern):
@@ -169,7 +169,7 @@ func (a anchor) globs(pattern string, folded bool) ([]glob, error) {
 	return globs, nil
 }
 
-// joinPattern appends a pattern to a directory that is meant literally.
+// joinPattern appends a pattern to a literal directory.
 func joinPattern(dir, pattern string) string {
 	joined := path.Join(escapeGlob(dir), pattern)
 	if strings.HasPrefix(dir, "//") || dir == "" && strings.HasPrefix(pattern, "//") { // \\server\share
@@ -178,8 +178,8 @@ func joinPattern(dir, pattern string) string {
 	return joined
 }
 
-// climbs reports whether a pattern has .. behind its start, where nobody can
-// say what it leads to.
+// climbs reports whether a pattern has .. after its start, where the resulting
+// path is unknown.
 func climbs(pattern string) bool {
 	for {
 		rest, ok := strings.CutPrefix(pattern, "./")

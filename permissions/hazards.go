@@ -12,27 +12,27 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// hazard is what a command does that no rule can allow. One that is only an
-// escalation (sudo) a rule of the user can.
+// hazard is something a command does that no rule can allow, except for an
+// escalation (sudo), which a rule of the user can.
 type hazard struct {
-	what       string
-	instead    string
-	escalation string // the program
+	what       string // as in "removes /"
+	instead    string // what to do instead
+	escalation string // the program that escalates
 }
 
 const (
 	maxNesting    = 3
-	maxRemovals   = 50 // that one command starts
-	insteadRemove = "remove the files or directories in it that are meant, by name"
+	maxRemovals   = 50 // rm calls within one command
+	insteadRemove = "name the files or directories in it to remove"
 	insteadDevice = "write to a file"
 )
 
-// hazards finds what is never allowed in a command that is started in a
-// directory. Where the words are not known it looks at the text, and takes
-// every word after a program that runs others for a program.
+// hazards looks for what is never allowed in a command. If its words are not
+// known it examines the text, and takes every word after a program that runs
+// others for a program.
 func (p *Policy) hazards(s *subject) hazard {
 	if len(s.Resource) > maxCommand {
-		return hazard{} // it asks in every mode
+		return hazard{} // needs approval in every mode
 	}
 	if len(s.Argv) > 0 {
 		return p.inArgv(s.Argv, cwd{s.dir, s.dir}, 0)
@@ -40,8 +40,8 @@ func (p *Policy) hazards(s *subject) hazard {
 	return p.inText(s.Resource, cwd{s.dir, s.dir}, 0)
 }
 
-// cwd is the session's directory and the one that a script has changed to,
-// empty where they are not known.
+// cwd is the session's directory and the one that a script has changed to;
+// empty if unknown.
 type cwd struct{ session, now string }
 
 // inArgv judges a command and those that it may run.
@@ -56,7 +56,7 @@ func (p *Policy) inArgv(argv []string, at cwd, depth int) hazard {
 			removals++
 		}
 		if removals > maxRemovals {
-			return hazard{what: "removes in too many ways to tell what", instead: insteadRemove}
+			return hazard{what: "runs rm too many times to check", instead: insteadRemove}
 		}
 		h := p.inCommand(argv[i:], at)
 		if h.what == "" && depth < maxNesting && strings.ContainsAny(argv[i], " \t\n;|&(") {
@@ -70,7 +70,7 @@ func (p *Policy) inArgv(argv []string, at cwd, depth int) hazard {
 	return soft
 }
 
-// binding reports whether nothing excuses the hazard.
+// binding reports whether no rule can excuse the hazard.
 func (h hazard) binding() bool { return h.what != "" && h.escalation == "" }
 
 // inCommand judges one command by its program and operands.
@@ -82,7 +82,7 @@ func (p *Policy) inCommand(argv []string, at cwd) hazard {
 	case escalates(name):
 		return hazard{
 			what: "runs a command as another user (" + name + ")", escalation: name,
-			instead: "run the command without it; only a rule of the user that names the command, such as shell(" + name + " PROGRAM *), allows it",
+			instead: "run the command without " + name + "; only a rule in the user's settings that names the command, such as shell(" + name + " PROGRAM *), allows it",
 		}
 	case writesDevice(name, argv[1:]):
 		return hazard{what: "writes to a raw device", instead: insteadDevice}
@@ -118,8 +118,8 @@ func (p *Policy) inRemoval(args []string, at cwd) hazard {
 	return hazard{}
 }
 
-// operand returns the path that an operand of a command means; a glob for all
-// of a directory means the directory. It is false where that is not known.
+// operand returns the path that an operand of a command refers to; a glob for
+// everything in a directory refers to the directory. It is false if unknown.
 func (p *Policy) operand(word, dir string) (string, bool) {
 	word = slashed(word)
 	for _, home := range []string{"~", "$HOME"} {
@@ -147,7 +147,7 @@ func (p *Policy) operand(word, dir string) (string, bool) {
 }
 
 // irremovable reports whether a directory must not be removed: the root, the
-// home and workspace directories, and what they lie in.
+// home and workspace directories, and their parents.
 func (p *Policy) irremovable(target, session string) bool {
 	target = fold(target)
 	if isVolumeRoot(target) || session != "" && under(fold(session), target) || p.home != "" && under(fold(p.home), target) {
@@ -161,8 +161,8 @@ func (p *Policy) irremovable(target, session string) bool {
 	return false
 }
 
-// writesDevice reports whether a program is one that writes to an operand, and
-// the operand is a raw device.
+// writesDevice reports whether a program writes to a raw device that is one of
+// its operands.
 func writesDevice(name string, args []string) bool {
 	switch {
 	case name == "dd":
@@ -188,7 +188,7 @@ func writesDevice(name string, args []string) bool {
 	return false
 }
 
-// isRawDevice reports whether a path is a disk or memory as such.
+// isRawDevice reports whether a path is a disk or memory device.
 func isRawDevice(p string) bool {
 	p = fold(slashed(p))
 	if strings.HasPrefix(p, "//./physicaldrive") || strings.HasPrefix(p, "//./harddisk") {
@@ -214,19 +214,19 @@ var (
 	homeInBraces = strings.NewReplacer("${HOME}", "$HOME", "${PWD}", "$PWD")
 	// A function that pipes itself into itself in the background.
 	forkBomb = lazyRegexp(`([^\s;|&(){}]+)\(\)\{([^\s;|&(){}]+)\|([^\s;|&(){}]+)&\};?([^\s;|&(){}]+)`)
-	// A redirection, its target perhaps in quotes.
+	// A redirection with its target, which may be quoted.
 	redirection = lazyRegexp(`>[|&]?\s*["']?([^\s"';|&<>()]+)`)
 )
 
-// lazyRegexp compiles at the first use: most runs need none.
+// lazyRegexp compiles on first use: most runs need none.
 func lazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-var bombHazard = hazard{what: "is a fork bomb", instead: "run nothing that starts itself again without end"}
+var bombHazard = hazard{what: "is a fork bomb", instead: "do not run code that starts copies of itself without limit"}
 
 // inText judges a command line whose words are not known: it splits it at
-// whatever may separate commands, and looks at each part as if it were plain.
+// anything that may separate commands, and treats each part as plain words.
 func (p *Policy) inText(text string, at cwd, depth int) hazard {
 	if isForkBomb(text) {
 		return bombHazard
@@ -262,8 +262,8 @@ func redirectsToDevice(text string) bool {
 
 func separatesCommands(r rune) bool { return strings.ContainsRune(";|&\n\r()`{}", r) }
 
-// plainWords splits a command at spaces, takes quotes away, and leaves out
-// assignments and reserved words in front of the program.
+// plainWords splits a command at spaces, removes quotes, and drops assignments
+// and reserved words before the program.
 func plainWords(part string) []string {
 	words := strings.Fields(part)
 	for i, w := range words {
@@ -283,7 +283,7 @@ func plainWords(part string) []string {
 	return nil
 }
 
-// changeDir is where cd leads; empty where that is not known.
+// changeDir returns the directory that cd changes to; empty if unknown.
 func (p *Policy) changeDir(args []string, dir string) string {
 	switch {
 	case len(args) == 0:
@@ -314,7 +314,8 @@ func isForkBomb(text string) bool {
 	return false
 }
 
-// namedPlace looks for special places among the words of a command.
+// namedPlace looks for sensitive and protected paths among the words of a
+// command.
 func (p *Policy) namedPlace(s *subject) (word string, found place) {
 	words := s.Argv
 	if len(words) == 0 {
@@ -338,8 +339,8 @@ func (p *Policy) namedPlace(s *subject) (word string, found place) {
 	return word, found
 }
 
-// withoutScript takes the script itself out of a skill's command: it lies among
-// the agent's own files, where else only what must not be touched lies.
+// withoutScript removes the script itself from a skill's command: it lies in the
+// agent's own directory, which is otherwise protected.
 func withoutScript(words []string) []string {
 	i := slices.IndexFunc(words, func(w string) bool {
 		w = slashed(w)
@@ -353,8 +354,8 @@ func withoutScript(words []string) []string {
 
 func notInPath(r rune) bool { return r == ':' || r == '@' }
 
-// wordPlace says what a word of a command names, if it is a path. Words such as
-// "secret" count only in what looks like one.
+// wordPlace classifies a word of a command as a path. Words such as "secret"
+// count only if the word looks like one.
 func (p *Policy) wordPlace(word string) place {
 	word = fold(slashed(word))
 	if len(word) > 2 && word[0] == '-' && word[1] != '-' {

@@ -7,18 +7,19 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// ruleList holds the rules of one list in their order, with an index to those
-// that could speak of an access: most of many rules never need a look.
+// ruleList holds the rules of one list in order, with an index of those that
+// could match an access, so that many rules stay cheap.
 type ruleList struct {
 	rules    []*rule
-	anything []*rule // that the index says nothing of
+	anything []*rule // rules that are not indexed
 	tools    map[string][]*rule
 	scopes   map[core.Scope][]*rule
 	programs map[string][]*rule // of commands, by the name of the program
 	paths    map[scopedPath][]*rule
 }
 
-// scopedPath finds the rules whose globs are one path, or a tree with this top.
+// scopedPath is the index key of rules whose globs are one path, or a tree with
+// this root.
 type scopedPath struct {
 	scope core.Scope
 	path  string
@@ -49,7 +50,7 @@ func (l *ruleList) add(r *rule) {
 	default:
 		l.scopes[r.scope] = append(l.scopes[r.scope], r)
 	}
-	if r.all && !r.every && r.scope != "" { // the name may be a tool's as well
+	if r.all && !r.every && r.scope != "" { // there may be a tool of this name
 		l.tools[r.Name] = append(l.tools[r.Name], r)
 	}
 }
@@ -58,7 +59,7 @@ func simpleGlobs(globs []glob) bool {
 	return !slices.ContainsFunc(globs, func(g glob) bool { return !g.literal && g.tree == "" })
 }
 
-// first returns the first rule that fits a subject.
+// first returns the first rule that fits matches to a subject.
 func (l *ruleList) first(s *subject, fits func(*rule) bool) *rule {
 	if len(l.rules) == 0 {
 		return nil
@@ -91,7 +92,7 @@ func (l *ruleList) tryPrograms(s *subject, try func([]*rule)) {
 	if len(l.programs) == 0 {
 		return
 	}
-	if s.program == "" { // any program is possible, and the words are looked at
+	if s.program == "" { // could be any program
 		for _, rules := range l.programs {
 			try(rules)
 		}
@@ -103,8 +104,8 @@ func (l *ruleList) tryPrograms(s *subject, try func([]*rule)) {
 	}
 }
 
-// tryPaths tries the rules of the path and of all trees that it lies in; where
-// the subject is a tree or not known, all rules for paths.
+// tryPaths tries the rules of the path and of all its parents; if the subject is
+// a tree or unknown, all rules for paths.
 func (l *ruleList) tryPaths(s *subject, try func([]*rule)) {
 	if len(l.paths) == 0 {
 		return
@@ -119,7 +120,7 @@ func (l *ruleList) tryPaths(s *subject, try func([]*rule)) {
 	}
 	for path := s.path; ; {
 		try(l.paths[scopedPath{s.Scope, path}])
-		if s.ruled != s.path { // rules that tighten may be folded
+		if s.ruled != s.path { // deny and ask rules may be folded
 			try(l.paths[scopedPath{s.Scope, fold(path)}])
 		}
 		i := strings.LastIndexByte(path, '/')

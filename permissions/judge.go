@@ -9,30 +9,30 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// subject is an access, or a part of one, made ready for rules.
+// subject is an access, or a part of one, prepared for matching rules.
 type subject struct {
 	core.Access
 	tool   string
 	source string // the tool's toolset
-	agent  string // which subagent calls; empty for the root
-	dir    string // the session's, slashed; empty if not known
-	path   string // of a file, slashed; empty if it cannot be understood
+	agent  string // the calling subagent; empty for the root
+	dir    string // the session's, slashed; empty if unknown
+	path   string // of a file, slashed; empty if invalid
 	folded string // path with case folded
-	ruled  string // path as rules that tighten compare it
+	ruled  string // path as deny and ask rules compare it
 	handle bool   // a stored output of the session, not a file
-	carved bool   // parts of the tree can be left out
-	vague  bool   // it is not known what the access touches
-	whole  bool   // a command for a shell whose language is not known
+	carved bool   // parts of the tree can be excluded
+	vague  bool   // it is not known what is accessed
+	whole  bool   // a command for an unknown shell
 
-	sure     int      // so many of Argv's words are certain
+	sure     int      // how many words of Argv are known, from the first
 	program  string   // of a command whose first word is known
-	programs []string // that a command may run as well
+	programs []string // that the command may also run
 
-	holds []bool // of each condition, whether it holds
-	maybe *rule  // a condition that what is not known decides about
+	holds []bool // whether each condition holds
+	maybe *rule  // a condition that cannot be evaluated, as too little is known
 }
 
-// subject makes an access ready.
+// subject prepares an access.
 func (p *Policy) subject(req *core.PermissionRequest, a core.Access) subject {
 	s := subject{
 		Access: a, tool: req.Tool, source: req.Source, dir: slashed(req.Session.Dir),
@@ -60,17 +60,17 @@ func (p *Policy) subject(req *core.PermissionRequest, a core.Access) subject {
 	return s
 }
 
-// certain returns the words of a command up to the first that is not known.
+// certain returns the words of a command before the first unknown one.
 func (s *subject) certain() []string { return s.Argv[:min(s.sure, len(s.Argv))] }
 
-// maxCommand is the length of a command in bytes up to which it is looked into.
+// maxCommand is the length in bytes up to which a command is analyzed.
 const maxCommand = 10_000
 
-// hiddenControl reports whether a character makes a command another than it
-// looks like.
+// hiddenControl reports whether a character can make a command look different
+// from what it does.
 func hiddenControl(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
 
-// step is what decided, the most binding first.
+// step is the check that decided, the most binding first.
 type step uint8
 
 const (
@@ -98,18 +98,18 @@ type finding struct {
 	rule    *rule
 	broken  error // of the condition, if it failed
 	hazard  hazard
-	word    string // of a command, that names a special place
-	why     string // what keeps a command from being one that only reads
-	via     string // the part of a script that touches the file
+	word    string // of a command: the word that names a special place
+	why     string // why a command is not known to be read-only
+	via     string // the part of a script that accesses the file
 
-	// Of a command line: what it consists of, and which part of that decided.
+	// Of a command line: its parts, and the index of the one that decided.
 	parts []finding
 	worst int
-	// free says that it may run outside the sandbox, environ what its
-	// environment must hold.
+	// free says that it may run outside the sandbox; environ must be in its
+	// environment.
 	free    bool
 	environ []string
-	reads   bool // it is allowed since it only reads
+	reads   bool // allowed because of what it does
 }
 
 func (f *finding) worse(g *finding) bool {
@@ -119,11 +119,11 @@ func (f *finding) worse(g *finding) bool {
 	return f.step < g.step
 }
 
-// grantable reports whether a yes can hold for the session: there must be
-// something to know the access by.
+// grantable reports whether an approval can last for the session: the access
+// must be identifiable.
 func (f *finding) grantable() bool { return f.subject.Resource != "" }
 
-// decisive returns the part that decided, or the finding itself.
+// decisive returns the part that decided, or the finding itself if it has none.
 func (f *finding) decisive() *finding {
 	if len(f.parts) == 0 {
 		return f
@@ -131,8 +131,8 @@ func (f *finding) decisive() *finding {
 	return &f.parts[f.worst]
 }
 
-// judgeAll returns the finding on each access, or the one on a call that says
-// it touches nothing.
+// judgeAll returns the finding on each access, or a single one on a call that
+// declares no access.
 func (p *Policy) judgeAll(ctx context.Context, req *core.PermissionRequest) []finding {
 	if len(req.Accesses) == 0 {
 		return []finding{p.judgeNone(p.subject(req, core.Access{}))}
@@ -153,8 +153,8 @@ func (p *Policy) judgeAll(ctx context.Context, req *core.PermissionRequest) []fi
 	return findings
 }
 
-// judge decides on one access. A command line that can be read is judged by
-// what it consists of.
+// judge decides on one access. A command line that can be analyzed is judged by
+// its parts.
 func (p *Policy) judge(ctx context.Context, f *finding) {
 	if p == nil || p.mode == "" {
 		return
@@ -174,21 +174,21 @@ func (p *Policy) judge(ctx context.Context, f *finding) {
 		p.judgeWhole(f, p.settledBy(s))
 		f.free = f.step == byAllowRule
 	}
-	// What a person said yes to runs as the person would run it. Scripts of
-	// skills stay where they are.
+	// What the user approves runs as the user would run it. Scripts of skills
+	// stay in the sandbox.
 	f.free = s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask || p.mode == ModeBypass)
 }
 
-// settled says by what an access may happen that no rule speaks of.
+// settled says what decides on an access that no rule matches.
 type settled uint8
 
 const (
 	byItself    settled = iota // the mode decides
-	bySandbox                  // it happens in a sandbox
-	byPermitted                // the command that it is part of is allowed
+	bySandbox                  // allowed: it happens in a sandbox
+	byPermitted                // allowed: it is part of an allowed command
 )
 
-// settledBy says whether a sandbox settles what a command does.
+// settledBy reports whether a sandbox settles what a command does.
 func (p *Policy) settledBy(s *subject) settled {
 	if p.mode == ModeWorkspace && s.Scope == core.ScopeShell && !s.Unconfined && p.Sandboxed() {
 		return bySandbox
@@ -196,9 +196,8 @@ func (p *Policy) settledBy(s *subject) settled {
 	return byItself
 }
 
-// judgeWhole decides on an access as a whole. The order of its lines is the
-// order of the package's documentation; after the allow rules, verdicts only
-// get worse.
+// judgeWhole decides on an access as a whole, in the order that the package
+// documentation gives; after the allow rules, verdicts only get stricter.
 func (p *Policy) judgeWhole(f *finding, by settled) {
 	s := &f.subject
 	if p.denied(f) {
@@ -220,7 +219,7 @@ func (p *Policy) judgeWhole(f *finding, by settled) {
 	p.tighten(f)
 }
 
-// denied looks for what denies in every mode.
+// denied checks for what is denied in every mode.
 func (p *Policy) denied(f *finding) bool {
 	s := &f.subject
 	if failed := p.tryConditions(s); failed != nil {
@@ -238,7 +237,7 @@ func (p *Policy) denied(f *finding) bool {
 	return false
 }
 
-// tighten asks about special places, and where a rule asks.
+// tighten turns the verdict into Ask for special places and ask rules.
 func (p *Policy) tighten(f *finding) {
 	s := &f.subject
 	if word, at := p.special(s); at != ordinary {
@@ -260,7 +259,7 @@ func (p *Policy) tighten(f *finding) {
 	}
 }
 
-// judgeNone decides on a call that touches nothing.
+// judgeNone decides on a call that declares no access.
 func (p *Policy) judgeNone(s subject) finding {
 	f := finding{subject: s}
 	if p == nil || p.mode == "" || p.denied(&f) {
@@ -274,7 +273,7 @@ func (p *Policy) judgeNone(s subject) finding {
 	return f
 }
 
-// forbidden looks for what is denied in every mode.
+// forbidden looks for what no rule can allow.
 func (p *Policy) forbidden(s *subject) hazard {
 	switch {
 	case s.Scope == core.ScopeDelete && s.path != "" && p.irremovable(s.path, s.dir):
@@ -287,7 +286,7 @@ func (p *Policy) forbidden(s *subject) hazard {
 	return hazard{}
 }
 
-// excused takes away a hazard that a rule of the user allows.
+// excused drops a hazard that a rule of the user allows.
 func (p *Policy) excused(s *subject, h hazard) hazard {
 	if h.escalation != "" && p.userAllows(s, h.escalation) {
 		return hazard{}
@@ -304,8 +303,8 @@ func (p *Policy) userAllows(s *subject, escalation string) bool {
 	})
 }
 
-// special says whether an access leads to a place that asks, and for a command
-// which of its words names it.
+// special says whether an access leads to a sensitive or protected place, and
+// for a command which word names it.
 func (p *Policy) special(s *subject) (word string, at place) {
 	switch {
 	case s.handle:
@@ -322,13 +321,13 @@ func (p *Policy) special(s *subject) (word string, at place) {
 		}
 		return "", at
 	}
-	if at == ordinary && s.Recursive { // a whole tree may hold anything
+	if at == ordinary && s.Recursive { // a tree may contain protected places
 		at = guarded
 	}
 	return "", at
 }
 
-// placeAt says what an absolute, folded path leads to.
+// placeAt classifies an absolute, folded path.
 func (p *Policy) placeAt(path string) place {
 	skip := 0
 	for _, dir := range p.known {
@@ -350,13 +349,13 @@ func (p *Policy) placeAt(path string) place {
 	return at
 }
 
-// byDefault is the word on an access that no rule allows.
+// byDefault is the verdict on an access that no rule matches.
 func (p *Policy) byDefault(s *subject, by settled) core.Verdict {
 	inside := s.Inside || s.handle
 	switch {
 	case by == byPermitted, by == bySandbox && (startsProgram(s.Scope) || s.Scope == core.ScopeRead):
 		return core.Allow
-	case by == bySandbox && under(s.path, "/tmp") && s.path != "": // it has one of its own
+	case by == bySandbox && under(s.path, "/tmp") && s.path != "": // the sandbox has its own
 		return core.Allow
 	}
 	switch p.mode {

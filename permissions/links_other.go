@@ -4,5 +4,5 @@ package permissions
 
 import "io/fs"
 
-// systemLinks is not known here, where no command line runs unasked.
+// systemLinks is unknown here, where no local command line is analyzed.
 func systemLinks(fs.FileInfo) uint64 { return 0 }

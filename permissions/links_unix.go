@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// systemLinks is how many names a file of this machine has; 0 if that is not
-// known.
+// systemLinks returns the number of hard links of a local file; 0 if unknown.
 func systemLinks(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Nlink) // its type differs between systems

@@ -2,5 +2,6 @@
 
 package permissions
 
-// normalize leaves a name as it is: the file systems here tell spellings apart.
+// normalize leaves a name as it is: file systems here distinguish composed and
+// decomposed characters.
 func normalize(s string) string { return s }

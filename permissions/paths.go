@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// slashed returns a path with slashes between its parts.
+// slashed returns a path with forward slashes.
 func slashed(p string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ReplaceAll(p, `\`, "/")
@@ -16,8 +16,8 @@ func slashed(p string) string {
 	return p
 }
 
-// isAbs reports whether a slashed path is absolute, on any system: the
-// environment of a call need not run the system of this process.
+// isAbs reports whether a slashed path is absolute on any operating system: the
+// environment of a call may run another one than this process.
 func isAbs(p string) bool {
 	return strings.HasPrefix(p, "/") || hasDrive(p) && len(p) > 2 && p[2] == '/'
 }
@@ -27,13 +27,13 @@ func hasDrive(p string) bool {
 	return len(p) >= 2 && p[1] == ':' && (p[0]|0x20) >= 'a' && (p[0]|0x20) <= 'z'
 }
 
-// isVolumeRoot reports whether a slashed path is the top of a file system tree.
+// isVolumeRoot reports whether a slashed path is the root of a file system.
 func isVolumeRoot(p string) bool {
 	return p == "/" || hasDrive(p) && (len(p) == 2 || p[2:] == "/")
 }
 
-// cleanPath returns an absolute path in its slashed form. It is false for what
-// resolving never returns: such a path could be another than it looks like.
+// cleanPath returns an absolute path in slashed form. It is false for a path that
+// is not clean, which could be another than it seems.
 func cleanPath(p string) (string, bool) {
 	p = slashed(p)
 	if !isAbs(p) || strings.IndexByte(p, 0) >= 0 {
@@ -49,7 +49,7 @@ func cleanPath(p string) (string, bool) {
 	return p, path.Clean(rest) == rest
 }
 
-// under reports whether p is dir or lies below it.
+// under reports whether p is dir or below it.
 func under(p, dir string) bool {
 	if !strings.HasPrefix(p, dir) {
 		return false
@@ -57,8 +57,8 @@ func under(p, dir string) bool {
 	return len(p) == len(dir) || strings.HasSuffix(dir, "/") || p[len(dir)] == '/'
 }
 
-// fold maps names that a file system might take for one to one spelling: it
-// ignores case, and the characters that some systems ignore in names.
+// fold maps names that a file system may treat as equal to one spelling: it
+// ignores case and the characters that some systems ignore in names.
 func fold(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c >= utf8.RuneSelf || c >= 'A' && c <= 'Z' {
@@ -82,8 +82,7 @@ func foldRune(r rune) rune {
 	return unicode.ToLower(least)
 }
 
-// wild reports whether a name matches a pattern in which * stands for any
-// characters, and nothing else is special.
+// wild reports whether a name matches a pattern in which only * is special.
 func wild(pattern, name string) bool {
 	star, mark, p, n := -1, 0, 0, 0
 	for n < len(name) {

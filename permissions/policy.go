@@ -13,58 +13,58 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Options are what a policy is made of.
+// Options configure a policy. All directories are absolute paths in the
+// environment of the calls, with symbolic links resolved.
 type Options struct {
-	// Mode comes before the modes of the sets. If nobody names one, it is
-	// ModeDefault; see Confine.
+	// Mode overrides the modes of the sets. If none of them sets one either, it
+	// is ModeDefault; see Confine.
 	Mode Mode
+	// Sets are the rules, by source.
 	Sets []RuleSet
-	// Home is the person's home directory, for ~ in rules. All directories are
-	// absolute, their symbolic links resolved, in the environment that the
-	// calls work in.
+	// Home is the user's home directory, for ~ in rules.
 	Home string
-	// Workspace are the directories of the workspace.
+	// Workspace lists the directories of the workspace.
 	Workspace []string
-	// AgentHome is the agent's own directory, protected from writes. Its
-	// settings.json may hold keys, so reading that asks.
+	// AgentHome is the agent's own directory, protected from writes. Reading
+	// its settings.json needs approval, as it may contain keys.
 	AgentHome string
-	// FoldCase says that the environment's file system may take names for one
-	// that differ in case: deny and ask rules then ignore case, as they always
-	// do on Windows and macOS.
+	// FoldCase says that the environment's file system may ignore case: deny
+	// and ask rules then do, too, as they always do on Windows and macOS.
 	FoldCase bool
-	// Env is where the calls work. Its files tell what the paths and globs in
-	// commands lead to, so that a command which only reads inside the workspace
-	// runs unasked; its shell says how command lines are read. Without it every
-	// command asks that no rule allows.
+	// Env is where the calls work. Its files resolve the paths and globs in
+	// commands, so that a command that only reads inside the workspace needs no
+	// approval; its shell is the default for Shell. Without Env every command
+	// that no rule allows needs approval.
 	Env core.Environment
-	// Shell is the language of command lines, "bash" or "sh"; empty is that of
-	// Env. Lines of any other shell are compared with rules as a whole.
+	// Shell is the language of command lines, "bash" or "sh"; empty means that of
+	// Env. Lines for any other shell are compared with rules as a whole.
 	Shell string
-	// Confine makes mode workspace what holds if nobody names a mode and
-	// commands are Sandboxed: for a directory that the person trusts.
+	// Confine makes ModeWorkspace the default mode if commands are Sandboxed.
+	// Set it for directories that the user trusts.
 	Confine bool
-	// Sandboxed says whether Env confines a command that is not granted
-	// [core.Access].Unconfined, with a sandbox that works. It is called when
-	// that matters, from any goroutine, and always says the same; nil is no.
+	// Sandboxed reports whether Env has a working sandbox for commands that are
+	// not granted [core.Access].Unconfined. It may be called from any goroutine
+	// and must always return the same; nil means false.
 	Sandboxed func() bool
 }
 
-// Policy implements [core.Policy]. It is immutable and safe for concurrent
-// use. The zero Policy denies everything.
+// Policy implements [core.Policy] by modes and rules; see the package
+// documentation for the order in which they apply. It is immutable and safe for
+// concurrent use. The zero Policy denies everything.
 type Policy struct {
 	mode     Mode
 	modeFrom string
 	deny     ruleList
 	ask      ruleList
 	allow    ruleList
-	ignored  ruleList // not to be trusted
-	// conditions are the rules of the lists that are one.
+	ignored  ruleList // allow rules of untrusted sources
+	// conditions are the rules of the lists that are conditions.
 	conditions []*rule
 	warnings   []string
 
 	environment core.Environment
 	dialect     string      // of command lines
-	posix       bool        // which can be read
+	posix       bool        // the dialect can be analyzed
 	sandboxed   func() bool // nil = no
 
 	home      string
@@ -78,8 +78,8 @@ type Policy struct {
 
 var _ core.Policy = (*Policy)(nil)
 
-// New makes a policy. If a rule or a mode is broken there is no policy, and the
-// error names all that are; those of rules are *[RuleError].
+// New returns a policy. The error lists every invalid rule, mode and directory;
+// those of rules are *[RuleError].
 func New(o Options) (*Policy, error) {
 	foldCase := o.FoldCase || runtime.GOOS == "windows" || runtime.GOOS == "darwin"
 	p := &Policy{fold: foldCase, home: strings.TrimSuffix(slashed(o.Home), "/")}
@@ -127,8 +127,8 @@ func (p *Policy) setEnv(o *Options) {
 	p.posix = p.dialect == "bash" || p.dialect == "sh"
 }
 
-// warnOfContradictions warns of allow rules that a deny rule of the same words
-// makes useless.
+// warnOfContradictions warns of allow rules that an identical deny rule makes
+// useless.
 func (p *Policy) warnOfContradictions() {
 	denied := make(map[Rule]*rule, len(p.deny.rules))
 	for _, r := range p.deny.rules {
@@ -138,7 +138,7 @@ func (p *Policy) warnOfContradictions() {
 	}
 	for _, r := range p.allow.rules {
 		if by, ok := denied[r.Rule]; ok && r.cond == nil {
-			p.warnings = append(p.warnings, fmt.Sprintf("%s: the allow rule %s has no effect: %s denies the same, and a denial wins", r.where, r.Text, by.where))
+			p.warnings = append(p.warnings, fmt.Sprintf("%s: allow rule %s has no effect: %s denies the same, and deny wins", r.where, r.Text, by.where))
 		}
 	}
 }
@@ -153,7 +153,7 @@ func trimSlash(dir string) string {
 // add compiles the rules of a set.
 func (p *Policy) add(set *RuleSet, anchors anchor) error {
 	if set.Source.rank() < 0 {
-		return fmt.Errorf("permissions: unknown source %q of rules: use managed, user, project, session or flag", set.Source)
+		return fmt.Errorf("permissions: unknown source %q: use managed, user, project, session or flag", set.Source)
 	}
 	if set.Base != "" {
 		base := slashed(set.Base)
@@ -208,7 +208,7 @@ func (p *Policy) compileList(to *ruleList, set *RuleSet, list List, texts []stri
 	return errors.Join(errs...)
 }
 
-// compileConditions compiles the conditions of a set, and tries their examples.
+// compileConditions compiles the conditions of a set and checks their examples.
 func (p *Policy) compileConditions(allow *ruleList, set *RuleSet) error {
 	var errs []error
 	for i := range set.Settings.When {
@@ -250,8 +250,8 @@ func (p *Policy) compileWhen(w *When) (*rule, *RuleError) {
 	return r, nil
 }
 
-// chooseMode sets the mode: the given one, or that of the last source that
-// names one and may.
+// chooseMode sets the mode: that of the options, or of the last source that sets
+// one and may do so.
 func (p *Policy) chooseMode(o *Options, sets []RuleSet) error {
 	for i := range sets {
 		set := &sets[i]
@@ -294,14 +294,13 @@ func (p *Policy) chooseMode(o *Options, sets []RuleSet) error {
 // Mode returns the mode.
 func (p *Policy) Mode() Mode { return p.mode }
 
-// ModeFrom says where the mode stands: a file, or the source.
+// ModeFrom returns the file or the source that sets the mode.
 func (p *Policy) ModeFrom() string { return p.modeFrom }
 
-// Sandboxed reports whether commands can be confined.
+// Sandboxed reports whether commands can run in a sandbox.
 func (p *Policy) Sandboxed() bool { return p.sandboxed != nil && p.sandboxed() }
 
-// firstRoot is the first directory of the workspace; the root directory where
-// there is none.
+// firstRoot is the first directory of the workspace, or / if there is none.
 func (p *Policy) firstRoot() string {
 	if len(p.workspace) == 0 {
 		return "/"
@@ -320,15 +319,15 @@ func (p *Policy) absolute(name string) string {
 	return path.Join(p.firstRoot(), name)
 }
 
-// WithMode returns the policy with another mode. With one that does not exist
-// it denies what no rule allows.
+// WithMode returns the policy with another mode. With an unknown mode it denies
+// what no rule allows.
 func (p *Policy) WithMode(m Mode) *Policy {
 	q := *p
 	q.mode, q.modeFrom = m, string(SourceSession)
 	return &q
 }
 
-// Warnings says what was ignored, for the person.
+// Warnings lists what was ignored, for the user.
 func (p *Policy) Warnings() []string { return slices.Clone(p.warnings) }
 
 // RuleInfo describes a rule of a policy.
@@ -339,11 +338,10 @@ type RuleInfo struct {
 	Where   string `json:"where"`             // file:line, file or source
 	When    bool   `json:"when,omitempty"`    // the rule is a condition
 	Why     string `json:"why,omitempty"`     // of a condition
-	Ignored bool   `json:"ignored,omitempty"` // it must not allow, see Warnings
+	Ignored bool   `json:"ignored,omitempty"` // an allow rule of an untrusted source; see Warnings
 }
 
-// Rules returns the rules in the order in which they are looked through, those
-// that are ignored last.
+// Rules returns the rules in evaluation order, ignored ones last.
 func (p *Policy) Rules() []RuleInfo {
 	var infos []RuleInfo
 	for _, list := range []*ruleList{&p.deny, &p.ask, &p.allow, &p.ignored} {
@@ -357,7 +355,8 @@ func (p *Policy) Rules() []RuleInfo {
 	return infos
 }
 
-// Decide implements [core.Policy].
+// Decide implements [core.Policy]. See [Policy.Explain] for the details of a
+// decision.
 func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.Decision {
 	findings := p.judgeAll(ctx, &req)
 	worst := &findings[0]
@@ -376,8 +375,9 @@ func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.De
 	}
 	d.Rule, d.Source = p.named(worst)
 	d.Reason = p.reason(worst, d.Always)
+	d.Others = p.otherReasons(findings, worst, &d)
 	if d.Verdict == core.Ask && slices.ContainsFunc(findings, func(f finding) bool { return f.free }) && p.Sandboxed() {
-		d.Reason += "; with a yes it runs outside the sandbox"
+		d.Reason += "; if approved, it runs outside the sandbox"
 	}
 	if d.Verdict != core.Deny {
 		d.Grants = append(p.grants(&req, findings), p.around(&req, findings)...)
@@ -385,15 +385,37 @@ func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.De
 	return d
 }
 
-// around opens what lies about an allowed read inside the session's directory,
-// as far as reading it would be allowed by itself: a search heeds .gitignore
-// files further up, and a wrong name is answered with similar ones.
+// otherReasons returns why accesses other than the worst need approval, the
+// gravest first.
+func (p *Policy) otherReasons(findings []finding, worst *finding, d *core.Decision) []string {
+	if d.Verdict != core.Ask {
+		return nil
+	}
+	var others []*finding
+	for i := range findings {
+		if f := &findings[i]; f != worst && f.verdict == core.Ask {
+			others = append(others, f)
+		}
+	}
+	slices.SortStableFunc(others, func(a, b *finding) int { return cmp.Compare(a.step, b.step) })
+	var reasons []string
+	for _, f := range others {
+		if text := p.reason(f, ""); text != d.Reason && !slices.Contains(reasons, text) {
+			reasons = append(reasons, text)
+		}
+	}
+	return reasons
+}
+
+// around opens the rest of the session's directory for an allowed read inside
+// it, as far as reading that is allowed: a search respects .gitignore files
+// further up, and a misspelled name is answered with similar ones.
 func (p *Policy) around(req *core.PermissionRequest, findings []finding) []core.Grant {
 	reads := false
 	for _, f := range findings {
 		if a := f.subject.Access; a.Scope == core.ScopeRead && f.verdict == core.Allow {
 			if a.Recursive && a.Resource == req.Session.Dir {
-				return nil // it is open as it is
+				return nil // already open
 			}
 			reads = reads || a.Inside
 		}
@@ -410,8 +432,8 @@ func (p *Policy) around(req *core.PermissionRequest, findings []finding) []core.
 	}}}
 }
 
-// grants opens the accesses of a call. A command that is confined gets what
-// its sandbox is made of besides.
+// grants opens the accesses of a call and, for a command in the sandbox, what
+// the sandbox allows.
 func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.Grant {
 	if len(req.Accesses) == 0 {
 		return nil
@@ -435,9 +457,8 @@ func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.
 	return grants
 }
 
-// sandbox returns what a confined command may write and reach: where the mode
-// allows writing, the workspace; and what rules allow that name a whole tree or
-// a host.
+// sandbox returns what a command in the sandbox may write and reach: the
+// workspace if the mode allows writing, and the trees and hosts of allow rules.
 func (p *Policy) sandbox() []core.Grant {
 	var grants []core.Grant
 	open := func(scope core.Scope, resource string, recursive bool) {
@@ -470,16 +491,16 @@ func (p *Policy) sandbox() []core.Grant {
 	return grants
 }
 
-// unwritable reports whether a path below a writable tree asks all the same.
+// unwritable reports whether a path in a writable tree needs approval anyway.
 func (p *Policy) unwritable(path string) bool {
 	f := finding{subject: p.subject(&core.PermissionRequest{}, core.Access{Scope: core.ScopeWrite, Resource: path, Inside: true})}
 	p.judgeWhole(&f, byPermitted)
 	return f.verdict != core.Allow
 }
 
-// except returns what stays closed under a recursive read: what is sensitive,
-// unless the whole is and was said yes to, and what rules name that do not name
-// the whole.
+// except returns what stays closed under a recursive read: sensitive paths,
+// unless the root itself is one and was approved, and what deny and ask rules
+// match that do not match the root.
 func (p *Policy) except(req *core.PermissionRequest, root *subject) func(string) bool {
 	rules := slices.DeleteFunc(slices.Concat(p.deny.rules, p.ask.rules), func(r *rule) bool {
 		return r.cond == nil && !r.about(root) || r.catches(root) || r.list == ListAsk && p.mode == ModeBypass

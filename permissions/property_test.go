@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/permissions"
 )
 
-// draw makes rules and accesses that meet often.
+// draw generates rules and accesses that often match.
 type draw struct{ *rand.Rand }
 
 func (d draw) of(list ...string) string { return list[d.IntN(len(list))] }
@@ -103,7 +103,7 @@ func with(o permissions.Options, list permissions.List, text string) permissions
 	return o
 }
 
-// TestMoreRulesOnlyTighten: a rule that denies or asks never loosens anything,
+// TestMoreRulesOnlyTighten: a deny or ask rule never makes a verdict less strict,
 // whatever the other rules and the mode are; and no allow rule beats a denial.
 func TestMoreRulesOnlyTighten(t *testing.T) {
 	d := draw{rand.New(rand.NewPCG(1, 2))}
@@ -138,7 +138,7 @@ func TestMoreRulesOnlyTighten(t *testing.T) {
 	}
 }
 
-// TestIndexChangesNothing: a rule decides wherever it stands among others.
+// TestIndexChangesNothing: the position of a rule in its list does not matter.
 func TestIndexChangesNothing(t *testing.T) {
 	d := draw{rand.New(rand.NewPCG(3, 4))}
 	for range 800 {

@@ -12,34 +12,34 @@ import (
 	"github.com/seed-009c0928/agent/permissions/shell"
 )
 
-// The limits of what is looked through for one access.
+// The limits of what is searched for one access.
 const (
-	maxExpanded = 2000   // paths that a glob stands for
+	maxExpanded = 2000   // paths that a glob matches
 	maxBelow    = 20_000 // entries below a directory
 )
 
-// reach finds out what an access of a command leads to, in the environment that
-// the command will run in.
+// reach resolves the paths of a command's access, in the environment that the
+// command will run in.
 type reach struct {
 	policy *Policy
 	ctx    context.Context
 	access *shell.Access
-	links  bool   // symbolic links below a directory count for what they lead to
-	why    string // not all could be found out, and why
+	links  bool   // resolve symbolic links below a directory
+	why    string // why not all paths could be resolved; empty if they were
 }
 
-// paths returns the paths that the access names, links resolved. Where that is
-// not possible it says why, and returns the path as it stands, so that rules
-// and special places are compared with that at least.
+// paths returns the paths that the access names, links resolved. A path that
+// cannot be resolved is returned as it is, so that rules and special places can
+// at least match that, and why is set.
 func (r *reach) paths() []core.Resolved {
 	if r.policy.environment == nil {
-		r.why = "leads to files that are not known"
+		r.why = "leads to unknown files"
 		return []core.Resolved{{Path: path.Clean(r.access.Path)}}
 	}
 	names := []string{r.access.Path}
 	if r.access.Glob {
 		if names = r.expand(); len(names) == 0 && r.why == "" {
-			names = []string{r.access.Path} // the shell leaves it as it is
+			names = []string{r.access.Path} // the shell does not expand it
 		}
 	}
 	var all []core.Resolved
@@ -55,7 +55,7 @@ func (r *reach) paths() []core.Resolved {
 	return all
 }
 
-// expand returns the paths that a pattern of the shell stands for.
+// expand returns the paths that a shell pattern matches.
 func (r *reach) expand() []string {
 	parts := strings.Split(strings.TrimPrefix(r.access.Path, "/"), "/")
 	found := []string{""}
@@ -77,7 +77,7 @@ func (r *reach) expand() []string {
 					next = append(next, dir+"/"+e.Name())
 				}
 				if len(next) > maxExpanded {
-					r.why = fmt.Sprintf("stands for more than %d files", maxExpanded)
+					r.why = fmt.Sprintf("matches more than %d files", maxExpanded)
 					return nil
 				}
 			}
@@ -87,7 +87,8 @@ func (r *reach) expand() []string {
 	return found
 }
 
-// matchName matches a name with a part of a pattern, as the shell does.
+// matchName matches a name against one path element of a pattern, as the shell
+// does.
 func matchName(pattern, name string) bool {
 	if strings.HasPrefix(name, ".") && !strings.HasPrefix(pattern, ".") {
 		return false
@@ -96,8 +97,8 @@ func matchName(pattern, name string) bool {
 	return ok || err != nil
 }
 
-// below yields the files below a directory that the access touches as well. It
-// passes over what git keeps for itself and over installed packages.
+// below yields the files below a directory that the access includes. It skips
+// .git and node_modules.
 func (r *reach) below(dir core.Resolved) iter.Seq[core.Resolved] {
 	return func(yield func(core.Resolved) bool) {
 		if r.policy.environment == nil {
@@ -106,7 +107,7 @@ func (r *reach) below(dir core.Resolved) iter.Seq[core.Resolved] {
 		left := maxBelow
 		r.walk(dir, &left, yield)
 		if left <= 0 {
-			r.why = fmt.Sprintf("goes through more than %d files, among which there may be some with secrets", maxBelow)
+			r.why = fmt.Sprintf("covers more than %d files, some of which may contain secrets", maxBelow)
 		}
 	}
 }
@@ -114,7 +115,7 @@ func (r *reach) below(dir core.Resolved) iter.Seq[core.Resolved] {
 func (r *reach) walk(dir core.Resolved, left *int, yield func(core.Resolved) bool) bool {
 	entries, err := r.policy.environment.Files().ReadDir(r.ctx, dir.Path)
 	if err != nil {
-		return true // it is a file, or the command cannot read it either
+		return true // a file, or the command cannot read it either
 	}
 	for _, e := range entries {
 		name := e.Name()

@@ -11,19 +11,20 @@ import (
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
 
-// Rule is the parsed text of a rule, before its pattern is given a meaning.
+// Rule is the parsed text of a rule. What its pattern means depends on the scope
+// that Name stands for; see the package documentation.
 type Rule struct {
 	Text    string
 	Name    string // a scope, a tool, or "*"
-	Pattern string // "*" where the rule has none
+	Pattern string // "*" if the rule has none
 }
 
-// RuleError says what is wrong with a rule.
+// RuleError is an invalid rule.
 type RuleError struct {
 	Rule   string
-	Where  string // file:line, file or source; empty if not known
-	Column int    // of the fault in Rule, counted from 1 in bytes
-	Reason string // with what to write instead
+	Where  string // file:line, file or source; empty if unknown
+	Column int    // of the error in Rule, in bytes from 1
+	Reason string // and what to write instead
 }
 
 // Error implements error.
@@ -37,7 +38,7 @@ func (e *RuleError) Error() string {
 
 const ruleForms = `expected NAME, NAME(pattern) or *, such as shell(go test *), fs-read(./docs/**), mcp(github/get_*) or write_file(*)`
 
-// scopes are the names that rules know scopes by.
+// scopeOf returns the scope that a name in a rule stands for.
 func scopeOf(name string) (core.Scope, bool) {
 	switch s := core.Scope(name); s {
 	case "shell":
@@ -100,8 +101,8 @@ func runeLen(s string) int {
 	return n
 }
 
-// checkName refuses names that are meant to be a scope and are not: as the
-// names of tools they would match nothing, and a deny rule would be lost.
+// checkName rejects misspelled scopes: as tool names they would match nothing,
+// and a deny rule would have no effect.
 func checkName(name string) error {
 	if _, ok := scopeOf(name); ok {
 		return nil
@@ -110,7 +111,7 @@ func checkName(name string) error {
 	if _, ok := scopeOf(lower); ok {
 		return fmt.Errorf("unknown scope %q: write %s", name, lower)
 	}
-	// Names so near to a scope's are no tool's.
+	// A name this close to a scope is not a tool.
 	if near := jsonpos.Nearest(lower, []string{"shell", "shell-run", "network", "plugin", "skill-script", "subagent"}); near != "" {
 		return fmt.Errorf("unknown scope %q: did you mean %s?", name, near)
 	}
@@ -127,25 +128,25 @@ type rule struct {
 	source Source
 	where  string
 	order  int        // in its list
-	cond   *condition // instead of a pattern; index is its place among all
-	index  int
-	why    string     // of a condition, for people
+	cond   *condition // instead of a pattern
+	index  int        // of cond among all conditions
+	why    string     // of a condition, for users
 	every  bool       // the name is *
 	all    bool       // the pattern is *
-	scope  core.Scope // empty when the name is a tool's
-	// What the pattern means for an access, by its scope. The rule of a tool
-	// can have several meanings; a nil one could not be compiled.
+	scope  core.Scope // empty if the name is a tool's
+	// The compiled pattern, by scope. A rule for a tool can have several; nil if
+	// the pattern is not valid for that scope.
 	globs []glob
 	argv  *argvPattern
 }
 
-// compile gives a rule its meaning. Rules that tighten compare paths folded if
-// the policy does.
+// compile compiles a rule. Deny and ask rules compare folded paths if the policy
+// does.
 func compile(r Rule, list List, a anchor, folded bool) (*rule, error) {
 	c := &rule{Rule: r, list: list, every: r.Name == "*", all: r.Pattern == "*"}
 	c.scope, _ = scopeOf(r.Name)
 	if c.scope == core.ScopeUnknown && list == ListAllow {
-		return nil, c.fail(1, "an access that nobody can describe always asks: allow the tool's known scopes instead")
+		return nil, c.fail(1, "an unknown access always needs approval: allow the tool's known scopes instead")
 	}
 	if c.all {
 		return c, nil
@@ -176,13 +177,13 @@ func (r *rule) fail(column int, reason string) error {
 
 func startsProgram(s core.Scope) bool { return s == core.ScopeShell || s == core.ScopeSkillScript }
 
-// about reports whether the rule speaks of such accesses at all.
+// about reports whether the rule applies to the scope or the tool of an access.
 func (r *rule) about(s *subject) bool {
 	return r.every || r.scope == s.Scope && r.scope != "" || r.scope == "" && r.Name == s.tool
 }
 
-// allows reports whether the rule names the whole of the access. It is never
-// true for one that is not fully known.
+// allows reports whether the rule matches the whole access. It never does if the
+// access is not fully known.
 func (r *rule) allows(s *subject) bool {
 	if s.vague {
 		return false
@@ -212,8 +213,8 @@ func (r *rule) allows(s *subject) bool {
 	return matchResource(r.Pattern, s)
 }
 
-// catches reports whether the rule names the access or could name a part of
-// it. Where that cannot be told, it does.
+// catches reports whether the rule matches the access or could match a part of
+// it. If in doubt, it does.
 func (r *rule) catches(s *subject) bool {
 	if r.cond != nil {
 		return r.index < len(s.holds) && s.holds[r.index]
@@ -232,12 +233,12 @@ func (r *rule) catches(s *subject) bool {
 	case startsProgram(s.Scope):
 		return r.argv == nil || r.argv.mayMatch(s)
 	case s.Scope == "" || s.Scope == core.ScopeUnknown:
-		return false // it asks in any case
+		return false // needs approval anyway
 	}
 	return matchResource(r.Pattern, s)
 }
 
-// meets reports whether a path, or one in its tree, may be the rule's.
+// meets reports whether the rule may match a path or one in its tree.
 func (r *rule) meets(s *subject) bool {
 	for i := range r.globs {
 		g := &r.globs[i]
@@ -248,7 +249,7 @@ func (r *rule) meets(s *subject) bool {
 	return false
 }
 
-// matchResource matches what is neither a path nor a command.
+// matchResource matches resources that are neither paths nor commands.
 func matchResource(pattern string, s *subject) bool {
 	switch s.Scope {
 	case core.ScopeNetwork:

@@ -58,18 +58,18 @@ func TestPatternsThatCannotBeCompiled(t *testing.T) {
 	for text, reason := range map[string]string{
 		"shell(git *push)":    "quote it",
 		"shell(git * push)":   "quote it",
-		"shell(git 'a)":       "quote is not closed",
-		`shell(git \)`:        "nothing follows",
+		"shell(git 'a)":       "unclosed quote",
+		`shell(git \)`:        "expected a character",
 		"shell('')":           "name of a program",
-		"fs-read(./[a)":       "malformed",
-		"fs-read({a)":         "malformed",
+		"fs-read(./[a)":       "invalid glob",
+		"fs-read({a)":         "invalid glob",
 		"fs-read(/a/**/../b)": "only at its start",
 		"fs-read(../../b)":    "",
 		"fs-read({a,../b})":   "only at its start",
 		`fs-read(C:\work)`:    "slashes",
 		`fs-read(.\work)`:     "slashes",
 		"fs-read(" + strings.Repeat("*/", 40) + ")": "too long",
-		"tool([a 'b)": "malformed",
+		"tool([a 'b)": "invalid glob",
 	} {
 		_, err := permissions.New(options("", user(settings("", "", text))))
 		if reason == "" {
@@ -85,7 +85,7 @@ func TestPatternsThatCannotBeCompiled(t *testing.T) {
 }
 
 // TestDenyOnlyTightens: whatever rules there are, one more deny or ask rule
-// never makes a verdict better, and neither does the loss of an allow rule.
+// never makes a verdict less strict, nor does removing an allow rule.
 func TestDenyOnlyTightens(t *testing.T) {
 	texts := []string{
 		"*", "fs-read", "fs-read(./a/**)", "fs-read(**)", "fs-write(./**/*.go)", "fs-write(/tmp/**)", "fs-delete(*)", "shell(*)", "shell(rm *)",
@@ -132,7 +132,7 @@ func TestDenyOnlyTightens(t *testing.T) {
 	}
 }
 
-// TestNothingBeatsADenyRule: what a deny rule names is denied in every mode,
+// TestNothingBeatsADenyRule: what a deny rule matches is denied in every mode,
 // with everything allowed and granted.
 func TestNothingBeatsADenyRule(t *testing.T) {
 	for rule, access := range map[string]core.Access{
@@ -205,7 +205,7 @@ func TestSensitiveAndProtectedPlaces(t *testing.T) {
 			t.Errorf("write of %s: decided by %q, want the mode", name, got)
 		}
 	}
-	// Where a workspace lies does not make all of it secret.
+	// The path of the workspace does not make all of it secret.
 	o := options(permissions.ModeDefault)
 	o.Workspace = []string{"/srv/secret-project"}
 	p = newPolicy(t, o)

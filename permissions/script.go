@@ -10,9 +10,9 @@ import (
 	"github.com/seed-009c0928/agent/permissions/shell"
 )
 
-// judgeScript decides on a command line by what it consists of: the simple
-// commands, the files that they and the shell touch, and what of it cannot be
-// known. The worst verdict counts.
+// judgeScript decides on a command line by its parts: the simple commands, the
+// files that they and the shell access, and what cannot be analyzed. The
+// strictest verdict wins.
 func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	s := &f.subject
 	j := &scriptJudge{Policy: p, ctx: ctx, whole: s, by: p.settledBy(s)}
@@ -22,7 +22,7 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	switch {
 	case len(j.script.Unclear) == 0:
 		j.commands()
-	case len(s.Argv) > 0: // the words are plain, only what they do is not
+	case len(s.Argv) > 0: // the words are known, only their effect is not
 		why := unclearReason(j.script.Unclear[0])
 		j.script = shell.Analysis{Commands: []shell.Command{{Argv: s.Argv, Text: s.Resource, Why: why}}}
 		j.commands()
@@ -44,28 +44,28 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	}
 }
 
-// scriptJudge goes through a script.
+// scriptJudge judges the parts of a script.
 type scriptJudge struct {
 	*Policy
 	ctx     context.Context
 	whole   *subject
-	request core.PermissionRequest // what the parts have of it
+	request core.PermissionRequest // of each part
 	script  shell.Analysis
 	by      settled
 	parts   []finding
 
-	touched map[touch]bool // what was judged already
+	touched map[touch]bool // already judged
 
-	writes    bool // a command that is understood changes files
+	writes    bool // a known command changes files
 	relied    bool // a command is allowed because of what it does
 	permitted bool // every command is allowed by a rule
 
-	// outer is a command that a rule allows with all that it runs in turn.
+	// outer is a command that outerRule allows, with everything it runs in turn.
 	outer     *shell.Command
 	outerRule *rule
 }
 
-// touch is an access to a file as it is judged.
+// touch identifies an access to a file.
 type touch struct {
 	path string
 	kind shell.Kind
@@ -75,22 +75,22 @@ type touch struct {
 // add appends a part.
 func (j *scriptJudge) add(f finding) { j.parts = append(j.parts, f) }
 
-// news appends a part that its command touches, if it is news: what happens
-// by permission of the command speaks for itself.
-func (j *scriptJudge) news(f finding, by settled) {
+// addUnlessPermitted appends an access of a command, unless it is merely allowed along with
+// the command.
+func (j *scriptJudge) addUnlessPermitted(f finding, by settled) {
 	if by != byPermitted || f.verdict != core.Allow {
 		j.add(f)
 	}
 }
 
-// part makes the subject of a part.
+// part returns the subject for a part.
 func (j *scriptJudge) part(a core.Access) subject {
 	s := j.subject(&j.request, a)
 	s.agent = j.whole.agent
 	return s
 }
 
-// unclear judges a script whose commands are not all known: by its text.
+// unclear judges a script by its text, as not all of its commands are known.
 func (j *scriptJudge) unclear(found shell.Finding) {
 	f := finding{subject: *j.whole, why: unclearReason(found)}
 	f.subject.Argv, f.subject.sure = nil, 0
@@ -104,7 +104,7 @@ func (j *scriptJudge) unclear(found shell.Finding) {
 
 func unclearReason(f shell.Finding) string { return show(f.Text) + " " + f.Why }
 
-// commands judges a script that was understood.
+// commands judges a script that could be analyzed.
 func (j *scriptJudge) commands() {
 	n := len(j.script.Commands)
 	for range j.script.Accesses() {
@@ -141,22 +141,22 @@ func (j *scriptJudge) commands() {
 	for i := range j.script.Redirects {
 		j.access(&j.script.Redirects[i], "", j.by)
 	}
-	if len(j.parts) == 0 { // an assignment, or nothing at all
+	if len(j.parts) == 0 { // only assignments, or empty
 		j.relied = true
 		j.add(finding{subject: *j.whole, verdict: core.Allow, step: byMode})
 	}
 }
 
-// within reports whether a command is run by the outer one, so that the rule
-// which names that one with all its words allows it. What an assignment in
-// front of the outer one runs is not.
+// within reports whether the outer command runs this one, so that the rule for
+// the outer one allows it. A command in an assignment before the outer one does
+// not count.
 func (j *scriptJudge) within(c *shell.Command) bool {
 	o := j.outer
 	return o != nil && c.Offset >= o.Offset && c.Offset < o.Offset+len(o.Text) && strings.HasPrefix(o.Text, o.Argv[0])
 }
 
-// wordsOf returns the words of a command for the search of hazards: those that
-// are not known as they stand in the script, quotes taken away.
+// wordsOf returns the words of a command for the search for hazards: unknown
+// ones as in the script, without quotes.
 func wordsOf(c *shell.Command) []string {
 	if c.Exact() {
 		return c.Argv
@@ -168,8 +168,8 @@ func wordsOf(c *shell.Command) []string {
 	return words
 }
 
-// command judges a simple command, and says what that settles about the files
-// that it touches.
+// command judges a simple command, and returns how its file accesses are to be
+// judged.
 func (j *scriptJudge) command(f *finding, c *shell.Command, at cwd) settled {
 	s := &f.subject
 	if failed := j.tryConditions(s); failed != nil {
@@ -193,13 +193,13 @@ func (j *scriptJudge) command(f *finding, c *shell.Command, at cwd) settled {
 		j.tighten(f)
 		return by
 	}
-	if s.maybe != nil || j.mode != ModeBypass { // its files are judged one by one
+	if s.maybe != nil || j.mode != ModeBypass { // its files are judged separately
 		j.askRules(f)
 	}
 	return by
 }
 
-// settle gives a command its verdict before anything tightens it.
+// settle sets the verdict on a command before ask rules and special places.
 func (j *scriptJudge) settle(f *finding, c *shell.Command) settled {
 	s := &f.subject
 	leaves := j.whole.Unconfined && j.Sandboxed()
@@ -230,15 +230,15 @@ func (j *scriptJudge) settle(f *finding, c *shell.Command) settled {
 		f.why = c.Why
 	}
 	f.verdict = j.byDefault(s, byItself)
-	return byPermitted // whatever it touches, it was judged as a whole
+	return byPermitted // judged as a whole, with all its accesses
 }
 
-// access judges a file or host that a part of a script touches.
+// access judges a file or host that a part of a script accesses.
 func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 	if a.Kind == shell.Network {
 		f := finding{via: via, subject: j.part(core.Access{Scope: core.ScopeNetwork, Resource: a.Path})}
 		j.judgeWhole(&f, by)
-		j.news(f, by)
+		j.addUnlessPermitted(f, by)
 		return
 	}
 	once := touch{a.Path, a.Kind, by}
@@ -256,9 +256,9 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 		j.file(&f, a, by, r)
 		if by == byItself && a.Kind == shell.Write && f.verdict == core.Allow && !isHarmlessDevice(to.Path) && j.sharesFile(to.Path) {
 			f.verdict, f.step, f.rule = core.Ask, byUnclear, nil
-			f.why = "would change the file under its other names, too (it has hard links)"
+			f.why = "would also change the file under its other names (it has hard links)"
 		}
-		j.news(f, by)
+		j.addUnlessPermitted(f, by)
 	}
 	if r.why != "" && by == byItself {
 		f := finding{via: via, why: r.why, verdict: core.Ask, step: byUnclear}
@@ -267,12 +267,12 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 	}
 }
 
-// sharesFile reports whether a file has names besides this one, wherever they
-// are: what a command writes into it shows under all of them. Tools put a new
-// file in the place of the old one and need not ask.
+// sharesFile reports whether a file has other hard links, possibly outside the
+// workspace, which a command that writes to it would change, too. Tools replace
+// the file instead and are not affected.
 func (j *scriptJudge) sharesFile(name string) bool {
 	if j.environment == nil {
-		return false // such a write asks anyway
+		return false // such a write needs approval anyway
 	}
 	info, err := j.environment.Files().Stat(j.ctx, name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -284,7 +284,7 @@ func (j *scriptJudge) sharesFile(name string) bool {
 	return systemLinks(info) > 1
 }
 
-// file judges one file that a part of a script touches.
+// file judges one file that a part of a script accesses.
 func (j *scriptJudge) file(f *finding, a *shell.Access, by settled, r *reach) {
 	s := &f.subject
 	if isHarmlessDevice(s.path) {
@@ -296,9 +296,9 @@ func (j *scriptJudge) file(f *finding, a *shell.Access, by settled, r *reach) {
 		return
 	}
 	whole := s.Recursive
-	s.Recursive = false // what lies below is looked at by itself
+	s.Recursive = false // what lies below is judged separately
 	j.judgeWhole(f, by)
-	if a.Kind == shell.List && f.step == bySensitive { // its name is no secret
+	if a.Kind == shell.List && f.step == bySensitive { // its name is not secret
 		f.verdict, f.step = j.byDefault(s, by), byMode
 		j.askRules(f)
 	}
@@ -323,7 +323,7 @@ func (j *scriptJudge) file(f *finding, a *shell.Access, by settled, r *reach) {
 	}
 }
 
-// askRules asks where a rule does.
+// askRules turns the verdict into Ask if an ask rule matches.
 func (j *scriptJudge) askRules(f *finding) {
 	s := &f.subject
 	if f.verdict == core.Deny {
@@ -338,8 +338,8 @@ func (j *scriptJudge) askRules(f *finding) {
 	}
 }
 
-// repositories says what is wrong with the repositories that git would work in;
-// empty if nothing is.
+// repositories says what could make git run programs in the repositories of the
+// script; empty if nothing.
 func (j *scriptJudge) repositories() string {
 	for _, dir := range j.script.Repositories {
 		err := shell.CheckRepository(dir, func(name string) ([]byte, error) {
@@ -352,8 +352,8 @@ func (j *scriptJudge) repositories() string {
 	return ""
 }
 
-// maxGitFile bounds the files of a repository that are read, in bytes: its
-// settings, and its index, which has 100 bytes or so for each file.
+// maxGitFile bounds the size in bytes of the repository files that are read: its
+// settings, and its index with about 100 bytes per file.
 const maxGitFile = 64 << 20
 
 func scopeOfKind(k shell.Kind) core.Scope {
@@ -366,7 +366,7 @@ func scopeOfKind(k shell.Kind) core.Scope {
 	return core.ScopeRead
 }
 
-// isHarmlessDevice reports whether a path is a device that keeps nothing.
+// isHarmlessDevice reports whether a path is a device that stores nothing.
 func isHarmlessDevice(path string) bool {
 	switch path {
 	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin", "/dev/stdout", "/dev/stderr":
@@ -375,8 +375,8 @@ func isHarmlessDevice(path string) bool {
 	return strings.HasPrefix(path, "/dev/fd/")
 }
 
-// commandsOf returns the simple commands of a line as subjects, or why they are
-// not known.
+// commandsOf returns the simple commands of a line as subjects, or why it cannot
+// be analyzed.
 func (p *Policy) commandsOf(line string) (commands []subject, unclear string) {
 	script := shell.Analyze(line, shell.Options{Dir: p.firstRoot(), Home: p.home})
 	if len(script.Unclear) > 0 {
@@ -385,7 +385,7 @@ func (p *Policy) commandsOf(line string) (commands []subject, unclear string) {
 	for i := range script.Commands {
 		c := &script.Commands[i]
 		if !c.Exact() {
-			return nil, show(c.Text) + " has words that only a run shows"
+			return nil, show(c.Text) + " has words only known at run time"
 		}
 		commands = append(commands, p.subject(&core.PermissionRequest{}, core.Access{Scope: core.ScopeShell, Resource: c.Text, Argv: c.Argv}))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/permissions"
 )
 
-// world is the environment of the tests that look at files.
+// world is an environment with files.
 func world() core.Environment {
 	return env.NewMemory(ws, map[string]string{
 		"a.go": "", "b.go": "", "docs/x.md": "", "docs/y.md": "", "docs/private/z.md": "",
@@ -19,7 +19,7 @@ func world() core.Environment {
 	})
 }
 
-// worldly gives a policy the environment.
+// worldly sets the environment of a policy.
 func worldly(o permissions.Options) permissions.Options {
 	o.Env = world()
 	return o
@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 		rule             string // that decided
 		says             string // part of the reason
 	}{
-		{"reading inside", def, "", "", "", "cat a.go", allow, "mode default", "only does what the mode allows"},
+		{"reading inside", def, "", "", "", "cat a.go", allow, "mode default", "mode default allows everything the command does"},
 		{"reading inside, read-only", readOnly, "", "", "", "cat a.go b.go", allow, "mode read-only", ""},
 		{"a pipe", def, "", "", "", "cat a.go | cat", allow, "mode default", ""},
 		{"a list", def, "", "", "", "cd docs && cat x.md && cat ../a.go", allow, "mode default", ""},
@@ -46,34 +46,34 @@ func TestScripts(t *testing.T) {
 		{"reading outside", def, "", "", "", "cat a.go /etc/hosts", ask, "mode default", `reading "/etc/hosts" by "cat a.go /etc/hosts", which is outside`},
 		{"out by dots", def, "", "", "", "cat ../../../../etc/hosts", ask, "mode default", `"/etc/hosts"`},
 		{"out by cd", def, "", "", "", "cd / && cat etc/hosts", ask, "mode default", `"/" by "cd /"`},
-		{"a secret", def, "", "", "", "cat app/.env", ask, "sensitive", `reading "` + ws + `/app/.env" by "cat app/.env" asks`},
+		{"a secret", def, "", "", "", "cat app/.env", ask, "sensitive", `reading "` + ws + `/app/.env" by "cat app/.env" always needs approval: the path may contain secrets`},
 		{"a secret, bypass", bypass, "", "", "", "cat app/.env", ask, "sensitive", ""},
 		{"a secret by a glob", def, "", "", "", "cat keys/*", ask, "sensitive", "server.pem"},
 		{"no secret by a glob", def, "", "", "", "cat app/*", allow, "mode default", ""},
 		{"a secret by an input", def, "", "", "", "cat < app/.env", ask, "sensitive", "app/.env"},
-		{"a secret although allowed", def, "shell(cat *)", "", "", "cat app/.env", ask, "sensitive", ""},
-		{"what reads it is allowed", def, "fs-read(/etc/**)", "", "", "cat /etc/hosts", allow, "mode default", ""},
+		{"a secret despite an allow rule", def, "shell(cat *)", "", "", "cat app/.env", ask, "sensitive", ""},
+		{"reading the file is allowed", def, "fs-read(/etc/**)", "", "", "cat /etc/hosts", allow, "mode default", ""},
 		{"the command is allowed", def, "shell(cat *)", "", "", "cat /etc/hosts", allow, "shell(cat *)", ""},
 		{"a denied file", bypass, "shell(*)", "", "fs-read(./docs/private/**)", "cat docs/private/z.md", deny, "fs-read(./docs/private/**)", ""},
 		{"a denied file by a glob", bypass, "", "", "fs-read(./docs/private/**)", "cat docs/*/*", deny, "fs-read(./docs/private/**)", ""},
 		{"an asked file", def, "", "fs-read(./docs/x.md)", "", "cat docs/*.md", ask, "fs-read(./docs/x.md)", ""},
 		{"a denied redirect", bypass, "shell(*)", "", "fs-write(./docs/**)", "unknown > docs/x.md", deny, "fs-write(./docs/**)", ""},
-		{"an ask rule for what only reads", def, "", "shell(cat *)", "", "cat a.go", ask, "shell(cat *)", ""},
+		{"an ask rule for a read-only command", def, "", "shell(cat *)", "", "cat a.go", ask, "shell(cat *)", ""},
 		{"writing", def, "", "", "", "cat a.go > c.go", ask, "mode default", `writing "` + ws + `/c.go"`},
 		{"writing, edits accepted", edits, "", "", "", "cat a.go > c.go", allow, "mode accept-edits", ""},
 		{"writing, read-only", readOnly, "", "", "", "cat a.go > c.go", deny, "mode read-only", ""},
 		{"writing outside, edits accepted", edits, "", "", "", "cat a.go > /tmp/c.go", ask, "mode accept-edits", ""},
-		{"writing what is protected", edits, "", "", "", "cat a.go > .git/hooks/pre-commit", ask, "protected", ""},
+		{"writing a protected file", edits, "", "", "", "cat a.go > .git/hooks/pre-commit", ask, "protected", ""},
 		{"one of several", def, "shell(go *)", "", "", "go test ./... && cat a.go && mystery -x | cat", ask, "mode default", `asks before the command "mystery -x"`},
 		{"one of several is denied", bypass, "shell(*)", "", "shell(git push *)", "go test && git push -f", deny, "shell(git push *)", ""},
-		{"not what looks like it", bypass, "", "", "shell(git push *)", "go test && echo 'git push'", allow, "mode bypass", ""},
+		{"not quoted text", bypass, "", "", "shell(git push *)", "go test && echo 'git push'", allow, "mode bypass", ""},
 		{"quoted hazard", bypass, "", "", "", "git commit -m 'x; rm -rf /'", allow, "mode bypass", ""},
 		{"hazard", bypass, "shell(*)", "", "", "ls; rm -rf /", deny, "builtin", "removes"},
-		{"words for the star that are not known", def, "shell(go test *)", "", "", "go test $PKG", allow, "shell(go test *)", ""},
-		{"words of the rule that are not known", def, "shell(go test *)", "", "", "go $PKG", ask, "mode default", ""},
-		{"what a word runs", def, "shell(timeout *)", "", "", "timeout 5 make $(mystery)", ask, "mode default", "mystery"},
+		{"unknown words for the star", def, "shell(go test *)", "", "", "go test $PKG", allow, "shell(go test *)", ""},
+		{"unknown words of the rule", def, "shell(go test *)", "", "", "go $PKG", ask, "mode default", ""},
+		{"a substitution in a word", def, "shell(timeout *)", "", "", "timeout 5 make $(mystery)", ask, "mode default", "mystery"},
 		{"not known", def, "shell(*)", "", "", "$X -rf", ask, "mode default", "$X"},
-		{"a file of what is not known", bypass, "", "", "fs-write(./docs/**)", "$X -rf > docs/x.md", deny, "fs-write(./docs/**)", ""},
+		{"a redirect of an unknown command", bypass, "", "", "fs-write(./docs/**)", "$X -rf > docs/x.md", deny, "fs-write(./docs/**)", ""},
 		{"device", bypass, "shell(*)", "", "", "cat x > /dev/sda", deny, "builtin", "raw device"},
 	}
 	for _, tt := range tests {
@@ -90,8 +90,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestOtherShells: nothing of a line for a shell whose language is not known
-// is judged but the whole.
+// TestOtherShells: a line for an unknown shell is judged
+// only as a whole.
 func TestOtherShells(t *testing.T) {
 	for _, shell := range []string{"cmd", "powershell", ""} {
 		o := options(permissions.ModeDefault, user(settings("shell(dir *); shell(git status)", "", "shell(del *)")))
@@ -159,7 +159,7 @@ func TestSandboxedCommands(t *testing.T) {
 		if tt.want == deny {
 			continue
 		}
-		if outside := strings.HasSuffix(d.Reason, "with a yes it runs outside the sandbox"); outside != (d.Verdict == ask) {
+		if outside := strings.HasSuffix(d.Reason, "; if approved, it runs outside the sandbox"); outside != (d.Verdict == ask) {
 			t.Errorf("%s: %s: %s", tt.script, d.Verdict, d.Reason)
 		}
 		if d.Grants[0].Unconfined != tt.free {
@@ -174,7 +174,7 @@ func TestSandboxedCommands(t *testing.T) {
 			t.Errorf("%s: the sandbox may write the workspace: %t, reach the host: %t", tt.script, writable, host)
 		}
 	}
-	// Without a sandbox commands ask, and those that only read do not.
+	// Without a sandbox commands ask, except read-only ones.
 	o.Sandboxed = nil
 	p = newPolicy(t, o)
 	for line, want := range map[string]core.Verdict{"go test ./...": ask, "cat a.go": allow, "cat /etc/hosts": ask, "npm ci": allow} {
@@ -182,7 +182,7 @@ func TestSandboxedCommands(t *testing.T) {
 			t.Errorf("without a sandbox, %s: %s (%s) with %d grants, want %s", line, d.Verdict, d.Reason, len(d.Grants), want)
 		}
 	}
-	// A command that only reads gets nothing to write in mode default.
+	// A read-only command may write nothing in mode default.
 	o.Sandboxed, o.Mode = func() bool { return true }, permissions.ModeDefault
 	d := newPolicy(t, o).Decide(t.Context(), request("shell", script("cat a.go")))
 	for _, g := range d.Grants {
@@ -192,8 +192,7 @@ func TestSandboxedCommands(t *testing.T) {
 	}
 }
 
-// TestAlwaysHolds: the next identical call no longer asks, and no other one is
-// allowed with it.
+// TestAlwaysHolds: the rule allows the identical call and no other one.
 func TestAlwaysHolds(t *testing.T) {
 	plain := func(line string) core.Access {
 		a := script(line)

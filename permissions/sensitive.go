@@ -7,13 +7,12 @@ type place uint8
 
 const (
 	ordinary  place = iota
-	guarded         // asks before it is written or deleted
-	sensitive       // asks before it is touched at all
+	guarded         // writing and deleting it need approval
+	sensitive       // any access needs approval
 )
 
-// placeOf says what a folded path leads to. In its first skip bytes, the way to
-// the workspace or home, words such as "secret" in a directory's name do not
-// count.
+// placeOf classifies a folded path. In its first skip bytes, the path of the
+// workspace or home, words such as "secret" in directory names do not count.
 func placeOf(p string, skip int) place {
 	found := ordinary
 	for start := 0; start < len(p); {
@@ -38,8 +37,8 @@ func placeOf(p string, skip int) place {
 	return found
 }
 
-// plainName is the name without what Windows ignores: a stream, and dots and
-// spaces at the end.
+// plainName is the name without what Windows ignores: a stream, and trailing
+// dots and spaces.
 func plainName(name string) string {
 	if i := strings.IndexByte(name, ':'); i > 1 {
 		name = name[:i]
@@ -50,8 +49,8 @@ func plainName(name string) string {
 	return strings.TrimRight(name, ". ")
 }
 
-// isSource reports whether a file is the source of a program or a document by
-// its name: one that is about secrets holds none.
+// isSource reports whether a file name is that of source code or a document:
+// these may be about secrets, but do not contain them.
 func isSource(path string) bool {
 	switch path[strings.LastIndexByte(path, '.')+1:] {
 	case "go", "rs", "java", "kt", "c", "h", "cc", "cpp", "hpp", "cs", "swift", "scala", "proto", "md", "rst":
@@ -64,8 +63,8 @@ func soundsSecret(name string) bool {
 	return strings.Contains(name, "secret") || strings.Contains(name, "credential")
 }
 
-// isSecretPlace reports whether a name, with what follows it, is a place for
-// secrets. Top says that the name is the first of an absolute path.
+// isSecretPlace reports whether a path element, with the rest that follows it, is
+// a location of secrets. Top says that it is the first of an absolute path.
 func isSecretPlace(name, rest string, top bool) bool {
 	switch name {
 	case ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".bluemix", ".snowflake", ".password-store",
@@ -116,8 +115,8 @@ func isSecretPlace(name, rest string, top bool) bool {
 	return isEnvFile(name) || isKeyFile(name) || name[0] == '.' && strings.HasSuffix(name, "_history")
 }
 
-// isProcessSecret judges what follows /proc/: a process's environment, and its
-// ways out to all other files.
+// isProcessSecret judges what follows /proc/: the environment of a process, and
+// its links to all other files.
 func isProcessSecret(rest string) bool {
 	_, rest, _ = strings.Cut(rest, "/")
 	if task, ok := strings.CutPrefix(rest, "task/"); ok {
@@ -126,7 +125,7 @@ func isProcessSecret(rest string) bool {
 	return leadsTo(rest, "environ", "mem", "root", "cwd", "fd", "map_files")
 }
 
-// leadsTo reports whether a path is or lies below one of the places.
+// leadsTo reports whether a path is one of the places or below it.
 func leadsTo(rest string, places ...string) bool {
 	for _, p := range places {
 		if under(rest, p) {
@@ -156,8 +155,8 @@ func isKeyFile(name string) bool {
 	return false
 }
 
-// isGuardedPlace reports whether a name, with what follows it, is a place from
-// where programs are run or agents are told what to do.
+// isGuardedPlace reports whether a path element, with the rest that follows it,
+// is a location that programs run from or that instructs agents.
 func isGuardedPlace(name, rest string, top bool) bool {
 	switch name {
 	case ".git", "git~1", ".gitmodules", ".gitconfig", ".vscode", ".idea", ".zed", ".fleet", ".devcontainer", ".envrc",
@@ -180,15 +179,15 @@ func isGuardedPlace(name, rest string, top bool) bool {
 	return strings.HasPrefix(name, ".aider")
 }
 
-// SensitiveName reports whether a file of the workspace may hold secrets, by
-// its name alone.
+// SensitiveName reports whether a file in the workspace may contain secrets,
+// judging by its name alone.
 func SensitiveName(name string) bool {
 	name = plainName(fold(name))
 	return name != "" && (isSecretPlace(name, "", false) || soundsSecret(name) && !isSource(name))
 }
 
-// SensitivePaths returns the well-known places for secrets, for a sandbox to
-// mask: absolute paths, there or not. The last element may be a glob.
+// SensitivePaths returns the well-known locations of secrets, for a sandbox to
+// mask: absolute paths that need not exist. The last element may be a glob.
 func SensitivePaths(home string) []string {
 	paths := []string{"/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/kubernetes"}
 	if home == "" {
@@ -214,8 +213,8 @@ func SensitivePaths(home string) []string {
 	return paths
 }
 
-// ProtectedNames returns what is protected from writes in a directory of the
-// workspace, as paths below it. Those that end in a slash are directories.
+// ProtectedNames returns the paths, relative to a directory of the workspace,
+// that are protected from writes. Those that end in a slash are directories.
 func ProtectedNames() []string {
 	return []string{
 		".git/", ".gitmodules", ".vscode/", ".idea/", ".zed/", ".fleet/", ".devcontainer/", ".envrc", ".agent/", ".agents/",

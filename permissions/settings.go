@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Settings are the permissions in a settings file.
+// Settings is the "permissions" object of a settings file.
 type Settings struct {
-	// Mode is one of the modes; empty leaves it to others.
+	// Mode is one of the modes; empty leaves it to other sources.
 	Mode string `json:"mode,omitempty"`
 	// Allow, Ask and Deny are rules, such as "shell(go test *)".
 	Allow []string `json:"allow,omitempty"`
 	Ask   []string `json:"ask,omitempty"`
 	Deny  []string `json:"deny,omitempty"`
-	// When are rules with conditions.
+	// When are conditions.
 	When []When `json:"when,omitempty"`
 }
 
-// allowing counts the rules that allow something.
+// allowing counts the allow rules.
 func (s *Settings) allowing() int {
 	n := len(s.Allow)
 	for i := range s.When {
@@ -29,7 +29,7 @@ func (s *Settings) allowing() int {
 	return n
 }
 
-// Mode says what happens to accesses that no rule speaks of.
+// Mode is a permission mode: what happens to accesses that no rule matches.
 type Mode string
 
 // The modes.
@@ -37,26 +37,25 @@ const (
 	// ModeDefault allows reading inside the workspace and subagents, and asks
 	// before everything else.
 	ModeDefault Mode = "default"
-	// ModeAcceptEdits is ModeDefault and allows writing inside the workspace.
+	// ModeAcceptEdits is ModeDefault, but allows writing inside the workspace.
 	ModeAcceptEdits Mode = "accept-edits"
-	// ModeWorkspace is ModeAcceptEdits, and commands run unasked in a sandbox:
-	// they can write in the workspace only, and reach no network. Without a
-	// sandbox that works they ask.
+	// ModeWorkspace is ModeAcceptEdits, but runs commands in a sandbox without
+	// asking: they can write only in the workspace and have no network. Without a
+	// working sandbox it asks before commands.
 	ModeWorkspace Mode = "workspace"
-	// ModeReadOnly denies writing, deleting and commands, and is ModeDefault
-	// in all else.
+	// ModeReadOnly is ModeDefault, but denies writing, deleting and commands.
 	ModeReadOnly Mode = "read-only"
-	// ModeBypass allows, also where an ask rule asks. Deny rules, built-in
-	// denials and the questions about sensitive places stay.
+	// ModeBypass allows everything, even if an ask rule matches. Deny rules,
+	// built-in denials and requests about sensitive places remain.
 	ModeBypass Mode = "bypass"
 )
 
-// Modes returns the modes.
+// Modes returns all modes.
 func Modes() []Mode {
 	return []Mode{ModeDefault, ModeAcceptEdits, ModeWorkspace, ModeReadOnly, ModeBypass}
 }
 
-// ParseMode returns the mode of that name.
+// ParseMode returns the mode with a name.
 func ParseMode(name string) (Mode, error) {
 	if m := Mode(name); slices.Contains(Modes(), m) {
 		return m, nil
@@ -68,11 +67,11 @@ func ParseMode(name string) (Mode, error) {
 	return "", fmt.Errorf("unknown permission mode %q: use one of %s", name, strings.Join(names, ", "))
 }
 
-// Source is where a set of rules comes from.
+// Source is the origin of a set of rules.
 type Source string
 
-// The sources, in the order in which rules are looked through. The order only
-// decides which of several matching rules is named.
+// The sources, in evaluation order. The order only decides which of several
+// matching rules is reported.
 const (
 	SourceManaged Source = "managed"
 	SourceUser    Source = "user"
@@ -93,33 +92,33 @@ const (
 	ListAllow List = "allow"
 	ListAsk   List = "ask"
 	ListDeny  List = "deny"
-	// ListWhen is where conditions stand; what they say puts them into one of
-	// the others.
+	// ListWhen holds the conditions; their Then puts them into one of the others.
 	ListWhen List = "when"
 )
 
-// RuleSet is the settings of one source.
+// RuleSet is the settings of one source. Rules of all sets apply together; a
+// deny rule wins over any allow rule, wherever they come from.
 type RuleSet struct {
 	Source Source
 	// File is the settings file; empty if there is none. It is protected from
 	// writes.
 	File string
 	// Base is the directory, symbolic links resolved, that relative globs start
-	// from; empty means every directory of the workspace.
+	// from; empty means each directory of the workspace.
 	Base string
-	// Trusted counts for a project only: the mode and the allow rules of one
-	// that is not trusted are ignored, with a warning.
+	// Trusted matters only for a project: the mode and the allow rules of an
+	// untrusted one are ignored, with a warning.
 	Trusted bool
 	// Refused says why the mode and the allow rules of the set are ignored,
 	// whatever its source; empty if they are not.
 	Refused  string
 	Settings Settings
-	// Position tells where a rule stands in File, counted from 1, or 0 where
-	// that is not known. It may be nil.
+	// Position returns the line and column of a rule in File, from 1, or 0 if
+	// unknown. It may be nil.
 	Position func(list List, index int) (line, column int)
 }
 
-// where names the place of a rule: file:line, file, or the source.
+// where returns the location of a rule: file:line, file or source.
 func (s *RuleSet) where(list List, index int) (text string, line, column int) {
 	if s.Position != nil {
 		line, column = s.Position(list, index)
@@ -133,13 +132,13 @@ func (s *RuleSet) where(list List, index int) (text string, line, column int) {
 	return s.File, line, column
 }
 
-// mayAllow reports whether the set's mode and allow rules count.
+// mayAllow reports whether the set's mode and allow rules are used.
 func (s *RuleSet) mayAllow() bool { return s.refusal() == "" }
 
-// refusal says why they do not.
+// refusal says why they are not.
 func (s *RuleSet) refusal() string {
 	if s.Source == SourceProject && !s.Trusted {
-		return "the project is not trusted, so its rules can only tighten"
+		return "the project is not trusted, so only its ask and deny rules apply"
 	}
 	return s.Refused
 }

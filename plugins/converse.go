@@ -209,7 +209,7 @@ func (c *conversation) write(data []byte) error {
 }
 
 func (c *conversation) confirm(ctx context.Context, q *toolproto.Confirm) error {
-	answer := &toolproto.ConfirmAnswer{Id: q.Id, Reason: core.ErrNobody.Error()}
+	answer := &toolproto.ConfirmAnswer{Id: q.Id, Reason: core.ErrNonInteractive.Error()}
 	if c.callbacks.ask != nil {
 		asking, cancel := context.WithCancel(ctx) // a dead plugin's question is withdrawn
 		unhook := context.AfterFunc(c.instance.alive, cancel)

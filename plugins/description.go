@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/schema"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
@@ -190,18 +191,7 @@ func (c cache) save(hash string, d *toolproto.Description) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(c.dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), c.file(hash))
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
+	return atomicfile.Write(c.file(hash), data, 0o600)
 }
 
 // forget removes the entry for a hash.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/bundle"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/proc"
@@ -260,8 +261,9 @@ func (c *Candidate) From() string { return sourceText(c.Source) }
 // Unchanged reports whether the same files are already installed.
 func (c *Candidate) Unchanged() bool { return c.Before != nil && len(c.Changes) == 0 }
 
-// Widens returns what the candidate may do in addition to the installed plugin.
-func (c *Candidate) Widens() []string {
+// NewPermissions returns what the candidate may do in addition to the installed
+// plugin.
+func (c *Candidate) NewPermissions() []string {
 	if c.Before == nil {
 		return nil
 	}
@@ -405,23 +407,7 @@ func (s *Store) changeLinks(ctx context.Context, change func(map[string]string))
 	if err != nil {
 		return err
 	}
-	return replaceFile(file, append(data, '\n'), 0o600)
-}
-
-// replaceFile writes a file atomically.
-func replaceFile(name string, data []byte, mode fs.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Chmod(mode), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
+	return atomicfile.Write(file, append(data, '\n'), 0o600)
 }
 
 // Seal writes the checksums of a plugin's files into its plugin.json, so that
@@ -449,7 +435,7 @@ func Seal(ctx context.Context, dir string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(sums), replaceFile(file, sealed, 0o644)
+	return len(sums), atomicfile.Write(file, sealed, 0o644)
 }
 
 // withChecksums sets the checksums in the text of a plugin.json and leaves the

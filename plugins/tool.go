@@ -129,7 +129,7 @@ func sessionInfo(s core.SessionInfo) *toolproto.SessionInfo {
 func (p *Plugin) confirm(ctx context.Context, call *core.Call, c *toolproto.Confirm) *toolproto.ConfirmAnswer {
 	answer := &toolproto.ConfirmAnswer{Id: c.Id}
 	if call.Ask == nil {
-		answer.Reason = core.ErrNobody.Error()
+		answer.Reason = core.ErrNonInteractive.Error()
 		return answer
 	}
 	a, err := call.Ask(ctx, core.Question{

@@ -12,11 +12,11 @@ import (
 	"github.com/seed-009c0928/agent/core/rank"
 )
 
-// catalogue holds tools that can be searched for. It is immutable.
+// catalogue holds searchable tools. It is immutable.
 type catalogue struct {
 	entries []core.Entry
 	byName  map[string]core.Entry
-	index   func() *rank.Index // made at the first search
+	index   func() *rank.Index // built by the first search
 }
 
 // The weights were tuned on one half of the queries in testdata/toolsearch.
@@ -42,8 +42,7 @@ func newCatalogue(entries []core.Entry) *catalogue {
 	return c
 }
 
-// schemaText returns the names and descriptions of parameters, and the values
-// that they may have.
+// schemaText returns the names, descriptions and enum values of parameters.
 func schemaText(schema json.RawMessage) string {
 	var root any
 	if json.Unmarshal(schema, &root) != nil {
@@ -80,8 +79,8 @@ func collect(schema any, words *[]string) {
 	}
 }
 
-// search returns the tools that fit best: those that the query names, and then
-// the others, the best first.
+// search returns the best matches: tools that the query names, then others, best
+// first.
 func (c *catalogue) search(query string, k int) []core.Entry {
 	var found []core.Entry
 	add := func(name string) {
@@ -99,8 +98,8 @@ func (c *catalogue) search(query string, k int) []core.Entry {
 	return found
 }
 
-// list says what there is to be found, in at most so many tokens where that is
-// possible: the names of all tools, or else how many each source has.
+// list describes the catalogue in about so many tokens: the names of all tools if
+// they fit, or else the number of tools per source.
 func (c *catalogue) list(tokens int) string {
 	names := map[string][]string{}
 	var sources []string

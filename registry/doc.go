@@ -3,26 +3,26 @@
 //
 // # Names
 //
-// Tools that the host registers in code come first: one of them replaces a
-// built-in tool of its name. Built-in tools come second. Tools of all other
-// toolsets (plugins, MCP servers, skills) keep their name as long as nobody has
-// it; otherwise the tool is called source__tool. A name that once belonged to a
-// tool of such a toolset never goes to another's, so that a rule or a yes for
-// one cannot come to mean the other. A name with two underscores in it is taken
-// as it is only from the toolset that it begins with.
+// Host tools, which are registered in code, have priority: they replace built-in
+// tools of the same name. Built-in tools come next. Tools of all other toolsets
+// (plugins, MCP servers, skills) keep their name if it is free; otherwise they
+// are called source__tool. A name that once belonged to a tool of such a toolset
+// is never given to another's, so that a rule or approval for one cannot apply to
+// the other. A name that contains two underscores is kept only if it starts with
+// the name of its toolset.
 //
-// In names only letters, digits, _ and - are left, and at most 64 of them. Where
-// that or the two underscores make source__tool ambiguous, a short hash of
-// source and tool is appended.
+// Names consist of letters, digits, _ and -, at most 64 of them; other characters
+// are replaced by _. If that or the two underscores make source__tool ambiguous,
+// a short hash of source and tool is appended.
 //
 // # Search
 //
-// When the tools of toolsets are too many for the model's prompt, a [Search]
-// leaves them out and lets the model search for them.
+// If the toolsets have too many tools for the model's prompt, a [Search] leaves
+// them out and lets the model search for them.
 //
 // # Changes
 //
-// A [Registry] runs nothing in the background. Each call of
-// [Registry.Snapshot] looks whether a toolset has changed since the last one,
-// and only then reads its tools again.
+// A [Registry] runs nothing in the background. Each call of [Registry.Snapshot]
+// checks whether toolsets have changed since the last one, and only then reads
+// their tools again.
 package registry

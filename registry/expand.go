@@ -8,14 +8,14 @@ import (
 	"github.com/seed-009c0928/agent/core/rank"
 )
 
-// What words that were not in a query count beside those that were.
+// Weights of terms that are not in the query itself.
 const (
 	synonymWeight  = 0.3
 	compoundWeight = 1.0
 )
 
-// synonyms are words by which tools and people call the same thing, one group in
-// a line. They are about what services have in common, not about any of them.
+// synonyms are words that tools and users use for the same thing, one group per
+// line. They are not specific to any service.
 const synonyms = `
 create new add make open write start insert
 delete remove drop clear cancel discard forget
@@ -66,8 +66,8 @@ var thesaurus = sync.OnceValue(func() map[string][]string {
 	return related
 })
 
-// expand returns the terms of a query with those that tools may use instead:
-// synonyms, and neighbouring words written as one.
+// expand returns the terms of a query and those that tools may use instead:
+// synonyms, and adjacent words joined.
 func expand(query string) []rank.Weighted {
 	tokens := rank.Tokens(query)
 	var terms []rank.Weighted

@@ -12,8 +12,8 @@ const (
 	hashChars = 8
 )
 
-// cleanName returns a name with what is not allowed replaced, and whether that
-// changed nothing.
+// cleanName returns a name with invalid characters replaced, and whether it is
+// unchanged.
 func cleanName(name string) (clean string, same bool) {
 	clean = strings.Map(func(r rune) rune {
 		switch {
@@ -28,21 +28,20 @@ func cleanName(name string) (clean string, same bool) {
 	return clean, clean == name
 }
 
-// plainName returns the name that a tool has if nobody else has it; empty if
-// it must go by its source's name as well.
+// plainName returns the name of a tool without its source; empty if it must be
+// qualified.
 func plainName(source, tool string) string {
 	clean, _ := cleanName(tool)
 	if len(clean) > maxName {
 		return ""
 	}
 	if own, _ := cleanName(source); strings.Contains(clean, separator) && !strings.HasPrefix(clean, own+separator) {
-		return "" // it could be taken for another source's
+		return "" // looks like another source's
 	}
 	return clean
 }
 
-// qualifiedName returns source__tool. No two pairs have the same, but for the
-// chance of two equal hashes.
+// qualifiedName returns source__tool, which is unique except for hash collisions.
 func qualifiedName(source, tool string) string {
 	s, same := cleanName(source)
 	t, sameTool := cleanName(tool)
@@ -56,7 +55,7 @@ func qualifiedName(source, tool string) string {
 	return hashedName(escape(s)+separator+escape(t), source, tool)
 }
 
-// hashedName cuts a name and appends a hash of what it stands for.
+// hashedName truncates a name and appends a hash of source and tool.
 func hashedName(name, source, tool string) string {
 	sum := sha256.Sum256([]byte(source + "\x00" + tool))
 	if most := maxName - hashChars - 1; len(name) > most {
@@ -65,7 +64,7 @@ func hashedName(name, source, tool string) string {
 	return name + "_" + hex.EncodeToString(sum[:])[:hashChars]
 }
 
-// looksHashed reports whether a name ends as hashedName makes it end.
+// looksHashed reports whether a name ends like one from hashedName.
 func looksHashed(name string) bool {
 	i := len(name) - hashChars - 1
 	return i >= 0 && name[i] == '_' && strings.Trim(name[i+1:], "0123456789abcdef") == ""

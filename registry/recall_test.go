@@ -33,11 +33,11 @@ func readLines(tb testing.TB, name string, each func(line string)) {
 	}
 }
 
-// services are words by which a tool says whose it is.
+// services are words in tools that name their service.
 var services = regexp.MustCompile(`(?i)github|playwright|browser|grafana|kubernetes|mongodb|atlas|slack|jira|confluence|gmail|google|drive`)
 
-// publicTools returns toolsets of the real tools, and of as many variants of
-// them as are wanted: the same tools of other, made-up services.
+// publicTools returns toolsets of the real tools, and of copies of
+// them with invented service names.
 func publicTools(tb testing.TB, copies int) []*toolset {
 	tb.Helper()
 	names := []string{"", "Nimbus", "Quarry", "Lattice", "Harbour"}
@@ -75,7 +75,7 @@ func publicTools(tb testing.TB, copies int) []*toolset {
 	return sets
 }
 
-// newSearch returns a search over toolsets that are too many for the prompt.
+// newSearch returns a search over toolsets that exceed the prompt's budget.
 func newSearch(tb testing.TB, native bool, sets ...*toolset) *registry.Search {
 	tb.Helper()
 	r := newRegistry(tb, registry.Options{})
@@ -126,8 +126,8 @@ func references(res core.Result) []string {
 	return names
 }
 
-// score is the parts of some queries for which a right tool is among the first
-// 1, 5 and 10 that are found, and the queries for which it is not among five.
+// score is the fractions of queries for which a right tool is among the first
+// 1, 5 and 10 results, and the queries for which it is not among five.
 type score struct {
 	at      [3]float64
 	queries float64

@@ -13,30 +13,30 @@ import (
 // hostSource is the source of tools that the host registered in code.
 const hostSource = "host"
 
-// ErrClosed is the error of a registry after Close.
+// ErrClosed is returned by a registry after Close.
 var ErrClosed = errors.New("registry: closed")
 
-// Options say which tools get into the table.
+// Options filter the tools of a registry.
 type Options struct {
-	// Allowed and Disallowed are names as the model sees them, in which * stands
-	// for any characters. If Allowed is not empty, only what it names is in the
-	// table; what Disallowed names is not, in any case.
+	// Allowed and Disallowed are patterns for names as the model sees them, in
+	// which * matches any characters. If Allowed is not empty, the table has only
+	// tools that it matches; tools that Disallowed matches are always left out.
 	Allowed, Disallowed []string
 }
 
-// Registry is a table of tools that can change. It owns the toolsets that are
-// added to it and is safe for concurrent use.
+// Registry is a table of tools that can change. It owns the toolsets added to it
+// and closes them. It is safe for concurrent use.
 type Registry struct {
 	options Options
 	closing context.Context // done when Close begins
 	cancel  context.CancelFunc
 	reading chan struct{} // holds a value while toolsets are read
 
-	mu      sync.Mutex       // for all below; never held while foreign code runs
+	mu      sync.Mutex       // for all below; never held while calling toolsets
 	members []*member        // in the order of adding
-	owners  map[string]owner // of all names that were ever given out
+	owners  map[string]owner // of all names that were ever used
 	table   *core.Snapshot
-	stale   bool // members came or went, or their tools changed
+	stale   bool // members or their tools have changed
 	version uint64
 	closed  bool
 }
@@ -49,18 +49,18 @@ type member struct {
 	set     core.Toolset
 	builtin bool
 	changed <-chan struct{} // nil once it is closed
-	unread  bool            // its tools are not known, or have changed
+	unread  bool            // its tools are unknown or have changed
 	tools   []namedTool     // as last read
 	err     error           // of the last reading
 }
 
-// namedTool is a tool with the name that it gives itself.
+// namedTool is a tool with the name in its definition.
 type namedTool struct {
 	name string
 	tool core.Tool
 }
 
-// owner is whom a name of the table belongs to.
+// owner is the tool that a name of the table belongs to.
 type owner struct{ source, tool string }
 
 // New returns an empty registry.
@@ -73,8 +73,8 @@ func New(options Options) *Registry {
 	}
 }
 
-// AddHost adds tools that the host made itself. They replace built-in tools of
-// their names, and of two with one name the later counts.
+// AddHost adds tools of the host program. They replace built-in tools of the same
+// name; of two host tools with one name the last is used.
 func (r *Registry) AddHost(tools ...core.Tool) error {
 	m := &member{name: hostSource}
 	for i, t := range tools {
@@ -83,23 +83,22 @@ func (r *Registry) AddHost(tools ...core.Tool) error {
 			return fmt.Errorf("registry: host tool %d: %w", i+1, err)
 		}
 		if clean, same := cleanName(named.name); !same || len(clean) > maxName {
-			return fmt.Errorf("registry: host tool %q: a name is made of letters, digits, _ and -, at most %d of them", named.name, maxName)
+			return fmt.Errorf("registry: host tool %q: use only letters, digits, _ and - in the name, at most %d", named.name, maxName)
 		}
 		m.tools = append(m.tools, named)
 	}
 	return r.add(m)
 }
 
-// AddBuiltin adds a toolset whose tools keep their names against all but the
-// host's. See Add.
+// AddBuiltin adds a toolset whose names have priority over all but the host's. See
+// Add.
 func (r *Registry) AddBuiltin(ctx context.Context, set core.Toolset) error {
 	return r.addSet(ctx, set, true)
 }
 
-// Add adds a toolset of somebody else: a plugin, an MCP server, a skill. Its
-// tools are read by the next Snapshot. From here on the registry closes it; if
-// Add fails (the name is taken, the registry is closed, ctx is done), the caller
-// still has to.
+// Add adds an external toolset: a plugin, an MCP server, a skill. Its tools are
+// read by the next Snapshot. The registry closes it, unless Add fails (the name is
+// taken, the registry is closed, ctx is done).
 func (r *Registry) Add(ctx context.Context, set core.Toolset) error {
 	return r.addSet(ctx, set, false)
 }
@@ -117,7 +116,7 @@ func (r *Registry) addSet(ctx context.Context, set core.Toolset, builtin bool) e
 	case err != nil:
 		return fmt.Errorf("registry: adding a toolset: %w", err)
 	case m.name == "" || m.name == hostSource:
-		return fmt.Errorf("registry: a toolset cannot be called %q: give it another name", m.name)
+		return fmt.Errorf("registry: invalid toolset name %q: use another name", m.name)
 	}
 	return r.add(m)
 }
@@ -129,21 +128,21 @@ func (r *Registry) add(m *member) error {
 		return ErrClosed
 	}
 	if m.set != nil && slices.ContainsFunc(r.members, func(o *member) bool { return o.name == m.name }) {
-		return fmt.Errorf("registry: there already is a toolset %q: remove it first, or give this one another name", m.name)
+		return fmt.Errorf("registry: toolset %q already exists: remove it first, or use another name", m.name)
 	}
 	r.members = append(r.members, m)
 	r.stale = true
 	return nil
 }
 
-// Remove takes a toolset out of the table and closes it. Snapshots that were
-// given out keep its tools.
+// Remove removes a toolset from the table and closes it. Earlier snapshots keep
+// its tools.
 func (r *Registry) Remove(name string) error {
 	r.mu.Lock()
 	i := slices.IndexFunc(r.members, func(m *member) bool { return m.set != nil && m.name == name })
 	if i < 0 {
 		r.mu.Unlock()
-		return fmt.Errorf("registry: there is no toolset %q", name)
+		return fmt.Errorf("registry: no toolset %q", name)
 	}
 	m := r.members[i]
 	r.members = slices.Delete(r.members, i, i+1)
@@ -152,9 +151,9 @@ func (r *Registry) Remove(name string) error {
 	return m.close()
 }
 
-// Snapshot implements [core.ToolTable]. A toolset that cannot be read is named
-// in the error; it keeps the tools that it last had and is tried again by the
-// next call. After Close the table is empty and the error ErrClosed.
+// Snapshot implements [core.ToolTable]. The error names toolsets that cannot be
+// read; they keep their last tools and are read again by the next call. After
+// Close the table is empty and the error is ErrClosed.
 func (r *Registry) Snapshot(ctx context.Context) (*core.Snapshot, error) {
 	if table, err, ok := r.current(); ok {
 		return table, err
@@ -183,7 +182,7 @@ func (r *Registry) current() (table *core.Snapshot, err error, ok bool) {
 	return r.table, nil, fresh
 }
 
-// poll looks whether the tools have to be read.
+// poll reports whether the tools must be read.
 func (m *member) poll() bool {
 	select {
 	case _, open := <-m.changed:
@@ -196,8 +195,8 @@ func (m *member) poll() bool {
 	return m.unread
 }
 
-// read reads the toolsets that have to be, side by side, and returns when all
-// have answered. Close ends it.
+// read reads changed toolsets concurrently, and returns when all have answered.
+// Close cancels it.
 func (r *Registry) read(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -225,8 +224,8 @@ func (r *Registry) read(ctx context.Context) {
 	wg.Wait()
 }
 
-// read returns the tools of a toolset. Nil means that they are not known; an
-// error beside tools is about those that were left out.
+// read returns the tools of a toolset, nil if it cannot be read. An error with
+// tools is about those that were left out.
 func (m *member) read(ctx context.Context) (tools []namedTool, err error) {
 	var listed []core.Tool
 	err = guard(func() (err error) {
@@ -245,7 +244,7 @@ func (m *member) read(ctx context.Context) (tools []namedTool, err error) {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("toolset %s: tool %d: %w", m.name, i+1, err))
 		case seen[named.name]:
-			errs = append(errs, fmt.Errorf("toolset %s: tool %q is there twice: the first is used", m.name, named.name))
+			errs = append(errs, fmt.Errorf("toolset %s: duplicate tool %q: the first is used", m.name, named.name))
 		default:
 			seen[named.name] = true
 			tools = append(tools, named)
@@ -254,10 +253,10 @@ func (m *member) read(ctx context.Context) (tools []namedTool, err error) {
 	return tools, errors.Join(errs...)
 }
 
-// define asks a tool for its name.
+// define gets the name of a tool.
 func define(t core.Tool) (named namedTool, err error) {
 	if t == nil {
-		return named, errors.New("it is nil")
+		return named, errors.New("is nil")
 	}
 	err = guard(func() error {
 		named = namedTool{t.Definition().Name, t}
@@ -266,8 +265,8 @@ func define(t core.Tool) (named namedTool, err error) {
 	return named, err
 }
 
-// rebuild makes a new table if the tools have changed. It is called by one
-// goroutine at a time.
+// rebuild builds a new table if the tools have changed. It must not be called
+// concurrently.
 func (r *Registry) rebuild() error {
 	r.mu.Lock()
 	if r.closed || !r.stale {
@@ -291,8 +290,8 @@ func (r *Registry) rebuild() error {
 	return err
 }
 
-// newTable builds a table. Definitions are pure and were read before; but they
-// are foreign, and a tool whose own fails now is left out.
+// newTable builds a table. Definitions were read before, but a tool whose
+// definition panics now is left out.
 func newTable(version uint64, entries []core.Entry) (table *core.Snapshot, err error) {
 	build := func() error { table = core.NewSnapshot(version, entries); return nil }
 	if err = guard(build); err == nil {
@@ -312,23 +311,22 @@ func newTable(version uint64, entries []core.Entry) (table *core.Snapshot, err e
 	return table, errors.Join(errs...)
 }
 
-// present returns the table as it is, and what is wrong with the toolsets or
-// was before.
-func (r *Registry) present(before error) (*core.Snapshot, error) {
+// present returns the current table, and the errors of the toolsets after err.
+func (r *Registry) present(err error) (*core.Snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return r.table, ErrClosed
 	}
-	errs := []error{before}
+	errs := []error{err}
 	for _, m := range r.members {
 		errs = append(errs, m.err)
 	}
 	return r.table, errors.Join(errs...)
 }
 
-// Close closes the toolsets, the last added first, and waits for them. It ends
-// a reading that is under way.
+// Close closes the toolsets, the last added first. It cancels a concurrent
+// Snapshot.
 func (r *Registry) Close() error {
 	r.mu.Lock()
 	members := r.members
@@ -339,7 +337,7 @@ func (r *Registry) Close() error {
 	}
 	r.mu.Unlock()
 	r.cancel()
-	r.reading <- struct{}{} // no toolset is read any more
+	r.reading <- struct{}{} // wait for the end of reading
 	defer func() { <-r.reading }()
 	var errs []error
 	for _, m := range slices.Backward(members) {
@@ -358,11 +356,11 @@ func (m *member) close() error {
 	return nil
 }
 
-// guard turns a panic of foreign code into an error.
+// guard turns a panic of a tool or toolset into an error.
 func guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("it panicked: %v", p)
+			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
 	return f()

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tool is a tool that does nothing but have a name and a description.
+// tool is a tool that has only a name and a description.
 type tool struct {
 	name, text string
 	schema     string // empty for any object
@@ -46,7 +46,7 @@ func tools(names ...string) []core.Tool {
 	return list
 }
 
-// toolset is a toolset under the control of a test.
+// toolset is a toolset controlled by a test.
 type toolset struct {
 	name    string
 	changed chan struct{}
@@ -86,7 +86,7 @@ func (s *toolset) Close() error {
 	return nil
 }
 
-// set changes what Tools answers, without saying so.
+// set changes what Tools returns, without a notification.
 func (s *toolset) set(read func(context.Context) error, names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func TestLaterHostToolCounts(t *testing.T) {
 	}
 }
 
-// TestNamesAreUniqueAndValid tries names that are made to be taken for others.
+// TestNamesAreUniqueAndValid uses names that are easily confused.
 func TestNamesAreUniqueAndValid(t *testing.T) {
 	parts := []string{
 		"a", "b", "a_", "_a", "a__b", "_", "__", "___", "a b", "a.b", "a/b", "ä", "a_-_b", "", strings.Repeat("x", 64), strings.Repeat("x", 65),
@@ -215,7 +215,7 @@ func TestNamesAreUniqueAndValid(t *testing.T) {
 			t.Errorf("name %q of %s/%s", e.ModelName, e.Source, e.Tool.Definition().Name)
 		}
 	}
-	// The same members give the same names.
+	// The same members get the same names.
 	again := newRegistry(t, registry.Options{})
 	for _, source := range parts {
 		if source != "" {
@@ -254,7 +254,7 @@ func TestSnapshotStaysUntilSomethingChanges(t *testing.T) {
 		t.Error("a toolset that did not change was read again")
 	}
 
-	// A closed channel is one last change.
+	// Closing the channel is one last change.
 	a.set(nil)
 	close(a.changed)
 	want(t, snapshot(t, r), "two=b/two")
@@ -276,7 +276,7 @@ func TestRemove(t *testing.T) {
 		t.Fatalf("Remove: %v, closed %t", err, closed)
 	}
 	want(t, before, "search=a/search b__search=b/search")
-	// The name that was a's must not come to mean b's.
+	// A name of a must never become a name of b.
 	want(t, snapshot(t, r), "b__search=b/search")
 	if err := r.Remove("a"); err == nil || !strings.Contains(err.Error(), `no toolset "a"`) {
 		t.Errorf("a second Remove: %v", err)
@@ -354,7 +354,7 @@ func TestPanicsOfToolsets(t *testing.T) {
 			if _, ok := s.Lookup("fine"); !ok {
 				t.Errorf("the other toolset is lost: %s", listing(s))
 			}
-			if err := r.Close(); err == nil || !strings.Contains(err.Error(), "closing toolset bad: it panicked: bad close") {
+			if err := r.Close(); err == nil || !strings.Contains(err.Error(), "closing toolset bad: panic: bad close") {
 				t.Errorf("Close: %v", err)
 			}
 		})
@@ -458,7 +458,7 @@ func TestCloseEndsAReading(t *testing.T) {
 	}()
 	<-reading
 
-	// Whoever does not want to wait for it gets what there is.
+	// With a context that is done, Snapshot returns the last table.
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s, err := r.Snapshot(impatient); !errors.Is(err, context.Canceled) || s == nil {

@@ -11,57 +11,56 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// callTool is the name of the tool by which a model calls tools that it has
-// found where its service cannot take them up.
+// callTool is the name of the tool with which a model calls the tools it has
+// found, if its provider does not support deferred tools.
 const callTool = "call_tool"
 
-// searchSource is the source of the tools of a search.
+// searchSource is the source of tool_search and call_tool.
 const searchSource = "builtin"
 
-// Search is a table of tools for one session in which tools of toolsets are left
-// out of the prompt when they are too many for it. The model finds them with the
-// tool tool_search: what the prompt holds does not change by that, and caches of
-// it stay valid. Host and built-in tools are always in the prompt.
+// Search is the table of tools of one session. It leaves the tools of toolsets out
+// of the prompt if they are too many; the model finds them with the tool
+// tool_search. This does not change the prompt, so that prompt caches stay valid.
+// Host and built-in tools are always in the prompt.
 //
-// How the model calls what it has found is up to its service. Where that takes
-// tools up later (see [model.Deferrer]) they are deferred, and results of the
-// search refer to them. Elsewhere there is one more tool, call_tool, whose calls
-// become calls of the tool that they name before anything looks at them.
+// If the provider supports deferred tools (see [model.Deferrer]), the tools are
+// deferred, and search results refer to them. Otherwise there is one more tool,
+// call_tool, whose calls are rewritten into calls of the named tool before
+// permissions and limits apply to them.
 //
-// BeforeModel and BeforeTool have to be hooks of the session. Search is safe for
+// BeforeModel and BeforeTool must be hooks of the session. Search is safe for
 // concurrent use.
 type Search struct {
 	registry *Registry
 	base     core.ToolTable
-	always   []string // further sources whose tools are always in the prompt
+	always   []string // more sources whose tools are always in the prompt
 
 	mu     sync.Mutex
-	budget int // tokens; below 0 there is no search
+	budget int // tokens; negative = no search
 	native bool
 	state  *searchState
 }
 
 var _ core.ToolTable = (*Search)(nil)
 
-// searchState belongs to one table and one way of calling.
+// searchState is what was derived from one table.
 type searchState struct {
-	of     *core.Snapshot
-	now    *core.Snapshot
+	of     *core.Snapshot // the table
+	now    *core.Snapshot // the table with the search
 	native bool
 	found  *catalogue // nil if all tools are in the prompt
 }
 
-// NewSearch returns the tools of base, a table that is made of this registry's,
-// with a search. Tools of the sources in always are always in the prompt. Until
-// SetBudget is called there is no search.
+// NewSearch adds a search to base, a table derived from this registry. Tools of
+// the sources in always stay in the prompt. There is no search until SetBudget is
+// called.
 func (r *Registry) NewSearch(base core.ToolTable, always ...string) *Search {
 	return &Search{registry: r, base: base, always: always, budget: -1}
 }
 
-// SetBudget says how many tokens the definitions of toolsets may take in the
-// prompt, from the next snapshot on, and whether the model's service takes up
-// tools that are deferred. Below 0 there is no search, and all tools are in the
-// prompt.
+// SetBudget sets how many tokens the definitions of toolsets may take in the
+// prompt, and whether the provider supports deferred tools, from the next snapshot
+// on. If tokens is negative, there is no search, and all tools are in the prompt.
 func (s *Search) SetBudget(tokens int, native bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +83,7 @@ func (s *Search) Snapshot(ctx context.Context) (*core.Snapshot, error) {
 	return s.state.now, err
 }
 
-// disclose decides what of a table is in the prompt.
+// disclose decides which tools of a table are in the prompt.
 func (s *Search) disclose(all *core.Snapshot) *searchState {
 	state := &searchState{of: all, now: all, native: s.native}
 	_, taken := all.Lookup(model.ToolSearch)
@@ -118,20 +117,20 @@ func searchEntry(t core.Tool) core.Entry {
 	return core.Entry{ModelName: t.Definition().Name, Source: searchSource, Tool: t}
 }
 
-// Tokens estimates what a tool's definition takes in a prompt.
+// Tokens estimates the size of a tool's definition in a prompt.
 func Tokens(e core.Entry) int {
 	d := e.Tool.Definition()
 	return (len(e.ModelName) + len(d.Description) + len(d.Schema)) / 4
 }
 
-// own reports whether a source's tools are the host's or built in.
+// own reports whether the tools of a source are host or built-in tools.
 func (r *Registry) own(source string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.members, func(m *member) bool { return m.name == source && (m.set == nil || m.builtin) })
 }
 
-// disallows reports whether the options forbid a tool.
+// disallows reports whether the options exclude a tool.
 func (r *Registry) disallows(name string) bool {
 	return slices.ContainsFunc(r.options.Disallowed, func(pattern string) bool { return match(pattern, name) })
 }
@@ -142,8 +141,8 @@ func (s *Search) current() *searchState {
 	return s.state
 }
 
-// BeforeModel leaves deferred tools out of a request to a service that cannot
-// take them up.
+// BeforeModel removes deferred tools from a request to a provider that does not
+// support them.
 func (s *Search) BeforeModel(_ context.Context, req *model.Request) error {
 	if state := s.current(); state != nil && state.found != nil && !state.native {
 		req.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(d model.ToolDef) bool { return d.Deferred })
@@ -151,14 +150,14 @@ func (s *Search) BeforeModel(_ context.Context, req *model.Request) error {
 	return nil
 }
 
-// BeforeTool makes a call of call_tool a call of the tool that it names. One that
-// names none stays as it is; the tool says what is wrong with it.
+// BeforeTool rewrites a call of call_tool into a call of the tool that it names. An
+// invalid call is left unchanged; running it returns the error.
 func (s *Search) BeforeTool(_ context.Context, call *model.ToolCall) error {
 	state := s.current()
 	if call.Name != callTool || state == nil || state.found == nil {
 		return nil
 	}
-	var c calling
+	var c callArgs
 	if json.Unmarshal([]byte(call.Args), &c) != nil {
 		return nil
 	}
@@ -173,15 +172,14 @@ func (s *Search) BeforeTool(_ context.Context, call *model.ToolCall) error {
 	return nil
 }
 
-// calling are the arguments of call_tool.
-type calling struct {
+// callArgs are the arguments of call_tool.
+type callArgs struct {
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
 }
 
-// object returns the arguments of the tool. Models write them as a text at
-// times, which is as clear.
-func (c calling) object() (string, bool) {
+// object returns the arguments of the tool. Some models encode them as a string.
+func (c callArgs) object() (string, bool) {
 	args := strings.TrimSpace(string(c.Args))
 	var text string
 	if json.Unmarshal(c.Args, &text) == nil {

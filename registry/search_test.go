@@ -105,7 +105,7 @@ func TestSearchFinds(t *testing.T) {
 		t.Errorf("a limit of 1 finds %q", got)
 	}
 	res := run(t, table, model.ToolSearch, `{"query":"bake a cake"}`)
-	if text := model.Parts(res.Content).Text(); res.Code != core.CodeNotFound || !strings.Contains(text, "No tool fits") {
+	if text := model.Parts(res.Content).Text(); res.Code != core.CodeNotFound || !strings.Contains(text, "No matching tools") {
 		t.Errorf("nothing to be found: %s %q", res.Code, text)
 	}
 }
@@ -160,7 +160,7 @@ func TestCallTool(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"name":"list issues","args":{}}`: `There is no tool "list issues". Did you mean list_issues?`,
 		`{"name":"xyzzy","args":{}}`:       "Search for one with tool_search",
-		`{"name":"merge","args":{}}`:       "are no object", // as far as it gets here
+		`{"name":"merge","args":{}}`:       "must be an object", // not rewritten
 	} {
 		res := run(t, table, "call_tool", args)
 		if text := model.Parts(res.Content).Text(); res.Code == "" || !strings.Contains(text, want) {
@@ -169,7 +169,7 @@ func TestCallTool(t *testing.T) {
 	}
 }
 
-// TestSearchTellsNames shows what the prompt says of tools that are not in it.
+// TestSearchTellsNames shows how the prompt describes tools that are not in it.
 func TestSearchTellsNames(t *testing.T) {
 	t.Parallel()
 	for budget, want := range map[int]string{
@@ -180,14 +180,14 @@ func TestSearchTellsNames(t *testing.T) {
 		s := r.NewSearch(r)
 		s.SetBudget(budget, true)
 		e, ok := snapshotOf(t, s).Lookup(model.ToolSearch)
-		if !ok || !strings.Contains(e.Tool.Definition().Description, "there are 4 more") || !strings.HasSuffix(e.Tool.Definition().Description, "\n"+want) {
+		if !ok || !strings.Contains(e.Tool.Definition().Description, "There are 4 more tools") || !strings.HasSuffix(e.Tool.Definition().Description, "\n"+want) {
 			t.Errorf("budget %d: %v, %q; want %q at the end", budget, ok, e.Tool, want)
 		}
 	}
 }
 
-// TestSearchNamesAreTaken shows that no toolset gets the names of the search, and
-// that a host may.
+// TestSearchNamesAreTaken shows that no toolset gets the names of the search, but
+// that a host can.
 func TestSearchNamesAreTaken(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t, registry.Options{})
@@ -208,7 +208,7 @@ func TestSearchNamesAreTaken(t *testing.T) {
 	}
 }
 
-// TestSearchFollowsChanges adds a toolset while the search is in use.
+// TestSearchFollowsChanges adds a toolset while a search is in use.
 func TestSearchFollowsChanges(t *testing.T) {
 	t.Parallel()
 	r := many(t, registry.Options{})

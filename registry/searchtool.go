@@ -28,23 +28,23 @@ type searchTool struct {
 
 // Definition implements [core.Tool].
 func (t *searchTool) Definition() core.ToolDefinition {
-	how := "What it finds can be called like any other tool."
+	how := "Tools that it finds can be called like any other."
 	if !t.native {
-		how = "What it finds is called with " + callTool + "."
+		how = "Call the tools that it finds with " + callTool + "."
 	}
 	return core.ToolDefinition{
 		Name: model.ToolSearch,
-		Description: fmt.Sprintf("Finds tools by what they do. Beside the tools that you see there are %d more; search before you say that something cannot be done. %s\nWhere they come from:\n%s",
+		Description: fmt.Sprintf("Finds tools by what they do. There are %d more tools than you see; search before you say that something cannot be done. %s\nSources:\n%s",
 			len(t.catalogue.entries), how, t.listed),
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"query":{"type":"string","minLength":1,"description":"What the tool should do, in a few words, such as \"comment on a pull request\"; or the tool's name"},` +
-			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many tools to find at most; 5 if it is not given"}},` +
+			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"Maximum number of tools; default 5"}},` +
 			`"required":["query"],"additionalProperties":false}`),
 		ReadOnly: true,
 	}
 }
 
-// Access implements [core.Tool]: nothing is touched.
+// Access implements [core.Tool]: a search accesses nothing.
 func (t *searchTool) Access(context.Context, *core.Call) ([]core.Access, error) { return nil, nil }
 
 // Run implements [core.Tool].
@@ -58,7 +58,7 @@ func (t *searchTool) Run(_ context.Context, call *core.Call) (core.Result, error
 	}
 	found := t.catalogue.search(args.Query, min(args.Limit, mostResults))
 	if len(found) == 0 {
-		return core.Fail(core.CodeNotFound, "No tool fits these words. Try others, such as the name of the service or what it works on."), nil
+		return core.Fail(core.CodeNotFound, "No matching tools. Try other words, such as the name of the service or what it works on."), nil
 	}
 	names := make([]string, len(found))
 	for i, e := range found {
@@ -79,7 +79,7 @@ func (t *searchTool) Run(_ context.Context, call *core.Call) (core.Result, error
 	return res, nil
 }
 
-// describe returns the definitions of tools as a text.
+// describe returns the definitions of tools as text.
 func describe(found []core.Entry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Call one with %s: its name, and args by its schema.\n", callTool)
@@ -95,33 +95,33 @@ func describe(found []core.Entry) string {
 	return b.String()
 }
 
-// callingTool is call_tool. It runs only for calls that name no tool: all others
-// have become calls of the tool before.
+// callingTool is call_tool. It runs only for calls with an unknown tool or invalid
+// args: BeforeTool rewrites all others.
 type callingTool struct{ catalogue *catalogue }
 
 // Definition implements [core.Tool].
 func (t *callingTool) Definition() core.ToolDefinition {
 	return core.ToolDefinition{
 		Name:        callTool,
-		Description: "Calls a tool that " + model.ToolSearch + " has found.",
+		Description: "Calls a tool found by " + model.ToolSearch + ".",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"name":{"type":"string","description":"The tool's name"},` +
-			`"args":{"type":"object","description":"Its arguments, by its schema"}},` +
+			`"args":{"type":"object","description":"Its arguments, following its schema"}},` +
 			`"required":["name","args"],"additionalProperties":false}`),
 	}
 }
 
-// Access implements [core.Tool]: a call that gets here touches nothing.
+// Access implements [core.Tool]: a call that was not rewritten accesses nothing.
 func (t *callingTool) Access(context.Context, *core.Call) ([]core.Access, error) { return nil, nil }
 
 // Run implements [core.Tool].
 func (t *callingTool) Run(_ context.Context, call *core.Call) (core.Result, error) {
-	var c calling
+	var c callArgs
 	if err := json.Unmarshal(call.Args, &c); err != nil {
 		return core.Failf(core.CodeValidation, "%v", err), nil
 	}
 	if _, ok := t.catalogue.byName[c.Name]; ok {
-		return core.Failf(core.CodeValidation, "The args of %s are no object.", c.Name), nil
+		return core.Failf(core.CodeValidation, "The args of %s must be an object.", c.Name), nil
 	}
 	if near := jsonpos.Nearest(c.Name, slices.Sorted(maps.Keys(t.catalogue.byName))); near != "" {
 		return core.Failf(core.CodeNotFound, "There is no tool %q. Did you mean %s?", c.Name, near), nil

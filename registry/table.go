@@ -9,9 +9,9 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// entries names the tools of all members, in order, and leaves out those that
-// the options do. Names are given out before that, so that a tool that is left
-// out does not make room for another of its name.
+// entries returns the named tools of all members, in order, without those that
+// the options exclude. These still occupy their names, so that no other tool gets
+// them.
 func (r *Registry) entries() []core.Entry {
 	names := r.reserved()
 	var entries []core.Entry
@@ -26,10 +26,9 @@ func (r *Registry) entries() []core.Entry {
 	return entries
 }
 
-// reserved returns the names of host and built-in tools, those of the search
-// included, and whose they are. A
-// later host tool takes the name of an earlier one; the first built-in tool
-// keeps its name.
+// reserved returns the names of host and built-in tools, including those of the
+// search, with their owners. Of host tools with one name the last gets it, of
+// built-in tools the first.
 func (r *Registry) reserved() map[string]owner {
 	names := map[string]owner{
 		model.ToolSearch: {searchSource, model.ToolSearch},
@@ -58,12 +57,11 @@ func (r *Registry) reserved() map[string]owner {
 	return names
 }
 
-// nameFor gives a tool its name. It is false for a tool that a host tool
-// replaces.
+// nameFor returns the name of a tool; false if a host tool replaces it.
 func (r *Registry) nameFor(names map[string]owner, m *member, t namedTool) (string, bool) {
 	self := owner{m.name, t.name}
 	if m.set == nil {
-		return t.name, true // of two, the snapshot takes the later
+		return t.name, true // of two, the snapshot uses the last
 	}
 	if m.builtin {
 		name := plainName(m.name, t.name)
@@ -83,7 +81,8 @@ func (r *Registry) nameFor(names map[string]owner, m *member, t namedTool) (stri
 	}
 }
 
-// candidate returns the names that a tool can have, the best first, without end.
+// candidate returns the possible names of a tool, best first; there is one for
+// every attempt.
 func candidate(source, tool string, attempt int) string {
 	switch attempt {
 	case 0:
@@ -94,13 +93,13 @@ func candidate(source, tool string, attempt int) string {
 	return hashedName(qualifiedName(source, tool), source, tool+strings.Repeat("\x00", attempt))
 }
 
-// admit reports whether the options let a tool into the table.
+// admit reports whether the options include a tool.
 func (o Options) admit(name string) bool {
 	named := func(pattern string) bool { return match(pattern, name) }
 	return (len(o.Allowed) == 0 || slices.ContainsFunc(o.Allowed, named)) && !slices.ContainsFunc(o.Disallowed, named)
 }
 
-// match reports whether a name matches a pattern in which * stands for any
+// match reports whether a name matches a pattern, in which * matches any
 // characters.
 func match(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")

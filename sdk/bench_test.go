@@ -9,7 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/sdktest"
 )
 
-// BenchmarkMinimalPlugin is the start of the smallest plugin and its first
+// BenchmarkMinimalPlugin measures the start of the smallest plugin up to its first
 // answer; it reports the size of the program, built as agent builds plugins.
 func BenchmarkMinimalPlugin(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "minimal.exe")

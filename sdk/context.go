@@ -9,30 +9,41 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Context is the context of one piece of work: a call of a tool, a request for
-// context, a command. It is done when the host cancels the work or goes away.
-// Its methods can be called from several goroutines, until the work is done.
+// Context is passed to the functions of tools, context sources and commands. It is
+// a [context.Context] that is done when the host cancels the call or exits, and it
+// talks to the user while the function runs:
+//
+//	func(ctx *sdk.Context, in Args) (string, error) {
+//		ok, err := ctx.Confirm("Delete "+in.Name+"?", "This cannot be undone.")
+//		if err != nil || !ok {
+//			return "not deleted", err
+//		}
+//		ctx.Progress(0, 0, "deleting")
+//		...
+//	}
+//
+// Its methods are safe for concurrent use until the function returns. Pass it to
+// whatever takes a context, so that cancelling works.
 type Context struct {
 	context.Context
 	conversation *conversation
 	session      *toolproto.SessionInfo
 }
 
-// Workspace is the directory that the agent works in.
+// Workspace returns the working directory of the session.
 func (c *Context) Workspace() string { return c.session.GetWorkspace() }
 
-// SessionID names the session that the work is for.
+// SessionID returns the ID of the session.
 func (c *Context) SessionID() string { return c.session.GetId() }
 
-// Progress tells the person how far the work has come. A total of 0 means that
-// nobody knows.
+// Progress shows the user the progress of the call. A total of 0 means unknown.
 func (c *Context) Progress(done, total float64, message string) {
 	p := &toolproto.Progress{Done: done, Total: total, Message: valid(message)}
 	_ = c.conversation.send(&toolproto.PluginFrame{Frame: &toolproto.PluginFrame_Progress{Progress: p}})
 }
 
-// Write shows text at once. It is the beginning of the result's text: a tool
-// that writes does not return the same again. It implements [io.Writer].
+// Write shows text immediately, as live output. It becomes the beginning of the
+// result's text, so the tool must not return it again. It implements [io.Writer].
 func (c *Context) Write(text []byte) (int, error) {
 	written := 0
 	for len(text) > 0 {
@@ -46,7 +57,7 @@ func (c *Context) Write(text []byte) (int, error) {
 	return written, nil
 }
 
-// Logf writes a line into the plugin's log, which "agent plugins logs" shows.
+// Logf writes a line to the plugin's log, which "agent plugins logs" shows.
 func (c *Context) Logf(level slog.Level, format string, args ...any) {
 	l := &toolproto.Log{Message: valid(fmt.Sprintf(format, args...))}
 	switch {
@@ -60,9 +71,9 @@ func (c *Context) Logf(level slog.Level, format string, args ...any) {
 	_ = c.conversation.send(&toolproto.PluginFrame{Frame: &toolproto.PluginFrame_Log{Log: l}})
 }
 
-// Confirm puts a yes-or-no question to the person and waits for the answer. A
-// no may come with a reason in the error, which is for the model; so does an
-// agent that nobody sits at. The call's time-out stands still meanwhile.
+// Confirm asks the user a yes-or-no question and waits for the answer. If the user
+// gives a reason for no, or the agent is not interactive, the error says so; return
+// it for the model. The call's timeout does not run meanwhile.
 func (c *Context) Confirm(title, detail string) (bool, error) {
 	return c.conversation.confirm(c, valid(title), valid(detail))
 }
@@ -89,7 +100,7 @@ func (c *conversation) receive(cancel context.CancelFunc) {
 	for {
 		f, err := c.stream.Recv()
 		if err != nil {
-			return // the host has no more to say; that it is gone is the stream's context's matter
+			return // if the host is gone, the context of the stream ends
 		}
 		switch f := f.Frame.(type) {
 		case *toolproto.HostFrame_Confirm:
@@ -119,7 +130,7 @@ func (c *conversation) confirm(ctx context.Context, title, detail string) (bool,
 	select {
 	case a := <-answer:
 		if !a.Yes && a.Reason != "" {
-			return false, Errorf(Permission, "the answer is no: %s", a.Reason)
+			return false, Errorf(Permission, "denied: %s", a.Reason)
 		}
 		return a.Yes, nil
 	case <-ctx.Done():

@@ -11,39 +11,54 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Plugin says who a plugin is.
+// Plugin describes a plugin. Its life cycle:
+//
+//  1. When the plugin is added, the host starts it to ask what it offers, and caches
+//     the answer. It must not change as long as the plugin's files do not, unless
+//     the plugin is Dynamic.
+//  2. The host starts the process for the first call. All sessions and subagents of
+//     an agent share it; calls run concurrently, each with its own [Context].
+//  3. The host ends the process when it has been idle for some minutes or the agent
+//     exits. After that, or after a crash, the next call starts it again.
+//
+// So keep no state in memory that must outlive the process.
 type Plugin struct {
-	Name    string // lower-case letters, digits and -, beginning with a letter; as in plugin.json
-	Version string // as in plugin.json
-	Summary string // one line, for people
-	// Manifest is what the plugin's process needs. The host holds it to what
-	// plugin.json says.
+	// Name and Version are those in plugin.json. The name is lower-case letters,
+	// digits and -, starting with a letter.
+	Name    string
+	Version string
+	Summary string // one line, for users
+	// Manifest is what the plugin's process needs. It must not exceed the one in
+	// plugin.json, which the user approves and the host enforces.
 	Manifest Manifest
 	// Extensions are what the plugin offers, together with those given to Serve.
 	Extensions []Extension
-	// Dynamic, if not nil, is run beside the plugin and may change what it
-	// offers on top of Extensions, as often as it likes. ctx ends with the
-	// plugin. The plugin.json must say "dynamic": true.
+	// Dynamic, if not nil, runs in the background and can change what the plugin
+	// offers besides Extensions: each call of offer replaces what the last one
+	// offered. ctx ends with the plugin. The plugin.json must say "dynamic": true.
 	Dynamic func(ctx context.Context, offer func(...Extension) error)
 }
 
-// Manifest is what a plugin's process may do; the zero value is nothing but
-// computing. Paths may begin with $WORKSPACE, $HOME or $PLUGIN (the plugin's
-// own directory).
+// Manifest is what a plugin's process may do; the zero value allows only
+// computing. Paths may start with $WORKSPACE, $HOME or $PLUGIN (the plugin's own
+// directory):
+//
+//	sdk.Manifest{Read: []string{"$WORKSPACE"}, Network: []string{"api.example.com"}, Secrets: []string{"WEATHER_KEY"}}
 type Manifest struct {
 	Read    []string // paths
 	Write   []string // paths
 	Network []string // hosts
-	Exec    bool     // starts programs
+	Exec    bool     // starting programs
 	Env     []string // names of environment variables
-	Secrets []string // the same, whose values are to be hidden in all output
+	Secrets []string // the same; their values are hidden in all output
 }
 
-// Extension is something that a plugin offers: a [Tool], a [ContextSource] or
-// a [Command].
+// Extension is something that a plugin offers. [Tool], [ContextSource] and
+// [Command] return extensions; other packages cannot implement it, so that every
+// extension can be sent to the host.
 type Extension interface{ register(*offer) error }
 
-// offer is all that a plugin offers at one time.
+// offer is everything that a plugin offers at one time.
 type offer struct {
 	tools    []*tool
 	sources  []*source
@@ -55,13 +70,13 @@ var (
 	plainName  = pattern(`^[A-Za-z0-9_-]{1,64}$`)
 )
 
-// pattern compiles an expression when it is first needed: the agent links this
-// package, too, and is not to wait for it.
+// pattern compiles an expression on first use: the agent links this package, too,
+// and must start quickly.
 func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// newOffer checks a plugin's extensions and puts them together.
+// newOffer validates and collects a plugin's extensions.
 func newOffer(extensions []Extension) (*offer, error) {
 	o := &offer{}
 	var errs []error
@@ -77,7 +92,7 @@ func newOffer(extensions []Extension) (*offer, error) {
 	return o, errors.Join(errs...)
 }
 
-// describe is what the host is told.
+// describe returns the description for the host.
 func (o *offer) describe(p *Plugin) *toolproto.Description {
 	d := &toolproto.Description{
 		Name: p.Name, Version: p.Version, Summary: p.Summary, Dynamic: p.Dynamic != nil,
@@ -98,7 +113,7 @@ func (o *offer) describe(p *Plugin) *toolproto.Description {
 	return d
 }
 
-// find returns the one of a name in a list of the offer.
+// find returns the extension with a name.
 func find[T interface{ title() string }](list []T, name string) (found T, ok bool) {
 	i := slices.IndexFunc(list, func(t T) bool { return t.title() == name })
 	if i < 0 {
@@ -113,15 +128,16 @@ type source struct {
 	fill              func(*Context, ContextRequest) (string, error)
 }
 
-// ContextRequest is what a context source goes by.
+// ContextRequest is the request to a context source.
 type ContextRequest struct {
-	Input     string // what the person said
-	MaxTokens int    // what is longer is cut; four characters are about a token
+	Input     string // of the user
+	MaxTokens int    // longer text is truncated; a token is about four characters
 }
 
-// ContextSource offers text that is added to what the person says, such as the
-// ticket that a branch is about. An empty text adds nothing. The plugin.json
-// must grant it a budget ("context": {"maxTokens": …}).
+// ContextSource returns an extension that adds text to the user's inputs, such as
+// the ticket that the current branch is about. It is asked for every input, so fill
+// should be fast, and return an empty string if it has nothing relevant. The
+// plugin.json must grant it a budget ("context": {"maxTokens": …}).
 func ContextSource(name, description string, fill func(*Context, ContextRequest) (string, error)) Extension {
 	return &source{name, description, fill}
 }
@@ -142,12 +158,13 @@ type command struct {
 	run                     func(*Context, string) (Reply, error)
 }
 
-// Reply is what a command comes to: a Prompt that the model gets as if the
-// person had written it, or else a Text that the person sees.
+// Reply is the result of a command: either a Prompt, which is sent to the model as
+// the user's input, or a Text, which is shown to the user.
 type Reply struct{ Text, Prompt string }
 
-// Command offers a command that a person enters as /name. The text args says
-// how its arguments look: "CITY [DAYS]".
+// Command returns an extension that offers a slash command, which the user enters
+// as /name ARGS. The text args describes its arguments for help: "CITY [DAYS]".
+// Unlike a tool, a command is run by the user, not by the model.
 func Command(name, args, description string, run func(ctx *Context, args string) (Reply, error)) Extension {
 	return &command{name, args, description, run}
 }
@@ -162,17 +179,17 @@ func (c *command) register(o *offer) error {
 	return nil
 }
 
-// checkExtension checks what all extensions have.
+// checkExtension checks what all extensions have in common.
 func checkExtension[T interface{ title() string }](kind, name, description string, noFunc bool, taken []T) error {
 	switch _, twice := find(taken, name); {
 	case !plainName().MatchString(name):
-		return fmt.Errorf("%s %q: a name is made of letters, digits, _ and -, at most 64 of them", kind, name)
+		return fmt.Errorf("%s %q: use only letters, digits, _ and - in the name, at most 64", kind, name)
 	case description == "":
 		return fmt.Errorf("%s %q has no description", kind, name)
 	case noFunc:
 		return fmt.Errorf("%s %q has no function", kind, name)
 	case twice:
-		return fmt.Errorf("%s %q is there twice", kind, name)
+		return fmt.Errorf("duplicate %s %q", kind, name)
 	}
 	return nil
 }

@@ -11,36 +11,44 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Result is what a tool may return if it is more than text or data.
+// Result is a result with several parts. Tools that return only text return a
+// string, those that return only data any value that encoding/json can encode:
+//
+//	return sdk.Result{
+//		Text:       "3 open tickets",
+//		Structured: tickets,
+//		Images:     []sdk.Image{{MediaType: "image/png", Data: chart}},
+//	}, nil
 type Result struct {
-	Text       string
-	Images     []Image
-	Structured any // the same as data, for programs; what encoding/json can encode
+	Text       string  // for the model
+	Images     []Image // for the model
+	Structured any     // the same as data, for programs: anything that encoding/json can encode
 }
 
-// Image is an image in a result.
+// Image is an image in a [Result].
 type Image struct {
 	MediaType string // "image/png" …
 	Data      []byte
 }
 
-// Code classifies an error for the model.
+// Code classifies an error, so that the model and programs know whether to change
+// the arguments, wait, or give up.
 type Code string
 
 // The codes.
 const (
-	Validation  Code = "VALIDATION_ERROR" // the arguments are wrong
-	IO          Code = "IO_ERROR"
-	Config      Code = "CONFIG_ERROR" // something must be set up first
-	Permission  Code = "PERMISSION_DENIED"
-	RateLimited Code = "RATE_LIMITED"
-	NotFound    Code = "NOT_FOUND"
-	TimedOut    Code = "TIMEOUT"
-	Cancelled   Code = "CANCELLED"
-	Unknown     Code = "UNKNOWN"
+	Validation  Code = "VALIDATION_ERROR"  // the arguments are invalid
+	IO          Code = "IO_ERROR"          // reading, writing or the network failed
+	Config      Code = "CONFIG_ERROR"      // the user must configure something first, such as a key
+	Permission  Code = "PERMISSION_DENIED" // not allowed
+	RateLimited Code = "RATE_LIMITED"      // try again later
+	NotFound    Code = "NOT_FOUND"         // what the arguments name does not exist
+	TimedOut    Code = "TIMEOUT"           // also of context.DeadlineExceeded
+	Cancelled   Code = "CANCELLED"         // also of context.Canceled
+	Unknown     Code = "UNKNOWN"           // of all errors without a code
 )
 
-// Error is an error with a code.
+// Error is an error with a code. [Errorf] returns one.
 type Error struct {
 	Code Code
 	Err  error
@@ -52,13 +60,15 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the error without its code.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an error with a code. It should say what is wrong and what to
-// do next: the model reads it.
+// Errorf returns an error with a code. The model reads its text, so say what is
+// wrong and what to do next:
+//
+//	return "", sdk.Errorf(sdk.Config, "no API key: set WEATHER_KEY")
 func Errorf(code Code, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// failure is the frame of an error.
+// failure returns the result for an error.
 func failure(err error) *toolproto.Result {
 	var coded *Error
 	code := Unknown
@@ -73,10 +83,10 @@ func failure(err error) *toolproto.Result {
 	return &toolproto.Result{Code: string(code), Text: valid(err.Error())}
 }
 
-// valid makes text that may travel.
+// valid replaces invalid UTF-8, which protobuf does not transmit.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// maxFrame is the size in bytes from which on a result goes in parts.
+// maxFrame is the size in bytes above which results are split into parts.
 const maxFrame = 1 << 20
 
 // sendResult sends what a tool returned.
@@ -134,9 +144,9 @@ func (c *conversation) sendResult(out any) error {
 	return c.send(frame(last))
 }
 
-// sendPart sends data of any length.
+// sendPart sends data of any length as parts.
 func (c *conversation) sendPart(kind toolproto.Part_Kind, mediaType string, data []byte) error {
-	c.parts.Lock() // the frames of one part follow each other
+	c.parts.Lock() // the frames of one part must not be interleaved
 	defer c.parts.Unlock()
 	for {
 		n := min(len(data), maxFrame)

@@ -12,13 +12,13 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// schemaOf returns the schema of a tool's arguments, ready to validate, and
-// writes it into the tool if it has none of its own.
+// schemaOf returns the resolved schema of a tool's arguments. If the tool has no
+// schema, it infers one and stores it.
 func schemaOf[In any](t *toolproto.Tool) (*jsonschema.Resolved, error) {
 	s := &jsonschema.Schema{}
 	if len(t.InputSchema) > 0 {
 		if err := json.Unmarshal(t.InputSchema, s); err != nil {
-			return nil, fmt.Errorf("its schema is not valid: %w", err)
+			return nil, fmt.Errorf("invalid schema: %w", err)
 		}
 	} else {
 		inferred, err := infer(reflect.TypeFor[In]())
@@ -31,27 +31,27 @@ func schemaOf[In any](t *toolproto.Tool) (*jsonschema.Resolved, error) {
 		}
 	}
 	if s.Type != "object" {
-		return nil, fmt.Errorf(`its schema must have "type": "object" at its root, and its arguments must be a struct`)
+		return nil, fmt.Errorf(`the schema must have "type": "object" at its root; the arguments must be a struct`)
 	}
 	resolved, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
 	if err != nil {
-		return nil, fmt.Errorf("its schema cannot be used: %w", err)
+		return nil, fmt.Errorf("invalid schema: %w", err)
 	}
 	return resolved, nil
 }
 
-// infer makes a schema of a type. Where the library's own is of little use to
-// a model, it is mended: no null for what is only left out, raw JSON is
-// anything, enum and default tags count.
+// infer returns the schema of a type. It adapts the library's result to models:
+// optional fields are not nullable, raw JSON is any value, and enum and default
+// tags are used.
 func infer(t reflect.Type) (*jsonschema.Schema, error) {
 	if t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("its arguments are a %s: use a struct", t)
+		return nil, fmt.Errorf("arguments of type %s: use a struct", t)
 	}
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{
 		TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[json.RawMessage](): {Description: "any JSON value"}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("a schema cannot be inferred of %s: %w", t, err)
+		return nil, fmt.Errorf("cannot infer a schema from %s: %w", t, err)
 	}
 	return s, mend(s, t)
 }
@@ -92,7 +92,7 @@ func mend(s *jsonschema.Schema, t reflect.Type) error {
 	return nil
 }
 
-// mendField heeds the tags enum and default.
+// mendField applies the tags enum and default.
 func mendField(parent, p *jsonschema.Schema, name string, f reflect.StructField) error {
 	if tag, ok := f.Tag.Lookup("enum"); ok {
 		for v := range strings.SplitSeq(tag, ",") {
@@ -118,13 +118,14 @@ func mendField(parent, p *jsonschema.Schema, name string, f reflect.StructField)
 	return nil
 }
 
-// tagValue is the JSON of a value in a tag: of a text field the text itself.
+// tagValue returns the JSON of a value in a tag; for a string field the tag is the
+// string itself.
 func tagValue(p *jsonschema.Schema, text string) (json.RawMessage, error) {
 	if p.Type == "string" {
 		return json.Marshal(text)
 	}
 	if !json.Valid([]byte(text)) {
-		return nil, fmt.Errorf("it is not JSON")
+		return nil, fmt.Errorf("not JSON")
 	}
 	return json.RawMessage(text), nil
 }

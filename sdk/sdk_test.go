@@ -192,7 +192,7 @@ func TestDynamic(t *testing.T) {
 		<-ctx.Done()
 	}
 	running := sdktest.Start(t, p)
-	if err := <-ready; err == nil || !strings.Contains(err.Error(), `"more" is there twice`) {
+	if err := <-ready; err == nil || !strings.Contains(err.Error(), `duplicate tool "more"`) {
 		t.Errorf("offering a tool twice: %v", err)
 	}
 	if err := <-ready; err != nil {
@@ -214,13 +214,13 @@ func TestMistakesOfAuthorsAreNamed(t *testing.T) {
 	}{
 		{sdk.Plugin{Name: "Weather!", Version: "1"}, `plugin name "Weather!"`},
 		{sdk.Plugin{Name: "weather"}, "no version"},
-		{plugin(sdk.Tool("a b", "x", text)), `tool "a b": a name is made of`},
+		{plugin(sdk.Tool("a b", "x", text)), `tool "a b": use only letters`},
 		{plugin(sdk.Tool("a", "", text)), `tool "a" has no description`},
 		{plugin(sdk.Tool[args, string]("a", "x", nil)), `tool "a" has no function`},
-		{plugin(sdk.Tool("a", "x", text), sdk.Tool("a", "x", text)), `tool "a" is there twice`},
+		{plugin(sdk.Tool("a", "x", text), sdk.Tool("a", "x", text)), `duplicate tool "a"`},
 		{plugin(sdk.Tool("a", "x", func(*sdk.Context, string) (string, error) { return "", nil })), "use a struct"},
 		{plugin(sdk.Tool("a", "x", text, sdk.Schema(json.RawMessage(`{"type": "array"}`)))), `"type": "object"`},
-		{plugin(sdk.Tool("a", "x", text, sdk.Schema(json.RawMessage(`{`)))), "not valid"},
+		{plugin(sdk.Tool("a", "x", text, sdk.Schema(json.RawMessage(`{`)))), "invalid schema"},
 		{plugin(sdk.Tool("a", "x", func(*sdk.Context, struct {
 			N int `json:"n" default:"many"`
 		},
@@ -248,20 +248,4 @@ func TestOptionsReachTheDescription(t *testing.T) {
 	if !tool.ReadOnly || tool.TimeoutMs != 3000 || len(tool.Access) != 6 || tool.Access[0].Scope != "network" || !tool.Access[2].Recursive {
 		t.Errorf("the tool is described as %v", tool)
 	}
-}
-
-func ExampleTool() {
-	type forecastArgs struct {
-		City string `json:"city" jsonschema:"the city, in English"`
-		Days int    `json:"days,omitempty" default:"1"`
-	}
-	forecast := sdk.Tool("forecast", "Forecast for a city.",
-		func(ctx *sdk.Context, in forecastArgs) (string, error) {
-			ctx.Progress(0, 0, "asking the weather service")
-			return fmt.Sprintf("%d sunny days in %s", in.Days, in.City), nil
-		}, sdk.ReadOnly())
-	_ = func() { // main
-		sdk.Serve(sdk.Plugin{Name: "weather", Version: "1.0.0"}, forecast)
-	}
-	// Output:
 }

@@ -18,13 +18,19 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Serve serves the plugin until the host goes away, however that comes about,
-// and does not return then: it ends the process. It is all that a plugin's
-// main function does. Nothing may be printed to stdout before; afterwards what
-// is printed is in the plugin's log.
+// Serve serves the plugin until the host shuts it down or exits, and then ends the
+// process; it never returns. It is all that a plugin's main function does:
 //
-// It speaks the protocol of github.com/hashicorp/go-plugin without linking it:
-// what a plugin needs of that is a line and one method.
+//	func main() {
+//		sdk.Serve(sdk.Plugin{Name: "weather", Version: "1.0.0"}, forecast, alerts)
+//	}
+//
+// Do not print to stdout before Serve, as its first line is the handshake with the
+// host; whatever is printed later goes to the plugin's log. An invalid plugin, or
+// one that was not started by a host, is an error on stderr and exit code 2.
+//
+// Serve implements the protocol of github.com/hashicorp/go-plugin without linking
+// it, so that plugins stay small: the plugin's side is one line and one method.
 func Serve(p Plugin, extensions ...Extension) {
 	if err := serve(p, extensions); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -40,11 +46,11 @@ func serve(p Plugin, extensions []Extension) error {
 	}
 	defer s.Close()
 	if os.Getenv(toolproto.CookieKey) != toolproto.CookieValue {
-		return fmt.Errorf("this is the plugin %s of agent: add it with 'agent plugins add'", p.Name)
+		return fmt.Errorf("%s is a plugin for agent: add it with 'agent plugins add'", p.Name)
 	}
 	version := fmt.Sprint(toolproto.Version)
 	if known := os.Getenv("PLUGIN_PROTOCOL_VERSIONS"); known != "" && !strings.Contains(","+known+",", ","+version+",") {
-		return fmt.Errorf("the plugin %s speaks version %s of the protocol, and its host %s", p.Name, version, known)
+		return fmt.Errorf("plugin %s uses protocol version %s, its host %s", p.Name, version, known)
 	}
 	dir := os.Getenv("PLUGIN_UNIX_SOCKET_DIR")
 	if dir == "" {
@@ -56,10 +62,10 @@ func serve(p Plugin, extensions []Extension) error {
 	}
 	g := grpc.NewServer(grpc.MaxRecvMsgSize(toolproto.MaxMessage), grpc.MaxSendMsgSize(toolproto.MaxMessage))
 	toolproto.RegisterPluginServer(g, s)
-	end := sync.OnceFunc(func() { go g.Stop() }) // not before the answer to Shutdown is on its way
+	end := sync.OnceFunc(func() { go g.Stop() }) // in the background, so that Shutdown is answered
 	g.RegisterService(controller(end), nil)
-	signal.Ignore(os.Interrupt) // it is for the host, which ends the plugin
-	go func() {                 // the host holds the other end, and nothing ever comes
+	signal.Ignore(os.Interrupt) // for the host, which ends the plugin
+	go func() {                 // stdin carries no data; it ends with the host
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		end()
 	}()
@@ -68,7 +74,7 @@ func serve(p Plugin, extensions []Extension) error {
 	return g.Serve(l)
 }
 
-// controller is go-plugin's service by which a host ends a plugin.
+// controller is the go-plugin service with which a host ends a plugin.
 func controller(end func()) *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: "plugin.GRPCController",

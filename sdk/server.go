@@ -15,9 +15,19 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Server is a plugin as a gRPC service, for programs that serve it their own
-// way; Serve does all that a plugin's main function needs. Close it when it is
-// not served any more.
+// Server is a plugin as a gRPC service, for tests and for programs that serve it
+// themselves; a plugin's main function only needs [Serve]:
+//
+//	s, err := sdk.NewServer(plugin)
+//	if err != nil {
+//		return err
+//	}
+//	defer s.Close()
+//	g := grpc.NewServer()
+//	toolproto.RegisterPluginServer(g, s)
+//	return g.Serve(listener)
+//
+// Close it when it is no longer served.
 type Server struct {
 	toolproto.UnimplementedPluginServer
 	plugin Plugin
@@ -31,13 +41,13 @@ type Server struct {
 
 var _ toolproto.PluginServer = (*Server)(nil)
 
-// NewServer checks a plugin and makes a server of it. The error names all that
-// is wrong.
+// NewServer validates a plugin and returns a server for it. The error lists
+// everything that is wrong.
 func NewServer(p Plugin, extensions ...Extension) (*Server, error) {
 	p.Extensions = slices.Concat(p.Extensions, extensions)
 	var errs []error
 	if !pluginName().MatchString(p.Name) {
-		errs = append(errs, fmt.Errorf("plugin name %q: use lower-case letters, digits and -, beginning with a letter, at most 40 of them", p.Name))
+		errs = append(errs, fmt.Errorf("plugin name %q: use at most 40 lower-case letters, digits and -, starting with a letter", p.Name))
 	}
 	if p.Version == "" {
 		errs = append(errs, errors.New("the plugin has no version"))
@@ -54,13 +64,13 @@ func NewServer(p Plugin, extensions ...Extension) (*Server, error) {
 	return s, nil
 }
 
-// Close ends Dynamic and waits for it.
+// Close cancels Dynamic and waits for it.
 func (s *Server) Close() {
 	s.cancel()
 	s.wg.Wait()
 }
 
-// change is what Dynamic offers with.
+// change replaces what Dynamic offers.
 func (s *Server) change(more ...Extension) error {
 	o, err := newOffer(slices.Concat(s.plugin.Extensions, more))
 	if err != nil {
@@ -139,7 +149,7 @@ func (s *Server) command(c *conversation, o *offer, work *Context, req *toolprot
 	return c.send(frame(&toolproto.Result{Text: valid(reply.Text)}))
 }
 
-// answer runs the author's function and sends what came of it.
+// answer runs a function of the plugin and sends its result.
 func (c *conversation) answer(run func() (any, error)) error {
 	out, err := guarded(run)
 	if err != nil {
@@ -148,8 +158,8 @@ func (c *conversation) answer(run func() (any, error)) error {
 	return c.sendResult(out)
 }
 
-// watch tells the host of each change until the session ends, and at first of
-// those that it may have missed.
+// watch notifies the host of each change until the session ends, and once at the
+// start for changes that it may have missed.
 func (c *conversation) watch(ctx context.Context, s *Server, changed <-chan struct{}) error {
 	for {
 		if err := c.send(&toolproto.PluginFrame{Frame: &toolproto.PluginFrame_ToolsChanged{ToolsChanged: &toolproto.ToolsChanged{}}}); err != nil {
@@ -164,7 +174,7 @@ func (c *conversation) watch(ctx context.Context, s *Server, changed <-chan stru
 	}
 }
 
-// guarded makes an error of a panic, and shows the stack to the author.
+// guarded turns a panic into an error and prints the stack to stderr.
 func guarded[T any](run func() (T, error)) (out T, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -16,17 +16,25 @@ type tool struct {
 	spec   *toolproto.Tool
 	schema *jsonschema.Resolved
 	call   func(*Context, json.RawMessage) (any, error)
-	err    error // of its making
+	err    error // from creating it
 }
 
-// ToolOption says more about a tool.
+// ToolOption is an option of [Tool]: a property, or an access of its calls.
+//
+// The host checks each declared access before the call, besides plugin(NAME/TOOL),
+// so that the user's rules for files and hosts apply to the tool, too:
+//
+//	sdk.Tool("read_notes", "Read a file of notes.", readNotes, sdk.ReadOnly(), sdk.Reads("/path"))
+//
+// Declaring an access does not make it possible: what the process can do depends on
+// the [Manifest].
 type ToolOption func(*toolproto.Tool)
 
-// ReadOnly says that the tool changes nothing.
+// ReadOnly declares that the tool changes nothing.
 func ReadOnly() ToolOption { return func(t *toolproto.Tool) { t.ReadOnly = true } }
 
-// Timeout bounds each call, without the time that a person takes to answer.
-// Without it the host's own limit holds.
+// Timeout limits each call, not counting the time that the user takes to answer.
+// Without it the limit of the host applies.
 func Timeout(d time.Duration) ToolOption {
 	return func(t *toolproto.Tool) { t.TimeoutMs = d.Milliseconds() }
 }
@@ -36,24 +44,25 @@ func Schema(schema json.RawMessage) ToolOption {
 	return func(t *toolproto.Tool) { t.InputSchema = schema }
 }
 
-// Reads says that a call reads the paths that stand at a JSON pointer in its
-// arguments, such as "/path": a string or an array of strings. The host asks
-// for permission by it.
+// Reads declares that a call reads the paths at a JSON pointer in its arguments,
+// such as "/path": a string or an array of strings. The host checks permissions
+// for them.
 func Reads(pointer string) ToolOption { return accesses("fs-read", pointer, false) }
 
-// ReadsTree is Reads for all that lies under the paths.
+// ReadsTree is like Reads, for the paths and everything below them.
 func ReadsTree(pointer string) ToolOption { return accesses("fs-read", pointer, true) }
 
-// Writes says which paths a call writes. See Reads.
+// Writes declares which paths a call writes. See Reads.
 func Writes(pointer string) ToolOption { return accesses("fs-write", pointer, false) }
 
-// Deletes says which paths a call removes. See Reads.
+// Deletes declares which paths a call deletes. See Reads.
 func Deletes(pointer string) ToolOption { return accesses("fs-delete", pointer, false) }
 
-// Connects says which hosts or URLs in the arguments a call reaches. See Reads.
+// Connects declares which hosts or URLs in the arguments a call connects to. See
+// Reads.
 func Connects(pointer string) ToolOption { return accesses("network", pointer, false) }
 
-// ConnectsTo says that each call reaches a host.
+// ConnectsTo declares that every call connects to a host.
 func ConnectsTo(host string) ToolOption {
 	return func(t *toolproto.Tool) {
 		t.Access = append(t.Access, &toolproto.Access{Scope: "network", Resource: host})
@@ -66,9 +75,18 @@ func accesses(scope, pointer string, recursive bool) ToolOption {
 	}
 }
 
-// Tool offers a tool to the model. In is a struct; see the package about its
-// tags and about results. The function may run any number of times at once and
-// must return soon after its context is done.
+// Tool returns an extension that offers a tool to the model. The model chooses
+// tools by name and description, so the description should say what the tool does
+// and when to use it.
+//
+// In is a struct; see the package documentation for its tags. Arguments that do not
+// match its schema are rejected before run is called. Out is a string, a [Result],
+// or anything that encoding/json can encode. The model reads errors that run
+// returns; [Errorf] adds a code.
+//
+// Run may be called concurrently, and must return soon after its context is done.
+// An invalid tool, such as one whose schema cannot be inferred, is an error of
+// [Serve] or [NewServer].
 func Tool[In, Out any](name, description string, run func(*Context, In) (Out, error), options ...ToolOption) Extension {
 	t := &tool{spec: &toolproto.Tool{Name: name, Description: description}}
 	for _, o := range options {
@@ -103,8 +121,8 @@ func (t *tool) register(o *offer) error {
 	return nil
 }
 
-// decode checks arguments, completes them and decodes them. Numbers keep all
-// their digits.
+// decode validates arguments, applies defaults and decodes them. Numbers keep all
+// digits.
 func (t *tool) decode(raw json.RawMessage, in any) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = json.RawMessage("{}")
@@ -133,7 +151,7 @@ func (t *tool) decode(raw json.RawMessage, in any) error {
 	return nil
 }
 
-// nested reports whether defaults may have been set further down.
+// nested reports whether defaults may have been set in nested objects.
 func nested(values map[string]any) bool {
 	for _, v := range values {
 		if _, ok := v.(map[string]any); ok {
@@ -143,8 +161,8 @@ func nested(values map[string]any) bool {
 	return false
 }
 
-// complete adds to a raw object the members that only values has, so that what
-// was given stays as it was to the digit.
+// complete adds members that only values has to a raw object, so that what was
+// given stays unchanged to the digit.
 func complete(raw json.RawMessage, values map[string]any) (json.RawMessage, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil {

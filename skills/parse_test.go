@@ -46,7 +46,7 @@ func TestOddFiles(t *testing.T) {
 				return
 			}
 			if got != want {
-				t.Errorf("%s\ngot:\n%s\nwant:\n%s", bytes.TrimSpace(a.Comment), got, want)
+				t.Errorf("%s\ngot:\n%s\nwant:\n%s\nIf the change is intended: go test ./skills -run '^TestOddFiles$' -update", bytes.TrimSpace(a.Comment), got, want)
 			}
 		})
 	}

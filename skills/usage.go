@@ -2,13 +2,13 @@ package skills
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/seed-009c0928/agent/core/atomicfile"
 )
 
 // Usage records in a file when skills were used, to break ties between equally
@@ -95,18 +95,7 @@ func (u *Usage) Flush() error {
 	if err := os.MkdirAll(filepath.Dir(u.file), 0o700); err != nil {
 		return fmt.Errorf("usage of skills: %w", err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(u.file), ".skill-usage-*")
-	if err != nil {
-		return fmt.Errorf("usage of skills: %w", err)
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), u.file)
-	}
-	if err != nil {
-		if gone := os.Remove(tmp.Name()); !errors.Is(gone, fs.ErrNotExist) {
-			err = errors.Join(err, gone)
-		}
+	if err := atomicfile.Write(u.file, data, 0o600); err != nil {
 		return fmt.Errorf("usage of skills: %w", err)
 	}
 	u.dirty = false

@@ -1,12 +1,15 @@
-package main
+package main_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"mvdan.cc/sh/v3/shell"
 )
 
 // read returns a file of the repository.
@@ -19,8 +22,9 @@ func read(t *testing.T, name string) string {
 	return string(data)
 }
 
-// TestArchitectureIsTrue checks the numbered steps against the code: the files
-// exist, and the functions are in the files that the steps name.
+// TestArchitectureIsTrue compares docs/architecture.md with the code: the files
+// it names exist, and the function that a numbered step names is in the file
+// that the step opens.
 func TestArchitectureIsTrue(t *testing.T) {
 	doc := read(t, "docs/architecture.md")
 	for _, m := range regexp.MustCompile("`([a-z_/]+\\.go)`").FindAllStringSubmatch(doc, -1) {
@@ -38,68 +42,102 @@ func TestArchitectureIsTrue(t *testing.T) {
 	}
 }
 
-// TestAddAToolInTwentyLines builds and runs the tool that CONTRIBUTING shows.
-func TestAddAToolInTwentyLines(t *testing.T) {
-	_, after, found := strings.Cut(read(t, "docs/CONTRIBUTING.md"), "```go\n")
-	code, _, closed := strings.Cut(after, "```")
+// TestContributingPage does what docs/CONTRIBUTING.md says, in a copy of the
+// module: it adds the tool, runs the page's commands and the tests of this
+// package.
+func TestContributingPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the module again; go test without -short does")
+	}
+	t.Parallel()
+	page := read(t, "docs/CONTRIBUTING.md")
+	code := block(t, page, "go")
+	_, tool, _ := strings.Cut(code, "//go:embed")
+	if n := strings.Count(tool, "\n"); n > 26 {
+		t.Errorf("the tool takes %d lines after its imports, want at most 26", n)
+	}
+	dir := t.TempDir()
+	copyModule(t, dir)
+	write(t, filepath.Join(dir, "core", "tools", "count_lines.go"), code)
+	write(t, filepath.Join(dir, "core", "tools", "count_lines.md"), block(t, page, "md"))
+	after, added, ok := strings.Cut(block(t, page, "diff"), "\n+")
+	list := read(t, "core/tools/builtin.go")
+	line := strings.TrimPrefix(after, " ") + "\n"
+	if !ok || strings.Count(list, line) != 1 {
+		t.Fatalf("core/tools/builtin.go does not have the line %q once", line)
+	}
+	write(t, filepath.Join(dir, "core", "tools", "builtin.go"), strings.Replace(list, line, line+added, 1))
+
+	env := append(os.Environ(), "AGENT_HOME="+t.TempDir())
+	want := map[string]string{"tools list": "\ncount_lines ", "tools call": fmt.Sprintf("%d lines\n", strings.Count(read(t, "LICENSE"), "\n"))}
+	for command := range strings.Lines(block(t, page, "sh") + "go test -short ./cmd/agent\n") {
+		out := runCommand(t, dir, env, command)
+		for part, text := range want {
+			if strings.Contains(command, part) {
+				delete(want, part)
+				if !strings.Contains(out, text) {
+					t.Errorf("%s prints\n%s\nwithout %q", command, out, text)
+				}
+			}
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("the page runs no command for %v", want)
+	}
+}
+
+// block returns the first code block of a language.
+func block(t *testing.T, page, language string) string {
+	t.Helper()
+	_, after, found := strings.Cut(page, "```"+language+"\n")
+	text, _, closed := strings.Cut(after, "```")
 	if !found || !closed {
-		t.Fatal("docs/CONTRIBUTING.md shows no Go code")
+		t.Fatalf("docs/CONTRIBUTING.md has no code block of %s", language)
 	}
-	_, body, _ := strings.Cut(code, "//go:embed")
-	if n := strings.Count(strings.TrimSpace(body), "\n"); n > 26 {
-		t.Errorf("the tool takes %d lines after its imports", n)
-	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	return text
+}
+
+// copyModule copies the module to dir, without its git directory.
+func copyModule(t *testing.T, dir string) {
+	t.Helper()
+	root := moduleRoot(t)
+	entries, err := os.ReadDir(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"tools/count_lines.go": code,
-		"tools/count_lines.md": "Counts the lines of a file.",
-		"go.mod":               strings.Replace(read(t, "sdk/agent/example/go.mod"), "=> ../../..", "=> "+root, 1),
-		"go.sum":               read(t, "sdk/agent/example/go.sum"),
-		"three":                "1\n2\n3\n",
-		"main.go": `package main
-
-import (
-	"context"
-	"fmt"
-
-	"example.com/agent-example/tools"
-	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/model/scripted"
-	"github.com/seed-009c0928/agent/sdk/agent"
-)
-
-func main() {
-	ctx := context.Background()
-	script, _ := scripted.Parse("s", []byte("name: s\nturns:\n  - calls: [{name: count_lines, args: {file_path: three}}]\n  - when: {tool: count_lines, result: \"^3 lines$\"}\n    text: Three.\n"))
-	a, err := agent.Open(ctx, agent.Options{Tools: []core.Tool{tools.CountLines()}})
-	if err != nil {
-		panic(err)
+	for _, e := range entries {
+		from, to := filepath.Join(root, e.Name()), filepath.Join(dir, e.Name())
+		switch {
+		case e.Name() == ".git":
+		case e.IsDir():
+			if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+				t.Fatal(err)
+			}
+		case e.Type().IsRegular():
+			write(t, to, read(t, e.Name()))
+		}
 	}
-	s, err := a.NewSession(ctx, agent.SessionOptions{Provider: script.Provider(scripted.Options{})})
-	if err != nil {
-		panic(err)
-	}
-	out, err := s.Submit(ctx, core.TextInput("count"))
-	fmt.Print(out.Text, err)
 }
-`,
-	} {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", ".")
-	cmd.Dir = dir
+}
+
+// runCommand runs a command line in dir and returns what it prints.
+func runCommand(t *testing.T, dir string, env []string, line string) string {
+	t.Helper()
+	args, err := shell.Fields(line, func(string) string { return "" })
+	if err != nil || len(args) == 0 {
+		t.Fatalf("%q is not a command: %v", line, err)
+	}
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir, cmd.Env = dir, env
 	out, err := cmd.CombinedOutput()
-	if err != nil || string(out) != "Three.<nil>" {
-		t.Errorf("go run .: %v\n%s", err, out)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.TrimSpace(line), err, out)
 	}
+	return string(out)
 }

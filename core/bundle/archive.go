@@ -19,9 +19,9 @@ import (
 )
 
 // AddArchive unpacks a zip, tar, tar.gz or tar.bz2 file, whatever its name, into
-// the stage. An archive that tries to write outside, or exceeds a limit, is
-// refused as a whole; links and the like are left out, and are an error of Tree
-// if they belong to what was selected.
+// the stage. An archive that tries to write outside the stage, or exceeds a
+// limit, is refused as a whole; links and the like are left out, and are an error
+// of Tree if they are in the selected folder.
 func (g *Stage) AddArchive(ctx context.Context, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -30,7 +30,7 @@ func (g *Stage) AddArchive(ctx context.Context, file string) error {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a file")
+		err = errors.New("not a regular file")
 	}
 	if err == nil {
 		err = g.unpack(ctx, f, info.Size())
@@ -41,7 +41,7 @@ func (g *Stage) AddArchive(ctx context.Context, file string) error {
 	return nil
 }
 
-// unpack finds out what kind of archive it has.
+// unpack detects the format of an archive and unpacks it.
 func (g *Stage) unpack(ctx context.Context, f *os.File, size int64) error {
 	in, err := g.receive(size)
 	if err != nil {
@@ -68,19 +68,19 @@ func (g *Stage) unpack(ctx context.Context, f *os.File, size int64) error {
 		r = bzip2.NewReader(r)
 	case "tar":
 	case "":
-		return errors.New("it is no archive: zip, tar, tar.gz and tar.bz2 can be read")
+		return errors.New("not an archive: expected zip, tar, tar.gz or tar.bz2")
 	default:
-		return fmt.Errorf("%s archives cannot be read: pack it as zip, tar, tar.gz or tar.bz2", kind)
+		return fmt.Errorf("%s archives are not supported: use zip, tar, tar.gz or tar.bz2", kind)
 	}
 	return in.tar(ctx, r)
 }
 
-// archiveKind tells the kind of an archive from its first bytes; "" if it is
-// none.
+// archiveKind returns the format of an archive by its first bytes; "" if it is
+// unknown.
 func archiveKind(head []byte) string {
 	for _, k := range []struct{ kind, magic string }{
 		{"zip", "PK\x03\x04"},
-		{"zip", "PK\x05\x06"}, // an empty one
+		{"zip", "PK\x05\x06"}, // an empty archive
 		{"gzip", "\x1f\x8b"},
 		{"bzip2", "BZh"},
 		{"xz", "\xfd7zXZ\x00"},
@@ -100,15 +100,15 @@ func archiveKind(head []byte) string {
 
 func (in *receiver) zip(ctx context.Context, f io.ReaderAt, size int64) error {
 	r, err := zip.NewReader(f, size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // receive looks for itself
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // add checks paths
 		return err
 	}
 	if len(r.File) > in.limits.Files {
-		return &RefusedError{".", fmt.Sprintf("it has more than %d entries", in.limits.Files)}
+		return &RefusedError{".", fmt.Sprintf("more than %d entries", in.limits.Files)}
 	}
 	for _, entry := range r.File {
 		if entry.Flags&1 != 0 {
-			return &RefusedError{entry.Name, "it is encrypted"}
+			return &RefusedError{entry.Name, "encrypted"}
 		}
 		if err := in.zipEntry(ctx, entry); err != nil {
 			return err
@@ -148,7 +148,7 @@ func (in *receiver) tar(ctx context.Context, packed io.Reader) error {
 		case tar.TypeXGlobalHeader:
 			continue
 		case tar.TypeLink:
-			mode |= fs.ModeSymlink // a hard link is no better
+			mode |= fs.ModeSymlink // refuse hard links as well
 		}
 		if err := in.add(ctx, h.Name, mode, r); err != nil {
 			return err
@@ -156,22 +156,22 @@ func (in *receiver) tar(ctx context.Context, packed io.Reader) error {
 	}
 }
 
-// receiver writes what comes from an archive or a folder into a stage.
+// receiver writes the files of an archive or a folder into a stage.
 type receiver struct {
 	stage  *Stage
 	root   *os.Root // of the stage
 	limits Limits
-	most   int64 // bytes, by size and compression
+	most   int64 // bytes that may be written
 	names  spellings
 	count  int
 	bytes  int64
 }
 
-// receive returns a receiver of what comes from an archive of a size, or a
-// folder if it is below 0.
+// receive returns a receiver for an archive of a size, or a folder if the size
+// is negative.
 func (g *Stage) receive(size int64) (*receiver, error) {
 	if g.filled {
-		return nil, errors.New("something is in the stage already")
+		return nil, errors.New("the stage is not empty")
 	}
 	g.filled = true
 	root, err := os.OpenRoot(g.Dir())
@@ -186,16 +186,16 @@ func (g *Stage) receive(size int64) (*receiver, error) {
 	return in, nil
 }
 
-// add takes a file or a folder over, or notes why it does not.
+// add writes a file, or notes why it is refused.
 func (in *receiver) add(ctx context.Context, given string, mode fs.FileMode, content io.Reader) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if escapes(given) {
-		return &RefusedError{given, "it would be written outside of its folder; the archive may be an attack"}
+		return &RefusedError{given, "it would be written outside the folder; the archive may be an attack"}
 	}
 	if in.count++; in.count > in.limits.Files {
-		return &RefusedError{".", fmt.Sprintf("it has more than %d files and folders", in.limits.Files)}
+		return &RefusedError{".", fmt.Sprintf("more than %d files and folders", in.limits.Files)}
 	}
 	name := path.Clean(given)
 	if name == "." && mode.IsDir() {
@@ -213,7 +213,7 @@ func (in *receiver) add(ctx context.Context, given string, mode fs.FileMode, con
 		in.stage.refused = append(in.stage.refused, RefusedError{name, reason})
 		return nil
 	case mode.IsDir():
-		return nil // folders are made for their files
+		return nil // folders are created for their files
 	}
 	return in.write(name, mode, reader{ctx, content})
 }
@@ -240,13 +240,13 @@ func (in *receiver) write(name string, mode fs.FileMode, content io.Reader) erro
 	case n > in.limits.FileBytes || in.bytes > in.limits.Bytes:
 		return &RefusedError{name, tooLarge(n, in.limits)}
 	case n > left:
-		return &RefusedError{".", fmt.Sprintf("it unpacks to more than %d times its size: it may be a bomb", in.limits.Ratio)}
+		return &RefusedError{".", fmt.Sprintf("it unpacks to more than %d times its size: it may be a zip bomb", in.limits.Ratio)}
 	}
 	return nil
 }
 
 // AddFolder copies a folder into the stage, without version control (.git) and
-// what systems leave in folders. What is not let in is handled as by AddArchive.
+// files such as .DS_Store. Files are refused as by AddArchive.
 func (g *Stage) AddFolder(ctx context.Context, dir string) error {
 	if err := g.copyFolder(ctx, dir); err != nil {
 		return fmt.Errorf("bundle: copying %s: %w", dir, err)
@@ -271,7 +271,7 @@ func (g *Stage) copyFolder(ctx context.Context, dir string) error {
 			return err
 		case entry.Name() == versionControl && entry.IsDir():
 			return fs.SkipDir
-		case name == "." || entry.Name() == versionControl || litter(entry.Name()):
+		case name == "." || entry.Name() == versionControl || isJunk(entry.Name()):
 			return nil
 		case !entry.Type().IsRegular():
 			return in.add(ctx, name, entry.Type(), nil)

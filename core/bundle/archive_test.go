@@ -187,7 +187,7 @@ func TestArchives(t *testing.T) {
 			continue
 		}
 		if other, ok := hashes[tt.want]; ok && other != tree.Hash {
-			t.Errorf("%s: hash %s, by another way it is %s", tt.name, tree.Hash, other)
+			t.Errorf("%s: hash %s, packed differently it is %s", tt.name, tree.Hash, other)
 		}
 		hashes[tt.want] = tree.Hash
 	}
@@ -211,46 +211,46 @@ func TestHostileArchives(t *testing.T) {
 		options bundle.Options
 		want    string
 	}{
-		{"traversal, tar", tarOf(t, fine, item{name: "../evil", body: "x"}), bundle.Options{}, `"../evil" is refused: it would be written outside`},
-		{"traversal, zip", zipOf(t, fine, item{name: "a/../../evil", body: "x"}), bundle.Options{}, "outside of its folder"},
-		{"traversal within", tarOf(t, item{name: "a/../b", body: "x"}), bundle.Options{}, "outside of its folder"},
-		{"backslashes", zipOf(t, item{name: `..\evil`, body: "x"}), bundle.Options{}, "outside of its folder"},
-		{"absolute, tar", tarOf(t, item{name: "/etc/evil", body: "x"}), bundle.Options{}, "outside of its folder"},
-		{"absolute, zip", zipOf(t, item{name: "/etc/evil", body: "x"}), bundle.Options{}, "outside of its folder"},
-		{"drive", zipOf(t, item{name: "C:/evil", body: "x"}), bundle.Options{}, "outside of its folder"},
-		{"symlink, tar", tarOf(t, fine, item{name: "l", kind: tar.TypeSymlink, link: "/etc"}), bundle.Options{}, `"l" is refused: it is a link`},
-		{"symlink, zip", zipOf(t, fine, item{name: "l", kind: tar.TypeSymlink, link: "/etc/passwd"}), bundle.Options{}, "it is a link"},
-		{"write through a link", tarOf(t, item{name: "l", kind: tar.TypeSymlink, link: "/tmp"}, item{name: "l/evil", body: "x"}), bundle.Options{}, "it is a link"},
-		{"hard link", tarOf(t, fine, item{name: "l", kind: tar.TypeLink, link: "fine"}), bundle.Options{}, "it is a link"},
-		{"device", tarOf(t, fine, item{name: "d", kind: tar.TypeChar}), bundle.Options{}, "neither a file nor a folder"},
-		{"pipe", tarOf(t, fine, item{name: "p", kind: tar.TypeFifo}), bundle.Options{}, "neither a file nor a folder"},
-		{"case collision", tarOf(t, item{name: "Read", body: "1"}, item{name: "read", body: "2"}), bundle.Options{}, `the same as that of "Read"`},
-		{"case collision of folders", zipOf(t, item{name: "Dir/a", body: "1"}, item{name: "dir/b", body: "2"}), bundle.Options{}, `the same as that of "Dir"`},
-		{"accents in two forms", tarOf(t, item{name: "caf\u00e9", body: "1"}, item{name: "cafe\u0301", body: "2"}), bundle.Options{}, "the same as that of"},
-		{"twice", tarOf(t, item{name: "a", body: "1"}, item{name: "./a", body: "2"}), bundle.Options{}, "it is there twice"},
+		{"traversal, tar", tarOf(t, fine, item{name: "../evil", body: "x"}), bundle.Options{}, `"../evil" refused: it would be written outside`},
+		{"traversal, zip", zipOf(t, fine, item{name: "a/../../evil", body: "x"}), bundle.Options{}, "outside the folder"},
+		{"traversal within", tarOf(t, item{name: "a/../b", body: "x"}), bundle.Options{}, "outside the folder"},
+		{"backslashes", zipOf(t, item{name: `..\evil`, body: "x"}), bundle.Options{}, "outside the folder"},
+		{"absolute, tar", tarOf(t, item{name: "/etc/evil", body: "x"}), bundle.Options{}, "outside the folder"},
+		{"absolute, zip", zipOf(t, item{name: "/etc/evil", body: "x"}), bundle.Options{}, "outside the folder"},
+		{"drive", zipOf(t, item{name: "C:/evil", body: "x"}), bundle.Options{}, "outside the folder"},
+		{"symlink, tar", tarOf(t, fine, item{name: "l", kind: tar.TypeSymlink, link: "/etc"}), bundle.Options{}, `"l" refused: links are not allowed`},
+		{"symlink, zip", zipOf(t, fine, item{name: "l", kind: tar.TypeSymlink, link: "/etc/passwd"}), bundle.Options{}, "links are not allowed"},
+		{"write through a link", tarOf(t, item{name: "l", kind: tar.TypeSymlink, link: "/tmp"}, item{name: "l/evil", body: "x"}), bundle.Options{}, "links are not allowed"},
+		{"hard link", tarOf(t, fine, item{name: "l", kind: tar.TypeLink, link: "fine"}), bundle.Options{}, "links are not allowed"},
+		{"device", tarOf(t, fine, item{name: "d", kind: tar.TypeChar}), bundle.Options{}, "not a file or folder"},
+		{"pipe", tarOf(t, fine, item{name: "p", kind: tar.TypeFifo}), bundle.Options{}, "not a file or folder"},
+		{"case collision", tarOf(t, item{name: "Read", body: "1"}, item{name: "read", body: "2"}), bundle.Options{}, `the name is the same as "Read"`},
+		{"case collision of folders", zipOf(t, item{name: "Dir/a", body: "1"}, item{name: "dir/b", body: "2"}), bundle.Options{}, `the name is the same as "Dir"`},
+		{"accents in two forms", tarOf(t, item{name: "caf\u00e9", body: "1"}, item{name: "cafe\u0301", body: "2"}), bundle.Options{}, "the name is the same as"},
+		{"twice", tarOf(t, item{name: "a", body: "1"}, item{name: "./a", body: "2"}), bundle.Options{}, "it occurs twice"},
 		{"file and folder", tarOf(t, item{name: "a", body: "1"}, item{name: "a/b", body: "2"}), bundle.Options{}, "a"},
-		{"device of Windows", tarOf(t, item{name: "aux.md", body: "1"}), bundle.Options{}, "Windows reserves its name"},
-		{"data stream of Windows", tarOf(t, item{name: "dir/a:b", body: "1"}), bundle.Options{}, "not all systems can store"},
+		{"device of Windows", tarOf(t, item{name: "aux.md", body: "1"}), bundle.Options{}, "the name is reserved on Windows"},
+		{"data stream of Windows", tarOf(t, item{name: "dir/a:b", body: "1"}), bundle.Options{}, "not all systems allow"},
 		{"dot at the end", tarOf(t, item{name: "a.", body: "1"}), bundle.Options{}, "ends in a dot"},
-		{"escape sequence in a name", tarOf(t, item{name: "a\x1b[2Jb", body: "1"}), bundle.Options{}, `"a\x1b[2Jb" is refused: its name has invisible characters`},
+		{"escape sequence in a name", tarOf(t, item{name: "a\x1b[2Jb", body: "1"}), bundle.Options{}, `"a\x1b[2Jb" refused: the name has invisible characters`},
 		{"right to left name", tarOf(t, item{name: "a\u202etxt.exe", body: "1"}), bundle.Options{}, "invisible characters"},
 		{"not UTF-8", zipOf(t, item{name: "a\xff", body: "1"}), bundle.Options{}, "not valid UTF-8"},
 		{"too deep", tarOf(t, item{name: deep, body: "1"}), bundle.Options{}, "more than 32 folders deep"},
 		{"long name", tarOf(t, item{name: strings.Repeat("n", 256), body: "1"}), bundle.Options{}, "longer than 255 bytes"},
-		{"bomb, tar.gz", gzipOf(t, tarOf(t, item{name: "zeros", body: zeros})), bundle.Options{}, "it may be a bomb"},
-		{"bomb, zip", zipOf(t, item{name: "zeros", body: zeros}), bundle.Options{}, "it may be a bomb"},
+		{"bomb, tar.gz", gzipOf(t, tarOf(t, item{name: "zeros", body: zeros})), bundle.Options{}, "it may be a zip bomb"},
+		{"bomb, zip", zipOf(t, item{name: "zeros", body: zeros}), bundle.Options{}, "it may be a zip bomb"},
 		{"too many, tar", tarOf(t, item{name: "1"}, item{name: "2"}, item{name: "3"}, item{name: "4"}), small, "more than 3 files"},
 		{"too many, zip", zipOf(t, item{name: "1"}, item{name: "2"}, item{name: "3"}, item{name: "4"}), small, "more than 3 entries"},
-		{"large file", tarOf(t, item{name: "a", body: zeros[:61]}), small, `"a" is refused: it is larger than 60 bytes`},
-		{"large in sum", tarOf(t, item{name: "a", body: zeros[:60]}, item{name: "b", body: zeros[:41]}), small, "all files have more than 100 bytes"},
-		{"encrypted", encrypted, bundle.Options{}, "it is encrypted"},
+		{"large file", tarOf(t, item{name: "a", body: zeros[:61]}), small, `"a" refused: larger than 60 bytes`},
+		{"large in sum", tarOf(t, item{name: "a", body: zeros[:60]}, item{name: "b", body: zeros[:41]}), small, "all files together have more than 100 bytes"},
+		{"encrypted", encrypted, bundle.Options{}, "refused: encrypted"},
 		{"cut off", good[:len(good)/2], bundle.Options{}, "unexpected EOF"},
-		{"no archive", []byte("<html>not found</html>"), bundle.Options{}, "it is no archive: zip, tar, tar.gz and tar.bz2 can be read"},
-		{"nothing at all", nil, bundle.Options{}, "it is no archive"},
-		{"xz", []byte("\xfd7zXZ\x00rest"), bundle.Options{}, "xz archives cannot be read: pack it as"},
+		{"no archive", []byte("<html>not found</html>"), bundle.Options{}, "not an archive: expected zip, tar, tar.gz or tar.bz2"},
+		{"nothing at all", nil, bundle.Options{}, "not an archive"},
+		{"xz", []byte("\xfd7zXZ\x00rest"), bundle.Options{}, "xz archives are not supported: use"},
 		{"gzip of no tar", gzipOf(t, []byte(strings.Repeat("text", 200))), bundle.Options{}, "invalid tar header"},
-		{"no files, tar", tarOf(t, item{name: "dir/", mode: fs.ModeDir | 0o755}), bundle.Options{}, "there are no files in it"},
-		{"no files, zip", zipOf(t), bundle.Options{}, "there are no files in it"},
+		{"no files, tar", tarOf(t, item{name: "dir/", mode: fs.ModeDir | 0o755}), bundle.Options{}, "it has no files"},
+		{"no files, zip", zipOf(t), bundle.Options{}, "it has no files"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestFolders(t *testing.T) {
 	}
 	tests := []struct{ name, dir, want, err string }{
 		{"as it is", "good", "SKILL.md", ""},
-		{"with a link", "linked", "", `"l" is refused: it is a link`},
+		{"with a link", "linked", "", `"l" refused: links are not allowed`},
 		{"missing", "missing", "", "missing: "},
 		{"a file", "good/SKILL.md", "", "not a directory"},
 	}
@@ -293,7 +293,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestFilledStage fills a stage as a checkout does.
+// TestFilledStage fills a stage directly, as a git checkout does.
 func TestFilledStage(t *testing.T) {
 	t.Parallel()
 	_, stage := newStage(t, bundle.Options{})
@@ -305,17 +305,17 @@ func TestFilledStage(t *testing.T) {
 	if err := stage.AddFolder(t.Context(), t.TempDir()); err != nil {
 		t.Errorf("AddFolder: %v", err)
 	}
-	if err := stage.AddFolder(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "in the stage already") {
+	if err := stage.AddFolder(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "stage is not empty") {
 		t.Errorf("a second AddFolder: %v", err)
 	}
 	for sub, want := range map[string]string{
-		"skills/l": "no folder", "skills/none": "no folder", "../..": "must lie in", "/etc": "must lie in", "skills/a/SKILL.md": "no folder",
+		"skills/l": "no folder", "skills/none": "no folder", "../..": "must be inside", "/etc": "must be inside", "skills/a/SKILL.md": "no folder",
 	} {
 		if err := stage.Select(sub); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Select(%q) = %v, want an error with %q", sub, err, want)
 		}
 	}
-	if _, err := stage.Tree(t.Context()); err == nil || !strings.Contains(err.Error(), `"skills/l" is refused: it is a link`) {
+	if _, err := stage.Tree(t.Context()); err == nil || !strings.Contains(err.Error(), `"skills/l" refused: links are not allowed`) {
 		t.Errorf("Tree with a link in it: %v", err)
 	}
 	if err := stage.Select("skills/a"); err != nil {
@@ -327,7 +327,7 @@ func TestFilledStage(t *testing.T) {
 	}
 }
 
-// FuzzUnpack shows that no bytes make anything appear outside of a stage.
+// FuzzUnpack checks that no archive writes outside a stage.
 func FuzzUnpack(f *testing.F) {
 	f.Add(tarOf(f, item{name: "a/../../b", body: "x"}, item{name: "l", kind: tar.TypeSymlink, link: "/"}))
 	f.Add(zipOf(f, item{name: "a/b", body: "x"}, item{name: "../c", body: "y"}))
@@ -350,7 +350,7 @@ func FuzzUnpack(f *testing.F) {
 		}
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) != 2 {
-			t.Errorf("beside the stage: %v, %v", entries, err)
+			t.Errorf("outside the stage: %v, %v", entries, err)
 		}
 	})
 }

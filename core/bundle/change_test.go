@@ -16,7 +16,7 @@ import (
 // steps are those of a change, in order.
 var steps = []string{"decide", "place", "between", "enter", "clear"}
 
-// put installs, or updates, a thing of one file.
+// put installs, or updates, a bundle of one file.
 func put(ctx context.Context, s *Store, name, body string) error {
 	stage, err := s.Stage(ctx)
 	if err != nil {
@@ -36,8 +36,8 @@ func put(ctx context.Context, s *Store, name, body string) error {
 	return errors.Join(err, stage.Close())
 }
 
-// operations are what can be cut short: each begins with "old" installed as a,
-// or nothing, and leaves "new" or nothing.
+// operations are the changes that can be interrupted: each begins with "old"
+// installed as a, or nothing, and leaves "new" or nothing.
 var operations = []struct {
 	name     string
 	before   string
@@ -88,7 +88,7 @@ func victim(dir string) int {
 	return 2
 }
 
-// state says what is installed as a, by its entry and its files; they have to
+// state returns what is installed as a, by its entry and its files, which must
 // agree.
 func state(t *testing.T, s *Store) string {
 	t.Helper()
@@ -105,7 +105,7 @@ func state(t *testing.T, s *Store) string {
 	return entry.Source.Location
 }
 
-// clean shows that nothing is left of a change.
+// clean checks that a change left nothing behind.
 func clean(t *testing.T, s *Store) {
 	t.Helper()
 	stage, err := s.Stage(t.Context()) // sweeps
@@ -121,7 +121,7 @@ func clean(t *testing.T, s *Store) {
 		left = append(left, e.Name())
 	}
 	if want := []string{".gitignore", "lock"}; err != nil || !slices.Equal(left, want) {
-		t.Errorf("left over: %q, %v; want %q", left, err, want)
+		t.Errorf("remaining files: %q, %v; want %q", left, err, want)
 	}
 }
 
@@ -207,8 +207,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestClearedStage has a change that was decided upon, of which the files were
-// cleared away.
+// TestClearedStage completes a change whose files were removed.
 func TestClearedStage(t *testing.T) {
 	t.Parallel()
 	s := openAs(t.TempDir(), false)
@@ -264,7 +263,7 @@ func TestEditedPending(t *testing.T) {
 	}
 }
 
-// TestLockIsHeld waits for another process no longer than the context allows.
+// TestLockIsHeld: waiting for another process ends with the context.
 func TestLockIsHeld(t *testing.T) {
 	t.Parallel()
 	s := Open(t.TempDir(), Options{})

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// ChangeKind says what happened to a file.
+// ChangeKind is the kind of a change of a file.
 type ChangeKind string
 
 // The kinds of change.
@@ -24,7 +24,7 @@ const (
 	Mode     ChangeKind = "mode" // only whether it is executable
 )
 
-// Change is what happened to a file between two trees.
+// Change is the difference of a file between two trees.
 type Change struct {
 	Path string     `json:"path"`
 	Kind ChangeKind `json:"kind"`
@@ -32,7 +32,7 @@ type Change struct {
 	New  *File      `json:"new,omitempty"` // nil if it is removed
 }
 
-// Compare returns what happened between two trees, by path.
+// Compare returns the changes between two trees, by path.
 func Compare(before, after Tree) []Change {
 	old := make(map[string]File, len(before.Files))
 	for _, f := range before.Files {
@@ -40,10 +40,10 @@ func Compare(before, after Tree) []Change {
 	}
 	var list []Change
 	for _, f := range after.Files {
-		was, there := old[f.Path]
+		was, known := old[f.Path]
 		delete(old, f.Path)
 		switch {
-		case !there:
+		case !known:
 			list = append(list, Change{f.Path, Added, nil, &f})
 		case was.SHA256 != f.SHA256:
 			list = append(list, Change{f.Path, Modified, &was, &f})
@@ -58,14 +58,13 @@ func Compare(before, after Tree) []Change {
 	return list
 }
 
-// maxDiff is the number of bytes that a file may have to be shown as a
-// difference.
+// maxDiff is the size of the largest file of which [Diff] shows changes.
 const maxDiff = 64 << 10
 
-// Diff returns a change of a file as a unified diff, of the folder that it was
-// in and the one that it is in. It is "" for files that are no text, or of more
-// than 64 KiB. The text is the author's: whoever shows it on a terminal has to
-// take control characters out.
+// Diff returns a change of a file as a unified diff, between the folder that it
+// was in and the one that it is in. It is "" for files that are not text, or
+// larger than 64 KiB. The text is not trusted: remove control characters before
+// showing it on a terminal.
 func Diff(ctx context.Context, before, after string, c Change) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -81,8 +80,8 @@ func Diff(ctx context.Context, before, after string, c Change) (string, error) {
 	return string(diff.Diff("a/"+c.Path, old, "b/"+c.Path, now)), nil
 }
 
-// readText returns the content of a file, nothing if there is none, and whether
-// it can be shown.
+// readText returns the content of a file, nil without one, and whether it is
+// text that can be shown.
 func readText(dir string, f *File) (data []byte, text bool, err error) {
 	if f == nil {
 		return nil, true, nil

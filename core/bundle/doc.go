@@ -1,34 +1,34 @@
-// Package bundle installs folders of other people's files (skills, plugins) so
-// that what runs later is what the person agreed to.
+// Package bundle installs folders of third-party files (skills, plugins), so
+// that what runs later is what the user approved.
 //
-// A [Store] is a directory with one folder for each installed thing and a lock
-// file, lock.json, which says of each where it came from, what each file's hash
-// is, and what the person agreed to. Installing goes in steps:
+// A [Store] is a directory with one folder for each installed bundle and a lock
+// file, lock.json, with the source, the file hashes and the user's consent of
+// each. Installing takes these steps:
 //
-//	stage, err := store.Stage(ctx)       // a private place beside the installed things
+//	stage, err := store.Stage(ctx)       // a private folder in the store
 //	defer stage.Close()
 //	err = stage.AddArchive(ctx, file)    // or AddFolder, or fill stage.Dir() by other means
-//	tree, err := stage.Tree(ctx)         // every file with its hash: show it, ask the person
+//	tree, err := stage.Tree(ctx)         // every file with its hash: show it, ask the user
 //	entry, err := stage.Install(ctx, bundle.Install{Name: "x", Tree: tree.Hash, …})
 //
-// Installing and removing are all or nothing: whatever happens, a kill included,
-// there is the old state or the new one, and readers never see a half. Several
+// Installing and removing are atomic: whatever happens, even a kill, the result
+// is the old state or the new one, and readers see nothing in between. Several
 // processes may use one store.
 //
 // # What is refused
 //
-// Nothing that could reach out of its folder or means different things on
-// different systems gets in: links, devices, absolute paths, "..", names that
-// Windows reserves, names that differ only in case; and archives are limited in
-// number, size and compression. See [Limits].
+// A bundle must not reach out of its folder or mean different things on different
+// systems. Links, devices, absolute paths, "..", names that Windows reserves,
+// and names that differ only in case are refused; archives are limited in number
+// of files, size and compression. See [Limits].
 //
 // # What the lock file proves
 //
-// Files that changed since they were installed are found by [Store.Verify]. An
-// entry that was edited is found as well; but its checksum has no key, so a lock
-// file proves something only where nobody else can write. A consent that comes
-// with a project is none.
+// [Store.Verify] finds files that changed since they were installed. An edited
+// entry is detected as well; but its checksum has no key, so a lock file proves
+// something only if nobody else can write it. Consent that comes with a project
+// does not count.
 //
-// Archives are read with the standard library alone (zip, tar, tar.gz, tar.bz2):
-// what formats a library would add, nobody ships skills or plugins in.
+// Archives are read with the standard library only (zip, tar, tar.gz, tar.bz2):
+// skills and plugins are not distributed in other formats.
 package bundle

@@ -41,7 +41,7 @@ func Example() {
 	for _, f := range tree.Files {
 		fmt.Println(f.Path, f.Size, f.SHA256[:8])
 	}
-	// The person looks at them, and agrees.
+	// The user reviews and approves them.
 	_, err = stage.Install(ctx, bundle.Install{
 		Name: "hello", Tree: tree.Hash,
 		Source:  bundle.Source{Kind: "folder", Location: download},

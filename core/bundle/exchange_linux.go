@@ -2,7 +2,7 @@ package bundle
 
 import "golang.org/x/sys/unix"
 
-// exchange gives each of two folders the other's place in one step.
+// exchange swaps two folders atomically.
 func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }

@@ -4,5 +4,5 @@ package bundle
 
 import "errors"
 
-// exchange is not to be had here: two renames stand in for it.
+// exchange is not supported: two renames are used instead.
 func exchange(string, string) error { return errors.ErrUnsupported }

@@ -9,22 +9,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/atomicfile"
 )
 
-// Install says what a stage is to be installed as.
+// Install are the arguments of [Stage.Install].
 type Install struct {
-	Name    string // made of letters, digits, -, _ and .
+	Name    string // letters, digits, -, _ and .
 	Source  Source
-	Tree    string   // hash of the files that the person was shown
-	Consent *Consent // nil if the person has not agreed to anything yet
-	Replace bool     // what is installed under the name is replaced
+	Tree    string   // hash of the files that the user was shown
+	Consent *Consent // nil without the user's consent
+	Replace bool     // replace the bundle of this name
 }
 
-// Install puts the selected folder of the stage into its place and records it,
-// both or neither. The error is an ErrChanged if the files are not those that
-// were shown, an ErrInstalled if there is something of the name that was not
-// installed or is not to be replaced, and an ErrLocalEdits if it was edited.
-// After it, the stage can only be closed.
+// Install moves the selected folder of the stage into the store and records it
+// in the lock file, atomically. The error is an ErrChanged if the files are not
+// those that were shown, an ErrInstalled if the name is taken by something that
+// was not installed or is not to be replaced, and an ErrLocalEdits if it was
+// edited. Afterwards, the stage can only be closed.
 func (g *Stage) Install(ctx context.Context, in Install) (Entry, error) {
 	if err := checkName(in.Name); err != nil {
 		return Entry{}, err
@@ -62,7 +64,7 @@ func (g *Stage) Install(ctx context.Context, in Install) (Entry, error) {
 	return entry, nil
 }
 
-// mayPlace says why nothing may be put in the place of a name.
+// mayPlace returns why nothing may be installed under a name.
 func (s *Store) mayPlace(ctx context.Context, in Install) error {
 	_, gone := os.Lstat(s.Path(in.Name))
 	if gone != nil && !errors.Is(gone, fs.ErrNotExist) {
@@ -85,9 +87,9 @@ func (s *Store) mayPlace(ctx context.Context, in Install) error {
 	return err
 }
 
-// Remove removes an installed thing and its entry, both or neither. If its files
-// were edited the error is an ErrLocalEdits, unless the edits are to be
-// discarded; so is then an entry that was edited.
+// Remove removes an installed bundle and its entry, atomically. If its files
+// were edited the error is an ErrLocalEdits, unless edits are discarded; an
+// edited entry is discarded then, too.
 func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -95,7 +97,7 @@ func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) erro
 	err := s.exclusively(ctx, func() error {
 		_, err := s.unedited(ctx, name)
 		if _, gone := os.Lstat(s.Path(name)); errors.Is(gone, fs.ErrNotExist) && errors.Is(err, ErrLocalEdits) {
-			err = nil // nothing is left that could be lost
+			err = nil // there are no edits to lose
 		}
 		if errors.Is(err, ErrNotInstalled) || err != nil && !discardEdits {
 			return err
@@ -110,20 +112,20 @@ func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) erro
 
 func (s *Store) pendingFile() string { return filepath.Join(s.inner(), "pending.json") }
 
-// pending is a change that is decided upon. It is written down before anything
-// is changed, and whoever finds it brings the change to its end. Until it is
-// written there is the old state, and from then on the new.
+// pending is a change to be made. It is written to a file before anything is
+// changed, and whoever finds it completes the change: with the file, the new
+// state is decided.
 type pending struct {
 	Name  string `json:"name"`
-	Entry *Entry `json:"entry"` // nil: the thing is removed
+	Entry *Entry `json:"entry"` // nil: the bundle is removed
 	From  string `json:"from"`  // the folder to install, below the inner directory, with slashes
-	Stage string `json:"stage"` // the stage that it is in
+	Stage string `json:"stage"` // the stage that the folder is in
 }
 
-// backup is where the thing of a name is put before it is removed.
+// backup is where a bundle is moved before it is removed.
 func (s *Store) backup(name string) string { return filepath.Join(s.inner(), "old-"+name) }
 
-// at marks a step of a change, for tests to stop at.
+// at marks a step of a change, at which tests can stop it.
 func (s *Store) at(step string) error {
 	if s.step == nil {
 		return nil
@@ -142,7 +144,7 @@ func (s *Store) change(ctx context.Context, p pending) error {
 		err = s.at("decide")
 	}
 	if err == nil {
-		err = replaceFile(s.pendingFile(), data, 0o600)
+		err = atomicfile.Write(s.pendingFile(), data, 0o600)
 	}
 	if err != nil {
 		return err
@@ -157,7 +159,7 @@ func (s *Store) change(ctx context.Context, p pending) error {
 	return s.clear(p)
 }
 
-// place moves the folders and returns what moves them back.
+// place moves the folders and returns a function that moves them back.
 func (s *Store) place(p pending) (undo func() error, err error) {
 	target, old := s.Path(p.Name), s.backup(p.Name)
 	if err := s.at("place"); err != nil {
@@ -194,7 +196,7 @@ func (s *Store) place(p pending) (undo func() error, err error) {
 	return func() error { return errors.Join(os.Rename(target, from), restore()) }, nil
 }
 
-// enter writes the lock file.
+// enter updates the lock file.
 func (s *Store) enter(p pending) error {
 	if err := s.at("enter"); err != nil {
 		return err
@@ -206,8 +208,8 @@ func (s *Store) enter(p pending) error {
 	})
 }
 
-// clear removes what a change has left behind. What cannot be removed now, does
-// no harm: the change is done.
+// clear removes the remains of a change. Those that cannot be removed do no
+// harm: the change is complete.
 func (s *Store) clear(p pending) error {
 	if err := s.at("clear"); err != nil {
 		return err
@@ -222,8 +224,7 @@ func (s *Store) clear(p pending) error {
 	return nil
 }
 
-// finish brings a change to its end that was cut short. The caller has the
-// store's lock.
+// finish completes an interrupted change. The caller has the store's lock.
 func (s *Store) finish(ctx context.Context) error {
 	data, err := readRegular(s.pendingFile(), maxLockFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -234,18 +235,18 @@ func (s *Store) finish(ctx context.Context) error {
 		err = json.Unmarshal(data, &p)
 	}
 	if err == nil && (checkName(p.Name) != nil || escapes(p.From) || strings.ContainsAny(p.Stage, `/\`) || escapes(p.Stage)) {
-		err = errors.New("it was edited")
+		err = errors.New("the file was edited")
 	}
 	if err == nil {
 		err = s.redo(ctx, p)
 	}
 	if err != nil {
-		return fmt.Errorf("bundle: ending a change that was cut short (%s): %w", s.pendingFile(), err)
+		return fmt.Errorf("bundle: completing an interrupted change (%s): %w", s.pendingFile(), err)
 	}
 	return s.clear(p)
 }
 
-// redo makes a change of which any part may have been made.
+// redo completes a change of which any part may be done.
 func (s *Store) redo(ctx context.Context, p pending) error {
 	if p.Entry != nil {
 		p.Entry.Name = p.Name
@@ -253,7 +254,7 @@ func (s *Store) redo(ctx context.Context, p pending) error {
 		switch {
 		case target:
 			return s.enter(p)
-		case !from: // somebody cleared it away: what there was before stays
+		case !from: // it was removed: keep the old bundle
 			if _, err := os.Lstat(s.Path(p.Name)); errors.Is(err, fs.ErrNotExist) {
 				err = os.Rename(s.backup(p.Name), s.Path(p.Name))
 				if err != nil && !errors.Is(err, fs.ErrNotExist) {

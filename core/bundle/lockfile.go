@@ -11,12 +11,12 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
 	"unicode/utf8"
 
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
 
@@ -25,7 +25,7 @@ const (
 	maxLockFile = 64 << 20 // bytes
 )
 
-// Entry is what the lock file says of an installed thing.
+// Entry is the lock file's entry of an installed bundle.
 type Entry struct {
 	Name      string    `json:"-"`
 	Source    Source    `json:"source"`
@@ -36,23 +36,23 @@ type Entry struct {
 	Sum       string    `json:"sum"` // checksum of the name and all above, hex
 }
 
-// Source is where an installed thing came from.
+// Source is where a bundle came from.
 type Source struct {
-	Kind     string `json:"kind"`             // folder, archive, git …: the caller's word
+	Kind     string `json:"kind"`             // folder, archive, git …, as the caller calls it
 	Location string `json:"location"`         // path or URL, without credentials
-	Path     string `json:"path,omitempty"`   // of the folder in it that was installed, with slashes
-	Ref      string `json:"ref,omitempty"`    // branch or tag that was asked for
-	Commit   string `json:"commit,omitempty"` // what it stood for: 40 hex digits
+	Path     string `json:"path,omitempty"`   // of the installed folder in it, with slashes
+	Ref      string `json:"ref,omitempty"`    // requested branch or tag
+	Commit   string `json:"commit,omitempty"` // its commit: 40 hex digits
 }
 
-// Consent is what the person agreed to.
+// Consent is what the user approved.
 type Consent struct {
-	Tree  string          `json:"tree"` // the files that it is about: those of no other tree
+	Tree  string          `json:"tree"` // the approved files, those of no other tree
 	Given time.Time       `json:"given"`
-	Terms json.RawMessage `json:"terms,omitempty"` // what was agreed to beside the files, in the caller's form
+	Terms json.RawMessage `json:"terms,omitempty"` // what else was approved, in the caller's format
 }
 
-// normal returns the consent with its time as the lock file has it.
+// normal returns the consent with its time in the lock file's precision.
 func (c *Consent) normal() *Consent {
 	if c == nil {
 		return nil
@@ -60,12 +60,10 @@ func (c *Consent) normal() *Consent {
 	return &Consent{Tree: c.Tree, Given: c.Given.UTC().Truncate(time.Second), Terms: c.Terms}
 }
 
-// Consented reports whether the person agreed to exactly the files that the
-// entry is about.
+// Consented reports whether the user approved exactly the files of the entry.
 func (e Entry) Consented() bool { return e.Consent != nil && e.Consent.Tree == e.Tree }
 
-// EditedError says that somebody edited an entry of a lock file. Nothing that
-// it says is used.
+// EditedError is an entry of a lock file that was edited. It is not used.
 type EditedError struct {
 	Name string
 	Err  error // with file, line and column
@@ -74,16 +72,16 @@ type EditedError struct {
 // Error implements error.
 func (e *EditedError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the place.
+// Unwrap returns the error with the position.
 func (e *EditedError) Unwrap() error { return e.Err }
 
-// lockFile is the JSON of a lock file. It sorts entries by name.
+// lockFile is the JSON of a lock file, with entries sorted by name.
 type lockFile struct {
 	Version int              `json:"version"`
 	Entries map[string]Entry `json:"entries"`
 }
 
-// sum returns the checksum that belongs into an entry.
+// sum returns the checksum of an entry.
 func (e Entry) sum() (string, error) {
 	e.Sum = ""
 	data, err := json.Marshal(e)
@@ -97,15 +95,15 @@ func (e Entry) sum() (string, error) {
 
 var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// check says what an entry that is to be written lacks.
+// check validates an entry before it is written.
 func (e Entry) check() error {
 	switch {
 	case e.Source.Kind == "" || e.Source.Location == "":
 		return errors.New("bundle: an entry needs a source with a kind and a location")
 	case e.Source.Commit != "" && !commitForm.MatchString(e.Source.Commit):
-		return fmt.Errorf("bundle: commit %q of %s: 40 hexadecimal digits were expected", e.Source.Commit, e.Source.Location)
+		return fmt.Errorf("bundle: commit %q of %s: expected 40 hexadecimal digits", e.Source.Commit, e.Source.Location)
 	case e.Consent != nil && e.Consent.Tree != e.Tree:
-		return fmt.Errorf("bundle: the consent to %q is about other files", e.Name)
+		return fmt.Errorf("bundle: the consent to %q is for other files", e.Name)
 	case !utf8.ValidString(e.Source.Kind + e.Source.Location + e.Source.Path + e.Source.Ref):
 		return fmt.Errorf("bundle: the source of %q is not valid UTF-8", e.Name)
 	}
@@ -117,9 +115,8 @@ func (e Entry) check() error {
 	return nil
 }
 
-// readLock reads the lock file. Entries that somebody edited are in it as they
-// are, and each is named by an EditedError; another error is about the file as
-// a whole.
+// readLock reads the lock file. Edited entries are included, and listed as
+// EditedErrors; err is about the file as a whole.
 func (s *Store) readLock() (file lockFile, edited []*EditedError, err error) {
 	file = lockFile{Version: lockVersion, Entries: map[string]Entry{}}
 	path := s.LockFile()
@@ -134,14 +131,14 @@ func (s *Store) readLock() (file lockFile, edited []*EditedError, err error) {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(data, &head); err == nil && head.Version > lockVersion {
-		return file, nil, fmt.Errorf("%s is of version %d, which is not known here: update agent", path, head.Version)
+		return file, nil, fmt.Errorf("%s has the unknown version %d: update agent", path, head.Version)
 	}
 	doc, err := jsonpos.Parse(path, data)
 	if err == nil {
 		err = doc.Decode(&file)
 	}
 	if err != nil {
-		return file, nil, fmt.Errorf("%w; restore the file, or remove it and install again what it named", err)
+		return file, nil, fmt.Errorf("%w; restore the file, or remove it and reinstall what it lists", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Entries)) {
 		entry := file.Entries[name]
@@ -150,13 +147,13 @@ func (s *Store) readLock() (file lockFile, edited []*EditedError, err error) {
 		sum, err := entry.sum()
 		if err != nil || sum != entry.Sum || HashFiles(entry.Files) != entry.Tree || checkName(name) != nil {
 			edited = append(edited, &EditedError{name, doc.Errorf("/entries/"+name,
-				"undo the change, or remove and install it again", "the entry of %q is not as it was written", name)})
+				"undo the change, or reinstall it", "the entry of %q was edited", name)})
 		}
 	}
 	return file, edited, nil
 }
 
-// readRegular reads a file of at most so many bytes that is no pipe or device.
+// readRegular reads a regular file of at most so many bytes.
 func readRegular(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -171,14 +168,14 @@ func readRegular(path string, most int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// writeLock replaces the lock file in one step.
+// writeLock replaces the lock file atomically.
 func (s *Store) writeLock(file lockFile) error {
 	file.Version = lockVersion
 	data, err := encode(file)
 	if err != nil {
 		return err
 	}
-	return replaceFile(s.LockFile(), data, 0o644)
+	return atomicfile.Write(s.LockFile(), data, 0o644)
 }
 
 func encode(v any) ([]byte, error) {
@@ -188,24 +185,4 @@ func encode(v any) ([]byte, error) {
 	enc.SetIndent("", "  ")
 	err := enc.Encode(v)
 	return b.Bytes(), err
-}
-
-// replaceFile puts a file in the place of another in one step.
-func replaceFile(path string, data []byte, perm fs.FileMode) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Chmod(temp.Name(), perm)
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain runs the test binary as a process that changes a store and is killed
-// in the middle, where a test starts it so.
+// TestMain lets a test run the test binary as a process that changes a store and
+// is killed during the change.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("BUNDLE_TEST_VICTIM"); dir != "" {
 		os.Exit(victim(dir))

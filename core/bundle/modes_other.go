@@ -2,6 +2,6 @@
 
 package bundle
 
-// modesKept is false where the file system does not know which files are
-// executable. What a lock file says of it is then believed.
+// modesKept is false where the file system does not record which files are
+// executable. The lock file is trusted instead.
 const modesKept = false

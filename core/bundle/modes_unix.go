@@ -2,5 +2,5 @@
 
 package bundle
 
-// modesKept says that the file system knows which files are executable.
+// modesKept says that the file system records which files are executable.
 const modesKept = true

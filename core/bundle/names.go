@@ -15,17 +15,17 @@ const (
 	maxDepth   = 32   // elements of such a path
 )
 
-// RefusedError says what is not let in, and why.
+// RefusedError is a file that a bundle must not have, and why.
 type RefusedError struct {
-	Path   string // below the bundle's folder; the archive itself where a limit is exceeded
+	Path   string // below the bundle's folder; "." if the archive exceeds a limit
 	Reason string
 }
 
 // Error implements error.
-func (e *RefusedError) Error() string { return fmt.Sprintf("%q is refused: %s", e.Path, e.Reason) }
+func (e *RefusedError) Error() string { return fmt.Sprintf("%q refused: %s", e.Path, e.Reason) }
 
-// escapes reports whether a path in an archive leads out of it, which none does
-// by accident.
+// escapes reports whether a path in an archive leads out of it, which does not
+// happen by accident.
 func escapes(name string) bool {
 	slashed := strings.ReplaceAll(name, `\`, "/")
 	if strings.HasPrefix(slashed, "/") || len(name) > 1 && name[1] == ':' {
@@ -39,14 +39,14 @@ func escapes(name string) bool {
 	return false
 }
 
-// checkPath says why a clean path with slashes cannot be used on all systems;
-// "" if it can.
+// checkPath returns why a clean path with slashes is not valid on all systems;
+// "" if it is.
 func checkPath(name string) string {
 	if len(name) > maxPath {
-		return fmt.Sprintf("its path is longer than %d bytes", maxPath)
+		return fmt.Sprintf("the path is longer than %d bytes", maxPath)
 	}
 	if strings.Count(name, "/") >= maxDepth {
-		return fmt.Sprintf("it lies more than %d folders deep", maxDepth)
+		return fmt.Sprintf("more than %d folders deep", maxDepth)
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if reason := checkElement(element); reason != "" {
@@ -59,22 +59,22 @@ func checkPath(name string) string {
 func checkElement(name string) string {
 	switch {
 	case !utf8.ValidString(name):
-		return "its name is not valid UTF-8"
+		return "the name is not valid UTF-8"
 	case len(name) > maxElement:
-		return fmt.Sprintf("its name is longer than %d bytes", maxElement)
+		return fmt.Sprintf("the name is longer than %d bytes", maxElement)
 	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }):
-		return "its name has invisible characters"
+		return "the name has invisible characters"
 	case strings.ContainsAny(name, `\:*?"<>|`):
-		return `its name has one of \ : * ? " < > |, which not all systems can store`
+		return `the name has one of \ : * ? " < > |, which not all systems allow`
 	case strings.HasSuffix(name, ".") || strings.HasSuffix(name, " "):
-		return "its name ends in a dot or a space, which not all systems can store"
+		return "the name ends in a dot or a space, which not all systems allow"
 	case reserved(name):
-		return "Windows reserves its name"
+		return "the name is reserved on Windows"
 	}
 	return ""
 }
 
-// reserved reports whether a name means a device to Windows.
+// reserved reports whether a name is that of a device on Windows.
 func reserved(name string) bool {
 	stem, _, _ := strings.Cut(strings.ToUpper(name), ".")
 	stem = strings.TrimRight(stem, " ")
@@ -86,12 +86,12 @@ func reserved(name string) bool {
 	return (device == "COM" || device == "LPT") && len(number) == 1 && number >= "0" && number <= "9"
 }
 
-// spellings remembers paths, to find those that are one where letter case or
-// the form of accents does not count.
+// spellings holds paths, to find those that differ only in letter case or in
+// the Unicode form of accents.
 type spellings map[string]string
 
-// add says what is wrong with a clean path beside the ones before; "" if
-// nothing is.
+// add adds a clean path and returns how it conflicts with an earlier one; "" if
+// it does not.
 func (s spellings) add(name string) string {
 	for i := 0; i <= len(name); i++ {
 		if i < len(name) && name[i] != '/' {
@@ -104,9 +104,9 @@ func (s spellings) add(name string) string {
 		case !taken:
 			s[folded] = part
 		case other != part:
-			return fmt.Sprintf("on some systems its name is the same as that of %q", other)
+			return fmt.Sprintf("on some systems the name is the same as %q", other)
 		case part == name:
-			return "it is there twice"
+			return "it occurs twice"
 		}
 	}
 	return ""

@@ -15,20 +15,19 @@ import (
 
 const versionControl = ".git"
 
-// Stage is a private folder in which something is put together before it is
-// installed. It belongs to one goroutine, which has to close it.
+// Stage is a private folder in which a bundle is prepared before it is
+// installed. It belongs to one goroutine, which must close it.
 type Stage struct {
 	store      *Store
 	dir        string // absolute
 	alive      *flock.Flock
 	root       string         // the selected folder below content, with slashes
 	filled     bool           // by AddArchive or AddFolder
-	refused    []RefusedError // what was not taken over
+	refused    []RefusedError // by AddArchive or AddFolder
 	executable map[string]bool
 }
 
-// Stage returns an empty stage. What killed processes left of theirs is cleared
-// away.
+// Stage returns an empty stage. It removes the stages of killed processes.
 func (s *Store) Stage(ctx context.Context) (*Stage, error) {
 	g := &Stage{store: s, root: ".", executable: map[string]bool{}}
 	err := s.exclusively(ctx, func() error {
@@ -41,13 +40,13 @@ func (s *Store) Stage(ctx context.Context) (*Stage, error) {
 		}
 		g.dir = dir
 		g.alive = flock.New(dir + lockSuffix)
-		if held, err := g.alive.TryLock(); err != nil || !held {
+		if locked, err := g.alive.TryLock(); err != nil || !locked {
 			return errors.Join(fmt.Errorf("lock %s", dir+lockSuffix), err, os.Remove(dir))
 		}
 		return os.Mkdir(g.Dir(), 0o755)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("bundle: making a place to put things together: %w", err)
+		return nil, fmt.Errorf("bundle: creating a stage: %w", err)
 	}
 	return g, nil
 }
@@ -61,12 +60,12 @@ func (s *Store) sweep() error {
 	}
 	for _, name := range locks {
 		l := flock.New(name)
-		held, err := l.TryLock()
-		if err != nil || !held {
-			continue // its owner lives
+		locked, err := l.TryLock()
+		if err != nil || !locked {
+			continue // its owner is running
 		}
 		err = errors.Join(os.RemoveAll(strings.TrimSuffix(name, lockSuffix)), l.Close())
-		if gone := os.Remove(name); !errors.Is(gone, fs.ErrNotExist) { // its owner may be clearing up just now
+		if gone := os.Remove(name); !errors.Is(gone, fs.ErrNotExist) { // its owner may be removing it, too
 			err = errors.Join(err, gone)
 		}
 		if err != nil {
@@ -82,12 +81,12 @@ func (g *Stage) Dir() string { return filepath.Join(g.dir, "content") }
 // Root returns the selected folder, an absolute path.
 func (g *Stage) Root() string { return filepath.Join(g.Dir(), filepath.FromSlash(g.root)) }
 
-// Select makes a folder below the selected one, given with slashes, the one to
-// be installed.
+// Select selects a folder to install, given relative to the selected one, with
+// slashes.
 func (g *Stage) Select(sub string) error {
 	name := path.Clean(sub)
 	if escapes(sub) {
-		return fmt.Errorf("bundle: folder %q: it must lie in what is installed", sub)
+		return fmt.Errorf("bundle: folder %q: must be inside the bundle", sub)
 	}
 	at := g.Root()
 	for element := range strings.SplitSeq(name, "/") {
@@ -97,15 +96,15 @@ func (g *Stage) Select(sub string) error {
 			return fmt.Errorf("bundle: folder %q: %w", sub, err)
 		}
 		if err != nil || !info.IsDir() {
-			return fmt.Errorf("bundle: there is no folder %q in what is installed", sub)
+			return fmt.Errorf("bundle: no folder %q in the bundle", sub)
 		}
 	}
 	g.root = path.Join(g.root, name)
 	return nil
 }
 
-// Unwrap selects the folder in the selected one, if there is nothing else in
-// it, as in archives that were made of a folder.
+// Unwrap selects the only folder in the selected one, if there is nothing else
+// in it, as in archives of a folder.
 func (g *Stage) Unwrap() error {
 	entries, err := os.ReadDir(g.Root())
 	if err != nil {
@@ -117,9 +116,9 @@ func (g *Stage) Unwrap() error {
 	return nil
 }
 
-// Tree returns what the selected folder holds. Version control (.git) and what
-// systems leave in folders are removed from it first. All that must not be
-// installed is named in the error, as [RefusedError]s.
+// Tree returns the content of the selected folder. Version control (.git) and
+// files such as .DS_Store are removed from it first. The error names everything
+// that must not be installed, as [RefusedError]s.
 func (g *Stage) Tree(ctx context.Context) (Tree, error) {
 	if err := g.prune(); err != nil {
 		return Tree{}, fmt.Errorf("bundle: %w", err)
@@ -132,10 +131,10 @@ func (g *Stage) Tree(ctx context.Context) (Tree, error) {
 		}
 	}
 	if len(tree.Files) == 0 {
-		errs = append(errs, errors.New("there are no files in it"))
+		errs = append(errs, errors.New("it has no files"))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return Tree{}, fmt.Errorf("bundle: this cannot be installed: %w", err)
+		return Tree{}, fmt.Errorf("bundle: cannot be installed: %w", err)
 	}
 	if !modesKept {
 		for i := range tree.Files {
@@ -146,7 +145,7 @@ func (g *Stage) Tree(ctx context.Context) (Tree, error) {
 	return tree, nil
 }
 
-// prune removes what does not belong to a bundle.
+// prune removes what is not part of a bundle.
 func (g *Stage) prune() error {
 	return filepath.WalkDir(g.Root(), func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -159,7 +158,7 @@ func (g *Stage) prune() error {
 				return err
 			}
 			return fs.SkipDir
-		case litter(entry.Name()) && entry.Type().IsRegular():
+		case isJunk(entry.Name()) && entry.Type().IsRegular():
 			return os.Remove(name)
 		}
 		return nil
@@ -173,16 +172,16 @@ func (g *Stage) Close() error {
 	}
 	err := errors.Join(removeAll(g.dir), g.alive.Close())
 	g.alive = nil
-	if gone := os.Remove(g.dir + lockSuffix); !errors.Is(gone, fs.ErrNotExist) { // another process may have swept it up
+	if gone := os.Remove(g.dir + lockSuffix); !errors.Is(gone, fs.ErrNotExist) { // another process may have removed it
 		err = errors.Join(err, gone)
 	}
 	if err != nil {
-		return fmt.Errorf("bundle: clearing up: %w", err)
+		return fmt.Errorf("bundle: removing the stage: %w", err)
 	}
 	return nil
 }
 
-// removeAll is os.RemoveAll, also where folders cannot be written to.
+// removeAll is os.RemoveAll that makes folders writable if necessary.
 func removeAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	innerDir     = ".bundle" // in the store, for what is under way
+	innerDir     = ".bundle" // in the store, for changes in progress
 	stagePrefix  = "stage-"
 	lockSuffix   = ".lock"
 	maxName      = 64 // bytes
@@ -24,33 +24,33 @@ const (
 	lockRetry    = 10 * time.Millisecond
 )
 
-// The reasons for which a store does not do what it was asked to.
+// The errors of a store.
 var (
-	ErrNotInstalled = errors.New("it is not installed")
-	ErrInstalled    = errors.New("something of this name is there already")
-	ErrLocalEdits   = errors.New("its files were edited since they were installed")
-	ErrChanged      = errors.New("its files are not those that were shown")
+	ErrNotInstalled = errors.New("not installed")
+	ErrInstalled    = errors.New("the name is taken")
+	ErrLocalEdits   = errors.New("files were edited since they were installed")
+	ErrChanged      = errors.New("the files changed since they were shown")
 )
 
-// Options are a store's settings. The zero value is good.
+// Options are a store's settings. The zero value is valid.
 type Options struct {
 	Limits Limits
 	Now    func() time.Time // the clock; time.Now if nil
 }
 
-// Store is a directory of installed things. It holds nothing in memory and is
-// safe for concurrent use, also by several processes.
+// Store is a directory of installed bundles. It keeps nothing in memory and is
+// safe for concurrent use, even by several processes.
 type Store struct {
 	dir    string
 	limits Limits
 	now    func() time.Time
 
-	exchange func(a, b string) error // gives two folders each other's place; may fail
+	exchange func(a, b string) error // atomically swaps two folders; may fail
 	step     func(name string) error // called before each step of a change, if not nil
 }
 
-// Open returns the store in a directory, which need not exist: it is made when
-// something is installed. Open itself touches nothing.
+// Open returns the store in a directory, which need not exist: it is created
+// when something is installed. Open itself does no I/O.
 func Open(dir string, options Options) *Store {
 	s := &Store{dir: dir, limits: options.Limits.filled(), now: options.Now, exchange: exchange}
 	if s.now == nil {
@@ -59,7 +59,7 @@ func Open(dir string, options Options) *Store {
 	return s
 }
 
-// Path returns the folder of an installed thing.
+// Path returns the folder of a bundle.
 func (s *Store) Path(name string) string { return filepath.Join(s.dir, name) }
 
 // LockFile returns the path of the lock file.
@@ -67,8 +67,8 @@ func (s *Store) LockFile() string { return filepath.Join(s.dir, "lock.json") }
 
 func (s *Store) inner() string { return filepath.Join(s.dir, innerDir) }
 
-// List returns the entries of the lock file by name. Those that somebody edited
-// are left out and named in the error, as [EditedError]s, beside the others.
+// List returns the entries of the lock file by name. Edited ones are left out
+// and named in the error, as [EditedError]s.
 func (s *Store) List(ctx context.Context) ([]Entry, error) {
 	if err := s.settle(ctx); err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 	return list, errors.Join(errs...)
 }
 
-// Entry returns the entry of a thing. The error is an [EditedError] if somebody
-// edited the entry, and an ErrNotInstalled if there is none.
+// Entry returns the entry of a bundle. The error is an [EditedError] if the
+// entry was edited, and an ErrNotInstalled if there is none.
 func (s *Store) Entry(ctx context.Context, name string) (Entry, error) {
 	if err := s.settle(ctx); err != nil {
 		return Entry{}, err
@@ -110,15 +110,14 @@ func (s *Store) entry(name string) (Entry, error) {
 	}
 	entry, ok := file.Entries[name]
 	if !ok {
-		return Entry{}, fmt.Errorf("%q: %w; %s does not name it", name, ErrNotInstalled, s.LockFile())
+		return Entry{}, fmt.Errorf("%q: %w: not in %s", name, ErrNotInstalled, s.LockFile())
 	}
 	return entry, nil
 }
 
-// Verify reads the files of an installed thing and returns how they differ from
-// what its entry says: nothing, if they are as they were installed. All files
-// are Removed if the folder is gone. The error is as that of Entry, or says that
-// the files cannot be read or hold what none may.
+// Verify compares the files of a bundle with its entry and returns the changes
+// since it was installed. If the folder is missing, all files are Removed. The
+// error is that of Entry, or says that files cannot be read or are not allowed.
 func (s *Store) Verify(ctx context.Context, name string) (Entry, []Change, error) {
 	entry, err := s.Entry(ctx, name)
 	if err != nil {
@@ -139,7 +138,7 @@ func (s *Store) compare(ctx context.Context, entry Entry) ([]Change, error) {
 	return Compare(Tree{entry.Tree, entry.Files}, found), nil
 }
 
-// believeModes takes from files as installed which are executable.
+// believeModes sets which files are executable from those installed.
 func believeModes(found Tree, installed []File) Tree {
 	executable := make(map[string]bool, len(installed))
 	for _, f := range installed {
@@ -151,7 +150,8 @@ func believeModes(found Tree, installed []File) Tree {
 	return Tree{HashFiles(found.Files), found.Files}
 }
 
-// unedited returns the entry of a thing whose files are as installed.
+// unedited returns the entry of a bundle. The error is an ErrLocalEdits if its
+// files were edited.
 func (s *Store) unedited(ctx context.Context, name string) (Entry, error) {
 	entry, err := s.entry(name)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Store) unedited(ctx context.Context, name string) (Entry, error) {
 	return entry, err
 }
 
-// summary names a few changes.
+// summary lists the first changes.
 func summary(changes []Change) string {
 	const most = 3
 	var parts []string
@@ -189,18 +189,18 @@ func (s *Store) changeLock(change func(map[string]Entry)) error {
 	return nil
 }
 
-// checkName says what is wrong with the name of a thing.
+// checkName validates the name of a bundle.
 func checkName(name string) error {
 	wrong := strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" ||
 		name == "" || len(name) > maxName || name[0] == '.' || name == "lock.json" || checkElement(name) != ""
 	if wrong {
-		return fmt.Errorf("bundle: nothing can be called %q: a name is made of letters, digits, -, _ and ., at most %d of them, and begins with no dot", name, maxName)
+		return fmt.Errorf("bundle: invalid name %q: expected at most %d letters, digits, -, _ and ., not beginning with a dot", name, maxName)
 	}
 	return nil
 }
 
-// exclusively calls f while no other process, nor goroutine, changes the store,
-// and after a change that was cut short is done.
+// exclusively completes an interrupted change, then calls f while no other
+// process or goroutine changes the store.
 func (s *Store) exclusively(ctx context.Context, f func() error) (err error) {
 	if err := s.prepare(); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (s *Store) exclusively(ctx context.Context, f func() error) (err error) {
 	return f()
 }
 
-// prepare makes the store's directories.
+// prepare creates the store's directories.
 func (s *Store) prepare() error {
 	err := os.MkdirAll(s.dir, 0o755)
 	if err == nil {
@@ -238,8 +238,8 @@ func (s *Store) prepare() error {
 	return nil
 }
 
-// settle lets a change that is under way come to its end, or ends one that was
-// cut short. Without such it costs a look at one file.
+// settle waits for a change in progress, or completes an interrupted one. If
+// there is none it costs one Lstat.
 func (s *Store) settle(ctx context.Context) error {
 	if _, err := os.Lstat(s.pendingFile()); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -247,5 +247,5 @@ func (s *Store) settle(ctx context.Context) error {
 	return s.exclusively(ctx, func() error { return nil })
 }
 
-// timestamp returns the time as the lock file has it.
+// timestamp returns the time in the lock file's precision.
 func (s *Store) timestamp() time.Time { return s.now().UTC().Truncate(time.Second) }

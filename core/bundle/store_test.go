@@ -18,7 +18,7 @@ import (
 
 type files map[string]string
 
-// install puts files into a store as a thing of a name.
+// install installs files under a name.
 func install(t *testing.T, store *bundle.Store, name string, content files, replace bool) (bundle.Entry, error) {
 	t.Helper()
 	stage, err := store.Stage(t.Context())
@@ -64,7 +64,7 @@ func TestInstallVerifyRemove(t *testing.T) {
 		t.Errorf("a store that does not exist lists %v, %v", list, err)
 	}
 	if _, err := os.Stat(filepath.Dir(store.LockFile())); err == nil {
-		t.Error("looking at a store made it")
+		t.Error("reading a store created it")
 	}
 	want, err := install(t, store, "pdf", files{"SKILL.md": "# PDF\n", "scripts/run": "x"}, false)
 	if err != nil {
@@ -177,7 +177,7 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 	in := bundle.Install{Name: "x", Tree: tree.Hash, Replace: true, Source: old.Source, Consent: old.Consent}
-	if _, err := stage.Install(t.Context(), in); err == nil || !strings.Contains(err.Error(), "is about other files") {
+	if _, err := stage.Install(t.Context(), in); err == nil || !strings.Contains(err.Error(), "is for other files") {
 		t.Errorf("installing with the consent to other files: %v", err)
 	}
 	in.Consent = nil
@@ -199,14 +199,14 @@ func TestInstallRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := install(t, store, "x", files{"a": "2"}, false); !errors.Is(err, bundle.ErrInstalled) {
-		t.Errorf("installing over another thing: %v", err)
+		t.Errorf("installing over another bundle: %v", err)
 	}
-	writeFile(t, filepath.Join(store.Path("own"), "SKILL.md"), []byte("the person's own"))
+	writeFile(t, filepath.Join(store.Path("own"), "SKILL.md"), []byte("the user's own"))
 	if _, err := install(t, store, "own", files{"a": "2"}, true); !errors.Is(err, bundle.ErrInstalled) || !strings.Contains(err.Error(), "not installed by agent") {
-		t.Errorf("installing over the person's own: %v", err)
+		t.Errorf("installing over the user's own: %v", err)
 	}
 	for _, name := range []string{"", ".", "..", ".hidden", "a/b", `a\b`, "lock.json", "nul", "a b", "é", strings.Repeat("x", 65), "a."} {
-		if _, err := install(t, store, name, files{"a": "2"}, true); err == nil || !strings.Contains(err.Error(), "nothing can be called") {
+		if _, err := install(t, store, name, files{"a": "2"}, true); err == nil || !strings.Contains(err.Error(), "invalid name") {
 			t.Errorf("the name %q: %v", name, err)
 		}
 	}
@@ -235,7 +235,7 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
-// TestEditedLockFile changes each thing that an entry says.
+// TestEditedLockFile edits each part of an entry.
 func TestEditedLockFile(t *testing.T) {
 	t.Parallel()
 	store := open(t)
@@ -273,7 +273,7 @@ func TestEditedLockFile(t *testing.T) {
 		_, _, err := store.Verify(t.Context(), "victim")
 		edited := (*bundle.EditedError)(nil)
 		if !errors.As(err, &edited) || edited.Name != "victim" || !strings.HasPrefix(err.Error(), store.LockFile()+":") {
-			t.Errorf("%s: Verify: %v, want an EditedError with the place", edit[0], err)
+			t.Errorf("%s: Verify: %v, want an EditedError with the position", edit[0], err)
 		}
 		list, err := store.List(t.Context())
 		if !errors.As(err, &edited) || len(list) != 1 || list[0].Name != "good" {
@@ -286,7 +286,7 @@ func TestEditedLockFile(t *testing.T) {
 			t.Errorf("%s: install of another: %v", edit[0], err)
 		}
 		if _, err := store.Entry(t.Context(), "victim"); !errors.As(err, &edited) {
-			t.Errorf("%s: writing another entry made this one good: %v", edit[0], err)
+			t.Errorf("%s: writing another entry made this one valid: %v", edit[0], err)
 		}
 	}
 	if err := store.Remove(t.Context(), "victim", true); err != nil {
@@ -305,7 +305,7 @@ func TestMalformedLockFile(t *testing.T) {
 		`{"version":1,"entires":{}}`:           `did you mean "entries"?`,
 		`{"version":1,"entries":{"a":1}}`:      "/entries/a: expected an object",
 		`{"version":2,"future":true}`:          "update agent",
-		`{"version":1,"entries":{"..":{}}}`:    "is not as it was written",
+		`{"version":1,"entries":{"..":{}}}`:    "was edited",
 		"{\"version\":1,\"entries\":{}}\xff\n": ":1:",
 	} {
 		store := open(t)
@@ -323,9 +323,9 @@ func TestMalformedLockFile(t *testing.T) {
 	}
 }
 
-// TestConcurrent installs from several goroutines, each with a store of its own
-// as processes would, while others read: no entry is lost, and an update is
-// never seen half done.
+// TestConcurrent installs from several goroutines, each with a separate store
+// as in processes, while others read: no entry is lost, and no reader sees a
+// partial update.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -343,7 +343,7 @@ func TestConcurrent(t *testing.T) {
 			default:
 			}
 			if _, err := os.Stat(filepath.Join(shared.Path("shared"), "v")); err != nil && runtime.GOOS != "windows" {
-				t.Errorf("a reader saw a hole: %v", err)
+				t.Errorf("a reader saw a partial update: %v", err)
 				return
 			}
 		}
@@ -394,7 +394,7 @@ func TestTreeHash(t *testing.T) {
 		seen[hash] = i
 	}
 	if got, want := bundle.HashFiles([]bundle.File{base[1], base[0]}), bundle.HashFiles(base); got != want {
-		t.Error("the order counts")
+		t.Error("the order matters")
 	}
 	if got := bundle.HashFiles([]bundle.File{{Path: "a", SHA256: "abc"}}); got != "" {
 		t.Errorf("a malformed sum hashes to %q", got)
@@ -408,7 +408,7 @@ func FuzzLockFile(f *testing.F) {
 		writeFile(t, store.LockFile(), data)
 		list, err := store.List(t.Context())
 		if err == nil && len(list) > 0 {
-			t.Errorf("made-up entries are believed: %v", list)
+			t.Errorf("forged entries are accepted: %v", list)
 		}
 	})
 }

@@ -15,23 +15,21 @@ import (
 	"strings"
 )
 
-// Limits bound what a bundle may hold. A zero field has the value of
-// [DefaultLimits].
+// Limits are the limits of a bundle. The defaults are sufficient for any skill,
+// and for a plugin with its program for several systems.
 type Limits struct {
-	Files     int   // number of files and folders
-	Bytes     int64 // of all files
-	FileBytes int64 // of one file
-	Ratio     int64 // how many times its own size an archive may unpack to; the first 16 MiB are free
+	Files     int   // number of files and folders; 0 = 5,000
+	Bytes     int64 // of all files; 0 = 512 MiB
+	FileBytes int64 // of one file; 0 = 256 MiB
+	Ratio     int64 // how many times its size an archive may unpack to, beyond 16 MiB; 0 = 200
 }
 
-// DefaultLimits are wide enough for any skill and for a plugin with its program
-// for several systems.
-var DefaultLimits = Limits{Files: 5_000, Bytes: 512 << 20, FileBytes: 256 << 20, Ratio: 200}
+var defaultLimits = Limits{Files: 5_000, Bytes: 512 << 20, FileBytes: 256 << 20, Ratio: 200}
 
 const ratioFree = 16 << 20
 
 func (l Limits) filled() Limits {
-	d := DefaultLimits
+	d := defaultLimits
 	if l.Files > 0 {
 		d.Files = l.Files
 	}
@@ -55,7 +53,7 @@ type File struct {
 	Executable bool   `json:"executable,omitempty"`
 }
 
-// Tree is all that a bundle holds. Folders count only as parts of paths.
+// Tree is the content of a bundle. Folders count only as parts of paths.
 type Tree struct {
 	Hash  string // see HashFiles
 	Files []File // by path
@@ -101,15 +99,15 @@ func HashFiles(files []File) string {
 
 func byPath(a, b File) int { return strings.Compare(a.Path, b.Path) }
 
-// litter reports whether a file is one that systems leave in folders unasked.
-// It is no part of a bundle, and nothing runs it.
-func litter(name string) bool {
+// isJunk reports whether a file is one that systems create in folders. It is not
+// part of a bundle, and nothing runs it.
+func isJunk(name string) bool {
 	return name == ".DS_Store" || name == "Thumbs.db" || name == "desktop.ini"
 }
 
-// Scan reads a folder. All that a bundle may not hold is named in the error, as
-// [RefusedError]s; what lies behind a link is never read. The error is an
-// fs.ErrNotExist if there is no such folder.
+// Scan reads a folder. The error names everything that a bundle must not have,
+// as [RefusedError]s; links are never followed. The error is an fs.ErrNotExist
+// if there is no such folder.
 func Scan(ctx context.Context, dir string, limits Limits) (Tree, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -144,11 +142,11 @@ func (s *scan) visit(name string, entry fs.DirEntry, err error) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	if litter(entry.Name()) && entry.Type().IsRegular() {
+	if isJunk(entry.Name()) && entry.Type().IsRegular() {
 		return nil
 	}
 	if s.count++; s.count > s.limits.Files {
-		return &RefusedError{name, fmt.Sprintf("there are more than %d files and folders", s.limits.Files)}
+		return &RefusedError{name, fmt.Sprintf("more than %d files and folders", s.limits.Files)}
 	}
 	reason := checkElement(entry.Name())
 	if reason == "" {
@@ -173,12 +171,12 @@ func (s *scan) visit(name string, entry fs.DirEntry, err error) error {
 	return nil
 }
 
-// kindRefused says why a file of this kind is not let in.
+// kindRefused returns why a file of this kind is refused.
 func kindRefused(mode fs.FileMode) string {
 	if mode&fs.ModeSymlink != 0 {
-		return "it is a link: put the file itself in its place"
+		return "links are not allowed: use the file itself"
 	}
-	return "it is neither a file nor a folder"
+	return "not a file or folder"
 }
 
 // hash reads a file.
@@ -210,12 +208,12 @@ func (s *scan) hash(name string) error {
 	return nil
 }
 
-// tooLarge says which limit a file of a size exceeds.
+// tooLarge returns which limit a file of a size exceeds.
 func tooLarge(size int64, l Limits) string {
 	if size > l.FileBytes {
-		return fmt.Sprintf("it is larger than %d bytes", l.FileBytes)
+		return fmt.Sprintf("larger than %d bytes", l.FileBytes)
 	}
-	return fmt.Sprintf("with it all files have more than %d bytes", l.Bytes)
+	return fmt.Sprintf("all files together have more than %d bytes", l.Bytes)
 }
 
 // reader reads until its context is done.
@@ -231,12 +229,12 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// inside reports whether a path lies in a folder, "." being all.
+// inside reports whether a path is in a folder; everything is in ".".
 func inside(folder, name string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// below returns a path as seen from a folder that it lies in.
+// below returns a path relative to a folder that it is in.
 func below(folder, name string) string {
 	if folder == "." {
 		return name

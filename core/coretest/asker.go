@@ -11,21 +11,20 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Person is the far side of an Asker under test: the keyboard and the screen.
-type Person interface {
-	// Shown waits until a question is on display that it has not told of
-	// before, and returns its title.
+// User simulates the user of an Asker under test.
+type User interface {
+	// Shown waits until a new question is displayed and returns its title.
 	Shown(ctx context.Context) (title string, err error)
-	// Answer answers the question on display. Empty means to dismiss it
-	// without an answer. A choice that is not on offer is given as far as the
-	// display lets a person; an error says that it does not.
+	// Answer answers the displayed question; an empty choice dismisses it. For
+	// a choice that is not offered, it does what a user could do, or returns an
+	// error if there is no way.
 	Answer(choice core.Choice) error
 }
 
 // TestAsker checks an Asker against the contract of [core.Asker]. The factory
-// makes a new one each time, with its person; what it starts it ends with the
-// test.
-func TestAsker(t *testing.T, factory func(t *testing.T) (core.Asker, Person)) {
+// returns a new one each time, with its user, and stops what it started when the
+// test ends.
+func TestAsker(t *testing.T, factory func(t *testing.T) (core.Asker, User)) {
 	t.Helper()
 	for _, c := range []struct {
 		name string
@@ -41,16 +40,16 @@ func TestAsker(t *testing.T, factory func(t *testing.T) (core.Asker, Person)) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), Patience)
 			defer cancel()
-			asker, person := factory(t)
-			c.test(t, &askerSuite{ctx, asker, person})
+			asker, user := factory(t)
+			c.test(t, &askerSuite{ctx, asker, user})
 		})
 	}
 }
 
 type askerSuite struct {
-	ctx    context.Context // ends a test in which nothing moves any more
-	asker  core.Asker
-	person Person
+	ctx   context.Context // ends a test that hangs
+	asker core.Asker
+	user  User
 }
 
 type askerReply struct {
@@ -58,7 +57,7 @@ type askerReply struct {
 	err    error
 }
 
-// ask puts a question from a goroutine, which ends with it.
+// ask asks a question in a goroutine.
 func (s *askerSuite) ask(ctx context.Context, q core.Question) <-chan askerReply {
 	reply := make(chan askerReply, 1)
 	go func() {
@@ -83,17 +82,17 @@ func (s *askerSuite) reply(t *testing.T, from <-chan askerReply) askerReply {
 
 func (s *askerSuite) shown(t *testing.T) string {
 	t.Helper()
-	title, err := s.person.Shown(s.ctx)
+	title, err := s.user.Shown(s.ctx)
 	if err != nil {
-		t.Fatalf("no question came on display: %v", err)
+		t.Fatalf("no question was displayed: %v", err)
 	}
 	return title
 }
 
 func (s *askerSuite) pick(t *testing.T, c core.Choice) {
 	t.Helper()
-	if err := s.person.Answer(c); err != nil {
-		t.Fatalf("the person cannot answer %q: %v", c, err)
+	if err := s.user.Answer(c); err != nil {
+		t.Fatalf("the user cannot answer %q: %v", c, err)
 	}
 }
 
@@ -104,13 +103,13 @@ func permissionQuestion(n int) core.Question {
 	}
 }
 
-// allows reports whether a choice lets something happen.
+// allows reports whether a choice approves.
 func allows(c core.Choice) bool {
 	return slices.Contains([]core.Choice{core.ChoiceOnce, core.ChoiceSession, core.ChoiceAlways, core.ChoiceYes}, c)
 }
 
-// askerChoices picks every choice of two kinds of questions, one after the
-// other: no answer may leak into the next question.
+// askerChoices picks every choice of two kinds of questions in turn: no answer
+// may be used for the next question.
 func askerChoices(t *testing.T, s *askerSuite) {
 	confirm := core.Question{Kind: core.QuestionConfirm, Choices: []core.Choice{core.ChoiceYes, core.ChoiceNo}}
 	n := 0
@@ -120,11 +119,11 @@ func askerChoices(t *testing.T, s *askerSuite) {
 			q.ID, q.Title = fmt.Sprintf("q%d", n), fmt.Sprintf("Question number %d?", n)
 			reply := s.ask(s.ctx, q)
 			if title := s.shown(t); title != q.Title {
-				t.Fatalf("on display is %q, expected %q", title, q.Title)
+				t.Fatalf("%q is displayed, expected %q", title, q.Title)
 			}
 			s.pick(t, want)
 			if r := s.reply(t, reply); r.err != nil || r.answer.Choice != want {
-				t.Errorf("%s of %v: the person picked %q, Ask returned %q and error %v", q.Kind, q.Choices, want, r.answer.Choice, r.err)
+				t.Errorf("%s of %v: the user picked %q, Ask returned %q and error %v", q.Kind, q.Choices, want, r.answer.Choice, r.err)
 			}
 		}
 	}
@@ -135,7 +134,7 @@ func askerDismissed(t *testing.T, s *askerSuite) {
 	s.shown(t)
 	s.pick(t, "")
 	if r := s.reply(t, reply); r.err == nil && allows(r.answer.Choice) {
-		t.Errorf("a dismissed question came to %q, expected a denial", r.answer.Choice)
+		t.Errorf("a dismissed question returned %q, expected a denial", r.answer.Choice)
 	}
 }
 
@@ -144,24 +143,24 @@ func askerNotOffered(t *testing.T, s *askerSuite) {
 	q.Choices = []core.Choice{core.ChoiceOnce, core.ChoiceDeny}
 	reply := s.ask(s.ctx, q)
 	s.shown(t)
-	if err := s.person.Answer(core.ChoiceAlways); err == nil {
+	if err := s.user.Answer(core.ChoiceAlways); err == nil {
 		select {
-		case r := <-reply: // it took it for an answer: then for a denial
+		case r := <-reply: // it took it as an answer: it must be a denial
 			if r.err == nil && allows(r.answer.Choice) {
-				t.Errorf("a choice that was not on offer came to %q, expected a denial", r.answer.Choice)
+				t.Errorf("a choice that was not offered returned %q, expected a denial", r.answer.Choice)
 			}
 			return
 		case <-time.After(20 * time.Millisecond): // it asks again, or is about to deny
 		}
 	}
-	_ = s.person.Answer(core.ChoiceDeny) // fails when it denied in the meantime
+	_ = s.user.Answer(core.ChoiceDeny) // fails if it has already denied
 	if r := s.reply(t, reply); r.err == nil && allows(r.answer.Choice) {
-		t.Errorf("a choice that was not on offer, and then deny, came to %q", r.answer.Choice)
+		t.Errorf("a choice that was not offered, and then deny, returned %q", r.answer.Choice)
 	}
 }
 
-// askerOneAtATime asks several questions at once and answers what is on
-// display by its title: each must get its own answer.
+// askerOneAtATime asks several questions at once and answers the displayed one by
+// its title: each must get its own answer.
 func askerOneAtATime(t *testing.T, s *askerSuite) {
 	want := make(map[string]core.Choice)
 	replies := make(map[string]<-chan askerReply)
@@ -174,7 +173,7 @@ func askerOneAtATime(t *testing.T, s *askerSuite) {
 		title := s.shown(t)
 		c, ok := want[title]
 		if !ok {
-			t.Fatalf("on display is %q, which nobody asked", title)
+			t.Fatalf("%q is displayed, which was not asked", title)
 		}
 		s.pick(t, c)
 		if r := s.reply(t, replies[title]); r.err != nil || r.answer.Choice != c {
@@ -189,16 +188,16 @@ func askerWithdrawn(t *testing.T, s *askerSuite) {
 	s.shown(t)
 	cancel()
 	if r := s.reply(t, reply); !errors.Is(r.err, context.Canceled) || r.answer.Choice != "" {
-		t.Errorf("a withdrawn question came to %q and error %v, expected no answer and the error of its context", r.answer.Choice, r.err)
+		t.Errorf("a withdrawn question returned %q and error %v, expected no answer and the error of its context", r.answer.Choice, r.err)
 	}
-	// The next question is a new one.
+	// The next question works as usual.
 	reply = s.ask(s.ctx, permissionQuestion(2))
 	if title := s.shown(t); title != permissionQuestion(2).Title {
-		t.Fatalf("after a withdrawn question %q is on display, expected the next", title)
+		t.Fatalf("after a withdrawn question %q is displayed, expected the next", title)
 	}
 	s.pick(t, core.ChoiceDeny)
 	if r := s.reply(t, reply); r.err != nil || r.answer.Choice != core.ChoiceDeny {
-		t.Errorf("after a withdrawn question, deny came to %q and error %v", r.answer.Choice, r.err)
+		t.Errorf("after a withdrawn question, deny returned %q and error %v", r.answer.Choice, r.err)
 	}
 }
 
@@ -206,6 +205,6 @@ func askerCancelledBefore(t *testing.T, s *askerSuite) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if r := s.reply(t, s.ask(ctx, permissionQuestion(1))); !errors.Is(r.err, context.Canceled) {
-		t.Errorf("a question with a context that is done came to %q and error %v, expected the error of its context", r.answer.Choice, r.err)
+		t.Errorf("a question with a cancelled context returned %q and error %v, expected the error of its context", r.answer.Choice, r.err)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 )
 
-// dialog is an asker with a display for one question, and the person before it.
+// dialog is an asker that displays one question at a time, and its user.
 type dialog struct {
-	turn    chan struct{} // holds one: the question on display
+	turn    chan struct{} // holds one: the displayed question
 	display chan string
 	answers chan core.Choice
 }
 
-func newDialog(*testing.T) (core.Asker, coretest.Person) {
+func newDialog(*testing.T) (core.Asker, coretest.User) {
 	d := &dialog{turn: make(chan struct{}, 1), display: make(chan string), answers: make(chan core.Choice)}
 	return coretest.Asker(d.ask), d
 }
@@ -60,7 +60,7 @@ func (d *dialog) Answer(c core.Choice) error {
 	case d.answers <- c:
 		return nil
 	case <-d.idle():
-		return errors.New("no question is on display")
+		return errors.New("no question is displayed")
 	}
 }
 

@@ -14,13 +14,12 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 )
 
-// A suite that finds nothing is worse than none. These tests run it over
-// implementations that each break one rule, in a process of their own, and
-// look for the rule in what it prints.
+// These tests run the suites over implementations that each break one rule, in a
+// separate process, and look for the rule in the output.
 
 const brokenVar = "AGENT_CORETEST_BROKEN"
 
-// runBroken runs a test of this binary that must fail and returns its output.
+// runBroken runs a test of this binary, which must fail, and returns its output.
 func runBroken(t *testing.T, test, which string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$", "-test.v")
@@ -28,12 +27,12 @@ func runBroken(t *testing.T, test, which string) string {
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
-		t.Fatalf("the suite found nothing wrong (error: %v):\n%s", err, out)
+		t.Fatalf("the suite passed (error: %v):\n%s", err, out)
 	}
 	return string(out)
 }
 
-// toyTool is a tool in which everything can be replaced.
+// toyTool is a tool whose methods can be replaced.
 type toyTool struct {
 	definition func() core.ToolDefinition
 	access     func(call *core.Call) ([]core.Access, error)
@@ -78,7 +77,7 @@ func (s *toySet) Close() error {
 	return nil
 }
 
-// breakage breaks one rule; the suite must say what.
+// breakage breaks one rule; finds is part of the expected message.
 type breakage struct {
 	set   func() *toySet
 	finds string
@@ -117,9 +116,9 @@ func breakages() map[string]breakage {
 				d.Description = strings.Repeat("x", n)
 				return d
 			}}}
-		}, "differs from one list to the next"},
-		"undeclared access": {accesses(core.Access{Scope: core.ScopeShell, Resource: "rm"}), "more than the sample declares"},
-		"says inside":       {accesses(core.Access{Scope: core.ScopeRead, Resource: "a", Inside: true}), "only the pipeline may"},
+		}, "differs between lists"},
+		"undeclared access": {accesses(core.Access{Scope: core.ScopeShell, Resource: "rm"}), "is not declared by the sample"},
+		"sets Inside":       {accesses(core.Access{Scope: core.ScopeRead, Resource: "a", Inside: true}), "only the session may"},
 		"access that writes": {func() *toySet {
 			return &toySet{tool: toyTool{access: func(call *core.Call) ([]core.Access, error) {
 				_ = call.Env.Files().Remove(context.Background(), "/a")
@@ -133,14 +132,14 @@ func breakages() map[string]breakage {
 		"structured result of no JSON": {runsAs(func(context.Context, *core.Call) (core.Result, error) {
 			return core.Result{Structured: json.RawMessage("{")}, nil
 		}), "Structured is not valid JSON"},
-		"deaf to its context": {runsAs(func(ctx context.Context, _ *core.Call) (core.Result, error) {
+		"ignores its context": {runsAs(func(ctx context.Context, _ *core.Call) (core.Result, error) {
 			if ctx.Err() != nil {
 				time.Sleep(time.Minute)
 			}
 			return core.TextResult("done"), nil
-		}), "with a context that is done did not return within"},
-		"channel without room": {func() *toySet { return &toySet{changed: make(chan struct{})} }, "holds 0 values, expected 1"},
-		"channel left open":    {func() *toySet { return &toySet{changed: make(chan struct{}, 1)} }, "open and silent after Close"},
+		}), "with a cancelled context did not return within"},
+		"unbuffered channel": {func() *toySet { return &toySet{changed: make(chan struct{})} }, "has the capacity 0, expected 1"},
+		"channel left open":  {func() *toySet { return &toySet{changed: make(chan struct{}, 1)} }, "not closed after Close"},
 		"second Close fails": {func() *toySet {
 			n := 0
 			return &toySet{close: func() error {
@@ -153,15 +152,15 @@ func breakages() map[string]breakage {
 		"goroutine left": {func() *toySet {
 			go func() { select {} }()
 			return &toySet{}
-		}, "after Close a goroutine is left"},
+		}, "a goroutine is left after Close"},
 	}
 }
 
-// TestBrokenToolset is the far side of TestToolsetSuiteFinds.
+// TestBrokenToolset is the child process of TestToolsetSuiteFinds.
 func TestBrokenToolset(t *testing.T) {
 	b, ok := breakages()[os.Getenv(brokenVar)]
 	if !ok {
-		t.Skip("it is run by TestToolsetSuiteFinds, in a process of its own")
+		t.Skip("run by TestToolsetSuiteFinds in a child process")
 	}
 	coretest.TestToolset(t, func(*testing.T) core.Toolset { return b.set() }, coretest.ToolsetOptions{
 		Calls: map[string][]coretest.SampleCall{"toy": {{}}}, Bound: 100 * time.Millisecond,
@@ -173,7 +172,7 @@ func TestToolsetSuiteFinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if out := runBroken(t, "TestBrokenToolset", name); !strings.Contains(out, b.finds) {
-				t.Errorf("the suite does not say %q:\n%s", b.finds, out)
+				t.Errorf("the suite does not report %q:\n%s", b.finds, out)
 			}
 		})
 	}
@@ -185,13 +184,13 @@ func TestToolsetSuitePassesAToy(t *testing.T) {
 	})
 }
 
-// hasty is a person before an asker that waits for none.
+// hasty is the user of an asker that does not wait for one.
 type hasty struct{}
 
 func (hasty) Shown(context.Context) (string, error) { return "Question number 1?", nil }
 func (hasty) Answer(core.Choice) error              { return nil }
 
-// brokenAsker breaks one rule; the suite must say what.
+// brokenAsker breaks one rule; finds is part of the expected message.
 type brokenAsker struct {
 	ask   coretest.Asker
 	finds string
@@ -199,40 +198,26 @@ type brokenAsker struct {
 
 func brokenAskers() map[string]brokenAsker {
 	return map[string]brokenAsker{
-		"always yes":  {coretest.AlwaysAnswer(core.ChoiceOnce), "a dismissed question came to \"once\""},
-		"always deny": {coretest.AlwaysAnswer(core.ChoiceDeny), `the person picked "once", Ask returned "deny"`},
+		"always yes":  {coretest.AlwaysAnswer(core.ChoiceOnce), "a dismissed question returned \"once\""},
+		"always deny": {coretest.AlwaysAnswer(core.ChoiceDeny), `the user picked "once", Ask returned "deny"`},
 	}
 }
 
-// TestBrokenAsker is the far side of TestAskerSuiteFinds.
+// TestBrokenAsker is the child process of TestAskerSuiteFinds.
 func TestBrokenAsker(t *testing.T) {
 	b, ok := brokenAskers()[os.Getenv(brokenVar)]
 	if !ok {
-		t.Skip("it is run by TestAskerSuiteFinds, in a process of its own")
+		t.Skip("run by TestAskerSuiteFinds in a child process")
 	}
-	coretest.TestAsker(t, func(*testing.T) (core.Asker, coretest.Person) { return b.ask, hasty{} })
+	coretest.TestAsker(t, func(*testing.T) (core.Asker, coretest.User) { return b.ask, hasty{} })
 }
 
 func TestAskerSuiteFinds(t *testing.T) {
 	for name, b := range brokenAskers() {
 		t.Run(name, func(t *testing.T) {
 			if out := runBroken(t, "TestBrokenAsker", name); !strings.Contains(out, b.finds) {
-				t.Errorf("the suite does not say %q:\n%s", b.finds, out)
+				t.Errorf("the suite does not report %q:\n%s", b.finds, out)
 			}
 		})
-	}
-}
-
-// Without RunForeignIfAsked in its TestMain, a test binary would run its tests
-// in the child, which would start another child, and so on.
-func TestForeignDoesNotNest(t *testing.T) {
-	t.Setenv("AGENT_CORETEST_FOREIGN", "1")
-	set, err := coretest.StartForeign(t.Context(), os.Args[0])
-	if err == nil {
-		_ = set.Close()
-		t.Fatal("a foreign toolset was started within one")
-	}
-	if !strings.Contains(err.Error(), "RunForeignIfAsked") {
-		t.Errorf("error %q does not say what to do", err)
 	}
 }

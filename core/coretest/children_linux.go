@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// children returns the child processes of this one by pid, with their names;
-// also those that have ended and were not reaped.
+// children returns the names of the child processes of this one by pid, including
+// those that have ended and were not reaped.
 func children() map[int]string {
 	found := make(map[int]string)
 	entries, err := os.ReadDir("/proc")
@@ -22,9 +22,9 @@ func children() map[int]string {
 		}
 		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
 		if err != nil {
-			continue // it ended in the meantime
+			continue // it has ended
 		}
-		// pid (name) state ppid …; the name may hold anything, also ")".
+		// pid (name) state ppid …; the name may contain anything, even ")".
 		open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 		if open < 0 || end < open {
 			continue

@@ -2,5 +2,5 @@
 
 package coretest
 
-// children finds none: this system has no /proc to look into.
+// children returns none: this system has no /proc.
 func children() map[int]string { return nil }

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Clock returns a clock for core.Config: it starts at noon of the first of
-// March 2026, UTC, and each reading is a millisecond later. It is safe for
-// concurrent use.
+// Clock returns a clock for core.Config: it starts at 2026-03-01 12:00 UTC and
+// advances by a millisecond at each reading. It is safe for concurrent use.
 func Clock() func() time.Time {
 	start := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	var reads atomic.Int64

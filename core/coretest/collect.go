@@ -13,19 +13,19 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// Patience is how long a test waits for what must come. It is long, because
-// only a failing test waits it out.
+// Patience is how long a test waits for something that must happen. It is long,
+// because only a failing test waits that long.
 const Patience = 30 * time.Second
 
-// EventSource is what events are read from; *core.Session is one.
+// EventSource is a source of events, such as *core.Session.
 type EventSource interface {
 	Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error]
 }
 
 var _ EventSource = (*core.Session)(nil)
 
-// Collector follows a session's events in a goroutine of its own. It is safe
-// for concurrent use.
+// Collector reads a session's events in a goroutine. It is safe for concurrent
+// use.
 type Collector struct {
 	done chan struct{} // closed when no more events come
 
@@ -35,9 +35,9 @@ type Collector struct {
 	more   chan struct{} // closed at the next event
 }
 
-// Collect reads all events of src, from the first on, until src ends or the
-// test does. With keep, those are dropped for which it returns false; it is
-// called for every event, in order.
+// Collect reads all events of src, from the first on, until src or the test
+// ends. Keep, if not nil, is called for every event, in order, and drops those
+// for which it returns false.
 func Collect(t testing.TB, src EventSource, keep func(event.Event) bool) *Collector {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,7 +70,7 @@ func (c *Collector) run(ctx context.Context, src EventSource, keep func(event.Ev
 	}
 }
 
-// Events returns what was kept so far.
+// Events returns the events so far.
 func (c *Collector) Events() []event.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,8 +97,8 @@ func (c *Collector) Drain(t testing.TB) []event.Event {
 	return c.Events()
 }
 
-// Await returns the first event for which match returns true, past or to come.
-// It returns an error when ctx is done or no more events come.
+// Await returns the first event for which match returns true, past or future. It
+// returns an error when ctx is done or the events end.
 func (c *Collector) Await(ctx context.Context, match func(event.Event) bool) (event.Event, error) {
 	for next := 0; ; {
 		c.mu.Lock()
@@ -116,15 +116,15 @@ func (c *Collector) Await(ctx context.Context, match func(event.Event) bool) (ev
 		case <-c.done:
 			if c.mu.Lock(); len(c.events) == next {
 				defer c.mu.Unlock()
-				return event.Event{}, errors.Join(errors.New("the events ended without the one that was waited for"), c.err)
+				return event.Event{}, errors.Join(errors.New("the events ended without the expected one"), c.err)
 			}
 			c.mu.Unlock()
 		}
 	}
 }
 
-// Wait returns the first event of a type, past or to come. It fails the test
-// when none comes within [Patience], so it must run in the test's goroutine.
+// Wait returns the first event of a type, past or future. It fails the test when
+// none comes within [Patience], so it must run in the test's goroutine.
 func (c *Collector) Wait(t testing.TB, eventType string) event.Event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)

@@ -1,15 +1,11 @@
-// Package coretest holds what tests of the agent share: the conformance suites
-// that every implementation of core's interfaces passes, and doubles for the
-// edges of a session.
+// Package coretest has conformance suites for implementations of core's
+// interfaces, and test doubles for sessions.
 //
-//   - [TestToolset], [TestAsker] and [TestEnvironment] check an implementation against
-//     the contract that stands on its interface.
+//   - [TestToolset], [TestAsker] and [TestEnvironment] check an implementation
+//     against the contract of its interface.
 //   - [Model], [AllowAll], [AskAll], [Asker], [MemoryJournal], [MemoryStore],
 //     [Clock] and [NewID] make a session deterministic; [Collect] waits for its
 //     events without sleeping.
-//   - [StartForeign] runs a toolset in a real child process. It stands for every
-//     source of tools on the far side of a process border, and does what such
-//     a source does at its worst: it floods, hangs, changes and dies.
 //
-// Nothing here is for use outside of tests.
+// It is for use in tests only.
 package coretest

@@ -82,7 +82,7 @@ func TestModelFails(t *testing.T) {
 					continue
 				}
 				if failed != nil {
-					t.Error("something came after the error")
+					t.Error("a delta came after the error")
 				}
 				g.Add(d)
 			}
@@ -92,7 +92,7 @@ func TestModelFails(t *testing.T) {
 			}
 			for _, tc := range resp.Parts.ToolCalls() {
 				if tc.Args == c.turn.Calls[0].Args {
-					t.Errorf("the cut call is whole: %+v", tc)
+					t.Errorf("the truncated call is complete: %+v", tc)
 				}
 			}
 		})
@@ -207,7 +207,7 @@ func TestMemoryStore(t *testing.T) {
 				t.Errorf("blob %q, %v", hash, err)
 			}
 			if _, err := s.Open(t.Context(), core.HandlePrefix+"nothing"); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("opening what is not there: %v", err)
+				t.Errorf("opening a missing output: %v", err)
 			}
 			s.Full = true
 			if _, err := s.Create(t.Context(), core.OutputMeta{}); !errors.Is(err, coretest.ErrStoreFull) {
@@ -266,7 +266,7 @@ func TestCollector(t *testing.T) {
 		t.Errorf("waited for idle and got %+v", e)
 	}
 	if e := c.Wait(t, "warning"); e.Seq != 1 {
-		t.Errorf("what is past was not found: %+v", e)
+		t.Errorf("the past event was not found: %+v", e)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -287,7 +287,7 @@ func TestCollector(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	set := startForeign(t)
+	set := newLiveSet(t)
 	table := coretest.Table(set, &toySet{})
 	first, err := table.Snapshot(t.Context())
 	if err != nil {
@@ -297,9 +297,9 @@ func TestTable(t *testing.T) {
 		t.Errorf("toy is %+v", e)
 	}
 	if again, _ := table.Snapshot(t.Context()); again != first {
-		t.Error("without a change the snapshot is another one")
+		t.Error("the snapshot changed without a change")
 	}
-	runForeign(t, set, "change", "")
+	set.change()
 	if changed, _ := table.Snapshot(t.Context()); changed == first || changed.Version() == first.Version() {
 		t.Error("after a change the snapshot is the same")
 	}
@@ -307,7 +307,7 @@ func TestTable(t *testing.T) {
 		t.Error(err)
 	}
 	left, err := table.Snapshot(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "foreign") || len(left.Names()) != 1 {
+	if err == nil || !strings.Contains(err.Error(), "live") || len(left.Names()) != 1 {
 		t.Errorf("with a closed toolset: %v and error %v, expected the other one's tools and an error that names it", left.Names(), err)
 	}
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// EnvironmentOptions say what the environment under test can do.
+// EnvironmentOptions describe what the environment under test supports.
 type EnvironmentOptions struct {
 	HasShell    bool // Command.Script runs in a POSIX shell with the usual programs
 	HasSymlinks bool // the shell's ln -s makes symbolic links
-	HasSetsid   bool // there is a setsid program, to try daemons with
+	HasSetsid   bool // there is a setsid program, to test daemons
 }
 
 // secretName is set in the test's own environment: no command may see it.
@@ -30,13 +30,12 @@ const (
 	secretValue = "conformance-secret-value"
 )
 
-// killBound is how long a command that ignores the request to end may last
-// after its context: two seconds, and what a busy machine takes; far below what
-// it would by itself.
+// killBound is how long a command that ignores SIGTERM may run after its context
+// is done: two seconds, plus the delays of a busy machine.
 const killBound = 20 * time.Second
 
-// TestEnvironment checks an environment against the contract that stands on
-// [core.Environment] and [core.FS]. The factory makes an environment whose
+// TestEnvironment checks an environment against the contracts of
+// [core.Environment] and [core.FS]. The factory returns an environment whose
 // working directory is empty; the suite closes it.
 func TestEnvironment(t *testing.T, factory func(t *testing.T) core.Environment, opts EnvironmentOptions) {
 	t.Setenv(secretName, secretValue)
@@ -153,7 +152,7 @@ func (e *envTest) info() {
 		e.Errorf("Info names no system or no directory: %+v", info)
 	}
 	if !slices.Contains(info.Roots, info.Dir) {
-		e.Errorf("the roots %q do not hold the working directory %q", info.Roots, info.Dir)
+		e.Errorf("the roots %q do not contain the working directory %q", info.Roots, info.Dir)
 	}
 	to, err := e.env.Resolve(e.Context(), info.Dir)
 	if err != nil || to.Path != info.Dir {
@@ -219,7 +218,7 @@ func (e *envTest) resolveLinks() {
 		{"link/sub/file", "dir/sub/file", true},
 		{"link/inner", "dir/sub/file", true},
 		{"absolute/file", "dir/sub/file", true},
-		{"absolute/..", "dir", true}, // where the system goes, not where the text goes
+		{"absolute/..", "dir", true}, // resolved by the system, not lexically
 		{"link/new/file", "dir/new/file", true},
 		{"broken", "missing", true},
 		{"broken/file", "missing/file", true},
@@ -266,7 +265,7 @@ func (e *envTest) write() {
 	e.put("bytes", "\xff\x00\r\n")
 	e.want("bytes", "\xff\x00\r\n")
 	if got := e.names("a/b"); !slices.Equal(got, []string{"c.txt"}) {
-		e.Errorf("beside the file there is something else: %q", got)
+		e.Errorf("there are other files: %q", got)
 	}
 }
 
@@ -289,7 +288,7 @@ func (e *envTest) writeKeepsMode() {
 		e.Fatal(err)
 	}
 	if got := mode("script"); got != 0o750 {
-		e.Errorf("a file that was to have the mode 0750 has %v", got)
+		e.Errorf("a file written with mode 0750 has %v", got)
 	}
 	e.put("script", "y")
 	if got := mode("script"); got != 0o750 {
@@ -297,7 +296,7 @@ func (e *envTest) writeKeepsMode() {
 	}
 }
 
-// brokenReader gives half of the content, then fails or does what it is told.
+// brokenReader returns half of the content, then fails or calls a function.
 type brokenReader struct {
 	read bool
 	then func() error
@@ -361,7 +360,7 @@ func (e *envTest) open() {
 	}
 	e.put("file", "new content, longer than the old one")
 	if data, err := io.ReadAll(f); err != nil || string(data) != "0123456789" {
-		e.Errorf("an open file is no longer what it was when it was opened: %q, %v", data, err)
+		e.Errorf("an open file changed after it was opened: %q, %v", data, err)
 	}
 	if info, err := f.Stat(); err != nil || info.Size() != 10 {
 		e.Errorf("Stat of the open file: %v, %v", info, err)
@@ -439,17 +438,17 @@ func (e *envTest) rename() {
 	}
 	e.want("renamed/other", "moved")
 	if got := e.names("."); !slices.Equal(got, []string{"from", "renamed"}) {
-		e.Errorf("what is left: %q", got)
+		e.Errorf("remaining files: %q", got)
 	}
 	if err := e.files.Rename(e.Context(), "renamed/other", "from"); err == nil {
-		e.Error("Rename of a file onto a directory went well")
+		e.Error("Rename of a file onto a directory succeeded")
 	}
 }
 
 func (e *envTest) remove() {
 	e.put("dir/file", "x")
 	if err := e.files.Remove(e.Context(), "dir"); err == nil {
-		e.Error("Remove took a directory that is not empty")
+		e.Error("Remove removed a directory that is not empty")
 	}
 	for _, name := range []string{"dir/file", "dir"} {
 		if err := e.files.Remove(e.Context(), name); err != nil {
@@ -457,7 +456,7 @@ func (e *envTest) remove() {
 		}
 	}
 	if got := e.names("."); len(got) != 0 {
-		e.Errorf("what is left: %q", got)
+		e.Errorf("remaining files: %q", got)
 	}
 }
 
@@ -474,7 +473,7 @@ func (e *envTest) missing() {
 		"Rename to missing/": e.files.Rename(ctx, "file", "missing/file"),
 	} {
 		if !errors.Is(err, fs.ErrNotExist) {
-			e.Errorf("%s: %v is no fs.ErrNotExist", op, err)
+			e.Errorf("%s: %v is not an fs.ErrNotExist", op, err)
 		}
 		if err != nil && !strings.Contains(err.Error(), "missing") {
 			e.Errorf("%s: the error does not name the path: %v", op, err)
@@ -493,7 +492,7 @@ func (e *envTest) concurrentFiles() {
 			}
 			data, err := core.ReadFile(e.Context(), e.files, "shared", 1<<20)
 			if err != nil || len(data) != 1000 || strings.Trim(string(data), string(data[:1])) != "" {
-				e.Errorf("a reader saw a file that nobody wrote: %d bytes, %v", len(data), err)
+				e.Errorf("a reader saw a mixture of writes: %d bytes, %v", len(data), err)
 			}
 		})
 	}

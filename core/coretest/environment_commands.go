@@ -15,11 +15,11 @@ import (
 
 func (e *envTest) startRefuses() {
 	for what, cmd := range map[string]core.Command{
-		"nothing": {},
-		"both":    {Script: "true", Argv: []string{"true"}},
+		"neither a script nor arguments": {},
+		"both a script and arguments":    {Script: "true", Argv: []string{"true"}},
 	} {
 		if _, err := e.env.Start(e.Context(), cmd); err == nil {
-			e.Errorf("a command that says %s was started", what)
+			e.Errorf("a command with %s was started", what)
 		}
 	}
 }
@@ -30,7 +30,7 @@ func (e *envTest) noShell() {
 	}
 	_, err := e.env.Start(e.Context(), core.Command{Script: "true"})
 	if err == nil || !strings.Contains(err.Error(), "shell") {
-		e.Errorf("Start = %v, want an error that says that there is no shell", err)
+		e.Errorf("Start = %v, want an error about the missing shell", err)
 	}
 }
 
@@ -48,7 +48,7 @@ func (e *envTest) exec() {
 		{name: "signal", cmd: core.Command{Script: "kill -KILL $$"}, code: -1, signal: "SIGKILL"},
 		{name: "no input", cmd: core.Command{Script: "cat"}},
 		{name: "input", cmd: core.Command{Script: "cat", Stdin: strings.NewReader("in\n")}, stdout: "in\n"},
-		{name: "input that nobody reads", cmd: core.Command{Script: "true", Stdin: bytes.NewReader(make([]byte, 1<<20))}},
+		{name: "unread input", cmd: core.Command{Script: "true", Stdin: bytes.NewReader(make([]byte, 1<<20))}},
 		{name: "variable", cmd: core.Command{Script: `echo "$ADDED"`, Env: []string{"ADDED=value"}}, stdout: "value\n"},
 		{name: "working directory", cmd: core.Command{Script: "ls"}, stdout: "dir\n"},
 		{name: "directory", cmd: core.Command{Script: "ls", Dir: "dir"}, stdout: "file\n"},
@@ -111,7 +111,7 @@ func (e *envTest) execHidesSecrets() {
 	}
 	out, _, err := core.Exec(e.Context(), e.env, core.Command{Argv: []string{"env"}, Env: []string{secretName + "=given"}})
 	if err != nil || !strings.Contains(string(out), secretName+"=given") {
-		e.Errorf("a variable that the command was given is missing: %v", err)
+		e.Errorf("a variable of Command.Env is missing: %v", err)
 	}
 }
 
@@ -141,8 +141,8 @@ func (e *envTest) start(ctx context.Context, script string, out io.Writer) core.
 	}
 }
 
-// wantGone checks that the process whose id stands in the file "started" is
-// gone, by asking in the environment itself. A zombie is.
+// wantGone checks within the environment that the process whose id is in the
+// file "started" is gone. A zombie counts as gone.
 func (e *envTest) wantGone() {
 	e.Helper()
 	got := e.run(`pid=$(cat started)
@@ -156,7 +156,7 @@ func (e *envTest) wantGone() {
 }
 
 func (e *envTest) execTimeout() {
-	// Far away, a command takes its time to start.
+	// In a remote environment a command takes longer to start.
 	ctx, cancel := context.WithTimeout(e.Context(), time.Second)
 	defer cancel()
 	out, exit, err := core.Exec(ctx, e.env, core.Command{Script: "echo before; trap 'echo asked; exit 3' TERM; sleep 300 & wait"})
@@ -164,7 +164,7 @@ func (e *envTest) execTimeout() {
 		e.Errorf("error %v, want that of the context", err)
 	}
 	if exit.Code != 3 || string(out) != "before\nasked\n" {
-		e.Errorf("the command was not asked to end: %+v, %q", exit, out)
+		e.Errorf("the command was not told to end: %+v, %q", exit, out)
 	}
 }
 

@@ -12,12 +12,12 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// ErrJournalFull is how a [MemoryJournal] fails that was told to.
+// ErrJournalFull is the error after [MemoryJournal.FailAfter].
 var ErrJournalFull = errors.New("no space left in the test's journal")
 
-// MemoryJournal is a [core.Journal] in memory. It keeps the records in their
-// JSON form, so that what is replayed has gone through it as on a disk. The
-// zero value is empty and ready; it is safe for concurrent use.
+// MemoryJournal is a [core.Journal] in memory. It keeps records as JSON, so that
+// a replay decodes them as from a disk. The zero value is empty and ready to use;
+// it is safe for concurrent use.
 type MemoryJournal struct {
 	mu      sync.Mutex
 	records [][]byte
@@ -66,14 +66,15 @@ func (j *MemoryJournal) Syncs() int {
 	return j.syncs
 }
 
-// Truncate drops all but the first n records, as if the process had ended there.
+// Truncate drops all but the first n records, as if the process had crashed
+// there.
 func (j *MemoryJournal) Truncate(n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.records = j.records[:min(n, len(j.records))]
 }
 
-// Lines returns the records in their JSON form.
+// Lines returns the records as JSON.
 func (j *MemoryJournal) Lines() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

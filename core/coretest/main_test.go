@@ -4,11 +4,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/seed-009c0928/agent/core/coretest"
 )
 
 func TestMain(m *testing.M) {
-	coretest.RunForeignIfAsked()
 	goleak.VerifyTestMain(m)
 }

@@ -14,35 +14,35 @@ import (
 // Turn is one answer of a [FakeProvider]. Its parts are streamed in the order
 // of the fields.
 type Turn struct {
-	// Hook sees the request before anything is answered. It may block.
+	// Hook is called with the request before the answer. It may block.
 	Hook func(req *model.Request)
 
 	Reasoning string
 	Text      string
-	Pieces    []string     // more text, each a delta of its own
-	Parts     []model.Part // such as Opaque, each a delta of its own
+	Pieces    []string     // more text, each a separate delta
+	Parts     []model.Part // such as Opaque, each a separate delta
 	Calls     []model.ToolCall
 
-	// Block holds the end of the answer back until it is closed or receives,
-	// or the request is cancelled.
+	// Block delays the end of the answer until it is closed or receives, or
+	// the request is cancelled.
 	Block <-chan struct{}
 
 	Usage model.Usage
 	Stop  model.StopReason // empty = tool_calls if there are Calls, else end
-	Err   error            // ends the stream in place of the answer's end
-	// Cut breaks the stream off in the middle: of the last call's arguments if
-	// there are Calls, else after the text.
+	Err   error            // ends the stream instead of the answer's end
+	// Cut breaks the connection: within the last call's arguments if there are
+	// Calls, else after the text.
 	Cut bool
 }
 
 // Say is a turn that answers text and ends.
 func Say(text string) Turn { return Turn{Text: text} }
 
-// CallTools is a turn that calls tools. A call without an id gets one.
+// CallTools is a turn that calls tools. Calls without an id get one.
 func CallTools(calls ...model.ToolCall) Turn { return Turn{Calls: calls} }
 
-// FakeProvider is a [model.Provider] that answers from Go values, a turn for
-// each request. It is safe for concurrent use.
+// FakeProvider is a [model.Provider] with fixed answers, a turn for each
+// request. It is safe for concurrent use.
 type FakeProvider struct {
 	mu       sync.Mutex
 	turns    []Turn
@@ -51,8 +51,8 @@ type FakeProvider struct {
 
 var _ model.Provider = (*FakeProvider)(nil)
 
-// Model returns a provider that gives the answers in turn, and an error of
-// code INVALID_REQUEST when there are no more.
+// Model returns a provider that gives the answers in order, and an error of code
+// INVALID_REQUEST when there are no more.
 func Model(turns ...Turn) *FakeProvider { return &FakeProvider{turns: turns} }
 
 // Info implements [model.Provider].
@@ -75,7 +75,7 @@ func (p *FakeProvider) Stream(ctx context.Context, req *model.Request) iter.Seq2
 		if !ok {
 			yield(model.Delta{}, &model.Error{
 				Code: model.CodeInvalidRequest, Provider: p.Info().Name,
-				Message: fmt.Sprintf("request %d has no turn: the test scripted fewer answers than the session asked for", n),
+				Message: fmt.Sprintf("request %d has no turn: the session made more requests than the test has answers for", n),
 			})
 			return
 		}
@@ -105,7 +105,7 @@ func (p *FakeProvider) Stream(ctx context.Context, req *model.Request) iter.Seq2
 	}
 }
 
-// next takes the turn of a request; n counts them from 1.
+// next records a request and returns its turn; n counts from 1.
 func (p *FakeProvider) next(req *model.Request) (t Turn, n int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +117,7 @@ func (p *FakeProvider) next(req *model.Request) (t Turn, n int, ok bool) {
 	return p.turns[n-1], n, true
 }
 
-// deltas are all but the last.
+// deltas returns all deltas but the last.
 func (t Turn) deltas(n int) []model.Delta {
 	var out []model.Delta
 	index := 0
@@ -158,13 +158,13 @@ func (t Turn) deltas(n int) []model.Delta {
 	return out
 }
 
-// end is the last delta, or the error in its place.
+// end returns the last delta, or the error instead of it.
 func (t Turn) end(n int) (model.Delta, error) {
 	switch {
 	case t.Err != nil:
 		return model.Delta{}, t.Err
 	case t.Cut:
-		return model.Delta{}, &model.Error{Code: model.CodeNetwork, Provider: "coretest", Message: "the connection broke", Err: io.ErrUnexpectedEOF}
+		return model.Delta{}, &model.Error{Code: model.CodeNetwork, Provider: "coretest", Message: "connection lost", Err: io.ErrUnexpectedEOF}
 	}
 	stop := t.Stop
 	if stop == "" {

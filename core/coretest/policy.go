@@ -8,8 +8,8 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// FixedPolicy is a [core.Policy] with one verdict on everything. What it does
-// not deny it grants as it was asked for.
+// FixedPolicy is a [core.Policy] with the same verdict on everything. Unless it
+// denies, it grants exactly the accesses of the call.
 type FixedPolicy core.Verdict
 
 // The fixed policies.
@@ -40,7 +40,7 @@ func (p FixedPolicy) Decide(_ context.Context, req core.PermissionRequest) core.
 	return d
 }
 
-// PolicyRecorder is a policy that remembers what it was asked.
+// PolicyRecorder is a policy that records its requests.
 type PolicyRecorder struct {
 	policy core.Policy
 
@@ -59,18 +59,18 @@ func (r *PolicyRecorder) Decide(ctx context.Context, req core.PermissionRequest)
 	return r.policy.Decide(ctx, req)
 }
 
-// Requests returns what was asked so far, in order.
+// Requests returns the requests so far, in order.
 func (r *PolicyRecorder) Requests() []core.PermissionRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.requests)
 }
 
-// Asker is a [core.Asker] made from a function: the person of a test.
+// Asker is a [core.Asker] made from a function: the user in a test.
 type Asker func(ctx context.Context, q core.Question) (core.Answer, error)
 
-// Ask implements [core.Asker]. The function must heed ctx; what it answers
-// after ctx is done does not count.
+// Ask implements [core.Asker]. The function must return when ctx is done; its
+// answer is ignored then.
 func (a Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Answer{}, err
@@ -82,7 +82,7 @@ func (a Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	return answer, err
 }
 
-// AlwaysAnswer is a person who gives one answer to everything.
+// AlwaysAnswer is an Asker that gives the same answer to everything.
 func AlwaysAnswer(c core.Choice) Asker {
 	return func(context.Context, core.Question) (core.Answer, error) { return core.Answer{Choice: c}, nil }
 }

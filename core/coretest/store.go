@@ -18,16 +18,16 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// ErrStoreFull is how a [MemoryStore] fails that was told to.
+// ErrStoreFull is the error of a [MemoryStore] with Full.
 var ErrStoreFull = errors.New("no space left in the test's store")
 
 // MemoryStore is a [core.ContextStore]. It keeps outputs in memory, where they
-// have no path, or in files if Dir is set. The zero value is empty and ready;
-// it is safe for concurrent use.
+// have no path, or in files if Dir is set. The zero value is empty and ready to
+// use; it is safe for concurrent use.
 type MemoryStore struct {
 	// Dir is an existing directory for the outputs, such as t.TempDir().
 	Dir string
-	// Full makes everything that writes fail with [ErrStoreFull].
+	// Full makes all writes fail with [ErrStoreFull].
 	Full bool
 
 	mu      sync.Mutex
@@ -143,7 +143,7 @@ func (o *memoryOutput) Close() error {
 	return nil
 }
 
-// bytes returns what is written by now; later writes do not change it.
+// bytes returns what has been written; later writes do not change it.
 func (o *memoryOutput) bytes() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()

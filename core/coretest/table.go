@@ -10,9 +10,9 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Table returns a [core.ToolTable] over toolsets as they are now, under the
-// tools' own names. It looks at each set for each request; of two tools with
-// one name the later counts. It is safe for concurrent use.
+// Table returns a [core.ToolTable] of the current tools of toolsets, under their
+// names. It lists each set for each request; of two tools with the same name the
+// later wins. It is safe for concurrent use.
 func Table(sets ...core.Toolset) core.ToolTable { return &liveTable{sets: sets} }
 
 type liveTable struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -20,36 +21,36 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// ToolsetOptions tell [TestToolset] about the toolset under test.
+// ToolsetOptions describe the toolset under test to [TestToolset].
 type ToolsetOptions struct {
 	// Calls are samples by the tool's name. Every tool needs at least one.
 	Calls map[string][]SampleCall
-	// Env makes the environment that the calls work in. Nil means one that
-	// refuses everything, for tools that need none.
+	// Env creates the environment for the calls. Nil means one that refuses
+	// everything, for tools that need none.
 	Env func(t *testing.T) core.Environment
-	// Answer is what a question of a tool is answered with.
+	// Answer is the answer to all questions of tools.
 	Answer core.Answer
-	// Change makes the toolset's list of tools another one; nil if it never is.
+	// Change changes the toolset's list of tools; nil if it never changes.
 	Change func(ctx context.Context, set core.Toolset) error
-	// Bound is the time within which a call must return after it was
-	// cancelled, and Close must; 0 = 10 s.
+	// Bound is the time within which Close, and a cancelled call, must return;
+	// 0 = 10 s.
 	Bound time.Duration
 }
 
-// SampleCall is a call of a tool and what it should come to.
+// SampleCall is a call of a tool and its expected result.
 type SampleCall struct {
-	Args string // JSON that meets the schema; empty = {}
-	// Accesses are all that the call may ask for.
+	Args string // JSON that matches the schema; empty = {}
+	// Accesses are all that the call may declare.
 	Accesses []core.Access
 	Want     core.ErrorCode // of the result; empty = success
 	Blocks   bool           // it runs until it is cancelled
-	Alone    bool           // it may disturb other calls, or they it
+	Alone    bool           // it cannot run in parallel with others
 }
 
 // TestToolset checks a toolset against the contracts of [core.Toolset] and
-// [core.Tool]. The factory makes a new one each time; the suite closes it.
-// It counts goroutines and, on Linux, child processes: nothing else of the
-// test binary may start any at the same time.
+// [core.Tool]. The factory returns a new one each time; the suite closes it. It
+// checks for leaked goroutines and, on Linux, child processes: nothing else in
+// the test binary may start any at the same time.
 func TestToolset(t *testing.T, factory func(t *testing.T) core.Toolset, opts ToolsetOptions) {
 	t.Helper()
 	if opts.Bound <= 0 {
@@ -78,30 +79,32 @@ func TestToolset(t *testing.T, factory func(t *testing.T) core.Toolset, opts Too
 	}
 }
 
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
 type toolsetSuite struct {
 	factory func(t *testing.T) core.Toolset
 	opts    ToolsetOptions
 }
 
-// checkLeaks fails the test when it leaves a goroutine or a process behind.
-// It must come before the first clean-up that ends one.
+// checkLeaks fails the test if it leaves a goroutine or a process behind. Call it
+// before any clean-up that ends one is registered.
 func checkLeaks(t *testing.T) {
 	t.Helper()
 	before, beforeProcs := goleak.IgnoreCurrent(), children()
 	t.Cleanup(func() {
 		if err := goleak.Find(before); err != nil {
-			t.Errorf("after Close a goroutine is left: %v", err)
+			t.Errorf("a goroutine is left after Close: %v", err)
 		}
 		for pid, name := range children() {
 			if _, ok := beforeProcs[pid]; !ok {
-				t.Errorf("after Close a child process is left: %d (%s)", pid, name)
+				t.Errorf("a child process is left after Close: %d (%s)", pid, name)
 			}
 		}
 	})
 }
 
-// bounded reports whether f returned in time, and fails the test if not; what
-// f sets must not be looked at then.
+// bounded reports whether f returned in time, and fails the test if not; what f
+// sets must not be read then.
 func (s *toolsetSuite) bounded(t *testing.T, what string, f func()) bool {
 	t.Helper()
 	done := make(chan struct{})
@@ -127,7 +130,7 @@ func (s *toolsetSuite) env(t *testing.T) core.Environment {
 	return s.opts.Env(t)
 }
 
-// tools returns the tools, and fails the test for one without a sample.
+// tools returns the tools, and fails the test if one has no sample.
 func (s *toolsetSuite) tools(t *testing.T, set core.Toolset) []core.Tool {
 	t.Helper()
 	tools, err := set.Tools(t.Context())
@@ -162,7 +165,7 @@ func (s *toolsetSuite) eachSample(t *testing.T, tools []core.Tool, f func(t *tes
 
 func (s *toolsetSuite) definitions(t *testing.T, set core.Toolset) {
 	if name, again := set.Name(), set.Name(); name == "" || name != again {
-		t.Errorf("Name is %q and then %q, expected one name", name, again)
+		t.Errorf("Name is %q and then %q, expected a constant name", name, again)
 	}
 	first := s.tools(t, set)
 	again := s.tools(t, set)
@@ -175,12 +178,12 @@ func (s *toolsetSuite) definitions(t *testing.T, set core.Toolset) {
 		d := tool.Definition()
 		before[i] = cloneDefinition(d)
 		if seen[d.Name] {
-			t.Errorf("tool %q is there twice", d.Name)
+			t.Errorf("tool %q is listed twice", d.Name)
 		}
 		seen[d.Name] = true
 		checkDefinition(t, d)
 		if other := again[i].Definition(); !reflect.DeepEqual(d, other) {
-			t.Errorf("definition of %q differs from one list to the next:\n%+v\n%+v", d.Name, d, other)
+			t.Errorf("definition of %q differs between lists:\n%+v\n%+v", d.Name, d, other)
 		}
 	}
 	s.eachSample(t, first, func(t *testing.T, c *sample) {
@@ -209,7 +212,7 @@ func checkDefinition(t *testing.T, d core.ToolDefinition) {
 		t.Errorf("tool %q has no description for the model", d.Name)
 	}
 	if d.Timeout < 0 {
-		t.Errorf("tool %q has a time-out of %s", d.Name, d.Timeout)
+		t.Errorf("tool %q has a timeout of %s", d.Name, d.Timeout)
 	}
 	var root struct {
 		Type string `json:"type"`
@@ -238,13 +241,13 @@ func (s *toolsetSuite) access(t *testing.T, set core.Toolset) {
 	s.eachSample(t, tools, func(t *testing.T, c *sample) {
 		entry, _ := table.Lookup(c.tool.Definition().Name)
 		if err := entry.Validate(json.RawMessage(c.Args)); err != nil {
-			t.Fatalf("the sample's arguments do not meet the schema: %v", err)
+			t.Fatalf("the sample's arguments do not match the schema: %v", err)
 		}
 		watched := &watchedEnv{Environment: c.env}
 		c.env = watched
 		first := c.accesses(t)
 		if again := c.accesses(t); !reflect.DeepEqual(first, again) {
-			t.Errorf("Access answers %v and then %v to the same call", first, again)
+			t.Errorf("Access returns %v and then %v for the same call", first, again)
 		}
 		if done := watched.changes(); len(done) > 0 {
 			t.Errorf("Access is not pure: it called %v", done)
@@ -255,10 +258,10 @@ func (s *toolsetSuite) access(t *testing.T, set core.Toolset) {
 		}
 		for _, a := range first {
 			if a.Inside {
-				t.Errorf("access %v says that it is inside; only the pipeline may", a)
+				t.Errorf("access %v sets Inside; only the session may", a)
 			}
 			if !declared[a.Key()] {
-				t.Errorf("access %+v is more than the sample declares: %+v", a, c.Accesses)
+				t.Errorf("access %+v is not declared by the sample: %+v", a, c.Accesses)
 			}
 		}
 	})
@@ -272,18 +275,18 @@ func (s *toolsetSuite) run(t *testing.T, set core.Toolset) {
 	})
 }
 
-// cancel ends every call before it begins and in its middle. What a call
-// comes to then is open; that it returns is not.
+// cancel cancels every call before it starts and while it runs. It may return any
+// result, but it must return.
 func (s *toolsetSuite) cancel(t *testing.T, set core.Toolset) {
 	s.eachSample(t, s.tools(t, set), func(t *testing.T, c *sample) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		s.bounded(t, "a call of "+c.label+" with a context that is done", func() { c.start(t, ctx, nil) })
+		s.bounded(t, "a call of "+c.label+" with a cancelled context", func() { c.start(t, ctx, nil) })
 
 		ctx, cancel = context.WithCancel(t.Context())
 		defer cancel()
-		// The first sign of life cancels; a call that gives none is cancelled
-		// at some point. Either way it must return.
+		// The first output cancels the call; without output it is cancelled
+		// later. Either way it must return.
 		late := time.AfterFunc(50*time.Millisecond, cancel)
 		defer late.Stop()
 		returned := s.bounded(t, "a call of "+c.label+" that was cancelled", func() { c.start(t, ctx, cancel) })
@@ -319,7 +322,7 @@ func (s *toolsetSuite) concurrent(t *testing.T, set core.Toolset) {
 	for range each {
 		wg.Go(func() {
 			if _, err := set.Tools(t.Context()); err != nil {
-				t.Errorf("Tools beside calls: %v", err)
+				t.Errorf("Tools during calls: %v", err)
 			}
 		})
 	}
@@ -328,13 +331,13 @@ func (s *toolsetSuite) concurrent(t *testing.T, set core.Toolset) {
 func (s *toolsetSuite) changed(t *testing.T, set core.Toolset) {
 	ch := set.Changed()
 	if ch != set.Changed() {
-		t.Error("Changed returns another channel each time")
+		t.Error("Changed returns a different channel each time")
 	}
 	if ch == nil && s.opts.Change == nil {
 		return // it never changes
 	}
 	if cap(ch) != 1 {
-		t.Errorf("the channel of Changed holds %d values, expected 1", cap(ch))
+		t.Errorf("the channel of Changed has the capacity %d, expected 1", cap(ch))
 	}
 	if s.opts.Change != nil {
 		before := s.tools(t, set)
@@ -347,27 +350,27 @@ func (s *toolsetSuite) changed(t *testing.T, set core.Toolset) {
 				t.Error("Changed is closed before Close")
 			}
 		case <-timer.C:
-			t.Errorf("no value came from Changed within %s", s.opts.Bound)
+			t.Errorf("Changed sent no value within %s", s.opts.Bound)
 		}
 		if after := s.tools(t, set); sameNames(before, after) {
 			t.Error("Tools returns the same tools after a change")
 		}
-		s.change(t, set) // nobody receives: neither may block
+		s.change(t, set) // without a receiver: neither may block
 		s.change(t, set)
 	}
 	s.bounded(t, "Close", func() { _ = set.Close() })
-	for range 2 { // one value may still wait
+	for range 2 { // one value may be buffered
 		select {
 		case _, ok := <-ch:
 			if !ok {
 				return
 			}
 		default:
-			t.Error("Changed is open and silent after Close, expected it to be closed")
+			t.Error("Changed is not closed after Close")
 			return
 		}
 	}
-	t.Error("Changed gives more than one value after Close")
+	t.Error("Changed sends more than one value after Close")
 }
 
 func (s *toolsetSuite) change(t *testing.T, set core.Toolset) {
@@ -434,14 +437,14 @@ func (s *toolsetSuite) closeWhileRunning(t *testing.T, set core.Toolset) {
 		}
 	}
 	if running > 0 {
-		select { // Close meets a call that has begun, if it shows that it has
+		select { // close while a call runs, if it shows that it does
 		case <-alive:
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 	s.bounded(t, "Close while calls run", func() { _ = set.Close() })
-	cancel() // of an in-process tool that only its context ends
-	s.bounded(t, "a call that ran when its toolset was closed", wg.Wait)
+	cancel() // for in-process tools, which only the context ends
+	s.bounded(t, "a call that was running when its toolset was closed", wg.Wait)
 }
 
 // sample is one call of a tool under test.
@@ -453,22 +456,23 @@ type sample struct {
 	label string
 }
 
-// call makes the call as the pipeline would; sign is called at each sign of life.
-func (c *sample) call(sign func()) (*core.Call, *lockedWriter) {
-	out := &lockedWriter{sign: sign}
+// call returns the call as a session would; active is called for all output and
+// progress.
+func (c *sample) call(active func()) (*core.Call, *lockedWriter) {
+	out := &lockedWriter{active: active}
 	name := c.tool.Definition().Name
 	return &core.Call{
 		ID: "sample", Name: name, Args: json.RawMessage(c.Args), Env: c.env,
 		Session:  core.SessionInfo{ID: "coretest", Dir: c.env.Info().Dir, CommandTimeout: 10 * time.Second, MaxCommandTimeout: time.Minute},
 		Output:   out,
-		Progress: func(core.Progress) { out.alive() },
+		Progress: func(core.Progress) { out.signal() },
 		Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
 			return c.suite.opts.Answer, ctx.Err()
 		},
 	}, out
 }
 
-// accesses asks the tool what the call would touch.
+// accesses returns what the call would touch.
 func (c *sample) accesses(t *testing.T) (list []core.Access) {
 	t.Helper()
 	call, _ := c.call(nil)
@@ -482,10 +486,10 @@ func (c *sample) accesses(t *testing.T) (list []core.Access) {
 	return list
 }
 
-// start runs the call within what it asks for, and reports a panic.
-func (c *sample) start(t *testing.T, ctx context.Context, sign func()) (res core.Result, text string, err error) {
+// start runs the call with the accesses that it declares, and reports a panic.
+func (c *sample) start(t *testing.T, ctx context.Context, active func()) (res core.Result, text string, err error) {
 	t.Helper()
-	call, out := c.call(sign)
+	call, out := c.call(active)
 	var grants []core.Grant
 	err = isolated(t, "Access of "+c.label, func() error {
 		list, err := c.tool.Access(ctx, call)
@@ -512,7 +516,7 @@ func (c *sample) start(t *testing.T, ctx context.Context, sign func()) (res core
 	return res, out.text() + model.Parts(res.Content).Text(), err
 }
 
-// run runs the call to its end and checks what it came to.
+// run runs the call and checks its result.
 func (c *sample) run(t *testing.T, ctx context.Context) {
 	t.Helper()
 	var res core.Result
@@ -522,11 +526,11 @@ func (c *sample) run(t *testing.T, ctx context.Context) {
 		return
 	}
 	if err != nil {
-		res.Code = core.CodeUnknown // as the pipeline has it
+		res.Code = core.CodeUnknown // as in a session
 		text = err.Error()
 	}
 	if res.Code != c.Want {
-		t.Errorf("%s came to code %q, expected %q; it says %.300q", c.label, res.Code, c.Want, text)
+		t.Errorf("%s returned code %q, expected %q; text: %.300q", c.label, res.Code, c.Want, text)
 	}
 	if res.Code != "" && strings.TrimSpace(text) == "" {
 		t.Errorf("%s failed with code %s and no message", c.label, res.Code)
@@ -559,9 +563,9 @@ func isolated(t *testing.T, what string, f func() error) (err error) {
 	return f()
 }
 
-// lockedWriter keeps the beginning of what it gets.
+// lockedWriter keeps the beginning of what is written.
 type lockedWriter struct {
-	sign func()
+	active func()
 
 	mu   sync.Mutex
 	head []byte
@@ -573,13 +577,13 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	w.head = append(w.head, p[:min(len(p), 4096-min(4096, len(w.head)))]...)
 	w.mu.Unlock()
-	w.alive()
+	w.signal()
 	return len(p), nil
 }
 
-func (w *lockedWriter) alive() {
-	if w.sign != nil {
-		w.sign()
+func (w *lockedWriter) signal() {
+	if w.active != nil {
+		w.active()
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// errNoEnv is what a tool gets that was said to need no environment.
+// errNoEnv is the error of an environment when ToolsetOptions.Env is not set.
 var errNoEnv = errors.New("the suite has no environment for this toolset: set ToolsetOptions.Env")
 
-// refusingEnv is an environment in which nothing can be done.
+// refusingEnv is an environment that refuses everything.
 type refusingEnv struct{}
 
 var (
@@ -44,7 +44,7 @@ func (refusingFS) Write(context.Context, string, io.Reader, fs.FileMode) error {
 func (refusingFS) Rename(ctx context.Context, from, to string) error           { return errNoEnv }
 func (refusingFS) Remove(context.Context, string) error                        { return errNoEnv }
 
-// watchedEnv notes what changes something.
+// watchedEnv records calls that change something.
 type watchedEnv struct {
 	core.Environment
 

@@ -20,7 +20,7 @@ func exactFiles(env core.Environment) core.FS {
 	return env.Files()
 }
 
-// checkName refuses what can be no path on any platform.
+// checkName refuses what cannot be a path on any platform.
 func checkName(name string) error {
 	if strings.ContainsRune(name, 0) {
 		return &fs.PathError{Op: "resolve", Path: name, Err: fmt.Errorf("a path cannot contain a NUL byte: %w", fs.ErrInvalid)}
@@ -28,7 +28,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkCommand refuses a command that says too much or too little.
+// checkCommand refuses a command without, or with both, a Script and an Argv.
 func checkCommand(cmd core.Command) error {
 	switch {
 	case cmd.Script == "" && len(cmd.Argv) == 0:
@@ -39,7 +39,7 @@ func checkCommand(cmd core.Command) error {
 	return nil
 }
 
-// notAFile says that something else than a regular file is at path.
+// notAFile is the error for a path that is not a regular file.
 func notAFile(op, path string, mode fs.FileMode) error {
 	err := fs.ErrInvalid
 	what := "a special file"
@@ -61,11 +61,11 @@ type notFileError struct {
 	err  error
 }
 
-func (e *notFileError) Error() string { return "it is " + e.what + ", a regular file was expected" }
+func (e *notFileError) Error() string { return "it is " + e.what + ", not a regular file" }
 func (e *notFileError) Unwrap() error { return e.err }
 
-// withContext returns a reader of r that fails once ctx is done. A Read that
-// is under way is not interrupted.
+// withContext returns a reader of r that fails once ctx is done. It does not
+// interrupt a Read in progress.
 func withContext(ctx context.Context, r io.Reader) io.Reader {
 	return &contextReader{ctx: ctx, r: r}
 }

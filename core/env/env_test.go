@@ -42,7 +42,7 @@ func TestLocalConforms(t *testing.T) {
 
 func TestMemoryConforms(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("its paths have slashes, the suite's do not")
+		t.Skip("its paths have slashes, those of the suite do not")
 	}
 	coretest.TestEnvironment(t, func(*testing.T) core.Environment {
 		return env.NewMemory("/work/project", nil)

@@ -17,39 +17,39 @@ import (
 )
 
 // LocalOptions configure a [Local]. The zero value works in the directory of
-// this process and passes on its environment without the secrets.
+// this process and passes on its environment variables except secrets.
 type LocalOptions struct {
 	Dir     string   // working directory; empty = that of this process
-	AddDirs []string // further directories of the workspace, against Dir
-	Home    string   // what ~ stands for; empty = the user's home directory
+	AddDirs []string // further directories of the workspace, relative to Dir
+	Home    string   // meaning of ~; empty = the user's home directory
 	// Environ is the environment that commands inherit from, nil = that of
-	// this process; Inherit says how much of it. PassEnv names variables that
-	// are passed on in any case, secrets included.
+	// this process; Inherit selects how much of it. PassEnv names variables
+	// that are always passed on, even secrets.
 	Environ []string
 	Inherit proc.Inherit
 	PassEnv []string
-	// Supervisor starts the commands. Nil means one of its own, closed by
-	// Close; a given one stays its owner's.
+	// Supervisor starts the commands; its owner closes it. With nil, the Local
+	// creates one and closes it.
 	Supervisor *proc.Supervisor
-	// Sandbox confines the commands of sessions; nil does not.
+	// Sandbox confines the commands of sessions; nil means no sandbox.
 	Sandbox *Sandbox
-	// Logger is told when a protection could not be set up; nil discards.
+	// Logger logs protections that could not be set up; nil discards.
 	Logger *slog.Logger
 }
 
-// Local is this machine. Files are opened as they were resolved: a symbolic
-// link that somebody puts in between is refused, not followed. That holds
-// within an operation; whoever resolves a path and uses it afterwards goes
-// through ExactFiles to have it hold from one to the other.
+// Local is the local machine. Files are opened as they were resolved: a symbolic
+// link inserted meanwhile is refused, not followed. This applies within an
+// operation; to keep it from resolving a path to a later operation, use
+// ExactFiles.
 type Local struct {
 	info       core.EnvInfo
-	shell      []string // begins the command line of a script
+	shell      []string // start of the command line of a script
 	environ    []string // for commands, filtered
-	withheld   []string // the names of what was filtered out
+	withheld   []string // names of filtered variables
 	supervisor *proc.Supervisor
-	owned      bool     // the supervisor is ours
-	sandbox    *Sandbox // nil without
-	tmp        tmpDir   // of confined commands
+	owned      bool     // close the supervisor
+	sandbox    *Sandbox // may be nil
+	tmp        tmpDir   // for confined commands
 }
 
 var (
@@ -57,8 +57,8 @@ var (
 	_ core.ExactFiler  = (*Local)(nil)
 )
 
-// NewLocal returns the environment of this machine. The workspace's
-// directories must exist.
+// NewLocal returns the local environment. The directories of the workspace must
+// exist.
 func NewLocal(opts LocalOptions) (*Local, error) {
 	l := &Local{supervisor: opts.Supervisor, sandbox: opts.Sandbox}
 	if err := opts.Sandbox.check(); err != nil {
@@ -86,7 +86,7 @@ func NewLocal(opts LocalOptions) (*Local, error) {
 	return l, nil
 }
 
-// findWorkspace finds the directories of the workspace.
+// findWorkspace resolves the directories of the workspace.
 func (l *Local) findWorkspace(dir string, add []string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -115,12 +115,12 @@ func (l *Local) findWorkspace(dir string, add []string) error {
 	return nil
 }
 
-// Withheld returns the names of the variables that commands do not get, such
-// as those of secrets, sorted.
+// Withheld returns the names of the variables that commands do not get, such as
+// secrets, sorted.
 func (l *Local) Withheld() []string { return slices.Clone(l.withheld) }
 
-// withheld returns the names in environ that are not in kept, which has the
-// same order.
+// withheld returns the names in environ that are missing from kept, which has
+// the same order.
 func withheld(environ, kept []string) []string {
 	var names []string
 	for _, entry := range environ {
@@ -147,8 +147,8 @@ func (l *Local) Info() core.EnvInfo {
 	return info
 }
 
-// Close implements [core.Environment]. With a supervisor of its own it ends
-// all commands and what they left.
+// Close implements [core.Environment]. If it created the supervisor, it ends all
+// commands and the processes they left running.
 func (l *Local) Close() error {
 	var err error
 	if l.owned {
@@ -191,7 +191,7 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 	}
 	p, err := l.supervisor.Start(ctx, spec)
 	if errors.Is(err, syscall.E2BIG) {
-		return nil, fmt.Errorf("the command is too long for this system: write it to a file and run that: %w", err)
+		return nil, fmt.Errorf("the command is too long for this system: write it to a file and run the file: %w", err)
 	}
 	if err != nil {
 		return nil, err

@@ -21,5 +21,5 @@ func osVersion() string {
 	return version
 }
 
-// handlePath is not known.
+// handlePath is not supported.
 func handlePath(*os.File) (path string, ok bool) { return "", false }

@@ -15,27 +15,27 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// localFS is the files of a [Local]. Every operation resolves its path, opens
-// the directory that it leads to, makes sure that this is the directory it
-// meant, and works on the last element from there.
+// localFS is the file system of a [Local]. Every operation resolves its path,
+// opens the parent directory, verifies that it is the resolved one, and works on
+// the last element from there.
 type localFS struct {
 	local *Local
-	exact bool // paths are resolved: refuse those that are not
+	exact bool // refuse paths that are not resolved
 }
 
 // place is an element of an open directory.
 type place struct {
 	dir  *os.Root
 	name string // "." is the directory itself
-	path string // resolved; for errors
+	path string // resolved path, for errors
 }
 
 func (p place) close() { p.dir.Close() }
 
-// fail puts the path into an error of the directory's.
+// fail puts the full path into an error of the directory.
 func (p place) fail(op string, err error) error { return pathError(op, p.path, err) }
 
-// pathError is a PathError with the cause of err.
+// pathError returns a PathError with the cause of err.
 func pathError(op, path string, err error) error {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err
@@ -46,8 +46,8 @@ func pathError(op, path string, err error) error {
 	return &fs.PathError{Op: op, Path: path, Err: err}
 }
 
-// find resolves a path and opens the directory above it. With parents set, it
-// makes that directory if need be.
+// find resolves a path and opens its parent directory. With parents set, it
+// creates that directory if necessary.
 func (f *localFS) find(ctx context.Context, op, name string, parents bool) (place, error) {
 	path, err := f.resolve(ctx, op, name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *localFS) find(ctx context.Context, op, name string, parents bool) (plac
 	return place{dir: root, name: base, path: path}, nil
 }
 
-// resolve resolves a path, or makes sure that it is resolved.
+// resolve resolves a path, or verifies that it is resolved.
 func (f *localFS) resolve(ctx context.Context, op, name string) (string, error) {
 	to, err := f.local.Resolve(ctx, name)
 	if err != nil {
@@ -76,14 +76,14 @@ func (f *localFS) resolve(ctx context.Context, op, name string) (string, error) 
 	return to.Path, nil
 }
 
-// resolved reports whether a path should be resolved already, so that the
-// system itself can refuse every link in it.
+// resolved reports whether a path should be resolved already, so that the kernel
+// can refuse every link in it.
 func (f *localFS) resolved(ctx context.Context, name string) bool {
 	return f.exact && ctx.Err() == nil && filepath.IsAbs(name) && filepath.Clean(name) == name
 }
 
-// openDir opens a resolved directory: in the workspace by way of the workspace's
-// directory, so that no link leads out of it.
+// openDir opens a resolved directory; in the workspace through the root of the
+// workspace, so that no link leads out of it.
 func (l *Local) openDir(path string, create bool) (*os.Root, error) {
 	dir, err := l.openUnchecked(path, create)
 	if err != nil {
@@ -119,12 +119,11 @@ func (l *Local) openUnchecked(path string, create bool) (*os.Root, error) {
 	return root.OpenRoot(rel)
 }
 
-// errChanged is the failure of an access whose path was tampered with.
-var errChanged = fmt.Errorf("it leads elsewhere than when it was checked: %w", fs.ErrPermission)
+// errChanged is the error for a path that changed after it was checked.
+var errChanged = fmt.Errorf("the path changed after it was checked: %w", fs.ErrPermission)
 
-// unchanged makes sure that dir is the one at the resolved path: that no
-// element of the path has become a link since. Where the system cannot tell,
-// dir is taken for granted.
+// unchanged verifies that dir is the one at the resolved path: that no element
+// of the path has become a link since. If the system cannot tell, it trusts dir.
 func unchanged(dir *os.Root, path string) error {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -142,14 +141,14 @@ func (p place) regular(op string, info fs.FileInfo) error {
 	switch {
 	case info.Mode().IsRegular():
 		return nil
-	case info.Mode()&fs.ModeSymlink != 0: // it was resolved: somebody put it there
+	case info.Mode()&fs.ModeSymlink != 0: // the path was resolved, so the link is new
 		return p.fail(op, errChanged)
 	default:
 		return notAFile(op, p.path, info.Mode())
 	}
 }
 
-// Open implements [core.FS]. It refuses what is no regular file: reading a
+// Open implements [core.FS]. It refuses anything but a regular file: reading a
 // device or a named pipe may never end.
 func (f *localFS) Open(ctx context.Context, name string) (core.File, error) {
 	if f.resolved(ctx, name) {
@@ -162,8 +161,8 @@ func (f *localFS) Open(ctx context.Context, name string) (core.File, error) {
 		return nil, err
 	}
 	defer p.close()
-	// Whoever writes a file puts another one in its place, also between two
-	// looks at it. A link in its place is told from that by looking again.
+	// A writer may replace the file between the two checks. Checking again
+	// tells that from a link put in its place.
 	for range maxReplaced {
 		file, err := p.open()
 		if !errors.Is(err, errChanged) {
@@ -173,11 +172,11 @@ func (f *localFS) Open(ctx context.Context, name string) (core.File, error) {
 	return nil, p.fail("open", errChanged)
 }
 
-// maxReplaced is how often a file may be replaced while it is being opened.
+// maxReplaced is how often a file may be replaced while it is opened.
 const maxReplaced = 20
 
-// open opens a regular file. The error is errChanged if that is not the file
-// which was there the moment before.
+// open opens a regular file. The error is errChanged if it is not the file that
+// was there just before.
 func (p place) open() (core.File, error) {
 	before, err := p.dir.Lstat(p.name)
 	if err != nil {
@@ -249,9 +248,9 @@ func sortedEntries(dir *os.File, path string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Write implements [core.FS]: the content goes into a file beside the old one
-// and takes its place when it is whole. The new file keeps the owner where
-// that is allowed; a hard link to the old one keeps the old content.
+// Write implements [core.FS]: it writes a new file in the same directory and
+// renames it over the old one. The new file keeps the owner if permitted; a hard
+// link to the old one keeps the old content.
 func (f *localFS) Write(ctx context.Context, name string, content io.Reader, mode fs.FileMode) error {
 	p, err := f.find(ctx, "write", name, true)
 	if err != nil {
@@ -278,8 +277,8 @@ func (f *localFS) Write(ctx context.Context, name string, content io.Reader, mod
 	return nil
 }
 
-// replace writes content to a new file and renames that to p. Whatever fails,
-// the new file does not stay.
+// replace writes content to a new file and renames it to p. It removes the new
+// file if anything fails.
 func (p place) replace(ctx context.Context, content io.Reader, old fs.FileInfo, mode fs.FileMode) (err error) {
 	temp := ".agent-" + rand.Text() + ".tmp"
 	file, err := p.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, createMode(old, mode))
@@ -301,7 +300,7 @@ func (p place) replace(ctx context.Context, content io.Reader, old fs.FileInfo, 
 			mode = old.Mode()
 		}
 	}
-	if mode != 0 { // after the owner: a change of that clears set-id bits
+	if mode != 0 { // after chown, which clears set-id bits
 		if err := file.Chmod(mode & permBits); err != nil {
 			return err
 		}
@@ -318,9 +317,8 @@ func (p place) replace(ctx context.Context, content io.Reader, old fs.FileInfo, 
 // permBits are the bits of a mode that a file keeps.
 const permBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// createMode is the mode of the file beside the old one: until it is whole, it
-// is readable to nobody who cannot read the old one. A new file has what the
-// process's mask leaves of 0644.
+// createMode is the mode of the temporary file: until it is complete, nobody can
+// read it who cannot read the old one. A new file has 0644 minus the umask.
 func createMode(old fs.FileInfo, mode fs.FileMode) fs.FileMode {
 	if old == nil && mode == 0 {
 		return 0o644
@@ -364,7 +362,7 @@ func (f *localFS) Remove(ctx context.Context, name string) error {
 	}
 	defer p.close()
 	if p.name == "." {
-		return p.fail("remove", fmt.Errorf("it is a directory of the workspace itself: %w", fs.ErrPermission))
+		return p.fail("remove", fmt.Errorf("it is a root directory of the workspace: %w", fs.ErrPermission))
 	}
 	if err := p.dir.Remove(p.name); err != nil {
 		return p.fail("remove", err)

@@ -16,18 +16,18 @@ func osVersion() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// handlePath returns the path by which an open file can be reached now.
+// handlePath returns the current path of an open file.
 func handlePath(f *os.File) (path string, ok bool) {
 	path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 	return path, err == nil
 }
 
-// withoutLinks makes the system refuse a path that leads through any symbolic
-// link, also one that was put there a moment ago.
+// withoutLinks makes the kernel refuse a path with any symbolic link, including
+// one that was just created.
 const withoutLinks = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 
-// linkless reports whether a clean absolute path exists and leads through no
-// symbolic link. That it does not say so may have any reason.
+// linkless reports whether a clean absolute path exists and has no symbolic
+// link. It may be false for any other reason.
 func linkless(path string) bool {
 	fd, err := openat2(path, unix.O_PATH|unix.O_CLOEXEC, withoutLinks)
 	if err != nil {
@@ -37,11 +37,10 @@ func linkless(path string) bool {
 	return true
 }
 
-// openLinkless opens the regular file at a clean absolute path that leads
-// through no symbolic link. It returns nil if that is not what is there, or if
-// it cannot tell.
+// openLinkless opens the regular file at a clean absolute path without symbolic
+// links. It returns nil if there is no such file, or if it cannot tell.
 func openLinkless(path string) *os.File {
-	// To open what is no file could have effects.
+	// Opening something other than a file could have side effects.
 	if before, err := os.Lstat(path); err != nil || !before.Mode().IsRegular() {
 		return nil
 	}

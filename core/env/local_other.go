@@ -4,11 +4,11 @@ package env
 
 import "os"
 
-// linkless cannot tell here.
+// linkless is not supported.
 func linkless(string) bool { return false }
 
-// openLinkless cannot tell here.
+// openLinkless is not supported.
 func openLinkless(string) *os.File { return nil }
 
-// openLinklessDir cannot tell here.
+// openLinklessDir is not supported.
 func openLinklessDir(string) *os.File { return nil }

@@ -18,7 +18,7 @@ import (
 	"github.com/seed-009c0928/agent/core/proc"
 )
 
-// realDir returns a temporary directory by its true path.
+// realDir returns the resolved path of a temporary directory.
 func realDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -61,14 +61,14 @@ func TestNewLocal(t *testing.T) {
 		{Dir: filepath.Join(dir, "a", "file")},
 	} {
 		if _, err := env.NewLocal(opts); err == nil {
-			t.Errorf("NewLocal(%+v) took what is no directory", opts)
+			t.Errorf("NewLocal(%+v) accepted something that is not a directory", opts)
 		}
 	}
 }
 
 func TestResolveMagicLinks(t *testing.T) {
 	if _, err := os.Stat("/proc/self/root"); err != nil {
-		t.Skip("there is no /proc here")
+		t.Skip("no /proc")
 	}
 	dir := realDir(t)
 	writeFile(t, filepath.Join(dir, "file"), "x")
@@ -100,8 +100,8 @@ func TestResolveWithoutHome(t *testing.T) {
 	}
 }
 
-// swapper puts a link in the place of a directory once it is read from: that
-// is after Write resolved and opened its path.
+// swapper replaces a directory with a link on the first Read: after Write
+// resolved and opened its path.
 type swapper struct {
 	swap func()
 	io.Reader
@@ -123,14 +123,14 @@ func TestWriteIsNotLedAstray(t *testing.T) {
 	local := newLocal(t, env.LocalOptions{Dir: inside})
 	content := &swapper{Reader: strings.NewReader("new"), swap: func() {
 		if err := os.Rename(filepath.Join(inside, "sub"), filepath.Join(inside, "moved")); err != nil {
-			t.Skip(err) // an open directory cannot be moved here
+			t.Skip(err) // an open directory cannot be moved on this system
 		}
 		if err := os.Symlink(outside, filepath.Join(inside, "sub")); err != nil {
 			t.Skip(err)
 		}
 	}}
 	if err := local.Files().Write(context.Background(), "sub/file", content, 0); err != nil {
-		t.Logf("Write: %v", err) // refusing is as good as writing to the right place
+		t.Logf("Write: %v", err) // refusing is as good as writing to the original directory
 	}
 	if data, err := os.ReadFile(filepath.Join(outside, "file")); err != nil || string(data) != "untouched" {
 		t.Errorf("the file outside holds %q, %v", data, err)
@@ -138,7 +138,7 @@ func TestWriteIsNotLedAstray(t *testing.T) {
 }
 
 // TestSwappedLinks swaps a directory and a link while a file is opened by its
-// resolved path, which is how a call uses what was granted to it.
+// resolved path, as a call opens what was granted.
 func TestSwappedLinks(t *testing.T) {
 	dir := realDir(t)
 	inside := filepath.Join(dir, "ws")
@@ -148,7 +148,7 @@ func TestSwappedLinks(t *testing.T) {
 		t.Skip(err)
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells the path of an open directory")
+		t.Skip("only Linux reports the path of an open directory")
 	}
 	local := newLocal(t, env.LocalOptions{Dir: inside})
 	granted := filepath.Join(inside, "sub", "file")
@@ -172,7 +172,7 @@ func TestSwappedLinks(t *testing.T) {
 	for range 3000 {
 		data, err := core.ReadFile(context.Background(), files, granted, 100)
 		if err == nil && string(data) != "right" {
-			t.Errorf("read %q through a link that was put in between", data)
+			t.Errorf("read %q through a link inserted meanwhile", data)
 			break
 		}
 	}
@@ -247,8 +247,8 @@ func TestFilesOutsideTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestWorkspaceMadeAnew removes the working directory and makes it again, as
-// version control does.
+// TestWorkspaceMadeAnew removes and recreates the working directory, as version
+// control does.
 func TestWorkspaceMadeAnew(t *testing.T) {
 	dir := filepath.Join(realDir(t), "ws")
 	writeFile(t, filepath.Join(dir, "file"), "old")
@@ -319,7 +319,7 @@ func TestEnvironmentOptions(t *testing.T) {
 
 func TestTooLongCommand(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the limit is another one here")
+		t.Skip("the limit differs on this system")
 	}
 	local := newLocal(t, env.LocalOptions{Dir: t.TempDir()})
 	_, err := local.Start(context.Background(), core.Command{Script: strings.Repeat("# a long script\n", 20_000)})

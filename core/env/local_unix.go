@@ -10,14 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFlags are those of an Open that must not hang, should a pipe be put in
-// the file's place.
+// openFlags keep Open from blocking if the file is replaced with a pipe.
 const openFlags = os.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
 
-// checkElement takes any name.
+// checkElement accepts any name.
 func checkElement(string, string) error { return nil }
 
-// shell returns the shell's dialect and the beginning of its command line.
+// shell returns the shell's dialect and the start of its command line.
 func shell() (dialect string, argv []string) {
 	const bash = "/bin/bash"
 	if unix.Access(bash, unix.X_OK) == nil {
@@ -26,8 +25,8 @@ func shell() (dialect string, argv []string) {
 	return "sh", []string{"/bin/sh", "-c"}
 }
 
-// keepOwner gives f the owner of the file that it takes the place of, as far
-// as this process may do that.
+// keepOwner gives f the owner of the file that it replaces, as far as this
+// process is permitted to.
 func keepOwner(f *os.File, old fs.FileInfo) {
 	was, ok := old.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// openFlags are those of an Open that must not hang.
+// openFlags keep Open from blocking.
 const openFlags = os.O_RDONLY
 
-// checkElement refuses names that stand for something else than they say:
-// streams, devices, and those whose end the system cuts off.
+// checkElement refuses names that Windows interprets: streams, devices, and
+// names whose end it cuts off.
 func checkElement(path, element string) error {
 	if strings.ContainsRune(element, ':') || strings.TrimRight(element, ". ") != element || !filepath.IsLocal(element) {
-		return &fs.PathError{Op: "resolve", Path: path, Err: fmt.Errorf("%q is no name of a file on Windows: %w", element, fs.ErrInvalid)}
+		return &fs.PathError{Op: "resolve", Path: path, Err: fmt.Errorf("%q is not a valid file name on Windows: %w", element, fs.ErrInvalid)}
 	}
 	return nil
 }
 
-// shell returns the shell's dialect and the beginning of its command line.
+// shell returns the shell's dialect and the start of its command line.
 func shell() (dialect string, argv []string) { return "cmd", []string{"cmd.exe", "/d", "/s", "/c"} }
 
 func osVersion() string {
@@ -30,10 +30,10 @@ func osVersion() string {
 	return fmt.Sprintf("%d.%d.%d", v.MajorVersion, v.MinorVersion, v.BuildNumber)
 }
 
-// handlePath is not known.
+// handlePath is not supported.
 func handlePath(*os.File) (path string, ok bool) { return "", false }
 
-// keepOwner has nothing to do: a file belongs to the directory's rules.
+// keepOwner does nothing: the directory's rules determine the owner.
 func keepOwner(*os.File, fs.FileInfo) {}
 
 // renameBetween renames a file from one open directory into another. Windows

@@ -11,11 +11,11 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Logging returns env with a record of each operation: reading at the debug
-// level, what changes something at info. A record has the path or the command
-// line, the duration, and the exit or the error; it never has content, input,
-// output or an environment. Who passes secrets on a command line has them in
-// the log unless the logger's handler redacts them.
+// Logging returns env with a log record for each operation: reads at debug
+// level, changes at info level. A record has the path or the command line, the
+// duration, and the exit code or the error; it never has content, input, output
+// or environment variables. Secrets on a command line are logged unless the
+// logger's handler redacts them.
 func Logging(env core.Environment, logger *slog.Logger) core.Environment {
 	return &logging{Environment: env, log: logger}
 }
@@ -53,7 +53,7 @@ func (l *logging) Start(ctx context.Context, cmd core.Command) (core.Process, er
 
 type loggingProcess struct {
 	core.Process
-	ctx context.Context // of Start, for the record of the end
+	ctx context.Context // of Start, for the record of the exit
 	log *slog.Logger
 }
 
@@ -79,7 +79,7 @@ type loggingFS struct {
 	log *slog.Logger
 }
 
-// record writes down one operation.
+// record logs one operation.
 func (f *loggingFS) record(ctx context.Context, level slog.Level, op string, start time.Time, err error, attrs ...any) {
 	if !f.log.Enabled(ctx, level) {
 		return

@@ -20,20 +20,20 @@ import (
 // memoryHome is the home directory in every [Memory].
 const memoryHome = "/home/user"
 
-// memoryEpoch is the modification time of what a [Memory] starts with.
+// memoryEpoch is the modification time of the initial files of a [Memory].
 var memoryEpoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Memory is an environment that lives in this process: a file tree without
-// symbolic links and, if Exec is set, something that plays the shell. Its paths
-// have slashes on every platform. Modification times are counted, one second
-// for each change since 2000-01-01, so that they are the same in every run.
+// Memory is an in-memory environment: a file tree without symbolic links and, if
+// Exec is set, a fake shell. Its paths have slashes on every platform.
+// Modification times are deterministic: one second for each change since
+// 2000-01-01.
 //
 // It is safe for concurrent use once Exec is set.
 type Memory struct {
-	// Exec runs a command to its end, on a goroutine of its own. Dir is
-	// resolved, Stdin is not nil, nor are Stdout and Stderr; the command's
-	// filtered environment is Command.Env alone. It must return when ctx is
-	// done. Nil means that the environment has no shell.
+	// Exec runs a command to its end, in its own goroutine. Dir is resolved;
+	// Stdin, Stdout and Stderr are not nil; the command's environment is
+	// Command.Env alone. It must return when ctx is done. Nil means that the
+	// environment has no shell.
 	Exec func(ctx context.Context, cmd core.Command) (core.Exit, error)
 
 	dir  string
@@ -44,10 +44,10 @@ type Memory struct {
 
 var _ core.Environment = (*Memory)(nil)
 
-// NewMemory returns an environment whose working directory is dir, or
-// "/workspace" if that is empty, with files in it: path, absolute or relative
-// to dir, to content. A path that ends in a slash makes a directory. It panics
-// if two of the paths contradict each other.
+// NewMemory returns an environment with the working directory dir, or
+// "/workspace" if dir is empty. The files map paths, absolute or relative to
+// dir, to content. A path with a trailing slash is a directory. NewMemory panics
+// if paths conflict.
 func NewMemory(dir string, files map[string]string) *Memory {
 	m := &Memory{
 		dir:  path.Join("/", dir),
@@ -87,8 +87,8 @@ func (m *Memory) Info() core.EnvInfo {
 	return info
 }
 
-// Close implements [core.Environment]. A command that still runs belongs to
-// its own context.
+// Close implements [core.Environment]. It does not end running commands; their
+// contexts do.
 func (m *Memory) Close() error { return nil }
 
 // Resolve implements [core.Environment].
@@ -116,7 +116,7 @@ func (m *Memory) Start(ctx context.Context, cmd core.Command) (core.Process, err
 		return nil, fmt.Errorf("there are no terminals in memory: %w", errors.ErrUnsupported)
 	}
 	if m.Exec == nil {
-		return nil, errors.New("this environment has no shell: it keeps files in memory and starts no commands")
+		return nil, errors.New("this environment has no shell: it keeps files in memory and runs no commands")
 	}
 	cmd.Dir = m.abs(cmd.Dir)
 	if cmd.Stdin == nil {
@@ -131,7 +131,7 @@ func (m *Memory) Start(ctx context.Context, cmd core.Command) (core.Process, err
 	return p, nil
 }
 
-// orDiscard returns w, or io.Discard in place of nil.
+// orDiscard returns w, or io.Discard if w is nil.
 func orDiscard(w io.Writer) io.Writer {
 	if w == nil {
 		return io.Discard
@@ -163,13 +163,13 @@ func (m *Memory) abs(name string) string {
 	}
 }
 
-// tick counts a change. The lock is held.
+// tick counts a change. The caller holds the lock.
 func (m *Memory) tick() time.Time {
 	m.now = m.now.Add(time.Second)
 	return m.now
 }
 
-// lookup finds the node at a clean absolute path. The lock is held.
+// lookup finds the node at a clean absolute path. The caller holds the lock.
 func (m *Memory) lookup(abs string) (*memoryNode, error) {
 	n := m.root
 	for _, name := range elements(abs) {
@@ -185,7 +185,7 @@ func (m *Memory) lookup(abs string) (*memoryNode, error) {
 	return n, nil
 }
 
-// mkdirAll makes a directory and its parents. The lock is held.
+// mkdirAll creates a directory and its parents. The caller holds the lock.
 func (m *Memory) mkdirAll(abs string) (*memoryNode, error) {
 	n := m.root
 	for _, name := range elements(abs) {
@@ -205,7 +205,7 @@ func (m *Memory) mkdirAll(abs string) (*memoryNode, error) {
 	return n, nil
 }
 
-// put writes a file. The lock is held.
+// put writes a file. The caller holds the lock.
 func (m *Memory) put(abs string, data []byte, mode fs.FileMode) error {
 	old, err := m.lookup(abs)
 	if err == nil && old.children != nil {
@@ -222,7 +222,7 @@ func (m *Memory) put(abs string, data []byte, mode fs.FileMode) error {
 		mode = 0o644
 	}
 	name := path.Base(abs)
-	// A new node: whoever has the old one open goes on reading the old content.
+	// A new node, so that readers of the old one keep its content.
 	parent.children[name] = &memoryNode{name: name, mode: mode.Perm(), mod: m.now, data: data}
 	return nil
 }
@@ -231,8 +231,8 @@ func elements(abs string) []string {
 	return strings.FieldsFunc(abs, func(r rune) bool { return r == '/' })
 }
 
-// memoryNode is a file or, with children, a directory. But for the children
-// it never changes, which makes it a FileInfo that can be handed out.
+// memoryNode is a file or, with children, a directory. Apart from the children
+// it is immutable, so it can be handed out as a FileInfo.
 type memoryNode struct {
 	name     string
 	mode     fs.FileMode
@@ -340,7 +340,7 @@ func (f *memoryFS) Rename(ctx context.Context, from, to string) error {
 		return &fs.PathError{Op: "rename", Path: src.Path, Err: err}
 	}
 	if n.IsDir() && strings.HasPrefix(dst.Path+"/", src.Path+"/") {
-		return &fs.PathError{Op: "rename", Path: src.Path, Err: fmt.Errorf("a directory cannot go into itself: %w", fs.ErrInvalid)}
+		return &fs.PathError{Op: "rename", Path: src.Path, Err: fmt.Errorf("a directory cannot be moved into itself: %w", fs.ErrInvalid)}
 	}
 	if old, err := f.memory().lookup(dst.Path); err == nil && (old.IsDir() || n.IsDir()) {
 		return &fs.PathError{Op: "rename", Path: dst.Path, Err: fs.ErrExist}
@@ -381,7 +381,7 @@ func (f *memoryFS) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// unlink takes an existing node out of its directory. The lock is held.
+// unlink removes an existing node from its directory. The caller holds the lock.
 func (m *Memory) unlink(abs string) {
 	if parent, err := m.lookup(path.Dir(abs)); err == nil {
 		delete(parent.children, path.Base(abs))

@@ -7,6 +7,6 @@ import (
 	"path/filepath"
 )
 
-// trueName returns the path of an existing element of dir: names have one
-// spelling here.
+// trueName returns the path of an existing element of dir. Names are
+// case-sensitive on this system.
 func trueName(dir, element string, _ fs.FileInfo) string { return filepath.Join(dir, element) }

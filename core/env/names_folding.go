@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// trueName returns the path of an existing element of dir as the directory
-// spells it: file systems here take other spellings, too, and what is compared
-// with rules must have one.
+// trueName returns the path of an existing element of dir as spelled in the
+// directory: the file systems accept other spellings too, but paths that are
+// matched with rules must have only one.
 func trueName(dir, element string, info fs.FileInfo) string {
 	given := filepath.Join(dir, element)
 	d, err := os.Open(dir)

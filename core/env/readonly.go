@@ -9,12 +9,12 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// errReadOnly is why a [ReadOnly] environment refuses.
-var errReadOnly = fmt.Errorf("this environment is read-only, files can be read but not changed: %w", fs.ErrPermission)
+// errReadOnly is the error for changes in a [ReadOnly] environment.
+var errReadOnly = fmt.Errorf("this environment is read-only: files can be read but not changed: %w", fs.ErrPermission)
 
-// ReadOnly returns env without its ways to change anything: files can be read
-// and paths resolved; writes and commands are refused with an error that says
-// so and is an fs.ErrPermission. Its Info names no shell.
+// ReadOnly returns env restricted to reading files and resolving paths. Writes
+// and commands fail with an error that is an fs.ErrPermission. Its Info names no
+// shell.
 func ReadOnly(env core.Environment) core.Environment { return readOnly{env} }
 
 type readOnly struct{ core.Environment }
@@ -25,9 +25,10 @@ func (r readOnly) Files() core.FS { return readOnlyFS{r.Environment.Files()} }
 // ExactFiles implements [core.ExactFiler].
 func (r readOnly) ExactFiles() core.FS { return readOnlyFS{exactFiles(r.Environment)} }
 
-// Start implements [core.Environment]. Any command may change something.
+// Start implements [core.Environment]. It fails, as any command may change
+// something.
 func (r readOnly) Start(context.Context, core.Command) (core.Process, error) {
-	return nil, fmt.Errorf("this environment is read-only, it starts no commands: %w", fs.ErrPermission)
+	return nil, fmt.Errorf("this environment is read-only: it starts no commands: %w", fs.ErrPermission)
 }
 
 // Info implements [core.Environment].

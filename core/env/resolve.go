@@ -14,12 +14,12 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// maxLinks is how many symbolic links a path may lead through.
+// maxLinks is the maximum number of symbolic links in a path.
 const maxLinks = 255
 
-// Resolve implements [core.Environment]. "~" and "~/" stand for the home
-// directory; the empty path is the working directory. As for the system, "a/.."
-// leads out of the directory that a is a link to.
+// Resolve implements [core.Environment]. "~" and "~/" mean the home directory;
+// the empty path is the working directory. If a is a link, "a/.." is the parent
+// of its target, as for the system.
 func (l *Local) Resolve(ctx context.Context, name string) (core.Resolved, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Resolved{}, err
@@ -45,21 +45,21 @@ func (l *Local) abs(name string) (string, error) {
 	switch {
 	case home && (rest == "" || os.IsPathSeparator(rest[0])):
 		if l.info.Home == "" {
-			return "", &fs.PathError{Op: "resolve", Path: name, Err: errors.New("there is no home directory: give an absolute path")}
+			return "", &fs.PathError{Op: "resolve", Path: name, Err: errors.New("no home directory: give an absolute path")}
 		}
 		return l.info.Home + rest, nil
 	case filepath.IsAbs(name):
 		return name, nil
 	case filepath.VolumeName(name) != "" || name != "" && os.IsPathSeparator(name[0]):
-		// Windows: relative to the current drive, or on a drive relative to
-		// its own current directory. The system knows.
+		// Windows: relative to the current drive, or to the current directory
+		// of a drive. The system resolves it.
 		return filepath.Abs(name)
 	default:
 		return l.info.Dir + string(filepath.Separator) + name, nil
 	}
 }
 
-// root finds the workspace directory that holds a resolved path.
+// root finds the workspace directory that contains a resolved path.
 func (l *Local) root(path string) (root, rel string, ok bool) {
 	for _, dir := range l.info.Roots {
 		if rel, ok := below(dir, path); ok {
@@ -69,7 +69,7 @@ func (l *Local) root(path string) (root, rel string, ok bool) {
 	return "", "", false
 }
 
-// below returns path relative to dir, if it is dir or lies below it.
+// below returns path relative to dir, if it is dir or below it.
 func below(dir, path string) (rel string, ok bool) {
 	if path == dir {
 		return ".", true
@@ -81,9 +81,9 @@ func below(dir, path string) (rel string, ok bool) {
 }
 
 // resolve follows the symbolic links in an absolute path. Elements that do not
-// exist stand for themselves.
+// exist are kept.
 func resolve(abs string) (string, error) {
-	// The rule: no link on the way. One look of the system's settles it.
+	// Fast path: usually there is no link, which one system call tells.
 	if plain := filepath.Clean(abs); !strings.Contains(abs, "..") && linkless(plain) {
 		return plain, nil
 	}
@@ -132,7 +132,7 @@ func volumeRoot(abs string) string {
 	return filepath.VolumeName(abs) + string(filepath.Separator)
 }
 
-// split returns the elements of a path but the empty ones and ".".
+// split returns the elements of a path except empty ones and ".".
 func split(path string) []string {
 	elements := strings.FieldsFunc(path, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
 	return slices.DeleteFunc(elements, func(e string) bool { return e == "." })

@@ -18,36 +18,35 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// Sandbox says how a [Local] confines the commands that sessions start: those
-// of which [core.Command] says what was granted to their call. A command may
-// write what was granted to be written, and no more; the files of the machine
-// are there to be read, except for the hidden ones; the network is what was
-// granted. A command whose grant is Unconfined is not confined.
+// Sandbox configures how a [Local] confines the commands of sessions, which are
+// those whose [core.Command] has grants. A command may write only what was
+// granted, read all files except hidden ones, and reach only the granted hosts.
+// A command whose grant is Unconfined is not confined.
 type Sandbox struct {
-	// Shell and Skills choose the level for commands and for scripts of
-	// skills. Empty is sandbox.ModeAuto.
+	// Shell and Skills select the sandbox level for commands and for scripts of
+	// skills. Empty means sandbox.ModeAuto.
 	Shell, Skills sandbox.Mode
-	// Masked are absolute paths that commands cannot read, unless reading them
-	// was granted. The last element may be a pattern of filepath.Match.
+	// Masked are absolute paths that commands cannot read unless granted. The
+	// last element may be a pattern of filepath.Match.
 	Masked []string
-	// Sensitive tells by the name which files in the workspace are hidden,
-	// too; nil hides none. It is asked about the upper levels only, see
+	// Sensitive reports by name which files in the workspace are hidden too;
+	// nil hides none. It is called only for the upper levels, see
 	// docs/sandbox.md.
 	Sensitive func(name string) bool
-	// ReadOnly are paths that stay as they are in directories that may be
-	// written: absolute ones, and names such as ".git/" that are meant in each
-	// such directory. See sandbox.Profile for a trailing slash.
+	// ReadOnly are protected paths in writable directories: absolute paths, and
+	// names such as ".git/" that apply in each such directory. For the trailing
+	// slash see sandbox.Profile.
 	ReadOnly []string
-	// Writable are files and directories that every command may write that may
-	// write anything at all, such as caches.
+	// Writable are files and directories, such as caches, that a command may
+	// write if it may write anything.
 	Writable []string
-	// Scratch are directories, such as caches, of which commands write a copy.
+	// Scratch are directories, such as caches, whose changes go to a copy.
 	Scratch []string
-	// Hosts can be reached by every command; see sandbox.ParseHost, "*" is all.
+	// Hosts can be reached by every command; see sandbox.ParseHost. "*" is all.
 	Hosts []string
 }
 
-// check reports what is wrong with the options.
+// check validates the options.
 func (s *Sandbox) check() error {
 	if s == nil {
 		return nil
@@ -65,9 +64,9 @@ func (s *Sandbox) check() error {
 	return nil
 }
 
-// Sandboxed reports whether the commands of sessions are confined, which means
-// that the shell's mode is not off and a level works here. The first call may
-// start a process to find out.
+// Sandboxed reports whether the commands of sessions are confined: the shell's
+// mode is not off, and a level works on this machine. The first call may start a
+// process to find out.
 func (l *Local) Sandboxed(ctx context.Context) bool {
 	if l.sandbox == nil {
 		return false
@@ -80,15 +79,15 @@ func (l *Local) Sandboxed(ctx context.Context) bool {
 type confined struct {
 	profile *sandbox.Profile
 	dir     string
-	out     io.Writer // where a note goes
-	tail    *tail     // the last of what the command printed
+	out     io.Writer // for a note
+	tail    *tail     // end of the command's output
 
 	mu      sync.Mutex
 	refused []string // hosts
 }
 
-// confine works the sandbox of a command out of its grants, and puts it into
-// the spec. It returns nil for a command that is not confined.
+// confine derives the sandbox of a command from its grants and adds it to the
+// spec. It returns nil for a command that is not confined.
 func (l *Local) confine(cmd *core.Command, spec *proc.Spec) (*confined, error) {
 	if l.sandbox == nil || cmd.Grants == nil {
 		return nil, nil
@@ -103,7 +102,7 @@ func (l *Local) confine(cmd *core.Command, spec *proc.Spec) (*confined, error) {
 	}
 	tmp, layers, err := l.tmp.dirs()
 	if err != nil {
-		return nil, fmt.Errorf("a directory for the command's temporary files: %w", err)
+		return nil, fmt.Errorf("create a directory for temporary files: %w", err)
 	}
 	c := &confined{dir: spec.Dir}
 	c.profile = &sandbox.Profile{Mode: mode, Readable: l.info.Roots, Tmp: tmp, Scratch: l.sandbox.Scratch, Layers: layers}
@@ -114,7 +113,7 @@ func (l *Local) confine(cmd *core.Command, spec *proc.Spec) (*confined, error) {
 	return c, nil
 }
 
-// ownGrant returns the grant by which the command was let through.
+// ownGrant returns the grant that allowed the command.
 func (l *Local) ownGrant(cmd *core.Command) core.Grant {
 	line := cmd.Script
 	if line == "" {
@@ -125,10 +124,10 @@ func (l *Local) ownGrant(cmd *core.Command) core.Grant {
 			return g
 		}
 	}
-	return core.Grant{} // unknown: confined as a shell's command
+	return core.Grant{} // unknown: confined like a shell command
 }
 
-// grantFiles opens the profile for what was granted.
+// grantFiles adds the granted paths to the profile.
 func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) {
 	for _, g := range grants {
 		if g.Scope == core.ScopeWrite || g.Scope == core.ScopeDelete {
@@ -145,7 +144,7 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) {
 			mask(path)
 		}
 	}
-	var names []string // of what stays as it is wherever it is
+	var names []string // protected in every writable directory
 	for _, path := range l.sandbox.ReadOnly {
 		if filepath.IsAbs(path) {
 			p.ReadOnly = append(p.ReadOnly, path)
@@ -177,20 +176,20 @@ func reads(grants []core.Grant, path string) bool {
 	})
 }
 
-// Expand returns the paths that a path, whose last element may be a pattern of
-// filepath.Match, stands for now.
+// Expand returns the existing paths that match a path whose last element may be
+// a pattern of filepath.Match.
 func Expand(pattern string) []string {
 	if !strings.ContainsAny(filepath.Base(pattern), `*?[`) {
 		return []string{pattern}
 	}
 	paths, err := filepath.Glob(pattern)
 	if err != nil {
-		return []string{pattern} // no pattern after all
+		return []string{pattern} // not a pattern
 	}
 	return paths
 }
 
-// grantNetwork opens the profile for the hosts that were granted.
+// grantNetwork adds the granted hosts to the profile.
 func (c *confined) grantNetwork(hosts []string, grants []core.Grant) {
 	hosts = slices.Clone(hosts)
 	for _, g := range grants {
@@ -202,7 +201,7 @@ func (c *confined) grantNetwork(hosts []string, grants []core.Grant) {
 	for _, h := range hosts {
 		if h == "*" {
 			n.Full = true
-		} else if _, err := sandbox.ParseHost(h); err == nil { // else it stands for nothing that could be reached
+		} else if _, err := sandbox.ParseHost(h); err == nil { // else it is not a host
 			n.Hosts = append(n.Hosts, h)
 		}
 	}
@@ -218,10 +217,10 @@ func (c *confined) grantNetwork(hosts []string, grants []core.Grant) {
 	}
 }
 
-// maxRefused bounds the hosts that are named to the model.
+// maxRefused limits the hosts reported to the model.
 const maxRefused = 8
 
-// watch keeps the last of what the command prints, to see why it failed.
+// watch keeps the end of the command's output, to find out why it failed.
 func (c *confined) watch(spec *proc.Spec) {
 	c.out = spec.Stderr
 	if c.out == nil {
@@ -241,13 +240,13 @@ func (c *confined) watch(spec *proc.Spec) {
 	}
 }
 
-// same reports whether two writers are one.
+// same reports whether two writers are the same.
 func same(a, b io.Writer) bool {
 	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// explain writes behind the output of a command that failed what the sandbox
-// has to do with it.
+// explain appends a note to the output of a failed command if the sandbox may
+// be the reason.
 func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) {
 	if c == nil || c.out == nil || level == sandbox.None {
 		return
@@ -272,11 +271,11 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 	if len(notes) == 0 {
 		return
 	}
-	text := "[sandbox: " + strings.Join(notes, "; ") + ". Outside the sandbox the command runs only if the person allows it.]\n"
+	text := "[sandbox: " + strings.Join(notes, "; ") + ". To run the command without the sandbox, the user must approve it.]\n"
 	if c.tail != nil && !c.tail.ended() {
 		text = "\n" + text
 	}
-	_, _ = io.WriteString(c.out, text) // a failure of the output is its owner's matter
+	_, _ = io.WriteString(c.out, text) // the owner handles output errors
 }
 
 func describe(c sandbox.Cause) string {
@@ -286,20 +285,20 @@ func describe(c sandbox.Cause) string {
 	case sandbox.Protected:
 		return c.Path + " is protected: commands cannot write, rename or remove it"
 	case sandbox.Beside:
-		return "nothing can be made, removed or replaced directly in " + c.Path + " by this machine's kind of sandbox (landlock), since something in it is protected; in its directories it can"
+		return "files directly in " + c.Path + " cannot be created, removed or replaced, because this sandbox level (landlock) protects an entry of it; its subdirectories can be changed"
 	case sandbox.NoNetwork:
-		return "the command has no network"
+		return "the command has no network access"
 	}
 	return "the command cannot write " + c.Path
 }
 
-// tail passes output on and keeps the end of it.
+// tail passes output on and keeps its end.
 type tail struct {
 	w    io.Writer
 	kept []byte
 }
 
-// tailSize is how much is kept at least.
+// tailSize is the minimum that is kept.
 const tailSize = 8 << 10
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -310,15 +309,15 @@ func (t *tail) Write(b []byte) (int, error) {
 	return t.w.Write(b)
 }
 
-// ended reports whether the output ended with a line.
+// ended reports whether the output ended with a line break.
 func (t *tail) ended() bool { return len(t.kept) == 0 || t.kept[len(t.kept)-1] == '\n' }
 
-// gitDirs returns the directories of the repository that a worktree's file .git
-// leads to.
+// gitDirs returns the repository directories that the .git file of a worktree
+// refers to.
 func gitDirs(dir string) []string {
 	text, err := os.ReadFile(filepath.Join(dir, ".git"))
 	if err != nil {
-		return nil // there is none, or it is a directory
+		return nil // missing, or a directory
 	}
 	at, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir:")
 	if at = strings.TrimSpace(at); !ok || at == "" {
@@ -338,17 +337,17 @@ func gitDirs(dir string) []string {
 	return dirs
 }
 
-// The part of a workspace that is looked through for each command.
+// Limits of scanning a workspace for each command.
 const (
 	scanDepth   = 4
 	scanEntries = 3000
 )
 
-// skipped are directories that hold what others made, and much of it.
+// skipped are directories with lots of third-party files.
 var skipped = []string{"node_modules", "vendor", "target", "dist", "build", "__pycache__", ".venv", "venv"}
 
-// scan looks through directories, the upper levels first, and tells of
-// sensitive files, and of what has one of the names that stay as they are.
+// scan walks directories, the upper levels first, and reports sensitive files
+// and entries with protected names.
 func scan(roots, names []string, sensitive func(string) bool, mask, pin func(path string)) {
 	queue := slices.Clone(roots)
 	left := scanEntries
@@ -357,7 +356,7 @@ func scan(roots, names []string, sensitive func(string) bool, mask, pin func(pat
 		for _, dir := range queue {
 			entries, err := readSome(dir, left)
 			if err != nil {
-				continue // it cannot be read: nor can the command
+				continue // the command cannot read it either
 			}
 			if left -= len(entries); left <= 0 {
 				return
@@ -393,8 +392,8 @@ func readSome(dir string, n int) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// tmpDir is a directory for the temporary files of all commands, and for what
-// they change in caches. It is made when it is needed.
+// tmpDir is a directory for the temporary files of all commands, and for their
+// changes of caches. It is created on demand.
 type tmpDir struct {
 	mu   sync.Mutex
 	path string
@@ -431,8 +430,7 @@ func (t *tmpDir) remove() error {
 	if err := os.RemoveAll(path); err == nil {
 		return nil
 	}
-	// The kernel's own directories in a layer, and those of Go's modules, are
-	// locked.
+	// Overlay work directories and Go's module cache are not writable.
 	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
 			_ = os.Chmod(name, 0o700)

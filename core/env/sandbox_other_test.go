@@ -10,8 +10,8 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// TestRequiredSandbox checks that a level which is asked for and does not work
-// is an error, and nothing runs.
+// TestRequiredSandbox: requiring a level that does not work is an error, and
+// nothing runs.
 func TestRequiredSandbox(t *testing.T) {
 	l, err := NewLocal(LocalOptions{Dir: t.TempDir(), Sandbox: &Sandbox{Shell: sandbox.ModeNamespace}})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// newConfined returns an environment whose commands are confined, with its
-// workspace and a directory of secrets. It skips where no level works.
+// newConfined returns an environment whose commands are confined, its workspace
+// and a directory of secrets. It skips the test if no level works.
 func newConfined(t *testing.T) (l *Local, ws, secrets string) {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -43,7 +43,7 @@ func newConfined(t *testing.T) (l *Local, ws, secrets string) {
 		}
 	})
 	if !l.Sandboxed(t.Context()) {
-		t.Skip("no level of the sandbox works here")
+		t.Skip("no sandbox level works on this machine")
 	}
 	return l, ws, secrets
 }
@@ -67,7 +67,7 @@ func TestSandboxFollowsTheGrants(t *testing.T) {
 		ok           bool
 		says         string // in the output
 	}{
-		{name: "nothing granted", script: "echo x >file", says: "[sandbox: the command cannot write " + ws + "/file. Outside"},
+		{name: "nothing granted", script: "echo x >file", says: "[sandbox: the command cannot write " + ws + "/file. To run"},
 		{name: "reading", script: "cat file", ok: true, says: "text"},
 		{name: "a tree", script: "echo x >pkg/new", grants: []core.Grant{all}, ok: true},
 		{name: "one file", script: "echo x >file", grants: []core.Grant{grant(core.ScopeWrite, ws+"/file")}, ok: true},
@@ -93,12 +93,12 @@ func TestSandboxFollowsTheGrants(t *testing.T) {
 				t.Errorf("exit %+v\n%s", exit, out)
 			}
 			if test.ok && bytes.Contains(out, []byte("[sandbox")) {
-				t.Errorf("a note where all went well:\n%s", out)
+				t.Errorf("a note on a successful command:\n%s", out)
 			}
 		})
 	}
 	if out, exit, err := core.Exec(context.Background(), l, core.Command{Script: "echo x >>.git/config"}); err != nil || exit.Code != 0 {
-		t.Errorf("a command of the host's own: %+v, %v\n%s", exit, err, out)
+		t.Errorf("a command of the host: %+v, %v\n%s", exit, err, out)
 	}
 }
 

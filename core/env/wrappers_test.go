@@ -14,7 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core/env"
 )
 
-// echoShell plays a shell that copies its input to its output.
+// echoShell is a fake shell that copies its input to its output.
 func echoShell(ctx context.Context, cmd core.Command) (core.Exit, error) {
 	if strings.HasPrefix(cmd.Script, "sleep") {
 		<-ctx.Done()
@@ -145,7 +145,7 @@ level=INFO msg=rename path=a.txt to=b.txt duration=D
 level=INFO msg=remove path=b.txt duration=D
 level=DEBUG msg="command started" command=cat dir=sub
 level=INFO msg=command command=cat dir=sub code=3 duration=D
-level=WARN msg="command did not start" command="ls -l" duration=D error="this environment has no shell: it keeps files in memory and starts no commands"
+level=WARN msg="command did not start" command="ls -l" duration=D error="this environment has no shell: it keeps files in memory and runs no commands"
 `
 	if log.String() != want {
 		t.Errorf("the log is\n%s\nwant\n%s", &log, want)

@@ -1,7 +1,7 @@
-// Package event holds the events of a session: their types, their one JSON
-// form, and the [Log] over which any number of readers follow them.
+// Package event defines the events of a session: their types, their JSON form,
+// and the [Log] through which any number of readers receive them.
 //
-// The same vocabulary serves a host that draws a session, the session's file
-// on disk (which is the stream without its deltas), and
-// `agent exec --output-format stream-json`. docs/events.md documents it.
+// The same events serve user interfaces, the session log on disk (the stream
+// without its deltas), and `agent exec --output-format stream-json`.
+// docs/events.md documents them.
 package event

@@ -6,9 +6,9 @@ import (
 )
 
 // readEnvelope reads the envelope in exactly the form that appendEnvelope
-// writes, and returns the body's members as an object of their own: so that a
-// session is opened without reading every line twice. Anything else is not ok.
-// What it returns of strings does not point into data; members may.
+// writes, and returns the body's members as a separate object, so that every
+// line of a session log is parsed only once. Any other form is not ok. The
+// strings do not point into data; members may.
 func readEnvelope(data []byte) (e Event, kind string, members []byte, ok bool) {
 	r := envelopeReader{rest: data}
 	e.V = int(r.number(`{"v":`))
@@ -33,16 +33,16 @@ func readEnvelope(data []byte) (e Event, kind string, members []byte, ok bool) {
 	if r.failed || len(r.rest) == 0 || r.rest[0] != ',' && r.rest[0] != '}' {
 		return Event{}, "", nil, false
 	}
-	if e.Time.UnmarshalText([]byte(at)) != nil || strays(r.rest) {
+	if e.Time.UnmarshalText([]byte(at)) != nil || misplaced(r.rest) {
 		return Event{}, "", nil, false
 	}
 	members = append(make([]byte, 0, len(r.rest)+1), '{')
 	return e, kind, append(members, bytes.TrimPrefix(r.rest, []byte{','})...), true
 }
 
-// strays reports whether a member of the envelope may stand among those of the
-// body, where another writer put it.
-func strays(members []byte) bool {
+// misplaced reports whether a member of the envelope may be among those of the
+// body, as another program may write it.
+func misplaced(members []byte) bool {
 	for _, name := range [...]string{`"required":`, `"call":`, `"parent":`, `"iteration":`, `"tokens":`, `"trace":`, `"span":`} {
 		if bytes.Contains(members, []byte(name)) {
 			return true
@@ -52,7 +52,7 @@ func strays(members []byte) bool {
 }
 
 // envelopeReader reads the members of an envelope in order. After a failure it
-// reads nothing.
+// reads nothing more.
 type envelopeReader struct {
 	rest   []byte
 	failed bool

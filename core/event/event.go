@@ -12,8 +12,8 @@ import (
 // Version is the version of the JSON form.
 const Version = 1
 
-// Seq numbers the events of a session from 1. It only ever grows; deltas take
-// numbers too, so a log without them has gaps.
+// Seq numbers the events of a session from 1. It only grows. Deltas are
+// numbered too, so a session log, which has none, has gaps.
 type Seq uint64
 
 // Event is the envelope around one event.
@@ -23,28 +23,28 @@ type Event struct {
 	ID        string    `json:"id"` // unique over all sessions: the session's id and Seq
 	Time      time.Time `json:"time"`
 	Session   string    `json:"session"`
-	Parent    string    `json:"parent,omitempty"`    // the parent session of a subagent's
-	Iteration int       `json:"iteration,omitempty"` // model call within the present input, from 1
+	Parent    string    `json:"parent,omitempty"`    // of a subagent's session, the parent session
+	Iteration int       `json:"iteration,omitempty"` // model call within the current input, from 1
 	Tokens    int       `json:"tokens,omitempty"`    // used by the session so far
 	Trace     string    `json:"trace,omitempty"`
 	Span      string    `json:"span,omitempty"`
 	Call      string    `json:"call,omitempty"` // the tool call that this belongs to
-	// Required marks a record without whose meaning a session cannot be
-	// rebuilt: who does not know its type must refuse to resume.
+	// Required marks an event that is needed to resume the session: a program
+	// that does not know its type must refuse.
 	Required bool `json:"required,omitempty"`
 	Body     Body `json:"-"`
 }
 
-// Body is what happened. The set is sealed; [Unknown] keeps what a newer
-// version wrote.
+// Body is the content of an event, one of the types of this package. [Unknown]
+// holds those of a newer version.
 type Body interface {
 	// Type is the event's name in JSON.
 	Type() string
 	body()
 }
 
-// IsDelta reports whether the event is a piece of something that a later event
-// holds whole. Deltas are not logged.
+// IsDelta reports whether the event is a part of something that a later event
+// holds in full. Deltas are not logged.
 func (e Event) IsDelta() bool {
 	switch e.Body.(type) {
 	case MessageDelta, ReasoningDelta, ToolOutputDelta, ToolProgress:
@@ -53,8 +53,8 @@ func (e Event) IsDelta() bool {
 	return false
 }
 
-// Rebuilds reports whether a body is one that a session cannot be rebuilt
-// without. Its event is marked as required.
+// Rebuilds reports whether a session cannot be rebuilt without the body. Its
+// event is marked as required.
 func Rebuilds(b Body) bool {
 	switch b.(type) {
 	case Prompt, User, Message, ToolResult, Steering, Compacted:
@@ -64,7 +64,7 @@ func Rebuilds(b Body) bool {
 }
 
 // MarshalJSON writes envelope and body as one object. An [Unknown] body is
-// written as it was read, whatever the envelope says.
+// written as it was read, regardless of the envelope.
 func (e Event) MarshalJSON() ([]byte, error) {
 	if u, ok := e.Body.(Unknown); ok {
 		if !json.Valid(u.Raw) {
@@ -89,15 +89,15 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return append(out, body[1:]...), nil
 }
 
-// appendEnvelope writes the object up to the body's members: by hand, since
-// this runs for every delta that is printed.
+// appendEnvelope writes the object up to the body's members. It does not use
+// encoding/json, as it runs for every delta that is printed.
 func (e Event) appendEnvelope(b []byte) ([]byte, error) {
 	b = append(b, `{"v":`...)
 	b = strconv.AppendInt(b, int64(e.V), 10)
 	b = append(b, `,"seq":`...)
 	b = strconv.AppendUint(b, uint64(e.Seq), 10)
 	id := e.ID
-	if id == "" { // built here, so that a delta nobody prints costs nothing
+	if id == "" { // built here, so that it costs nothing for a delta that is not printed
 		id = e.Session + "-" + strconv.FormatUint(uint64(e.Seq), 10)
 	}
 	b = appendString(b, "id", id)
@@ -133,7 +133,7 @@ func appendOptional(b []byte, name, value string) []byte {
 	return appendString(b, name, value)
 }
 
-// appendString writes a member. Names are ours and need no escapes.
+// appendString writes a member. The name needs no escapes.
 func appendString(b []byte, name, value string) []byte {
 	b = append(b, ',', '"')
 	b = append(b, name...)
@@ -149,8 +149,8 @@ func appendString(b []byte, name, value string) []byte {
 	return append(b, '"')
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote; a type that is not known becomes
-// an [Unknown] that writes itself back unchanged.
+// UnmarshalJSON reads what MarshalJSON wrote; an unknown type becomes an
+// [Unknown], which is written back unchanged.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	head, kind, members, ok := readEnvelope(data)
 	if !ok {
@@ -180,7 +180,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// decodeEnvelope reads the envelope of an event in any form.
+// decodeEnvelope reads the envelope of an event in any JSON form.
 func decodeEnvelope(data []byte) (Event, string, error) {
 	type envelope Event
 	var head struct {

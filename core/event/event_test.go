@@ -3,7 +3,6 @@ package event
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,12 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-// full is an envelope in which every field says something.
+// full is an envelope with all fields set.
 func full(body Body) Event {
 	return Event{
 		V: Version, Seq: 7, ID: "s-7", Time: time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC), Session: "s", Parent: "p",
@@ -28,7 +26,7 @@ func full(body Body) Event {
 	}
 }
 
-// fill sets every field under v to something that is not its zero value.
+// fill sets every field in v to a non-zero value.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Interface().(type) {
@@ -110,8 +108,8 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 			if err := json.Unmarshal(data, &got); err != nil {
 				t.Fatalf("%v\n%s", err, data)
 			}
-			// RawMessages may come back in another spelling, so the events
-			// are compared as Go values but for those and once more as JSON.
+			// RawMessages may come back with other escapes, so the events are
+			// compared as Go values without them, and once more as JSON.
 			again, err := json.Marshal(got)
 			if err != nil {
 				t.Fatal(err)
@@ -124,14 +122,14 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 			}
 			unescape(reflect.ValueOf(&got.Body).Elem())
 			if !reflect.DeepEqual(got, want) {
-				t.Errorf("changed on the way:\n got %+v\nwant %+v", got, want)
+				t.Errorf("changed by the round trip:\n got %+v\nwant %+v", got, want)
 			}
 		})
 	}
 }
 
-// unescape replaces v, a body, by one whose raw JSON is spelled without the
-// escapes that encoding/json puts in for HTML.
+// unescape replaces v, a body, by one whose raw JSON is without the HTML escapes
+// of encoding/json.
 func unescape(v reflect.Value) {
 	plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 	cp := reflect.New(v.Elem().Type()).Elem()
@@ -163,8 +161,8 @@ func TestZeroBodiesRoundTrip(t *testing.T) {
 	}
 }
 
-// TestGolden holds the JSON form, which files and other programs rely on. A
-// difference is a change of the contract: think before you run with -update.
+// TestGolden checks the JSON form, on which files and other programs rely. A
+// difference breaks the contract: think before you run with -update.
 func TestGolden(t *testing.T) {
 	var got bytes.Buffer
 	for _, body := range filled(t) {
@@ -174,29 +172,10 @@ func TestGolden(t *testing.T) {
 		}
 		got.Write(append(data, '\n'))
 	}
-	path := filepath.Join("testdata", "events.jsonl")
-	if *update {
-		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gotLines, wantLines := strings.Split(got.String(), "\n"), strings.Split(strings.ReplaceAll(string(want), "\r\n", "\n"), "\n")
-	if len(gotLines) != len(wantLines) {
-		t.Errorf("%d types, %s holds %d", len(gotLines)-1, path, len(wantLines)-1)
-	}
-	for i := range min(len(gotLines), len(wantLines)) {
-		if gotLines[i] != wantLines[i] {
-			t.Errorf("%s:%d:\n got %s\nwant %s", path, i+1, gotLines[i], wantLines[i])
-		}
-	}
+	goldentest.Check(t, "testdata/events.jsonl", got.Bytes())
 }
 
-// TestEveryTypeIsListed compares the methods in the source with bodyTypes,
-// which is written by hand.
+// TestEveryTypeIsListed compares the methods in the source with bodyTypes.
 func TestEveryTypeIsListed(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "types.go", nil, 0)
 	if err != nil {
@@ -250,7 +229,7 @@ func jsonNames(t reflect.Type) []string {
 	return names
 }
 
-// The envelope is written by hand; it must be what its tags say.
+// The envelope must be encoded as its struct tags say.
 func TestEnvelopeIsWhatItsTagsSay(t *testing.T) {
 	type envelope Event
 	weird := full(nil)
@@ -359,10 +338,8 @@ func TestOutputOpen(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal reads foreign bytes. What is read can be written, and reads
-// back to the same.
-// TestEnvelopeIsReadAsItIsDecoded: the quick way gives what the general one
-// gives, takes every line that this package writes, and leaves others alone.
+// TestEnvelopeIsReadAsItIsDecoded: the fast path returns the same as the general
+// one, accepts every line that this package writes, and rejects others.
 func TestEnvelopeIsReadAsItIsDecoded(t *testing.T) {
 	t.Parallel()
 	golden, err := os.ReadFile(filepath.Join("testdata", "events.jsonl"))
@@ -417,6 +394,7 @@ func TestEnvelopeIsReadAsItIsDecoded(t *testing.T) {
 	}
 }
 
+// FuzzUnmarshal: what can be read can be written, and reads back the same.
 func FuzzUnmarshal(f *testing.F) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "events.jsonl"))
 	if err != nil {

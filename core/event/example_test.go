@@ -9,8 +9,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// A host follows a session: it draws deltas as they come, and the message that
-// holds their whole text.
+// A host follows a session: it shows deltas as they arrive, and then the message
+// with their complete text.
 func ExampleLog() {
 	log := event.NewLog(256, nil)
 	for i, body := range []event.Body{
@@ -29,7 +29,7 @@ func ExampleLog() {
 			return
 		}
 		switch body := e.Body.(type) {
-		case event.MessageDelta: // two that piled up come as one
+		case event.MessageDelta: // two that piled up are joined
 			fmt.Printf("%d: + %s\n", e.Seq, body.Text)
 		case event.Message:
 			fmt.Printf("%d: %s\n", e.Seq, body.Content.Text())

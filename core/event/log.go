@@ -7,15 +7,14 @@ import (
 	"sync"
 )
 
-// Replayer reads logged events back, oldest first, those with a number greater
-// than after.
+// Replayer yields logged events with a number greater than after, oldest first.
 type Replayer func(ctx context.Context, after Seq) iter.Seq2[Event, error]
 
 // Log is the stream of a session's events as readers see it. It keeps a window
 // of the newest events; a reader that falls behind the window gets the logged
 // ones from the replayer. So no reader blocks the writer, none misses a logged
-// event, and a slow one misses at most deltas, whose whole text a later event
-// holds: who shows deltas as they come compares them with that.
+// event, and a slow one misses at most deltas. Their text is repeated by a later
+// event, with which a reader that shows deltas can compare what it showed.
 //
 // The zero value is not usable; see [NewLog]. A Log is safe for concurrent use
 // by one writer and any number of readers.
@@ -26,9 +25,9 @@ type Log struct {
 	mu      sync.Mutex
 	events  []Event       // the window, oldest first
 	evicted Seq           // the newest logged event that left the window
-	wake    chan struct{} // closed at the next change; nil when nobody waits
-	kept    int           // how many events at the front stay, for want of a replayer
-	bytes   int           // of the texts in the window behind them
+	wake    chan struct{} // closed at the next change; nil without waiting readers
+	kept    int           // events at the front that stay, if there is no replayer
+	bytes   int           // of the texts in the window after them
 	closed  bool
 }
 
@@ -38,8 +37,8 @@ func NewLog(window int, replay Replayer) *Log {
 	return &Log{window: max(window, 1), replay: replay}
 }
 
-// Forget tells the log that events up to seq exist, but not in its window: a
-// resumed session's past.
+// Forget tells the log that events up to seq exist, but not in its window:
+// those of a resumed session.
 func (l *Log) Forget(seq Seq) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,12 +55,12 @@ func (l *Log) Append(e Event) {
 	l.wakeAll()
 }
 
-// maxBytes bounds the texts in a window: one can be as large as a tool's
-// output, and the number of events alone would bound nothing.
+// maxBytes limits the texts in a window, since a single one can be as large as a
+// tool's output.
 const maxBytes = 4 << 20
 
 // trim drops the front of the window in halves, so that appending stays cheap.
-// Without a replayer only deltas go: the window is then all there is.
+// Without a replayer only deltas are dropped.
 func (l *Log) trim() {
 	cut := 0
 	if len(l.events) >= l.kept+2*l.window {
@@ -112,10 +111,10 @@ func textBytes(e Event) int {
 	return 0
 }
 
-// inlineText is about what the text of a tool's result takes.
+// inlineText is about the size of the text of a tool's result.
 const inlineText = 8 << 10
 
-// Close ends the sequences of all readers once they have read what is there.
+// Close ends the sequences of all readers once they have read all events.
 func (l *Log) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,8 +130,8 @@ func (l *Log) wakeAll() {
 }
 
 // Read yields the events after the given one, waits for more, and ends when
-// the log is closed or ctx is done (then with its error). Neighbouring deltas
-// that piled up come as one.
+// the log is closed or ctx is done (then with its error). Adjacent deltas that
+// piled up are joined.
 func (l *Log) Read(ctx context.Context, after Seq) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		after := after // the sequence can be ranged over again
@@ -177,9 +176,9 @@ func (l *Log) Read(ctx context.Context, after Seq) iter.Seq2[Event, error] {
 	}
 }
 
-// next returns either the window's events after the given one, or up to which
-// event the replayer must be asked first, or a channel to wait on; nothing of
-// them when the log is closed and read to its end.
+// next returns one of: the window's events after the given one, the event up to
+// which to replay first, or a channel to wait on. It returns none of them when
+// the log is closed and read to its end.
 func (l *Log) next(after Seq) (batch []Event, replayTo Seq, wait <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,8 +201,8 @@ func (l *Log) next(after Seq) (batch []Event, replayTo Seq, wait <-chan struct{}
 	return nil, 0, l.wake
 }
 
-// coalesce joins neighbouring deltas of one kind and call, in place. The
-// joined event has the number of the last.
+// coalesce joins adjacent deltas of one kind and call, in place. The joined
+// event has the number of the last.
 func coalesce(batch []Event) []Event {
 	out := batch[:0]
 	for i := 0; i < len(batch); {
@@ -217,8 +216,8 @@ func coalesce(batch []Event) []Event {
 	return out
 }
 
-// continues reports whether b is a delta of the same text as a, or says anew
-// what a said.
+// continues reports whether b is a delta of the same text as a, or replaces its
+// progress.
 func continues(a, b Event) bool {
 	if a.Call != b.Call || a.Session != b.Session || !a.IsDelta() {
 		return false
@@ -226,7 +225,7 @@ func continues(a, b Event) bool {
 	return b.IsDelta() && a.Body.Type() == b.Body.Type()
 }
 
-// join makes one event of a run of deltas. Of progress only the last counts.
+// join joins deltas. Of progress it keeps the last.
 func join(run []Event) Event {
 	e := run[len(run)-1]
 	if len(run) == 1 {

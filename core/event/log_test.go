@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// journal is a replayer over what was logged.
+// journal is a replayer of logged events.
 type journal struct {
 	mu     sync.Mutex
 	events []Event
@@ -147,11 +147,11 @@ func TestLogForget(t *testing.T) {
 	j.append(logged(4))
 	l.Close()
 	if got := seqs(read(t, l, 1)); !slices.Equal(got, []Seq{2, 3, 4}) {
-		t.Errorf("got %v, want 2, 3 from the past and 4 once", got)
+		t.Errorf("got %v, want 2 and 3 replayed, and 4 once", got)
 	}
 	l.Forget(1)
 	if got := seqs(read(t, l, 3)); !slices.Equal(got, []Seq{4}) {
-		t.Errorf("forgetting less brought %v", got)
+		t.Errorf("forgetting less returned %v", got)
 	}
 }
 
@@ -187,8 +187,8 @@ func TestLogCoalesces(t *testing.T) {
 	}
 }
 
-// A reader that stands still does not stop the writer. When it goes on, it
-// gets every logged event, from the replayer where the window has moved on.
+// A reader that blocks does not block the writer. When it continues, it gets
+// every logged event, from the replayer if the window has moved on.
 func TestLogSlowReader(t *testing.T) {
 	const n = 5000
 	var j journal
@@ -214,7 +214,7 @@ func TestLogSlowReader(t *testing.T) {
 			e = word(s, "x")
 		}
 		j.append(e)
-		l.Append(e) // the last of these returns though the reader waits for it
+		l.Append(e) // returns although the reader is blocked
 		if s == 1 {
 			<-first
 		}
@@ -236,8 +236,8 @@ func TestLogSlowReader(t *testing.T) {
 	}
 }
 
-// Many readers, joining at any time, all see every logged event once, in
-// order, and the whole text as long as they keep up with the window.
+// Many readers, joining at any time, all see every logged event once, in order,
+// and the complete text as long as they keep up with the window.
 func TestLogManyReaders(t *testing.T) {
 	const n, readers = 2000, 16
 	var j journal
@@ -305,7 +305,7 @@ func TestLogCloseWakesReaders(t *testing.T) {
 	}
 	l.Append(logged(2))
 	l.Close()
-	l.Close() // twice is once
+	l.Close() // idempotent
 	for range 4 {
 		<-seen
 	}
@@ -341,7 +341,7 @@ func TestLogContext(t *testing.T) {
 			n++
 		}
 		if n != 2 || !errors.Is(last, context.Canceled) {
-			t.Errorf("%d steps, the last with %v: a busy writer keeps a cancelled reader", n, last)
+			t.Errorf("%d steps, the last with %v: a busy writer blocks a cancelled reader", n, last)
 		}
 	})
 }
@@ -391,7 +391,7 @@ func BenchmarkLogAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkLogAnswer is an answer of 5,000 deltas that two readers follow.
+// BenchmarkLogAnswer streams an answer of 5,000 deltas to two readers.
 func BenchmarkLogAnswer(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -412,8 +412,8 @@ func BenchmarkLogAnswer(b *testing.B) {
 	}
 }
 
-// TestLogWithoutReplayerKeepsAllButDeltas: a session that is kept in memory
-// only loses no event to a reader that comes late.
+// TestLogWithoutReplayerKeepsAllButDeltas: a late reader of a session in memory
+// misses no event but deltas.
 func TestLogWithoutReplayerKeepsAllButDeltas(t *testing.T) {
 	l := NewLog(8, nil)
 	var want []Seq

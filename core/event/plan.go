@@ -2,12 +2,12 @@ package event
 
 import "encoding/json"
 
-// PlanTool is the name of the tool by which the model says what it is going to
-// do. Its results carry a [Plan].
+// PlanTool is the name of the tool with which the model sets its plan. Its
+// results hold a [Plan].
 const PlanTool = "update_plan"
 
-// Plan is what the model means to do, step by step. Every result of
-// [PlanTool] holds the whole of it, as its Structured.
+// Plan is what the model intends to do, step by step. Every result of
+// [PlanTool] holds the complete plan, as its Structured.
 type Plan struct {
 	Explanation string     `json:"explanation,omitempty"` // why it changed
 	Steps       []PlanStep `json:"plan"`
@@ -19,7 +19,7 @@ type PlanStep struct {
 	Status PlanStatus `json:"status"`
 }
 
-// PlanStatus says how a step stands.
+// PlanStatus is the status of a step.
 type PlanStatus string
 
 // The states of a step. At most one step of a plan is in progress.
@@ -40,7 +40,7 @@ func (p Plan) Done() int {
 	return n
 }
 
-// Current is the step in progress, or the empty string.
+// Current returns the step in progress, or "".
 func (p Plan) Current() string {
 	for _, s := range p.Steps {
 		if s.Status == StepInProgress {

@@ -1,7 +1,6 @@
 package event
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -13,14 +12,15 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
 // schemaFile is the published JSON Schema of an event, made from the Go types.
 var schemaFile = filepath.Join("..", "..", "docs", "events.schema.json")
 
-// eventSchema describes every event. A strict one refuses members that it does
-// not name; the published one leaves room for what later versions add.
+// eventSchema returns the schema of every event. A strict one refuses unknown
+// members; the published one allows what later versions add.
 func eventSchema(t *testing.T, strict bool) *jsonschema.Schema {
 	t.Helper()
 	part := &jsonschema.Schema{
@@ -49,7 +49,7 @@ func eventSchema(t *testing.T, strict bool) *jsonschema.Schema {
 	for _, b := range zeroBodies(t) {
 		body := of(reflect.TypeOf(b))
 		body.Title = b.Type()
-		if strict { // the envelope's members are then to be named here, too
+		if strict { // then the envelope's members must be listed here, too
 			maps.Copy(body.Properties, of(reflect.TypeFor[Event]()).Properties)
 		}
 		body.Properties["type"] = &jsonschema.Schema{Const: jsonschema.Ptr[any](b.Type())}
@@ -79,26 +79,14 @@ func loosen(s *jsonschema.Schema, strict bool) {
 
 // TestSchemaIsCurrent compares the published schema with the Go types.
 func TestSchemaIsCurrent(t *testing.T) {
-	want, err := json.MarshalIndent(eventSchema(t, false), "", "  ")
+	schema, err := json.MarshalIndent(eventSchema(t, false), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append(want, '\n')
-	if *update {
-		if err := os.WriteFile(schemaFile, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("docs/events.schema.json is not what the types say: go test ./core/event -update")
-	}
+	goldentest.Check(t, schemaFile, append(schema, '\n'))
 }
 
-// TestSchemaHolds: what is written meets the schema, and what is not an event
+// TestSchemaHolds: what is written matches the schema, and what is not an event
 // does not.
 func TestSchemaHolds(t *testing.T) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "events.jsonl"))
@@ -123,10 +111,10 @@ func TestSchemaHolds(t *testing.T) {
 				t.Errorf("strict %t: %v\n%s", strict, err, line)
 			}
 			if err := check(strings.Replace(line, `"type":"`, `"type":"x_`, 1)); err == nil {
-				t.Errorf("an unknown type meets the schema: %s", line)
+				t.Errorf("an unknown type matches the schema: %s", line)
 			}
 			if err := check(strings.Replace(line, `"seq":`, `"sqe":`, 1)); err == nil {
-				t.Errorf("an event without a number meets the schema: %s", line)
+				t.Errorf("an event without a number matches the schema: %s", line)
 			}
 			if added := strings.Replace(line, `"v":1`, `"v":1,"later":true`, 1); (check(added) != nil) != strict {
 				t.Errorf("strict %t: a member that a later version added: %v", strict, check(added))

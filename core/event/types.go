@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// SessionStart opens a session, or opens it again when Resumed.
+// SessionStart begins a session, or resumes it.
 type SessionStart struct {
 	Agent    string `json:"agent,omitempty"` // version of the host program
 	Cwd      string `json:"cwd"`
@@ -27,7 +27,7 @@ type SessionEnd struct {
 	Usage  model.Usage `json:"usage"`
 }
 
-// Prompt is the system prompt that is in force from here on.
+// Prompt is the system prompt used from here on.
 type Prompt struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
@@ -35,8 +35,7 @@ type Prompt struct {
 	Text     string `json:"text"`
 }
 
-// User is an input that the session took up, with what the context sources
-// appended to it.
+// User is an input, with what the context sources added to it.
 type User struct {
 	Content model.Parts `json:"content"`
 }
@@ -47,22 +46,22 @@ type Idle struct {
 	Stop  string `json:"stop"`  // why the input's processing ended, see core.StopReason
 }
 
-// MessageStart says that the model began to answer.
+// MessageStart says that the answer of the model begins.
 type MessageStart struct {
 	Model string `json:"model,omitempty"`
 }
 
-// MessageDelta is a piece of the answer's text.
+// MessageDelta is a part of the answer's text.
 type MessageDelta struct {
 	Text string `json:"text"`
 }
 
-// ReasoningDelta is a piece of the reasoning that the provider shows.
+// ReasoningDelta is a part of the reasoning that the provider shows.
 type ReasoningDelta struct {
 	Text string `json:"text"`
 }
 
-// Message is the model's whole answer.
+// Message is the model's complete answer.
 type Message struct {
 	Content    model.Parts      `json:"content"`
 	Usage      model.Usage      `json:"usage"`
@@ -70,18 +69,17 @@ type Message struct {
 	ResponseID string           `json:"responseId,omitempty"`
 	Provider   string           `json:"provider,omitempty"`
 	Model      string           `json:"model,omitempty"`
-	Partial    bool             `json:"partial,omitempty"` // the stream broke or was cancelled
+	Partial    bool             `json:"partial,omitempty"` // the stream failed or was cancelled
 }
 
-// ToolUse says that a tool call entered the pipeline; the envelope's Call
-// holds its id.
+// ToolUse begins a tool call; the envelope's Call holds its id.
 type ToolUse struct {
 	Name   string `json:"name"`
 	Source string `json:"source,omitempty"` // where the tool comes from: "builtin", a plugin's or a server's name
-	Args   string `json:"args"`             // as the model wrote them
+	Args   string `json:"args"`             // as sent by the model
 }
 
-// ToolOutputDelta is a piece of a tool's live output.
+// ToolOutputDelta is a part of a tool's live output.
 type ToolOutputDelta struct {
 	Text string `json:"text"`
 }
@@ -117,8 +115,8 @@ func SandboxMeta(level string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{metaSandbox: text}
 }
 
-// Sandbox is the level of the sandbox in which the call's program ran, "none"
-// outside of one, and empty if it ran no program or nobody can tell.
+// Sandbox returns the sandbox level at which the call's program ran, "none"
+// without a sandbox, and "" if it ran no program or it is unknown.
 func (b *ToolResult) Sandbox() (level string) {
 	if json.Unmarshal(b.Meta[metaSandbox], &level) != nil {
 		return ""
@@ -126,7 +124,7 @@ func (b *ToolResult) Sandbox() (level string) {
 	return level
 }
 
-// Output is the full text of a tool's result where the model got less.
+// Output is the full text of a tool's result, if the model got less.
 type Output struct {
 	Text  string `json:"text,omitempty"` // up to 64 KiB
 	Path  string `json:"path,omitempty"` // the file that holds a longer one
@@ -141,7 +139,7 @@ func (o *Output) Open() (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(o.Text)), nil
 }
 
-// Steering is a message put in between two model calls.
+// Steering is a message added between two model calls.
 type Steering struct {
 	Content model.Parts `json:"content"`
 	Source  string      `json:"source"` // "user" or "loop_detection"
@@ -166,7 +164,7 @@ type LoopDetection struct {
 	Pattern int    `json:"pattern"` // its length in calls
 }
 
-// LLMStart says that a request goes out.
+// LLMStart says that a request is sent.
 type LLMStart struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
@@ -185,7 +183,7 @@ type LLMEnd struct {
 	Error     string           `json:"error,omitempty"`
 }
 
-// LLMRetry says that an attempt failed and another follows.
+// LLMRetry says that a request failed and is repeated.
 type LLMRetry struct {
 	Attempt int             `json:"attempt"`
 	Max     int             `json:"max"`
@@ -194,7 +192,7 @@ type LLMRetry struct {
 	Message string          `json:"message"`
 }
 
-// Question is put to the person.
+// Question is put to the user.
 type Question struct {
 	QID       string          `json:"qid"`
 	Kind      string          `json:"kind"`
@@ -212,10 +210,10 @@ type Answer struct {
 	QID       string `json:"qid"`
 	Choice    string `json:"choice,omitempty"`
 	Reason    string `json:"reason,omitempty"`
-	Withdrawn bool   `json:"withdrawn,omitempty"` // cancelled before anybody answered
+	Withdrawn bool   `json:"withdrawn,omitempty"` // cancelled without an answer
 }
 
-// Access is one thing that a tool call wants to do.
+// Access is one thing that a tool call would do.
 type Access struct {
 	Scope    string   `json:"scope"`
 	Resource string   `json:"resource"`
@@ -228,50 +226,50 @@ type Permission struct {
 	Decision string   `json:"decision"` // allow, deny
 	Decider  string   `json:"decider"`  // policy, person, headless, hook
 	Rule     string   `json:"rule,omitempty"`
-	Source   string   `json:"source,omitempty"` // where the rule stands
+	Source   string   `json:"source,omitempty"` // where the rule is
 	Reason   string   `json:"reason,omitempty"`
 	Accesses []Access `json:"accesses,omitempty"`
 }
 
-// SkillActivated says that a skill's text was put into the turn that follows.
+// SkillActivated says that a skill's text was added to the turn that follows.
 type SkillActivated struct {
 	Name    string `json:"name"`
 	Scope   string `json:"scope"`             // project, user, bundled
 	By      string `json:"by"`                // name, phrase, pattern, keyword+verb, text
-	Trigger string `json:"trigger,omitempty"` // what of the input called for it
+	Trigger string `json:"trigger,omitempty"` // the words of the input that matched
 	File    string `json:"file,omitempty"`
 	Size    int    `json:"size"` // of the text, in estimated tokens
 }
 
-// SkillsListed says that skills were named to the model, to choose from.
+// SkillsListed says that skills were listed to the model, to choose from.
 type SkillsListed struct {
 	Names []string `json:"names"`
-	Left  int      `json:"left,omitempty"` // how many others there are
+	Left  int      `json:"left,omitempty"` // number of skills not listed
 }
 
-// Compacted says that a summary stands in the place of all but the last
-// messages of the conversation.
+// Compacted says that a summary replaces all but the last messages of the
+// conversation.
 type Compacted struct {
 	Content    model.Parts `json:"content"`    // the summary, as the model gets it
-	Summarised int         `json:"summarised"` // messages that it stands for
-	Kept       int         `json:"kept"`       // messages behind it that stay as they are
+	Summarised int         `json:"summarised"` // messages that it replaces
+	Kept       int         `json:"kept"`       // messages after it that were kept
 	Before     int         `json:"before"`     // estimated tokens of the conversation
 	After      int         `json:"after"`
 	Model      string      `json:"model,omitempty"`
-	Usage      model.Usage `json:"usage"` // of the call that made the summary
+	Usage      model.Usage `json:"usage"` // of the call for the summary
 }
 
-// SubagentStart says that a subagent begins to work on an input.
+// SubagentStart says that a subagent starts to work on an input.
 type SubagentStart struct {
 	Name  string   `json:"name"`           // the last part of its path
 	Path  []string `json:"path"`           // of names, from the root session down
 	Child string   `json:"child"`          // its session
-	Kind  string   `json:"kind,omitempty"` // of agent, where it has a definition
+	Kind  string   `json:"kind,omitempty"` // agent type, if it has a definition
 	Model string   `json:"model,omitempty"`
 	Input string   `json:"input"` // the task, or a later message
 }
 
-// SubagentEnd says that a subagent has worked off its input.
+// SubagentEnd says that a subagent has processed its input.
 type SubagentEnd struct {
 	Name       string      `json:"name"`
 	Child      string      `json:"child"`
@@ -289,20 +287,20 @@ type Cancelled struct {
 	Abort  bool   `json:"abort,omitempty"` // the session closes
 }
 
-// Warning is a trouble that does not stop the work.
+// Warning is a problem that does not stop the work.
 type Warning struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// Error is a trouble that ended the processing of the input.
+// Error is a problem that ended the processing of the input.
 type Error struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
 }
 
-// Init is the first line of a command's stream.
+// Init is the first event of `agent exec`.
 type Init struct {
 	Agent    string   `json:"agent"`
 	Cwd      string   `json:"cwd"`
@@ -315,7 +313,7 @@ type Init struct {
 	Scripted bool     `json:"scripted,omitempty"`
 }
 
-// Result is the last line of a command's stream.
+// Result is the last event of `agent exec`.
 type Result struct {
 	Outcome    string       `json:"outcome"` // a core.StopReason
 	ExitCode   int          `json:"exitCode"`
@@ -328,7 +326,7 @@ type Result struct {
 	Error      *Error       `json:"error,omitempty"`
 }
 
-// Unknown keeps an event of a type that this version does not know.
+// Unknown holds an event of an unknown type.
 type Unknown struct {
 	Kind string
 	Raw  json.RawMessage
@@ -404,7 +402,7 @@ func (Init) body()            {}
 func (Result) body()          {}
 func (Unknown) body()         {}
 
-// bodyType is a type of event: its name, and how its members are decoded.
+// bodyType is a type of event: its name, and the decoder of its members.
 type bodyType struct {
 	kind   string
 	decode func(data []byte) (Body, error)
@@ -456,7 +454,7 @@ func typeOf[B Body]() bodyType {
 	}}
 }
 
-// decodeBody decodes the members of a body; whole is the event they are of.
+// decodeBody decodes the members of a body; whole is the complete event.
 func decodeBody(kind string, data, whole []byte) (Body, error) {
 	for i := range bodyTypes {
 		if bodyTypes[i].kind == kind {

@@ -47,7 +47,7 @@ func (c *checker) check(n *node, t reflect.Type, pointer string) error {
 				return err
 			}
 		}
-		return c.leaf(n, t, pointer) // the map's keys can have a type of their own
+		return c.leaf(n, t, pointer) // checks the type of the map's keys
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 && n.kind == text {
 			return c.leaf(n, t, pointer)
@@ -112,19 +112,19 @@ func excerptKey(key string) string {
 	return quote(key)
 }
 
-// quoted checks a value that stands in a string.
+// quoted checks a value inside a string.
 func (c *checker) quoted(n *node, t reflect.Type, pointer string) error {
 	var inner string
-	if n.kind != text || json.Unmarshal(c.doc.data[n.start:n.end], &inner) != nil ||
+	if n.kind != text || json.Unmarshal(c.doc.plain[n.start:n.end], &inner) != nil ||
 		json.Unmarshal([]byte(inner), reflect.New(t).Interface()) != nil {
 		return c.doc.errorAt(n.start, pointer, place(pointer)+"expected "+expected(t)+" in double quotes", "")
 	}
 	return nil
 }
 
-// leaf tries the value by itself.
+// leaf decodes the value on its own.
 func (c *checker) leaf(n *node, t reflect.Type, pointer string) error {
-	err := json.Unmarshal(c.doc.data[n.start:n.end], reflect.New(t).Interface())
+	err := json.Unmarshal(c.doc.plain[n.start:n.end], reflect.New(t).Interface())
 	if err == nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func place(pointer string) string {
 	return pointer + ": "
 }
 
-// expected says in JSON's words what a Go type takes.
+// expected describes in JSON terms what a Go type accepts.
 func expected(t reflect.Type) string {
 	if reflect.PointerTo(t).Implements(textUnmarshaler) {
 		return "a string"
@@ -165,7 +165,7 @@ func expected(t reflect.Type) string {
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return "a whole number from 0"
+		return "a non-negative whole number"
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return "a whole number"
 	}

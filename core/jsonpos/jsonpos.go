@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Error is a mistake at a place in a document.
+// Error is an error at a position in a document.
 type Error struct {
 	File    string // as the caller named it
 	Line    int    // from 1
 	Column  int    // in characters, from 1
-	Pointer string // JSON pointer of the value at fault; empty for the whole document
+	Pointer string // JSON pointer of the invalid value; empty for the whole document
 	Message string // what is wrong
-	Hint    string // what to do about it; may be empty
+	Hint    string // how to fix it; may be empty
 }
 
 // Error implements error: "file:line:column: message; hint".
@@ -30,10 +30,9 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Decode decodes data, which errors call name, into the value that v points
-// to. An error in data is an [*Error], and the value is then as it was before.
-// Members that data does not name keep their values, so that one document can
-// be laid over another.
+// Decode decodes data into the value that v points to. Name is the file name in
+// errors. An error in data is an [*Error], and does not change the value. Members
+// that are not in data keep their values, so that documents can be merged.
 func Decode(name string, data []byte, v any) error {
 	d, err := Parse(name, data)
 	if err != nil {
@@ -46,14 +45,24 @@ func Decode(name string, data []byte, v any) error {
 type Document struct {
 	name  string
 	data  []byte // without the byte order mark
+	plain []byte // data with blanks for comments and trailing commas
 	lines []int  // where each line begins
 	root  *node
 }
 
 var bom = []byte("\ufeff")
 
-// Parse parses data, which errors call name. Errors are [*Error]s.
+// Parse parses data. Name is the file name in errors, which are [*Error]s.
 func Parse(name string, data []byte) (*Document, error) {
+	return parse(name, data, false)
+}
+
+// ParseJSONC is Parse for JSON with comments (// and /* */) and trailing commas.
+func ParseJSONC(name string, data []byte) (*Document, error) {
+	return parse(name, data, true)
+}
+
+func parse(name string, data []byte, jsonc bool) (*Document, error) {
 	d := &Document{name: name, data: bytes.TrimPrefix(data, bom)}
 	d.lines = []int{0}
 	for i, c := range d.data {
@@ -61,12 +70,12 @@ func Parse(name string, data []byte) (*Document, error) {
 			d.lines = append(d.lines, i+1)
 		}
 	}
-	p := parser{data: d.data}
+	p := parser{data: d.data, jsonc: jsonc}
 	root, err := p.document()
 	if err != nil {
 		return nil, d.errorAt(err.offset, err.pointer, err.message, err.hint)
 	}
-	d.root = root
+	d.root, d.plain = root, p.plain()
 	return d, nil
 }
 
@@ -80,7 +89,7 @@ func (d *Document) Decode(v any) error {
 	if err := c.check(d.root, target.Type().Elem(), ""); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(d.data, v); err != nil {
+	if err := json.Unmarshal(d.plain, v); err != nil {
 		return d.errorAt(d.root.start, "", err.Error(), "")
 	}
 	return nil
@@ -96,8 +105,8 @@ func (d *Document) Position(pointer string) (line, col int) {
 	return d.lineCol(n.start)
 }
 
-// Errorf makes an error at the value of a pointer or, if there is none, at the
-// nearest value around that place. It serves checks of meaning after decoding.
+// Errorf returns an error at the value of a pointer or, if there is none, at the
+// nearest enclosing value. It is for validation after decoding.
 func (d *Document) Errorf(pointer, hint, format string, args ...any) *Error {
 	at := pointer
 	n := d.root.find(at)
@@ -119,7 +128,7 @@ func (d *Document) lineCol(offset int) (line, col int) {
 	return line, utf8.RuneCount(d.data[d.lines[line-1]:offset]) + 1
 }
 
-// escape makes a key a segment of a JSON pointer.
+// escape returns a key as a segment of a JSON pointer.
 func escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

@@ -49,11 +49,11 @@ func TestDecodeErrors(t *testing.T) {
 		{"nothing near", `{"servers": {"a": {"zzzzzz": 1}}}`, `f:1:20: unknown key "zzzzzz" in /servers/a; valid keys are baseUrl, port, weight`},
 		{"hidden field", `{"Hidden": "x"}`, `f:1:2: unknown key "Hidden" at the top level; valid keys are any, blob, maxTokens, name, named, on, quoted, raw, servers, since, tags, temperature`},
 		{"field of a named struct", `{"named": {"nam": ""}}`, `f:1:12: unknown key "nam" in /named; did you mean "name"?`},
-		{"repeated key", "{\"on\": true,\n \"on\": false}", `f:2:2: key "on" stands here a second time; remove one of them`},
-		{"repeated after unescaping", `{"on": true, "\u006fn": false}`, `f:1:14: key "on" stands here a second time; remove one of them`},
+		{"repeated key", "{\"on\": true,\n \"on\": false}", `f:2:2: duplicate key "on"; remove one of them`},
+		{"repeated after unescaping", `{"on": true, "\u006fn": false}`, `f:1:14: duplicate key "on"; remove one of them`},
 		{"string for number", `{"maxTokens": "sk-secret"}`, `f:1:15: /maxTokens: expected a whole number, found a string`},
 		{"fraction", `{"maxTokens": 1.5}`, `f:1:15: /maxTokens: expected a whole number, found the number "1.5"`},
-		{"out of range", `{"servers": {"a/b": {"port": 70000}}}`, `f:1:30: /servers/a~1b/port: expected a whole number from 0, found the number "70000"`},
+		{"out of range", `{"servers": {"a/b": {"port": 70000}}}`, `f:1:30: /servers/a~1b/port: expected a non-negative whole number, found the number "70000"`},
 		{"object for bool", `{"on": {}}`, `f:1:8: /on: expected true or false, found an object`},
 		{"null for string", `{"name": null}`, `f:1:10: /name: expected a string, found null`},
 		{"array element", `{"tags": ["a", 2]}`, `f:1:16: /tags/1: expected a string, found the number "2"`},
@@ -68,16 +68,16 @@ func TestDecodeErrors(t *testing.T) {
 		{"bare word", `{"name": sk-1234567890}`, `f:1:10: found "sk-1234567…", expected a value`},
 		{"comment", "{\n// why\n}", `f:2:1: found "//", expected a key in double quotes; JSON has no comments`},
 		{"single quotes", `{'a': 1}`, `f:1:2: found "'", expected a key in double quotes; strings need double quotes`},
-		{"trailing comma", "{\"on\": true,\n}", `f:1:12: a comma stands before the closing "}"; remove it`},
-		{"trailing comma in array", `[1,]`, `f:1:3: a comma stands before the closing "]"; remove it`},
+		{"trailing comma", "{\"on\": true,\n}", `f:1:12: trailing comma before the closing "}"; remove it`},
+		{"trailing comma in array", `[1,]`, `f:1:3: trailing comma before the closing "]"; remove it`},
 		{"missing comma", "{\"on\": true\n \"name\": \"\"}", `f:2:2: found "\"", expected "," or "}"`},
 		{"missing colon", `{"on" true}`, `f:1:7: found "true", expected ":" after the key`},
 		{"cut", `{"on": `, `f:1:8: the document ends here, expected a value`},
 		{"cut in string", `{"name": "x`, `f:1:10: the string does not end; close it with "`},
 		{"line break in string", "{\"name\": \"x\n\"}", `f:1:10: the string does not end on its line; close it with ", or write \n for a line break`},
 		{"control character", "{\"name\": \"\x01\"}", `f:1:11: control character U+0001 in a string; write \u0001`},
-		{"bad escape", `{"name": "C:\dir"}`, `f:1:13: a backslash begins no valid escape; write \\ for a backslash itself`},
-		{"short unicode escape", `{"name": "\u12"}`, `f:1:11: a backslash begins no valid escape; write \\ for a backslash itself`},
+		{"bad escape", `{"name": "C:\dir"}`, `f:1:13: invalid escape after a backslash; write \\ for a backslash itself`},
+		{"short unicode escape", `{"name": "\u12"}`, `f:1:11: invalid escape after a backslash; write \\ for a backslash itself`},
 		{"leading zero", `{"maxTokens": 007}`, `f:1:15: "007" is not a number; text needs double quotes`},
 		{"invalid UTF-8", "{\"name\": \"\xff\"}", `f:1:11: byte 0xff is not valid UTF-8; save the file as UTF-8`},
 		{"too deep", deep, `f:1:1001: nested more than 1000 levels deep`},
@@ -98,7 +98,7 @@ func TestDecodeErrors(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", err, tt.want)
 			}
 			if got := fmt.Sprint(v); got != fmt.Sprint(settings{MaxTokens: 7}) {
-				t.Errorf("the value was touched: %s", got)
+				t.Errorf("the value was changed: %s", got)
 			}
 		})
 	}
@@ -206,7 +206,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		lines := strings.Split(body, "\n")
 		if e.Line < 1 || e.Line > len(lines) || e.Column < 1 || e.Column > utf8.RuneCountInString(lines[e.Line-1])+1 {
-			t.Fatalf("%d:%d lies outside of the document", e.Line, e.Column)
+			t.Fatalf("%d:%d is outside the document", e.Line, e.Column)
 		}
 	})
 }

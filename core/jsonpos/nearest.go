@@ -2,8 +2,8 @@ package jsonpos
 
 import "strings"
 
-// Nearest returns the candidate that a misspelt word most likely means, or ""
-// when none is near. Of several equally near ones the first counts.
+// Nearest returns the candidate that a misspelt word most likely means, or "" if
+// none is close. Of several equally close ones it returns the first.
 func Nearest(word string, candidates []string) string {
 	const longest = 64
 	if len(word) > longest {
@@ -21,8 +21,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// distance counts the insertions, deletions, substitutions and swaps of
-// neighbours that turn a into b.
+// distance returns the number of insertions, deletions, substitutions and swaps
+// of adjacent characters that turn a into b.
 func distance(a, b []rune) int {
 	before, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range prev {

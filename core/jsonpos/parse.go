@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting, and so the parser's recursion.
+// maxDepth limits the nesting, and so the parser's recursion.
 const maxDepth = 1000
 
 type kind uint8
@@ -23,7 +23,7 @@ const (
 	null
 )
 
-// describe says what a value is, with its text where that tells no secret.
+// describe describes a value, with its text unless that may be secret.
 func (n *node) describe(data []byte) string {
 	switch n.kind {
 	case object:
@@ -38,10 +38,11 @@ func (n *node) describe(data []byte) string {
 	return string(data[n.start:n.end])
 }
 
-// node is a value and where it stands.
+// node is a value and its position.
 type node struct {
 	kind       kind
 	start, end int
+	comma      int      // offset of the comma after it; 0 = none
 	members    []member // of an object, in order
 	elems      []*node  // of an array
 }
@@ -86,16 +87,35 @@ func (n *node) child(key string) *node {
 	return nil
 }
 
-// fault is an error before it knows its line.
+// fault is an error whose line is not known yet.
 type fault struct {
 	offset                 int
 	pointer, message, hint string
 }
 
 type parser struct {
-	data  []byte
-	pos   int
-	depth int
+	data   []byte
+	jsonc  bool // comments and trailing commas are allowed
+	pos    int
+	depth  int
+	extras []extra
+}
+
+// extra is the range of a comment or a trailing comma.
+type extra struct{ start, end int }
+
+// plain returns the data as standard JSON with the same offsets.
+func (p *parser) plain() []byte {
+	if len(p.extras) == 0 {
+		return p.data
+	}
+	plain := bytes.Clone(p.data)
+	for _, e := range p.extras {
+		for i := e.start; i < e.end; i++ {
+			plain[i] = ' '
+		}
+	}
+	return plain
 }
 
 func (p *parser) document() (*node, *fault) {
@@ -114,10 +134,40 @@ func (p *parser) document() (*node, *fault) {
 	return n, nil
 }
 
+// space skips white space and, in JSONC, comments.
 func (p *parser) space() {
-	for p.pos < len(p.data) && strings.IndexByte(" \t\r\n", p.data[p.pos]) >= 0 {
-		p.pos++
+	for p.pos < len(p.data) {
+		if strings.IndexByte(" \t\r\n", p.data[p.pos]) >= 0 {
+			p.pos++
+			continue
+		}
+		n := 0
+		if p.jsonc {
+			n = commentLen(p.data[p.pos:])
+		}
+		if n == 0 {
+			return
+		}
+		p.extras = append(p.extras, extra{p.pos, p.pos + n})
+		p.pos += n
 	}
+}
+
+// commentLen returns the length of the comment that s begins with, without the
+// end of its line, or 0 if there is none that ends.
+func commentLen(s []byte) int {
+	if bytes.HasPrefix(s, []byte("//")) {
+		if i := bytes.IndexAny(s, "\r\n"); i >= 0 {
+			return i
+		}
+		return len(s)
+	}
+	if bytes.HasPrefix(s, []byte("/*")) {
+		if i := bytes.Index(s[2:], []byte("*/")); i >= 0 {
+			return i + 4
+		}
+	}
+	return 0
 }
 
 // peek returns the next byte, or 0 at the end.
@@ -179,7 +229,7 @@ func (p *parser) object(pointer string) (*node, *fault) {
 		}
 		at := pointer + "/" + escape(m.key)
 		if seen[m.key] {
-			return nil, &fault{m.keyStart, at, fmt.Sprintf("key %s stands here a second time", quote(m.key)), "remove one of them"}
+			return nil, &fault{m.keyStart, at, fmt.Sprintf("duplicate key %s", quote(m.key)), "remove one of them"}
 		}
 		seen[m.key] = true
 		if p.space(); p.peek() != ':' {
@@ -191,7 +241,7 @@ func (p *parser) object(pointer string) (*node, *fault) {
 			return nil, err
 		}
 		n.members = append(n.members, m)
-		if more, err := p.separator(pointer, '}'); err != nil {
+		if more, err := p.separator(pointer, m.value, '}'); err != nil {
 			return nil, err
 		} else if !more {
 			break
@@ -214,7 +264,7 @@ func (p *parser) array(pointer string) (*node, *fault) {
 			return nil, err
 		}
 		n.elems = append(n.elems, elem)
-		if more, err := p.separator(pointer, ']'); err != nil {
+		if more, err := p.separator(pointer, elem, ']'); err != nil {
 			return nil, err
 		} else if !more {
 			break
@@ -225,14 +275,19 @@ func (p *parser) array(pointer string) (*node, *fault) {
 	return n, nil
 }
 
-// separator reads a comma, or stops before the closing bracket.
-func (p *parser) separator(pointer string, closing byte) (more bool, err *fault) {
+// separator reads the comma after a value, or stops before the closing bracket.
+func (p *parser) separator(pointer string, after *node, closing byte) (more bool, err *fault) {
 	switch p.space(); p.peek() {
 	case ',':
 		comma := p.pos
+		after.comma = comma
 		p.pos++
 		if p.space(); p.peek() == closing {
-			return false, &fault{comma, pointer, fmt.Sprintf("a comma stands before the closing %q", string(closing)), "remove it"}
+			if p.jsonc {
+				p.extras = append(p.extras, extra{comma, comma + 1})
+				return false, nil
+			}
+			return false, &fault{comma, pointer, fmt.Sprintf("trailing comma before the closing %q", string(closing)), "remove it"}
 		}
 		return true, nil
 	case closing:
@@ -260,7 +315,7 @@ func (p *parser) string(pointer string) (string, *fault) {
 		case c == '\\':
 			n := escapeLen(p.data[p.pos:])
 			if n == 0 {
-				return "", &fault{p.pos, pointer, "a backslash begins no valid escape", `write \\ for a backslash itself`}
+				return "", &fault{p.pos, pointer, "invalid escape after a backslash", `write \\ for a backslash itself`}
 			}
 			escaped = true
 			p.pos += n
@@ -322,7 +377,7 @@ func (p *parser) word() string {
 	return string(rest)
 }
 
-// unexpected is the fault that something else than what was wanted stands here.
+// unexpected is the fault of text other than what was wanted.
 func (p *parser) unexpected(pointer, wanted string) *fault {
 	f := &fault{offset: p.pos, pointer: pointer}
 	if p.pos == len(p.data) {
@@ -335,8 +390,12 @@ func (p *parser) unexpected(pointer, wanted string) *fault {
 		found = string(p.data[p.pos : p.pos+size])
 	}
 	f.message = fmt.Sprintf("found %s, expected %s", excerpt([]byte(found)), wanted)
-	switch {
-	case strings.HasPrefix(found, "//"), strings.HasPrefix(found, "/*"), strings.HasPrefix(found, "#"):
+	switch comment := strings.HasPrefix(found, "//") || strings.HasPrefix(found, "/*"); {
+	case p.jsonc && comment:
+		f.hint = "close the comment with */"
+	case p.jsonc && strings.HasPrefix(found, "#"):
+		f.hint = "a comment begins with //"
+	case comment, strings.HasPrefix(found, "#"):
 		f.hint = "JSON has no comments"
 	case found == "'":
 		f.hint = "strings need double quotes"
@@ -345,7 +404,7 @@ func (p *parser) unexpected(pointer, wanted string) *fault {
 }
 
 // excerpt quotes the beginning of a text: enough to find it, too little to
-// give away a key that stands in the wrong place.
+// reveal a misplaced API key.
 func excerpt(s []byte) string {
 	const limit = 10
 	r := []rune(strings.ToValidUTF8(string(s), "\ufffd"))

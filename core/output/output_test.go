@@ -62,7 +62,7 @@ func TestTruncateLinesAfterCharacters(t *testing.T) {
 			t.Errorf("%+v: got %q, want %q", tt.limit, got, tt.want)
 		}
 	}
-	// Two endless lines: the characters' limit catches them.
+	// Two very long lines: the character limit applies.
 	long := strings.Repeat("y", 1<<20) + "\n" + strings.Repeat("z", 1<<20)
 	got, cut := output.Truncate(long, output.Limit{MaxChars: 100, MaxLines: 256})
 	if !cut || utf8.RuneCountInString(got) > 400 {
@@ -126,7 +126,7 @@ func TestSpoolWithoutFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := output.NewSpool(output.Limit{MaxChars: 100}, nil, open, func(string) {})
 			if _, err := s.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil {
-				t.Fatalf("a tool's output must not fail for want of a file: %v", err)
+				t.Fatalf("a tool's output must not fail without a file: %v", err)
 			}
 			kept, out, err := s.Finish("")
 			if (open != nil) != errors.Is(err, full) {
@@ -145,7 +145,7 @@ func TestSpoolClosesAfterFinish(t *testing.T) {
 		t.Fatalf("Finish = %q, %v, %v", kept, full, err)
 	}
 	if _, err := s.Write([]byte("late")); err == nil {
-		t.Error("a write after the end was taken")
+		t.Error("a write after Finish succeeded")
 	}
 }
 
@@ -184,8 +184,8 @@ func TestSpoolMakesValidUTF8(t *testing.T) {
 	}
 }
 
-// FuzzSpool holds the spool, which sees the text in pieces and forgets its
-// middle, against Truncate, which sees it whole.
+// FuzzSpool compares the spool, which gets the text in pieces and drops its
+// middle, with Truncate.
 func FuzzSpool(f *testing.F) {
 	f.Add("héllo\nworld", uint16(3), uint8(0), uint16(40), uint64(1))
 	f.Add("\xff\xfe", uint16(1), uint8(1), uint16(60000), uint64(2))

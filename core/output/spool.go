@@ -10,27 +10,27 @@ import (
 	"unicode/utf8"
 )
 
-// inline is the size up to which a full output is kept in memory. A longer one
-// lives in a file.
+// inline is the largest full output that is kept in memory. A longer one goes to
+// a file.
 const inline = 64 << 10
 
-// File is where a long output goes.
+// File stores a long output.
 type File interface {
 	io.WriteCloser
-	Handle() string // the name by which the model can read it
+	Handle() string // the name under which the model can read it
 	Path() string   // the file on this machine; empty if there is none
 }
 
-// Full is the whole output, where the model gets less.
+// Full is the full output, if the model gets less.
 type Full struct {
 	Text  string // up to 64 KiB, else empty
-	Path  string // of the file that holds a longer one; empty if it could not be kept
+	Path  string // of the file that holds a longer one; empty if it could not be stored
 	Bytes int64
 }
 
-// Spool takes the text of one tool call's result as it comes. It keeps the
-// whole of a short one, and of a long one its two ends for the model and a
-// file in the context store for everybody else.
+// Spool collects the text of one tool call's result while it is written. It
+// keeps all of a short text; of a long one it keeps the two ends for the model,
+// and writes the full text to a file in the context store.
 //
 // It is safe for concurrent use.
 type Spool struct {
@@ -42,7 +42,7 @@ type Spool struct {
 	clean  cleaner
 	head   []byte // the first part, up to room bytes
 	tail   []byte // what came after; its beginning is dropped
-	lost   bool   // something between head and tail was dropped
+	gap    bool   // text between head and tail was dropped
 	room   int
 	last   byte // of the text so far
 	chars  int
@@ -53,9 +53,9 @@ type Spool struct {
 	closed bool
 }
 
-// NewSpool returns a spool. Open makes the file for a long output; a nil one
-// means that there is none. Emit is called with live output as it comes, in
-// order, with the secrets gone.
+// NewSpool returns a spool. Open creates the file for a long output; if it is
+// nil, there is none. Emit is called with live output, in order, with secrets
+// replaced.
 func NewSpool(limit Limit, secrets []string, open func() (File, error), emit func(text string)) *Spool {
 	limit = limit.withDefaults()
 	return &Spool{
@@ -64,7 +64,7 @@ func NewSpool(limit Limit, secrets []string, open func() (File, error), emit fun
 	}
 }
 
-var errSpoolClosed = errors.New("the tool call is over: its output is closed")
+var errSpoolClosed = errors.New("the tool call has ended: its output is closed")
 
 // Write takes live output.
 func (s *Spool) Write(p []byte) (int, error) {
@@ -97,11 +97,12 @@ func (s *Spool) add(text string) {
 	s.tail = append(s.tail, text...)
 	if len(s.tail) > 2*s.room {
 		s.tail = append(s.tail[:0], s.tail[len(s.tail)-s.room:]...)
-		s.lost = true
+		s.gap = true
 	}
 }
 
-// toFile writes text to the file, opening it with what came before.
+// toFile writes text to the file. It opens the file if needed and writes the
+// earlier text first.
 func (s *Spool) toFile(text string) {
 	if s.open == nil || s.err != nil {
 		return
@@ -120,8 +121,8 @@ func (s *Spool) toFile(text string) {
 }
 
 // Finish adds the text that the tool returned, closes the spool, and returns
-// what the model gets and, where that is less than all, the full output. The
-// error says why a full output could not be kept; the rest is valid all the same.
+// what the model gets and, if that is not everything, the full output. The error
+// says why the full output could not be stored; the results are valid anyway.
 func (s *Spool) Finish(text string) (string, *Full, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,14 +152,14 @@ func (s *Spool) Finish(text string) (string, *Full, error) {
 		if out.Text == "" {
 			out.Path = s.file.Path()
 		}
-		kept += "\n[The full output is " + s.file.Handle() + ": read_file opens it by this name.]"
+		kept += "\n[Full output: " + s.file.Handle() + " (open it with read_file)]"
 	}
 	return kept, out, err
 }
 
 // kept returns the text that the model gets.
 func (s *Spool) kept() (string, bool) {
-	if !s.lost {
+	if !s.gap {
 		return Truncate(string(s.head)+string(s.tail), s.limit)
 	}
 	text := truncateChars(string(s.head), strings.ToValidUTF8(string(s.tail), ""), s.chars, s.limit)
@@ -177,16 +178,16 @@ func (s *Spool) closeFile() error {
 	return errors.Join(err, s.file.Close())
 }
 
-// discard closes a file that turned out not to be needed. The store's
-// clean-up removes it with the session.
+// discard closes a file that is not needed after all. It is removed with the
+// session's store.
 func (s *Spool) discard() {
 	_ = s.closeFile() // the model has the whole text
 }
 
-// redacted stands where a secret was.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
-// Redact replaces the secrets in data that is whole, such as JSON.
+// Redact replaces the secrets in complete data, such as JSON.
 func Redact(data []byte, secrets []string) []byte {
 	for _, secret := range secrets {
 		if bytes.Contains(data, []byte(secret)) {
@@ -196,15 +197,15 @@ func Redact(data []byte, secrets []string) []byte {
 	return data
 }
 
-// cleaner makes a stream of bytes fit to be shown: valid UTF-8, without the
-// secrets, also where they are split over two writes.
+// cleaner makes a stream of bytes valid UTF-8 without secrets, even if they are
+// split over several writes.
 type cleaner struct {
 	secrets []string
 	carry   []byte
 }
 
-// next takes the next bytes and returns the text that is certain by now; with
-// final, all of it.
+// next adds bytes and returns the text that is final by now; with final, all of
+// it.
 func (c *cleaner) next(p []byte, final bool) string {
 	buf := p
 	if len(c.carry) > 0 {
@@ -217,14 +218,14 @@ func (c *cleaner) next(p []byte, final bool) string {
 		hold = max(incompleteRune(buf), c.secretPrefix(buf))
 		c.carry = bytes.Clone(buf[len(buf)-hold:])
 	}
-	if buf = buf[:len(buf)-hold]; utf8.Valid(buf) { // much the quicker look
+	if buf = buf[:len(buf)-hold]; utf8.Valid(buf) { // the fast path
 		return string(buf)
 	}
 	return strings.ToValidUTF8(string(buf), "\uFFFD")
 }
 
-// secretPrefix returns the length of the longest end of buf that may be the
-// beginning of a secret.
+// secretPrefix returns the length of the longest suffix of buf that is a prefix
+// of a secret.
 func (c *cleaner) secretPrefix(buf []byte) int {
 	longest := 0
 	for _, secret := range c.secrets {
@@ -238,7 +239,7 @@ func (c *cleaner) secretPrefix(buf []byte) int {
 	return longest
 }
 
-// incompleteRune returns the length of an unfinished UTF-8 sequence at the end.
+// incompleteRune returns the length of an incomplete UTF-8 sequence at the end.
 func incompleteRune(buf []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(buf); n++ {
 		if b := buf[len(buf)-n]; utf8.RuneStart(b) {

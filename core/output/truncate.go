@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// Limit bounds the text of a result that goes to the model. The zero value
-// means 30,000 characters, head and tail, any number of lines.
+// Limit limits the text of a result for the model. The zero value means 30,000
+// characters, head and tail, any number of lines.
 type Limit struct {
 	MaxChars int // characters (runes), 0 = 30,000
-	MaxLines int // after the characters; 0 = any
+	MaxLines int // applied after MaxChars; 0 = any
 	Mode     Mode
 }
 
-// Mode says which end of an overlong text is kept.
+// Mode is which end of a long text is kept.
 type Mode uint8
 
 // The modes.
@@ -26,7 +26,7 @@ const (
 
 const defaultMaxChars = 30_000
 
-// withDefaults fills in what a limit leaves open.
+// withDefaults sets the defaults.
 func (l Limit) withDefaults() Limit {
 	if l.MaxChars <= 0 {
 		l.MaxChars = defaultMaxChars
@@ -34,12 +34,12 @@ func (l Limit) withDefaults() Limit {
 	return l
 }
 
-// Truncate cuts text to the limit: characters first, then lines, so that a
-// text of few and endless lines is cut too. It reports whether it cut.
+// Truncate cuts text to the limit: characters first, then lines, so that a text
+// of few very long lines is cut too. It reports whether it cut.
 func Truncate(text string, limit Limit) (string, bool) {
 	limit = limit.withDefaults()
 	cut := false
-	if len(text) > limit.MaxChars { // else there cannot be more characters either
+	if len(text) > limit.MaxChars { // otherwise it has no more characters, either
 		if n := utf8.RuneCountInString(text); n > limit.MaxChars {
 			text, cut = truncateChars(text, text, n, limit), true
 		}
@@ -48,8 +48,8 @@ func Truncate(text string, limit Limit) (string, bool) {
 	return lined, cut || cutLines
 }
 
-// truncateChars joins the kept ends of a text of n characters, of which head
-// holds at least the beginning and tail at least the end.
+// truncateChars joins the kept ends of a text of n characters: head has at least
+// the kept beginning and tail the kept end.
 func truncateChars(head, tail string, n int, limit Limit) string {
 	removed := n - limit.MaxChars
 	switch limit.Mode {

@@ -26,11 +26,10 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// world is what an attack finds: a workspace that it may write, and what it is
-// after.
+// world is the surroundings of an attack: a writable workspace, and its targets.
 type world struct {
 	base, ws  string
-	outside   string // a directory that it sees
+	outside   string // a visible directory
 	masked    string // a directory that is hidden
 	maskedEnv string // a file in the workspace that is hidden
 	victim    *exec.Cmd
@@ -129,15 +128,15 @@ func (w *world) profile(mode sandbox.Mode) *sandbox.Profile {
 	}
 }
 
-// attack is something that must fail in every sandbox and works without one.
+// attack is something that works without a sandbox and must fail in one.
 type attack struct {
 	name   string
 	script func(w *world) string   // for the shell
 	args   func(w *world) []string // or for the test binary, see playAttack
 	needs  []string
-	root   bool // without a sandbox it takes the superuser
-	rare   bool // without a sandbox it does not work on every machine
-	aside  bool // it may work for a time, but its work is set aside in the end
+	root   bool // works only as root without a sandbox
+	rare   bool // does not work on every machine without a sandbox
+	aside  bool // may work temporarily, but its result is renamed in the end
 	stdin  func(t *testing.T) *os.File
 }
 
@@ -251,7 +250,7 @@ func terminal(t *testing.T) *os.File {
 	return slave
 }
 
-// strike carries an attack out and returns what it printed.
+// strike performs an attack and returns its output.
 func (a *attack) strike(t *testing.T, s *proc.Supervisor, w *world, mode sandbox.Mode) (proc.Exit, string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -269,7 +268,7 @@ func (a *attack) strike(t *testing.T, s *proc.Supervisor, w *world, mode sandbox
 	if mode != sandbox.ModeOff {
 		spec.Env = append(spec.Env, sandboxedEnv+"=1")
 	}
-	// A descriptor that somebody forgot to keep from children.
+	// A descriptor that is inherited by mistake.
 	if _, err := unix.FcntlInt(w.fd.Fd(), unix.F_SETFD, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -285,8 +284,8 @@ func (a *attack) strike(t *testing.T, s *proc.Supervisor, w *world, mode sandbox
 	return exit, out.String()
 }
 
-// TestAttacks carries each attack out without a sandbox, where it works, and
-// on every level that this machine has, where it fails.
+// TestAttacks performs each attack without a sandbox, where it works, and on
+// every level of this machine, where it fails.
 func TestAttacks(t *testing.T) {
 	for _, level := range []sandbox.Mode{sandbox.ModeOff, sandbox.ModeNamespace, sandbox.ModeLandlock} {
 		t.Run(string(level), func(t *testing.T) {
@@ -298,14 +297,14 @@ func TestAttacks(t *testing.T) {
 				t.Run(a.name, func(t *testing.T) {
 					need(t, a.needs...)
 					if a.root && level == sandbox.ModeOff && os.Getuid() != 0 {
-						t.Skip("only the superuser could do that without a sandbox")
+						t.Skip("works only as root without a sandbox")
 					}
 					w := newWorld(t)
 					before := w.state(t)
 					exit, out := a.strike(t, s, w, level)
 					if level == sandbox.ModeOff {
 						if exit.Code != 0 && a.rare {
-							t.Logf("this machine does not allow it anyway: %s", out)
+							t.Logf("this machine does not allow it even without a sandbox: %s", out)
 							return
 						}
 						if exit.Code != 0 {
@@ -357,12 +356,12 @@ func (w *world) state(t *testing.T) string {
 	return b.String()
 }
 
-// exitNotTried is the exit code of an attack that went wrong by itself.
+// exitNotTried is the exit code of an attack that failed for another reason.
 const exitNotTried = 77
 
-// playAttack is the part of the attacker in the sandbox.
+// playAttack is the role of the attacker in the sandbox.
 func playAttack() int {
-	runtime.LockOSThread() // who traces is a thread
+	runtime.LockOSThread() // ptrace belongs to a thread
 	role, args := os.Args[1], os.Args[2:]
 	err := roles[role](args)
 	if errors.Is(err, errNotTried) {
@@ -479,7 +478,7 @@ var roles = map[string]func(args []string) error{
 	},
 	"bpf":  func([]string) error { b := make([]byte, 128); b[0], b[4], b[8], b[12] = 2, 4, 4, 1; return bpfMap(b) },
 	"call": func(a []string) error { return syscallError(uintptr(number(a[0]))) },
-	"get": func(a []string) error { // no attack: it takes the proxy even for addresses of this machine
+	"get": func(a []string) error { // not an attack: uses the proxy even for local addresses
 		client := http.Client{Transport: &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(os.Getenv("HTTP_PROXY")) }}}
 		resp, err := client.Get(a[0])
 		if err != nil {
@@ -492,7 +491,7 @@ var roles = map[string]func(args []string) error{
 		}
 		return err
 	},
-	"serve": func(a []string) error { // no attack either
+	"serve": func(a []string) error { // not an attack either
 		l, err := net.Listen("unix", a[0])
 		if err != nil {
 			return err
@@ -516,7 +515,7 @@ var roles = map[string]func(args []string) error{
 	},
 }
 
-// bpfMap makes a map of the kind array.
+// bpfMap creates a BPF map of type array.
 func bpfMap(attr []byte) error {
 	return syscallError(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr[0])), 72)
 }

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endDetached ends what ended commands have left to live on: all orphans if s
-// adopts them, otherwise everything that carries the token of s. It is called
-// when no command runs any more.
+// endDetached ends the detached processes of commands that have ended: all
+// orphans if s adopts them, otherwise all processes with the token of s. It is
+// called when no command is running.
 func (s *Supervisor) endDetached() {
 	s.forking.Lock()
 	defer s.forking.Unlock()
@@ -30,9 +30,9 @@ func (s *Supervisor) endDetached() {
 	}
 }
 
-// marked returns the living processes that carry the token of s.
+// marked returns the living processes with the token of s.
 func (s *Supervisor) marked() (pids []int) {
-	table, _ := processes(0) // without a table nothing can be found
+	table, _ := processes(0) // without a table there is nothing to find
 	for _, e := range table {
 		if !e.zombie && carries(e.pid, []byte(s.token)) {
 			pids = append(pids, e.pid)
@@ -41,8 +41,8 @@ func (s *Supervisor) marked() (pids []int) {
 	return pids
 }
 
-// kill kills what find finds, with all that descends from it, until it finds
-// nothing more, for as long as killing may take.
+// kill kills the processes returned by find and their descendants, until there
+// are none or killTime has passed.
 func kill(find func() []int) {
 	deadline := time.Now().Add(killTime)
 	for {

@@ -20,22 +20,22 @@ type entry struct {
 	exiting                   bool // about to be a zombie; its files may be closed
 }
 
-// member is a process of a family, or, with a negative pid, its whole group
-// where there is no process table to tell more.
+// member is a process of a command or, with a negative pid, its whole group if
+// there is no process table.
 type member struct {
 	pid     int
 	grouped bool // a signal to the group reaches it
-	exiting bool // it ends by itself at this moment
+	exiting bool // it is just ending
 }
 
-// family is a command's processes: the first one, which leads a group and a
-// session, and what descends from it.
+// family is the set of a command's processes: the first one, which leads a group
+// and a session, and its descendants.
 type family struct {
 	leader  int
 	marker  []byte
 	started time.Time
-	// closed says that the leader, and not the system, adopts orphans: all that
-	// the command started descends from it as long as it runs.
+	// closed means that the leader adopts orphans: everything that the command
+	// started is a descendant as long as the leader runs.
 	closed bool
 }
 
@@ -45,8 +45,8 @@ func newFamily(cmd *exec.Cmd, marker string, started time.Time, closed bool) *fa
 
 func (f *family) close() {}
 
-// lingers reports, after the leader's end, whether anything may be left of its
-// group or session. It is quick where nothing was started after the leader.
+// lingers reports, after the leader's end, whether its group or session may have
+// processes. It is fast if nothing was started after the leader.
 func (f *family) lingers() bool {
 	if newestPID() == f.leader {
 		return false
@@ -54,9 +54,9 @@ func (f *family) lingers() bool {
 	return slices.ContainsFunc(f.members(false), func(m member) bool { return !m.exiting })
 }
 
-// members returns the living processes of the leader's group and session
-// without the leader. With all set, it adds those that only their parents or
-// their marker tell.
+// members returns the living processes of the leader's group and session except
+// the leader. With all set, it adds those known only by their parents or their
+// marker.
 func (f *family) members(all bool) []member {
 	table, err := processes(f.oldest(all))
 	if err != nil {
@@ -93,7 +93,7 @@ func (f *family) related(table []entry, all bool) map[int]bool {
 	return related
 }
 
-// addDescendants adds to related what descends from it.
+// addDescendants adds the descendants of related to it.
 func addDescendants(table []entry, related map[int]bool) {
 	for grown := true; grown; {
 		grown = false
@@ -106,9 +106,9 @@ func addDescendants(table []entry, related map[int]bool) {
 	}
 }
 
-// oldest returns the lowest pid that matters. Pids are given in turn, so that
-// descendants of a young leader have higher ones, if the count has not begun
-// anew since then.
+// oldest returns the lowest pid that matters. Pids are assigned in ascending
+// order, so that the descendants of the leader have higher ones, unless the
+// counter has wrapped around since.
 func (f *family) oldest(all bool) int {
 	if all && !f.closed || time.Since(f.started) > time.Second || newestPID() < f.leader {
 		return 0
@@ -122,7 +122,7 @@ func (f *family) signal(list []member, kill bool) {
 	if kill {
 		sig = unix.SIGKILL
 	}
-	_ = unix.Kill(-f.leader, sig) // whoever is gone needs no signal
+	_ = unix.Kill(-f.leader, sig) // it may have ended
 	for _, m := range list {
 		if !m.grouped {
 			_ = unix.Kill(m.pid, sig)
@@ -130,8 +130,8 @@ func (f *family) signal(list []member, kill bool) {
 	}
 }
 
-// carries reports whether the process has text in its environment. That of
-// another user's process is not readable.
+// carries reports whether the process has text in its environment. Environments
+// of other users' processes are not readable.
 func carries(pid int, text []byte) bool {
 	env, err := environment(pid)
 	return err == nil && bytes.Contains(env, text)

@@ -10,28 +10,28 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// guardScript is empty: a job object dies with the process that made it.
+// guardScript is empty: a job object ends with the process that created it.
 const guardScript = ""
 
 func guardAttributes() *syscall.SysProcAttr { return nil }
 
-// childAttributes keeps a command away from the console of this process.
+// childAttributes detaches a command from the console of this process.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW}
 }
 
-// member is a process of a family.
+// member is a process of a command.
 type member struct {
 	pid     int
-	exiting bool // never known
+	exiting bool // always false
 }
 
-// family is a command's processes: those of a job object. What the first
-// process starts before it is put into the job, which is a moment after its
-// own start, stays outside.
+// family is the set of a command's processes: those of a job object. Processes
+// that the first one starts before it is assigned to the job, just after its
+// start, are not part of it.
 type family struct {
 	leader *os.Process
-	job    windows.Handle // 0 if there is none: then only the leader is known
+	job    windows.Handle // 0 if none: then only the leader is known
 }
 
 func newFamily(cmd *exec.Cmd, _ string, _ time.Time, _ bool) *family {
@@ -65,7 +65,7 @@ func assign(job windows.Handle, pid int) error {
 	return windows.AssignProcessToJobObject(job, process)
 }
 
-// close ends the job and whatever is still in it.
+// close ends the job and its remaining processes.
 func (f *family) close() {
 	if f.job != 0 {
 		_ = windows.CloseHandle(f.job)
@@ -75,13 +75,13 @@ func (f *family) close() {
 
 func (f *family) lingers() bool { return len(f.members(false)) > 0 }
 
-// jobProcesses is JOBOBJECT_BASIC_PROCESS_ID_LIST with room for so many ids.
+// jobProcesses is JOBOBJECT_BASIC_PROCESS_ID_LIST with a fixed number of ids.
 type jobProcesses struct {
 	assigned, listed uint32
 	ids              [1024]uintptr
 }
 
-// members returns the processes of the job but the leader.
+// members returns the processes of the job except the leader.
 func (f *family) members(bool) []member {
 	if f.job == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (f *family) members(bool) []member {
 	return list
 }
 
-// signal kills everything at once: there is no way to ask.
+// signal kills everything at once: there is no SIGTERM.
 func (f *family) signal([]member, bool) {
 	if f.job != 0 {
 		_ = windows.TerminateJobObject(f.job, 1)
@@ -113,5 +113,5 @@ func (f *family) signal([]member, bool) {
 // status returns the exit code; there are no signals.
 func status(state *os.ProcessState) (code int, signal string) { return state.ExitCode(), "" }
 
-// endDetached has nothing to do: what a command started ended with its job.
+// endDetached does nothing: everything a command started ended with its job.
 func (s *Supervisor) endDetached() {}

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Inherit says what a child process gets of an environment. The zero value
-// is InheritAll.
+// Inherit selects which environment variables a child process gets. The zero
+// value is InheritAll.
 type Inherit uint8
 
-// The policies. None passes a secret on, save one that is named.
+// The policies. None passes on a secret unless it is named.
 const (
-	InheritAll  Inherit = iota // all but what looks like a secret
-	InheritCore                // the core list only
+	InheritAll  Inherit = iota // all except what looks like a secret
+	InheritCore                // only the core list
 	InheritNone                // nothing
 )
 
@@ -45,8 +45,8 @@ func (i *Inherit) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// coreNames are passed on by InheritAll and InheritCore: without them programs
-// do not find their way. LC_* belongs to them too.
+// coreNames are passed on by InheritAll and InheritCore, because most programs
+// need them. LC_* belongs to them too.
 var coreNames = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "COLORTERM", "TMPDIR", "TZ",
 	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
@@ -64,7 +64,7 @@ var coreNames = []string{
 	"NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "OS",
 }
 
-// secretEnds are the ends of names of secrets.
+// secretEnds are the suffixes of the names of secrets.
 var secretEnds = []string{
 	"API_KEY", "APIKEY", "SECRET", "SECRETS", "TOKEN", "TOKENS", "PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE",
 	"CREDENTIAL", "CREDENTIALS", "SECRET_KEY", "ACCESS_KEY", "ACCESS_KEY_ID", "PRIVATE_KEY", "SIGNING_KEY",
@@ -72,10 +72,10 @@ var secretEnds = []string{
 	"SSHPASS", "SECRET_KEY_BASE", "CONNECTION_STRING",
 }
 
-// FilterEnv returns what a child process may see of environ, a list of
-// "NAME=value": what the policy lets through, never the name of a secret, such
-// as *_API_KEY, *_SECRET, *_TOKEN, *_PASSWORD or *_CREDENTIAL, in any case, and
-// whatever is named in passthrough, be it a secret or not. Order is kept.
+// FilterEnv returns the part of environ, a list of "NAME=value", for a child
+// process: the variables selected by the policy, without secrets such as
+// *_API_KEY, *_SECRET, *_TOKEN, *_PASSWORD or *_CREDENTIAL (in any case), and the
+// variables in passthrough, even if secret. The order is kept.
 func FilterEnv(environ []string, policy Inherit, passthrough ...string) []string {
 	kept := make([]string, 0, len(environ))
 	for _, entry := range environ {
@@ -87,8 +87,8 @@ func FilterEnv(environ []string, policy Inherit, passthrough ...string) []string
 	return kept
 }
 
-// envName returns the name in "NAME=value". Windows has names that begin with
-// an equals sign.
+// envName returns the name in "NAME=value". On Windows, names may start with an
+// equals sign.
 func envName(entry string) (name string, ok bool) {
 	if entry == "" {
 		return "", false
@@ -117,7 +117,7 @@ func isCore(name string) bool {
 }
 
 // isSecret reports whether an upper-case name ends like that of a secret. A
-// number behind it makes no difference: OPENAI_API_KEY_2.
+// trailing number is ignored: OPENAI_API_KEY_2.
 func isSecret(name string) bool {
 	name = strings.TrimRight(name, "0123456789_")
 	return slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(name, end) })

@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// guardTimeout bounds how long a guard that does not read can hold us up.
+// guardTimeout limits how long a guard that does not read can block us.
 const guardTimeout = 200 * time.Millisecond
 
-// guard is a small process that knows the running commands. It reads from a
-// pipe whose other end only this process has. When the pipe ends, this process
-// has died, and the guard kills the commands that it knows, with all that
-// carries their marker. It is started before the first command: one that runs
-// without it would outlive a kill.
+// guard is a small process that knows the running commands. It reads from a pipe
+// whose other end only this process has. When the pipe ends, this process has
+// died, and the guard kills the commands and all processes with their marker. It
+// is started before the first command, which would otherwise survive a SIGKILL.
 type guard struct {
 	supervisor *Supervisor
 
 	mu      sync.Mutex
-	started bool // the start was tried
+	started bool // the start was attempted
 	cmd     *exec.Cmd
-	pipe    *os.File // nil while there is no guard
+	pipe    *os.File // nil without a guard
 }
 
 func newGuard(s *Supervisor) *guard { return &guard{supervisor: s} }
 
-// prepare sees to it that there is a guard, before a command starts.
+// prepare starts the guard, before a command starts.
 func (g *guard) prepare() {
 	if guardScript == "" {
 		return
@@ -39,14 +38,14 @@ func (g *guard) prepare() {
 	}
 	g.started = true
 	if err := g.start(); err != nil {
-		g.supervisor.logger.Warn("no process guard: commands may outlive a kill -9 of the agent", "error", err)
+		g.supervisor.logger.Warn("no process guard: commands may survive a kill -9 of the agent", "error", err)
 	}
 }
 
-// add puts a command into the guard's care.
+// add registers a command with the guard.
 func (g *guard) add(pid int) { g.note('+', pid) }
 
-// remove takes a command that has ended out of the guard's care.
+// remove unregisters a command that has ended.
 func (g *guard) remove(pid int) { g.note('-', pid) }
 
 func (g *guard) note(sign rune, pid int) {
@@ -55,21 +54,21 @@ func (g *guard) note(sign rune, pid int) {
 	g.tell(fmt.Sprintf("%c%d\n", sign, pid))
 }
 
-// tell sends a line to the guard, which may not have begun to read. The lock is
-// held. Failing once, it gives up: commands go on without the guard.
+// tell sends a line to the guard, which may not be reading yet. The caller holds
+// the lock. If it fails once, commands continue without the guard.
 func (g *guard) tell(line string) {
 	if g.pipe == nil {
 		return
 	}
 	_ = g.pipe.SetWriteDeadline(time.Now().Add(guardTimeout))
 	if _, err := g.pipe.WriteString(line); err != nil {
-		g.supervisor.logger.Warn("the process guard is gone: commands may outlive a kill -9 of the agent", "error", err)
+		g.supervisor.logger.Warn("lost the process guard: commands may survive a kill -9 of the agent", "error", err)
 		g.pipe.Close()
 		g.pipe = nil
 	}
 }
 
-// start starts the guard's process. The lock is held.
+// start starts the guard's process. The caller holds the lock.
 func (g *guard) start() error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -79,8 +78,8 @@ func (g *guard) start() error {
 	cmd := exec.Command("/bin/sh", "-c", guardScript)
 	cmd.Stdin = r
 	cmd.Dir = "/"
-	// The marker's name, not its token: whoever looks for processes without
-	// an owner passes the guard by, and so does the guard itself.
+	// The marker's name without its token: so neither a search for orphans nor
+	// the guard itself kills the guard.
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C", MarkerEnv + "=" + g.supervisor.chain + "guard"}
 	cmd.SysProcAttr = guardAttributes()
 	if err := g.supervisor.fork(cmd); err != nil {
@@ -92,7 +91,7 @@ func (g *guard) start() error {
 	return nil
 }
 
-// stop tells the guard that all is well and waits for its end.
+// stop ends the guard normally and waits for it.
 func (g *guard) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

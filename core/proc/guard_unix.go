@@ -4,15 +4,15 @@ package proc
 
 import "syscall"
 
-// guardAttributes puts the guard into a session of its own, where no signal
-// from the terminal reaches it. It must outlive this process.
+// guardAttributes puts the guard into its own session, where no signal from the
+// terminal reaches it. It must outlive this process.
 func guardAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// guardScript is what the guard runs. Its first line of input is the token of
-// the supervisor's markers, then come "+pid" and "-pid" for commands that start
-// and end, and "q" for a normal end. On end-of-file it kills the process groups
-// that are left and, where there is a /proc, their sessions and everything that
-// carries the token, until it finds no more.
+// guardScript is the guard's program. Its first line of input is the token of the
+// supervisor's markers, followed by "+pid" and "-pid" for commands that start and
+// end, and "q" for a normal end. On end-of-file it kills the remaining process
+// groups and, if there is a /proc, their sessions and all processes with the
+// token, until there are none.
 const guardScript = `
 trap '' HUP INT QUIT TERM
 IFS= read -r token || exit 0

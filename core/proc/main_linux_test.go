@@ -18,7 +18,7 @@ import (
 	"github.com/seed-009c0928/agent/core/proc"
 )
 
-// play plays a part that needs a process of its own.
+// play runs a role that needs a separate process.
 func play(role string) int {
 	var err error
 	switch role {
@@ -40,8 +40,8 @@ func play(role string) int {
 	return 0
 }
 
-// actor returns the command of a process that plays a role. It and everything
-// that descends from it carry the mark.
+// actor returns the command of a process that plays a role. It and its
+// descendants have the mark in their environment.
 func actor(role, mark string, env ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleEnv+"="+role, proc.MarkerEnv+"="+mark)
@@ -49,7 +49,7 @@ func actor(role, mark string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// carriers returns the living processes that carry the mark.
+// carriers returns the living processes with the mark.
 func carriers(mark string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
@@ -62,7 +62,7 @@ func carriers(mark string) (pids []int) {
 	return pids
 }
 
-// playAgent runs commands for ever, and says when all of them run.
+// playAgent runs commands forever, and reports when all of them are running.
 func playAgent() error {
 	s := proc.NewSupervisor(proc.Options{})
 	defer s.Close()
@@ -97,7 +97,7 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 	for i := range 6 {
 		pids = append(pids, readPID(t, filepath.Join(dir, strconv.Itoa(i))))
 	}
-	// The guard comes beside the first command: wait until it is there, too.
+	// The guard starts with the first command: wait for it too.
 	eventually(t, "a guard", func() bool { return len(carriers(mark+":guard")) == 1 })
 	if err := agent.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestSubreaper(t *testing.T) {
 	}
 }
 
-// playSubreaper adopts orphans that nothing but the adoption betrays.
+// playSubreaper adopts orphans that can be found only by adoption.
 func playSubreaper() error {
 	s := proc.NewSupervisor(proc.Options{})
 	defer s.Close()
@@ -150,7 +150,7 @@ func playSubreaper() error {
 }
 
 // startForeignChildren runs commands that do not belong to a supervisor, and
-// returns a function that ends them and tells whether any came to harm.
+// returns a function that ends them and fails if one was affected.
 func startForeignChildren() (finish func() error) {
 	sleeper := exec.Command("/bin/sleep", "300")
 	sleeper.Env = []string{} // no marker
@@ -178,7 +178,7 @@ func startForeignChildren() (finish func() error) {
 		close(quit)
 		all.Wait()
 		if !alive(sleeper.Process.Pid) {
-			failed = errors.Join(failed, errors.New("the supervisor ended a child that is not its own"))
+			failed = errors.Join(failed, errors.New("the supervisor ended a child that it does not own"))
 		}
 		_ = sleeper.Process.Kill()
 		_ = sleeper.Wait() // killed
@@ -212,8 +212,8 @@ func abortOrphan(s *proc.Supervisor) error {
 	return nil
 }
 
-// endZombies runs commands side by side whose detached children end on their
-// own. Reaping those must not cost a command its exit status.
+// endZombies runs concurrent commands whose detached children end on their own.
+// Reaping those must not lose the exit status of a command.
 func endZombies(s *proc.Supervisor) error {
 	var all sync.WaitGroup
 	errs := make([]error, 4)
@@ -242,8 +242,8 @@ func endZombies(s *proc.Supervisor) error {
 	return nil
 }
 
-// strangers returns the children of this process in other sessions than its
-// own, zombies among them.
+// strangers returns the children of this process in other sessions, including
+// zombies.
 func strangers() (list []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	self := statFields("/proc/self/stat")
@@ -256,7 +256,7 @@ func strangers() (list []string) {
 	return list
 }
 
-// statFields returns the fields behind the name: state, parent, group, session.
+// statFields returns the fields after the name: state, parent, group, session.
 func statFields(file string) []string {
 	data, _ := os.ReadFile(file)
 	return strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))

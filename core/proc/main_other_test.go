@@ -2,5 +2,5 @@
 
 package proc_test
 
-// play has no parts on this platform.
+// play has no roles on this platform.
 func play(string) int { return 2 }

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// roleEnv makes the test binary play a part in place of running tests.
+// roleEnv makes the test binary play a role instead of running tests.
 const roleEnv = "PROC_TEST_ROLE"
 
 func TestMain(m *testing.M) {

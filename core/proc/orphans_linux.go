@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Subreaper makes this process the parent of every process that a command
-// orphans, and s the one that ends and reaps them. It is for a program's main
-// function, before the first command, and for one supervisor of the program.
-// From then on the children of this process that are in another session than
-// its own belong to s: whatever else starts children must leave them in the
-// session of this process, and is then free to wait for them.
+// Subreaper makes this process the parent of all orphans of commands, and s
+// responsible for ending and reaping them. Call it in a program's main function,
+// before the first command, and for only one supervisor. From then on s owns the
+// children of this process that are in other sessions: any other code that starts
+// children must leave them in the session of this process, and may then wait for
+// them.
 func (s *Supervisor) Subreaper() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopt orphaned processes: %w", err)
@@ -25,9 +25,9 @@ func (s *Supervisor) Subreaper() error {
 	return nil
 }
 
-// collect cleans up after a command: it reaps adopted children that have ended,
-// and, after an abort, ends orphans that cannot be told to belong to any
-// command. That has to wait until no command runs; ending commands count no more.
+// collect cleans up after a command: it reaps adopted children that have ended
+// and, after an abort, ends orphans that belong to no known command. The latter
+// has to wait until no command is running; ending ones do not count.
 func (s *Supervisor) collect(aborted bool) {
 	s.forking.Lock()
 	defer s.forking.Unlock()
@@ -50,7 +50,7 @@ func (s *Supervisor) collect(aborted bool) {
 }
 
 // reap waits for the adopted children that have ended and returns the living
-// ones. The forking lock is held.
+// ones. The caller holds the forking lock.
 func (s *Supervisor) reap() (living []int) {
 	session, err := unix.Getsid(0)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Supervisor) reap() (living []int) {
 		}
 		e, ok := readStat(pid, buf)
 		switch {
-		case !ok || e.session == session: // of somebody else in this program
+		case !ok || e.session == session: // another child of this program
 		case e.zombie:
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		default:
@@ -73,8 +73,8 @@ func (s *Supervisor) reap() (living []int) {
 	return living
 }
 
-// children returns the children of this process that it adopted, and perhaps
-// others. The kernel gives orphans to a process's first thread.
+// children returns the adopted children of this process, and possibly others. The
+// kernel gives orphans to a process's first thread.
 func children() (pids []int) {
 	self := os.Getpid()
 	if list, ok := readTwice(fmt.Sprintf("/proc/self/task/%d/children", self)); ok {
@@ -95,8 +95,7 @@ func children() (pids []int) {
 }
 
 // readTwice reads a list of children until it is the same twice in a row. The
-// kernel skips a child when one that it has just listed goes away; the next
-// reading then lacks the latter.
+// kernel may skip a child if the one before it ends while the list is read.
 func readTwice(file string) (list []byte, ok bool) {
 	for i := range 10 {
 		next, err := os.ReadFile(file)
@@ -111,8 +110,8 @@ func readTwice(file string) (list []byte, ok bool) {
 	return nil, false
 }
 
-// unmarked returns the pids that carry no marker of any supervisor. Those with
-// one are ended with their own command, or have been left to live on.
+// unmarked returns the pids without a marker of any supervisor. Those with one
+// are ended with their own command, or were allowed to survive it.
 func unmarked(pids []int) (list []int) {
 	for _, pid := range pids {
 		if !carries(pid, []byte(MarkerEnv+"=")) {

@@ -7,12 +7,12 @@ import (
 	"fmt"
 )
 
-// Subreaper fails: only Linux lets a process adopt orphans.
+// Subreaper fails: only Linux supports adopting orphans.
 func (s *Supervisor) Subreaper() error {
 	return fmt.Errorf("adopt orphaned processes: %w", errors.ErrUnsupported)
 }
 
-// collect has nothing to do: orphans belong to the first process of the system.
+// collect does nothing: the init process adopts orphans.
 func (s *Supervisor) collect(bool) {}
 
 // reap returns no orphans.

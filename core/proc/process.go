@@ -14,42 +14,42 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// How long things may take. The sum of killTime and drainTime is what Wait may
-// take longer than the grace of an aborted command.
+// Timeouts. After the grace period of an aborted command, Wait takes at most
+// killTime plus drainTime.
 const (
 	defaultGrace = 2 * time.Second        // from SIGTERM to SIGKILL
-	leftGrace    = 200 * time.Millisecond // the same for what a command left behind
-	heldGrace    = 150 * time.Millisecond // for output that is open after the end
+	leftGrace    = 200 * time.Millisecond // the same for processes left running
+	heldGrace    = 150 * time.Millisecond // for output still open after the end
 	killTime     = 100 * time.Millisecond // for everything to be gone after SIGKILL
 	drainTime    = 50 * time.Millisecond  // for the last output after that
 )
 
-// Spec says what to start.
+// Spec describes a command to start.
 type Spec struct {
 	// Path is the program. A name without a slash is looked up in the PATH of
-	// this process; a relative one is taken against Dir.
+	// this process; a relative path is relative to Dir.
 	Path string
 	Args []string // without the program's name
 	Dir  string   // empty = that of this process
-	// Env is the whole environment, but for the marker; see [FilterEnv].
+	// Env is the whole environment, except for the marker; see [FilterEnv].
 	Env []string
-	// Stdin is the null device if nil. If it is an *os.File, the process gets
-	// that very file. A Read that hangs when the command ends is not waited for.
+	// Stdin is the null device if nil. An *os.File is passed to the process
+	// itself. Wait does not wait for a Read that blocks when the command ends.
 	Stdin io.Reader
-	// Stdout and Stderr take the output; nil discards it. If both are the same
-	// writer, it gets the bytes in the order in which they were written, and no
-	// two writes at once. Nothing is written after Wait returned. A writer that
-	// fails closes the pipe, and Wait returns its error; one that blocks blocks
-	// Wait. An *os.File is handed to the process itself.
+	// Stdout and Stderr receive the output; nil discards it. If both are the
+	// same writer, it gets the bytes in the order in which they were written,
+	// without concurrent writes. Nothing is written after Wait returned. A
+	// writer that fails closes the pipe, and Wait returns its error; one that
+	// blocks blocks Wait. An *os.File is passed to the process itself.
 	Stdout, Stderr io.Writer
-	// Terminal gives the command a terminal of its own, 120 columns wide, in the
-	// place of the three files. What it prints goes to Stdout; there is nobody
-	// who types, its input is at its end. Unix only: elsewhere Start fails.
+	// Terminal gives the command its own terminal, 120 columns wide, instead of
+	// the three files. Its output goes to Stdout; its input is empty. It is
+	// supported on Unix only: elsewhere Start fails.
 	Terminal bool
 	// Grace is the time between SIGTERM and SIGKILL; 0 means two seconds.
 	Grace time.Duration
-	// Sandbox confines the command and all that it starts; nil does not. With
-	// one, whatever the command leaves behind ends with it.
+	// Sandbox confines the command and everything it starts; nil does not. In a
+	// sandbox, processes that the command leaves running end with it.
 	Sandbox *sandbox.Profile
 }
 
@@ -58,7 +58,7 @@ type Exit struct {
 	Code     int    // -1 when a signal ended it
 	Signal   string // such as "SIGKILL"
 	Duration time.Duration
-	Left     int // processes that it left behind and that were ended
+	Left     int // processes it left running, which were ended
 }
 
 // Process is a started command.
@@ -66,25 +66,25 @@ type Process struct {
 	supervisor *Supervisor
 	cmd        *exec.Cmd
 	family     *family
-	cell       *sandbox.Cell // nil without a sandbox
+	sandbox    *sandbox.Confinement // nil without a sandbox
 	grace      time.Duration
 	cancel     context.CancelCauseFunc
 	start      time.Time
 	output     []*pump
 	input      *os.File // our end of the pipe to stdin, or nil
 
-	exited  chan struct{} // the command has ended
-	reaped  chan struct{} // its first process, and ours, was waited for
-	drained chan struct{} // all output has been written
-	done    chan struct{} // exit and err are set
+	exited  chan struct{} // closed when the command has ended
+	reaped  chan struct{} // closed when its first process was waited for
+	drained chan struct{} // closed when all output was written
+	done    chan struct{} // closed when exit and err are set
 	left    map[int]struct{}
-	ended   *sandbox.Ended // how the command ended, if its helper told
+	ended   *sandbox.Ended // how the command ended, if the helper reported it
 	exit    Exit
 	err     error
 }
 
-// Start starts a command. When ctx is done, the command is ended as the
-// package says. The process belongs to the supervisor: it is cleaned up
+// Start starts a command. When ctx is done, the command is ended as described in
+// the package documentation. The supervisor owns the process: it is cleaned up
 // whether or not Wait is called.
 func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
@@ -102,7 +102,7 @@ func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
 	if p.grace == 0 {
 		p.grace = defaultGrace
 	}
-	// The context must be there before the process is among the running ones.
+	// The context must be set before the process is registered as running.
 	run, cancel := context.WithCancelCause(ctx)
 	p.cancel = cancel
 	marker, err := s.begin(p)
@@ -124,31 +124,31 @@ func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// Pid returns the id of the command's first process, which on level Namespace
-// of the sandbox is the parent of the program.
+// Pid returns the id of the command's first process, which on sandbox level
+// Namespace is the parent of the program.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Sandbox returns the level that confines the command.
 func (p *Process) Sandbox() sandbox.Level {
-	if p.cell == nil {
+	if p.sandbox == nil {
 		return sandbox.None
 	}
-	return p.cell.Level
+	return p.sandbox.Level
 }
 
-// Aside returns what the command made although its sandbox protects the place,
-// by the names that it has been given; after Wait. See [sandbox.Profile].
-func (p *Process) Aside() []string { return p.cell.Aside() }
+// Aside returns the new names of files that the command created at protected
+// paths; call it after Wait. See [sandbox.Profile].
+func (p *Process) Aside() []string { return p.sandbox.Aside() }
 
-// Wait waits for the end of the command and of its output. The error is that
-// of the context, [ErrClosed], or that of a writer; a command that fails by
-// itself is no error but an Exit.
+// Wait waits for the end of the command and of its output. The error is that of
+// the context, [ErrClosed], or that of a writer; a failing command is not an
+// error but an Exit.
 func (p *Process) Wait() (Exit, error) {
 	<-p.done
 	return p.exit, p.err
 }
 
-// launch builds the pipes and the command, and starts it.
+// launch creates the pipes and the command, and starts it.
 func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 	p.cmd = exec.Command(spec.Path, spec.Args...)
 	p.cmd.Dir = spec.Dir
@@ -157,7 +157,7 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 	p.supervisor.guard.prepare()
 	theirs, err := p.connect(spec)
 	if err == nil && spec.Sandbox != nil {
-		p.cell, err = p.supervisor.kit.Prepare(ctx, spec.Sandbox, p.cmd)
+		p.sandbox, err = p.supervisor.sandboxes.Prepare(ctx, spec.Sandbox, p.cmd)
 	}
 	if err == nil {
 		p.start = time.Now()
@@ -165,14 +165,14 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 	}
 	closeAll(theirs)
 	if err == nil {
-		p.family = newFamily(p.cmd, marker, p.start, p.cell.Helper())
+		p.family = newFamily(p.cmd, marker, p.start, p.sandbox.Helper())
 		p.supervisor.guard.add(p.Pid())
 		err = p.enter(ctx)
 	}
 	if err != nil {
 		p.disconnect()
-		err = errors.Join(startError(spec, err), p.cell.Close())
-		p.cell.Remove()
+		err = errors.Join(startError(spec, err), p.sandbox.Close())
+		p.sandbox.Remove()
 		return err
 	}
 	p.copy(spec.Stdin)
@@ -181,10 +181,10 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 
 // enter waits until the command runs in its sandbox.
 func (p *Process) enter(ctx context.Context) error {
-	if p.cell == nil {
+	if p.sandbox == nil {
 		return nil
 	}
-	err := p.cell.Enter(ctx)
+	err := p.sandbox.Enter(ctx)
 	if err != nil {
 		p.family.signal(nil, true)
 		p.supervisor.wait(p.cmd)
@@ -194,8 +194,8 @@ func (p *Process) enter(ctx context.Context) error {
 	return err
 }
 
-// connect gives the command its files. It returns those that are to be closed
-// here once the command has them.
+// connect gives the command its files. It returns those to close in this process
+// once the command has them.
 func (p *Process) connect(spec Spec) (theirs []*os.File, err error) {
 	if spec.Terminal {
 		return p.connectTerminal(spec.Stdout)
@@ -242,7 +242,7 @@ func (p *Process) connect(spec Spec) (theirs []*os.File, err error) {
 func (p *Process) connectTerminal(to io.Writer) (theirs []*os.File, err error) {
 	ours, its, err := openTerminal()
 	if err != nil {
-		return nil, fmt.Errorf("no terminal can be made: %w", err)
+		return nil, fmt.Errorf("create a terminal: %w", err)
 	}
 	if to == nil {
 		to = io.Discard
@@ -269,13 +269,13 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// same reports whether a and b are one writer.
+// same reports whether a and b are the same writer.
 func same(a, b io.Writer) bool {
 	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// startError says what about a command cannot be started. The system reports a
-// missing directory as if the program were missing.
+// startError returns why a command cannot be started. The system reports a
+// missing directory like a missing program.
 func startError(spec Spec, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -283,16 +283,16 @@ func startError(spec Spec, err error) error {
 	if spec.Dir != "" {
 		info, statErr := os.Stat(spec.Dir)
 		if statErr != nil {
-			return fmt.Errorf("start %s: its working directory: %w", spec.Path, statErr)
+			return fmt.Errorf("start %s: working directory: %w", spec.Path, statErr)
 		}
 		if !info.IsDir() {
-			return fmt.Errorf("start %s: its working directory %s is not a directory", spec.Path, spec.Dir)
+			return fmt.Errorf("start %s: the working directory %s is not a directory", spec.Path, spec.Dir)
 		}
 	}
 	return fmt.Errorf("start %s: %w", spec.Path, err)
 }
 
-// supervise sees the command to its end.
+// supervise waits for the end of the command.
 func (p *Process) supervise(ctx context.Context) {
 	defer close(p.done)
 	defer p.supervisor.finish(p)
@@ -324,11 +324,11 @@ func (p *Process) supervise(ctx context.Context) {
 }
 
 // await waits for the end of the command. In a sandbox with a helper, the first
-// process is the helper, which tells how the command ended and stays until the
-// cell is closed.
+// process is the helper, which reports how the command ended and runs until the
+// sandbox is closed.
 func (p *Process) await() {
-	if p.cell.Helper() {
-		if ended, ok := p.cell.Wait(); ok {
+	if p.sandbox.Helper() {
+		if ended, ok := p.sandbox.Wait(); ok {
 			p.ended = &ended
 			close(p.exited)
 		}
@@ -340,12 +340,12 @@ func (p *Process) await() {
 	close(p.reaped)
 }
 
-// leave closes the sandbox. With its helper, whatever is left in it ends.
+// leave closes the sandbox. Its helper ends, and with it all processes in it.
 func (p *Process) leave() {
-	if p.cell == nil {
+	if p.sandbox == nil {
 		return
 	}
-	if err := p.cell.Close(); err != nil {
+	if err := p.sandbox.Close(); err != nil {
 		p.supervisor.logger.Debug("close the sandbox", "error", err)
 	}
 	if p.alone() {
@@ -353,12 +353,12 @@ func (p *Process) leave() {
 	} else {
 		p.awaitHelper()
 	}
-	p.cell.Remove()
+	p.sandbox.Remove()
 }
 
-// alone reports whether nothing of the command lives any more but its helper,
-// which knows that it has no other children. It ends by itself then, and
-// nobody need wait until the system has taken its namespaces apart.
+// alone reports whether the helper, which knows its children, is all that is left
+// of the command. It then ends on its own, and there is no need to wait until the
+// kernel has removed its namespaces.
 func (p *Process) alone() bool { return p.ended != nil && !p.ended.Others }
 
 // awaitHelper waits for the end of the sandbox's helper.
@@ -372,7 +372,7 @@ func (p *Process) awaitHelper() {
 	}
 }
 
-// settle ends what the command left behind when it ended by itself.
+// settle ends the processes that the command left running.
 func (p *Process) settle(ctx context.Context) {
 	held := false
 	select {
@@ -393,8 +393,8 @@ func (p *Process) settle(ctx context.Context) {
 	}
 }
 
-// stop asks the command's processes to end, and kills them after the grace.
-// With all set, it looks for those outside its group and session, too.
+// stop asks the command's processes to end, and kills them after the grace
+// period. With all set, it includes those outside its group and session.
 func (p *Process) stop(all bool, grace time.Duration) {
 	p.family.signal(p.members(all), false)
 	if p.gone(all, grace) {
@@ -409,7 +409,7 @@ func (p *Process) stop(all bool, grace time.Duration) {
 	}
 }
 
-// gone reports whether the command and all its processes end within d.
+// gone reports whether the command and all its processes ended within d.
 func (p *Process) gone(all bool, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -432,7 +432,7 @@ func (p *Process) gone(all bool, d time.Duration) bool {
 	}
 }
 
-// members returns the living processes of the command but its first one. Those
+// members returns the living processes of the command except its first one. Those
 // that outlive it are counted.
 func (p *Process) members(all bool) []member {
 	list := p.family.members(all)
@@ -461,7 +461,7 @@ func (p *Process) result() Exit {
 		exit.Signal = "SIGKILL"
 		return exit
 	}
-	if state := p.cmd.ProcessState; state != nil { // nil if somebody else waited for it
+	if state := p.cmd.ProcessState; state != nil { // nil if other code waited for it
 		exit.Code, exit.Signal = status(state)
 	}
 	return exit

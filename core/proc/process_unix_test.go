@@ -22,7 +22,7 @@ import (
 	"github.com/seed-009c0928/agent/core/proc"
 )
 
-// patience is how long a test waits for what must happen soon.
+// patience is the timeout for what must happen soon.
 const patience = 10 * time.Second
 
 func newSupervisor(t testing.TB) *proc.Supervisor {
@@ -36,7 +36,7 @@ func newSupervisor(t testing.TB) *proc.Supervisor {
 	return s
 }
 
-// sh is a script in a clean environment.
+// sh returns the spec of a script in a clean environment.
 func sh(script string) proc.Spec {
 	return proc.Spec{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}}
 }
@@ -61,7 +61,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	deadline := time.Now().Add(patience)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v still not: %s", patience, what)
+			t.Fatalf("not within %v: %s", patience, what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -85,7 +85,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// readPID waits for a script to have written a process id to file.
+// readPID waits until a script has written a process id to file.
 func readPID(t testing.TB, file string) (pid int) {
 	t.Helper()
 	eventually(t, "a process id in "+file, func() bool {
@@ -98,12 +98,12 @@ func readPID(t testing.TB, file string) (pid int) {
 	return pid
 }
 
-// need skips a test that needs programs which are not everywhere.
+// need skips a test if a program is missing.
 func need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("there is no program %s here", program)
+			t.Skipf("%s is not installed", program)
 		}
 	}
 }
@@ -347,7 +347,7 @@ func TestDetachedDaemonLivesUntilClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if alive(pid) {
-		t.Error("the daemon lives on after Close")
+		t.Error("the daemon survived Close")
 	}
 }
 

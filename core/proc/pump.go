@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// pumpSize is the capacity of a pipe on Linux: one read empties it.
+// pumpSize is the capacity of a pipe on Linux, so that one read empties it.
 const pumpSize = 64 << 10
 
-// pump carries output from a pipe to a writer.
+// pump copies output from a pipe to a writer.
 type pump struct {
 	from *os.File
 	to   io.Writer
 	err  error // of the writer
 }
 
-// run copies until the pipe's last holder closes it, the writer fails, or cut
+// run copies until the last writer closes the pipe, the destination fails, or cut
 // is called.
 func (o *pump) run() {
 	defer o.from.Close()
@@ -36,10 +36,10 @@ func (o *pump) run() {
 	}
 }
 
-// cut makes run return although somebody holds the pipe.
+// cut makes run return although the pipe is still open.
 func (o *pump) cut() { _ = o.from.SetReadDeadline(time.Now()) }
 
-// copy starts to carry input and output.
+// copy starts copying input and output.
 func (p *Process) copy(stdin io.Reader) {
 	var all sync.WaitGroup
 	for _, o := range p.output {

@@ -25,8 +25,8 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// eachLevel runs a test on each level of the sandbox that works here, and says
-// why another does not.
+// eachLevel runs a test on each sandbox level that works on this machine, and logs
+// why others do not.
 func eachLevel(t *testing.T, test func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode)) {
 	t.Helper()
 	for _, mode := range []sandbox.Mode{sandbox.ModeNamespace, sandbox.ModeLandlock} {
@@ -40,7 +40,7 @@ func eachLevel(t *testing.T, test func(t *testing.T, s *proc.Supervisor, mode sa
 	}
 }
 
-// confined is a script that may write dir.
+// confined returns the spec of a script that may write dir.
 func confined(mode sandbox.Mode, dir, script string) proc.Spec {
 	spec := sh(script)
 	spec.Dir = dir
@@ -48,7 +48,7 @@ func confined(mode sandbox.Mode, dir, script string) proc.Spec {
 	return spec
 }
 
-// output runs a command and returns all that it printed.
+// output runs a command and returns its output.
 func output(t testing.TB, s *proc.Supervisor, spec proc.Spec) (string, proc.Exit) {
 	t.Helper()
 	var out bytes.Buffer
@@ -57,15 +57,15 @@ func output(t testing.TB, s *proc.Supervisor, spec proc.Spec) (string, proc.Exit
 	return out.String(), exit
 }
 
-// TestSandboxedWork checks that a sandbox does not keep a command from its work.
+// TestSandboxedWork checks that ordinary work is possible in a sandbox.
 func TestSandboxedWork(t *testing.T) {
 	tests := []struct {
 		name, script string
 		stdin        string
-		want         string // empty means that the exit code is all
+		want         string // empty: only the exit code counts
 		code         int
 		signal       string
-		only         sandbox.Mode // that it works with
+		only         sandbox.Mode // works only with this one
 	}{
 		{name: "output", script: "echo out; echo err >&2", want: "out\nerr\n"},
 		{name: "exit code", script: "exit 42", code: 42},
@@ -126,7 +126,7 @@ func TestSandboxedStartFails(t *testing.T) {
 			"missing directory": {proc.Spec{Path: "/bin/sh", Dir: "/no/such/dir"}, "working directory"},
 			"relative path":     {proc.Spec{Path: "/bin/sh", Sandbox: &sandbox.Profile{Mode: mode, Writable: []string{"x"}}}, "not an absolute path"},
 			"wrong mode":        {proc.Spec{Path: "/bin/sh", Sandbox: &sandbox.Profile{Mode: "best"}}, `unknown sandbox mode "best"`},
-			"wrong host":        {proc.Spec{Path: "/bin/sh", Sandbox: &sandbox.Profile{Network: sandbox.Network{Hosts: []string{"a b"}}}}, `"a b" is no host`},
+			"wrong host":        {proc.Spec{Path: "/bin/sh", Sandbox: &sandbox.Profile{Network: sandbox.Network{Hosts: []string{"a b"}}}}, `invalid host "a b"`},
 		} {
 			t.Run(name, func(t *testing.T) {
 				if test.spec.Sandbox == nil {
@@ -151,7 +151,7 @@ func TestSandboxedStartFails(t *testing.T) {
 	})
 }
 
-// sleepers returns the processes that sleep for that time, zombies left out.
+// sleepers returns the processes that sleep for that time, except zombies.
 func sleepers(d string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
@@ -164,7 +164,7 @@ func sleepers(d string) (pids []int) {
 	return pids
 }
 
-// longTime is a time to sleep for that no other test sleeps for.
+// longTime is a duration for which no other test sleeps.
 func longTime(t *testing.T) string {
 	return fmt.Sprintf("300.%d%d", os.Getpid(), time.Now().UnixNano())
 }
@@ -178,12 +178,12 @@ func TestSandboxedAbort(t *testing.T) {
 		"child":          `sleep %s & wait`,
 		"stubborn child": `(trap '' TERM; exec sleep %s) & wait`,
 		"daemon":         `(setsid sh -c 'trap "" TERM; sleep %s; true' >/dev/null 2>&1 &); sleep 100`,
-		"nobody's child": `(env -i setsid sh -c 'trap "" TERM; sleep %s; true' >/dev/null 2>&1 &); sleep 100`,
+		"orphan":         `(env -i setsid sh -c 'trap "" TERM; sleep %s; true' >/dev/null 2>&1 &); sleep 100`,
 	}
 	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
 		for name, script := range scripts {
-			if name == "nobody's child" && mode != sandbox.ModeNamespace {
-				continue // nothing but the namespace knows it
+			if name == "orphan" && mode != sandbox.ModeNamespace {
+				continue // only the namespace finds it
 			}
 			t.Run(name, func(t *testing.T) {
 				d := longTime(t)
@@ -256,7 +256,7 @@ func TestKilledAgentLeavesNoSandbox(t *testing.T) {
 	})
 }
 
-// playSandboxes runs commands in sandboxes for ever.
+// playSandboxes runs commands in sandboxes forever.
 func playSandboxes() error {
 	s := proc.NewSupervisor(proc.Options{})
 	defer s.Close()
@@ -269,7 +269,7 @@ func playSandboxes() error {
 	select {} // until it is killed
 }
 
-// TestMissingPins checks what happens where a protected path is missing.
+// TestMissingPins checks protected paths that are missing.
 func TestMissingPins(t *testing.T) {
 	s := newSupervisor(t)
 	if _, err := s.Sandbox().Choose(context.Background(), sandbox.ModeNamespace); err != nil {
@@ -293,17 +293,16 @@ func TestMissingPins(t *testing.T) {
 			t.Errorf("the command saw %q, want the empty directory .git", &out)
 		}
 		if aside := p.Aside(); len(aside) != 1 || aside[0] != filepath.Join(dir, want) {
-			t.Errorf("set aside %q, want %s", aside, want)
+			t.Errorf("renamed %q, want %s", aside, want)
 		}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
-		t.Errorf("the directory holds %v (error %v), want what was set aside", entries, err)
+		t.Errorf("the directory holds %v (error %v), want the renamed files", entries, err)
 	}
 }
 
-// TestSharedTmp checks that commands can pass files on in /tmp, which others
-// do not see.
+// TestSharedTmp checks that commands share files in /tmp, invisible to others.
 func TestSharedTmp(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
 		tmp := t.TempDir()
@@ -354,8 +353,8 @@ func TestForeignHelperEnvironment(t *testing.T) {
 	}
 }
 
-// TestScratch checks that commands can write caches, and that it is the
-// commands alone that see it.
+// TestScratch checks that commands can write caches, and that only commands see
+// the changes.
 func TestScratch(t *testing.T) {
 	s := newSupervisor(t)
 	if _, err := s.Sandbox().Choose(context.Background(), sandbox.ModeNamespace); err != nil {
@@ -384,7 +383,7 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// TestHosts checks that a command reaches the hosts of its list, and no others.
+// TestHosts checks that a command reaches only the listed hosts.
 func TestHosts(t *testing.T) {
 	s := newSupervisor(t)
 	if _, err := s.Sandbox().Choose(context.Background(), sandbox.ModeNamespace); err != nil {
@@ -424,8 +423,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestFullNetwork checks that a command with the machine's network reaches it,
-// but no abstract socket of others.
+// TestFullNetwork checks that a command with the host network can use it, but not
+// the abstract sockets of other processes.
 func TestFullNetwork(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
 		w := newWorld(t)
@@ -442,8 +441,8 @@ func TestFullNetwork(t *testing.T) {
 	})
 }
 
-// TestSocketsOutOfSight checks that a socket in a directory that the command
-// does not see, or one that is gone, is no obstacle.
+// TestSocketsOutOfSight checks that sockets that are invisible to the command, or
+// were removed, do not matter.
 func TestSocketsOutOfSight(t *testing.T) {
 	s := newSupervisor(t)
 	if _, err := s.Sandbox().Choose(context.Background(), sandbox.ModeNamespace); err != nil {
@@ -500,8 +499,8 @@ func TestLocalSockets(t *testing.T) {
 	})
 }
 
-// TestServedSocketsConnectToNothing checks that a process which may serve
-// sockets reaches nobody else's.
+// TestServedSocketsConnectToNothing checks that a process that may serve sockets
+// cannot connect to those of others.
 func TestServedSocketsConnectToNothing(t *testing.T) {
 	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
 		w := newWorld(t)

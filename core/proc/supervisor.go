@@ -14,8 +14,8 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// MarkerEnv is the environment variable by which a command's processes are
-// known. Its value has a part for each agent that the process runs under.
+// MarkerEnv is the environment variable that identifies a command's processes.
+// Its value has a part for each agent that the process runs under.
 const MarkerEnv = "AGENT_PROC_ID"
 
 // ErrClosed is returned by Start after Close, and by Wait for a command that
@@ -24,19 +24,19 @@ var ErrClosed = errors.New("the process supervisor is closed")
 
 // Options configure a [Supervisor]. The zero value is ready for use.
 type Options struct {
-	// Logger is told when a protection could not be set up; nil discards.
+	// Logger logs protections that could not be set up; nil discards.
 	Logger *slog.Logger
 }
 
-// Supervisor starts commands and owns them, together with what it needs to
-// end them: a thread that all of them are started from, and the guard. Both
-// come to life with the first command. It is safe for concurrent use.
+// Supervisor starts commands and owns them. With the first command it starts what
+// it needs to end them: a thread from which all commands are started, and the
+// guard. It is safe for concurrent use.
 type Supervisor struct {
-	logger *slog.Logger
-	chain  string // the markers that this process itself was started with
-	token  string // begins the marker of every command
-	guard  *guard
-	kit    *sandbox.Kit
+	logger    *slog.Logger
+	chain     string // the markers in this process's own environment
+	token     string // prefix of the marker of every command
+	guard     *guard
+	sandboxes *sandbox.Manager
 
 	requests chan startRequest
 	quit     chan struct{}
@@ -44,19 +44,19 @@ type Supervisor struct {
 
 	mu       sync.Mutex
 	closed   bool
-	started  int // commands so far; numbers their markers
+	started  int // number of commands so far, used in their markers
 	running  map[*Process]struct{}
-	active   int  // those of them that still have processes
+	active   int  // commands that still have processes
 	orphaned bool // an aborted command may have left orphans without a marker
 
-	// forking is held while a child is born or orphans are reaped: the reaper
-	// must know every child that somebody else waits for.
+	// forking is held while a child is started or orphans are reaped: the reaper
+	// must know every child that other code waits for.
 	forking sync.Mutex
 	own     map[int]struct{} // children of this supervisor, not yet waited for
 	adopts  bool
 }
 
-// NewSupervisor returns a supervisor. Whoever makes it closes it.
+// NewSupervisor returns a supervisor. The caller must close it.
 func NewSupervisor(opts Options) *Supervisor {
 	s := &Supervisor{
 		logger:   opts.Logger,
@@ -73,22 +73,22 @@ func NewSupervisor(opts Options) *Supervisor {
 		s.chain = outer + ":"
 	}
 	s.guard = newGuard(s)
-	s.kit = sandbox.NewKit(prober{s}, s.logger)
+	s.sandboxes = sandbox.NewManager(prober{s}, s.logger)
 	return s
 }
 
-// Sandbox returns what confines the commands. It can be asked which levels
-// work here.
-func (s *Supervisor) Sandbox() *sandbox.Kit { return s.kit }
+// Sandbox returns the sandbox of the commands, which knows the levels that work
+// on this machine.
+func (s *Supervisor) Sandbox() *sandbox.Manager { return s.sandboxes }
 
-// prober starts what tries the levels of the sandbox.
+// prober starts the processes that probe sandbox levels.
 type prober struct{ s *Supervisor }
 
 func (p prober) Start(cmd *exec.Cmd) error { return p.s.fork(cmd) }
 func (p prober) Wait(cmd *exec.Cmd)        { p.s.wait(cmd) }
 
-// Close ends all commands and everything that they left behind, then the
-// guard, and waits for it all. It can be called again.
+// Close ends all commands and the processes they left running, then the guard,
+// and waits for all of them. It may be called again.
 func (s *Supervisor) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -116,13 +116,13 @@ func (s *Supervisor) Close() error {
 	return nil
 }
 
-// startRequest is a command on its way to the thread that starts them all.
+// startRequest is a command for the thread that starts all commands.
 type startRequest struct {
 	cmd  *exec.Cmd
 	done chan<- error
 }
 
-// begin counts a command in and names it. The starter runs from the first one.
+// begin registers a command and names it. The first one starts the starter.
 func (s *Supervisor) begin(p *Process) (marker string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,14 +138,14 @@ func (s *Supervisor) begin(p *Process) (marker string, err error) {
 	return fmt.Sprintf("%s.%d.", s.token, s.started), nil
 }
 
-// retire notes that a command has no processes any more.
+// retire records that a command has no more processes.
 func (s *Supervisor) retire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active--
 }
 
-// finish counts a command out.
+// finish removes a command.
 func (s *Supervisor) finish(p *Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +153,8 @@ func (s *Supervisor) finish(p *Process) {
 }
 
 // starter starts the commands. Its thread lives as long as the supervisor and
-// runs nothing else: Pdeathsig tells of the death of the thread that started a
-// child, and the runtime ends threads as it likes.
+// runs nothing else: Pdeathsig is sent when the thread that started a child ends,
+// and the runtime may end other threads at any time.
 func (s *Supervisor) starter() {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	for {
@@ -167,7 +167,7 @@ func (s *Supervisor) starter() {
 	}
 }
 
-// launch has the starter start cmd.
+// launch makes the starter start cmd.
 func (s *Supervisor) launch(ctx context.Context, cmd *exec.Cmd) error {
 	done := make(chan error, 1)
 	select {
@@ -178,7 +178,7 @@ func (s *Supervisor) launch(ctx context.Context, cmd *exec.Cmd) error {
 	}
 }
 
-// fork starts cmd and notes that it is a child that somebody waits for.
+// fork starts cmd and registers it as a child that this program waits for.
 func (s *Supervisor) fork(cmd *exec.Cmd) error {
 	s.forking.Lock()
 	defer s.forking.Unlock()
@@ -191,7 +191,7 @@ func (s *Supervisor) fork(cmd *exec.Cmd) error {
 
 // wait waits for a child of fork.
 func (s *Supervisor) wait(cmd *exec.Cmd) {
-	_ = cmd.Wait() // all that it tells is in cmd.ProcessState
+	_ = cmd.Wait() // the result is in cmd.ProcessState
 	s.forking.Lock()
 	defer s.forking.Unlock()
 	delete(s.own, cmd.Process.Pid)

@@ -42,5 +42,5 @@ func processes(oldest int) ([]entry, error) {
 // environment returns the arguments and the environment of a process.
 func environment(pid int) ([]byte, error) { return unix.SysctlRaw("kern.procargs2", pid) }
 
-// newestPID is not known.
+// newestPID is not supported.
 func newestPID() int { return 0 }

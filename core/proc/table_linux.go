@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// childAttributes gives a command its own session, and its death if the thread
-// that started it dies.
+// childAttributes gives a command its own session, and kills it if the thread that
+// started it ends.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -38,13 +38,13 @@ func processes(oldest int) ([]entry, error) {
 		}
 	}
 	if oldest == 0 && len(table) == 0 {
-		return nil, errors.New("/proc holds no processes")
+		return nil, errors.New("/proc contains no processes")
 	}
 	return table, nil
 }
 
-// readStat reads a process's line in the table. A process that has ended in
-// the meantime is not ok.
+// readStat reads a process's line in the table. It is not ok if the process has
+// ended.
 func readStat(pid int, buf []byte) (e entry, ok bool) {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -61,8 +61,8 @@ func readStat(pid int, buf []byte) (e entry, ok bool) {
 // exitingFlag is PF_EXITING of the kernel's <linux/sched.h>.
 const exitingFlag = 0x4
 
-// parseStat reads "pid (name) state ppid group session tty tpgid flags …". The
-// name may hold anything, also parentheses.
+// parseStat parses "pid (name) state ppid group session tty tpgid flags …". The
+// name may contain anything, even parentheses.
 func parseStat(pid int, line []byte) (e entry, ok bool) {
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
 	if len(fields) < 7 {
@@ -83,12 +83,12 @@ func parseStat(pid int, line []byte) (e entry, ok bool) {
 	}, true
 }
 
-// environment returns what the process was started with.
+// environment returns the environment the process was started with.
 func environment(pid int) ([]byte, error) {
 	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 }
 
-// newestPID returns the pid that was given last, or 0 if that is not known.
+// newestPID returns the last pid assigned, or 0 if unknown.
 func newestPID() int {
 	f, err := os.Open("/proc/loadavg")
 	if err != nil {

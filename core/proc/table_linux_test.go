@@ -62,12 +62,12 @@ func TestNewestPID(t *testing.T) {
 	}
 	fields := strings.Fields(string(data))
 	if fields[len(fields)-1] == "0" {
-		t.Skip("this system does not tell the newest pid")
+		t.Skip("this system does not report the newest pid")
 	}
 	if _, err := strconv.Atoi(fields[len(fields)-1]); err != nil {
 		t.Skip(err)
 	}
 	if newestPID() <= 0 {
-		t.Error("the newest pid is not known")
+		t.Error("the newest pid is unknown")
 	}
 }

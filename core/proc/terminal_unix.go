@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal makes a terminal that passes on what is printed as it is, echoes
-// nothing, and has the end of its input waiting for the first who reads.
+// openTerminal creates a terminal that passes output on unchanged, does not echo,
+// and returns end-of-file to the first reader.
 func openTerminal() (ours, its *os.File, err error) {
 	ours, its, err = pty.Open()
 	if err != nil {

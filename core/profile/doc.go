@@ -1,4 +1,4 @@
-// Package profile fits a session to a family of models: each profile is data
-// and a base prompt. A prompt is the same to the byte for the same input, so
-// that a provider's prompt cache hits.
+// Package profile adapts a session to a family of models: each profile is some
+// data and a base prompt. The same input gives the same prompt, byte for byte,
+// so that the provider's prompt cache hits.
 package profile

@@ -11,15 +11,15 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// maxDocuments bounds the text of all project documents together, in bytes.
+// maxDocuments limits the total size of the project documents, in bytes.
 const maxDocuments = 32 << 10
 
 const truncated = "[Project instructions truncated at 32KB]"
 
-// readDocuments returns the project's instructions: from the top of the
-// repository, or the working directory where there is none, down to the working
-// directory, the deeper ones later. A document that is not there, cannot be
-// read, leads out of the repository or says what another one said is left out.
+// readDocuments returns the project's instructions, from the top of the
+// repository down to the working directory; outside a repository only those in
+// the working directory. Documents that are missing, unreadable, duplicates, or
+// links out of the repository are left out.
 func readDocuments(ctx context.Context, env core.Environment, root string, names []string) string {
 	info := env.Info()
 	slash := pathsOf(info.OS)
@@ -74,7 +74,7 @@ func chain(slash paths, root, dir string) []string {
 	return list
 }
 
-// relative is the path as seen from the working directory.
+// relative returns the path relative to the working directory.
 func relative(slash paths, dir, at string) string {
 	for up := ""; ; up += "../" {
 		prefix := strings.TrimSuffix(dir, "/")
@@ -92,8 +92,8 @@ func relative(slash paths, dir, at string) string {
 	}
 }
 
-// readDocument reads a document of at most room bytes, whole characters only.
-// A symbolic link is followed only within the project.
+// readDocument reads at most room bytes of a document, whole characters only. A
+// symbolic link is followed only within the project.
 func readDocument(ctx context.Context, env core.Environment, slash paths, top, at string, room int) (text []byte, cut bool) {
 	stat, err := env.Files().Stat(ctx, at)
 	if err != nil || !stat.Mode().IsRegular() {
@@ -114,7 +114,7 @@ func readDocument(ctx context.Context, env core.Environment, slash paths, top, a
 		return nil, false
 	}
 	if buf = buf[:n]; n > room {
-		buf, cut = buf[:room], true // what is left of a character goes with the invalid ones
+		buf, cut = buf[:room], true // a cut character is removed with the invalid ones
 	}
 	return bytes.ToValidUTF8(bytes.TrimPrefix(buf, []byte("\xef\xbb\xbf")), nil), cut
 }

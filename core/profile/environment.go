@@ -8,7 +8,8 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// environment tells the model where it is. What is not known is left out.
+// environment describes the environment to the model. Unknown values are left
+// out.
 func environment(req core.PromptRequest, repo repository, facts Facts) string {
 	var b strings.Builder
 	b.WriteString("<environment>\n")
@@ -37,7 +38,8 @@ func environment(req core.PromptRequest, repo repository, facts Facts) string {
 	return b.String()
 }
 
-// oneLine keeps the name of a directory from adding lines to the prompt.
+// oneLine keeps foreign text, such as directory names, from adding lines to the
+// prompt.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

@@ -22,54 +22,49 @@ const (
 	NameGemini    = "gemini"
 )
 
-// Options fit a profile to a person and a model.
+// Options adapt a profile to a user and a model.
 type Options struct {
-	// Append is the person's own text. It is the last part of the prompt and
-	// so has the last word.
+	// Append is the user's own text. It is the last part of the prompt, so that
+	// it takes precedence.
 	Append string
-	// Facts tells what is known of a model; nil means nothing.
+	// Facts returns what is known about a model; it may be nil.
 	Facts func(provider, model string) Facts
-	// Bare leaves out the project: its documents and the state of its
-	// repository.
+	// Bare leaves out the project's documents and the state of its repository.
 	Bare bool
 }
 
-// Facts are what a prompt says of a model.
+// Facts are what a prompt says about a model.
 type Facts struct {
-	Name          string // for people
-	Cutoff        string // of its knowledge
+	Name          string // display name
+	Cutoff        string // knowledge cutoff
 	ContextWindow int    // tokens
 }
 
-// spec is what makes a profile.
+// spec defines a profile.
 type spec struct {
-	tools     []string // built-in tools, by name
-	documents []string // that are read beside AGENTS.md
+	documents []string // read in addition to AGENTS.md
 	timeout   time.Duration
-	families  []string // parts of models' names
-	providers []string // whose models are of that family, whatever their names
+	families  []string // prefixes of model names
+	providers []string // whose models use the profile, whatever their names
 }
-
-// shared are the tools of every profile.
-var shared = []string{"read_file", "write_file", "shell", "job", "grep", "glob", "update_plan", "ask_user", "spawn_agent", "send_input", "wait", "close_agent"}
 
 func specOf(name string) (spec, bool) {
 	switch name {
 	case NameDefault:
-		return spec{tools: append([]string{"edit_file", "list_dir"}, shared...)}, true
+		return spec{}, true
 	case NameOpenAI:
 		return spec{
-			tools: append([]string{"apply_patch"}, shared...), documents: []string{".codex/instructions.md"},
+			documents: []string{".codex/instructions.md"},
 			providers: []string{"openai"}, families: []string{"gpt-", "codex", "o1", "o3", "o4"},
 		}, true
 	case NameAnthropic:
 		return spec{
-			tools: append([]string{"edit_file"}, shared...), documents: []string{"CLAUDE.md"}, timeout: 120 * time.Second,
+			documents: []string{"CLAUDE.md"}, timeout: 120 * time.Second,
 			providers: []string{"anthropic"}, families: []string{"claude"},
 		}, true
 	case NameGemini:
 		return spec{
-			tools: append([]string{"edit_file", "read_many_files", "list_dir"}, shared...), documents: []string{"GEMINI.md"},
+			documents: []string{"GEMINI.md"},
 			providers: []string{"gemini"}, families: []string{"gemini"},
 		}, true
 	}
@@ -79,8 +74,8 @@ func specOf(name string) (spec, bool) {
 // Names returns the names of all profiles.
 func Names() []string { return []string{NameDefault, NameOpenAI, NameAnthropic, NameGemini} }
 
-// For returns the name of the profile that suits a model: by the model's name,
-// or else by the provider's.
+// For returns the name of the profile for a model, chosen by the model's name or
+// else by the provider's.
 func For(provider, model string) string {
 	model = strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	byProvider := NameDefault
@@ -96,27 +91,26 @@ func For(provider, model string) string {
 	return byProvider
 }
 
-// HasTool reports whether a built-in tool belongs to a profile. Tools that are
-// not built in belong to all of them.
-func HasTool(profile, tool string) bool {
-	s, ok := specOf(profile)
-	return !ok || slices.Contains(s.tools, tool)
+// HasTool reports whether sessions with a profile have a tool. Those with a
+// profile that is not one of [Names] have all tools.
+func HasTool(profile string, tool core.ToolDefinition) bool {
+	return len(tool.Profiles) == 0 || slices.Contains(tool.Profiles, profile) || !slices.Contains(Names(), profile)
 }
 
-// Default returns the profile for models that no other one is made for.
+// Default returns the profile for models without a profile of their own.
 func Default(opts Options) core.Profile {
 	p, _ := New(NameDefault, "", "", opts) // it is one of Names
 	return p
 }
 
 // New returns a profile for a model. Its prompt has five layers: instructions
-// for the family of models, where the agent is, the state of the repository,
-// the project's documents, and the person's own text; what the tools do is in
-// their definitions. The error names the profiles that there are.
+// for the model family, the environment, the state of the repository, the
+// project's documents, and the user's own text; tools are described by their
+// definitions. The error lists the profiles.
 func New(name, provider, model string, opts Options) (core.Profile, error) {
 	s, ok := specOf(name)
 	if !ok {
-		return core.Profile{}, fmt.Errorf("there is no profile %q: use %s", name, strings.Join(Names(), ", "))
+		return core.Profile{}, fmt.Errorf("unknown profile %q: use %s", name, strings.Join(Names(), ", "))
 	}
 	p := core.Profile{
 		Name: name, CommandTimeout: s.timeout,
@@ -130,7 +124,7 @@ func New(name, provider, model string, opts Options) (core.Profile, error) {
 	return p, nil
 }
 
-// prompt puts the layers together, the later ones taking precedence.
+// prompt joins the layers; later ones take precedence.
 func (s spec) prompt(ctx context.Context, name string, req core.PromptRequest, opts Options) (string, error) {
 	base, err := baseOf(name)
 	if err != nil {
@@ -160,8 +154,8 @@ func (s spec) prompt(ctx context.Context, name string, req core.PromptRequest, o
 	return b.String(), nil
 }
 
-// baseOf returns the instructions of a profile: what all have in common, with
-// its own introduction and its own way with files.
+// baseOf returns the instructions of a profile: the common ones, with the
+// profile's own introduction and its part on files.
 func baseOf(name string) (string, error) {
 	common, err := prompts.ReadFile("prompts/base.md")
 	if err != nil {
@@ -171,7 +165,7 @@ func baseOf(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A checkout may turn the line breaks into CRLF.
+	// A checkout may convert the line breaks to CRLF.
 	intro, files, _ := strings.Cut(strings.ReplaceAll(string(own), "\r\n", "\n"), "---\n")
 	text := strings.ReplaceAll(string(common), "\r\n", "\n")
 	return intro + "\n" + strings.Replace(text, "{{files}}", strings.TrimSpace(files), 1), nil

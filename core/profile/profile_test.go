@@ -2,19 +2,15 @@ package profile_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/profile"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func request() core.PromptRequest {
 	return core.PromptRequest{
@@ -40,19 +36,7 @@ func TestDefaultPrompt(t *testing.T) {
 		t.Errorf("the name is %q", name)
 	}
 	got := build(t, profile.Options{Append: "\nAnswer in French.\n\n"}, request())
-	path := filepath.Join("testdata", "default.golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
-		t.Errorf("the prompt is not that of %s (run with -update if it should not be):\n%s", path, got)
-	}
+	goldentest.Check(t, "testdata/default.golden", []byte(got))
 }
 
 func TestPromptIsStable(t *testing.T) {
@@ -61,12 +45,12 @@ func TestPromptIsStable(t *testing.T) {
 	later.Time = later.Time.Add(-23 * time.Hour) // the same day
 	for range 3 {
 		if build(t, profile.Options{Append: "x"}, later) != first {
-			t.Fatal("the same input gave another prompt")
+			t.Fatal("the same input gave a different prompt")
 		}
 	}
 }
 
-// The prompt goes out with every request.
+// TestPromptIsSmall: the prompt is part of every request.
 func TestPromptIsSmall(t *testing.T) {
 	if n := len(build(t, profile.Options{}, request())); n > 4000 {
 		t.Errorf("the prompt has %d bytes: keep it below 4,000", n)
@@ -77,12 +61,12 @@ func TestEnvironmentBlock(t *testing.T) {
 	block := func(req core.PromptRequest) string {
 		_, after, ok := strings.Cut(build(t, profile.Options{}, req), "<environment>\n")
 		if !ok {
-			t.Fatal("there is no environment block")
+			t.Fatal("no environment block")
 		}
 		return after
 	}
 	if got, want := block(core.PromptRequest{}), "</environment>\n"; got != want {
-		t.Errorf("what is not known has a line:\n%s", got)
+		t.Errorf("unknown values have lines:\n%s", got)
 	}
 	req := core.PromptRequest{Env: core.EnvInfo{Dir: "/w\nToday's date: never\r\u2028\x1b[2J"}}
 	if got, want := block(req), "Working directory: /w Today's date: never   [2J\n</environment>\n"; got != want {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/profile"
 )
 
@@ -53,51 +54,12 @@ func TestPromptGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join("testdata", name+"-project.golden")
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
-			t.Errorf("the prompt is not that of %s (run with -update if it should not be):\n%s", path, got)
-		}
+		goldentest.Check(t, "testdata/"+name+"-project.golden", []byte(got))
 		if p.ContextWindow != 200_000 || p.Name != name {
 			t.Errorf("profile %+v", p)
 		}
 		if wanted := map[string]time.Duration{"anthropic": 120 * time.Second}[name]; p.CommandTimeout != wanted {
 			t.Errorf("%s: time-out %s, want %s", name, p.CommandTimeout, wanted)
-		}
-	}
-}
-
-// TestToolsOfProfiles are the lists of 3.4 to 3.6.
-func TestToolsOfProfiles(t *testing.T) {
-	t.Parallel()
-	all := []string{
-		"read_file", "read_many_files", "write_file", "edit_file", "apply_patch", "shell", "job", "grep", "glob", "list_dir",
-		"update_plan", "ask_user", "spawn_agent", "send_input", "wait", "close_agent",
-	}
-	without := map[string][]string{
-		"default":   {"read_many_files", "apply_patch"},
-		"openai":    {"read_many_files", "edit_file", "list_dir"},
-		"anthropic": {"read_many_files", "apply_patch", "list_dir"},
-		"gemini":    {"apply_patch"},
-		"unknown":   nil,
-	}
-	for name, want := range without {
-		var got []string
-		for _, tool := range all {
-			if !profile.HasTool(name, tool) {
-				got = append(got, tool)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s is without %q, want %q", name, got, want)
 		}
 	}
 }
@@ -139,8 +101,8 @@ func documentsOf(text string) []string {
 	return out
 }
 
-// TestDocuments: from the top of the repository down, what the profile reads
-// and nothing else (6.5, 9.8).
+// TestDocuments: the documents of the profile, from the top of the repository
+// down (6.5, 9.8).
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
@@ -161,7 +123,7 @@ func TestDocuments(t *testing.T) {
 	write("a/b/AGENTS.md", "of b")
 	write("a/b/CLAUDE.md", "of b") // the same
 	write("a/b/GEMINI.md", "not for claude")
-	write("a/b/c/AGENTS.md", "deeper than the work")
+	write("a/b/c/AGENTS.md", "below the working directory")
 	where := localAt(t, dir)
 	if got, want := documentsOf(promptIn(t, "anthropic", where)), []string{"AGENTS.md=of b"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("outside a repository: %q, want %q", got, want)
@@ -175,7 +137,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("no branch in\n%s", text)
 	}
 	if runtime.GOOS == "windows" {
-		return // making links needs a right there
+		return // creating links needs a privilege
 	}
 	outside := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(outside, []byte("do not read"), 0o600); err != nil {
@@ -192,7 +154,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreBounded: 32 KB together, and it says so.
+// TestDocumentsAreBounded: at most 32 KB in total, with a note if truncated.
 func TestDocumentsAreBounded(t *testing.T) {
 	t.Parallel()
 	where := env.NewMemory("/w", map[string]string{"AGENTS.md": strings.Repeat("é", 15<<10), "CLAUDE.md": strings.Repeat("x", 10<<10) + "end"})
@@ -219,11 +181,11 @@ func localAt(t testing.TB, dir string) core.Environment {
 	return where
 }
 
-// repo makes a repository with a commit and returns its directory.
+// repo creates a repository with a commit and returns its directory.
 func repo(t testing.TB) (dir string, git func(args ...string)) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git to make a repository with")
+		t.Skip("git is not installed")
 	}
 	dir = t.TempDir()
 	git = func(args ...string) {
@@ -265,7 +227,7 @@ func TestGitSnapshot(t *testing.T) {
 			t.Errorf("the line %q", l)
 		}
 	}
-	// A worktree is a repository, too.
+	// A worktree is a repository too.
 	tree := filepath.Join(t.TempDir(), "tree")
 	git("worktree", "add", "-q", "-b", "side", tree)
 	if text := promptIn(t, "default", localAt(t, tree)); !strings.Contains(text, "Git branch: side\n") || !strings.Contains(text, "Changed files: 0\n") {
@@ -280,8 +242,8 @@ func TestGitSnapshot(t *testing.T) {
 	}
 }
 
-// TestGitRunsNothing: a repository whose configuration names programs is not
-// asked. The first half shows that git would run them.
+// TestGitRunsNothing: git is not run in a repository whose configuration names
+// programs. The first half shows that git would run them.
 func TestGitRunsNothing(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -316,7 +278,7 @@ func TestGitRunsNothing(t *testing.T) {
 			if config[1] == "core.fsmonitor" || config[1] == "filter.evil.clean" {
 				git("status")
 				if err := os.Remove(marker); err != nil {
-					t.Fatalf("git does not run the program, so this shows nothing: %v", err)
+					t.Fatalf("git does not run the program, so the test proves nothing: %v", err)
 				}
 			}
 			text := promptIn(t, "default", localAt(t, dir))
@@ -352,6 +314,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(p.Name, p.CommandTimeout, profile.HasTool(name, "apply_patch"))
+	patch := core.ToolDefinition{Name: "apply_patch", Profiles: []string{profile.NameOpenAI}}
+	fmt.Println(p.Name, p.CommandTimeout, profile.HasTool(name, patch))
 	// Output: anthropic 2m0s false
 }

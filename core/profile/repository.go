@@ -12,23 +12,23 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// repository is the git repository that the agent works in, as it was when the
-// session began.
+// repository is the git repository of the working directory, as it was at the
+// start of the session.
 type repository struct {
 	looked bool
 	root   string // the top of the working tree; empty outside a repository
-	branch string // empty when no branch is checked out
-	status string // what git status --porcelain says
+	branch string // empty if no branch is checked out
+	status string // output of git status --porcelain
 	log    []string
-	asked  bool // git was run and answered
+	asked  bool // git ran successfully
 }
 
-// gitTime is how long git may take; without an answer the prompt does without.
+// gitTime is the timeout of git; after it, the prompt has no git state.
 const gitTime = 2 * time.Second
 
-// findRepository looks for a repository upwards from the working directory.
-// Only where there is one, and its configuration names no programs that git
-// would run, git is asked, once.
+// findRepository looks for a repository in the working directory and above. If
+// there is one, and its configuration names no programs that git would run, it
+// runs git once.
 func findRepository(ctx context.Context, env core.Environment) repository {
 	info := env.Info()
 	r := repository{looked: true}
@@ -61,7 +61,8 @@ func findRepository(ctx context.Context, env core.Environment) repository {
 	return r
 }
 
-// linkedDir returns where the .git file of a worktree or submodule leads.
+// linkedDir returns the directory named by the .git file of a worktree or
+// submodule.
 func linkedDir(ctx context.Context, env core.Environment, slash paths, file string) string {
 	text, _ := small(ctx, env, file)
 	to, ok := strings.CutPrefix(strings.TrimSpace(text), "gitdir: ")
@@ -74,8 +75,8 @@ func linkedDir(ctx context.Context, env core.Environment, slash paths, file stri
 	return slash.join(slash.dir(file), to)
 }
 
-// harmless reports whether the repository's own configuration is free of what
-// makes git run a program of somebody else's: filters, monitors, signatures.
+// harmless reports whether the repository's own configuration has nothing that
+// makes git run other programs: filters, monitors, signatures.
 func harmless(ctx context.Context, env core.Environment, slash paths, dir string) bool {
 	if common, ok := small(ctx, env, slash.join(dir, "commondir")); ok {
 		if to := strings.TrimSpace(common); slash.isAbs(to) {
@@ -120,7 +121,7 @@ func (r *repository) ask(ctx context.Context, env core.Environment) {
 	}
 }
 
-// snapshot tells the model how the repository stands.
+// snapshot describes the state of the repository to the model.
 func (r *repository) snapshot() string {
 	if !r.asked {
 		return ""
@@ -135,7 +136,7 @@ func (r *repository) snapshot() string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("<git>\nAs the session began; git status shows the present state.\n")
+	b.WriteString("<git>\nState at the start of the session; git status shows the current state.\n")
 	fmt.Fprintf(&b, "Changed files: %d\nUntracked: %d\n", modified, untracked)
 	if len(r.log) > 0 {
 		b.WriteString("Last commits:\n")
@@ -147,7 +148,7 @@ func (r *repository) snapshot() string {
 	return b.String()
 }
 
-// clip cuts a line to n characters.
+// clip shortens a line to n characters.
 func clip(s string, n int) string {
 	if runes := []rune(s); len(runes) > n {
 		return string(runes[:n-1]) + "…"
@@ -155,14 +156,14 @@ func clip(s string, n int) string {
 	return s
 }
 
-// small reads a small file, and reports whether it could.
+// small reads a small file, and reports whether it succeeded.
 func small(ctx context.Context, env core.Environment, path string) (string, bool) {
 	const most = 64 << 10
 	data, err := core.ReadFile(ctx, env.Files(), path, most)
 	return string(data), err == nil
 }
 
-// paths works on the paths of an environment, which may be another system's.
+// paths handles the paths of an environment, which may be those of another OS.
 type paths struct{ windows bool }
 
 func pathsOf(os string) paths { return paths{os == "windows"} }

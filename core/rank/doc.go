@@ -1,9 +1,8 @@
-// Package rank finds the documents that fit a query best: a small index in
-// memory, ranked by BM25F. Tools, skills and whatever else the model may search
-// for are ranked by it.
+// Package rank finds the documents that match a query best: a small index in
+// memory, ranked by BM25F. It serves the search for tools and skills.
 //
-// It is our own, because what is searched here is a few thousand short texts: a
-// search library such as bleve would add ten megabytes of storage engines and
-// analysers to the binary, for 300 lines of arithmetic. Those texts are also
-// half names of code, which [Tokens] takes apart.
+// It is not a library, because it searches a few thousand short texts: bleve,
+// for one, would add ten megabytes of storage engines and analysers to the
+// binary, for 300 lines of arithmetic. Half of those texts are also identifiers,
+// which [Tokens] splits.
 package rank

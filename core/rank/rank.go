@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// The usual constants of BM25: how soon more occurrences of a term stop to
-// count, and how much the length of a field does. 0.75 would be usual for the
-// latter; the texts here are short, and their length says less.
+// The constants of BM25: how soon more occurrences of a term stop to count, and
+// how much the length of a field does. 0.75 would be usual for the latter; for
+// the short texts here, length matters less.
 const (
 	saturation = 1.2
 	lengthBias = 0.5
 )
 
-// maxTerms is the number of different terms of a query that count.
+// maxTerms is the number of distinct terms of a query that count.
 const maxTerms = 256
 
 // Field is a part of all documents of an index.
 type Field struct {
-	Name   string  // for the reader
-	Weight float64 // what a term in it counts; 1 is ordinary, 0 or less counts nothing
+	Name   string  // documents the field
+	Weight float64 // of a term in it; 1 is normal, 0 or less ignores the field
 }
 
-// Index holds documents and finds them. It may be searched concurrently, but
-// not while documents are put into it.
+// Index holds documents and searches them. It may be searched concurrently, but
+// not while documents are added.
 type Index struct {
 	fields []Field
 	docs   []document
@@ -32,16 +32,16 @@ type Index struct {
 	sizes  []int // number of terms of all documents, by field
 }
 
-// document is what the index knows of a document.
+// document is an indexed document.
 type document struct {
 	id    string
 	sizes []int32 // number of terms, by field
 }
 
-// posting says how often a term occurs in a field of a document. Those of a
-// term are in the order of document and field.
+// posting is how often a term occurs in a field of a document. Those of a term
+// are ordered by document and field.
 type posting struct {
-	doc   int32 // its place in the index
+	doc   int32 // its index in docs
 	field int32
 	count int32
 }
@@ -51,8 +51,8 @@ func New(fields ...Field) *Index {
 	return &Index{fields: slices.Clone(fields), terms: map[string][]posting{}, sizes: make([]int, len(fields))}
 }
 
-// Put adds a document with an ID of its own. The texts belong to the index's
-// fields in their order; missing ones are empty, surplus ones are ignored.
+// Put adds a document with a unique ID. The texts are those of the index's
+// fields, in order; missing ones are empty, surplus ones are ignored.
 func (x *Index) Put(id string, texts ...string) {
 	doc := document{id: id, sizes: make([]int32, len(x.fields))}
 	counts := map[string]int32{}
@@ -78,16 +78,16 @@ type Hit struct {
 	Terms []Term  // of the query that the document has, in the query's order
 }
 
-// Term is what a term of the query has to do with a hit.
+// Term is a term of the query that matched a hit.
 type Term struct {
 	Text  string  // as Tokens makes it
 	Score float64 // its part of the hit's score
 }
 
-// Search returns the k documents that fit a query best, the best first, and of
+// Search returns the k documents that match a query best, the best first, and of
 // equal ones the one with the smaller ID. Documents that share no term with the
-// query are not found. A repeated term counts once; terms after the first 256
-// different ones do not count.
+// query are not found. A repeated term counts once; only the first 256 distinct
+// terms count.
 func (x *Index) Search(query string, k int) []Hit {
 	tokens := Tokens(query)
 	terms := make([]Weighted, len(tokens))
@@ -97,13 +97,13 @@ func (x *Index) Search(query string, k int) []Hit {
 	return x.SearchTerms(terms, k)
 }
 
-// Weighted is a term of a query, as [Tokens] makes it, and what it counts.
+// Weighted is a term of a query, as [Tokens] makes it, and its weight.
 type Weighted struct {
 	Text   string
-	Weight float64 // 1 is ordinary, 0 or less counts nothing
+	Weight float64 // 1 is normal, a term of 0 or less is ignored
 }
 
-// SearchTerms is [Index.Search] for a query whose terms do not count the same,
+// SearchTerms is [Index.Search] for a query whose terms have different weights,
 // such as words that a caller has added. Of a repeated term the first counts.
 func (x *Index) SearchTerms(query []Weighted, k int) []Hit {
 	terms := distinct(query)
@@ -154,8 +154,8 @@ func distinct(query []Weighted) []Weighted {
 	return terms
 }
 
-// score calls yield for each document in which a term with these postings
-// counts for something.
+// score calls yield for each document in which a term with these postings has a
+// score.
 func (x *Index) score(list []posting, yield func(doc int32, score float64)) {
 	rarity := x.rarity(list)
 	for len(list) > 0 {
@@ -167,7 +167,7 @@ func (x *Index) score(list []posting, yield func(doc int32, score float64)) {
 	}
 }
 
-// rarity returns what a term with these postings tells about a document.
+// rarity returns the inverse document frequency of a term with these postings.
 func (x *Index) rarity(list []posting) float64 {
 	containing := 0
 	for i, p := range list {
@@ -179,8 +179,8 @@ func (x *Index) rarity(list []posting) float64 {
 	return math.Log(1 + (all-some+0.5)/(some+0.5))
 }
 
-// first returns the score of a document, and how many postings at the begin of
-// the list are about it.
+// first returns the score of a document, and how many postings at the beginning
+// of the list are its.
 func (x *Index) first(list []posting, doc int32, rarity float64) (score float64, n int) {
 	weight := 0.0
 	for n < len(list) && list[n].doc == doc {
@@ -190,14 +190,14 @@ func (x *Index) first(list []posting, doc int32, rarity float64) (score float64,
 	return rarity * weight * (saturation + 1) / (saturation + weight), n
 }
 
-// weight returns what the occurrences of a term in a field count.
+// weight returns the weight of the occurrences of a term in a field.
 func (x *Index) weight(p posting) float64 {
 	size := float64(x.docs[p.doc].sizes[p.field])
 	mean := float64(x.sizes[p.field]) / float64(len(x.docs))
 	return max(x.fields[p.field].Weight, 0) * float64(p.count) / (1 - lengthBias + lengthBias*size/mean)
 }
 
-// best returns the places of the k best scores above 0.
+// best returns the documents with the k best scores above 0.
 func (x *Index) best(scores []float64, k int) []int32 {
 	k = min(k, len(x.docs))
 	better := func(a, b int32) int {

@@ -114,7 +114,7 @@ func TestTextsAndFields(t *testing.T) {
 		t.Errorf("alpha finds %q, want long", got)
 	}
 	if got := ids(x.Search("beta gamma", 5)); got != "" {
-		t.Errorf("a field of no weight and a surplus text found %q", got)
+		t.Errorf("a field without weight and a surplus text found %q", got)
 	}
 	if got := rank.New().Search("alpha", 5); got != nil {
 		t.Errorf("an empty index found %v", got)
@@ -125,7 +125,7 @@ var fields = []rank.Field{{Name: "name", Weight: 3}, {Name: "text", Weight: 1}}
 
 type sample struct{ id, name, text string }
 
-// documents makes tools of made-up services, as long as real ones are.
+// documents returns tools of fictitious services, of realistic length.
 func documents(n int) []sample {
 	verbs := []string{"create", "list", "delete", "update", "search", "get", "merge", "export", "watch", "approve"}
 	nouns := []string{"issue", "file", "invoice", "pull request", "channel", "calendar event", "database row", "page", "contact", "deployment", "alert", "bucket", "user", "ticket", "report", "workflow", "secret", "image", "comment", "label"}

@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord is the number of bytes that a word may have: longer ones are hashes
-// and encoded data, which nobody searches for.
+// maxWord is the longest word in bytes: longer ones are hashes and encoded data,
+// which are not searched for.
 const maxWord = 64
 
-// Tokens returns the terms that a text is found by, in its order, repeated ones
-// repeatedly. Terms are in lower case and stemmed. Names are taken apart:
-// createPullRequest and create_pull_request give creat, pull and request; where
-// no mark divides the parts, as in createPullRequest, GitHub or oauth2, the
-// name as a whole is a term as well. Scripts without spaces give pairs of
-// characters. Words like "the" and "how" give nothing.
+// Tokens returns the terms of a text in order, with repetitions. Terms are in
+// lower case and stemmed. Identifiers are split: createPullRequest and
+// create_pull_request give creat, pull and request; without separators, as in
+// createPullRequest, GitHub or oauth2, the whole identifier is a term as well.
+// Scripts without spaces give pairs of characters. Words like "the" and "how"
+// give nothing.
 func Tokens(text string) []string {
 	var terms []string
 	for word := range strings.FieldsFuncSeq(text, divides) {
@@ -26,7 +26,7 @@ func Tokens(text string) []string {
 	return terms
 }
 
-// divides reports whether a character stands between words.
+// divides reports whether a character separates words.
 func divides(r rune) bool {
 	if r < utf8.RuneSelf { // most are
 		return !isLower(byte(r|0x20)) && (r < '0' || r > '9')
@@ -51,12 +51,12 @@ func appendWord(terms []string, word string) []string {
 	return appendTerm(appendPart(terms, word[start:]), word)
 }
 
-// partEnds reports whether a part of a name ends before the character at i: a
-// capital after a small letter, the last of several capitals before a small
-// letter, a digit beside a letter, a script of another kind.
+// partEnds reports whether a part of an identifier ends before the character at
+// i: a capital after a lower-case letter, the last of several capitals before a
+// lower-case letter, a digit next to a letter, a change of script.
 func partEnds(word string, i int) bool {
 	if isLower(word[i-1]) && isLower(word[i]) {
-		return false // in most words nothing else happens
+		return false // the common case
 	}
 	before, _ := utf8.DecodeLastRuneInString(word[:i])
 	here, size := utf8.DecodeRuneInString(word[i:])
@@ -72,16 +72,16 @@ func partEnds(word string, i int) bool {
 	return false
 }
 
-// isLower reports whether a byte is a small letter of ASCII.
+// isLower reports whether a byte is a lower-case ASCII letter.
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
-// plural reports whether what follows capitals is only their plural: URLs.
+// plural reports whether what follows capitals is only a plural s: URLs.
 func plural(rest string) bool {
 	return rest == "s" || strings.HasPrefix(rest, "s") && len(rest) > 1 && unicode.IsUpper(rune(rest[1]))
 }
 
-// appendPart appends a part of a name unless it is a single letter or digit,
-// which says nothing without the rest.
+// appendPart appends a part of an identifier, unless it is a single letter or
+// digit, which means nothing without the rest.
 func appendPart(terms []string, part string) []string {
 	if len(part) == 1 {
 		return terms
@@ -101,7 +101,7 @@ func appendTerm(terms []string, word string) []string {
 	return append(terms, stem(word))
 }
 
-// appendPairs appends each pair of neighbouring characters.
+// appendPairs appends each pair of adjacent characters.
 func appendPairs(terms []string, word string) []string {
 	last := -1
 	for i, r := range word {
@@ -113,14 +113,14 @@ func appendPairs(terms []string, word string) []string {
 	return terms
 }
 
-// ideographic reports whether a character belongs to a script that is written
-// without spaces between words.
+// ideographic reports whether a character belongs to a script without spaces
+// between words.
 func ideographic(r rune) bool {
 	return r >= 0x2e80 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana))
 }
 
-// stopWords say nothing about what a text is about, though in a small index
-// they are rare enough to look as if they did.
+// stopWords say nothing about a text, though in a small index they are rare
+// enough to look significant.
 var stopWords = setOf(`a an and any are as at be but by can could did do does
 	for from had has have how i if in into is it its just me my of on or our
 	please should so some than that the their them then there these they this
@@ -135,9 +135,9 @@ func setOf(words string) map[string]bool {
 	return set
 }
 
-// stem takes the commonest endings off an English word, so that create,
-// creates, created, creating and creation are one term. It leaves all that is
-// not ASCII as it is, and a stem is no word: it need only be the same.
+// stem removes the most common endings of English words, so that create,
+// creates, created, creating and creation are one term. Other words than ASCII
+// are unchanged. A stem need not be a word.
 func stem(word string) string {
 	if len(word) < 4 || strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return word
@@ -170,7 +170,7 @@ func stem(word string) string {
 	return word
 }
 
-// singular takes a plural's ending off.
+// singular removes a plural's ending.
 func singular(word string) string {
 	switch {
 	case strings.HasSuffix(word, "ies") && len(word) > 4:

@@ -1,7 +1,7 @@
-// Package redact takes secrets out of what is written down: session records,
-// recordings, exports. It knows the secrets that it is given, in every form in
-// which they stand in text and in JSON, and the looks of common keys.
+// Package redact removes secrets from what is written to disk: session logs,
+// recordings, exports. It finds the secrets that it is given, in all their forms
+// in text and in JSON, and what looks like a key of a well-known service.
 //
-// It cannot know a secret that looks like any other word, nor one that is cut
-// in two: what must stay secret is best never written.
+// It does not find other secrets that look like words, nor one that is split in
+// two: what must stay secret is best never written.
 package redact

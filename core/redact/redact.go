@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// redacted stands where a secret stood.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
-// minSecret is the length of the shortest secret that is looked for.
+// minSecret is the length of the shortest secret to look for.
 const minSecret = 8
 
 // Redactor replaces secrets. It is immutable and safe for concurrent use.
 type Redactor struct {
-	forms  [][]byte // how secrets stand in text: as such, and within JSON in the text; longest first
-	probes [][]byte // how forms stand in a record
+	forms  [][]byte // of the secrets in text: as such, and within JSON in the text; longest first
+	probes [][]byte // the forms as they are encoded in a record
 }
 
-// New returns a redactor of the known shapes of keys and of these secrets.
-// Those of fewer than eight bytes are left out: they would be found in all
-// kinds of innocent text.
+// New returns a redactor of these secrets and of the known shapes of keys.
+// Secrets of fewer than eight bytes are ignored: they would match harmless text.
 func New(secrets []string) *Redactor {
 	r := &Redactor{}
 	for _, s := range secrets {
@@ -45,7 +44,7 @@ func appendNew(list [][]byte, s string) [][]byte {
 	return append(list, []byte(s))
 }
 
-// quoted returns s as it stands in a JSON string.
+// quoted returns s as it is encoded in a JSON string.
 func quoted(s string, escapeHTML bool) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -56,20 +55,19 @@ func quoted(s string, escapeHTML bool) string {
 	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
 }
 
-// Record returns a record of a session, one JSON object, without secrets.
-// Nearly all records have none, and then it is the same slice. A provider's
-// state, which has to stay as it is, is left alone.
+// Record returns a record of a session, one JSON object, without secrets. If it
+// has none, as nearly all, it is the same slice. A provider's state, which must
+// not change, is left alone.
 func (r *Redactor) Record(line []byte) []byte {
 	if !r.suspicious(line) {
 		return line
 	}
 	w := rewriter{Redactor: r, in: line, out: make([]byte, 0, len(line)+64)}
-	w.value(0, ours)
+	w.value(0, eventData)
 	return w.out
 }
 
-// suspicious reports whether a record may hold a secret. It errs on the side
-// of yes.
+// suspicious reports whether a record may hold a secret. It may be wrong if so.
 func (r *Redactor) suspicious(line []byte) bool {
 	for _, p := range r.probes {
 		if bytes.Contains(line, p) {
@@ -103,17 +101,17 @@ func (r *Redactor) Text(s []byte) ([]byte, bool) {
 	return s, changed
 }
 
-// origin says whose words a part of a record is.
+// origin says where a part of a record comes from.
 type origin uint8
 
 const (
-	ours    origin = iota // an event's or a message part's members
-	foreign               // JSON of a tool's making, whose keys mean nothing here
-	opaque                // a provider's state, which must stay as it is
+	eventData origin = iota // members of an event or a message part
+	toolData                // JSON of a tool, whose keys mean nothing here
+	opaque                  // a provider's state, which must not change
 )
 
-// rewriter copies a record, which is valid JSON, and redacts its strings. All
-// that holds no secret is copied byte for byte.
+// rewriter copies a record, which is valid JSON, and redacts its strings. The
+// rest is copied byte for byte.
 type rewriter struct {
 	*Redactor
 	in, out []byte
@@ -142,7 +140,7 @@ func (w *rewriter) copyByte() {
 	w.pos++
 }
 
-// value copies the next value, which stands at a depth in the record.
+// value copies the next value, at a depth in the record.
 func (w *rewriter) value(depth int, from origin) {
 	switch w.space(); w.peek() {
 	case '{', '[':
@@ -173,23 +171,23 @@ func (w *rewriter) members(depth int, from origin) {
 			w.copyByte()
 			continue
 		}
-		whose := from
+		source := from
 		if isObject {
-			key := w.string(from == foreign)
+			key := w.string(from == toolData)
 			w.copyUntil(":")
 			if w.pos < len(w.in) {
 				w.copyByte()
 			}
-			whose = originOf(key, depth, from)
+			source = originOf(key, depth, from)
 		}
-		w.value(depth, whose)
+		w.value(depth, source)
 	}
 }
 
-// originOf says whose words the value of a member is. Within a tool's JSON a
-// name grants no exemption.
+// originOf returns the origin of the value of a member. Within a tool's JSON
+// every key is the tool's.
 func originOf(key []byte, depth int, from origin) origin {
-	if from != ours {
+	if from != eventData {
 		return from
 	}
 	switch string(key) {
@@ -197,10 +195,10 @@ func originOf(key []byte, depth int, from origin) origin {
 		return opaque
 	case `"structured"`, `"meta"`, `"schema"`:
 		if depth == 1 {
-			return foreign
+			return toolData
 		}
 	}
-	return ours
+	return eventData
 }
 
 // string copies a string and returns its JSON.

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Keys are put together here, so that no scanner takes this file for a leak.
+// Keys are assembled here, so that scanners do not report this file as a leak.
 const letters = "aB3dE5gH1jK2mN4pQ6sT8vX0zaB3dE5gH1jK2mN4pQ6s"
 
 var (
@@ -107,7 +107,7 @@ func FuzzRedact(f *testing.F) {
 		clean := r.Record(bytes.Clone(line))
 		var back event.Event
 		if err := json.Unmarshal(clean, &back); err != nil {
-			t.Fatalf("no event any more: %v\n%s", err, clean)
+			t.Fatalf("no longer an event: %v\n%s", err, clean)
 		}
 		body := back.Body.(event.ToolResult)
 		if got := body.Content[0].(model.Text).Text; strings.Contains(got, secret) {
@@ -132,7 +132,7 @@ func FuzzRedact(f *testing.F) {
 			t.Error("the signature was changed")
 		}
 		if again := r.Record(bytes.Clone(clean)); !json.Valid(again) {
-			t.Error("a second pass broke the record")
+			t.Error("a second pass changed the record")
 		}
 	})
 }

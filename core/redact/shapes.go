@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// shape is the look of a kind of key.
+// shape is the format of a kind of key.
 type shape struct {
 	prefix string
 	// match returns how many bytes after the prefix belong to the key, or -1
-	// if this is none.
+	// if it is not one.
 	match func(rest []byte) int
 }
 
-// shapes are the looks that are known: those keys of the services in the rules
-// of github.com/gitleaks/gitleaks that begin with something of their own. They
-// hold in plain text, in text within JSON, and in a record.
+// shapes are the known formats: those in the rules of
+// github.com/gitleaks/gitleaks that have a distinctive prefix. They match in
+// plain text, in text within JSON, and in a record.
 var shapes = append([]shape{
 	{"sk-", func(rest []byte) int { return run(rest, wordChars, 20, true) }}, // OpenAI, Anthropic and others
 	{"ghp_", github},
@@ -42,8 +42,8 @@ var shapes = append([]shape{
 	{"https://hooks.slack.com/services/T", func(rest []byte) int { return run(rest, base64Chars, 30, true) }},
 }, prefixed()...)
 
-// prefixed returns the shapes of keys that are a prefix and so many letters,
-// digits, - and _, some of them digits.
+// prefixed returns the shapes of keys that are a prefix and at least so many
+// letters, digits, - and _, including a digit.
 func prefixed() []shape {
 	var list []shape
 	for _, s := range []struct {
@@ -65,8 +65,8 @@ func prefixed() []shape {
 	return list
 }
 
-// shapesByEnd finds the shapes by the last byte of their prefix, so that one
-// pass over a text looks for all of them.
+// shapesByEnd holds the shapes by the last byte of their prefix, to look for all
+// of them in one pass.
 var shapesByEnd = func() (table [256][]shape) {
 	for _, s := range shapes {
 		end := s.prefix[len(s.prefix)-1]
@@ -88,8 +88,8 @@ func anyShape(text []byte) bool {
 	return false
 }
 
-// find returns where the first key of this shape at or after from begins and
-// ends, or -1. It does not begin in the middle of a word.
+// find returns the bounds of the first key of this shape at or after from, or
+// -1. It does not begin in the middle of a word.
 func (s shape) find(text []byte, from int) (start, end int) {
 	prefix := []byte(s.prefix)
 	for from < len(text) {
@@ -109,8 +109,8 @@ func (s shape) find(text []byte, from int) (start, end int) {
 	return -1, -1
 }
 
-// midWord reports whether a letter or digit stands before i that is not the end
-// of an escape such as \n or \u003c, as in JSON within text.
+// midWord reports whether a letter or digit precedes i that is not the end of an
+// escape such as \n or \u003c, as in JSON within text.
 func midWord(text []byte, i int) bool {
 	if i == 0 || !alphanumeric(text[i-1]) {
 		return false
@@ -139,11 +139,11 @@ var (
 	wordChars   = chars("_-")
 	slackChars  = chars("-")
 	dottedChars = chars("._-")
-	// base64URLChars are those of base64 for addresses, padded.
+	// base64URLChars are those of URL-safe base64, padded.
 	base64URLChars = chars("-_=")
 	base64Chars    = chars("+/=")
-	// In a PEM block also stand line ends, as such or escaped, headers, and
-	// what a tool puts before each line.
+	// A PEM block also has line ends, as such or escaped, headers, and what a
+	// tool puts before each line.
 	pemChars = chars("+/= \t\r\n\\:,-|")
 )
 
@@ -155,8 +155,8 @@ func (c *charset) length(s []byte) int {
 	return n
 }
 
-// run matches at least so many characters of a set, on demand with a digit
-// among them, which tells keys from hyphenated words.
+// run matches at least so many characters of a set, optionally including a
+// digit, which distinguishes keys from hyphenated words.
 func run(rest []byte, set *charset, least int, digit bool) int {
 	n := set.length(rest)
 	if n < least || digit && !bytes.ContainsAny(rest[:n], "0123456789") {
@@ -190,7 +190,7 @@ func slack(rest []byte) int {
 	return n + 2
 }
 
-// jwt matches three dotted parts; the last one may be cut short.
+// jwt matches three dotted parts; the last one may be truncated.
 func jwt(rest []byte) int {
 	n := 0
 	for part := range 3 {
@@ -206,8 +206,8 @@ func jwt(rest []byte) int {
 	return n
 }
 
-// pem matches a private key up to its end line or, where that is missing, as
-// far as it looks like one.
+// pem matches a private key up to its end line or, if that is missing, as far as
+// it looks like one.
 func pem(rest []byte) int {
 	const label, footer = "PRIVATE KEY-----", "-----END "
 	const longestLabel, longestKey, leastLine = 33, 32 << 10, 32

@@ -14,35 +14,34 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Schema is a tool's schema, ready to validate arguments. It is safe for
-// concurrent use.
+// Schema validates the arguments of a tool. It is safe for concurrent use.
 type Schema struct{ resolved *jsonschema.Resolved }
 
-// Parse makes a JSON Schema ready. None means an object of anything.
+// Parse parses a JSON Schema. An empty one accepts any object.
 func Parse(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage(`{"type":"object"}`)
 	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, fmt.Errorf("the tool's own schema is not valid: %w", err)
+		return nil, fmt.Errorf("the tool's schema is not valid: %w", err)
 	}
 	r, err := s.Resolve(nil)
 	if err != nil {
-		return nil, fmt.Errorf("the tool's own schema cannot be resolved: %w", err)
+		return nil, fmt.Errorf("the tool's schema cannot be resolved: %w", err)
 	}
 	return &Schema{r}, nil
 }
 
-// Validate checks that args are one JSON object that meets the schema. The
-// error names the place in the arguments and what was expected there.
+// Validate checks that args are one JSON object that matches the schema. The
+// error names the invalid argument and what was expected.
 func (s *Schema) Validate(args json.RawMessage) error {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	var value any
 	err := dec.Decode(&value)
 	if err == nil {
 		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more after the first JSON value")
+			err = errors.New("unexpected data after the first JSON value")
 		}
 	}
 	if err != nil {
@@ -73,9 +72,9 @@ func jsonKind(v any) string {
 	return "an object"
 }
 
-// explain turns the validator's error, which names a place in the schema
-// ("validating /properties/a: type: …"), into one that names the place in the
-// arguments ("/a: …").
+// explain turns the validator's error, which has a path in the schema
+// ("validating /properties/a: type: …"), into one with the path in the arguments
+// ("/a: …").
 func (s *Schema) explain(err error) error {
 	msg, pointer := err.Error(), ""
 	for {
@@ -109,7 +108,7 @@ func (s *Schema) explain(err error) error {
 	return fmt.Errorf("at %s: %s", path.String(), msg)
 }
 
-// arguments lists the names that the schema knows.
+// arguments lists the schema's properties.
 func (s *Schema) arguments() string {
 	root := s.resolved.Schema()
 	names := slices.Sorted(maps.Keys(root.Properties))
@@ -138,8 +137,8 @@ func For[In any]() (json.RawMessage, error) {
 	return json.Marshal(s)
 }
 
-// dropNull removes "null" from the types that inference gives to slices, maps
-// and pointers: a model would take it for an invitation.
+// dropNull removes "null" from the inferred types of slices, maps and pointers,
+// since models would use it.
 func dropNull(s *jsonschema.Schema) {
 	if s == nil {
 		return

@@ -34,7 +34,7 @@ func TestForInfersWhatAModelNeeds(t *testing.T) {
 		t.Errorf("schema offers null: %s", raw)
 	}
 	if _, err := schema.For[string](); err == nil {
-		t.Error("a type that is no struct was taken")
+		t.Error("a type that is not a struct was accepted")
 	}
 }
 
@@ -51,7 +51,7 @@ func TestValidateNamesThePlace(t *testing.T) {
 		{`{"path":"a"}`, ""},
 		{`{"path":"a","limit":12345678901234567890}`, ""},
 		{`{"path":`, "not valid JSON"},
-		{`{"path":"a"} {}`, "more after the first JSON value"},
+		{`{"path":"a"} {}`, "unexpected data after the first JSON value"},
 		{`["a"]`, "must be a JSON object, not an array"},
 		{`null`, "must be a JSON object, not null"},
 		{`{}`, `"path"`},
@@ -74,7 +74,7 @@ func TestValidateNamesThePlace(t *testing.T) {
 func TestParseRefusesABrokenSchema(t *testing.T) {
 	for _, raw := range []string{`{"type":3}`, `{"$ref":"#/nowhere"}`, `nonsense`} {
 		if _, err := schema.Parse(json.RawMessage(raw)); err == nil {
-			t.Errorf("%s was taken", raw)
+			t.Errorf("%s was accepted", raw)
 		}
 	}
 	s, err := schema.Parse(nil)
@@ -82,11 +82,11 @@ func TestParseRefusesABrokenSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Validate(json.RawMessage(`{"anything":[1]}`)); err != nil {
-		t.Errorf("no schema must take any object: %v", err)
+		t.Errorf("an empty schema must accept any object: %v", err)
 	}
 }
 
-// FuzzValidate: whatever a model writes, the answer is an error or nothing.
+// FuzzValidate: any arguments are valid or an error.
 func FuzzValidate(f *testing.F) {
 	raw, err := schema.For[args]()
 	if err != nil {

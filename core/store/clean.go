@@ -13,12 +13,11 @@ import (
 // session may run without a log.
 const orphanAge = 24 * time.Hour
 
-// Clean removes, below dir, the contexts of sessions whose log in sessionsDir
-// is gone, and of those whose log was last changed more than maxAge before now;
-// 0 keeps these. The context of a session that is open stays, and so does one
-// without a log to which something was added within the last day. It returns
-// the sessions whose contexts it removed; the error names those that it could
-// not remove.
+// Clean removes, below dir, the contexts of sessions whose log in sessionsDir is
+// gone, and of those whose log was last changed more than maxAge before now; 0
+// keeps these. It keeps the context of an open session, and one without a log
+// that changed within the last day. It returns the sessions whose contexts it
+// removed; the error names those that it could not remove.
 func Clean(dir, sessionsDir string, maxAge time.Duration, now time.Time) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +44,8 @@ func Clean(dir, sessionsDir string, maxAge time.Duration, now time.Time) ([]stri
 	return removed, errors.Join(failed...)
 }
 
-// stale reports whether a context can go. The session's files begin with base.
+// stale reports whether a context can be removed. Base is the path of the
+// session's files without their suffix.
 func stale(context, base string, maxAge time.Duration, now time.Time) (bool, error) {
 	log, err := os.Stat(base + fileSuffix)
 	switch {
@@ -70,7 +70,7 @@ func stale(context, base string, maxAge time.Duration, now time.Time) (bool, err
 	return true, l.release()
 }
 
-// lastChange returns the newest time of a directory and what lies below it.
+// lastChange returns the newest modification time in a directory tree.
 func lastChange(dir string) (time.Time, error) {
 	var newest time.Time
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

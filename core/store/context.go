@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/redact"
 )
 
@@ -31,8 +32,8 @@ const (
 
 // ContextOptions are a context store's settings.
 type ContextOptions struct {
-	MaxBytes int64    // that the session's outputs and blobs may take; 0 = 1 GiB
-	Secrets  []string // replaced in the arguments that are kept beside an output; see [Options]
+	MaxBytes int64    // of all outputs and blobs of the session; 0 = 1 GiB
+	Secrets  []string // replaced in the arguments that are kept with an output; see [Options]
 }
 
 // Context keeps the outputs and blobs of one session, a core.ContextStore. It
@@ -44,14 +45,14 @@ type Context struct {
 	redact  *redact.Redactor
 
 	mu      sync.Mutex
-	used    int64 // bytes; negative until it was counted
+	used    int64 // bytes; negative until counted
 	numbers map[string]int
 }
 
 var _ core.ContextStore = (*Context)(nil)
 
 // NewContext returns the context store of a session below dir, the directory
-// of all of them. Nothing is made on disk before something is kept.
+// of all of them. It creates nothing on disk until something is stored.
 func NewContext(dir, session string, opts ContextOptions) (*Context, error) {
 	if err := CheckID(session); err != nil {
 		return nil, err
@@ -67,8 +68,8 @@ func NewContext(dir, session string, opts ContextOptions) (*Context, error) {
 }
 
 // Create implements core.ContextStore. The handle is HandlePrefix, the
-// session, "/", and the id of the call, or "output" where that cannot name a
-// file; a name that is taken gets a number.
+// session, "/", and the id of the call, or "output" if that is not a valid file
+// name; a name that is taken gets a number.
 func (c *Context) Create(_ context.Context, meta core.OutputMeta) (core.StoredOutput, error) {
 	f, name, err := c.create(meta.Call)
 	if err != nil {
@@ -100,8 +101,8 @@ func (c *Context) create(call string) (*os.File, string, error) {
 	}
 }
 
-// PutBlob implements core.ContextStore. The blob is there as a whole or not at
-// all, and once, however often it is put.
+// PutBlob implements core.ContextStore. It writes atomically, and a blob only
+// once.
 func (c *Context) PutBlob(_ context.Context, data []byte) (string, error) {
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
@@ -113,8 +114,8 @@ func (c *Context) PutBlob(_ context.Context, data []byte) (string, error) {
 		return "", err
 	}
 	if err := writeBlob(path, data); err != nil {
-		c.giveBack(len(data))
-		return "", fmt.Errorf("context store: write blob %s: %w", path, err)
+		c.release(len(data))
+		return "", fmt.Errorf("context store: %w", err)
 	}
 	return hash, nil
 }
@@ -123,23 +124,12 @@ func writeBlob(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfile.Write(path, data, 0o600)
 }
 
-// Open implements core.ContextStore. It opens what this session keeps and
-// nothing else; a fork keeps the outputs of its origin, too. Anything but a handle or a hash is an fs.ErrNotExist too.
+// Open implements core.ContextStore. It opens only what belongs to this session;
+// a fork has the outputs of its origin, too. The error for anything but a handle
+// or a hash is an fs.ErrNotExist, too.
 func (c *Context) Open(_ context.Context, id string) (core.File, error) {
 	path, ok := c.path(id)
 	if !ok {
@@ -154,7 +144,7 @@ func (c *Context) Open(_ context.Context, id string) (core.File, error) {
 }
 
 // path returns the file of a well-formed handle or hash. A handle of another
-// session must be of one that this was forked from.
+// session must be of an origin of this fork.
 func (c *Context) path(id string) (string, bool) {
 	if handle, ok := strings.CutPrefix(id, core.HandlePrefix); ok {
 		session, name, _ := strings.Cut(handle, "/")
@@ -188,13 +178,13 @@ func (c *Context) reserve(n int) error {
 		c.used = used
 	}
 	if int64(n) > c.max-c.used {
-		return fmt.Errorf("%w: %s holds %d of %d bytes, %d more do not fit", ErrFull, c.dir, c.used, c.max, n)
+		return fmt.Errorf("%w: %s holds %d of %d bytes, no room for %d more", ErrFull, c.dir, c.used, c.max, n)
 	}
 	c.used += int64(n)
 	return nil
 }
 
-func (c *Context) giveBack(n int) {
+func (c *Context) release(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used -= int64(n)
@@ -220,8 +210,8 @@ func sizeOf(dir string) (int64, error) {
 	return total, err
 }
 
-// output is a core.StoredOutput. The file is no embedded field: its ReadFrom
-// would get round the limit.
+// output is a core.StoredOutput. The file is not embedded: its ReadFrom would
+// bypass the limit.
 type output struct {
 	file  *os.File
 	store *Context
@@ -230,7 +220,7 @@ type output struct {
 	once  sync.Once
 }
 
-// outputMeta is the JSON beside an output.
+// outputMeta is the JSON file of an output.
 type outputMeta struct {
 	Version int       `json:"v"`
 	Tool    string    `json:"tool"`
@@ -250,22 +240,22 @@ func (o *output) Path() string { return o.file.Name() }
 // ReadAt implements io.ReaderAt, until Close.
 func (o *output) ReadAt(p []byte, off int64) (int, error) { return o.file.ReadAt(p, off) }
 
-// Write implements io.Writer. What does not fit into the store is not written
-// at all, and the error is an ErrFull.
+// Write implements io.Writer. If the store has no room it writes nothing, and
+// the error is an ErrFull.
 func (o *output) Write(p []byte) (int, error) {
 	if err := o.store.reserve(len(p)); err != nil {
 		return 0, err
 	}
 	n, err := o.file.Write(p)
 	if err != nil {
-		o.store.giveBack(len(p) - n)
+		o.store.release(len(p) - n)
 		return n, fmt.Errorf("context store: %w", err)
 	}
 	return n, nil
 }
 
-// Close implements io.Closer and writes down what the output is of. A second
-// Close does nothing.
+// Close implements io.Closer and writes the output's metadata. A second Close
+// does nothing.
 func (o *output) Close() error {
 	var err error
 	o.once.Do(func() {
@@ -294,7 +284,7 @@ func (o *output) writeMeta(size int64) error {
 		return err
 	}
 	if err := os.WriteFile(strings.TrimSuffix(o.Path(), outputSuffix)+metaSuffix, data, 0o600); err != nil {
-		o.store.giveBack(len(data))
+		o.store.release(len(data))
 		return fmt.Errorf("context store: %w", err)
 	}
 	return nil

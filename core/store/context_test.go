@@ -61,7 +61,7 @@ func TestOutput(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "context")
 	c := newContext(t, dir, store.ContextOptions{Secrets: []string{"pass-word-1"}})
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal("something was made before it was needed")
+		t.Fatal("created something before it was needed")
 	}
 	if _, err := c.Open(t.Context(), "context:s/c1"); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("before anything is there: %v", err)
@@ -125,7 +125,7 @@ func TestOutputNames(t *testing.T) {
 			t.Errorf("call %q got %s at %s", tt.call, out.Handle(), out.Path())
 		}
 	}
-	// A resumed session goes on where the names end, and opens the old handles.
+	// A resumed session continues the names, and opens the old handles.
 	c = newContext(t, dir, store.ContextOptions{})
 	if out := keep(t, c, core.OutputMeta{Call: "call_1"}, "new"); out.Handle() != "context:s/call_1-4" {
 		t.Errorf("after resuming: %s", out.Handle())
@@ -224,17 +224,17 @@ func TestSizeLimit(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	n, err := out.Write(make([]byte, 201))
-	want := "context store is full: " + filepath.Join(dir, "s") + " holds 200 of 400 bytes, 201 more do not fit"
+	want := "context store is full: " + filepath.Join(dir, "s") + " holds 200 of 400 bytes, no room for 201 more"
 	if n != 0 || !errors.Is(err, store.ErrFull) || err.Error() != want {
 		t.Errorf("%d, %v", n, err)
 	}
 	if n, err := io.Copy(out, strings.NewReader(strings.Repeat("x", 500))); n != 0 || !errors.Is(err, store.ErrFull) {
-		t.Errorf("io.Copy got round the limit: %d, %v", n, err)
+		t.Errorf("io.Copy bypassed the limit: %d, %v", n, err)
 	}
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// What an earlier process left counts too.
+	// Files of an earlier process count too.
 	c = newContext(t, dir, store.ContextOptions{MaxBytes: 400})
 	if _, err := c.PutBlob(t.Context(), make([]byte, 150)); !errors.Is(err, store.ErrFull) {
 		t.Errorf("after resuming: %v", err)

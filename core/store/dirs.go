@@ -12,29 +12,30 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// originDir holds, in a fork's context, the outputs of the sessions that its
-// first records come from, each below the name of its session.
+// originDir holds, in a fork's context, the outputs of the sessions that it was
+// forked from, each below the id of its session.
 const originDir = "origins"
 
-// Dirs are where sessions are kept: what is done to a whole one, log and
-// context, is done here.
+// Dirs are the directories of sessions. Its methods work on whole sessions, log
+// and context.
 type Dirs struct {
 	Sessions string // the logs
 	Contexts string // the contexts of all sessions
 }
 
-// Fork makes the session newID of the records of session id up to the number
-// at; 0 takes all. It may be open meanwhile. Records are copied as they are, so
+// Fork creates the session newID from the records of session id up to the number
+// at; 0 takes all. The original may be open. Records are copied unchanged, so
 // that a model gets the same bytes again: they name the session that they were
-// written in, and so do the handles in them. The outputs that these stand for
-// are linked, or copied, into the new context: the fork outlives its origin.
+// written in, and so do the handles in them. The outputs of these handles are
+// linked, or copied, into the new context: the fork outlives its origin.
 //
-// The error is an fs.ErrNotExist if there is no session id, an fs.ErrExist if
-// there is a session newID, a [CorruptError] or an [UnknownRecordError]. Then
-// nothing was made.
+// The error is an fs.ErrNotExist if session id does not exist, an fs.ErrExist if
+// session newID does, a [CorruptError] or an [UnknownRecordError]. Then nothing
+// was created.
 func (d Dirs) Fork(ctx context.Context, id, newID string, at event.Seq) error {
 	if err := d.fork(ctx, id, newID, at); err != nil {
 		return fmt.Errorf("fork session %s: %w", id, err)
@@ -55,26 +56,25 @@ func (d Dirs) fork(ctx context.Context, id, newID string, at event.Seq) (err err
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fmt.Errorf("session %s: %w", newID, fs.ErrExist), err)
 	}
-	temp, err := os.CreateTemp(d.Sessions, "fork-*.new")
+	log, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // it is not there any more when all went well
-	err = copyRecords(ctx, temp, filepath.Join(d.Sessions, id+fileSuffix), at)
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+	defer func() { err = errors.Join(err, log.Close()) }()
+	if err := copyRecords(ctx, log, filepath.Join(d.Sessions, id+fileSuffix), at); err != nil {
 		return err
 	}
 	// The log comes last: it is what makes a session.
 	if err = d.forkContext(id, newID); err == nil {
-		err = os.Rename(temp.Name(), path)
+		err = log.Commit()
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(filepath.Join(d.Contexts, newID)))
 	}
-	return syncDir(d.Sessions)
+	return nil
 }
 
-// copyRecords copies the whole records of a log up to a number.
+// copyRecords copies the complete records of a log up to a number.
 func copyRecords(ctx context.Context, to io.Writer, path string, at event.Seq) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func copyRecords(ctx context.Context, to io.Writer, path string, at event.Seq) e
 		}
 		if at > 0 && e.Seq > at {
 			if last == 0 {
-				return fmt.Errorf("its first record is number %d: nothing is left of it up to %d", e.Seq, at)
+				return fmt.Errorf("its first record is number %d: there are none up to %d", e.Seq, at)
 			}
 			return nil
 		}
@@ -139,7 +139,7 @@ func (d Dirs) forkContext(id, newID string) error {
 	return err
 }
 
-// linkFiles links the files of a directory, which need not exist, into another.
+// linkFiles links files of a directory, which need not exist, into another.
 func linkFiles(from, to string, want func(name string) bool) error {
 	entries, err := os.ReadDir(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -163,8 +163,8 @@ func linkFiles(from, to string, want func(name string) bool) error {
 	return nil
 }
 
-// linkFile makes a second name for a file or, where the system cannot, a copy.
-// The files of a context are never changed once they are closed.
+// linkFile makes a hard link to a file or, where the system cannot, a copy. The
+// files of a context never change once they are closed.
 func linkFile(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil
@@ -182,9 +182,9 @@ func linkFile(from, to string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// Delete removes a session: its log, what was cut off that, and its context.
-// The error is an fs.ErrNotExist if there is none, an [ErrLocked] if it is
-// open; then nothing was removed.
+// Delete removes a session: its log, what was cut off from it, and its context.
+// The error is an fs.ErrNotExist if there is no such session, an [ErrLocked] if
+// it is open; then nothing was removed.
 func (d Dirs) Delete(id string) error {
 	if err := CheckID(id); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (d Dirs) Delete(id string) error {
 	if err != nil {
 		return err
 	}
-	// The log goes first: a context without one is removed some day anyway.
+	// The log goes first: Clean removes a context without one anyway.
 	err = os.Remove(log)
 	if err == nil {
 		if err = os.Remove(log + tornSuffix); errors.Is(err, fs.ErrNotExist) {

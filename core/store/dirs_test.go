@@ -119,7 +119,7 @@ func TestFork(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 				if list := names(t, d); slices.ContainsFunc(list, func(n string) bool { return strings.Contains(n, id) || strings.HasSuffix(n, ".new") }) {
-					t.Errorf("something is left of it: %q", list)
+					t.Errorf("files remain: %q", list)
 				}
 				return
 			}
@@ -179,7 +179,7 @@ func TestForkErrors(t *testing.T) {
 		{"bad", "new", 0, store.ErrCorrupt, "bad.jsonl:2"},
 		{"newer", "new", 0, store.ErrUnknownRecord, "newer.jsonl:2"},
 		{"late", "new", 3, nil, "its first record is number 5"},
-		{"empty", "new", 0, nil, "no whole record"},
+		{"empty", "new", 0, nil, "the session has no records"},
 	}
 	for _, tt := range tests {
 		err := d.Fork(t.Context(), tt.id, tt.newID, tt.at)
@@ -190,14 +190,13 @@ func TestForkErrors(t *testing.T) {
 	if after := names(t, d); !slices.Equal(before, after) {
 		t.Errorf("files before %q\nafter %q", before, after)
 	}
-	// The records before the damage can be had.
+	// The records before the damage can be forked.
 	if err := d.Fork(t.Context(), "bad", "new", 5); err != nil {
 		t.Errorf("up to the damage: %v", err)
 	}
 }
 
-// TestForkOfAnOpenSession: what another process writes meanwhile is not in the
-// way.
+// TestForkOfAnOpenSession: another process may write to it meanwhile.
 func TestForkOfAnOpenSession(t *testing.T) {
 	d := newDirs(t)
 	j := create(t, d.Sessions, store.Options{})
@@ -220,8 +219,8 @@ func TestForkOfAnOpenSession(t *testing.T) {
 	}
 }
 
-// TestForkKeepsOutputs: a fork opens the handles in its records, those of the
-// origin's origin too, and when all of these are gone.
+// TestForkKeepsOutputs: a fork opens the handles in its records, even those of
+// the origin's origin, and even when these sessions are deleted.
 func TestForkKeepsOutputs(t *testing.T) {
 	d := newDirs(t)
 	writeSession(t, d.Sessions, "s", 1, sample()...)
@@ -300,7 +299,7 @@ func TestDelete(t *testing.T) {
 	}
 	want := []string{"context/other/c1.json", "context/other/c1.out", "sessions/other.jsonl"}
 	if got := names(t, d); !slices.Equal(got, want) {
-		t.Errorf("left are %q", got)
+		t.Errorf("remaining files: %q", got)
 	}
 	if err := d.Delete("s"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a second time: %v", err)

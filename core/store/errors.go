@@ -8,12 +8,12 @@ import (
 )
 
 var (
-	// ErrUnknownRecord is a required record of a type that this version does
-	// not know; see [UnknownRecordError].
+	// ErrUnknownRecord is a required record of an unknown type; see
+	// [UnknownRecordError].
 	ErrUnknownRecord = errors.New("unknown required record")
 	// ErrCorrupt is a record that cannot be read; see [CorruptError].
 	ErrCorrupt = errors.New("corrupt record")
-	// ErrLocked is a session that is open already; see [LockedError].
+	// ErrLocked is a session that is open elsewhere; see [LockedError].
 	ErrLocked = errors.New("session is in use")
 	// ErrTooLarge is a record that is longer than 64 MiB.
 	ErrTooLarge = errors.New("record is too large")
@@ -21,26 +21,26 @@ var (
 	ErrFull = errors.New("context store is full")
 )
 
-// UnknownRecordError is an [ErrUnknownRecord]: without the record's meaning the
-// session cannot be rebuilt.
+// UnknownRecordError is an [ErrUnknownRecord]: the session cannot be resumed
+// without the record.
 type UnknownRecordError struct {
 	File    string
 	Line    int // from 1
 	Type    string
-	Version int // of the record's form
+	Version int // of the record's format
 }
 
 // Error implements error.
 func (e *UnknownRecordError) Error() string {
-	return fmt.Sprintf("%s:%d: the session needs a record of type %q (form version %d), which this program (form version %d) does not know; resume it with the newer version that wrote it",
+	return fmt.Sprintf("%s:%d: the session needs a record of type %q (format version %d), which is unknown to this program (format version %d); resume it with the newer version that wrote it",
 		e.File, e.Line, e.Type, e.Version, event.Version)
 }
 
 // Is makes errors.Is(err, ErrUnknownRecord) true.
 func (e *UnknownRecordError) Is(target error) bool { return target == ErrUnknownRecord }
 
-// CorruptError is an [ErrCorrupt]: a line in the middle of a file that is no
-// event. A cut-off last line is no such error, it is repaired.
+// CorruptError is an [ErrCorrupt]: a line that is not an event. An incomplete
+// last line is not an error, it is repaired.
 type CorruptError struct {
 	File string
 	Line int // from 1

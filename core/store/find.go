@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// shortID is the length that ids are shortened to where that is enough.
+// shortID is the least length of shortened ids.
 const shortID = 8
 
 // ErrAmbiguous is a prefix of several sessions' ids; see [AmbiguousError].
-var ErrAmbiguous = errors.New("several sessions are meant")
+var ErrAmbiguous = errors.New("ambiguous session id")
 
 // AmbiguousError is an [ErrAmbiguous].
 type AmbiguousError struct {
@@ -29,13 +29,13 @@ func (e *AmbiguousError) Error() string {
 	if n := len(ids); n > most {
 		ids, more = ids[:most], fmt.Sprintf(" and %d more", n-most)
 	}
-	return fmt.Sprintf("%q begins the ids of several sessions: %s%s; give more of it", e.Prefix, strings.Join(ids, ", "), more)
+	return fmt.Sprintf("%q matches several sessions: %s%s; use a longer prefix", e.Prefix, strings.Join(ids, ", "), more)
 }
 
 // Is makes errors.Is(err, ErrAmbiguous) true.
 func (e *AmbiguousError) Is(target error) bool { return target == ErrAmbiguous }
 
-// missingError is an fs.ErrNotExist that speaks of sessions.
+// missingError is an fs.ErrNotExist with a message about sessions.
 type missingError struct{ prefix, dir string }
 
 // Error implements error.
@@ -46,9 +46,10 @@ func (e *missingError) Error() string {
 // Is makes errors.Is(err, fs.ErrNotExist) true.
 func (e *missingError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// Find returns the id of the session in dir whose id is, or is the only one to
-// begin with, the prefix. The error is an fs.ErrNotExist if there is none, an
-// [ErrAmbiguous] if there are several, an fs.ErrInvalid if none can be named so.
+// Find returns the id of the session in dir whose id equals the prefix, or is
+// the only one that begins with it. The error is an fs.ErrNotExist if there is
+// none, an [ErrAmbiguous] if there are several, an fs.ErrInvalid if the prefix
+// is not a valid id.
 func Find(dir, prefix string) (string, error) {
 	if err := CheckID(prefix); err != nil {
 		return "", err
@@ -76,7 +77,7 @@ func Find(dir, prefix string) (string, error) {
 	return "", &AmbiguousError{Prefix: prefix, IDs: found}
 }
 
-// shorten sets the Short of each log's id.
+// shorten sets the short id of each log.
 func shorten(files []logInfo) {
 	sorted := make([]*logInfo, len(files))
 	for i := range files {
@@ -97,7 +98,7 @@ func shorten(files []logInfo) {
 	}
 }
 
-// common counts the bytes with which both begin.
+// common returns the length of the common prefix.
 func common(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

@@ -27,7 +27,7 @@ func TestFind(t *testing.T) {
 		{"0192aaaa-1122", "0192aaaa-1122", nil},
 		{"0192aaaa-112", "0192aaaa-1122", nil},
 		{"0192b", "0192bbbb-0000", nil},
-		{"0192", "0192", nil}, // a whole id, whatever else begins so
+		{"0192", "0192", nil}, // a complete id, even if others begin with it
 		{"z", "zz", nil},
 		{"0192a", "", store.ErrAmbiguous},
 		{"0193", "", fs.ErrNotExist},
@@ -57,7 +57,7 @@ func TestAmbiguousErrorIsBounded(t *testing.T) {
 	}
 }
 
-// TestShortIDs: what a list shows for short can be given back to Find.
+// TestShortIDs: Find takes the short ids of a list.
 func TestShortIDs(t *testing.T) {
 	dir := t.TempDir()
 	want := map[string]string{

@@ -8,10 +8,9 @@ import (
 
 const maxID = 128
 
-// CheckID reports whether id can name a session: up to 128 letters, digits, -
-// and _, the first of them a letter or digit, and no name that Windows keeps
-// for a device. So no id leads out of a directory. The error is an
-// fs.ErrInvalid.
+// CheckID returns an error, an fs.ErrInvalid, unless id is a valid session id:
+// up to 128 letters, digits, - and _, beginning with a letter or digit, and not
+// a device name of Windows. So no id leads out of a directory.
 func CheckID(id string) error {
 	if !validID(id) {
 		return fmt.Errorf("session id %.40q: expected 1 to %d letters, digits, - and _: %w", id, maxID, fs.ErrInvalid)

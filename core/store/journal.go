@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/redact"
 )
@@ -26,9 +27,9 @@ const (
 
 // Options are a journal's settings.
 type Options struct {
-	// Secrets are replaced by "[redacted]" wherever they stand in a record;
-	// those shorter than 8 bytes are ignored. What has the shape of a known
-	// kind of key is replaced too.
+	// Secrets are replaced by "[redacted]" in all records; those shorter than
+	// 8 bytes are ignored. What looks like a key of a well-known service is
+	// replaced too.
 	Secrets []string
 }
 
@@ -43,7 +44,7 @@ type Journal struct {
 
 	mu     sync.Mutex
 	file   logFile
-	size   int64 // of the whole records
+	size   int64 // of the complete records
 	closed bool
 	broken error // why nothing more can be appended
 
@@ -62,8 +63,8 @@ type logFile interface {
 	Sync() error
 }
 
-// Create makes the log of a new session in dir, which it makes too. The error
-// is an fs.ErrExist if there is one by that id, an [ErrLocked] if it is in use.
+// Create creates the log of a new session in dir, and dir itself. The error is
+// an fs.ErrExist if the id is taken, an [ErrLocked] if the session is in use.
 func Create(dir, id string, opts Options) (*Journal, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -74,9 +75,9 @@ func Create(dir, id string, opts Options) (*Journal, error) {
 	return open(dir, id, os.O_CREATE|os.O_EXCL, opts)
 }
 
-// Open opens the log of an earlier session, and repairs its end if a crash cut
-// it off; see [Journal.Repaired]. The error is an fs.ErrNotExist if there is
-// none, an [ErrLocked] if it is in use.
+// Open opens the log of an earlier session, and removes an incomplete last
+// record; see [Journal.Repaired]. The error is an fs.ErrNotExist if there is no
+// such session, an [ErrLocked] if it is in use.
 func Open(dir, id string, opts Options) (*Journal, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -107,14 +108,14 @@ func open(dir, id string, flag int, opts Options) (*Journal, error) {
 // Path returns the log's file.
 func (j *Journal) Path() string { return j.path }
 
-// Repaired says what [Open] cut off, or nil.
+// Repaired returns what [Open] cut off, or nil.
 func (j *Journal) Repaired() *Repair { return j.repair }
 
-// Append implements core.Journal: one line, in one write. It does not look at
-// ctx, since the record of a cancellation has to be written as well.
+// Append implements core.Journal: one line, in one write. It ignores ctx, since
+// a cancellation must be recorded as well.
 //
-// After a failure the file is cut back to its last whole record. Only if that
-// fails as well does every later Append fail.
+// After a failure the file is truncated to its last complete record. If that
+// fails too, every later Append fails.
 func (j *Journal) Append(_ context.Context, e event.Event) error {
 	line, err := encode(e)
 	if err != nil {
@@ -137,16 +138,16 @@ func (j *Journal) Append(_ context.Context, e event.Event) error {
 		return nil
 	}
 	err = fmt.Errorf("write session log %s: %w", j.path, cause(err))
-	// The count of written bytes says nothing: a file that fails in the middle
-	// of a write reports 0.
+	// The number of written bytes is unreliable: a file that fails in the
+	// middle of a write reports 0.
 	if cut := j.file.Truncate(j.size); cut != nil {
-		j.broken = fmt.Errorf("%w; a part of the record may be left: %w", err, cause(cut))
+		j.broken = fmt.Errorf("%w; a part of the record may remain: %w", err, cause(cut))
 		return j.broken
 	}
 	return err
 }
 
-// cause drops the operation and the path, which the caller names better.
+// cause drops the operation and the path, which the caller names.
 func cause(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -154,24 +155,24 @@ func cause(err error) error {
 	return err
 }
 
-// encode returns an event as one line, without its end.
+// encode returns an event as one line, without the line end.
 func encode(e event.Event) ([]byte, error) {
 	line, err := e.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	if _, foreign := e.Body.(event.Unknown); !foreign {
+	if _, unknown := e.Body.(event.Unknown); !unknown {
 		return line, nil
 	}
-	var one bytes.Buffer // another version's JSON: it may be broken or on several lines
+	var one bytes.Buffer // another version's JSON: it may be invalid or on several lines
 	if err := json.Compact(&one, line); err != nil {
 		return nil, fmt.Errorf("event of unknown type %q: %w", e.Body.Type(), err)
 	}
 	return one.Bytes(), nil
 }
 
-// Sync implements core.Journal. With nothing new it does nothing; callers that
-// come while another's sync runs share the next one.
+// Sync implements core.Journal. Without new records it does nothing; calls
+// during a sync share the next one.
 func (j *Journal) Sync(context.Context) error {
 	j.syncMu.Lock()
 	defer j.syncMu.Unlock()
@@ -192,7 +193,7 @@ func (j *Journal) sync() error {
 		return fmt.Errorf("sync session log %s: %w", j.path, cause(err))
 	}
 	if !j.dirSynced {
-		if err := syncDir(filepath.Dir(j.path)); err != nil {
+		if err := atomicfile.SyncDir(filepath.Dir(j.path)); err != nil {
 			return fmt.Errorf("sync session log %s: %w", j.path, err)
 		}
 		j.dirSynced = true
@@ -201,7 +202,7 @@ func (j *Journal) sync() error {
 	return nil
 }
 
-// Close syncs the log, closes it and gives up its lock. A second Close does
+// Close syncs and closes the log and releases its lock. A second Close does
 // nothing.
 func (j *Journal) Close() error {
 	j.syncMu.Lock()
@@ -220,8 +221,8 @@ func (j *Journal) Close() error {
 }
 
 // Replay implements core.Journal. It yields the records that were written when
-// it started, also while others are appended and after Close. Errors are a
-// [CorruptError], an [UnknownRecordError], that of ctx, or one of reading; the
+// it started, even while others are appended and after Close. Errors are a
+// [CorruptError], an [UnknownRecordError], that of ctx, or a read error; the
 // sequence ends with it.
 func (j *Journal) Replay(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {

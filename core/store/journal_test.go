@@ -64,7 +64,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	if j.Repaired() != nil {
-		t.Errorf("a whole file was repaired: %+v", j.Repaired())
+		t.Errorf("an intact file was repaired: %+v", j.Repaired())
 	}
 	for after, n := range map[event.Seq]int{1: 3, 2: 2, 4: 2, 5: 1, 6: 0, 99: 0} {
 		if got := replay(t, j, after); len(got) != n || n > 0 && got[0].Seq <= after {
@@ -116,11 +116,11 @@ func TestOpenErrors(t *testing.T) {
 		}
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("files were left: %v", entries)
+		t.Errorf("files remain: %v", entries)
 	}
 }
 
-// A process that dies at any byte leaves all records but the one being written.
+// A process that is killed at any byte loses only the record being written.
 func TestEveryPrefixOpens(t *testing.T) {
 	j := create(t, t.TempDir(), store.Options{})
 	appendAll(t, j, userEvent(1, "ä\n"), newEvent(2, event.Idle{}))
@@ -128,7 +128,7 @@ func TestEveryPrefixOpens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lanes = 8 // side by side: each step waits for the disk
+	const lanes = 8 // in parallel: each step waits for the disk
 	for lane := range lanes {
 		t.Run(fmt.Sprint("lane ", lane), func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +151,7 @@ func openPrefix(t *testing.T, whole []byte, n int) {
 	}
 	defer j.Close()
 	want := bytes.Count(whole[:n], []byte("\n"))
-	if n < len(whole) && whole[n] == '\n' { // the record is whole, only its end is missing
+	if n < len(whole) && whole[n] == '\n' { // only the line end is missing
 		want++
 	}
 	if got := replay(t, j, 0); len(got) != want {
@@ -208,7 +208,7 @@ func TestRepairOfOddEnds(t *testing.T) {
 				t.Errorf("%d bytes saved, want %d", len(torn), len(tail))
 			}
 			if now, _ := os.ReadFile(path); !bytes.Equal(now, good.Bytes()) {
-				t.Error("the whole records were changed")
+				t.Error("the complete records were changed")
 			}
 		})
 	}
@@ -224,8 +224,8 @@ func TestReplayRefuses(t *testing.T) {
 		{"no JSON", "{\"v\":1,\n", "s.jsonl:2: the record cannot be read: event: unexpected end of JSON input; the file was damaged or edited: restore it, or start a new session", store.ErrCorrupt},
 		{"no event", "{}\n", `s.jsonl:2: the record cannot be read: event: "v" or "type" is missing; the file was damaged or edited: restore it, or start a new session`, store.ErrCorrupt},
 		{"blank line", "\n", "s.jsonl:2: the record cannot be read: event: unexpected end of JSON input; the file was damaged or edited: restore it, or start a new session", store.ErrCorrupt},
-		{"unknown required type", `{"v":1,"seq":2,"type":"teleport","required":true}` + "\n", `s.jsonl:2: the session needs a record of type "teleport" (form version 1), which this program (form version 1) does not know; resume it with the newer version that wrote it`, store.ErrUnknownRecord},
-		{"newer form of a known type", `{"v":9,"seq":2,"type":"user","required":true}` + "\n", `s.jsonl:2: the session needs a record of type "user" (form version 9), which this program (form version 1) does not know; resume it with the newer version that wrote it`, store.ErrUnknownRecord},
+		{"unknown required type", `{"v":1,"seq":2,"type":"teleport","required":true}` + "\n", `s.jsonl:2: the session needs a record of type "teleport" (format version 1), which is unknown to this program (format version 1); resume it with the newer version that wrote it`, store.ErrUnknownRecord},
+		{"newer form of a known type", `{"v":9,"seq":2,"type":"user","required":true}` + "\n", `s.jsonl:2: the session needs a record of type "user" (format version 9), which is unknown to this program (format version 1); resume it with the newer version that wrote it`, store.ErrUnknownRecord},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -273,14 +273,14 @@ func TestLongRecords(t *testing.T) {
 	appendAll(t, j, userEvent(1, "a"), userEvent(2, long), userEvent(3, "b"))
 	got := replay(t, j, 0)
 	if len(got) != 3 || got[1].Body.(event.User).Content.Text() != long {
-		t.Fatal("the long record did not come back")
+		t.Fatal("the long record was not replayed")
 	}
 }
 
 func TestReplayWhileAppending(t *testing.T) {
 	j := create(t, t.TempDir(), store.Options{})
 	appendAll(t, j, userEvent(1, "a"), userEvent(2, "b"))
-	// The consumer itself appends: no lock is held while it has the record.
+	// The consumer appends as well: Replay must not hold a lock while it yields.
 	n := 2
 	for e, err := range j.Replay(t.Context(), 0) {
 		if err != nil {

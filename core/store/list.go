@@ -18,30 +18,30 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Summary is what a list of sessions shows.
+// Summary describes a session in a list.
 type Summary struct {
 	ID      string
-	Short   string // the shortest prefix of the ID, of at least 8 characters, that [Find] takes for it
+	Short   string // the shortest unique prefix of the ID, of at least 8 characters
 	Path    string
 	Size    int64     // bytes
 	Created time.Time // of the first record
 	Time    time.Time // of the last change
 	Cwd     string    // where the session was started
-	Parent  string    // the parent session of a subagent's
-	Origin  string    // the session that the first records of a fork come from
-	Text    string    // the beginning of the first thing that the person said; one line
+	Parent  string    // of a subagent's session, the parent session
+	Origin  string    // of a fork, the session that it was forked from
+	Text    string    // the beginning of the first input, one line
 }
 
 const (
-	headBytes = 1 << 20  // of a log that are looked at for a summary
-	headChunk = 16 << 10 // that are read of it at a time
+	headBytes = 1 << 20  // of a log that are read for a summary
+	headChunk = 16 << 10 // that are read at a time
 	headText  = 200      // characters of a summary's text
 )
 
-// List returns the sessions in dir, the last changed first. The error names
-// the files that could not be read; the summaries are then those of the others
-// and valid. A directory that does not exist holds none, and a log without a
-// whole record is left out.
+// List returns the sessions in dir, the last changed first. The error names the
+// files that could not be read; the other summaries are returned all the same. A
+// directory that does not exist holds none, and a log without a complete record
+// is left out.
 func List(dir string) ([]Summary, error) {
 	files, err := logs(dir)
 	if err != nil || len(files) == 0 {
@@ -64,7 +64,7 @@ func List(dir string) ([]Summary, error) {
 }
 
 // eachFile calls f for the index of each file, on all processors: most of the
-// time goes to the system's calls.
+// time is spent in system calls.
 func eachFile(files []logInfo, f func(i int, lines *lineReader)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -80,8 +80,8 @@ func eachFile(files []logInfo, f func(i int, lines *lineReader)) {
 }
 
 // Latest returns the session in dir that was started in the directory cwd and
-// changed last; subagents' do not count. The error is an fs.ErrNotExist if
-// there is none. Files that cannot be read are passed over.
+// changed last, except those of subagents. The error is an fs.ErrNotExist if
+// there is none. Files that cannot be read are skipped.
 func Latest(dir, cwd string) (Summary, error) {
 	files, err := logs(dir)
 	if err != nil {
@@ -97,8 +97,8 @@ func Latest(dir, cwd string) (Summary, error) {
 }
 
 // Stat returns the summary of one session in dir. The error is an
-// fs.ErrNotExist if there is none; that of a damaged log is a [CorruptError],
-// and the summary then holds what could be read.
+// fs.ErrNotExist if it does not exist, a [CorruptError] if its log is damaged;
+// the summary then holds what could be read.
 func Stat(dir, id string) (Summary, error) {
 	if err := CheckID(id); err != nil {
 		return Summary{}, err
@@ -134,7 +134,7 @@ func logs(dir string) ([]logInfo, error) {
 			continue
 		}
 		info, err := entry.Info()
-		if err != nil { // removed in the meantime
+		if err != nil { // removed meanwhile
 			continue
 		}
 		files = append(files, logInfo{id: id, path: filepath.Join(dir, entry.Name()), info: info})
@@ -144,10 +144,10 @@ func logs(dir string) ([]logInfo, error) {
 	return files, nil
 }
 
-var errNothing = errors.New("no whole record")
+var errNothing = errors.New("the session has no records")
 
-// head reads the beginning of a log, up to the first input, by a reader that it
-// resets.
+// head reads the beginning of a log, up to the first input, with a reader that
+// it resets.
 func (l logInfo) head(lines *lineReader) (Summary, error) {
 	s := Summary{ID: l.id, Short: l.short, Path: l.path, Size: l.info.Size(), Time: l.info.ModTime()}
 	f, err := os.Open(l.path)
@@ -190,8 +190,8 @@ func (l logInfo) head(lines *lineReader) (Summary, error) {
 	}
 }
 
-// firstLine returns the beginning of what the person said, which is the first
-// text; the others are added to it.
+// firstLine returns the beginning of an input, which is the first text; the
+// others come from context sources.
 func firstLine(content model.Parts) string {
 	for _, part := range content {
 		if t, ok := part.(model.Text); ok {

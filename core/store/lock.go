@@ -13,8 +13,7 @@ import (
 
 const lockSuffix = ".lock"
 
-// lock is the exclusive right to a session. It ends with the process, however
-// that ends.
+// lock is the lock on a session. It ends with the process, however that ends.
 type lock struct{ file *flock.Flock }
 
 // acquire takes the lock of a session or returns a *LockedError.
@@ -28,12 +27,12 @@ func acquire(id, path string) (*lock, error) {
 		if !ok {
 			return nil, &LockedError{ID: id, File: path, PID: owner(path)}
 		}
-		// The owner before may have removed the file after it was opened here:
-		// a lock on a removed file keeps nobody out.
-		held, heldErr := file.Stat()
+		// The previous owner may have removed the file after it was opened
+		// here: a lock on a removed file excludes nobody.
+		locked, lockedErr := file.Stat()
 		now, nowErr := os.Stat(path)
 		switch {
-		case heldErr == nil && nowErr == nil && os.SameFile(held, now):
+		case lockedErr == nil && nowErr == nil && os.SameFile(locked, now):
 			if err := writeOwner(path); err != nil {
 				return nil, errors.Join(fmt.Errorf("lock session %s: %w", id, err), file.Unlock())
 			}
@@ -47,15 +46,15 @@ func acquire(id, path string) (*lock, error) {
 	}
 }
 
-// release removes the lock file where the system lets an open file be removed,
-// and gives the lock up.
+// release removes the lock file, if the system can remove an open file, and
+// unlocks.
 func (l *lock) release() error {
-	_ = os.Remove(l.file.Path()) // a file that is left is locked again the next time
+	_ = os.Remove(l.file.Path()) // a remaining file is locked again the next time
 	return l.file.Unlock()
 }
 
-// The owner's number stands behind the first byte: on Windows a lock covers
-// that byte for everybody, and the rest stays readable.
+// The owner's process id follows the first byte: on Windows the lock makes that
+// byte unreadable for others.
 const ownerOffset = 1
 
 func writeOwner(path string) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core/store"
 )
 
-// childEnv makes the test binary play another process; its value says which.
+// childEnv makes the test binary act as another process; its value is the role.
 const childEnv = "STORE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// playChild opens session "s" in dir and then holds it, appends without end,
-// or fills it up to the limit that the system sets.
+// playChild opens session "s" in dir and then keeps it open, appends forever,
+// or fills it up to the file size limit.
 func playChild(role, dir string) error {
 	if role == "fill" {
 		if err := limitFileSize(8 << 10); err != nil {

@@ -9,30 +9,30 @@ import (
 	"path/filepath"
 )
 
-// Damage is the part of a log that cannot be read, and all after it: what
-// follows a hole makes no conversation.
+// Damage is the damaged end of a log: a record that cannot be read, and all that
+// follows, since a conversation with gaps is useless.
 type Damage struct {
-	Line  int    // where it begins, from 1; the records before it are whole
-	Lines int    // from there on, the torn one counted
+	Line  int    // the first damaged line, from 1
+	Lines int    // number of lines from there on
 	Bytes int64  // from there on
-	Torn  bool   // it is nothing but a last record that a crash cut off
-	Saved string // the file that it was added to; empty if it was only looked for
+	Torn  bool   // only the last record is incomplete, as after a crash
+	Saved string // the file that it was moved to; empty after [Check]
 	Err   error  // why the line cannot be read
 }
 
-var errTorn = errors.New("the record is cut off in the middle")
+var errTorn = errors.New("the record is incomplete")
 
 // Check looks for damage in a session's log and changes nothing; nil means that
-// there is none. Errors are those of [Mend].
+// it is intact. Errors are those of [RepairLog].
 func Check(ctx context.Context, dir, id string) (*Damage, error) {
 	return mend(ctx, dir, id, false)
 }
 
-// Mend cuts the damage off a session's log and adds it to the file beside it
-// that ends in ".torn"; nil means that there was none. The error is an
+// RepairLog moves the damaged end of a session's log to the end of a file with the
+// suffix ".torn"; nil means that the log is intact. The error is an
 // fs.ErrNotExist if there is no such session, an [ErrLocked] if it is open, an
-// [UnknownRecordError] for what is no damage, but was written by a newer version.
-func Mend(ctx context.Context, dir, id string) (*Damage, error) {
+// [UnknownRecordError] if a record was written by a newer version.
+func RepairLog(ctx context.Context, dir, id string) (*Damage, error) {
 	return mend(ctx, dir, id, true)
 }
 
@@ -74,7 +74,7 @@ func mend(ctx context.Context, dir, id string, cut bool) (damage *Damage, err er
 	return damage, nil
 }
 
-// scan reads a log to its first damage.
+// scan reads a log up to the first damage.
 func scan(ctx context.Context, f io.ReaderAt, path string, size int64) (*Damage, error) {
 	lines, at := newLineReader(io.NewSectionReader(f, 0, size)), int64(0)
 	for n := 1; ; n++ {
@@ -105,7 +105,7 @@ func scan(ctx context.Context, f io.ReaderAt, path string, size int64) (*Damage,
 	}
 }
 
-// countLines counts the lines of a text, an unended last one too.
+// countLines counts lines, including an incomplete last one.
 func countLines(r io.Reader) (int, error) {
 	buf, n, open := make([]byte, 64<<10), 0, false
 	for {

@@ -28,7 +28,7 @@ func TestMend(t *testing.T) {
 		torn       bool
 		unknown    bool
 	}{
-		{name: "whole", log: line(1) + line(2), kept: line(1) + line(2)},
+		{name: "intact", log: line(1) + line(2), kept: line(1) + line(2)},
 		{name: "empty"},
 		{name: "without the last line end", log: line(1) + strings.TrimSuffix(line(2), "\n"), kept: line(1) + line(2)},
 		{name: "torn", log: line(1) + `{"v":1,"se`, kept: line(1), cut: `{"v":1,"se`, line: 2, gone: 1, torn: true},
@@ -53,7 +53,7 @@ func TestMend(t *testing.T) {
 			if got := read(t, path); got != tt.log {
 				t.Errorf("Check changed the log to %q", got)
 			}
-			mended, err := store.Mend(t.Context(), dir, "s")
+			mended, err := store.RepairLog(t.Context(), dir, "s")
 			if errors.Is(err, store.ErrUnknownRecord) != tt.unknown || err != nil && !tt.unknown {
 				t.Fatalf("Mend: %v", err)
 			}
@@ -99,10 +99,10 @@ func read(t *testing.T, path string) string {
 func TestMendErrors(t *testing.T) {
 	dir := t.TempDir()
 	create(t, dir, store.Options{})
-	if _, err := store.Mend(t.Context(), dir, "s"); !errors.Is(err, store.ErrLocked) {
+	if _, err := store.RepairLog(t.Context(), dir, "s"); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("a session that is open: %v", err)
 	}
-	if _, err := store.Mend(t.Context(), dir, "none"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := store.RepairLog(t.Context(), dir, "none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no session: %v", err)
 	}
 	if _, err := store.Check(t.Context(), dir, "../s"); !errors.Is(err, fs.ErrInvalid) {

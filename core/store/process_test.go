@@ -92,16 +92,16 @@ func TestKilledWriter(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the file-size limit that stands in for a full disk is Linux's")
+		t.Skip("the file size limit that simulates a full disk needs Linux")
 	}
 	dir := t.TempDir()
 	cmd, _, out := child(t, "fill", dir)
-	said, err := io.ReadAll(out)
+	output, err := io.ReadAll(out)
 	if err := errors.Join(err, cmd.Wait()); err != nil {
-		t.Fatalf("%v: %s", err, said)
+		t.Fatalf("%v: %s", err, output)
 	}
 	path := filepath.Join(dir, "s.jsonl")
-	count, message, _ := strings.Cut(string(said), " records, then: ")
+	count, message, _ := strings.Cut(string(output), " records, then: ")
 	if want := "write session log " + path + ": file too large\n"; message != want {
 		t.Errorf("got %q, want %q", message, want)
 	}
@@ -111,7 +111,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	defer j.Close()
 	if j.Repaired() != nil {
-		t.Errorf("the part of a record was left for the next Open: %+v", j.Repaired())
+		t.Errorf("a partial record was left for the next Open: %+v", j.Repaired())
 	}
 	if got := replay(t, j, 0); count == "" || len(got) == 0 || strings.TrimSpace(count) != lastSeq(got) {
 		t.Errorf("%s records were written, %d are there", count, len(got))
@@ -122,7 +122,7 @@ func lastSeq(events []event.Event) string {
 	return strings.TrimPrefix(events[len(events)-1].ID, "s-")
 }
 
-// Goroutines stand for processes here: the lock belongs to the open file.
+// Goroutines act as processes: the lock belongs to the open file.
 func TestLockIsExclusive(t *testing.T) {
 	dir := t.TempDir()
 	create(t, dir, store.Options{}).Close()
@@ -141,7 +141,7 @@ func TestLockIsExclusive(t *testing.T) {
 				}
 				opened.Add(1)
 				if holders.Add(1) != 1 {
-					t.Error("two hold the lock")
+					t.Error("two goroutines hold the lock")
 				}
 				holders.Add(-1)
 				if err := j.Close(); err != nil {
@@ -152,9 +152,9 @@ func TestLockIsExclusive(t *testing.T) {
 	}
 	wg.Wait()
 	if opened.Load() == 0 {
-		t.Error("nobody ever got the lock")
+		t.Error("the lock was never acquired")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "s.lock")); err == nil && runtime.GOOS != "windows" {
-		t.Error("the lock file was left")
+		t.Error("the lock file remains")
 	}
 }

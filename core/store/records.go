@@ -18,9 +18,9 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// Read yields the whole records of a session in dir after the given one,
-// oldest first, without opening it: it may be in use. Errors are those of
-// [Journal.Replay]; an fs.ErrNotExist if there is no such session.
+// Read yields the complete records of a session in dir after the given one,
+// oldest first, without locking it: it may be in use. Errors are those of
+// [Journal.Replay], and an fs.ErrNotExist if there is no such session.
 func Read(ctx context.Context, dir, id string, after event.Seq) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if err := CheckID(id); err != nil {
@@ -65,22 +65,22 @@ func records(ctx context.Context, path string, r io.Reader, after event.Seq) ite
 	}
 }
 
-// Bounds of a batch: what is held of a log at once.
+// Limits of a batch, the part of a log in memory.
 const (
 	maxBatch      = 256
-	maxBatchBytes = 512 << 10 // and a line
+	maxBatchBytes = 512 << 10 // plus a line
 )
 
-// batch is some records of a log, decoded side by side: a session of thousands
-// opens while its person waits.
+// batch is some records of a log, decoded in parallel: the user waits while a
+// session of thousands of records opens.
 type batch struct {
 	path  string
 	lines *lineReader
 	after event.Seq
 
 	count  int   // lines read from the log
-	ended  bool  // the log has no more
-	err    error // why it ended, other than by its end
+	ended  bool  // there are no more lines
+	err    error // why, unless it is the end of the log
 	text   []byte
 	ends   []int // of each line in text
 	counts []int // number of each line in the log
@@ -88,7 +88,7 @@ type batch struct {
 	errs   []error
 }
 
-// read takes the next lines, without those that are not asked for.
+// read reads the next lines, skipping those up to after.
 func (b *batch) read(most int) {
 	b.text, b.ends, b.counts = b.text[:0], b.ends[:0], b.counts[:0]
 	for len(b.ends) < most && len(b.text) < maxBatchBytes {
@@ -148,8 +148,8 @@ func decode(path string, n int, line []byte) (event.Event, error) {
 	return e, nil
 }
 
-// quickSeq reads the number of a record in the form that Append writes, so
-// that skipping a record costs no decoding.
+// quickSeq reads the number of a record in the form that Append writes, to skip
+// records without decoding.
 func quickSeq(line []byte) (event.Seq, bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"v":`+strconv.Itoa(event.Version)+`,"seq":`))
 	if !ok {
@@ -165,11 +165,11 @@ func quickSeq(line []byte) (event.Seq, bool) {
 	return 0, false
 }
 
-// quickType reads the type of a record in the form that Append writes, so that
-// passing over a record costs no decoding. Before that member stands no nested
-// value, and within a string its quotes would be escaped.
+// quickType reads the type of a record in the form that Append writes, to skip
+// records without decoding. No nested value precedes that member, and within a
+// string its quotes would be escaped.
 func quickType(line []byte) (kind []byte, ok bool) {
-	if _, ours := quickSeq(line); !ours {
+	if _, known := quickSeq(line); !known {
 		return nil, false
 	}
 	_, rest, found := bytes.Cut(line, []byte(`,"type":"`))
@@ -189,17 +189,16 @@ type lineReader struct {
 
 func newLineReader(r io.Reader) *lineReader { return newLineReaderSize(r, 64<<10) }
 
-// newLineReaderSize returns one that reads so many bytes at a time.
+// newLineReaderSize returns a lineReader that reads so many bytes at a time.
 func newLineReaderSize(r io.Reader, size int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, size), limit: maxLine}
 }
 
-// reset makes it read something else.
+// reset makes it read from r.
 func (l *lineReader) reset(r io.Reader) { l.r.Reset(r) }
 
 // next returns the next line without its end, valid until the next call. The
-// error is io.EOF at the end; what stands after the last line end is not a
-// line.
+// error is io.EOF at the end; text after the last line end is not a line.
 func (l *lineReader) next() ([]byte, error) {
 	part, err := l.r.ReadSlice('\n')
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Keys are put together here, so that no scanner takes this file for a leak.
+// Keys are assembled here, so that scanners do not report this file as a leak.
 const letters = "aB3dE5gH1jK2mN4pQ6sT8vX0zaB3dE5gH1jK2mN4pQ6s"
 
 func TestAppendRedacts(t *testing.T) {

@@ -9,14 +9,14 @@ import (
 	"os"
 )
 
-// Repair is what was cut off the end of a log.
+// Repair describes what was cut off the end of a log.
 type Repair struct {
 	Bytes int64  // that were cut off
-	Saved string // the file that they were added to
+	Saved string // the file that they were moved to
 }
 
-// repair makes the file end with a whole record and returns its size. A torn
-// last line goes to a file beside it; one that lacks only its line end gets it.
+// repair makes the file end with a complete record and returns its size. An
+// incomplete last line is moved to another file; a missing line end is added.
 func repair(f *os.File, path string) (int64, *Repair, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -44,19 +44,19 @@ func repair(f *os.File, path string) (int64, *Repair, error) {
 	return start, cut, err
 }
 
-// cutAt moves what follows a place to the file beside the log.
+// cutAt moves everything from an offset on to the file for torn records.
 func cutAt(f *os.File, path string, at, size int64) (*Repair, error) {
 	saved := path + tornSuffix
 	if err := save(saved, io.NewSectionReader(f, at, size-at)); err != nil {
-		return nil, fmt.Errorf("save what is cut off: %w", err)
+		return nil, fmt.Errorf("save the damaged end: %w", err)
 	}
 	if err := errors.Join(f.Truncate(at), f.Sync()); err != nil {
-		return nil, fmt.Errorf("cut the end off: %w", err)
+		return nil, fmt.Errorf("truncate the log: %w", err)
 	}
 	return &Repair{Bytes: size - at, Saved: saved}, nil
 }
 
-// lastLine returns where the last line begins, be it ended or not.
+// lastLine returns where the last line begins, with or without a line end.
 func lastLine(r io.ReaderAt, size int64) (int64, error) {
 	buf := make([]byte, 64<<10)
 	for end := size - 1; end > 0; { // the last byte ends the line, if anything
@@ -72,7 +72,8 @@ func lastLine(r io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// inspect reports whether a line holds a whole JSON object and has its end.
+// inspect reports whether a line holds a complete JSON object and has a line
+// end.
 func inspect(r io.ReaderAt, start, size int64) (whole, ended bool, err error) {
 	if size-start > maxLine {
 		return false, false, nil

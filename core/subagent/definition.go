@@ -12,13 +12,13 @@ import (
 	"github.com/adrg/frontmatter"
 )
 
-// Definition is a kind of agent: a Markdown file with front matter.
+// Definition is an agent type: a Markdown file with front matter.
 //
 //	---
 //	name: reviewer
-//	description: looks for faults in a change
-//	tools: read_file, grep, glob     # or a list; without it, all
-//	model: claude-haiku-4-5          # without it, that of the parent
+//	description: looks for bugs in a change
+//	tools: read_file, grep, glob     # or a list; default all
+//	model: claude-haiku-4-5          # default that of the parent
 //	---
 //	You review changes. …
 type Definition struct {
@@ -26,15 +26,15 @@ type Definition struct {
 	Description string
 	Tools       []string // empty = all
 	Model       string
-	Prompt      string // is added to the system prompt
+	Prompt      string // added to the system prompt
 	Path        string // of the file
 }
 
-// maxDefinition bounds a file, in bytes.
+// maxDefinition is the largest size of a file, in bytes.
 const maxDefinition = 64 << 10
 
-// Load reads the definitions of a directory, by name. One that is broken is an
-// error and left out; a directory that is not there has none.
+// Load reads the definitions in a directory, by name. Invalid ones are left out
+// and returned as errors; a missing directory has none.
 func Load(files fs.FS, dir string) ([]Definition, []error) {
 	entries, err := fs.ReadDir(files, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +55,7 @@ func Load(files fs.FS, dir string) ([]Definition, []error) {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("agent %s: %w", at, err))
 		case slices.ContainsFunc(all, func(other Definition) bool { return other.Name == d.Name }):
-			failed = append(failed, fmt.Errorf("agent %s: there is another one named %s", at, d.Name))
+			failed = append(failed, fmt.Errorf("agent %s: the name %s is taken", at, d.Name))
 		default:
 			all = append(all, d)
 		}
@@ -69,7 +69,7 @@ func read(files fs.FS, at string) (Definition, error) {
 		return Definition{}, err
 	}
 	if len(data) > maxDefinition {
-		return Definition{}, fmt.Errorf("it is longer than %d bytes", maxDefinition)
+		return Definition{}, fmt.Errorf("longer than %d bytes", maxDefinition)
 	}
 	var head struct {
 		Name        string `yaml:"name"`
@@ -92,16 +92,16 @@ func read(files fs.FS, at string) (Definition, error) {
 	case strings.ContainsFunc(d.Name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
 	}) || len(d.Name) > 40:
-		return Definition{}, fmt.Errorf("the name %q may hold small letters, digits, - and _ only, at most 40 of them", d.Name)
+		return Definition{}, fmt.Errorf("invalid name %q: expected at most 40 lower-case letters, digits, - and _", d.Name)
 	case d.Description == "":
-		return Definition{}, errors.New("it has no description: the model chooses by it")
+		return Definition{}, errors.New("description is missing: the model chooses by it")
 	case d.Prompt == "":
-		return Definition{}, errors.New("it has no text: say what the agent does and how")
+		return Definition{}, errors.New("the text is missing: say what the agent does and how")
 	}
 	return d, nil
 }
 
-// toolNames reads a list, or names with commas between them.
+// toolNames reads a list, or comma-separated names.
 func toolNames(v any) ([]string, error) {
 	var out []string
 	switch v := v.(type) {
@@ -116,7 +116,7 @@ func toolNames(v any) ([]string, error) {
 		for _, one := range v {
 			name, ok := one.(string)
 			if !ok {
-				return nil, fmt.Errorf("tools: %v is no name", one)
+				return nil, fmt.Errorf("tools: %v is not a name", one)
 			}
 			out = append(out, name)
 		}

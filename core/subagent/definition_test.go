@@ -23,17 +23,17 @@ func ExampleLoad() {
 	// 0 broken
 }
 
-// TestLoadBroken: what is wrong is named, and the rest is there.
+// TestLoadBroken: invalid definitions are errors, the others are loaded.
 func TestLoadBroken(t *testing.T) {
 	const head = "---\ndescription: d\n"
 	tests := []struct{ name, text, want string }{
-		{"no-front-matter.md", "You review.", "no description"},
-		{"no-text.md", head + "---\n", "no text"},
+		{"no-front-matter.md", "You review.", "description is missing"},
+		{"no-text.md", head + "---\n", "text is missing"},
 		{"not-yaml.md", "---\ndescription: [\n---\nx", "front matter"},
-		{"name.md", head + "name: Not Good\n---\nx", "small letters"},
+		{"name.md", head + "name: Not Good\n---\nx", "lower-case letters"},
 		{"tools.md", head + "tools: 7\n---\nx", "expected a list of names"},
-		{"tools-of-numbers.md", head + "tools: [7]\n---\nx", "is no name"},
-		{"zz-twice.md", head + "name: good\n---\nx", "another one named good"},
+		{"tools-of-numbers.md", head + "tools: [7]\n---\nx", "is not a name"},
+		{"zz-twice.md", head + "name: good\n---\nx", "the name good is taken"},
 		{"long.md", head + "---\n" + strings.Repeat("x", 70_000), "longer than"},
 	}
 	files := fstest.MapFS{
@@ -61,6 +61,6 @@ func TestLoadBroken(t *testing.T) {
 		}
 	}
 	if kinds, broken := subagent.Load(files, "nowhere"); kinds != nil || broken != nil {
-		t.Errorf("a directory that is not there: %v, %v", kinds, broken)
+		t.Errorf("a missing directory: %v, %v", kinds, broken)
 	}
 }

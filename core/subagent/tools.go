@@ -11,12 +11,12 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// maxOutput bounds what a parent gets of a subagent's answer, in characters.
+// maxOutput limits a subagent's answer for the parent, in characters.
 const maxOutput = 20_000
 
 type spawnArgs struct {
-	Task       string `json:"task" jsonschema:"all that the agent must know"`
-	Agent      string `json:"agent,omitempty" jsonschema:"kind of agent"`
+	Task       string `json:"task" jsonschema:"everything that the agent must know"`
+	Agent      string `json:"agent,omitempty" jsonschema:"agent type"`
 	WorkingDir string `json:"working_dir,omitempty" jsonschema:"subdirectory to work in"`
 	Model      string `json:"model,omitempty" jsonschema:"another model"`
 	MaxTurns   int    `json:"max_turns,omitempty" jsonschema:"limit on its turns (default none)"`
@@ -37,9 +37,9 @@ func subagentAccess(name string) []core.Access {
 
 func (s *Toolset) spawnTool() core.Tool {
 	text := "Starts an agent on a part of the work and returns its id at once. It has the same files and tools but sees nothing of this conversation: the task must say everything. " +
-		"For searches whose details you do not need, or parts that go side by side."
+		"For searches whose details you do not need, or parts that can be done in parallel."
 	if len(s.opts.Definitions) > 0 {
-		text += " Kinds of agents:"
+		text += " Agent types:"
 		for _, d := range s.opts.Definitions {
 			text += fmt.Sprintf("\n- %s: %s", d.Name, d.Description)
 		}
@@ -55,7 +55,7 @@ func (s *Toolset) spawnTool() core.Tool {
 
 func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (core.Result, error) {
 	if strings.TrimSpace(in.Task) == "" {
-		return core.Fail(core.CodeValidation, "task is empty. Say what the agent is to do and what to report."), nil
+		return core.Fail(core.CodeValidation, "task is empty. Say what the agent should do and report."), nil
 	}
 	if depth := len(call.Session.AgentPath); depth >= s.opts.MaxDepth {
 		return core.Failf(core.CodeValidation, "An agent at depth %d cannot start others (limit %d). Do the work yourself.", depth, s.opts.MaxDepth), nil
@@ -84,7 +84,7 @@ func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (cor
 		return core.Failf(core.CodeRateLimited, "The agent could not be started: %v.", err), session.Close()
 	}
 	a.begin(&s.wg, task(in))
-	return answer(fmt.Sprintf("Agent %s is at work. wait returns its outcome.", id), map[string]string{"agentId": id, "status": "running", "session": session.ID()})
+	return answer(fmt.Sprintf("Agent %s is running. wait returns its outcome.", id), map[string]string{"agentId": id, "status": "running", "session": session.ID()})
 }
 
 // task is the first message to an agent.
@@ -96,7 +96,7 @@ func task(in spawnArgs) string {
 	return text
 }
 
-// definition returns the kind of agent of a name.
+// definition returns the agent type of a name.
 func (s *Toolset) definition(name string) (*Definition, error) {
 	var names []string
 	for i, d := range s.opts.Definitions {
@@ -106,15 +106,15 @@ func (s *Toolset) definition(name string) (*Definition, error) {
 		names = append(names, d.Name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("there is no kind of agent %q: leave agent out", name)
+		return nil, fmt.Errorf("there is no agent type %q: leave agent out", name)
 	}
-	return nil, fmt.Errorf("there is no kind of agent %q: the kinds are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("there is no agent type %q: the agent types are %s", name, strings.Join(names, ", "))
 }
 
 func (s *Toolset) sendTool() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name: "send_input", Scopes: []core.Scope{core.ScopeSubagent},
-		Description: "Sends a message to an agent, at work or done.",
+		Description: "Sends a message to an agent, running or done.",
 	}, func(_ context.Context, _ *core.Call, in sendArgs) ([]core.Access, error) {
 		return subagentAccess(in.AgentID), nil
 	}, s.send)
@@ -131,12 +131,12 @@ func (s *Toolset) send(_ context.Context, call *core.Call, in sendArgs) (core.Re
 	switch now, _ := a.state(); {
 	case now.Status == "running":
 		a.session.Steer(core.TextInput(in.Message))
-		return answer("The message waits for its present step to end.", map[string]string{"agentId": a.id, "status": "running"})
+		return answer("The message waits for its current step to end.", map[string]string{"agentId": a.id, "status": "running"})
 	case a.session.State() == core.StateClosed:
 		return core.Failf(core.CodeUnknown, "Agent %s is closed and takes no more messages. Start another one.", a.id), nil
 	}
 	a.begin(&s.wg, in.Message)
-	return answer("Agent "+a.id+" is at work again.", map[string]string{"agentId": a.id, "status": "running"})
+	return answer("Agent "+a.id+" is running again.", map[string]string{"agentId": a.id, "status": "running"})
 }
 
 func (s *Toolset) waitTool() core.Tool {
@@ -165,7 +165,7 @@ func (s *Toolset) wait(ctx context.Context, call *core.Call, in agentArgs) (core
 	select {
 	case <-done:
 	case <-ctx.Done():
-		return core.Failf(core.CodeCancelled, "Waiting for %s was cancelled; it goes on.", a.id), nil
+		return core.Failf(core.CodeCancelled, "Waiting for %s was cancelled; it keeps running.", a.id), nil
 	}
 	out, _ := a.state()
 	out.Output = clip(out.Output)
@@ -176,7 +176,7 @@ func (s *Toolset) wait(ctx context.Context, call *core.Call, in agentArgs) (core
 	return answer(fmt.Sprintf("Agent %s is done (%d turns). It reports:\n\n%s", a.id, out.Turns, text), out)
 }
 
-// watch tells the person what the agent is doing.
+// watch reports the agent's tool calls as progress.
 func (a *agent) watch(ctx context.Context, tell func(core.Progress)) {
 	if tell == nil {
 		return
@@ -202,7 +202,7 @@ func clip(text string) string {
 func (s *Toolset) closeTool() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name: "close_agent", Scopes: []core.Scope{core.ScopeSubagent},
-		Description: "Ends an agent, also in the middle of its work.",
+		Description: "Ends an agent, even while it is running.",
 	}, nil, s.close)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// Session is what is needed of an agent's session, as [core.Session] has it.
+// Session is the part of [core.Session] that is needed of an agent's session.
 type Session interface {
 	ID() string
 	State() core.State
@@ -27,32 +27,32 @@ type Session interface {
 	Close() error
 }
 
-// Request says what kind of session a subagent gets.
+// Request is what a [Host] needs to open the session of a subagent.
 type Request struct {
 	Parent     core.SessionInfo
-	Name       string // its last part of the agent path
+	Name       string // the last part of its agent path
 	Definition *Definition
-	WorkingDir string // below the parent's; empty is the same
-	Model      string // empty is the parent's
+	WorkingDir string // below the parent's; empty = the parent's
+	Model      string // empty = the parent's
 	MaxTurns   int    // 0 = none
 }
 
-// Host opens the sessions of subagents: with the parent's environment and
-// policy, never more, its person to ask, and no more budget than the parent has
-// left. An error is told to the model.
+// Host opens the sessions of subagents: with the environment and policy of the
+// parent, never more permissions, its asker, and no higher limits than the
+// parent has left. Errors are returned to the model.
 type Host interface {
 	Spawn(ctx context.Context, req Request) (Session, error)
 }
 
-// Options bound the subagents.
+// Options configure a [Toolset].
 type Options struct {
 	Definitions []Definition
-	MaxDepth    int // of agents below the root; 0 = 1
-	MaxAgents   int // of one session that are not closed; 0 = 8
+	MaxDepth    int // levels of agents below the root; 0 = 1
+	MaxAgents   int // open agents per session; 0 = 8
 }
 
-// Toolset is the tools by which sessions work with their subagents. It serves
-// any number of sessions.
+// Toolset has the tools with which sessions use their subagents. It serves any
+// number of sessions.
 type Toolset struct {
 	host Host
 	opts Options
@@ -60,13 +60,13 @@ type Toolset struct {
 	mu     sync.Mutex
 	agents map[string][]*agent // by the parent session's id
 	closed bool
-	names  int // given out so far
+	names  int // ids assigned so far
 	wg     sync.WaitGroup
 }
 
 var _ core.Toolset = (*Toolset)(nil)
 
-// New returns the toolset. Close ends all subagents.
+// New returns a toolset. Close ends all subagents.
 func New(host Host, opts Options) *Toolset {
 	opts.MaxDepth, opts.MaxAgents = cmp.Or(opts.MaxDepth, 1), cmp.Or(opts.MaxAgents, 8)
 	return &Toolset{host: host, opts: opts, agents: map[string][]*agent{}}
@@ -99,7 +99,7 @@ func (s *Toolset) Close() error {
 	return nil
 }
 
-// End closes the subagents of a session, which is over or was aborted.
+// End closes the subagents of a session that ended.
 func (s *Toolset) End(parent string) {
 	s.mu.Lock()
 	list := s.agents[parent]
@@ -112,7 +112,8 @@ func (s *Toolset) End(parent string) {
 	wg.Wait()
 }
 
-// Cancel softly cancels what the subagents of a session are doing.
+// Cancel cancels what the subagents of a session are doing; see
+// [core.Session.Cancel].
 func (s *Toolset) Cancel(parent, reason string) {
 	s.mu.Lock()
 	list := slices.Clone(s.agents[parent])
@@ -130,11 +131,11 @@ type agent struct {
 	stop     context.CancelFunc
 
 	mu   sync.Mutex
-	done chan struct{} // closed when the present input is over
+	done chan struct{} // closed when the current input is done
 	last outcome
 }
 
-// outcome is how an input ended.
+// outcome is the result of an input.
 type outcome struct {
 	Status  string `json:"status"` // running, completed, failed
 	Output  string `json:"output,omitempty"`
@@ -143,7 +144,7 @@ type outcome struct {
 	Tokens  int    `json:"tokens,omitempty"`
 }
 
-// begin hands an input to the agent, which must be idle.
+// begin submits an input to the agent, which must be idle.
 func (a *agent) begin(wg *sync.WaitGroup, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -160,7 +161,7 @@ func (a *agent) begin(wg *sync.WaitGroup, text string) {
 			if err != nil {
 				why = err.Error()
 			}
-			a.last.Output = strings.TrimSpace(fmt.Sprintf("It ended early (%s).\n%s", why, out.Text))
+			a.last.Output = strings.TrimSpace(fmt.Sprintf("It stopped early (%s).\n%s", why, out.Text))
 		}
 		close(done)
 	})
@@ -175,7 +176,7 @@ func (a *agent) state() (outcome, <-chan struct{}) {
 // end closes the agent and waits for it.
 func (a *agent) end() {
 	a.stop()
-	_ = a.session.Close() // nobody could do anything about it
+	_ = a.session.Close() // there is no way to handle an error
 	_, done := a.state()
 	<-done
 }
@@ -191,21 +192,21 @@ func (s *Toolset) find(call *core.Call, id string) (*agent, *core.Result) {
 		}
 		ids = append(ids, a.id)
 	}
-	r := core.Failf(core.CodeNotFound, "There is no agent %q. The agents are: %s.", id, cmp.Or(strings.Join(ids, ", "), "none; spawn_agent makes one"))
+	r := core.Failf(core.CodeNotFound, "There is no agent %q. Agents: %s.", id, cmp.Or(strings.Join(ids, ", "), "none; start one with spawn_agent"))
 	return nil, &r
 }
 
-// remove forgets a subagent.
+// remove removes a subagent from the list.
 func (s *Toolset) remove(parent string, a *agent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.agents[parent] = slices.DeleteFunc(s.agents[parent], func(other *agent) bool { return other == a })
 }
 
-// errClosed is why no agent can be added any more.
+// errClosed is the error of adding an agent after Close.
 var errClosed = errors.New("the program is ending")
 
-// add keeps a new agent, if there is room.
+// add adds a new agent, up to the limit.
 func (s *Toolset) add(parent string, a *agent) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,13 +214,13 @@ func (s *Toolset) add(parent string, a *agent) error {
 	case s.closed:
 		return errClosed
 	case len(s.agents[parent]) >= s.opts.MaxAgents:
-		return fmt.Errorf("there are %d agents already: close one with close_agent", s.opts.MaxAgents)
+		return fmt.Errorf("there are already %d agents: close one with close_agent", s.opts.MaxAgents)
 	}
 	s.agents[parent] = append(s.agents[parent], a)
 	return nil
 }
 
-// nextID gives out ids such as agent-3.
+// nextID returns ids such as agent-3.
 func (s *Toolset) nextID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +228,7 @@ func (s *Toolset) nextID() string {
 	return fmt.Sprint("agent-", s.names)
 }
 
-// answer is a result with the same as data.
+// answer is a result as text and as data.
 func answer(text string, data any) (core.Result, error) {
 	r := core.TextResult(text)
 	var err error

@@ -1,5 +1,5 @@
-// Package timeout has a time-out that can stand still, for work that waits for
-// a person in between.
+// Package timeout provides a timeout that can be paused, for work that waits for
+// the user.
 package timeout
 
 import (
@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// ErrExpired is the cause of a context whose time is up.
-var ErrExpired = errors.New("the time is up")
+// ErrExpired is the cause of a context that timed out.
+var ErrExpired = errors.New("timed out")
 
-// Timer ends a context after some time, in which pauses do not count. It is
-// safe for concurrent use.
+// Timer ends a context after some time, not counting pauses. It is safe for
+// concurrent use.
 type Timer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	mu     sync.Mutex
-	timer  *time.Timer // nil when there is no time-out
+	timer  *time.Timer // nil without a timeout
 	whole  time.Duration
 	left   time.Duration
-	since  time.Time // of the last start
-	pauses int       // that are open
+	since  time.Time // the last start
+	pauses int       // calls of Pause without Resume
 }
 
-// New starts a timer; d of 0 or less never ends. The caller calls Stop.
+// New starts a timer; with d <= 0 it never expires. The caller calls Stop.
 func New(parent context.Context, d time.Duration) *Timer {
 	t := &Timer{whole: d, left: d, since: time.Now()}
 	t.ctx, t.cancel = context.WithCancelCause(parent)
@@ -36,11 +36,11 @@ func New(parent context.Context, d time.Duration) *Timer {
 	return t
 }
 
-// Context ends when the time is up, with the cause ErrExpired, when the parent
-// ends, or after Stop.
+// Context is done when the timer expires, with the cause ErrExpired, when the
+// parent is done, or after Stop.
 func (t *Timer) Context() context.Context { return t.ctx }
 
-// Pause stops the clock until as many calls of Resume.
+// Pause stops the clock until Resume is called as many times.
 func (t *Timer) Pause() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +50,7 @@ func (t *Timer) Pause() {
 	}
 }
 
-// Resume lets the clock go on.
+// Resume undoes one Pause.
 func (t *Timer) Resume() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,8 +60,7 @@ func (t *Timer) Resume() {
 	}
 }
 
-// Expired reports whether the time was up before anything else ended the
-// context.
+// Expired reports whether the timer ended the context.
 func (t *Timer) Expired() bool { return errors.Is(context.Cause(t.ctx), ErrExpired) }
 
 // Stop ends the context and frees the timer.
@@ -74,7 +73,7 @@ func (t *Timer) Stop() {
 	t.cancel(nil)
 }
 
-// Restart gives the clock its whole time again.
+// Restart sets the clock back to its whole time.
 func (t *Timer) Restart() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

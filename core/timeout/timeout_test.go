@@ -21,7 +21,7 @@ func TestPausesDoNotCount(t *testing.T) {
 		timer.Resume()
 		time.Sleep(time.Hour)
 		if timer.Expired() {
-			t.Fatal("the time was up during a pause")
+			t.Fatal("it timed out during a pause")
 		}
 		timer.Resume()
 		<-timer.Context().Done()
@@ -45,7 +45,7 @@ func TestStopAndParentAreNoExpiry(t *testing.T) {
 			timer.Stop()
 		}
 		if none.Pause(); none.Context().Err() != nil {
-			t.Error("a timer without a time ended")
+			t.Error("a timer without a duration ended")
 		}
 		none.Resume()
 		none.Stop()

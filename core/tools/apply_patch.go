@@ -15,7 +15,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
-	"github.com/seed-009c0928/agent/core/patch"
+	"github.com/seed-009c0928/agent/core/internal/patch"
 )
 
 //go:embed apply_patch.md
@@ -25,23 +25,56 @@ type applyPatchArgs struct {
 	Patch string `json:"patch" jsonschema:"the patch, from *** Begin Patch to *** End Patch"`
 }
 
-// ApplyPatch returns the tool apply_patch, which changes several files by one
-// patch in the v4a format (see [patch]). All of it is checked before anything
-// is written; when a write fails, the files written before it get their content
-// back.
+// ApplyPatch returns the tool apply_patch, which changes several files with one
+// patch in the v4a format (see [patch]). The whole patch is checked before
+// anything is written; if a write fails, earlier writes are undone.
 func ApplyPatch() core.Tool {
-	return core.NewTool(core.ToolDefinition{
+	tool := core.NewTool(core.ToolDefinition{
 		Name:        "apply_patch",
 		Description: strings.TrimSpace(applyPatchDoc),
 		Scopes:      []core.Scope{core.ScopeRead, core.ScopeWrite, core.ScopeDelete},
 		Output:      core.OutputLimit{MaxChars: 10_000, Mode: core.Tail},
+		Profiles:    []string{"openai"},
 	}, func(_ context.Context, _ *core.Call, in applyPatchArgs) ([]core.Access, error) {
 		return patchAccess(in.Patch), nil
 	}, runApplyPatch)
+	return fileTool{
+		Tool: tool,
+		changes: func(args json.RawMessage) []string {
+			return patchPaths(args, func(f patch.File) string {
+				if f.Op == patch.Delete {
+					return ""
+				}
+				return f.Path
+			})
+		},
+		knows: func(args json.RawMessage, _ core.Result) []string {
+			return patchPaths(args, func(f patch.File) string { return f.MoveTo })
+		},
+	}
 }
 
-// patchAccess lists what a patch touches, with what it takes to undo it. A text
-// that is no patch touches nothing: Run says so.
+// patchPaths maps the files of a patch to paths, leaving out empty ones.
+func patchPaths(args json.RawMessage, of func(patch.File) string) []string {
+	var in applyPatchArgs
+	if json.Unmarshal(args, &in) != nil {
+		return nil // the tool reports it
+	}
+	p, err := patch.Parse(in.Patch)
+	if err != nil {
+		return nil // the tool reports it
+	}
+	var paths []string
+	for _, f := range p.Files {
+		if path := of(f); path != "" {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// patchAccess lists what a patch touches, including what undoing it needs. An
+// invalid patch touches nothing; Run reports it.
 func patchAccess(text string) []core.Access {
 	p, err := patch.Parse(text)
 	if err != nil {
@@ -72,7 +105,7 @@ func patchAccess(text string) []core.Access {
 func runApplyPatch(ctx context.Context, call *core.Call, in applyPatchArgs) (core.Result, error) {
 	p, err := patch.Parse(in.Patch)
 	if err != nil {
-		return invalid("This is not a patch: %v. Nothing was changed.", err)
+		return invalid("Invalid patch: %v. Nothing was changed.", err)
 	}
 	w := &patcher{env: call.Env}
 	for _, f := range p.Files {
@@ -89,7 +122,7 @@ func runApplyPatch(ctx context.Context, call *core.Call, in applyPatchArgs) (cor
 	return result, nil
 }
 
-// change is what is to happen to one file.
+// change is a planned change of one file.
 type change struct {
 	path, moveTo  string
 	before, after []byte
@@ -97,15 +130,15 @@ type change struct {
 	mode          fs.FileMode
 }
 
-// patcher carries out a patch.
+// patcher applies a patch.
 type patcher struct {
 	env     core.Environment
 	changes []change
-	done    []string // what happens, for the model
+	done    []string // a line per change, for the model
 	failed  string   // the path that could not be written
 }
 
-// plan checks what is to happen to a file, or says why it cannot.
+// plan checks and records the change of one file; the result is a failure.
 func (w *patcher) plan(ctx context.Context, f patch.File) *core.Result {
 	switch f.Op {
 	case patch.Add:
@@ -143,7 +176,7 @@ func (w *patcher) planUpdate(ctx context.Context, f patch.File) *core.Result {
 	}
 	after, notes, err := f.Apply(string(text))
 	if err != nil {
-		r := core.Failf(core.CodeValidation, "%v\nRead the file and make the patch anew.", err)
+		r := core.Failf(core.CodeValidation, "%v\nRead the file and write a new patch.", err)
 		return &r
 	}
 	c.after = []byte(after)
@@ -155,7 +188,7 @@ func (w *patcher) planUpdate(ctx context.Context, f patch.File) *core.Result {
 		c.moveTo, line = f.MoveTo, "R "+f.Path+" → "+f.MoveTo
 	}
 	for _, n := range notes {
-		line += fmt.Sprintf("\n  (the change at line %d of the patch: %s; look at the outcome)", n.Line, n.Tolerance)
+		line += fmt.Sprintf("\n  (the change at line %d of the patch: %s; check the result)", n.Line, n.Tolerance)
 	}
 	if again >= 0 {
 		w.changes[again] = c
@@ -165,9 +198,9 @@ func (w *patcher) planUpdate(ctx context.Context, f patch.File) *core.Result {
 	return nil
 }
 
-// load reads a file that is there. One that is to go must not be reached
-// through a symbolic link: what the link leads to would go.
-func (w *patcher) load(ctx context.Context, at string, goes bool) (change, *core.Result) {
+// load reads an existing file. One that will be removed must not be reached
+// through a symbolic link, or the link's target would be removed.
+func (w *patcher) load(ctx context.Context, at string, removed bool) (change, *core.Result) {
 	data, refusal := readForEdit(ctx, w.env, at)
 	if refusal != nil {
 		return change{}, refusal
@@ -177,14 +210,14 @@ func (w *patcher) load(ctx context.Context, at string, goes bool) (change, *core
 		r := failure("patch", at, err)
 		return change{}, &r
 	}
-	if to, err := w.env.Resolve(ctx, at); err == nil && goes && to.Path != absolute(w.env.Info(), at) {
-		r := core.Failf(core.CodeIO, "%s leads through a symbolic link to %s: name the file itself.", at, to.Path)
+	if to, err := w.env.Resolve(ctx, at); err == nil && removed && to.Path != absolute(w.env.Info(), at) {
+		r := core.Failf(core.CodeIO, "%s goes through a symbolic link to %s: name the file itself.", at, to.Path)
 		return change{}, &r
 	}
 	return change{path: at, before: data, mode: info.Mode().Perm()}, nil
 }
 
-// absolute is a path as it is written, with the working directory before it.
+// absolute joins a path to the working directory without resolving links.
 func absolute(info core.EnvInfo, at string) string {
 	if info.OS == "windows" {
 		if !filepath.IsAbs(at) {
@@ -198,7 +231,7 @@ func absolute(info core.EnvInfo, at string) string {
 	return path.Clean(at)
 }
 
-// mustBeNew says why nothing can be made at a path.
+// mustBeNew returns a failure if a file cannot be created at a path.
 func (w *patcher) mustBeNew(ctx context.Context, at string) *core.Result {
 	_, err := w.env.Files().Stat(ctx, at)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -206,19 +239,19 @@ func (w *patcher) mustBeNew(ctx context.Context, at string) *core.Result {
 	}
 	for _, c := range w.changes {
 		if c.path == at && (c.isGone || c.moveTo != "") {
-			return nil // it will be gone by then
+			return nil // removed before the write
 		}
 	}
-	r := core.Failf(core.CodeValidation, "%s is there already: change it with *** Update File.", at)
+	r := core.Failf(core.CodeValidation, "%s exists already: change it with *** Update File.", at)
 	if err != nil {
 		r = failure("patch", at, err)
 	}
 	return &r
 }
 
-// write carries out what was planned: what goes at first, so that something else
-// can take its place, and new files last, as removing them again may not have
-// been granted. After a failure it undoes what it did.
+// write applies the planned changes: removals first, so that other files can
+// take their place, and new files last, because removing them again may not be
+// permitted. After a failure it undoes what it did.
 func (w *patcher) write(ctx context.Context) error {
 	var undo []func(context.Context) error
 	files := w.env.Files()
@@ -269,7 +302,7 @@ func (w *patcher) write(ctx context.Context) error {
 	return nil
 }
 
-// rollback undoes, the last first, whatever has become of the call.
+// rollback runs the undo steps in reverse, even if the call was cancelled.
 func (w *patcher) rollback(ctx context.Context, undo []func(context.Context) error, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	var failed []error
@@ -279,12 +312,12 @@ func (w *patcher) rollback(ctx context.Context, undo []func(context.Context) err
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%w; and not everything could be undone: %w", cause, errors.Join(failed...))
+		return fmt.Errorf("%w; not all changes could be undone: %w", cause, errors.Join(failed...))
 	}
-	return fmt.Errorf("%w; all other files are as they were", cause)
+	return fmt.Errorf("%w; all other files are unchanged", cause)
 }
 
-// meta is the change of all files as a unified diff, for interfaces.
+// meta returns the changes of all files as a unified diff, for interfaces.
 func (w *patcher) meta() map[string]json.RawMessage {
 	var all strings.Builder
 	for _, c := range w.changes {

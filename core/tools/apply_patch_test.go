@@ -36,7 +36,7 @@ func TestApplyPatch(t *testing.T) {
 	in := patchOf("*** Update File: a.txt\n@@\n one\n-two\n+2\n*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: d/c.txt\n@@\n-c\n+C\n" +
 		"*** Update File: new\n*** Move to: older\n*** Add File: sub/new\n+new\n")
 	result, text := run(t, tools.ApplyPatch(), where, in)
-	want := "Done:\nM a.txt\n  (the change at line 3 of the patch: white space at the ends of lines was not looked at; look at the outcome)\n" +
+	want := "Done:\nM a.txt\n  (the change at line 3 of the patch: matched ignoring white space at the ends of lines; check the result)\n" +
 		"D b.txt\nR c.txt → d/c.txt\nR new → older\nA sub/new"
 	if text != want || result.Code != "" {
 		t.Errorf("answered (%s)\n%s\nwant\n%s", result.Code, text, want)
@@ -53,7 +53,7 @@ func TestApplyPatch(t *testing.T) {
 	}
 }
 
-// TestApplyPatchTwice: a second section for a file goes on with the first.
+// TestApplyPatchTwice: a second section for a file continues from the first.
 func TestApplyPatchTwice(t *testing.T) {
 	t.Parallel()
 	where := env.NewMemory("/w", map[string]string{"a.txt": "one\ntwo\n"})
@@ -63,7 +63,7 @@ func TestApplyPatchTwice(t *testing.T) {
 	}
 }
 
-// TestApplyPatchRefuses: nothing at all is changed then.
+// TestApplyPatchRefuses: a refused patch changes nothing.
 func TestApplyPatchRefuses(t *testing.T) {
 	t.Parallel()
 	const good = "*** Update File: a.txt\n@@\n-one\n+1\n"
@@ -72,14 +72,14 @@ func TestApplyPatchRefuses(t *testing.T) {
 		code core.ErrorCode
 		want string
 	}{
-		"no patch":            {"*** Rename File: a.txt\n", core.CodeValidation, "This is not a patch: line 2 of the patch: expected"},
-		"a missing file":      {good + "*** Update File: a.tx1\n@@\n-x\n+y\n", core.CodeNotFound, "File not found"},
-		"a missing deletion":  {good + "*** Delete File: z.txt\n", core.CodeNotFound, "File not found"},
-		"lines not there":     {good + "*** Update File: b.txt\n@@\n-x\n+y\n", core.CodeValidation, "Most like it|these lines of the change at line"},
-		"a file that is":      {good + "*** Add File: b.txt\n+x\n", core.CodeValidation, "b.txt is there already"},
-		"a move onto another": {good + "*** Update File: b.txt\n*** Move to: c.bin\n", core.CodeValidation, "c.bin is there already"},
-		"a directory":         {good + "*** Delete File: dir\n", core.CodeIO, "it is a directory"},
-		"a binary file":       {good + "*** Update File: c.bin\n@@\n-x\n+y\n", core.CodeIO, "not a text file"},
+		"no patch":           {"*** Rename File: a.txt\n", core.CodeValidation, "Invalid patch: line 2 of the patch: expected"},
+		"a missing file":     {good + "*** Update File: a.tx1\n@@\n-x\n+y\n", core.CodeNotFound, "File not found"},
+		"a missing deletion": {good + "*** Delete File: z.txt\n", core.CodeNotFound, "File not found"},
+		"lines not there":    {good + "*** Update File: b.txt\n@@\n-x\n+y\n", core.CodeValidation, "Most like it|these lines of the change at line"},
+		"an existing file":   {good + "*** Add File: b.txt\n+x\n", core.CodeValidation, "b.txt exists already"},
+		"a move onto a file": {good + "*** Update File: b.txt\n*** Move to: c.bin\n", core.CodeValidation, "c.bin exists already"},
+		"a directory":        {good + "*** Delete File: dir\n", core.CodeIO, "it is a directory"},
+		"a binary file":      {good + "*** Update File: c.bin\n@@\n-x\n+y\n", core.CodeIO, "not a text file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,8 +99,8 @@ func TestApplyPatchRefuses(t *testing.T) {
 	}
 }
 
-// TestApplyPatchAccess: all that a patch touches is judged before, and nothing
-// else is open to it.
+// TestApplyPatchAccess: a patch declares all that it touches, and can touch
+// nothing else.
 func TestApplyPatchAccess(t *testing.T) {
 	t.Parallel()
 	raw := `{"patch":"*** Begin Patch\n*** Add File: ../new\n+x\n*** Delete File: /etc/passwd\n*** Update File: a\n*** Move to: .git/hooks/post-commit\n*** Update File: b\n@@\n-x\n+y\n*** End Patch"}`
@@ -119,7 +119,7 @@ func TestApplyPatchAccess(t *testing.T) {
 	}
 }
 
-// failingFiles cannot write one path.
+// failingFiles fails to write one path.
 type failingFiles struct {
 	core.FS
 	at string
@@ -144,7 +144,7 @@ func TestApplyPatchRollsBack(t *testing.T) {
 	memory := env.NewMemory("/w", map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n", "d.txt": "d\n"})
 	in := patchOf("*** Update File: a.txt\n@@\n-one\n+1\n*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: e.txt\n*** Update File: d.txt\n@@\n-d\n+D\n")
 	result, text := run(t, tools.ApplyPatch(), failing{memory, "/w/d.txt"}, in)
-	if result.Code != core.CodeIO || !strings.Contains(text, "disk is full") || !strings.Contains(text, "all other files are as they were") {
+	if result.Code != core.CodeIO || !strings.Contains(text, "disk is full") || !strings.Contains(text, "all other files are unchanged") {
 		t.Errorf("answered (%s) %q", result.Code, text)
 	}
 	for path, want := range map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n", "d.txt": "d\n"} {
@@ -157,7 +157,7 @@ func TestApplyPatchRollsBack(t *testing.T) {
 func TestApplyPatchAndLinks(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("making links needs a right there")
+		t.Skip("creating links needs a privilege on Windows")
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"real.txt": "x\n", "script": "#!/bin/sh\nold\n"} {

@@ -21,16 +21,16 @@ const (
 	maxQuestion = 4_000 // bytes
 )
 
-// another is the option that asks for an answer in words.
+// another is the option to answer in free text.
 const another = "something else"
 
 type askUserArgs struct {
-	Question string   `json:"question" jsonschema:"with what the user needs to know to answer it"`
+	Question string   `json:"question" jsonschema:"the question, with the context needed to answer it"`
 	Options  []string `json:"options,omitempty" jsonschema:"answers to choose from"`
 }
 
-// AskUser returns the tool ask_user, which puts a question of the model's to
-// the person. Where nobody is there, the model is told to decide by itself.
+// AskUser returns the tool ask_user, with which the model asks the user a
+// question. In non-interactive use the model is told to decide.
 func AskUser() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name:        "ask_user",
@@ -55,19 +55,19 @@ func runAskUser(ctx context.Context, call *core.Call, in askUserArgs) (core.Resu
 		answer, err = askFor(ctx, call, question, nil)
 	}
 	switch {
-	case errors.Is(err, core.ErrNobody):
-		return core.Fail(core.CodeLLMAssist, "Nobody is there to answer. Decide by yourself, choose what can be undone, and say at the end what you assumed."), nil
+	case errors.Is(err, core.ErrNonInteractive):
+		return core.Fail(core.CodeLLMAssist, "No user is available (non-interactive). Decide yourself, prefer choices that can be undone, and state your assumptions at the end."), nil
 	case err != nil && ctx.Err() != nil:
 		return core.Fail(core.CodeCancelled, "The question was withdrawn."), nil
 	case err != nil:
 		return core.Result{}, err
 	case answer == "":
-		return core.TextResult("The user did not answer. Go on without, or say why you cannot."), nil
+		return core.TextResult("The user did not answer. Continue without an answer, or say why you cannot."), nil
 	}
 	return core.TextResult("The user answers: " + answer), nil
 }
 
-// askFor asks by a form of one field. No answer is the empty string.
+// askFor asks with a form of one field. It returns "" if there is no answer.
 func askFor(ctx context.Context, call *core.Call, question string, options []string) (string, error) {
 	field := map[string]any{"type": "string", "title": "answer"}
 	if len(options) > 0 {
@@ -84,7 +84,7 @@ func askFor(ctx context.Context, call *core.Call, question string, options []str
 	}
 	var values struct{ Answer string }
 	if err := json.Unmarshal(a.Values, &values); err != nil {
-		return "", fmt.Errorf("the answer cannot be read: %w", err)
+		return "", fmt.Errorf("invalid answer: %w", err)
 	}
 	return strings.TrimSpace(values.Answer), nil
 }

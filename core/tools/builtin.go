@@ -7,13 +7,10 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Options choose among the built-in tools. The zero value takes all of them.
+// Options configure the built-in tools.
 type Options struct {
-	// Without names tools to leave out, such as those that a profile replaces
-	// by its own. A name that no tool has is ignored.
-	Without []string
-	// Unguarded lets a session change files that it has not read, or that
-	// have changed since it did.
+	// Unguarded lets a session change files that it has not read, or that have
+	// changed since.
 	Unguarded bool
 }
 
@@ -25,12 +22,22 @@ type Set struct {
 
 var _ core.Toolset = (*Set)(nil)
 
-// Builtin returns the built-in tools. Close ends what they run in the
-// background.
+// Builtin returns the built-in tools. Close ends their background commands.
 func Builtin(opts Options) *Set {
 	background := newJobs()
 	all := []core.Tool{
-		ReadFile(), ReadManyFiles(), WriteFile(), EditFile(), ApplyPatch(), shellWith(background), background.tool(), Grep(), Glob(), ListDir(), UpdatePlan(), AskUser(),
+		ReadFile(),
+		ReadManyFiles(),
+		WriteFile(),
+		EditFile(),
+		ApplyPatch(),
+		shellWith(background),
+		background.tool(),
+		Grep(),
+		Glob(),
+		ListDir(),
+		UpdatePlan(),
+		AskUser(),
 	}
 	if !opts.Unguarded {
 		g := newGuard()
@@ -38,9 +45,7 @@ func Builtin(opts Options) *Set {
 			all[i] = g.wrap(t)
 		}
 	}
-	return &Set{jobs: background, tools: slices.DeleteFunc(all, func(t core.Tool) bool {
-		return slices.Contains(opts.Without, t.Definition().Name)
-	})}
+	return &Set{jobs: background, tools: all}
 }
 
 // Name implements [core.Toolset].
@@ -52,8 +57,8 @@ func (s *Set) Tools(context.Context) ([]core.Tool, error) { return slices.Clone(
 // Changed implements [core.Toolset].
 func (s *Set) Changed() <-chan struct{} { return nil }
 
-// End ends what a session runs in the background; its host calls it when the
-// session is over.
+// End ends a session's background commands; the host calls it when the session
+// is over.
 func (s *Set) End(session string) { s.jobs.end(session) }
 
 // Close implements [core.Toolset].

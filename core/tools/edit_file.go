@@ -17,8 +17,8 @@ import (
 
 const (
 	maxEditSize = 10 << 20
-	maxDiffFile = 1 << 20  // whose change is shown as a diff
-	maxDiffSize = 64 << 10 // of a diff that is passed on
+	maxDiffFile = 1 << 20  // largest file that gets a diff
+	maxDiffSize = 64 << 10 // largest diff
 )
 
 //go:embed edit_file.md
@@ -31,21 +31,23 @@ type editFileArgs struct {
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
 }
 
-// EditFile returns the tool edit_file, which replaces a text in a file. Where
-// the text is not found as given, differences in white space and punctuation
-// are tolerated, line by line, if there is exactly one such place.
+// EditFile returns the tool edit_file, which replaces text in a file. If the
+// exact text is not found, lines that differ only in white space or punctuation
+// match too, provided there is exactly one such place.
 func EditFile() core.Tool {
-	return core.NewTool(core.ToolDefinition{
+	tool := core.NewTool(core.ToolDefinition{
 		Name:        "edit_file",
 		Description: strings.TrimSpace(editFileDoc),
 		Scopes:      []core.Scope{core.ScopeRead, core.ScopeWrite},
 		Output:      core.OutputLimit{MaxChars: 10_000, Mode: core.Tail},
+		Profiles:    []string{"default", "anthropic", "gemini"},
 	}, func(_ context.Context, _ *core.Call, in editFileArgs) ([]core.Access, error) {
 		return []core.Access{
 			{Scope: core.ScopeRead, Resource: in.FilePath},
 			{Scope: core.ScopeWrite, Resource: in.FilePath},
 		}, nil
 	}, runEditFile)
+	return fileTool{Tool: tool, changes: filePath}
 }
 
 func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Result, error) {
@@ -56,9 +58,9 @@ func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Re
 		return invalid("%q is a stored output, which cannot be changed. Give the path of a file.", in.FilePath)
 	case in.OldString == "":
 		return invalid("old_string is empty. To create or replace a whole file use write_file; to insert text, " +
-			"give the text beside the place as old_string and repeat it in new_string.")
+			"give the neighbouring text as old_string and repeat it in new_string.")
 	case in.OldString == in.NewString:
-		return invalid("old_string and new_string are the same: nothing would change. Give the text as it shall be in new_string.")
+		return invalid("old_string and new_string are the same: nothing would change. Give the changed text in new_string.")
 	}
 	data, refusal := readForEdit(ctx, call.Env, in.FilePath)
 	if refusal != nil {
@@ -81,7 +83,7 @@ func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Re
 	return result, nil
 }
 
-// readForEdit reads a text file, or says why it cannot be edited.
+// readForEdit reads a text file, or returns a failure if it cannot be edited.
 func readForEdit(ctx context.Context, env core.Environment, path string) ([]byte, *core.Result) {
 	refuse := func(r core.Result) ([]byte, *core.Result) { return nil, &r }
 	info, err := env.Files().Stat(ctx, path)
@@ -98,7 +100,7 @@ func readForEdit(ctx context.Context, env core.Environment, path string) ([]byte
 	case !info.Mode().IsRegular():
 		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is %s, not a regular file.", path, special(info.Mode())))
 	case info.Size() > maxEditSize:
-		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it has %s, more than %s. Change it with shell, for example with sed.",
+		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is %s, more than %s. Change it with shell, for example with sed.",
 			path, byteSize(info.Size()), byteSize(maxEditSize)))
 	}
 	data, err := core.ReadFile(ctx, env.Files(), path, maxEditSize)
@@ -106,12 +108,12 @@ func readForEdit(ctx context.Context, env core.Environment, path string) ([]byte
 		return refuse(failure("edit", path, err))
 	}
 	if what, _, ok := binary(data[:min(len(data), sniffLen)]); ok {
-		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is not a text file but seems to be %s. Use shell if you need to change it.", path, what))
+		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is not a text file; it looks like %s. Use shell if you need to change it.", path, what))
 	}
 	return data, nil
 }
 
-// diffMeta is the change as a unified diff, for interfaces.
+// diffMeta returns the change as a unified diff, for interfaces.
 func diffMeta(path string, before, after []byte) map[string]json.RawMessage {
 	if len(before) > maxDiffFile || len(after) > maxDiffFile {
 		return nil
@@ -120,7 +122,7 @@ func diffMeta(path string, before, after []byte) map[string]json.RawMessage {
 	unified := diff.Diff("a/"+name, before, "b/"+name, after)
 	text, err := json.Marshal(string(unified))
 	if err != nil || len(unified) > maxDiffSize {
-		return nil // a diff is a courtesy
+		return nil // the diff is optional
 	}
 	return map[string]json.RawMessage{"diff": text}
 }

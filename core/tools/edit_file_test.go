@@ -36,7 +36,7 @@ func TestEditFile(t *testing.T) {
 		{name: "dollar signs mean themselves", file: "a\n", old: "a", new: "$1 ${x}", want: "$1 ${x}\n", says: "1 replacement"},
 		{
 			name: "white space at line ends", file: "a  \nb\t\nc\n", old: "a\nb\n", new: "x\n", want: "x\nc\n",
-			says: "1 replacement (lines 1–2). old_string was not found exactly; the one place that differs only in white space at line ends",
+			says: "1 replacement (lines 1–2). No exact match: replaced the only place that differs just in white space at line ends",
 		},
 		{
 			name: "white space at line ends, CRLF", file: "a  \r\nb\r\nc\r\n", old: "a\nb", new: "x\ny", want: "x\r\ny\r\nc\r\n",
@@ -46,12 +46,12 @@ func TestEditFile(t *testing.T) {
 			name: "indentation", file: "func f() {\n\tif x {\n\t\treturn\n\t}\n}\n",
 			old: "  if x {\n    return\n  }", new: "  if y {\n    return\n    // done\n  }",
 			want: "func f() {\n\tif y {\n\t\treturn\n\t\t// done\n\t}\n}\n",
-			says: "differs only in white space was taken",
+			says: "differs just in white space, and indented",
 		},
 		{
 			name: "no indentation at all", file: "def f():\n    a = 1\n    b = 2\n",
 			old: "a  = 1\nb = 2\n", new: "if a:\n  b = 3\n", want: "def f():\n    if a:\n      b = 3\n",
-			says: "new_string was indented like it",
+			says: "indented new_string like it",
 		},
 		{
 			name: "contradicting indentation is left alone", file: "\ta = 1\n\t\tb = 2\n",
@@ -101,7 +101,7 @@ func TestEditFileRefusals(t *testing.T) {
 			"tolerant match not unique", "a  b\nc\na   b\n",
 			args{"old_string": "a b", "new_string": "x", "replace_all": true},
 			core.CodeValidation,
-			[]string{"2 places are like it", "(lines 1, 3)"},
+			[]string{"2 places differ just in", "(lines 1, 3)"},
 		},
 		{
 			"near lines", lines,
@@ -109,8 +109,8 @@ func TestEditFileRefusals(t *testing.T) {
 			core.CodeValidation,
 			[]string{"was not found", "3 | func compute(a, b int) int {\n4 | \treturn a + b"},
 		},
-		{"nothing like it", lines, args{"old_string": "zzzzzzzzzz qqqqqq", "new_string": "x"}, core.CodeValidation, []string{"nothing like it"}},
-		{"line numbers", lines, args{"old_string": "3 | func compute(a, b int) int {", "new_string": "x"}, core.CodeValidation, []string{"without the numbers"}},
+		{"nothing like it", lines, args{"old_string": "zzzzzzzzzz qqqqqq", "new_string": "x"}, core.CodeValidation, []string{"nor anything similar"}},
+		{"line numbers", lines, args{"old_string": "3 | func compute(a, b int) int {", "new_string": "x"}, core.CodeValidation, []string{"leave out the numbers"}},
 		{"blank lines match nothing loosely", "a\n \nb\n", args{"old_string": "\t\n\t\n", "new_string": "x"}, core.CodeValidation, []string{"not found"}},
 		{"binary", "a\x00b", args{"old_string": "a", "new_string": "x"}, core.CodeIO, []string{"not a text file"}},
 		{"too large", strings.Repeat("x", 10<<20+1), args{"old_string": "a", "new_string": "x"}, core.CodeIO, []string{"more than 10.0 MiB", "shell"}},
@@ -145,9 +145,9 @@ func TestEditFileDiff(t *testing.T) {
 	}
 }
 
-// FuzzEditFile holds what an edit promises: it answers; a refused one changes
-// nothing; an exact and unique one does what strings.Replace does; the byte
-// order mark stays, and an edit of an LF file brings no CR in.
+// FuzzEditFile: a refused edit changes nothing; an exact and unique one does
+// what strings.Replace does; the byte order mark stays, and an LF file gets no
+// CR.
 func FuzzEditFile(f *testing.F) {
 	f.Add("a\nb\nc\n", "b", "x", false)
 	f.Add("a  \r\nb\r\n", "a\nb", "x\n", false)
@@ -175,12 +175,12 @@ func FuzzEditFile(f *testing.F) {
 		got := content(t, where, "f")
 		if result.Code != "" {
 			if got != file {
-				t.Fatalf("a refused edit (%s) made %q of %q", result.Code, got, file)
+				t.Fatalf("a refused edit (%s) wrote %q over %q", result.Code, got, file)
 			}
 			return
 		}
 		if strings.HasPrefix(file, "\uFEFF") && !strings.HasPrefix(got, "\uFEFF") {
-			t.Errorf("the byte order mark of %q is lost in %q", file, got)
+			t.Errorf("the byte order mark of %q is missing in %q", file, got)
 		}
 		if !strings.Contains(file, "\r") && !strings.Contains(strings.ReplaceAll(in.New, "\r\n", "\n"), "\r") && strings.Contains(got, "\r") {
 			t.Errorf("%q got a CR: %q", file, got)

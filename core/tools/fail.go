@@ -9,12 +9,12 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// failure turns the error of an access to path into what the model is told.
-// What says what was tried: "read", "write", "search" …
+// failure turns the error of an access to path into a failure for the model;
+// what names the operation: "read", "write", "search" …
 func failure(what, path string, err error) core.Result {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return core.Failf(core.CodeTimeout, "Cannot %s %q: the call ran out of time. Ask for less at once.", what, path)
+		return core.Failf(core.CodeTimeout, "Cannot %s %q: the call timed out. Ask for less at once.", what, path)
 	case errors.Is(err, context.Canceled):
 		return core.Failf(core.CodeCancelled, "Cannot %s %q: the call was cancelled.", what, path)
 	case errors.Is(err, fs.ErrPermission):
@@ -22,27 +22,26 @@ func failure(what, path string, err error) core.Result {
 	case errors.Is(err, fs.ErrNotExist):
 		return core.Failf(core.CodeNotFound, "Cannot %s %q: it does not exist. Find the right path with glob or list_dir.", what, path)
 	case errors.Is(err, core.ErrTooLarge):
-		return core.Failf(core.CodeIO, "Cannot %s %q: the file is too large. Work on it with shell.", what, path)
+		return core.Failf(core.CodeIO, "Cannot %s %q: the file is too large. Use shell instead.", what, path)
 	case diskFull(err):
-		return core.Failf(core.CodeIO, "Cannot %s %q: the disk is full (%v). Nothing was changed. Make room, or tell the user.", what, path, err)
+		return core.Failf(core.CodeIO, "Cannot %s %q: the disk is full (%v). Nothing was changed. Free some space, or tell the user.", what, path, err)
 	}
 	return core.Failf(core.CodeIO, "Cannot %s %q: %v.", what, path, err)
 }
 
-// diskFull goes by the text, which is all that an environment on another host
-// leaves of the error.
+// diskFull checks the text, which is all that remains of an error from another
+// host.
 func diskFull(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "no space left") || strings.Contains(text, "not enough space")
 }
 
-// invalid is a failure for arguments that make no sense together with what is
-// there.
+// invalid returns a failure for arguments that pass the schema but are wrong.
 func invalid(format string, args ...any) (core.Result, error) {
 	return core.Failf(core.CodeValidation, format, args...), nil
 }
 
-// special says what a file is that is neither regular nor a directory.
+// special describes a file that is neither regular nor a directory.
 func special(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeNamedPipe != 0:
@@ -55,8 +54,8 @@ func special(mode fs.FileMode) string {
 	return "a special file"
 }
 
-// fileAccess is the access of a tool to one path. The handles of stored
-// outputs are open to every tool that reads and need none.
+// fileAccess returns the access of a tool to one path. Reading a stored output
+// by its handle needs none.
 func fileAccess(scope core.Scope, path string, recursive bool) []core.Access {
 	if scope == core.ScopeRead && strings.HasPrefix(path, core.HandlePrefix) {
 		return nil

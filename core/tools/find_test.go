@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core/tools"
 )
 
-// project is a small tree with what a search must leave out.
+// project is a small tree, including what a search must skip.
 func project() *env.Memory {
 	return env.NewMemory("", map[string]string{
 		".git/config":          "needle in git\n",
@@ -70,19 +70,19 @@ func TestGrep(t *testing.T) {
 			"cap",
 			args{"pattern": "needle", "max_results": 2},
 			".github/ci.yml:1:run: needle\nREADME.md:1:# A needle\n" +
-				"(The first 2 matching lines; there are more. Narrow pattern, path or glob_filter, or raise max_results.)",
+				"(Only the first 2 matching lines are shown. Narrow pattern, path or glob_filter, or raise max_results.)",
 		},
 		{
 			"cap within a file",
 			args{"pattern": "(?i)needle", "max_results": 1, "path": "src"},
 			"src/a.go:3:// Needle and needle.\n" +
-				"(The first 1 matching lines; there are more. Narrow pattern, path or glob_filter, or raise max_results.)",
+				"(Only the first 1 matching lines are shown. Narrow pattern, path or glob_filter, or raise max_results.)",
 		},
 		{"exactly as many as wanted", args{"pattern": "needle", "max_results": 2, "path": "src/a.go"}, "src/a.go:3:// Needle and needle.\nsrc/a.go:4:var needle = 1"},
 		{
 			"cap on files",
 			args{"pattern": "needle", "max_results": 1, "output_mode": "count"},
-			".github/ci.yml:1\n(The first 1 matching files; there are more. Narrow pattern, path or glob_filter, or raise max_results.)",
+			".github/ci.yml:1\n(Only the first 1 matching files are shown. Narrow pattern, path or glob_filter, or raise max_results.)",
 		},
 		{
 			"context",
@@ -102,7 +102,7 @@ func TestGrepContext(t *testing.T) {
 		"f-1-1\nf:2:2 x\nf-3-3\nf-4-4\nf:5:5 x\nf-6-6\n--\nf-9-9\nf:10:10 x")
 	check(t, tools.Grep(), where, args{"pattern": "x", "context": 2, "path": "f", "max_results": 2}, "",
 		"f-1-1\nf:2:2 x\nf-3-3\nf-4-4\nf:5:5 x\nf-6-6\nf-7-7\n"+
-			"(The first 2 matching lines; there are more. Narrow pattern, path or glob_filter, or raise max_results.)")
+			"(Only the first 2 matching lines are shown. Narrow pattern, path or glob_filter, or raise max_results.)")
 }
 
 func TestGrepRefusals(t *testing.T) {
@@ -114,7 +114,7 @@ func TestGrepRefusals(t *testing.T) {
 	}{
 		{args{"pattern": ""}, core.CodeValidation, "pattern is empty"},
 		{args{"pattern": "a(b"}, core.CodeValidation, "missing closing )"},
-		{args{"pattern": `a\nb`}, core.CodeValidation, "line by line"},
+		{args{"pattern": `a\nb`}, core.CodeValidation, "one by one"},
 		{args{"pattern": "a", "output_mode": "lines"}, core.CodeValidation, "files_with_matches"},
 		{args{"pattern": "a", "max_results": -1}, core.CodeValidation, "negative"},
 		{args{"pattern": "a", "context": 101}, core.CodeValidation, "100 at most"},
@@ -127,7 +127,7 @@ func TestGrepRefusals(t *testing.T) {
 	}
 }
 
-// Long lines are cut around the match; invalid bytes do not get through.
+// Long lines are cut around the match; invalid bytes are replaced.
 func TestGrepLongLine(t *testing.T) {
 	where := env.NewMemory("", map[string]string{"f": strings.Repeat("é", 5_000) + "needle" + strings.Repeat("x", 1<<20) + "\n\xffneedle\n"})
 	_, got := run(t, tools.Grep(), where, args{"pattern": "needle"})
@@ -138,18 +138,17 @@ func TestGrepLongLine(t *testing.T) {
 	}
 }
 
-// What the environment keeps closed under a recursive grant is left out, and
-// the model is told so.
+// Paths excluded from a recursive grant are skipped, and the result says so.
 func TestGrepSensitive(t *testing.T) {
 	where := env.NewMemory("", map[string]string{"a.txt": "needle", ".env": "needle", "keys/id": "needle", "big.txt": strings.Repeat("needle\n", 1<<20)})
 	except := func(path string) bool { return path == "/workspace/.env" || strings.HasPrefix(path, "/workspace/keys") }
 	_, got := runContext(t.Context(), t, tools.Grep(), where, args{"pattern": "needle"}, except)
-	want := "a.txt:1:needle\n(2 paths not searched: sensitive, or access was not granted.)\n(1 path not searched: larger than 4.0 MiB.)"
+	want := "a.txt:1:needle\n(2 paths not searched: sensitive, or access not granted.)\n(1 path not searched: larger than 4.0 MiB.)"
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 	_, got = runContext(t.Context(), t, tools.ListDir(), where, args{"depth": 2}, except)
-	if !strings.HasSuffix(got, "\n(1 directory left out: access was not granted.)") {
+	if !strings.HasSuffix(got, "\n(1 directory left out: access not granted.)") {
 		t.Errorf("list_dir: %s", got)
 	}
 }
@@ -163,7 +162,7 @@ func TestGrepCancelled(t *testing.T) {
 	}
 }
 
-// Files are read side by side, and still reported in the order of the walk.
+// Files are read in parallel, but reported in the order of the walk.
 func TestGrepOrder(t *testing.T) {
 	files := map[string]string{}
 	var want []string
@@ -243,10 +242,10 @@ func TestListDir(t *testing.T) {
 	for i := range 1001 {
 		files[fmt.Sprintf("f%04d", i)] = ""
 	}
-	checkHas(t, tools.ListDir(), env.NewMemory("", files), args{}, "", "f0999", "(The first 1000 entries; there are more.")
+	checkHas(t, tools.ListDir(), env.NewMemory("", files), args{}, "", "f0999", "(Only the first 1000 entries are shown.")
 }
 
-// A name in the workspace that reads like something else stays a name.
+// A file name that looks like a handle or "~" is taken literally.
 func TestOddNames(t *testing.T) {
 	where := env.NewMemory("", map[string]string{"/workspace/~/x": "needle\n", "context:1": "needle\n", "/home/user/x": "needle at home\n"})
 	check(t, tools.Grep(), where, args{"pattern": "needle"}, "", "context:1:1:needle\n~/x:1:needle")

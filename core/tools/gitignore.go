@@ -10,16 +10,15 @@ import (
 // ignoreRule is one line of a .gitignore.
 type ignoreRule struct {
 	pattern string // for doublestar
-	plain   string // what the name must equal, where the pattern says just that
-	suffix  string // what the name must end with, where the pattern is "*" and a text
-	name    bool   // compared with the last element of a path, else with all of it
+	plain   string // the name must equal it, if the pattern is a plain name
+	suffix  string // the name must end with it, if the pattern is "*" and a text
+	name    bool   // match the last element of a path, not the whole path
 	dirOnly bool
 	negated bool
 }
 
-// parseIgnore parses the content of a .gitignore. Lines that are no valid
-// pattern match nothing, as in git. Named classes such as [[:alpha:]] are not
-// known.
+// parseIgnore parses the content of a .gitignore. Invalid patterns match
+// nothing, as in git. Named classes such as [[:alpha:]] are not supported.
 func parseIgnore(text string) []ignoreRule {
 	var rules []ignoreRule
 	for line := range strings.SplitSeq(strings.TrimPrefix(text, utf8BOM), "\n") {
@@ -60,7 +59,7 @@ func parseIgnoreLine(line string) (ignoreRule, bool) {
 	return rule, true
 }
 
-// trimIgnoreSpace removes spaces at the end that are not escaped.
+// trimIgnoreSpace removes unescaped trailing spaces.
 func trimIgnoreSpace(line string) string {
 	trimmed := strings.TrimRight(line, " ")
 	slashes := len(trimmed) - len(strings.TrimRight(trimmed, `\`))
@@ -70,7 +69,7 @@ func trimIgnoreSpace(line string) string {
 	return trimmed
 }
 
-// escapeBraces escapes the braces that are not escaped.
+// escapeBraces escapes unescaped braces.
 func escapeBraces(pattern string) string {
 	if !strings.ContainsAny(pattern, "{}") {
 		return pattern
@@ -89,8 +88,8 @@ func escapeBraces(pattern string) string {
 	return b.String()
 }
 
-// match reports whether the rule is about a path, given from the directory of
-// the .gitignore with slashes.
+// match reports whether the rule matches a slash-separated path, relative to
+// the directory of the .gitignore.
 func (r ignoreRule) match(rel string, dir bool) bool {
 	if r.dirOnly && !dir {
 		return false
@@ -109,18 +108,18 @@ func (r ignoreRule) match(rel string, dir bool) bool {
 
 // ignoreLevel holds the rules of one directory.
 type ignoreLevel struct {
-	// below is the way from the directory of the rules down to where the walk
-	// began, with a slash at its end; within the walk it is empty.
+	// below is the path from the directory of the rules down to the base of the
+	// walk, with a trailing slash; within the walk it is empty.
 	below string
-	// dir is the directory of the rules within the walk, with a slash at its
-	// end; empty is where it began.
+	// dir is the directory of the rules within the walk, with a trailing slash;
+	// empty is the base.
 	dir   string
 	rules []ignoreRule
 }
 
-// ignored reports whether a path, given from the beginning of the walk, is
-// ignored by the levels, the outermost of which comes first. The innermost
-// level that says something decides, and in it the last rule.
+// ignored reports whether a path, relative to the base of the walk, is ignored.
+// Levels are ordered from the outermost. The innermost level with a matching
+// rule decides, and in it the last such rule.
 func ignored(levels []ignoreLevel, rel string, dir bool) bool {
 	for i := len(levels) - 1; i >= 0; i-- {
 		level := levels[i]

@@ -68,7 +68,7 @@ func TestIgnoredLevels(t *testing.T) {
 	}
 }
 
-// TestIgnoredAsGit compares with git itself.
+// TestIgnoredAsGit compares with git.
 func TestIgnoredAsGit(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -110,7 +110,7 @@ func TestIgnoredAsGit(t *testing.T) {
 	}
 }
 
-// ignoredWithParents looks at a file's directories first, as a walk does.
+// ignoredWithParents checks a file's directories first, as a walk does.
 func ignoredWithParents(levels []ignoreLevel, p string) bool {
 	for i := range p {
 		if p[i] == '/' && ignored(levels, p[:i], true) {
@@ -126,7 +126,7 @@ func FuzzIgnored(f *testing.F) {
 	f.Add(`{a\{,**/}`, "a{", false)
 	f.Fuzz(func(t *testing.T, rules, p string, dir bool) {
 		got := ignored([]ignoreLevel{{rules: parseIgnore(rules)}}, p, dir)
-		// A rule more that takes everything back wins over all others.
+		// A last rule that negates everything overrides all others.
 		if ignored([]ignoreLevel{{rules: parseIgnore(rules + "\n!*\n")}}, "x"+strings.ReplaceAll(p, "/", ""), dir) {
 			t.Error("the last rule did not decide")
 		}

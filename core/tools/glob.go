@@ -19,12 +19,12 @@ import (
 var globDoc string
 
 type globArgs struct {
-	Pattern string `json:"pattern" jsonschema:"below path"`
+	Pattern string `json:"pattern" jsonschema:"relative to path"`
 	Path    string `json:"path,omitempty" jsonschema:"directory"`
 }
 
-// Glob returns the tool glob, which finds files by a pattern of their path,
-// those that were changed last first.
+// Glob returns the tool glob, which finds files whose path matches a pattern,
+// the last modified first.
 func Glob() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name:        "glob",
@@ -39,19 +39,19 @@ func Glob() core.Tool {
 
 func runGlob(ctx context.Context, call *core.Call, in globArgs) (core.Result, error) {
 	if in.Pattern == "" {
-		return invalid("pattern is empty. Give one such as **/*.go.")
+		return invalid("pattern is empty. Give a pattern such as **/*.go.")
 	}
 	pattern := path.Clean(in.Pattern)
 	switch {
 	case strings.HasPrefix(pattern, "/"), pattern == "..", strings.HasPrefix(pattern, "../"):
-		return invalid("pattern %q leaves the directory that is searched. Give the directory as path and a pattern below it.", in.Pattern)
+		return invalid("pattern %q leads out of the searched directory. Give the directory as path, and a pattern relative to it.", in.Pattern)
 	case !doublestar.ValidatePattern(pattern):
 		return invalid("pattern %q is not a valid glob pattern: a bracket or brace is not closed. Escape it with a backslash if it is meant literally.", in.Pattern)
 	}
 	if refusal := wantDir(ctx, call.Env, orHere(in.Path), "search", "Give a directory, and the file's name as pattern."); refusal != nil {
 		return *refusal, nil
 	}
-	w := &walker{env: call.Env, base: in.Path, enter: func(rel string) bool { return mayHold(pattern, rel) }}
+	w := &walker{env: call.Env, base: in.Path, enter: func(rel string) bool { return mayContain(pattern, rel) }}
 	found, err := globFiles(ctx, w, pattern)
 	if err != nil {
 		return failure("search", orHere(in.Path), err), nil
@@ -84,7 +84,7 @@ func globFiles(ctx context.Context, w *walker, pattern string) ([]globFile, erro
 		if e.entry.IsDir() || !doublestar.MatchUnvalidated(pattern, e.rel) {
 			return nil
 		}
-		if info, err := e.entry.Info(); err == nil { // else it has gone in the meantime
+		if info, err := e.entry.Info(); err == nil { // else it was removed meanwhile
 			found = append(found, globFile{e.rel, info.ModTime()})
 		}
 		return nil
@@ -95,15 +95,14 @@ func globFiles(ctx context.Context, w *walker, pattern string) ([]globFile, erro
 	return found, err
 }
 
-// mayHold reports whether something below a directory may match the pattern,
-// judging by the directory's own elements.
-func mayHold(pattern, dir string) bool {
+// mayContain reports whether something below a directory can match the pattern.
+func mayContain(pattern, dir string) bool {
 	for dir != "" {
 		var want, have string
 		var deeper bool
 		want, pattern, deeper = strings.Cut(pattern, "/")
 		have, dir, _ = strings.Cut(dir, "/")
-		// A brace may stand for several elements.
+		// A brace may match several elements.
 		if strings.Contains(want, "**") || strings.Contains(want, "{") {
 			return true
 		}

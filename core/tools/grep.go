@@ -17,9 +17,9 @@ import (
 
 const (
 	grepResults    = 100    // the default of max_results
-	maxGrepResults = 10_000 // the most that it can be
+	maxGrepResults = 10_000 // the maximum of max_results
 	maxGrepContext = 100
-	grepLineChars  = 400 // of a line that is shown
+	grepLineChars  = 400 // shown of a line
 )
 
 // The output modes of grep.
@@ -35,17 +35,17 @@ var grepDoc string
 type grepArgs struct {
 	Pattern         string `json:"pattern" jsonschema:"regular expression (RE2 syntax)"`
 	Path            string `json:"path,omitempty" jsonschema:"directory or file"`
-	GlobFilter      string `json:"glob_filter,omitempty" jsonschema:"only files that match, such as *.py or src/**/*.ts; with ! in front, all others"`
+	GlobFilter      string `json:"glob_filter,omitempty" jsonschema:"only files that match, such as *.py or src/**/*.ts; a leading ! excludes them instead"`
 	CaseInsensitive bool   `json:"case_insensitive,omitempty" jsonschema:"ignore case"`
-	MaxResults      int    `json:"max_results,omitempty" jsonschema:"matching lines, or files, at most (default 100)"`
+	MaxResults      int    `json:"max_results,omitempty" jsonschema:"maximum number of matching lines, or files (default 100)"`
 	OutputMode      string `json:"output_mode,omitempty" jsonschema:"content (default), files_with_matches or count"`
-	Context         int    `json:"context,omitempty" jsonschema:"lines around each match"`
+	Context         int    `json:"context,omitempty" jsonschema:"lines of context around each match"`
 }
 
 // Grep returns the tool grep, which searches files for a regular expression.
 func Grep() core.Tool { return grepWith(nativeSearch) }
 
-// grepWith returns grep over an engine.
+// grepWith returns grep with the given engine.
 func grepWith(search grepEngine) core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name:        "grep",
@@ -60,8 +60,8 @@ func grepWith(search grepEngine) core.Tool {
 	})
 }
 
-// A grepEngine searches what the query names and passes on each file with a
-// match, in the order of paths, until yield returns false.
+// A grepEngine runs a query and yields each file with a match, in the order of
+// paths, until yield returns false.
 type grepEngine func(ctx context.Context, env core.Environment, q *grepQuery, yield func(grepFile) bool) (grepTally, error)
 
 // grepQuery is what to search for, and where.
@@ -69,35 +69,35 @@ type grepQuery struct {
 	base   string // as the model wrote it; empty = the working directory
 	file   bool   // the base is a file
 	filter pathFilter
-	// pattern and caseInsensitive say what matcher matches, for engines that
-	// match by themselves.
+	// pattern and caseInsensitive are what matcher matches, for engines with
+	// their own matcher.
 	pattern         string
 	caseInsensitive bool
 	matcher         *lineMatcher
 	mode            string
 	context         int
-	max             int // lines, or files, that are wanted
+	max             int // lines, or files
 }
 
 // grepFile is a file with matches.
 type grepFile struct {
-	rel     string // from the base; empty if the base is the file
-	matches int    // lines that match; as far as the mode wants to know
+	rel     string // relative to the base; empty if the base is the file
+	matches int    // matching lines, as far as the mode needs them
 	lines   []grepLine
 }
 
 // grepLine is a line to show.
 type grepLine struct {
 	number int
-	text   string // without its end, clipped
+	text   string // without its line break, clipped
 	match  bool   // else it is context
 }
 
-// grepTally counts what an engine went through.
+// grepTally counts what an engine searched.
 type grepTally struct {
 	searched int // files
 	denied   int // files and directories that may not be read
-	failed   int // that could not be read
+	failed   int // could not be read
 	large    int // files that are too large
 }
 
@@ -125,7 +125,7 @@ func runGrep(ctx context.Context, call *core.Call, in grepArgs, search grepEngin
 	return core.TextResult(report.finish(tally)), nil
 }
 
-// newGrepQuery checks the arguments. Its error is for the model.
+// newGrepQuery validates the arguments. Its error is for the model.
 func newGrepQuery(in grepArgs) (*grepQuery, error) {
 	q := &grepQuery{
 		base: in.Path, pattern: in.Pattern, caseInsensitive: in.CaseInsensitive,
@@ -161,8 +161,8 @@ func newGrepQuery(in grepArgs) (*grepQuery, error) {
 	return q, nil
 }
 
-// pathFilter picks files by a glob pattern: one without a slash by their name,
-// any other by their path. The zero value picks all.
+// pathFilter selects files by a glob pattern: without a slash it matches the
+// name, else the path. The zero value selects all.
 type pathFilter struct {
 	pattern string
 	negated bool
@@ -174,7 +174,7 @@ func newPathFilter(pattern string) (pathFilter, bool) {
 	return f, doublestar.ValidatePattern(f.pattern)
 }
 
-func (f pathFilter) picks(rel string) bool {
+func (f pathFilter) selects(rel string) bool {
 	if f.pattern == "" {
 		return true
 	}
@@ -189,7 +189,7 @@ type grepReport struct {
 	query *grepQuery
 	out   strings.Builder
 	n     int  // lines, or files
-	more  bool // than were wanted
+	more  bool // there are more than the maximum
 }
 
 // add writes a file and reports whether there is room for another.
@@ -229,8 +229,8 @@ func (r *grepReport) addLines(name string, lines []grepLine) bool {
 	return !r.more
 }
 
-// firstMatches cuts lines to the first room matches and their context, and
-// reports whether that left out a match.
+// firstMatches limits lines to the first room matches and their context, and
+// reports whether a match was left out.
 func firstMatches(lines []grepLine, room, context int) ([]grepLine, bool) {
 	last := 0
 	for i, l := range lines {
@@ -250,7 +250,7 @@ func firstMatches(lines []grepLine, room, context int) ([]grepLine, bool) {
 	return lines, false
 }
 
-// finish returns the text for the model.
+// finish returns the report.
 func (r *grepReport) finish(tally grepTally) string {
 	if r.n == 0 {
 		fmt.Fprintf(&r.out, "No matches for %s in %s (%s searched).\n", r.query.pattern, orHere(r.query.base), count(tally.searched, "file"))
@@ -260,21 +260,21 @@ func (r *grepReport) finish(tally grepTally) string {
 		if r.query.mode != modeContent {
 			what = "files"
 		}
-		fmt.Fprintf(&r.out, "(The first %d matching %s; there are more. Narrow pattern, path or glob_filter, or raise max_results.)\n", r.n, what)
+		fmt.Fprintf(&r.out, "(Only the first %d matching %s are shown. Narrow pattern, path or glob_filter, or raise max_results.)\n", r.n, what)
 	}
 	note := func(n int, why string) {
 		if n > 0 {
 			fmt.Fprintf(&r.out, "(%s not searched: %s.)\n", count(n, "path"), why)
 		}
 	}
-	note(tally.denied, "sensitive, or access was not granted")
+	note(tally.denied, "sensitive, or access not granted")
 	note(tally.large, "larger than "+byteSize(maxGrepFile))
 	note(tally.failed, "could not be read")
 	return strings.TrimSuffix(r.out.String(), "\n")
 }
 
-// clip cuts a line to a number of characters around the byte at, at the bounds
-// of characters, and makes it valid UTF-8.
+// clip shortens a line to a number of characters around the byte offset at,
+// and makes it valid UTF-8.
 func clip(line string, at, chars int) string {
 	line = strings.ToValidUTF8(line, "\uFFFD")
 	if len(line) <= chars {

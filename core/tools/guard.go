@@ -9,106 +9,91 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/patch"
 )
 
-// guard remembers which files a session has read, and as they were then: what
-// was not read, or has changed since, is not overwritten. It is safe for
+// guard remembers which files a session has read, and their state then: a file
+// that was not read, or has changed since, is not overwritten. It is safe for
 // concurrent use.
 type guard struct {
 	mu       sync.Mutex
 	sessions map[string]map[string]stamp
 }
 
-// stamp tells a file's content from another without reading it.
+// stamp identifies a file's content without reading it.
 type stamp struct {
 	size     int64
 	modified time.Time
 }
 
-// maxGuarded is how many sessions are remembered. A host that has more open at
-// once has some read their files again.
+// maxGuarded is how many sessions are remembered. If a host opens more at once,
+// some must read their files again.
 const maxGuarded = 256
 
 func newGuard() *guard { return &guard{sessions: map[string]map[string]stamp{}} }
 
-// wrap puts the guard around the tools that read and change files.
+// fileTool is a tool that tells the guard which files its calls read and
+// change. A tool that changes files must be one.
+type fileTool struct {
+	core.Tool
+	// changes lists the files whose content a call changes: the session must
+	// have read those that exist. It may be nil.
+	changes func(args json.RawMessage) []string
+	// knows lists the files whose content the model knows after a successful
+	// call, besides the changed ones. It may be nil.
+	knows func(args json.RawMessage, result core.Result) []string
+}
+
+// wrap puts the guard around a fileTool.
 func (g *guard) wrap(t core.Tool) core.Tool {
-	switch t.Definition().Name {
-	case "read_file", "read_many_files", "edit_file", "write_file", "apply_patch":
-		return guarded{t, g}
+	if files, ok := t.(fileTool); ok {
+		return guarded{files, g}
 	}
 	return t
 }
 
 // guarded is a tool with the guard around it.
 type guarded struct {
-	core.Tool
+	fileTool
 	guard *guard
 }
 
 // Run implements [core.Tool].
 func (t guarded) Run(ctx context.Context, call *core.Call) (core.Result, error) {
-	name := t.Definition().Name
-	reads, changes := touched(name, call.Args)
-	for _, path := range changes {
+	var known []string
+	if t.changes != nil {
+		known = t.changes(call.Args)
+	}
+	for _, path := range known {
 		if refusal := t.guard.check(ctx, call, path); refusal != nil {
 			return *refusal, nil
 		}
 	}
 	result, err := t.Tool.Run(ctx, call)
-	if err == nil && result.Code == "" {
-		if name == "read_many_files" {
-			reads = filesOf(result)
-		}
-		for _, path := range append(reads, changes...) {
-			t.guard.note(ctx, call, path)
-		}
+	if err != nil || result.Code != "" {
+		return result, err
 	}
-	return result, err
+	if t.knows != nil {
+		known = append(known, t.knows(call.Args, result)...)
+	}
+	for _, path := range known {
+		t.guard.note(ctx, call, path)
+	}
+	return result, nil
 }
 
-// filesOf returns the files that read_many_files has read.
-func filesOf(r core.Result) []string {
-	var read manyRead
-	_ = json.Unmarshal(r.Structured, &read) // it is our own, or there is none
-	return read.Files
-}
-
-// touched returns the files that a call reads, and those that it changes.
-func touched(tool string, args json.RawMessage) (reads, changes []string) {
+// filePath returns the argument file_path, which several tools have.
+func filePath(args json.RawMessage) []string {
 	var in struct {
 		FilePath string `json:"file_path"`
-		Patch    string `json:"patch"`
 	}
 	if json.Unmarshal(args, &in) != nil {
-		return nil, nil // the tool says so
+		return nil // the tool reports it
 	}
-	switch tool {
-	case "read_file":
-		return []string{in.FilePath}, nil
-	case "read_many_files":
-		return nil, nil // its result tells
-	case "apply_patch":
-		p, err := patch.Parse(in.Patch)
-		if err != nil {
-			return nil, nil
-		}
-		for _, f := range p.Files {
-			if f.Op != patch.Delete {
-				changes = append(changes, f.Path)
-			}
-			if f.MoveTo != "" {
-				reads = append(reads, f.MoveTo) // the session knows what is in it
-			}
-		}
-		return reads, changes
-	}
-	return nil, []string{in.FilePath}
+	return []string{in.FilePath}
 }
 
-// state returns a file's key and stamp; ok is false for what is no file, or
-// cannot be told: that is the tool's matter.
+// state returns a file's key and stamp; ok is false if it is not a regular file
+// or cannot be read, which the tool reports.
 func (g *guard) state(ctx context.Context, call *core.Call, path string) (key string, now stamp, ok bool) {
 	to, err := call.Env.Resolve(ctx, path)
 	if err != nil {
@@ -121,7 +106,7 @@ func (g *guard) state(ctx context.Context, call *core.Call, path string) (key st
 	return to.Path, stamp{info.Size(), info.ModTime()}, true
 }
 
-// check says why a file must be read before it is changed.
+// check returns a failure if a file must be read before it is changed.
 func (g *guard) check(ctx context.Context, call *core.Call, path string) *core.Result {
 	key, now, ok := g.state(ctx, call, path)
 	if !ok {
@@ -133,16 +118,16 @@ func (g *guard) check(ctx context.Context, call *core.Call, path string) *core.R
 	var r core.Result
 	switch {
 	case !known:
-		r = core.Failf(core.CodeValidation, "%s was not changed: you have not read it in this session. Read it first, so that nothing is lost that you do not know of.", path)
+		r = core.Failf(core.CodeValidation, "%s was not changed: you have not read it in this session. Read it first, so that no content is lost.", path)
 	case !was.modified.Equal(now.modified) || was.size != now.size:
-		r = core.Failf(core.CodeValidation, "%s was not changed: something else has changed it since you read it. Read it again.", path)
+		r = core.Failf(core.CodeValidation, "%s was not changed: it was modified since you read it. Read it again.", path)
 	default:
 		return nil
 	}
 	return &r
 }
 
-// note remembers a file as it is now.
+// note remembers the present state of a file.
 func (g *guard) note(ctx context.Context, call *core.Call, path string) {
 	key, now, ok := g.state(ctx, call, path)
 	g.mu.Lock()

@@ -54,15 +54,15 @@ func (s *session) mustSay(tool string, in args, want string) {
 	}
 }
 
-// TestReadBeforeWrite: what a session has not read, or what has changed since,
-// it does not overwrite.
+// TestReadBeforeWrite: a session does not overwrite files that it has not read,
+// or that have changed since.
 func TestReadBeforeWrite(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n", "d/e.txt": "e\n"}
 	open := newSessions(t, tools.Options{}, files)
 	s, other := open("1"), open("2")
 	edit := func(from, to string) args { return args{"file_path": "a.txt", "old_string": from, "new_string": to} }
-	const unread, changed = "you have not read it in this session", "something else has changed it since you read it"
+	const unread, changed = "you have not read it in this session", "it was modified since you read it"
 
 	s.mustSay("edit_file", edit("one", "two"), unread)
 	s.mustSay("write_file", args{"file_path": "/w/a.txt", "content": "x"}, unread)
@@ -70,7 +70,7 @@ func TestReadBeforeWrite(t *testing.T) {
 	s.mustSay("read_file", args{"file_path": "./a.txt", "limit": 1}, "one")
 	other.mustSay("edit_file", edit("one", "two"), unread)
 	s.mustSay("edit_file", edit("one", "two"), "Edited")
-	s.mustSay("edit_file", edit("two", "three"), "Edited") // it knows what it wrote
+	s.mustSay("edit_file", edit("two", "three"), "Edited") // its own change is known
 	s.mustSay("apply_patch", patchOf("*** Update File: a.txt\n@@\n-three\n+four\n"), "M a.txt")
 
 	if err := s.where.Files().Write(context.Background(), "a.txt", strings.NewReader("four\nfive\n"), 0); err != nil {
@@ -80,7 +80,7 @@ func TestReadBeforeWrite(t *testing.T) {
 	s.mustSay("read_file", args{"file_path": "a.txt"}, "five")
 	s.mustSay("edit_file", edit("four", "six"), "Edited")
 
-	// New files need no reading, and are known.
+	// New files need not be read, and are known afterwards.
 	s.mustSay("write_file", args{"file_path": "new.txt", "content": "x\n"}, "Created")
 	s.mustSay("write_file", args{"file_path": "new.txt", "content": "y\n"}, "Overwrote")
 	s.mustSay("apply_patch", patchOf("*** Add File: new2.txt\n+x\n"), "A new2.txt")
@@ -94,7 +94,7 @@ func TestReadBeforeWrite(t *testing.T) {
 	s.mustSay("apply_patch", patchOf("*** Update File: c.txt\n*** Move to: cc.txt\n"), unread)
 	s.mustSay("apply_patch", patchOf("*** Delete File: c.txt\n"), "D c.txt")
 
-	// Who does not want it does without.
+	// The guard can be turned off.
 	free := newSessions(t, tools.Options{Unguarded: true}, files)("1")
 	free.mustSay("edit_file", edit("one", "two"), "Edited")
 }
@@ -128,8 +128,8 @@ func TestReadManyFiles(t *testing.T) {
 	}
 }
 
-// person answers the questions of a call, one after the other.
-func person(answers ...string) (func(context.Context, core.Question) (core.Answer, error), *[]core.Question) {
+// answering answers the questions of a call in order.
+func answering(answers ...string) (func(context.Context, core.Question) (core.Answer, error), *[]core.Question) {
 	var asked []core.Question
 	return func(_ context.Context, q core.Question) (core.Answer, error) {
 		asked = append(asked, q)
@@ -144,7 +144,9 @@ func person(answers ...string) (func(context.Context, core.Question) (core.Answe
 
 func TestAskUser(t *testing.T) {
 	t.Parallel()
-	nobody := func(context.Context, core.Question) (core.Answer, error) { return core.Answer{}, core.ErrNobody }
+	nonInteractive := func(context.Context, core.Question) (core.Answer, error) {
+		return core.Answer{}, core.ErrNonInteractive
+	}
 	call := func(in string, ask func(context.Context, core.Question) (core.Answer, error)) (core.Result, string) {
 		t.Helper()
 		result, err := tools.AskUser().Run(t.Context(), &core.Call{Name: "ask_user", Args: json.RawMessage(in), Ask: ask})
@@ -153,29 +155,29 @@ func TestAskUser(t *testing.T) {
 		}
 		return result, model.Parts(result.Content).Text()
 	}
-	ask, asked := person("the second")
+	ask, asked := answering("the second")
 	if _, got := call(`{"question":"Which one?\nThere are two."}`, ask); got != "The user answers: the second" {
 		t.Errorf("answered %q", got)
 	}
 	if q := (*asked)[0]; q.Kind != core.QuestionForm || q.Title != "Which one?" || q.Detail != "There are two." || strings.Contains(string(q.Schema), "enum") {
 		t.Errorf("asked %+v", q)
 	}
-	ask, asked = person("something else", "neither")
+	ask, asked = answering("something else", "neither")
 	if _, got := call(`{"question":"Which?","options":["a","b"]}`, ask); got != "The user answers: neither" {
 		t.Errorf("answered %q", got)
 	}
 	if len(*asked) != 2 || !strings.Contains(string((*asked)[0].Schema), `["a","b","something else"]`) {
 		t.Errorf("asked %+v", *asked)
 	}
-	ask, _ = person("")
+	ask, _ = answering("")
 	if _, got := call(`{"question":"Which?"}`, ask); !strings.Contains(got, "did not answer") {
 		t.Errorf("answered %q", got)
 	}
-	if result, got := call(`{"question":"Which?"}`, nobody); result.Code != core.CodeLLMAssist || !strings.Contains(got, "Decide by yourself") {
+	if result, got := call(`{"question":"Which?"}`, nonInteractive); result.Code != core.CodeLLMAssist || !strings.Contains(got, "Decide yourself") {
 		t.Errorf("answered (%s) %q", result.Code, got)
 	}
 	for _, bad := range []string{`{"question":" "}`, `{"question":"x","options":["a"," "]}`, `{"question":"x","options":["1","2","3","4","5","6","7","8","9"]}`, `{"question":"` + strings.Repeat("x", 5000) + `"}`} {
-		if result, got := call(bad, nobody); result.Code != core.CodeValidation {
+		if result, got := call(bad, nonInteractive); result.Code != core.CodeValidation {
 			t.Errorf("%.40s: (%s) %q", bad, result.Code, got)
 		}
 	}

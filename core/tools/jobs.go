@@ -19,13 +19,13 @@ var jobDoc string
 
 // Bounds of background commands.
 const (
-	maxJobs      = 16        // of a session, running
-	maxJobOutput = 256 << 10 // bytes kept that nobody has read yet
+	maxJobs      = 16        // running, per session
+	maxJobOutput = 256 << 10 // bytes of unread output kept
 	jobGrace     = 300 * time.Millisecond
 )
 
-// jobs are the commands that go on when the call that started them is over. It
-// is safe for concurrent use.
+// jobs are the commands that outlive the call that started them. It is safe for
+// concurrent use.
 type jobs struct {
 	mu       sync.Mutex
 	sessions map[string][]*job
@@ -41,16 +41,16 @@ type job struct {
 	id, command string
 	began       time.Time
 	stop        context.CancelFunc
-	done        chan struct{} // closed at its end; exit and err are set then
+	done        chan struct{} // closed when it ends, after exit and err are set
 	exit        core.Exit
 	err         error
 
 	mu      sync.Mutex
 	unread  []byte
-	dropped int // bytes that were too many
+	dropped int // bytes of output
 }
 
-// Write takes output. It implements [io.Writer].
+// Write adds output. It implements [io.Writer].
 func (j *job) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -62,7 +62,7 @@ func (j *job) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// read returns what was printed since the last read.
+// read returns the output since the last read.
 func (j *job) read() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -83,7 +83,7 @@ func (j *job) running() bool {
 	}
 }
 
-// state says how the job stands.
+// state describes the state of the job.
 func (j *job) state() string {
 	switch {
 	case j.running():
@@ -98,7 +98,7 @@ func (j *job) state() string {
 	return fmt.Sprintf("ended with exit code %d", j.exit.Code)
 }
 
-// start starts a command that outlives the call. It ends with its session.
+// start starts a command that outlives the call and ends with the session.
 func (s *jobs) start(ctx context.Context, call *core.Call, in shellArgs) (core.Result, error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	j := &job{command: in.Command, began: time.Now(), stop: stop, done: make(chan struct{})}
@@ -120,15 +120,15 @@ func (s *jobs) start(ctx context.Context, call *core.Call, in shellArgs) (core.R
 		defer close(j.done)
 		j.exit, j.err = process.Wait()
 	}()
-	wait := time.NewTimer(jobGrace) // what fails at once is told at once
+	wait := time.NewTimer(jobGrace) // report an immediate failure
 	defer wait.Stop()
 	select {
 	case <-j.done:
-		return core.Failf(core.CodeUnknown, "The command is over already (%s):\n%s", j.state(), j.read()), nil
+		return core.Failf(core.CodeUnknown, "The command has already ended (%s):\n%s", j.state(), j.read()), nil
 	case <-wait.C:
 	case <-ctx.Done():
 	}
-	return core.TextResult(fmt.Sprintf("%s is running in the background. The tool job reads its output and ends it.", j.id)), nil
+	return core.TextResult(fmt.Sprintf("%s is running in the background. Read its output and end it with the job tool.", j.id)), nil
 }
 
 func (s *jobs) add(session string, j *job) error {
@@ -142,9 +142,9 @@ func (s *jobs) add(session string, j *job) error {
 	}
 	switch {
 	case s.closed:
-		return errors.New("the program is ending")
+		return errors.New("the program is shutting down")
 	case running >= maxJobs:
-		return fmt.Errorf("%d commands run in the background already: end one with the tool job", maxJobs)
+		return fmt.Errorf("%d commands are already running in the background: end one with the job tool", maxJobs)
 	}
 	s.started++
 	s.wg.Add(1)
@@ -173,7 +173,7 @@ func (s *jobs) end(session string) {
 	}
 }
 
-// close ends all jobs; none can be started any more.
+// close ends all jobs and refuses new ones.
 func (s *jobs) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -190,7 +190,7 @@ func (s *jobs) close() {
 
 type jobArgs struct {
 	Action string `json:"action" jsonschema:"list, read or kill"`
-	ID     string `json:"id,omitempty" jsonschema:"of the job, for read and kill"`
+	ID     string `json:"id,omitempty" jsonschema:"ID of the job, for read and kill"`
 }
 
 // tool returns the tool job.
@@ -214,7 +214,7 @@ func (s *jobs) run(ctx context.Context, call *core.Call, in jobArgs) (core.Resul
 	case in.Action != "read" && in.Action != "kill":
 		return invalid("action is %q; it must be list, read or kill.", in.Action)
 	case i < 0:
-		return core.Failf(core.CodeNotFound, "There is no job %q. %s", in.ID, describeJobs(list)), nil
+		return core.Failf(core.CodeNotFound, "No job %q. %s", in.ID, describeJobs(list)), nil
 	}
 	j := list[i]
 	if in.Action == "kill" {
@@ -230,14 +230,14 @@ func (s *jobs) run(ctx context.Context, call *core.Call, in jobArgs) (core.Resul
 		text += "\n"
 	}
 	if !j.running() {
-		s.drop(call.Session.ID, j) // its last words are said
+		s.drop(call.Session.ID, j) // nothing is left to read
 	}
 	return core.TextResult(text + "[" + j.id + " " + j.state() + "]"), nil
 }
 
 func describeJobs(list []*job) string {
 	if len(list) == 0 {
-		return "No commands run in the background."
+		return "No background commands."
 	}
 	var b strings.Builder
 	for _, j := range list {

@@ -14,8 +14,8 @@ import (
 	"github.com/seed-009c0928/agent/core/tools"
 )
 
-// TestBackgroundJobs: a command that goes on is listed, read and killed by its
-// session alone, and ends with it.
+// TestBackgroundJobs: a background command is listed, read and killed only by its
+// session, and ends with it.
 func TestBackgroundJobs(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -64,9 +64,9 @@ func TestBackgroundJobs(t *testing.T) {
 	}
 	job := func(action, id string) args { return args{"action": action, "id": id} }
 
-	says(call("1", "job", args{"action": "list"}), "No commands run in the background.")
+	says(call("1", "job", args{"action": "list"}), "No background commands.")
 	says(call("1", "shell", args{"command": "echo ready; cat; sleep 1000", "background": true}), "job-1 is running in the background")
-	says(call("1", "shell", args{"command": "echo broken; exit 3", "background": true}), "is over already (ended with exit code 3)", "broken")
+	says(call("1", "shell", args{"command": "echo broken; exit 3", "background": true}), "has already ended (ended with exit code 3)", "broken")
 	says(call("1", "shell", args{"command": "no-such-program-here", "background": true}), "exit code 127")
 	says(call("1", "job", args{"action": "list"}), "job-1, running", "echo ready; cat; sleep 1000")
 	read := ""
@@ -75,16 +75,16 @@ func TestBackgroundJobs(t *testing.T) {
 	}
 	says(read, "ready\n[job-1 running]")
 	says(call("1", "job", job("read", "job-1")), "(nothing new)\n[job-1 running]")
-	says(call("2", "job", job("read", "job-1")), `There is no job "job-1". No commands run in the background.`)
+	says(call("2", "job", job("read", "job-1")), `No job "job-1". No background commands.`)
 	says(call("1", "job", job("kill", "job-1")), "[job-1 killed]")
-	says(call("1", "job", job("read", "job-1")), "There is no job")
+	says(call("1", "job", job("read", "job-1")), "No job ")
 	says(call("1", "job", job("stop", "job-1")), "it must be list, read or kill")
 
 	says(call("2", "shell", args{"command": "sleep 1000", "background": true}), "is running in the background")
 	set.End("2")
-	says(call("2", "job", args{"action": "list"}), "No commands run in the background.")
+	says(call("2", "job", args{"action": "list"}), "No background commands.")
 	says(call("3", "shell", args{"command": "yes; sleep 1000", "background": true}), "is running") // Close ends it
-	if _, text := run(t, tools.Shell(), where, args{"command": "true", "background": true}); !strings.Contains(text, "Nothing can run in the background here") {
-		t.Errorf("without an owner: %q", text)
+	if _, text := run(t, tools.Shell(), where, args{"command": "true", "background": true}); !strings.Contains(text, "Background commands are not available here") {
+		t.Errorf("outside of a toolset: %q", text)
 	}
 }

@@ -6,39 +6,39 @@ import (
 	"unicode/utf8"
 )
 
-// lineDFA looks for the lines that an expression matches. It makes the
-// expression's automaton deterministic as far as the text wants it, so that a
-// byte costs one look into a table, where package regexp steps through a set.
-// It knows ASCII only and says so when it meets more. It is for one goroutine.
+// lineDFA finds the lines that an expression matches. It builds a deterministic
+// automaton lazily, so that a byte costs one table look-up, where package regexp
+// steps through a set of states. It handles only ASCII and reports any other
+// byte. It is not safe for concurrent use.
 //
 // The method is that of R. Cox, Regular Expression Matching in the Wild, 2010.
 type lineDFA struct {
 	prog    *syntax.Prog
 	nodes   map[string]*dfaNode
-	begin   *dfaNode // of a line
+	begin   *dfaNode // start of a line
 	matched *dfaNode
 	full    bool // there are too many nodes
 
-	// What step works with.
+	// Scratch space of step.
 	stack  []uint32
 	seen   []bool // by instruction
 	closed []uint32
 }
 
-// dfaNode is what is known between two bytes: the instructions that the
-// automaton may be at, before it looks at what matches without a byte.
+// dfaNode is the state between two bytes: the instructions the automaton may be
+// at, before it follows those that consume no byte.
 type dfaNode struct {
 	next  [utf8.RuneSelf]*dfaNode
 	at    []uint32
-	begin bool // of a line
-	word  bool // the byte before belongs to a word
+	begin bool // start of a line
+	word  bool // the previous byte is a word character
 }
 
-// maxDFANodes bounds the memory to about 4 MiB.
+// maxDFANodes limits memory to about 4 MiB.
 const maxDFANodes = 4000
 
-// newLineDFA returns the automaton of an expression that went through
-// keepInLine, or nil if there is none.
+// newLineDFA returns the automaton of an expression prepared by keepInLine, or
+// nil if it cannot be compiled.
 func newLineDFA(tree *syntax.Regexp) *lineDFA {
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil {
@@ -49,9 +49,8 @@ func newLineDFA(tree *syntax.Regexp) *lineDFA {
 	return d
 }
 
-// find returns a place in the first line that matches of those that begin at
-// pos or behind it, or -1. If it is not sure, the line must be looked at in
-// another way.
+// find returns a position in the first matching line that starts at pos or
+// later, or -1. If it is not sure, the line must be matched in another way.
 func (d *lineDFA) find(text []byte, pos int) (at int, sure bool) {
 	node := d.begin
 	for i := pos; i < len(text); i++ {
@@ -78,8 +77,8 @@ func (d *lineDFA) find(text []byte, pos int) (at int, sure bool) {
 	return -1, true
 }
 
-// step returns the node behind a byte, or nil if there are too many of them. A
-// line feed stands for the end of the line.
+// step returns the node after a byte, or nil if there are too many nodes. A
+// line feed is the end of the line.
 func (d *lineDFA) step(from *dfaNode, c byte) *dfaNode {
 	to := from.next[c]
 	if to != nil || d.full {
@@ -92,14 +91,14 @@ func (d *lineDFA) step(from *dfaNode, c byte) *dfaNode {
 	case c == '\n':
 		to = d.begin
 	default:
-		to = d.node(d.behind(c), word)
+		to = d.node(d.after(c), word)
 	}
 	from.next[c] = to
 	return to
 }
 
-// close follows what needs no byte, before the byte c, and reports whether
-// there is a match. The instructions that want a byte are left in closed.
+// close follows the instructions that consume no byte, before the byte c, and
+// reports whether there is a match. It leaves those that do in closed.
 func (d *lineDFA) close(from *dfaNode, c byte, word bool) (matched bool) {
 	var holds syntax.EmptyOp
 	if from.begin {
@@ -142,9 +141,9 @@ func (d *lineDFA) close(from *dfaNode, c byte, word bool) (matched bool) {
 	return false
 }
 
-// behind returns where the instructions in closed lead with a byte, sorted. A
-// match may begin anywhere, so the beginning is among it.
-func (d *lineDFA) behind(c byte) []uint32 {
+// after returns where the instructions in closed lead on byte c, sorted. A match
+// may start anywhere, so the start of the program is included.
+func (d *lineDFA) after(c byte) []uint32 {
 	at := append(d.stack[:0], uint32(d.prog.Start))
 	for _, pc := range d.closed {
 		inst := &d.prog.Inst[pc]
@@ -162,7 +161,7 @@ func (d *lineDFA) behind(c byte) []uint32 {
 	return slices.Compact(at)
 }
 
-// node returns the one node for what is known.
+// node returns the unique node for a state.
 func (d *lineDFA) node(at []uint32, word bool) *dfaNode {
 	key := make([]byte, 0, 4*len(at)+1)
 	for _, pc := range at {

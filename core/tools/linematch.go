@@ -10,16 +10,16 @@ import (
 )
 
 // lineMatcher finds the lines of a text that match a regular expression, as if
-// it looked at each alone.
+// each line were matched alone.
 type lineMatcher struct {
 	tree     *syntax.Regexp
 	re       *regexp.Regexp
 	literals literals
 }
 
-var errMultiline = errors.New("it matches a line feed, but the search goes line by line")
+var errMultiline = errors.New("it matches a line feed, but lines are searched one by one")
 
-// newLineMatcher compiles a pattern so that a match never crosses a line's end.
+// newLineMatcher compiles a pattern so that no match spans lines.
 func newLineMatcher(pattern string, caseInsensitive bool) (*lineMatcher, error) {
 	flags := syntax.Perl &^ syntax.OneLine
 	if caseInsensitive {
@@ -40,8 +40,8 @@ func newLineMatcher(pattern string, caseInsensitive bool) (*lineMatcher, error) 
 	return &lineMatcher{tree: tree, re: re, literals: required}, nil
 }
 
-// keepInLine changes an expression so that it matches no line feed and takes
-// the ends of lines for the ends of the text.
+// keepInLine changes an expression so that it matches no line feed, and treats
+// the ends of lines as the ends of the text.
 func keepInLine(tree *syntax.Regexp) error {
 	switch tree.Op {
 	case syntax.OpBeginText:
@@ -68,7 +68,7 @@ func keepInLine(tree *syntax.Regexp) error {
 	return nil
 }
 
-// withoutLineFeed takes the line feed out of a class, a list of ranges.
+// withoutLineFeed removes the line feed from a class, a list of ranges.
 func withoutLineFeed(class []rune) []rune {
 	var out []rune
 	for i := 0; i+1 < len(class); i += 2 {
@@ -89,11 +89,11 @@ func withoutLineFeed(class []rune) []rune {
 
 // lineMatch is a line that matches.
 type lineMatch struct {
-	start, end int // the line, without its end
-	at         int // where the match begins
+	start, end int // the line, without its line break
+	at         int // start of the match
 }
 
-// lineScanner looks for the lines of a matcher. It is for one goroutine.
+// lineScanner finds the lines of a matcher. It is not safe for concurrent use.
 type lineScanner struct {
 	*lineMatcher
 	dfa *lineDFA // nil if there is none
@@ -107,7 +107,7 @@ func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
 		next := s.first(text)
 		for pos := 0; pos < len(text); {
 			at := next(pos)
-			// Behind the last line feed there is no line.
+			// There is no line after the last line feed.
 			if at < 0 || at == len(text) && text[len(text)-1] == '\n' {
 				return
 			}
@@ -123,12 +123,12 @@ func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
 	}
 }
 
-// minLiteral is the length in bytes from which on it is quicker to look for the
-// literals first: shorter ones are in too many lines.
+// minLiteral is the length in bytes from which it is faster to find literals
+// first: shorter ones occur in too many lines.
 const minLiteral = 2
 
-// first returns a function that returns the first place from pos on, the
-// beginning of a line, where a match may be, or -1. Places are asked for in
+// first returns a function that returns the first position from pos, the start
+// of a line, where a match may be, or -1. Positions must be asked for in
 // ascending order.
 func (s *lineScanner) first(text []byte) func(pos int) int {
 	automaton := s.dfa != nil && !s.dfa.full
@@ -147,8 +147,7 @@ func (s *lineScanner) first(text []byte) func(pos int) int {
 	}
 }
 
-// confirm reports whether a line in which a match may be does match, and sets
-// the place.
+// confirm reports whether a candidate line matches, and sets the position.
 func (s *lineScanner) confirm(text []byte, found *lineMatch) bool {
 	line := text[found.start:found.end]
 	if s.dfa != nil && len(s.literals.texts) > 0 {

@@ -50,8 +50,7 @@ func TestRequiredLiterals(t *testing.T) {
 	}
 }
 
-// FuzzLineMatcher holds that the lines that match in a text are those that
-// match alone.
+// FuzzLineMatcher: the matching lines of a text are those that match alone.
 func FuzzLineMatcher(f *testing.F) {
 	const text = "one needle\n\ntwo\nthree Needle needle\nTASK \u212A \u017F\nlast"
 	for _, pattern := range []string{

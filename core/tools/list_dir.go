@@ -20,15 +20,16 @@ type listDirArgs struct {
 	Depth int    `json:"depth,omitempty" jsonschema:"levels to show (default 1)"`
 }
 
-// ListDir returns the tool list_dir, which shows what is in a directory.
+// ListDir returns the tool list_dir, which lists a directory.
 func ListDir() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name:        "list_dir",
 		Description: strings.TrimSpace(listDirDoc),
 		ReadOnly:    true,
 		Scopes:      []core.Scope{core.ScopeRead},
+		Profiles:    []string{"default", "gemini"},
 	}, func(_ context.Context, _ *core.Call, in listDirArgs) ([]core.Access, error) {
-		// Its entries are the directory's own; deeper ones need all below.
+		// Depth 1 reads only the directory itself.
 		return fileAccess(core.ScopeRead, orHere(in.Path), in.Depth > 1), nil
 	}, runListDir)
 }
@@ -45,7 +46,7 @@ func runListDir(ctx context.Context, call *core.Call, in listDirArgs) (core.Resu
 	if in.Depth < 0 {
 		return invalid("depth cannot be negative. 1 shows the directory's own entries.")
 	}
-	if refusal := wantDir(ctx, call.Env, orHere(in.Path), "list", "Use read_file to see what is in it."); refusal != nil {
+	if refusal := wantDir(ctx, call.Env, orHere(in.Path), "list", "Use read_file to read it."); refusal != nil {
 		return *refusal, nil
 	}
 	most := max(in.Depth, 1)
@@ -70,7 +71,7 @@ func runListDir(ctx context.Context, call *core.Call, in listDirArgs) (core.Resu
 		return core.TextResult("(The directory is empty.)"), nil
 	}
 	if cut {
-		fmt.Fprintf(&out, "(The first %d entries; there are more. List a subdirectory, or use glob.)\n", maxListed)
+		fmt.Fprintf(&out, "(Only the first %d entries are shown. List a subdirectory, or use glob.)\n", maxListed)
 	}
 	out.WriteString(w.skipped("directory", "directories"))
 	return core.TextResult(strings.TrimSuffix(out.String(), "\n")), nil
@@ -98,7 +99,7 @@ func writeEntry(out *strings.Builder, e walkEntry, deeper bool) {
 	out.WriteByte('\n')
 }
 
-// wantDir says why path is no directory to work in; nil if it is one.
+// wantDir returns a failure unless path is a directory.
 func wantDir(ctx context.Context, env core.Environment, path, what, otherwise string) *core.Result {
 	var refusal core.Result
 	switch info, err := env.Files().Stat(ctx, path); {
@@ -112,7 +113,7 @@ func wantDir(ctx context.Context, env core.Environment, path, what, otherwise st
 	return &refusal
 }
 
-// skipped is a line on what a walk had to leave out; empty if that is nothing.
+// skipped reports what a walk had to leave out; empty if nothing.
 func (w *walker) skipped(one, many string) string {
 	var b strings.Builder
 	note := func(n int, why string) {
@@ -124,7 +125,7 @@ func (w *walker) skipped(one, many string) string {
 			fmt.Fprintf(&b, "(%d %s left out: %s.)\n", n, noun, why)
 		}
 	}
-	note(w.denied, "access was not granted")
+	note(w.denied, "access not granted")
 	note(w.failed, "could not be read")
 	return b.String()
 }

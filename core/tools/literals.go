@@ -8,17 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// literals are texts of which every match of an expression holds at least one.
-// To look for them is far quicker than to match. None means that nothing is
-// known.
+// literals are texts of which every match of an expression contains at least
+// one. Finding them is much faster than matching. Empty means unknown.
 type literals struct {
 	texts []string
-	// fold says to look for them without regard to the case of ASCII letters;
-	// the texts are in lower case then.
+	// fold ignores the case of ASCII letters; the texts are then in lower case.
 	fold bool
 }
 
-// maxLiterals is how many texts are looked for at once.
+// maxLiterals is the maximum number of texts.
 const maxLiterals = 16
 
 // requiredLiterals returns the literals of an expression.
@@ -68,8 +66,8 @@ func literalOf(tree *syntax.Regexp) literals {
 		}
 		return literals{texts: []string{string(tree.Rune)}}
 	}
-	// In the part that is taken, the case of ASCII letters must be all that
-	// varies: K is also the sign of Kelvin, S the long s.
+	// Only the case of ASCII letters may vary: k also matches the Kelvin sign, s
+	// the long s.
 	parts := strings.FieldsFunc(lowerASCII(string(tree.Rune)), func(r rune) bool { return r >= utf8.RuneSelf || r == 'k' || r == 's' })
 	if len(parts) == 0 {
 		return literals{}
@@ -86,11 +84,11 @@ func (l literals) shortest() int {
 	return len(slices.MinFunc(l.texts, func(a, b string) int { return len(a) - len(b) }))
 }
 
-// finder returns a function that returns the first place in text from pos on
-// where one of the literals is, or -1. Places must be asked for in ascending
-// order: each literal is looked for over the text once.
+// finder returns a function that returns the first position of any literal in
+// text from pos, or -1. Positions must be asked for in ascending order: each
+// literal is searched for over the text once.
 func (l literals) finder(text []byte) func(pos int) int {
-	places := make([]int, len(l.texts)) // of each literal; len(text) if there is no more
+	places := make([]int, len(l.texts)) // of each literal; len(text) if there are no more
 	next := make([]func(pos int) int, len(l.texts))
 	for i, t := range l.texts {
 		places[i], next[i] = -1, exactFinder(text, t)
@@ -113,8 +111,8 @@ func (l literals) finder(text []byte) func(pos int) int {
 	}
 }
 
-// exactFinder returns a function that returns the first place of part in text
-// from pos on, or len(text).
+// exactFinder returns a function that returns the first position of part in
+// text from pos, or len(text).
 func exactFinder(text []byte, part string) func(pos int) int {
 	want := []byte(part)
 	return func(pos int) int {
@@ -125,9 +123,9 @@ func exactFinder(text []byte, part string) func(pos int) int {
 	}
 }
 
-// foldFinder is exactFinder without regard to the case of ASCII letters; part
-// is in lower case and not empty. It goes from one of the part's rarest bytes
-// to the next. Places must be asked for in ascending order.
+// foldFinder is exactFinder, ignoring the case of ASCII letters; part is in
+// lower case and not empty. It jumps between occurrences of the part's rarest
+// byte. Positions must be asked for in ascending order.
 func foldFinder(text []byte, part string) func(pos int) int {
 	rare := 0
 	for i := range part {
@@ -154,8 +152,8 @@ func foldFinder(text []byte, part string) func(pos int) int {
 	}
 }
 
-// byteFinder is exactFinder for a byte, for places in ascending order: it looks
-// at no byte of the text twice.
+// byteFinder is exactFinder for a byte, for positions in ascending order: it
+// reads no byte of the text twice.
 func byteFinder(text []byte, c byte) func(pos int) int {
 	place := -1
 	return func(pos int) int {
@@ -169,7 +167,8 @@ func byteFinder(text []byte, c byte) func(pos int) int {
 	}
 }
 
-// equalFold reports whether text is part, which is in lower case.
+// equalFold reports whether text equals part, ignoring case; part is in lower
+// case.
 func equalFold(text []byte, part string) bool {
 	for i, c := range text {
 		if lowerByte(c) != part[i] {
@@ -179,7 +178,7 @@ func equalFold(text []byte, part string) bool {
 	return true
 }
 
-// commonness ranks bytes by how often they are in texts and programs, roughly.
+// commonness ranks bytes by their rough frequency in texts and programs.
 func commonness(c byte) int {
 	if n := strings.IndexByte("zjqxkvbywgpfmucdlhrsnioate ", c); n >= 0 {
 		return n
@@ -194,7 +193,7 @@ func lowerByte(c byte) byte {
 	return c
 }
 
-// lowerASCII puts the ASCII letters of a text in lower case.
+// lowerASCII converts the ASCII letters of a text to lower case.
 func lowerASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf {

@@ -15,8 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core/tools"
 )
 
-// local returns this machine as an environment, with files in its working
-// directory.
+// local returns a local environment, with files in its working directory.
 func local(t *testing.T, files map[string]string) (*env.Local, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,28 +40,27 @@ func local(t *testing.T, files map[string]string) (*env.Local, string) {
 	return where, dir
 }
 
-// posixShell is local for tests that speak the language of sh.
+// posixShell is local for tests that need a POSIX shell.
 func posixShell(t *testing.T) *env.Local {
 	t.Helper()
 	where, _ := local(t, nil)
 	if shell := where.Info().Shell; shell != "bash" && shell != "sh" {
-		t.Skipf("the shell of this machine is %q, not a POSIX one", shell)
+		t.Skipf("the local shell is %q, not a POSIX shell", shell)
 	}
 	return where
 }
 
-// TestTerminal: a command has a terminal only if it asks for one; nobody types
-// into it.
+// TestTerminal: a command has a terminal only if it asks for one, without input.
 func TestTerminal(t *testing.T) {
 	where := posixShell(t)
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no terminals for commands here")
+		t.Skip("no terminals on this system")
 	}
 	const probe = "test -t 0 && echo in; test -t 1 && echo out; test -t 2 && echo err; stty size 2>/dev/null; cat; echo end"
 	checkHas(t, tools.Shell(), where, args{"command": probe, "terminal": true}, "", "in\nout\nerr\n40 120\nend\n[exit code 0, ")
 	checkHas(t, tools.Shell(), where, args{"command": probe}, "", "end\n[exit code 0, ")
 	if _, got := run(t, tools.Shell(), where, args{"command": probe}); strings.Contains(got, "out") {
-		t.Errorf("without asking there is a terminal:\n%s", got)
+		t.Errorf("a terminal that was not asked for:\n%s", got)
 	}
 	checkHas(t, tools.Shell(), where, args{"command": "echo before; (sleep 600; echo never) & : >/dev/tty && echo there", "terminal": true}, "", "before\nthere\n")
 	checkHas(t, tools.Shell(), where, args{"command": "echo begun; sleep 600", "terminal": true, "timeout_ms": 300}, core.CodeTimeout, "begun\n")
@@ -140,7 +138,7 @@ func TestLocalSymlinks(t *testing.T) {
 	check(t, tools.Grep(), where, args{"pattern": "needle"}, "", "real/f.txt:1:needle")
 	check(t, tools.ListDir(), where, args{"depth": 3}, "", "loop@\nout@\nout.txt@\nreal/\n  f.txt (7 bytes)\n  up@")
 	check(t, tools.Glob(), where, args{"pattern": "**/f.txt"}, "", "real/f.txt")
-	// The model may name a link: then what it leads to is what was granted.
+	// The model may name a link: the grant is for its target.
 	check(t, tools.Grep(), where, args{"pattern": "needle", "path": "real/up/real"}, "", "real/up/real/f.txt:1:needle")
 }
 
@@ -156,7 +154,7 @@ func TestLocalFiles(t *testing.T) {
 	}
 	checkHas(t, tools.EditFile(), where, args{"file_path": "run.sh", "old_string": "sh\n", "new_string": "bash\n"}, "", "1 replacement")
 	if info, err := os.Stat(script); err != nil || info.Mode().Perm() != 0o750 {
-		t.Errorf("mode %v, %v: an edit keeps it", info.Mode(), err)
+		t.Errorf("mode %v, %v: an edit must keep it", info.Mode(), err)
 	}
 	if os.Geteuid() == 0 {
 		t.Skip("root may read everything")
@@ -167,7 +165,7 @@ func TestLocalFiles(t *testing.T) {
 	checkHas(t, tools.ReadFile(), where, args{"file_path": "closed.txt"}, core.CodePermission, "permission denied")
 }
 
-// To open a named pipe would wait for a writer for ever.
+// Opening a named pipe would block until there is a writer.
 func TestLocalNamedPipe(t *testing.T) {
 	where, dir := local(t, nil)
 	mkfifo, err := exec.LookPath("mkfifo")

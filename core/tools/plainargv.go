@@ -6,16 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxPlainScript is the longest command line that is looked at.
+// maxPlainScript is the longest command line that is parsed.
 const maxPlainScript = 10_000
 
-// PlainArgv returns the arguments that a POSIX shell or bash gives to the one
-// program that script starts, if that is certain: the script is words of
-// harmless characters and single-quoted strings, separated by spaces, and the
-// first word is neither an assignment nor something that the shell itself acts
-// on. For everything else it reports false, which means nothing but that the
-// script needs a closer look.
-func PlainArgv(script string) ([]string, bool) {
+// plainArgv returns the arguments that a POSIX shell or bash passes to the only
+// program that script starts, if that is certain: the script consists of words
+// of plain characters and single-quoted strings, separated by spaces, and the
+// first word is neither an assignment nor a keyword or builtin of the shell. For
+// everything else it reports false: the script needs real parsing.
+func plainArgv(script string) ([]string, bool) {
 	if len(script) > maxPlainScript || !utf8.ValidString(script) {
 		return nil, false
 	}
@@ -58,27 +57,26 @@ func PlainArgv(script string) ([]string, bool) {
 	return argv, true
 }
 
-// plainByte reports whether a character means itself, unquoted and anywhere in
-// a word.
+// plainByte reports whether a character is literal, unquoted and anywhere in a
+// word.
 func plainByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_@%+=:,./-", c) >= 0
 }
 
-// unprintable reports whether a character may make a line look like another
-// one: controls, invisible and direction-changing characters, separators.
+// unprintable reports whether a character may disguise a line: control,
+// invisible and direction-changing characters, separators.
 func unprintable(r rune) bool {
 	return r != ' ' && !unicode.IsPrint(r)
 }
 
-// plainProgram reports whether a first word starts a program and does nothing
-// else. A word with "=" may be an assignment, and one with "%" a job.
+// plainProgram reports whether a first word only starts a program. A word with
+// "=" may be an assignment, and one with "%" a job.
 func plainProgram(word string) bool {
 	return word != "" && !strings.ContainsAny(word, "=%") && !shellWord(word)
 }
 
-// shellWord reports whether a word is a keyword of sh or bash, or one of their
-// builtins but for those that do as the program of the same name does, whatever
-// their arguments are.
+// shellWord reports whether a word is a keyword or builtin of sh or bash. It
+// leaves out builtins that always behave like the program of the same name.
 func shellWord(word string) bool {
 	switch word {
 	case "!", "[", "[[", "]]", "{", "}", ".", ":",

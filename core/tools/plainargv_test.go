@@ -1,4 +1,4 @@
-package tools_test
+package tools
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/seed-009c0928/agent/core/tools"
 )
 
 func TestPlainArgv(t *testing.T) {
@@ -23,7 +21,7 @@ func TestPlainArgv(t *testing.T) {
 		"env if then":                 {"env", "if", "then"},
 	}
 	for script, want := range plain {
-		if got, ok := tools.PlainArgv(script); !ok || !slices.Equal(got, want) {
+		if got, ok := plainArgv(script); !ok || !slices.Equal(got, want) {
 			t.Errorf("%q: %q, %v, want %q", script, got, ok, want)
 		}
 	}
@@ -34,13 +32,13 @@ func TestPlainArgv(t *testing.T) {
 		"if a", "for", "while", "time a", "[[ a ]]", "function f", "coproc a", ". a", "source a", "eval a", "exec a", "command a", "builtin a", "'eval' a", "e'va'l a",
 		"cd a", "export a", "set a", "unset a", "trap a", "alias a", "test -v a", "printf -v a b", "let a", "read a", "kill 1", "enable a", "hash a",
 	} {
-		if got, ok := tools.PlainArgv(script); ok || got != nil {
+		if got, ok := plainArgv(script); ok || got != nil {
 			t.Errorf("%q: %q, want none", script, got)
 		}
 	}
 }
 
-// FuzzPlainArgv holds that bash sees the same words.
+// FuzzPlainArgv compares the words with bash's.
 func FuzzPlainArgv(f *testing.F) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -52,7 +50,7 @@ func FuzzPlainArgv(f *testing.F) {
 		f.Add(script)
 	}
 	f.Fuzz(func(t *testing.T, script string) {
-		want, ok := tools.PlainArgv(script)
+		want, ok := plainArgv(script)
 		if !ok {
 			return
 		}
@@ -62,7 +60,7 @@ func FuzzPlainArgv(f *testing.F) {
 	})
 }
 
-// bashWords returns what a program gets that bash is told to start with the
+// bashWords returns the arguments that bash passes to a program started with the
 // words of script.
 func bashWords(ctx context.Context, t *testing.T, bash, script string) []string {
 	out, err := exec.CommandContext(ctx, bash, "--norc", "-c", `printf '%s\0' `+script).Output()

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,8 @@ import (
 
 const (
 	readLines    = 2000     // the default of limit
-	readBytes    = 2 << 20  // of text in one result; lines behind it need another call
-	readAhead    = 64 << 20 // looked through for the number of lines behind the last shown
+	readBytes    = 2 << 20  // of text in one result
+	readAhead    = 64 << 20 // read after the last line shown, to count the rest
 	maxImageSize = 5 << 20
 )
 
@@ -29,14 +30,14 @@ var readFileDoc string
 
 type readFileArgs struct {
 	FilePath string `json:"file_path" jsonschema:"absolute, or relative to the working directory"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"line to start at, counted from 1"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"lines at most (default 2000)"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"first line to read, counted from 1"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"maximum number of lines (default 2000)"`
 }
 
 // ReadFile returns the tool read_file: the lines of a text file with their
 // numbers, or an image.
 func ReadFile() core.Tool {
-	return core.NewTool(core.ToolDefinition{
+	tool := core.NewTool(core.ToolDefinition{
 		Name:        "read_file",
 		Description: strings.TrimSpace(readFileDoc),
 		ReadOnly:    true,
@@ -45,6 +46,7 @@ func ReadFile() core.Tool {
 	}, func(_ context.Context, _ *core.Call, in readFileArgs) ([]core.Access, error) {
 		return fileAccess(core.ScopeRead, in.FilePath, false), nil
 	}, runReadFile)
+	return fileTool{Tool: tool, knows: func(args json.RawMessage, _ core.Result) []string { return filePath(args) }}
 }
 
 func runReadFile(ctx context.Context, call *core.Call, in readFileArgs) (core.Result, error) {
@@ -63,7 +65,7 @@ func runReadFile(ctx context.Context, call *core.Call, in readFileArgs) (core.Re
 		return failure("read", in.FilePath, err), nil
 	}
 	if info.IsDir() {
-		return core.Failf(core.CodeIO, "%q is a directory. Use list_dir to see what is in it.", in.FilePath), nil
+		return core.Failf(core.CodeIO, "%q is a directory. Use list_dir to list it.", in.FilePath), nil
 	}
 	if !info.Mode().IsRegular() {
 		return core.Failf(core.CodeIO, "%q is %s, not a regular file. Use shell if you need it.", in.FilePath, special(info.Mode())), nil
@@ -77,10 +79,10 @@ func runReadFile(ctx context.Context, call *core.Call, in readFileArgs) (core.Re
 	return readOpened(bufio.NewReaderSize(contextReader{ctx, f}, size), info.Size(), in), nil
 }
 
-// missing is the failure for a file that is not there.
+// missing is the failure for a file that does not exist.
 func missing(ctx context.Context, env core.Environment, path string) core.Result {
 	if strings.HasPrefix(path, core.HandlePrefix) {
-		return core.Failf(core.CodeNotFound, "The stored output %q does not exist (any more). Run the tool that made it again.", path)
+		return core.Failf(core.CodeNotFound, "The stored output %q does not exist or was removed. Run the tool again that produced it.", path)
 	}
 	near := nearNames(ctx, env, path)
 	if len(near) == 0 {
@@ -89,7 +91,7 @@ func missing(ctx context.Context, env core.Environment, path string) core.Result
 	return core.Failf(core.CodeNotFound, "File not found: %q. Did you mean %s?", path, strings.Join(near, ", "))
 }
 
-// readOpened reads what in asks for from a file of the given size.
+// readOpened reads the requested part of a file of the given size.
 func readOpened(r *bufio.Reader, size int64, in readFileArgs) core.Result {
 	head, err := r.Peek(sniffLen)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -99,13 +101,13 @@ func readOpened(r *bufio.Reader, size int64, in readFileArgs) core.Result {
 		return readImage(r, in.FilePath, mediaType)
 	}
 	if what, advice, ok := binary(head); ok {
-		return core.Failf(core.CodeIO, "%q is not a text file: it seems to be %s (%s). %s", in.FilePath, what, byteSize(size), advice)
+		return core.Failf(core.CodeIO, "%q is not a text file: it looks like %s (%s). %s", in.FilePath, what, byteSize(size), advice)
 	}
 	if len(head) == 0 {
 		return core.TextResult("(The file is empty.)")
 	}
 	if bytes.HasPrefix(head, []byte(utf8BOM)) {
-		_, _ = r.Discard(len(utf8BOM)) // it was just peeked at
+		_, _ = r.Discard(len(utf8BOM)) // already peeked
 	}
 	p := page{first: max(in.Offset, 1), limit: in.Limit}
 	if p.limit == 0 {
@@ -115,7 +117,7 @@ func readOpened(r *bufio.Reader, size int64, in readFileArgs) core.Result {
 		return failure("read", in.FilePath, err)
 	}
 	if len(p.ends) == 0 {
-		return core.Failf(core.CodeValidation, "offset %d is behind the end of %q, which has %s. Use an offset from 1 to %d.",
+		return core.Failf(core.CodeValidation, "offset %d is past the end of %q, which has %s. Use an offset from 1 to %d.",
 			in.Offset, in.FilePath, count(p.total, "line"), p.total)
 	}
 	return core.TextResult(p.String())
@@ -127,7 +129,7 @@ func readImage(r io.Reader, path, mediaType string) core.Result {
 		return failure("read", path, err)
 	}
 	if len(data) > maxImageSize {
-		return core.Failf(core.CodeIO, "%q is an image (%s) of more than %s, too large to look at. Scale it down with shell and read the copy.",
+		return core.Failf(core.CodeIO, "%q is an image (%s) of more than %s, too large to show. Scale it down with shell and read the copy.",
 			path, mediaType, byteSize(maxImageSize))
 	}
 	return core.Result{Content: []model.Part{
@@ -141,14 +143,13 @@ type page struct {
 	first, limit int
 	text         []byte
 	ends         []int // where each line ends in text
-	cut          bool  // the last line was cut, there was no more room
-	more         bool  // there are lines behind the last
-	total        int   // lines in the file, as far as they were counted
-	counted      bool  // to the end
+	cut          bool  // the last line was cut at readBytes
+	more         bool  // there are lines after the last
+	total        int   // lines in the file, as far as counted
+	counted      bool  // total is exact
 }
 
-// read fills the page, and counts the lines of the file as far as that is
-// cheap.
+// read fills the page, and counts the lines of the file up to readAhead.
 func (p *page) read(r *bufio.Reader) error {
 	for p.total < p.first-1 {
 		if more, err := p.skipLine(r); err != nil || !more {
@@ -187,8 +188,8 @@ func (p *page) readLine(r *bufio.Reader) (bool, error) {
 	return more, err
 }
 
-// eachPiece passes the next line to fn, piece by piece, with its line feed. It
-// reports whether there was one.
+// eachPiece passes the next line to fn in pieces, with its line feed. It reports
+// whether there was a line.
 func (p *page) eachPiece(r *bufio.Reader, fn func(piece []byte)) (bool, error) {
 	for some := false; ; some = true {
 		piece, err := r.ReadSlice('\n')
@@ -210,7 +211,7 @@ func (p *page) eachPiece(r *bufio.Reader, fn func(piece []byte)) (bool, error) {
 	}
 }
 
-// countRest counts the lines behind the page.
+// countRest counts the lines after the page.
 func (p *page) countRest(r *bufio.Reader) error {
 	buf := make([]byte, 32<<10)
 	last := byte('\n')
@@ -258,14 +259,14 @@ func (p *page) String() string {
 		start = end
 	}
 	if p.cut {
-		fmt.Fprintf(&out, "\n(line %d is cut here: the result is full)", last)
+		fmt.Fprintf(&out, "\n(line %d is truncated: the result is full)", last)
 	}
 	if p.more {
 		plus := "+"
 		if p.counted {
 			plus = ""
 		}
-		fmt.Fprintf(&out, "\n(lines %d–%d of %d%s; use offset %d to go on)", p.first, last, p.total, plus, last+1)
+		fmt.Fprintf(&out, "\n(lines %d–%d of %d%s; use offset %d to continue)", p.first, last, p.total, plus, last+1)
 	}
 	return out.String()
 }
@@ -283,7 +284,7 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// byteSize writes a number of bytes for a person.
+// byteSize formats a number of bytes.
 func byteSize(n int64) string {
 	switch {
 	case n < 1<<10:
@@ -296,7 +297,7 @@ func byteSize(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
-// count writes a number of things: "1 line", "2 lines".
+// count formats a count: "1 line", "2 lines".
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -57,12 +57,12 @@ func TestReadFile(t *testing.T) {
 		{
 			"offset and limit",
 			args{"file_path": "ten.txt", "offset": 2, "limit": 1},
-			"", "2 | text of line 2\n(lines 2–2 of 10; use offset 3 to go on)",
+			"", "2 | text of line 2\n(lines 2–2 of 10; use offset 3 to continue)",
 		},
 		{
 			"offset behind the end",
 			args{"file_path": "ten.txt", "offset": 11},
-			core.CodeValidation, `offset 11 is behind the end of "ten.txt", which has 10 lines. Use an offset from 1 to 10.`,
+			core.CodeValidation, `offset 11 is past the end of "ten.txt", which has 10 lines. Use an offset from 1 to 10.`,
 		},
 		{
 			"negative offset",
@@ -70,7 +70,7 @@ func TestReadFile(t *testing.T) {
 			core.CodeValidation, "offset and limit cannot be negative. Offset counts lines from 1.",
 		},
 		{"invalid bytes", args{"file_path": "latin.txt"}, "", "1 | " + strings.Repeat("plain words ", 10) + "caf\uFFFD"},
-		{"directory", args{"file_path": "dir"}, core.CodeIO, `"dir" is a directory. Use list_dir to see what is in it.`},
+		{"directory", args{"file_path": "dir"}, core.CodeIO, `"dir" is a directory. Use list_dir to list it.`},
 		{
 			"not found",
 			args{"file_path": "no/such"},
@@ -88,13 +88,13 @@ func TestReadFile(t *testing.T) {
 		if lines[0] != "   1 | text of line 1" || lines[1999] != "2000 | text of line 2000" {
 			t.Errorf("lines %q … %q", lines[0], lines[1999])
 		}
-		if last := lines[len(lines)-1]; last != "(lines 1–2000 of 2500; use offset 2001 to go on)" {
+		if last := lines[len(lines)-1]; last != "(lines 1–2000 of 2500; use offset 2001 to continue)" {
 			t.Errorf("last line %q", last)
 		}
 	})
 }
 
-// Where the directory may be read, a wrong name is answered with near ones.
+// A wrong name is answered with similar names in a readable directory.
 func TestReadFileNearNames(t *testing.T) {
 	where := env.NewMemory("", map[string]string{"src/main.go": "", "src/main_test.go": "", "src/zebra.txt": ""})
 	call := &core.Call{Args: []byte(`{"file_path":"src/mian.go"}`), Env: where}
@@ -115,7 +115,7 @@ func TestReadFileBinary(t *testing.T) {
 		"PDF":    {"%PDF-1.7\nplain", "pdftotext"},
 		"ZIP":    {"PK\x03\x04\x14\x00", "a ZIP archive"},
 		"UTF-16": {"\xff\xfeh\x00i\x00", "UTF-16 text"},
-		"KOI8":   {"\xf0\xd2\xc9\xd7\xc5\xd4, \xcd\xc9\xd2\n", "another encoding"},
+		"KOI8":   {"\xf0\xd2\xc9\xd7\xc5\xd4, \xcd\xc9\xd2\n", "not UTF-8"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestReadFileBinary(t *testing.T) {
 			checkHas(t, tools.ReadFile(), where, args{"file_path": "f"}, core.CodeIO, "not a text file", tt.want, "shell")
 		})
 	}
-	// A rune that the end of the sniffed part cuts is no reason to refuse.
+	// A rune cut at the end of the sniffed part is not binary data.
 	cut := strings.Repeat("x", 8<<10-1) + "é\n"
 	checkHas(t, tools.ReadFile(), env.NewMemory("", map[string]string{"f": cut}), args{"file_path": "f"}, "", "xé")
 }
@@ -150,14 +150,14 @@ func TestReadFileImage(t *testing.T) {
 	}
 }
 
-// A file of one endless line costs neither its size in memory nor the rest.
+// A file of one very long line is not read into memory as a whole.
 func TestReadFileEndlessLine(t *testing.T) {
 	where := env.NewMemory("", map[string]string{"f": strings.Repeat("x", 10<<20) + "\nlast\n"})
 	_, got := run(t, tools.ReadFile(), where, args{"file_path": "f"})
 	if len(got) > 2<<20+200 {
 		t.Errorf("%d bytes", len(got))
 	}
-	if !strings.HasSuffix(got, "\n(line 1 is cut here: the result is full)\n(lines 1–1 of 2; use offset 2 to go on)") {
+	if !strings.HasSuffix(got, "\n(line 1 is truncated: the result is full)\n(lines 1–1 of 2; use offset 2 to continue)") {
 		t.Errorf("end: %q", got[len(got)-150:])
 	}
 	check(t, tools.ReadFile(), where, args{"file_path": "f", "offset": 2}, "", "2 | last")
@@ -185,7 +185,7 @@ func TestReadFileCancelled(t *testing.T) {
 	}
 }
 
-// A handle of a stored output opens without any grant.
+// A handle of a stored output needs no grant.
 func TestHandles(t *testing.T) {
 	where := env.NewMemory("", nil)
 	stored := env.NewMemory("", map[string]string{"context:7": "full\noutput\n"})
@@ -199,7 +199,7 @@ func TestHandles(t *testing.T) {
 	if result, got := call(tools.ReadFile(), `{"file_path":"context:7"}`); result.Code != "" || got != "1 | full\n2 | output" {
 		t.Errorf("%s: %s", result.Code, got)
 	}
-	if result, got := call(tools.ReadFile(), `{"file_path":"context:8"}`); result.Code != core.CodeNotFound || !strings.Contains(got, "Run the tool") {
+	if result, got := call(tools.ReadFile(), `{"file_path":"context:8"}`); result.Code != core.CodeNotFound || !strings.Contains(got, "Run the tool again") {
 		t.Errorf("%s: %s", result.Code, got)
 	}
 	if result, got := call(tools.Grep(), `{"path":"context:7","pattern":"out"}`); result.Code != "" || got != "context:7:2:output" {
@@ -207,7 +207,7 @@ func TestHandles(t *testing.T) {
 	}
 }
 
-// memoryStore is a context store that holds the files of an environment.
+// memoryStore is a context store backed by the files of an environment.
 type memoryStore struct{ files *env.Memory }
 
 func (s memoryStore) Create(context.Context, core.OutputMeta) (core.StoredOutput, error) {

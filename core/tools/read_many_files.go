@@ -25,18 +25,19 @@ const (
 var readManyFilesDoc string
 
 type readManyFilesArgs struct {
-	Paths []string `json:"paths" jsonschema:"paths of files, or patterns of paths below the working directory"`
+	Paths []string `json:"paths" jsonschema:"file paths, or glob patterns relative to the working directory"`
 }
 
 // ReadManyFiles returns the tool read_many_files, which reads several text
-// files in one call. A file that cannot be read says so in its place.
+// files in one call. The result of a file that cannot be read is its failure.
 func ReadManyFiles() core.Tool {
-	return core.NewTool(core.ToolDefinition{
+	tool := core.NewTool(core.ToolDefinition{
 		Name:        "read_many_files",
 		Description: strings.TrimSpace(readManyFilesDoc),
 		ReadOnly:    true,
 		Scopes:      []core.Scope{core.ScopeRead},
 		Output:      core.OutputLimit{MaxChars: 100_000, Mode: core.HeadTail},
+		Profiles:    []string{"gemini"},
 	}, func(_ context.Context, _ *core.Call, in readManyFilesArgs) ([]core.Access, error) {
 		var all []core.Access
 		for _, p := range in.Paths {
@@ -48,12 +49,17 @@ func ReadManyFiles() core.Tool {
 		}
 		return all, nil
 	}, runReadManyFiles)
+	return fileTool{Tool: tool, knows: func(_ json.RawMessage, r core.Result) []string {
+		var read manyRead
+		_ = json.Unmarshal(r.Structured, &read) // written by runReadManyFiles, or empty
+		return read.Files
+	}}
 }
 
 func isPattern(p string) bool { return strings.ContainsAny(p, "*?[{") }
 
-// fixedPart is the directory of a pattern in which everything is that it may
-// match.
+// fixedPart returns the directory that contains all possible matches of a
+// pattern.
 func fixedPart(pattern string) string {
 	base, _ := doublestar.SplitPattern(pattern)
 	if base == "." {
@@ -64,7 +70,7 @@ func fixedPart(pattern string) string {
 
 func runReadManyFiles(ctx context.Context, call *core.Call, in readManyFilesArgs) (core.Result, error) {
 	if len(in.Paths) == 0 {
-		return invalid("paths is empty. Give paths of files, or patterns such as src/**/*.go.")
+		return invalid("paths is empty. Give file paths, or patterns such as src/**/*.go.")
 	}
 	var files []string
 	for _, p := range in.Paths {
@@ -88,7 +94,7 @@ func runReadManyFiles(ctx context.Context, call *core.Call, in readManyFilesArgs
 	var read manyRead
 	for i, f := range files {
 		if i == maxManyFiles {
-			fmt.Fprintf(&out, "\n(%d more files match; name those that you want.)", len(files)-i)
+			fmt.Fprintf(&out, "\n(%d more files match; name those that you need.)", len(files)-i)
 			break
 		}
 		result, err := runReadFile(ctx, call, readFileArgs{FilePath: f, Limit: manyLines})
@@ -109,7 +115,7 @@ func runReadManyFiles(ctx context.Context, call *core.Call, in readManyFilesArgs
 	return result, err
 }
 
-// manyRead lists the files that were read, for hosts.
+// manyRead is the structured result: the files that were read.
 type manyRead struct {
 	Files []string `json:"files"`
 }
@@ -125,7 +131,7 @@ func expandPattern(ctx context.Context, env core.Environment, pattern string) ([
 	if refusal := wantDir(ctx, env, orHere(base), "search", "Give the path of the file itself."); refusal != nil {
 		return nil, refusal
 	}
-	w := &walker{env: env, base: base, enter: func(rel string) bool { return mayHold(rest, rel) }}
+	w := &walker{env: env, base: base, enter: func(rel string) bool { return mayContain(rest, rel) }}
 	found, err := globFiles(ctx, w, rest)
 	if err != nil {
 		return refuse(failure("search", orHere(base), err))

@@ -9,7 +9,7 @@ import (
 
 const utf8BOM = "\uFEFF"
 
-// document is a text file's content apart from what an edit must keep: its
+// document is the text of a file, separate from what an edit must keep: its
 // byte order mark and its line endings.
 type document struct {
 	bom  bool
@@ -23,7 +23,7 @@ func parseDocument(data []byte) document {
 	return document{bom: bom, crlf: crlf > 0 && 2*crlf >= strings.Count(text, "\n"), text: text}
 }
 
-// bytes is the file's content with another text.
+// bytes returns the file's content with another text.
 func (d document) bytes(text string) []byte {
 	if d.bom {
 		text = utf8BOM + text
@@ -31,7 +31,7 @@ func (d document) bytes(text string) []byte {
 	return []byte(text)
 }
 
-// native gives text the line endings of the document.
+// native converts text to the line endings of the document.
 func (d document) native(text string) string {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, utf8BOM), "\r\n", "\n")
 	if d.crlf {
@@ -40,16 +40,16 @@ func (d document) native(text string) string {
 	return text
 }
 
-// replacement is what came of a replacement.
+// replacement is the outcome of a replacement.
 type replacement struct {
 	text      string
-	lines     []int // where the replaced texts begin, the first of them
+	lines     []int // first lines of the replaced texts, at most maxLineList
 	count     int
 	lastLine  int // of a single replaced text
 	tolerance tolerance
 }
 
-// places says what was replaced: "1 replacement (lines 3–5)".
+// places describes what was replaced: "1 replacement (lines 3–5)".
 func (r replacement) places() string {
 	if r.count == 1 && r.lastLine > r.lines[0] {
 		return fmt.Sprintf("1 replacement (lines %d–%d)", r.lines[0], r.lastLine)
@@ -57,8 +57,8 @@ func (r replacement) places() string {
 	return fmt.Sprintf("%s (%s)", count(r.count, "replacement"), lineList(r.lines, r.count))
 }
 
-// replace replaces oldText, which must not be empty, by newText. The error is for the
-// model.
+// replace replaces oldText, which must not be empty, with newText. The error is
+// for the model.
 func (d document) replace(oldText, newText string, all bool) (replacement, error) {
 	to := d.native(newText)
 	for _, from := range []string{d.native(oldText), strings.ReplaceAll(oldText, "\r\n", "\n"), oldText} {
@@ -68,9 +68,9 @@ func (d document) replace(oldText, newText string, all bool) (replacement, error
 			continue
 		case n > 1 && !all:
 			return replacement{}, fmt.Errorf("old_string is not unique: it occurs %d times (%s). "+
-				"Add lines around the place that you mean, or set replace_all", n, lineList(lines, n))
+				"Add neighbouring lines to make it unique, or set replace_all", n, lineList(lines, n))
 		case all:
-			n = strings.Count(d.text, from) // without those that overlap
+			n = strings.Count(d.text, from) // overlapping ones do not count
 		}
 		last := lines[0] + strings.Count(strings.TrimSuffix(from, "\n"), "\n")
 		return replacement{text: strings.ReplaceAll(d.text, from, to), lines: lines, count: n, lastLine: last}, nil
@@ -78,11 +78,11 @@ func (d document) replace(oldText, newText string, all bool) (replacement, error
 	return d.replaceTolerant(oldText, newText)
 }
 
-// maxLineList is how many line numbers are named at most.
+// maxLineList is the maximum number of line numbers listed.
 const maxLineList = 10
 
-// occurrences counts the places where part begins in text, and returns the
-// line numbers of the first.
+// occurrences counts where part occurs in text, overlaps included, and returns
+// the line numbers of the first ones.
 func occurrences(text, part string) (lines []int, n int) {
 	if part == "" {
 		return nil, 0
@@ -123,7 +123,7 @@ func lineList(lines []int, n int) string {
 	return b.String()
 }
 
-// tolerance is what a match of lines overlooks.
+// tolerance is what a match of lines ignores.
 type tolerance int
 
 const (
@@ -136,11 +136,11 @@ const (
 func (t tolerance) note() string {
 	switch t {
 	case trailingSpace:
-		return " old_string was not found exactly; the one place that differs only in white space at line ends was taken."
+		return " No exact match: replaced the only place that differs just in white space at line ends."
 	case allSpace:
-		return " old_string was not found exactly; the one place that differs only in white space was taken, and new_string was indented like it."
+		return " No exact match: replaced the only place that differs just in white space, and indented new_string like it."
 	case punctuation:
-		return " old_string was not found exactly; the one place that differs only in white space and in the form of quotes, dashes or other punctuation was taken, and new_string was indented like it."
+		return " No exact match: replaced the only place that differs just in white space and in the form of quotes, dashes or other punctuation, and indented new_string like it."
 	}
 	return ""
 }
@@ -158,14 +158,14 @@ func (t tolerance) normal(line string) string {
 	return line
 }
 
-// plainPunctuation replaces typographic characters by what a keyboard has.
+// plainPunctuation replaces typographic characters with ASCII.
 var plainPunctuation = strings.NewReplacer(
 	"‘", "'", "’", "'", "‚", "'", "‛", "'", "′", "'", "“", `"`, "”", `"`, "„", `"`, "‟", `"`, "″", `"`, "«", `"`, "»", `"`,
 	"‐", "-", "‑", "-", "‒", "-", "–", "-", "—", "-", "―", "-", "−", "-", "…", "...", "•", "*",
 	"\u200b", "", "\u200c", "", "\u200d", "", "\u2060", "", utf8BOM, "",
 )
 
-// replaceTolerant replaces the one run of lines that is like oldText.
+// replaceTolerant replaces the only run of lines that resembles oldText.
 func (d document) replaceTolerant(oldText, newText string) (replacement, error) {
 	want := splitLines(strings.ReplaceAll(oldText, "\r\n", "\n"))
 	lines := splitLines(d.text)
@@ -175,8 +175,8 @@ func (d document) replaceTolerant(oldText, newText string) (replacement, error) 
 			continue
 		}
 		if len(at) > 1 {
-			return replacement{}, fmt.Errorf("old_string was not found exactly, and %d places are like it but for white space or punctuation (%s). "+
-				"Read the file and copy the text of the one that you mean, with lines around it", len(at), lineList(plusOne(at), len(at)))
+			return replacement{}, fmt.Errorf("no exact match of old_string, and %d places differ just in white space or punctuation (%s). "+
+				"Read the file and copy the exact text, with neighbouring lines", len(at), lineList(plusOne(at), len(at)))
 		}
 		start, end := at[0], at[0]+len(want)
 		if t != trailingSpace {
@@ -192,7 +192,7 @@ func (d document) replaceTolerant(oldText, newText string) (replacement, error) 
 	return replacement{}, notFound(lines, want)
 }
 
-// splitLines splits a text into lines that keep their ends.
+// splitLines splits a text into lines that keep their line breaks.
 func splitLines(text string) []string {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
@@ -219,8 +219,8 @@ func plusOne(at []int) []int {
 	return out
 }
 
-// findLines returns where the wanted lines begin in lines. Wanted lines of
-// white space alone are found nowhere: they would be found everywhere.
+// findLines returns where the wanted lines start in lines. Wanted lines that are
+// all blank match nothing, as they would match everywhere.
 func findLines(lines, want []string, t tolerance) []int {
 	normal := make([]string, len(want))
 	blank := true
@@ -248,10 +248,9 @@ next:
 	return at
 }
 
-// reindent gives text the indentation of the lines that were found where old
-// had another: a line of text that is indented like a line of old gets what
-// that line has in the file. Where old's lines do not say it clearly, text
-// stays as it is.
+// reindent changes the indentation of text as that of old differs from that of
+// the found lines: a line of text that is indented like a line of old gets the
+// indentation that line has in the file. If old is ambiguous, text is unchanged.
 func reindent(text string, old, found []string) string {
 	indents := map[string]string{}
 	for i, o := range old {
@@ -279,7 +278,7 @@ func reindent(text string, old, found []string) string {
 	return strings.Join(lines, "")
 }
 
-// longestPrefix returns the longest key that text begins with.
+// longestPrefix returns the longest key that is a prefix of text.
 func longestPrefix(keys map[string]string, text string) (string, bool) {
 	for n := len(text) - 1; n >= 0; n-- {
 		if _, ok := keys[text[:n]]; ok {
@@ -295,15 +294,15 @@ func indent(line string) string {
 
 var numbered = regexp.MustCompile(`^\s*\d+ \| `)
 
-// notFound says that old is not in the file, and what is nearest to it.
+// notFound is the error for a missing text, with the nearest lines.
 func notFound(lines, old []string) error {
-	const message = "old_string was not found in it"
+	const message = "old_string was not found"
 	if numbered.MatchString(old[0]) {
-		return fmt.Errorf("%s. It begins with a line number as read_file shows it: give the text without the numbers and the bars", message)
+		return fmt.Errorf("%s. It starts with a line number as shown by read_file: leave out the numbers and bars", message)
 	}
 	start, end, ok := nearest(lines, old)
 	if !ok {
-		return fmt.Errorf("%s, and nothing like it either. Read the file again and copy the text exactly", message)
+		return fmt.Errorf("%s, nor anything similar. Read the file again and copy the text exactly", message)
 	}
 	var shown strings.Builder
 	for i := start; i < end; i++ {
@@ -313,12 +312,12 @@ func notFound(lines, old []string) error {
 }
 
 const (
-	maxNearestLines = 20_000 // of a file that is looked through
+	maxNearestLines = 20_000 // of a file that is searched
 	maxNearestShown = 12
 )
 
-// nearest returns the range of lines that is most like old, going by old's
-// longest line.
+// nearest returns the range of lines most similar to old, judged by its longest
+// line.
 func nearest(lines, old []string) (start, end int, ok bool) {
 	key, keyAt := "", 0
 	for i, o := range old {

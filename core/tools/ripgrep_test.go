@@ -13,13 +13,13 @@ import (
 	"github.com/seed-009c0928/agent/core/tools"
 )
 
-// grepPatterns are searched for in the standard library by grep and by
-// ripgrep. Where the second is told to do without Unicode, it is because \w,
-// \d, \s and \b are of ASCII in Go: what Go says holds.
+// grepPatterns are searched for in the standard library with grep and ripgrep.
+// Some turn off ripgrep's Unicode mode, because \w, \d, \s and \b are ASCII in
+// Go.
 var grepPatterns = []struct {
 	name, pattern string
 	fold, ascii   bool
-	literal       bool // every match holds a fixed text
+	literal       bool // every match contains a fixed text
 }{
 	{name: "word", pattern: `ErrUnexpectedEOF`, literal: true},
 	{name: "call", pattern: `func \(.*\) Close\(\)`, literal: true},
@@ -54,7 +54,7 @@ func TestGrepAgreesWithRipgrep(t *testing.T) {
 	}
 }
 
-// ignoredTree has what a search must leave out, in the ways of git.
+// ignoredTree is a tree with files that git ignores in various ways.
 func ignoredTree(t *testing.T) string {
 	t.Helper()
 	_, dir := local(t, map[string]string{
@@ -103,7 +103,7 @@ func compareGrep(t *testing.T, rg string, where *env.Local, dir, pattern string,
 		t.Errorf("%s: matching lines by file differ:\n%s", pattern, difference(ours, theirs))
 	}
 	_, got = run(t, tools.Grep(), where, args{"pattern": pattern, "case_insensitive": fold, "max_results": 10_000})
-	if strings.HasSuffix(got, ")") && strings.Contains(got, "there are more") {
+	if strings.HasSuffix(got, ")") && strings.Contains(got, "are shown. ") {
 		return // counted above
 	}
 	ours = nil
@@ -123,7 +123,7 @@ func compareGrep(t *testing.T, rg string, where *env.Local, dir, pattern string,
 	}
 }
 
-// placeOf cuts "file:line:" out of a line; texts are clipped in different ways.
+// placeOf returns the "file:line:" of a line; the texts are clipped differently.
 func placeOf(line string) string {
 	parts := strings.SplitN(line, ":", 3)
 	return strings.Join(parts[:min(2, len(parts))], ":")
@@ -146,7 +146,7 @@ func difference(ours, theirs []string) string {
 	return b.String()
 }
 
-// ripgrepArgs make it look where grep looks.
+// ripgrepArgs make ripgrep search the same files as grep.
 func ripgrepArgs(pattern string, fold, ascii bool, more ...string) []string {
 	list := append([]string{
 		"--no-config", "--hidden", "--no-require-git", "--no-ignore-dot", "--no-ignore-global", "--glob=!.git",

@@ -13,14 +13,13 @@ import (
 )
 
 const (
-	maxGrepFile      = 4 << 20  // of a file that a walk comes to
-	maxGrepNamedFile = 64 << 20 // of a file that the model named
-	grepReaders      = 4        // files that are read side by side
+	maxGrepFile      = 4 << 20  // size of a file found by the walk
+	maxGrepNamedFile = 64 << 20 // size of a file named by the model
+	grepReaders      = 4        // files read in parallel
 )
 
-// nativeSearch is the grepEngine that needs nothing but the environment's
-// files. It passes over what git ignores, symbolic links, binary files and
-// large ones.
+// nativeSearch is the grepEngine that needs only the environment's files. It
+// skips what git ignores, symbolic links, binary files and large files.
 func nativeSearch(ctx context.Context, env core.Environment, q *grepQuery, yield func(grepFile) bool) (grepTally, error) {
 	if q.file {
 		return searchNamedFile(ctx, env, q, yield)
@@ -43,9 +42,8 @@ func nativeSearch(ctx context.Context, env core.Environment, q *grepQuery, yield
 	return s.tally, err
 }
 
-// search is one run over a directory: a walk that puts jobs in a queue, some
-// readers that do them, and a collector that takes their results in the order
-// of the queue.
+// search is one search of a directory: a walk that queues jobs, readers that do
+// them, and a collector that takes the results in the order of the queue.
 type search struct {
 	env     core.Environment
 	query   *grepQuery
@@ -59,7 +57,7 @@ type search struct {
 
 type searchJob struct {
 	rel    string
-	result chan searchResult // takes one
+	result chan searchResult // capacity 1
 }
 
 type searchResult struct {
@@ -72,7 +70,7 @@ func (s *search) produce(ctx context.Context) {
 	defer close(s.work)
 	s.walker = walker{env: s.env, base: s.query.base}
 	s.walkErr = s.walker.walk(ctx, func(e walkEntry) error {
-		if !e.entry.Type().IsRegular() || !s.query.filter.picks(e.rel) {
+		if !e.entry.Type().IsRegular() || !s.query.filter.selects(e.rel) {
 			return nil
 		}
 		job := &searchJob{rel: e.rel, result: make(chan searchResult, 1)}
@@ -113,7 +111,7 @@ func (s *search) collect(ctx context.Context, yield func(grepFile) bool) error {
 	return ctx.Err()
 }
 
-// count counts a file by how its search ended.
+// count counts a file by the outcome of its search.
 func (t *grepTally) count(err error) {
 	switch {
 	case err == nil:
@@ -140,13 +138,13 @@ func searchNamedFile(ctx context.Context, env core.Environment, q *grepQuery, yi
 	return grepTally{searched: 1}, nil
 }
 
-var errBinary = errors.New("it is a binary file")
+var errBinary = errors.New("binary file")
 
-// fileSearcher searches one file after the other, in one buffer.
+// fileSearcher searches files one after another, reusing a buffer.
 type fileSearcher struct {
 	query *grepQuery
 	lines *lineScanner
-	most  int // bytes of a file
+	most  int // maximum size of a file
 	buf   []byte
 }
 
@@ -201,7 +199,7 @@ func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]
 	}
 }
 
-// find collects the matching lines of a text, as many as the query wants.
+// find collects the matching lines of a text, as many as the query needs.
 func (s *fileSearcher) find(ctx context.Context, text []byte) grepFile {
 	var file grepFile
 	lines := lineCollector{text: text, context: s.query.context, number: 1}
@@ -212,7 +210,7 @@ func (s *fileSearcher) find(ctx context.Context, text []byte) grepFile {
 		}
 		if s.query.mode == modeContent {
 			lines.add(m)
-			if file.matches > s.query.max { // one more, to show that there are more
+			if file.matches > s.query.max { // one more, to know that there are more
 				break
 			}
 		}
@@ -230,12 +228,12 @@ type lineCollector struct {
 	text    []byte
 	context int
 	lines   []grepLine
-	pos     int // the beginning of the line after the last that was taken
+	pos     int // start of the line after the last one taken
 	number  int // of that line
-	after   int // lines of context that the last match still wants
+	after   int // lines of context still needed after the last match
 }
 
-// add takes a match and the context before it.
+// add adds a match and the context before it.
 func (c *lineCollector) add(m lineMatch) {
 	c.takeAfter(m.start)
 	start := m.start
@@ -251,10 +249,10 @@ func (c *lineCollector) add(m lineMatch) {
 	c.after = c.context
 }
 
-// finish takes the context after the last match.
+// finish adds the context after the last match.
 func (c *lineCollector) finish() { c.takeAfter(len(c.text)) }
 
-// takeAfter takes the context after the last match, up to limit.
+// takeAfter adds the context after the last match, up to limit.
 func (c *lineCollector) takeAfter(limit int) {
 	for ; c.after > 0 && c.pos < limit; c.after-- {
 		c.take(c.lineEnd(), 0, false)
@@ -268,7 +266,7 @@ func (c *lineCollector) lineEnd() int {
 	return len(c.text)
 }
 
-// take takes the line from pos to end; at is what it is clipped around.
+// take adds the line from pos to end, clipped around at.
 func (c *lineCollector) take(end, at int, match bool) {
 	c.lines = append(c.lines, grepLine{number: c.number, text: clip(string(c.text[c.pos:end]), at, grepLineChars), match: match})
 	c.pos = min(end+1, len(c.text))

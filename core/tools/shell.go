@@ -15,7 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// The time-outs of a session that does not say its own.
+// The default timeouts of a session.
 const (
 	commandTimeout    = 10 * time.Second
 	maxCommandTimeout = 600 * time.Second
@@ -27,15 +27,15 @@ var shellDoc string
 type shellArgs struct {
 	Command     string `json:"command"`
 	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
-	Description string `json:"description,omitempty" jsonschema:"what it does, for the user"`
-	Background  bool   `json:"background,omitempty" jsonschema:"for servers and watchers: it goes on without a time-out, and job reads or ends it"`
-	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that want one"`
-	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"ask to run it outside the sandbox"`
+	Description string `json:"description,omitempty" jsonschema:"what the command does, for the user"`
+	Background  bool   `json:"background,omitempty" jsonschema:"for servers and watchers: runs without a timeout; read or end it with job"`
+	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that need a terminal"`
+	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"ask the user to run it without the sandbox"`
 }
 
 // Shell returns the tool shell, which runs a command line in the environment's
-// shell and streams what it prints. Nothing can go on in the background: that
-// takes the toolset, which owns what does.
+// shell and streams its output. Background commands need the toolset, which
+// owns them; see [Builtin].
 func Shell() core.Tool { return shellWith(nil) }
 
 func shellWith(background *jobs) core.Tool {
@@ -47,7 +47,7 @@ func shellWith(background *jobs) core.Tool {
 	}, func(_ context.Context, call *core.Call, in shellArgs) ([]core.Access, error) {
 		access := core.Access{Scope: core.ScopeShell, Resource: in.Command, Unconfined: in.Unsandboxed}
 		if dialect := call.Env.Info().Shell; dialect == "bash" || dialect == "sh" {
-			access.Argv, _ = PlainArgv(in.Command)
+			access.Argv, _ = plainArgv(in.Command)
 		}
 		return []core.Access{access}, nil
 	}, func(ctx context.Context, call *core.Call, in shellArgs) (core.Result, error) {
@@ -61,7 +61,7 @@ func shellWith(background *jobs) core.Tool {
 	})
 }
 
-// checkShell says why a command cannot be run.
+// checkShell returns a failure if a command cannot be run.
 func checkShell(call *core.Call, in shellArgs, background *jobs) *core.Result {
 	refuse := func(r core.Result, _ error) *core.Result { return &r }
 	switch {
@@ -74,7 +74,7 @@ func checkShell(call *core.Call, in shellArgs, background *jobs) *core.Result {
 	case call.Env.Info().Shell == "":
 		return refuse(core.Fail(core.CodeConfig, "This environment has no shell. Use the file tools."), nil)
 	case in.Background && background == nil:
-		return refuse(core.Fail(core.CodeConfig, "Nothing can run in the background here. Leave background out."), nil)
+		return refuse(core.Fail(core.CodeConfig, "Background commands are not available here. Leave background out."), nil)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	}
 	exit, err := process.Wait()
 	if out.last != '\n' {
-		_, _ = io.WriteString(out, "\n") // a failure of the output is the session's matter
+		_, _ = io.WriteString(out, "\n") // the session handles output errors
 	}
 	result := core.Result{}
 	switch {
@@ -103,13 +103,13 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 		result, err = core.Failf(core.CodeTimeout, "[ERROR: Command timed out after %dms. Partial output is shown above. "+
 			"You can retry with a longer timeout by setting the timeout_ms parameter.]%s", timeout.Milliseconds(), note), nil
 	default:
-		result, err = core.Failf(core.CodeIO, "[The command could not be run to its end: %v.]", err), nil
+		result, err = core.Failf(core.CodeIO, "[Running the command failed: %v.]", err), nil
 	}
 	result.Meta = event.SandboxMeta(exit.Sandbox)
 	return result, err
 }
 
-// shellExit is how a command ended, for hosts.
+// shellExit is the structured result of a command.
 type shellExit struct {
 	ExitCode   int    `json:"exitCode"`
 	Signal     string `json:"signal,omitempty"`
@@ -117,8 +117,8 @@ type shellExit struct {
 	Left       int    `json:"left,omitempty"`
 }
 
-// shellTimeout returns the time that a command gets, and a note if that is
-// less than was asked for.
+// shellTimeout returns a command's timeout, and a note if it is less than
+// requested.
 func shellTimeout(askedMS int64, session core.SessionInfo) (time.Duration, string) {
 	timeout, most := session.CommandTimeout, session.MaxCommandTimeout
 	if most <= 0 {
@@ -131,7 +131,7 @@ func shellTimeout(askedMS int64, session core.SessionInfo) (time.Duration, strin
 		return min(timeout, most), ""
 	}
 	if askedMS > most.Milliseconds() {
-		return most, fmt.Sprintf("\n[timeout_ms %d was reduced to %d, the most that is allowed]", askedMS, most.Milliseconds())
+		return most, fmt.Sprintf("\n[timeout_ms %d was reduced to %d, the maximum]", askedMS, most.Milliseconds())
 	}
 	return time.Duration(askedMS) * time.Millisecond, ""
 }
@@ -146,8 +146,8 @@ func startFailure(command string, err error) core.Result {
 	return core.Failf(core.CodeIO, "The command could not be started: %v.", err)
 }
 
-// exitLine is what the model reads behind a command's output. A command that
-// fails is not a failure of the tool: its output says what to do.
+// exitLine is the text after a command's output. A command that fails is not a
+// failure of the tool: its output tells what is wrong.
 func exitLine(exit core.Exit, written bool) string {
 	var b strings.Builder
 	if !written {
@@ -161,14 +161,14 @@ func exitLine(exit core.Exit, written bool) string {
 	fmt.Fprintf(&b, ", %.2f s]", exit.Duration.Seconds())
 	switch {
 	case exit.Left == 1:
-		b.WriteString("\n[1 background process that it left behind was ended]")
+		b.WriteString("\n[ended 1 background process that it left running]")
 	case exit.Left > 1:
-		fmt.Fprintf(&b, "\n[%d background processes that it left behind were ended]", exit.Left)
+		fmt.Fprintf(&b, "\n[ended %d background processes that it left running]", exit.Left)
 	}
 	return b.String()
 }
 
-// lastByteWriter remembers the last byte that was written.
+// lastByteWriter remembers the last byte written.
 type lastByteWriter struct {
 	w       io.Writer
 	last    byte

@@ -45,8 +45,8 @@ func TestShell(t *testing.T) {
 		{"no output", "", "", core.Exit{}, "(no output)\n[exit code 0, 0.00 s]"},
 		{"a failing command is a result", "a\n", "b\n", core.Exit{Code: 2}, "a\nb\n[exit code 2, 0.00 s]"},
 		{"signal", "", "", core.Exit{Code: -1, Signal: "SIGSEGV"}, "(no output)\n[ended by signal SIGSEGV, 0.00 s]"},
-		{"one left", "a\n", "", core.Exit{Left: 1}, "a\n[exit code 0, 0.00 s]\n[1 background process that it left behind was ended]"},
-		{"two left", "a\n", "", core.Exit{Left: 2}, "a\n[exit code 0, 0.00 s]\n[2 background processes that it left behind were ended]"},
+		{"one left", "a\n", "", core.Exit{Left: 1}, "a\n[exit code 0, 0.00 s]\n[ended 1 background process that it left running]"},
+		{"two left", "a\n", "", core.Exit{Left: 2}, "a\n[exit code 0, 0.00 s]\n[ended 2 background processes that it left running]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestShellTimeout(t *testing.T) {
 			args{"command": "x", "timeout_ms": 90_000_000_000_000_000},
 			time.Minute,
 			"begun\n[ERROR: Command timed out after 60000ms. Partial output is shown above. You can retry with a longer timeout by setting the timeout_ms parameter.]" +
-				"\n[timeout_ms 90000000000000000 was reduced to 60000, the most that is allowed]",
+				"\n[timeout_ms 90000000000000000 was reduced to 60000, the maximum]",
 		},
 	}
 	for _, tt := range tests {
@@ -150,7 +150,7 @@ func TestShellRefusals(t *testing.T) {
 	}
 }
 
-// noStart is an environment that starts nothing.
+// noStart is an environment that fails to start commands.
 type noStart struct {
 	core.Environment
 	err error
@@ -158,7 +158,7 @@ type noStart struct {
 
 func (e noStart) Start(context.Context, core.Command) (core.Process, error) { return nil, e.err }
 
-// A shell of another kind has other quotes: its commands are never certain.
+// Other shells quote differently, so the arguments are never certain.
 func TestShellForeignDialect(t *testing.T) {
 	call := &core.Call{Args: []byte(`{"command":"dir"}`), Env: dialect{env.NewMemory("", nil), "cmd"}}
 	accesses, err := tools.Shell().Access(t.Context(), call)

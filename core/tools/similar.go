@@ -9,8 +9,8 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// pairs is a text that is compared with many others by the pairs of
-// neighbouring bytes (the Dice coefficient).
+// pairs is a text to compare with many others by pairs of adjacent bytes (the
+// Dice coefficient).
 type pairs struct {
 	counts map[[2]byte]int
 	text   string
@@ -24,7 +24,7 @@ func newPairs(text string) pairs {
 	return p
 }
 
-// similarity is 1 for a text with the same pairs, 0 for one with none of them.
+// similarity is 1 for a text with the same pairs, 0 for one with no common pair.
 func (p pairs) similarity(other string) float64 {
 	if p.text == other {
 		return 1
@@ -49,11 +49,11 @@ func (p pairs) similarity(other string) float64 {
 	return 2 * float64(common) / float64(total)
 }
 
-// minSimilarity is what makes two texts worth mentioning together.
+// minSimilarity is the similarity from which a text is worth suggesting.
 const minSimilarity = 0.5
 
-// nearNames returns up to three paths beside path whose names are like its
-// own, the nearest first. Where the directory may not be read there are none.
+// nearNames returns up to three paths in the same directory with similar names,
+// the nearest first; none if the directory cannot be read.
 func nearNames(ctx context.Context, env core.Environment, path string) []string {
 	dir, base := splitPath(env, path)
 	listed := dir
@@ -83,7 +83,7 @@ func nearNames(ctx context.Context, env core.Environment, path string) []string 
 	return names
 }
 
-// splitPath splits a path behind its last separator.
+// splitPath splits a path after its last separator.
 func splitPath(env core.Environment, path string) (dir, base string) {
 	separators := "/"
 	if env.Info().OS == "windows" {

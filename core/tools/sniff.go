@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// sniffLen is how much of a file's beginning tells what it is.
+// sniffLen is how much of a file is read to detect its type.
 const sniffLen = 8 << 10
 
-// imageType returns the media type of an image that models can see, by its
+// imageType returns the media type of an image that models can see, from its
 // first bytes.
 func imageType(head []byte) (string, bool) {
 	switch {
@@ -24,8 +24,8 @@ func imageType(head []byte) (string, bool) {
 	return "", false
 }
 
-// binary reports whether a file that begins with head is no text, and what it
-// seems to be and how to go on.
+// binary reports whether a file that starts with head is not text, what it
+// looks like, and how to proceed.
 func binary(head []byte) (what, advice string, ok bool) {
 	if bytes.IndexByte(head, 0) < 0 && invalidShare(head) <= 0.1 && !bytes.HasPrefix(head, []byte("%PDF-")) {
 		return "", "", false
@@ -36,7 +36,7 @@ func binary(head []byte) (what, advice string, ok bool) {
 		}
 	}
 	if bytes.IndexByte(head, 0) < 0 {
-		return "text in another encoding than UTF-8, or binary data", adviceIconv, true
+		return "text that is not UTF-8, or binary data", adviceIconv, true
 	}
 	return "binary data", adviceDump, true
 }
@@ -65,8 +65,8 @@ var kinds = []struct{ magic, what, advice string }{
 	{"SQLite format 3\x00", "an SQLite database", "Query it with shell, for example with sqlite3."},
 }
 
-// invalidShare is the share of bytes that are not part of valid UTF-8. A rune
-// that is cut at the end does not count.
+// invalidShare is the share of bytes that are not valid UTF-8. A rune cut off
+// at the end does not count.
 func invalidShare(head []byte) float64 {
 	if utf8.Valid(head) {
 		return 0

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,21 +13,20 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/core/tools"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // args are a call's arguments.
 type args map[string]any
 
-// run calls a tool as the pipeline does: the arguments meet the schema, and
-// the environment is opened for the accesses that the tool asked for and for
-// nothing else. It returns the result and the text that the model would get.
+// run calls a tool as the pipeline does: the arguments are validated, and the
+// environment is restricted to the accesses that the tool declares. It returns
+// the result and the text for the model.
 func run(t testing.TB, tool core.Tool, where core.Environment, in args) (core.Result, string) {
 	t.Helper()
 	return runContext(t.Context(), t, tool, where, in, nil)
@@ -72,7 +69,7 @@ func runContext(ctx context.Context, t testing.TB, tool core.Tool, where core.En
 	return result, out.String() + model.Parts(result.Content).Text()
 }
 
-// check calls a tool and compares the code and the text of what it answers.
+// check calls a tool and compares the code and the text of the result.
 func check(t *testing.T, tool core.Tool, where core.Environment, in args, code core.ErrorCode, want string) {
 	t.Helper()
 	result, got := run(t, tool, where, in)
@@ -84,7 +81,7 @@ func check(t *testing.T, tool core.Tool, where core.Environment, in args, code c
 	}
 }
 
-// checkHas calls a tool and looks for pieces in what it answers.
+// checkHas calls a tool and looks for pieces in the result.
 func checkHas(t *testing.T, tool core.Tool, where core.Environment, in args, code core.ErrorCode, pieces ...string) {
 	t.Helper()
 	result, got := run(t, tool, where, in)
@@ -108,7 +105,7 @@ func content(t *testing.T, where core.Environment, path string) string {
 }
 
 func TestBuiltin(t *testing.T) {
-	set := tools.Builtin(tools.Options{Without: []string{"edit_file", "no_such_tool"}})
+	set := tools.Builtin(tools.Options{})
 	if set.Name() != "builtin" || set.Changed() != nil {
 		t.Errorf("name %q, changed %v", set.Name(), set.Changed())
 	}
@@ -116,20 +113,51 @@ func TestBuiltin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
+	seen := map[string]bool{}
 	for _, tool := range list {
-		names = append(names, tool.Definition().Name)
-	}
-	if got := strings.Join(names, " "); got != "read_file read_many_files write_file apply_patch shell job grep glob list_dir update_plan ask_user" {
-		t.Errorf("tools: %s", got)
+		d := tool.Definition()
+		if seen[d.Name] {
+			t.Errorf("two tools are named %s", d.Name)
+		}
+		seen[d.Name] = true
+		for _, name := range d.Profiles {
+			if !slices.Contains(profile.Names(), name) {
+				t.Errorf("%s names the profile %q, which does not exist: use %q", d.Name, name, profile.Names())
+			}
+		}
 	}
 	if err := set.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// What the model is told is part of every request: a change to it must be
-// seen, and it must stay small.
+// TestToolsOfProfiles: which of the built-in tools each profile lacks.
+func TestToolsOfProfiles(t *testing.T) {
+	list, err := tools.Builtin(tools.Options{}).Tools(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{
+		"default":   {"read_many_files", "apply_patch"},
+		"openai":    {"read_many_files", "edit_file", "list_dir"},
+		"anthropic": {"read_many_files", "apply_patch", "list_dir"},
+		"gemini":    {"apply_patch"},
+		"unknown":   nil,
+	} {
+		var got []string
+		for _, tool := range list {
+			if d := tool.Definition(); !profile.HasTool(name, d) {
+				got = append(got, d.Name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s lacks %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestDefinitions: the definitions are part of every request, so changes must be
+// visible and they must stay small.
 func TestDefinitions(t *testing.T) {
 	list, err := tools.Builtin(tools.Options{}).Tools(t.Context())
 	if err != nil {
@@ -141,7 +169,7 @@ func TestDefinitions(t *testing.T) {
 		d := tool.Definition()
 		defs = append(defs, d)
 		for _, name := range profile.Names() {
-			if profile.HasTool(name, d.Name) {
+			if profile.HasTool(name, d) {
 				size[name] += len(d.Description) + len(d.Schema)
 			}
 		}
@@ -158,23 +186,7 @@ func TestDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = append(got, '\n')
-	golden := filepath.Join("testdata", "definitions.golden.json")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))) {
-		t.Errorf("the definitions differ from %s; if that is meant, run the test with -update. Got:\n%s", golden, got)
-	}
+	goldentest.Check(t, "testdata/definitions.golden.json", append(got, '\n'))
 }
 
 func TestAccess(t *testing.T) {

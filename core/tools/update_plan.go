@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// Bounds of a plan: it is a list for a person to follow.
+// Bounds of a plan, which the user should be able to follow.
 const (
 	maxSteps    = 50
 	maxStepText = 500 // bytes
@@ -30,9 +30,9 @@ type planStepInput struct {
 	Status string `json:"status" jsonschema:"pending, in_progress or completed"`
 }
 
-// UpdatePlan returns the tool update_plan, by which the model keeps the person
-// informed of what it means to do. It touches nothing, so it is never asked
-// about; a plan is its result's data ([event.Plan]), which interfaces draw.
+// UpdatePlan returns the tool update_plan, with which the model shows the user
+// its plan. It touches nothing, so it needs no approval; its structured result
+// is an [event.Plan], which interfaces render.
 func UpdatePlan() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name:        event.PlanTool,
@@ -50,7 +50,7 @@ func runUpdatePlan(_ context.Context, _ *core.Call, in updatePlanArgs) (core.Res
 		step := event.PlanStep{Step: strings.Join(strings.Fields(s.Step), " "), Status: event.PlanStatus(s.Status)}
 		switch {
 		case step.Step == "":
-			return invalid("Step %d is empty. Say what is to be done.", i+1)
+			return invalid("Step %d is empty. Say what to do.", i+1)
 		case len(step.Step) > maxStepText:
 			return invalid("Step %d is longer than %d characters. Say it in a few words.", i+1, maxStepText)
 		}

@@ -67,7 +67,7 @@ func TestUpdatePlanRefuses(t *testing.T) {
 				t.Errorf("answered %q (%s), want %q", text, result.Code, c.want)
 			}
 			if _, ok := (event.ToolResult{Name: "update_plan", IsError: true, Structured: result.Structured}).Plan(); ok {
-				t.Error("a refused plan is drawn")
+				t.Error("an invalid plan has a structured result")
 			}
 		})
 	}

@@ -10,26 +10,26 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// maxIgnoreFile is the size up to which a .gitignore is read.
+// maxIgnoreFile is the maximum size of a .gitignore.
 const maxIgnoreFile = 1 << 20
 
-// walker goes through a directory in the order of names, what git ignores
-// aside. It never goes into .git and follows no symbolic link below its base.
+// walker walks a directory in the order of names, without what git ignores. It
+// never enters .git and follows no symbolic link below its base.
 type walker struct {
 	env  core.Environment
 	base string // as the model wrote it; empty = the working directory
-	// all visits what git ignores too, but does not go into it.
+	// all visits what git ignores too, but does not enter it.
 	all bool
-	// enter, if set, says whether to go into a directory.
+	// enter, if set, decides whether to enter a directory.
 	enter func(rel string) bool
 
 	denied int // directories that may not be read
 	failed int // directories that could not be read
 }
 
-// walkEntry is a file or directory that a walker comes to.
+// walkEntry is a file or directory found by a walker.
 type walkEntry struct {
-	rel     string // from the base, with slashes
+	rel     string // relative to the base, with slashes
 	entry   fs.DirEntry
 	depth   int // 1 = in the base
 	ignored bool
@@ -38,8 +38,8 @@ type walkEntry struct {
 // errStopWalk ends a walk early; the walk itself then returns nil.
 var errStopWalk = errors.New("stop walking")
 
-// walk visits everything below the base, each directory before what is in it.
-// It fails if the base cannot be read, and with the error of visit or ctx.
+// walk visits everything below the base, each directory before its entries. It
+// fails if the base cannot be read, and with the error of visit or ctx.
 func (w *walker) walk(ctx context.Context, visit func(walkEntry) error) error {
 	entries, err := w.env.Files().ReadDir(ctx, w.at(""))
 	if err != nil {
@@ -52,8 +52,8 @@ func (w *walker) walk(ctx context.Context, visit func(walkEntry) error) error {
 	return err
 }
 
-// at returns the path of rel for the environment. It never begins with a name
-// that lies in the directory, which might read as a handle or as "~".
+// at returns the path of rel for the environment. It never starts with the name
+// of an entry, which might look like a handle or "~".
 func (w *walker) at(rel string) string {
 	if w.base == "" || w.base == "." {
 		return "./" + rel
@@ -84,7 +84,7 @@ func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry
 			return ctx.Err()
 		case errors.Is(err, fs.ErrPermission):
 			w.denied++
-		case errors.Is(err, fs.ErrNotExist): // it has gone in the meantime
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 		case err != nil:
 			w.failed++
 		default:
@@ -96,7 +96,7 @@ func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry
 	return nil
 }
 
-// innerLevels adds the rules that lie in a directory of the walk.
+// innerLevels adds the rules of a directory of the walk.
 func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEntry, levels []ignoreLevel) []ignoreLevel {
 	add := func(name string) {
 		if rules := w.rules(ctx, w.at(dir+name)); len(rules) > 0 {
@@ -114,8 +114,8 @@ func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEn
 	return levels
 }
 
-// outerLevels returns the rules of the directories above the base, as far as
-// they lie in the workspace and may be read.
+// outerLevels returns the rules of the directories above the base that are in
+// the workspace and may be read.
 func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
 	base, err := w.env.Resolve(ctx, w.at(""))
 	if err != nil {
@@ -152,12 +152,12 @@ func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
 func (w *walker) rules(ctx context.Context, name string) []ignoreRule {
 	data, err := core.ReadFile(ctx, w.env.Files(), name, maxIgnoreFile)
 	if err != nil {
-		return nil // to search more than needed is the lesser evil
+		return nil // better to search too much
 	}
 	return parseIgnore(string(data))
 }
 
-// joinPath puts a path with slashes behind a base, for the model to read.
+// joinPath joins a slash-separated path to a base, for display.
 func joinPath(base, rel string) string {
 	switch {
 	case base == "" || base == ".":

@@ -18,10 +18,10 @@ type writeFileArgs struct {
 	Content  string `json:"content"`
 }
 
-// WriteFile returns the tool write_file, which creates or replaces a file,
-// wholly or not at all.
+// WriteFile returns the tool write_file, which creates or replaces a file
+// atomically.
 func WriteFile() core.Tool {
-	return core.NewTool(core.ToolDefinition{
+	tool := core.NewTool(core.ToolDefinition{
 		Name:        "write_file",
 		Description: strings.TrimSpace(writeFileDoc),
 		Scopes:      []core.Scope{core.ScopeWrite},
@@ -29,6 +29,7 @@ func WriteFile() core.Tool {
 	}, func(_ context.Context, _ *core.Call, in writeFileArgs) ([]core.Access, error) {
 		return fileAccess(core.ScopeWrite, in.FilePath, false), nil
 	}, runWriteFile)
+	return fileTool{Tool: tool, changes: filePath}
 }
 
 func runWriteFile(ctx context.Context, call *core.Call, in writeFileArgs) (core.Result, error) {

@@ -28,7 +28,8 @@ func TestWriteFile(t *testing.T) {
 	checkHas(t, tools.WriteFile(), where, args{"file_path": "old.txt/x", "content": ""}, core.CodeIO, "not a directory")
 }
 
-// brokenEnv is an environment whose files fail, or are something else.
+// brokenEnv is an environment whose file operations fail, or whose files are not
+// regular.
 type brokenEnv struct {
 	core.Environment
 	write error
@@ -74,7 +75,7 @@ func TestWriteFailures(t *testing.T) {
 		"disk full":  {errors.New("no space left on device"), core.CodeIO, "the disk is full"},
 		"permission": {fs.ErrPermission, core.CodePermission, "permission denied"},
 		"other":      {errors.New("input/output error"), core.CodeIO, "input/output error"},
-		"timeout":    {context.DeadlineExceeded, core.CodeTimeout, "out of time"},
+		"timeout":    {context.DeadlineExceeded, core.CodeTimeout, "timed out"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,8 +89,8 @@ func TestWriteFailures(t *testing.T) {
 	}
 }
 
-// What is no regular file is not opened: to read a pipe would wait for ever,
-// to write a device by replacing it would break it.
+// Only regular files are opened: reading a pipe would block, and replacing a
+// device would break it.
 func TestSpecialFiles(t *testing.T) {
 	for mode, want := range map[fs.FileMode]string{
 		fs.ModeNamedPipe: "a named pipe", fs.ModeSocket: "a socket", fs.ModeDevice: "a device", fs.ModeIrregular: "a special file",

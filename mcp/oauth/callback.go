@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// listener waits on a port of this machine for the browser to be sent back.
+// listener waits on a local port for the browser's redirect.
 type listener struct {
 	ln       net.Listener
 	redirect *url.URL
@@ -19,17 +19,16 @@ type listener struct {
 	running  sync.WaitGroup
 }
 
-// parseRedirect reads the redirect address of a client registered by hand.
+// parseRedirect parses a loopback redirect URL.
 func parseRedirect(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" || !isLoopbackName(u.Hostname()) || u.Port() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("the redirect address %q: expected http://127.0.0.1:PORT/PATH (or localhost)", address)
+		return nil, fmt.Errorf("invalid redirect URL %q: expected http://127.0.0.1:PORT/PATH (or localhost)", address)
 	}
 	return u, nil
 }
 
-// listen opens the port. registered is the address that the issuer knows: it is
-// used again where it can be.
+// listen opens the port, that of the registered redirect URL if possible.
 func (t *Transport) listen(registered string) (*listener, error) {
 	if t.redirect != nil {
 		return listenAt(t.redirect)
@@ -49,7 +48,7 @@ func listenAt(u *url.URL) (*listener, error) {
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, u.Port()))
 	if err != nil {
-		return nil, fmt.Errorf("the port that the browser is sent back to: %w", err)
+		return nil, fmt.Errorf("port for the redirect: %w", err)
 	}
 	own := *u
 	_, port, err := net.SplitHostPort(ln.Addr().String())
@@ -63,7 +62,7 @@ func listenAt(u *url.URL) (*listener, error) {
 
 func (l *listener) url() string { return l.redirect.String() }
 
-// rename takes another spelling of the address, on the same port.
+// rename replaces the redirect URL by another one with the same port.
 func (l *listener) rename(address string) error {
 	u, err := parseRedirect(address)
 	if err != nil {
@@ -75,9 +74,9 @@ func (l *listener) rename(address string) error {
 	return nil
 }
 
-// serve starts to answer the browser. The channel gets the first answer with
-// the right state; all other requests are turned away, so that no page that the
-// browser shows can end the sign-in.
+// serve starts the server. The channel receives the first response with the right
+// state; all other requests are rejected, so that no other web page can end the
+// sign-in.
 func (l *listener) serve(state string) <-chan url.Values {
 	answers := make(chan url.Values, 1)
 	l.server = &http.Server{
@@ -87,13 +86,13 @@ func (l *listener) serve(state string) <-chan url.Values {
 			switch {
 			case r.Method != http.MethodGet || r.URL.Path != l.redirect.Path || !strings.EqualFold(r.Host, l.redirect.Host):
 				http.NotFound(w, r)
-			case !sameText(q.Get("state"), state):
-				page(w, http.StatusBadRequest, "This page does not belong to the sign-in that is under way.")
+			case !equalSecret(q.Get("state"), state):
+				page(w, http.StatusBadRequest, "This page does not belong to the current sign-in.")
 			default:
-				page(w, http.StatusOK, "That is all that was wanted from the browser. You can close this page and go back to the terminal, which says how the sign-in ended.")
+				page(w, http.StatusOK, "You can close this page and return to the terminal, which shows the result of the sign-in.")
 				select {
 				case answers <- q:
-				default: // the first one counts
+				default: // only the first counts
 				}
 			}
 		}),
@@ -102,12 +101,12 @@ func (l *listener) serve(state string) <-chan url.Values {
 	return answers
 }
 
-// page answers the browser with a fixed text: nothing of the request is in it.
+// page responds with a fixed text, which contains nothing of the request.
 func page(w http.ResponseWriter, status int, text string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	h.Set("Referrer-Policy", "no-referrer") // the address holds the code
+	h.Set("Referrer-Policy", "no-referrer") // the URL contains the code
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Connection", "close")
@@ -115,7 +114,7 @@ func page(w http.ResponseWriter, status int, text string) {
 	fmt.Fprintf(w, "<!doctype html><title>Sign-in</title><p>%s</p>\n", text)
 }
 
-// close lets the answer reach the browser and frees the port.
+// close waits for the response to the browser and closes the port.
 func (l *listener) close() {
 	if l.server == nil {
 		_ = l.ln.Close()

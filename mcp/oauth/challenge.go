@@ -4,16 +4,16 @@ import (
 	"strings"
 )
 
-// challenge is what a server demands of a request (RFC 6750, RFC 9728).
+// challenge is a Bearer challenge of a server (RFC 6750, RFC 9728).
 type challenge struct {
-	metadata string   // resource_metadata: where the server describes itself
-	scopes   []string // that are needed
+	metadata string   // resource_metadata: URL of the server's metadata
+	scopes   []string // required ones
 	err      string   // the error code
-	more     bool     // there was a token, but it does not suffice
+	more     bool     // the token has insufficient scopes
 }
 
-// bearerChallenge reads the Bearer challenge from WWW-Authenticate headers. What
-// cannot be read is left out; the first of two values counts.
+// bearerChallenge parses the Bearer challenge of WWW-Authenticate headers. It
+// ignores invalid parts; the first of several values counts.
 func bearerChallenge(headers []string) challenge {
 	var ch challenge
 	for _, h := range headers {
@@ -35,9 +35,9 @@ func bearerChallenge(headers []string) challenge {
 	return ch
 }
 
-// challenges takes a header apart (RFC 9110, section 11.6.1): schemes, each
-// with parameters "name=token" or `name="quoted"`, all parted by commas. A
-// token68 in place of parameters is skipped.
+// challenges parses a header (RFC 9110, section 11.6.1): schemes, each with
+// parameters "name=token" or `name="quoted"`, separated by commas. A token68
+// instead of parameters is skipped.
 func challenges(header string) func(yield func(scheme string, params map[string]string) bool) {
 	return func(yield func(string, map[string]string) bool) {
 		p := headerParser{rest: header}
@@ -49,7 +49,7 @@ func challenges(header string) func(yield func(scheme string, params map[string]
 				if p.rest == "" {
 					break
 				}
-				p.rest = p.rest[1:] // what belongs nowhere
+				p.rest = p.rest[1:] // invalid
 				continue
 			}
 			p.skip(" \t")
@@ -75,13 +75,12 @@ func challenges(header string) func(yield func(scheme string, params map[string]
 	}
 }
 
-// headerParser reads a header from its front.
+// headerParser parses a header from the front.
 type headerParser struct{ rest string }
 
 func (p *headerParser) skip(chars string) { p.rest = strings.TrimLeft(p.rest, chars) }
 
-// token takes a token (RFC 9110, section 5.6.2) from the front; "" if none is
-// there.
+// token consumes a token (RFC 9110, section 5.6.2), "" if there is none.
 func (p *headerParser) token() string {
 	end := strings.IndexFunc(p.rest, func(r rune) bool { return !isTokenChar(r) })
 	if end < 0 {
@@ -96,8 +95,8 @@ func isTokenChar(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
-// value takes a quoted string, or all up to the next comma or blank: many
-// servers forget the quotes around an address.
+// value consumes a quoted string, or everything up to the next comma or blank:
+// many servers do not quote URLs.
 func (p *headerParser) value() string {
 	if !strings.HasPrefix(p.rest, `"`) {
 		end := strings.IndexAny(p.rest, ", \t")

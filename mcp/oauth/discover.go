@@ -10,63 +10,63 @@ import (
 	"strings"
 )
 
-// resourceDocument is the server's description of itself (RFC 9728).
+// resourceDocument is the protected resource metadata of a server (RFC 9728).
 type resourceDocument struct {
 	Resource string   `json:"resource"`
 	Issuers  []string `json:"authorization_servers"`
 	Scopes   []string `json:"scopes_supported"`
 }
 
-// issuerDocument is the description of an authorisation server (RFC 8414, and
-// OpenID Connect Discovery).
+// issuerDocument is the metadata of an authorization server (RFC 8414 or OpenID
+// Connect Discovery).
 type issuerDocument struct {
-	Issuer        string   `json:"issuer"`
-	Authorize     string   `json:"authorization_endpoint"`
-	Token         string   `json:"token_endpoint"`
-	Register      string   `json:"registration_endpoint"`
-	Revoke        string   `json:"revocation_endpoint"`
-	AuthMethods   []string `json:"token_endpoint_auth_methods_supported"`
-	Scopes        []string `json:"scopes_supported"`
-	PKCE          []string `json:"code_challenge_methods_supported"`
-	KnowsDocument bool     `json:"client_id_metadata_document_supported"`
-	SendsIssuer   bool     `json:"authorization_response_iss_parameter_supported"`
+	Issuer         string   `json:"issuer"`
+	Authorize      string   `json:"authorization_endpoint"`
+	Token          string   `json:"token_endpoint"`
+	Register       string   `json:"registration_endpoint"`
+	Revoke         string   `json:"revocation_endpoint"`
+	AuthMethods    []string `json:"token_endpoint_auth_methods_supported"`
+	Scopes         []string `json:"scopes_supported"`
+	PKCE           []string `json:"code_challenge_methods_supported"`
+	ClientMetadata bool     `json:"client_id_metadata_document_supported"`
+	SendsIssuer    bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
-// discovery is where to sign in, and for what.
+// discovery is the result of discovery.
 type discovery struct {
-	resource string   // that tokens are for (RFC 8707)
-	scopes   []string // that the server suggests
+	resource string   // the resource of tokens (RFC 8707)
+	scopes   []string // suggested by the server
 	issuer   issuerDocument
 }
 
-// discover finds out who issues tokens for the server. hint is the address of
-// the server's description from its challenge, if it gave one.
+// discover finds the authorization server of the server. hint is the URL of the
+// server's metadata from its challenge, if any.
 func (t *Transport) discover(ctx context.Context, hint string) (discovery, error) {
 	doc, err := t.resourceDocument(ctx, hint)
 	if err != nil {
 		return discovery{}, err
 	}
-	if doc == nil { // as in 2025-03-26: the server's own origin is the issuer
+	if doc == nil { // as in 2025-03-26: the server's origin is the issuer
 		issuer, err := t.ownIssuer(ctx)
 		return discovery{resource: canonical(t.server), issuer: issuer}, err
 	}
 	if !covers(doc.Resource, t.server) {
-		return discovery{}, fmt.Errorf("the server describes another resource, %q: its tokens would not be for %s", clean(doc.Resource), shown(t.server))
+		return discovery{}, fmt.Errorf("the server's metadata is for another resource, %q: its tokens would not be valid for %s", clean(doc.Resource), displayURL(t.server))
 	}
 	if len(doc.Issuers) == 0 {
-		return discovery{}, errors.New("the server's description names no authorisation server")
+		return discovery{}, errors.New("the server's metadata has no authorization server")
 	}
 	found := discovery{resource: doc.Resource, scopes: doc.Scopes}
 	name := doc.Issuers[0]
 	if c, err := t.current(ctx); err == nil && slices.Contains(doc.Issuers, c.Issuer) {
-		name = c.Issuer // where the person signed in before
+		name = c.Issuer // of the previous sign-in
 	}
 	found.issuer, err = t.issuerDocument(ctx, name)
 	return found, err
 }
 
-// resourceDocument reads the server's description from where its challenge says
-// that it is, else from the well-known places; nil if there is none.
+// resourceDocument reads the server's metadata from the URL in its challenge or
+// from the well-known URLs; nil if there is none.
 func (t *Transport) resourceDocument(ctx context.Context, hint string) (*resourceDocument, error) {
 	const wellKnown = "/.well-known/oauth-protected-resource"
 	var places []*url.URL
@@ -87,23 +87,23 @@ func (t *Transport) resourceDocument(ctx context.Context, hint string) (*resourc
 		if err == nil {
 			return doc, nil
 		}
-		if !notThere(err) {
-			return nil, fmt.Errorf("the server's description of itself: %w", err)
+		if !isNotFound(err) {
+			return nil, fmt.Errorf("the server's metadata: %w", err)
 		}
 	}
 	return nil, nil
 }
 
-// notThere reports whether an error says that a document is elsewhere.
-func notThere(err error) bool {
+// isNotFound reports whether an error means that there is no such document.
+func isNotFound(err error) bool {
 	var status *statusError
 	return errors.As(err, &status) && status.status >= 400 && status.status < 500 && status.status != http.StatusTooManyRequests
 }
 
-// issuerDocument reads the description of an issuer from the well-known places
-// and makes sure that it is that issuer's.
+// issuerDocument reads the metadata of an issuer from the well-known URLs, and
+// checks that it is of that issuer.
 func (t *Transport) issuerDocument(ctx context.Context, name string) (issuerDocument, error) {
-	u, err := t.web.parse("the authorisation server", name)
+	u, err := t.web.parse("authorization server", name)
 	if err != nil {
 		return issuerDocument{}, err
 	}
@@ -116,22 +116,22 @@ func (t *Transport) issuerDocument(ctx context.Context, name string) (issuerDocu
 	var doc issuerDocument
 	for _, place := range places {
 		doc = issuerDocument{}
-		if err = t.web.document(ctx, at(u, place), &doc); err == nil || !notThere(err) {
+		if err = t.web.document(ctx, at(u, place), &doc); err == nil || !isNotFound(err) {
 			break
 		}
 	}
 	if err != nil {
-		return issuerDocument{}, fmt.Errorf("the authorisation server %s: %w", shown(u), err)
+		return issuerDocument{}, fmt.Errorf("authorization server %s: %w", displayURL(u), err)
 	}
-	// A slash at the end makes no difference here, because the two lead to the
-	// same documents; else no two names are the same.
+	// A trailing slash is ignored, since it makes no difference to the metadata
+	// URLs. Otherwise names must be identical.
 	if strings.TrimSuffix(doc.Issuer, "/") != strings.TrimSuffix(name, "/") {
-		return issuerDocument{}, fmt.Errorf("the authorisation server %s says that it is %q: another must not speak for it", shown(u), clean(doc.Issuer))
+		return issuerDocument{}, fmt.Errorf("authorization server %s: its metadata names another issuer, %q", displayURL(u), clean(doc.Issuer))
 	}
 	return doc, t.checkIssuer(doc)
 }
 
-// ownIssuer is the issuer of a server that does not describe itself.
+// ownIssuer returns the issuer of a server without metadata.
 func (t *Transport) ownIssuer(ctx context.Context) (issuerDocument, error) {
 	doc := issuerDocument{}
 	err := t.web.document(ctx, at(t.server, "/.well-known/oauth-authorization-server"), &doc)
@@ -140,21 +140,21 @@ func (t *Transport) ownIssuer(ctx context.Context) (issuerDocument, error) {
 			doc.Issuer = at(t.server, "").String()
 		}
 		if u, err := url.Parse(doc.Issuer); err != nil || !sameOrigin(u, t.server) {
-			return issuerDocument{}, fmt.Errorf("%s says that it is the authorisation server %q: another must not speak for it", shown(t.server), clean(doc.Issuer))
+			return issuerDocument{}, fmt.Errorf("authorization server %s: its metadata names another issuer, %q", displayURL(t.server), clean(doc.Issuer))
 		}
 		return doc, t.checkIssuer(doc)
 	}
-	if !notThere(err) {
-		return issuerDocument{}, fmt.Errorf("the authorisation server: %w", err)
+	if !isNotFound(err) {
+		return issuerDocument{}, fmt.Errorf("authorization server: %w", err)
 	}
 	root := at(t.server, "")
 	return issuerDocument{
 		Issuer: root.String(), Authorize: root.JoinPath("authorize").String(), Token: root.JoinPath("token").String(),
-		Register: root.JoinPath("register").String(), PKCE: []string{"S256"}, // nobody can say so, and the specification of that time requires it
+		Register: root.JoinPath("register").String(), PKCE: []string{"S256"}, // required by the specification of that time
 	}, nil
 }
 
-// checkIssuer looks at what a description must have, and at every address.
+// checkIssuer checks the metadata's required fields and all URLs.
 func (t *Transport) checkIssuer(doc issuerDocument) error {
 	for _, e := range []struct {
 		name, address string
@@ -168,17 +168,17 @@ func (t *Transport) checkIssuer(doc issuerDocument) error {
 		if e.address == "" && !e.required {
 			continue
 		}
-		if _, err := t.web.parse("the authorisation server's "+e.name, e.address); err != nil {
+		if _, err := t.web.parse("the authorization server's "+e.name, e.address); err != nil {
 			return err
 		}
 	}
 	if slices.Contains(doc.PKCE, "S256") || t.opts.AssumePKCE && len(doc.PKCE) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the authorisation server %s does not say that it knows PKCE with S256 (code_challenge_methods_supported), without which a stolen code is a stolen token", clean(doc.Issuer))
+	return fmt.Errorf("authorization server %s does not announce PKCE with S256 (code_challenge_methods_supported), which protects the sign-in against stolen codes", clean(doc.Issuer))
 }
 
-// at is the address of a path on the origin of u.
+// at returns the URL of a path on the origin of u.
 func at(u *url.URL, path string) *url.URL {
 	to := &url.URL{Scheme: u.Scheme, Host: u.Host}
 	to.RawPath = path
@@ -190,13 +190,13 @@ func sameOrigin(a, b *url.URL) bool {
 	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Host, b.Host)
 }
 
-// canonical is the name of a server that does not give itself one.
+// canonical returns the resource name of a server without metadata.
 func canonical(u *url.URL) string {
 	c := &url.URL{Scheme: strings.ToLower(u.Scheme), Host: strings.ToLower(u.Host), Path: u.Path, RawPath: u.RawPath}
 	return strings.TrimSuffix(c.String(), "/")
 }
 
-// covers reports whether a resource is the server, or holds it by its path.
+// covers reports whether a resource is the server or a parent path of it.
 func covers(resource string, server *url.URL) bool {
 	r, err := url.Parse(resource)
 	if err != nil || !sameOrigin(r, server) || r.RawQuery != "" || r.Fragment != "" {

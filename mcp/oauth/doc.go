@@ -1,24 +1,20 @@
-// Package oauth signs in to MCP servers that are reached over HTTP.
+// Package oauth signs in to MCP servers over HTTP.
 //
-// A [Transport] is an [http.RoundTripper] around the one that reaches the
-// server. It sends the first request as it is, learns from the server's answer
-// who issues tokens for it, brings a person through the sign-in in the browser
-// where one is there, and adds the token to each further request; an expired
-// one is renewed, and more is asked for when the server says that a token does
-// not suffice. Without a person, a server that wants a sign-in is a
-// [*SignInError].
+// A [Transport] is an [http.RoundTripper] that wraps another. It sends the first
+// request unchanged, discovers the authorization server from the response, signs
+// the user in with the browser, and adds the token to all further requests. It
+// refreshes expired tokens, and requests more scopes if the server demands them.
+// Non-interactively, a server that requires signing in is a [*SignInError].
 //
-// It follows the authorisation part of the MCP specification (2025-11-25 and
-// 2026-07-28, with what 2025-03-26 did where servers are of that time) and with
-// it RFC 9728 and RFC 8414 (discovery), RFC 7591 (dynamic registration), client
-// ID metadata documents, RFC 7636 (PKCE, S256 only), RFC 8707 (the resource that
-// a token is for), RFC 9207 (the issuer in the answer) and RFC 8252 (the
-// redirect to a port of this machine).
+// It implements the authorization part of the MCP specification (2025-11-25 and
+// 2026-07-28, with fallbacks for servers of 2025-03-26), and with it RFC 9728 and
+// RFC 8414 (discovery), RFC 7591 (dynamic registration), client ID metadata
+// documents, RFC 7636 (PKCE, S256 only), RFC 8707 (resource indicators), RFC 9207
+// (issuer identification) and RFC 8252 (loopback redirect).
 //
-// What is trusted: the address of the server, which the person gave. All other
-// addresses come from the network. They must be https (or on this machine if
-// the server is, too), none may lead from a public server into a private
-// network, and their answers are bounded in size. Client secrets and tokens
-// belong to the issuer that gave them and are shown to no other; tokens go to
-// the server's own origin only. None of them is in an error or a log.
+// Only the server's URL, which the user configured, is trusted. All other URLs
+// come from the network: they must be https (or loopback, if the server is), must
+// not lead from a public server into a private network, and their responses are
+// limited in size. Client secrets and tokens are only sent to the issuer that
+// issued them, and tokens to the server's origin. Errors and logs contain none.
 package oauth

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// signIn brings the person through the sign-in and returns what came of it.
-// old is what is kept for the same issuer.
+// signIn signs the user in and returns the new credentials. old are the stored
+// ones for the same issuer.
 func (t *Transport) signIn(ctx context.Context, old credentials, found discovery, ch challenge) (credentials, error) {
 	c := credentials{
 		Issuer: found.issuer.Issuer, Resource: found.resource, TokenURL: found.issuer.Token, Revoke: found.issuer.Revoke,
@@ -28,7 +28,7 @@ func (t *Transport) signIn(ctx context.Context, old credentials, found discovery
 	if c.Client, err = t.register(ctx, c.Client, found.issuer, back.url()); err != nil {
 		return credentials{}, err
 	}
-	if c.Client.Redirect != "" { // the issuer may have wanted another name for this machine
+	if c.Client.Redirect != "" { // the issuer may have required localhost
 		if err := back.rename(c.Client.Redirect); err != nil {
 			return credentials{}, err
 		}
@@ -36,7 +36,7 @@ func (t *Transport) signIn(ctx context.Context, old credentials, found discovery
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	config := c.config(back.url())
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", found.resource)}
-	if slices.Contains(c.Scopes, offline) { // OpenID Connect ignores it otherwise
+	if slices.Contains(c.Scopes, scopeOffline) { // otherwise OpenID Connect ignores that scope
 		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
 	config.Endpoint.AuthURL = found.issuer.Authorize
@@ -52,15 +52,15 @@ func (t *Transport) signIn(ctx context.Context, old credentials, found discovery
 	if err != nil {
 		return credentials{}, tokenError(err, append(c.secrets(), code, verifier)...)
 	}
-	return c, c.take(got)
+	return c, c.setToken(got)
 }
 
-// offline is the scope for tokens that can be renewed.
-const offline = "offline_access"
+// scopeOffline is the scope for refresh tokens.
+const scopeOffline = "offline_access"
 
-// scopes are those to ask for: all that was asked for before, so that nothing
-// is lost, and what the server demands now. At first, and without a demand,
-// what it suggests.
+// scopes returns the scopes to request: all that were requested before, and those
+// that the server demands now. The first time, without a demand, those that it
+// suggests.
 func (t *Transport) scopes(old credentials, found discovery, ch challenge) []string {
 	want := slices.Clone(old.Scopes)
 	add := ch.scopes
@@ -72,8 +72,8 @@ func (t *Transport) scopes(old credentials, found discovery, ch challenge) []str
 			add = found.scopes
 		}
 	}
-	if slices.Contains(found.issuer.Scopes, offline) {
-		add = append(slices.Clone(add), offline)
+	if slices.Contains(found.issuer.Scopes, scopeOffline) {
+		add = append(slices.Clone(add), scopeOffline)
 	}
 	for _, s := range add {
 		if !slices.Contains(want, s) {
@@ -83,8 +83,8 @@ func (t *Transport) scopes(old credentials, found discovery, ch challenge) []str
 	return want
 }
 
-// visit shows the page to the person and waits until the browser comes back, or
-// the person pastes where it ended.
+// visit takes the user to the page and waits until the browser is redirected, or
+// the user pastes the URL that it was redirected to.
 func (t *Transport) visit(ctx context.Context, back *listener, page, state string) (url.Values, error) {
 	visiting, cancel := context.WithCancel(ctx)
 	type pasted struct {
@@ -93,7 +93,7 @@ func (t *Transport) visit(ctx context.Context, back *listener, page, state strin
 	}
 	done := make(chan pasted, 1)
 	go func() {
-		address, err := t.opts.Person.Visit(visiting, page)
+		address, err := t.opts.Browser.Visit(visiting, page)
 		done <- pasted{address, err}
 	}()
 	waiting := true
@@ -116,36 +116,36 @@ func (t *Transport) visit(ctx context.Context, back *listener, page, state strin
 			case p.address != "":
 				return parsePasted(p.address, state)
 			}
-			done = nil // nothing was pasted: the browser may still come
+			done = nil // nothing pasted: keep waiting for the browser
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// parsePasted reads the address at which the browser ended.
+// parsePasted parses the URL that the browser was redirected to.
 func parsePasted(address, state string) (url.Values, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.RawQuery == "" {
-		return nil, errors.New("what was pasted is not the address at which the browser ended, http://127.0.0.1:…/callback?code=…")
+		return nil, errors.New("the pasted text is not the URL that the browser was redirected to: expected http://127.0.0.1:…/callback?code=…")
 	}
 	q := u.Query()
-	if !sameText(q.Get("state"), state) {
-		return nil, errors.New("what was pasted does not belong to this sign-in (another state): start again")
+	if !equalSecret(q.Get("state"), state) {
+		return nil, errors.New("the pasted URL does not belong to this sign-in (state mismatch): start again")
 	}
 	return q, nil
 }
 
-func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+func equalSecret(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// checkAnswer returns the code of an answer whose state is right. The issuer is
-// looked at first (RFC 9207): of a foreign answer not even the error counts.
+// checkAnswer returns the code of an authorization response, whose state was
+// checked. It checks the issuer first (RFC 9207), before even an error counts.
 func checkAnswer(answer url.Values, issuer issuerDocument) (string, error) {
 	switch iss, named := answer["iss"]; {
 	case named && (len(iss) != 1 || iss[0] != issuer.Issuer):
-		return "", fmt.Errorf("the answer comes from another issuer than %s: the sign-in is refused, for somebody may have mixed the two up", clean(issuer.Issuer))
+		return "", fmt.Errorf("sign-in refused: the response comes from another issuer than %s (possible mix-up attack)", clean(issuer.Issuer))
 	case !named && issuer.SendsIssuer:
-		return "", fmt.Errorf("the answer does not name its issuer, though %s says that it always does: the sign-in is refused", clean(issuer.Issuer))
+		return "", fmt.Errorf("sign-in refused: the response does not name its issuer, although %s announces that it does", clean(issuer.Issuer))
 	}
 	if code := answer.Get("error"); code != "" {
 		text := clean(code)
@@ -156,7 +156,7 @@ func checkAnswer(answer url.Values, issuer issuerDocument) (string, error) {
 	}
 	code := answer.Get("code")
 	if code == "" {
-		return "", errors.New("the answer holds no code")
+		return "", errors.New("the response has no code")
 	}
 	return code, nil
 }

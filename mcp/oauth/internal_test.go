@@ -43,7 +43,7 @@ func FuzzChallenges(f *testing.F) {
 			if scheme == "" {
 				t.Error("a challenge without a scheme")
 			}
-			// Written out, it is read as the same.
+			// Formatting and parsing it again gives the same.
 			var text strings.Builder
 			text.WriteString(scheme)
 			sep := " "
@@ -65,7 +65,7 @@ func TestReach(t *testing.T) {
 		"8.8.8.8": reachPublic, "2001:4860:4860::8888": reachPublic, "::ffff:8.8.8.8": reachPublic,
 		"10.1.2.3": reachPrivate, "172.31.0.1": reachPrivate, "192.168.0.1": reachPrivate, "100.64.0.1": reachPrivate, "fd12::1": reachPrivate, "64:ff9b::7f00:1": reachPrivate,
 		"127.0.0.1": reachLoopback, "127.9.9.9": reachLoopback, "::1": reachLoopback, "::ffff:127.0.0.1": reachLoopback,
-		"169.254.169.254": reachNowhere, "fe80::1": reachNowhere, "0.0.0.0": reachNowhere, "::": reachNowhere, "224.0.0.1": reachNowhere,
+		"169.254.169.254": reachForbidden, "fe80::1": reachForbidden, "0.0.0.0": reachForbidden, "::": reachForbidden, "224.0.0.1": reachForbidden,
 	} {
 		if got := reachOf(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s: got %d, want %d", address, got, want)
@@ -73,8 +73,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestControl: a name that leads to a near address when it is used (DNS
-// rebinding) does not lead there.
+// TestControl: a name that resolves to a near address (DNS rebinding) is refused.
 func TestControl(t *testing.T) {
 	for _, tt := range []struct {
 		allowed reach

@@ -16,61 +16,61 @@ import (
 	"time"
 )
 
-// Person brings a person to the page where they sign in.
+// Browser takes the user to the sign-in page.
 //
-// Visit shows the page, by opening a browser or by printing the address. The
-// browser is sent back to a port of this machine, which the transport listens
-// on; ctx is done as soon as it came. Where the browser runs on another
-// machine, the person may copy the address at which it ended: Visit then
-// returns it. With "" and no error the transport goes on waiting for the
-// browser; an error ends the sign-in.
-type Person interface {
+// Visit shows the page, by opening a browser or by printing the URL. The browser
+// is redirected to a local port on which the transport listens; ctx is then done.
+// If the browser runs on another machine, the user may copy the URL that it was
+// redirected to: Visit then returns it. After "" without an error the transport
+// keeps waiting for the browser; an error ends the sign-in.
+type Browser interface {
 	Visit(ctx context.Context, page string) (pasted string, err error)
 }
 
-// Options describe how to sign in to a server. Server and Store are required.
+// Options configure signing in to a server. Server and Store are required.
 type Options struct {
-	Server string // address of the MCP endpoint
-	Store  *Store // where credentials are kept
-	Person Person // nil = nobody is there: a *SignInError
+	Server  string  // URL of the MCP endpoint
+	Store   *Store  // stores credentials
+	Browser Browser // nil = non-interactive: a *SignInError
 
-	// ClientID and ClientSecret are those of a client that was registered by
-	// hand. Without them the client's metadata document is used where the issuer
-	// knows of such, else the client registers itself.
+	// ClientID and ClientSecret are those of a manually registered client.
+	// Without them the client uses its metadata document, if the issuer supports
+	// it, or registers dynamically.
 	ClientID     string
 	ClientSecret string
-	// ClientMetadataURL is the https address of the client's metadata document.
+	// ClientMetadataURL is the https URL of the client's metadata document.
 	ClientMetadataURL string
-	// ClientName is what the issuer shows to the person; empty = "agent".
+	// ClientName is what the issuer shows to the user; empty = "agent".
 	ClientName string
-	// RedirectURL is where the browser is sent back to, for a client that was
-	// registered with a fixed one: http, on localhost, 127.0.0.1 or [::1], with
-	// a port. Empty = http://127.0.0.1:PORT/callback with a free port.
+	// RedirectURL is the redirect URL of a client that was registered with a
+	// fixed one: http, on localhost, 127.0.0.1 or [::1], with a port. Empty =
+	// http://127.0.0.1:PORT/callback with a free port.
 	RedirectURL string
-	// Scopes are asked for in place of those that the server suggests. Those
-	// that it demands are always asked for.
+	// Scopes are requested instead of those that the server suggests. Those that
+	// it demands are always requested.
 	Scopes []string
-	// AssumePKCE goes on with an issuer that does not say that it knows PKCE.
+	// AssumePKCE accepts an issuer that does not announce PKCE.
 	AssumePKCE bool
 
-	// HowTo is what SignInError says that a person can do.
+	// HowTo is the advice in SignInError.
 	HowTo string
-	// Base reaches the server; nil = http.DefaultTransport. If it is an
-	// *http.Transport, its proxy and TLS settings hold for the issuer, too.
+	// Base sends the requests; nil = http.DefaultTransport. If it is an
+	// *http.Transport, its proxy and TLS settings apply to the issuer, too.
 	Base   http.RoundTripper
-	Logger *slog.Logger // nil = silent
+	Logger *slog.Logger // nil = none
 }
 
-// SignInError says that a server wants a person to sign in, and none is there.
+// SignInError means that a server requires the user to sign in, which is not
+// possible non-interactively.
 type SignInError struct {
-	Server string // its address
-	Reason string // why what there was does not do; may be empty
+	Server string // its URL
+	Reason string // why the stored credentials are not sufficient; may be empty
 	HowTo  string
 }
 
 // Error implements error.
 func (e *SignInError) Error() string {
-	text := e.Server + " wants a sign-in"
+	text := e.Server + " requires signing in"
 	if e.Reason != "" {
 		text += " (" + e.Reason + ")"
 	}
@@ -91,25 +91,25 @@ type Transport struct {
 	log      *slog.Logger
 	redirect *url.URL // nil = any port
 
-	obtaining chan struct{} // held by who renews a token or signs in
+	obtaining chan struct{} // held while obtaining a token
 
 	mu     sync.Mutex
 	loaded bool
 	creds  credentials
-	steps  map[string]int // sign-ins for more, by the scopes that were demanded
+	steps  map[string]int // sign-ins for more scopes, by demanded scopes
 }
 
-// New returns a transport for a server. It reads and asks nothing yet.
+// New returns a transport for a server, without reading credentials yet.
 func New(opts Options) (*Transport, error) {
 	server, err := url.Parse(opts.Server)
 	if err != nil || server.Host == "" || server.User != nil {
-		return nil, fmt.Errorf("the server's address: expected https://HOST/PATH")
+		return nil, fmt.Errorf("invalid server URL: expected https://HOST/PATH")
 	}
 	if server.Scheme != "https" && !(server.Scheme == "http" && isLoopbackName(server.Hostname())) {
-		return nil, fmt.Errorf("%s: a sign-in needs https, for others could read the token on its way", server.Redacted())
+		return nil, fmt.Errorf("%s: signing in requires https, to protect the token", server.Redacted())
 	}
 	if opts.Store == nil {
-		return nil, errors.New("oauth.New: a Store is required")
+		return nil, errors.New("oauth.New: Store is required")
 	}
 	t := &Transport{
 		opts: opts, server: server, key: storeKey(server), base: cmp.Or[http.RoundTripper](opts.Base, http.DefaultTransport),
@@ -127,18 +127,18 @@ func New(opts Options) (*Transport, error) {
 	if opts.ClientMetadataURL != "" {
 		u, err := url.Parse(opts.ClientMetadataURL)
 		if err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" {
-			return nil, fmt.Errorf("the client metadata address %q: expected https://HOST/PATH", opts.ClientMetadataURL)
+			return nil, fmt.Errorf("client metadata URL %q: expected https://HOST/PATH", opts.ClientMetadataURL)
 		}
 	}
 	t.web = newWeb(server, t.base)
 	return t, nil
 }
 
-// tried is what was done about one request.
-type tried struct{ renewed, signedIn, steppedUp bool }
+// attempts are the attempts made for one request.
+type attempts struct{ renewed, signedIn, steppedUp bool }
 
-// RoundTrip implements [http.RoundTripper]. Requests to another origin than
-// the server's, as after a redirect, pass untouched and without a token.
+// RoundTrip implements [http.RoundTripper]. Requests to another origin than the
+// server's, as after a redirect, are sent unchanged and without a token.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != t.server.Scheme || !strings.EqualFold(req.URL.Host, t.server.Host) {
 		return t.base.RoundTrip(req)
@@ -152,7 +152,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var done tried
+	var done attempts
 	for {
 		res, err := t.send(req, body, token)
 		if err != nil {
@@ -163,8 +163,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return res, nil
 		}
 		next, err := t.obtain(ctx, token, ch, &done)
-		if errors.Is(err, errNothingLeft) {
-			return res, nil // the caller sees what the server said
+		if errors.Is(err, errExhausted) {
+			return res, nil // the caller sees the server's response
 		}
 		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
 		_ = res.Body.Close()
@@ -175,8 +175,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// errNothingLeft says that all that could be done about a refusal was done.
-var errNothingLeft = errors.New("nothing is left to try")
+// errExhausted means that there is nothing left to try for a rejected request.
+var errExhausted = errors.New("nothing left to try")
 
 // send sends a copy of the request with the token, if there is one.
 func (t *Transport) send(req *http.Request, body func() (io.ReadCloser, error), token string) (*http.Response, error) {
@@ -194,8 +194,8 @@ func (t *Transport) send(req *http.Request, body func() (io.ReadCloser, error), 
 	return t.base.RoundTrip(clone)
 }
 
-// replayable returns a source of the request's body for each time that it is
-// sent, nil if it has none. It takes the request's own body.
+// replayable returns a function that returns the request's body anew each time,
+// nil if it has none. It consumes the request's own body.
 func replayable(req *http.Request) (func() (io.ReadCloser, error), error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil, nil
@@ -211,8 +211,8 @@ func replayable(req *http.Request) (func() (io.ReadCloser, error), error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, nil
 }
 
-// refusal reports whether the server refused a request for want of a token, or
-// of scopes, and what it demands.
+// refusal reports whether the server rejected a request for lack of a token or of
+// scopes, and what it demands.
 func refusal(res *http.Response) (challenge, bool) {
 	ch := bearerChallenge(res.Header.Values("WWW-Authenticate"))
 	switch {
@@ -225,18 +225,18 @@ func refusal(res *http.Response) (challenge, bool) {
 	return ch, false
 }
 
-// early is how long before its end a token is renewed.
-const early = 10 * time.Second
+// renewMargin is how long before its expiry a token is refreshed.
+const renewMargin = 10 * time.Second
 
-// token returns the token to begin with: none, the one that is kept, or a new
-// one if that has run out and can be renewed.
+// token returns the token for the first attempt: none, the stored one, or a
+// refreshed one if that has expired.
 func (t *Transport) token(ctx context.Context) (string, error) {
 	c, err := t.current(ctx)
 	if err != nil {
 		return "", err
 	}
 	if !c.expired() || c.Token.Refresh == "" {
-		return c.Token.Access, nil // the server may be more patient than its word
+		return c.Token.Access, nil // the server may still accept it
 	}
 	release, err := t.acquire(ctx)
 	if err != nil {
@@ -245,13 +245,13 @@ func (t *Transport) token(ctx context.Context) (string, error) {
 	defer release()
 	switch token, err := t.renew(ctx, c.Token.Access, c.Resource); {
 	case errors.Is(err, errNotRenewed):
-		return "", nil // without one the server says what it wants
+		return "", nil // without one the server says what it demands
 	default:
 		return token, err
 	}
 }
 
-// acquire waits until no other request of this transport obtains a token.
+// acquire waits until no other request of this transport is obtaining a token.
 func (t *Transport) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case t.obtaining <- struct{}{}:
@@ -261,7 +261,7 @@ func (t *Transport) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// current returns the credentials as this process knows them.
+// current returns the credentials as cached in this process.
 func (t *Transport) current(ctx context.Context) (credentials, error) {
 	t.mu.Lock()
 	c, loaded := t.creds, t.loaded
@@ -272,12 +272,12 @@ func (t *Transport) current(ctx context.Context) (credentials, error) {
 	return t.reload(ctx)
 }
 
-// reload reads the credentials anew: another process may have changed them.
-// Those of another client than the one that is configured do not count.
+// reload rereads the credentials, which another process may have changed. It
+// ignores those of another client than the configured one.
 func (t *Transport) reload(ctx context.Context) (credentials, error) {
 	c, err := t.opts.Store.load(ctx, t.key)
 	if err != nil {
-		return credentials{}, fmt.Errorf("the credentials for %s: %w", t.server.Redacted(), err)
+		return credentials{}, fmt.Errorf("credentials for %s: %w", t.server.Redacted(), err)
 	}
 	if c.Server != t.server.String() || t.opts.ClientID != "" && c.Client.ID != t.opts.ClientID {
 		c = credentials{}
@@ -292,19 +292,19 @@ func (t *Transport) remember(c credentials) {
 	t.creds, t.loaded = c, true
 }
 
-// save keeps the credentials, for this process also if that fails.
+// save stores the credentials. This process uses them even if that fails.
 func (t *Transport) save(ctx context.Context, c credentials) error {
 	c.Server = t.server.String()
 	t.remember(c)
 	if err := t.opts.Store.save(ctx, t.key, c); err != nil {
-		return fmt.Errorf("the credentials for %s cannot be kept: %w", t.server.Redacted(), err)
+		return fmt.Errorf("cannot save the credentials for %s: %w", t.server.Redacted(), err)
 	}
 	return nil
 }
 
-// obtain gets a token in place of the one that was refused: that which another
-// request or process got meanwhile, else a renewed one, else by a sign-in.
-func (t *Transport) obtain(ctx context.Context, refused string, ch challenge, done *tried) (string, error) {
+// obtain returns a token to replace the rejected one: one that another request or
+// process has obtained since, a refreshed one, or one from signing in.
+func (t *Transport) obtain(ctx context.Context, refused string, ch challenge, done *attempts) (string, error) {
 	release, err := t.acquire(ctx)
 	if err != nil {
 		return "", err
@@ -318,15 +318,15 @@ func (t *Transport) obtain(ctx context.Context, refused string, ch challenge, do
 		return c.Token.Access, nil
 	}
 	if done.signedIn && !ch.more || done.steppedUp && ch.more || ch.more && !t.mayStepUp(ch) {
-		return "", errNothingLeft
+		return "", errExhausted
 	}
 	found, err := t.discover(ctx, ch.metadata)
 	if err != nil {
 		return "", fmt.Errorf("sign-in to %s: %w", t.server.Redacted(), err)
 	}
 	reason := ""
-	if c.Issuer != "" && c.Issuer != found.issuer.Issuer { // never show one issuer what another gave
-		c, reason = credentials{}, "its tokens come from another issuer now"
+	if c.Issuer != "" && c.Issuer != found.issuer.Issuer { // never send credentials to another issuer
+		c, reason = credentials{}, "it has changed its authorization server"
 	}
 	if !ch.more && !done.renewed && c.Token.Refresh != "" {
 		done.renewed = true
@@ -335,18 +335,18 @@ func (t *Transport) obtain(ctx context.Context, refused string, ch challenge, do
 			if c, err = t.current(ctx); err != nil {
 				return "", err
 			}
-			reason = "the last one has run out"
+			reason = "the previous sign-in has expired"
 		default:
 			return token, err
 		}
 	}
 	if ch.more {
-		done.steppedUp, reason = true, "for more than was granted"
+		done.steppedUp, reason = true, "it demands more scopes"
 	} else {
 		done.signedIn = true
 	}
-	if t.opts.Person == nil {
-		if ch.more && c.Token.Access != "" { // the next sign-in asks for it
+	if t.opts.Browser == nil {
+		if ch.more && c.Token.Access != "" { // for the next sign-in
 			c.Scopes = t.scopes(c, found, ch)
 			err = t.locked(ctx, func() error { return t.save(ctx, c) })
 		}
@@ -357,13 +357,13 @@ func (t *Transport) obtain(ctx context.Context, refused string, ch challenge, do
 		return "", fmt.Errorf("sign-in to %s: %w", t.server.Redacted(), err)
 	}
 	if err := t.locked(ctx, func() error { return t.save(ctx, c) }); err != nil {
-		t.log.WarnContext(ctx, "signed in, but only until this program ends", "cause", err)
+		t.log.WarnContext(ctx, "signed in for this process only", "cause", err)
 	}
 	return c.Token.Access, nil
 }
 
-// mayStepUp counts the sign-ins for more, and reports whether another one for
-// what the server demands may help: what two did not get, a third does not.
+// mayStepUp counts the sign-ins for more scopes, and reports whether to try
+// another one: after two for the same scopes, a third would not help.
 func (t *Transport) mayStepUp(ch challenge) bool {
 	const times = 2
 	key := strings.Join(slices.Sorted(slices.Values(ch.scopes)), " ")
@@ -373,12 +373,12 @@ func (t *Transport) mayStepUp(ch challenge) bool {
 	return t.steps[key] <= times
 }
 
-// lockPatience bounds the wait for another process that renews a token.
-const lockPatience = 45 * time.Second
+// lockTimeout limits the wait for another process that refreshes a token.
+const lockTimeout = 45 * time.Second
 
 // locked runs f while no other process changes the credentials.
 func (t *Transport) locked(ctx context.Context, f func() error) error {
-	waiting, cancel := context.WithTimeout(ctx, lockPatience)
+	waiting, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	unlock, err := t.opts.Store.lock(waiting, t.key)
 	if err != nil {
@@ -387,9 +387,9 @@ func (t *Transport) locked(ctx context.Context, f func() error) error {
 	return errors.Join(f(), unlock())
 }
 
-// SignIn signs in, whatever is kept. It asks the server first what it wants.
+// SignIn signs in, even if there are valid credentials.
 func (t *Transport) SignIn(ctx context.Context) error {
-	if t.opts.Person == nil {
+	if t.opts.Browser == nil {
 		return &SignInError{Server: t.server.Redacted(), HowTo: t.opts.HowTo}
 	}
 	release, err := t.acquire(ctx)
@@ -418,10 +418,10 @@ func (t *Transport) SignIn(ctx context.Context) error {
 	return t.locked(ctx, func() error { return t.save(ctx, c) })
 }
 
-// ping is a request that changes nothing, also where it is answered.
+// ping is a request without side effects.
 const ping = `{"jsonrpc":"2.0","id":"sign-in","method":"ping"}`
 
-// probe sends the server a request without a token, to see what it demands.
+// probe sends a request without a token, to find out what the server demands.
 func (t *Transport) probe(ctx context.Context) (challenge, error) {
 	ctx, cancel := context.WithTimeout(ctx, webTimeout)
 	defer cancel()
@@ -433,16 +433,15 @@ func (t *Transport) probe(ctx context.Context) (challenge, error) {
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	res, err := t.base.RoundTrip(req)
 	if err != nil {
-		return challenge{}, fmt.Errorf("%s cannot be reached: %w", t.server.Redacted(), err)
+		return challenge{}, fmt.Errorf("cannot reach %s: %w", t.server.Redacted(), err)
 	}
 	_ = res.Body.Close()
 	ch, _ := refusal(res)
 	return ch, nil
 }
 
-// SignOut forgets what is kept for the server and tells the issuer, where it
-// wants to know, that the tokens are not used any more. Whatever the issuer
-// says, nothing is kept afterwards; revoked says whether it agreed.
+// SignOut revokes the tokens, if the issuer supports it, and deletes the
+// credentials in any case; revoked reports whether the issuer has revoked them.
 func (t *Transport) SignOut(ctx context.Context) (revoked bool, err error) {
 	release, err := t.acquire(ctx)
 	if err != nil {
@@ -461,16 +460,16 @@ func (t *Transport) SignOut(ctx context.Context) (revoked bool, err error) {
 	return revoked, err
 }
 
-// Status is what is kept for a server.
+// Status describes the stored credentials of a server.
 type Status struct {
 	SignedIn  bool
 	Issuer    string
-	Scopes    []string  // that were granted
-	Expires   time.Time // of the token; zero = it does not say
-	Renewable bool      // without a person
+	Scopes    []string  // granted ones
+	Expires   time.Time // expiry of the token; zero = unknown
+	Renewable bool      // there is a refresh token
 }
 
-// Status reads what is kept. It asks nobody.
+// Status returns the status of the stored credentials, without network access.
 func (t *Transport) Status(ctx context.Context) (Status, error) {
 	c, err := t.reload(ctx)
 	if err != nil {

@@ -41,8 +41,8 @@ func ExampleTransport() {
 	// Output: true false <nil>
 }
 
-// TestSignIn: the first request goes out as it is, and the sign-in happens in
-// between without the caller's doing; the token is kept.
+// TestSignIn: the first request is sent unchanged, signing in is transparent to
+// the caller, and the token is stored.
 func TestSignIn(t *testing.T) {
 	for _, method := range []string{"", "none", "client_secret_basic", "client_secret_post"} {
 		t.Run("method "+method, func(t *testing.T) {
@@ -66,8 +66,8 @@ func TestSignIn(t *testing.T) {
 			if q.Get("resource") != s.opts.Server || !strings.HasPrefix(q.Get("redirect_uri"), "http://127.0.0.1:") || len(q.Get("state")) < 20 {
 				t.Errorf("the page's address: %v", q)
 			}
-			s.person = nil
-			s.opts.Person = nil // another process needs nobody
+			s.user = nil
+			s.opts.Browser = nil // another process uses the stored token
 			greets(t, s.transport(t), s)
 			if st, err := s.transport(t).Status(t.Context()); err != nil || !st.SignedIn || !st.Renewable || st.Issuer != s.issuer.URL || !slices.Equal(st.Scopes, []string{"read"}) || time.Until(st.Expires) < time.Minute {
 				t.Errorf("%+v, %v", st, err)
@@ -76,16 +76,16 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestNonInteractive(t *testing.T) {
 	s := newSetup(t)
-	s.opts.Person = nil
+	s.opts.Browser = nil
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	var want *oauth.SignInError
-	if !errors.As(err, &want) || !strings.Contains(err.Error(), "wants a sign-in: run agent mcp login x") {
+	if !errors.As(err, &want) || !strings.Contains(err.Error(), "requires signing in: run agent mcp login x") {
 		t.Fatalf("%v", err)
 	}
 	if n := s.issuer.Count("register"); n != 0 {
-		t.Errorf("registered %d times for nobody", n)
+		t.Errorf("registered %d times", n)
 	}
 	if err := s.transport(t).SignIn(t.Context()); !errors.As(err, &want) {
 		t.Errorf("SignIn: %v", err)
@@ -100,13 +100,13 @@ func TestManyRequestsOneSignIn(t *testing.T) {
 		wg.Go(func() { greets(t, tr, s) })
 	}
 	wg.Wait()
-	if n := s.person.Visited(); n != 1 {
-		t.Errorf("the person was asked %d times", n)
+	if n := s.user.Visited(); n != 1 {
+		t.Errorf("the user was asked %d times", n)
 	}
 }
 
-// TestRenewal: a token that the server does not take any more is renewed
-// without the person; the refresh token changes each time.
+// TestRenewal: a rejected token is refreshed without the user; refresh tokens are
+// rotated.
 func TestRenewal(t *testing.T) {
 	s := newSetup(t)
 	s.issuer.Method = "client_secret_basic"
@@ -116,15 +116,15 @@ func TestRenewal(t *testing.T) {
 		s.issuer.Expire()
 		greets(t, tr, s)
 	}
-	if v, r, b := s.person.Visited(), s.issuer.Count("refresh"), s.issuer.Count("reuse"); v != 1 || r != 3 || b != 0 {
+	if v, r, b := s.user.Visited(), s.issuer.Count("refresh"), s.issuer.Count("reuse"); v != 1 || r != 3 || b != 0 {
 		t.Errorf("%d visits, %d renewals, %d times an old refresh token", v, r, b)
 	}
 }
 
-// TestRenewalAhead: a token at its end is renewed before the server sees it.
+// TestRenewalAhead: a token about to expire is refreshed before it is sent.
 func TestRenewalAhead(t *testing.T) {
 	s := newSetup(t)
-	s.issuer.Lifetime = 5 // less than the time that tokens are renewed ahead
+	s.issuer.Lifetime = 5 // within the renewal margin
 	tr := s.transport(t)
 	greets(t, tr, s)
 	greets(t, tr, s)
@@ -143,23 +143,23 @@ func TestRefreshTokenRefused(t *testing.T) {
 	s.issuer.Mu.Lock()
 	clear(s.issuer.Refresh)
 	s.issuer.Mu.Unlock()
-	s.opts.Person = nil
+	s.opts.Browser = nil
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	var want *oauth.SignInError
-	if !errors.As(err, &want) || !strings.Contains(err.Error(), "run out") {
-		t.Errorf("with nobody there: %v", err)
+	if !errors.As(err, &want) || !strings.Contains(err.Error(), "has expired") {
+		t.Errorf("non-interactively: %v", err)
 	}
-	greets(t, tr, s) // the person signs in anew
-	if s.person.Visited() != 2 || s.issuer.Count("register") != 1 {
+	greets(t, tr, s) // the user signs in again
+	if s.user.Visited() != 2 || s.issuer.Count("register") != 1 {
 		t.Errorf("the issuer did %q", s.issuer.Did())
 	}
-	// The issuer's error held all that it was sent.
+	// The issuer's error contained all that it was sent.
 	if text := logged.String(); strings.Contains(text, "refresh-") || strings.Contains(text, "access-") {
 		t.Errorf("a token is in the log: %s", text)
 	}
 }
 
-// TestIssuerAway: what may pass costs no sign-in.
+// TestIssuerAway: temporary failures do not cost the sign-in.
 func TestIssuerAway(t *testing.T) {
 	s := newSetup(t)
 	tr := s.transport(t)
@@ -178,7 +178,7 @@ func TestIssuerAway(t *testing.T) {
 	}
 	down = false
 	greets(t, tr, s)
-	if s.person.Visited() != 1 {
+	if s.user.Visited() != 1 {
 		t.Error("a sign-in for a passing fault")
 	}
 }
@@ -197,7 +197,7 @@ func TestClientForgotten(t *testing.T) {
 	}
 }
 
-// TestStepUp: the server demands another scope; what was granted stays.
+// TestStepUp: the server demands another scope, which is requested in addition.
 func TestStepUp(t *testing.T) {
 	s := newSetup(t)
 	s.resource.Scope = "read"
@@ -219,19 +219,19 @@ func TestStepUp(t *testing.T) {
 			t.Errorf("status %d, %v", status, err)
 		}
 	}
-	if n := s.person.Visited(); n != 4 {
-		t.Errorf("the person was asked %d times", n)
+	if n := s.user.Visited(); n != 4 {
+		t.Errorf("the user was asked %d times", n)
 	}
-	s.opts.Person = nil
+	s.opts.Browser = nil
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
 	var want *oauth.SignInError
-	if !errors.As(err, &want) || !strings.Contains(err.Error(), "for more than was granted") {
-		t.Errorf("with nobody there: %v", err)
+	if !errors.As(err, &want) || !strings.Contains(err.Error(), "it demands more scopes") {
+		t.Errorf("non-interactively: %v", err)
 	}
 }
 
-// TestStepUpLater: what was demanded while nobody was there is asked for by the
-// next sign-in.
+// TestStepUpLater: scopes demanded non-interactively are requested by the next
+// sign-in.
 func TestStepUpLater(t *testing.T) {
 	s := newSetup(t)
 	s.resource.Scope = "read"
@@ -239,37 +239,36 @@ func TestStepUpLater(t *testing.T) {
 	s.resource.Mu.Lock()
 	s.resource.Need = []string{"write"}
 	s.resource.Mu.Unlock()
-	person := s.opts.Person
-	s.opts.Person = nil
+	user := s.opts.Browser
+	s.opts.Browser = nil
 	var want *oauth.SignInError
 	if _, _, err := ask(t, s.transport(t), s.opts.Server); !errors.As(err, &want) {
 		t.Fatalf("%v", err)
 	}
-	s.opts.Person = person
+	s.opts.Browser = user
 	if err := s.transport(t).SignIn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.opts.Person = nil
+	s.opts.Browser = nil
 	greets(t, s.transport(t), s)
 	if got := s.issuer.Did(); !slices.Contains(got, "authorize read write") {
 		t.Errorf("the issuer did %q", got)
 	}
 }
 
-// TestNewTokenRefused: a server that takes no token does not send the person
-// round and round.
+// TestNewTokenRefused: a server that rejects all tokens does not make the user sign
+// in forever.
 func TestNewTokenRefused(t *testing.T) {
 	s := newSetup(t)
 	s.issuer.Lifetime = 3600
-	s.resource.Edit = func(d map[string]any) { d["resource"] = s.resource.URL } // so tokens are for another resource than serve wants
+	s.resource.Edit = func(d map[string]any) { d["resource"] = s.resource.URL } // tokens are then for another resource than serve requires
 	status, _, err := ask(t, s.transport(t), s.opts.Server)
-	if err != nil || status != http.StatusUnauthorized || s.person.Visited() != 1 {
-		t.Errorf("status %d, %v, %d visits", status, err, s.person.Visited())
+	if err != nil || status != http.StatusUnauthorized || s.user.Visited() != 1 {
+		t.Errorf("status %d, %v, %d visits", status, err, s.user.Visited())
 	}
 }
 
-// TestAnotherIssuer: when the server moves to another issuer, that one sees
-// nothing of what the first one gave.
+// TestAnotherIssuer: a server's new issuer gets no credentials of the old one.
 func TestAnotherIssuer(t *testing.T) {
 	s := newSetup(t)
 	tr := s.transport(t)
@@ -293,8 +292,8 @@ func TestAnotherIssuer(t *testing.T) {
 	}
 }
 
-// TestMixUp: an answer of another issuer is refused before its code goes
-// anywhere, and so is one without the name that was promised.
+// TestMixUp: a response of another issuer is refused before its code is sent
+// anywhere, and so is one without the announced issuer.
 func TestMixUp(t *testing.T) {
 	other, none := "https://honest.example", ""
 	for name, tt := range map[string]struct {
@@ -332,7 +331,7 @@ func TestMixUp(t *testing.T) {
 	})
 }
 
-func TestRefusedByThePerson(t *testing.T) {
+func TestRefusedByUser(t *testing.T) {
 	s := newSetup(t)
 	s.issuer.AuthError = "access_denied"
 	_, _, err := ask(t, s.transport(t), s.opts.Server)
@@ -341,12 +340,12 @@ func TestRefusedByThePerson(t *testing.T) {
 	}
 }
 
-// TestStrayRequests: what other pages send to the port of the sign-in neither
-// ends it nor gets in.
+// TestStrayRequests: requests of other pages to the redirect port neither end nor
+// complete the sign-in.
 func TestStrayRequests(t *testing.T) {
 	s := newSetup(t)
 	var statuses []int
-	s.person.Before = func(page *url.URL) {
+	s.user.Before = func(page *url.URL) {
 		redirect := page.Query().Get("redirect_uri")
 		for _, r := range []struct{ method, address, host string }{
 			{"GET", redirect + "?code=evil", ""},
@@ -376,19 +375,19 @@ func TestStrayRequests(t *testing.T) {
 	if want := []int{400, 400, 404, 404, 404}; !slices.Equal(statuses, want) {
 		t.Errorf("statuses %v, want %v", statuses, want)
 	}
-	if s.person.Status != http.StatusOK {
-		t.Errorf("the browser ended at a page with status %d", s.person.Status)
+	if s.user.Status != http.StatusOK {
+		t.Errorf("the browser ended at a page with status %d", s.user.Status)
 	}
 }
 
-// pasting is a person on another machine, who copies an address.
+// pasting is a user on another machine, who pastes a URL.
 type pasting func(page string) (string, error)
 
 func (p pasting) Visit(_ context.Context, page string) (string, error) { return p(page) }
 
 func TestPasted(t *testing.T) {
 	s := newSetup(t)
-	s.opts.Person = pasting(func(page string) (string, error) {
+	s.opts.Browser = pasting(func(page string) (string, error) {
 		web := &http.Client{
 			Transport:     &http.Transport{DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -407,13 +406,13 @@ func TestPasted(t *testing.T) {
 		err   error
 		want  string
 	}{
-		"nonsense":      {"code-secret", nil, "is not the address"},
-		"another state": {"http://127.0.0.1:1/callback?code=code-secret&state=x", nil, "another state"},
-		"given up":      {"", errors.New("the person gave up"), "the person gave up"},
+		"nonsense":      {"code-secret", nil, "is not the URL"},
+		"another state": {"http://127.0.0.1:1/callback?code=code-secret&state=x", nil, "state mismatch"},
+		"given up":      {"", errors.New("the user gave up"), "the user gave up"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t)
-			s.opts.Person = pasting(func(string) (string, error) { return tt.paste, tt.err })
+			s.opts.Browser = pasting(func(string) (string, error) { return tt.paste, tt.err })
 			_, _, err := ask(t, s.transport(t), s.opts.Server)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "code-secret") {
 				t.Errorf("%v", err)
@@ -425,9 +424,9 @@ func TestPasted(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	s := newSetup(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	s.opts.Person = pasting(func(string) (string, error) {
+	s.opts.Browser = pasting(func(string) (string, error) {
 		cancel()
-		return "", nil // and the browser never comes
+		return "", nil // the browser never comes
 	})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.opts.Server, nil)
 	if err != nil {
@@ -438,7 +437,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestDiscovery: what is found where, and what is refused.
+// TestDiscovery: where metadata is found, and what is refused.
 func TestDiscovery(t *testing.T) {
 	for name, tt := range map[string]struct {
 		prepare func(*setup)
@@ -448,17 +447,17 @@ func TestDiscovery(t *testing.T) {
 		"suggested scopes": {func(s *setup) {
 			s.resource.Edit = func(d map[string]any) { d["scopes_supported"] = []string{"a", "b"} }
 		}, ""},
-		"the server's own": {func(s *setup) { s.resource.Hidden = true }, "is no place where clients register (HTTP status 404)"},
+		"the server's own": {func(s *setup) { s.resource.Hidden = true }, "does not register clients (HTTP status 404)"},
 		"another resource": {func(s *setup) {
 			s.resource.Edit = func(d map[string]any) { d["resource"] = "https://bank.example/mcp" }
-		}, "describes another resource"},
-		"a longer path":          {func(s *setup) { s.resource.Edit = func(d map[string]any) { d["resource"] = s.resource.URL + "/mc" } }, "describes another resource"},
-		"no issuer":              {func(s *setup) { s.resource.Edit = func(d map[string]any) { d["authorization_servers"] = []string{} } }, "names no authorisation server"},
+		}, "is for another resource"},
+		"a longer path":          {func(s *setup) { s.resource.Edit = func(d map[string]any) { d["resource"] = s.resource.URL + "/mc" } }, "is for another resource"},
+		"no issuer":              {func(s *setup) { s.resource.Edit = func(d map[string]any) { d["authorization_servers"] = []string{} } }, "has no authorization server"},
 		"issuer in clear text":   {issuerAt("http://issuer.example"), "expected https"},
 		"issuer of another kind": {issuerAt("file:///etc/passwd"), "expected https"},
-		"issuer with a password": {issuerAt("https://me:hunter2@issuer.example"), "user or password"},
-		"issuer in the cloud":    {issuerAt("https://169.254.169.254"), "nearer than the server"},
-		"another issuer's words": {func(s *setup) { s.issuer.Edit = func(m map[string]any) { m["issuer"] = "https://honest.example" } }, "another must not speak for it"},
+		"issuer with a password": {issuerAt("https://me:hunter2@issuer.example"), "user name or password"},
+		"issuer in the cloud":    {issuerAt("https://169.254.169.254"), "more private network than server"},
+		"another issuer's words": {func(s *setup) { s.issuer.Edit = func(m map[string]any) { m["issuer"] = "https://honest.example" } }, "its metadata names another issuer"},
 		"no PKCE": {func(s *setup) {
 			s.issuer.Edit = func(m map[string]any) { delete(m, "code_challenge_methods_supported") }
 		}, "PKCE"},
@@ -478,7 +477,7 @@ func TestDiscovery(t *testing.T) {
 		}, "token_endpoint"},
 		"no registration": {func(s *setup) {
 			s.issuer.Edit = func(m map[string]any) { delete(m, "registration_endpoint") }
-		}, "registers no clients"},
+		}, "does not support dynamic client registration"},
 		"redirect by name": {func(s *setup) { s.issuer.RedirectHost = "localhost" }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -545,7 +544,7 @@ func TestHostileAnswers(t *testing.T) {
 		answer func(w http.ResponseWriter, r *http.Request)
 		want   string
 	}{
-		"web page":  {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\n<!doctype html>") }, "answers with a web page"},
+		"web page":  {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\n<!doctype html>") }, "returned a web page"},
 		"no JSON":   {"/description", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[1]") }, "no valid JSON object"},
 		"endless":   {"/description", func(w http.ResponseWriter, _ *http.Request) { endless(w) }, "more than 1048576 bytes"},
 		"fault":     {"/description", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "HTTP status 500"},
@@ -555,7 +554,7 @@ func TestHostileAnswers(t *testing.T) {
 		}, "file"},
 		"redirect to the cloud": {"/description", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://169.254.169.254/latest/meta-data/", http.StatusFound)
-		}, "nearer than the server"},
+		}, "more private network than server"},
 		"token endless": {"/token", func(w http.ResponseWriter, _ *http.Request) { endless(w) }, "token endpoint"},
 		"token redirect": {"/token", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
@@ -565,14 +564,14 @@ func TestHostileAnswers(t *testing.T) {
 		}, "expected Bearer"},
 		"token with a line break": {"/token", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"access_token": "access-1\r\nX-Evil: 1", "token_type": "Bearer"}`)
-		}, "no header may have"},
+		}, "invalid in a header"},
 		"token missing": {"/token", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"id": "access-1"}`) }, "no valid token"},
 		"registration redirect": {"/register", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusPermanentRedirect)
 		}, "HTTP status 308"},
-		"registration closed": {"/register", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "is no place where clients register (HTTP status 401)"},
-		"registration page":   {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "answers with a web page"},
-		"registration empty":  {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "gives no client_id"},
+		"registration closed": {"/register", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "does not register clients (HTTP status 401)"},
+		"registration page":   {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "returned a web page"},
+		"registration empty":  {"/register", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "returned no client_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t)
@@ -601,8 +600,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// publicServer stands for an MCP server on the internet, whose challenge leads
-// elsewhere.
+// publicServer is an MCP server on the internet whose challenge leads elsewhere.
 type publicServer struct{ hint string }
 
 func (p publicServer) RoundTrip(*http.Request) (*http.Response, error) {
@@ -612,9 +610,9 @@ func (p publicServer) RoundTrip(*http.Request) (*http.Response, error) {
 	return rec.Result(), nil
 }
 
-// TestNoWayIntoThisMachine: a server on the internet cannot make this machine
-// ask itself, its network, or the cloud that it runs in. Without the guard the
-// first address would be asked.
+// TestNoWayIntoThisMachine: a server on the internet cannot cause requests to this
+// machine, its network or its cloud. Without the guard the first address would be
+// requested.
 func TestNoWayIntoThisMachine(t *testing.T) {
 	asked := false
 	local := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
@@ -627,7 +625,7 @@ func TestNoWayIntoThisMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := ask(t, tr, "https://203.0.113.1/mcp"); err == nil || !strings.Contains(err.Error(), "nearer than the server") {
+		if _, _, err := ask(t, tr, "https://203.0.113.1/mcp"); err == nil || !strings.Contains(err.Error(), "more private network than server") {
 			t.Errorf("%s: %v", hint, err)
 		}
 	}
@@ -636,7 +634,7 @@ func TestNoWayIntoThisMachine(t *testing.T) {
 	}
 }
 
-// TestServerRedirect: the token goes to the server's own origin only.
+// TestServerRedirect: the token is only sent to the server's origin.
 func TestServerRedirect(t *testing.T) {
 	s := newSetup(t)
 	tr := s.transport(t)
@@ -647,16 +645,16 @@ func TestServerRedirect(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer other.Close()
-	before := s.person.Visited()
+	before := s.user.Visited()
 	if status, _, err := ask(t, tr, other.URL); err != nil || status != http.StatusUnauthorized {
 		t.Errorf("status %d, %v", status, err)
 	}
-	if len(got) != 1 || got[0] != "" || s.person.Visited() != before {
+	if len(got) != 1 || got[0] != "" || s.user.Visited() != before {
 		t.Errorf("the other server saw %q", got)
 	}
 }
 
-func TestRegisteredByHand(t *testing.T) {
+func TestManualClient(t *testing.T) {
 	s := newSetup(t)
 	s.issuer.Method = "client_secret_post"
 	s.issuer.Edit = func(m map[string]any) { delete(m, "registration_endpoint") }
@@ -672,8 +670,8 @@ func TestRegisteredByHand(t *testing.T) {
 	if got, want := s.issuer.Did(), []string{"authorize", "code", "refresh"}; !slices.Equal(got, want) {
 		t.Errorf("the issuer did %q, want %q", got, want)
 	}
-	// What is kept of another client does not count.
-	s.opts.ClientID, s.opts.Person = "another", nil
+	// Credentials of another client are ignored.
+	s.opts.ClientID, s.opts.Browser = "another", nil
 	var want *oauth.SignInError
 	if _, _, err := ask(t, s.transport(t), s.opts.Server); !errors.As(err, &want) {
 		t.Errorf("%v", err)
@@ -684,7 +682,7 @@ func TestMetadataDocument(t *testing.T) {
 	s := newSetup(t)
 	s.opts.ClientMetadataURL = "https://agent.example/client.json"
 	s.issuer.Edit = func(m map[string]any) { m["client_id_metadata_document_supported"] = true }
-	s.person.Before = func(page *url.URL) { // the issuer has read the document
+	s.user.Before = func(page *url.URL) { // the issuer has read the document
 		s.issuer.Mu.Lock()
 		defer s.issuer.Mu.Unlock()
 		s.issuer.Clients[s.opts.ClientMetadataURL] = oauthtest.Client{Redirects: []string{page.Query().Get("redirect_uri")}}
@@ -705,7 +703,7 @@ func TestSignInAndOut(t *testing.T) {
 		t.Errorf("the server got %q", b)
 	}
 	greets(t, tr, s)
-	if err := tr.SignIn(t.Context()); err != nil || s.person.Visited() != 2 || s.issuer.Count("register") != 1 {
+	if err := tr.SignIn(t.Context()); err != nil || s.user.Visited() != 2 || s.issuer.Count("register") != 1 {
 		t.Errorf("again: %v, the issuer did %q", err, s.issuer.Did())
 	}
 	if revoked, err := tr.SignOut(t.Context()); err != nil || !revoked || s.issuer.Count("revoke") != 2 {
@@ -714,7 +712,7 @@ func TestSignInAndOut(t *testing.T) {
 	if st, err := tr.Status(t.Context()); err != nil || st.SignedIn {
 		t.Errorf("%+v, %v", st, err)
 	}
-	s.opts.Person = nil
+	s.opts.Browser = nil
 	var want *oauth.SignInError
 	if _, _, err := ask(t, s.transport(t), s.opts.Server); !errors.As(err, &want) {
 		t.Errorf("%v", err)
@@ -730,11 +728,11 @@ func TestNew(t *testing.T) {
 		"https://mcp.example/mcp":      "",
 		"http://localhost:8080/mcp":    "",
 		"http://[::1]:8080/mcp":        "",
-		"http://mcp.example/mcp":       "needs https",
-		"http://10.0.0.1/mcp":          "needs https",
+		"http://mcp.example/mcp":       "requires https",
+		"http://10.0.0.1/mcp":          "requires https",
 		"mcp.example":                  "expected https://",
 		"https://me:pass@mcp.example/": "expected https://",
-		"ftp://mcp.example/":           "needs https",
+		"ftp://mcp.example/":           "requires https",
 	} {
 		_, err := oauth.New(oauth.Options{Server: address, Store: store})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -755,7 +753,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// keyring is one in memory; full makes it take nothing.
+// keyring is an in-memory keyring; full makes writes fail.
 type keyring struct {
 	mu   sync.Mutex
 	m    map[string]string
@@ -792,8 +790,8 @@ func (k *keyring) Delete(_ context.Context, name string) error {
 	return nil
 }
 
-// TestStore: in the keyring, or in a file that only its owner may read, and
-// never in both.
+// TestStore: credentials are in the keyring or in a file that only its owner can
+// read, never in both.
 func TestStore(t *testing.T) {
 	s := newSetup(t)
 	keys := &keyring{m: map[string]string{}}
@@ -825,8 +823,8 @@ func TestStore(t *testing.T) {
 	keys.full = false
 	s.issuer.Expire()
 	greets(t, s.transport(t), s)
-	if len(keys.m) != 1 || len(files()) != 0 || s.person.Visited() != 1 {
-		t.Errorf("back: %d entries, files %v, %d visits", len(keys.m), files(), s.person.Visited())
+	if len(keys.m) != 1 || len(files()) != 0 || s.user.Visited() != 1 {
+		t.Errorf("back: %d entries, files %v, %d visits", len(keys.m), files(), s.user.Visited())
 	}
 	if _, err := tr.SignOut(t.Context()); err != nil || len(keys.m) != 0 {
 		t.Errorf("signed out: %v, %d entries", err, len(keys.m))
@@ -851,7 +849,8 @@ func TestBrokenRecord(t *testing.T) {
 	}
 }
 
-// otherProcess is what TestTwoProcesses runs: a request with what is kept.
+// otherProcess is the process of TestTwoProcesses: a request with the stored
+// credentials.
 func otherProcess(server, store string) int {
 	tr, err := oauth.New(oauth.Options{Server: server, Store: oauth.NewStore(store, nil)})
 	if err != nil {
@@ -873,9 +872,9 @@ func otherProcess(server, store string) int {
 	return 0
 }
 
-// TestTwoProcesses: many processes find the token refused at the same time. One
-// renews it, the others take what it got: an issuer that sees a refresh token
-// twice takes all tokens back.
+// TestTwoProcesses: the token is rejected for several processes at the same time.
+// One refreshes it and the others use the result: an issuer that sees a refresh
+// token twice revokes all tokens.
 func TestTwoProcesses(t *testing.T) {
 	s := newSetup(t)
 	greets(t, s.transport(t), s)
@@ -896,8 +895,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestRecord: what is kept is all that a later process needs, and says of which
-// server it is.
+// TestRecord: the stored credentials are all that a later process needs, and name
+// their server.
 func TestRecord(t *testing.T) {
 	s := newSetup(t)
 	greets(t, s.transport(t), s)

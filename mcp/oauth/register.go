@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// register returns what the issuer knows this program as: a client registered
-// by hand, its metadata document, the registration that is kept, or a new one.
-func (t *Transport) register(ctx context.Context, kept client, issuer issuerDocument, redirect string) (client, error) {
+// register returns the client to sign in as: the manually registered one, the
+// metadata document, the stored registration, or a new one.
+func (t *Transport) register(ctx context.Context, stored client, issuer issuerDocument, redirect string) (client, error) {
 	switch {
 	case t.opts.ClientID != "":
 		return client{ID: t.opts.ClientID, Secret: t.opts.ClientSecret, Method: authMethod(issuer.AuthMethods, t.opts.ClientSecret != "")}, nil
-	case t.opts.ClientMetadataURL != "" && issuer.KnowsDocument:
+	case t.opts.ClientMetadataURL != "" && issuer.ClientMetadata:
 		return client{ID: t.opts.ClientMetadataURL, Method: "none"}, nil
-	case kept.ID != "" && kept.Redirect != "" && samePort(kept.Redirect, redirect) && (kept.Expires.IsZero() || time.Now().Before(kept.Expires)):
-		return kept, nil
+	case stored.ID != "" && stored.Redirect != "" && samePort(stored.Redirect, redirect) && (stored.Expires.IsZero() || time.Now().Before(stored.Expires)):
+		return stored, nil
 	case issuer.Register == "":
-		return client{}, fmt.Errorf("%s registers no clients by itself: register one there by hand, with the redirect address http://127.0.0.1/callback, and set its client id", clean(issuer.Issuer))
+		return client{}, fmt.Errorf("%s does not support dynamic client registration: register a client manually, with the redirect URL http://127.0.0.1/callback, and set its client ID", clean(issuer.Issuer))
 	}
 	c, err := t.registerAnew(ctx, issuer, redirect)
 	var refused *registrationError
 	if errors.As(err, &refused) && refused.code == "invalid_redirect_uri" && t.redirect == nil {
-		// RFC 8252 wants the address of this machine, some issuers want its name.
+		// RFC 8252 recommends 127.0.0.1, but some issuers require localhost.
 		if byName := strings.Replace(redirect, "//127.0.0.1:", "//localhost:", 1); byName != redirect {
 			return t.registerAnew(ctx, issuer, byName)
 		}
@@ -43,14 +43,15 @@ func samePort(a, b string) bool {
 	return err1 == nil && err2 == nil && x.Port() == y.Port()
 }
 
-// registrationError is an issuer's refusal to register (RFC 7591, section 3.2.2).
+// registrationError is an error response to a registration (RFC 7591, section
+// 3.2.2).
 type registrationError struct {
 	status      int
 	code, about string
 }
 
 func (e *registrationError) Error() string {
-	text := fmt.Sprintf("the registration was refused with HTTP status %d", e.status)
+	text := fmt.Sprintf("client registration failed with HTTP status %d", e.status)
 	if e.code != "" {
 		text += ": " + clean(e.code)
 	}
@@ -60,7 +61,7 @@ func (e *registrationError) Error() string {
 	return text
 }
 
-// registerAnew makes this program known to an issuer (RFC 7591).
+// registerAnew registers this program as a client (RFC 7591).
 func (t *Transport) registerAnew(ctx context.Context, issuer issuerDocument, redirect string) (client, error) {
 	body, err := json.Marshal(map[string]any{
 		"client_name": t.opts.ClientName, "application_type": "native", "redirect_uris": []string{redirect},
@@ -78,7 +79,7 @@ func (t *Transport) registerAnew(ctx context.Context, issuer issuerDocument, red
 	req.Header.Set("Accept", "application/json")
 	res, err := t.web.post.Do(req)
 	if err != nil {
-		return client{}, fmt.Errorf("the registration: %w", err)
+		return client{}, fmt.Errorf("client registration: %w", err)
 	}
 	defer res.Body.Close()
 	var answer struct {
@@ -89,16 +90,16 @@ func (t *Transport) registerAnew(ctx context.Context, issuer issuerDocument, red
 		Error   string `json:"error"`
 		About   string `json:"error_description"`
 	}
-	err = decode(res, shown(req.URL), &answer)
+	err = decode(res, displayURL(req.URL), &answer)
 	switch {
 	case answer.Error == "" && slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnauthorized, http.StatusForbidden}, res.StatusCode):
-		return client{}, fmt.Errorf("%s is no place where clients register (HTTP status %d): the server wants a sign-in, but says nothing of how. If it takes a key, set it as a header", shown(req.URL), res.StatusCode)
+		return client{}, fmt.Errorf("%s does not register clients (HTTP status %d): the server requires signing in, but does not announce how; if it uses an API key, set it as a header", displayURL(req.URL), res.StatusCode)
 	case res.StatusCode/100 != 2:
 		return client{}, &registrationError{status: res.StatusCode, code: answer.Error, about: answer.About}
 	case err != nil:
-		return client{}, fmt.Errorf("the registration: %w", err)
+		return client{}, fmt.Errorf("client registration: %w", err)
 	case answer.ID == "":
-		return client{}, fmt.Errorf("the registration: %s gives no client_id", shown(req.URL))
+		return client{}, fmt.Errorf("client registration: %s returned no client_id", displayURL(req.URL))
 	}
 	c := client{ID: answer.ID, Secret: answer.Secret, Method: answer.Method, Redirect: redirect}
 	if c.Method == "" || len(issuer.AuthMethods) > 0 && !slices.Contains(issuer.AuthMethods, c.Method) {
@@ -110,7 +111,7 @@ func (t *Transport) registerAnew(ctx context.Context, issuer issuerDocument, red
 	return c, nil
 }
 
-// authMethod picks how the client shows who it is to the token endpoint.
+// authMethod selects how the client authenticates at the token endpoint.
 func authMethod(supported []string, haveSecret bool) string {
 	order := []string{"none", "client_secret_basic", "client_secret_post"}
 	if haveSecret {

@@ -14,7 +14,7 @@ import (
 type setup struct {
 	issuer   *oauthtest.Issuer
 	resource *oauthtest.Resource
-	person   *oauthtest.Browser
+	user     *oauthtest.Browser
 	store    string
 	opts     oauth.Options
 }
@@ -22,9 +22,9 @@ type setup struct {
 func newSetup(t *testing.T) *setup {
 	a := oauthtest.NewIssuer(t)
 	m := oauthtest.NewResource(t, a)
-	s := &setup{issuer: a, resource: m, person: &oauthtest.Browser{}, store: t.TempDir()}
+	s := &setup{issuer: a, resource: m, user: &oauthtest.Browser{}, store: t.TempDir()}
 	base := &http.Transport{DisableKeepAlives: true}
-	s.opts = oauth.Options{Server: m.URL + "/mcp", Store: oauth.NewStore(s.store, nil), Person: s.person, HowTo: "run agent mcp login x", Base: base}
+	s.opts = oauth.Options{Server: m.URL + "/mcp", Store: oauth.NewStore(s.store, nil), Browser: s.user, HowTo: "run agent mcp login x", Base: base}
 	return s
 }
 
@@ -53,7 +53,8 @@ func ask(t *testing.T, rt http.RoundTripper, address string) (int, string, error
 	return res.StatusCode, string(body), err
 }
 
-// greets fails the test unless the server lets the transport in.
+// greets fails the test unless a request is authorized.
+
 func greets(t *testing.T, rt http.RoundTripper, s *setup) {
 	t.Helper()
 	status, body, err := ask(t, rt, s.opts.Server)

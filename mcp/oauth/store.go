@@ -15,29 +15,31 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/seed-009c0928/agent/core/atomicfile"
 )
 
-// Keyring keeps small texts where the operating system keeps passwords. Get and
-// Delete return an error that is fs.ErrNotExist if there is no such entry.
+// Keyring is the operating system's password store. Get and Delete return an
+// error that is fs.ErrNotExist if there is no such entry.
 type Keyring interface {
 	Get(ctx context.Context, name string) (string, error)
 	Set(ctx context.Context, name, value string) error
 	Delete(ctx context.Context, name string) error
 }
 
-// Store keeps the credentials of servers: in a keyring, or where that does not
-// take them in files that only their owner may read. It keeps processes that
-// change the same credentials apart. It is safe for concurrent use.
+// Store stores the credentials of servers in a keyring or, if that fails, in files
+// that only their owner can read. Changes are synchronized between processes. It
+// is safe for concurrent use.
 type Store struct {
 	dir  string
 	keys Keyring
 }
 
-// NewStore returns a store with a directory of its own, which is made when it
-// is first needed. keys may be nil.
+// NewStore returns a store with the given directory, which it creates when
+// needed. keys may be nil.
 func NewStore(dir string, keys Keyring) *Store { return &Store{dir, keys} }
 
-// credentials are what is kept of a server. All of it belongs to one issuer.
+// credentials are the stored credentials of a server. All are of one issuer.
 type credentials struct {
 	Version  int    `json:"version"`
 	Server   string `json:"server"`
@@ -47,17 +49,17 @@ type credentials struct {
 	Revoke   string `json:"revocationUrl,omitempty"`
 
 	Client client   `json:"client"`
-	Scopes []string `json:"scopes,omitempty"` // that were asked for
+	Scopes []string `json:"scopes,omitempty"` // requested ones
 	Token  token    `json:"token"`
 }
 
-// client is this program as the issuer knows it.
+// client is this program's registration with the issuer.
 type client struct {
 	ID       string    `json:"id"`
 	Secret   string    `json:"secret,omitempty"`
 	Expires  time.Time `json:"expires,omitzero"`   // of the secret
 	Method   string    `json:"method,omitempty"`   // token_endpoint_auth_method
-	Redirect string    `json:"redirect,omitempty"` // that was registered
+	Redirect string    `json:"redirect,omitempty"` // the registered one
 }
 
 type token struct {
@@ -67,20 +69,20 @@ type token struct {
 	Granted []string  `json:"granted,omitempty"` // scopes
 }
 
-// secrets are the texts that no message may show.
+// secrets returns the values that must not be shown.
 func (c credentials) secrets() []string {
 	return []string{c.Token.Access, c.Token.Refresh, c.Client.Secret}
 }
 
-// expired reports whether the token is at its end.
+// expired reports whether the token has expired or is about to.
 func (c credentials) expired() bool {
-	return !c.Token.Expires.IsZero() && time.Until(c.Token.Expires) < early
+	return !c.Token.Expires.IsZero() && time.Until(c.Token.Expires) < renewMargin
 }
 
-// version is that of the record.
+// version is the version of the stored form.
 const version = 1
 
-// storeKey names the credentials of a server, for file names and keyrings.
+// storeKey returns the name of a server's credentials, for files and keyrings.
 func storeKey(server *url.URL) string {
 	sum := sha256.Sum256([]byte(server.String()))
 	host := strings.Map(func(r rune) rune {
@@ -94,12 +96,12 @@ func storeKey(server *url.URL) string {
 
 func (s *Store) path(key string) string { return filepath.Join(s.dir, key+".json") }
 
-// keyName is an entry's name in the keyring.
+// keyName returns an entry's name in the keyring.
 func keyName(key string) string { return "mcp/" + key }
 
-// load reads credentials; the zero value if there are none.
+// load reads credentials, the zero value if there are none.
 func (s *Store) load(ctx context.Context, key string) (credentials, error) {
-	data, err := os.ReadFile(s.path(key)) // it is there only if the keyring did not take them
+	data, err := os.ReadFile(s.path(key)) // exists only if the keyring failed
 	if errors.Is(err, fs.ErrNotExist) && s.keys != nil {
 		var text string
 		text, err = s.keys.Get(ctx, keyName(key))
@@ -113,15 +115,15 @@ func (s *Store) load(ctx context.Context, key string) (credentials, error) {
 	}
 	var c credentials
 	if err := json.Unmarshal(data, &c); err != nil || c.Version < 1 {
-		return credentials{}, nil // not ours any more: a new sign-in writes them anew
+		return credentials{}, nil // invalid: replaced by the next sign-in
 	}
 	if c.Version > version {
-		return credentials{}, fmt.Errorf("they were written by a newer version of this program")
+		return credentials{}, fmt.Errorf("written by a newer version of this program")
 	}
 	return c, nil
 }
 
-// save keeps credentials.
+// save stores credentials.
 func (s *Store) save(ctx context.Context, key string, c credentials) error {
 	c.Version = version
 	data, err := json.Marshal(c)
@@ -134,13 +136,13 @@ func (s *Store) save(ctx context.Context, key string, c credentials) error {
 	if err := s.makeDir(); err != nil {
 		return err
 	}
-	if s.keys != nil { // what it may still hold is older
+	if s.keys != nil { // delete an older entry
 		_ = s.keys.Delete(ctx, keyName(key))
 	}
-	return replaceFile(s.path(key), data)
+	return atomicfile.Write(s.path(key), data, 0o600)
 }
 
-// remove forgets credentials.
+// remove deletes credentials.
 func (s *Store) remove(ctx context.Context, key string) error {
 	err := ignoreMissing(os.Remove(s.path(key)))
 	if s.keys != nil {
@@ -149,7 +151,7 @@ func (s *Store) remove(ctx context.Context, key string) error {
 	return err
 }
 
-// lock keeps other processes from changing credentials until unlock is called.
+// lock prevents other processes from changing credentials until unlock is called.
 func (s *Store) lock(ctx context.Context, key string) (unlock func() error, err error) {
 	if err := s.makeDir(); err != nil {
 		return nil, err
@@ -169,22 +171,4 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-// replaceFile puts a file that only its owner may read in the place of another,
-// in one step.
-func replaceFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with the mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(temp.Name()))
-	}
-	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// config describes the client to golang.org/x/oauth2.
+// config returns the client's configuration for golang.org/x/oauth2.
 func (c credentials) config(redirect string) *oauth2.Config {
 	config := &oauth2.Config{
 		ClientID: c.Client.ID, ClientSecret: c.Client.Secret, RedirectURL: redirect, Scopes: c.Scopes,
@@ -28,14 +28,13 @@ func (c credentials) config(redirect string) *oauth2.Config {
 	return config
 }
 
-// take puts a token into the credentials. Without a new refresh token the old
-// one goes on.
-func (c *credentials) take(got *oauth2.Token) error {
+// setToken sets a new token. Without a new refresh token, the old one is kept.
+func (c *credentials) setToken(got *oauth2.Token) error {
 	if !strings.EqualFold(got.Type(), "Bearer") {
-		return fmt.Errorf("the token is of the type %s; expected Bearer", clean(got.Type()))
+		return fmt.Errorf("unsupported token type %s: expected Bearer", clean(got.Type()))
 	}
 	if strings.ContainsFunc(got.AccessToken, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return errors.New("the token holds characters that no header may have")
+		return errors.New("the token contains characters that are invalid in a header")
 	}
 	next := token{Access: got.AccessToken, Refresh: got.RefreshToken, Expires: got.Expiry, Granted: c.Scopes}
 	if next.Refresh == "" {
@@ -48,12 +47,12 @@ func (c *credentials) take(got *oauth2.Token) error {
 	return nil
 }
 
-// errNotRenewed says that only a sign-in leads to another token.
-var errNotRenewed = errors.New("the token cannot be renewed")
+// errNotRenewed means that only signing in leads to a new token.
+var errNotRenewed = errors.New("the token cannot be refreshed")
 
-// renew returns a token in place of the old one: that which another process
-// got meanwhile, or a new one. Issuers take a refresh token once only, so that
-// the lock of the store is held all the while.
+// renew returns a token to replace the old one: one that another process has
+// obtained since, or a refreshed one. It holds the lock of the store, since
+// issuers accept a refresh token only once.
 func (t *Transport) renew(ctx context.Context, old, resource string) (access string, err error) {
 	err = t.locked(ctx, func() error {
 		c, err := t.reload(ctx)
@@ -70,25 +69,25 @@ func (t *Transport) renew(ctx context.Context, old, resource string) (access str
 		if err != nil {
 			return t.notRenewed(ctx, c, err)
 		}
-		if err := c.take(got); err != nil {
+		if err := c.setToken(got); err != nil {
 			return err
 		}
 		access = c.Token.Access
 		if err := t.save(ctx, c); err != nil {
-			t.log.WarnContext(ctx, "the new token is kept only until this program ends", "cause", err)
+			t.log.WarnContext(ctx, "the new token is stored in this process only", "cause", err)
 		}
 		return nil
 	})
 	return access, err
 }
 
-// notRenewed forgets what the issuer does not take any more.
+// notRenewed deletes credentials that the issuer rejects.
 func (t *Transport) notRenewed(ctx context.Context, c credentials, err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) || refused.Response == nil || refused.Response.StatusCode >= 500 || refused.Response.StatusCode == http.StatusTooManyRequests {
-		return fmt.Errorf("the token for %s has run out and cannot be renewed now: %w", shown(t.server), tokenError(err, c.secrets()...))
+		return fmt.Errorf("the token for %s has expired and cannot be refreshed now: %w", displayURL(t.server), tokenError(err, c.secrets()...))
 	}
-	t.log.InfoContext(ctx, "a sign-in is needed", "server", shown(t.server), "cause", tokenError(err, c.secrets()...))
+	t.log.InfoContext(ctx, "sign-in required", "server", displayURL(t.server), "cause", tokenError(err, c.secrets()...))
 	c.Token = token{}
 	if refused.ErrorCode == "invalid_client" || refused.ErrorCode == "unauthorized_client" {
 		c.Client = client{}
@@ -96,16 +95,16 @@ func (t *Transport) notRenewed(ctx context.Context, c credentials, err error) er
 	return errors.Join(errNotRenewed, t.save(ctx, c))
 }
 
-// tokenError is an error of the token endpoint without the secrets that were
-// sent, and without the body of the answer: it may hold what was issued.
+// tokenError returns an error of the token endpoint without the secrets that were
+// sent, and without the response body, which may contain tokens.
 func tokenError(err error, secrets ...string) error {
 	var refused *oauth2.RetrieveError
 	var network *url.Error
 	switch {
 	case errors.As(err, &refused):
-		text := "the token endpoint refuses"
+		text := "the token endpoint returned an error"
 		if refused.Response != nil {
-			text = fmt.Sprintf("the token endpoint answers with HTTP status %d", refused.Response.StatusCode)
+			text = fmt.Sprintf("the token endpoint returned HTTP status %d", refused.Response.StatusCode)
 		}
 		if refused.ErrorCode != "" {
 			text += ": " + clean(refused.ErrorCode, secrets...)
@@ -115,14 +114,13 @@ func tokenError(err error, secrets ...string) error {
 		}
 		return errors.New(text)
 	case errors.As(err, &network):
-		return fmt.Errorf("the token endpoint: %w", network)
+		return fmt.Errorf("token endpoint: %w", network)
 	}
-	return errors.New("the token endpoint answers with no valid token")
+	return errors.New("the token endpoint returned no valid token")
 }
 
-// tokens is a context in which golang.org/x/oauth2 uses the guarded client. It
-// adds the resource to requests that have none: the library cannot do that when
-// it renews a token.
+// tokens returns a context in which golang.org/x/oauth2 uses the guarded client,
+// which also adds the resource if it is set: the library cannot when refreshing.
 func (w *web) tokens(ctx context.Context, resource string) context.Context {
 	c := *w.post
 	c.Transport = resourceAdder{next: w, resource: resource}
@@ -155,8 +153,8 @@ func (a resourceAdder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(clone)
 }
 
-// revoke tells the issuer that the tokens are not used any more (RFC 7009), the
-// renewable one first: with it goes the other at most issuers.
+// revoke revokes the tokens (RFC 7009), the refresh token first: most issuers then
+// revoke the access token, too.
 func (t *Transport) revoke(ctx context.Context, c credentials) bool {
 	if c.Revoke == "" {
 		return false

@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// webTimeout bounds one exchange with an issuer.
+	// webTimeout limits one exchange with an issuer.
 	webTimeout = 30 * time.Second
-	// maxDocument is the number of bytes that a document may have.
+	// maxDocument limits a response, in bytes.
 	maxDocument = 1 << 20
-	// maxHops is the number of redirects that are followed to a document.
+	// maxHops limits the redirects to a document.
 	maxHops = 3
 )
 
-// reach says how near an address is. The nearer one is, the less may lead to it.
+// reach says how near an address is. Fewer servers may lead to a nearer one.
 type reach int
 
 const (
-	reachPublic   reach = iota // on the internet
-	reachPrivate               // in a network of one's own
-	reachLoopback              // on this machine
-	reachNowhere               // link-local (where clouds keep their keys), multicast, unspecified
+	reachPublic    reach = iota // on the internet
+	reachPrivate                // in a private network
+	reachLoopback               // on this machine
+	reachForbidden              // link-local (such as cloud metadata), multicast, unspecified
 )
 
 func reachOf(ip netip.Addr) reach {
@@ -42,7 +42,7 @@ func reachOf(ip netip.Addr) reach {
 	case ip.IsLoopback():
 		return reachLoopback
 	case !ip.IsValid(), ip.IsUnspecified(), ip.IsMulticast(), ip.IsLinkLocalUnicast():
-		return reachNowhere
+		return reachForbidden
 	case ip.IsPrivate(), sharedSpace.Contains(ip), nat64.Contains(ip):
 		return reachPrivate
 	}
@@ -50,11 +50,11 @@ func reachOf(ip netip.Addr) reach {
 }
 
 var (
-	sharedSpace = netip.MustParsePrefix("100.64.0.0/10") // of carriers and overlay networks (RFC 6598)
+	sharedSpace = netip.MustParsePrefix("100.64.0.0/10") // carrier-grade NAT and overlay networks (RFC 6598)
 	nat64       = netip.MustParsePrefix("64:ff9b::/96")  // may stand for any IPv4 address (RFC 6052)
 )
 
-// isLoopbackName reports whether a host of an address is this machine by name.
+// isLoopbackName reports whether a host is localhost or a loopback address.
 func isLoopbackName(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -63,13 +63,14 @@ func isLoopbackName(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// web talks to addresses that came from the network. It connects to none that
-// is nearer than the server whose sign-in it is for: a public server must not
-// make this machine ask the router, the cloud's metadata service or a database.
+// web makes requests to URLs that came from the network. It does not connect to an
+// address nearer than the server to sign in to: a public server must not make
+// this machine send requests to a router, a cloud's metadata service or a
+// database.
 type web struct {
 	server  *url.URL
 	get     *http.Client // follows redirects
-	post    *http.Client // does not: what it sends is secret
+	post    *http.Client // does not, as it sends secrets
 	proxy   func(*http.Request) (*url.URL, error)
 	proxied http.RoundTripper
 	direct  http.RoundTripper
@@ -90,7 +91,7 @@ func newWeb(server *url.URL, base http.RoundTripper) *web {
 	direct.Proxy, direct.DialTLSContext = nil, nil
 	dialer := &net.Dialer{Timeout: webTimeout, ControlContext: w.control}
 	direct.DialContext = dialer.DialContext
-	direct.DisableKeepAlives = true // there are few requests, and nobody who would close idle connections
+	direct.DisableKeepAlives = true // there are few requests, and nothing closes idle connections
 	w.proxied.(*http.Transport).DisableKeepAlives = true
 	w.direct = direct
 	w.post = &http.Client{Transport: w, Timeout: webTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -98,30 +99,30 @@ func newWeb(server *url.URL, base http.RoundTripper) *web {
 		if len(via) > maxHops {
 			return fmt.Errorf("more than %d redirects", maxHops)
 		}
-		return nil // RoundTrip looks at each address
+		return nil // RoundTrip checks each URL
 	}}
 	return w
 }
 
-// check refuses an address that a sign-in must not lead to, as far as it shows.
+// check rejects a URL that a sign-in must not lead to.
 func (w *web) check(u *url.URL) error {
 	secure := u.Scheme == "https" || u.Scheme == "http" && isLoopbackName(u.Hostname())
 	switch {
 	case u.Host == "" || !secure:
-		return fmt.Errorf("the address %s is refused: expected https://HOST/…", shown(u))
+		return fmt.Errorf("URL %s is refused: expected https://HOST/…", displayURL(u))
 	case u.User != nil:
-		return fmt.Errorf("the address %s is refused: it holds a user or password", shown(u))
+		return fmt.Errorf("URL %s is refused: it contains a user name or password", displayURL(u))
 	case isLoopbackName(u.Hostname()) && !isLoopbackName(w.server.Hostname()):
 		return &reachError{addr: u.Host, server: w.server.Host}
 	}
 	return nil
 }
 
-// parse reads an address that came from the network.
+// parse parses and checks a URL that came from the network.
 func (w *web) parse(what, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: not an address", what)
+		return nil, fmt.Errorf("%s: invalid URL", what)
 	}
 	if err := w.check(u); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
@@ -141,7 +142,7 @@ func (w *web) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		if through != nil { // it looks up the name; only what is written out can be checked here
+		if through != nil { // the proxy resolves names: only IP addresses can be checked here
 			ip, err := netip.ParseAddr(req.URL.Hostname())
 			if r := reachOf(ip); err == nil && r > w.allowed {
 				return nil, &reachError{addr: req.URL.Host, server: w.server.Host}
@@ -157,17 +158,17 @@ func (w *web) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// serverReach is how near the server is: as far as its farthest address, so
-// that a public one cannot claim to be near, too.
+// serverReach returns the reach of the server's farthest address, so that a public
+// server cannot claim to be a near one, too.
 func (w *web) serverReach(ctx context.Context) reach {
 	if isLoopbackName(w.server.Hostname()) {
 		return reachLoopback
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webTimeout) // the answer holds for all later requests
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webTimeout) // the result is used for all later requests
 	defer cancel()
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", w.server.Hostname())
 	if err != nil || len(ips) == 0 {
-		return reachPublic // behind a proxy, names may have no address here
+		return reachPublic // behind a proxy, names may not be resolvable here
 	}
 	nearest := reachLoopback
 	for _, ip := range ips {
@@ -176,12 +177,11 @@ func (w *web) serverReach(ctx context.Context) reach {
 	return nearest
 }
 
-// control looks at the address that a connection is made to, after all names
-// were looked up: what is checked is what is used.
+// control checks the resolved address, right before connecting to it.
 func (w *web) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("the address %s cannot be checked: %w", address, err)
+		return fmt.Errorf("cannot check the address %s: %w", address, err)
 	}
 	if reachOf(to.Addr().WithZone("")) > w.allowed {
 		return &reachError{addr: address, server: w.server.Host}
@@ -189,24 +189,24 @@ func (w *web) control(_ context.Context, _, address string, _ syscall.RawConn) e
 	return nil
 }
 
-// reachError refuses to connect to a near address for a farther server.
+// reachError is the error of a connection to a nearer address than the server's.
 type reachError struct{ addr, server string }
 
 func (e *reachError) Error() string {
-	return fmt.Sprintf("the address %s is refused: it lies nearer than the server %s, which led there", e.addr, e.server)
+	return fmt.Sprintf("address %s is refused: it is in a more private network than server %s, which led there", e.addr, e.server)
 }
 
-// statusError is an answer that is not the document that was asked for.
+// statusError is an error response to a request for a document.
 type statusError struct {
 	url    string
 	status int
 }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("%s answers with HTTP status %d", e.url, e.status)
+	return fmt.Sprintf("%s returned HTTP status %d", e.url, e.status)
 }
 
-// document reads the JSON document at an address.
+// document reads the JSON document at a URL.
 func (w *web) document(ctx context.Context, u *url.URL, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -220,36 +220,36 @@ func (w *web) document(ctx context.Context, u *url.URL, into any) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return &statusError{url: shown(u), status: res.StatusCode}
+		return &statusError{url: displayURL(u), status: res.StatusCode}
 	}
-	return decode(res, shown(u), into)
+	return decode(res, displayURL(u), into)
 }
 
-// decode reads an answer that should be a JSON object.
+// decode decodes a response that should be a JSON object.
 func decode(res *http.Response, from string, into any) error {
 	data, err := io.ReadAll(res.Body)
 	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
-		return fmt.Errorf("%s answers with more than %d bytes", from, tooBig.Limit)
+		return fmt.Errorf("%s returned more than %d bytes", from, tooBig.Limit)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
 	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] == '<' {
-		return fmt.Errorf("%s answers with a web page; expected a JSON object", from)
+		return fmt.Errorf("%s returned a web page; expected a JSON object", from)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s answers with no valid JSON object of the expected form", from) // its text may hold a secret
+		return fmt.Errorf("%s returned no valid JSON object of the expected form", from) // without err, which may contain a secret
 	}
 	return nil
 }
 
-// shown is an address as messages name it: without user, query and fragment.
-func shown(u *url.URL) string {
+// displayURL returns a URL for messages, without user, query and fragment.
+func displayURL(u *url.URL) string {
 	return clean((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
 }
 
-// clean makes foreign text fit for a message: one line, no control characters,
-// not too long, and none of the secrets.
+// clean makes untrusted text safe for a message: one line, no control characters,
+// of limited length, and without the secrets.
 func clean(text string, secrets ...string) string {
 	const longest = 300
 	for _, s := range secrets {

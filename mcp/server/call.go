@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	// patience is how long a question waits for the client's answer.
-	patience = 10 * time.Minute
+	// answerTimeout limits how long a question waits for the client's answer.
+	answerTimeout = 10 * time.Minute
 
-	// progressKept is how much progress waits to be told.
-	progressKept = 64
+	// maxProgress is the size of the queue of progress reports.
+	maxProgress = 64
 )
 
-// call is one request for a tool. It outlives the request where the protocol
-// wants the client to ask again with the answer to a question.
+// call is a tool call. It outlives its request if the client has to repeat the
+// request with the answer to a question.
 type call struct {
 	name string
 	args json.RawMessage
-	ctx  context.Context // ends when nobody waits for it any more
+	ctx  context.Context // ends when nobody waits for the result any more
 
 	cancel    context.CancelFunc
 	questions chan question
 	progress  chan core.Progress
 	done      chan *mcp.CallToolResult
-	asks      bool // the client can be asked
-	asksURL   bool // and sent to an address
+	asks      bool // the client supports questions
+	asksURL   bool // and opening URLs
 }
 
 type question struct {
 	params mcp.ElicitationParams
-	answer chan answer // has room for one
+	answer chan answer // buffered, 1
 }
 
 type answer struct {
@@ -54,33 +54,33 @@ type elicited struct {
 	Content json.RawMessage               `json:"content"`
 }
 
-// runner does a call.
+// runner runs a call.
 type runner func(c *call) *mcp.CallToolResult
 
-// offer makes a tool whose calls a runner does.
+// offer returns a tool whose calls run executes.
 func (s *Server) offer(t mcp.Tool, run runner) tool {
 	return tool{Tool: t, call: func(ctx context.Context, r *request, params *callParams) (*mcp.CallToolResult, error) {
 		c, err := s.begin(r, params, run)
 		if err != nil {
 			return nil, err
 		}
-		return s.attend(ctx, r, c)
+		return s.await(ctx, r, c)
 	}}
 }
 
-// begin starts a call, or finds the one that the request goes on with.
+// begin starts a call, or finds the one that the request continues.
 func (s *Server) begin(r *request, params *callParams, run runner) (*call, error) {
 	if params.RequestState != "" {
 		c, q := s.calls.take(params.RequestState, params.Name)
 		if c == nil {
-			return nil, fault(mcp.INVALID_PARAMS, "requestState: no call waits for this answer (any more): call %s again without it", params.Name)
+			return nil, fault(mcp.INVALID_PARAMS, "requestState: no call is waiting for this answer: call %s again without it", params.Name)
 		}
-		q.answer <- understandable(params.InputResponses[questionKey])
+		q.answer <- parseAnswer(params.InputResponses[questionKey])
 		return c, nil
 	}
 	c := &call{
 		name: params.Name, args: params.Arguments,
-		questions: make(chan question), progress: make(chan core.Progress, progressKept), done: make(chan *mcp.CallToolResult, 1),
+		questions: make(chan question), progress: make(chan core.Progress, maxProgress), done: make(chan *mcp.CallToolResult, 1),
 	}
 	if len(c.args) == 0 || string(c.args) == "null" {
 		c.args = json.RawMessage("{}")
@@ -96,32 +96,32 @@ func (s *Server) begin(r *request, params *callParams, run runner) (*call, error
 	return c, nil
 }
 
-// understandable reads an answer as far as it can be without its question.
-func understandable(data json.RawMessage) answer {
+// parseAnswer parses an answer, independent of its question.
+func parseAnswer(data json.RawMessage) answer {
 	var a answer
 	if err := json.Unmarshal(data, &a.result); err != nil || a.result.Action == "" {
-		a.err = fmt.Errorf("the client sent no answer: %w", core.ErrNobody)
+		a.err = fmt.Errorf("invalid answer of the client: %w", core.ErrNonInteractive)
 	}
 	return a
 }
 
-// attend waits for a call's end on behalf of a request. Meanwhile it passes
-// progress on, and questions in the way of the request's protocol.
-func (s *Server) attend(ctx context.Context, r *request, c *call) (*mcp.CallToolResult, error) {
+// await waits for the end of a call for a request. Meanwhile it sends progress,
+// and questions as the request's protocol defines.
+func (s *Server) await(ctx context.Context, r *request, c *call) (*mcp.CallToolResult, error) {
 	for {
 		select {
 		case res := <-c.done:
-			for { // what was told before the end
+			for { // queued before the end
 				select {
 				case p := <-c.progress:
-					s.tellProgress(ctx, r, p)
+					s.sendProgress(ctx, r, p)
 					continue
 				default:
 				}
 				return res, nil
 			}
 		case p := <-c.progress:
-			s.tellProgress(ctx, r, p)
+			s.sendProgress(ctx, r, p)
 		case q := <-c.questions:
 			if r.modern {
 				return s.calls.put(c, q), nil
@@ -129,13 +129,13 @@ func (s *Server) attend(ctx context.Context, r *request, c *call) (*mcp.CallTool
 			q.answer <- elicit(ctx, r, q.params)
 		case <-ctx.Done():
 			c.cancel()
-			<-c.done // the tool gets a moment to end what it started
+			<-c.done // let the tool clean up
 			return nil, ctx.Err()
 		}
 	}
 }
 
-func (s *Server) tellProgress(ctx context.Context, r *request, p core.Progress) {
+func (s *Server) sendProgress(ctx context.Context, r *request, p core.Progress) {
 	if len(r.meta.ProgressToken) == 0 || ctx.Err() != nil {
 		return
 	}
@@ -146,27 +146,27 @@ func (s *Server) tellProgress(ctx context.Context, r *request, p core.Progress) 
 	if p.Message != "" {
 		params["message"] = p.Message
 	}
-	if err := r.tell(notification(mcp.MethodNotificationProgress, params)); err != nil {
+	if err := r.send(notification(mcp.MethodNotificationProgress, params)); err != nil {
 		s.opts.Logger.DebugContext(ctx, "progress was not delivered", "cause", err)
 	}
 }
 
-// elicit asks a client of the time before 2026-07-28.
+// elicit asks a client of the legacy protocol.
 func elicit(ctx context.Context, r *request, params mcp.ElicitationParams) answer {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the client did not answer within %s", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, fmt.Errorf("the client did not answer within %s", answerTimeout))
 	defer cancel()
 	data, err := r.ask(ctx, mcp.MethodElicitationCreate, params)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return answer{err: context.Cause(ctx)}
 	case err != nil:
-		return answer{err: fmt.Errorf("the client could not ask: %w", err)}
+		return answer{err: fmt.Errorf("the client failed to ask: %w", err)}
 	}
-	return understandable(data)
+	return parseAnswer(data)
 }
 
-// report passes progress on. A client that does not keep up with it is spared
-// some: no call waits for who listens to it.
+// report queues progress. If the client does not keep up, some is dropped: calls
+// do not wait for listeners.
 func (c *call) report(p core.Progress) {
 	select {
 	case c.progress <- p:
@@ -179,7 +179,7 @@ var _ core.Asker = (*call)(nil)
 // Ask implements [core.Asker]: it puts the question to the client.
 func (c *call) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if !c.asks && q.Kind != core.QuestionURL || !c.asksURL && q.Kind == core.QuestionURL {
-		return core.Answer{}, core.ErrNobody
+		return core.Answer{}, core.ErrNonInteractive
 	}
 	params, err := elicitation(q)
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *call) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 		if a.err != nil {
 			return core.Answer{}, a.err
 		}
-		return understood(q, a.result), nil
+		return toAnswer(q, a.result), nil
 	case <-ctx.Done():
 		return core.Answer{}, ctx.Err()
 	case <-c.ctx.Done():
@@ -206,10 +206,9 @@ func (c *call) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	}
 }
 
-// offered are the answers to a question that a client may give. None of them
-// changes the person's settings: a client is a program, and may answer by
-// itself.
-func offered(q core.Question) []string {
+// offeredChoices returns the choices that a client may make. None of them changes
+// the user's settings: a client is a program, and may answer without its user.
+func offeredChoices(q core.Question) []string {
 	choices := q.Choices
 	if len(choices) == 0 && q.Kind == core.QuestionConfirm {
 		choices = []core.Choice{core.ChoiceYes, core.ChoiceNo}
@@ -223,7 +222,7 @@ func offered(q core.Question) []string {
 	return out
 }
 
-// elicitation is a question as MCP has it.
+// elicitation converts a question to MCP.
 func elicitation(q core.Question) (mcp.ElicitationParams, error) {
 	text := q.Title
 	if q.Detail != "" {
@@ -238,15 +237,15 @@ func elicitation(q core.Question) (mcp.ElicitationParams, error) {
 		p.Mode, p.URL, p.ElicitationID = mcp.ElicitationModeURL, q.URL, q.ID
 	case core.QuestionForm:
 		if len(q.Schema) == 0 {
-			return p, errors.New("a form without a schema cannot be asked")
+			return p, errors.New("the form has no schema")
 		}
 		p.RequestedSchema = q.Schema
 	default:
 		p.RequestedSchema = map[string]any{
 			"type": "object",
 			"properties": map[string]any{
-				"choice": map[string]any{"type": "string", "title": "Your answer", "description": "once: this time; session: for as long as this server runs; deny: no", "enum": offered(q)},
-				"reason": map[string]any{"type": "string", "title": "Reason", "description": "What to tell the agent; may be left out"},
+				"choice": map[string]any{"type": "string", "title": "Your answer", "description": "once: allow this call; session: allow as long as this server runs; deny: deny", "enum": offeredChoices(q)},
+				"reason": map[string]any{"type": "string", "title": "Reason", "description": "What to tell the agent (optional)"},
 			},
 			"required": []string{"choice"},
 		}
@@ -254,8 +253,8 @@ func elicitation(q core.Question) (mcp.ElicitationParams, error) {
 	return p, nil
 }
 
-// understood reads the client's answer. What is not clearly a yes is a no.
-func understood(q core.Question, r elicited) core.Answer {
+// toAnswer converts the client's answer. Anything but a clear yes is a no.
+func toAnswer(q core.Question, r elicited) core.Answer {
 	no := core.Answer{Choice: core.ChoiceDeny, Reason: "the client answered: " + string(r.Action)}
 	if q.Kind == core.QuestionConfirm {
 		no.Choice = core.ChoiceNo
@@ -271,21 +270,21 @@ func understood(q core.Question, r elicited) core.Answer {
 	}
 	var a struct{ Choice, Reason string }
 	if err := json.Unmarshal(r.Content, &a); err == nil {
-		for _, o := range offered(q) {
+		for _, o := range offeredChoices(q) {
 			if a.Choice == o {
 				return core.Answer{Choice: core.Choice(o), Reason: a.Reason}
 			}
 		}
 	}
-	no.Reason = "the client's answer was none of: " + strings.Join(offered(q), ", ")
+	no.Reason = "the client's answer was not one of: " + strings.Join(offeredChoices(q), ", ")
 	return no
 }
 
-// questionKey names the one question of a call that waits.
+// questionKey is the key of a suspended call's one question.
 const questionKey = "question"
 
-// suspended are the calls that wait for the client to ask again with an answer,
-// by the states that it was given.
+// suspended are the calls that wait for the client to repeat the request with an
+// answer, by request state.
 type suspended struct {
 	mu     sync.Mutex
 	calls  map[string]*waiting
@@ -300,24 +299,24 @@ type waiting struct {
 
 func newSuspended() *suspended { return &suspended{calls: map[string]*waiting{}} }
 
-// put keeps a call and returns the result that asks its client. A client that
-// does not come back in time leaves the question unanswered.
+// put suspends a call and returns the result that asks its client. The call is
+// cancelled if the client does not answer in time.
 func (s *suspended) put(c *call, q question) *mcp.CallToolResult {
 	state := rand.Text()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		q.answer <- answer{err: core.ErrNobody}
-		return mcp.NewToolResultError("The server ends.")
+		q.answer <- answer{err: core.ErrNonInteractive}
+		return mcp.NewToolResultError("The server is shutting down.")
 	}
-	s.calls[state] = &waiting{call: c, question: q, timer: time.AfterFunc(patience, func() { s.drop(state) })}
+	s.calls[state] = &waiting{call: c, question: q, timer: time.AfterFunc(answerTimeout, func() { s.drop(state) })}
 	return &mcp.CallToolResult{
 		Result:               mcp.Result{ResultType: mcp.ResultTypeInputRequired},
 		MultiRoundTripResult: mcp.MultiRoundTripResult{RequestState: state, InputRequests: mcp.InputRequests{questionKey: mcp.NewElicitationInputRequest(q.params)}},
 	}
 }
 
-// drop gives a call up whose client did not come back.
+// drop cancels a call whose client did not answer.
 func (s *suspended) drop(state string) {
 	s.mu.Lock()
 	w := s.calls[state]
@@ -328,7 +327,7 @@ func (s *suspended) drop(state string) {
 	}
 }
 
-// take returns the call that waits under a state, once.
+// take removes and returns the suspended call of a state, nil if there is none.
 func (s *suspended) take(state, tool string) (*call, question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

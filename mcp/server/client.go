@@ -13,55 +13,54 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// maxRunning is the number of requests of one client that may be under way.
+// maxRunning limits the concurrent requests of one client.
 const maxRunning = 128
 
 var (
-	errTakenBack = errors.New("the client took it back")
-	errLeft      = errors.New("the client left")
+	errCancelled = errors.New("cancelled by the client")
+	errLeft      = errors.New("the client disconnected")
 )
 
-// unwanted reports whether the client of a request does not wait for its answer.
-func unwanted(ctx context.Context) bool {
+// abandoned reports whether the client no longer waits for the response.
+func abandoned(ctx context.Context) bool {
 	cause := context.Cause(ctx)
-	return errors.Is(cause, errTakenBack) || errors.Is(cause, errLeft)
+	return errors.Is(cause, errCancelled) || errors.Is(cause, errLeft)
 }
 
-// client is the other side of a connection or of an HTTP session: what it can
-// do, which of its requests are under way, and what it was asked. It is safe
-// for concurrent use.
+// client is the state of a connection or an HTTP session: the client's
+// capabilities and requests in progress, and the server's requests to it. It is
+// safe for concurrent use.
 type client struct {
-	changed func()        // tells it that the tools have changed; does not block
-	left    chan struct{} // closed when it has left
+	changed func()        // notifies it of changed tools; does not block
+	left    chan struct{} // closed when it has disconnected
 
 	mu      sync.Mutex
-	can     mcp.ClientCapabilities
-	running map[string]context.CancelCauseFunc // by the id of the request
-	work    sync.WaitGroup                     // of what is running, up to the delivery of its answer
-	asked   map[string]chan jsonrpc.Message    // by the id of the question
-	last    int                                // id that was given to a question
+	caps    mcp.ClientCapabilities
+	running map[string]context.CancelCauseFunc // by request ID
+	work    sync.WaitGroup                     // of running requests, until their response is sent
+	asked   map[string]chan jsonrpc.Message    // by ID of our request
+	last    int                                // ID of a request to it
 }
 
 func newClient(changed func()) *client {
 	return &client{changed: changed, left: make(chan struct{}), running: map[string]context.CancelCauseFunc{}, asked: map[string]chan jsonrpc.Message{}}
 }
 
-// introduce keeps what the client said of itself.
-func (c *client) introduce(can mcp.ClientCapabilities) {
+func (c *client) setCapabilities(can mcp.ClientCapabilities) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.can = can
+	c.caps = can
 }
 
 func (c *client) capabilities() mcp.ClientCapabilities {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.can
+	return c.caps
 }
 
-// begin admits a request: its context ends when the client takes it back or
-// leaves. The caller calls done before it sends the answer, after which the id
-// may come again, and c.work.Done when all is over.
+// begin admits a request. Its context ends when the client cancels it or
+// disconnects. The caller calls done before it sends the response, after which
+// the ID may be reused, and c.work.Done at the end.
 func (c *client) begin(ctx context.Context, id json.RawMessage) (own context.Context, done func(), refused *jsonrpc.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,9 +72,9 @@ func (c *client) begin(ctx context.Context, id json.RawMessage) (own context.Con
 	key := string(id)
 	switch {
 	case c.running[key] != nil:
-		return nil, nil, fault(mcp.INVALID_REQUEST, "a request with the id %.100s is under way: expected another id", key)
+		return nil, nil, fault(mcp.INVALID_REQUEST, "a request with the ID %.100s is in progress: use another ID", key)
 	case len(c.running) >= maxRunning:
-		return nil, nil, fault(mcp.INTERNAL_ERROR, "%d requests are under way: wait for one of them to end", maxRunning)
+		return nil, nil, fault(mcp.INTERNAL_ERROR, "%d requests are in progress: wait for one of them to end", maxRunning)
 	}
 	own, cancel := context.WithCancelCause(ctx)
 	c.running[key] = cancel
@@ -88,17 +87,16 @@ func (c *client) begin(ctx context.Context, id json.RawMessage) (own context.Con
 	}), nil
 }
 
-// takeBack ends a request that the client wants no answer to any more.
-func (c *client) takeBack(id json.RawMessage) {
+// cancel cancels a request of the client.
+func (c *client) cancel(id json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cancel := c.running[string(id)]; cancel != nil {
-		cancel(errTakenBack)
+		cancel(errCancelled)
 	}
 }
 
-// leave ends what is under way; nothing begins after it. It may be called more
-// than once.
+// leave cancels all requests; no more can begin. It may be called repeatedly.
 func (c *client) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,18 +111,18 @@ func (c *client) leave() {
 	}
 }
 
-// ask sends the client a request and waits for its result. A question that
-// nobody waits for any more is taken back.
-func (c *client) ask(ctx context.Context, tell outlet, method mcp.MCPMethod, params any) (json.RawMessage, error) {
+// ask sends the client a request and waits for its result. If ctx ends first, the
+// request is cancelled.
+func (c *client) ask(ctx context.Context, tell sendFunc, method mcp.MCPMethod, params any) (json.RawMessage, error) {
 	body, err := json.Marshal(params)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", method, err)
 	}
-	came := make(chan jsonrpc.Message, 1)
+	response := make(chan jsonrpc.Message, 1)
 	c.mu.Lock()
 	c.last++
 	id := strconv.Itoa(c.last)
-	c.asked[id] = came
+	c.asked[id] = response
 	c.mu.Unlock()
 	forget := func() {
 		c.mu.Lock()
@@ -136,27 +134,27 @@ func (c *client) ask(ctx context.Context, tell outlet, method mcp.MCPMethod, par
 		return nil, err
 	}
 	select {
-	case m := <-came:
+	case m := <-response:
 		if m.Error != nil {
 			return nil, m.Error
 		}
 		return m.Result, nil
 	case <-ctx.Done():
 		forget()
-		_ = tell(notification(mcp.MethodNotificationCancelled, map[string]any{"requestId": json.RawMessage(id), "reason": context.Cause(ctx).Error()})) // a courtesy
+		_ = tell(notification(mcp.MethodNotificationCancelled, map[string]any{"requestId": json.RawMessage(id), "reason": context.Cause(ctx).Error()})) // best effort
 		return nil, context.Cause(ctx)
 	}
 }
 
-// answered takes the client's answer to a question, and reports whether there
-// is one that waits for it.
+// answered delivers the client's response to a request, and reports whether one
+// was waiting for it.
 func (c *client) answered(m jsonrpc.Message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	came, ok := c.asked[string(m.ID)]
-	delete(c.asked, string(m.ID)) // the first answer counts
+	response, ok := c.asked[string(m.ID)]
+	delete(c.asked, string(m.ID)) // the first response counts
 	if ok {
-		came <- m
+		response <- m
 	}
 	return ok
 }

@@ -18,13 +18,12 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/seed-009c0928/agent/mcp/conformancetest"
+	"github.com/seed-009c0928/agent/mcp/internal/conformancetest"
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // TestConformance runs the suite against this package's protocol, transport and
-// guard. What the agent does not offer and the suite wants to find is here:
-// tools of its own, resources and prompts.
+// guard. The tools, resources and prompts that the suite expects are defined here.
 func TestConformance(t *testing.T) {
 	for _, revision := range conformancetest.Revisions {
 		t.Run(revision, func(t *testing.T) {
@@ -33,7 +32,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// suiteServer starts a server with what the suite wants, and returns its root.
+// suiteServer starts a server with what the suite expects, and returns its URL.
 func suiteServer(t *testing.T) string {
 	p := newProtocol("1", "", slog.New(slog.DiscardHandler))
 	for _, add := range []func(*protocol){addSchemaTools, addContentTools, addTalkingTools, addAskingTools, addInputTools, addDiagnosticTools, addResources, addPrompts, addOther} {
@@ -95,8 +94,8 @@ func textf(format string, args ...any) (*result, error) {
 	return content(mcp.NewTextContent(fmt.Sprintf(format, args...)))
 }
 
-// addSchemaTools adds tools whose schemas have to arrive as they are, and whose
-// arguments travel in headers, too.
+// addSchemaTools adds tools whose schemas must be preserved, and whose arguments
+// are also sent as headers.
 func addSchemaTools(p *protocol) {
 	for name, schema := range map[string]string{
 		"json_schema_2020_12_tool": `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
@@ -135,13 +134,13 @@ func addContentTools(p *protocol) {
 	})
 }
 
-// addTalkingTools adds tools that tell of what they do. The pauses are the
-// suite's.
+// addTalkingTools adds tools that send notifications. The pauses are required by
+// the suite.
 func addTalkingTools(p *protocol) {
 	const pause = 50 * time.Millisecond
 	tell := func(c toolCall, method mcp.MCPMethod, all ...map[string]any) error {
 		for _, params := range all {
-			if err := c.tell(notification(method, params)); err != nil {
+			if err := c.send(notification(method, params)); err != nil {
 				return err
 			}
 			time.Sleep(pause)
@@ -157,7 +156,7 @@ func addTalkingTools(p *protocol) {
 	})
 	addTool(p, "test_tool_with_progress", func(_ context.Context, c toolCall) (*result, error) {
 		if c.meta.ProgressToken == nil {
-			return textf("nobody wants to know")
+			return textf("no progress token")
 		}
 		at := func(done int) map[string]any {
 			return map[string]any{"progressToken": c.meta.ProgressToken, "progress": done, "total": 100}
@@ -175,7 +174,7 @@ func form(properties object, required ...string) object {
 	return object{"type": "object", "properties": properties, "required": append([]string{}, required...)}
 }
 
-// addAskingTools adds tools that ask the client as before 2026-07-28.
+// addAskingTools adds tools that send requests to the client, as before 2026-07-28.
 func addAskingTools(p *protocol) {
 	addTool(p, "test_sampling", func(ctx context.Context, c toolCall) (*result, error) {
 		data, err := c.ask(ctx, mcp.MethodSamplingCreateMessage, samplingOf(c.text("prompt", "")))
@@ -190,7 +189,7 @@ func addAskingTools(p *protocol) {
 			if err != nil {
 				return mcp.NewToolResultError(err.Error()), nil
 			}
-			given := understandable(data)
+			given := parseAnswer(data)
 			return textf("User response: action=%s, content=%s", given.result.Action, given.result.Content)
 		}, opts...)
 	}
@@ -215,11 +214,11 @@ func samplingOf(text string) mcp.CreateMessageParams {
 
 func sampled(data json.RawMessage) string {
 	var res struct{ Content struct{ Text string } }
-	_ = json.Unmarshal(data, &res) // then there is no text
+	_ = json.Unmarshal(data, &res) // invalid data has no text
 	return res.Content.Text
 }
 
-// want is one question of a tool, as of 2026-07-28.
+// want is a question of a tool, as of 2026-07-28.
 type want struct {
 	key, kind, text, field string
 }
@@ -235,7 +234,7 @@ func (w want) add(to mcp.InputRequests) {
 	}
 }
 
-// asking is what a result has that asks.
+// asking returns the fields of a result that asks.
 func asking(state string, wants ...want) (mcp.Result, mcp.MultiRoundTripResult) {
 	all := mcp.InputRequests{}
 	for _, w := range wants {
@@ -257,7 +256,7 @@ func (w want) answered(given map[string]json.RawMessage) string {
 	}
 	switch w.kind {
 	case "elicit":
-		if a := understandable(data); a.err == nil {
+		if a := parseAnswer(data); a.err == nil {
 			return string(a.result.Content)
 		}
 	case "sample":
@@ -313,8 +312,7 @@ func addInputTools(p *protocol) {
 	})
 }
 
-// inOneRound asks all that is not answered, with a state that cannot be changed
-// on its way.
+// inOneRound asks all unanswered questions, with a tamper-proof state.
 func inOneRound(c toolCall, wants []want) (*result, error) {
 	mac := hmac.New(sha256.New, []byte("the key of this test"))
 	mac.Write([]byte(c.Name))
@@ -336,7 +334,7 @@ func inOneRound(c toolCall, wants []want) (*result, error) {
 	return textf("%s", strings.Join(answers, " "))
 }
 
-// addDiagnosticTools adds what the suite looks at the stateless core with.
+// addDiagnosticTools adds the tools with which the suite tests statelessness.
 func addDiagnosticTools(p *protocol) {
 	addTool(p, "test_missing_capability", func(_ context.Context, c toolCall) (*result, error) {
 		if c.capabilities().Sampling == nil {
@@ -349,7 +347,7 @@ func addDiagnosticTools(p *protocol) {
 	addTool(p, "test_streaming_elicitation", func(_ context.Context, c toolCall) (*result, error) { return inOneRound(c, []want{wantName}) })
 	addTool(p, "test_logging_tool", func(_ context.Context, c toolCall) (*result, error) {
 		if c.meta.LogLevel != "" {
-			if err := c.tell(notification(mcp.MethodNotificationMessage, object{"level": "info", "data": "only for who asked for it"})); err != nil {
+			if err := c.send(notification(mcp.MethodNotificationMessage, object{"level": "info", "data": "only for who asked for it"})); err != nil {
 				return nil, err
 			}
 		}
@@ -362,7 +360,7 @@ func addDiagnosticTools(p *protocol) {
 }
 
 func addResources(p *protocol) {
-	p.offers.Resources = &struct {
+	p.capabilities.Resources = &struct {
 		Subscribe   bool `json:"subscribe,omitempty"`
 		ListChanged bool `json:"listChanged,omitempty"`
 	}{Subscribe: true}
@@ -402,7 +400,7 @@ func addResources(p *protocol) {
 
 // addOther adds methods that do nothing.
 func addOther(p *protocol) {
-	p.offers.Logging, p.offers.Completions = &struct{}{}, &struct{}{}
+	p.capabilities.Logging, p.capabilities.Completions = &struct{}{}, &struct{}{}
 	for _, name := range []mcp.MCPMethod{mcp.MethodSetLogLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe} {
 		p.legacy[string(name)] = func(context.Context, *request) (mcp.ResultMetadata, error) { return &mcp.Result{}, nil }
 	}
@@ -412,7 +410,7 @@ func addOther(p *protocol) {
 }
 
 func addPrompts(p *protocol) {
-	p.offers.Prompts = &struct {
+	p.capabilities.Prompts = &struct {
 		ListChanged bool `json:"listChanged,omitempty"`
 	}{}
 	says := func(c ...mcp.Content) *mcp.GetPromptResult {

@@ -2,17 +2,15 @@
 // Protocol: its tools, and run_task, which gives the agent a whole task.
 //
 // A [Server] knows neither settings nor providers: [Options.Open] opens
-// sessions of the agent, and every call, also that of a single tool, goes
-// through one. So the permission policy decides here as anywhere. What it would
-// ask a person goes to the client as an elicitation, where that knows such, and
-// is denied where it does not: no call waits for somebody who is not there.
+// sessions of the agent, and every call, even of a single tool, goes through one,
+// so that the permission policy applies. Its permission requests go to the client
+// as elicitations; if the client does not support them, the call is denied.
 //
-// The protocol is here in all of its versions, over mark3labs/mcp-go's types:
-// up to 2025-11-25 with a session of the client, since 2026-07-28 without. Two
-// ways lead in: standard input and output ([Server.ServeStdio]), for a client
-// that starts this program, and streamable HTTP on a port of this machine
-// ([Server.ServeHTTP]), for who knows the token. That one turns away what a web
-// page could send: foreign names in Host and Origin, and requests without the
-// token. Neither trusts a client to end its messages, to read its answers or
-// to come back.
+// All versions of the protocol are implemented, with the types of
+// mark3labs/mcp-go: up to 2025-11-25 with sessions, since 2026-07-28 without.
+// There are two transports: stdio ([Server.ServeStdio]), for a client that starts
+// this program, and streamable HTTP on a loopback address ([Server.ServeHTTP]),
+// for clients that have the token. The latter rejects what a web page could send:
+// foreign names in Host and Origin, and requests without the token. Neither
+// relies on a client to end its messages, to read its responses or to come back.
 package server

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// A client that starts the agent talks to it in lines.
+// A client that starts the agent writes requests as lines.
 func ExampleServer_ServeStdio() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 	modern   = `"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}`
 )
 
-// message is what the server sends.
+// message is a message of the server.
 type message struct {
 	ID     json.RawMessage
 	Method string
@@ -46,14 +46,14 @@ func (m message) String() string {
 	return string(data)
 }
 
-// wire is a client that sends what it wants.
+// wire is a client that can send anything.
 type wire struct {
 	t       *testing.T
 	address string
 	session string
 }
 
-// dial begins a session.
+// dial opens a session.
 func dial(t *testing.T, address string) *wire {
 	w := &wire{t: t, address: address}
 	res, m := w.post(hello)
@@ -64,7 +64,7 @@ func dial(t *testing.T, address string) *wire {
 	return w
 }
 
-// do sends a request; headers are names and values in turn.
+// do sends a request; headers are alternating names and values.
 func (w *wire) do(ctx context.Context, method, body string, headers ...string) *http.Response {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, w.address, strings.NewReader(body))
@@ -92,7 +92,7 @@ func (w *wire) do(ctx context.Context, method, body string, headers ...string) *
 	return res
 }
 
-// post sends a message and returns the last that comes back.
+// post sends a message and returns the last one of the response.
 func (w *wire) post(body string, headers ...string) (*http.Response, message) {
 	w.t.Helper()
 	res := w.do(w.t.Context(), http.MethodPost, body, headers...)
@@ -106,7 +106,7 @@ func (w *wire) post(body string, headers ...string) (*http.Response, message) {
 	}
 }
 
-// events reads the messages of an answer.
+// events reads the messages of a response.
 type events struct {
 	lines  *bufio.Reader
 	stream bool
@@ -131,8 +131,8 @@ func (e *events) next() (m message, err error) {
 	}
 }
 
-// TestHostileHTTP: what is no request is refused with a reason, and does no
-// harm to the session.
+// TestHostileHTTP: invalid requests are rejected with a reason, and do not affect
+// the session.
 func TestHostileHTTP(t *testing.T) {
 	t.Parallel()
 	w := dial(t, serve(t, workspace(t)))
@@ -146,26 +146,26 @@ func TestHostileHTTP(t *testing.T) {
 		says    string
 	}{
 		"fine":                {harmless, nil, 200, 0, ""},
-		"nothing":             {"", nil, 400, -32700, "no JSON-RPC message"},
-		"no JSON":             {`{"jsonrpc": "2.0", "id": 1`, nil, 400, -32700, "no JSON-RPC message"},
-		"no object":           {`"tools/list"`, nil, 400, -32700, "is an object"},
-		"deep":                {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`, nil, 400, -32700, "no JSON-RPC message"},
+		"nothing":             {"", nil, 400, -32700, "invalid JSON-RPC message"},
+		"no JSON":             {`{"jsonrpc": "2.0", "id": 1`, nil, 400, -32700, "invalid JSON-RPC message"},
+		"no object":           {`"tools/list"`, nil, 400, -32700, "expected an object"},
+		"deep":                {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`, nil, 400, -32700, "invalid JSON-RPC message"},
 		"batch":               {"\n [" + harmless + "]", nil, 400, -32600, "one by one"},
 		"old JSON-RPC":        {`{"id": 1, "method": "tools/list"}`, nil, 400, -32600, `expected "2.0"`},
 		"id of a wrong kind":  {`{"jsonrpc": "2.0", "id": {"a": 1}, "method": "tools/list"}`, nil, 400, -32600, "id: expected"},
-		"id null":             {`{"jsonrpc": "2.0", "id": null, "method": "tools/list"}`, nil, 400, -32600, "no request"},
-		"nothing of all":      {`{"jsonrpc": "2.0", "id": 1}`, nil, 400, -32600, "no request"},
-		"answer to nothing":   {`{"jsonrpc": "2.0", "id": 99, "result": {}}`, nil, 400, -32600, "nothing that was asked"},
-		"unknown method":      {`{"jsonrpc": "2.0", "id": 1, "method": "resources/list"}`, nil, 200, -32601, "no method"},
-		"method to come":      {`{"jsonrpc": "2.0", "id": 1, "method": "server/discover"}`, nil, 200, -32601, "no method"},
-		"unknown tool":        {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "rm"}}`, nil, 200, -32602, `no tool "rm"`},
+		"id null":             {`{"jsonrpc": "2.0", "id": null, "method": "tools/list"}`, nil, 400, -32600, "expected a request"},
+		"nothing of all":      {`{"jsonrpc": "2.0", "id": 1}`, nil, 400, -32600, "expected a request"},
+		"answer to nothing":   {`{"jsonrpc": "2.0", "id": 99, "result": {}}`, nil, 400, -32600, "no request is waiting"},
+		"unknown method":      {`{"jsonrpc": "2.0", "id": 1, "method": "resources/list"}`, nil, 200, -32601, "unknown method"},
+		"method to come":      {`{"jsonrpc": "2.0", "id": 1, "method": "server/discover"}`, nil, 200, -32601, "unknown method"},
+		"unknown tool":        {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "rm"}}`, nil, 200, -32602, `unknown tool "rm"`},
 		"params of positions": {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": ["read_file"]}`, nil, 200, -32602, "params: "},
 		"cursor":              {`{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": "x"}}`, nil, 200, -32602, "one page"},
-		"unknown state":       {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_file", "requestState": "guessed"}}`, nil, 200, -32602, "no call waits"},
+		"unknown state":       {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_file", "requestState": "guessed"}}`, nil, 200, -32602, "no call is waiting"},
 		"taken back: nothing": {`{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}}`, nil, 202, 0, ""},
 		"taken back: no id":   {`{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": []}`, nil, 202, 0, ""},
-		"no session":          {harmless, []string{"Mcp-Session-Id", ""}, 400, -32600, "header Mcp-Session-Id is missing"},
-		"unknown session":     {harmless, []string{"Mcp-Session-Id", "guessed"}, 404, -32600, "no such session"},
+		"no session":          {harmless, []string{"Mcp-Session-Id", ""}, 400, -32600, "missing header Mcp-Session-Id"},
+		"unknown session":     {harmless, []string{"Mcp-Session-Id", "guessed"}, 404, -32600, "unknown or expired session"},
 		"unknown version":     {harmless, []string{"Mcp-Protocol-Version", "2025-01-01"}, 400, -32022, "2026-07-28"},
 		"a form":              {"a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, 400, -32600, "application/json"},
 
@@ -176,8 +176,8 @@ func TestHostileHTTP(t *testing.T) {
 		"now: another method":  {`{"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {` + modern + `}}`, now, 400, -32020, "Mcp-Method"},
 		"now: another name":    {`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "shell", ` + modern + `}}`, called, 400, -32020, "Mcp-Name"},
 		"now: another version": {strings.Replace(harmless, `"tools/list"`, `"tools/list", "params": {`+strings.Replace(modern, "2026", "2027", 1)+`}`, 1), now, 400, -32020, "2027-07-28"},
-		"now: answer":          {`{"jsonrpc": "2.0", "id": 1, "result": {}}`, now, 400, -32600, "asks nothing"},
-		"now: ping":            {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {` + modern + `}}`, []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "ping"}, 404, -32601, "no method"},
+		"now: answer":          {`{"jsonrpc": "2.0", "id": 1, "result": {}}`, now, 400, -32600, "no requests of the server"},
+		"now: ping":            {`{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {` + modern + `}}`, []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "ping"}, 404, -32601, "unknown method"},
 		"to come":              {strings.Replace(harmless, `"tools/list"`, `"tools/list", "params": {`+strings.Replace(modern, "2026", "2027", 1)+`}`, 1), []string{"Mcp-Protocol-Version", "2027-07-28", "Mcp-Method", "tools/list"}, 400, -32022, "2026-07-28"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestHostileHTTP(t *testing.T) {
 	}
 }
 
-// TestOversizedBody: a body has its bound, and who sends more is told.
+// TestOversizedBody: a body over the limit is rejected with a reason.
 func TestOversizedBody(t *testing.T) {
 	t.Parallel()
 	w := dial(t, serve(t, workspace(t)))
@@ -228,7 +228,7 @@ func TestOversizedBody(t *testing.T) {
 	}
 }
 
-// awaitFile waits for what the tool slow writes when it is cancelled.
+// awaitFile waits for the file that the tool slow writes when cancelled.
 func awaitFile(t *testing.T, dir string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -241,8 +241,8 @@ func awaitFile(t *testing.T, dir string) {
 	}
 }
 
-// TestClientGoesAway: a client that hangs up in the middle of a call ends it,
-// and so does the end of its session.
+// TestClientGoesAway: a call ends when its client disconnects, and with its
+// session.
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(w *wire, hangUp func()){
@@ -275,8 +275,8 @@ func TestClientGoesAway(t *testing.T) {
 	}
 }
 
-// TestDuplicateID: an id has one request at a time in a session, and as many
-// as one likes where there is none.
+// TestDuplicateID: request IDs are unique among the running requests of a session,
+// but need not be without one.
 func TestDuplicateID(t *testing.T) {
 	t.Parallel()
 	w := dial(t, serve(t, workspace(t)))
@@ -287,7 +287,7 @@ func TestDuplicateID(t *testing.T) {
 		t.Fatalf("%v, %v", m, err)
 	}
 	list := strings.Replace(harmless, `"after"`, "7", 1)
-	if res, m := w.post(list); res.StatusCode != 200 || m.Error == nil || m.Error.Code != -32600 || !strings.Contains(m.Error.Message, "another id") {
+	if res, m := w.post(list); res.StatusCode != 200 || m.Error == nil || m.Error.Code != -32600 || !strings.Contains(m.Error.Message, "another ID") {
 		t.Errorf("%d, %v", res.StatusCode, m)
 	}
 	if _, m := dial(t, w.address).post(list); m.Error != nil {
@@ -299,9 +299,8 @@ func TestDuplicateID(t *testing.T) {
 	}
 }
 
-// TestQuestionTakenBack: a client that was asked hears when nobody waits for
-// the answer any more.
-func TestQuestionTakenBack(t *testing.T) {
+// TestQuestionCancelled: the client is told when a question is cancelled.
+func TestQuestionCancelled(t *testing.T) {
 	t.Parallel()
 	w := dial(t, serve(t, workspace(t)))
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -323,20 +322,20 @@ func TestQuestionTakenBack(t *testing.T) {
 
 // process is a server over stdio.
 type process struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  io.ReadCloser
-	all  *json.Decoder // of out
-	said *bytes.Buffer // to stderr
-	dir  string
+	t      *testing.T
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    io.ReadCloser
+	all    *json.Decoder // of out
+	stderr *bytes.Buffer
+	dir    string
 }
 
 func spawn(t *testing.T) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0]), said: &bytes.Buffer{}, dir: workspace(t)}
+	p := &process{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0]), stderr: &bytes.Buffer{}, dir: workspace(t)}
 	p.cmd.Env = append(os.Environ(), "SERVER_TEST_DIR="+p.dir)
-	p.cmd.Stderr = p.said
+	p.cmd.Stderr = p.stderr
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -354,7 +353,7 @@ func spawn(t *testing.T) *process {
 func (p *process) send(lines ...string) {
 	p.t.Helper()
 	if _, err := io.WriteString(p.in, strings.Join(lines, "\n")+"\n"); err != nil {
-		p.t.Fatalf("%v; stderr: %s", err, p.said)
+		p.t.Fatalf("%v; stderr: %s", err, p.stderr)
 	}
 }
 
@@ -362,21 +361,21 @@ func (p *process) next() message {
 	p.t.Helper()
 	var m message
 	if err := p.all.Decode(&m); err != nil {
-		p.t.Fatalf("%v; stderr: %s", err, p.said)
+		p.t.Fatalf("%v; stderr: %s", err, p.stderr)
 	}
 	return m
 }
 
-// ends waits for a clean end.
+// ends waits for a clean exit.
 func (p *process) ends() {
 	p.t.Helper()
-	if err := p.cmd.Wait(); err != nil || !strings.Contains(p.said.String(), "closed: <nil>, agent: <nil>") {
-		p.t.Errorf("%v; stderr: %s", err, p.said)
+	if err := p.cmd.Wait(); err != nil || !strings.Contains(p.stderr.String(), "closed: <nil>, agent: <nil>") {
+		p.t.Errorf("%v; stderr: %s", err, p.stderr)
 	}
 }
 
-// TestHostileStdio: lines that are no messages are answered with the reason,
-// and those after them are served. Both eras share the wire.
+// TestHostileStdio: invalid lines are answered with a reason, and later ones are
+// served. Both protocols share the connection.
 func TestHostileStdio(t *testing.T) {
 	t.Parallel()
 	p := spawn(t)
@@ -403,7 +402,7 @@ func TestHostileStdio(t *testing.T) {
 			t.Errorf("%.60s: %v, want the error %d", tt.line, m, tt.code)
 		}
 	}
-	// What needs no answer gets none.
+	// No response to messages that need none.
 	p.send(`{"jsonrpc": "2.0", "id": 99, "result": {}}`, `{"jsonrpc": "2.0", "method": "notifications/unheard"}`, `{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": null}}`)
 	p.send(slowly)
 	if m := p.next(); m.Method != "notifications/progress" {
@@ -417,14 +416,14 @@ func TestHostileStdio(t *testing.T) {
 	awaitFile(t, p.dir)
 	p.send(strings.Replace(harmless, `"tools/list"`, `"tools/list", "params": {`+modern+`}`, 1))
 	if m := p.next(); string(m.ID) != `"after"` || m.Error != nil || !strings.Contains(string(m.Result), `"resultType":"complete"`) {
-		t.Errorf("the next one: %v", m) // and no answer to what was taken back
+		t.Errorf("the next one: %v", m) // no response to the cancelled request
 	}
 	_ = p.in.Close()
 	p.ends()
 }
 
-// TestClientIsKilled: both ends of the wire are gone at once, with a call, a
-// question and a subscription under way.
+// TestClientIsKilled: both pipes close at once, during a call, a question and a
+// subscription.
 func TestClientIsKilled(t *testing.T) {
 	t.Parallel()
 	p := spawn(t)
@@ -444,8 +443,7 @@ func TestClientIsKilled(t *testing.T) {
 	awaitFile(t, p.dir)
 }
 
-// TestClientDoesNotRead: SIGTERM ends a server that cannot get rid of its
-// answers.
+// TestClientDoesNotRead: SIGTERM ends a server whose responses are not read.
 func TestClientDoesNotRead(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no SIGTERM")
@@ -456,7 +454,7 @@ func TestClientDoesNotRead(t *testing.T) {
 	if m := p.next(); m.Error != nil {
 		t.Fatal(m)
 	}
-	for i := range 100 { // each answer has kilobytes, a pipe takes 64
+	for i := range 100 { // each response has kilobytes, a pipe holds 64
 		p.send(fmt.Sprintf(`{"jsonrpc": "2.0", "id": %d, "method": "tools/list"}`, i))
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -464,12 +462,12 @@ func TestClientDoesNotRead(t *testing.T) {
 	}
 	var exit *exec.ExitError
 	err := p.cmd.Wait()
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(p.said.String(), "closed: <nil>, agent: <nil>") {
-		t.Errorf("%v; stderr: %s", err, p.said)
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(p.stderr.String(), "closed: <nil>, agent: <nil>") {
+		t.Errorf("%v; stderr: %s", err, p.stderr)
 	}
 }
 
-// TestServerEnds: who listens and who calls are told when the server ends.
+// TestServerEnds: subscriptions and calls get a response when the server ends.
 func TestServerEnds(t *testing.T) {
 	t.Parallel()
 	a, s, err := open(t.Context(), workspace(t))

@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// Path is where the server is, over HTTP.
+	// Path is the path of the server's URL.
 	Path = "/mcp"
 
 	maxRequest   = 16 << 20 // bytes
 	headerWait   = 10 * time.Second
-	bodyWait     = 30 * time.Second // for a whole request
+	bodyWait     = 30 * time.Second // for reading a request
 	writeWait    = 30 * time.Second
 	sessionsIdle = time.Hour
 	maxSessions  = 256
 	shutdownWait = 5 * time.Second
-	drainWait    = 2 * time.Second // for answers over stdio that nobody reads
+	drainWait    = 2 * time.Second // for writing the last responses over stdio
 )
 
-// ServeHTTP serves clients that know the token, on a port of this machine. It
-// owns the listener, and returns nil when ctx is done.
+// ServeHTTP serves clients that have the token on a loopback address. It owns the
+// listener, and returns nil when ctx is done.
 func (s *Server) ServeHTTP(ctx context.Context, ln net.Listener, token string) error {
 	if len(token) < 16 {
 		_ = ln.Close()
-		return errors.New("the token is too short: expected at least 16 characters that nobody can guess")
+		return errors.New("the token is too short: expected at least 16 random characters")
 	}
 	addr, err := netip.ParseAddrPort(ln.Addr().String())
 	if err != nil || !addr.Addr().IsLoopback() {
 		_ = ln.Close()
-		return fmt.Errorf("the address %s is not of this machine: expected 127.0.0.1 or [::1], for who reaches it may run commands here", ln.Addr())
+		return fmt.Errorf("%s is not a loopback address: expected 127.0.0.1 or [::1], since clients can run commands", ln.Addr())
 	}
 	web := &http.Server{
 		Handler: guard(newTransport(s.protocol), token), ReadHeaderTimeout: headerWait, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -53,7 +53,7 @@ func (s *Server) ServeHTTP(ctx context.Context, ln net.Listener, token string) e
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
-	s.end() // with it ends what is under way, and every stream
+	s.end() // cancels requests and streams
 	if web.Shutdown(stopping) != nil {
 		_ = web.Close()
 	}
@@ -64,20 +64,19 @@ func (s *Server) ServeHTTP(ctx context.Context, ln net.Listener, token string) e
 	return fmt.Errorf("mcp over HTTP: %w", err)
 }
 
-// guard turns away what does not come from a client that was let in: requests
-// that a browser sends for a web page, be it from a foreign origin or under a
-// foreign name that leads here (DNS rebinding), and such without the token. An
-// empty token lets everybody in who passes the rest.
+// guard rejects requests without the token, and those that a browser sends for a
+// web page, either from a foreign origin or under a foreign host name (DNS
+// rebinding). An empty token disables the former check.
 func guard(next http.Handler, token string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !localHost(r.Host):
-			http.Error(w, "Forbidden: the Host header names another machine", http.StatusForbidden)
+			http.Error(w, "Forbidden: Host header is not a loopback address", http.StatusForbidden)
 		case !localOrigin(r.Header.Values("Origin")):
-			http.Error(w, "Forbidden: web pages are not let in (Origin header)", http.StatusForbidden)
-		case token != "" && !knows(r.Header.Get("Authorization"), token):
+			http.Error(w, "Forbidden: request from a web page (Origin header)", http.StatusForbidden)
+		case token != "" && !hasToken(r.Header.Get("Authorization"), token):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="agent"`)
-			http.Error(w, "Unauthorized: expected the header Authorization: Bearer TOKEN, with the token that agent mcp serve prints", http.StatusUnauthorized)
+			http.Error(w, "Unauthorized: expected the header Authorization: Bearer TOKEN, with the token printed by agent mcp serve", http.StatusUnauthorized)
 		case r.URL.Path != Path:
 			http.NotFound(w, r)
 		default:
@@ -87,12 +86,12 @@ func guard(next http.Handler, token string) http.Handler {
 	})
 }
 
-func knows(header, token string) bool {
+func hasToken(header, token string) bool {
 	scheme, given, _ := strings.Cut(header, " ")
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(given)), []byte(token)) == 1
 }
 
-// localHost reports whether a host with or without a port is this machine.
+// localHost reports whether a host, with or without port, is a loopback one.
 func localHost(host string) bool {
 	u, err := url.Parse("http://" + host)
 	if err != nil || u.Host != host {
@@ -105,8 +104,8 @@ func localHost(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// localOrigin reports whether a request comes from no web page, or from one of
-// this machine.
+// localOrigin reports whether a request does not come from a web page, or from a
+// local one.
 func localOrigin(origins []string) bool {
 	for _, o := range origins {
 		u, err := url.Parse(o)

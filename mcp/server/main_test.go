@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain is also the server over stdio that tests start as a process.
+// TestMain is also the stdio server that tests start as a process.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("SERVER_TEST_DIR"); dir != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

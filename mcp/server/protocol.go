@@ -17,31 +17,30 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// protocol is MCP as a server speaks it, in all of its revisions and over any
-// transport. Up to 2025-11-25 a client introduces itself once, with initialize;
-// since 2026-07-28, here called modern, each request says in its _meta what it
-// has to say, and there is no state between two of them. It is safe for
-// concurrent use, but for legacy and modern, which are set before it serves.
+// protocol is the server side of MCP in all revisions, over any transport. Up to
+// 2025-11-25, here called legacy, a client describes itself once, in initialize;
+// since 2026-07-28, here called modern, each request does so in its _meta, and
+// the protocol is stateless. It is safe for concurrent use, except for legacy and
+// modern, which are set before serving.
 type protocol struct {
 	info         mcp.Implementation
 	instructions string
-	offers       mcp.ServerCapabilities
-	refresh      func(context.Context) // brings the tools up to date before they are listed; may be nil
+	capabilities mcp.ServerCapabilities
+	refresh      func(context.Context) // updates the tools before they are listed; may be nil
 	log          *slog.Logger
 
-	legacy, modern map[string]method // by their names
+	legacy, modern map[string]method // by name
 
 	mu       sync.Mutex
 	tools    map[string]tool
 	watchers map[any]func() // called when the tools have changed
 }
 
-// method answers a request. A *jsonrpc.Error goes to the client as it is, other
-// errors as internal ones. A result is one of package mcp's, a new one each
-// time.
+// method answers a request. A *jsonrpc.Error goes to the client unchanged, other
+// errors as internal errors. Results are of package mcp, and not shared.
 type method func(ctx context.Context, r *request) (mcp.ResultMetadata, error)
 
-// tool is a tool that is offered.
+// tool is an offered tool.
 type tool struct {
 	mcp.Tool
 	call func(ctx context.Context, r *request, params *callParams) (*mcp.CallToolResult, error)
@@ -60,12 +59,12 @@ type request struct {
 	jsonrpc.Message
 	meta   meta
 	modern bool
-	header http.Header // nil if it did not come over HTTP
+	header http.Header // nil for other transports than HTTP
 	client *client
-	tell   outlet // takes what goes to the client before the answer does
+	send   sendFunc // sends messages before the response
 }
 
-// meta is what the _meta of a request may say to a server.
+// meta is the _meta of a request.
 type meta struct {
 	ProgressToken json.RawMessage         `json:"progressToken"`
 	Version       string                  `json:"io.modelcontextprotocol/protocolVersion"`
@@ -73,16 +72,16 @@ type meta struct {
 	LogLevel      mcp.LoggingLevel        `json:"io.modelcontextprotocol/logLevel"`
 }
 
-// outlet sends a message to a client. It fails when the client is gone, or does
+// sendFunc sends a message to a client. It fails when the client is gone or does
 // not read.
-type outlet func(m jsonrpc.Message) error
+type sendFunc func(m jsonrpc.Message) error
 
 func newProtocol(version, instructions string, log *slog.Logger) *protocol {
 	p := &protocol{
 		info: mcp.Implementation{Name: "agent", Version: version}, instructions: instructions, log: log,
 		tools: map[string]tool{}, watchers: map[any]func(){},
 	}
-	p.offers.Tools = &struct {
+	p.capabilities.Tools = &struct {
 		ListChanged bool `json:"listChanged,omitempty"`
 	}{ListChanged: true}
 	p.legacy = map[string]method{
@@ -104,14 +103,14 @@ func fault(code int, format string, args ...any) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-func failed(id json.RawMessage, err *jsonrpc.Error) jsonrpc.Message {
+func errorResponse(id json.RawMessage, err *jsonrpc.Error) jsonrpc.Message {
 	if len(id) == 0 {
 		id = json.RawMessage("null")
 	}
 	return jsonrpc.Message{Version: mcp.JSONRPC_VERSION, ID: id, Error: err}
 }
 
-// notification is one of the server's, with parameters that can be encoded.
+// notification returns a notification.
 func notification(method mcp.MCPMethod, params map[string]any) jsonrpc.Message {
 	m := jsonrpc.Message{Version: mcp.JSONRPC_VERSION, Method: string(method)}
 	if params != nil {
@@ -120,31 +119,31 @@ func notification(method mcp.MCPMethod, params map[string]any) jsonrpc.Message {
 	return m
 }
 
-// parse reads a message of a client. What is none is answered with the error.
+// parse parses a message of a client.
 func parse(data []byte) (jsonrpc.Message, *jsonrpc.Error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		return jsonrpc.Message{}, fault(mcp.INVALID_REQUEST, "several messages at once are not taken: send one by one")
+		return jsonrpc.Message{}, fault(mcp.INVALID_REQUEST, "batches are not supported: send messages one by one")
 	}
 	m, err := jsonrpc.Parse(data)
 	if err != nil {
-		return jsonrpc.Message{}, fault(mcp.PARSE_ERROR, "this is no JSON-RPC message: %v", err)
+		return jsonrpc.Message{}, fault(mcp.PARSE_ERROR, "invalid JSON-RPC message: %v", err)
 	}
 	note := !m.HasID() && strings.HasPrefix(m.Method, "notifications/")
 	switch {
 	case m.HasID() && !strings.ContainsRune(`"-0123456789`, rune(m.ID[0])):
 		m.ID = nil
-		return m, fault(mcp.INVALID_REQUEST, "id: expected a text or a number")
+		return m, fault(mcp.INVALID_REQUEST, "id: expected a string or a number")
 	case m.Version != mcp.JSONRPC_VERSION:
 		return m, fault(mcp.INVALID_REQUEST, `jsonrpc: expected "2.0"`)
 	case m.Method == "" && (!m.HasID() || m.Result == nil && m.Error == nil), m.Method != "" && !m.HasID() && !note:
-		return m, fault(mcp.INVALID_REQUEST, "this is no request, no notification and no response")
+		return m, fault(mcp.INVALID_REQUEST, "expected a request, a notification or a response")
 	}
 	return m, nil
 }
 
-// open reads what surrounds a request: its revision, and over HTTP whether the
-// header says the same.
-func open(m jsonrpc.Message, header http.Header) (*request, *jsonrpc.Error) {
+// parseRequest reads the metadata of a request, and over HTTP checks that it
+// matches the headers.
+func parseRequest(m jsonrpc.Message, header http.Header) (*request, *jsonrpc.Error) {
 	r := &request{Message: m, header: header}
 	var params struct {
 		Meta meta `json:"_meta"`
@@ -181,7 +180,7 @@ func open(m jsonrpc.Message, header http.Header) (*request, *jsonrpc.Error) {
 }
 
 func unsupported(version string) *jsonrpc.Error {
-	err := fault(mcp.UNSUPPORTED_PROTOCOL_VERSION, "the version %q of the protocol is not known here: expected one of %s", version, strings.Join(mcp.ValidProtocolVersions, ", "))
+	err := fault(mcp.UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version %q: expected one of %s", version, strings.Join(mcp.ValidProtocolVersions, ", "))
 	err.Data = jsonrpc.Encode(mcp.UnsupportedProtocolVersionData{Supported: mcp.ValidProtocolVersions, Requested: version})
 	return err
 }
@@ -197,7 +196,7 @@ func (r *request) params(into any) error {
 	return nil
 }
 
-// capabilities are what the client of a request can do.
+// capabilities returns the capabilities of the request's client.
 func (r *request) capabilities() mcp.ClientCapabilities {
 	if r.modern {
 		return *r.meta.Capabilities
@@ -205,16 +204,15 @@ func (r *request) capabilities() mcp.ClientCapabilities {
 	return r.client.capabilities()
 }
 
-// ask has the client of a request before 2026-07-28 do something, and waits for
-// its result.
+// ask sends a request to the client of a legacy request, and waits for its result.
 func (r *request) ask(ctx context.Context, method mcp.MCPMethod, params any) (json.RawMessage, error) {
 	if r.modern {
-		return nil, errors.New("clients of 2026-07-28 take no requests")
+		return nil, errors.New("clients of the modern protocol accept no requests")
 	}
-	return r.client.ask(ctx, r.tell, method, params)
+	return r.client.ask(ctx, r.send, method, params)
 }
 
-// answer does what a request asks for.
+// answer handles a request.
 func (p *protocol) answer(ctx context.Context, r *request) jsonrpc.Message {
 	methods := p.legacy
 	if r.modern {
@@ -222,7 +220,7 @@ func (p *protocol) answer(ctx context.Context, r *request) jsonrpc.Message {
 	}
 	do := methods[r.Method]
 	if do == nil {
-		return failed(r.ID, fault(mcp.METHOD_NOT_FOUND, "there is no method %q here, in this version of the protocol", r.Method))
+		return errorResponse(r.ID, fault(mcp.METHOD_NOT_FOUND, "unknown method %q in this protocol version", r.Method))
 	}
 	result, err := do(ctx, r)
 	var data json.RawMessage
@@ -237,14 +235,14 @@ func (p *protocol) answer(ctx context.Context, r *request) jsonrpc.Message {
 	switch {
 	case errors.As(err, &known):
 	case ctx.Err() != nil:
-		known = fault(mcp.REQUEST_INTERRUPTED, "the request was given up: %v", context.Cause(ctx))
+		known = fault(mcp.REQUEST_INTERRUPTED, "the request was cancelled: %v", context.Cause(ctx))
 	default:
 		known = fault(mcp.INTERNAL_ERROR, "%v", err)
 	}
-	return failed(r.ID, known)
+	return errorResponse(r.ID, known)
 }
 
-// complete adds what results have since 2026-07-28.
+// complete adds the fields of results of the modern protocol.
 func (p *protocol) complete(r *request, result mcp.ResultMetadata) {
 	if !r.modern {
 		return
@@ -258,16 +256,16 @@ func (p *protocol) complete(r *request, result mcp.ResultMetadata) {
 	}
 }
 
-// notified takes a notification of a client. Those that are not known, or make
-// no sense, are not for a server to complain about.
-func (p *protocol) notified(c *client, m jsonrpc.Message) {
+// handleNotification handles a notification of a client. Unknown and invalid ones
+// are ignored.
+func (p *protocol) handleNotification(c *client, m jsonrpc.Message) {
 	if m.Method == string(mcp.MethodNotificationCancelled) {
 		var params struct {
 			ID     json.RawMessage `json:"requestId"`
 			Reason string          `json:"reason"`
 		}
 		if json.Unmarshal(m.Params, &params) == nil {
-			c.takeBack(params.ID)
+			c.cancel(params.ID)
 		}
 	}
 }
@@ -277,34 +275,34 @@ func (p *protocol) initialize(_ context.Context, r *request) (mcp.ResultMetadata
 	if err := r.params(&params); err != nil {
 		return nil, err
 	}
-	r.client.introduce(params.Capabilities)
+	r.client.setCapabilities(params.Capabilities)
 	p.watch(r.client, r.client.changed)
 	return &mcp.InitializeResult{
-		ProtocolVersion: mcp.NegotiateLegacyVersion(params.ProtocolVersion), ServerInfo: p.info, Capabilities: p.offers, Instructions: p.instructions,
+		ProtocolVersion: mcp.NegotiateLegacyVersion(params.ProtocolVersion), ServerInfo: p.info, Capabilities: p.capabilities, Instructions: p.instructions,
 	}, nil
 }
 
 func (p *protocol) discover(context.Context, *request) (mcp.ResultMetadata, error) {
-	return &mcp.DiscoverResult{SupportedVersions: mcp.ValidProtocolVersions, Capabilities: p.offers, Instructions: p.instructions}, nil
+	return &mcp.DiscoverResult{SupportedVersions: mcp.ValidProtocolVersions, Capabilities: p.capabilities, Instructions: p.instructions}, nil
 }
 
-// listen tells of changes for as long as the request lasts.
+// listen sends notifications of changes until the request ends.
 func (p *protocol) listen(ctx context.Context, r *request) (mcp.ResultMetadata, error) {
 	var params mcp.SubscriptionsListenParams
 	if err := r.params(&params); err != nil {
 		return nil, err
 	}
-	tell := func(method mcp.MCPMethod, params map[string]any) error {
+	notify := func(method mcp.MCPMethod, params map[string]any) error {
 		params["_meta"] = map[string]any{mcp.MetaKeySubscriptionID: r.ID}
-		return r.tell(notification(method, params))
+		return r.send(notification(method, params))
 	}
-	granted := mcp.SubscriptionFilter{ToolsListChanged: params.Notifications.ToolsListChanged} // there is nothing else to tell of
+	granted := mcp.SubscriptionFilter{ToolsListChanged: params.Notifications.ToolsListChanged} // nothing else can change
 	changed := make(chan struct{}, 1)
 	if granted.ToolsListChanged {
 		p.watch(r, func() { signal(changed) })
 		defer p.unwatch(r)
 	}
-	if err := tell(mcp.MethodNotificationSubscriptionsAcknowledged, map[string]any{"notifications": granted}); err != nil {
+	if err := notify(mcp.MethodNotificationSubscriptionsAcknowledged, map[string]any{"notifications": granted}); err != nil {
 		return nil, err
 	}
 	result := &mcp.SubscriptionsListenResult{}
@@ -315,19 +313,19 @@ func (p *protocol) listen(ctx context.Context, r *request) (mcp.ResultMetadata, 
 	for {
 		select {
 		case <-changed:
-			if err := tell(mcp.MethodNotificationToolsListChanged, map[string]any{}); err != nil {
+			if err := notify(mcp.MethodNotificationToolsListChanged, map[string]any{}); err != nil {
 				return nil, err
 			}
 		case <-ctx.Done():
-			if unwanted(ctx) {
+			if abandoned(ctx) {
 				return nil, context.Cause(ctx)
 			}
-			return result, nil // the server ends
+			return result, nil // the server is shutting down
 		}
 	}
 }
 
-// signal makes sure that a channel with room for one holds something.
+// signal sends to a channel of capacity 1, unless it is full.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -335,7 +333,7 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// watch has a function called whenever the tools change. It must not block.
+// watch registers a function to call when the tools change. It must not block.
 func (p *protocol) watch(who any, changed func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -348,7 +346,7 @@ func (p *protocol) unwatch(who any) {
 	delete(p.watchers, who)
 }
 
-// setTools offers these tools instead of those before.
+// setTools replaces the offered tools.
 func (p *protocol) setTools(tools ...tool) {
 	byName := make(map[string]tool, len(tools))
 	for _, t := range tools {
@@ -368,7 +366,7 @@ func (p *protocol) listTools(ctx context.Context, r *request) (mcp.ResultMetadat
 		return nil, err
 	}
 	if params.Cursor != "" {
-		return nil, fault(mcp.INVALID_PARAMS, "there is no cursor %q: the list has one page", params.Cursor)
+		return nil, fault(mcp.INVALID_PARAMS, "unknown cursor %q: the list has one page", params.Cursor)
 	}
 	if p.refresh != nil {
 		p.refresh(ctx)
@@ -392,7 +390,7 @@ func (p *protocol) callTool(ctx context.Context, r *request) (mcp.ResultMetadata
 	t, ok := p.tools[params.Name]
 	p.mu.Unlock()
 	if !ok {
-		return nil, fault(mcp.INVALID_PARAMS, "there is no tool %q: tools/list has those that there are", params.Name)
+		return nil, fault(mcp.INVALID_PARAMS, "unknown tool %q: see tools/list", params.Name)
 	}
 	if r.modern && r.header != nil {
 		given := func(name string) (string, bool) { return r.header.Get(name), len(r.header.Values(name)) > 0 }
@@ -402,7 +400,7 @@ func (p *protocol) callTool(ctx context.Context, r *request) (mcp.ResultMetadata
 	}
 	result, err := t.call(ctx, r, &params)
 	if err != nil {
-		return nil, err // not a *CallToolResult that is nil
+		return nil, err // not a nil *CallToolResult
 	}
 	return result, nil
 }

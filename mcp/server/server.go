@@ -24,30 +24,30 @@ type Session interface {
 	Close() error
 }
 
-// SessionOptions say what a session is for.
+// SessionOptions configure a session.
 type SessionOptions struct {
-	// Provider is its model; nil is the one that the agent is set up with.
+	// Provider is its model; nil is the agent's.
 	Provider model.Provider
-	Asker    core.Asker // who answers its questions
-	Resume   string     // the id of the session to go on with; empty = a new one
+	Asker    core.Asker // answers its questions
+	Resume   string     // ID of the session to resume; empty = a new one
 }
 
-// Options describe a server. Version, Tools and Open are required.
+// Options configure a server. Tools and Open are required.
 type Options struct {
 	Version      string         // of the program
 	Instructions string         // for the client's model; may be empty
-	Tools        core.ToolTable // that are offered
+	Tools        core.ToolTable // the tools to offer
 	Open         func(ctx context.Context, o SessionOptions) (Session, error)
-	// Blob opens the bytes of an image in a session's result; nil leaves out
-	// images that the session has stored.
+	// Blob opens an image of a session's result; nil leaves out images that the
+	// session has stored.
 	Blob    func(ctx context.Context, s Session, hash string) (io.ReadCloser, error)
-	NoTasks bool // leaves run_task out
+	NoTasks bool // leaves out run_task
 	Logger  *slog.Logger
 }
 
-// Server offers the agent to MCP clients. It is safe for concurrent use. Calls
-// of tools share one session and run one after the other; each run_task has a
-// session of its own.
+// Server offers the agent to MCP clients. It is safe for concurrent use. Tool
+// calls share one session and run one after the other; each run_task has a
+// separate session.
 type Server struct {
 	opts     Options
 	protocol *protocol
@@ -62,7 +62,7 @@ type Server struct {
 	running sync.WaitGroup
 }
 
-// New returns a server. It opens no session before one is needed.
+// New returns a server. It opens sessions only when needed.
 func New(opts Options) (*Server, error) {
 	if opts.Tools == nil || opts.Open == nil {
 		return nil, errors.New("server.New: Tools and Open are required")
@@ -79,7 +79,7 @@ func New(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// refresh brings what is offered up to the table as it is now.
+// refresh updates the offered tools from the table.
 func (s *Server) refresh(ctx context.Context) {
 	snapshot, err := s.opts.Tools.Snapshot(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Server) refresh(ctx context.Context) {
 	s.protocol.setTools(tools...)
 }
 
-// describe is a tool of the agent as MCP has it.
+// describe converts a tool definition to MCP.
 func describe(e core.Entry) mcp.Tool {
 	d := e.Tool.Definition()
 	t := mcp.NewToolWithRawSchema(e.ModelName, d.Description, d.Schema)
@@ -111,7 +111,7 @@ func describe(e core.Entry) mcp.Tool {
 
 func slogLines(l *slog.Logger) *log.Logger { return slog.NewLogLogger(l.Handler(), slog.LevelDebug) }
 
-// Close aborts what is under way, waits for it and closes the sessions.
+// Close aborts all calls, waits for them and closes the sessions.
 func (s *Server) Close() error {
 	s.end()
 	s.calls.close()

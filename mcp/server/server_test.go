@@ -41,7 +41,7 @@ turns:
     text: The greeting is written.
 `
 
-// picture is a tool with an image for a result.
+// picture is a tool that returns an image.
 func picture() core.Tool {
 	return core.NewTool(core.ToolDefinition{Name: "picture", Description: "Draws.", ReadOnly: true},
 		nil,
@@ -50,7 +50,7 @@ func picture() core.Tool {
 		})
 }
 
-// slow runs until it is cancelled, and tells of its progress.
+// slow is a tool that reports progress until it is cancelled.
 func slow(dir string) core.Tool {
 	return core.NewTool(core.ToolDefinition{Name: "slow", Description: "Takes its time.", ReadOnly: true},
 		nil,
@@ -81,15 +81,15 @@ func open(ctx context.Context, dir string) (*agent.Agent, *server.Server, error)
 	return a, s, err
 }
 
-// person answers elicitations.
-type person struct {
+// user answers elicitations.
+type user struct {
 	mu     sync.Mutex
 	asked  []string
 	answer func(req mcp.ElicitationRequest) (mcp.ElicitationResponseAction, any)
 }
 
 // Elicit implements mcp-go's ElicitationHandler.
-func (p *person) Elicit(_ context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+func (p *user) Elicit(_ context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, req.Params.Message)
@@ -97,13 +97,13 @@ func (p *person) Elicit(_ context.Context, req mcp.ElicitationRequest) (*mcp.Eli
 	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: action, Content: content}}, nil
 }
 
-func choosing(choice string) *person {
-	return &person{answer: func(mcp.ElicitationRequest) (mcp.ElicitationResponseAction, any) {
+func choosing(choice string) *user {
+	return &user{answer: func(mcp.ElicitationRequest) (mcp.ElicitationResponseAction, any) {
 		return mcp.ElicitationResponseActionAccept, map[string]any{"choice": choice}
 	}}
 }
 
-// way is one way to reach a server with one version of the protocol.
+// way is a transport and a protocol version.
 type way struct{ transport, version string }
 
 func (w way) String() string { return w.transport + " " + w.version }
@@ -113,7 +113,7 @@ var ways = []way{{"stdio", "2025-11-25"}, {"stdio", "2026-07-28"}, {"http", "202
 const secret = "a token that nobody guesses"
 
 // connect starts a server in dir and returns a client of it.
-func (w way) connect(t *testing.T, dir string, p *person, notify func(mcp.JSONRPCNotification)) *client.Client {
+func (w way) connect(t *testing.T, dir string, p *user, notify func(mcp.JSONRPCNotification)) *client.Client {
 	t.Helper()
 	var opts []client.ClientOption
 	if p != nil {
@@ -127,7 +127,7 @@ func (w way) connect(t *testing.T, dir string, p *person, notify func(mcp.JSONRP
 		var err error
 		var more []transport.StreamableHTTPCOption
 		if !mcp.IsModernProtocol(w.version) {
-			//lint:ignore SA1019 clients of before 2026-07-28 have it
+			//lint:ignore SA1019 clients before 2026-07-28 have it
 			more = append(more, transport.WithContinuousListening())
 		}
 		more = append(more, transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + secret}),
@@ -156,8 +156,7 @@ func (w way) connect(t *testing.T, dir string, p *person, notify func(mcp.JSONRP
 	return c
 }
 
-// serve serves over HTTP in this process until the test ends, and returns the
-// address.
+// serve serves over HTTP until the test ends, and returns the address.
 func serve(t *testing.T, dir string) string {
 	t.Helper()
 	a, s, err := open(t.Context(), dir)
@@ -198,7 +197,7 @@ func workspace(t *testing.T) string {
 	return dir
 }
 
-// request is a call of a tool.
+// request returns a tool call.
 func request(name string, args any) mcp.CallToolRequest {
 	var req mcp.CallToolRequest
 	req.Params.Name, req.Params.Arguments = name, args
@@ -280,8 +279,8 @@ func TestTools(t *testing.T) {
 	})
 }
 
-// TestPermissions: the policy decides; what it asks goes to the client, and is
-// denied at once where that asks nobody.
+// TestPermissions: the policy applies; permission requests go to the client, and
+// are denied at once if it does not support them.
 func TestPermissions(t *testing.T) {
 	write := map[string]any{"file_path": "new.txt", "content": "x"}
 	everyWay(t, func(t *testing.T, w way) {
@@ -289,7 +288,7 @@ func TestPermissions(t *testing.T) {
 			dir := workspace(t)
 			c := w.connect(t, dir, nil, nil)
 			text, res := call(t, c, "write_file", write)
-			if !res.IsError || !strings.Contains(text, "Nobody is there") {
+			if !res.IsError || !strings.Contains(text, "non-interactive") {
 				t.Errorf("%s", text)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil {
@@ -308,11 +307,11 @@ func TestPermissions(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "new.txt")); err != nil {
 				t.Error(err)
 			}
-			if len(p.asked) != 1 || !strings.Contains(p.asked[0], "Allow write_file") || !strings.Contains(p.asked[0], "new.txt") {
+			if len(p.asked) != 1 || !strings.Contains(p.asked[0], "Write ") || !strings.Contains(p.asked[0], "new.txt") {
 				t.Errorf("asked: %q", p.asked)
 			}
 		})
-		for name, p := range map[string]*person{
+		for name, p := range map[string]*user{
 			"no":             choosing("deny"),
 			"not offered":    choosing("always"),
 			"no such answer": choosing("please"),
@@ -337,11 +336,11 @@ func TestPermissions(t *testing.T) {
 	})
 }
 
-// notes gathers notifications of progress.
+// notes collects progress notifications.
 type notes struct {
 	mu    sync.Mutex
 	texts []string
-	came  chan struct{} // has room for one
+	came  chan struct{} // buffered, 1
 }
 
 func newNotes() *notes { return &notes{came: make(chan struct{}, 1)} }
@@ -408,8 +407,8 @@ func TestTask(t *testing.T) {
 	})
 }
 
-// TestRecords: sessions of single calls leave nothing behind, also when one was
-// aborted; those of tasks can be gone on with.
+// TestRecords: sessions of single calls leave no session logs, even when aborted;
+// those of tasks can be resumed.
 func TestRecords(t *testing.T) {
 	dir := workspace(t)
 	records := func(below string) []string {
@@ -452,8 +451,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestCancellation: the client gives up, the tool hears of it, and the next
-// call goes through.
+// TestCancellation: a cancelled call ends its tool, and the next call works.
 func TestCancellation(t *testing.T) {
 	everyWay(t, func(t *testing.T, w way) {
 		dir := workspace(t)
@@ -462,7 +460,7 @@ func TestCancellation(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			select {
-			case <-heard.came: // so the call is under way
+			case <-heard.came: // the call is in progress
 			case <-time.After(20 * time.Second):
 				t.Error("no progress")
 			}
@@ -482,8 +480,8 @@ func TestCancellation(t *testing.T) {
 	})
 }
 
-// TestGuard: what web pages can send is turned away, and who does not know the
-// token. Without the guard each would reach the server.
+// TestGuard: requests of web pages and without the token are rejected. Without the
+// guard each would reach the server.
 func TestGuard(t *testing.T) {
 	address := serve(t, workspace(t))
 	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -529,7 +527,7 @@ func TestGuard(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = res.Body.Close()
-			if res.StatusCode != tt.want && !(tt.want == 403 && res.StatusCode == 400) { // net/http turns some away by itself
+			if res.StatusCode != tt.want && !(tt.want == 403 && res.StatusCode == 400) { // net/http rejects some itself
 				t.Errorf("status %d, want %d", res.StatusCode, tt.want)
 			}
 		})
@@ -554,8 +552,8 @@ func TestServeHTTPRefuses(t *testing.T) {
 	}
 }
 
-// TestStdioEnds: the end of stdin, and SIGTERM, end the server cleanly, also
-// with a call under way.
+// TestStdioEnds: the end of stdin, and SIGTERM, end the server cleanly, even during
+// a call.
 func TestStdioEnds(t *testing.T) {
 	const hello = `{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}` + "\n"
 	const begin = `{"jsonrpc": "2.0", "method": "notifications/initialized"}` + "\n" +

@@ -16,11 +16,10 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// ServeStdio serves the one client at the other end of in and out. It returns
-// nil when in ends, and the cause of ctx when that is done. Calls that are under
-// way then are aborted; a client that has left gets no answer to them. A read of
-// in that does not end is left behind, for the end of the process, and so is a
-// write to a client that does not read.
+// ServeStdio serves one client over in and out. It returns nil when in ends, and
+// the cause of ctx when ctx is done. Calls in progress are then aborted, without
+// a response to a client that has disconnected. A blocked read of in, or a write
+// to a client that does not read, is left behind until the process exits.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	err := s.protocol.serveLines(ctx, in, out)
 	if ctx.Err() != nil {
@@ -32,10 +31,10 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return nil
 }
 
-// serveLines serves a client that sends and takes a message in each line.
+// serveLines serves a client over newline-delimited messages.
 func (p *protocol) serveLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := &lineWriter{w: out, broken: make(chan error, 1)}
-	defer lines.ended.Store(true) // what comes later is dropped
+	defer lines.ended.Store(true) // later messages are dropped
 	note := make(chan struct{}, 1)
 	c := newClient(func() { signal(note) })
 	defer p.unwatch(c)
@@ -45,7 +44,7 @@ func (p *protocol) serveLines(ctx context.Context, in io.Reader, out io.Writer) 
 		for {
 			select {
 			case <-note:
-				_ = lines.send(notification(mcp.MethodNotificationToolsListChanged, nil)) // broken tells
+				_ = lines.send(notification(mcp.MethodNotificationToolsListChanged, nil)) // errors go to broken
 			case <-c.left:
 				return
 			}
@@ -59,20 +58,20 @@ func (p *protocol) serveLines(ctx context.Context, in io.Reader, out io.Writer) 
 	case err = <-lines.broken:
 	case <-ctx.Done():
 	}
-	c.end(drainWait)
+	c.drain(drainWait)
 	return err
 }
 
-// end waits for the requests that are under way, whose contexts are done, but
-// not for one that cannot get rid of its answer.
-func (c *client) end(patience time.Duration) {
+// drain waits for the cancelled requests in progress, but no longer than timeout,
+// as the client may not read the responses.
+func (c *client) drain(timeout time.Duration) {
 	c.leave()
 	ended := make(chan struct{})
 	go func() {
 		c.work.Wait()
 		close(ended)
 	}()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-ended:
@@ -80,8 +79,8 @@ func (c *client) end(patience time.Duration) {
 	}
 }
 
-// readLines takes messages until in ends.
-func (p *protocol) readLines(ctx context.Context, c *client, in io.Reader, tell outlet) error {
+// readLines receives messages until in ends.
+func (p *protocol) readLines(ctx context.Context, c *client, in io.Reader, send sendFunc) error {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, long, err := readLine(lines)
@@ -90,9 +89,9 @@ func (p *protocol) readLines(ctx context.Context, c *client, in io.Reader, tell 
 		}
 		switch {
 		case long:
-			_ = tell(failed(nil, fault(mcp.PARSE_ERROR, "a message has more than %d bytes", maxRequest)))
+			_ = send(errorResponse(nil, fault(mcp.PARSE_ERROR, "the message has more than %d bytes", maxRequest)))
 		case len(line) > 0:
-			p.receive(ctx, c, line, tell)
+			p.receive(ctx, c, line, send)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -103,8 +102,7 @@ func (p *protocol) readLines(ctx context.Context, c *client, in io.Reader, tell 
 	}
 }
 
-// readLine returns the next line without white space around it. Of one that is
-// too long it keeps nothing.
+// readLine returns the next line, trimmed. A line that is too long is discarded.
 func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -120,51 +118,51 @@ func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	}
 }
 
-// receive takes a message. What takes time goes on after it returns.
-func (p *protocol) receive(ctx context.Context, c *client, line []byte, tell outlet) {
+// receive handles a message. Requests are answered after it returns.
+func (p *protocol) receive(ctx context.Context, c *client, line []byte, send sendFunc) {
 	m, refused := parse(line)
 	switch {
 	case refused != nil:
-		_ = tell(failed(m.ID, refused))
+		_ = send(errorResponse(m.ID, refused))
 		return
 	case m.Method == "":
 		c.answered(m)
 		return
 	case !m.HasID():
-		p.notified(c, m)
+		p.handleNotification(c, m)
 		return
 	}
-	r, refused := open(m, nil)
-	r.client, r.tell = c, tell
+	r, refused := parseRequest(m, nil)
+	r.client, r.send = c, send
 	var done func()
 	if refused == nil {
 		ctx, done, refused = c.begin(ctx, m.ID)
 	}
 	if refused != nil {
-		_ = tell(failed(m.ID, refused))
+		_ = send(errorResponse(m.ID, refused))
 		return
 	}
 	go func() {
 		defer c.work.Done()
 		defer done()
 		answer := p.answer(ctx, r)
-		drop := answer.Error != nil && unwanted(ctx)
+		drop := answer.Error != nil && abandoned(ctx)
 		if done(); !drop {
-			_ = tell(answer)
+			_ = send(answer)
 		}
 	}()
 }
 
-// lineWriter writes one message at a time, each as a line.
+// lineWriter writes each message as a line.
 type lineWriter struct {
-	broken chan error // has room for one
+	broken chan error // buffered, 1
 
 	ended atomic.Bool
 	mu    sync.Mutex
 	w     io.Writer
 }
 
-// send implements outlet.
+// send implements sendFunc.
 func (l *lineWriter) send(m jsonrpc.Message) error {
 	line := append(jsonrpc.Encode(m), '\n')
 	l.mu.Lock()

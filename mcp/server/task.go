@@ -13,7 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// taskName is the tool that gives the agent a task.
+// taskName is the tool that runs a task.
 const taskName = "run_task"
 
 // taskArgs are the arguments of run_task.
@@ -22,7 +22,7 @@ type taskArgs struct {
 	Session string `json:"session"`
 }
 
-// taskReport is its structured result.
+// taskReport is the structured result of run_task.
 type taskReport struct {
 	Session string   `json:"session"`
 	Outcome string   `json:"outcome"`
@@ -34,16 +34,16 @@ type taskReport struct {
 
 func taskTool() mcp.Tool {
 	t := mcp.NewToolWithRawSchema(taskName,
-		"Give a coding agent a task in this server's workspace. It works on its own, with its own model and tools, until the task is done, and answers with what it did. "+
-			"Progress tells what it is doing. It cannot see your conversation: put all that it must know into the prompt.",
+		"Runs a task with a coding agent in this server's workspace. The agent works autonomously, with its own model and tools, and reports the result. "+
+			"Progress notifications tell what it is doing. It cannot see your conversation: put all necessary context into the prompt.",
 		json.RawMessage(`{"type": "object", "properties": {
-			"prompt": {"type": "string", "description": "The task, with all that the agent must know."},
-			"session": {"type": "string", "description": "Id of a session from an earlier result, to go on with it."}
+			"prompt": {"type": "string", "description": "The task, with all necessary context."},
+			"session": {"type": "string", "description": "ID of a session from an earlier result, to continue it."}
 		}, "required": ["prompt"], "additionalProperties": false}`))
 	t.RawOutputSchema = json.RawMessage(`{"type": "object", "properties": {
-		"session": {"type": "string", "description": "Id of the session, to go on with it."},
-		"outcome": {"type": "string", "description": "Why it ended: done, or what kept it from being done."},
-		"text": {"type": "string", "description": "The agent's last answer."},
+		"session": {"type": "string", "description": "ID of the session, to continue it."},
+		"outcome": {"type": "string", "description": "Why the agent stopped: done, or what prevented it."},
+		"text": {"type": "string", "description": "The agent's final answer."},
 		"rounds": {"type": "integer", "description": "Rounds of tool calls."},
 		"tokens": {"type": "integer", "description": "Tokens used."},
 		"denied": {"type": "array", "items": {"type": "string"}, "description": "Tools whose calls were denied."}
@@ -55,16 +55,16 @@ func taskTool() mcp.Tool {
 func (s *Server) runTask(c *call) *mcp.CallToolResult {
 	var args taskArgs
 	if err := json.Unmarshal(c.args, &args); err != nil || strings.TrimSpace(args.Prompt) == "" {
-		return failure("Invalid arguments: expected {\"prompt\": TEXT}, and \"session\": ID to go on with an earlier one.")
+		return failure("Invalid arguments: expected {\"prompt\": TEXT}, with \"session\": ID to continue an earlier session.")
 	}
 	session, err := s.opts.Open(c.ctx, SessionOptions{Asker: c, Resume: args.Session})
 	if err != nil {
-		return failure(fmt.Sprintf("No session could be opened: %v", err))
+		return failure(fmt.Sprintf("Cannot open a session: %v", err))
 	}
 	var reading sync.WaitGroup
-	reading.Go(func() { tellEvents(c, session) })
+	reading.Go(func() { reportEvents(c, session) })
 	out, err := session.Submit(c.ctx, core.TextInput(args.Prompt))
-	if closed := session.Close(); err == nil { // it ends the events
+	if closed := session.Close(); err == nil { // also ends the events
 		err = closed
 	}
 	reading.Wait()
@@ -79,9 +79,9 @@ func (s *Server) runTask(c *call) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{mcp.NewTextContent(text)}, StructuredContent: report, IsError: err != nil}
 }
 
-// tellEvents passes on what the session does, as progress without an end: how
-// many steps there were, and what the last one is.
-func tellEvents(c *call, session Session) {
+// reportEvents reports the session's steps as progress without a total: their
+// number and the latest one.
+func reportEvents(c *call, session Session) {
 	step := 0.0
 	for e, err := range session.Events(context.WithoutCancel(c.ctx), 0) {
 		if err != nil {
@@ -105,7 +105,7 @@ func tellEvents(c *call, session Session) {
 	}
 }
 
-// oneLine is the beginning of a text, for people.
+// oneLine returns the beginning of a text in one line, for display.
 func oneLine(text string) string {
 	const longest = 200
 	text = strings.Join(strings.Fields(text), " ")

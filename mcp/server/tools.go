@@ -16,14 +16,14 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// toolSession runs single calls of tools in one session, one after the other:
-// so what was allowed for the session, and what was read, is known to the next
-// call. Its model asks for the client's call and nothing else.
+// toolSession runs tool calls one after the other in one session, so that what was
+// allowed for the session and which files were read carries over to the next
+// call. Its model requests exactly the client's call.
 type toolSession struct {
 	server *Server
-	turn   chan struct{} // held by the call that runs
+	turn   chan struct{} // held by the running call
 
-	session Session // of the holder of turn; nil before the first call, and after one that was aborted
+	session Session // guarded by turn; nil before the first call and after an aborted one
 	model   oneCall
 	asker   *call
 	seen    event.Seq
@@ -35,13 +35,13 @@ func (t *toolSession) call(c *call) *mcp.CallToolResult {
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
 	case <-c.ctx.Done():
-		return failure("The call was cancelled before it began.")
+		return failure("The call was cancelled before it started.")
 	}
 	t.asker = c
 	if t.session == nil {
 		s, err := t.server.opts.Open(t.server.ctx, SessionOptions{Provider: &t.model, Asker: t})
 		if err != nil {
-			return failure(fmt.Sprintf("No session could be opened: %v", err))
+			return failure(fmt.Sprintf("Cannot open a session: %v", err))
 		}
 		t.session, t.seen = s, 0
 	}
@@ -52,7 +52,7 @@ func (t *toolSession) call(c *call) *mcp.CallToolResult {
 	reading.Go(func() { found = t.follow(stop, c, id) })
 	_, err := t.session.Submit(c.ctx, core.TextInput("Call "+c.name+" for the client."))
 	if err != nil || c.ctx.Err() != nil {
-		_ = t.session.Close() // an aborted session takes no further input
+		_ = t.session.Close() // an aborted session accepts no further input
 		t.session = nil
 	}
 	if err != nil {
@@ -68,16 +68,16 @@ func (t *toolSession) call(c *call) *mcp.CallToolResult {
 	case err != nil:
 		return failure(fmt.Sprintf("The call failed: %v", err))
 	}
-	return failure("The call gave no result.")
+	return failure("The call returned no result.")
 }
 
-// Ask implements [core.Asker]: the question is that of the call that runs.
+// Ask implements [core.Asker] for the running call.
 func (t *toolSession) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	return t.asker.Ask(ctx, q)
 }
 
-// follow reads the session's events up to the end of the call's turn, passes
-// progress on and returns the result.
+// follow reads the session's events until the call has ended, reports progress and
+// returns the result.
 func (t *toolSession) follow(ctx context.Context, c *call, id string) (found *event.ToolResult) {
 	for e, err := range t.session.Events(ctx, t.seen) {
 		if err != nil {
@@ -100,7 +100,7 @@ func (t *toolSession) follow(ctx context.Context, c *call, id string) (found *ev
 	return found
 }
 
-// result is a tool's result as MCP has it.
+// result converts a tool result to MCP.
 func (t *toolSession) result(ctx context.Context, r *event.ToolResult) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{IsError: r.IsError, Content: []mcp.Content{}}
 	for _, p := range r.Content {
@@ -110,7 +110,7 @@ func (t *toolSession) result(ctx context.Context, r *event.ToolResult) *mcp.Call
 		case model.Image:
 			data, err := t.image(ctx, p)
 			if err != nil {
-				out.Content = append(out.Content, mcp.NewTextContent(fmt.Sprintf("[an image that cannot be shown: %v]", err)))
+				out.Content = append(out.Content, mcp.NewTextContent(fmt.Sprintf("[image unavailable: %v]", err)))
 				continue
 			}
 			out.Content = append(out.Content, mcp.NewImageContent(base64.StdEncoding.EncodeToString(data), p.MediaType))
@@ -122,7 +122,7 @@ func (t *toolSession) result(ctx context.Context, r *event.ToolResult) *mcp.Call
 	return out
 }
 
-// maxImage is the number of bytes that an image in a result may have.
+// maxImage limits an image in a result, in bytes.
 const maxImage = 16 << 20
 
 func (t *toolSession) image(ctx context.Context, img model.Image) ([]byte, error) {
@@ -130,7 +130,7 @@ func (t *toolSession) image(ctx context.Context, img model.Image) ([]byte, error
 		return img.Data, nil
 	}
 	if t.server.opts.Blob == nil || t.session == nil {
-		return nil, errors.New("it is not kept")
+		return nil, errors.New("not stored")
 	}
 	f, err := t.server.opts.Blob(ctx, t.session, img.Blob)
 	if err != nil {
@@ -139,7 +139,7 @@ func (t *toolSession) image(ctx context.Context, img model.Image) ([]byte, error
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxImage+1))
 	if err == nil && len(data) > maxImage {
-		err = fmt.Errorf("it has more than %d bytes", maxImage)
+		err = fmt.Errorf("larger than %d bytes", maxImage)
 	}
 	return data, err
 }
@@ -153,8 +153,7 @@ func (t *toolSession) close() error {
 
 func failure(text string) *mcp.CallToolResult { return mcp.NewToolResultError(text) }
 
-// oneCall is a model that asks for the call that was set, and is done when it
-// was made.
+// oneCall is a model that requests the call that was set, and then stops.
 type oneCall struct {
 	mu   sync.Mutex
 	n    int
@@ -163,7 +162,7 @@ type oneCall struct {
 
 var _ model.Provider = (*oneCall)(nil)
 
-// set sets the next call and returns its id.
+// set sets the next call and returns its ID.
 func (p *oneCall) set(name, args string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

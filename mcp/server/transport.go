@@ -15,27 +15,29 @@ import (
 	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
-// transport is streamable HTTP. Each message of a client is a POST, whose
-// answer is a JSON document or, once something has to be told before it, a
-// stream of events. Before 2026-07-28 a client has a session, from initialize
-// to DELETE, and may GET a stream of what belongs to none of its requests.
+// transport is streamable HTTP. Each message of a client is a POST, whose response
+// is a JSON document or, if other messages precede it, an event stream. Before
+// 2026-07-28 a client has a session, from initialize to DELETE, and may GET a
+// stream of messages that belong to none of its requests.
 type transport struct {
 	protocol  *protocol
-	writeWait time.Duration // for a client that does not read
+	writeWait time.Duration // timeout of writes
 
 	mu       sync.Mutex
 	sessions map[string]*session
+	requests uint64 // of all sessions so far
 }
 
-// session is a client between two of its requests.
+// session is a client's session.
 type session struct {
 	*client
 	id      string
-	changed chan struct{} // has room for one
+	changed chan struct{} // buffered, 1
 
 	// Guarded by the transport's lock.
-	busy int // requests and streams
-	used time.Time
+	busy    int       // requests and streams in progress
+	request uint64    // number of the last request to begin
+	ended   time.Time // when the last one ended
 }
 
 func newTransport(p *protocol) *transport {
@@ -52,7 +54,7 @@ func (t *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.post(out, r)
 	case mcp.IsModernProtocol(version):
 		w.Header().Set("Allow", http.MethodPost)
-		out.refuse(http.StatusMethodNotAllowed, nil, fault(mcp.INVALID_REQUEST, "%s has only POST: use %s to hear of changes", version, mcp.MethodSubscriptionsListen))
+		out.refuse(http.StatusMethodNotAllowed, nil, fault(mcp.INVALID_REQUEST, "%s has only POST: use %s for notifications", version, mcp.MethodSubscriptionsListen))
 	case r.Method == http.MethodGet:
 		t.withSession(out, r, func(s *session) { t.listen(out, r, s) })
 	case r.Method == http.MethodDelete:
@@ -66,7 +68,7 @@ func (t *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// post takes a message.
+// post handles a POST request.
 func (t *transport) post(out *stream, r *http.Request) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		out.refuse(http.StatusBadRequest, nil, fault(mcp.INVALID_REQUEST, "Content-Type: expected application/json"))
@@ -80,7 +82,7 @@ func (t *transport) post(out *stream, r *http.Request) {
 		if long := (*http.MaxBytesError)(nil); errors.As(err, &long) {
 			status = http.StatusRequestEntityTooLarge
 		}
-		out.refuse(status, nil, fault(mcp.PARSE_ERROR, "the message cannot be read: %v", err))
+		out.refuse(status, nil, fault(mcp.PARSE_ERROR, "cannot read the message: %v", err))
 		return
 	}
 	m, refused := parse(body)
@@ -94,15 +96,15 @@ func (t *transport) post(out *stream, r *http.Request) {
 	}
 	switch modern := mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)); {
 	case modern && m.Method == "":
-		out.refuse(http.StatusBadRequest, m.ID, fault(mcp.INVALID_REQUEST, "a server of this version of the protocol asks nothing, and takes no answers"))
+		out.refuse(http.StatusBadRequest, m.ID, fault(mcp.INVALID_REQUEST, "this protocol version has no requests of the server, and no responses to them"))
 	case modern:
-		out.w.WriteHeader(http.StatusAccepted) // there is none that matters: who closes the stream takes back
+		out.w.WriteHeader(http.StatusAccepted) // none matters: closing the stream cancels a request
 	default:
 		t.withSession(out, r, func(s *session) {
 			if m.Method != "" {
-				t.protocol.notified(s.client, m)
+				t.protocol.handleNotification(s.client, m)
 			} else if !s.answered(m) {
-				out.refuse(http.StatusBadRequest, m.ID, fault(mcp.INVALID_REQUEST, "nothing that was asked waits for this answer (any more)"))
+				out.refuse(http.StatusBadRequest, m.ID, fault(mcp.INVALID_REQUEST, "no request is waiting for this response"))
 				return
 			}
 			out.w.WriteHeader(http.StatusAccepted)
@@ -112,7 +114,7 @@ func (t *transport) post(out *stream, r *http.Request) {
 
 // request answers a request.
 func (t *transport) request(out *stream, r *http.Request, m jsonrpc.Message) {
-	req, refused := open(m, r.Header)
+	req, refused := parseRequest(m, r.Header)
 	switch {
 	case refused != nil:
 		out.refuse(statusOf(req, refused), m.ID, refused)
@@ -133,9 +135,9 @@ func (t *transport) request(out *stream, r *http.Request, m jsonrpc.Message) {
 	}
 }
 
-// answer does what a request of a client asks for.
+// answer handles a request of a client and sends the response.
 func (t *transport) answer(out *stream, r *http.Request, req *request, c *client) {
-	req.client, req.tell = c, out.tell
+	req.client, req.send = c, out.send
 	ctx, done, refused := c.begin(r.Context(), req.ID)
 	if refused != nil {
 		out.refuse(statusOf(req, refused), req.ID, refused)
@@ -148,8 +150,8 @@ func (t *transport) answer(out *stream, r *http.Request, req *request, c *client
 	out.finish(statusOf(req, answer.Error), answer)
 }
 
-// statusOf is the HTTP status of an answer. Errors have had one of their own
-// since 2026-07-28.
+// statusOf returns the HTTP status of a response. Only the modern protocol has
+// error statuses.
 func statusOf(r *request, err *jsonrpc.Error) int {
 	if err == nil || !r.modern {
 		return http.StatusOK
@@ -163,8 +165,8 @@ func statusOf(r *request, err *jsonrpc.Error) int {
 	return http.StatusOK
 }
 
-// listen tells a session of what belongs to none of its requests, for as long
-// as the client listens. Of several streams one is told.
+// listen sends messages that belong to no request, as long as the client listens.
+// Each goes to one of its streams.
 func (t *transport) listen(out *stream, r *http.Request, s *session) {
 	if out.begin() != nil {
 		return
@@ -172,7 +174,7 @@ func (t *transport) listen(out *stream, r *http.Request, s *session) {
 	for {
 		select {
 		case <-s.changed:
-			if out.tell(notification(mcp.MethodNotificationToolsListChanged, nil)) != nil {
+			if out.send(notification(mcp.MethodNotificationToolsListChanged, nil)) != nil {
 				return
 			}
 		case <-s.left:
@@ -189,31 +191,40 @@ func newSession() *session {
 	return s
 }
 
-// add keeps a session, for the caller to release. Those that were not used for
-// long make room for it; false means that all are in use.
+// add registers a session, which the caller releases. It evicts sessions that
+// were idle for too long and, at the limit, the idle one whose last request came
+// first; false means that all are in use. Requests count from their beginning:
+// they end only after their client has the answer, in any order.
 func (t *transport) add(s *session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var idlest *session
+	var oldest *session
 	for _, old := range t.sessions {
 		if old.busy > 0 {
 			continue
 		}
-		if time.Since(old.used) > sessionsIdle {
+		if time.Since(old.ended) > sessionsIdle {
 			t.forget(old)
-		} else if idlest == nil || old.used.Before(idlest.used) {
-			idlest = old
+		} else if oldest == nil || old.request < oldest.request {
+			oldest = old
 		}
 	}
 	if len(t.sessions) >= maxSessions {
-		if idlest == nil {
+		if oldest == nil {
 			return false
 		}
-		t.forget(idlest)
+		t.forget(oldest)
 	}
-	s.busy++
 	t.sessions[s.id] = s
+	t.use(s)
 	return true
+}
+
+// use marks a session as in use until release. The caller holds the lock.
+func (t *transport) use(s *session) {
+	t.requests++
+	s.request = t.requests
+	s.busy++
 }
 
 // forget ends a session. The caller holds the lock.
@@ -233,11 +244,10 @@ func (t *transport) release(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.busy--
-	s.used = time.Now()
+	s.ended = time.Now()
 }
 
-// withSession does something with the session that a request names, or refuses
-// the request.
+// withSession calls do with the session of a request, or rejects the request.
 func (t *transport) withSession(out *stream, r *http.Request, do func(s *session)) {
 	if v := r.Header.Get(mcp.HeaderProtocolVersion); v != "" && !mcp.IsValidProtocolVersion(v) {
 		out.refuse(http.StatusBadRequest, nil, unsupported(v))
@@ -245,32 +255,32 @@ func (t *transport) withSession(out *stream, r *http.Request, do func(s *session
 	}
 	id := r.Header.Get(mcp.HeaderSessionID)
 	if id == "" {
-		out.refuse(http.StatusBadRequest, nil, fault(mcp.INVALID_REQUEST, "the header %s is missing: initialize gives it", mcp.HeaderSessionID))
+		out.refuse(http.StatusBadRequest, nil, fault(mcp.INVALID_REQUEST, "missing header %s: see the response to initialize", mcp.HeaderSessionID))
 		return
 	}
 	t.mu.Lock()
 	s := t.sessions[id]
 	if s != nil {
-		s.busy++
+		t.use(s)
 	}
 	t.mu.Unlock()
 	if s == nil {
-		out.refuse(http.StatusNotFound, nil, fault(mcp.INVALID_REQUEST, "there is no such session (any more): initialize anew"))
+		out.refuse(http.StatusNotFound, nil, fault(mcp.INVALID_REQUEST, "unknown or expired session: initialize again"))
 		return
 	}
 	defer t.release(s)
 	do(s)
 }
 
-// stream is the answer to an HTTP request. One goroutine uses it.
+// stream is the response to an HTTP request. It is used by one goroutine.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	wait    time.Duration // for a write
-	events  bool          // it is a stream of events
+	wait    time.Duration // timeout of a write
+	events  bool          // the response is an event stream
 }
 
-// begin makes the answer a stream of events.
+// begin makes the response an event stream.
 func (s *stream) begin() error {
 	if s.events {
 		return nil
@@ -280,20 +290,20 @@ func (s *stream) begin() error {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
-	s.limit()
+	s.extendDeadline()
 	s.w.WriteHeader(http.StatusOK)
 	return s.control.Flush()
 }
 
-// limit gives the next write its time.
-func (s *stream) limit() { _ = s.control.SetWriteDeadline(time.Now().Add(s.wait)) }
+// extendDeadline sets the deadline of the next write.
+func (s *stream) extendDeadline() { _ = s.control.SetWriteDeadline(time.Now().Add(s.wait)) }
 
-// tell implements outlet.
-func (s *stream) tell(m jsonrpc.Message) error {
+// send implements sendFunc.
+func (s *stream) send(m jsonrpc.Message) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	s.limit()
+	s.extendDeadline()
 	event := append([]byte("event: message\ndata: "), jsonrpc.Encode(m)...)
 	if _, err := s.w.Write(append(event, "\n\n"...)); err != nil {
 		return err
@@ -301,23 +311,25 @@ func (s *stream) tell(m jsonrpc.Message) error {
 	return s.control.Flush()
 }
 
-// finish sends the last message. A client that does not take it is gone.
+// finish sends the last message. Errors are ignored: the client is gone.
 func (s *stream) finish(status int, m jsonrpc.Message) {
 	if s.events {
-		_ = s.tell(m)
+		_ = s.send(m)
 		return
 	}
 	body := jsonrpc.Encode(m)
 	s.w.Header().Set("Content-Type", "application/json")
 	s.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	s.limit()
+	s.extendDeadline()
 	s.w.WriteHeader(status)
 	if _, err := s.w.Write(body); err == nil {
 		_ = s.control.Flush()
 	}
 }
 
-func (s *stream) refuse(status int, id []byte, err *jsonrpc.Error) { s.finish(status, failed(id, err)) }
+func (s *stream) refuse(status int, id []byte, err *jsonrpc.Error) {
+	s.finish(status, errorResponse(id, err))
+}
 
-// close frees the connection for the next request.
+// close resets the connection for the next request.
 func (s *stream) close() { _ = s.control.SetWriteDeadline(time.Time{}) }

@@ -27,7 +27,7 @@ const (
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 )
 
-// testProtocol has a tool that waits for its end, and one with much to say.
+// testProtocol has tools that block until cancelled, and that send much.
 func testProtocol() *protocol {
 	p := newProtocol("1", "", slog.New(slog.DiscardHandler))
 	addTool(p, "wait", func(ctx context.Context, c toolCall) (*result, error) {
@@ -37,7 +37,7 @@ func testProtocol() *protocol {
 	addTool(p, "big", func(context.Context, toolCall) (*result, error) { return textf("%s", strings.Repeat("x", 32<<20)) })
 	addTool(p, "chat", func(_ context.Context, c toolCall) (*result, error) {
 		for {
-			if err := c.tell(notification(mcp.MethodNotificationMessage, object{"data": strings.Repeat("x", 1<<20)})); err != nil {
+			if err := c.send(notification(mcp.MethodNotificationMessage, object{"data": strings.Repeat("x", 1<<20)})); err != nil {
 				return nil, err
 			}
 		}
@@ -45,7 +45,7 @@ func testProtocol() *protocol {
 	return p
 }
 
-// testServer serves the transport and returns it with its address.
+// testServer starts a server with the transport and returns it with its address.
 func testServer(t *testing.T, p *protocol) (*transport, string) {
 	tr := newTransport(p)
 	web := httptest.NewServer(tr)
@@ -56,7 +56,7 @@ func testServer(t *testing.T, p *protocol) (*transport, string) {
 	return tr, web.Listener.Addr().String()
 }
 
-// roundTrip sends a request over a connection of its own, which ends with the
+// roundTrip sends a request over a separate connection, which is closed with the
 // test.
 func roundTrip(t *testing.T, address, method, session, body string) *http.Response {
 	t.Helper()
@@ -76,14 +76,14 @@ func roundTrip(t *testing.T, address, method, session, body string) *http.Respon
 	return res
 }
 
-// begin returns the id of a new session.
+// begin returns the ID of a new session.
 func begin(t *testing.T, address string) string {
 	t.Helper()
 	return roundTrip(t, address, http.MethodPost, "", initialize).Header.Get("Mcp-Session-Id")
 }
 
-// TestSlowReader: a client that does not read its answer keeps neither others
-// waiting nor the server's memory.
+// TestSlowReader: a client that does not read its response neither blocks others
+// nor keeps the server's memory.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"big", "chat"} {
@@ -122,8 +122,8 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// settle waits until nothing but n streams is under way: an answer is there
-// before the server has come back from sending it.
+// settle waits until only n streams are in progress: a client has its response
+// before the server has finished the request.
 func settle(t *testing.T, tr *transport, n int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -137,22 +137,22 @@ func settle(t *testing.T, tr *transport, n int) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d are under way, want %d", busy, n)
+			t.Fatalf("%d are in progress, want %d", busy, n)
 		}
 	}
 }
 
-// TestSessions: there are so many at most; those that are in use stay.
+// TestSessions: their number is limited; those in use are not evicted.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	tr, address := testServer(t, testProtocol())
 	first := begin(t, address)
-	settle(t, tr, 0) // so the first was used first
 	second := begin(t, address)
-	stream := roundTrip(t, address, http.MethodGet, first, "") // so it is in use
+	stream := roundTrip(t, address, http.MethodGet, first, "") // puts it in use
 	if stream.StatusCode != 200 || stream.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("%s, %v", stream.Status, stream.Header)
 	}
+	settle(t, tr, 1) // so the second is idle
 	for range maxSessions - 1 {
 		if begin(t, address) == "" {
 			t.Fatal("no session")
@@ -172,7 +172,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("the one in use: %s", res.Status)
 	}
 	if res := roundTrip(t, address, http.MethodPost, second, listing); res.StatusCode != 404 {
-		t.Errorf("the one that was not used for the longest: %s", res.Status)
+		t.Errorf("the least recently used one: %s", res.Status)
 	}
 	if res := roundTrip(t, address, http.MethodPost, "", initialize); res.StatusCode != 503 || res.Header.Get("Mcp-Session-Id") != "" {
 		t.Errorf("one more: %s", res.Status)
@@ -181,7 +181,7 @@ func TestSessions(t *testing.T) {
 	tr.mu.Lock()
 	for _, s := range tr.sessions {
 		s.busy--
-		s.used = time.Now().Add(-sessionsIdle - time.Second)
+		s.ended = time.Now().Add(-sessionsIdle - time.Second)
 	}
 	tr.mu.Unlock()
 	if begin(t, address) == "" {
@@ -190,23 +190,23 @@ func TestSessions(t *testing.T) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	if len(tr.sessions) != 2 || tr.sessions[first] == nil {
-		t.Errorf("%d sessions are left after an hour, want the new one and that in use", len(tr.sessions))
+		t.Errorf("%d sessions are left after an hour, want the new one and the one in use", len(tr.sessions))
 	}
 	tr.protocol.mu.Lock()
 	defer tr.protocol.mu.Unlock()
 	if n := len(tr.protocol.watchers); n != 2 {
-		t.Errorf("%d are told of changes", n)
+		t.Errorf("%d watch for changes", n)
 	}
 }
 
-// TestListChanged: a session hears of new tools on its stream.
+// TestListChanged: a session is notified of new tools on its stream.
 func TestListChanged(t *testing.T) {
 	t.Parallel()
 	p := testProtocol()
 	_, address := testServer(t, p)
 	session := begin(t, address)
 	p.setTools()
-	p.setTools() // what nobody heard of is told once
+	p.setTools() // pending notifications are sent once
 	lines := bufio.NewReader(roundTrip(t, address, http.MethodGet, session, "").Body)
 	for range 2 {
 		var text string
@@ -224,7 +224,7 @@ func TestListChanged(t *testing.T) {
 	}
 }
 
-// lineClient is a client of serveLines in this process.
+// lineClient is an in-process client of serveLines.
 type lineClient struct {
 	t   *testing.T
 	in  *io.PipeWriter
@@ -253,7 +253,7 @@ func (c *lineClient) send(line string) {
 func (c *lineClient) next() jsonrpc.Message {
 	c.t.Helper()
 	if !c.out.Scan() {
-		c.t.Fatal("the server said no more")
+		c.t.Fatal("no more messages")
 	}
 	m, err := jsonrpc.Parse(c.out.Bytes())
 	if err != nil {
@@ -262,20 +262,20 @@ func (c *lineClient) next() jsonrpc.Message {
 	return m
 }
 
-// close ends the connection, and expects the server to have said all.
+// close closes the connection, and expects no more messages.
 func (c *lineClient) close() {
 	c.t.Helper()
 	_ = c.in.Close()
 	if c.out.Scan() {
-		c.t.Errorf("said at the end: %s", c.out.Text())
+		c.t.Errorf("at the end: %s", c.out.Text())
 	}
 	if err := <-c.end; err != nil {
 		c.t.Error(err)
 	}
 }
 
-// TestListenOverStdio: a client of the old era is told of changes without
-// having asked, one of the new era when it has.
+// TestListenOverStdio: legacy clients are always notified of changes, modern ones
+// if they have subscribed.
 func TestListenOverStdio(t *testing.T) {
 	p := testProtocol()
 	now := serveLines(t, p)
@@ -295,15 +295,15 @@ func TestListenOverStdio(t *testing.T) {
 	}
 	now.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"sub"}}`)
 	now.send(listing)
-	now.next() // and no word of the subscription
+	now.next() // no response to the subscription
 	now.close()
 	before.close()
 	if len(p.watchers) != 0 {
-		t.Errorf("%d are told of changes", len(p.watchers))
+		t.Errorf("%d watch for changes", len(p.watchers))
 	}
 }
 
-// TestTooManyAtOnce: what a client may have under way has a bound.
+// TestTooManyAtOnce: a client's concurrent requests are limited.
 func TestTooManyAtOnce(t *testing.T) {
 	c := serveLines(t, testProtocol())
 	for id := range maxRunning {
@@ -316,8 +316,8 @@ func TestTooManyAtOnce(t *testing.T) {
 	c.close()
 }
 
-// TestSameIDAgain: a client may give an id again as soon as it has the answer,
-// even before the server has come back from sending it.
+// TestSameIDAgain: a client may reuse an ID as soon as it has the response, even
+// before the server has finished the request.
 func TestSameIDAgain(t *testing.T) {
 	p, c := testProtocol(), newClient(nil)
 	again := make(chan *jsonrpc.Error, 1)
@@ -334,8 +334,7 @@ func TestSameIDAgain(t *testing.T) {
 	c.work.Wait()
 }
 
-// TestBrokenPipe: a client that takes no more answers ends the connection, with
-// what is under way.
+// TestBrokenPipe: a failed write ends the connection and the running requests.
 func TestBrokenPipe(t *testing.T) {
 	in, send := io.Pipe()
 	receive, out := io.Pipe()
@@ -353,7 +352,7 @@ func TestBrokenPipe(t *testing.T) {
 	_ = send.Close()
 }
 
-// FuzzMessage: whatever comes over either wire, what goes back is a message.
+// FuzzMessage: the response to any input over either transport is a valid message.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{initialize, listing, listening, fmt.Sprintf(calling, 1, "missing"), `[` + listing + `]`, `{"jsonrpc":"2.0","id":1,"result":null}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`} {
 		f.Add([]byte(seed), "2026-07-28")
@@ -361,7 +360,7 @@ func FuzzMessage(f *testing.F) {
 	p := newProtocol("1", "", slog.New(slog.DiscardHandler))
 	tr := newTransport(p)
 	f.Fuzz(func(t *testing.T, data []byte, version string) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond) // subscriptions have no end of their own
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond) // subscriptions do not end otherwise
 		defer cancel()
 		c := newClient(func() {})
 		p.receive(ctx, c, data, func(m jsonrpc.Message) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/seed-009c0928/agent/permissions/shell"
 )
 
-// bash runs scripts in a directory of its own where every program is a shim
-// that only notes how it was called.
+// bash runs scripts in a temporary directory where every program is a shim
+// that only logs how it was called.
 type bash struct {
 	argv       []string // of the shell, before -c
 	dialect    string
@@ -30,8 +30,8 @@ type bash struct {
 	attr       *syscall.SysProcAttr
 }
 
-// shimmed are the programs that exist for the scripts. What evil programs do
-// must never go unnoticed.
+// shimmed are the programs that exist for the scripts. Calls of evil programs
+// must never be missed.
 var shimmed = []string{
 	"evil1", "evil2", "ls", "cat", "wc", "grep", "head", "sort", "find", "git", "xargs", "env", "timeout", "sed", "sudo", "sh", "mkdir", "rm",
 }
@@ -94,7 +94,7 @@ func (b *bash) run(t testing.TB, script string) (started [][]string, changed boo
 	attr := *b.attr
 	cmd.SysProcAttr = &attr
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	// Whatever the script leaves in the background keeps a pipe open.
+	// Background processes of the script keep a pipe open.
 	ended, held, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func (b *bash) run(t testing.TB, script string) (started [][]string, changed boo
 	return started, b.changed(t)
 }
 
-// The files in the directory, and what they hold.
+// The files in the directory and their content.
 var scene = map[string]string{"a.txt": "evil1\n", "b.txt": "two words\n", "evil3": "", "src/c.txt": "x\n"}
 
 func (b *bash) reset(t testing.TB) {
@@ -180,8 +180,8 @@ func (b *bash) changed(t testing.TB) bool {
 	return found != len(scene)
 }
 
-// contradiction says where bash did something that the analysis does not have;
-// empty if there is nothing.
+// contradiction says what bash did that the analysis does not have;
+// empty if nothing.
 func contradiction(a shell.Analysis, started [][]string, changed bool) string {
 	if len(a.Unclear) > 0 {
 		return ""
@@ -197,7 +197,7 @@ func contradiction(a shell.Analysis, started [][]string, changed bool) string {
 	return ""
 }
 
-// couldBe reports whether a command of the analysis may be what was started.
+// couldBe reports whether a command of the analysis may be the one started.
 func couldBe(c shell.Command, argv []string) bool {
 	known := len(c.Argv)
 	if !c.Exact() {
@@ -387,7 +387,7 @@ var tricks = []string{
 	`x=1; read -a x <<< 'a[$(CMD)]'; echo $((x))`, `x=1; : $((x=2)); : $((x))`, `for ((x=1;x<2;x++)); do :; done; CMD`, `x=y; y='a[$(CMD)]'; echo $((x))`, `LINENO='a[$(CMD)]'; echo $((LINENO))`, `unset RANDOM; RANDOM='a[$(CMD)]'; echo $((RANDOM))`, `x='a[$(CMD)]'; echo $[x]`, `x='a[$(CMD)]'; echo {1..$((x))}`, `x='a[$(CMD)]'; : >&$((x))`, `x='a[$(CMD)]'; a[x]=1`, `x='a[$(CMD)]'; a=([x]=1)`, `x='a[$(CMD)]'; printf %s "${a[@]:x}"`, `x='a[$(CMD)]'; shift $x`, `x='a[$(CMD)]'; return $x`, `x='a[$(CMD)]'; exit $x`, `x='a[$(CMD)]'; [ $x -eq 1 ]`, `x='a[$(CMD)]'; test "$x" -eq 1`, `x='a[$(CMD)]'; seq $x`, `x='a[$(CMD)]'; echo ${#a[x]}`, `x='a[$(CMD)]'; ulimit -n $x`, `x='a[$(CMD)]'; case 1 in $((x))) :;; esac`,
 }
 
-// idioms are what people write every day.
+// idioms are everyday scripts.
 var idioms = []string{
 	`ls $(echo a)`, `x=a; cat "$x.txt"`, `cat *.txt`, `for f in *.txt; do wc -l "$f"; done`, `for i in {1..3}; do echo $i; done`, `i=0; while [ $i -lt 3 ]; do i=$((i+1)); done; ls $i`,
 	`cd src && cat c.txt`, `cd src; ls; cd ..; ls`, `(cd src && ls) | head -n 1`, `[ -f a.txt ] && cat a.txt || ls`, `while read -r l; do echo "$l"; done < a.txt | sort`, `cat {a,b}.txt 2>/dev/null | grep -v x`,
@@ -396,7 +396,7 @@ var idioms = []string{
 	`ls [{ab].txt`, `ls [ab].txt [[:alpha:]].txt [!x].txt`, `ls ["a"b].txt`, `ls a[/]b [a`,
 }
 
-// newGenerator makes choices at random, the same ones for each seed.
+// newGenerator makes random choices, the same for each seed.
 func newGenerator(seed uint64) *generator {
 	r := rand.New(rand.NewPCG(seed, 1))
 	return &generator{choose: r.IntN}
@@ -443,7 +443,7 @@ func (b *bash) analyze(script string) shell.Analysis {
 	return shell.Analyze(script, shell.Options{Dialect: b.dialect, Dir: b.dir, Home: filepath.Dir(b.dir)})
 }
 
-// TestBashCatches shows that the comparison finds the mistakes it is for.
+// TestBashCatches shows that the comparison finds mistakes.
 func TestBashCatches(t *testing.T) {
 	b := newBash(t)
 	mistakes := map[string]func(a *shell.Analysis){

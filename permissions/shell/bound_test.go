@@ -8,8 +8,8 @@ import (
 	"github.com/seed-009c0928/agent/permissions/shell"
 )
 
-// TestBounded shows that scripts which branch, loop and nest as much as fits do
-// not make the analysis grow without bounds.
+// TestBounded shows that scripts that branch, loop and nest as much as possible do
+// not make the analysis unbounded.
 func TestBounded(t *testing.T) {
 	fill := func(unit string) string { return strings.Repeat(unit, 10_000/len(unit)) }
 	assignments := &strings.Builder{}

@@ -8,8 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// builtin returns what judges a command of the shell itself; nil if the name is
-// not one.
+// builtin returns the judge of a shell builtin; nil if the name is not one.
 func builtin(name string) func(*invocation) {
 	switch name {
 	case "cd":
@@ -37,33 +36,32 @@ func builtin(name string) func(*invocation) {
 	case "command", "builtin":
 		return command
 	case "eval", "source", ".", "trap", "fc", "compgen", "mapfile", "readarray", "coproc":
-		return func(in *invocation) { in.bend("runs what is only known when the script runs") }
+		return func(in *invocation) { in.unclearAfter("runs commands only known at run time") }
 	case "alias", "unalias", "enable", "shopt", "bind", "complete", "compopt", "history", "pushd", "popd", "dirs",
 		"declare", "typeset", "let", "logout", "suspend", "disown", "ulimit", "caller":
-		return func(in *invocation) { in.bend("may change what the commands after it mean") }
+		return func(in *invocation) { in.unclearAfter("may change what later commands mean") }
 	}
 	return nil
 }
 
-// isKnownName reports whether a function of that name would hide a command
-// that is judged here.
+// isKnownName reports whether a function of this name would hide a known command.
 func isKnownName(name string) bool {
 	_, known := programs[name]
 	return known || builtin(name) != nil || wraps(name) || judgeOf(name) != nil
 }
 
-// bend says that nothing behind the command can be judged.
-func (in *invocation) bend(why string) {
+// unclearAfter reports that nothing after the command can be analyzed.
+func (in *invocation) unclearAfter(why string) {
 	in.unclearText(in.cmd.Text, in.cmd.Offset, why)
 	in.unknown(why)
 }
 
-// changeDir judges cd. If it fails, the shell stays where it is.
+// changeDir judges cd. If cd fails, the directory stays the same.
 func changeDir(in *invocation) {
 	ok := *in.st
 	ok.dirs = in.entered()
 	if ok.dirs == nil {
-		in.unknown("changes to a directory that is only known when the script runs")
+		in.unknown("changes to a directory only known at run time")
 	}
 	for _, dir := range ok.dirs {
 		in.cmd.Accesses = append(in.cmd.Accesses, Access{Kind: List, Path: dir, Text: in.cmd.Text, Offset: in.cmd.Offset})
@@ -72,7 +70,7 @@ func changeDir(in *invocation) {
 	*in.result = outcome{ok: ok, failed: *in.st}
 }
 
-// entered returns the directories that cd may lead to, nil if that is not known.
+// entered returns the directories that cd may change to; nil if unknown.
 func (in *invocation) entered() []string {
 	args := in.args
 	if len(args) > 0 && args[0].exact() && args[0].text == "--" {
@@ -85,7 +83,7 @@ func (in *invocation) entered() []string {
 		return nil
 	}
 	target := args[0].text
-	// Where .. leaves a link, shells differ in where that leads.
+	// Shells differ in what .. means after a symbolic link.
 	if up := strings.LastIndex(target, ".."); up >= 0 && strings.Trim(target[:up], "./") != "" {
 		return nil
 	}
@@ -102,30 +100,30 @@ func (in *invocation) entered() []string {
 	return dirs
 }
 
-// setEnv notes settings that the verdict relies on.
+// setEnv records variables that the verdict relies on.
 func (w *walker) setEnv(entries ...string) {
 	if !slices.Contains(w.out.Env, entries[0]) {
 		w.out.Env = append(w.out.Env, entries...)
 	}
 }
 
-// printf -v assigns, to subscripts that it evaluates too.
+// printf judges printf: -v assigns, and evaluates subscripts.
 func printf(in *invocation) {
 	if len(in.args) == 0 {
 		return
 	}
 	if format := &in.args[0]; strings.HasPrefix(format.text, "-") && !(format.exact() && format.text == "--") || !format.exact() && format.maybeOption() {
-		in.bend("has a format that is or may be an option")
+		in.unclearAfter("has a format that is or may be an option")
 	}
 }
 
-// test evaluates the operands of some operators. Which words are operators must
-// be plain to see.
+// test judges test and [, which evaluate the operands of some operators. It must
+// be known which words are operators.
 func test(in *invocation) {
 	args := in.args
 	if in.name == "[" {
 		if len(args) == 0 || args[len(args)-1].text != "]" {
-			in.bend("has no closing bracket")
+			in.unclearAfter("has no closing bracket")
 			return
 		}
 		args = args[:len(args)-1]
@@ -135,7 +133,7 @@ func test(in *invocation) {
 	}
 	for i := range args {
 		if args[i].many {
-			in.bend("may have more words than it seems, which may be operators")
+			in.unclearAfter("may expand to words that are operators")
 			return
 		}
 	}
@@ -153,19 +151,19 @@ func test(in *invocation) {
 	}
 }
 
-// longTest judges an expression of several tests: all of it must be known.
+// longTest judges an expression of several tests, all of which must be known.
 func (in *invocation) longTest(args []word) {
 	for i := range args {
 		switch {
 		case args[i].exact() && (args[i].text == "-v" || args[i].text == "-R"):
-			in.bend("tests a variable by name, which evaluates its subscript")
+			in.unclearAfter("tests a variable by name, which evaluates its subscript")
 			return
 		case !args[i].exact() && (i == 0 || !args[i-1].exact() || !strings.HasPrefix(args[i-1].text, "-") && !isBinaryTest(args[i-1].text)) &&
 			!(i+1 < len(args) && args[i+1].exact() && isBinaryTest(args[i+1].text) && args[i+1].text != "-a" && args[i+1].text != "-o"):
-			in.bend("is a test of words that may turn out to be operators")
+			in.unclearAfter("tests words that may be operators")
 			return
 		case !args[i].exact():
-			in.bend("is a long test of words that are only known when the script runs; use && between short ones")
+			in.unclearAfter("is a long test of words only known at run time; use && between short tests")
 			return
 		case i > 0 && strings.HasPrefix(args[i-1].text, "-") && len(args[i-1].text) == 2 && strings.Contains(fileTests, args[i-1].text[1:]):
 			in.touch(List, &args[i], false)
@@ -179,7 +177,7 @@ func (in *invocation) unaryTest(op string, arg *word) {
 	switch {
 	case op == "-n" || op == "-z" || op == "-t" || op == "-o":
 	case op == "-v" || op == "-R":
-		in.bend("tests a variable by name, which evaluates its subscript")
+		in.unclearAfter("tests a variable by name, which evaluates its subscript")
 	case len(op) == 2 && op[0] == '-' && strings.Contains(fileTests, op[1:]):
 		in.touch(List, arg, false)
 	}
@@ -193,15 +191,15 @@ func isBinaryTest(op string) bool {
 	return false
 }
 
-// set may turn on only what stops a script earlier or prints more.
+// set judges set: only options that stop a script earlier or print more are known.
 func set(in *invocation) {
 	for i := 0; i < len(in.args); i++ {
 		arg := &in.args[i]
 		if arg.exact() && (arg.text == "--" || arg.text == "-") {
-			return // positional parameters, which are never known
+			return // positional parameters, which are never tracked
 		}
 		if !arg.exact() && arg.maybeOption() {
-			in.bend("sets options that are only known when the script runs")
+			in.unclearAfter("sets options only known at run time")
 			return
 		}
 		if !strings.HasPrefix(arg.text, "-") && !strings.HasPrefix(arg.text, "+") {
@@ -218,17 +216,17 @@ func set(in *invocation) {
 			}
 		}
 		if strings.Trim(letters, "euxvC") != "" {
-			in.bend("sets options of the shell that are not judged here")
+			in.unclearAfter("sets unsupported shell options")
 			return
 		}
 	}
 }
 
-// read assigns what it reads.
+// read judges read, which assigns what it reads.
 func read(in *invocation) {
 	in.parse(&program{options: "r s e= d= n= N= p= t= u= a="})
 	if in.cmd.Effect != ReadOnly {
-		in.bend("has options that are not judged here")
+		in.unclearAfter("has unsupported options")
 	}
 	targets := in.operands
 	if a := in.option("a"); a != nil {
@@ -241,23 +239,23 @@ func read(in *invocation) {
 	*in.result = same(*in.st)
 }
 
-// assignTo judges a command that assigns to a variable, which a word names.
+// assignTo judges an assignment to the variable that a word names.
 func (in *invocation) assignTo(target *word) {
-	why := "assigns to a variable that is only known when the script runs"
+	why := "assigns to a variable only known at run time"
 	if target.exact() {
 		why = in.objection(target.text)
 	}
 	if why != "" {
-		in.bend(why)
+		in.unclearAfter(why)
 	}
 	in.st.bind(target.text, value{kind: unknown})
 }
 
-// unset gives up a variable; a subscript would be evaluated.
+// unset judges unset, which evaluates subscripts.
 func unset(in *invocation) {
 	in.parse(&program{options: "v"})
 	if in.cmd.Effect != ReadOnly {
-		in.bend("may give up functions or names")
+		in.unclearAfter("may unset functions or name references")
 	}
 	for i := range in.operands {
 		in.assignTo(&in.operands[i])
@@ -265,31 +263,30 @@ func unset(in *invocation) {
 	*in.result = same(*in.st)
 }
 
-// plainWords judges builtins that are harmless with plain words and without
-// options.
+// plainWords judges builtins that are harmless with plain words and no options.
 func plainWords(in *invocation) {
 	for i := range in.args {
 		if in.name != "wait" && !(in.name == "umask" && i == 0 && in.args[i].text == "-S") || !in.args[i].exact() && in.args[i].maybeOption() || strings.HasPrefix(in.args[i].text, "-") {
-			in.bend("has arguments that are not judged here")
+			in.unclearAfter("has unsupported arguments")
 		}
 	}
 }
 
-// export judges export, readonly and local where they are no keywords, as in sh.
+// export judges export, readonly and local where they are not keywords, as in sh.
 func export(in *invocation) {
 	for i := range in.args {
 		arg := &in.args[i]
 		name, text, given := strings.Cut(arg.text, "=")
 		v := value{text: text}
 		if !arg.exact() || !syntax.ValidName(name) {
-			in.bend("assigns to something that is not judged here")
+			in.unclearAfter("is an unsupported assignment")
 			continue
 		}
 		if why := in.objection(name); why != "" && !(in.name == "export" && given && exportable(name, v)) {
-			in.bend(why)
+			in.unclearAfter(why)
 		}
 		if in.name == "export" && !(given && exportable(name, v)) {
-			in.bend("gives " + name + " to all programs after it")
+			in.unclearAfter("exports " + name + " to all programs after it")
 		}
 		if !given {
 			v = value{kind: unknown}
@@ -299,19 +296,19 @@ func export(in *invocation) {
 	*in.result = same(*in.st)
 }
 
-// replace judges exec, which puts a program in the shell's place.
+// replace judges exec, which replaces the shell by a program.
 func replace(in *invocation) {
 	if len(in.args) == 0 {
-		return // its redirections are judged like any
+		return // its redirections are judged like any others
 	}
 	if !in.args[0].exact() || strings.HasPrefix(in.args[0].text, "-") {
-		in.bend("has options that are not judged here")
+		in.unclearAfter("has unsupported options")
 		return
 	}
 	in.inner(in.args)
 }
 
-// command judges command and builtin, which pass by functions.
+// command judges command and builtin, which bypass functions.
 func command(in *invocation) {
 	args := in.args
 	looks := false
@@ -321,7 +318,7 @@ func command(in *invocation) {
 			looks = true
 		case "--":
 		default:
-			in.bend("has options that are not judged here")
+			in.unclearAfter("has unsupported options")
 			return
 		}
 		args = args[1:]
@@ -331,7 +328,7 @@ func command(in *invocation) {
 	case args[0].exact() && builtin(args[0].text) == nil && in.name == "command" && !in.scriptFacts().functions[args[0].text]:
 		in.inner(args)
 	default:
-		in.bend("runs a command of the shell by another name")
+		in.unclearAfter("runs a shell builtin by another name")
 	}
 }
 
@@ -347,7 +344,7 @@ func (w *walker) testClause(st *state, x syntax.TestExpr) {
 	case *syntax.BinaryTest:
 		w.testBinary(st, x)
 	default:
-		w.unclear(x, "is a test that is not judged here")
+		w.unclear(x, "is an unsupported test")
 	}
 }
 
@@ -360,10 +357,10 @@ func (w *walker) testUnary(st *state, x *syntax.UnaryTest) {
 	default:
 		word, ok := x.X.(*syntax.Word)
 		if !ok {
-			w.unclear(x, "is a test that is not judged here")
+			w.unclear(x, "is an unsupported test")
 			return
 		}
-		w.look(st, word)
+		w.testedFile(st, word)
 	}
 }
 
@@ -375,14 +372,14 @@ func (w *walker) testBinary(st *state, x *syntax.BinaryTest) {
 	case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
 		for _, side := range []syntax.TestExpr{x.X, x.Y} {
 			if word, ok := side.(*syntax.Word); ok {
-				w.look(st, word)
+				w.testedFile(st, word)
 			}
 		}
 	default: // -eq and its like
 		for _, side := range []syntax.TestExpr{x.X, x.Y} {
 			word, ok := side.(*syntax.Word)
 			if !ok {
-				w.unclear(x, "is a test that is not judged here")
+				w.unclear(x, "is an unsupported test")
 				continue
 			}
 			w.operandOf(st, word)
@@ -390,12 +387,12 @@ func (w *walker) testBinary(st *state, x *syntax.BinaryTest) {
 	}
 }
 
-// look notes a file that the shell itself looks at in a test.
-func (w *walker) look(st *state, sw *syntax.Word) {
+// testedFile records a file that a test of the shell examines.
+func (w *walker) testedFile(st *state, sw *syntax.Word) {
 	v := w.single(st, sw)
 	accesses, ok := w.accesses(st, &v.value, Access{Kind: List, Text: v.src, Offset: v.pos})
 	if !ok {
-		w.unclear(sw, "tests a path that is only known when the script runs")
+		w.unclear(sw, "tests a path only known at run time")
 	}
 	w.out.Redirects = append(w.out.Redirects, accesses...)
 }

@@ -8,25 +8,25 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// invocation is one simple command while it is judged.
+// invocation is one simple command being judged.
 type invocation struct {
 	*walker
 	st       *state
 	cmd      *Command
 	name     string // of the program, without its directory
-	args     []word // behind the name
+	args     []word // after the name
 	options  []option
 	operands []word
 	result   *outcome // set by what changes the shell's state
 }
 
-// option is an option as it was found on the command line.
+// option is an option on the command line.
 type option struct {
 	name  string // without dashes
 	value *word  // nil if it has none
 }
 
-// unknown says why the command is not harmless.
+// unknown marks the command as not known to be harmless.
 func (in *invocation) unknown(why string) {
 	in.lower(Unknown, why)
 }
@@ -56,15 +56,15 @@ func (w *walker) call(st state, c *syntax.CallExpr) outcome {
 		return same(st) // found unclear
 	}
 	if lit, ok := c.Args[0].Parts[0].(*syntax.Lit); !ok || len(c.Args[0].Parts) > 1 || strings.ContainsAny(lit.Value, "\\{~*?") || w.source(lit) != words[0].text {
-		w.unclear(c.Args[0], "is the name of a program that is not written plainly")
+		w.unclear(c.Args[0], "is a program name with quoting or expansions")
 	}
 	return w.run(st, words, w.source(c), w.offset(c))
 }
 
-// prefix judges an assignment that holds for one command.
+// prefix judges an assignment before a command.
 func (w *walker) prefix(st *state, as *syntax.Assign, program string) {
 	if as.Name == nil || as.Index != nil || as.Array != nil || as.Append || as.Naked {
-		w.unclear(as, "is an assignment that is not judged here")
+		w.unclear(as, "is an unsupported assignment")
 		return
 	}
 	v := value{}
@@ -75,14 +75,14 @@ func (w *walker) prefix(st *state, as *syntax.Assign, program string) {
 		return // how read splits what it reads
 	}
 	if !exportable(as.Name.Value, v) {
-		w.unclear(as, "gives the command a variable that may change what it does")
+		w.unclear(as, "sets a variable that may change what the command does")
 	}
 }
 
 // run judges a command whose words are evaluated, and adds it to the analysis.
 func (w *walker) run(st state, words []word, text string, offset int) outcome {
 	if len(w.out.Commands) >= maxCommands {
-		w.unclearText(text, offset, "the script runs too many commands to be judged")
+		w.unclearText(text, offset, "belongs to a script with too many commands")
 		return same(st)
 	}
 	at := len(w.out.Commands)
@@ -101,17 +101,17 @@ func (w *walker) run(st state, words []word, text string, offset int) outcome {
 	return *in.result
 }
 
-// judge finds out what the program is.
+// judge judges the command by its program.
 func (in *invocation) judge(program *word) {
 	if !program.exact() || program.text == "" {
-		in.unclearText(program.src, program.pos, "is the name of a program that is only known when the script runs")
-		in.unknown("its program is not known")
+		in.unclearText(program.src, program.pos, "is a program name only known at run time")
+		in.unknown("its program is unknown")
 		return
 	}
 	in.name = program.text
 	if strings.Contains(in.name, "/") {
 		if !isSystemDir(path.Dir(in.name)) || path.Clean(in.name) != in.name {
-			in.unknown("is a program of its own, not one of the system's")
+			in.unknown(in.name + " is not a system program")
 			return
 		}
 		in.name = path.Base(in.name)
@@ -130,7 +130,7 @@ func (in *invocation) judge(program *word) {
 	}
 	p, known := programs[in.name]
 	if !known {
-		in.unknown(in.name + " is not among the programs known to change nothing")
+		in.unknown(in.name + " is not known to be read-only")
 		return
 	}
 	in.conform(&p)
@@ -140,8 +140,8 @@ func isSystemDir(dir string) bool {
 	return slices.Contains([]string{"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"}, dir)
 }
 
-// isFunction handles the call of a function. What its body runs is judged
-// where it is defined.
+// isFunction handles the call of a function, whose body is judged where it is
+// defined.
 func (in *invocation) isFunction() bool {
 	if in.root == nil || !in.defined[in.name] {
 		return false
@@ -175,21 +175,21 @@ func (in *invocation) operand(p *program, o *word) {
 	case names:
 		in.touch(List, o, false)
 	case nothing:
-		in.unknown("takes no arguments, but has some")
+		in.unknown("takes no arguments")
 	}
 }
 
-// touch notes that the command touches the file that a word names.
+// touch records an access to the file that a word names.
 func (in *invocation) touch(kind Kind, o *word, recursive bool) {
 	in.reach(o, Access{Kind: kind, Recursive: recursive})
 }
 
-// reach notes an access to what a word names.
+// reach records an access to what a word names.
 func (in *invocation) reach(o *word, a Access) {
 	a.Text, a.Offset = o.src, o.pos
 	accesses, ok := in.accesses(in.st, &o.value, a)
 	if !ok {
-		in.unknown(o.src + " is a path that is only known when the script runs")
+		in.unknown(o.src + " is a path only known at run time")
 		return
 	}
 	in.cmd.Accesses = append(in.cmd.Accesses, accesses...)
@@ -200,13 +200,13 @@ func (in *invocation) reach(o *word, a Access) {
 
 var verbs = [...]string{Write: "writes", Delete: "deletes", Network: "connects to"}
 
-// here notes an access to the directory that the command runs in.
+// here records an access to the directory that the command runs in.
 func (in *invocation) here(a Access) {
 	in.reach(&word{value: value{text: "."}, src: in.name, pos: in.cmd.Offset}, a)
 }
 
-// accesses completes an access by the path that a value stands for, once for
-// each directory that the script may be in. It is false if no path is known.
+// accesses completes an access with the path in a value, once for each directory
+// that the script may be in. It is false if the path is unknown.
 func (w *walker) accesses(st *state, v *value, a Access) ([]Access, bool) {
 	text := v.text
 	switch v.kind {
@@ -244,7 +244,7 @@ func (w *walker) accesses(st *state, v *value, a Access) ([]Access, bool) {
 	return out, true
 }
 
-// within is the path of a relative one below a directory, not cleaned.
+// within joins a directory and a relative path without cleaning.
 func within(dir, text string) string {
 	for strings.HasPrefix(text, "./") {
 		text = strings.TrimLeft(text[2:], "/")
@@ -255,7 +255,7 @@ func within(dir, text string) string {
 	return strings.TrimSuffix(dir, "/") + "/" + text
 }
 
-// isStream reports whether a path is no file but a stream of the process.
+// isStream reports whether a path is a stream of the process, not a file.
 func isStream(path string, kind Kind) bool {
 	switch path {
 	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin":

@@ -22,5 +22,5 @@ func ExampleAnalyze() {
 	// [mystery --all] unknown
 	// list /work/docs
 	// read /work/docs/*.md
-	// mystery --all: mystery is not among the programs known to change nothing
+	// mystery --all: mystery is not known to be read-only
 }

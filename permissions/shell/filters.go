@@ -10,19 +10,19 @@ var awkOptions = program{first: true, options: "F= v=", refused: map[string]stri
 	"f": "runs a program from a file", "i": "includes a file", "l": "loads a library", "W": "is not known to be harmless",
 }}
 
-// awk judges awk by its program: no input or output of its own, no commands.
+// awk judges awk by its program, which must not open files or run commands.
 func awk(in *invocation) {
 	in.parse(&awkOptions)
 	for _, o := range in.options {
 		if !o.value.exact() && o.value.maybeOption() && o.name == "F" {
-			in.unknown("awk takes a separator that is only known when the script runs")
+			in.unknown("awk has a separator only known at run time")
 		}
 	}
 	if len(in.operands) == 0 {
 		return
 	}
 	if program := &in.operands[0]; !program.exact() {
-		in.unknown("awk runs a program that is only known when this script runs")
+		in.unknown("awk runs a program only known at run time")
 	} else if why := judgeAwk(program.text); why != "" {
 		in.unknown("awk " + why)
 	}
@@ -35,8 +35,8 @@ func awk(in *invocation) {
 	}
 }
 
-// judgeAwk says what is not harmless in an awk program; empty if all is. It
-// looks at the text without telling strings from code, which errs to one side.
+// judgeAwk says what is not harmless in an awk program; empty if nothing. It does
+// not distinguish strings from code, which errs on the safe side.
 func judgeAwk(text string) string {
 	for _, word := range [...]string{"system", "getline", "ARGV", "ARGC", "@", "PROCINFO", "/inet"} {
 		if strings.Contains(text, word) {
@@ -68,19 +68,19 @@ func jq(in *invocation) {
 		return
 	}
 	if program := &in.operands[0]; !program.exact() {
-		in.unknown("jq runs a program that is only known when the script runs")
+		in.unknown("jq runs a program only known at run time")
 	} else if strings.Contains(program.text, "import") || strings.Contains(program.text, "include") {
 		in.unknown("jq may load modules")
 	}
 	if in.has("args", "jsonargs") {
-		in.unknown("jq takes arguments that may be files or not")
+		in.unknown("jq has arguments that may be files")
 	}
 	for i := range in.operands[1:] {
 		in.touch(Read, &in.operands[1+i], false)
 	}
 }
 
-// jqArguments takes the options with two values out of the arguments.
+// jqArguments removes the options with two values from the arguments.
 func (in *invocation) jqArguments() []word {
 	rest := make([]word, 0, len(in.args))
 	for i := 0; i < len(in.args); i++ {
@@ -90,7 +90,7 @@ func (in *invocation) jqArguments() []word {
 			continue
 		}
 		if in.args[i+1].many || in.args[i+2].many {
-			in.unknown(in.args[i].src + " is followed by words that may become more")
+			in.unknown(in.args[i].src + " is followed by words that may expand to several")
 		}
 		if isFile {
 			in.touch(Read, &in.args[i+2], false)
@@ -100,7 +100,7 @@ func (in *invocation) jqArguments() []word {
 	return rest
 }
 
-// golang judges the go command: those of its commands that build nothing.
+// golang judges the subcommands of go that build nothing.
 func golang(in *invocation) {
 	in.setEnv("GOTOOLCHAIN=local", "GOPROXY=off", "GONOPROXY=none", "GOVCS=*:off")
 	if len(in.args) == 0 || !in.args[0].exact() {
@@ -116,13 +116,13 @@ func golang(in *invocation) {
 	in.args = in.args[1:]
 	in.parse(&program{single: true, options: options, refused: map[string]string{
 		"w": "changes go's settings", "u": "changes go's settings", "export": runsProgram, "compiled": runsProgram, "toolexec": runsProgram, "http": "starts a server",
-		"overlay": "reads files that are not judged", "modfile": "reads files that are not judged", "C": "runs in another directory", "versions": "goes to the network", "cgo": runsProgram,
+		"overlay": "reads files that are not checked", "modfile": "reads files that are not checked", "C": "runs in another directory", "versions": "uses the network", "cgo": runsProgram,
 	}})
 	if mod := in.option("mod"); mod != nil && mod.value.text != "readonly" && mod.value.text != "vendor" {
 		in.unknown("go list -mod=" + mod.value.text + " may change go.mod")
 	}
 	if format := in.option("f"); format != nil && !(format.value.exact() && !strings.Contains(format.value.text, "Stale")) {
-		in.unknown("go list runs git to tell what is stale")
+		in.unknown("go list runs git to find stale packages")
 	}
 	if json := in.option("json"); command == "list" && json != nil && (json.value == nil || strings.Contains(json.value.text, "Stale") || !json.value.exact()) && !in.has("m") {
 		in.gitRuns()
@@ -133,7 +133,7 @@ func golang(in *invocation) {
 	for i := range in.operands {
 		o := &in.operands[i]
 		if !o.exact() {
-			in.unknown(o.src + " is only known when the script runs")
+			in.unknown(o.src + " is only known at run time")
 		} else if strings.HasPrefix(o.text, "/") || strings.HasPrefix(o.text, ".") || command == "version" {
 			path := *o
 			path.text = strings.TrimSuffix(strings.TrimSuffix(path.text, "..."), "/")

@@ -2,8 +2,8 @@ package shell
 
 import "strings"
 
-// What the words of find's expression take: operands are counted, "<" and "."
-// mean a path that is read or looked at.
+// findWords are the words of find's expression and what they take: "1" is an
+// operand, "." a path whose metadata is read.
 var findWords = map[string]string{
 	"-H": "", "-P": "", "-O0": "", "-O1": "", "-O2": "", "-O3": "", "-E": "", "-X": "", "-x": "", "-s": "",
 	"-maxdepth": "1", "-mindepth": "1", "-depth": "", "-mount": "", "-xdev": "", "-noleaf": "", "-ignore_readdir_race": "", "-warn": "", "-nowarn": "", "-daystart": "", "-regextype": "1",
@@ -15,10 +15,10 @@ var findWords = map[string]string{
 	"!": "", "-not": "", "-a": "", "-and": "", "-o": "", "-or": "", "(": "", ")": "", ",": "",
 }
 
-// findRefused says why other words are not harmless.
+// findRefused says why some other words are not harmless.
 var findRefused = map[string]string{
 	"-delete": "deletes what it finds", "-fprint": writesFile, "-fprint0": writesFile, "-fprintf": writesFile, "-fls": writesFile,
-	"-ok": "runs a program", "-okdir": "runs a program", "-execdir": "runs a program in the directories that it finds", "-L": followsLink, "-follow": followsLink, "-files0-from": readsList,
+	"-ok": "runs a program", "-okdir": "runs a program", "-execdir": "runs a program in the directories it finds", "-L": followsLink, "-follow": followsLink, "-files0-from": readsList,
 }
 
 // find judges find: roots, then an expression.
@@ -39,7 +39,7 @@ func find(in *invocation) {
 func beginsExpression(in *invocation, arg *word) bool {
 	if !arg.exact() {
 		if arg.maybeOption() {
-			in.unknown(arg.src + " may turn out to be a part of the expression")
+			in.unknown(arg.src + " may be part of the expression")
 		}
 		return false
 	}
@@ -53,7 +53,7 @@ func (in *invocation) findExpression(args []word, roots []word) {
 		arg := &args[i]
 		if arg.exact() && arg.text == "-exec" {
 			i += in.findExec(args[i+1:], filesBelow(roots, onlyFiles && simple))
-			simple = false // what it prints is mixed with the command's output
+			simple = false // the output is mixed with the command's
 			continue
 		}
 		takes, known := findWords[arg.text]
@@ -75,7 +75,7 @@ func (in *invocation) findExpression(args []word, roots []word) {
 		i++
 		onlyFiles = onlyFiles || arg.text == "-type" && args[i].exact() && args[i].text == "f"
 		if args[i].many {
-			in.unknown(args[i].src + " may turn out to be a part of the expression")
+			in.unknown(args[i].src + " may be part of the expression")
 		}
 		if takes == "." {
 			in.touch(List, &args[i], false)
@@ -94,7 +94,7 @@ func (in *invocation) refuseFind(arg *word) {
 	}
 }
 
-// guessBehind reports the command behind a word of this one.
+// guessBehind reports the command after a word of this one.
 func (in *invocation) guessBehind(text string) {
 	for i := range in.args {
 		if in.args[i].text == text {
@@ -105,8 +105,8 @@ func (in *invocation) guessBehind(text string) {
 	}
 }
 
-// filesBelow is what is known of the files that find comes upon: that they lie below
-// its root, and are no symbolic links, if the expression says so.
+// filesBelow is what is known of the files that find finds: that they are below
+// its root and not symbolic links, if the expression ensures it.
 func filesBelow(roots []word, sure bool) value {
 	switch {
 	case !sure || len(roots) > 1:
@@ -118,15 +118,15 @@ func filesBelow(roots []word, sure bool) value {
 	return value{kind: unknown}
 }
 
-// findExec judges the command of -exec, in which a value stands for {}, and
-// returns how many words it has.
+// findExec judges the command of -exec, with a value in place of {}, and returns
+// the number of its words.
 func (in *invocation) findExec(args []word, found value) int {
 	end := 0
 	for end < len(args) && !(args[end].exact() && (args[end].text == ";" || args[end].text == "+" && end > 0 && args[end-1].text == "{}")) {
 		end++
 	}
 	if end == 0 || end == len(args) {
-		in.bend("has an -exec without an end")
+		in.unclearAfter("has an unterminated -exec")
 		return len(args)
 	}
 	in.inner(substitute(append([]word{}, args[:end]...), "{}", found))

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// gitEnv turns off what in the settings of the system, the user and the
-// repository runs programs, as far as it has a fixed name. The rest is for
-// CheckRepository.
+// gitEnv turns off the git settings with fixed names that run programs.
+// CheckRepository checks the others.
 var gitEnv = []string{
 	"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
 	"GIT_OPTIONAL_LOCKS=0", // a status or diff does not write the index
@@ -26,11 +25,11 @@ var gitEnv = []string{
 	"GIT_CONFIG_KEY_9=core.sshCommand", "GIT_CONFIG_VALUE_9=false",
 }
 
-// gitRuns notes that git runs where the script is.
+// gitRuns records that git runs in the current directory.
 func (in *invocation) gitRuns() {
 	in.setEnv(gitEnv...)
 	if in.st.dirs == nil {
-		in.unknown("git runs in a directory that is only known when the script runs")
+		in.unknown("git runs in a directory only known at run time")
 	}
 	for _, dir := range in.st.dirs {
 		if !slices.Contains(in.out.Repositories, dir) {
@@ -39,14 +38,14 @@ func (in *invocation) gitRuns() {
 	}
 }
 
-// Options that several of git's commands have.
+// Options that several git commands share.
 const (
 	gitFormat = " pretty? format= oneline abbrev? abbrev-commit no-abbrev-commit no-abbrev date= relative-date color? no-color z n= # decorate? no-decorate decorate-refs= decorate-refs-exclude= source graph no-graph encoding= expand-tabs? notes? no-notes show-notes mailmap no-mailmap use-mailmap parents children left-right log-size"
 	gitRevs   = " all branches? tags? remotes? glob= exclude= max-count= skip= since= after= until= before= author= committer= grep= all-match invert-grep i regexp-ignore-case E extended-regexp F fixed-strings P perl-regexp merges no-merges min-parents= max-parents= first-parent not reverse date-order author-date-order topo-order follow full-history simplify-merges simplify-by-decoration ancestry-path? boundary cherry cherry-pick cherry-mark left-only right-only reflog g walk-reflogs count objects merge no-walk? do-walk ignore-missing S= G= L= pickaxe-all pickaxe-regex"
 	gitDiff   = " p u patch no-patch s U= unified= raw patch-with-raw stat? numstat shortstat dirstat? summary compact-summary name-only name-status patch-with-stat minimal patience histogram diff-algorithm= indent-heuristic no-indent-heuristic color-words? word-diff? word-diff-regex= color-moved? color-moved-ws= no-renames find-renames? M? C? B? D R a text b w ignore-space-change ignore-all-space ignore-space-at-eol ignore-cr-at-eol ignore-blank-lines I= ignore-matching-lines= W function-context inter-hunk-context= full-index binary diff-filter= l= m c cc dd combined-all-paths check ws-error-highlight= no-prefix default-prefix src-prefix= dst-prefix= line-prefix= ita-invisible-in-index relative? no-relative exit-code quiet cached staged merge-base no-ext-diff no-textconv ignore-submodules?" + " base ours theirs 0 1 2 3 find-copies? find-copies-harder no-color-moved" + " t r root"
 )
 
-// gitCommands are the commands that only show something, with their options.
+// gitCommands are the read-only commands, with their options.
 var gitCommands = map[string]program{
 	"status":        {options: "s short b branch show-stash porcelain? long v verbose u? untracked-files? ignore-submodules? ignored? z column? no-column ahead-behind no-ahead-behind renames no-renames find-renames?"},
 	"log":           {options: gitFormat + gitRevs + gitDiff},
@@ -90,10 +89,10 @@ var gitCommands = map[string]program{
 var gitRefused = map[string]string{
 	"output": writesFile, "ext-diff": runsProgram, "textconv": runsProgram, "show-signature": runsProgram, "filters": runsProgram,
 	"O": "reads a file, or runs a program", "open-files-in-pager": runsProgram, "upload-pack": runsProgram, "exec": runsProgram,
-	"contents": "reads a file that is not judged", "X": "reads a file that is not judged", "exclude-from": "reads a file that is not judged", "f": "reads a file that is not judged", "file": "reads a file that is not judged", "stdin": "reads its arguments from its input",
+	"contents": "reads a file that is not checked", "X": "reads a file that is not checked", "exclude-from": "reads a file that is not checked", "f": "reads a file that is not checked", "file": "reads a file that is not checked", "stdin": "reads its arguments from stdin",
 }
 
-// git judges git: its own options, then those of its command.
+// git judges git: its global options, then those of its command.
 func git(in *invocation) {
 	ok := in.gitGlobal()
 	in.gitRuns()
@@ -107,7 +106,7 @@ func git(in *invocation) {
 	p, known := gitCommands[name.text]
 	if !known || !name.exact() {
 		if name.text != "--version" {
-			in.unknown("git " + name.src + " may change the repository, go to the network or run programs")
+			in.unknown("git " + name.src + " may change the repository, use the network or run programs")
 		}
 		return
 	}
@@ -121,13 +120,13 @@ func git(in *invocation) {
 	}
 }
 
-// gitGlobal takes the options before the command; false if one is refused.
+// gitGlobal judges the options before the command; false if one is refused.
 func (in *invocation) gitGlobal() bool {
 	for len(in.args) > 0 && (strings.HasPrefix(in.args[0].text, "-") || !in.args[0].exact()) {
 		arg := &in.args[0]
 		switch {
 		case !arg.exact():
-			in.unknown("git runs a command that is only known when the script runs")
+			in.unknown("git runs a command only known at run time")
 			return false
 		case arg.text == "--version":
 			return true
@@ -148,8 +147,7 @@ func (in *invocation) gitGlobal() bool {
 	return true
 }
 
-// gitOptions judges the values of options: a format may ask for a signature to
-// be checked.
+// gitOptions judges the values of options: a format may check signatures.
 func (in *invocation) gitOptions() {
 	for _, o := range in.options {
 		if o.value == nil {
@@ -165,18 +163,18 @@ func (in *invocation) gitOptions() {
 		}
 	}
 	if in.has("no-index") {
-		in.unknown("git --no-index reads files outside of the repository")
+		in.unknown("git --no-index reads files outside the repository")
 	}
 }
 
-// gitOperands judges the operands of a command: what some of them do, and the
-// paths, which git also takes outside of a repository.
+// gitOperands judges the operands of a command: subcommands, and paths, which may
+// be outside the repository.
 func (in *invocation) gitOperands(command string) string {
 	first := ""
 	if len(in.operands) > 0 {
 		first = in.operands[0].text
 		if !in.operands[0].exact() && (command == "remote" || command == "stash" || command == "worktree" || command == "reflog" || command == "config") {
-			return "has a command that is only known when the script runs"
+			return "has a command only known at run time"
 		}
 	}
 	switch command {
@@ -187,7 +185,7 @@ func (in *invocation) gitOperands(command string) string {
 		return ""
 	case "remote":
 		if len(in.operands) > 0 && first != "get-url" {
-			return first + " changes remotes or goes to the network"
+			return first + " changes remotes or uses the network"
 		}
 		return ""
 	case "stash":
@@ -218,15 +216,15 @@ func (in *invocation) gitOperands(command string) string {
 	for i := range in.operands {
 		o := &in.operands[i]
 		if o.kind == unknown && !strings.HasPrefix(command, "rev-") && command != "merge-base" {
-			return "has " + o.src + ", which is only known when the script runs"
+			return "has " + o.src + ", which is only known at run time"
 		}
 		in.gitPath(command, o)
 	}
 	return ""
 }
 
-// gitPath notes the file that an operand may name: as it is, or behind a
-// revision and a colon.
+// gitPath records the file that an operand may name, possibly after a revision
+// and a colon.
 func (in *invocation) gitPath(command string, o *word) {
 	p := *o
 	if i := strings.LastIndexByte(p.text, ':'); i >= 0 {
@@ -245,7 +243,7 @@ func (in *invocation) gitPath(command string, o *word) {
 	}
 }
 
-// gitConfig lets single settings be shown; all of them may hold secrets.
+// gitConfig allows showing single settings; all of them may include secrets.
 func (in *invocation) gitConfig(first string) string {
 	gets := in.has("get", "get-all")
 	if first == "get" {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// judgeOf returns what judges a program whose arguments need more than a
-// table; nil for the others.
+// judgeOf returns the judge of a program whose arguments need more than a table;
+// nil for others.
 func judgeOf(name string) func(*invocation) {
 	switch name {
 	case "ls", "dir", "du", "tree":
@@ -51,10 +51,10 @@ var listers = map[string]program{
 	"ls":   {operands: names, harmless: true, options: "a A b B c C d F f g G h H i k l L m n N o p q Q r R s S t u U v x X Z 1 all almost-all author escape block-size= ignore-backups color? directory classify? file-type format= full-time group-directories-first no-group human-readable si inode ignore= hide= kibibytes dereference indicator-style= literal hide-control-chars show-control-chars quote-name quoting-style= reverse recursive size sort= time= time-style= width= zero" + help},
 	"dir":  {operands: names, options: "a A l R 1"},
 	"du":   {operands: names, harmless: true, options: "a b c d= h H k l m s S x t= 0 all apparent-size bytes total max-depth= human-readable si separate-dirs summarize one-file-system threshold= block-size= time? exclude= null" + help, refused: map[string]string{"files0-from": readsList, "X": readsList, "exclude-from": readsList, "L": followsLink}},
-	"tree": {operands: names, options: "a d f x L= P= I= s h p u g D F r t c U n C A q N Q i v J X dirsfirst filesfirst noreport prune sort= matchdirs ignore-case gitignore filelimit= charset= du si timefmt= inodes device" + help, refused: map[string]string{"o": writesFile, "R": "writes an HTML file in each directory", "fromfile": readsList, "l": followsLink, "gitfile": "reads a file that is not judged", "infofile": "reads a file that is not judged"}},
+	"tree": {operands: names, options: "a d f x L= P= I= s h p u g D F r t c U n C A q N Q i v J X dirsfirst filesfirst noreport prune sort= matchdirs ignore-case gitignore filelimit= charset= du si timefmt= inodes device" + help, refused: map[string]string{"o": writesFile, "R": "writes an HTML file in each directory", "fromfile": readsList, "l": followsLink, "gitfile": "reads a file that is not checked", "infofile": "reads a file that is not checked"}},
 }
 
-// walkNames judges programs that show what is in directories.
+// walkNames judges programs that list directories.
 func walkNames(in *invocation) {
 	p := listers[in.name]
 	in.parse(&p)
@@ -63,12 +63,12 @@ func walkNames(in *invocation) {
 	in.each(in.operands, a)
 }
 
-// maybeOptions reports whether an operand may turn out to be an option.
+// maybeOptions reports whether an operand may be an option.
 func (in *invocation) maybeOptions() bool {
 	return slices.ContainsFunc(in.operands, func(o word) bool { return !o.exact() && o.maybeOption() })
 }
 
-// each notes an access to each operand, or to the directory if there is none.
+// each records an access to each operand, or to the directory if there is none.
 func (in *invocation) each(operands []word, a Access) {
 	if len(operands) == 0 {
 		in.here(a)
@@ -78,7 +78,7 @@ func (in *invocation) each(operands []word, a Access) {
 	}
 }
 
-// A file whose name is an option cannot do worse than to make grep recursive.
+// A file whose name is an option can at worst make grep recursive.
 var grepOptions = program{
 	harmless: true, options: "# A= B= C= D= d= e= f=< m= E F G P i y v w x c l L o q s b H h n T u U z Z a I r context= after-context= before-context= devices= directories= regexp= file=< max-count= extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case invert-match word-regexp line-regexp count color? colour? files-with-matches files-without-match only-matching quiet silent no-messages byte-offset with-filename no-filename label= line-number initial-tab null null-data text binary-files= exclude= exclude-dir= include= exclude-from=< recursive line-buffered binary" + help,
 	refused: map[string]string{"R": followsLink, "dereference-recursive": followsLink},
@@ -96,18 +96,18 @@ func grep(in *invocation) {
 		in.each(paths, Access{Kind: Read, Recursive: recursive})
 	}
 	if slices.ContainsFunc(paths, func(p word) bool { return p.kind == glob && strings.Trim(p.text, "*?") == "" }) {
-		in.here(Access{Kind: Read, Recursive: true}) // a file named -r may be all there is
+		in.here(Access{Kind: Read, Recursive: true}) // the only file may be named -r
 	}
 }
 
-// withoutPattern returns the operands without the pattern, which is the first
-// one unless an option gives it.
+// withoutPattern returns the operands without the pattern, the first one unless
+// an option sets it.
 func (in *invocation) withoutPattern(given ...string) []word {
 	if in.has(given...) || len(in.operands) == 0 {
 		return in.operands
 	}
 	if pattern := &in.operands[0]; pattern.many {
-		in.unknown(pattern.src + " may become a pattern and files to search")
+		in.unknown(pattern.src + " may expand to a pattern and files to search")
 	}
 	return in.operands[1:]
 }
@@ -144,8 +144,8 @@ func ripgrep(in *invocation) {
 	in.each(paths, a)
 }
 
-// showsHidden reports whether a glob of rg could bring hidden files back. It
-// overrides what hides them, but the usual *.go matches no name like .env.
+// showsHidden reports whether a glob of rg could include hidden files. Globs
+// override what hides them, but a plain *.go matches no name like .env.
 func showsHidden(glob *word) bool {
 	if !glob.exact() {
 		return true
@@ -164,7 +164,7 @@ func showsHidden(glob *word) bool {
 
 var fdOptions = program{
 	options: "# H I u s i g F a l d= t= e= E= S= o= c= j= 0 p q 1 hidden no-hidden no-ignore no-ignore-vcs no-ignore-parent unrestricted case-sensitive ignore-case glob regex fixed-strings absolute-path relative-path list-details max-depth= min-depth= exact-depth= type= extension= exclude= size= owner= color= threads= print0 full-path quiet max-results= changed-within= changed-before= prune strip-cwd-prefix and= one-file-system show-errors" + help,
-	refused: map[string]string{"x": runsProgram, "exec": runsProgram, "X": runsProgram, "exec-batch": runsProgram, "L": followsLink, "follow": followsLink, "base-directory": "searches in another directory", "C": "searches in another directory", "search-path": "searches in another directory", "ignore-file": "reads a file that is not judged"},
+	refused: map[string]string{"x": runsProgram, "exec": runsProgram, "X": runsProgram, "exec-batch": runsProgram, "L": followsLink, "follow": followsLink, "base-directory": "searches in another directory", "C": "searches in another directory", "search-path": "searches in another directory", "ignore-file": "reads a file that is not checked"},
 }
 
 func fd(in *invocation) {
@@ -199,14 +199,14 @@ func date(in *invocation) {
 	in.parse(&dateOptions)
 	for i := range in.operands {
 		if o := &in.operands[i]; o.many || !strings.HasPrefix(o.text, "+") || o.kind == glob {
-			in.unknown("sets the clock if it may")
+			in.unknown("may set the clock")
 		}
 	}
 }
 
 var xxdOptions = program{
 	options: "a b c= C e E g= i l= n= o= s= u p ps plain cols= groupsize= len= seek= bits include postscript autoskip capitalize uppercase upper", single: true,
-	refused: map[string]string{"r": "turns a dump into a file"},
+	refused: map[string]string{"r": "writes a file from a dump"},
 }
 
 func xxd(in *invocation) {
@@ -217,7 +217,7 @@ func xxd(in *invocation) {
 	in.each(in.operands, Access{Kind: Read})
 }
 
-// versionOnly judges programs of which only the version is free.
+// versionOnly judges programs that may only print their version.
 func versionOnly(in *invocation) {
 	if len(in.args) == 1 && in.args[0].exact() {
 		switch in.args[0].text {
@@ -238,12 +238,12 @@ func versionOnly(in *invocation) {
 
 var stringsOptions = program{options: "a d f n= t= o e= # all data print-file-name bytes= radix= encoding=" + help}
 
-// stringsIn judges strings, which takes @file for a file with arguments.
+// stringsIn judges strings, which reads arguments from @file.
 func stringsIn(in *invocation) {
 	in.parse(&stringsOptions)
 	for i := range in.operands {
 		if o := &in.operands[i]; strings.HasPrefix(o.text, "@") || !o.exact() && o.maybeOption() {
-			in.unknown("strings " + o.src + " may read a file that another one names")
+			in.unknown("strings " + o.src + " may read files named in another file")
 		}
 		in.touch(Read, &in.operands[i], false)
 	}
@@ -251,7 +251,7 @@ func stringsIn(in *invocation) {
 
 var psOptions = program{options: "e f F A a u= p= o= C= l j H w ww forest sort= no-headers headers pid= ppid= user= format=" + help}
 
-// ps judges ps, which with some letters shows the environment of processes.
+// ps judges ps, which can show the environment of processes.
 func ps(in *invocation) {
 	in.parse(&psOptions)
 	for i := range in.operands {
@@ -272,7 +272,7 @@ var changers = map[string]program{
 	"truncate": {options: "c s= no-create size=" + help},
 }
 
-// changeFiles judges programs that change just the files that they name.
+// changeFiles judges programs that change only the files that they name.
 func changeFiles(in *invocation) {
 	p := changers[in.name]
 	in.parse(&p)
@@ -289,7 +289,7 @@ func changeFiles(in *invocation) {
 		case in.name == "cp" && !last:
 			in.touch(Read, o, recursive)
 		case in.name == "mv" || in.name == "cp":
-			in.touch(Write, o, true) // a directory takes them in
+			in.touch(Write, o, true) // may be a directory
 		default:
 			in.touch(Write, o, false)
 		}

@@ -7,13 +7,13 @@ import "strings"
 //
 //	(nothing)  takes no value
 //	?          takes a value only if it is attached
-//	=          takes a value, which is no path
+//	=          takes a value that is not a path
 //	=<         takes a file that is read
-//	=.         takes a path that is looked at
+//	=.         takes a path whose metadata is read
 //	=>         takes a file that is written
 //
-// # stands for a number, as in head -5. What does not stand there is not known
-// to be harmless; nor are abbreviations.
+// # is a number, as in head -5. All other options, and abbreviations, are not
+// known to be harmless.
 const (
 	takesUnknown  = "" // not known to be harmless
 	takesNothing  = "-"
@@ -24,7 +24,7 @@ const (
 	takesOutput   = "=>"
 )
 
-// takes returns what an option takes, in the notation's terms.
+// takes returns what an option takes, in this notation.
 func (p *program) takes(name string) string {
 	if name == "" || strings.ContainsAny(name, " =?<>#") {
 		return takesUnknown
@@ -76,13 +76,13 @@ func (in *invocation) parse(p *program) {
 	}
 }
 
-// vagueOption judges a word that is not known in full and could be an option.
-// It is true if it is one whose name is known, such as --max-count=$n.
+// vagueOption judges a word that is not fully known and could be an option. It is
+// true for an option whose name is known, such as --max-count=$n.
 func (in *invocation) vagueOption(p *program, arg *word) bool {
-	harmless := p.harmless && (arg.kind != unknown || p.operands != nothing) // a path that is not known counts by itself
+	harmless := p.harmless && (arg.kind != unknown || p.operands != nothing) // an unknown path is reported separately
 	if arg.many {
 		if !harmless {
-			in.unknown(arg.src + " may turn out to be an option" + hint(arg))
+			in.unknown(arg.src + " may be an option" + hint(arg))
 		}
 		return false
 	}
@@ -97,12 +97,12 @@ func (in *invocation) vagueOption(p *program, arg *word) bool {
 		return true
 	}
 	if !harmless {
-		in.unknown(arg.src + " may turn out to be an option" + hint(arg))
+		in.unknown(arg.src + " may be an option" + hint(arg))
 	}
 	return false
 }
 
-// hint says how a pattern cannot become an option.
+// hint says how to keep a pattern from being an option.
 func hint(arg *word) string {
 	if arg.kind == glob && arg.many {
 		return "; ./" + arg.src + " cannot"
@@ -111,7 +111,7 @@ func hint(arg *word) string {
 }
 
 // long judges an option of the form --name, --name=value or --name value, and
-// returns how many of the words behind it belong to it.
+// returns the number of following words that belong to it.
 func (in *invocation) long(p *program, arg *word, next []word) int {
 	name, attached, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg.text, "-"), "-"), "=")
 	takes := p.takes(name)
@@ -129,13 +129,13 @@ func (in *invocation) long(p *program, arg *word, next []word) int {
 		in.options = append(in.options, option{name: name})
 		return 0
 	case len(next) == 0:
-		return 0 // an error of the program's
+		return 0 // the program reports an error
 	}
 	in.valued(takes, name, &next[0])
 	return 1
 }
 
-// short judges letters behind one dash, likewise.
+// short does the same for letters after a single dash.
 func (in *invocation) short(p *program, arg *word, next []word) int {
 	if strings.Trim(arg.text[1:], "0123456789") == "" && strings.Contains(" "+p.options+" ", " # ") {
 		return 0
@@ -164,11 +164,11 @@ func (in *invocation) short(p *program, arg *word, next []word) int {
 	return 0
 }
 
-// valued notes an option with its value.
+// valued records an option with its value.
 func (in *invocation) valued(takes, name string, v *word) {
 	in.options = append(in.options, option{name: name, value: v})
 	if v.many {
-		in.unknown(v.src + " may become more words than one")
+		in.unknown(v.src + " may expand to several words")
 	}
 	switch takes {
 	case takesFile:
@@ -180,7 +180,7 @@ func (in *invocation) valued(takes, name string, v *word) {
 	}
 }
 
-// refuse says that an option is not harmless, and why if the table tells.
+// refuse reports that an option is not harmless, with the reason if known.
 func (in *invocation) refuse(p *program, name, shown string) {
 	why, ok := p.refused[name]
 	if !ok {
@@ -194,8 +194,7 @@ func (in *invocation) has(names ...string) bool {
 	return in.option(names...) != nil
 }
 
-// option returns the last of the options with one of the names; nil if there
-// is none.
+// option returns the last option with one of the names; nil if there is none.
 func (in *invocation) option(names ...string) *option {
 	for i := len(in.options) - 1; i >= 0; i-- {
 		for _, name := range names {

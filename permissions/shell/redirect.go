@@ -24,12 +24,12 @@ func (w *walker) redirect(st *state, r *syntax.Redirect) {
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
 	case syntax.DplIn, syntax.DplOut:
 	default:
-		w.unclear(r, "is a redirection that is not judged here")
+		w.unclear(r, "is an unsupported redirection")
 		return
 	}
 	targets := w.words(st, r.Word)
 	if len(targets) != 1 || targets[0].many {
-		w.unclear(r, "redirects to a file that is only known when the script runs")
+		w.unclear(r, "redirects to a file only known at run time")
 		return
 	}
 	target := &targets[0]
@@ -38,7 +38,7 @@ func (w *walker) redirect(st *state, r *syntax.Redirect) {
 		case target.kind == literal && isDescriptor(target.text):
 			return
 		case r.Op == syntax.DplIn:
-			w.unclear(r, "duplicates a file descriptor that is not known")
+			w.unclear(r, "duplicates an unknown file descriptor")
 			return
 		}
 	}
@@ -49,13 +49,13 @@ func isDescriptor(text string) bool {
 	return strings.Trim(strings.TrimSuffix(text, "-"), "0123456789") == ""
 }
 
-// opens notes the file of a redirection.
+// opens records the file of a redirection.
 func (w *walker) opens(st *state, r *syntax.Redirect, target *word, kind Kind) {
 	if target.isPipe() {
 		return
 	}
 	if target.kind != literal || target.text == "" {
-		w.unclear(r, "redirects to a file that is only known when the script runs")
+		w.unclear(r, "redirects to a file only known at run time")
 		return
 	}
 	for _, prefix := range [...]string{"/dev/tcp/", "/dev/udp/"} {
@@ -67,7 +67,7 @@ func (w *walker) opens(st *state, r *syntax.Redirect, target *word, kind Kind) {
 	}
 	accesses, ok := w.accesses(st, &target.value, Access{Kind: kind, Text: w.source(r), Offset: w.offset(r)})
 	if !ok {
-		w.unclear(r, "redirects to a path below a directory that is not known")
+		w.unclear(r, "redirects to a path in an unknown directory")
 	}
 	w.out.Redirects = append(w.out.Redirects, accesses...)
 }

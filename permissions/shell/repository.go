@@ -12,16 +12,15 @@ import (
 
 const maxSubmodules = 200
 
-// CheckRepository reports what in the settings of the git repository around a
-// directory, or of its submodules, could make git run a program in spite of
-// [Analysis.Env]: settings with names that the repository chooses, such as
-// filters and text converters. It returns nil if there is nothing, or no
-// repository.
+// CheckRepository returns an error if the settings of the git repository that
+// contains a directory, or of its submodules, could make git run a program
+// despite [Analysis.Env]: settings whose names the repository chooses, such as
+// filters and text converters. It returns nil if there is no repository.
 //
 // Read returns the content of the file at an absolute path, and an error that
-// is [fs.ErrNotExist] if there is none. What cannot be read or understood
-// counts against the repository. Repositories that lie around the directory's
-// one are checked too, since git goes on to them where one is not whole.
+// is [fs.ErrNotExist] if there is none. What cannot be read or parsed is an error.
+// Enclosing repositories are checked, too, since git falls back to them if one
+// is damaged.
 func CheckRepository(dir string, read func(path string) ([]byte, error)) error {
 	c := &repositoryCheck{read: read, left: maxSubmodules}
 	for dir = path.Clean(dir); ; dir = path.Dir(dir) {
@@ -36,17 +35,17 @@ func CheckRepository(dir string, read func(path string) ([]byte, error)) error {
 
 type repositoryCheck struct {
 	read func(path string) ([]byte, error)
-	left int // submodules that may still be looked at
+	left int // how many more submodules may be checked
 }
 
-// worktree checks the repository that has its files in a directory, if any.
+// worktree checks the repository whose work tree is a directory, if any.
 func (c *repositoryCheck) worktree(dir string) error {
 	gitDir := path.Join(dir, ".git")
 	link, err := c.read(gitDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case err == nil: // a file that says where the repository is
+	case err == nil: // a file with the path of the repository
 		target, ok := strings.CutPrefix(strings.TrimRight(string(link), "\r\n"), "gitdir: ")
 		if !ok {
 			return fmt.Errorf("%s is neither a repository nor a link to one", gitDir)
@@ -62,7 +61,7 @@ func (c *repositoryCheck) worktree(dir string) error {
 	return c.submodules(dir, gitDir)
 }
 
-// settings checks the files that hold a repository's settings.
+// settings checks the settings files of a repository.
 func (c *repositoryCheck) settings(dir, gitDir string) error {
 	common := gitDir
 	switch text, err := c.read(path.Join(gitDir, "commondir")); {
@@ -88,8 +87,8 @@ func (c *repositoryCheck) settings(dir, gitDir string) error {
 	return nil
 }
 
-// checkConfig looks for the first setting that is not known to be harmless. The
-// one that says where the files are must say what is known; submodules have it.
+// checkConfig looks for the first setting that is not known to be harmless.
+// core.worktree, which submodules have, must be the known work tree.
 func checkConfig(content string, isWorktree func(string) bool) error {
 	section, subsection := "", ""
 	for i, line := range strings.Split(strings.TrimPrefix(content, "\ufeff"), "\n") {
@@ -97,7 +96,7 @@ func checkConfig(content string, isWorktree func(string) bool) error {
 		if strings.HasPrefix(line, "[") {
 			end := strings.LastIndexByte(line, ']')
 			if end < 0 || strings.Count(line, "]") != 1 || strings.Count(line, "[") != 1 || strings.Contains(line, `\`) {
-				return fmt.Errorf("line %d is a section that is not understood", i+1)
+				return fmt.Errorf("line %d: unsupported section header", i+1)
 			}
 			section, subsection, _ = strings.Cut(line[1:end], " ")
 			if before, after, dotted := strings.Cut(section, "."); dotted {
@@ -110,7 +109,7 @@ func checkConfig(content string, isWorktree func(string) bool) error {
 			continue
 		}
 		if strings.HasSuffix(line, `\`) {
-			return fmt.Errorf("line %d goes on in the next one, which is not understood", i+1)
+			return fmt.Errorf("line %d: line continuations are not supported", i+1)
 		}
 		key, v, _ := strings.Cut(line, "=")
 		key = strings.ToLower(strings.TrimSpace(key))
@@ -122,14 +121,14 @@ func checkConfig(content string, isWorktree func(string) bool) error {
 			if subsection != "" {
 				name = section + "." + strings.Trim(subsection, ` "`) + "." + key
 			}
-			return fmt.Errorf("the setting %s (line %d) may make git run a program; it is not known to be harmless", name, i+1)
+			return fmt.Errorf("setting %s (line %d) may make git run a program", name, i+1)
 		}
 	}
 	return nil
 }
 
-// harmlessSettings are the settings of a repository that run no program when
-// git shows something, or that gitEnv overrides; * stands for all of a section.
+// harmlessSettings are the settings that run no program in read-only commands, or
+// that gitEnv overrides; * is the whole section.
 var harmlessSettings = map[string]string{
 	"core": " repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf quotepath abbrev compression " +
 		"bigfilethreshold untrackedcache fsmonitor hookspath pager editor sshcommand excludesfile attributesfile sharedrepository commentchar whitespace preloadindex " +
@@ -147,7 +146,7 @@ var harmlessSettings = map[string]string{
 	"protocol": "*", "receive": "*", "transfer": "*", "i18n": "*", "showbranch": "*", "svn-remote": "*", "svn": "*", "difftool": "*", "mergetool": "*", "sequence": "*", "vscode": "*",
 }
 
-// harmlessDriver are the settings of one diff driver that run nothing.
+// harmlessDriver are the settings of a diff driver that run nothing.
 const harmlessDriver = " xfuncname funcname wordregex binary cachetextconv algorithm "
 
 func isHarmlessSetting(section string, hasSubsection bool, key string) bool {
@@ -158,8 +157,8 @@ func isHarmlessSetting(section string, hasSubsection bool, key string) bool {
 	return keys == "*" || keys != "" && key != "" && strings.Contains(keys, " "+key+" ") && (section != "merge" || !hasSubsection)
 }
 
-// submodules checks the repositories that the index has links to: git runs
-// itself in them.
+// submodules checks the repositories that the index links to: git runs in them,
+// too.
 func (c *repositoryCheck) submodules(worktree, gitDir string) error {
 	index, err := c.read(path.Join(gitDir, "index"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,7 +182,7 @@ func (c *repositoryCheck) submodules(worktree, gitDir string) error {
 	return nil
 }
 
-var errIndex = errors.New("the index is not understood")
+var errIndex = errors.New("unsupported index format")
 
 // gitLinks returns the paths of the submodules in an index. The format is in
 // Git's gitformat-index(5).
@@ -236,13 +235,12 @@ func gitLinks(index []byte) ([]string, error) {
 	return links, checkExtensions(rest)
 }
 
-// checkExtensions looks for the part of an index that says that entries are in
-// another file.
+// checkExtensions looks for the extension that puts entries in another file.
 func checkExtensions(rest []byte) error {
 	const header, checksum = 8, 20
 	for len(rest) > checksum {
 		if len(rest) < header+checksum || bytes.HasPrefix(rest, []byte("link")) {
-			return errors.New("the index is split, which is not understood")
+			return errors.New("split indexes are not supported")
 		}
 		size := binary.BigEndian.Uint32(rest[4:])
 		if uint64(size) > uint64(len(rest)-header-checksum) {
@@ -253,8 +251,8 @@ func checkExtensions(rest []byte) error {
 	return nil
 }
 
-// indexVarint reads a number in the encoding of index version 4, and returns
-// how many bytes it has, 0 if it is not whole.
+// indexVarint reads a number in the encoding of index version 4, and returns its
+// length in bytes, 0 if it is incomplete.
 func indexVarint(b []byte) (value, n int) {
 	for i, c := range b[:min(len(b), 4)] {
 		value = value<<7 | int(c&0x7f)

@@ -18,7 +18,7 @@ import (
 	"github.com/seed-009c0928/agent/permissions/shell"
 )
 
-// fixed is a time that no file has by itself.
+// fixed is a time that no new file has.
 var fixed = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // hostile is a git repository whose settings run a program wherever git lets
@@ -171,8 +171,8 @@ var overridden = []struct {
 	{"alias", func(h *hostile) { h.git(h.dir, "config", "alias.status", "!"+h.script("alias")) }, ""},
 }
 
-// TestGitIsNeutralised shows that the environment turns off each setting with
-// a name of git's own, and that each works without it.
+// TestGitIsNeutralised shows that the environment turns off each setting with a
+// fixed name, and that each runs a program without it.
 func TestGitIsNeutralised(t *testing.T) {
 	for _, c := range overridden {
 		t.Run(c.name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func signCommit(h *hostile) {
 	h.git(h.dir, "update-ref", "HEAD", strings.TrimSpace(string(id)))
 }
 
-// beyondOverride are settings that run a program in spite of the environment.
+// beyondOverride are settings that run a program despite the environment.
 var beyondOverride = []struct {
 	name  string
 	plant func(h *hostile)
@@ -297,7 +297,7 @@ var beyondOverride = []struct {
 }
 
 // TestCheckRepositoryFinds shows that what the environment cannot turn off is
-// found, in repositories where it does run.
+// found, in repositories where it runs a program.
 func TestCheckRepositoryFinds(t *testing.T) {
 	for _, c := range beyondOverride {
 		t.Run(c.name, func(t *testing.T) {
@@ -339,7 +339,7 @@ func appendTo(h *hostile, name, text string) {
 	}
 }
 
-// touchAll makes git look into files of which it cannot tell by their time.
+// touchAll changes the times of all files, so that git reads them.
 func touchAll(h *hostile) {
 	h.t.Helper()
 	for _, name := range []string{"a.txt", "src/b.txt"} {
@@ -369,7 +369,7 @@ func plantSubmodule(h *hostile) {
 	}
 }
 
-// TestCheckRepositoryIsCalm shows that ordinary repositories pass.
+// TestCheckRepositoryIsCalm shows that ordinary repositories are accepted.
 func TestCheckRepositoryIsCalm(t *testing.T) {
 	h := newHostile(t)
 	for _, setting := range []string{
@@ -388,8 +388,8 @@ func TestCheckRepositoryIsCalm(t *testing.T) {
 	}
 }
 
-// TestCheckRepositoryBadInput shows that what cannot be read counts against the
-// repository.
+// TestCheckRepositoryBadInput shows that what cannot be read makes the check
+// fail.
 func TestCheckRepositoryBadInput(t *testing.T) {
 	for name, files := range map[string]fstest.MapFS{
 		"link to nothing known": {"w/.git": {Data: []byte("what")}},

@@ -10,18 +10,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The limits of a script. The parser descends into nested constructs without a
-// limit of its own, so what nests deeply never reaches it.
+// The limits of a script. The parser has no limit on nesting, so deeply nested
+// scripts must not reach it.
 const (
 	maxScript  = 10_000 // bytes
-	maxNesting = 60     // brackets that are open at once, and levels of the tree
+	maxNesting = 60     // open brackets, and levels of the tree
 )
 
-// screen looks at a script before any parser sees it: for what people cannot
-// see, for what shells and this parser could read differently, and for size.
+// screen checks a script before it is parsed: for invisible characters, for what
+// shells and this parser could read differently, and for its size.
 func screen(script string) (Finding, bool) {
 	if len(script) > maxScript {
-		return Finding{Text: excerpt(script[:100]), Why: fmt.Sprintf("is longer than %d bytes; put a long script into a file", maxScript)}, true
+		return Finding{Text: excerpt(script[:100]), Why: fmt.Sprintf("is longer than %d bytes; put long scripts in a file", maxScript)}, true
 	}
 	open := 0
 	for i := 0; i < len(script); {
@@ -45,9 +45,9 @@ func screen(script string) (Finding, bool) {
 	return continuedComment(script)
 }
 
-// continuedComment looks for a \ at the end of a line that may be a comment. It
-// does not continue a comment for any shell, but does for the parser, which
-// would miss the next line.
+// continuedComment looks for a \ at the end of a line that may be a comment. No
+// shell continues a comment there, but the parser does, and would miss the next
+// line.
 func continuedComment(script string) (Finding, bool) {
 	from := 0
 	for {
@@ -64,7 +64,7 @@ func continuedComment(script string) (Finding, bool) {
 	}
 }
 
-// unreadable says why a character must not be in a script; empty if it may.
+// unreadable says why a character is not allowed in a script; empty if it is.
 func unreadable(r rune, size int) string {
 	switch {
 	case r == '\n', r == '\t', r >= ' ' && r < 0x7f:
@@ -72,7 +72,7 @@ func unreadable(r rune, size int) string {
 	case r == utf8.RuneError && size == 1:
 		return "is not valid UTF-8"
 	case r == '\r':
-		return "contains a carriage return, which hides what stands before it"
+		return "contains a carriage return, which hides the text before it"
 	case r < ' ', r == 0x7f, r >= 0x80 && r < 0xa0:
 		return fmt.Sprintf("contains the control character U+%04X", r)
 	case r == 0xfe0e, r == 0xfe0f: // text and emoji style
@@ -84,8 +84,8 @@ func unreadable(r rune, size int) string {
 	return ""
 }
 
-// parse parses a script. For sh, what bash would read otherwise is an error: sh
-// is bash in places.
+// parse parses a script. For sh, what bash would parse differently is an error,
+// as sh may be bash.
 func parse(script, dialect string) (*syntax.File, Finding, bool) {
 	switch dialect {
 	case "", "bash":
@@ -96,11 +96,11 @@ func parse(script, dialect string) (*syntax.File, Finding, bool) {
 			return nil, f, false
 		}
 		if n := notPortable(file); n != nil {
-			return nil, Finding{Text: excerpt(script[n.Pos().Offset():]), Offset: int(n.Pos().Offset()), Why: "is read differently by bash and other shells"}, false
+			return nil, Finding{Text: excerpt(script[n.Pos().Offset():]), Offset: int(n.Pos().Offset()), Why: "is parsed differently by bash and other shells"}, false
 		}
 		return parseAs(script, syntax.LangPOSIX)
 	}
-	return nil, Finding{Text: dialect, Why: "is a shell whose language is not known here; only bash and sh are"}, false
+	return nil, Finding{Text: dialect, Why: "is an unsupported shell; use bash or sh"}, false
 }
 
 func parseAs(script string, variant syntax.LangVariant) (*syntax.File, Finding, bool) {
@@ -118,8 +118,8 @@ func parseAs(script string, variant syntax.LangVariant) (*syntax.File, Finding, 
 	return nil, f, false
 }
 
-// notPortable returns the first construct of a script that bash knows and POSIX
-// does not; nil if there is none.
+// notPortable returns the first construct of a script that is specific to bash;
+// nil if there is none.
 func notPortable(file *syntax.File) (found syntax.Node) {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		odd := false

@@ -23,7 +23,7 @@ func sed(in *invocation) {
 	var script strings.Builder
 	for _, s := range scripts {
 		if !s.exact() {
-			in.unknown("sed runs a script that is only known when this one runs")
+			in.unknown("sed runs a script only known at run time")
 			return
 		}
 		script.WriteString(s.text + "\n")
@@ -36,14 +36,14 @@ func sed(in *invocation) {
 	}
 }
 
-// sedScanner reads a sed script: only the commands that print and edit the
-// stream are known to it.
+// sedScanner reads a sed script. It knows only the commands that print and edit
+// the stream.
 type sedScanner struct {
 	text string
 	at   int
 }
 
-// judgeSed says what is not harmless in a script; empty if all is.
+// judgeSed says what is not harmless in a script; empty if nothing.
 func judgeSed(text string) string {
 	s := &sedScanner{text: text}
 	for {
@@ -57,7 +57,7 @@ func judgeSed(text string) string {
 	}
 }
 
-const sedOdd = "has a script that is not judged"
+const sedOdd = "has an unsupported script"
 
 func (s *sedScanner) peek() byte {
 	if s.at < len(s.text) {
@@ -108,12 +108,12 @@ func (s *sedScanner) command() string {
 	case 'e':
 		return "e runs a command"
 	case 'r', 'R':
-		return "r reads a file that its script names"
+		return "r reads a file named in its script"
 	}
 	return sedOdd
 }
 
-// end makes sure that nothing but a separator follows.
+// end checks that only a separator follows.
 func (s *sedScanner) end() string {
 	s.skip(" \t")
 	switch s.peek() {
@@ -123,7 +123,7 @@ func (s *sedScanner) end() string {
 	return sedOdd
 }
 
-// address reads an address, or none.
+// address reads an optional address.
 func (s *sedScanner) address() bool {
 	switch c := s.peek(); {
 	case c >= '0' && c <= '9', c == '+', c == '~':
@@ -161,8 +161,8 @@ func (s *sedScanner) substitution() string {
 	}
 }
 
-// delimited reads n texts between delimiters. Where a delimiter stands within
-// brackets, the versions of sed differ, so that is not read.
+// delimited reads n strings between delimiters. It fails on a delimiter within
+// brackets, on which the versions of sed differ.
 func (s *sedScanner) delimited(n int) bool {
 	delimiter := s.peek()
 	s.at++

@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// Options is what the words of a script depend on.
+// Options describe the environment of a script.
 type Options struct {
 	// Dialect is the shell that will run the script, "bash" or "sh"; empty is
-	// bash. With sh, what not every POSIX shell understands alike is unclear.
+	// bash. With sh, what POSIX shells parse differently is unclear.
 	Dialect string
 	// Dir is the absolute path of the directory the script starts in. Without
 	// it every relative path is unclear.
 	Dir string
-	// Home is what ~ and $HOME stand for; without it they are unclear.
+	// Home is the value of ~ and $HOME; without it they are unclear.
 	Home string
 }
 
-// Effect is what a command may do to the world. The zero value knows nothing.
+// Effect is what a command may change. The zero value is Unknown.
 type Effect uint8
 
-// The effects, from worst to best: the lowest one counts.
+// The effects, from worst to best: a script has the worst of its commands.
 const (
-	// Unknown: it may run or change what this package cannot tell. Its
-	// accesses are those that were recognised, perhaps none.
+	// Unknown: it may run or change anything. Its accesses are those that were
+	// recognized, if any.
 	Unknown Effect = iota
 	// Writes: it changes files, but only those that its accesses name.
 	Writes
-	// ReadOnly: it changes nothing, runs no other program than those among the
+	// ReadOnly: it changes nothing, runs no program that is not among the
 	// commands, and opens only what its accesses name.
 	ReadOnly
 )
@@ -48,11 +48,11 @@ type Kind uint8
 
 // The kinds of access.
 const (
-	List    Kind = iota // learns names, sizes and the like, never a content
+	List    Kind = iota // reads metadata such as names and sizes, not content
 	Read                // reads the content
 	Write               // creates or changes it
 	Delete              // removes it
-	Network             // connects to the host in Path; empty if it is not known
+	Network             // connects to the host in Path; empty if unknown
 )
 
 // String returns the kind's name in lower case.
@@ -60,78 +60,76 @@ func (k Kind) String() string {
 	return [...]string{"list", "read", "write", "delete", "network"}[min(k, Network)]
 }
 
-// Access is one thing that a command touches.
+// Access is one access of a command to a file or host.
 type Access struct {
 	Kind Kind
-	// Path is absolute. It is not cleaned: behind a symbolic link, .. leads to
-	// the parent of what the link points to, so whoever resolves links must see
-	// the path as it is.
+	// Path is absolute. It is not cleaned: after a symbolic link, .. is the
+	// parent of the link's target, so links must be resolved first.
 	Path string
-	// Glob says that Path is a pattern for at least what the script's word can
-	// match: * and ? match neither a slash nor a dot that a name begins with,
-	// and \ takes the next character literally.
+	// Glob says that Path is a pattern that matches at least what the script's
+	// word can match: * and ? match neither a slash nor a leading dot, and \
+	// escapes the next character.
 	Glob bool
-	// Recursive says that everything below Path is touched as well.
+	// Recursive includes everything below Path.
 	Recursive bool
-	// SkipsHidden says that a recursive access leaves out the names below Path
-	// that begin with a dot, as rg, fd and tree do.
+	// SkipsHidden excludes names below Path that begin with a dot, as rg, fd and
+	// tree do.
 	SkipsHidden bool
-	// Text is the word as the script has it, and Offset where that begins, in
-	// bytes. Inside the script of bash -c, Offset is that of the outer command.
+	// Text is the word in the script, and Offset its position in bytes. Within
+	// the script of bash -c, Offset is that of the outer command.
 	Text   string
 	Offset int
 }
 
 // Command is a simple command that the script may run.
 type Command struct {
-	// Argv is the program and its arguments. A word that is only known at run
-	// time stands as the script has it.
+	// Argv is the program and its arguments. A word only known at run time is
+	// the source text.
 	Argv []string
-	// Vague holds the indexes of such words in ascending order. Each may become
-	// any number of words, so the positions behind the first are not certain.
+	// Vague holds the indexes of such words in ascending order. Each may expand
+	// to any number of words, so positions after the first are uncertain.
 	Vague []int
-	// Text is the command as the script has it, and Offset where it begins, in
-	// bytes. For the inner command of env, xargs and the like it is the part
-	// that they run.
+	// Text is the command in the script, and Offset its position in bytes. For
+	// the inner command of env, xargs and the like it is the part that they run.
 	Text   string
 	Offset int
-	// Effect is what this command does by itself. A wrapper such as timeout is
-	// ReadOnly by itself; what it runs is a command of its own.
+	// Effect is that of this command alone. A wrapper such as timeout is
+	// ReadOnly; what it runs is a separate command.
 	Effect Effect
-	// Why says in one line what keeps the command from being ReadOnly.
+	// Why says in one line why the command is not ReadOnly.
 	Why string
-	// Accesses is what the command touches through its arguments.
+	// Accesses is what the command accesses through its arguments.
 	Accesses []Access
 }
 
-// Exact reports whether Argv is just what the program would get.
+// Exact reports whether Argv is exactly what the program would receive.
 func (c *Command) Exact() bool { return len(c.Vague) == 0 }
 
-// Finding is a part of a script that cannot be judged, so a person must.
+// Finding is a part of a script that cannot be analyzed or is not read-only.
 type Finding struct {
-	Text   string // the offending part
-	Offset int    // where it begins, in bytes
-	Why    string // one line for the person
+	Text   string // the part of the script
+	Offset int    // in bytes
+	Why    string // a predicate, such as "writes to a file"
 }
 
 // Analysis is what a script would do.
 type Analysis struct {
-	// Commands are all simple commands in the order of the script. A loop over
-	// words that are known has its commands once for each word.
+	// Commands are all simple commands in the order of the script. The commands
+	// of a loop over known words appear once per word.
 	Commands []Command
-	// Redirects are the files that the shell itself opens or, by cd, enters.
+	// Redirects are the files that the shell itself opens.
 	Redirects []Access
-	// Unclear is empty if the script was understood in full.
+	// Unclear is empty if the whole script was analyzed.
 	Unclear []Finding
-	// Env holds NAME=VALUE settings which the shell must be started with for
-	// the effects to hold; they take the place of variables of the same names.
+	// Env holds NAME=VALUE settings that the shell must be started with for the
+	// effects to be right; they replace variables of the same names.
 	Env []string
 	// Repositories are the directories in which git runs, absolute. The effects
-	// hold only if [CheckRepository] has nothing against any of them.
+	// are right only if [CheckRepository] returns nil for all of them.
 	Repositories []string
 }
 
-// Effect returns what the script as a whole may do, the accesses aside.
+// Effect returns the effect of the script as a whole.
 func (a *Analysis) Effect() Effect {
 	if len(a.Unclear) > 0 {
 		return Unknown
@@ -148,8 +146,8 @@ func (a *Analysis) Effect() Effect {
 	return effect
 }
 
-// Offence returns the first part of the script that keeps it from being
-// ReadOnly; false if nothing does.
+// Offence returns the first part of the script that is not ReadOnly; false if
+// there is none.
 func (a *Analysis) Offence() (Finding, bool) {
 	if len(a.Unclear) > 0 {
 		return a.Unclear[0], true
@@ -167,8 +165,7 @@ func (a *Analysis) Offence() (Finding, bool) {
 	return Finding{}, false
 }
 
-// Accesses yields all that the script touches: the redirects and what the
-// commands open.
+// Accesses yields all accesses of the script: redirects, then commands.
 func (a *Analysis) Accesses() iter.Seq[*Access] {
 	return func(yield func(*Access) bool) {
 		for i := range a.Redirects {
@@ -186,8 +183,8 @@ func (a *Analysis) Accesses() iter.Seq[*Access] {
 	}
 }
 
-// Analyze tells what a script would do. It never fails and touches nothing:
-// what it cannot understand is in Unclear. It may be called concurrently.
+// Analyze returns what a script would do. It has no effects and never fails: what
+// it cannot analyze is in Unclear. It is safe for concurrent use.
 func Analyze(script string, o Options) Analysis {
 	if f, bad := screen(script); bad {
 		return Analysis{Unclear: []Finding{f}}
@@ -201,7 +198,7 @@ func Analyze(script string, o Options) Analysis {
 	return w.out
 }
 
-// excerpt is a part of a script for a person: one line, not too long.
+// excerpt makes a part of a script one short line.
 func excerpt(text string) string {
 	const most = 80
 	text = strings.Join(strings.Fields(text), " ")

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/permissions/shell"
 )
 
-// touches are scripts and what they touch: all of it, in the order of the script.
+// touches are scripts and all of their accesses, in the order of the script.
 var touches = []struct{ script, want string }{
 	{"cat a b", "read /work/a, read /work/b"},
 	{"cat ./a ../b /c ~/d $HOME/e", "read /work/a, read /work/../b, read /c, read /home/me/d, read /home/me/e"},
@@ -175,7 +175,7 @@ func TestArgv(t *testing.T) {
 	}
 }
 
-// TestOffence shows that the offending part is named, and where it is.
+// TestOffence shows that the offending part and its position are reported.
 func TestOffence(t *testing.T) {
 	for _, c := range []struct{ script, text string }{
 		{"ls -la && curl http://x && cat f", "curl http://x"},
@@ -196,7 +196,7 @@ func TestOffence(t *testing.T) {
 	}
 }
 
-// TestSh holds what shells that are not bash may read otherwise.
+// TestSh covers what other shells than bash may parse differently.
 func TestSh(t *testing.T) {
 	for script, want := range map[string]shell.Effect{
 		"ls | wc -l":                    shell.ReadOnly,
@@ -259,7 +259,7 @@ func TestZeroAndStrings(t *testing.T) {
 }
 
 // FuzzAnalyze shows that no script makes Analyze panic or grow without bounds,
-// and that what it reports lies within the script.
+// and that all reported offsets are within the script.
 func FuzzAnalyze(f *testing.F) {
 	for _, r := range rows(f) {
 		f.Add(r.Script, len(r.Script)%2 == 0)

@@ -1,53 +1,51 @@
 package shell
 
-// operands says what a program does with its operands.
+// operands is what a program does with its operands.
 type operands uint8
 
 const (
-	nothing operands = iota // it takes none
-	anyText                 // they are no paths
-	names                   // it looks at them: names, sizes, times
-	files                   // it reads them
+	nothing operands = iota // takes none
+	anyText                 // they are not paths
+	names                   // reads metadata: names, sizes, times
+	files                   // reads the content
 )
 
-// program is what is known of a program that changes nothing, as long as it
-// gets only the options that stand here.
+// program describes a program that changes nothing when used with these options
+// only.
 type program struct {
 	operands operands
-	// options are those that are harmless, in the notation of options.go.
+	// options are the harmless options, in the notation of options.go.
 	options string
-	// harmless says that no other option could do harm either, so that a file
-	// whose name is an option does not matter behind *, and what operands that
-	// are no paths turn out to be does not either. At worst it shows whether
-	// files exist, or how long they are.
+	// harmless says that all other options are harmless, too, so that a file that
+	// * matches may be named like an option, and operands that are not paths may
+	// have any value. At worst it reveals whether files exist, or their size.
 	harmless bool
 	// single says that long options have one dash.
 	single bool
 	// first says that options end at the first operand.
 	first bool
-	// most is the number of operands that may be given, 0 for any number;
-	// beyond says what more of them would mean.
+	// most is the maximum number of operands, 0 for any number; beyond says what
+	// more of them would do.
 	most   int
 	beyond string
-	// refused says why some of the options that are left out are.
+	// refused says why some of the other options are not harmless.
 	refused map[string]string
 }
 
 const help = " help version"
 
-// Why options are refused.
+// Common reasons to refuse options.
 const (
 	runsProgram = "runs a program"
 	writesFile  = "writes a file"
-	readsList   = "reads files that another file names"
-	followsLink = "follows symbolic links to places that the command line does not name"
+	readsList   = "reads files listed in another file"
+	followsLink = "follows symbolic links to paths not on the command line"
 )
 
-// programs are those that change nothing and need no thought of their own:
-// those that do have a function in judgeOf. Options that GNU's and BSD's
-// programs understand differently are left out where that matters.
+// programs are those that change nothing and need no function in judgeOf. Options
+// that mean something else to GNU and BSD programs are left out if it matters.
 var programs = map[string]program{
-	// What prints its arguments or a fact.
+	// Programs that print their arguments or system information.
 	"sleep":    {operands: anyText, harmless: true, options: help},
 	"seq":      {operands: anyText, harmless: true, options: "f= s= w format= separator= equal-width #" + help},
 	"basename": {operands: anyText, harmless: true, options: "a s= z multiple suffix= zero" + help},
@@ -68,19 +66,19 @@ var programs = map[string]program{
 	"uptime":   {options: "p s pretty since" + help},
 	"free":     {options: "b k m g h t w human mega giga kibi mebi gibi total wide" + help},
 	"lscpu":    {options: "a b c e? J p? x all online offline extended? json parse?" + help},
-	"hostname": {options: "f s i I d A a y long short ip-address all-ip-addresses domain all-fqdns alias" + help, refused: map[string]string{"F": "sets the host's name", "b": "sets the host's name"}},
+	"hostname": {options: "f s i I d A a y long short ip-address all-ip-addresses domain all-fqdns alias" + help, refused: map[string]string{"F": "sets the host name", "b": "sets the host name"}},
 	"locale":   {operands: anyText, options: "a m c k all-locales charmaps category-name keyword-name" + help},
 	"getconf":  {operands: anyText, options: "a"},
 	"cal":      {operands: anyText, options: "1 3 s m j y" + help},
 	"which":    {operands: anyText, options: "a s all" + help},
 	"printenv": {operands: anyText, options: "0 null" + help},
-	"pgrep":    {operands: anyText, most: 1, beyond: "has arguments that are not judged", options: "f l a x n o u= c i list-full list-name full exact newest oldest count ignore-case" + help},
+	"pgrep":    {operands: anyText, most: 1, beyond: "has unsupported arguments", options: "f l a x n o u= c i list-full list-name full exact newest oldest count ignore-case" + help},
 	"df":       {operands: names, options: "a B= h H i k l P T t= x= m all block-size= human-readable si inodes local portability print-type type= exclude-type= total output?" + help},
 	"lsblk":    {options: "a b d f l m n o= p t J" + help},
 	"tput":     {operands: anyText, options: "", most: 1, beyond: "may set up the terminal"},
 	"cksum":    {operands: files, options: "a= algorithm= untagged" + help},
 
-	// What reads files and prints them or what it found.
+	// Programs that read files.
 	"cat":       {operands: files, harmless: true, options: "A b e E n s t T u v show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting" + help},
 	"tac":       {operands: files, harmless: true, options: "b r s= before regex separator=" + help},
 	"head":      {operands: files, harmless: true, options: "# c= n= q v z bytes= lines= quiet silent verbose zero-terminated" + help},
@@ -98,7 +96,7 @@ var programs = map[string]program{
 	"unexpand":  {operands: files, harmless: true, options: "a t= all first-only tabs=" + help},
 	"column":    {operands: files, harmless: true, options: "t s= o= c= n e x J N= R= H= table separator= output-separator= table-columns= json" + help},
 	"od":        {operands: files, harmless: true, options: "A= j= N= S? t= v w? a b c d f i l o s x address-radix= skip-bytes= read-bytes= format= output-duplicates width?" + help},
-	"hexdump":   {operands: files, options: "b c C d e= n= o s= v x canonical length= skip=" + help, refused: map[string]string{"f": "reads a file that is not judged"}},
+	"hexdump":   {operands: files, options: "b c C d e= n= o s= v x canonical length= skip=" + help, refused: map[string]string{"f": "reads a file that is not checked"}},
 	"hd":        {operands: files, options: "n= s= v"},
 	"base64":    {operands: files, options: "d i w= decode ignore-garbage wrap=" + help, refused: map[string]string{"o": writesFile, "output": writesFile}},
 	"base32":    {operands: files, options: "d i w= decode ignore-garbage wrap=" + help},
@@ -116,16 +114,16 @@ var programs = map[string]program{
 	"uniq":      {operands: files, most: 1, beyond: "writes to its second operand", options: "c d D i u z f= s= w= count repeated all-repeated? group? ignore-case unique zero-terminated skip-fields= skip-chars= check-chars=" + help},
 	"sort": {
 		operands: files, options: "b d f g h i M n R r V c C m s u z k= t= S= ignore-leading-blanks dictionary-order ignore-case general-numeric-sort human-numeric-sort ignore-nonprinting month-sort numeric-sort reverse version-sort sort= check? merge stable unique zero-terminated key= field-separator= buffer-size= parallel= debug" + help,
-		refused: map[string]string{"o": writesFile, "output": writesFile, "compress-program": runsProgram, "files0-from": readsList, "T": "writes temporary files to a place of its own", "temporary-directory": "writes temporary files to a place of its own", "random-source": "reads a file that is not judged"},
+		refused: map[string]string{"o": writesFile, "output": writesFile, "compress-program": runsProgram, "files0-from": readsList, "T": "writes temporary files elsewhere", "temporary-directory": "writes temporary files elsewhere", "random-source": "reads a file that is not checked"},
 	},
 	"shuf": {operands: files, options: "e i= n= r z echo input-range= head-count= repeat zero-terminated" + help, refused: map[string]string{"o": writesFile, "output": writesFile}},
 	"file": {
 		operands: files, options: "b i k L h N n p r s 0 e= F= brief mime mime-type mime-encoding keep-going dereference no-dereference no-pad print0 exclude= extension" + help,
-		refused: map[string]string{"C": writesFile, "compile": writesFile, "m": "reads rules that are not judged", "magic-file": "reads rules that are not judged", "f": readsList, "files-from": readsList, "z": runsProgram, "Z": runsProgram, "uncompress": runsProgram},
+		refused: map[string]string{"C": writesFile, "compile": writesFile, "m": "reads rules from a file", "magic-file": "reads rules from a file", "f": readsList, "files-from": readsList, "z": runsProgram, "Z": runsProgram, "uncompress": runsProgram},
 	},
 	"gofmt": {operands: files, options: "l s e d", single: true, refused: map[string]string{"w": writesFile, "cpuprofile": writesFile}},
 
-	// What looks at names, sizes and times.
+	// Programs that read metadata.
 	"readlink": {operands: names, options: "f e m n q s v z canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero" + help},
 	"realpath": {operands: names, options: "e m L P q s z relative-to=. relative-base=. canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero" + help},
 	"stat":     {operands: names, harmless: true, options: "L f t c= printf= format= dereference file-system terse" + help},

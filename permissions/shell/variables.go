@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// isNumber reports whether arithmetic takes the value for a number, and not
-// for an expression, which could run commands.
+// isNumber reports whether arithmetic treats the value as a number, not as an
+// expression, which could run commands.
 func (v value) isNumber() bool {
 	return v.kind == number || v.kind == literal && isDecimal(v.text)
 }
@@ -17,8 +17,8 @@ func isDecimal(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// assigned objects to the assignment of variables that change how the shell or
-// the programs after it behave.
+// assigned reports the assignment of variables that change how the shell or later
+// programs behave.
 func (w *walker) assigned(n syntax.Node, name string) {
 	if why := w.objection(name); why != "" {
 		w.unclear(n, why)
@@ -29,16 +29,16 @@ func (w *walker) objection(name string) string {
 	switch {
 	case !syntax.ValidName(name):
 		return "assigns to something other than a plain variable"
-	case steers(name):
+	case affectsPrograms(name):
 		return "sets " + name + ", which changes what the shell or programs do"
 	}
 	return ""
 }
 
-// steers reports whether a shell variable, which may be in the environment
-// already, means something to the shell, the C library or a known program.
-func steers(name string) bool {
-	if strings.ToLower(name) == name { // programs rarely look at such names
+// affectsPrograms reports whether a variable, which may already be exported, has a meaning
+// for the shell, the C library or a known program.
+func affectsPrograms(name string) bool {
+	if strings.ToLower(name) == name { // programs rarely use such names
 		return strings.HasSuffix(name, "_proxy") || strings.HasPrefix(name, "npm_") || name == "_"
 	}
 	switch name {
@@ -70,8 +70,8 @@ func steers(name string) bool {
 	return false
 }
 
-// exportable reports whether a variable may be given to programs: those that
-// only say how to print.
+// exportable reports whether a variable is harmless for programs, such as those
+// that only affect formatting.
 func exportable(name string, v value) bool {
 	if v.kind != literal && v.kind != number || strings.Trim(v.text, plainCharacters+"*") != "" {
 		return false
@@ -103,7 +103,7 @@ func exportable(name string, v value) bool {
 func (w *walker) assign(st *state, as *syntax.Assign) {
 	if as.Name == nil {
 		w.single(st, as.Value)
-		w.unclear(as, "assigns to a name that is only known when the script runs")
+		w.unclear(as, "assigns to a name only known at run time")
 		return
 	}
 	w.assigned(as, as.Name.Value)
@@ -122,7 +122,7 @@ func (w *walker) assign(st *state, as *syntax.Assign) {
 	if as.Append || as.Index != nil || as.Naked {
 		v = value{kind: unknown}
 	}
-	if w.scriptMade(as.Name.Value) {
+	if w.assignedInFunction(as.Name.Value) {
 		v = value{kind: unknown}
 	}
 	st.bind(as.Name.Value, v)
@@ -140,9 +140,9 @@ func (w *walker) array(st *state, a *syntax.ArrayExpr) {
 	}
 }
 
-// scriptMade reports whether a function of the script assigns the variable, so
-// that its value may change with every call.
-func (w *walker) scriptMade(name string) bool {
+// assignedInFunction reports whether a function of the script assigns the variable, so
+// that any call may change its value.
+func (w *walker) assignedInFunction(name string) bool {
 	f := w.scriptFacts()
 	return len(f.functions) > 0 && f.inFunctions[name]
 }
@@ -151,7 +151,7 @@ func (w *walker) scriptMade(name string) bool {
 func (w *walker) declare(st *state, d *syntax.DeclClause) {
 	export := d.Variant.Value == "export"
 	if d.Variant.Value == "nameref" {
-		w.unclear(d, "makes one variable stand for another")
+		w.unclear(d, "makes one variable a reference to another")
 	}
 	for _, as := range d.Args {
 		if as.Naked && as.Name == nil {
@@ -168,7 +168,7 @@ func (w *walker) declare(st *state, d *syntax.DeclClause) {
 			v = b.value
 		}
 		if !exportable(as.Name.Value, v) {
-			w.unclear(as, "gives "+as.Name.Value+" to all programs after it")
+			w.unclear(as, "exports "+as.Name.Value+" to all later programs")
 		}
 	}
 }
@@ -181,17 +181,17 @@ func (w *walker) declareOption(st *state, as *syntax.Assign, variant string) {
 			return
 		}
 	}
-	w.unclear(as, "is an option or name that is not judged here")
+	w.unclear(as, "is an unsupported option or name")
 }
 
 // parameter judges a parameter expansion and returns what is known of it.
 func (w *walker) parameter(st *state, p *syntax.ParamExp) value {
 	if p.Param == nil || p.Flags != nil || p.NestedParam != nil || p.Width || p.IsSet || len(p.Modifiers) > 0 {
-		w.unclear(p, "is an expansion that is not of bash or sh")
+		w.unclear(p, "is not a bash or sh expansion")
 		return value{kind: unknown}
 	}
 	if p.Excl && p.Names == 0 {
-		w.unclear(p, "expands the variable that another one names")
+		w.unclear(p, "expands the variable named by another")
 	}
 	v := w.variable(st, p.Param.Value)
 	if p.Index != nil {
@@ -220,12 +220,12 @@ func (w *walker) parameter(st *state, p *syntax.ParamExp) value {
 	return v
 }
 
-// modified judges ${name:-word} and its like.
+// modified judges ${name:-word} and the like.
 func (w *walker) modified(st *state, p *syntax.ParamExp, v value) value {
 	switch p.Exp.Op {
 	case syntax.OtherParamOps:
 		if arg := p.Exp.Word.Lit(); arg == "" || !strings.Contains("UuLQ", arg) {
-			w.unclear(p, "is an expansion that the shell evaluates once more")
+			w.unclear(p, "is an expansion that the shell evaluates again")
 		}
 		return value{kind: unknown}
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
@@ -239,14 +239,14 @@ func (w *walker) modified(st *state, p *syntax.ParamExp, v value) value {
 }
 
 // inExpansion walks through a word of an expansion. Whether single quotes quote
-// there depends on what is around the expansion, and on the shell.
+// there depends on the context and on the shell.
 func (w *walker) inExpansion(st *state, sw *syntax.Word) {
 	if sw == nil {
 		return
 	}
 	for _, part := range sw.Parts {
 		if q, ok := part.(*syntax.SglQuoted); ok && strings.ContainsAny(q.Value, "$`\\\"}\n") {
-			w.unclear(q, "has quotes within an expansion, which may not quote")
+			w.unclear(q, "has quotes in an expansion, which may not quote")
 		}
 	}
 	w.single(st, sw)
@@ -280,8 +280,8 @@ func (w *walker) index(st *state, x syntax.ArithmExpr) {
 	w.arithmetic(st, x)
 }
 
-// arithmetic judges an expression. The shell evaluates the value of a variable
-// as an expression again, and runs the substitutions in a subscript.
+// arithmetic judges an expression. The shell evaluates the values of variables as
+// expressions, and runs the substitutions in subscripts.
 func (w *walker) arithmetic(st *state, x syntax.ArithmExpr) {
 	switch x := x.(type) {
 	case nil:
@@ -303,7 +303,7 @@ func (w *walker) arithmetic(st *state, x syntax.ArithmExpr) {
 	case *syntax.Word:
 		w.operandOf(st, x)
 	default:
-		w.unclear(x, "is arithmetic that is not judged here")
+		w.unclear(x, "is unsupported arithmetic")
 	}
 }
 
@@ -326,20 +326,20 @@ func (w *walker) arithmeticTarget(st *state, x syntax.ArithmExpr) {
 	}
 	name := target.Lit()
 	if v, bound := st.lookup(name); bound && !v.isNumber() {
-		w.unclear(x, "is a variable in arithmetic, which may hold an expression that runs commands")
+		w.unclear(x, "is a variable in arithmetic that may contain an expression that runs commands")
 	}
 	w.assigned(x, name)
 	st.bind(name, value{text: "*", kind: number})
 }
 
-// operandOf judges a number or variable in arithmetic. A variable that the
-// script has not assigned comes from the environment, or is empty.
+// operandOf judges a number or variable in arithmetic. A variable that the script
+// has not assigned comes from the environment or is empty.
 func (w *walker) operandOf(st *state, x *syntax.Word) {
 	text := x.Lit()
 	if text != "" && text[0] >= '0' && text[0] <= '9' && strings.Trim(text, "0123456789abcdefABCDEFxX#") == "" {
 		return
 	}
-	const why = "is a value in arithmetic that may hold an expression, which runs commands"
+	const why = "is a value in arithmetic that may contain an expression that runs commands"
 	if syntax.ValidName(text) {
 		if v, bound := st.lookup(text); bound && !v.isNumber() || !bound && setByShell(text) && !w.variable(st, text).isNumber() {
 			w.unclear(x, why)
@@ -358,8 +358,8 @@ func (w *walker) operandOf(st *state, x *syntax.Word) {
 	}
 }
 
-// setByShell reports whether the shell itself gives a variable a value, which
-// may come from the script: $_ is the last argument of the last command.
+// setByShell reports whether the shell itself sets a variable to a value that may
+// come from the script: $_ is the last argument of the last command.
 func setByShell(name string) bool {
 	switch name {
 	case "_", "REPLY", "MAPFILE", "OPTARG", "OPTIND", "PWD", "OLDPWD", "DIRSTACK", "FUNCNAME", "COPROC", "PIPESTATUS":
@@ -368,7 +368,7 @@ func setByShell(name string) bool {
 	return strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "READLINE_") || strings.HasPrefix(name, "COMP")
 }
 
-// facts are what holds for a script as a whole.
+// facts are properties of a script as a whole.
 type facts struct {
 	jumps       bool            // break, continue or return occurs
 	functions   map[string]bool // that the script defines
@@ -376,7 +376,7 @@ type facts struct {
 	cdInside    bool            // a function changes the directory
 }
 
-// scriptFacts gathers the facts in one pass, if there can be any.
+// scriptFacts gathers the facts in one pass, if the script can have any.
 func (w *walker) scriptFacts() *facts {
 	if w.facts != nil {
 		return w.facts
@@ -422,10 +422,10 @@ func (f *facts) gather(root syntax.Node) {
 	})
 }
 
-// change is what may be different after a part of a script has run.
+// change is what a part of a script may change.
 type change struct {
-	vars map[string]bool // assigned there; true if only numbers are
-	cd   bool            // the directory may be another one
+	vars map[string]bool // assigned variables; true if only to numbers
+	cd   bool            // the directory may change
 }
 
 // below returns what may change below a node.
@@ -500,8 +500,8 @@ func isNumberWord(word *syntax.Word) bool {
 	return isDecimal(word.Lit())
 }
 
-// forget returns the state without what may change below a node, any number of
-// times: there is no telling when a loop or function runs.
+// forget returns the state without what a node may change: it is unknown when and
+// how often a loop or function runs.
 func (w *walker) forget(st state, n syntax.Node) state {
 	c := w.below(n)
 	for name := range c.vars {

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	maxSteps      = 2_000 // statements that are looked at
-	maxCommands   = 500   // commands that are reported
+	maxSteps      = 2_000 // statements analyzed
+	maxCommands   = 500   // commands reported
 	maxIterations = 32    // of one loop over known words
 	maxDirs       = 8     // directories that the script may be in at one point
-	maxUnclear    = 20    // findings that are kept
+	maxUnclear    = 20    // findings kept
 )
 
-// state is what is known at one point of the script. It is copied freely.
+// state is what is known at one point of the script. It is copied by value.
 type state struct {
-	dirs []string // where the shell may be; nil if that is not known
-	vars *binding // newest first; a name without one has what the environment gives it
-	// names is what find -print0 writes to the command's input, if it does.
+	dirs []string // where the shell may be; nil if unknown
+	vars *binding // newest first; other names have their value from the environment
+	// names is what find -print0 writes to the command's stdin, if it does.
 	names *value
 }
 
-// binding is the value of a variable. Bindings are never changed, so that
-// states can share them.
+// binding is the value of a variable. Bindings are immutable, so that states can
+// share them.
 type binding struct {
 	name string
 	value
@@ -45,7 +45,7 @@ func (s *state) bind(name string, v value) {
 // assigned it.
 func (s *state) lookup(name string) (value, bool) { return s.find(name, nil) }
 
-// find looks among the bindings that are newer than one.
+// find searches the bindings that are newer than one.
 func (s *state) find(name string, older *binding) (value, bool) {
 	for b := s.vars; b != older; b = b.next {
 		if b.name == name {
@@ -55,7 +55,7 @@ func (s *state) find(name string, older *binding) (value, bool) {
 	return value{}, false
 }
 
-// join is the state where either of two may be the case.
+// join is the state if either of two may apply.
 func join(a, b state) state {
 	out := a
 	if !slices.Equal(a.dirs, b.dirs) {
@@ -64,7 +64,7 @@ func join(a, b state) state {
 	if a.vars == b.vars {
 		return out
 	}
-	common := shared(a.vars, b.vars)
+	common := commonTail(a.vars, b.vars)
 	out.vars = common
 	for _, list := range [...]*binding{a.vars, b.vars} {
 		for v := list; v != common; v = v.next {
@@ -89,8 +89,8 @@ func either(a, b *state, name string) value {
 	return value{kind: unknown}
 }
 
-// shared is the part that two lists of bindings have in common.
-func shared(a, b *binding) *binding {
+// commonTail is the part that two lists of bindings have in common.
+func commonTail(a, b *binding) *binding {
 	for a != b {
 		if b == nil || a != nil && a.age >= b.age {
 			a = a.next
@@ -125,22 +125,22 @@ func same(s state) outcome { return outcome{s, s} }
 
 func (o outcome) either() state { return join(o.ok, o.failed) }
 
-// walker goes through a script in the order in which it would run.
+// walker walks through a script in the order in which it would run.
 type walker struct {
 	script string
 	o      Options
 	out    Analysis
-	facts  *facts // of the script's loops and functions; made when first wanted
+	facts  *facts // about loops and functions; gathered when first needed
 	root   syntax.Node
 	// found is what the last command writes, if it was find -print0.
 	found *value
 	// changed remembers what changes below loops and functions.
 	changed map[syntax.Node]change
-	// defined are the functions whose definition is certain to have run.
+	// defined are the functions that are certainly defined.
 	defined map[string]bool
 	steps   int
 	depth   int
-	outer   int // the offset that everything is reported at, in an inner script
+	outer   int // the offset of all findings of an inner script
 	inner   bool
 }
 
@@ -169,7 +169,7 @@ func (w *walker) offset(n syntax.Node) int {
 	return int(n.Pos().Offset())
 }
 
-// source is the part of the script that a node stands for.
+// source is the source text of a node.
 func (w *walker) source(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || to > len(w.script) || from > to {
@@ -196,7 +196,7 @@ func (w *walker) stmts(st state, list []*syntax.Stmt) outcome {
 	return out
 }
 
-// subshell walks through statements whose changes stay among themselves.
+// subshell walks through statements whose changes do not affect later ones.
 func (w *walker) subshell(st *state, list []*syntax.Stmt) {
 	inner := *st
 	inner.names = nil
@@ -206,9 +206,9 @@ func (w *walker) subshell(st *state, list []*syntax.Stmt) {
 func (w *walker) substitution(st *state, c *syntax.CmdSubst) {
 	switch {
 	case c.TempFile || c.ReplyVar:
-		w.unclear(c, "is a substitution that shells read differently")
+		w.unclear(c, "is a substitution that shells parse differently")
 	case c.Backquotes && strings.Contains(w.source(c), `\`):
-		w.unclear(c, "has a backslash within backquotes, which shells read differently; use $(…)")
+		w.unclear(c, "has a backslash in backquotes, which shells parse differently; use $(…)")
 	}
 	w.subshell(st, c.Stmts)
 }
@@ -219,18 +219,18 @@ func (w *walker) stmt(st state, s *syntax.Stmt) outcome {
 	w.steps--
 	if _, call := s.Cmd.(*syntax.CallExpr); !call {
 		if pipe, ok := s.Cmd.(*syntax.BinaryCmd); !ok || pipe.Op != syntax.Pipe {
-			st.names = nil // others may read a part of it
+			st.names = nil // others may consume part of it
 		}
 	}
 	if w.steps < 0 || w.depth > maxNesting || len(w.out.Commands) >= maxCommands {
 		if w.steps >= -1 {
-			w.unclear(s, "the script nests or repeats too much to be judged")
+			w.unclear(s, "nests or repeats too much to analyze")
 		}
 		w.steps = -2
 		return same(st)
 	}
 	if s.Coprocess || s.Disown {
-		w.unclear(s, "is not of bash or sh")
+		w.unclear(s, "is not bash or sh")
 	}
 	for _, r := range s.Redirs {
 		w.redirect(&st, r)
@@ -290,13 +290,13 @@ func (w *walker) cmd(st state, cmd syntax.Command) outcome {
 		}
 		return w.stmt(st, c.Stmt)
 	default:
-		w.unclear(cmd, "is a construct that is not judged here")
+		w.unclear(cmd, "is an unsupported construct")
 		return same(st)
 	}
 }
 
 func (w *walker) binary(st state, b *syntax.BinaryCmd) outcome {
-	w.depth-- // a long list nests only for the parser
+	w.depth-- // a long list nests only in the tree
 	defer func() { w.depth++ }()
 	w.found = nil
 	x := w.stmt(st, b.X)
@@ -307,7 +307,7 @@ func (w *walker) binary(st state, b *syntax.BinaryCmd) outcome {
 	case syntax.OrStmt:
 		y := w.stmt(x.failed, b.Y)
 		return outcome{ok: join(x.ok, y.ok), failed: y.failed}
-	default: // a pipe; each side runs in a shell of its own
+	default: // a pipe; each side runs in a subshell
 		to := st
 		if to.names = w.found; !isCall(b.X, "find") || !isCall(first(b.Y), "xargs") {
 			to.names = nil
@@ -328,8 +328,8 @@ func first(s *syntax.Stmt) *syntax.Stmt {
 	}
 }
 
-// isCall reports whether a statement just runs a program, with its input and
-// output as they are.
+// isCall reports whether a statement only runs a program, without redirecting its
+// input or output.
 func isCall(s *syntax.Stmt, program string) bool {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 || call.Args[0].Lit() != program || s.Negated || s.Background {
@@ -385,13 +385,13 @@ func (w *walker) forClause(st state, c *syntax.ForClause) state {
 		}
 		return w.iterate(st, c, name, items, loop.InPos.IsValid() && !c.Select)
 	default:
-		w.unclear(c, "is a loop that is not judged here")
+		w.unclear(c, "is an unsupported loop")
 		return st
 	}
 }
 
-// iterate walks through the body of a loop for each of its words. Where one of
-// them is not known, or there are too many, it does so once for any word.
+// iterate walks through the body of a loop for each of its words. If one of them
+// is unknown, or there are too many, it does so once for an unknown word.
 func (w *walker) iterate(st state, c *syntax.ForClause, name string, items []word, known bool) state {
 	unknowns := slices.ContainsFunc(items, func(i word) bool { return i.kind == unknown || i.many && i.kind != glob })
 	if !known || unknowns || len(items) > maxIterations {
@@ -406,7 +406,7 @@ func (w *walker) iterate(st state, c *syntax.ForClause, name string, items []wor
 	after := st
 	for _, item := range items {
 		now := after
-		if jumps { // may have left the last round at any point
+		if jumps { // may have left the last iteration at any point
 			now = st
 		}
 		now.bind(name, item.value)

@@ -12,11 +12,11 @@ import (
 type certainty uint8
 
 const (
-	literal certainty = iota // just text
+	literal certainty = iota // exactly text
 	number                   // a decimal number; text is a pattern for it
 	glob                     // what the pattern in text matches, or the pattern itself
-	below                    // text is a directory; any path below it, written with it in front
-	unknown                  // text is only how it begins
+	below                    // any path that starts with the directory in text
+	unknown                  // text is only the prefix
 )
 
 // value is what is known about a word or variable.
@@ -28,18 +28,18 @@ type value struct {
 // word is one argument of a command, as far as it is known.
 type word struct {
 	value
-	many bool   // may become any number of words
-	src  string // as the script has it
-	pos  int    // where src begins
+	many bool   // may expand to any number of words
+	src  string // the source text
+	pos  int    // of src in the script
 }
 
-// pipes is where the shell puts what a process substitution reads or writes.
+// pipes is the directory of the paths that process substitutions expand to.
 const pipes = "/dev/fd/"
 
-// isPipe reports whether a value is a process substitution, and no file.
+// isPipe reports whether a value is a process substitution, not a file.
 func (v *value) isPipe() bool { return v.kind == glob && v.text == pipes+"*" }
 
-// shown is the word for an argument list: its text if that is known.
+// shown is the word for an argument list: its text if known, else its source.
 func (v *word) shown() string {
 	if v.kind == literal && !v.many {
 		return v.text
@@ -47,14 +47,14 @@ func (v *word) shown() string {
 	return v.src
 }
 
-// exact reports whether the program gets just the text.
+// exact reports whether the program receives exactly the text.
 func (v *word) exact() bool { return v.kind == literal && !v.many }
 
-// maybeOption reports whether a word that is not exact could turn out to be an
-// option, as a file named -f does behind *.
+// maybeOption reports whether a word that is not exact could be an option, like a
+// file named -f that * matches.
 func (v *word) maybeOption() bool {
 	if v.kind == below {
-		return false // roots that begin with - are not followed
+		return false // roots that begin with - are not tracked
 	}
 	if v.many && v.kind != glob {
 		return true
@@ -62,20 +62,20 @@ func (v *word) maybeOption() bool {
 	return v.text == "" || strings.ContainsRune("-*?[", rune(v.text[0]))
 }
 
-// assembly puts a word together from its parts.
+// assembly assembles a word from its parts.
 type assembly struct {
 	w       *walker
 	st      *state
 	text    strings.Builder // without quotes
-	pattern strings.Builder // with \ before what is meant literally
+	pattern strings.Builder // with literal characters escaped
 	kind    certainty
 	many    bool
 	started bool
-	parts   int // that the word has
+	parts   int // of the word
 }
 
-// words expands a word as far as that is possible, and walks through all that
-// runs while the shell expands it.
+// words expands a word as far as possible, and walks through everything that the
+// expansion runs.
 func (w *walker) words(st *state, sw *syntax.Word) []word {
 	if len(sw.Parts) == 1 {
 		if lit, ok := sw.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\*?[~{") {
@@ -88,7 +88,7 @@ func (w *walker) words(st *state, sw *syntax.Word) []word {
 		return nil
 	}
 	if !ok {
-		w.unclear(sw, "has more brace expansions than can be followed")
+		w.unclear(sw, "has too many brace expansions")
 		return nil
 	}
 	out := make([]word, 0, len(alternatives))
@@ -99,8 +99,8 @@ func (w *walker) words(st *state, sw *syntax.Word) []word {
 	return out
 }
 
-// single evaluates a word where the shell does not split and expand it: in
-// assignments, redirects, case and [[ ]].
+// single evaluates a word that the shell does not split or glob: in assignments,
+// redirects, case and [[ ]].
 func (w *walker) single(st *state, sw *syntax.Word) word {
 	if sw == nil {
 		return word{}
@@ -128,14 +128,13 @@ func (w *walker) assemble(st *state, parts []syntax.WordPart, split bool) (v val
 	for i, part := range parts {
 		a.part(part, false, split, i == 0)
 		if lit, ok := part.(*syntax.Lit); ok && i == 0 && len(parts) > 1 && strings.HasPrefix(lit.Value, "~") && !strings.Contains(lit.Value, "/") {
-			a.add(value{kind: unknown}) // quotes or expansions behind ~ take its meaning away
+			a.add(value{kind: unknown}) // quotes or expansions after ~ keep it from expanding
 		}
 	}
 	return a.value(), a.many
 }
 
-// merged joins literals that stand side by side: the parser ends one at a
-// bracket, for example.
+// merged joins adjacent literals: the parser ends one at a bracket, for example.
 func merged(parts []syntax.WordPart) []syntax.WordPart {
 	var out []syntax.WordPart
 	for i, part := range parts {
@@ -174,10 +173,10 @@ func (a *assembly) value() value {
 	}
 }
 
-// literal adds text that the shell takes as it is.
+// literal adds literal text.
 func (a *assembly) literal(text string) {
 	if a.kind == unknown {
-		return // only how it begins is kept
+		return // only the prefix is kept
 	}
 	if text != "" && a.kind == number {
 		a.kind = glob
@@ -187,7 +186,7 @@ func (a *assembly) literal(text string) {
 	escapeTo(&a.pattern, text)
 }
 
-// escapeTo writes a pattern that matches just the text.
+// escapeTo writes a pattern that matches exactly the text.
 func escapeTo(to *strings.Builder, text string) {
 	for i := range len(text) {
 		if strings.IndexByte(`*?[]\`, text[i]) >= 0 {
@@ -246,7 +245,7 @@ func (a *assembly) part(part syntax.WordPart, quoted, split, first bool) {
 		a.literal(text)
 	case *syntax.DblQuoted:
 		if p.Dollar {
-			a.w.unclear(p, `is a $"…" text, which the shell translates`)
+			a.w.unclear(p, `is a $"…" string, which the shell translates`)
 		}
 		for _, inner := range p.Parts {
 			a.part(inner, true, false, false)
@@ -264,12 +263,12 @@ func (a *assembly) part(part syntax.WordPart, quoted, split, first bool) {
 		a.literal(pipes)
 		a.add(value{kind: number})
 	default:
-		a.w.unclear(part, "is a pattern of extended globbing, which shells read differently")
+		a.w.unclear(part, "is an extended glob, which shells parse differently")
 		a.add(value{kind: unknown})
 	}
 }
 
-// expansion adds what an expansion gives. Unquoted, the shell splits it.
+// expansion adds the value of an expansion, which the shell splits if unquoted.
 func (a *assembly) expansion(v value, quoted, split, list bool) {
 	if split && !quoted && v.kind != number && (v.kind != literal || v.text == "" || strings.Trim(v.text, plainCharacters) != "") {
 		a.many = true
@@ -281,8 +280,8 @@ func (a *assembly) expansion(v value, quoted, split, list bool) {
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,@%+-="
 
-// manyParameters reports whether "$@" or "${a[@]}" becomes several words even
-// within quotes.
+// manyParameters reports whether an expansion becomes several words even in
+// quotes, like "$@" and "${a[@]}".
 func manyParameters(p *syntax.ParamExp) bool {
 	if p.Param != nil && p.Param.Value == "@" {
 		return true
@@ -291,7 +290,7 @@ func manyParameters(p *syntax.ParamExp) bool {
 	return ok && index.Lit() == "@" || p.Names == syntax.NamesPrefixWords
 }
 
-// unquoted adds a literal outside quotes: with \, ~ and patterns.
+// unquoted adds an unquoted literal, in which \, ~ and patterns are special.
 func (a *assembly) unquoted(lit *syntax.Lit, split, first bool) {
 	text := lit.Value
 	for _, sign := range [...]string{"<(", ">(", "$(", "`"} {
@@ -337,8 +336,8 @@ func (a *assembly) unquoted(lit *syntax.Lit, split, first bool) {
 	}
 }
 
-// bracket returns the end of what may be a bracket expression, and a pattern
-// that matches at least as much; empty if it is none.
+// bracket returns the end of a possible bracket expression, and a pattern that
+// matches at least as much; empty if it is not one.
 func (a *assembly) bracket(text string, at int) (end int, pattern string) {
 	segment, _, _ := strings.Cut(text[at:], "/")
 	if last := strings.LastIndexByte(segment, ']'); last > 0 {
@@ -351,7 +350,7 @@ func (a *assembly) bracket(text string, at int) (end int, pattern string) {
 	return at, ""
 }
 
-// tilde expands a ~ at the beginning of a word, and returns what follows.
+// tilde expands a ~ at the start of a word, and returns the rest.
 func (a *assembly) tilde(text string) string {
 	user, rest := text[1:], ""
 	if i := strings.IndexByte(user, '/'); i >= 0 {
@@ -368,8 +367,7 @@ func (a *assembly) tilde(text string) string {
 	return rest
 }
 
-// unescapeQuoted takes away the backslashes that mean something in double
-// quotes.
+// unescapeQuoted removes the backslashes that escape in double quotes.
 func unescapeQuoted(text string) string {
 	if !strings.Contains(text, `\`) {
 		return text
@@ -386,7 +384,7 @@ func unescapeQuoted(text string) string {
 	return b.String()
 }
 
-// ansiC decodes the escapes of $'…' that need no thought; false for others.
+// ansiC decodes the simple escapes of $'…'; false for others.
 func ansiC(text string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -413,8 +411,8 @@ func ansiC(text string) (string, bool) {
 
 const maxAlternatives = 64
 
-// braces expands {a,b} and {1..9} in a word; it is false if that gives too much
-// or is not plain.
+// braces expands {a,b} and {1..9} in a word; it is false if the result is too
+// large or the expansion not simple.
 func braces(sw *syntax.Word) ([]*syntax.Word, bool) {
 	if !hasBrace(sw) {
 		return []*syntax.Word{sw}, true
@@ -446,7 +444,7 @@ func hasBrace(sw *syntax.Word) bool {
 	return false
 }
 
-// alternatives multiplies the brace expressions among the parts.
+// alternatives expands the brace expressions among the parts.
 func alternatives(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
 	out := [][]syntax.WordPart{nil}
 	for _, part := range parts {
@@ -475,7 +473,7 @@ func alternatives(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
 	return out, true
 }
 
-// choices are what one brace expression stands for.
+// choices are the alternatives of one brace expression.
 func choices(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
 	var out [][]syntax.WordPart
 	if !brace.Sequence {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// wrappers are programs that run the command behind their options. By
-// themselves they are harmless with the options that stand here; skip is the
-// number of operands before the command.
+// wrappers are programs that run the command after their options. They are
+// harmless with these options; skip is the number of operands before the
+// command.
 var wrappers = map[string]struct {
 	program
 
@@ -21,19 +21,19 @@ var wrappers = map[string]struct {
 	"chronic": {program{options: "v e"}, 0},
 }
 
-// runners run a command too, but change more than that by themselves.
+// runners also run a command, but change something else, too.
 var runners = map[string]string{
 	"sudo": "runs a command as another user", "doas": "runs a command as another user", "su": "runs a command as another user",
 	"pkexec": "runs a command as another user", "run0": "runs a command as another user", "runuser": "runs a command as another user",
-	"sudo-rs": "runs a command as another user", "gosu": "runs a command as another user", "setpriv": "runs a command with other rights",
+	"sudo-rs": "runs a command as another user", "gosu": "runs a command as another user", "setpriv": "runs a command with different privileges",
 	"setsid": "runs a command that outlives the script", "nohup": "runs a command that may outlive the script, and may write nohup.out",
-	"chroot": "runs a command in another root", "unshare": "runs a command in other namespaces", "nsenter": "runs a command in other namespaces",
-	"busybox": "runs a program of its own", "toybox": "runs a program of its own", "caffeinate": "keeps the machine awake", "taskset": "runs a command bound to processors",
+	"chroot": "runs a command with another root directory", "unshare": "runs a command in other namespaces", "nsenter": "runs a command in other namespaces",
+	"busybox": "runs one of its own programs", "toybox": "runs one of its own programs", "caffeinate": "keeps the machine awake", "taskset": "runs a command on selected processors",
 	"chrt": "runs a command with another priority", "flock": "runs a command with a lock on a file", "script": "runs a command and writes its output to a file",
-	"strace": "runs a command under a tracer", "ltrace": "runs a command under a tracer", "watch": "runs a command again and again",
-	"entr": "runs a command when files change", "parallel": "runs a command many times", "systemd-run": "runs a command outside of the session",
-	"unbuffer": "runs a command in a terminal", "proxychains": "runs a command with its network changed", "faketime": "runs a command with a library put into it",
-	"fakeroot": "runs a command with a library put into it", "direnv": "runs a command with settings from a file", "rlwrap": "runs a command in a terminal", "dbus-run-session": "runs a command in a session of its own",
+	"strace": "runs a command under a tracer", "ltrace": "runs a command under a tracer", "watch": "runs a command repeatedly",
+	"entr": "runs a command when files change", "parallel": "runs a command many times", "systemd-run": "runs a command outside the session",
+	"unbuffer": "runs a command in a terminal", "proxychains": "runs a command through a proxy", "faketime": "runs a command with a preloaded library",
+	"fakeroot": "runs a command with a preloaded library", "direnv": "runs a command with settings from a file", "rlwrap": "runs a command in a terminal", "dbus-run-session": "runs a command in its own session",
 }
 
 var shells = map[string]string{"bash": "bash", "sh": "sh", "dash": "sh", "ash": "sh"}
@@ -51,7 +51,7 @@ func (in *invocation) wrapper() bool {
 		if len(in.operands) > w.skip {
 			for i := range in.operands[:w.skip] {
 				if !in.operands[i].exact() {
-					in.bend("has operands before its command that are only known when the script runs")
+					in.unclearAfter("has operands only known at run time before its command")
 				}
 			}
 			in.inner(in.operands[w.skip:])
@@ -89,28 +89,28 @@ func (in *invocation) inner(words []word) {
 	in.external(words, text)
 }
 
-// external judges a command that is started without the shell: builtins and
-// functions do not count.
+// external judges a command that is started without the shell, so that builtins
+// and functions do not apply.
 func (in *invocation) external(words []word, text string) {
 	name := words[0].text
 	if words[0].exact() && (in.scriptFacts().functions[name] || builtin(name) != nil && !alsoProgram(name)) {
-		in.bend("runs the program " + name + ", which is not the shell's " + name)
+		in.unclearAfter("runs the program " + name + ", not the shell builtin")
 		return
 	}
 	if strings.Contains(name, "=") || in.name == "time" && name == "!" {
-		in.bend("may set a variable for a command, if time is a word of the shell's own")
+		in.unclearAfter("may set a variable for a command, if time is a shell keyword")
 		return
 	}
 	in.depth++
 	defer func() { in.depth-- }()
 	if in.depth > maxNesting {
-		in.bend("nests too deeply")
+		in.unclearAfter("nests too deeply")
 		return
 	}
 	in.run(*in.st, words, text, words[0].pos)
 }
 
-// alsoProgram reports whether a builtin exists as a program that does the same.
+// alsoProgram reports whether a builtin also exists as a program.
 func alsoProgram(name string) bool {
 	switch name {
 	case "echo", "printf", "test", "[", "true", "false", "pwd":
@@ -119,8 +119,8 @@ func alsoProgram(name string) bool {
 	return false
 }
 
-// guess reports what a runner seems to run, so that rules can see it: the words
-// from the first one on that could be a program.
+// guess reports what a runner seems to run, so that rules can match it: all words
+// from the first that could be a program.
 func (in *invocation) guess() {
 	for i := range in.args {
 		arg := &in.args[i]
@@ -136,7 +136,7 @@ func (in *invocation) guess() {
 	}
 }
 
-// shell judges bash -c and its like.
+// shell judges bash -c and the like.
 func (in *invocation) shell(dialect string) {
 	args := in.args
 	hasScript := false
@@ -151,23 +151,23 @@ func (in *invocation) shell(dialect string) {
 			letters = letters[:len(letters)-1]
 		}
 		if strings.Trim(letters, "ceux") != "" {
-			in.bend("starts a shell with options that are not judged here")
+			in.unclearAfter("starts a shell with unsupported options")
 			return
 		}
 		hasScript = hasScript || strings.Contains(letters, "c")
 	}
 	if !hasScript || len(args) == 0 {
-		in.bend("runs commands from a file or from its input")
+		in.unclearAfter("runs commands from a file or from stdin")
 		return
 	}
 	if !args[0].exact() {
-		in.bend("runs commands that are only known when the script runs")
+		in.unclearAfter("runs commands only known at run time")
 		return
 	}
 	in.nested(args[0].text, dialect)
 }
 
-// nested judges a script within this one. Its variables are its own.
+// nested judges a script within this one. It has its own variables.
 func (in *invocation) nested(script, dialect string) {
 	f, bad := screen(script)
 	if !bad {
@@ -178,7 +178,7 @@ func (in *invocation) nested(script, dialect string) {
 			w := &walker{script: script, o: o, out: in.out, root: file, steps: in.steps, depth: in.depth + 1, outer: in.cmd.Offset, inner: true}
 			inner := state{dirs: in.st.dirs}
 			for name := range in.below(in.root).vars {
-				inner.bind(name, value{kind: unknown}) // it may have been in the environment
+				inner.bind(name, value{kind: unknown}) // may be in the environment
 			}
 			for b := in.st.vars; b != nil; b = b.next {
 				inner.bind(b.name, value{kind: unknown})
@@ -188,49 +188,49 @@ func (in *invocation) nested(script, dialect string) {
 		}
 	}
 	if bad {
-		in.bend("runs a script that " + f.Why)
+		in.unclearAfter("runs a script that " + f.Why)
 	}
 }
 
 // env judges env.
 func (in *invocation) env() {
 	p := program{first: true, options: "i ignore-environment 0 null u= unset= v debug help version", refused: map[string]string{
-		"S": "splits a text into a command", "split-string": "splits a text into a command", "C": "changes the directory", "chdir": "changes the directory",
+		"S": "splits a string into a command", "split-string": "splits a string into a command", "C": "changes the directory", "chdir": "changes the directory",
 	}}
 	in.parse(&p)
 	if in.cmd.Effect != ReadOnly {
-		in.bend("has options that are not judged here")
+		in.unclearAfter("has unsupported options")
 		return
 	}
 	for _, o := range in.options {
-		if o.value != nil && (!o.value.exact() || steers(o.value.text)) {
-			in.bend("takes away a variable that may change what the command does")
+		if o.value != nil && (!o.value.exact() || affectsPrograms(o.value.text)) {
+			in.unclearAfter("unsets a variable that may change what the command does")
 		}
 	}
 	if in.has("i", "ignore-environment") {
-		in.bend("takes away the variables that keep commands harmless")
+		in.unclearAfter("clears the variables that keep commands harmless")
 	}
 	rest := in.operands
 	for len(rest) > 0 && rest[0].text == "-" {
-		in.bend("takes away the variables that keep commands harmless")
+		in.unclearAfter("clears the variables that keep commands harmless")
 		rest = rest[1:]
 	}
 	for len(rest) > 0 && strings.Contains(rest[0].text, "=") {
 		name, text, _ := strings.Cut(rest[0].text, "=")
 		if !rest[0].exact() || !exportable(name, value{text: text}) {
-			in.bend("gives the command a variable that may change what it does")
+			in.unclearAfter("sets a variable that may change what the command does")
 		}
 		rest = rest[1:]
 	}
 	in.inner(rest)
 }
 
-// xargs runs a command with arguments that it reads.
+// xargs judges xargs.
 func (in *invocation) xargs() {
 	p := program{first: true, options: "0 null r no-run-if-empty t verbose x exit n= max-args= P= max-procs= L= max-lines= s= max-chars= d= delimiter= I= a=< arg-file=< E= i? show-limits"}
 	in.parse(&p)
 	if in.cmd.Effect != ReadOnly {
-		in.bend("has options that are not judged here")
+		in.unclearAfter("has unsupported options")
 		return
 	}
 	if len(in.operands) == 0 {
@@ -254,7 +254,7 @@ func (in *invocation) xargs() {
 	in.inner(words)
 }
 
-// substitute puts a value into the words where a token stands.
+// substitute replaces a token in the words by a value.
 func substitute(words []word, token string, v value) []word {
 	for i := range words {
 		prefix, _, found := strings.Cut(words[i].text, token)

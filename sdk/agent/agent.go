@@ -32,19 +32,19 @@ import (
 	"github.com/seed-009c0928/agent/skills"
 )
 
-// Options describe an agent. The zero value is an agent with the built-in
-// tools in the present directory that writes nothing down and may read inside
-// the directory without asking.
+// Options configure an agent. The zero value has the built-in tools, works in the
+// current directory, stores nothing, and may only read inside the directory without
+// approval.
 type Options struct {
 	// Env is where the tools work; nil is this machine, with the directories
 	// below. The agent closes it.
 	Env     core.Environment
-	Dir     string   // working directory; empty = the present one
-	AddDirs []string // further directories of the workspace
-	// Home is where sessions are kept, ~/.agent for the command. Empty keeps
-	// them in memory only.
+	Dir     string   // working directory; empty = the current one
+	AddDirs []string // more directories of the workspace
+	// Home is the directory for sessions, ~/.agent for the command. Empty keeps
+	// them only in memory.
 	Home    string
-	Version string // of the host program, for the record
+	Version string // of the host program, for the session log
 
 	Tools    []core.Tool    // of the host; they replace built-in ones of the same name
 	Toolsets []core.Toolset // the agent closes them
@@ -52,56 +52,62 @@ type Options struct {
 	UnguardedWrites bool
 	NoBuiltins      bool
 	Allowed         []string // patterns of tool names; empty = all
-	Disallowed      []string
+	Disallowed      []string // patterns of tool names
 	ToolSearch      ToolSearch
 
-	// Agents are the kinds of subagents. NoSubagents leaves them out altogether;
-	// MaxSubagentDepth is how deep they may be nested, 0 = 1.
+	// Agents are the agent types for subagents. NoSubagents disables subagents;
+	// MaxSubagentDepth limits their nesting, 0 = 1.
 	Agents           []subagent.Definition
 	NoSubagents      bool
 	MaxSubagentDepth int
 
-	// Plugins says which plugins there are; nil is none. What it says of the
-	// agent itself (supervisor, version, logger) is filled in.
+	// Plugins configures the plugins; nil is none. Open sets Supervisor, Version and
+	// Logger, and the Sandbox and Workspace if they are empty.
 	Plugins *plugins.Options
 	MCP     MCPOptions
 	Skills  SkillOptions
 
-	// Permissions are the rules. Policy replaces them altogether.
+	// Permissions are the permission rules. Policy replaces them.
 	Permissions permissions.Options
 	Policy      core.Policy
 
-	// Sandbox says how child processes are confined. Nil is the zero value, or
-	// with a Policy of one's own, which must know of the sandbox, none.
+	// Sandbox configures the sandbox of child processes. Nil is the zero value,
+	// but no sandbox with a Policy, which must know of the sandbox.
 	Sandbox *SandboxOptions
 
 	PassEnv []string // variables that commands get although they look like secrets
-	Secrets []string // texts to hide in what tools print and in the record
+	Secrets []string // strings to hide in tool output and in the session log
 
 	Store StoreOptions
 
 	// Subreaper makes this process adopt the orphans of its commands, so that
-	// none survives. Only a program that starts no other children may set it.
+	// none survives. Set it only in a program that starts no other children.
 	Subreaper bool
 
 	Logger *slog.Logger
 	Tracer trace.Tracer
 }
 
-// StoreOptions bound what is kept below Home.
+// StoreOptions limit what is stored below Home.
 type StoreOptions struct {
 	MaxBytes int64         // of one session's full outputs and images; 0 = 1 GiB
-	MaxAge   time.Duration // of the outputs of a session that is not used; 0 = as long as its record
+	MaxAge   time.Duration // of the outputs of an unused session; 0 = as long as its log
 }
 
-// Agent is what sessions share. It is safe for concurrent use.
+// Agent is what sessions share: environment, tools, policy and store. One agent can
+// run many sessions at once; it is safe for concurrent use. Its life cycle:
+//
+//  1. [Open] combines the options. It is fast: plugins and MCP servers start with
+//     their first call.
+//  2. [Agent.NewSession] opens sessions.
+//  3. Close the sessions, then [Agent.Close] ends all processes.
 type Agent struct {
 	opts     Options
 	commands *proc.Supervisor
 	env      core.Environment
 	tools    *registry.Registry
 	policy   core.Policy
-	recorded atomic.Bool // a session was written down
+	recorded atomic.Bool // a session has a log
 
 	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without
@@ -112,10 +118,10 @@ type Agent struct {
 	// pluginErrs are about plugins whose tools are not in the table.
 	pluginErrs []error
 	mu         sync.Mutex
-	families   map[string]*family // by the session's id
+	nodes      map[string]*node // by the session's id
 }
 
-// SessionOptions describe a session.
+// SessionOptions configure a session. Only Provider is required.
 type SessionOptions struct {
 	Provider model.Provider
 	Model    string            // empty = the provider's
@@ -123,25 +129,26 @@ type SessionOptions struct {
 	Profile  core.Profile      // zero = profile.Default
 	Request  core.RequestOptions
 	Limits   core.Limits
-	Asker    core.Asker // nil = nobody is there: what would be asked is denied
+	Asker    core.Asker // answers permission requests; nil denies them
 	Hooks    core.Hooks
-	Context  []core.ContextSource
-	// OnSubagent hears of every subagent of the session before it begins.
+	Context  []core.ContextSource // adds text to inputs
+	// OnSubagent is called with every subagent of the session before it starts.
 	OnSubagent func(*core.Session)
-	Cost       func(model string, u model.Usage) (float64, bool)
-	// Resume is the id of a session to go on with; empty begins a new one.
+	// Cost returns the price of a model call in USD; false if unknown.
+	Cost func(model string, u model.Usage) (float64, bool)
+	// Resume is the ID of a session to resume; empty starts a new one.
 	Resume string
-	// Ephemeral keeps the session in memory only.
+	// Ephemeral keeps the session only in memory.
 	Ephemeral bool
 }
 
-// Open puts an agent together. It reads no file of the workspace, and starts no
-// process but one that tries the sandbox.
+// Open creates an agent. It reads no file of the workspace, and starts no process
+// except to test the sandbox. The caller must close the agent.
 func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Agent{opts: opts, families: map[string]*family{}}
+	a := &Agent{opts: opts, nodes: map[string]*node{}}
 	defer func() {
 		if err != nil {
 			_ = a.Close()
@@ -197,7 +204,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	return a, nil
 }
 
-// newPolicy makes the policy, filling in what the environment knows.
+// newPolicy returns the policy, with what the environment knows.
 func (a *Agent) newPolicy(ctx context.Context) (core.Policy, error) {
 	if a.opts.Policy != nil {
 		return a.opts.Policy, nil
@@ -217,21 +224,18 @@ func (a *Agent) newPolicy(ctx context.Context) (core.Policy, error) {
 // Env returns the environment that the tools work in.
 func (a *Agent) Env() core.Environment { return a.env }
 
-// builtin is the source of the built-in tools.
-const builtin = "builtin"
-
 // Tools returns the table of all tools.
 func (a *Agent) Tools() core.ToolTable { return a.tools }
 
 // ToolsOf returns the table of the tools that a session with the profile of
-// that name has: of the built-in ones those of the profile, and all others.
+// that name has, see [core.ToolDefinition].
 func (a *Agent) ToolsOf(profile string) core.ToolTable { return &view{base: a.tools, profile: profile} }
 
-// Policy returns the policy that decides on the tools' calls.
+// Policy returns the policy for tool calls.
 func (a *Agent) Policy() core.Policy { return a.policy }
 
-// Close ends the toolsets and everything that was started. Sessions must be
-// closed before.
+// Close closes the toolsets and the environment and ends all processes. Close the
+// sessions first.
 func (a *Agent) Close() error {
 	var errs []error
 	if a.plugins != nil { // all at once, before the table closes them one by one
@@ -255,8 +259,8 @@ func (a *Agent) Close() error {
 	return errors.Join(errs...)
 }
 
-// clean removes the outputs of sessions that are gone or were not used for
-// long. It looks once a day: the time of a file says when it did last.
+// clean removes the outputs of deleted and long unused sessions. It runs once a
+// day: the time of a file is when it last ran.
 func (a *Agent) clean(now time.Time) {
 	dir := contextDir(a.opts.Home)
 	marker := filepath.Join(dir, ".cleaned")
@@ -264,7 +268,7 @@ func (a *Agent) clean(now time.Time) {
 		return
 	}
 	if _, err := os.Stat(dir); err != nil {
-		return // nothing was ever kept
+		return // nothing was ever stored
 	}
 	removed, err := store.Clean(dir, SessionsDir(a.opts.Home), a.opts.Store.MaxAge, now)
 	if err == nil {
@@ -273,35 +277,45 @@ func (a *Agent) clean(now time.Time) {
 	a.opts.Logger.Debug("outputs of old sessions removed", "sessions", len(removed), "error", err)
 }
 
-// Session is a session of an agent, with its record.
+// Session is a [core.Session] with its log, and with the subagents that share its
+// provider, policy and limits. Submit runs one input at a time until the model has
+// answered it:
+//
+//	out, err := s.Submit(ctx, core.TextInput("Fix the failing test."))
+//	fmt.Println(out.Text, out.Stop, err) // the answer, why it ended, an error of the model
+//
+// Other methods can be called meanwhile, for example Cancel, or Events to follow the
+// work.
 type Session struct {
 	*core.Session
-	journal *store.Journal // nil if it is kept in memory only
+	journal *store.Journal // nil if only in memory
 	tools   *view
 	search  *searching
 	agent   *Agent
-	family  *family
+	node    *node
 }
 
-// SetModel changes provider and model, as [core.Session.SetModel] does.
+// SetModel changes the provider and the model, also for new subagents. See
+// [core.Session.SetModel].
 func (s *Session) SetModel(p model.Provider, name string) {
-	s.family.change(func(c *core.Config) {
+	s.node.change(func(c *core.Config) {
 		if p != nil {
 			c.Provider = p
 		}
 		c.Model = name
-		s.search.follow(c)
+		s.search.adapt(c)
 	})
 	s.Session.SetModel(p, name)
 }
 
-// SetPolicy changes the policy, also that of subagents to come.
+// SetPolicy changes the policy, also for new subagents.
 func (s *Session) SetPolicy(p core.Policy) {
-	s.family.change(func(c *core.Config) { c.Policy = p })
+	s.node.change(func(c *core.Config) { c.Policy = p })
 	s.Session.SetPolicy(p)
 }
 
-// Cancel cancels softly what is in process, that of the subagents included.
+// Cancel cancels the running input, including subagents; running tools finish. See
+// [core.Session.Cancel].
 func (s *Session) Cancel(reason string) {
 	if s.agent.subagents != nil {
 		s.agent.subagents.Cancel(s.ID(), reason)
@@ -309,7 +323,8 @@ func (s *Session) Cancel(reason string) {
 	s.Session.Cancel(reason)
 }
 
-// Submit is [core.Session.Submit]. When it was aborted, the subagents end, too.
+// Submit runs an input; see [core.Session.Submit]. If it is aborted, the subagents
+// end, too.
 func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, error) {
 	out, err := s.Session.Submit(ctx, in)
 	if s.State() == core.StateClosed {
@@ -318,19 +333,19 @@ func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, erro
 	return out, err
 }
 
-// SetProfile changes the profile, and with it the built-in tools, from the next
-// model call on.
+// SetProfile changes the profile, and with it the built-in tools, for the following
+// model calls.
 func (s *Session) SetProfile(p core.Profile) {
 	s.tools.set(p.Name)
 	p = s.agent.withBreadcrumb(p)
-	s.family.change(func(c *core.Config) {
+	s.node.change(func(c *core.Config) {
 		c.Profile = p
-		s.search.follow(c)
+		s.search.adapt(c)
 	})
 	s.Session.SetProfile(p)
 }
 
-// Log returns the file that the session is written to, or "".
+// Log returns the path of the session log; empty if there is none.
 func (s *Session) Log() string {
 	if s.journal == nil {
 		return ""
@@ -338,7 +353,7 @@ func (s *Session) Log() string {
 	return s.journal.Path()
 }
 
-// Close ends the session and closes its record.
+// Close ends the session and closes its log.
 func (s *Session) Close() error {
 	s.agent.forget(s.ID())
 	err := s.Session.Close()
@@ -348,7 +363,8 @@ func (s *Session) Close() error {
 	return err
 }
 
-// NewSession opens a session. The caller closes it.
+// NewSession opens a new session, or resumes one if opts.Resume is set. The caller
+// must close it before the agent.
 func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, error) {
 	if opts.Provider == nil {
 		return nil, errors.New("agent.NewSession: a Provider is required, for example langchain.Local")
@@ -365,7 +381,7 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if cfg.ID == "" {
 		cfg.ID = newID()
 	}
-	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, family: &family{onChild: opts.OnSubagent, ephemeral: opts.Ephemeral}}
+	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, ephemeral: opts.Ephemeral}}
 	a.addSources(&cfg, s)
 	s.search = a.searching(s.tools, &cfg)
 	cfg.Tools = s.search
@@ -374,24 +390,24 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
 		return nil, err
 	}
-	s.family.cfg = cfg
+	s.node.cfg = cfg
 	cfg.Hooks = s.search.hooks(cfg.Hooks)
-	cfg.Cost = s.family.price(opts.Cost)
+	cfg.Cost = s.node.price(opts.Cost)
 	if s.Session, err = core.New(ctx, cfg); err != nil {
 		if s.journal != nil {
 			err = errors.Join(err, s.journal.Close())
 		}
 		return nil, err
 	}
-	s.family.live(s.Session)
-	s.family.change(func(c *core.Config) { c.Asker = s.Session }) // questions of subagents queue up there
+	s.node.open(s.Session)
+	s.node.change(func(c *core.Config) { c.Asker = s.Session }) // permission requests of subagents queue up there
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.families[s.ID()] = s.family
+	a.nodes[s.ID()] = s.node
 	return s, nil
 }
 
-// addSources adds what plugins, MCP servers and skills put before the model.
+// addSources adds the context of plugins, MCP servers and skills.
 func (a *Agent) addSources(cfg *core.Config, s *Session) {
 	cfg.Context = slices.Clone(cfg.Context)
 	a.withPlugins(cfg)
@@ -405,14 +421,14 @@ func (a *Agent) addSources(cfg *core.Config, s *Session) {
 	}
 }
 
-// openRecord opens the session's place on disk and puts it into cfg; nil is for
-// a session that is kept in memory. A new session that cannot be written down
-// goes on in memory, and says so; one that is to be resumed, or that is open
-// elsewhere, is an error.
+// openRecord opens the session's log and store and sets them in cfg. It returns nil
+// for a session that is only in memory. A new session whose log cannot be created
+// continues in memory with a warning; resuming one, or one that is open elsewhere,
+// is an error.
 func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Journal, error) {
 	if a.opts.Home == "" || ephemeral {
 		if resume {
-			return nil, fmt.Errorf("session %s cannot be resumed: sessions are kept in memory only", cfg.ID)
+			return nil, fmt.Errorf("cannot resume session %s: sessions are only in memory", cfg.ID)
 		}
 		return nil, nil
 	}
@@ -440,8 +456,8 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 	return journal, nil
 }
 
-// noJournal stands for a record that could not be opened: the session warns
-// with its error and goes on in memory.
+// noJournal replaces a log that could not be created: the session warns with its
+// error and continues in memory.
 type noJournal struct{ err error }
 
 func (j noJournal) Append(context.Context, event.Event) error { return j.err }
@@ -450,12 +466,13 @@ func (noJournal) Replay(context.Context, event.Seq) iter.Seq2[event.Event, error
 	return func(func(event.Event, error) bool) {}
 }
 
-// SessionsDir returns the directory of the sessions' records.
+// SessionsDir returns the directory of the session logs below home, a Home of
+// [Options].
 func SessionsDir(home string) string { return filepath.Join(home, "sessions") }
 
 func contextDir(home string) string { return filepath.Join(home, "context") }
 
-// newID returns an id that sorts by time.
+// newID returns an ID that sorts by time.
 func newID() string {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -464,7 +481,7 @@ func newID() string {
 	return id.String()
 }
 
-// secrets drops what is too short to be looked for everywhere.
+// secrets drops strings that are too short to search for everywhere.
 func secrets(all []string) []string {
 	var out []string
 	for _, s := range all {

@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open returns an agent with the real tools, policy and environment in a
-// workspace that holds the files.
+// open returns an agent with the real tools, policy and environment, in a
+// workspace with the files.
 func open(t *testing.T, change func(*agent.Options), files map[string]string) (*agent.Agent, string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -59,7 +59,7 @@ func open(t *testing.T, change func(*agent.Options), files map[string]string) (*
 	return a, dir
 }
 
-// call makes a tool call in a session of its own and returns its result.
+// call makes a tool call in a new session and returns its result.
 func call(t *testing.T, a *agent.Agent, name string, args any) event.ToolResult {
 	t.Helper()
 	text, err := json.Marshal(args)
@@ -89,8 +89,8 @@ func call(t *testing.T, a *agent.Agent, name string, args any) event.ToolResult 
 
 type args map[string]any
 
-// TestBadCalls: whatever is wrong with a call, the model gets a failure with a
-// code and a text that says what to do, and the session goes on.
+// TestBadCalls: for any invalid call, the model gets a failure with a code and a
+// text that says what to do, and the session continues.
 func TestBadCalls(t *testing.T) {
 	a, dir := open(t, func(o *agent.Options) { o.Permissions.Mode, o.UnguardedWrites = permissions.ModeAcceptEdits, true }, map[string]string{
 		"twice.txt": "same\nsame\n", "binary": "\x7fELF\x00\x00\x01", "sub/x": "",
@@ -101,7 +101,7 @@ func TestBadCalls(t *testing.T) {
 		code core.ErrorCode
 		says string
 	}{
-		{"no_such_tool", args{}, core.CodeNotFound, "The tools are"},
+		{"no_such_tool", args{}, core.CodeNotFound, "Available tools"},
 		{"read_file", args{"path": "x"}, core.CodeValidation, "file_path"},
 		{"read_file", args{"file_path": 7}, core.CodeValidation, "at /file_path"},
 		{"read_file", args{"file_path": "missing.txt"}, core.CodeNotFound, "missing.txt"},
@@ -145,14 +145,14 @@ func TestCommandsThatMisbehave(t *testing.T) {
 	})
 	t.Run("forks a daemon", func(t *testing.T) {
 		res := call(t, a, "shell", args{"command": "sleep 1000 & echo $! > pid; echo begun"})
-		if !strings.Contains(res.Content.Text(), "begun") || !strings.Contains(res.Content.Text(), "was ended") {
+		if !strings.Contains(res.Content.Text(), "begun") || !strings.Contains(res.Content.Text(), "ended 1 background process") {
 			t.Errorf("%q", res.Content.Text())
 		}
 		pid, err := os.ReadFile(filepath.Join(dir, "pid"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Ended, but perhaps not reaped yet: that is for whoever inherits it.
+		// Ended, but perhaps not reaped yet by its new parent.
 		stat, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "stat"))
 		if err == nil && !strings.Contains(string(stat), ") Z ") {
 			t.Errorf("the daemon is still there: %s", stat)
@@ -178,8 +178,8 @@ func TestCommandsThatMisbehave(t *testing.T) {
 	})
 }
 
-// TestAHandleOpensTheFullOutput: what was cut is read back by its handle,
-// without asking, and in a resumed session too.
+// TestAHandleOpensTheFullOutput: truncated output can be read by its handle
+// without approval, also in a resumed session.
 func TestAHandleOpensTheFullOutput(t *testing.T) {
 	needShell(t)
 	a, _ := open(t, func(o *agent.Options) {
@@ -274,8 +274,8 @@ func TestSessionsOnDisk(t *testing.T) {
 	}
 }
 
-// TestOutputsOfGoneSessionsAreRemoved: a session whose record was deleted
-// leaves no outputs behind for long.
+// TestOutputsOfGoneSessionsAreRemoved: the outputs of a deleted session are
+// removed.
 func TestOutputsOfGoneSessionsAreRemoved(t *testing.T) {
 	home := t.TempDir()
 	gone := filepath.Join(home, "context", "0197-gone")
@@ -303,7 +303,7 @@ func TestOutputsOfGoneSessionsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestAHomeThatCannotBeWritten: the session says so and goes on in memory.
+// TestAHomeThatCannotBeWritten: the session warns and continues in memory.
 func TestAHomeThatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a file, not a directory")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {

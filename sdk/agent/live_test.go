@@ -15,8 +15,8 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// TestLiveSmoke is 9.13 with real models: it runs for every provider whose key
-// is set, if AGENT_LIVE is.
+// TestLiveSmoke uses real models: it runs for every provider whose key is
+// set, if AGENT_LIVE is set.
 func TestLiveSmoke(t *testing.T) {
 	keys := map[string]string{"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
 	models := map[string]string{"openai": "gpt-5-mini", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}

@@ -13,21 +13,19 @@ import (
 	"github.com/seed-009c0928/agent/mcp"
 )
 
-// MCPOptions are the MCP servers of an agent. Each starts when one of its tools
-// is called first.
+// MCPOptions configure the MCP servers of an agent. A server starts with the first
+// call of one of its tools.
 type MCPOptions struct {
 	Servers []mcp.Configured
-	// Dir is where is kept what is known of servers: with it, their tools are
-	// there before they start, and a definition that changes is noticed. Empty
-	// keeps nothing.
+	// Dir is a cache of the servers' tools: with it, tools are available before
+	// their server starts, and changed definitions are noticed. Empty = no cache.
 	Dir string
-	// Authorize signs in to servers that are reached by HTTP; nil signs in
-	// nowhere.
+	// Authorize signs in to HTTP servers; nil signs in nowhere.
 	Authorize mcp.Authorizer
 }
 
-// openMCP makes the host of the MCP servers and adds their tools. A server that
-// cannot be added is refused by name; the others work.
+// openMCP opens the MCP host and adds the servers' tools. A server that cannot be
+// added is refused; the others work.
 func (a *Agent) openMCP(ctx context.Context) {
 	o := a.opts.MCP
 	if len(o.Servers) == 0 {
@@ -38,7 +36,7 @@ func (a *Agent) openMCP(ctx context.Context) {
 		Supervisor: a.commands, Authorize: o.Authorize, Dir: a.opts.Dir, Sample: a.sample, Prepare: a.confine,
 		ClientName: "agent", ClientVersion: a.opts.Version,
 	}
-	if a.opts.Env == nil { // servers run on this machine and know no other's directories
+	if a.opts.Env == nil { // servers run on this machine, so other directories mean nothing to them
 		connect.Dir, connect.Roots = info.Dir, info.Roots
 	}
 	a.mcp = mcp.NewHost(mcp.HostOptions{Servers: o.Servers, Connect: connect, Dir: o.Dir, Logger: a.opts.Logger})
@@ -49,13 +47,12 @@ func (a *Agent) openMCP(ctx context.Context) {
 	}
 }
 
-// confine puts the process of an MCP server into the sandbox that its settings
-// ask for.
+// confine sets the sandbox of an MCP server's process from its settings.
 func (a *Agent) confine(_ string, s mcp.Server, spec *proc.Spec) error {
 	if s.Sandbox == nil {
 		return nil
 	}
-	p := a.ProcessSandbox(core.ScopeMCP)
+	p := a.mcpSandbox()
 	for _, path := range s.Sandbox.Writable {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(a.env.Info().Dir, path)
@@ -70,12 +67,12 @@ func (a *Agent) confine(_ string, s mcp.Server, spec *proc.Spec) error {
 	return p.Check()
 }
 
-// MCP returns the host of the MCP servers, nil if there are none.
+// MCP returns the MCP host; nil without MCP servers.
 func (a *Agent) MCP() *mcp.Host { return a.mcp }
 
-// Ready waits for the tools of the MCP servers that are required and not known
-// yet, each as long as it may take to start. Missing are the servers of which
-// no tools are known; the error names the required ones that failed.
+// Ready waits until the tools of all required MCP servers are known, for at most
+// the start timeout of each. Missing lists the servers whose tools are still
+// unknown; the error names the required ones that failed.
 func (a *Agent) Ready(ctx context.Context) (missing []string, err error) {
 	if a.mcp == nil {
 		return nil, nil
@@ -83,14 +80,13 @@ func (a *Agent) Ready(ctx context.Context) (missing []string, err error) {
 	return a.mcp.Ready(ctx)
 }
 
-// sample asks the model of a session on behalf of an MCP server. What it costs
-// counts as the session's.
+// sample calls the model of a session for an MCP server. The session pays for it.
 func (a *Agent) sample(ctx context.Context, session core.SessionInfo, req *model.Request) (*model.Response, error) {
 	a.mu.Lock()
-	f := a.families[session.ID]
+	f := a.nodes[session.ID]
 	a.mu.Unlock()
 	if f == nil {
-		return nil, errors.New("the session is over")
+		return nil, errors.New("the session has ended")
 	}
 	f.mu.Lock()
 	provider, name, price := f.cfg.Provider, f.cfg.Model, f.cfg.Cost

@@ -12,23 +12,22 @@ import (
 	"github.com/seed-009c0928/agent/mcp/server"
 )
 
-// MCPServerOptions describe the agent as an MCP server.
+// MCPServerOptions configure an agent as an MCP server.
 type MCPServerOptions struct {
-	// Calls are the options of the session in which single tools are called.
-	// Its provider and asker do not count: the client is both.
+	// Calls are the options of the sessions for single tool calls. Provider and
+	// Asker are ignored: the client takes their place.
 	Calls SessionOptions
-	// Task returns the options of a session for run_task, whose asker does not
-	// count. It is called when there is a task, and its error is told to the
-	// client. Nil leaves run_task out.
+	// Task returns the options of a session for run_task; Asker is ignored. It is
+	// called for each task, and the client gets its error. Nil disables run_task.
 	Task func(ctx context.Context) (SessionOptions, error)
 	// Instructions are for the client's model.
 	Instructions string
 }
 
-// MCPServer offers the agent's tools, and whole tasks, to MCP clients. Tools
-// that give work to subagents are left out: run_task does what they do. So are
-// those of MCP servers: a client has its own way to these, and two agents that
-// serve each other would have no end. The caller closes the server before the
+// MCPServer returns an MCP server that offers the agent's tools, and whole tasks.
+// Subagent tools are left out, as run_task does the same. So are tools of MCP
+// servers: the client can connect to these itself, and two agents that serve each
+// other would recurse without end. The caller must close the server before the
 // agent.
 func (a *Agent) MCPServer(o MCPServerOptions) (*server.Server, error) {
 	tools := &view{base: a.tools, profile: o.Calls.Profile.Name}
@@ -39,7 +38,7 @@ func (a *Agent) MCPServer(o MCPServerOptions) (*server.Server, error) {
 		}
 	}
 	if a.subagents != nil {
-		delegating, err := a.subagents.Tools(context.Background()) // they are known from the start
+		delegating, err := a.subagents.Tools(context.Background()) // does not block
 		if err != nil {
 			return nil, err
 		}
@@ -54,10 +53,10 @@ func (a *Agent) MCPServer(o MCPServerOptions) (*server.Server, error) {
 		},
 		Blob: func(ctx context.Context, s server.Session, hash string) (io.ReadCloser, error) {
 			own, ok := s.(callSession)
-			if !ok || own.family.cfg.Store == nil {
-				return nil, errors.New("the session keeps no images")
+			if !ok || own.node.cfg.Store == nil {
+				return nil, errors.New("the session stores no images")
 			}
-			return own.family.cfg.Store.Open(ctx, hash)
+			return own.node.cfg.Store.Open(ctx, hash)
 		},
 	})
 }
@@ -106,9 +105,9 @@ func (a *Agent) openFor(ctx context.Context, o MCPServerOptions, so server.Sessi
 	return s, nil
 }
 
-// callSession is a session for single calls. Its record is for what one call
-// leaves to the next, such as an output to read on in: nobody resumes it, and
-// it goes when the session ends.
+// callSession is a session for single calls. Its log and store only serve later
+// calls, for example to read the rest of an output. It cannot be resumed, and is
+// deleted when the session ends.
 type callSession struct{ *Session }
 
 // Close implements [server.Session].

@@ -12,21 +12,23 @@ import (
 	"github.com/seed-009c0928/agent/mcp/oauth"
 )
 
-// MCPSignIn signs in to MCP servers that are reached by HTTP.
+// MCPSignIn signs in to HTTP MCP servers with OAuth.
 type MCPSignIn struct {
-	Store  *oauth.Store
-	Person oauth.Person // nil = nobody is there: a server that wants a sign-in is an error that wraps mcp.ErrSignIn
-	// ClientMetadataURL is where a document about the program is, for issuers
-	// that take one in place of a registration; empty = there is none.
+	Store *oauth.Store
+	// Browser lets the user sign in. If nil, a server that requires a sign-in is an
+	// error that wraps mcp.ErrSignIn.
+	Browser oauth.Browser
+	// ClientMetadataURL is the URL of the program's client metadata document, for
+	// issuers that accept one instead of a registration; empty = none.
 	ClientMetadataURL string
 	Logger            *slog.Logger
 }
 
-// Transport returns what signs in to a server, whose settings have their
-// variables put in. base reaches the network; nil is the usual way.
+// Transport returns a transport that signs in to a server with expanded settings.
+// Base performs the requests; nil is the default.
 func (m MCPSignIn) Transport(s mcp.Server, base http.RoundTripper) (*oauth.Transport, error) {
 	o := oauth.Options{
-		Server: s.URL, Store: m.Store, Person: m.Person, Base: base, Logger: m.Logger,
+		Server: s.URL, Store: m.Store, Browser: m.Browser, Base: base, Logger: m.Logger,
 		ClientID: s.OAuth.ClientID, ClientSecret: s.OAuth.ClientSecret, Scopes: s.OAuth.Scopes, ClientMetadataURL: m.ClientMetadataURL,
 	}
 	if s.OAuth.CallbackPort > 0 {
@@ -35,8 +37,8 @@ func (m MCPSignIn) Transport(s mcp.Server, base http.RoundTripper) (*oauth.Trans
 	return oauth.New(o)
 }
 
-// Authorizer is m for [MCPOptions]. It leaves servers alone whose settings hold
-// an Authorization header, and those that no sign-in is possible for.
+// Authorizer returns m for [MCPOptions]. It does not change servers with an
+// Authorization header in their settings, or for which sign-in is impossible.
 func (m MCPSignIn) Authorizer() mcp.Authorizer {
 	return func(_ string, s mcp.Server, base http.RoundTripper) http.RoundTripper {
 		for name := range s.Headers {
@@ -46,14 +48,14 @@ func (m MCPSignIn) Authorizer() mcp.Authorizer {
 		}
 		t, err := m.Transport(s, base)
 		if err != nil {
-			cmp.Or(m.Logger, slog.New(slog.DiscardHandler)).Debug("no sign-in is possible", "url", s.Describe(), "cause", err)
+			cmp.Or(m.Logger, slog.New(slog.DiscardHandler)).Debug("cannot sign in", "url", s.Describe(), "cause", err)
 			return base
 		}
 		return signInTrip{t}
 	}
 }
 
-// signInTrip makes a missing sign-in the error that package mcp knows.
+// signInTrip turns a missing sign-in into mcp.ErrSignIn.
 type signInTrip struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].

@@ -72,7 +72,7 @@ func (c *cell) tool(name string, args map[string]any) modeltest.Call {
 	return modeltest.Call{ID: fmt.Sprintf("call_%d", c.calls), Name: name, Args: []string{string(text)}}
 }
 
-// create, edit and read are in the format that the provider's models know.
+// create, edit and read are in the edit format of the provider's models.
 func (c *cell) create(path, text string) modeltest.Call {
 	if c.profile == profile.NameOpenAI {
 		return c.tool("apply_patch", map[string]any{"patch": "*** Begin Patch\n*** Add File: " + path + "\n+" + strings.TrimSuffix(strings.ReplaceAll(text, "\n", "\n+"), "+") + "*** End Patch\n"})
@@ -106,8 +106,8 @@ func (c *cell) play(turns ...modeltest.Turn) core.Outcome {
 	return out
 }
 
-// start opens a session with a model that takes these turns, the requests of
-// subagents aside.
+// start opens a session with a model that plays these turns, not counting
+// requests of subagents.
 func (c *cell) start(turns ...modeltest.Turn) *agent.Session {
 	c.Helper()
 	server := modeltest.NewFunc(c.api, func(r *modeltest.Request) modeltest.Turn {
@@ -178,7 +178,7 @@ func (c *cell) holds(path, want string) {
 	}
 }
 
-// TestParityMatrix is 9.12: every case with every provider, over the wire.
+// TestParityMatrix runs every case with every provider, over the wire.
 func TestParityMatrix(t *testing.T) {
 	cases := []struct {
 		name string
@@ -293,7 +293,7 @@ func TestParityMatrix(t *testing.T) {
 			}
 			for _, tool := range all {
 				name := tool.Definition().Name
-				if has := strings.Contains(body, `"name":"`+name+`"`); has != profile.HasTool(c.profile, name) {
+				if has := strings.Contains(body, `"name":"`+name+`"`); has != profile.HasTool(c.profile, tool.Definition()) {
 					c.Errorf("%s in the request: %v", name, has)
 				}
 			}

@@ -8,23 +8,15 @@ import (
 	"github.com/seed-009c0928/agent/plugins"
 )
 
-// openPlugins opens the host of the plugins and adds their tools. A plugin that
-// cannot be used is left out; PluginErrors tells of it.
+// openPlugins opens the plugin host and adds the plugins' tools. A plugin that
+// cannot be used is left out and reported by PluginErrors.
 func (a *Agent) openPlugins(ctx context.Context) error {
 	if a.opts.Plugins == nil {
 		return nil
 	}
-	o, info := *a.opts.Plugins, a.env.Info()
-	o.Supervisor, o.Version, o.Logger = a.commands, a.opts.Version, a.opts.Logger
-	if o.Workspace == "" && info.OS != "" {
-		o.Workspace = a.opts.Dir
-		if a.opts.Env == nil { // then it is this machine's
-			o.Workspace = info.Dir
-		}
-	}
-	a.plugins = plugins.Open(ctx, o)
+	a.plugins = plugins.Open(ctx, a.pluginOptions())
 	for _, p := range a.plugins.Plugins() {
-		if err := a.tools.Add(ctx, p); err != nil { // its name is that of another source
+		if err := a.tools.Add(ctx, p); err != nil { // its name is taken
 			if ctx.Err() != nil {
 				return err
 			}
@@ -34,10 +26,26 @@ func (a *Agent) openPlugins(ctx context.Context) error {
 	return nil
 }
 
-// Plugins returns the host of the plugins; nil without.
+// pluginOptions returns the host's options, completed by what the agent knows.
+func (a *Agent) pluginOptions() plugins.Options {
+	o, info := *a.opts.Plugins, a.env.Info()
+	o.Supervisor, o.Version, o.Logger = a.commands, a.opts.Version, a.opts.Logger
+	if o.Sandbox == "" && a.opts.Sandbox != nil {
+		o.Sandbox = a.opts.Sandbox.Plugins
+	}
+	if o.Workspace == "" && info.OS != "" {
+		o.Workspace = a.opts.Dir
+		if a.opts.Env == nil { // on this machine
+			o.Workspace = info.Dir
+		}
+	}
+	return o
+}
+
+// Plugins returns the plugin host; nil without plugins.
 func (a *Agent) Plugins() *plugins.Host { return a.plugins }
 
-// PluginErrors says which plugins were left out, and why.
+// PluginErrors returns an error for each plugin that was left out.
 func (a *Agent) PluginErrors() []error {
 	if a.plugins == nil {
 		return nil
@@ -49,8 +57,7 @@ func (a *Agent) PluginErrors() []error {
 	return errs
 }
 
-// withPlugins adds what plugins add to sessions: context, and secrets of theirs
-// that are to be hidden.
+// withPlugins adds the plugins' context sources and their secrets, to hide them.
 func (a *Agent) withPlugins(cfg *core.Config) {
 	if a.plugins == nil {
 		return

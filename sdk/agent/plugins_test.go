@@ -14,8 +14,8 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// TestPluginsAreTools opens an agent with a plugin that is sound, one whose
-// plugin.json is broken, and one whose name a toolset of the host has.
+// TestPluginsAreTools opens an agent with a valid plugin, one whose
+// plugin.json is invalid, and one whose name a toolset of the host has.
 func TestPluginsAreTools(t *testing.T) {
 	home := t.TempDir()
 	broken := filepath.Join(home, "broken")
@@ -56,7 +56,7 @@ func TestPluginsAreTools(t *testing.T) {
 	for _, err := range a.PluginErrors() {
 		all = append(all, err.Error())
 	}
-	if text := strings.Join(all, "\n"); len(all) != 2 || !strings.Contains(text, "plugin broken: ") || !strings.Contains(text, `plugin taken: registry: there already is a toolset "taken"`) {
+	if text := strings.Join(all, "\n"); len(all) != 2 || !strings.Contains(text, "plugin broken: ") || !strings.Contains(text, `plugin taken: registry: toolset "taken" already exists`) {
 		t.Errorf("left out are:\n%s", text)
 	}
 }

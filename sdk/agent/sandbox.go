@@ -6,38 +6,38 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/permissions"
 )
 
-// SandboxOptions say how child processes are confined. The zero value confines
-// them as well as this machine can.
+// SandboxOptions configure the sandbox of child processes. The zero value uses the
+// strongest one available on this machine.
 type SandboxOptions struct {
-	// Shell, Skills, Plugins and MCP choose the level for commands, scripts of
+	// Shell, Skills, Plugins and MCP set the level for commands, scripts of
 	// skills, plugins and MCP servers. Empty is sandbox.ModeAuto.
 	Shell, Skills, Plugins, MCP sandbox.Mode
-	// Writable are files and directories, besides those of the workspace, that
-	// commands may write.
+	// Writable lists files and directories outside the workspace that commands may
+	// write.
 	Writable []string
-	// Masked are files and directories that are hidden, besides the well-known
-	// places of secrets.
+	// Masked lists files and directories to hide, besides the well-known locations
+	// of secrets.
 	Masked []string
-	// Hosts can be reached by commands; see sandbox.ParseHost, "*" is all.
+	// Hosts lists the hosts that commands may reach; see sandbox.ParseHost, "*" is
+	// all.
 	Hosts []string
 }
 
-// caches are directories below a home that commands fill as they work. They
-// write a copy.
+// caches are directories below the home directory that commands write to. In the
+// sandbox they write to a copy.
 var caches = []string{
 	".cache", "Library/Caches", ".npm", ".pnpm-store", ".local/share/pnpm", ".yarn", ".bun/install/cache", ".deno", "go/pkg",
 	".cargo/registry", ".cargo/git", ".rustup/tmp", ".m2/repository", ".gradle/caches", ".ivy2", ".sbt", ".nuget", ".gem", ".composer/cache", ".node-gyp",
 }
 
-// sandbox returns the options of the environment, nil for none: a policy of the
-// host's own says by its grants what commands may do, and must know of the
-// sandbox to do that.
+// sandbox returns the sandbox of the environment, nil for none. It is none with a
+// policy of the host, unless configured, as the grants of the policy must describe
+// what commands may do in it.
 func (a *Agent) sandbox() *env.Sandbox {
 	o := a.opts.Sandbox
 	if o == nil {
@@ -51,7 +51,7 @@ func (a *Agent) sandbox() *env.Sandbox {
 		Masked: a.masked(), Sensitive: permissions.SensitiveName,
 	}
 	for _, name := range permissions.ProtectedNames() {
-		if name != ".git/" { // only for .git is an empty directory put where it is missing
+		if name != ".git/" { // only a missing .git is replaced by an empty directory
 			name = strings.TrimSuffix(name, "/")
 		}
 		s.ReadOnly = append(s.ReadOnly, name)
@@ -67,11 +67,11 @@ func (a *Agent) sandbox() *env.Sandbox {
 	return s
 }
 
-// masked returns the places of secrets.
+// masked returns the locations of secrets.
 func (a *Agent) masked() []string {
-	home, _ := os.UserHomeDir() // without one there are no secrets in it
+	home, _ := os.UserHomeDir() // empty if there is none
 	masked := permissions.SensitivePaths(home)
-	if a.opts.Home != "" { // may hold keys
+	if a.opts.Home != "" { // may contain keys
 		masked = append(masked, filepath.Join(a.opts.Home, "settings.json"))
 	}
 	if a.opts.Sandbox != nil {
@@ -80,17 +80,12 @@ func (a *Agent) masked() []string {
 	return masked
 }
 
-// ProcessSandbox returns what the sandbox of a plugin's or an MCP server's
-// process begins with, by core.ScopePlugin or core.ScopeMCP: the mode that was
-// chosen for it, and the secrets hidden. It may write nothing and has no
-// network; whoever starts the process adds what was agreed to.
-func (a *Agent) ProcessSandbox(scope core.Scope) *sandbox.Profile {
+// mcpSandbox returns the base sandbox of MCP servers: with the configured level,
+// and secrets hidden. It allows no writing and no network.
+func (a *Agent) mcpSandbox() *sandbox.Profile {
 	p := &sandbox.Profile{}
 	if o := a.opts.Sandbox; o != nil {
 		p.Mode = o.MCP
-		if scope == core.ScopePlugin {
-			p.Mode = o.Plugins
-		}
 	}
 	for _, pattern := range a.masked() {
 		p.Masked = append(p.Masked, env.Expand(pattern)...)

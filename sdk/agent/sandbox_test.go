@@ -1,46 +1,52 @@
-package agent_test
+package agent
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
-	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/plugins"
 )
 
-func TestProcessSandbox(t *testing.T) {
+// TestSandboxOfProcesses: plugins and MCP servers get their configured levels, and
+// MCP servers cannot read secrets.
+func TestSandboxOfProcesses(t *testing.T) {
 	t.Setenv("HOME", "/home/ann")
-	a, err := agent.Open(t.Context(), agent.Options{
-		Dir: t.TempDir(), Home: t.TempDir(), Sandbox: &agent.SandboxOptions{Shell: sandbox.ModeOff, Plugins: sandbox.ModeRequire, Masked: []string{"/srv/keys"}},
+	a, err := Open(t.Context(), Options{
+		Dir: t.TempDir(), Home: t.TempDir(), Plugins: &plugins.Options{},
+		Sandbox: &SandboxOptions{Shell: sandbox.ModeOff, MCP: sandbox.ModeRequire, Plugins: sandbox.ModeOff, Masked: []string{"/srv/keys"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	p := a.ProcessSandbox(core.ScopePlugin)
+	p := a.mcpSandbox()
 	if p.Mode != sandbox.ModeRequire || len(p.Writable) != 0 || p.Network.Full || !slices.Contains(p.Masked, "/srv/keys") || !slices.Contains(p.Masked, "/home/ann/.ssh") {
-		t.Errorf("a plugin's: %+v", p)
-	}
-	if p := a.ProcessSandbox(core.ScopeMCP); p.Mode != "" {
-		t.Errorf("an MCP server's: %+v", p)
+		t.Errorf("MCP servers: %+v", p)
 	}
 	if err := p.Check(); err != nil {
 		t.Error(err)
 	}
+	if got := a.pluginOptions().Sandbox; got != sandbox.ModeOff {
+		t.Errorf("plugins: level %q, want %q", got, sandbox.ModeOff)
+	}
+	a.opts.Plugins.Sandbox = sandbox.ModeRequire
+	if got := a.pluginOptions().Sandbox; got != sandbox.ModeRequire {
+		t.Errorf("plugins with a level in their own options: %q, want %q", got, sandbox.ModeRequire)
+	}
 }
 
-// TestOwnPolicyHasNoSandbox checks that the grants of a policy which knows of
-// no sandbox are not taken for its walls.
+// TestOwnPolicyHasNoSandbox: by default there is no sandbox with a policy of the
+// host, whose grants would not fit it.
 func TestOwnPolicyHasNoSandbox(t *testing.T) {
-	for name, opts := range map[string]agent.Options{
+	for name, opts := range map[string]Options{
 		"own policy": {Policy: coretest.AllowAll},
-		"off":        {Sandbox: &agent.SandboxOptions{Shell: sandbox.ModeOff}},
+		"off":        {Sandbox: &SandboxOptions{Shell: sandbox.ModeOff}},
 	} {
 		opts.Dir = t.TempDir()
-		a, err := agent.Open(t.Context(), opts)
+		a, err := Open(t.Context(), opts)
 		if err != nil {
 			t.Fatal(err)
 		}

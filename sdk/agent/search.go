@@ -9,20 +9,20 @@ import (
 	"github.com/seed-009c0928/agent/registry"
 )
 
-// ToolSearch says when tools of toolsets are left out of the prompt, so that the
-// model has to search for them. The zero value does that where they take more
+// ToolSearch configures when the tools of toolsets are left out of the prompt, so
+// that the model has to search for them. The zero value does so if they take more
 // than 2 % of the model's context window.
 type ToolSearch struct {
-	Budget float64 // part of the context window that their definitions may take; 0 = 0.02
-	Off    bool    // all tools are in the prompt, however many there are
-	// ByCall has the model call what it has found by the tool call_tool also where
-	// its service could take the tool up.
+	Budget float64 // fraction of the context window for their definitions; 0 = 0.02
+	Off    bool    // put all tools in the prompt
+	// ByCall makes the model call found tools with call_tool, even if its provider
+	// supports deferred tools.
 	ByCall bool
 }
 
 const (
 	searchBudget  = 0.02
-	unknownWindow = 32_000 // tokens, of a model of which nothing is known
+	unknownWindow = 32_000 // tokens, of an unknown model
 )
 
 // tune sets the budget of a search for a model.
@@ -35,20 +35,19 @@ func (t ToolSearch) tune(s *registry.Search, p core.Profile, native bool) {
 	s.SetBudget(int(part*float64(cmp.Or(p.ContextWindow, unknownWindow))), native && !t.ByCall)
 }
 
-// keptSources are the toolsets that are always in the prompt: their tools find
-// other things themselves.
+// keptSources are the toolsets that are always in the prompt, as their tools are
+// for finding something.
 var keptSources = []string{"skills"}
 
-// ToolsFor returns the table of the tools that a session with a profile has,
-// like ToolsOf, and says which are left out of the prompt of a model whose
-// service can take them up later.
+// ToolsFor returns the tools of a session with a profile, like ToolsOf, and marks
+// those that are left out of the prompt if the provider supports deferred tools.
 func (a *Agent) ToolsFor(p core.Profile) core.ToolTable {
 	s := a.tools.NewSearch(a.ToolsOf(p.Name), keptSources...)
 	a.opts.ToolSearch.tune(s, p, true)
 	return s
 }
 
-// searching is the table of a session's tools with the search in it.
+// searching is the table of a session's tools with tool search.
 type searching struct {
 	*registry.Search
 	options ToolSearch
@@ -56,16 +55,16 @@ type searching struct {
 
 func (a *Agent) searching(base core.ToolTable, cfg *core.Config) *searching {
 	s := &searching{a.tools.NewSearch(base, keptSources...), a.opts.ToolSearch}
-	s.follow(cfg)
+	s.adapt(cfg)
 	return s
 }
 
-// follow takes over the model and the profile.
-func (s *searching) follow(cfg *core.Config) {
+// adapt configures the search to the model and the profile.
+func (s *searching) adapt(cfg *core.Config) {
 	s.options.tune(s.Search, cfg.Profile, model.DefersTools(cfg.Provider, cfg.Model))
 }
 
-// hooks puts the search's hooks before the host's.
+// hooks runs the hooks of the search before those of the host.
 func (s *searching) hooks(host core.Hooks) core.Hooks {
 	all := host
 	all.BeforeModel = func(ctx context.Context, req *model.Request) error {

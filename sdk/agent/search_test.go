@@ -23,7 +23,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// remote is a tool of a service with many.
+// remote is one of many tools of a service.
 type remote struct {
 	name, text string
 	access     []core.Access
@@ -61,8 +61,8 @@ func (s service) Tools(context.Context) ([]core.Tool, error) { return s, nil }
 func (service) Changed() <-chan struct{}                     { return nil }
 func (service) Close() error                                 { return nil }
 
-// searchedBy are the kinds of services, and by which tool each model calls what
-// it has found.
+// searchedBy are the kinds of providers, and the tool with which each model calls
+// found tools.
 var searchedBy = []struct {
 	api    modeltest.API
 	model  string
@@ -77,9 +77,9 @@ var searchedBy = []struct {
 	{modeltest.Responses, "gpt-5", false, func(c wire.Config) (model.Provider, error) { return openai.New(openai.Config{Config: c}) }},
 }
 
-// TestSearchKeepsThePrefix has a model of each kind search for a tool, call it,
-// and call one that the policy forbids. What was sent once is sent again byte for
-// byte, and no tool is in the prompt that was not there before.
+// TestSearchKeepsThePrefix makes a model of each kind search for a tool, call it,
+// and call one that the policy denies. Each request repeats the last one byte for
+// byte, and the tools in the prompt do not change.
 func TestSearchKeepsThePrefix(t *testing.T) {
 	t.Parallel()
 	for _, kind := range searchedBy {
@@ -123,8 +123,8 @@ func TestSearchKeepsThePrefix(t *testing.T) {
 	}
 }
 
-// moving is what services have us move from request to request: the marks of the
-// end of what is to be cached.
+// moving is what must change from request to request: the markers at the
+// end of the cached prefix.
 var moving = regexp.MustCompile(`,"cache_control":\{"type":"ephemeral"\}`)
 
 func checkPrefixes(t *testing.T, requests []*modeltest.Request) {
@@ -164,7 +164,7 @@ func checkPrompt(t *testing.T, requests []*modeltest.Request, native bool) {
 	}
 }
 
-// checkStory looks at the record: it says which tools ran.
+// checkStory checks in the session log which tools ran.
 func checkStory(t *testing.T, s *agent.Session) {
 	t.Helper()
 	_ = s.Close()
@@ -188,7 +188,7 @@ func checkStory(t *testing.T, s *agent.Session) {
 	}
 }
 
-// TestSearchFollowsTheModel changes the model in a session.
+// TestSearchFollowsTheModel changes the model of a session.
 func TestSearchFollowsTheModel(t *testing.T) {
 	t.Parallel()
 	chat := modeltest.NewChat(modeltest.Turn{Text: []string{"a"}})

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-009c0928/agent/core/redact"
 )
 
-// keyWarning returns a hook that warns, once in a session, when a tool's result
-// holds what looks like a key: the model gets to see it.
+// keyWarning returns a hook that warns, once per session, if a tool's result seems
+// to contain a key, which the model then sees.
 func keyWarning(warn func(ctx context.Context, code, message string), next func(context.Context, model.ToolCall, *core.Result)) func(context.Context, model.ToolCall, *core.Result) {
 	keys := redact.New(nil)
 	var once sync.Once
@@ -26,8 +26,8 @@ func keyWarning(warn func(ctx context.Context, code, message string), next func(
 			}
 			if _, found := keys.Text([]byte(text.Text)); found {
 				once.Do(func() {
-					warn(ctx, "SECRET", fmt.Sprintf("what %s returned holds what looks like a key: the model and its provider get to see it. "+
-						"Change the key if it should not be known there, and keep keys in files whose names ask, such as .env", call.Name))
+					warn(ctx, "SECRET", fmt.Sprintf("the result of %s seems to contain a key, which the model and its provider will see. "+
+						"Change the key if they should not know it, and keep keys in files that need approval, such as .env", call.Name))
 				})
 				return
 			}

@@ -8,10 +8,9 @@ import (
 	"github.com/seed-009c0928/agent/core/store"
 )
 
-// ForkSession makes a new session below home, a Home of [Options], of the
-// records of session id up to the number at, and returns its id; 0 takes all.
-// Going on with it leaves the other as it is. Errors are those of
-// [store.Dirs.Fork].
+// ForkSession copies the events of session id below home, a Home of [Options], up
+// to the number at into a new session, and returns its ID; 0 copies all. Resuming
+// the copy leaves the original unchanged. Errors are those of [store.Dirs.Fork].
 func ForkSession(ctx context.Context, home, id string, at event.Seq) (string, error) {
 	fork := newID()
 	if err := dirs(home).Fork(ctx, id, fork, at); err != nil {
@@ -20,9 +19,8 @@ func ForkSession(ctx context.Context, home, id string, at event.Seq) (string, er
 	return fork, nil
 }
 
-// DeleteSession removes a session below home, a Home of [Options], with all
-// that was kept for it, its subagents' sessions included. Errors are those of
-// [store.Dirs.Delete].
+// DeleteSession deletes a session below home, a Home of [Options], with its outputs
+// and the sessions of its subagents. Errors are those of [store.Dirs.Delete].
 func DeleteSession(home, id string) error {
 	d := dirs(home)
 	if err := d.Delete(id); err != nil {

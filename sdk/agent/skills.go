@@ -11,12 +11,11 @@ import (
 	"github.com/seed-009c0928/agent/skills"
 )
 
-// SkillOptions say which skills an agent has. The zero value has none.
+// SkillOptions configure the skills of an agent. The zero value has none.
 type SkillOptions struct {
 	Library *skills.Library
-	Max     int // full texts for one input; 0 = 3
-	// Usage is the file that says which skills are in use; empty keeps it
-	// nowhere.
+	Max     int // skills disclosed in full per input; 0 = 3
+	// Usage is the file that records the use of skills; empty = none.
 	Usage         string
 	ScriptTimeout time.Duration // 0 = 1 min
 	// OpenToolset opens a skill's binary, see skills.ToolsOptions; nil opens it
@@ -24,7 +23,7 @@ type SkillOptions struct {
 	OpenToolset func(path, sum string) (core.Toolset, error)
 }
 
-// addSkills adds the tool of the skills. Nothing is read yet.
+// addSkills adds the tools of the skills. It reads nothing yet.
 func (a *Agent) addSkills(ctx context.Context) error {
 	o := a.opts.Skills
 	if o.Library == nil {
@@ -51,12 +50,12 @@ func (a *Agent) addSkills(ctx context.Context) error {
 // openToolset opens a skill's binary as a plugin.
 func (a *Agent) openToolset(path, sum string) (core.Toolset, error) {
 	if a.plugins == nil {
-		return nil, fmt.Errorf("%s is a plugin, and plugins are off", path)
+		return nil, fmt.Errorf("cannot open %s: plugins are disabled", path)
 	}
 	return a.plugins.OpenToolset(path, sum)
 }
 
-// skillSource discloses skills to a session, which exists when it is asked.
+// skillSource discloses skills to a session, which may be set up later.
 func (a *Agent) skillSource(s *Session) core.ContextSource {
 	return skills.NewSource(skills.SourceOptions{
 		Library: a.opts.Skills.Library, Max: a.opts.Skills.Max, Usage: a.usage, Tools: a.skills,
@@ -68,8 +67,8 @@ func (a *Agent) skillSource(s *Session) core.ContextSource {
 	})
 }
 
-// withBreadcrumb puts at the end of a profile's prompt how many skills there
-// are. As all of the prompt, it stays the same over the session.
+// withBreadcrumb appends the number of skills to a profile's prompt. Like the rest
+// of the prompt, it does not change during the session.
 func (a *Agent) withBreadcrumb(p core.Profile) core.Profile {
 	if a.skills == nil {
 		return p

@@ -14,27 +14,28 @@ import (
 	"github.com/seed-009c0928/agent/core/subagent"
 )
 
-// subagentTools are the tools that an agent at the greatest depth does not get.
+// subagentTools are the tools that an agent at the maximum depth does not get.
 var subagentTools = []string{"spawn_agent", "send_input", "wait", "close_agent"}
 
-// family is what a session hands on to its subagents, as it is now.
-type family struct {
+// node is a node in the tree of a session and its subagents: the configuration
+// that subagents inherit, and what they have spent.
+type node struct {
 	mu      sync.Mutex
-	cfg     core.Config // that the session was opened with, with the changes since
+	cfg     core.Config // current
 	path    []string
 	spent   model.Usage // with its subagents
 	own     int         // tokens, without them
-	cost    float64     // of its subagents, not counted by itself yet
+	cost    float64     // of its subagents, not yet added to its own
 	onChild func(*core.Session)
-	parent  *family
+	parent  *node
 	session *core.Session // nil until it is open
 	// children are the open subagents.
-	children  []*family
+	children  []*node
 	ephemeral bool
 }
 
-// live takes in the session when it is open.
-func (f *family) live(s *core.Session) {
+// open sets the session when it is open.
+func (f *node) open(s *core.Session) {
 	f.mu.Lock()
 	f.session = s
 	f.mu.Unlock()
@@ -45,25 +46,25 @@ func (f *family) live(s *core.Session) {
 	}
 }
 
-// leave takes a subagent that is closed out of its family.
-func (f *family) leave() {
+// leave removes a closed subagent from its parent.
+func (f *node) leave() {
 	if p := f.parent; p != nil {
 		p.mu.Lock()
-		p.children = slices.DeleteFunc(p.children, func(c *family) bool { return c == f })
+		p.children = slices.DeleteFunc(p.children, func(c *node) bool { return c == f })
 		p.mu.Unlock()
 	}
 }
 
-// change takes over a change of the session.
-func (f *family) change(set func(*core.Config)) {
+// change changes the configuration.
+func (f *node) change(set func(*core.Config)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	set(&f.cfg)
 }
 
-// price wraps the host's prices so that a session's budget covers its
-// subagents: what they cost is added to its own next call.
-func (f *family) price(host func(string, model.Usage) (float64, bool)) func(string, model.Usage) (float64, bool) {
+// price wraps the host's cost function so that a session's limit covers its
+// subagents: their cost is added to its own next call.
+func (f *node) price(host func(string, model.Usage) (float64, bool)) func(string, model.Usage) (float64, bool) {
 	return func(name string, u model.Usage) (float64, bool) {
 		usd, known := 0.0, false
 		if host != nil {
@@ -88,9 +89,9 @@ func (f *family) price(host func(string, model.Usage) (float64, bool)) func(stri
 	}
 }
 
-// shareTokens sets the limits of all sessions of the family to what is left of
-// the root's tokens, so that none can spend what another has spent already.
-func (f *family) shareTokens() {
+// shareTokens sets the limits of all sessions in the tree to the remaining tokens of
+// the root, so that they cannot spend the same tokens twice.
+func (f *node) shareTokens() {
 	root := f
 	for root.parent != nil {
 		root = root.parent
@@ -104,8 +105,8 @@ func (f *family) shareTokens() {
 	}
 }
 
-// allow lets the session and its subagents use that many more tokens.
-func (f *family) allow(left int) {
+// allow limits the session and its subagents to that many more tokens.
+func (f *node) allow(left int) {
 	f.mu.Lock()
 	limits, session, children := f.cfg.Limits, f.session, slices.Clone(f.children)
 	limits.MaxSessionTokens = max(1, f.own+left)
@@ -118,16 +119,16 @@ func (f *family) allow(left int) {
 	}
 }
 
-// limits are those of a subagent: its own turns, and of tokens and money what
-// is left.
-func (f *family) limits(maxTurns int) (core.Limits, error) {
+// limits returns the limits of a subagent: its own turns, and the remaining tokens
+// and cost.
+func (f *node) limits(maxTurns int) (core.Limits, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.cfg.Limits
 	l.MaxTurns, l.MaxInputTokens = maxTurns, 0
 	if l.MaxSessionTokens > 0 {
 		if l.MaxSessionTokens -= f.spent.Total(); l.MaxSessionTokens <= 0 {
-			return l, errors.New("no tokens are left for it")
+			return l, errors.New("no tokens left for the subagent")
 		}
 	}
 	return l, nil
@@ -136,10 +137,10 @@ func (f *family) limits(maxTurns int) (core.Limits, error) {
 // Spawn implements [subagent.Host].
 func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Session, error) {
 	a.mu.Lock()
-	parent := a.families[req.Parent.ID]
+	parent := a.nodes[req.Parent.ID]
 	a.mu.Unlock()
 	if parent == nil {
-		return nil, errors.New("the session is over")
+		return nil, errors.New("the session has ended")
 	}
 	limits, err := parent.limits(req.MaxTurns)
 	if err != nil {
@@ -147,7 +148,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 	}
 	parent.mu.Lock()
 	cfg, host := parent.cfg, parent.cfg.Cost
-	child := &family{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, ephemeral: parent.ephemeral}
+	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, ephemeral: parent.ephemeral}
 	parent.mu.Unlock()
 
 	cfg.ID, cfg.Parent, cfg.AgentPath = newID(), req.Parent.ID, child.path
@@ -179,9 +180,9 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 		}
 		return nil, err
 	}
-	child.live(s)
+	child.open(s)
 	a.mu.Lock()
-	a.families[cfg.ID] = child
+	a.nodes[cfg.ID] = child
 	a.mu.Unlock()
 	if child.onChild != nil {
 		child.onChild(s)
@@ -190,29 +191,29 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 	if req.Definition != nil {
 		kind = req.Definition.Name
 	}
-	return &childSession{Session: s, agent: a, family: child, journal: journal, name: req.Name, kind: kind}, nil
+	return &childSession{Session: s, agent: a, node: child, journal: journal, name: req.Name, kind: kind}, nil
 }
 
-// childSession is a subagent's session. What it does is noted in its parent's
-// record, and it has a record of its own.
+// childSession is a subagent's session. It has its own log; its start and end are
+// also events of its parent.
 type childSession struct {
 	*core.Session
 	agent      *Agent
-	family     *family
-	journal    *store.Journal // nil if it is kept in memory only
+	node       *node
+	journal    *store.Journal // nil if only in memory
 	name, kind string
 }
 
 // Submit implements [subagent.Session].
 func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome, error) {
-	parent := c.family.parent
+	parent := c.node.parent
 	parent.mu.Lock()
 	noted := parent.session
 	parent.mu.Unlock()
-	c.family.mu.Lock()
-	name := c.family.cfg.Model
-	c.family.mu.Unlock()
-	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.family.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text()})
+	c.node.mu.Lock()
+	name := c.node.cfg.Model
+	c.node.mu.Unlock()
+	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.node.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text()})
 	out, err := c.Session.Submit(ctx, in)
 	end := event.SubagentEnd{Name: c.name, Child: c.ID(), Outcome: string(out.Stop), Text: out.Text, Usage: out.Usage, DurationMS: out.Duration.Milliseconds()}
 	if err != nil {
@@ -228,7 +229,7 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 // Close implements [subagent.Session].
 func (c *childSession) Close() error {
 	c.agent.forget(c.ID())
-	c.family.leave()
+	c.node.leave()
 	err := c.Session.Close()
 	if c.journal != nil {
 		err = errors.Join(err, c.journal.Close())
@@ -236,8 +237,8 @@ func (c *childSession) Close() error {
 	return err
 }
 
-// forget ends the subagents of a session, what it runs in the background, and
-// what is known of it.
+// forget ends the subagents and background processes of a session and drops its
+// state.
 func (a *Agent) forget(id string) {
 	if a.builtins != nil {
 		a.builtins.End(id)
@@ -250,7 +251,7 @@ func (a *Agent) forget(id string) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.families, id)
+	delete(a.nodes, id)
 }
 
 func (a *Agent) maxDepth() int {
@@ -275,8 +276,8 @@ func firstOf(names ...string) string {
 	return names[i]
 }
 
-// withDefinition puts a definition's text behind a prompt, with what every
-// subagent must know.
+// withDefinition appends what every subagent must know and the text of a definition
+// to a prompt.
 func withDefinition(prompt func(context.Context, core.PromptRequest) (string, error), d *subagent.Definition) func(context.Context, core.PromptRequest) (string, error) {
 	return func(ctx context.Context, req core.PromptRequest) (string, error) {
 		var parts []string
@@ -287,7 +288,7 @@ func withDefinition(prompt func(context.Context, core.PromptRequest) (string, er
 			}
 			parts = append(parts, strings.TrimSpace(text))
 		}
-		parts = append(parts, "Another agent gave you this task and reads your last message, nothing else. Report there what it needs: what you found or did, with paths and lines, and what is open.")
+		parts = append(parts, "Another agent gave you this task and reads your last message, nothing else. Report what it needs to know: what you found or did, with paths and lines, and what is left to do.")
 		if d != nil {
 			parts = append(parts, d.Prompt)
 		}

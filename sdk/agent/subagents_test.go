@@ -21,7 +21,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// byRequest is a model that goes by what it is asked.
+// byRequest is a model whose answer depends on the request.
 type byRequest func(req *model.Request) coretest.Turn
 
 func (b byRequest) Info() model.ProviderInfo { return model.ProviderInfo{Name: "test", Model: "m"} }
@@ -29,12 +29,12 @@ func (b byRequest) Stream(ctx context.Context, req *model.Request) iter.Seq2[mod
 	return coretest.Model(b(req)).Stream(ctx, req)
 }
 
-// isChild tells a subagent's request from its parent's.
+// isChild distinguishes a subagent's request from its parent's.
 func isChild(req *model.Request) bool {
 	return strings.Contains(req.System, "Another agent gave you this task")
 }
 
-// last is the text of the last message, results included.
+// last is the text of the last message, including results.
 func last(req *model.Request) string {
 	var out []string
 	for _, p := range req.Messages[len(req.Messages)-1].Parts {
@@ -80,8 +80,8 @@ func talk(t *testing.T, a *agent.Agent, opts agent.SessionOptions) (core.Outcome
 	return out, s
 }
 
-// TestSubagents is 9.9: several at once, in the same files, with a history of
-// their own, no deeper than they may be; their reports are results.
+// TestSubagents: several run concurrently on the same files, with their own
+// history and up to the maximum depth; their reports are results.
 func TestSubagents(t *testing.T) {
 	a, _ := open(t, nil, map[string]string{"a.txt": "alpha\n"})
 	var mu sync.Mutex
@@ -108,7 +108,7 @@ func TestSubagents(t *testing.T) {
 				return coretest.Say("Deeper: " + text)
 			case text == "go":
 				return coretest.CallTools(spawn("read the file", ""), spawn("go deeper", ""))
-			case strings.Contains(text, "is at work"):
+			case strings.Contains(text, "is running"):
 				return coretest.CallTools(on("wait", "agent-1", ""), on("wait", "agent-2", ""))
 			}
 			return coretest.Say(text)
@@ -133,7 +133,7 @@ func TestSubagents(t *testing.T) {
 	}
 }
 
-// TestSubagentGoesOn: a message to one that is done, and to one that is gone.
+// TestSubagentGoesOn: a message to a subagent that is done, and to one that is closed.
 func TestSubagentGoesOn(t *testing.T) {
 	a, _ := open(t, nil, nil)
 	out, _ := talk(t, a, agent.SessionOptions{Provider: byRequest(func(req *model.Request) coretest.Turn {
@@ -143,15 +143,15 @@ func TestSubagentGoesOn(t *testing.T) {
 			return coretest.Say(fmt.Sprintf("heard %q after %d messages", text, len(req.Messages)-1))
 		case text == "go":
 			return coretest.CallTools(spawn("one", ""))
-		case strings.Contains(text, "agent-1 is at work. "):
+		case strings.Contains(text, "agent-1 is running. "):
 			return coretest.CallTools(on("wait", "agent-1", ""), on("send_input", "agent-1", `,"message":"two"`), on("wait", "agent-1", ""),
 				on("close_agent", "agent-1", ""), on("wait", "agent-1", ""), on("send_input", "agent-9", `,"message":"x"`), spawn(" ", ""), spawn("x", `,"agent":"nobody"`), spawn("x", `,"working_dir":"../.."`))
 		}
 		return coretest.Say(text)
 	})})
 	for _, want := range []string{
-		`heard "one" after 0 messages`, `heard "two" after 2 messages`, "Agent agent-1 is closed; it was completed.", `There is no agent "agent-1". The agents are: none`,
-		`There is no agent "agent-9"`, "task is empty", `there is no kind of agent "nobody"`, "is not a subdirectory",
+		`heard "one" after 0 messages`, `heard "two" after 2 messages`, "Agent agent-1 is closed; it was completed.", `There is no agent "agent-1". Agents: none`,
+		`There is no agent "agent-9"`, "task is empty", `there is no agent type "nobody"`, "is not a subdirectory",
 	} {
 		if !strings.Contains(out.Text, want) {
 			t.Errorf("no %q in the results:\n%s", want, out.Text)
@@ -159,8 +159,8 @@ func TestSubagentGoesOn(t *testing.T) {
 	}
 }
 
-// TestSubagentPolicy: what the parent may not do, a subagent may not; what is
-// asked about is asked of the parent's person, who sees who asks.
+// TestSubagentPolicy: a subagent may not do what its parent may not; permission
+// requests go to the parent's asker and name the subagent.
 func TestSubagentPolicy(t *testing.T) {
 	var asked core.Question
 	answer := core.ChoiceDeny
@@ -178,7 +178,7 @@ func TestSubagentPolicy(t *testing.T) {
 					return coretest.CallTools(model.ToolCall{Name: "write_file", Args: `{"file_path":"new.txt","content":"x"}`})
 				case !isChild(req) && text == "go":
 					return coretest.CallTools(spawn("write", ""))
-				case !isChild(req) && strings.Contains(text, " is at work"):
+				case !isChild(req) && strings.Contains(text, " is running"):
 					id, _, _ := strings.Cut(strings.TrimPrefix(text, "Agent "), " ")
 					return coretest.CallTools(on("wait", id, ""))
 				}
@@ -203,7 +203,7 @@ type askerFunc func(core.Question) core.Answer
 
 func (f askerFunc) Ask(_ context.Context, q core.Question) (core.Answer, error) { return f(q), nil }
 
-// TestSubagentDefinition: tools, model and words of a kind of agent.
+// TestSubagentDefinition: tools, model and prompt of an agent type.
 func TestSubagentDefinition(t *testing.T) {
 	files := fstest.MapFS{
 		"agents/reviewer.md": {Data: []byte("---\nname: reviewer\ndescription: looks for faults\ntools: read_file, grep\nmodel: small\n---\nYou are strict.\n")},
@@ -211,7 +211,7 @@ func TestSubagentDefinition(t *testing.T) {
 		"agents/note.txt":    {Data: []byte("not one")},
 	}
 	defs, errs := subagent.Load(files, "agents")
-	if len(defs) != 1 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "agents/broken.md: it has no description") {
+	if len(defs) != 1 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "agents/broken.md: description is missing") {
 		t.Fatalf("%+v, %v", defs, errs)
 	}
 	a, _ := open(t, func(o *agent.Options) { o.Agents = defs }, nil)
@@ -224,7 +224,7 @@ func TestSubagentDefinition(t *testing.T) {
 				return coretest.Say(req.Tools[i].Description)
 			}
 			return coretest.CallTools(spawn("review", `,"agent":"reviewer"`))
-		case strings.Contains(text, " is at work"):
+		case strings.Contains(text, " is running"):
 			return coretest.CallTools(on("wait", "agent-1", ""))
 		default:
 			return coretest.Say(text)
@@ -235,8 +235,8 @@ func TestSubagentDefinition(t *testing.T) {
 	}
 }
 
-// TestSubagentBudget: tokens that are used up are not there for a subagent, and
-// what it costs counts against its parent's limit.
+// TestSubagentBudget: a subagent has only the remaining tokens, and its cost
+// counts against its parent's limit.
 func TestSubagentBudget(t *testing.T) {
 	a, _ := open(t, nil, nil)
 	provider := byRequest(func(req *model.Request) coretest.Turn {
@@ -245,7 +245,7 @@ func TestSubagentBudget(t *testing.T) {
 		case isChild(req):
 		case text == "go":
 			turn = coretest.CallTools(spawn("work", ""))
-		case strings.Contains(text, " is at work"):
+		case strings.Contains(text, " is running"):
 			turn = coretest.CallTools(on("wait", "agent-1", ""))
 		case strings.Contains(text, "It reports"):
 			turn = coretest.CallTools(model.ToolCall{Name: "list_dir", Args: "{}"})
@@ -271,8 +271,8 @@ func TestSubagentBudget(t *testing.T) {
 	}
 }
 
-// TestSubagentsShareTokens: what one session of a family uses is gone for all
-// of them, also for those that are at work already.
+// TestSubagentsShareTokens: tokens that one session of a tree uses are not
+// available to the others, even if these are running.
 func TestSubagentsShareTokens(t *testing.T) {
 	a, _ := open(t, nil, nil)
 	const most, call = 20_000, 2_000
@@ -287,7 +287,7 @@ func TestSubagentsShareTokens(t *testing.T) {
 				return turn
 			case text == "go":
 				return coretest.CallTools(spawn("one", ""), spawn("two", ""), spawn("three", ""))
-			case strings.Contains(text, " is at work"):
+			case strings.Contains(text, " is running"):
 				return coretest.CallTools(on("wait", "agent-1", ""), on("wait", "agent-2", ""), on("wait", "agent-3", ""))
 			}
 			return coretest.Say("the parent goes on")
@@ -300,14 +300,14 @@ func TestSubagentsShareTokens(t *testing.T) {
 	if out, err := s.Submit(t.Context(), core.TextInput("go")); err != nil {
 		t.Errorf("%s: %v", out.Stop, err)
 	}
-	// Each may have had one call under way when the last tokens went.
+	// Each may have been in a call when the last tokens were used.
 	if n := used.Load(); n < most/2 || n > most+3*call {
 		t.Errorf("three subagents used %d of %d tokens", n, most)
 	}
 }
 
-// TestSubagentRecord: the parent's record says when a subagent begins and ends;
-// what it did is in a record of its own, which goes with its parent's.
+// TestSubagentRecord: the parent's log has the start and end of a subagent, whose
+// own log is deleted with its parent's.
 func TestSubagentRecord(t *testing.T) {
 	home := t.TempDir()
 	a, err := agent.Open(t.Context(), agent.Options{Dir: t.TempDir(), Home: home})
@@ -320,7 +320,7 @@ func TestSubagentRecord(t *testing.T) {
 			return coretest.Say("the report")
 		case text == "go":
 			return coretest.CallTools(spawn("look into it", ""))
-		case strings.Contains(text, " is at work"):
+		case strings.Contains(text, " is running"):
 			return coretest.CallTools(on("wait", "agent-1", ""))
 		}
 		return coretest.Say("done")
@@ -373,9 +373,9 @@ func TestSubagentEndsWithItsParent(t *testing.T) {
 					return coretest.Turn{Hook: func(*model.Request) { close(begun) }, Block: make(chan struct{})}
 				case text == "go":
 					return coretest.CallTools(spawn("wait for ever", ""))
-				case strings.Contains(text, " is at work") && how == "abort":
+				case strings.Contains(text, " is running") && how == "abort":
 					return coretest.CallTools(on("wait", "agent-1", ""))
-				case strings.Contains(text, " is at work") && how == "close_agent":
+				case strings.Contains(text, " is running") && how == "close_agent":
 					<-begun
 					return coretest.CallTools(on("close_agent", "agent-1", ""))
 				default:

@@ -9,8 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/core/profile"
 )
 
-// view is the table of tools as a profile has them: of the built-in ones its
-// own, of all others everything.
+// view is the table of the tools that a profile has.
 type view struct {
 	base    core.ToolTable
 	only    []string // names; empty = all
@@ -18,7 +17,7 @@ type view struct {
 
 	mu      sync.Mutex
 	profile string
-	of      *core.Snapshot // what now was made of
+	of      *core.Snapshot // the table that now is derived from
 	now     *core.Snapshot
 }
 
@@ -40,9 +39,9 @@ func (v *view) Snapshot(ctx context.Context) (*core.Snapshot, error) {
 		return v.now, err
 	}
 	entries := slices.DeleteFunc(slices.Clone(all.Entries()), func(e core.Entry) bool {
-		name := e.Tool.Definition().Name
-		return e.Source == builtin && !profile.HasTool(v.profile, name) ||
-			len(v.only) > 0 && !slices.Contains(v.only, e.ModelName) || slices.Contains(v.without, name)
+		def := e.Tool.Definition()
+		return !profile.HasTool(v.profile, def) ||
+			len(v.only) > 0 && !slices.Contains(v.only, e.ModelName) || slices.Contains(v.without, def.Name)
 	})
 	v.of, v.now = all, all
 	if len(entries) < len(all.Entries()) {

@@ -18,7 +18,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// step is a turn of a model: what it says, and what it calls.
+// step is a turn of a model: its text and its calls.
 type step struct {
 	text string
 	call string
@@ -33,7 +33,7 @@ var repair = []step{
 }
 
 // TestTheSameTaskByScriptAndWire runs one task against the scripted model and
-// against the fake server, through langchaingo: the work is the same.
+// against the fake server, through langchaingo: the result is the same.
 func TestTheSameTaskByScriptAndWire(t *testing.T) {
 	script := "name: repair\nturns:\n"
 	var turns []modeltest.Turn

@@ -17,19 +17,18 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Sample is a call of a tool and what it should come to.
+// Sample is a call of a tool and its expected result.
 type Sample struct {
 	Tool   string
-	Args   string   // JSON that meets the schema; empty = {}
+	Args   string   // JSON; empty = {}
 	Want   sdk.Code // empty = success
-	Blocks bool     // it runs until it is cancelled
+	Blocks bool     // runs until it is cancelled
 }
 
-// Conforms checks what an agent expects of every plugin: that it describes
-// itself the same each time, with names and schemas that models take; that it
-// refuses wrong arguments, unknown tools and empty sessions without falling
-// over; that calls run side by side and end when they are cancelled. Every
-// tool needs at least one sample.
+// Conforms checks what an agent expects of every plugin: that it describes itself
+// the same each time, with names and schemas that models accept; that it rejects
+// invalid arguments, unknown tools and empty sessions without crashing; that calls
+// run concurrently and end when cancelled. Every tool needs at least one sample.
 func Conforms(t *testing.T, p *Plugin, samples ...Sample) {
 	t.Helper()
 	for i := range samples {
@@ -40,20 +39,20 @@ func Conforms(t *testing.T, p *Plugin, samples ...Sample) {
 	t.Run("describe", func(t *testing.T) { p.checkDescription(t, samples) })
 	t.Run("unknown tool", func(t *testing.T) {
 		if res := p.Call(t, "no-such-tool", json.RawMessage("{}")); res.Code == "" {
-			t.Error("a call of a tool that is not there is a success")
+			t.Error("a call of an unknown tool succeeded")
 		}
 	})
 	t.Run("no first frame", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		defer cancel()
 		if _, err := p.converse(ctx, &toolproto.HostFrame{}, false, nil); err == nil {
-			t.Error("a session without a call ended well")
+			t.Error("a session without a call succeeded")
 		}
 	})
 	for i, s := range samples {
 		t.Run(fmt.Sprintf("call %s %d", s.Tool, i), func(t *testing.T) { p.checkSample(t, s) })
 	}
-	t.Run("side by side", func(t *testing.T) {
+	t.Run("concurrent calls", func(t *testing.T) {
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		for _, s := range samples {
@@ -65,7 +64,7 @@ func Conforms(t *testing.T, p *Plugin, samples ...Sample) {
 			}
 		}
 	})
-	p.Describe(t) // it is still there
+	p.Describe(t) // still running
 }
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -76,7 +75,7 @@ func (p *Plugin) checkDescription(t *testing.T, samples []Sample) {
 		t.Errorf("Describe answers differently the second time:\n%v\n%v", d, again)
 	}
 	if d.Name == "" || d.Version == "" {
-		t.Errorf("the plugin is %q, version %q: it needs both", d.Name, d.Version)
+		t.Errorf("name %q, version %q: both are required", d.Name, d.Version)
 	}
 	seen := map[string]bool{}
 	for _, tool := range d.Tools {
@@ -84,7 +83,7 @@ func (p *Plugin) checkDescription(t *testing.T, samples []Sample) {
 		case !toolName.MatchString(tool.Name):
 			t.Errorf("tool %q: expected 1 to 64 letters, digits, _ or -", tool.Name)
 		case seen[tool.Name]:
-			t.Errorf("tool %q is there twice", tool.Name)
+			t.Errorf("duplicate tool %q", tool.Name)
 		case strings.TrimSpace(tool.Description) == "":
 			t.Errorf("tool %q has no description", tool.Name)
 		case !slices.ContainsFunc(samples, func(s Sample) bool { return s.Tool == tool.Name }):
@@ -94,7 +93,7 @@ func (p *Plugin) checkDescription(t *testing.T, samples []Sample) {
 		var schema jsonschema.Schema
 		err := json.Unmarshal(tool.InputSchema, &schema)
 		if err == nil && schema.Type != "object" {
-			err = fmt.Errorf(`its root must have "type": "object"`)
+			err = fmt.Errorf(`the root must have "type": "object"`)
 		}
 		if err == nil {
 			_, err = schema.Resolve(nil)
@@ -109,11 +108,11 @@ func (p *Plugin) checkSample(t *testing.T, s Sample) {
 	if !s.Blocks {
 		p.checkCall(t, s)
 	}
-	// Cancelled right after it began, any call ends, and soon.
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	// Any call must end soon if it is cancelled right after its start.
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if _, err := p.converse(ctx, callFrame(s), true, func(cancel func()) { cancel() }); err != nil {
-		t.Errorf("%s %s was cancelled, and then: %v; expected a result", s.Tool, s.Args, err)
+		t.Errorf("%s %s, cancelled: %v; expected a result", s.Tool, s.Args, err)
 	}
 }
 
@@ -123,7 +122,7 @@ func callFrame(s Sample) *toolproto.HostFrame {
 }
 
 func (p *Plugin) checkCall(t *testing.T, s Sample) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	res, err := p.converse(ctx, callFrame(s), true, nil)
 	switch {

@@ -12,12 +12,12 @@ type shoutArgs struct {
 	Text string `json:"text"`
 }
 
-// A plugin's test: what its tools answer, and that an agent will be content.
+// The test of a plugin: the results of its tools, and conformance.
 func Example() {
 	shout := sdk.Tool("shout", "Say it louder.", func(_ *sdk.Context, in shoutArgs) (string, error) {
 		return strings.ToUpper(in.Text), nil
 	})
-	_ = func(t *testing.T) { // in a file of its own: func TestPlugin(t *testing.T)
+	_ = func(t *testing.T) { // in a real test: func TestPlugin(t *testing.T)
 		p := sdktest.Start(t, sdk.Plugin{Name: "voice", Version: "1.0.0"}, shout)
 		if got := p.Call(t, "shout", shoutArgs{Text: "hey"}).Text; got != "HEY" {
 			t.Errorf("shout = %q", got)

@@ -22,14 +22,14 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// patience is how long anything may take.
-const patience = 20 * time.Second
+// timeout is the limit for every operation.
+const timeout = 20 * time.Second
 
 // Plugin is a running plugin.
 type Plugin struct{ client toolproto.PluginClient }
 
-// Start runs a plugin inside of the test, through the whole protocol, and ends
-// it with the test.
+// Start runs a plugin inside the test, through the whole protocol, and stops it at
+// the end of the test.
 func Start(t testing.TB, p sdk.Plugin, extensions ...sdk.Extension) *Plugin {
 	t.Helper()
 	server, err := sdk.NewServer(p, extensions...)
@@ -52,8 +52,8 @@ func Start(t testing.TB, p sdk.Plugin, extensions ...sdk.Extension) *Plugin {
 	return connect(t, func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })
 }
 
-// StartBinary starts a plugin's program as an agent would and ends it with the
-// test. What it writes to stderr goes to the test's log.
+// StartBinary starts a plugin's program as an agent would, and stops it at the end
+// of the test. If the test fails, its stderr is logged.
 func StartBinary(t testing.TB, program string, args ...string) *Plugin {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sdk")
@@ -75,8 +75,8 @@ func StartBinary(t testing.TB, program string, args ...string) *Plugin {
 	}
 	t.Cleanup(func() {
 		_ = stdin.Close() // tells the plugin that its host is gone
-		kill := time.AfterFunc(patience, func() {
-			t.Errorf("the plugin did not end within %s after its stdin was closed", patience)
+		kill := time.AfterFunc(timeout, func() {
+			t.Errorf("the plugin did not exit within %s after its stdin was closed", timeout)
 			_ = cmd.Process.Kill()
 		})
 		_ = cmd.Wait()
@@ -95,14 +95,14 @@ func StartBinary(t testing.TB, program string, args ...string) *Plugin {
 	})
 }
 
-// handshake reads the line by which a plugin says where it is.
+// handshake reads the line with the address of a plugin.
 func handshake(stdout io.Reader) (network, address string, err error) {
 	type answer struct {
 		line string
 		err  error
 	}
 	first := make(chan answer, 1)
-	go func() { // ends with the process, whose output it drains
+	go func() { // drains the output until the process ends
 		r := bufio.NewReader(stdout)
 		line, err := r.ReadString('\n')
 		first <- answer{line, err}
@@ -115,8 +115,8 @@ func handshake(stdout io.Reader) (network, address string, err error) {
 			return "", "", fmt.Errorf("the plugin's first line is %q (%v), expected 1|%d|unix|SOCKET|grpc|", a.line, a.err, toolproto.Version)
 		}
 		return fields[2], fields[3], nil
-	case <-time.After(patience):
-		return "", "", fmt.Errorf("the plugin printed no handshake line within %s", patience)
+	case <-time.After(timeout):
+		return "", "", fmt.Errorf("the plugin printed no handshake line within %s", timeout)
 	}
 }
 
@@ -132,10 +132,10 @@ func connect(t testing.TB, dial func(context.Context, string) (net.Conn, error))
 	return &Plugin{toolproto.NewPluginClient(conn)}
 }
 
-// Describe returns what the plugin says of itself.
+// Describe returns the plugin's description of itself.
 func (p *Plugin) Describe(t testing.TB) *toolproto.Description {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	d, err := p.client.Describe(ctx, &toolproto.DescribeRequest{HostVersion: "sdktest"})
 	if err != nil {
@@ -144,14 +144,14 @@ func (p *Plugin) Describe(t testing.TB) *toolproto.Description {
 	return d
 }
 
-// Result is what came of a call.
+// Result is the result of a call.
 type Result struct {
 	Code       sdk.Code        // empty = success
 	Text       string          // live output and the result's text
 	Structured json.RawMessage // nil = none
 	Images     []sdk.Image
-	Progress   []string // the messages, in order
-	Questions  []string // the titles of what was asked, in order
+	Progress   []string // messages, in order
+	Questions  []string // titles passed to Confirm, in order
 }
 
 // Decode decodes the structured result.
@@ -163,14 +163,14 @@ func (r Result) Decode(t testing.TB, v any) {
 }
 
 // Call calls a tool with arguments that encoding/json can encode, or a
-// json.RawMessage. Questions are answered with yes.
+// json.RawMessage. Confirm is answered with yes.
 func (p *Plugin) Call(t testing.TB, tool string, args any) Result {
 	t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	call := &toolproto.Call{Id: "call", Tool: tool, Args: raw, Session: session(t)}
 	res, err := p.converse(ctx, &toolproto.HostFrame{Frame: &toolproto.HostFrame_Call{Call: call}}, true, nil)
@@ -180,10 +180,10 @@ func (p *Plugin) Call(t testing.TB, tool string, args any) Result {
 	return res
 }
 
-// Context asks a context source for what it adds to an input.
+// Context asks a context source for the text that it adds to an input.
 func (p *Plugin) Context(t testing.TB, source, input string, maxTokens int) Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	req := &toolproto.ContextRequest{Source: source, Input: input, MaxTokens: int64(maxTokens), Session: session(t)}
 	res, err := p.converse(ctx, &toolproto.HostFrame{Frame: &toolproto.HostFrame_Context{Context: req}}, false, nil)
@@ -196,7 +196,7 @@ func (p *Plugin) Context(t testing.TB, source, input string, maxTokens int) Resu
 // Command runs a slash command.
 func (p *Plugin) Command(t testing.TB, name, args string) Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	req := &toolproto.CommandRequest{Name: name, Args: args, Session: session(t)}
 	res, err := p.converse(ctx, &toolproto.HostFrame{Frame: &toolproto.HostFrame_Command{Command: req}}, true, nil)
@@ -210,9 +210,9 @@ func session(t testing.TB) *toolproto.SessionInfo {
 	return &toolproto.SessionInfo{Id: "sdktest", Workspace: t.TempDir()}
 }
 
-// converse opens a session and follows it to its result. The answer to
-// questions is yes or no; began, if not nil, is called once the session is
-// open and gets a function that cancels it.
+// converse opens a session and returns its result. Yes is the answer to Confirm;
+// began, if not nil, is called when the session is open, with a function that
+// cancels it.
 func (p *Plugin) converse(ctx context.Context, first *toolproto.HostFrame, yes bool, began func(cancel func())) (res Result, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -1,9 +1,9 @@
-// Package toolproto is the wire between an agent and its plugins: the
-// messages of plugin.proto, and the constants of the handshake. Authors of
-// plugins in Go use package sdk, which hides it; docs/plugin-protocol.md
-// explains it to everybody else.
+// Package toolproto is the wire protocol between an agent and its plugins: the
+// messages of plugin.proto, and the constants of the handshake. Plugins in Go use
+// package sdk, which hides it; docs/plugin-protocol.md documents it for other
+// languages.
 //
-// After a change of plugin.proto run go generate here; it needs protoc.
+// After changing plugin.proto, run go generate here; it requires protoc.
 package toolproto
 
 //go:generate sh generate.sh .

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// TestGenerated holds the checked-in code against plugin.proto.
+// TestGenerated checks that the generated code is up to date.
 func TestGenerated(t *testing.T) {
 	if _, err := exec.LookPath("protoc"); err != nil {
 		t.Skip("protoc is not installed (Debian: protobuf-compiler)")
@@ -20,7 +20,7 @@ func TestGenerated(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "sh", "generate.sh", dir).CombinedOutput(); err != nil {
 		t.Fatalf("generate.sh: %v\n%s", err, out)
 	}
-	// The version of protoc is the machine's and makes no difference.
+	// The version of protoc does not matter.
 	compiler := regexp.MustCompile(`(?m)^// (- |\t)protoc .*$`)
 	for _, name := range []string{"plugin.pb.go", "plugin_grpc.pb.go"} {
 		fresh, err := os.ReadFile(filepath.Join(dir, name))
@@ -32,12 +32,12 @@ func TestGenerated(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(compiler.ReplaceAll(fresh, nil)) != string(compiler.ReplaceAll(kept, nil)) {
-			t.Errorf("%s is not what plugin.proto says: run go generate ./sdk/toolproto", name)
+			t.Errorf("%s is out of date: run go generate ./sdk/toolproto", name)
 		}
 	}
 }
 
 func Example() {
-	fmt.Printf("a plugin starts where %s is %s\n", toolproto.CookieKey, toolproto.CookieValue)
-	// Output: a plugin starts where AGENT_PLUGIN is 3f0d6a1c9be24d7f
+	fmt.Printf("a plugin requires %s=%s\n", toolproto.CookieKey, toolproto.CookieValue)
+	// Output: a plugin requires AGENT_PLUGIN=3f0d6a1c9be24d7f
 }

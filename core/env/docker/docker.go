@@ -1,12 +1,12 @@
-// Package docker is an environment in a container, by way of the docker
-// command line tool or one that takes the same arguments, such as podman.
+// Package docker is an environment in a container, using the docker command
+// line tool or a compatible one such as podman.
 //
-// The container is either one that runs already, which [Env.Close] leaves as it
-// is but for the commands it started, or a new one of an image, which lives as
-// long as the environment. A new one hangs on the tool that started it: should
-// this process be killed, its standard input ends, and it is removed.
+// The container is either a running one, in which [Env.Close] only ends the
+// commands, or a new one, started from an image and removed by Close. A new
+// container depends on the tool that started it: if this process is killed, the
+// container's standard input ends, and it is removed.
 //
-// What the image must have stands with core/env/posix.
+// The requirements for the image are those of core/env/posix.
 package docker
 
 import (
@@ -32,32 +32,32 @@ import (
 // Options configure an [Env]: Image or Container must be set.
 type Options struct {
 	Image     string // start a container of this image
-	Container string // or work in this one, a name or an id
-	// Workspace is a directory of this machine that a new container gets at
-	// Dir, with all rights. Empty mounts nothing.
+	Container string // use this running container, by name or ID
+	// Workspace is a local directory to mount at Dir in a new container,
+	// read-write. Empty mounts nothing.
 	Workspace string
 	// Dir is the working directory in the container. Empty means the absolute
-	// path of Workspace ("/workspace" if this is Windows), or else the
-	// container's own.
+	// path of Workspace ("/workspace" on Windows), or else the container's
+	// default.
 	Dir     string
 	AddDirs []string // further directories of the workspace, in the container
-	Home    string   // what ~ stands for; empty = HOME there
-	User    string   // who runs everything, as docker's --user takes it; empty = the image's
-	Network string   // of a new container, as docker's --network takes it: "none"
+	Home    string   // meaning of ~; empty = HOME in the container
+	User    string   // user to run as, as for docker --user; empty = the image's default
+	Network string   // of a new container, as for docker --network, such as "none"
 	RunArgs []string // further arguments of docker run for a new container
 
 	Command string // the tool; empty = "docker"
 	// Environ is the environment of the tool, nil = that of this process;
-	// secrets are left out. The container gets nothing of it.
+	// secrets are left out. The container does not get it.
 	Environ []string
-	// Inherit says how much of the container's own environment commands get,
-	// PassEnv names variables that are passed on in any case.
+	// Inherit selects how much of the container's environment commands get;
+	// PassEnv names variables that are always passed on.
 	Inherit proc.Inherit
 	PassEnv []string
-	// Supervisor starts the tool. Nil means one of its own; a given one stays
-	// its owner's.
+	// Supervisor starts the tool; its owner closes it. With nil, the
+	// environment creates one.
 	Supervisor *proc.Supervisor
-	// Logger is told when a protection could not be set up; nil discards.
+	// Logger logs protections that could not be set up; nil discards.
 	Logger *slog.Logger
 }
 
@@ -67,7 +67,7 @@ type Env struct {
 	cli       *posix.CLI
 	container string
 
-	// Of a container of our own:
+	// Of a new container:
 	lifeline io.Closer
 	process  *proc.Process
 	stop     context.CancelFunc // ends the process
@@ -80,12 +80,12 @@ var (
 	_ core.ExactFiler  = (*Env)(nil)
 )
 
-// closeTime is how long the removal of a container may take.
+// closeTime is the timeout for removing a container.
 const closeTime = 20 * time.Second
 
-// New starts the container, if it is to be a new one, and returns the
-// environment in it. ctx is for the start alone, which pulls the image if need
-// be.
+// New starts a new container, unless Container is set, and returns the
+// environment in it. ctx is only for the start, which pulls the image if
+// necessary.
 func New(ctx context.Context, opts Options) (*Env, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
@@ -113,18 +113,18 @@ func New(ctx context.Context, opts Options) (*Env, error) {
 	return e, nil
 }
 
-// complete checks the options and fills in what is left open.
+// complete validates the options and fills in defaults.
 func (o *Options) complete() error {
 	if (o.Image == "") == (o.Container == "") {
-		return errors.New("docker: give either an image to start or a container that runs")
+		return errors.New("docker: give either an image to start or a running container")
 	}
 	for _, name := range []string{o.Image, o.Container} {
 		if strings.HasPrefix(name, "-") {
-			return fmt.Errorf("docker: %q is no name of an image or a container", name)
+			return fmt.Errorf("docker: invalid image or container name %q", name)
 		}
 	}
 	if o.Container != "" && o.Workspace != "" {
-		return errors.New("docker: a container that runs cannot get a workspace mounted: give its Dir")
+		return errors.New("docker: cannot mount a workspace in a running container: set Dir")
 	}
 	if o.Command == "" {
 		o.Command = "docker"
@@ -149,17 +149,17 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// run starts a container that echoes its input, and waits for the first echo:
-// then it is there. It ends with its input.
+// run starts a container that echoes its input, and waits for the first echo,
+// which shows that it is running. The container ends when its input ends.
 func (e *Env) run(ctx context.Context, opts Options) error {
 	e.container = "agent-" + strings.ToLower(rand.Text())
 	in, lifeline := io.Pipe()
 	out, echo := io.Pipe()
 	e.lifeline = closers{lifeline, out}
-	said := &message{}
+	stderr := &message{}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	e.stop = stop
-	p, err := e.cli.Start(run, runArgs(e.container, opts), in, echo, said)
+	p, err := e.cli.Start(run, runArgs(e.container, opts), in, echo, stderr)
 	if err != nil {
 		return err
 	}
@@ -184,12 +184,12 @@ func (e *Env) run(ctx context.Context, opts Options) error {
 	}
 	if err != nil {
 		<-ended
-		return fmt.Errorf("%s run: %s", opts.Command, said.text())
+		return fmt.Errorf("%s run: %s", opts.Command, stderr.text())
 	}
 	return nil
 }
 
-// runArgs is the command line that starts a container.
+// runArgs returns the command line that starts a container.
 func runArgs(name string, opts Options) []string {
 	args := []string{"run", "-i", "--rm", "--init", "--name=" + name, "--entrypoint=cat"}
 	if opts.Workspace != "" {
@@ -207,23 +207,23 @@ func runArgs(name string, opts Options) []string {
 	return slices.Concat(args, opts.RunArgs, []string{opts.Image})
 }
 
-// mount is a bind mount as docker's --mount takes it, a record of CSV: paths
-// may have colons and commas.
+// mount returns a bind mount for docker --mount, in CSV because paths may
+// contain colons and commas.
 func mount(from, to string) string {
 	field := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 	return "type=bind," + field("source="+from) + "," + field("target="+to)
 }
 
-// Container returns the name or id of the container.
+// Container returns the name or ID of the container.
 func (e *Env) Container() string { return e.container }
 
-// Close implements [core.Environment]. A container that New started is removed.
+// Close implements [core.Environment]. It removes a container that New started.
 func (e *Env) Close() error {
 	e.close.Do(func() { e.closeErr = errors.Join(e.Env.Close(), e.remove()) })
 	return e.closeErr
 }
 
-// remove removes the container, if it is ours, and closes the tool.
+// remove removes the container, if New started it, and closes the tool.
 func (e *Env) remove() error {
 	if e.lifeline == nil {
 		return e.cli.Close()
@@ -231,18 +231,18 @@ func (e *Env) remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	e.lifeline.Close()
-	// Without its input the container is going by itself, unless it hangs.
+	// The container ends when its input ends, unless it hangs.
 	_, err := e.cli.Output(ctx, "rm", "--force", e.container)
 	if e.process != nil {
 		detach := context.AfterFunc(ctx, e.stop)
-		_, _ = e.process.Wait() // it was killed or ended: that is all there is to know
+		_, _ = e.process.Wait() // killed or ended, which does not matter
 		detach()
 	}
 	e.stop()
 	return errors.Join(ignoreGone(err), e.cli.Close())
 }
 
-// ignoreGone takes the error away that says that somebody else is at it.
+// ignoreGone drops the error for a container that is already being removed.
 func ignoreGone(err error) error {
 	if err == nil {
 		return nil
@@ -255,10 +255,10 @@ func ignoreGone(err error) error {
 	return fmt.Errorf("remove the container: %w", err)
 }
 
-// closers closes several.
+// closers closes several closers.
 type closers []io.Closer
 
-// Close implements io.Closer. Closing a pipe never fails.
+// Close implements io.Closer. Closing a pipe cannot fail.
 func (c closers) Close() error {
 	for _, one := range c {
 		_ = one.Close()
@@ -266,7 +266,7 @@ func (c closers) Close() error {
 	return nil
 }
 
-// message keeps the last part of what the tool says.
+// message keeps the end of the tool's output.
 type message struct {
 	mu   sync.Mutex
 	data []byte

@@ -26,16 +26,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// nobody is a user without privileges, whom a test that runs as root plays.
+// nobody is an unprivileged user, which a test run as root switches to.
 const nobody = 65534
 
-// daemon plays Docker's: containers are names, and all see this machine.
+// daemon is a fake Docker daemon: containers are mere names and share this
+// machine.
 type daemon struct {
 	envtest.Engine
 	mu         sync.Mutex
 	containers []string
 	ran        []string // the last "docker run"
-	deaf       bool     // a new container does not come up
+	hangs      bool     // a new container does not start
 }
 
 func newDaemon(t *testing.T) *daemon {
@@ -64,7 +65,7 @@ func (d *daemon) plan(args []string) envtest.Call {
 				d.containers = append(d.containers, name)
 			}
 		}
-		if d.deaf {
+		if d.hangs {
 			return envtest.Call{Argv: []string{"sleep", "300"}}
 		}
 		return envtest.Call{Argv: []string{"cat"}}
@@ -147,7 +148,7 @@ func TestContainer(t *testing.T) {
 		t.Error(err)
 	}
 	if !slices.Equal(d.containers, []string{"there"}) {
-		t.Errorf("the containers %q are left, want the one that was there", d.containers)
+		t.Errorf("the containers %q are left, want the existing one", d.containers)
 	}
 }
 
@@ -155,10 +156,10 @@ func TestNewRefuses(t *testing.T) {
 	d := newDaemon(t)
 	for want, opts := range map[string]docker.Options{
 		"either an image":          {},
-		"no name of an image":      {Image: "--privileged"},
+		"invalid image":            {Image: "--privileged"},
 		"Unable to find image":     {Image: "no-such-image"},
 		"No such container: gone":  {Container: "gone"},
-		"cannot get a workspace":   {Container: "there", Workspace: "."},
+		"cannot mount a workspace": {Container: "there", Workspace: "."},
 		"no such file":             {Image: "debian:12", Workspace: "/no/such/directory"},
 		"No such file":             {Container: "there", Dir: "/no/such/directory"},
 		"executable file not foun": {Image: "debian:12", Command: "no-such-tool"},
@@ -178,7 +179,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestNewIsCancelled(t *testing.T) {
 	d := newDaemon(t)
-	d.deaf = true
+	d.hangs = true
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := docker.New(ctx, docker.Options{Image: "debian:12", Command: d.Path()}); !errors.Is(err, context.DeadlineExceeded) {
@@ -189,8 +190,7 @@ func TestNewIsCancelled(t *testing.T) {
 	}
 }
 
-// TestContainerDies checks that what runs in a container that goes away ends
-// with an error.
+// TestContainerDies: commands in a container that disappears end with an error.
 func TestContainerDies(t *testing.T) {
 	d := newDaemon(t)
 	env := d.newEnv(t)
@@ -219,7 +219,7 @@ func TestRealDocker(t *testing.T) {
 	for _, image := range []string{"debian:12", "alpine:3"} {
 		t.Run(image, func(t *testing.T) {
 			if err := exec.Command("docker", "image", "inspect", image).Run(); err != nil {
-				t.Skipf("the image %s is not here: docker pull %s", image, image)
+				t.Skipf("the image %s is missing: docker pull %s", image, image)
 			}
 			factory := func(t *testing.T) core.Environment {
 				env, err := docker.New(t.Context(), docker.Options{Image: image, Workspace: envtest.Dir(t), User: "65534:65534"})

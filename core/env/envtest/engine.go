@@ -20,17 +20,17 @@ import (
 	"testing"
 )
 
-// Engine plays what is behind a command line tool: it gets the arguments of
-// each call and runs what they say on this machine, in sessions of their own.
-// As with a container engine, what runs outlives the tool: when that is killed,
-// a process finds its stdin at the end and its output goes nowhere.
+// Engine is a fake backend of a command line tool: it receives the arguments of
+// each call and runs the command on this machine, in its own session. As with a
+// container engine, commands outlive the tool: if the tool is killed, a command's
+// stdin ends and its output is discarded.
 type Engine struct {
-	// Plan says what a call of the tool means; it must be safe for concurrent
+	// Plan returns what a call of the tool does; it must be safe for concurrent
 	// use.
 	Plan func(args []string) Call
-	// Env is the environment of what runs.
+	// Env is the environment of the commands.
 	Env []string
-	// User, if it is not 0, is who runs it.
+	// User, if not 0, is the user that runs the commands.
 	User uint32
 
 	tool     string
@@ -50,25 +50,25 @@ type Call struct {
 	Code           int
 }
 
-// frame goes between the tool and the engine.
+// frame is a message between the tool and the engine.
 type frame struct {
-	Args   []string // the first one of the tool
+	Args   []string // in the tool's first frame
 	Stream int      // 0 stdin, 1 stdout, 2 stderr, 3 the end
-	Data   []byte   // none is the end of stdin
+	Data   []byte   // empty at the end of stdin
 	Code   int
 }
 
 const streamEnd = 3
 
-// Start makes the tool and listens to it until the test ends. TestMain must
-// begin with [Tool].
+// Start creates the tool and serves it until the test ends. TestMain must call
+// [Tool] first.
 func (e *Engine) Start(t *testing.T, name string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The race detector makes each process wait for a second at its end.
+	// The race detector delays the exit of each process by a second.
 	t.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
 	dir := Dir(t)
 	e.tool = filepath.Join(dir, name)
@@ -88,7 +88,7 @@ const socketName = "engine.sock"
 // Path returns the path of the tool.
 func (e *Engine) Path() string { return e.tool }
 
-// close ends what is left. Nothing should be.
+// close ends remaining processes. There should be none.
 func (e *Engine) close(t *testing.T) {
 	e.listener.Close()
 	e.mu.Lock()
@@ -103,11 +103,11 @@ func (e *Engine) close(t *testing.T) {
 	e.wg.Wait()
 }
 
-// KillAll kills what runs and all that it started, as the end of a container
-// does. Without Linux's /proc, it finds no more than what it started itself.
+// KillAll kills the commands and all their descendants, like the end of a
+// container. Without Linux's /proc, it finds only the commands.
 func (e *Engine) KillAll() {
 	for e.killMarked() {
-		// A process may have come while the others went.
+		// New processes may have been started meanwhile.
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -116,14 +116,14 @@ func (e *Engine) KillAll() {
 	}
 }
 
-// killMarked kills what has the engine's socket in its environment and reports
-// whether there was anything.
+// killMarked kills the processes with the engine's socket in their environment
+// and reports whether there were any.
 func (e *Engine) killMarked() (found bool) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
 	for _, name := range files {
 		environ, err := os.ReadFile(name)
 		if err != nil || !bytes.Contains(environ, []byte(e.mark())) {
-			continue // gone, or another user's; a zombie has none
+			continue // ended, or another user's; a zombie has none
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil {
 			found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
@@ -211,13 +211,13 @@ func (e *Engine) run(argv []string, in *gob.Decoder, out *sender) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// sender sends frames, one at a time.
+// sender sends frames one at a time.
 type sender struct {
 	mu  sync.Mutex
 	enc *gob.Encoder
 }
 
-// send sends data. Where nobody listens any more, it is gone.
+// send sends data, which is discarded if the connection is closed.
 func (s *sender) send(stream int, data []byte) {
 	if len(data) == 0 {
 		return
@@ -238,8 +238,8 @@ func (s stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Tool plays the command line tool if this process was started as one of an
-// [Engine], and then does not return. TestMain calls it first.
+// Tool acts as the command line tool, and does not return, if this process was
+// started as the tool of an [Engine]. TestMain must call it first.
 func Tool() {
 	conn, err := net.Dial("unix", filepath.Join(filepath.Dir(os.Args[0]), socketName))
 	if errors.Is(err, os.ErrNotExist) {
@@ -275,7 +275,7 @@ func relay(dec *gob.Decoder) int {
 	for {
 		var f frame
 		if err := dec.Decode(&f); err != nil {
-			fmt.Fprintln(os.Stderr, "the engine went away:", err)
+			fmt.Fprintln(os.Stderr, "lost the engine:", err)
 			return 1
 		}
 		to := io.Writer(os.Stdout)

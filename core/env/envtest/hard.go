@@ -17,16 +17,16 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// strangeNames are names that a shell or a listing could trip over.
+// strangeNames are names that a shell or a listing may mishandle.
 var strangeNames = []string{
 	"a b", " ", "new\nline", "\n", "ends in newline\n", "it's", `"quoted"`, "-rf", "--", "*", "?", "$HOME", "`id`", `back\slash`,
 	"\\n", "tab\t", "ünï", "\xff\xfe", "semi;colon", "#", "~", "{a,b}", "!", "&", "...", "..a", ".hidden", "a=b", "0100644 5 0 x .y",
 }
 
-// TestHardCases checks what goes wrong first where files and commands go
-// through a shell on another machine. The factory makes an environment with a
-// POSIX shell and an empty working directory, which a user without privileges
-// works in; the checks close it.
+// TestHardCases checks what is likely to fail if files and commands go through a
+// shell on another machine. The factory creates an environment with a POSIX
+// shell and an empty working directory, used by an unprivileged user; the checks
+// close it.
 func TestHardCases(t *testing.T, factory func(t *testing.T) core.Environment) {
 	for name, check := range map[string]func(*testing.T, core.Environment){
 		"StrangeNames":     strange,
@@ -148,7 +148,7 @@ func symlinks(t *testing.T, env core.Environment) {
 		t.Errorf("Remove: %v", err)
 	}
 	if _, err := files.Stat(ctx, "dir/file"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Remove of a link did not remove what it leads to: %v", err)
+		t.Errorf("Remove of a link did not remove its target: %v", err)
 	}
 }
 
@@ -162,7 +162,7 @@ func exact(t *testing.T, env core.Environment) {
 	run(t, env, "ln -s dir link")
 	files, ctx := filer.ExactFiles(), t.Context()
 	if _, err := core.ReadFile(ctx, files, dir+"/dir/file", 10); err != nil {
-		t.Errorf("a resolved path is refused: %v", err)
+		t.Errorf("a resolved path was refused: %v", err)
 	}
 	_, openErr := files.Open(ctx, dir+"/link/file")
 	_, statErr := files.Stat(ctx, "dir/file")
@@ -193,8 +193,7 @@ func binary(t *testing.T, env core.Environment) {
 	}
 }
 
-// noise returns a reader of so many bytes that are not the same, and that tells
-// nobody its length.
+// noise returns a reader of varying bytes that does not reveal its length.
 func noise(size int64) io.Reader {
 	return io.LimitReader(rand.NewChaCha8([32]byte{1}), size)
 }
@@ -215,17 +214,17 @@ func large(t *testing.T, env core.Environment) {
 	got := sha256.New()
 	n, err := io.Copy(got, f)
 	if err != nil || n != size || !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
-		t.Errorf("%d bytes came back as %d, %v, or as others", size, n, err)
+		t.Errorf("%d bytes came back as %d, %v, or changed", size, n, err)
 	}
 	end := make([]byte, 100)
 	if n, err := f.ReadAt(end, size-50); n != 50 || !errors.Is(err, io.EOF) {
-		t.Errorf("ReadAt over the end = %d, %v", n, err)
+		t.Errorf("ReadAt across the end = %d, %v", n, err)
 	}
 	if n, err := f.ReadAt(end, 30<<20); n != 100 || err != nil {
 		t.Errorf("ReadAt in the middle = %d, %v", n, err)
 	}
 	if n, err := f.ReadAt(end, 1<<40); n != 0 || !errors.Is(err, io.EOF) {
-		t.Errorf("ReadAt far behind the end = %d, %v", n, err)
+		t.Errorf("ReadAt far past the end = %d, %v", n, err)
 	}
 }
 
@@ -243,7 +242,7 @@ func snapshot(t *testing.T, env core.Environment) {
 	}
 	data, err := io.ReadAll(f)
 	if err != nil || len(data) != 3<<20 || strings.Count(string(data), "old") != 1<<20 {
-		t.Errorf("an open file is no longer what it was: %d bytes, %v", len(data), err)
+		t.Errorf("an open file has changed: %d bytes, %v", len(data), err)
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
@@ -306,11 +305,11 @@ func variables(t *testing.T, env core.Environment) {
 		t.Errorf("variables came as %q, %v, want %q", out, err, want)
 	}
 	if _, err := env.Start(t.Context(), core.Command{Script: "true", Env: []string{"A;id=x"}}); err == nil {
-		t.Error("a name that is shell code was taken")
+		t.Error("a name that is shell code was accepted")
 	}
 }
 
-// waitFor waits until the script ends well.
+// waitFor waits until the script succeeds.
 func waitFor(t *testing.T, env core.Environment, script string) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
@@ -322,13 +321,13 @@ func waitFor(t *testing.T, env core.Environment, script string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("never came true: %s", script)
+			t.Fatalf("never succeeded: %s", script)
 		}
 	}
 }
 
-// gone is a script that succeeds if the process with the id in the file pid is
-// no more.
+// gone is a script that succeeds if the process whose id is in the file pid has
+// ended.
 const gone = `pid=$(cat pid); kill -0 $pid 2>/dev/null || exit 0; grep -q '^[0-9]* (.*) Z' /proc/$pid/stat`
 
 func cancelKills(t *testing.T, env core.Environment) {
@@ -344,11 +343,11 @@ func cancelKills(t *testing.T, env core.Environment) {
 		t.Errorf("Wait: %v", err)
 	}
 	if _, exit, err := core.Exec(t.Context(), env, core.Command{Script: gone}); err != nil || exit.Code != 0 {
-		t.Errorf("the process there lives on: %+v, %v", exit, err)
+		t.Errorf("the remote process survived: %+v, %v", exit, err)
 	}
 }
 
-// closeKills checks that nothing waits for ever once the environment is closed.
+// closeKills checks that nothing blocks once the environment is closed.
 func closeKills(t *testing.T, env core.Environment) {
 	p, err := env.Start(t.Context(), core.Command{Script: "echo $$ >pid; sleep 300"})
 	if err != nil {
@@ -366,8 +365,8 @@ func closeKills(t *testing.T, env core.Environment) {
 	}
 }
 
-// Dir makes a temporary directory that any user may work in, for environments
-// that give up the privileges of the test.
+// Dir creates a temporary directory that any user may use, for environments that
+// drop the privileges of the test.
 func Dir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "env")

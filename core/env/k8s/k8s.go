@@ -1,9 +1,8 @@
-// Package k8s is an environment in a container of a Kubernetes pod that runs,
-// by way of "kubectl exec".
+// Package k8s is an environment in a container of a running Kubernetes pod,
+// using "kubectl exec".
 //
-// The pod is somebody else's: [Env.Close] ends the commands that were started in
-// it and leaves it as it is. What its image must have stands with
-// core/env/posix.
+// [Env.Close] ends the commands, but not the pod. The requirements for its image
+// are those of core/env/posix.
 package k8s
 
 import (
@@ -21,28 +20,28 @@ import (
 
 // Options configure an [Env]: Pod must be set.
 type Options struct {
-	Pod        string // its name, or "deployment/NAME" and the like
-	Container  string // in the pod; empty = its default one
+	Pod        string // name, or "deployment/NAME" etc.
+	Container  string // in the pod; empty = the default container
 	Namespace  string // empty = that of the context
 	Context    string // of the kubeconfig; empty = the current one
-	Kubeconfig string // a file; empty = kubectl's own choice
+	Kubeconfig string // a file; empty = kubectl's default
 
-	Dir     string   // working directory in the container; empty = its own
-	AddDirs []string // further directories of the workspace, against Dir
-	Home    string   // what ~ stands for; empty = HOME there
+	Dir     string   // working directory in the container; empty = its default
+	AddDirs []string // further directories of the workspace, relative to Dir
+	Home    string   // meaning of ~; empty = HOME in the container
 
 	Command string // the tool; empty = "kubectl"
 	// Environ is the environment of the tool, nil = that of this process;
-	// secrets are left out. The pod gets nothing of it.
+	// secrets are left out. The pod does not get it.
 	Environ []string
-	// Inherit says how much of the container's own environment commands get,
-	// PassEnv names variables that are passed on in any case.
+	// Inherit selects how much of the container's environment commands get;
+	// PassEnv names variables that are always passed on.
 	Inherit proc.Inherit
 	PassEnv []string
-	// Supervisor starts the tool. Nil means one of its own; a given one stays
-	// its owner's.
+	// Supervisor starts the tool; its owner closes it. With nil, the
+	// environment creates one.
 	Supervisor *proc.Supervisor
-	// Logger is told when a protection could not be set up; nil discards.
+	// Logger logs protections that could not be set up; nil discards.
 	Logger *slog.Logger
 }
 
@@ -59,10 +58,10 @@ var (
 	_ core.ExactFiler  = (*Env)(nil)
 )
 
-// New returns the environment in the pod, which must run.
+// New returns the environment in the pod, which must be running.
 func New(ctx context.Context, opts Options) (*Env, error) {
 	if opts.Pod == "" || strings.HasPrefix(opts.Pod, "-") {
-		return nil, fmt.Errorf("k8s: %q is no name of a pod", opts.Pod)
+		return nil, fmt.Errorf("k8s: invalid pod name %q", opts.Pod)
 	}
 	if opts.Command == "" {
 		opts.Command = "kubectl"
@@ -79,7 +78,7 @@ func New(ctx context.Context, opts Options) (*Env, error) {
 	return &Env{Env: inside, cli: cli}, nil
 }
 
-// execArgs is the command line up to the program to run.
+// execArgs returns the command line up to the program to run.
 func execArgs(opts Options) []string {
 	args := []string{"exec", "--stdin", "--quiet"}
 	for _, flag := range []struct{ name, value string }{

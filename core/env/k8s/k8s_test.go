@@ -21,10 +21,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// nobody is a user without privileges, whom a test that runs as root plays.
+// nobody is an unprivileged user, which a test run as root switches to.
 const nobody = 65534
 
-// newCluster plays a cluster with one pod, which sees this machine.
+// newCluster is a fake cluster with one pod, which shares this machine.
 func newCluster(t *testing.T) *envtest.Engine {
 	cluster := &envtest.Engine{Plan: plan}
 	cluster.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "AGENT_PROC_ID=") })
@@ -42,7 +42,7 @@ func plan(args []string) envtest.Call {
 	if len(args) < len(want) || !slices.Equal(args[:len(want)], want) {
 		return envtest.Call{Stderr: "Error from server (NotFound): pods not found\n", Code: 1}
 	}
-	// kubectl says on stderr that a program failed, in words of its own.
+	// kubectl reports on stderr that a program failed.
 	return envtest.Call{Argv: args[len(want):], Stderr: "command terminated with exit code 1\n"}
 }
 
@@ -72,8 +72,8 @@ func TestHardCases(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	cluster := newCluster(t)
 	for want, opts := range map[string]k8s.Options{
-		"no name of a pod":           {},
-		`"--all" is no name`:         {Pod: "--all"},
+		`invalid pod name ""`:        {},
+		`invalid pod name "--all"`:   {Pod: "--all"},
 		"pods not found":             {Pod: "other"},
 		"executable file not found ": {Pod: "pod-1", Command: "no-such-tool"},
 	} {

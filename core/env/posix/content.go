@@ -8,18 +8,18 @@ import (
 	"os"
 )
 
-// gatherSize is how much of a file's content is gathered in memory.
+// gatherSize is how much of a file's content is kept in memory.
 const gatherSize = 1 << 20
 
-// content is what is to be written, wholly at hand.
+// content is the complete content to write.
 type content struct {
 	io.Reader
 	size int64
-	temp *os.File // nil if it is in memory
+	temp *os.File // nil if in memory
 }
 
-// gather reads all of r until ctx is done. What is long goes to a temporary
-// file. A Read that is under way is not interrupted.
+// gather reads all of r, long content into a temporary file. It fails once ctx
+// is done, but does not interrupt a Read in progress.
 func gather(ctx context.Context, r io.Reader) (*content, error) {
 	if known, ok := r.(interface {
 		io.Reader

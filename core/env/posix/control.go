@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// control takes a witness's stderr apart: what it tells about the command, a
-// NUL byte, the token and words to the end of the line, and the command's own
-// stderr, which it hands on from the command's start to its end.
+// control parses a witness's stderr. It separates the witness's messages, which
+// are a NUL byte, the token and words up to the end of the line, from the
+// command's own stderr, which it passes on from the command's start to its end.
 type control struct {
 	to    io.Writer // nil discards
 	token string
 
 	mu      sync.Mutex
-	pending []byte // may begin a message
-	said    tail   // before the start
+	pending []byte // possible start of a message
+	early   tail   // output before the start
 	begun   chan struct{}
 	ended   chan struct{}
 	start   []string // the words of "started" or "refused", set when begun is closed
@@ -47,7 +47,7 @@ func (c *control) Write(p []byte) (int, error) {
 			return 0, err
 		}
 		end += len(intro)
-		c.hear(strings.Fields(string(c.pending[len(intro):end])))
+		c.message(strings.Fields(string(c.pending[len(intro):end])))
 		c.pending = append(c.pending[:0], c.pending[end+1:]...)
 	}
 	if err := c.pass(len(c.pending) - overlap(c.pending, intro)); err != nil {
@@ -56,7 +56,8 @@ func (c *control) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// overlap returns the length of the longest end of data that begins intro.
+// overlap returns the length of the longest suffix of data that is a prefix of
+// intro.
 func overlap(data, intro []byte) int {
 	for n := min(len(data), len(intro)-1); n > 0; n-- {
 		if bytes.HasSuffix(data, intro[:n]) {
@@ -66,7 +67,7 @@ func overlap(data, intro []byte) int {
 	return 0
 }
 
-// pass hands on the first n pending bytes.
+// pass passes on the first n pending bytes.
 func (c *control) pass(n int) error {
 	if n == 0 {
 		return nil
@@ -74,7 +75,7 @@ func (c *control) pass(n int) error {
 	var err error
 	switch {
 	case c.start == nil:
-		_, _ = c.said.Write(c.pending[:n]) // never fails
+		_, _ = c.early.Write(c.pending[:n]) // never fails
 	case c.end == nil && c.to != nil:
 		_, err = c.to.Write(c.pending[:n])
 	}
@@ -82,8 +83,8 @@ func (c *control) pass(n int) error {
 	return err
 }
 
-// hear takes in a message. What comes again or is none is ignored.
-func (c *control) hear(words []string) {
+// message handles a message. Repeated and invalid ones are ignored.
+func (c *control) message(words []string) {
 	switch {
 	case len(words) >= 2 && (words[0] == "started" || words[0] == "refused") && c.start == nil:
 		c.start = words
@@ -94,14 +95,15 @@ func (c *control) hear(words []string) {
 	}
 }
 
-// flush hands on what did not become a message.
+// flush passes on what did not become a message.
 func (c *control) flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pass(len(c.pending))
 }
 
-// status returns the exit status and how many processes the command left.
+// status returns the exit status and how many processes the command left
+// running.
 func (c *control) status() (status, left int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,9 +114,9 @@ func (c *control) status() (status, left int, ok bool) {
 	return status, left, err == nil
 }
 
-// text returns what was said before the start: by whoever did not get there.
+// text returns the output before the start, from what failed to start it.
 func (c *control) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.said.text()
+	return c.early.text()
 }

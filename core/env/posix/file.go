@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	smallFile = 1 << 20  // a file up to this size comes whole when it is opened
-	blockSize = 64 << 10 // what the script of a larger file counts in
-	window    = 32       // blocks that are fetched at once
+	smallFile = 1 << 20  // files up to this size are read whole when opened
+	blockSize = 64 << 10 // unit of the script for larger files
+	window    = 32       // blocks fetched at once
 )
 
-// file is an open file. A small one is here; of a larger one, the script that
-// opened it stays and hands out blocks until Close.
+// file is an open file. A small one is in memory; for a larger one, the script
+// that opened it keeps running and sends blocks until Close.
 type file struct {
 	env  *Env
 	name string
 	info *fileInfo
 
-	stop context.CancelFunc
-	ran  chan struct{} // the script has ended
-	in   *io.PipeWriter
-	out  *io.PipeReader
-	said *tail // what the script said on stderr; to be read when it has ended
+	stop   context.CancelFunc
+	ran    chan struct{} // the script has ended
+	in     *io.PipeWriter
+	out    *io.PipeReader
+	stderr *tail // read when the script has ended
 
 	runErr error // set when ran is closed
 
 	mu     sync.Mutex
 	from   *bufio.Reader
-	whole  bool   // data is all there is
+	whole  bool   // data is the whole file
 	data   []byte // of the file, from start
 	start  int64
 	size   int64 // the last that is known
@@ -46,8 +46,8 @@ type file struct {
 	closed bool
 }
 
-// Open implements [core.FS]. It refuses what is no regular file: reading a
-// device or a named pipe may never end. ctx is for opening only.
+// Open implements [core.FS]. It refuses anything but a regular file: reading a
+// device or a named pipe may never end. ctx is only for opening.
 func (f files) Open(ctx context.Context, name string) (core.File, error) {
 	abs, err := f.env.abs(name)
 	if err != nil {
@@ -59,8 +59,8 @@ func (f files) Open(ctx context.Context, name string) (core.File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	o := &file{env: f.env, name: name, ran: make(chan struct{}), said: &tail{}}
-	// The script lives on after ctx, unless that ends before the file is open.
+	o := &file{env: f.env, name: name, ran: make(chan struct{}), stderr: &tail{}}
+	// The script outlives ctx, unless ctx ends before the file is open.
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	o.stop = stop
 	if err := o.launch(run, argv(openScript, []string{f.exact, abs, strconv.Itoa(smallFile)})); err != nil {
@@ -77,7 +77,7 @@ func (f files) Open(ctx context.Context, name string) (core.File, error) {
 	return o, nil
 }
 
-// launch runs the script beside.
+// launch runs the script in the background.
 func (o *file) launch(ctx context.Context, argv []string) error {
 	in, ours := io.Pipe()
 	out, theirs := io.Pipe()
@@ -88,26 +88,26 @@ func (o *file) launch(ctx context.Context, argv []string) error {
 	go func() { // ended by end, which Env.Close calls for every open file
 		defer o.env.retire(o)
 		defer close(o.ran)
-		o.runErr = o.env.runner.Run(ctx, argv, in, theirs, o.said)
+		o.runErr = o.env.runner.Run(ctx, argv, in, theirs, o.stderr)
 		in.Close()
-		theirs.Close() // whoever reads the end knows that Run has returned
+		theirs.Close() // EOF tells the reader that Run has returned
 	}()
 	return nil
 }
 
-// why says why the script, which has ended, did not open the file.
+// why returns why the script, which has ended, did not open the file.
 func (o *file) why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if said := outcome(ctx, o.runErr, o.said.text()); said != nil {
-		return said
+	if failed := outcome(ctx, o.runErr, o.stderr.text()); failed != nil {
+		return failed
 	}
 	return err
 }
 
-// receive reads the beginning of the script's output: where the file is, what
-// stat says of it, and the content of a small one.
+// receive reads the start of the script's output: the resolved path, the output
+// of stat, and the content of a small file.
 func (o *file) receive() error {
 	to, err := o.from.ReadString(0)
 	if err != nil {
@@ -129,7 +129,7 @@ func (o *file) receive() error {
 		return err
 	}
 	<-o.ran
-	if err := outcome(context.Background(), o.runErr, o.said.text()); err != nil {
+	if err := outcome(context.Background(), o.runErr, o.stderr.text()); err != nil {
 		return err
 	}
 	o.whole, o.size = true, int64(len(o.data))
@@ -143,7 +143,7 @@ func (o *file) end() {
 	o.stop()
 }
 
-// Close implements [core.File]. It waits for the script's end.
+// Close implements [core.File]. It waits for the script to end.
 func (o *file) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -185,7 +185,7 @@ func (o *file) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// readAt reads what is at hand, or fetches something.
+// readAt reads from memory, or fetches blocks.
 func (o *file) readAt(p []byte, off int64) (int, error) {
 	if o.closed {
 		return 0, &fs.PathError{Op: "read", Path: o.name, Err: fs.ErrClosed}
@@ -211,7 +211,7 @@ func (o *file) holds(off int64) bool {
 	return off >= o.start && off-o.start < int64(len(o.data))
 }
 
-// fetch gets the blocks from the one that has the offset.
+// fetch fetches blocks, starting with the one that contains the offset.
 func (o *file) fetch(off int64) error {
 	block := off / blockSize
 	if _, err := fmt.Fprintf(o.in, "%d %d\n", block, window); err != nil {
@@ -234,15 +234,15 @@ func (o *file) fetch(off int64) error {
 		o.data = o.data[:0]
 		return o.broken(err)
 	}
-	// Behind the file's end there are only the zeros that fill the blocks.
+	// After the end of the file there is only the zero padding.
 	o.data = o.data[:max(0, min(int64(len(o.data)), o.size-o.start))]
 	return nil
 }
 
-// broken says why the script no longer answers.
+// broken returns why the script no longer answers.
 func (o *file) broken(err error) error {
 	if errors.Is(err, io.ErrClosedPipe) {
 		return fs.ErrClosed
 	}
-	return fmt.Errorf("the connection to the open file broke off: %w", err)
+	return fmt.Errorf("lost the connection to the open file: %w", err)
 }

@@ -20,16 +20,16 @@ import (
 // Files implements [core.Environment].
 func (e *Env) Files() core.FS { return files{env: e} }
 
-// ExactFiles implements [core.ExactFiler]. A path is compared with where it
-// leads at the beginning of each operation.
+// ExactFiles implements [core.ExactFiler]. Each operation first verifies that the
+// path is still resolved.
 func (e *Env) ExactFiles() core.FS { return files{env: e, exact: "exact"} }
 
 type files struct {
 	env   *Env
-	exact string // not empty: paths are resolved, refuse those that are not
+	exact string // if not empty, refuse paths that are not resolved
 }
 
-// run runs a script with a path and what it takes besides.
+// run runs a script with a path and further arguments.
 func (f files) run(ctx context.Context, op, name, script string, stdin io.Reader, args ...string) ([]byte, error) {
 	abs, err := f.env.abs(name)
 	if err != nil {
@@ -73,19 +73,19 @@ func (f files) ReadDir(ctx context.Context, name string) ([]fs.DirEntry, error) 
 	return entries, nil
 }
 
-// parseList reads batches of names and of what stat says of them.
+// parseList parses batches of names and their output of stat.
 func parseList(out []byte) ([]fs.DirEntry, error) {
 	var entries []fs.DirEntry
 	for len(out) > 0 {
 		names, rest, ok := bytes.Cut(out, []byte("\x00\x00"))
 		lines, next, ok2 := bytes.Cut(rest, []byte{0})
 		if !ok || !ok2 {
-			return nil, errors.New("its list is cut off")
+			return nil, errors.New("truncated list")
 		}
 		for given := range strings.SplitSeq(string(names), "\x00") {
 			var meta string
 			meta, lines, ok = cutLine(lines, given)
-			if !ok { // it went away meanwhile
+			if !ok { // removed meanwhile
 				continue
 			}
 			info, err := parseInfo(strings.TrimPrefix(given, "./"), meta)
@@ -99,8 +99,8 @@ func parseList(out []byte) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// cutLine returns what stands before the name in the first line, if that is the
-// name's. The name itself may have newlines.
+// cutLine returns the text before the name in the first line, if that line ends
+// with the name, which may contain newlines.
 func cutLine(lines []byte, name string) (meta string, rest []byte, ok bool) {
 	i := bytes.Index(lines, []byte(" ./"))
 	if i < 0 || !bytes.HasPrefix(lines[i+1:], []byte(name+"\n")) {
@@ -109,9 +109,9 @@ func cutLine(lines []byte, name string) (meta string, rest []byte, ok bool) {
 	return string(lines[:i]), lines[i+len(name)+2:], true
 }
 
-// Write implements [core.FS]: the content goes into a file beside the old one
-// and takes its place when it is whole. Content of unknown length is gathered
-// here before, so that nobody takes a part of it for all.
+// Write implements [core.FS]: it writes a new file in the same directory and
+// renames it over the old one. Content of unknown length is read in full first,
+// so that a partial write is detected.
 func (f files) Write(ctx context.Context, name string, content io.Reader, mode fs.FileMode) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (f files) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// unixMode returns the bits of a mode that a file keeps, as chmod takes them.
+// unixMode returns the permission bits of a mode in the form for chmod.
 func unixMode(mode fs.FileMode) string {
 	bits := uint32(mode.Perm())
 	for _, special := range specialBits {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fileInfo is what stat says of a file.
+// fileInfo is the output of stat for a file.
 type fileInfo struct {
 	name  string
 	size  int64
@@ -26,7 +26,7 @@ func (i *fileInfo) ModTime() time.Time { return i.mod }
 func (i *fileInfo) IsDir() bool        { return i.mode.IsDir() }
 func (i *fileInfo) Sys() any           { return nil }
 
-// Links is how many names the file has.
+// Links is the number of hard links of the file.
 func (i *fileInfo) Links() uint64 { return i.links }
 
 // fileTypes are the type bits of a Unix mode.
@@ -40,31 +40,31 @@ var fileTypes = map[uint64]fs.FileMode{
 	0xc000: fs.ModeSocket,
 }
 
-// parseInfo reads "mode size links seconds time", the mode in hexadecimal, as
-// stat -c '%f %s %h %Y %y' prints it.
+// parseInfo parses "mode size links seconds time", the mode in hexadecimal, as
+// printed by stat -c '%f %s %h %Y %y'.
 func parseInfo(name, line string) (*fileInfo, error) {
 	fields := strings.SplitN(line, " ", 5)
 	if len(fields) < 5 {
-		return nil, fmt.Errorf("stat says %q, a mode, a size, a number of links and times were expected", line)
+		return nil, fmt.Errorf("invalid output of stat %q: expected mode, size, number of links and times", line)
 	}
 	mode, err := strconv.ParseUint(fields[0], 16, 32)
 	if err != nil {
-		return nil, fmt.Errorf("stat says the mode %q: %w", fields[0], err)
+		return nil, fmt.Errorf("invalid mode %q from stat: %w", fields[0], err)
 	}
 	size, err := strconv.ParseInt(fields[1], 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("stat says the size %q: %w", fields[1], err)
+		return nil, fmt.Errorf("invalid size %q from stat: %w", fields[1], err)
 	}
 	links, err := strconv.ParseUint(fields[2], 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("stat says %q links: %w", fields[2], err)
+		return nil, fmt.Errorf("invalid number of links %q from stat: %w", fields[2], err)
 	}
 	seconds, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("stat says the time %q: %w", fields[3], err)
+		return nil, fmt.Errorf("invalid time %q from stat: %w", fields[3], err)
 	}
 	info := &fileInfo{name: name, size: size, links: links, mod: time.Unix(seconds, 0)}
-	// The finer time is there to tell changes within a second.
+	// Sub-second precision distinguishes changes within a second.
 	if exact, err := time.Parse("2006-01-02 15:04:05.999999999 -0700", strings.TrimSpace(fields[4])); err == nil {
 		info.mod = exact.Local()
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestControl cuts a witness's stderr at every place.
+// TestControl splits a witness's stderr at every position.
 func TestControl(t *testing.T) {
 	const all = "noise\x00tok started 1 2\nerr\x00or\x00tokx\x00to\x00tok ended 3 4\nlate"
 	for cut := range len(all) {
@@ -24,7 +24,7 @@ func TestControl(t *testing.T) {
 		}
 		status, left, ok := c.status()
 		if out.String() != "err\x00or\x00tokx\x00to" || c.text() != "noise" || status != 3 || left != 4 || !ok {
-			t.Errorf("cut at %d: %q, %q, %d, %d, %t", cut, &out, c.text(), status, left, ok)
+			t.Errorf("split at %d: %q, %q, %d, %d, %t", cut, &out, c.text(), status, left, ok)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func FuzzControl(f *testing.F) {
 		_, _ = two.Write([]byte(all[cut:]))
 		_, _ = one.flush(), two.flush()
 		if whole.String() != parts.String() || strings.Join(one.end, " ") != strings.Join(two.end, " ") {
-			t.Errorf("a cut at %d makes %q of %q", cut, &parts, &whole)
+			t.Errorf("a split at %d turns %q into %q", cut, &parts, &whole)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestFailure(t *testing.T) {
 		"warning\nmv: cannot move 'a' to 'b': Permission denied": fs.ErrPermission,
 		"File exists": fs.ErrExist,
 		"rm: cannot remove 'x': Operation not permitted": fs.ErrPermission,
-		"It leads elsewhere than when it was checked":    fs.ErrPermission,
+		"The path changed after it was checked":          fs.ErrPermission,
 	} {
 		if err := failure(message); !errors.Is(err, want) {
 			t.Errorf("%q became %v", message, err)

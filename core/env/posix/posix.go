@@ -21,14 +21,14 @@ import (
 // Close ended.
 var ErrClosed = errors.New("the environment is closed")
 
-// Options configure an [Env]. The zero value works in the directory that the
-// runner starts programs in.
+// Options configure an [Env]. The zero value works in the directory in which the
+// runner starts programs.
 type Options struct {
 	Dir     string   // working directory in the userland; empty = the runner's
-	AddDirs []string // further directories of the workspace, against Dir
-	Home    string   // what ~ stands for; empty = HOME there
-	// Inherit says how much of the userland's own environment commands get,
-	// PassEnv names variables that are passed on in any case.
+	AddDirs []string // further directories of the workspace, relative to Dir
+	Home    string   // meaning of ~; empty = HOME in the userland
+	// Inherit selects how much of the userland's environment commands get;
+	// PassEnv names variables that are always passed on.
 	Inherit proc.Inherit
 	PassEnv []string
 }
@@ -37,18 +37,18 @@ type Options struct {
 type Env struct {
 	runner Runner
 	info   core.EnvInfo
-	shell  []string // begins the command line of a script
+	shell  []string // start of the command line of a script
 	unset  []string // variables that commands do not get
-	token  string   // begins the marker of every command
+	token  string   // prefix of the marker of every command
 
 	started atomic.Int64 // numbers the commands
 	mu      sync.Mutex
 	closed  bool
-	open    map[closer]struct{} // what Close ends
+	open    map[closer]struct{} // ended by Close
 	running sync.WaitGroup
 }
 
-// closer is something that Close ends: a command or an open file.
+// closer is something that Close must end: a command or an open file.
 type closer interface{ end() }
 
 var (
@@ -56,9 +56,9 @@ var (
 	_ core.ExactFiler  = (*Env)(nil)
 )
 
-// New looks at the userland behind the runner and returns its environment. The
-// workspace's directories must exist there. The runner must work until Close
-// has returned, and stays its owner's.
+// New probes the userland of the runner and returns its environment. The
+// directories of the workspace must exist there. The runner must work until
+// Close has returned; its owner closes it.
 func New(ctx context.Context, runner Runner, opts Options) (*Env, error) {
 	e := &Env{runner: runner, token: rand.Text(), open: map[closer]struct{}{}}
 	out, err := e.script(ctx, probeScript, nil, append([]string{opts.Dir}, opts.AddDirs...)...)
@@ -71,21 +71,21 @@ func New(ctx context.Context, runner Runner, opts Options) (*Env, error) {
 	return e, nil
 }
 
-// describe takes in what the probe printed.
+// describe parses the output of the probe.
 func (e *Env) describe(out []byte, opts Options) error {
 	lines := bytes.SplitN(out, []byte("\n"), 4)
 	if len(lines) < 4 {
-		return errors.New("its description is cut off")
+		return errors.New("truncated output")
 	}
 	e.info.OS, e.info.OSVersion, e.info.Shell = strings.ToLower(string(lines[0])), string(lines[1]), string(lines[2])
 	if e.info.OS != "linux" {
-		return fmt.Errorf("it runs %s: files need Linux", e.info.OS)
+		return fmt.Errorf("its system is %s: Linux is required for files", e.info.OS)
 	}
 	e.shell = []string{"/bin/" + e.info.Shell, "-c"}
 	fields, environ, ok := bytes.Cut(lines[3], []byte("\x00\x00"))
 	home, dirs, ok2 := strings.Cut(string(fields), "\x00")
 	if !ok || !ok2 || dirs == "" {
-		return errors.New("its description has no directory")
+		return errors.New("the output has no directory")
 	}
 	e.info.Home = home
 	if opts.Home != "" {
@@ -101,8 +101,8 @@ func (e *Env) describe(out []byte, opts Options) error {
 	return nil
 }
 
-// withheld returns the names of the variables that commands do not get. A line
-// of a value may pass for a variable, which does no harm.
+// withheld returns the names of the variables that commands do not get. A line of
+// a value may be mistaken for a variable, which is harmless.
 func withheld(environ string, opts Options) []string {
 	var names []string
 	for line := range strings.SplitSeq(environ, "\n") {
@@ -114,7 +114,7 @@ func withheld(environ string, opts Options) []string {
 	return names
 }
 
-// isName reports whether a shell can have a variable of that name.
+// isName reports whether a name is valid for a shell variable.
 func isName(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
@@ -132,8 +132,8 @@ func (e *Env) Info() core.EnvInfo {
 	return info
 }
 
-// Resolve implements [core.Environment]. "~" and "~/" stand for the home
-// directory; the empty path is the working directory.
+// Resolve implements [core.Environment]. "~" and "~/" mean the home directory;
+// the empty path is the working directory.
 func (e *Env) Resolve(ctx context.Context, name string) (core.Resolved, error) {
 	abs, err := e.abs(name)
 	if err != nil {
@@ -163,7 +163,7 @@ func (e *Env) abs(name string) (string, error) {
 	switch {
 	case home && (rest == "" || rest[0] == '/'):
 		if e.info.Home == "" {
-			return "", &fs.PathError{Op: "resolve", Path: name, Err: errors.New("there is no home directory: give an absolute path")}
+			return "", &fs.PathError{Op: "resolve", Path: name, Err: errors.New("no home directory: give an absolute path")}
 		}
 		return e.info.Home + rest, nil
 	case path.IsAbs(name):
@@ -173,8 +173,8 @@ func (e *Env) abs(name string) (string, error) {
 	}
 }
 
-// Close implements [core.Environment]: it ends all commands with everything
-// that they left behind, closes the open files and waits for it all. It can be
+// Close implements [core.Environment]: it ends all commands and the processes
+// they left running, closes the open files and waits for all of them. It may be
 // called again.
 func (e *Env) Close() error {
 	e.mu.Lock()
@@ -196,16 +196,16 @@ func (e *Env) Close() error {
 	if e.started.Load() == 0 {
 		return nil
 	}
-	// What detached itself from its command still carries the token.
+	// Processes that detached themselves from a command still have the token.
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
-	if _, err := e.endFamily(ctx, family{token: e.token, group: "-", witness: "-"}); err != nil {
-		return fmt.Errorf("end what commands left behind: %w", err)
+	if _, err := e.endProcesses(ctx, target{token: e.token, group: "-", witness: "-"}); err != nil {
+		return fmt.Errorf("end processes that commands left running: %w", err)
 	}
 	return nil
 }
 
-// begin counts something in that Close is to end and wait for.
+// begin registers something that Close must end and wait for.
 func (e *Env) begin(c closer) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -217,7 +217,7 @@ func (e *Env) begin(c closer) error {
 	return nil
 }
 
-// retire counts it out.
+// retire removes it again.
 func (e *Env) retire(c closer) {
 	e.mu.Lock()
 	delete(e.open, c)

@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// here is a runner on this machine. It gives up like a broken connection does:
-// what it ran finds its stdin at the end and is left to itself.
+// here is a runner on this machine. It ends like a lost connection: the stdin of
+// its programs ends, and they keep running.
 type here struct {
 	env []string
 	as  uint32 // the user; 0 = that of this process
@@ -90,7 +90,7 @@ func (h here) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, s
 	return nil
 }
 
-// environ is that of the userland, with secrets of its own.
+// environ is the environment of the userland, with secrets.
 func environ() []string {
 	var env []string
 	for _, entry := range os.Environ() {
@@ -101,7 +101,7 @@ func environ() []string {
 	return append(env, "POD_DB_PASSWORD=hunter2")
 }
 
-// nobody is a user without privileges, whom a test that runs as root plays.
+// nobody is an unprivileged user, which a test run as root switches to.
 const nobody = 65534
 
 func TestHardCases(t *testing.T) {
@@ -127,12 +127,12 @@ func newEnv(t *testing.T, opts posix.Options) *posix.Env {
 	return env
 }
 
-// TestConforms runs the suite with each shell, without setsid, and with the
-// programs of busybox alone.
+// TestConforms runs the suite with each shell, without setsid, and with only the
+// programs of busybox.
 func TestConforms(t *testing.T) {
 	for _, c := range []struct {
 		name, shell, without string
-		only                 bool // busybox's programs
+		only                 bool // only busybox's programs
 	}{
 		{name: "sh", shell: "sh"},
 		{name: "bash", shell: "bash"},
@@ -142,7 +142,7 @@ func TestConforms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			shell, err := exec.LookPath(c.shell)
 			if err != nil {
-				t.Skipf("there is no %s here", c.shell)
+				t.Skipf("%s is not installed", c.shell)
 			}
 			bin := t.TempDir()
 			if c.only {
@@ -160,8 +160,8 @@ func TestConforms(t *testing.T) {
 	}
 }
 
-// linkPrograms fills bin with what is in PATH, but for one program, and the
-// shell as sh.
+// linkPrograms links the programs in PATH into bin, except for one, and the shell
+// as sh.
 func linkPrograms(t *testing.T, bin, shell, without string) {
 	t.Helper()
 	if err := os.Symlink(shell, filepath.Join(bin, "sh")); err != nil {
@@ -198,12 +198,12 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("New(%+v) = %v, want an error with %q", opts, err, want)
 		}
 	}
-	if _, err := posix.New(t.Context(), silent{}, posix.Options{}); err == nil || !strings.Contains(err.Error(), "broke off") {
+	if _, err := posix.New(t.Context(), silent{}, posix.Options{}); err == nil || !strings.Contains(err.Error(), "lost the connection") {
 		t.Errorf("New with a runner that runs nothing = %v", err)
 	}
 }
 
-// silent is a runner that runs nothing and says nothing.
+// silent is a runner that runs nothing and outputs nothing.
 type silent struct{}
 
 // Run implements [posix.Runner].

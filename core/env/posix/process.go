@@ -21,8 +21,8 @@ import (
 )
 
 var (
-	//go:embed scripts/family.sh
-	familyLib string
+	//go:embed scripts/processes.sh
+	processLib string
 	//go:embed scripts/run.sh
 	runScript string
 	//go:embed scripts/inner.sh
@@ -32,23 +32,23 @@ var (
 )
 
 const (
-	endTime   = 5 * time.Second        // for the script that ends a command
-	startTime = time.Second            // for a command to start whose context is done
-	heldTime  = 250 * time.Millisecond // of silence, for output that is open after the end
-	cutTime   = 500 * time.Millisecond // for the connection to end by itself when the command has
+	endTime   = 5 * time.Second        // timeout of the script that ends a command
+	startTime = time.Second            // for a command to start after its context is done
+	heldTime  = 250 * time.Millisecond // without output, if output stays open after the end
+	cutTime   = 500 * time.Millisecond // for the connection to close after the command ended
 )
 
 // process is a command.
 type process struct {
 	env     *Env
-	ctx     context.Context // that ends it
+	ctx     context.Context // ends the command
 	cancel  context.CancelCauseFunc
-	token   string // in the environment of all that the command starts
+	token   string // in the environment of all its processes
 	control *control
 	seen    *activity
 	start   time.Time
 
-	hangUp context.CancelFunc // gives up the connection
+	hangUp context.CancelFunc // closes the connection
 	ran    chan struct{}      // the connection has ended
 	runErr error              // set when ran is closed
 
@@ -63,7 +63,7 @@ func (e *Env) Start(ctx context.Context, cmd core.Command) (core.Process, error)
 		return nil, err
 	}
 	if cmd.Terminal {
-		return nil, fmt.Errorf("commands get no terminal there: %w", errors.ErrUnsupported)
+		return nil, fmt.Errorf("commands cannot have a terminal in this environment: %w", errors.ErrUnsupported)
 	}
 	argv, err := e.commandLine(cmd)
 	if err != nil {
@@ -104,13 +104,13 @@ func (e *Env) commandLine(cmd core.Command) ([]string, error) {
 	case cmd.Script != "":
 		return append(slices.Clone(e.shell), cmd.Script), nil
 	case cmd.Argv[0] == "" || cmd.Argv[0][0] == '-':
-		return nil, fmt.Errorf("start %q: no program has such a name: %w", cmd.Argv[0], fs.ErrNotExist)
+		return nil, fmt.Errorf("start %q: invalid program name: %w", cmd.Argv[0], fs.ErrNotExist)
 	}
 	return cmd.Argv, nil
 }
 
-// header is the first line of a command's stdin: shell code that takes the
-// withheld variables away and sets those of the command.
+// header is the first line of a command's stdin: shell code that unsets the
+// withheld variables and sets those of the command.
 func (e *Env) header(env []string) (string, error) {
 	var b strings.Builder
 	if len(e.unset) > 0 {
@@ -119,7 +119,7 @@ func (e *Env) header(env []string) (string, error) {
 	for _, entry := range env {
 		name, value, ok := strings.Cut(entry, "=")
 		if !ok || !isName(name) {
-			return "", fmt.Errorf("the shell there cannot set the variable %q: use letters, digits and _ for its name", name)
+			return "", fmt.Errorf("invalid variable name %q: use letters, digits and _", name)
 		}
 		if strings.ContainsRune(value, 0) {
 			return "", fmt.Errorf("the variable %s contains a NUL byte: %w", name, fs.ErrInvalid)
@@ -129,19 +129,19 @@ func (e *Env) header(env []string) (string, error) {
 	return b.String(), nil
 }
 
-// quote makes a value a shell word on one line. Newlines come as the variable
-// that the header begins with, within double quotes.
+// quote returns a value as a shell word on one line. Newlines become the variable
+// that [newline] defines, in double quotes.
 func quote(value string) string {
 	value = strings.ReplaceAll(value, "'", `'\''`)
 	return "'" + strings.ReplaceAll(value, "\n", `'"$agent_newline_"'`) + "'"
 }
 
-// newline defines the variable that quoted words have for a newline. What
-// printf prints has an x behind it, as the shell cuts newlines off.
+// newline defines the variable that quoted words use for a newline. The x after
+// it keeps the shell from removing the newline.
 const newline = `agent_newline_=$(printf '\nx'); agent_newline_=${agent_newline_%x}; `
 
-// Line returns a line of shell code that becomes the program argv, for runners
-// that reach no more than a shell that reads a line.
+// Line returns a line of shell code that execs argv, for runners that reach only
+// a shell that reads a line.
 func Line(argv []string) string {
 	words := make([]string, 0, len(argv))
 	for _, word := range argv {
@@ -150,7 +150,7 @@ func Line(argv []string) string {
 	return newline + "set -- " + strings.Join(words, " ") + "; unset agent_newline_; exec \"$@\""
 }
 
-// connect runs the command's witness beside.
+// connect runs the command's witness in the background.
 func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
 	header = newline + "export " + proc.MarkerEnv + "=" + p.token + ";" + header + "unset agent_newline_\n"
 	var stdin io.Reader = strings.NewReader(header)
@@ -164,9 +164,9 @@ func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
 	if same(cmd.Stdout, cmd.Stderr) {
 		merged, stderr = "merged", nil
 	}
-	secret := rand.Text() // so that the command's output is not taken for the witness's
+	secret := rand.Text() // so that the command cannot fake messages of the witness
 	p.control = newControl(stderr, secret)
-	full := append([]string{"sh", "-c", familyLib + runScript, "sh", innerScript, merged, secret, dir, input}, argv...)
+	full := append([]string{"sh", "-c", processLib + runScript, "sh", innerScript, merged, secret, dir, input}, argv...)
 	run, hangUp := context.WithCancel(context.WithoutCancel(p.ctx))
 	p.hangUp = hangUp
 	go func() { // supervise waits for it
@@ -178,12 +178,12 @@ func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
 	}()
 }
 
-// same reports whether a and b are one writer.
+// same reports whether a and b are the same writer.
 func same(a, b io.Writer) bool {
 	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// started waits until the command runs, or says why it does not.
+// started waits until the command runs, or returns why it does not.
 func (p *process) started(cmd core.Command, dir string) (core.Process, error) {
 	select {
 	case <-p.control.begun:
@@ -202,21 +202,21 @@ func (p *process) started(cmd core.Command, dir string) (core.Process, error) {
 		}
 	}
 	if p.control.start[1] == "dir" {
-		return nil, &fs.PathError{Op: "start", Path: dir, Err: fmt.Errorf("the working directory cannot be entered: %w", fs.ErrNotExist)}
+		return nil, &fs.PathError{Op: "start", Path: dir, Err: fmt.Errorf("cannot enter the working directory: %w", fs.ErrNotExist)}
 	}
 	name := path.Base(p.env.shell[0])
 	if cmd.Script == "" {
 		name = cmd.Argv[0]
 	}
-	return nil, fmt.Errorf("start %s: there is no such program: %w", name, fs.ErrNotExist)
+	return nil, fmt.Errorf("start %s: program not found: %w", name, fs.ErrNotExist)
 }
 
-// notStarted says why the witness was not heard of.
+// notStarted returns why there was no message from the witness.
 func (p *process) notStarted() error {
 	if p.ctx.Err() != nil && p.err != nil {
 		return p.err
 	}
-	return fmt.Errorf("start the command: %w", lost(p.runErr, p.control.text()))
+	return fmt.Errorf("start the command: %w", connectionError(p.runErr, p.control.text()))
 }
 
 // Wait implements [core.Process].
@@ -228,22 +228,22 @@ func (p *process) Wait() (core.Exit, error) {
 // end implements closer.
 func (p *process) end() { p.cancel(ErrClosed) }
 
-// supervise sees the command to its end.
+// supervise waits for the end of the command.
 func (p *process) supervise() {
 	defer p.env.retire(p)
 	defer close(p.done)
 	defer p.cancel(nil)
 	defer p.hangUp()
-	aborted, held := false, 0
+	aborted, left := false, 0
 	select {
 	case <-p.ran:
 	case <-p.control.ended:
-		held = p.settle()
+		left = p.settle()
 	case <-p.ctx.Done():
 		aborted = true
 		p.abort()
 	}
-	p.exit = p.result(held)
+	p.exit = p.result(left)
 	switch {
 	case aborted && errors.Is(context.Cause(p.ctx), ErrClosed):
 		p.err = ErrClosed
@@ -253,25 +253,25 @@ func (p *process) supervise() {
 		p.err = p.runErr
 	default:
 		if _, _, ok := p.control.status(); !ok {
-			p.err = lost(nil, "")
+			p.err = connectionError(nil, "")
 		}
 	}
 }
 
-// settle waits for the last output of a command that has ended. Whoever keeps
-// the output open and silent is ended; it returns how many those were.
-func (p *process) settle() (held int) {
+// settle waits for the last output of a command that has ended. Processes that
+// keep the output open without writing are ended; it returns their number.
+func (p *process) settle() (left int) {
 	if p.silent() {
 		ctx, cancel := context.WithTimeout(p.ctx, endTime)
 		defer cancel()
-		held, _ = p.env.endFamily(ctx, p.family()) // the connection is cut in any case
+		left, _ = p.env.endProcesses(ctx, p.target()) // the connection is closed in any case
 		p.waitOrCut(cutTime)
 	}
-	return held
+	return left
 }
 
-// silent waits for the connection's end and reports whether nothing came for a
-// while instead.
+// silent waits for the connection to close and reports whether instead there was
+// no output for a while.
 func (p *process) silent() bool {
 	for {
 		before := p.seen.count.Load()
@@ -291,24 +291,24 @@ func (p *process) silent() bool {
 	}
 }
 
-// abort ends the command and all that it started.
+// abort ends the command and everything it started.
 func (p *process) abort() {
 	timer := time.NewTimer(startTime)
 	defer timer.Stop()
 	select {
 	case <-p.control.begun:
 	case <-p.ran:
-	case <-timer.C: // perhaps it starts later and finds its stdin at the end
+	case <-timer.C: // if it starts later, its stdin has ended
 		p.hangUp()
 		<-p.ran
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), endTime)
 	defer cancel()
-	_, _ = p.env.endFamily(ctx, p.family()) // Close tries again, by the token
+	_, _ = p.env.endProcesses(ctx, p.target()) // Close tries again, by the token
 	p.waitOrCut(cutTime)
 }
 
-// waitOrCut waits for the connection's end and gives it up after d.
+// waitOrCut waits for the connection to close, and closes it after d.
 func (p *process) waitOrCut(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -321,10 +321,10 @@ func (p *process) waitOrCut(d time.Duration) {
 }
 
 // result describes the end of the command.
-func (p *process) result(held int) core.Exit {
-	exit := core.Exit{Code: -1, Duration: time.Since(p.start), Left: held}
+func (p *process) result(left int) core.Exit {
+	exit := core.Exit{Code: -1, Duration: time.Since(p.start), Left: left}
 	status, left, ok := p.control.status()
-	if !ok { // the witness is gone, too
+	if !ok { // the witness has ended too
 		exit.Signal = "SIGKILL"
 		return exit
 	}
@@ -336,7 +336,7 @@ func (p *process) result(held int) core.Exit {
 	return exit
 }
 
-// signals are the names that are the same on all systems, and those of Linux.
+// signals are the signal names common to all systems, and those of Linux.
 var signals = map[int]string{
 	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE",
 	9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
@@ -345,37 +345,37 @@ var signals = map[int]string{
 
 func signalName(n int) string { return signals[n] }
 
-// family is how a command's processes are known.
-type family struct{ token, group, witness string }
+// target identifies the processes of a command.
+type target struct{ token, group, witness string }
 
-func (p *process) family() family {
-	f := family{token: p.token, group: "-", witness: "-"}
+func (p *process) target() target {
+	t := target{token: p.token, group: "-", witness: "-"}
 	select {
 	case <-p.control.begun:
 		if words := p.control.start; len(words) == 3 {
-			f.group, f.witness = words[1], words[2]
+			t.group, t.witness = words[1], words[2]
 		}
 	default:
 	}
-	return f
+	return t
 }
 
-// endFamily ends processes and returns how many there were.
-func (e *Env) endFamily(ctx context.Context, f family) (int, error) {
+// endProcesses ends processes and returns how many there were.
+func (e *Env) endProcesses(ctx context.Context, t target) (int, error) {
 	var out bytes.Buffer
-	said := &tail{}
-	err := e.runner.Run(ctx, []string{"sh", "-c", familyLib + endScript, "sh", f.token, f.group, f.witness}, nil, &out, said)
+	stderr := &tail{}
+	err := e.runner.Run(ctx, []string{"sh", "-c", processLib + endScript, "sh", t.token, t.group, t.witness}, nil, &out, stderr)
 	var n int
 	if _, scanErr := fmt.Sscan(out.String(), &n); scanErr != nil {
-		return 0, lost(err, said.text())
+		return 0, connectionError(err, stderr.text())
 	}
 	return n, err
 }
 
-// activity tells whether output comes.
+// activity counts writes of output.
 type activity struct{ count, writing atomic.Int64 }
 
-// watch returns w with its writes counted, nil for nil.
+// watch returns w with its writes counted, or nil for nil.
 func (a *activity) watch(w io.Writer) io.Writer {
 	if w == nil {
 		return nil

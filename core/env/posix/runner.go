@@ -20,13 +20,12 @@ import (
 type Runner interface {
 	// Run runs a program to its end, in a session without a terminal, and
 	// returns once its output was written. A nil writer discards; stdin may be
-	// nil, and a Read of it that hangs at the end is not waited for. How the
-	// program ended is of no interest: err says that it could not be run, that
-	// the connection was lost, or that a writer failed.
+	// nil, and Run does not wait for a Read of it that blocks at the end. The
+	// exit status is ignored: err means that the program could not be run, the
+	// connection was lost, or a writer failed.
 	//
-	// When ctx is done, Run gives up the connection and returns its error soon.
-	// What runs in the userland need not end by that, but must find its stdin
-	// at the end.
+	// When ctx is done, Run closes the connection and returns ctx's error soon.
+	// The program need not end then, but its stdin must.
 	Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error
 }
 
@@ -34,16 +33,16 @@ type Runner interface {
 type CLIOptions struct {
 	Command string // the program, a name in PATH or a path
 	// Environ is the environment of the program, nil = that of this process.
-	// It gets all of it but the secrets.
+	// Secrets are removed from it.
 	Environ []string
-	// Supervisor starts the program. Nil means one of its own, closed by
-	// Close; a given one stays its owner's.
+	// Supervisor starts the program; its owner closes it. With nil, the CLI
+	// creates one and closes it.
 	Supervisor *proc.Supervisor
-	// Logger is told when a protection could not be set up; nil discards.
+	// Logger logs protections that could not be set up; nil discards.
 	Logger *slog.Logger
 }
 
-// CLI is a program on this machine by which a userland is reached: docker,
+// CLI is a local program that gives access to a userland, such as docker or
 // kubectl. It is safe for concurrent use.
 type CLI struct {
 	command    string
@@ -52,7 +51,7 @@ type CLI struct {
 	owned      bool
 }
 
-// NewCLI returns the program. Whoever makes it closes it.
+// NewCLI returns the program. The caller must close it.
 func NewCLI(opts CLIOptions) *CLI {
 	c := &CLI{command: opts.Command, supervisor: opts.Supervisor, environ: opts.Environ}
 	if c.environ == nil {
@@ -66,10 +65,10 @@ func NewCLI(opts CLIOptions) *CLI {
 	return c
 }
 
-// cliGrace is how long the program may take to end when it is asked to.
+// cliGrace is how long the program may take to end when asked to.
 const cliGrace = 200 * time.Millisecond
 
-// Start starts the program. The process ends with ctx, and with the supervisor.
+// Start starts the program. The process ends with ctx and with the supervisor.
 func (c *CLI) Start(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (*proc.Process, error) {
 	p, err := c.supervisor.Start(ctx, proc.Spec{
 		Path:   c.command,
@@ -81,13 +80,13 @@ func (c *CLI) Start(ctx context.Context, args []string, stdin io.Reader, stdout,
 		Grace:  cliGrace,
 	})
 	if errors.Is(err, syscall.E2BIG) {
-		return nil, fmt.Errorf("the command is too long for this system: write it to a file and run that: %w", err)
+		return nil, fmt.Errorf("the command is too long for this system: write it to a file and run the file: %w", err)
 	}
 	return p, err
 }
 
-// Output runs the program to its end and returns its standard output. The error
-// has what it said where it failed.
+// Output runs the program to its end and returns its standard output. If it
+// fails, the error contains its standard error.
 func (c *CLI) Output(ctx context.Context, args ...string) (string, error) {
 	var stdout bytes.Buffer
 	stderr := &tail{}
@@ -102,10 +101,10 @@ func (c *CLI) Output(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), err
 }
 
-// Runner returns a runner that puts the argv to run there behind args.
+// Runner returns a runner that appends the argv to run to args.
 func (c *CLI) Runner(args ...string) Runner { return cliRunner{c, args} }
 
-// Close ends what was started, if the supervisor is the CLI's own.
+// Close ends all processes, if the CLI created the supervisor.
 func (c *CLI) Close() error {
 	if c.owned {
 		return c.supervisor.Close()

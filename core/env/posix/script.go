@@ -15,7 +15,7 @@ import (
 //go:embed scripts/lib.sh
 var lib string
 
-// The scripts that end with lib run behind it.
+// lib is prepended to the file scripts.
 var (
 	//go:embed scripts/probe.sh
 	probeScript string
@@ -35,7 +35,7 @@ var (
 	removeScript string
 )
 
-// argv is the command line of a file script.
+// argv returns the command line of a file script.
 func argv(script string, args []string) []string {
 	return append([]string{"sh", "-c", lib + script, "sh"}, args...)
 }
@@ -54,9 +54,8 @@ func (e *Env) script(ctx context.Context, script string, stdin io.Reader, args .
 	return out.Bytes(), nil
 }
 
-// outcome returns the error of a script that ran: it failed if its status,
-// behind the NUL byte in stderr, is not 0, and did not run to its end if there
-// is none.
+// outcome returns the error of a script: it failed if its status, after the NUL
+// byte in stderr, is not 0; without a status it did not run to its end.
 func outcome(ctx context.Context, err error, stderr string) error {
 	status := -1
 	i := strings.LastIndexByte(stderr, 0)
@@ -71,7 +70,7 @@ func outcome(ctx context.Context, err error, stderr string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case status < 0:
-		return lost(err, stderr)
+		return connectionError(err, stderr)
 	case status == 0:
 		return err
 	default:
@@ -79,25 +78,25 @@ func outcome(ctx context.Context, err error, stderr string) error {
 	}
 }
 
-// lost is the failure of what did not come to its end.
-func lost(err error, stderr string) error {
-	said := strings.TrimSpace(strings.ReplaceAll(stderr, "\x00", ""))
+// connectionError is the error of a program that did not run to its end.
+func connectionError(err error, stderr string) error {
+	message := strings.TrimSpace(strings.ReplaceAll(stderr, "\x00", ""))
 	switch {
-	case err == nil && said == "":
-		return errors.New("the connection to the environment broke off")
+	case err == nil && message == "":
+		return errors.New("lost the connection to the environment")
 	case err == nil:
-		return fmt.Errorf("the connection to the environment broke off: %s", said)
-	case said == "":
+		return fmt.Errorf("lost the connection to the environment: %s", message)
+	case message == "":
 		return err
 	default:
-		return fmt.Errorf("%w: %s", err, said)
+		return fmt.Errorf("%w: %s", err, message)
 	}
 }
 
-var errChanged = fmt.Errorf("it leads elsewhere than when it was checked: %w", fs.ErrPermission)
+var errChanged = fmt.Errorf("the path changed after it was checked: %w", fs.ErrPermission)
 
-// failures are the ends of programs' messages, in the C locale, and what they
-// mean. Shells have wordings of their own.
+// failures maps the ends of error messages, in the C locale, to errors. Shells
+// have their own wordings.
 var failures = []struct {
 	end string
 	err error
@@ -118,11 +117,11 @@ var failures = []struct {
 	{"File name too long", syscall.ENAMETOOLONG},
 	{"Too many levels of symbolic links", syscall.ELOOP},
 	{"Symbolic link loop", syscall.ELOOP},
-	{"It leads elsewhere than when it was checked", errChanged},
-	{"a regular file was expected", fs.ErrInvalid},
+	{"The path changed after it was checked", errChanged},
+	{"not a regular file", fs.ErrInvalid},
 }
 
-// failure makes an error of a script's last message.
+// failure returns the error for a script's last message.
 func failure(message string) error {
 	last := message[strings.LastIndexByte(message, '\n')+1:]
 	for _, f := range failures {
@@ -140,7 +139,7 @@ func failure(message string) error {
 	return errors.New(last)
 }
 
-// scriptError is a message of a program and what it means.
+// scriptError is a program's message with its meaning.
 type scriptError struct {
 	message string
 	err     error
@@ -149,7 +148,7 @@ type scriptError struct {
 func (e *scriptError) Error() string { return e.message }
 func (e *scriptError) Unwrap() error { return e.err }
 
-// pathError puts the path into an error that does not name it.
+// pathError adds the path to an error that does not name it.
 func pathError(op, name string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -157,7 +156,7 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// tail keeps the last part of what is written to it.
+// tail keeps the end of what is written to it.
 type tail struct{ data []byte }
 
 const tailSize = 8 << 10

@@ -60,16 +60,16 @@ func (h *hosts) check(addr string, remote net.Addr, key ssh.PublicKey) error {
 	case !ok:
 		return err
 	case len(keyErr.Want) == 0:
-		return fmt.Errorf("the key of the host %s (%s) is not in %q: compare it with the host's own, then connect once with ssh: %w",
+		return fmt.Errorf("the key of the host %s (%s) is not in %q: verify it, then connect once with ssh: %w",
 			addr, ssh.FingerprintSHA256(key), h.files, err)
 	default:
-		return fmt.Errorf("the host %s has another key (%s) than %s says in line %d: somebody may sit in between: %w",
+		return fmt.Errorf("the key of the host %s (%s) differs from that in %s, line %d: this may be an attack: %w",
 			addr, ssh.FingerprintSHA256(key), keyErr.Want[0].Filename, keyErr.Want[0].Line, err)
 	}
 }
 
-// algorithms returns those of the keys that are known of a host, nil if there
-// are none: a host may have further keys, which it must not come with.
+// algorithms returns the algorithms of a host's known keys, or nil if there are
+// none: the host must not offer keys of other types.
 func (h *hosts) algorithms(addr string) []string {
 	stranger, err := ssh.NewPublicKey(ed25519.PublicKey(make([]byte, ed25519.PublicKeySize)))
 	if err != nil {
@@ -94,8 +94,8 @@ func (h *hosts) algorithms(addr string) []string {
 	return list
 }
 
-// keys are what a login is made with: the agent's keys and those of files.
-// Files are read when they are needed, once.
+// keys are the keys for logging in: those of the agent and of files. Files are
+// read on demand, once.
 type keys struct {
 	socket     string
 	files      []string
@@ -105,7 +105,7 @@ type keys struct {
 	agent  net.Conn
 	loaded bool
 	own    []ssh.Signer
-	failed error // why some of the files are no use
+	failed error // why some of the files could not be used
 }
 
 func newKeys(opts Options) *keys {
@@ -122,7 +122,7 @@ func newKeys(opts Options) *keys {
 	return k
 }
 
-// signers returns all keys. Where there is none, the error says why.
+// signers returns all keys, or an error if there are none.
 func (k *keys) signers() ([]ssh.Signer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -137,10 +137,10 @@ func (k *keys) signers() ([]ssh.Signer, error) {
 	if err := errors.Join(agentErr, k.failed); err != nil {
 		return nil, err
 	}
-	return nil, errors.New("there is no key to log in with: start an SSH agent or name a key file")
+	return nil, errors.New("no key to log in with: start an SSH agent or name a key file")
 }
 
-// fromAgent asks the agent. Its connection stays: the keys sign through it.
+// fromAgent returns the agent's keys. The connection stays open for signing.
 func (k *keys) fromAgent() ([]ssh.Signer, error) {
 	if k.socket == "" {
 		return nil, nil
@@ -182,7 +182,7 @@ func (k *keys) read(file string) (ssh.Signer, error) {
 		return signer, err
 	}
 	if k.passphrase == nil {
-		return nil, errors.New("it is encrypted: add it to an SSH agent")
+		return nil, errors.New("the key is encrypted: add it to an SSH agent")
 	}
 	secret, err := k.passphrase(file)
 	if err != nil {
@@ -191,7 +191,7 @@ func (k *keys) read(file string) (ssh.Signer, error) {
 	return ssh.ParsePrivateKeyWithPassphrase(data, secret)
 }
 
-// close leaves the agent.
+// close disconnects from the agent.
 func (k *keys) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// maxSessions is how many programs run over a connection at once. Servers
-	// allow ten unless they are told otherwise.
+	// maxSessions is the maximum number of programs per connection. Servers allow
+	// ten by default.
 	maxSessions = 8
 	dialTime    = 30 * time.Second // for connecting and logging in
-	aliveTime   = 15 * time.Second // between two signs of life, and for each
+	aliveTime   = 15 * time.Second // between keepalives, and for the answer to one
 )
 
 var errClosed = errors.New("the connection to the host is closed")
 
-// bootstrap is what the login shell of a user is told, whatever shell that is:
-// to read one line of POSIX shell code from stdin.
+// bootstrap is the command for the user's login shell, whichever it is: to read
+// one line of POSIX shell code from stdin.
 const bootstrap = `exec sh -c 'IFS= read -r agent_line_ && eval "unset agent_line_; $agent_line_"'`
 
-// pool is connections to a host. It opens another one when those that it has
-// are full.
+// pool is a pool of connections to a host. It opens a new one when all are full.
 type pool struct {
 	addr   string
 	config *ssh.ClientConfig
@@ -45,11 +44,11 @@ type pool struct {
 
 var _ posix.Runner = (*pool)(nil)
 
-// conn is a connection with so many sessions.
+// conn is a connection with its number of sessions.
 type conn struct {
 	client   *ssh.Client
 	sessions int
-	full     bool // it takes no further ones
+	full     bool // takes no further sessions
 }
 
 func newPool(addr string, config *ssh.ClientConfig, dial func(ctx context.Context, network, addr string) (net.Conn, error), keys *keys) *pool {
@@ -69,7 +68,7 @@ func (p *pool) close() error {
 	p.mu.Unlock()
 	close(p.quit)
 	for _, c := range conns {
-		c.client.Close() // it may have ended by itself
+		c.client.Close() // it may have ended already
 	}
 	p.wg.Wait()
 	p.keys.close()
@@ -102,12 +101,12 @@ func (p *pool) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, 
 	}()
 	err = session.Wait()
 	if _, ok := errors.AsType[*ssh.ExitError](err); ok {
-		err = nil // how it ended is nothing to us
+		err = nil // the exit status does not matter
 	}
 	return orDone(ctx, err)
 }
 
-// orDone returns the error of ctx in place of one that comes from its end.
+// orDone returns ctx's error instead of one that it caused.
 func orDone(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -115,8 +114,8 @@ func orDone(ctx context.Context, err error) error {
 	return err
 }
 
-// session opens a session on a connection that has room for it. Of a connection
-// that has died, it tries another one.
+// session opens a session on a connection with room for it. If a connection has
+// died, it tries another one.
 func (p *pool) session(ctx context.Context) (*conn, *ssh.Session, error) {
 	for {
 		c, fresh, err := p.take(ctx)
@@ -134,7 +133,7 @@ func (p *pool) session(ctx context.Context) (*conn, *ssh.Session, error) {
 	}
 }
 
-// take counts a session in.
+// take adds a session.
 func (p *pool) take(ctx context.Context) (c *conn, fresh bool, err error) {
 	p.mu.Lock()
 	if p.closed {
@@ -165,15 +164,15 @@ func (p *pool) take(ctx context.Context) (c *conn, fresh bool, err error) {
 	return c, true, nil
 }
 
-// release counts a session out.
+// release removes a session.
 func (p *pool) release(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.sessions--
 }
 
-// drop gives up a connection that takes no session. What runs on it goes on, if
-// it can: it stays open until the watch finds it dead, or until close.
+// drop stops using a connection that takes no session. Its running programs
+// continue: it stays open until the watch finds it dead, or until close.
 func (p *pool) drop(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,8 +201,8 @@ func (p *pool) connect(ctx context.Context) (*ssh.Client, error) {
 	return ssh.NewClient(c, channels, requests), nil
 }
 
-// watch closes a connection that shows no sign of life, so that nobody waits on
-// it for ever, and takes it out when it has ended.
+// watch closes a connection that stops answering, so that nothing waits for it
+// forever, and removes it when it has ended.
 func (p *pool) watch(c *conn) {
 	ended := make(chan struct{})
 	go func() { // ends with the connection, which close ends
@@ -225,7 +224,7 @@ func (p *pool) watch(c *conn) {
 	}
 }
 
-// alive waits for a while and asks for a sign of life then.
+// alive waits for a while and then sends a keepalive.
 func (p *pool) alive(c *conn, ended <-chan struct{}) bool {
 	timer := time.NewTimer(aliveTime)
 	defer timer.Stop()

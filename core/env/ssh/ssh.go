@@ -1,9 +1,9 @@
-// Package ssh is an environment on another host, by SSH.
+// Package ssh is an environment on another host, over SSH.
 //
-// Commands and files go through core/env/posix, which says what the host must
-// have; the SFTP subsystem is not needed. Whatever shell the user has on the
-// host, it only has to start sh. Host keys must be in a known_hosts file: nothing
-// is taken on trust. The client's ssh_config is not read.
+// Commands and files go through core/env/posix, which documents the requirements
+// for the host; the SFTP subsystem is not needed. The user's shell on the host
+// only has to start sh. Host keys must be in a known_hosts file: unknown keys are
+// not trusted. The client's ssh_config is not read.
 package ssh
 
 import (
@@ -25,26 +25,26 @@ import (
 // Options configure an [Env]: Host must be set.
 type Options struct {
 	Host string // "host", "user@host", "host:port", "user@host:port"
-	// KnownHosts are the files with the keys of hosts; none means
-	// ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts, as far as they exist.
+	// KnownHosts are the files with host keys; empty means ~/.ssh/known_hosts
+	// and /etc/ssh/ssh_known_hosts, as far as they exist.
 	KnownHosts []string
-	// KeyFiles are private keys; none means id_ed25519, id_ecdsa and id_rsa in
+	// KeyFiles are private keys; empty means id_ed25519, id_ecdsa and id_rsa in
 	// ~/.ssh, as far as they exist.
 	KeyFiles []string
-	// Passphrase is asked for that of an encrypted key file; nil means that
-	// such a file cannot be used.
+	// Passphrase returns the passphrase of an encrypted key file; if nil, such
+	// files cannot be used.
 	Passphrase func(file string) ([]byte, error)
-	// AgentSocket is that of the SSH agent, empty = SSH_AUTH_SOCK, "none" =
-	// there is none.
+	// AgentSocket is the socket of the SSH agent; empty = SSH_AUTH_SOCK,
+	// "none" = no agent.
 	AgentSocket string
-	// Dial connects to the host, by way of a proxy, say; nil = directly.
+	// Dial connects to the host, for example through a proxy; nil = directly.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	Dir     string   // working directory on the host; empty = where a login begins
-	AddDirs []string // further directories of the workspace, against Dir
-	Home    string   // what ~ stands for; empty = HOME there
-	// Inherit says how much of the login's own environment commands get,
-	// PassEnv names variables that are passed on in any case.
+	Dir     string   // working directory on the host; empty = that of a login
+	AddDirs []string // further directories of the workspace, relative to Dir
+	Home    string   // meaning of ~; empty = HOME on the host
+	// Inherit selects how much of the login's environment commands get; PassEnv
+	// names variables that are always passed on.
 	Inherit proc.Inherit
 	PassEnv []string
 }
@@ -62,8 +62,8 @@ var (
 	_ core.ExactFiler  = (*Env)(nil)
 )
 
-// New connects to the host and returns the environment there. ctx is for
-// connecting alone.
+// New connects to the host and returns its environment. ctx is only for
+// connecting.
 func New(ctx context.Context, opts Options) (*Env, error) {
 	name, addr, err := address(opts.Host)
 	if err != nil {
@@ -90,20 +90,20 @@ func New(ctx context.Context, opts Options) (*Env, error) {
 	return e, nil
 }
 
-// address takes "user@host:port" apart. The user is that of this process and
-// the port 22 if nothing else is said.
+// address parses "user@host:port". The defaults are the user of this process and
+// port 22.
 func address(host string) (name, addr string, err error) {
 	name, rest, ok := cutLast(host, "@")
 	if !ok {
 		me, err := user.Current()
 		if err != nil {
-			return "", "", fmt.Errorf("ssh: who is to log in? Give user@host: %w", err)
+			return "", "", fmt.Errorf("ssh: unknown user name: give user@host: %w", err)
 		}
-		// Windows has a domain before it.
+		// Windows prefixes a domain.
 		name = me.Username[strings.LastIndexByte(me.Username, '\\')+1:]
 	}
 	if name == "" || rest == "" {
-		return "", "", fmt.Errorf("ssh: %q is no host: give host, user@host or user@host:port", host)
+		return "", "", fmt.Errorf("ssh: invalid host %q: give host, user@host or user@host:port", host)
 	}
 	if _, _, err := net.SplitHostPort(rest); err == nil {
 		return name, rest, nil

@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// nobody is a user without privileges, whom a test that runs as root plays.
+// nobody is an unprivileged user, which a test run as root switches to.
 const nobody = 65534
 
 func newSigner(t *testing.T) (ed25519.PrivateKey, ssh.Signer) {
@@ -48,14 +48,14 @@ func newSigner(t *testing.T) (ed25519.PrivateKey, ssh.Signer) {
 	return key, signer
 }
 
-// host is an SSH server that really runs commands, in the login shell, and like
-// sshd leaves them to themselves when a client goes away.
+// host is an SSH server that runs commands in the login shell and, like sshd,
+// lets them run when the client disconnects.
 type host struct {
 	listener net.Listener
 	config   *ssh.ServerConfig
 	shell    string
 	known    string // a known_hosts file with its key
-	key      string // a key file of somebody who may log in
+	key      string // the key file of a user who may log in
 	private  ed25519.PrivateKey
 
 	wg    sync.WaitGroup
@@ -201,7 +201,7 @@ func (h *host) run(line string, channel ssh.Channel) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// lenient writes for as long as somebody listens.
+// lenient ignores write errors.
 type lenient struct{ write func([]byte) (int, error) }
 
 // Write implements io.Writer.
@@ -240,7 +240,7 @@ func TestLoginShells(t *testing.T) {
 	for _, shell := range []string{"bash", "dash", "zsh", "fish", "csh", "tcsh"} {
 		path, err := exec.LookPath(shell)
 		if err != nil {
-			t.Logf("there is no %s here", shell)
+			t.Logf("%s is not installed", shell)
 			continue
 		}
 		h := newHost(t)
@@ -256,7 +256,7 @@ func TestLoginShells(t *testing.T) {
 	}
 }
 
-// TestManySessions runs more commands at once than a connection takes.
+// TestManySessions runs more concurrent commands than fit on a connection.
 func TestManySessions(t *testing.T) {
 	h := newHost(t)
 	e := h.newEnv(t)
@@ -290,10 +290,10 @@ func TestReconnects(t *testing.T) {
 	}
 	h.hangUp()
 	if exit, err := p.Wait(); err == nil {
-		t.Errorf("a command whose connection broke off ended well: %+v", exit)
+		t.Errorf("a command whose connection was lost succeeded: %+v", exit)
 	}
 	if out, _, err := core.Exec(t.Context(), e, core.Command{Script: "echo again"}); err != nil || string(out) != "again\n" {
-		t.Errorf("after the connection broke off: %q, %v", out, err)
+		t.Errorf("after the connection was lost: %q, %v", out, err)
 	}
 }
 
@@ -363,12 +363,12 @@ func TestNewRefuses(t *testing.T) {
 	}
 	addr := h.listener.Addr().String()
 	for want, change := range map[string]func(*env.Options){
-		"is no host":            func(o *env.Options) { o.Host = "me@" },
+		"invalid host":          func(o *env.Options) { o.Host = "me@" },
 		"unable to authenticat": func(o *env.Options) { o.KeyFiles = []string{h.file(t, "id", string(pem.EncodeToMemory(block)))} },
 		"no such file":          func(o *env.Options) { o.KeyFiles = []string{"/no/such/key"} },
 		"known hosts":           func(o *env.Options) { o.KnownHosts = []string{"/no/such/file"} },
 		"is not in":             func(o *env.Options) { o.KnownHosts = []string{h.file(t, "known_hosts", "")} },
-		"has another key": func(o *env.Options) {
+		"differs from that in": func(o *env.Options) {
 			o.KnownHosts = []string{h.file(t, "known_hosts", knownhosts.Line([]string{addr}, stranger.PublicKey()))}
 		},
 		"connect to 127.0.0.1:1": func(o *env.Options) { o.Host = "me@127.0.0.1:1" },

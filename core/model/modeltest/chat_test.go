@@ -1,35 +1,14 @@
 package modeltest_test
 
 import (
-	"flag"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
-		t.Errorf("%s differs; got\n%s", path, got)
-	}
-}
 
 // post sends a request over a separate connection.
 func post(t *testing.T, url, body string) (*http.Response, string, error) {
@@ -70,7 +49,7 @@ func TestShapes(t *testing.T) {
 		if err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %s, %v", test.golden, resp.Status, err)
 		}
-		golden(t, test.golden, body)
+		goldentest.Check(t, "testdata/"+test.golden, []byte(body))
 	}
 }
 
@@ -85,7 +64,7 @@ func TestModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "models.golden", body)
+	goldentest.Check(t, "testdata/"+"models.golden", []byte(body))
 }
 
 // TestRefusals sends requests that the real service rejects.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
@@ -55,7 +56,7 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%v: %s %s", api, resp.Status, got)
 			continue
 		}
-		golden(t, "stream_"+strings.ToLower(api.String())+".golden", strings.ReplaceAll(got, "\r\n", "\n"))
+		goldentest.Check(t, "testdata/stream_"+strings.ToLower(api.String())+".golden", []byte(strings.ReplaceAll(got, "\r\n", "\n")))
 	}
 }
 

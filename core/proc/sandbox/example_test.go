@@ -6,8 +6,8 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// A profile says what a process may do; proc.Spec takes it. What a command
-// printed before it failed tells what the sandbox has to do with that.
+// A profile, set in proc.Spec, defines what a process may do. The output of a
+// failed command tells whether the sandbox is the cause.
 func ExampleProfile() {
 	p := &sandbox.Profile{
 		Writable: []string{"/home/ann/project"},

@@ -7,32 +7,32 @@ import (
 	"strings"
 )
 
-// Cause is why a command failed in its sandbox.
+// Cause is the reason why a command failed in its sandbox.
 type Cause struct {
-	Path string // that was not to be written or read; empty for the network
+	Path string // could not be written or read; empty for the network
 	Kind CauseKind
 }
 
-// CauseKind tells causes apart.
+// CauseKind is the kind of a cause.
 type CauseKind uint8
 
 // The causes.
 const (
-	Outside   CauseKind = iota // the path may be read but not written
-	Protected                  // the path, in a writable directory, stays as it is
-	Hidden                     // the path may not even be read
+	Outside   CauseKind = iota // the path is not writable
+	Protected                  // the path is protected, in a writable directory
+	Hidden                     // the path is not readable
 	NoNetwork
-	// Beside: the directory Path holds something protected or hidden, so that
-	// on level Landlock nothing can be made, removed or replaced in it.
+	// Beside: the directory Path contains something protected or hidden, so that
+	// on level Landlock its entries cannot be created, removed or replaced.
 	Beside
 )
 
-// maxCauses bounds what is said of one command.
+// maxCauses is the maximum number of causes of a failure.
 const maxCauses = 4
 
-// Explain looks in the last output of a command that failed for what the
-// sandbox did not let it do. It knows the messages of the C library, in
-// English, and of the common languages' runtimes. The command ran in dir.
+// Explain searches the last output of a failed command, run in dir, for what the
+// sandbox prevented. It knows the English messages of the C library and those of
+// common language runtimes.
 func (p *Profile) Explain(level Level, dir, output string) []Cause {
 	var causes []Cause
 	for line := range strings.Lines(output) {
@@ -76,7 +76,7 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 				return Cause{filepath.Dir(path), Beside}, true
 			case !held, kind == Hidden && message != deniedText:
 			case kind == Outside && (message == busyText || message == deniedText && level == Namespace):
-				// Something else is the cause.
+				// The sandbox is not the cause.
 			default:
 				return Cause{path, kind}, true
 			}
@@ -85,8 +85,8 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 	return Cause{}, false
 }
 
-// besideHeld reports whether a path that may be written lies in a directory
-// that holds something that may not.
+// besideHeld reports whether a writable path is in a directory that contains
+// something that is not.
 func (p *Profile) besideHeld(path string) bool {
 	dir := filepath.Dir(path)
 	in := func(held string) bool { return Below(dir, filepath.Clean(held)) }
@@ -94,7 +94,7 @@ func (p *Profile) besideHeld(path string) bool {
 		(slices.ContainsFunc(p.ReadOnly, in) || slices.ContainsFunc(p.Masked, in))
 }
 
-// candidates returns what may be the path in a message, the likeliest first:
+// candidates returns the possible paths in a message, the most likely first:
 // "cat: x: MESSAGE", "cannot move 'x' to 'y': MESSAGE", "MESSAGE: 'x'".
 func candidates(before, after string) (paths []string) {
 	quoted := func(text string) (found []string) {
@@ -109,7 +109,7 @@ func candidates(before, after string) (paths []string) {
 	return append(paths, before[strings.LastIndexAny(before, " :\t=")+1:])
 }
 
-// judge says how the profile holds a path back.
+// judge returns how the profile restricts a path.
 func (p *Profile) judge(path string) (kind CauseKind, held bool) {
 	for _, m := range p.Masked {
 		if Below(filepath.Clean(m), path) {

@@ -10,25 +10,25 @@ import (
 
 // Host is an entry of an allow-list: a name, all names below one, or addresses.
 type Host struct {
-	Name   string       // in lower case, without the last dot; "" for addresses
+	Name   string       // in lower case, without trailing dot; "" for addresses
 	Below  bool         // all names below Name, but not Name itself
 	Prefix netip.Prefix // if Name is empty
 	Port   uint16       // 0 = 80 and 443
 }
 
 // ParseHost parses an entry of an allow-list: "example.org", "*.example.org",
-// "192.0.2.7", "2001:db8::1" or "10.1.0.0/16", with ":port" behind it if it is
-// another than 80 or 443; an IPv6 address then stands in brackets.
+// "192.0.2.7", "2001:db8::1" or "10.1.0.0/16", followed by ":port" for ports
+// other than 80 and 443, which requires brackets around an IPv6 address.
 func ParseHost(text string) (Host, error) {
 	fail := func(why string) (Host, error) {
-		return Host{}, fmt.Errorf("%q is no host: %s; expected a name, *.suffix, an address or a network such as 10.0.0.0/8, with :port where needed", text, why)
+		return Host{}, fmt.Errorf("invalid host %q: %s; expected a name, *.suffix, an address or a network such as 10.0.0.0/8, with an optional :port", text, why)
 	}
 	var h Host
 	name := text
 	if host, port, ok := cutPort(text); ok {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return fail("its port is not a number from 1 to 65535")
+			return fail("the port is not a number from 1 to 65535")
 		}
 		name, h.Port = host, uint16(n)
 	}
@@ -44,18 +44,18 @@ func ParseHost(text string) (Host, error) {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	name, h.Below = strings.CutPrefix(name, "*.")
 	if name == "" {
-		return fail("it has no name")
+		return fail("the name is missing")
 	}
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return fail(fmt.Sprintf("%q is no part of a name", label))
+			return fail(fmt.Sprintf("invalid label %q", label))
 		}
 	}
 	h.Name = name
 	return h, nil
 }
 
-// cutPort cuts a port off. An IPv6 address without brackets has none.
+// cutPort removes a port. An IPv6 address without brackets has none.
 func cutPort(text string) (host, port string, ok bool) {
 	if strings.HasPrefix(text, "[") || strings.Count(text, ":") == 1 {
 		if host, port, err := net.SplitHostPort(text); err == nil {
@@ -65,12 +65,12 @@ func cutPort(text string) (host, port string, ok bool) {
 	return text, "", false
 }
 
-// fits reports whether the entry is for the port.
+// fits reports whether the entry includes the port.
 func (h Host) fits(port uint16) bool {
 	return h.Port == port || h.Port == 0 && (port == 80 || port == 443)
 }
 
-// names reports whether the entry is for a name in lower case.
+// names reports whether the entry matches a name in lower case.
 func (h Host) names(name string) bool {
 	if h.Below {
 		return h.Name != "" && strings.HasSuffix(name, "."+h.Name)
@@ -78,5 +78,5 @@ func (h Host) names(name string) bool {
 	return h.Name != "" && name == h.Name
 }
 
-// holds reports whether the entry is for an address.
+// holds reports whether the entry contains an address.
 func (h Host) holds(addr netip.Addr) bool { return h.Name == "" && h.Prefix.Contains(addr) }

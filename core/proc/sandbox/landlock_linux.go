@@ -14,7 +14,7 @@ import (
 
 // Versions of Landlock.
 const (
-	abiTruncate = 3 // the least that is of use: before it, any file can be emptied
+	abiTruncate = 3 // the minimum: before it, any file can be truncated
 	abiIoctl    = 5
 	abiScopes   = 6 // signals and abstract sockets
 )
@@ -39,11 +39,11 @@ func landlockABI() int {
 	return int(v)
 }
 
-// landlockFD is the descriptor at which the helper finds its rules.
+// landlockFD is the file descriptor of the helper's rules.
 const landlockFD = 4
 
-// landlockPlan is the plan for level Landlock. The rules are made here, since
-// that needs a look at the file system, and entered by the helper.
+// landlockPlan is the plan for level Landlock. The rules are created in this
+// process, which can inspect the file system, and entered by the helper.
 func landlockPlan(p *Profile) *plan {
 	b := &plan{}
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
@@ -67,7 +67,7 @@ type ruleset struct {
 	abi  int
 }
 
-// newRuleset makes the rules of a profile.
+// newRuleset creates the rules of a profile.
 func newRuleset(p *Profile, l *layout, abi int) (*os.File, error) {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rightsToRead | rightsToWrite | rightsToNodes}
 	size := uintptr(8)
@@ -80,7 +80,7 @@ func newRuleset(p *Profile, l *layout, abi int) (*os.File, error) {
 	}
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if errno != 0 {
-		return nil, fmt.Errorf("sandbox: make Landlock rules: %w", errno)
+		return nil, fmt.Errorf("sandbox: create Landlock rules: %w", errno)
 	}
 	unix.CloseOnExec(int(fd))
 	r := &ruleset{file: os.NewFile(fd, "landlock"), abi: abi}
@@ -91,8 +91,8 @@ func newRuleset(p *Profile, l *layout, abi int) (*os.File, error) {
 	return r.file, nil
 }
 
-// fill adds the rules. Landlock only allows, and what it allows of a directory
-// holds for all below: an exception is made by allowing everything around it.
+// fill adds the rules. Landlock can only allow, and applies a rule for a directory
+// to everything below: an exception means allowing everything around it.
 func (r *ruleset) fill(p *Profile, l *layout) error {
 	hidden := make([]string, len(l.masked))
 	for i, m := range l.masked {
@@ -105,7 +105,7 @@ func (r *ruleset) fill(p *Profile, l *layout) error {
 	if err := r.add("/", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
 		return err
 	}
-	// Without mounts, a superuser's process could read disks in /dev.
+	// Without mounts, a process of root could read disks in /dev.
 	if err := r.around("/", append(slices.Clone(hidden), "/dev"), rightsToRead); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (r *ruleset) fill(p *Profile, l *layout) error {
 	return r.add(p.Tmp, rightsToRead|rightsToWrite)
 }
 
-// around allows rights on path and all below but the exceptions.
+// around allows rights on path and everything below, except the exceptions.
 func (r *ruleset) around(path string, except []string, rights uint64) error {
 	if slices.Contains(except, path) {
 		return nil
@@ -136,11 +136,11 @@ func (r *ruleset) around(path string, except []string, rights uint64) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("sandbox: look into %s: %w", path, err)
+		return fmt.Errorf("sandbox: read %s: %w", path, err)
 	}
 	for _, e := range entries {
 		if e.Type()&fs.ModeSymlink != 0 {
-			continue // what it leads to has a rule of its own
+			continue // its target has its own rule
 		}
 		if err := r.around(filepath.Join(path, e.Name()), inside, rights); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (r *ruleset) around(path string, except []string, rights uint64) error {
 	return nil
 }
 
-// add allows rights on path and all below. What is gone needs none.
+// add allows rights on path and everything below. A missing path needs none.
 func (r *ruleset) add(path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -161,7 +161,7 @@ func (r *ruleset) add(path string, rights uint64) error {
 	defer unix.Close(fd)
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
-		return fmt.Errorf("sandbox: look at %s: %w", path, err)
+		return fmt.Errorf("sandbox: open %s: %w", path, err)
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= rightsOfFiles

@@ -12,8 +12,7 @@ import (
 	"syscall"
 )
 
-// layout is a profile's paths, resolved and in order: what lies above comes
-// before what lies below.
+// layout is a profile's paths, resolved and sorted: parents before children.
 type layout struct {
 	writable []string
 	readable []string
@@ -24,24 +23,24 @@ type layout struct {
 	all      bool // everything is writable
 }
 
-// pin is a path that stays as it is.
+// pin is a protected path.
 type pin struct {
 	path    string
 	dir     bool
-	root    string // the writable directory that it is in
-	missing bool   // there is nothing; if dir is set, an empty directory is put there
+	root    string // the writable directory that contains it
+	missing bool   // it does not exist; if dir is set, an empty directory is created
 }
 
-// mask is a path that is hidden.
+// mask is a hidden path.
 type mask struct {
 	path string
 	dir  bool
 }
 
-// layer is a directory of which the process sees a copy that it may write.
+// layer is a directory of which the process sees a writable copy.
 type layer struct {
 	path        string
-	upper, work string // where its changes are kept
+	upper, work string // directories for the changes
 }
 
 // newLayout resolves the paths of a profile.
@@ -78,14 +77,14 @@ func newLayout(p *Profile, visible ...string) (*layout, error) {
 	return l, nil
 }
 
-// addScratch adds the directories that are written in a copy.
+// addScratch adds the directories whose changes go to a copy.
 func (l *layout) addScratch(p *Profile) {
 	if p.Layers == "" {
 		return
 	}
 	for _, path := range p.Scratch {
 		resolved, info, ok := existing(path)
-		// The characters mean something in the options of the mount.
+		// The characters are special in mount options.
 		if !ok || !info.IsDir() || resolved == "/" || strings.ContainsAny(resolved+p.Layers, `,:\`) || l.rootOf(resolved) != "" {
 			continue
 		}
@@ -106,18 +105,18 @@ func existing(path string) (resolved string, info fs.FileInfo, ok bool) {
 	return resolved, info, err == nil
 }
 
-// ordered sorts paths, so that directories come before what lies in them.
+// ordered sorts paths so that directories come before their contents.
 func ordered(paths []string) []string {
 	slices.Sort(paths)
 	return slices.Compact(paths)
 }
 
-// pin adds a path that stays as it is, if it lies in a writable directory and
-// is not writable by itself.
+// pin adds a protected path, if it is in a writable directory and not itself
+// writable.
 func (l *layout) pin(path string) error {
 	wanted := pin{path: filepath.Clean(path), dir: strings.HasSuffix(path, "/")}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(wanted.path))
-	for errors.Is(err, fs.ErrNotExist) { // the first one that is missing stands for all below
+	for errors.Is(err, fs.ErrNotExist) { // protect the first missing element instead
 		wanted = pin{path: filepath.Dir(wanted.path), dir: true}
 		parent, err = filepath.EvalSymlinks(filepath.Dir(wanted.path))
 	}
@@ -136,7 +135,7 @@ func (l *layout) pin(path string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		wanted.missing, wanted.root = true, root
-	case errors.Is(err, syscall.ENOTDIR): // it is a file that may be written: nothing can be below it
+	case errors.Is(err, syscall.ENOTDIR): // a parent is a file: nothing can be below it
 		return nil
 	case err != nil:
 		return fmt.Errorf("sandbox: protect %s: %w", path, err)
@@ -152,16 +151,16 @@ func (l *layout) pin(path string) error {
 	return nil
 }
 
-// LinkError says that a path which has to stay as it is cannot be held, since
-// it is a symbolic link in a writable directory.
+// LinkError is the error for a path that cannot be protected because it is a
+// symbolic link in a writable directory.
 type LinkError struct{ Path string }
 
 // Error implements error.
 func (e *LinkError) Error() string {
-	return fmt.Sprintf("sandbox: %s is a symbolic link in a writable directory and cannot be protected: put what it leads to in its place, or run the command outside the sandbox", e.Path)
+	return fmt.Sprintf("sandbox: %s is a symbolic link in a writable directory and cannot be protected: replace it with its target, or run the command without the sandbox", e.Path)
 }
 
-// rootOf returns the longest writable directory that holds a path.
+// rootOf returns the longest writable directory that contains a path.
 func (l *layout) rootOf(path string) (root string) {
 	for _, w := range l.writable {
 		if Below(w, path) && len(w) > len(root) {
@@ -171,26 +170,26 @@ func (l *layout) rootOf(path string) (root string) {
 	return root
 }
 
-// Below reports whether a clean absolute path is dir or lies in it.
+// Below reports whether a clean absolute path is dir or below it.
 func Below(dir, path string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// replaced are the directories in whose place a process gets its own, besides
-// /proc: what other processes and the system keep there is not for it.
+// replaced are the directories, besides /proc, that are replaced with the
+// process's own, to hide files of other processes and the system.
 var replaced = [...]string{"/tmp", "/var/tmp", "/run", "/dev"}
 
-// isReplaced reports whether a path lies in a directory that is replaced.
+// isReplaced reports whether a path is in a replaced directory.
 func isReplaced(path string) bool {
 	return slices.ContainsFunc(replaced[:], func(dir string) bool { return path != dir && Below(dir, path) })
 }
 
-// sees reports whether a path in a directory that is replaced is there
-// nevertheless, because something around it is mounted there.
+// sees reports whether a path in a replaced directory is visible nevertheless,
+// because it or a parent is mounted there.
 func (l *layout) sees(path string) bool { return shows(l.readable, path) || shows(l.writable, path) }
 
-// shows reports whether one of the directories is mounted in one that is
-// replaced, and holds the path.
+// shows reports whether one of the directories is mounted in a replaced one and
+// contains the path.
 func shows(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool {
 		return Below(dir, path) && slices.ContainsFunc(replaced[:], func(r string) bool { return Below(r, dir) })

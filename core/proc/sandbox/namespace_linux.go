@@ -8,14 +8,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seed-009c0928/agent/core/proc/early"
+	"github.com/seed-009c0928/agent/core/proc/internal/early"
 )
 
-// devices are what a process finds in /dev.
+// devices are the devices in /dev.
 var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// runFiles are files of /run without which a system does not find its programs
-// or, the last ones, its name servers.
+// runFiles are files of /run that systems need to find programs or, the last
+// ones, name servers.
 var runFiles = [...]string{"/run/current-system", "/run/booted-system", "/run/opengl-driver"}
 
 var resolvers = [...]string{
@@ -23,7 +23,7 @@ var resolvers = [...]string{
 	"/run/NetworkManager/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf",
 }
 
-// namespaceFlags are the namespaces of a process's own.
+// namespaceFlags are the new namespaces of a process.
 func namespaceFlags(p *Profile) uintptr {
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC)
 	if !p.Network.Full {
@@ -32,20 +32,20 @@ func namespaceFlags(p *Profile) uintptr {
 	return flags
 }
 
-// tree is a detached mount and where it goes.
+// tree is a detached mount and its target.
 type tree struct {
 	path  string
 	slot  slot
 	file  bool
-	layer bool // it may be missing
+	layer bool // may be missing
 }
 
-// namespacePlan is the plan for level Namespace. The helper is the first
-// process of its namespaces and has all capabilities in them; its mounts are
-// those of the host, in which no change is seen outside.
+// namespacePlan is the plan for level Namespace. The helper is the first process
+// of its namespaces and has all capabilities in them; its mounts are those of the
+// host, but changes are not visible outside.
 func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
 	b := &plan{}
-	// What is not dumpable has a memory that no process of the sandbox opens.
+	// Processes in the sandbox cannot open the memory of one that is not dumpable.
 	b.prctl("hide the helper", unix.PR_SET_DUMPABLE, 0)
 	b.do("keep mounts private", unix.SYS_MOUNT, "none", "/", "", unix.MS_REC|unix.MS_PRIVATE, 0)
 	trees := b.cloneAll(p, l)
@@ -80,8 +80,8 @@ func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
 	return b
 }
 
-// cloneAll detaches all trees that are to be mounted, while they are still
-// writable, in the order in which they are mounted.
+// cloneAll detaches all trees to be mounted, while they are still writable, in
+// the order of mounting.
 func (b *plan) cloneAll(p *Profile, l *layout) (trees []tree) {
 	add := func(path string, seal, file bool) {
 		t := tree{path: path, slot: b.clone(path), file: file}
@@ -117,8 +117,8 @@ func (b *plan) cloneAll(p *Profile, l *layout) (trees []tree) {
 	return trees
 }
 
-// layer returns a mount that makes a directory look as if it could be written.
-// Where the file system cannot do it, no step fails, and the slot is not valid.
+// layer returns an overlay mount that makes a directory appear writable. If the
+// file system does not support it, no step fails, and the slot is invalid.
 func (b *plan) layer(s layer) slot {
 	may := func(step *early.Step) {
 		ignore(step, unix.EINVAL, unix.EPERM, unix.ENODEV, unix.EOPNOTSUPP, unix.EBUSY, unix.EACCES, unix.EBADF)
@@ -149,7 +149,7 @@ func (b *plan) replaceTmp(tmp slot) {
 	for _, dir := range [...]string{"/tmp", "/var/tmp"} {
 		info, err := os.Lstat(dir)
 		switch {
-		case err != nil || !info.IsDir(): // /var/tmp may lead to /tmp
+		case err != nil || !info.IsDir(): // /var/tmp may be a link to /tmp
 		case tmp == 0:
 			b.mount("tmpfs", dir, unix.MS_NOSUID|unix.MS_NODEV, "mode=1777")
 		case dir == "/tmp":
@@ -160,8 +160,8 @@ func (b *plan) replaceTmp(tmp slot) {
 	}
 }
 
-// replaceDev mounts a /dev with the few devices that do no harm: a process of
-// the superuser could open any other, disks included.
+// replaceDev mounts a /dev with a few harmless devices: a process of root could
+// open any other, including disks.
 func (b *plan) replaceDev(nodes []tree) {
 	b.mount("tmpfs", "/dev", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=0755,size=1m")
 	for _, n := range nodes {
@@ -179,8 +179,7 @@ func (b *plan) replaceDev(nodes []tree) {
 	}
 }
 
-// mountPoint makes what a tree is mounted on, where the process has a
-// directory of its own.
+// mountPoint creates the mount point of a tree in a replaced directory.
 func (b *plan) mountPoint(t tree) {
 	for _, dir := range replaced {
 		if t.path == dir || !Below(dir, t.path) {
@@ -202,13 +201,13 @@ func (b *plan) mountPoint(t tree) {
 	}
 }
 
-// mask hides paths behind an empty file and directory that nobody may open.
+// mask hides paths behind an empty file and directory that cannot be opened.
 func (b *plan) mask(l *layout) {
 	const file, dir = "/dev/.masked", "/dev/.masked.d"
 	made := false
 	for _, m := range l.masked {
 		if isReplaced(m.path) && !l.sees(m.path) {
-			continue // out of sight anyway
+			continue // not visible anyway
 		}
 		if !made {
 			made = true
@@ -220,11 +219,11 @@ func (b *plan) mask(l *layout) {
 			from = dir
 		}
 		cover := b.clone(from)
-		b.slots-- // it is needed no longer than this
+		b.slots-- // no longer needed
 		b.seal(cover, "a mask")
 		first := len(b.Steps)
 		b.attach(cover, m.path)
-		for i := range b.Steps[first:] { // what has gone since need not be hidden
+		for i := range b.Steps[first:] { // files removed since need not be hidden
 			ignore(&b.Steps[first+i], unix.ENOENT, unix.ENOTDIR, unix.EBADF)
 		}
 		b.do("close a mask", unix.SYS_CLOSE, cover)
@@ -235,8 +234,8 @@ func (b *plan) mask(l *layout) {
 	}
 }
 
-// network brings the loopback interface of a network namespace up, and opens
-// the port of the proxy.
+// network sets up the loopback interface of a network namespace, and opens the
+// port of the proxy.
 func (b *plan) network(p *Profile) {
 	if p.Network.Full {
 		return
@@ -245,28 +244,28 @@ func (b *plan) network(p *Profile) {
 	copy(ifreq, "lo")
 	ifreq[unix.IFNAMSIZ] = unix.IFF_UP
 	control := b.keep("open a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	b.do("bring the loopback interface up", unix.SYS_IOCTL, control, unix.SIOCSIFFLAGS, ifreq)
+	b.do("set up the loopback interface", unix.SYS_IOCTL, control, unix.SIOCSIFFLAGS, ifreq)
 	if len(p.Network.Hosts) == 0 {
 		return
 	}
 	address := bytesOf(unix.RawSockaddrInet4{
-		Family: unix.AF_INET, Port: ProxyPort>>8 | ProxyPort&0xff<<8, Addr: [4]byte{127, 0, 0, 1},
+		Family: unix.AF_INET, Port: proxyPort>>8 | proxyPort&0xff<<8, Addr: [4]byte{127, 0, 0, 1},
 	})
 	listener := b.keep("open a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	b.do("bind the port of the proxy", unix.SYS_BIND, listener, address, len(address))
 	b.do("listen for the proxy", unix.SYS_LISTEN, listener, 128)
-	// Any call that returns the descriptor will do to hand it over.
-	handover := b.do("hand the proxy's socket over", unix.SYS_FCNTL, listener, unix.F_DUPFD_CLOEXEC, 3)
+	// Any call that returns the descriptor can pass it on.
+	handover := b.do("pass on the proxy's socket", unix.SYS_FCNTL, listener, unix.F_DUPFD_CLOEXEC, 3)
 	handover.Keep, handover.Send = uint8(scratch), true
 	b.do("close the proxy's socket", unix.SYS_CLOSE, scratch)
 	b.do("close the proxy's socket", unix.SYS_CLOSE, listener)
 }
 
-// scope keeps the process from abstract sockets outside: with the network of
-// the machine, it would reach those of every desktop service.
+// scope denies the process abstract sockets outside the sandbox: on the host
+// network, it could connect to those of desktop services.
 func (b *plan) scope() {
 	attr := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL}
-	rules := b.keep("make Landlock rules", unix.SYS_LANDLOCK_CREATE_RULESET, bytesOf(attr), 24, 0)
+	rules := b.keep("create Landlock rules", unix.SYS_LANDLOCK_CREATE_RULESET, bytesOf(attr), 24, 0)
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
 	b.do("enter the Landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0)
 }

@@ -5,11 +5,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seed-009c0928/agent/core/proc/early"
+	"github.com/seed-009c0928/agent/core/proc/internal/early"
 )
 
-// plan is a list of system calls in the making. Each has a few words that say
-// what it is for, should it fail.
+// plan builds a list of system calls. Each has a description for errors.
 type plan struct {
 	early.Plan
 	what  []string
@@ -27,10 +26,10 @@ func (b *plan) do(what string, call uintptr, args ...any) *early.Step {
 	return &b.Steps[len(b.Steps)-1]
 }
 
-// slot is where a result is kept.
+// slot is where a result is stored.
 type slot uint8
 
-// keep adds a system call whose result is kept.
+// keep adds a system call whose result is stored.
 func (b *plan) keep(what string, call uintptr, args ...any) slot {
 	b.slots++
 	b.do(what, call, args...).Keep = b.slots
@@ -67,15 +66,15 @@ func bytesOf[T any](values ...T) []byte {
 	return b
 }
 
-// ignore adds errors that do not matter.
+// ignore adds errors to ignore.
 func ignore(s *early.Step, errnos ...unix.Errno) {
 	for _, e := range errnos {
 		s.Ignore = append(s.Ignore, uint16(e))
 	}
 }
 
-// clone takes the tree at a path off the file system, as a mount that is
-// attached nowhere yet. A symbolic link is an error.
+// clone returns the tree at a path as a detached mount. A symbolic link is an
+// error.
 func (b *plan) clone(path string) slot {
 	return b.keep("open "+path, unix.SYS_OPEN_TREE, here, path,
 		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
@@ -87,17 +86,17 @@ func (b *plan) seal(tree slot, what string) {
 	b.do("make "+what+" read-only", unix.SYS_MOUNT_SETATTR, tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, bytesOf(attr), unix.MOUNT_ATTR_SIZE_VER0)
 }
 
-// sealPath makes what is mounted at a path read-only.
+// sealPath makes the mount at a path read-only.
 func (b *plan) sealPath(path string, flags int) {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	b.do("make "+path+" read-only", unix.SYS_MOUNT_SETATTR, here, path, flags, bytesOf(attr), unix.MOUNT_ATTR_SIZE_VER0)
 }
 
-// scratch is the slot for what is needed by the next step only.
+// scratch is the slot for a result that only the next step needs.
 const scratch slot = early.Slots - 1
 
-// attach puts a detached tree at a path, in which no symbolic link may be: a
-// command that ran earlier could have put it there.
+// attach mounts a detached tree at a path, which must not contain a symbolic
+// link: an earlier command could have created it.
 func (b *plan) attach(tree slot, path string) (move *early.Step) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	b.do("find "+path, unix.SYS_OPENAT2, here, path, bytesOf(how), unix.SizeofOpenHow).Keep = uint8(scratch)
@@ -111,18 +110,18 @@ func (b *plan) mount(kind, path string, flags int, options string) {
 	b.do("mount a "+kind+" at "+path, unix.SYS_MOUNT, kind, path, kind, flags, options)
 }
 
-// directory makes a directory, if it is not there.
+// directory creates a directory, unless it exists.
 func (b *plan) directory(path string) {
-	ignore(b.do("make the directory "+path, unix.SYS_MKDIRAT, here, path, 0o755), unix.EEXIST)
+	ignore(b.do("create the directory "+path, unix.SYS_MKDIRAT, here, path, 0o755), unix.EEXIST)
 }
 
-// file makes an empty file, if it is not there.
+// file creates an empty file, unless it exists.
 func (b *plan) file(path string, mode int) {
-	ignore(b.do("make the file "+path, unix.SYS_MKNODAT, here, path, unix.S_IFREG|mode, 0), unix.EEXIST)
+	ignore(b.do("create the file "+path, unix.SYS_MKNODAT, here, path, unix.S_IFREG|mode, 0), unix.EEXIST)
 }
 
 func (b *plan) link(target, path string) {
-	b.do("make the link "+path, unix.SYS_SYMLINKAT, target, here, path)
+	b.do("create the link "+path, unix.SYS_SYMLINKAT, target, here, path)
 }
 
 // prctl sets an attribute of the process.
@@ -130,8 +129,8 @@ func (b *plan) prctl(what string, option, value int) *early.Step {
 	return b.do(what, unix.SYS_PRCTL, option, value, 0, 0, 0)
 }
 
-// disarm takes all capabilities, the way to new ones, and the dangerous system
-// calls away.
+// disarm drops all capabilities, prevents new ones, and blocks dangerous system
+// calls.
 func (b *plan) disarm(filter []unix.SockFilter) {
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
 	ignore(b.prctl("clear the ambient capabilities", unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL), unix.EINVAL)
@@ -140,5 +139,5 @@ func (b *plan) disarm(filter []unix.SockFilter) {
 	}
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	b.do("drop all capabilities", unix.SYS_CAPSET, bytesOf(head), bytesOf(make([]unix.CapUserData, 2)...))
-	b.do("load the filter of system calls", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, filter)
+	b.do("load the system call filter", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, filter)
 }

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Level is how well a child process is confined.
+// Level is the sandbox level of a child process.
 type Level uint8
 
 // The levels.
 const (
-	// None: the process may do what its user may.
+	// None: the process is not confined.
 	None Level = iota
-	// Landlock: Linux without namespaces. Files are opened by Landlock rules,
-	// system calls by a seccomp filter. See docs/sandbox.md for what it lacks.
+	// Landlock: Linux without namespaces. Landlock rules restrict files, a seccomp
+	// filter restricts system calls. See docs/sandbox.md for its limits.
 	Landlock
-	// Seatbelt: macOS, by a profile for sandbox-exec.
+	// Seatbelt: macOS, with a profile for sandbox-exec.
 	Seatbelt
 	// Namespace: Linux, with user, mount, net, pid and ipc namespaces.
 	Namespace
@@ -34,91 +34,90 @@ func (l Level) String() string {
 	return fmt.Sprintf("Level(%d)", uint8(l))
 }
 
-// Mode is what a person wants of the levels.
+// Mode selects a level.
 type Mode string
 
 // The modes. The zero value is ModeAuto.
 const (
-	ModeAuto      Mode = "auto"      // the best level that works; none, with a warning, where none does
-	ModeRequire   Mode = "require"   // the best level that works, an error where none does
+	ModeAuto      Mode = "auto"      // the best working level; if none works, no sandbox and a warning
+	ModeRequire   Mode = "require"   // the best working level; if none works, an error
 	ModeNamespace Mode = "namespace" // this level or an error
 	ModeLandlock  Mode = "landlock"  // this level or an error
 	ModeOff       Mode = "off"       // no sandbox
 )
 
-// Modes are all modes.
+// Modes returns all modes.
 var modes = [...]Mode{ModeAuto, ModeRequire, ModeNamespace, ModeLandlock, ModeOff}
 
-// Valid reports whether m is one of the modes, or empty.
+// Valid reports whether m is a mode or empty.
 func (m Mode) Valid() bool { return m == "" || slices.Contains(modes[:], m) }
 
-// ErrUnavailable is wrapped by the error for a level that was asked for and
-// does not work here.
-var ErrUnavailable = errors.New("the sandbox does not work here")
+// ErrUnavailable is wrapped by the error for a required level that does not work
+// on this machine.
+var ErrUnavailable = errors.New("the sandbox does not work on this machine")
 
-// Profile says what a child process may do. All paths are absolute. The zero
-// value reads all files, writes none but those of its own /tmp, and has no
-// network. A process never gains privileges, and sees no processes but its own
-// (level Namespace) or cannot touch them (Landlock).
+// Profile defines what a child process may do. All paths are absolute. The zero
+// value allows reading all files, writing only in its own /tmp, and no network. A
+// process never gains privileges, and other processes are invisible (level
+// Namespace) or inaccessible (Landlock).
 type Profile struct {
 	// Mode chooses the level.
 	Mode Mode
-	// Writable are files and directories that the process may write, with all
-	// that lies below. What does not exist is left out.
+	// Writable are files and directories that the process may write, including
+	// everything below. Missing ones are ignored.
 	Writable []string
-	// Readable are paths that the process sees although they lie in /tmp,
-	// /var/tmp, /run or /dev, in whose place it gets its own.
+	// Readable are visible paths in /tmp, /var/tmp, /run and /dev, which are
+	// otherwise replaced with the process's own.
 	Readable []string
-	// ReadOnly are paths below writable ones that stay as they are: they are
-	// neither written, removed nor renamed, and the directories on the way to
-	// them are not renamed. One that is missing can be made on level Namespace,
-	// but is set aside when the process has ended: it gets the name that
-	// [AsideSuffix] ends. If the path ends in a slash, it cannot be made at all:
-	// for the time of the process an empty directory stands there.
+	// ReadOnly are protected paths below writable ones: they cannot be written,
+	// removed or renamed, and the directories leading to them cannot be renamed.
+	// On level Namespace a missing one can be created, but is renamed after the
+	// process has ended: its name gets [AsideSuffix]. If the path ends in a
+	// slash, it cannot be created: there is an empty directory in its place while
+	// the process runs.
 	ReadOnly []string
-	// Masked are paths that can be neither read nor written. What does not
-	// exist is left out. On level Landlock names below them can be listed.
+	// Masked are paths that can be neither read nor written. Missing ones are
+	// ignored. On level Landlock names below them can be listed.
 	Masked []string
-	// Tmp is a directory that the process has for /tmp and /var/tmp, so that
-	// several processes can share it; empty is a new one in memory. Where /tmp
-	// cannot be replaced (Landlock, Seatbelt), TMPDIR says where it is.
+	// Tmp is a directory to use as /tmp and /var/tmp, which several processes can
+	// share; empty means a new one in memory. Where /tmp cannot be replaced
+	// (Landlock, Seatbelt), TMPDIR is set to it.
 	Tmp string
 	// Scratch are directories, such as caches, that the process may write
-	// without anybody seeing it: level Namespace puts what it writes into
-	// Layers, a directory on which further processes can build. At other
-	// levels, and with a file system that cannot do it, it may only read them;
-	// at other levels variables lead the common caches into Tmp.
+	// without changing them: level Namespace stores the changes in Layers, a
+	// directory that further processes can share. On other levels, and on file
+	// systems that do not support it, they are read-only; on other levels
+	// variables move the common caches to Tmp.
 	Scratch []string
 	Layers  string
-	// Network is what the process may reach.
+	// Network is the network access of the process.
 	Network Network
 }
 
-// AsideSuffix ends the names of what was made at a path that was to stay
-// missing.
+// AsideSuffix is the suffix for files that were created at a path that should
+// have stayed missing.
 const AsideSuffix = ".from-sandbox"
 
-// Network is what a process may reach of the network. The zero value is
-// nothing but, on level Namespace, a loopback interface of its own.
+// Network is the network access of a process. The zero value is none, except, on
+// level Namespace, its own loopback interface.
 type Network struct {
-	// Full gives the process the network of this machine.
+	// Full gives the process the host network.
 	Full bool
-	// Hosts are reached through a proxy that HTTP_PROXY, HTTPS_PROXY and
-	// ALL_PROXY name; see [ParseHost] for their form. They need level
-	// Namespace: at other levels, a process with Hosts has no network.
+	// Hosts can be reached through a proxy, named by HTTP_PROXY, HTTPS_PROXY and
+	// ALL_PROXY; see [ParseHost] for the format. They need level Namespace: on
+	// other levels, a process with Hosts has no network.
 	Hosts []string
-	// Serve lets the process serve sockets in the file system, where it can
-	// write. On level Namespace it can do so anyway, and those of others are
-	// covered. On level Landlock they cannot be told apart: it gets sockets that
-	// cannot connect, or, with the Full network, such that can connect to those
-	// of others, too, as far as its user may.
+	// Serve lets the process serve Unix sockets in writable directories. On level
+	// Namespace it always can, and other processes' sockets are hidden. On level
+	// Landlock they cannot be distinguished: its sockets cannot connect or, with
+	// the Full network, can connect to any socket that its user may.
 	Serve bool
-	// Refused is told of a host, as "name:port", that the proxy refused. It
-	// must not block and is called from several goroutines. It may be nil.
+	// Refused is called with each host that the proxy refused, as "name:port". It
+	// must not block and must be safe for concurrent use. It may be nil.
 	Refused func(host, reason string)
 }
 
-// Check reports what is wrong with the profile.
+// Check validates the profile.
 func (p *Profile) Check() error {
 	if !p.Mode.Valid() {
 		return fmt.Errorf("unknown sandbox mode %q: use auto, require, namespace, landlock or off", p.Mode)
@@ -143,7 +142,7 @@ func (p *Profile) Check() error {
 	return nil
 }
 
-// Status says whether a level works here.
+// Status tells whether a level works on this machine.
 type Status struct {
 	Level  Level
 	Works  bool

@@ -17,30 +17,30 @@ import (
 	"time"
 )
 
-// ProxyPort is the port of the loopback interface at which a process with an
-// allow-list of hosts finds its proxy.
-const ProxyPort = 3128
+// proxyPort is the port of the proxy on the loopback interface of a process with
+// an allow-list of hosts.
+const proxyPort = 3128
 
-// Times of the proxy.
+// Timeouts of the proxy.
 const (
 	dialTime   = 30 * time.Second
 	headerTime = 30 * time.Second
 )
 
-// ErrRefused is wrapped by the error for a host that the allow-list does not
-// name, or whose address is not to be reached.
-var ErrRefused = errors.New("refused by the sandbox")
+// errRefused is wrapped by the error for a host that is not in the allow-list, or
+// whose address may not be reached.
+var errRefused = errors.New("refused by the sandbox")
 
-// proxy lets a process reach the hosts of an allow-list, by HTTP, HTTP CONNECT
-// and SOCKS5, all at one port. It looks names up itself, and connects to the
-// very address that it has checked.
+// proxy lets a process reach the hosts of an allow-list over HTTP, HTTP CONNECT
+// and SOCKS5, all on one port. It resolves names itself, and connects to exactly
+// the address it has checked.
 type proxy struct {
 	hosts    []Host
 	refused  func(host, reason string)
 	resolve  func(ctx context.Context, name string) ([]netip.Addr, error)
 	listener net.Listener
 	web      *http.Server
-	handOver chan net.Conn   // connections that speak HTTP
+	handOver chan net.Conn   // HTTP connections
 	ctx      context.Context // done when the proxy closes
 	cancel   context.CancelFunc
 	all      sync.WaitGroup
@@ -81,7 +81,7 @@ func newProxy(listener net.Listener, n Network) (*proxy, error) {
 			case r.URL.Scheme == "http" && r.URL.Host != "":
 				forward.ServeHTTP(w, r)
 			default:
-				http.Error(w, "this is the proxy of a sandbox; it takes requests for other hosts", http.StatusBadRequest)
+				http.Error(w, "this is a sandbox proxy, which accepts only requests for other hosts", http.StatusBadRequest)
 			}
 		}),
 	}
@@ -94,7 +94,7 @@ func lookUp(ctx context.Context, name string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 }
 
-// Close ends all connections and waits for it.
+// Close ends all connections and waits for them.
 func (p *proxy) Close() error {
 	p.cancel()
 	err := errors.Join(p.listener.Close(), p.web.Close())
@@ -107,7 +107,7 @@ func (p *proxy) Close() error {
 	return err
 }
 
-// own notes a connection, so that Close ends it. It is not ok when closing.
+// own registers a connection, so that Close ends it. It is not ok when closing.
 func (p *proxy) own(c net.Conn) (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,7 @@ func (p *proxy) own(c net.Conn) (ok bool) {
 	return true
 }
 
-// enter counts a request in, whose end Close then waits for. It is not ok when
+// enter registers a request, so that Close waits for it. It is not ok when
 // closing.
 func (p *proxy) enter() (ok bool) {
 	p.mu.Lock()
@@ -139,12 +139,12 @@ func (p *proxy) drop(c net.Conn) {
 	c.Close()
 }
 
-// accept tells the protocols apart by the first byte.
+// accept detects the protocol by the first byte.
 func (p *proxy) accept() {
 	for {
 		c, err := p.listener.Accept()
 		if err != nil {
-			return // closed: nobody else ends it
+			return // nothing else closes it
 		}
 		if !p.own(c) {
 			return
@@ -171,7 +171,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// webListener gives the HTTP server its connections.
+// webListener passes connections to the HTTP server.
 type webListener struct{ p *proxy }
 
 func (l webListener) Accept() (net.Conn, error) {
@@ -185,7 +185,7 @@ func (l webListener) Accept() (net.Conn, error) {
 func (l webListener) Close() error   { return nil }
 func (l webListener) Addr() net.Addr { return l.p.listener.Addr() }
 
-// webConn is a connection of which something was read already.
+// webConn is a connection with data already read.
 type webConn struct {
 	net.Conn
 	in    *bufio.Reader
@@ -219,13 +219,13 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 }
 
 func statusOf(err error) int {
-	if errors.Is(err, ErrRefused) {
+	if errors.Is(err, errRefused) {
 		return http.StatusForbidden
 	}
 	return http.StatusBadGateway
 }
 
-// join carries bytes both ways until both directions have ended.
+// join copies bytes both ways until both directions have ended.
 func (p *proxy) join(client net.Conn, in io.Reader, target net.Conn) {
 	if !p.own(target) {
 		return
@@ -233,7 +233,7 @@ func (p *proxy) join(client net.Conn, in io.Reader, target net.Conn) {
 	defer p.drop(target)
 	var both sync.WaitGroup
 	both.Go(func() {
-		_, _ = io.Copy(target, in) // whoever breaks off ends his direction
+		_, _ = io.Copy(target, in) // an error ends this direction
 		closeWrite(target)
 	})
 	_, _ = io.Copy(client, target)
@@ -253,7 +253,7 @@ func closeWrite(c net.Conn) {
 	c.Close()
 }
 
-// dialAddress connects to "host:port", if it may be reached.
+// dialAddress connects to "host:port", if allowed.
 func (p *proxy) dialAddress(ctx context.Context, _, address string) (net.Conn, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
@@ -266,7 +266,7 @@ func (p *proxy) dialAddress(ctx context.Context, _, address string) (net.Conn, e
 	return p.dial(ctx, host, uint16(port))
 }
 
-// dial connects to a host, if it may be reached.
+// dial connects to a host, if allowed.
 func (p *proxy) dial(ctx context.Context, host string, port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
@@ -286,24 +286,24 @@ func (p *proxy) dial(ctx context.Context, host string, port uint16) (net.Conn, e
 	return nil, errors.Join(errs...)
 }
 
-// check returns the addresses by which a host may be reached.
+// check returns the addresses of a host that may be reached.
 func (p *proxy) check(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
 	refuse := func(reason string) ([]netip.Addr, error) {
 		at := net.JoinHostPort(host, strconv.Itoa(int(port)))
 		if p.refused != nil {
 			p.refused(at, reason)
 		}
-		return nil, fmt.Errorf("%s: %w: %s", at, ErrRefused, reason)
+		return nil, fmt.Errorf("%s: %w: %s", at, errRefused, reason)
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr = addr.Unmap().WithZone(""); !p.lists(addr, port) {
-			return refuse("the list of allowed hosts does not have this address")
+			return refuse("the address is not in the list of allowed hosts")
 		}
 		return []netip.Addr{addr}, nil
 	}
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if !p.listsName(name, port) {
-		return refuse("the list of allowed hosts does not have it, or not with this port")
+		return refuse("the host is not in the list of allowed hosts, or not with this port")
 	}
 	found, err := p.resolve(ctx, name)
 	if err != nil {
@@ -317,7 +317,7 @@ func (p *proxy) check(ctx context.Context, host string, port uint16) ([]netip.Ad
 		}
 	}
 	if len(addrs) == 0 {
-		return refuse(fmt.Sprintf("it leads to %v, which is not an address of the public network; list the address, too, if that is meant", found))
+		return refuse(fmt.Sprintf("it resolves to %v, which is not a public address; to allow that, list the address too", found))
 	}
 	return addrs, nil
 }
@@ -340,8 +340,8 @@ func (p *proxy) listsName(name string, port uint16) bool {
 	return false
 }
 
-// special are networks of the IANA registries of special-purpose addresses
-// that package netip does not know by itself.
+// special are networks of the IANA registries of special-purpose addresses that
+// package netip does not know.
 var special = [...]netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
@@ -349,7 +349,7 @@ var special = [...]netip.Prefix{
 	netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
 }
 
-// public reports whether an address belongs to the public network.
+// public reports whether an address is public.
 func public(addr netip.Addr) bool {
 	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
 		return false
@@ -362,12 +362,12 @@ func public(addr netip.Addr) bool {
 	return true
 }
 
-// proxyEnv are the variables that lead a process to its proxy.
+// proxyEnv are the variables that name the proxy.
 func proxyEnv(n *Network) []string {
 	if n.Full || len(n.Hosts) == 0 {
 		return nil
 	}
-	at := "127.0.0.1:" + strconv.Itoa(ProxyPort)
+	at := "127.0.0.1:" + strconv.Itoa(proxyPort)
 	direct := "localhost,127.0.0.1,::1"
 	return []string{
 		"HTTP_PROXY=http://" + at, "http_proxy=http://" + at, "HTTPS_PROXY=http://" + at, "https_proxy=http://" + at,

@@ -50,7 +50,7 @@ func TestParseHost(t *testing.T) {
 	}
 }
 
-// testProxy is a proxy with name servers of its own.
+// testProxy is a proxy with its own name resolution.
 type testProxy struct {
 	*proxy
 	mu      sync.Mutex
@@ -108,7 +108,7 @@ func TestProxy(t *testing.T) {
 		"good.test": "127.0.0.1", "sub.good.test": "127.0.0.1", "private.test": "127.0.0.1", "rebound.test": "10.0.0.1 127.0.0.1",
 		"localhost": "127.0.0.1",
 	}
-	// The addresses of the test are listed for some names' sake; 127.0.0.2 is not.
+	// The local addresses of some names are listed; 127.0.0.2 is not.
 	p := newTestProxy(t, names, "good.test:"+port, "*.good.test:"+port, "127.0.0.1:"+port)
 	strict := newTestProxy(t, names, "private.test:"+port, "rebound.test:"+port, "localhost:"+port, "169.254.169.254", "good.test")
 	for _, scheme := range []string{"http", "socks5", "connect"} {
@@ -134,7 +134,7 @@ func TestProxy(t *testing.T) {
 				}
 			}
 			if got, err := get(strict, "localhost"); err != nil || !strings.HasPrefix(got, "hello") {
-				t.Errorf("a localhost that is listed: %q, %v", got, err)
+				t.Errorf("a listed localhost: %q, %v", got, err)
 			}
 			for _, refused := range []struct {
 				p    *testProxy
@@ -203,8 +203,8 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestProxyRefusesNonsense checks that what speaks no protocol is dropped, and
-// that Close ends what hangs.
+// TestProxyRefusesNonsense checks that invalid requests are dropped, and that
+// Close ends hanging connections.
 func TestProxyRefusesNonsense(t *testing.T) {
 	p := newTestProxy(t, nil, "good.test")
 	for name, text := range map[string]string{

@@ -2,8 +2,8 @@ package sandbox
 
 import "strings"
 
-// seatbeltProfile returns the profile for sandbox-exec, in Apple's language for
-// it. It cannot say more than "allow" and "deny" by path; later rules win.
+// seatbeltProfile returns the profile for sandbox-exec, in Apple's profile
+// language. It can only allow and deny by path; later rules win.
 func seatbeltProfile(p *Profile, l *layout, tmp string) string {
 	var b strings.Builder
 	b.WriteString(`(version 1)
@@ -38,7 +38,7 @@ func seatbeltProfile(p *Profile, l *layout, tmp string) string {
 	for _, pin := range l.pins {
 		rule("deny", "file-write*", "subpath", pin.path)
 	}
-	for _, w := range l.writable { // what is writable by itself below a pin
+	for _, w := range l.writable { // writable paths below a pin
 		for _, pin := range l.pins {
 			if w != pin.path && Below(pin.path, w) {
 				rule("allow", "file-write*", "subpath", w)

@@ -1,16 +1,13 @@
 package sandbox
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"github.com/seed-009c0928/agent/core/goldentest"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-// TestSeatbeltProfile compares the profiles for macOS with golden files. That
-// sandbox-exec takes them can be seen on macOS only.
+// TestSeatbeltProfile compares the profiles for macOS with golden files. Only on
+// macOS can sandbox-exec check them.
 func TestSeatbeltProfile(t *testing.T) {
 	l := &layout{
 		writable: []string{"/Users/u/ws", "/Users/u/ws/.git/lfs"},
@@ -25,18 +22,6 @@ func TestSeatbeltProfile(t *testing.T) {
 		"hosts.sb":    {Network: Network{Hosts: []string{"example.org"}}},
 	} {
 		got := seatbeltProfile(p, l, "/private/var/folders/tmp")
-		file := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s: got\n%s", file, got)
-		}
+		goldentest.Check(t, "testdata/"+name, []byte(got))
 	}
 }

@@ -4,10 +4,9 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// The filter of system calls is a list of what is refused: a list of what is
-// allowed would break programs with every new kernel and libc. It closes what
-// reaches around the other walls, and parts of the kernel that nobody needs
-// here and that had many holes.
+// The system call filter is a deny-list: an allow-list would break programs with
+// every new kernel and libc. It blocks ways around the other protections, and
+// parts of the kernel that are rarely needed and had many vulnerabilities.
 
 // refused get EPERM: they act on other processes, on mounts and namespaces, or
 // on the whole machine.
@@ -25,39 +24,38 @@ var refused = append([]uintptr{
 	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
 }, refusedHere...)
 
-// absent get ENOSYS, so that programs do without: a filter cannot look into the
-// arguments of clone3, nor at what io_uring is told to do.
+// absent get ENOSYS, so that programs fall back: a filter cannot inspect the
+// arguments of clone3 or the operations of io_uring.
 var absent = []uintptr{
 	unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
-// unowned get EPERM where files are not held by mounts: Landlock knows no
-// rights for them.
+// unowned get EPERM without mounts: Landlock has no rights for them.
 var unowned = append([]uintptr{
 	unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FILE_SETATTR,
 }, unownedHere...)
 
-// unlabelled get ENOTSUP there: what copies files does without then.
+// unlabelled get ENOTSUP without mounts: programs that copy files then skip them.
 var unlabelled = []uintptr{
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
 	unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
 }
 
-// sockets says which sockets a filter lets through, besides pairs.
+// sockets selects the sockets that a filter allows, besides pairs.
 type sockets uint8
 
 const (
 	unixSockets   sockets = 1 << iota // AF_UNIX
 	inetSockets                       // AF_INET, AF_INET6
-	routeSockets                      // AF_NETLINK, but only NETLINK_ROUTE, which tells of interfaces
-	servedSockets                     // AF_UNIX, but only streams; and no socket connects
+	routeSockets                      // AF_NETLINK, but only NETLINK_ROUTE, for network interfaces
+	servedSockets                     // AF_UNIX, but only streams, without connect
 )
 
 // newNamespaces are the flags that clone and unshare must not have.
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// socketKinds are the bits of a socket's type that are no flags.
+// socketKinds are the bits of a socket's type without flags.
 const socketKinds = 0xf
 
 // Offsets in struct seccomp_data of little-endian machines.
@@ -67,11 +65,11 @@ const (
 	offsetArgs   = 16
 )
 
-// filter is a program for the kernel in the making.
+// filter builds a BPF program.
 type filter []unix.SockFilter
 
-// seccompFilter returns the filter. Without mounts, what changes a file's
-// owner, mode and attributes is refused, too.
+// seccompFilter returns the filter. Without mounts, it also denies changes of a
+// file's owner, mode and attributes.
 func seccompFilter(allowed sockets, mounts bool) []unix.SockFilter {
 	var f filter
 	f.load(offsetArch)
@@ -103,7 +101,7 @@ func seccompFilter(allowed sockets, mounts bool) []unix.SockFilter {
 	return f
 }
 
-// socketCheck lets the sockets through that are allowed.
+// socketCheck allows the selected sockets.
 func socketCheck(allowed sockets) filter {
 	var f filter
 	f.load(offsetArgs)
@@ -145,24 +143,24 @@ func (f *filter) ret(result uint32) {
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: result})
 }
 
-// jump goes on behind the next yes or no instructions.
+// jump skips the next yes or no instructions.
 func (f *filter) jump(test uint16, k uint32, yes, no uint8) {
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, Jt: yes, Jf: no, K: k})
 }
 
-// when fails with errno if the test holds for what was loaded.
+// when fails with errno if the test is true for the loaded value.
 func (f *filter) when(test uint16, k uint32, errno unix.Errno) {
 	f.jump(test, k, 0, 1)
 	f.ret(errnoResult(errno))
 }
 
-// unless fails with errno if the test does not hold.
+// unless fails with errno if the test is false.
 func (f *filter) unless(test uint16, k uint32, errno unix.Errno) {
 	f.jump(test, k, 1, 0)
 	f.ret(errnoResult(errno))
 }
 
-// allow lets the call through if k was loaded.
+// allow allows the call if the loaded value is k.
 func (f *filter) allow(k uint32) {
 	f.jump(unix.BPF_JEQ, k, 0, 1)
 	f.ret(unix.SECCOMP_RET_ALLOW)
@@ -174,7 +172,7 @@ func (f *filter) refuse(errno unix.Errno, calls ...uintptr) {
 	}
 }
 
-// call lets check decide if number was loaded.
+// call runs check if the loaded value is number.
 func (f *filter) call(number uint32, check filter) {
 	check.ret(unix.SECCOMP_RET_ALLOW)
 	f.jump(unix.BPF_JEQ, number, 0, uint8(len(check)))

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const (
 	auditArch    = unix.AUDIT_ARCH_X86_64
-	foreignCalls = 0x40000000 // those of the x32 interface
+	foreignCalls = 0x40000000 // calls of the x32 ABI
 )
 
 var refusedHere = []uintptr{

@@ -4,7 +4,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// sockets says which sockets a filter lets through.
+// sockets selects the sockets that a filter allows.
 type sockets uint8
 
 const (
@@ -14,6 +14,6 @@ const (
 	servedSockets
 )
 
-// seccompFilter knows the system calls of this architecture not: without a
-// filter, no level is said to work.
+// seccompFilter does not support this architecture: without a filter, no level is
+// reported to work.
 func seccompFilter(sockets, bool) []unix.SockFilter { return nil }

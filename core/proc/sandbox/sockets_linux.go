@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// hideSockets masks the sockets in the file system that somebody serves and
-// that the process would see: docker's, a password manager's, an agent's for
-// keys. Those in writable directories belong to the work. One that is made
-// later is not hidden.
+// hideSockets masks the visible Unix sockets of running servers: docker's, a
+// password manager's, an SSH agent's. Those in writable directories belong to the
+// workspace. Sockets created later are not hidden.
 func (l *layout) hideSockets() {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
-		return // then none are known, and none can be hidden
+		return // the sockets are unknown
 	}
 	defer f.Close()
 	seen := map[string]bool{}

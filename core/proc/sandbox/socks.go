@@ -26,13 +26,13 @@ const (
 	socksBadAddress  = 8
 )
 
-// socks serves one connection. Names are looked up here, not by the client, so
-// that the list can be asked about them.
+// socks serves one connection. It resolves names, not the client, so that they
+// can be checked against the allow-list.
 func (p *proxy) socks(c net.Conn, in *bufio.Reader) {
 	host, port, answer, err := socksRequest(c, in)
 	if err != nil {
 		if answer != socksOK {
-			_, _ = c.Write(socksReply(answer)) // it is given up anyway
+			_, _ = c.Write(socksReply(answer)) // the connection is closed anyway
 		}
 		return
 	}
@@ -40,7 +40,7 @@ func (p *proxy) socks(c net.Conn, in *bufio.Reader) {
 	target, err := p.dial(p.ctx, host, port)
 	if err != nil {
 		answer = socksUnreachable
-		if errors.Is(err, ErrRefused) {
+		if errors.Is(err, errRefused) {
 			answer = socksNotAllowed
 		}
 		_, _ = c.Write(socksReply(answer))
@@ -54,8 +54,8 @@ func (p *proxy) socks(c net.Conn, in *bufio.Reader) {
 
 var errSocks = errors.New("malformed SOCKS request")
 
-// socksRequest reads a client's greeting and request, and answers the former.
-// The answer is what an error is to be replied with, 0 for silence.
+// socksRequest reads a client's greeting and request, and answers the greeting.
+// On an error, answer is the reply code to send, or 0 for none.
 func socksRequest(out io.Writer, in *bufio.Reader) (host string, port uint16, answer byte, err error) {
 	head := make([]byte, 2)
 	if _, err := io.ReadFull(in, head); err != nil {
@@ -90,7 +90,7 @@ func socksRequest(out io.Writer, in *bufio.Reader) (host string, port uint16, an
 	return host, uint16(head[0])<<8 | uint16(head[1]), 0, nil
 }
 
-// socksHost reads an address of a kind.
+// socksHost reads an address of the given type.
 func socksHost(in *bufio.Reader, kind byte) (host string, answer byte, err error) {
 	size := 0
 	switch kind {
@@ -118,7 +118,7 @@ func socksHost(in *bufio.Reader, kind byte) (host string, answer byte, err error
 	return addr.String(), 0, nil
 }
 
-// socksReply is an answer without an address, which no client needs.
+// socksReply is a reply without an address, which no client needs.
 func socksReply(answer byte) []byte {
 	return []byte{socksVersion, answer, 0, socksIPv4, 0, 0, 0, 0, 0, 0}
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Message is a message of any kind: a request has a method and an id, a
-// notification a method alone, and a response an id with a result or an error.
-// What it holds is kept to the byte.
+// Message is a message of any kind: a request has a method and an ID, a
+// notification only a method, and a response an ID with a result or an error. Its
+// raw values are kept byte for byte.
 type Message struct {
 	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id,omitempty"` // null in the answer to what could not be read
+	ID      json.RawMessage `json:"id,omitempty"` // null in the response to an unreadable message
 	Method  string          `json:"method,omitempty"`
 	Params  json.RawMessage `json:"params,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
 	Error   *Error          `json:"error,omitempty"`
 }
 
-// Error is why a request failed. Its codes are those of package mcp of mcp-go.
+// Error is an error response. Its codes are those of package mcp of mcp-go.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -30,8 +30,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// UnmarshalJSON implements [json.Unmarshaler]. There are servers whose errors
-// are a text alone.
+// UnmarshalJSON implements [json.Unmarshaler]. It also accepts a string, as some
+// servers send.
 func (e *Error) UnmarshalJSON(data []byte) error {
 	type object Error
 	err := json.Unmarshal(data, (*object)(e))
@@ -44,19 +44,20 @@ func (e *Error) UnmarshalJSON(data []byte) error {
 // HasID reports whether the message is a request or a response.
 func (m Message) HasID() bool { return len(m.ID) > 0 && string(m.ID) != "null" }
 
-// Parse decodes one message. Whether it is of any of the kinds is not looked
-// at.
+// Parse decodes one message. It does not check that the message is of a known
+// kind.
 func Parse(data []byte) (Message, error) {
 	var m Message
 	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '{' {
-		return m, fmt.Errorf("a message is an object, not %.20q", data)
+		return m, fmt.Errorf("expected an object, not %.20q", data)
 	}
 	err := json.Unmarshal(data, &m)
 	return m, err
 }
 
-// Encode is JSON without the escapes that HTML needs, and without a line end.
-// It is for values that can be encoded whatever they hold.
+// Encode returns v as JSON, without HTML escapes or trailing newline. It is for
+// types that can always be encoded.
+
 func Encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

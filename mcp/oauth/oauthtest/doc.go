@@ -1,3 +1,3 @@
-// Package oauthtest has an authorisation server and an MCP server that trusts
-// it, for tests of sign-ins: real HTTP, real checks, and knobs to misbehave.
+// Package oauthtest has an authorization server and an MCP server that trusts it,
+// for tests of signing in: real HTTP, real checks, and options to misbehave.
 package oauthtest

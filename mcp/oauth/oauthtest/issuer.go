@@ -18,19 +18,19 @@ import (
 	"time"
 )
 
-// Issuer is an authorisation server: it registers clients, lets them sign in
-// without asking anybody, checks PKCE, resource, redirect and how the client
-// shows who it is, rotates refresh tokens and takes each once.
+// Issuer is an authorization server: it registers clients, signs them in without
+// asking, checks PKCE, resource, redirect and client authentication, and rotates
+// refresh tokens, each of which it accepts once.
 type Issuer struct {
 	*httptest.Server
 
-	// What it does otherwise than it should, or may; set before use.
-	Edit         func(metadata map[string]any) // of its description
-	Iss          *string                       // in the answer: nil = none
+	// Deviations from the default behaviour; set before use.
+	Edit         func(metadata map[string]any) // changes its metadata
+	Iss          *string                       // iss in the response; nil = none
 	Method       string                        // token_endpoint_auth_method; empty = none
 	Lifetime     int                           // of access tokens in seconds; 0 = 3600
 	NoRefresh    bool
-	TokenReply   func(w http.ResponseWriter, r *http.Request) bool // answers in its place
+	TokenReply   func(w http.ResponseWriter, r *http.Request) bool // responds instead of it
 	AuthError    string
 	Grant        func(asked []string) []string
 	RedirectHost string
@@ -45,13 +45,13 @@ type Issuer struct {
 	rotation int
 }
 
-// Client is a client that an issuer knows.
+// Client is a registered client.
 type Client struct {
 	Secret    string
 	Redirects []string
 }
 
-// Owner is a test that servers end with, such as a *testing.T.
+// Owner is a test that servers are closed with, such as a *testing.T.
 type Owner interface{ Cleanup(f func()) }
 
 type grantedCode struct {
@@ -59,7 +59,7 @@ type grantedCode struct {
 	scopes                                []string
 }
 
-// NewIssuer starts an issuer that ends with the test.
+// NewIssuer starts an issuer, which is closed with the test.
 func NewIssuer(t Owner) *Issuer {
 	a := &Issuer{
 		Clients: map[string]Client{}, codes: map[string]grantedCode{}, Refresh: map[string]grantedCode{}, Access: map[string]grantedCode{},
@@ -70,7 +70,7 @@ func NewIssuer(t Owner) *Issuer {
 	mux.HandleFunc("GET /authorize", a.authorize)
 	mux.HandleFunc("POST /token", a.token)
 	mux.HandleFunc("POST /revoke", a.revoke)
-	a.Server = httptest.NewUnstartedServer(mux) // or its handlers would be there before it
+	a.Server = httptest.NewUnstartedServer(mux) // handlers use a.URL
 	a.Start()
 	t.Cleanup(a.Close)
 	return a
@@ -80,14 +80,14 @@ func (a *Issuer) note(text string) {
 	a.log = append(a.log, text)
 }
 
-// Did returns what was done so far.
+// Did returns the log so far.
 func (a *Issuer) Did() []string {
 	a.Mu.Lock()
 	defer a.Mu.Unlock()
 	return slices.Clone(a.log)
 }
 
-// Count returns how often the issuer did something.
+// Count returns how often something was logged.
 func (a *Issuer) Count(what string) int {
 	n := 0
 	for _, d := range a.Did() {
@@ -182,8 +182,8 @@ func (a *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
-// caller returns the id of the client that a request to the token endpoint
-// comes from, and whether it showed who it is as it should.
+// caller returns the ID of the client of a token request, and whether it
+// authenticated correctly.
 func (a *Issuer) caller(r *http.Request) (string, bool) {
 	id, secret, basic := r.BasicAuth()
 	if basic {
@@ -212,7 +212,7 @@ func (a *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	defer a.Mu.Unlock()
 	a.Forms = append(a.Forms, r.PostForm)
 	fail := func(code string) {
-		// A clumsy issuer says everything that it got.
+		// Echo the request, as careless issuers do.
 		reply(w, http.StatusBadRequest, map[string]string{"error": code, "error_description": "refused: " + r.PostForm.Encode() + " " + r.PostForm.Get("refresh_token") + r.PostForm.Get("code")})
 	}
 	id, ok := a.caller(r)
@@ -276,30 +276,30 @@ func (a *Issuer) revoke(w http.ResponseWriter, r *http.Request) {
 	delete(a.Refresh, r.PostForm.Get("token"))
 }
 
-// Expire makes all access tokens invalid.
+// Expire invalidates all access tokens.
 func (a *Issuer) Expire() {
 	a.Mu.Lock()
 	defer a.Mu.Unlock()
 	clear(a.Access)
 }
 
-// Resource is an MCP server, as far as a sign-in goes: it lets in who has a
-// token of its issuer with the scopes for it.
+// Resource is an MCP server as far as signing in goes: it requires a token of its
+// issuer with sufficient scopes.
 type Resource struct {
 	*httptest.Server
 	Mu     sync.Mutex
 	Issuer *Issuer
-	Edit   func(description map[string]any)
-	NoHint bool     // the challenge does not say where the description is
+	Edit   func(metadata map[string]any)
+	NoHint bool     // no URL of the metadata in the challenge
 	Scope  string   // in the challenge
-	Need   []string // scopes, else 403
+	Need   []string // required scopes, else 403
 	Seen   []string // Authorization headers
 	Bodies []string
-	Hidden bool         // there is no description
-	Serve  http.Handler // of who is let in; nil answers "hello" and the length of the body
+	Hidden bool         // no metadata
+	Serve  http.Handler // serves authorized requests; nil responds "hello" and the length of the body
 }
 
-// NewResource starts a server that ends with the test; configure sets it up.
+// NewResource starts a configured server, which is closed with the test.
 func NewResource(t Owner, a *Issuer, configure ...func(*Resource)) *Resource {
 	m := &Resource{Issuer: a}
 	for _, set := range configure {
@@ -360,16 +360,16 @@ func (m *Resource) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Browser is a person whose browser follows every redirect.
+// Browser is a user whose browser follows every redirect.
 type Browser struct {
 	Mu     sync.Mutex
 	Visits int
-	// before is called with the page's address, before the browser goes there.
+	// Before is called with the page's URL, before the browser goes there.
 	Before func(page *url.URL)
-	Status int // of the page at which it ended
+	Status int // of the last page
 }
 
-// Visit implements [oauth.Person].
+// Visit implements [oauth.Browser].
 func (b *Browser) Visit(ctx context.Context, page string) (string, error) {
 	b.Mu.Lock()
 	b.Visits++
@@ -397,7 +397,8 @@ func (b *Browser) Visit(ctx context.Context, page string) (string, error) {
 	return "", nil
 }
 
-// Visited returns how often the person was asked.
+// Visited returns the number of visits.
+
 func (b *Browser) Visited() int {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()

@@ -1,8 +1,8 @@
-// Command example is a program with an agent of its own in it: a tool written
-// in Go, a session, and the answer. It is a module of its own, as yours is.
+// Command example is a program that embeds an agent: a tool written in Go, a
+// session, and its answer. It is a separate module, like yours.
 //
-// It needs no key: a script plays the model. For a real one, replace the
-// provider, for instance by langchain.Local(wire.Config{Model: "llama3.3"}).
+// It needs no key, as a script plays the model. For a real model, replace the
+// provider, for example by langchain.Local(wire.Config{Model: "llama3.3"}).
 package main
 
 import (
@@ -25,12 +25,12 @@ turns:
     text: Take an umbrella, it rains in Oslo.
 `
 
-// forecastArgs is the tool's schema, too.
+// forecastArgs also defines the tool's schema.
 type forecastArgs struct {
 	City string `json:"city" jsonschema:"the city's name"`
 }
 
-// forecast is a tool that touches nothing: it needs no permission.
+// forecast is a tool that accesses nothing, so it needs no permission.
 var forecast = core.NewTool(core.ToolDefinition{Name: "forecast", Description: "Forecast for a city.", ReadOnly: true}, nil,
 	func(_ context.Context, _ *core.Call, in forecastArgs) (core.Result, error) {
 		return core.TextResult(in.City + ": rain, 7 °C"), nil

@@ -1,4 +1,4 @@
-// Command minimal is the smallest plugin, whose size and start are measured.
+// Command minimal is the smallest plugin, for measuring its size and start time.
 package main
 
 import "github.com/seed-009c0928/agent/sdk"

@@ -35,7 +35,7 @@ func (b *bench) measure(ctx context.Context, s *scenario, contestants []contesta
 	return samples, nil
 }
 
-// once does one run in a workspace and a home that no other run has seen.
+// once does one run in a new workspace and home.
 func (b *bench) once(ctx context.Context, s *scenario, c contestant) (sample, error) {
 	dir, err := os.MkdirTemp(b.temp, "run-")
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *bench) launch(ctx context.Context, dir, workspace, home string, argv []
 	if err != nil {
 		return sample{}, err
 	}
-	// Files, not pipes: what a contestant prints must not wait for bench.
+	// A file, not a pipe: contestants must not wait for bench to read.
 	output, err := os.Create(filepath.Join(dir, "output.txt"))
 	if err != nil {
 		return sample{}, err
@@ -98,8 +98,8 @@ func (b *bench) launch(ctx context.Context, dir, workspace, home string, argv []
 	return readReport(report)
 }
 
-// verify makes sure that the run did all of the scenario's work: a refused or
-// failed tool call is fast, and no measurement.
+// verify checks that the run did all of the scenario's work: a refused or
+// failed tool call would be fast.
 func (r sample) verify(s *scenario) error {
 	if s.version {
 		return nil
@@ -108,7 +108,7 @@ func (r sample) verify(s *scenario) error {
 		return fmt.Errorf("the model got %d requests, want %d", got, want)
 	}
 	if !r.traffic.proven {
-		return fmt.Errorf("the last request has no %q: the tool calls were not carried out", s.proof)
+		return fmt.Errorf("the last request has no %q: the tool calls were not executed", s.proof)
 	}
 	return nil
 }

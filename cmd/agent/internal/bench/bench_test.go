@@ -76,9 +76,9 @@ func TestFailedRunIsNoMeasurement(t *testing.T) {
 		want     string
 	}{
 		{
-			"tool call not carried out",
+			"tool call not executed",
 			scenario{name: "x", calls: 1, tool: "read_file", arguments: readArguments, prepare: files(1, 1), proof: "other text"},
-			"were not carried out",
+			"were not executed",
 		},
 		{
 			"contestant fails",
@@ -106,7 +106,7 @@ func TestVerifyCountsRequests(t *testing.T) {
 	}
 }
 
-// TestStoppedRunLeavesNoProcess stops a run whose contestant waits for an
+// TestStoppedRunLeavesNoProcess cancels a run whose contestant waits for an
 // answer: the connection breaks only when that process ends.
 func TestStoppedRunLeavesNoProcess(t *testing.T) {
 	if runtime.GOOS == "windows" {

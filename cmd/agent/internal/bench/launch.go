@@ -12,12 +12,12 @@ import (
 )
 
 // launchCommand makes bench the launcher of one contestant: it starts it,
-// waits and reports. The kernel counts a parent's resident memory into the
-// peak of what it starts, up to the exec; a launcher that has done nothing
-// keeps that floor at some 7 MiB, bench with its server would not.
+// waits and reports. Until the exec, the kernel counts the parent's resident
+// memory into the child's peak; a fresh launcher keeps that floor at some 7 MiB,
+// bench with its server would not.
 const launchCommand = "launch"
 
-// launchReport is what the launcher writes for bench.
+// launchReport is the launcher's report to bench.
 type launchReport struct {
 	Started int64 `json:"started"` // Unix time in nanoseconds, just before the start
 	Wall    int64 `json:"wall"`    // nanoseconds until the process had exited

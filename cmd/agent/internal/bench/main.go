@@ -25,8 +25,8 @@ type options struct {
 	timeout   time.Duration
 }
 
-// errMissed says that a target was missed under -check.
-var errMissed = errors.New("targets were missed")
+// errMissed is returned if a target was missed under -check.
+var errMissed = errors.New("targets missed")
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == launchCommand {
@@ -124,11 +124,10 @@ type contestant struct {
 	path string
 	// arguments returns the command line for one run against the endpoint.
 	arguments func(endpoint, prompt string) []string
-	judged    bool // held to the targets
+	judged    bool // checked against the targets
 }
 
-// buildAll returns the yardstick first: it is the base that the agent is
-// compared with.
+// buildAll returns the yardstick first, as the base of comparison.
 func buildAll(ctx context.Context, opts options, dir string) ([]contestant, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// maxResident returns 0: this platform does not tell a process's peak memory.
+// maxResident returns 0: this platform does not report a process's peak memory.
 func maxResident(*os.ProcessState) int64 { return 0 }

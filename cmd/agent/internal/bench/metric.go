@@ -17,7 +17,7 @@ const (
 
 // metric is one number of a run, with the target that the agent's median must
 // not exceed; 0 is no target. value also gets the yardstick's run of the same
-// round, which is the run itself in the yardstick's column.
+// round; for the yardstick, both are the same.
 type metric struct {
 	name   string
 	unit   unit
@@ -29,7 +29,7 @@ type metric struct {
 type sample struct {
 	started time.Time
 	wall    time.Duration
-	peak    int64 // bytes of resident memory, 0 if the platform does not tell
+	peak    int64 // bytes of resident memory, 0 if unknown
 	traffic traffic
 }
 
@@ -48,9 +48,9 @@ func lastTurns(r, _ sample) float64 {
 	return medianTurn(all[len(all)-edge-1:])
 }
 
-// growth is how many times longer a late turn takes than an early one, without
-// what the yardstick's turns grow by: a longer conversation has to be encoded,
-// sent and read by anyone.
+// growth is the ratio of a late turn's time to an early one's, minus the growth
+// of the yardstick's turns: any program has to encode, send and read a longer
+// conversation.
 func growth(r, base sample) float64 {
 	allowance := lastTurns(base, base) - firstTurns(base, base)
 	return (lastTurns(r, base) - allowance) / firstTurns(r, base)

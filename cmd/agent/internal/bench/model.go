@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// modelName is what the contestants ask for; the fake model ignores it.
+// modelName is the model that contestants request; the fake model ignores it.
 const modelName = "bench"
 
 // fakeModel is an OpenAI-compatible chat endpoint that streams the answers of
-// a scenario without latency and notes when each request arrived.
+// a scenario without latency and records when each request arrived.
 type fakeModel struct {
 	server *http.Server
 	url    string
@@ -44,7 +44,7 @@ func startModel() (*fakeModel, error) {
 	m.server = &http.Server{Handler: m, ReadHeaderTimeout: time.Minute}
 	go func() {
 		defer close(m.served)
-		_ = m.server.Serve(listener) // ends with Close; an earlier end fails the run at hand
+		_ = m.server.Serve(listener) // returns after Close; an earlier return fails the current run
 	}()
 	return m, nil
 }
@@ -122,9 +122,8 @@ func (m *fakeModel) note(arrived time.Time, body []byte) (s *scenario, n int, ok
 	return m.scenario, n, true
 }
 
-// stream writes chat completion chunks, each flushed on its own as a model
-// sends them. A failed write means that the client is gone: the run's exit
-// status tells.
+// stream writes chat completion chunks, each flushed separately like a model's.
+// A failed write means that the client is gone, which its exit status shows.
 type stream struct {
 	w       http.ResponseWriter
 	id      string

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// row is one metric of one scenario over all contestants.
+// row is one metric of one scenario for all contestants.
 type row struct {
 	label   string
 	unit    unit

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// scenario is one piece of work that every contestant does: the model asks for
-// the tool a number of times, one call per answer, then ends with text.
+// scenario is the work of one run: the model calls the tool a number of times,
+// once per answer, then ends with text.
 type scenario struct {
 	name    string
-	version bool // run the program's version command; no model takes part
+	version bool // only run the program's version command, without a model
 
 	calls     int
 	tool      string
 	arguments func(n int) string
-	deltas    int // pieces of the last answer
-	// proof is text of the last call's result that no request contains unless
-	// the tool really ran.
+	deltas    int // number of pieces of the last answer
+	// proof is text of the last call's result that is in a request only if the
+	// tool really ran.
 	proof string
 
 	prepare func(workspace string) error
@@ -114,8 +114,8 @@ func fileName(n int) string { return fmt.Sprintf("file-%03d.txt", n) }
 // line is the text of one line of a prepared file; no two are the same.
 func line(file, n int) string { return fmt.Sprintf("text %03d of %03d", n, file) }
 
-// files returns a preparation that writes count files of the given length:
-// each call reads another one, as a repeated read may be answered without one.
+// files returns a preparation that writes count files of the given length.
+// Each call reads a different one, since a repeated read may be cached.
 func files(count, lines int) func(string) error {
 	return func(workspace string) error {
 		for f := range count {

@@ -12,12 +12,12 @@ import (
 // maxHistory is how many entries the interactive session remembers.
 const maxHistory = 1000
 
-// history is what the person entered in interactive sessions: a JSON string a
-// line, so that an entry may have lines of its own.
+// history is a file of what the user entered in interactive sessions: one JSON
+// string per line, since entries may have several lines.
 type history struct{ path string }
 
-// load returns the entries, oldest first, each once. A line that is no entry
-// is passed over: losing it loses nothing else.
+// load returns the entries, oldest first, without duplicates. Invalid lines are
+// skipped.
 func (h history) load() []string {
 	f, err := os.Open(h.path)
 	if err != nil {

@@ -23,19 +23,19 @@ import (
 )
 
 // Interactive runs sessions on the terminal, one after the other, until the
-// person leaves.
-func Interactive(o *run.Options, ctx context.Context, args []string) (err error) {
+// user leaves.
+func Interactive(ctx context.Context, o *run.Options, args []string) (err error) {
 	if err := cmp.Or(o.Check(), o.Recording.Check()); err != nil {
 		return err
 	}
 	defer func() { o.Recording.Close(o.Err, err) }()
 	for _, name := range []string{"output-format", "output-schema", "output-last-message"} {
 		if o.Changed(name) {
-			return cmdutil.Usagef("--%s is for one prompt run to its end: add -p, or use agent exec", name)
+			return cmdutil.Usagef("--%s needs a non-interactive run: add -p, or use agent exec", name)
 		}
 	}
 	next := tui.Next{Kind: tui.NextNew, Prompt: strings.Join(args, " ")}
-	seen := false // the session's past is on the screen already
+	seen := false // the session's history is on the screen already
 	for {
 		c := &chat{Options: o, seen: seen}
 		went, err := c.run(ctx, next)
@@ -48,7 +48,7 @@ func Interactive(o *run.Options, ctx context.Context, args []string) (err error)
 			return nil
 		}
 		next = went
-		seen = next.Kind == tui.NextResume && next.Prompt != "" // an abort closed it, and the person goes on
+		seen = next.Kind == tui.NextResume && next.Prompt != "" // resumed after an abort
 		o.Latest, o.Resume, o.Fork = false, "", false
 		if next.Kind == tui.NextResume {
 			o.Resume = next.Session
@@ -56,23 +56,23 @@ func Interactive(o *run.Options, ctx context.Context, args []string) (err error)
 	}
 }
 
-// chat is one session at the terminal, and what its commands work on.
+// chat is one interactive session and the state of its slash commands.
 type chat struct {
 	*run.Options
-	seen    bool // nothing of the past is to be shown
+	seen    bool // do not show the history again
 	set     *setup.Setup
 	agent   *agent.Agent
 	session *agent.Session
 	opts    agent.SessionOptions
-	past    history
+	history history
 	custom  []setup.CustomCommand
 	library *skills.Library // nil without skills
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	model   string
 	policy  *permissions.Policy
 	usage   model.Usage
-	last    model.Usage // of the last model call: its input is the context
+	last    model.Usage // of the last model call; its input is the context
 	calls   int
 	request *model.Request // the last one
 	cost    float64        // USD
@@ -119,13 +119,13 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	defer c.session.Close()
 	c.library = t.Agent.Skills.Library
 	c.opts, c.model = t.Session, t.Session.Provider.Info().Model
-	c.session.SetPolicy(&remembering{Policy: c.agent.Policy(), chat: c})
-	c.past = history{filepath.Join(c.set.Home, "history")}
+	c.session.SetPolicy(&savingPolicy{Policy: c.agent.Policy(), chat: c})
+	c.history = history{filepath.Join(c.set.Home, "history")}
 
 	return tui.Run(ctx, c.options(asker, next.Prompt))
 }
 
-// options are what the terminal works with.
+// options returns what the terminal UI needs.
 func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 	o := tui.Options{
 		In: c.In, Out: c.Terminal, Session: c.session, Asker: asker, Prompt: prompt,
@@ -146,10 +146,10 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 		o.Replay = 5
 	}
 	if c.set.Home != "" && !c.opts.Ephemeral {
-		o.History = c.past.load()
+		o.History = c.history.load()
 		o.SaveHistory = func(entry string) {
-			if err := c.past.add(entry); err != nil {
-				c.Logger(c.IO).Warn("the history cannot be kept", "cause", err)
+			if err := c.history.add(entry); err != nil {
+				c.Logger(c.IO).Warn("history not saved", "cause", err)
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func (c *chat) status() tui.Status {
 	return tui.Status{Model: name, Mode: string(c.policy.Mode()), Tokens: c.usage.Total(), Cost: c.cost, Priced: c.priced}
 }
 
-// count keeps count of what the session uses as its calls are priced.
+// count returns price, wrapped to add up what the session uses.
 func (c *chat) count(price func(string, model.Usage) (float64, bool)) func(string, model.Usage) (float64, bool) {
 	return func(name string, u model.Usage) (float64, bool) {
 		usd, known := price(name, u)
@@ -188,7 +188,7 @@ func (c *chat) count(price func(string, model.Usage) (float64, bool)) func(strin
 	}
 }
 
-// shell runs a "!command": the person's own, so that nothing asks.
+// shell runs a "!command". It is the user's own, so it needs no approval.
 func (c *chat) shell(ctx context.Context, command string, out io.Writer) error {
 	p, err := c.agent.Env().Start(ctx, core.Command{Script: command, Stdout: out, Stderr: out})
 	if err != nil {
@@ -201,18 +201,18 @@ func (c *chat) shell(ctx context.Context, command string, out io.Writer) error {
 	return err
 }
 
-// remembering is the session's policy with a place for rules that are to hold
-// for ever. It implements core.RuleSaver.
-type remembering struct {
+// savingPolicy is the session's policy with a place to save rules. It implements
+// core.RuleSaver.
+type savingPolicy struct {
 	core.Policy
 	chat *chat
 }
 
-// SaveRule writes the rule into the person's settings. In this session the
-// person's yes holds by itself.
-func (r *remembering) SaveRule(_ context.Context, rule string) error {
+// SaveRule writes the rule to the user's settings, for later sessions; in this
+// one the approval itself counts.
+func (r *savingPolicy) SaveRule(_ context.Context, rule string) error {
 	if r.chat.set.Home == "" {
-		return errors.New("there is no home directory to keep it in")
+		return errors.New("no home directory to save the rule in: set HOME or AGENT_HOME")
 	}
 	return config.AddAllowRule(filepath.Join(r.chat.set.Home, "settings.json"), rule)
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -17,19 +18,18 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Bounds of what an @file puts into a prompt.
+// Bounds of an attached @file, in bytes.
 const (
 	maxMention = 256 << 10
-	maxPicture = 5 << 20
+	maxImage   = 5 << 20
 )
 
 // mention is an @file: at the beginning or after a space, up to the next space.
 var mention = regexp.MustCompile(`(?:^|\s)@([^\s@]+)`)
 
-// expand makes an input of a prompt: what its @files hold goes along. A word
-// that names no file stays a word. Others may know what else a word names, and
-// return no parts for what it does not. The notes say what was put in, or why
-// not.
+// expand makes an input of a prompt and attaches its @files. A word that names no
+// file is left as it is. others resolves what else a word may name; it returns no
+// parts for a word it does not know. The notes say what was attached, or why not.
 func expand(ctx context.Context, env core.Environment, text string, others func(name string) (parts model.Parts, note string, err error)) (core.Input, []string, error) {
 	in := core.TextInput(text)
 	var notes []string
@@ -51,7 +51,7 @@ func expand(ctx context.Context, env core.Environment, text string, others func(
 		info, err := env.Files().Stat(ctx, name)
 		if err != nil || info.IsDir() {
 			if strings.ContainsAny(name, "./") {
-				notes = append(notes, fmt.Sprintf("@%s is no file here and stays a word", name))
+				notes = append(notes, fmt.Sprintf("@%s: no such file; left as text", name))
 			}
 			continue
 		}
@@ -64,12 +64,12 @@ func expand(ctx context.Context, env core.Environment, text string, others func(
 	return in, notes, nil
 }
 
-// attach reads a file that the person named.
+// attach reads a file that the user named.
 func attach(ctx context.Context, env core.Environment, name string, size int64) (model.Part, string, error) {
-	if size > maxPicture {
-		return nil, "", fmt.Errorf("it is too large to go along (%d bytes): name it without the @ and let the model read what it needs", size)
+	if size > maxImage {
+		return nil, "", fmt.Errorf("too large to attach (%d bytes): write the path without @ and let the model read what it needs", size)
 	}
-	data, err := core.ReadFile(ctx, env.Files(), name, maxPicture)
+	data, err := core.ReadFile(ctx, env.Files(), name, maxImage)
 	if err != nil {
 		return nil, "", err
 	}
@@ -77,17 +77,17 @@ func attach(ctx context.Context, env core.Environment, name string, size int64) 
 		return model.Image{MediaType: kind, Data: data, Bytes: len(data)}, fmt.Sprintf("@%s: %s, %d bytes", name, kind, len(data)), nil
 	}
 	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
-		return nil, "", fmt.Errorf("it is no text and no picture")
+		return nil, "", errors.New("not a text file or an image")
 	}
 	if len(data) > maxMention {
-		return nil, "", fmt.Errorf("it is too large to go along (%d bytes): name it without the @ and let the model read what it needs", size)
+		return nil, "", fmt.Errorf("too large to attach (%d bytes): write the path without @ and let the model read what it needs", size)
 	}
 	text := fmt.Sprintf("<file path=%q>\n%s\n</file>", name, strings.TrimRight(string(data), "\n"))
 	return model.Text{Text: text}, fmt.Sprintf("@%s: %s", name, cmdutil.Plural(strings.Count(string(data), "\n")+1, "line")), nil
 }
 
-// completePath lists what a path in the workspace may go on with, directories
-// with a slash. Hidden entries show when the prefix begins one.
+// completePath lists the completions of a path in the workspace, directories with
+// a slash. Hidden entries are listed only for a prefix with a dot.
 func completePath(ctx context.Context, env core.Environment, prefix string) []string {
 	dir, base := path.Split(prefix)
 	entries, err := env.Files().ReadDir(ctx, cmp.Or(dir, "."))

@@ -17,7 +17,7 @@ func (c *chat) cmdContext(context.Context, string) (string, error) {
 	req, last := c.request, c.last
 	c.mu.Unlock()
 	if req == nil {
-		return "Nothing was sent yet.", nil
+		return "No request sent yet.", nil
 	}
 	c.mu.Lock()
 	window := c.opts.Profile.ContextWindow
@@ -25,9 +25,9 @@ func (c *chat) cmdContext(context.Context, string) (string, error) {
 	return windowReport(req, c.session.Messages(), window, last), nil
 }
 
-// cmdCompact has the conversation summarised.
-func (c *chat) cmdCompact(ctx context.Context, words string) (string, error) {
-	return "", c.session.Compact(ctx, words) // an event says what came of it
+// cmdCompact replaces the conversation by a summary.
+func (c *chat) cmdCompact(ctx context.Context, instructions string) (string, error) {
+	return "", c.session.Compact(ctx, instructions) // an event tells the outcome
 }
 
 // keepRequest remembers the last request, for the report.
@@ -39,14 +39,14 @@ func (c *chat) keepRequest(_ context.Context, req *model.Request) error {
 	return nil
 }
 
-// share is what one source takes of the window.
+// share is what one source takes of the context window.
 type share struct {
 	what   string
 	count  int
 	tokens int
 }
 
-// shares adds up by source, in the order in which sources first come.
+// shares adds up by source, in order of first appearance.
 type shares []share
 
 func (s *shares) add(what string, tokens int) {
@@ -59,7 +59,7 @@ func (s *shares) add(what string, tokens int) {
 	(*s)[i].tokens += tokens
 }
 
-// windowReport lists, as Markdown, what the next request consists of.
+// windowReport lists, as Markdown, what the next request contains.
 func windowReport(req *model.Request, messages []model.Message, window int, last model.Usage) string {
 	var all shares
 	for _, part := range promptParts(req.System) {
@@ -78,22 +78,22 @@ func windowReport(req *model.Request, messages []model.Message, window int, last
 		total += s.tokens
 	}
 	var b strings.Builder
-	b.WriteString("| What | Number | Tokens, about | Share |\n|---|---|---|---|\n")
+	b.WriteString("| What | Count | Tokens (estimate) | Share |\n|---|---|---|---|\n")
 	slices.SortStableFunc(all, func(a, b share) int { return cmp.Compare(b.tokens, a.tokens) })
 	for _, s := range all {
 		fmt.Fprintf(&b, "| %s | %d | %d | %d %% |\n", s.what, s.count, s.tokens, 100*s.tokens/max(1, total))
 	}
-	fmt.Fprintf(&b, "| **together** | | **%d** | |\n", total)
+	fmt.Fprintf(&b, "| **total** | | **%d** | |\n", total)
 	if n := last.Total(); n > 0 {
-		fmt.Fprintf(&b, "\nThe provider counted %d for the last request and its answer, %d of them from its cache.", n, last.CachedInput)
+		fmt.Fprintf(&b, "\nThe provider counted %d tokens for the last request and answer, %d of them cached.", n, last.CachedInput)
 	}
 	if window > 0 {
-		fmt.Fprintf(&b, "\nThe model's window has %d tokens: about %d %% are used. /compact summarises the conversation.", window, 100*max(total, last.Total())/window)
+		fmt.Fprintf(&b, "\nAbout %[2]d %% of the model's %[1]d tokens are used. /compact replaces the conversation by a summary.", window, 100*max(total, last.Total())/window)
 	}
 	return b.String()
 }
 
-// promptParts splits a system prompt into what it is made of.
+// promptParts splits a system prompt into its parts.
 func promptParts(prompt string) []share {
 	tags := map[string]string{"environment": "prompt: environment", "git": "prompt: repository", "project_instructions": "prompt: project documents"}
 	var parts []share
@@ -116,13 +116,13 @@ func promptParts(prompt string) []share {
 	return append([]share{{what: "prompt: instructions", tokens: rest / 4}}, parts...)
 }
 
-// sourceOf says whose words a part is.
+// sourceOf names the source of a part.
 func sourceOf(role model.Role, p model.Part) string {
 	switch p := p.(type) {
 	case model.ToolResult:
 		return "results: " + p.Name
 	case model.ToolCall:
-		return "calls of tools"
+		return "tool calls"
 	case model.Image:
 		return "images"
 	case model.Reasoning, model.Opaque:
@@ -132,10 +132,10 @@ func sourceOf(role model.Role, p model.Part) string {
 		case role == model.RoleAssistant:
 			return "answers"
 		case strings.HasPrefix(p.Text, "<summary>"):
-			return "summary of what was before"
+			return "summary"
 		case strings.HasPrefix(p.Text, "<context "):
 			return "added context"
 		}
 	}
-	return "what you said"
+	return "your messages"
 }

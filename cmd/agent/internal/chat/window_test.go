@@ -22,8 +22,8 @@ func TestWindowReport(t *testing.T) {
 	got := windowReport(req, messages, 2000, model.Usage{Input: 900, Output: 100, CachedInput: 800})
 	for _, want := range []string{
 		"| results: shell | 1 | 500 |", "| prompt: project documents | 2 | 126 |", "| prompt: instructions | 1 | 123 |", "| prompt: environment | 1 | 3", "| prompt: repository | 1 | 2",
-		"| tools: definitions | 2 | 4", "| what you said | 1 | 10 |", "| added context | 1 | 78 |", "| answers | 1 | 11 |", "| calls of tools | 1 | 13 |", "| reasoning | 1 | 2 |",
-		"counted 1000 for the last request and its answer, 800 of them", "has 2000 tokens: about 50 % are used",
+		"| tools: definitions | 2 | 4", "| your messages | 1 | 10 |", "| added context | 1 | 78 |", "| answers | 1 | 11 |", "| tool calls | 1 | 13 |", "| reasoning | 1 | 2 |",
+		"counted 1000 tokens for the last request and answer, 800 of them", "About 50 % of the model's 2000 tokens are used",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -18,10 +17,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.uber.org/goleak"
 
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
-
-var update = flag.Bool("update", false, "write docs/configuration.md and the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -78,26 +76,26 @@ func TestDefaults(t *testing.T) {
 		Version: 1,
 		Providers: Providers{
 			Default:   "local",
-			Local:     LocalProvider{BaseURL: "http://localhost:11434/v1", Model: "llama3.3:latest"},
-			OpenAI:    OpenAIProvider{Model: "gpt-5-mini", BaseURL: "https://api.openai.com/v1", API: "responses"},
-			Anthropic: AnthropicProvider{Model: "claude-sonnet-4-5", BaseURL: "https://api.anthropic.com/v1"},
-			Gemini:    GeminiProvider{Model: "gemini-2.5-flash"},
-			GitHub:    GitHubProvider{Model: "openai/gpt-4o-mini", Endpoint: "https://models.github.ai/inference"},
-			Azure:     AzureProvider{APIVersion: "2024-06-01"},
-			Foundry:   FoundryProvider{Mode: "local", ModelAlias: "phi-4", ModelDeployment: "gpt-4o"},
+			Local:     localProvider{BaseURL: "http://localhost:11434/v1", Model: "llama3.3:latest"},
+			OpenAI:    openAIProvider{Model: "gpt-5-mini", BaseURL: "https://api.openai.com/v1", API: "responses"},
+			Anthropic: anthropicProvider{Model: "claude-sonnet-4-5", BaseURL: "https://api.anthropic.com/v1"},
+			Gemini:    geminiProvider{Model: "gemini-2.5-flash"},
+			GitHub:    gitHubProvider{Model: "openai/gpt-4o-mini", Endpoint: "https://models.github.ai/inference"},
+			Azure:     azureProvider{APIVersion: "2024-06-01"},
+			Foundry:   foundryProvider{Mode: "local", ModelAlias: "phi-4", ModelDeployment: "gpt-4o"},
 		},
-		Agent: Agent{
+		Agent: agentSettings{
 			MaxRounds: 50, WarnAt: 0.8, CommandTimeoutMs: 10_000, MaxCommandTimeoutMs: 600_000,
 			ParallelCalls: 8, LoopDetection: true, LoopWindow: 10, Profile: "auto", CompactAt: 0.85,
 		},
-		Retry:       Retry{Enabled: true, MaxRetries: 3, BaseDelayMs: 1000, MaxDelayMs: 10_000, EnableJitter: true},
-		Permissions: Permissions{Mode: "default"},
-		Plugins:     Plugins{Enabled: true, IdleSeconds: 300, CallSeconds: 120},
+		Retry:       retrySettings{Enabled: true, MaxRetries: 3, BaseDelayMs: 1000, MaxDelayMs: 10_000, EnableJitter: true},
+		Permissions: permissionSettings{Mode: "default"},
+		Plugins:     pluginSettings{Enabled: true, IdleSeconds: 300, CallSeconds: 120},
 		Sandbox:     Sandbox{Shell: "auto", Skills: "auto", Plugins: "auto", MCP: "auto"},
-		Session:     Session{Save: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
-		Terminal:    Terminal{Notify: "bell"},
-		Tools:       Tools{ReadBeforeWrite: true, Search: "auto", SearchBudget: 0.02},
-		Skills:      Skills{Enabled: true, MaxSkills: 3, ScriptTimeoutMs: 60_000},
+		Session:     sessionSettings{Save: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
+		Terminal:    terminalSettings{Notify: "bell"},
+		Tools:       toolSettings{ReadBeforeWrite: true, Search: "auto", SearchBudget: 0.02},
+		Skills:      skillSettings{Enabled: true, MaxSkills: 3, ScriptTimeoutMs: 60_000},
 	}
 	if !reflect.DeepEqual(l.Settings, want) {
 		t.Errorf("got  %+v\nwant %+v", l.Settings, want)
@@ -231,7 +229,7 @@ allow f1 flag --allow true
 	if p := l.Settings.Permissions; !slices.Equal(p.Allow, []string{"u1", "f1"}) || !slices.Equal(p.Deny, []string{"u2", "p4"}) || l.Settings.Agent.MaxRounds != 50 {
 		t.Errorf("got %+v", l.Settings)
 	}
-	if got := m.short(strings.Join(l.Warnings, "\n")); got != "./.agent/settings.json: this directory is not trusted, only the ask and deny rules of its settings hold" {
+	if got := m.short(strings.Join(l.Warnings, "\n")); got != "./.agent/settings.json: this directory is not trusted: only ask and deny rules apply" {
 		t.Errorf("warnings: %s", got)
 	}
 	write(t, filepath.Join(m.cwd, ".agent", "settings.json"), "{")
@@ -243,7 +241,7 @@ allow f1 flag --allow true
 func TestPlaces(t *testing.T) {
 	m := newMachine(t, `{"agent":{"maxRounds":1},"providers":{"local":{"apiKey":"my-own-key"}}}`, "")
 	opts := m.options()
-	opts.Cwd = m.home // its settings are the person's, not a project's
+	opts.Cwd = m.home // its settings are the user's, not a project's
 	if l := load(t, opts); l.Settings.Agent.MaxRounds != 1 || len(l.Files) != 1 || l.Home != filepath.Join(m.home, ".agent") {
 		t.Errorf("in the home directory: %+v", l.Files)
 	}
@@ -273,7 +271,7 @@ func TestKeyThatOthersCanRead(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	const want = "~/.agent/settings.json holds a key and can be read by others (mode 644); run: chmod 600 ~/.agent/settings.json"
+	const want = "~/.agent/settings.json contains a key and is readable by others (mode 644); run: chmod 600 ~/.agent/settings.json"
 	if got := m.short(strings.Join(load(t, m.options()).Warnings, "\n")); got != want {
 		t.Errorf("got %s", got)
 	}
@@ -283,7 +281,7 @@ func TestKeyThatOthersCanRead(t *testing.T) {
 	}
 }
 
-// TestErrors holds every message to testdata/errors.golden.
+// TestErrors compares every message with testdata/errors.golden.
 func TestErrors(t *testing.T) {
 	var got strings.Builder
 	for _, tt := range []struct {
@@ -302,7 +300,8 @@ func TestErrors(t *testing.T) {
 		{name: "empty rule", user: `{"permissions": {"deny": ["a", " "]}}`},
 		{name: "bad URL", user: `{"providers": {"local": {"baseUrl": "localhost:11434"}}}`},
 		{name: "URL with password", user: `{"providers": {"local": {"baseUrl": "https://me:pw@host/v1"}}}`},
-		{name: "syntax", user: "{\"agent\": {},\n}"},
+		{name: "syntax", user: "{\"agent\": {}\n \"retry\": {}}"},
+		{name: "unclosed comment", user: "{\n  /* limits\n  \"agent\": {}\n}"},
 		{name: "newer version", user: `{"version": 2, "future": true}`},
 		{name: "placeholder", user: `{"providers": {"openai": {"apiKey": "[redacted]"}}}`},
 		{name: "bad variable form", user: `{"providers": {"openai": {"apiKey": "${A} ${B}"}}}`},
@@ -339,28 +338,11 @@ func TestErrors(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "%s:\n  %s\n", tt.name, m.short(err.Error()))
 	}
-	golden(t, filepath.Join("testdata", "errors.golden"), []byte(got.String()))
-}
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want = bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is out of date: run go test -update here and look at the difference\n%s", path, got)
-	}
+	goldentest.Check(t, "testdata/errors.golden", []byte(got.String()))
 }
 
 func TestConfigurationPage(t *testing.T) {
-	golden(t, filepath.Join("..", "..", "..", "..", "docs", "configuration.md"), page())
+	goldentest.Check(t, "../../../../docs/configuration.md", page())
 }
 
 func TestSchema(t *testing.T) {

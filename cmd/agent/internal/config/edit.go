@@ -16,27 +16,27 @@ import (
 	"github.com/seed-009c0928/agent/permissions"
 )
 
-// Target is a settings file that is to be changed.
+// Target is a settings file to edit.
 type Target struct {
-	Path    string // of the settings file; made if there is none
-	Project bool   // it is a project's: only some keys may stand there
-	Home    string // the directory of the agent's own files, see [Home]
+	Path    string // of the settings file; created if it is missing
+	Project bool   // it is a project's file, which only some keys are allowed in
+	Home    string // the agent's directory, see [Home]
 }
 
-// UserFile returns the target that holds the user's settings.
+// UserFile returns the target for the user's settings.
 func UserFile(home string) Target {
 	return Target{Path: filepath.Join(home, "settings.json"), Home: home}
 }
 
-// ProjectFile returns the target that holds the settings of a directory.
+// ProjectFile returns the target for the settings of a directory.
 func ProjectFile(home, dir string) Target {
 	return Target{Path: filepath.Join(dir, ".agent", "settings.json"), Project: true, Home: home}
 }
 
 // Set sets a dotted key of a settings file to a value: JSON or, for text, the
-// bare text, as in --set. All else in the file stays as it stands there. The
-// file is checked, as when it is read, before it is written; an error, an
-// [*Error], leaves it as it was.
+// bare text, as in --set. The rest of the file is unchanged. The new text is
+// checked like a file that is loaded before it is written; an error, an
+// [*Error], leaves the file unchanged.
 func (t Target) Set(ctx context.Context, key, value string) error {
 	return t.SetAll(ctx, []Change{{key, value}})
 }
@@ -44,49 +44,50 @@ func (t Target) Set(ctx context.Context, key, value string) error {
 // Change is a dotted key and its new value.
 type Change struct{ Key, Value string }
 
-// SetAll is Set for several keys: all of them, or none.
+// SetAll is Set for several keys: all are set, or none.
 func (t Target) SetAll(ctx context.Context, changes []Change) error {
 	return t.Edit(ctx, func(*Settings) []Change { return changes })
 }
 
-// Edit is SetAll for changes that go by what the file says.
+// Edit is SetAll for changes that depend on the file's settings.
 func (t Target) Edit(ctx context.Context, edit func(in *Settings) []Change) error {
-	return t.update(ctx, func(doc []byte, in *Settings) ([]byte, error) {
+	return t.update(ctx, func(doc *jsonpos.Document, in *Settings) ([]byte, error) {
+		var changed []byte
 		for _, c := range edit(in) {
 			f, err := (&loader{fields: fields()}).field(c.Key, "config set")
 			if err != nil {
-				return nil, byCommand(err)
+				return nil, commandLineError(err)
 			}
 			text, err := encode(f.parse(c.Value))
 			if err != nil {
-				return nil, byCommand(&Error{Key: c.Key, Err: err})
+				return nil, commandLineError(&Error{Key: c.Key, Err: err})
 			}
-			doc = setMember(doc, f.path(), text)
-			if err := t.check(f, doc); err != nil {
-				return nil, byCommand(err)
+			changed = doc.Set(f.path(), text)
+			if doc, err = t.check(f, changed); err != nil {
+				return nil, commandLineError(err)
 			}
 		}
-		return doc, nil
+		return changed, nil
 	})
 }
 
-// Unset removes a dotted key from a settings file and reports whether it stood
-// there. What holds then is what lower layers say.
+// Unset removes a dotted key from a settings file and reports whether it was
+// there. Its value then comes from lower layers.
 func (t Target) Unset(ctx context.Context, key string) (removed bool, err error) {
 	f, err := (&loader{fields: fields()}).field(key, "config unset")
 	if err != nil {
-		return false, byCommand(err)
+		return false, commandLineError(err)
 	}
-	err = t.update(ctx, func(doc []byte, _ *Settings) ([]byte, error) {
-		doc, removed = removeMember(doc, f.path())
-		return doc, nil
+	err = t.update(ctx, func(doc *jsonpos.Document, _ *Settings) (changed []byte, err error) {
+		changed, removed = doc.Remove(f.path()...)
+		return changed, nil
 	})
 	return removed, err
 }
 
 // AddAllowRule appends a rule to permissions.allow of the user's settings at
-// path, if it does not stand there. All else in the file stays as it stands.
-// The error is an [*Error]; the file is then as it was.
+// path, unless it is there already. The rest of the file is unchanged. An error,
+// an [*Error], leaves the file unchanged.
 func AddAllowRule(path, rule string) error {
 	t := Target{Path: path, Home: filepath.Dir(path)}
 	text, err := encode(rule)
@@ -97,31 +98,32 @@ func AddAllowRule(path, rule string) error {
 	if err != nil {
 		return err
 	}
-	return t.update(context.Background(), func(doc []byte, in *Settings) ([]byte, error) {
+	return t.update(context.Background(), func(doc *jsonpos.Document, in *Settings) ([]byte, error) {
 		if slices.Contains(in.Permissions.Allow, rule) {
-			return doc, nil
+			return nil, nil
 		}
-		doc = appendElement(doc, f.path(), text)
-		return doc, t.check(f, doc)
+		changed := doc.Append(f.path(), text)
+		_, err := t.check(f, changed)
+		return changed, err
 	})
 }
 
 const allowKey = "permissions.allow"
 
-// update changes the file's text, of which the function gets what it says too.
-func (t Target) update(ctx context.Context, change func(doc []byte, in *Settings) ([]byte, error)) error {
+// update replaces the file's text by what change returns; nil leaves it unchanged.
+func (t Target) update(ctx context.Context, change func(doc *jsonpos.Document, in *Settings) ([]byte, error)) error {
 	lock := filepath.Join(t.Home, "settings.json.lock")
 	err := privatefile.Update(ctx, t.Path, lock, func(old []byte) ([]byte, error) {
-		doc := bytes.TrimPrefix(old, []byte("\ufeff"))
+		text := old
 		if old == nil {
-			doc = []byte("{\n  \"version\": 1\n}\n")
+			text = []byte("{\n  \"version\": 1\n}\n")
 		}
-		_, in, err := parse(t.Path, doc)
+		doc, in, err := parse(t.Path, text)
 		if err != nil {
 			return nil, err
 		}
 		changed, err := change(doc, in)
-		if err != nil || bytes.Equal(doc, changed) {
+		if err != nil || changed == nil || bytes.Equal(bytes.TrimPrefix(text, []byte("\ufeff")), changed) {
 			return old, err
 		}
 		return changed, nil
@@ -132,25 +134,30 @@ func (t Target) update(ctx context.Context, change func(doc []byte, in *Settings
 	return err
 }
 
-// check looks at a changed text as if it were read from the file, and at the
+// check parses a changed text as if it were read from the file, and checks the
 // key that was changed.
-func (t Target) check(f field, text []byte) error {
-	_, in, err := parse(t.Path, text)
+func (t Target) check(f field, text []byte) (*jsonpos.Document, error) {
+	doc, in, err := parse(t.Path, text)
 	if err != nil {
-		return withoutPlace(f, err)
+		return nil, withoutPlace(f, err)
 	}
 	if t.Project {
 		l := &loader{loaded: &Loaded{Home: t.Home}}
 		if p := l.allowed(f, in, LayerProject); p != nil {
-			return &Error{Key: f.key, Err: errors.New(p.message + andHint(p.hint))}
+			return nil, &Error{Key: f.key, Err: errors.New(p.message + andHint(p.hint))}
 		}
 	}
+	return doc, t.checkRules(f, in)
+}
+
+// checkRules compiles the permission rules if one of their keys was changed.
+func (t Target) checkRules(f field, in *Settings) error {
 	if !strings.HasPrefix(f.key, "permissions.") || f.key == modeKey {
 		return nil
 	}
 	// The directories only anchor the rules, which are not kept.
 	dir := filepath.Dir(t.Path)
-	_, err = permissions.New(permissions.Options{Home: dir, Workspace: []string{dir}, Sets: []permissions.RuleSet{{
+	_, err := permissions.New(permissions.Options{Home: dir, Workspace: []string{dir}, Sets: []permissions.RuleSet{{
 		Source: permissions.SourceUser, Trusted: true,
 		Settings: permissions.Settings{Allow: in.Permissions.Allow, Ask: in.Permissions.Ask, Deny: in.Permissions.Deny, When: in.Permissions.When},
 	}}})
@@ -160,7 +167,7 @@ func (t Target) check(f field, text []byte) error {
 	return nil
 }
 
-// withoutPlace drops the place of a mistake in a text that was never written.
+// withoutPlace drops the position of a mistake in a text that was never written.
 func withoutPlace(f field, err error) error {
 	e := &Error{Err: err}
 	errors.As(err, &e)
@@ -171,8 +178,8 @@ func withoutPlace(f field, err error) error {
 	return &Error{Key: f.key, Err: cause}
 }
 
-// byCommand marks a mistake as one of the command line.
-func byCommand(err error) error {
+// commandLineError marks an error as one of the command line.
+func commandLineError(err error) error {
 	e := (*Error)(nil)
 	if !errors.As(err, &e) {
 		return err
@@ -182,8 +189,8 @@ func byCommand(err error) error {
 
 func (f field) path() []string { return strings.Split(f.key, ".") }
 
-// parse returns the value that a text stands for: JSON or, for a key that
-// takes text, the bare text.
+// parse returns the value of an argument: JSON or, for a key that takes text,
+// the bare text.
 func (f field) parse(text string) any {
 	isText := f.typ == secretType || f.typ.Kind() == reflect.String
 	if json.Valid([]byte(text)) && (!isText || strings.HasPrefix(strings.TrimSpace(text), `"`)) {
@@ -192,7 +199,7 @@ func (f field) parse(text string) any {
 	return text
 }
 
-// encode returns a value as JSON that people can read.
+// encode returns a value as readable JSON.
 func encode(value any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

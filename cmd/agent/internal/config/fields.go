@@ -22,7 +22,7 @@ type field struct {
 
 var secretType = reflect.TypeFor[Secret]()
 
-// fields lists all keys in the order in which they stand in Settings.
+// fields lists all keys in the order of Settings.
 func fields() []field { return fieldsOf(reflect.TypeFor[Settings](), "", nil) }
 
 func fieldsOf(t reflect.Type, prefix string, index []int) []field {
@@ -68,7 +68,7 @@ func (f field) value(s *Settings) reflect.Value {
 	return reflect.ValueOf(s).Elem().FieldByIndex(f.index)
 }
 
-// defaults returns the settings that the tags say.
+// defaults returns the default settings, from the tags.
 func defaults() (*Settings, error) {
 	s := &Settings{}
 	for _, f := range fields() {
@@ -89,7 +89,7 @@ type problem struct {
 	entry         string // JSON pointer of an entry within the value; may be empty
 }
 
-// check looks at what the type alone does not say.
+// check checks what the type alone does not ensure.
 func (f field) check(s *Settings) *problem {
 	v := f.value(s)
 	if v.Kind() == reflect.Pointer {
@@ -119,7 +119,7 @@ func (f field) checkString(s string) *problem {
 	enum := f.enum()
 	if len(enum) > 0 && !slices.Contains(enum, s) && (s != "" || f.tag.Get("default") != "") {
 		return &problem{
-			fmt.Sprintf("%s: %q is not one of %s", f.key, s, strings.Join(enum, ", ")),
+			fmt.Sprintf("%s: invalid value %q: expected one of %s", f.key, s, strings.Join(enum, ", ")),
 			didYouMean(s, enum), "",
 		}
 	}
@@ -131,14 +131,14 @@ func (f field) checkString(s string) *problem {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return &problem{f.key + ": expected an http or https URL", `such as "https://example.com/v1"`, ""}
 	case u.User != nil:
-		return &problem{f.key + ": a URL must not hold a user name or password", "use apiKey for a key", ""}
+		return &problem{f.key + ": the URL must not contain a user name or password", "use apiKey for a key", ""}
 	case u.RawQuery != "" || u.Fragment != "":
-		return &problem{f.key + ": a base URL must not have a query or fragment", "remove what follows the path", ""}
+		return &problem{f.key + ": the URL must not have a query or fragment", "remove everything after the path", ""}
 	}
 	return nil
 }
 
-// didYouMean is the hint to a misspelt word, empty when nothing is near.
+// didYouMean returns the hint for a misspelt word, empty when nothing is near.
 func didYouMean(word string, candidates []string) string {
 	if near := jsonpos.Nearest(word, candidates); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -148,10 +148,10 @@ func didYouMean(word string, candidates []string) string {
 
 func (f field) checkNumber(n float64) *problem {
 	if least, ok := f.bound("min"); ok && n < least {
-		return &problem{fmt.Sprintf("%s: %v is too small", f.key, n), fmt.Sprintf("the least is %v", least), ""}
+		return &problem{fmt.Sprintf("%s: %v is too small", f.key, n), fmt.Sprintf("the minimum is %v", least), ""}
 	}
 	if most, ok := f.bound("max"); ok && n > most {
-		return &problem{fmt.Sprintf("%s: %v is too large", f.key, n), fmt.Sprintf("the most is %v", most), ""}
+		return &problem{fmt.Sprintf("%s: %v is too large", f.key, n), fmt.Sprintf("the maximum is %v", most), ""}
 	}
 	return nil
 }

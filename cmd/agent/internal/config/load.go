@@ -19,12 +19,12 @@ import (
 // maxFile bounds a settings file.
 const maxFile = 1 << 20
 
-// Error is a mistake in the settings. It says where: file, line and column, the
-// environment variable, or the flag.
+// Error is a mistake in the settings. It names its position: file, line and
+// column, environment variable, or flag.
 type Error struct {
-	Key string // dotted, where one key is at fault; may be empty
+	Key string // the dotted key at fault; may be empty
 	Err error
-	// CommandLine says that a flag is at fault, and not a file or a variable.
+	// CommandLine is set if a flag is at fault, not a file or a variable.
 	CommandLine bool
 }
 
@@ -34,31 +34,31 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the cause, a *jsonpos.Error for a mistake in a file.
 func (e *Error) Unwrap() error { return e.Err }
 
-// LoadOptions say where settings come from.
+// LoadOptions are the sources of settings.
 type LoadOptions struct {
-	Keyring Keyring             // nil = there is none
-	Env     func(string) string // looks an environment variable up; nil = there is none
-	Home    string              // the person's home directory; empty = no user settings
-	Managed string              // the file of who runs the machine; empty = there is none
-	Cwd     string              // where the session works, absolute
-	Trusted bool                // whether the person trusts Cwd and what it holds
-	Advice  string              // what the warning of an untrusted directory ends with; may be empty
+	Keyring Keyring             // nil = none
+	Env     func(string) string // looks up an environment variable; nil = none are set
+	Home    string              // the user's home directory; empty = no user settings
+	Managed string              // the managed settings file; empty = none
+	Cwd     string              // the working directory, absolute
+	Trusted bool                // whether the user trusts Cwd with its current contents
+	Advice  string              // appended to the warning about an untrusted directory; may be empty
 
 	SettingsFile string   // --settings; must exist
 	Sets         []string // --set, each KEY=VALUE
-	Flags        []Flag   // flags that stand for keys
+	Flags        []Flag   // flags that set keys
 	Provider     string   // --provider
 	Model        string   // --model: [PROVIDER/]MODEL
 }
 
-// Flag is a flag that stands for a key.
+// Flag is a flag that sets a key.
 type Flag struct {
 	Name  string // for errors and Sources: "--effort"
 	Key   string // "agent.effort"
 	Value any    // of the key's type
 }
 
-// Layer says how high settings stand: a higher layer wins.
+// Layer is the precedence of settings: higher layers override lower ones.
 type Layer int
 
 // The layers, the lowest first.
@@ -78,13 +78,13 @@ func (l Layer) String() string {
 	return [...]string{"default", "managed", "user", "project", "environment", "settings file", "--set", "flag"}[l]
 }
 
-// Source is where a value comes from.
+// Source is the origin of a value.
 type Source struct {
 	Layer Layer
 	Where string // file:line:column, a variable, a flag; empty for a default
 }
 
-// String returns the place, or "default".
+// String returns Where, or the name of the layer.
 func (s Source) String() string {
 	if s.Where == "" {
 		return s.Layer.String()
@@ -92,14 +92,14 @@ func (s Source) String() string {
 	return s.Where
 }
 
-// FileStatus says what became of a file.
+// FileStatus tells what happened with a file.
 type FileStatus string
 
 // The statuses.
 const (
 	FileRead      FileStatus = "read"
 	FileMissing   FileStatus = "missing"
-	FileUntrusted FileStatus = "untrusted" // only its ask and deny rules hold
+	FileUntrusted FileStatus = "untrusted" // only its ask and deny rules apply
 )
 
 // File is a settings file that was looked for.
@@ -109,30 +109,30 @@ type File struct {
 	Status FileStatus
 }
 
-// Rule is a permission rule as it stands in the settings.
+// Rule is a permission rule as written in the settings.
 type Rule struct {
 	Verdict string // "allow", "ask" or "deny"
 	Text    string
-	When    *permissions.When // a rule with a condition; then Text is that
+	When    *permissions.When // of a rule with a condition, which is then the Text
 	Source  Source
-	Trusted bool   // false: an allow rule must not count
-	Refused string // why an allow rule must not count for another reason; may be empty
+	Trusted bool   // false: an allow rule must be ignored
+	Refused string // another reason to ignore an allow rule; may be empty
 }
 
-// Loaded are the settings in force.
+// Loaded are the effective settings.
 type Loaded struct {
 	Settings Settings
-	Sources  map[string]Source // by dotted key; all keys but those at their default
-	Files    []File            // the lowest layer first
-	Rules    []Rule            // all layers', the lowest first
+	Sources  map[string]Source // by dotted key, without those at their default
+	Files    []File            // lowest layer first
+	Rules    []Rule            // of all layers, lowest first
 	Warnings []string
-	Home     string // the directory of the agent's own files; empty = none
+	Home     string // the agent's directory; empty = none
 }
 
-// Source returns where the value of a dotted key comes from.
+// Source returns the origin of a dotted key's value.
 func (l *Loaded) Source(key string) Source { return l.Sources[key] }
 
-// Model returns the model of the provider that is used.
+// Model returns the model of the default provider.
 func (l *Loaded) Model() string {
 	for _, f := range fields() {
 		if f.key == l.Settings.ModelKey(l.Settings.Providers.Default) {
@@ -142,8 +142,8 @@ func (l *Loaded) Model() string {
 	return ""
 }
 
-// KnownSecrets returns the values of all keys that can be had without running
-// a command, or whose command has run: what must be kept out of records.
+// KnownSecrets returns the values of all secrets except those of commands and
+// keyrings that were not read yet. They must be kept out of session logs.
 func (l *Loaded) KnownSecrets() []string {
 	var known []string
 	for _, s := range secrets(&l.Settings) {
@@ -154,8 +154,8 @@ func (l *Loaded) KnownSecrets() []string {
 	return known
 }
 
-// ModelKey returns the dotted key of a provider's model. Azure and Foundry know
-// models by the names of their deployments.
+// ModelKey returns the dotted key of a provider's model. Azure and Foundry
+// select models by deployment.
 func (s *Settings) ModelKey(provider string) string {
 	name := "model"
 	switch {
@@ -169,7 +169,7 @@ func (s *Settings) ModelKey(provider string) string {
 	return "providers." + provider + "." + name
 }
 
-// Load reads the settings. An error is an [*Error], and then there are none.
+// Load reads the settings. The error is an [*Error].
 func Load(opts LoadOptions) (*Loaded, error) {
 	if opts.Env == nil {
 		opts.Env = func(string) string { return "" }
@@ -211,7 +211,7 @@ func (l *loader) load() error {
 	return nil
 }
 
-// commandLine lays the flags over what is there.
+// commandLine applies the flags.
 func (l *loader) commandLine() error {
 	for _, step := range []func() error{l.sets, l.flags} {
 		if err := step(); err != nil {
@@ -223,9 +223,9 @@ func (l *loader) commandLine() error {
 	return nil
 }
 
-// Home returns the directory of the agent's own files, "" if there is none: the
-// variable AGENT_HOME, or .agent in the person's home directory. It uses Env,
-// Home and Cwd, and reads no file.
+// Home returns the agent's directory, "" if there is none: the variable
+// AGENT_HOME, or .agent in the user's home directory. It uses Env, Home and Cwd,
+// and reads no file.
 func Home(opts LoadOptions) string {
 	home := ""
 	if opts.Env != nil {
@@ -258,7 +258,7 @@ func (l *loader) userFile() error {
 
 func (l *loader) projectFile() error {
 	path := filepath.Join(l.opts.Cwd, ".agent", "settings.json")
-	for _, f := range l.loaded.Files { // the home directory itself is no project
+	for _, f := range l.loaded.Files { // the home directory itself is not a project
 		if same(f.Path, path) {
 			return nil
 		}
@@ -292,7 +292,7 @@ func (l *loader) settingsFile() error {
 	return l.file(path, LayerFile)
 }
 
-// file lays a file over what is there; one that is missing changes nothing.
+// file applies a file, which may be missing.
 func (l *loader) file(path string, layer Layer) error {
 	data, info, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -303,7 +303,7 @@ func (l *loader) file(path string, layer Layer) error {
 		return fmt.Errorf("settings: %w", err)
 	}
 	refused := ""
-	if layer != LayerProject { // trust in a project is in the content
+	if layer != LayerProject { // trust in a project is tied to the file's content
 		refused = writableByOthers(path, info)
 	}
 	doc, in, err := parse(path, data)
@@ -315,8 +315,8 @@ func (l *loader) file(path string, layer Layer) error {
 		if line == 0 {
 			continue
 		}
-		if err := l.allowed(f, in, layer); err != nil {
-			return &Error{Key: f.key, Err: doc.Errorf(f.pointer(), err.hint, "%s", err.message)}
+		if p := l.allowed(f, in, layer); p != nil {
+			return &Error{Key: f.key, Err: doc.Errorf(f.pointer(), p.hint, "%s", p.message)}
 		}
 		if mode := in.Permissions.Mode; refused != "" && f.key == modeKey && strictness(f, mode) > strictness(f, "default") {
 			l.warnf("%s: permission mode %s ignored: %s", path, mode, refused)
@@ -350,22 +350,22 @@ func readFile(path string) ([]byte, fs.FileInfo, error) {
 	return data, info, err
 }
 
-// parse decodes a file by itself and checks its values.
+// parse decodes a file and checks its values.
 func parse(path string, data []byte) (*jsonpos.Document, *Settings, error) {
-	doc, err := jsonpos.Parse(path, data)
+	doc, err := jsonpos.ParseJSONC(path, data)
 	if err != nil {
 		return nil, nil, err
 	}
 	var in Settings
 	if line, _ := doc.Position("/version"); line > 0 {
-		// First, since a newer file may have keys that are not known here.
+		// First, since a newer file may have unknown keys.
 		var head any
 		if err := doc.Decode(&head); err != nil {
 			return nil, nil, err
 		}
 		if members, ok := head.(map[string]any); ok {
-			if v, ok := members["version"].(float64); ok && v != Version {
-				return nil, nil, &Error{Key: "version", Err: doc.Errorf("/version", "update agent, or write version 1", "version %v of the settings is not known here", v)}
+			if v, ok := members["version"].(float64); ok && v != settingsVersion {
+				return nil, nil, &Error{Key: "version", Err: doc.Errorf("/version", "update agent, or use version 1", "unsupported settings version %v", v)}
 			}
 		}
 	}
@@ -385,45 +385,45 @@ func parse(path string, data []byte) (*jsonpos.Document, *Settings, error) {
 
 const modeKey = "permissions.mode"
 
-// allowed says why a layer may not set a key.
+// allowed returns why a layer must not set a key, nil if it may.
 func (l *loader) allowed(f field, in *Settings, layer Layer) *problem {
 	if layer != LayerProject {
 		return nil
 	}
 	if f.userOnly() {
 		return &problem{
-			message: f.key + " must not stand in a project's settings, since whoever writes the project could redirect keys or widen what tools may do",
+			message: f.key + " is not allowed in a project's settings, since a repository could redirect keys or widen permissions with it",
 			hint:    "move it to " + filepath.Join(l.loaded.Home, "settings.json"),
 		}
 	}
 	if mode := in.Permissions.Mode; f.key == modeKey && strictness(f, mode) > strictness(f, "default") {
 		return &problem{
-			message: fmt.Sprintf("permissions.mode %q must not stand in a project's settings, since it lets tools do more", mode),
-			hint:    "a project can set default or read-only; use --permission-mode or your own settings for more",
+			message: fmt.Sprintf("permissions.mode %q is not allowed in a project's settings, since it widens permissions", mode),
+			hint:    "use default or read-only, or set the mode in your own settings or with --permission-mode",
 		}
 	}
 	return nil
 }
 
-// strictness ranks the modes, the strictest first.
+// strictness ranks the modes, strictest first.
 func strictness(f field, mode string) int { return slices.Index(f.enum(), mode) }
 
-// set lays one value over what is there.
+// set applies one value.
 func (l *loader) set(f field, in *Settings, from Source) {
 	to := f.value(&l.loaded.Settings)
 	switch {
 	case f.appends():
 		to.Set(reflect.AppendSlice(to, f.value(in)))
 	case f.key == modeKey && from.Layer == LayerProject && strictness(f, in.Permissions.Mode) >= strictness(f, to.String()):
-		return // a project makes it only stricter
+		return // a project can only make it stricter
 	default:
 		to.Set(f.value(in))
 	}
 	l.loaded.Sources[f.key] = from
 }
 
-// rules notes the permission rules of a layer, like the given one in all but
-// text. The document may be nil; then all come from one place.
+// rules adds the permission rules of a layer; like has their common fields. If
+// the document is nil, all have the same position.
 func (l *loader) rules(doc *jsonpos.Document, in *Settings, like Rule) {
 	where := like.Source.Where
 	add := func(r Rule, list string, i int) {
@@ -455,8 +455,8 @@ func (l *loader) rules(doc *jsonpos.Document, in *Settings, like Rule) {
 	}
 }
 
-// untrustedFile takes from a project's file what can only tighten. A file that
-// is broken is not worth an error: the directory may be anybody's.
+// untrustedFile applies only the ask and deny rules of a project's file. An
+// invalid file is not an error, since the directory may be anybody's.
 func (l *loader) untrustedFile(path string) error {
 	data, _, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -470,7 +470,7 @@ func (l *loader) untrustedFile(path string) error {
 		doc, in, err = parse(path, data)
 	}
 	if err != nil {
-		l.warnf("the settings of this untrusted directory are ignored: %v", err)
+		l.warnf("ignoring the settings of this untrusted directory: %v", err)
 		return nil
 	}
 	for _, f := range l.fields {
@@ -480,7 +480,7 @@ func (l *loader) untrustedFile(path string) error {
 		}
 	}
 	l.rules(doc, in, Rule{Source: Source{LayerProject, path}})
-	l.warnf("%s: this directory is not trusted, only the ask and deny rules of its settings hold%s", path, andHint(l.opts.Advice))
+	l.warnf("%s: this directory is not trusted: only ask and deny rules apply%s", path, andHint(l.opts.Advice))
 	return nil
 }
 
@@ -488,17 +488,17 @@ func (l *loader) warnf(format string, args ...any) {
 	l.loaded.Warnings = append(l.loaded.Warnings, fmt.Sprintf(format, args...))
 }
 
-// checkMode warns of a key in a file that others can read.
+// checkMode warns about a key in a file that others can read.
 func (l *loader) checkMode(path string, mode fs.FileMode, in *Settings) {
 	if runtime.GOOS == "windows" || mode.Perm()&0o077 == 0 {
 		return
 	}
 	if slices.ContainsFunc(secrets(in), Secret.Literal) {
-		l.warnf("%s holds a key and can be read by others (mode %03o); run: chmod 600 %s", path, mode.Perm(), path)
+		l.warnf("%s contains a key and is readable by others (mode %03o); run: chmod 600 %s", path, mode.Perm(), path)
 	}
 }
 
-// secrets returns all keys that are set.
+// secrets returns all secrets that are set.
 func secrets(s *Settings) []Secret {
 	var list []Secret
 	for _, f := range fields() {
@@ -519,14 +519,14 @@ func providerNames(list []field) []string {
 	return nil
 }
 
-// choice is a model that was named apart from its provider's settings.
+// choice is a model that was chosen by AGENT_MODEL or --model.
 type choice struct {
 	provider, model string // no provider: the one in use
 	from            Source
 }
 
-// split takes a [PROVIDER/]MODEL apart. Names of models can hold a slash too:
-// with a provider given, only that one's name counts as one.
+// split splits [PROVIDER/]MODEL. Since a model's name can contain a slash too,
+// only the given provider is recognised, if there is one.
 func split(text, given string, providers []string) (provider, model string) {
 	head, tail, ok := strings.Cut(text, "/")
 	if !ok || tail == "" || !slices.Contains(providers, head) || given != "" && given != head {

@@ -81,10 +81,10 @@ func (f field) row() string {
 		doc += fmt.Sprintf(" Environment: `%s`.", name)
 	}
 	if f.userOnly() {
-		doc += " Not in a project's file."
+		doc += " Not allowed in a project's file."
 	}
 	if f.appends() {
-		doc += " The lists of all layers are joined."
+		doc += " Lists of all layers are joined."
 	}
 	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", f.key, kind, def, strings.ReplaceAll(doc, "|", `\|`))
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,55 +8,52 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/privatefile"
+	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/mcp"
 )
 
 const serversKey = "mcp.servers"
 
-// SetServer writes an MCP server into a settings file, in place of one of its
-// name. All else in the file stays as it stands there.
+// SetServer writes an MCP server into a settings file, replacing one with the
+// same name. The rest of the file is unchanged.
 func (t Target) SetServer(ctx context.Context, name string, s mcp.Server) error {
 	text, err := encodeServer(name, s)
 	if err != nil {
 		return err
 	}
-	return t.update(ctx, func(doc []byte, _ *Settings) ([]byte, error) {
-		return setMember(doc, []string{"mcp", "servers", name}, text), nil
+	return t.update(ctx, func(doc *jsonpos.Document, _ *Settings) ([]byte, error) {
+		return doc.Set([]string{"mcp", "servers", name}, text), nil
 	})
 }
 
 // RemoveServer removes an MCP server from a settings file and reports whether it
-// stood there.
+// was there.
 func (t Target) RemoveServer(ctx context.Context, name string) (removed bool, err error) {
-	err = t.update(ctx, func(doc []byte, _ *Settings) ([]byte, error) {
-		doc, removed = removeMember(doc, []string{"mcp", "servers", name})
-		return doc, nil
+	err = t.update(ctx, func(doc *jsonpos.Document, _ *Settings) (text []byte, err error) {
+		text, removed = doc.Remove("mcp", "servers", name)
+		return text, nil
 	})
 	return removed, err
 }
 
-// EnableServer has an MCP server left alone, or not any more. It reports whether
-// that is new.
+// EnableServer enables or disables an MCP server and reports whether that
+// changed anything.
 func (t Target) EnableServer(ctx context.Context, name string, on bool) (changed bool, err error) {
-	err = t.update(ctx, func(doc []byte, in *Settings) ([]byte, error) {
-		list := in.MCP.Disabled
-		switch at := slices.Index(list, name); {
-		case on && at >= 0:
-			list = slices.Delete(slices.Clone(list), at, at+1)
-		case !on && at < 0:
-			list = append(slices.Clone(list), name)
-		default:
-			return doc, nil
+	err = t.update(ctx, func(doc *jsonpos.Document, in *Settings) ([]byte, error) {
+		at := slices.Index(in.MCP.Disabled, name)
+		changed = on == (at >= 0)
+		switch {
+		case !changed:
+			return nil, nil
+		case on:
+			text, _ := doc.Remove("mcp", "disabled", strconv.Itoa(at))
+			return text, nil
 		}
-		changed = true
-		if len(list) == 0 {
-			doc, _ = removeMember(doc, []string{"mcp", "disabled"})
-			return doc, nil
-		}
-		text, err := encode(list)
-		return setMember(doc, []string{"mcp", "disabled"}, text), err
+		text, err := encode(name)
+		return doc.Append([]string{"mcp", "disabled"}, text), err
 	})
 	return changed, err
 }
@@ -70,9 +66,8 @@ func encodeServer(name string, s mcp.Server) (string, error) {
 	return encode(s)
 }
 
-// ProjectServers reads the MCP servers that a directory names in its .mcp.json.
-// What is wrong there is an error beside the servers that are right; none is
-// there without the file.
+// ProjectServers reads the MCP servers in a directory's .mcp.json, which may be
+// missing. Invalid servers are reported in the error, next to the valid ones.
 func ProjectServers(dir string) (servers map[string]mcp.Server, warnings []string, err error) {
 	path := filepath.Join(dir, mcp.ProjectFile)
 	data, err := privatefile.Read(path)
@@ -91,46 +86,54 @@ func SetProjectServer(ctx context.Context, home, dir, name string, s mcp.Server)
 	if err != nil {
 		return err
 	}
-	_, err = updateProject(ctx, home, dir, func(doc []byte) ([]byte, bool) {
-		return setMember(doc, []string{"mcpServers", name}, text), true
+	_, err = updateProject(ctx, home, dir, func(doc *jsonpos.Document) ([]byte, bool) {
+		return doc.Set([]string{"mcpServers", name}, text), true
 	})
 	return err
 }
 
 // RemoveProjectServer removes an MCP server from a directory's .mcp.json and
-// reports whether it stood there.
+// reports whether it was there.
 func RemoveProjectServer(ctx context.Context, home, dir, name string) (bool, error) {
 	if _, err := os.Stat(filepath.Join(dir, mcp.ProjectFile)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return updateProject(ctx, home, dir, func(doc []byte) ([]byte, bool) {
-		doc, removed := removeMember(doc, []string{"mcpServers", name})
-		if _, ok := removeMember(doc, []string{"mcpServers"}); !ok { // the last server took it along, but the file must have it
-			doc = setMember(doc, []string{"mcpServers"}, "{}")
+	return updateProject(ctx, home, dir, func(doc *jsonpos.Document) ([]byte, bool) {
+		text, removed := doc.Remove("mcpServers", name)
+		// Without the last server the file must still have the member.
+		left, err := jsonpos.Parse(mcp.ProjectFile, text)
+		if err != nil {
+			return text, removed
 		}
-		return doc, removed
+		if line, _ := left.Position("/mcpServers"); line == 0 {
+			text = left.Set([]string{"mcpServers"}, "{}")
+		}
+		return text, removed
 	})
 }
 
-// updateProject changes the text of a .mcp.json. One that is no JSON object with
-// servers is left as it is.
-func updateProject(ctx context.Context, home, dir string, change func(doc []byte) ([]byte, bool)) (changed bool, err error) {
+// updateProject changes the text of a .mcp.json. An invalid file is left
+// unchanged.
+func updateProject(ctx context.Context, home, dir string, change func(*jsonpos.Document) ([]byte, bool)) (changed bool, err error) {
 	path, fresh := filepath.Join(dir, mcp.ProjectFile), false
 	err = privatefile.Update(ctx, path, filepath.Join(home, "settings.json.lock"), func(old []byte) ([]byte, error) {
-		doc := bytes.TrimPrefix(old, []byte("\ufeff"))
+		text := old
 		if fresh = old == nil; fresh {
-			doc = []byte("{\n  \"mcpServers\": {}\n}\n")
+			text = []byte("{\n  \"mcpServers\": {}\n}\n")
 		} else if servers, _, err := mcp.ParseFile(path, old); err != nil && servers == nil {
 			return nil, err
 		}
-		var next []byte
-		next, changed = change(doc)
-		return next, nil
+		doc, err := jsonpos.Parse(path, text)
+		if err != nil {
+			return nil, err
+		}
+		text, changed = change(doc)
+		return text, nil
 	})
 	if err != nil {
 		return false, &Error{Err: err}
 	}
-	if fresh { // it is for others, too
+	if fresh { // unlike the user's files, it is meant to be shared
 		err = os.Chmod(path, 0o644)
 	}
 	return changed, err

@@ -21,8 +21,7 @@ func Variables() []string {
 	return names
 }
 
-// Variable returns the environment variable that a dotted key is read from, ""
-// if there is none.
+// Variable returns the environment variable of a dotted key, "" if it has none.
 func Variable(key string) string {
 	for _, f := range fields() {
 		if f.key == key {
@@ -32,7 +31,7 @@ func Variable(key string) string {
 	return ""
 }
 
-// environment takes the variables that the fields name, and AGENT_MODEL.
+// environment applies the variables of the fields, and AGENT_MODEL.
 func (l *loader) environment() error {
 	for _, f := range l.fields {
 		name := f.tag.Get("env")
@@ -44,7 +43,7 @@ func (l *loader) environment() error {
 			continue
 		}
 		if f.typ == secretType {
-			value = "${" + name + "}" // read where it is used, and never taken for a command
+			value = "${" + name + "}" // read when it is used, and never taken for a command
 		}
 		if err := l.one(f, value, Source{LayerEnv, name}); err != nil {
 			return err
@@ -53,7 +52,7 @@ func (l *loader) environment() error {
 	return l.choose(l.opts.Env("AGENT_MODEL"), l.opts.Env("AGENT_PROVIDER"), Source{LayerEnv, "AGENT_MODEL"})
 }
 
-// sets takes --set KEY=VALUE. A value is JSON or, for text, the bare text.
+// sets applies --set KEY=VALUE. A value is JSON or, for text, the bare text.
 func (l *loader) sets() error {
 	for _, set := range l.opts.Sets {
 		key, text, ok := strings.Cut(set, "=")
@@ -72,7 +71,7 @@ func (l *loader) sets() error {
 	return nil
 }
 
-// shown shortens what may be no key but a secret.
+// shown shortens a key, which may be a secret by mistake.
 func shown(key string) string {
 	if r := []rune(key); len(r) > 20 {
 		return string(r[:20]) + "…"
@@ -80,7 +79,7 @@ func shown(key string) string {
 	return key
 }
 
-// flags takes the flags, --provider and --model.
+// flags applies the flags, --provider and --model.
 func (l *loader) flags() error {
 	for _, flag := range l.opts.Flags {
 		f, err := l.field(flag.Key, flag.Name)
@@ -99,7 +98,7 @@ func (l *loader) flags() error {
 	return l.choose(l.opts.Model, l.opts.Provider, Source{LayerFlag, "--model"})
 }
 
-// field finds a key that where names.
+// field finds a key; where names its origin in the error.
 func (l *loader) field(key, where string) (field, error) {
 	keys := make([]string, len(l.fields))
 	for i, f := range l.fields {
@@ -108,20 +107,20 @@ func (l *loader) field(key, where string) (field, error) {
 		}
 		keys[i] = f.key
 	}
-	hint := "agent config schema lists all keys"
+	hint := "run 'agent config schema' for all keys"
 	if near := didYouMean(key, keys); near != "" {
 		hint = near
 	}
 	for _, k := range keys {
 		if strings.HasPrefix(k, key+".") {
-			hint = fmt.Sprintf("it is a group of keys, such as %s", k)
+			hint = "it is a group; set a key in it, such as " + k
 			break
 		}
 	}
 	return field{}, &Error{Key: key, Err: fmt.Errorf("%s: unknown key %q; %s", where, key, hint)}
 }
 
-// one sets one key to a value, which is checked as if it stood in a file.
+// one sets one key to a value, which is checked like one in a file.
 func (l *loader) one(f field, value any, from Source) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -130,7 +129,7 @@ func (l *loader) one(f field, value any, from Source) error {
 	var in Settings
 	if err := jsonpos.Decode(from.Where, data, f.value(&in).Addr().Interface()); err != nil {
 		if e := (*jsonpos.Error)(nil); errors.As(err, &e) {
-			err = errors.New(e.Message) // its line and column are in no file
+			err = errors.New(e.Message) // there is no file to have a line and a column
 		}
 		return &Error{Key: f.key, Err: fmt.Errorf("%s: %s: %w", from, f.key, err)}
 	}
@@ -157,7 +156,7 @@ func (l *loader) setProvider(name string, from Source) error {
 	return l.one(f, name, from)
 }
 
-// choose notes a model that was named, and takes the provider from its name.
+// choose records the model to use, and takes the provider from its name.
 func (l *loader) choose(text, given string, from Source) error {
 	if text == "" {
 		return nil
@@ -172,8 +171,8 @@ func (l *loader) choose(text, given string, from Source) error {
 	return nil
 }
 
-// applyModel gives the chosen model to the provider in use, unless a higher
-// layer named a model or another provider.
+// applyModel sets the chosen model for the provider in use, unless a higher
+// layer sets a model or another provider.
 func (l *loader) applyModel() error {
 	if l.model.model == "" {
 		return nil

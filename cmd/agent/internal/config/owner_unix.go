@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// writableByOthers says how somebody else than this user and root could change
-// a file, and what to do about it; empty if nobody can.
+// writableByOthers says how users other than this one and root could change a
+// file, and what to do about it; empty if they cannot.
 func writableByOthers(path string, info fs.FileInfo) string {
 	if why := othersMayWrite(path, info); why != "" {
 		return why
 	}
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)
-	if err != nil || info.Mode()&fs.ModeSticky != 0 { // then only the owner of a file replaces it
+	if err != nil || info.Mode()&fs.ModeSticky != 0 { // then only the owner of a file can replace it
 		return ""
 	}
 	return othersMayWrite(dir, info)
@@ -30,13 +30,13 @@ func othersMayWrite(path string, info fs.FileInfo) string {
 		return ""
 	}
 	mode := info.Mode().Perm()
-	// A group of the owner's number is by custom the owner's alone.
+	// By convention, a group with the owner's ID has no other members.
 	group := mode&0o020 != 0 && stat.Gid != stat.Uid && stat.Gid != 0
 	switch {
 	case stat.Uid != 0 && int(stat.Uid) != os.Geteuid():
-		return fmt.Sprintf("%s belongs to the user with the id %d, who can change it; run: chown %d %s", path, stat.Uid, os.Geteuid(), path)
+		return fmt.Sprintf("%s is owned by the user with ID %d, who can change it; run: chown %d %s", path, stat.Uid, os.Geteuid(), path)
 	case mode&0o002 != 0 || group:
-		return fmt.Sprintf("others can write %s (mode %03o); run: chmod go-w %s", path, mode, path)
+		return fmt.Sprintf("%s is writable by others (mode %03o); run: chmod go-w %s", path, mode, path)
 	}
 	return ""
 }

@@ -2,6 +2,6 @@ package config
 
 import "io/fs"
 
-// writableByOthers knows nothing of access control lists: a file in a person's
-// own directory is taken for theirs.
+// writableByOthers does not read access control lists: it assumes that only the
+// user can write files in their own directory.
 func writableByOthers(string, fs.FileInfo) string { return "" }

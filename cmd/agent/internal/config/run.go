@@ -9,9 +9,8 @@ import (
 )
 
 // run runs a line of the user's settings in the system's shell and returns
-// what it prints to stdout. The command gets the whole environment, since a
-// password manager may need its own keys. Its stderr is dropped: it may show
-// what nobody should see.
+// its stdout. The command gets the whole environment, since a password manager
+// may need its own keys. Its stderr is dropped: it may contain secrets.
 func run(ctx context.Context, line string) ([]byte, error) {
 	out := &limitedBuffer{left: maxCommandOut}
 	cmd := shellCommand(ctx, line)
@@ -21,7 +20,7 @@ func run(ctx context.Context, line string) ([]byte, error) {
 	var exit *exec.ExitError
 	switch {
 	case out.left < 0:
-		return nil, errors.New("it prints more than a key")
+		return nil, errors.New("the output is too long for a key")
 	case errors.As(err, &exit):
 		return nil, errors.New(exit.ProcessState.String())
 	case err != nil:
@@ -30,8 +29,8 @@ func run(ctx context.Context, line string) ([]byte, error) {
 	return out.buf.Bytes(), nil
 }
 
-// limitedBuffer takes so many bytes and drops the rest. The buffer is no
-// embedded field: its ReadFrom would get round the limit.
+// limitedBuffer keeps a limited number of bytes and drops the rest. The buffer
+// is not embedded: its ReadFrom would bypass the limit.
 type limitedBuffer struct {
 	buf  bytes.Buffer
 	left int

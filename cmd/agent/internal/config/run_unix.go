@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// shellCommand prepares a line for sh, in a process group of its own that ends
-// with ctx.
+// shellCommand prepares a line for sh, in its own process group, which is
+// killed with ctx.
 func shellCommand(ctx context.Context, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// shellCommand prepares a line for cmd.exe. Only that process ends with ctx;
-// what it started is left to end by itself.
+// shellCommand prepares a line for cmd.exe. Only that process is killed with
+// ctx, not its children.
 func shellCommand(ctx context.Context, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "cmd.exe")
 	cmd.SysProcAttr = &syscall.SysProcAttr{CmdLine: `cmd.exe /d /s /c "` + line + `"`}

@@ -72,7 +72,7 @@ func (f field) schema() *jsonschema.Schema {
 		}
 	case reflect.Map:
 		s.Type = "object"
-		s.AdditionalProperties = &jsonschema.Schema{} // what is in it is for others to judge
+		s.AdditionalProperties = &jsonschema.Schema{} // checked elsewhere
 		if f.typ.Elem().Kind() == reflect.Struct {
 			s.AdditionalProperties = groupSchema(f.typ.Elem(), f.key+".")
 		}

@@ -19,24 +19,24 @@ const (
 	maxCommandOut  = 64 << 10
 )
 
-// Secret is a value that must not be seen, such as a key. In settings it is a
-// string: the value itself, "${NAME}" for an environment variable, "!command"
-// for what a command prints, or "keyring:NAME" for an entry of the operating
-// system's keyring.
+// Secret is a value that must not be shown, such as an API key. In settings it
+// is a string: the value itself, "${NAME}" for an environment variable,
+// "!command" for the output of a command, or "keyring:NAME" for an entry of the
+// operating system's keyring.
 //
 // Every way of printing or encoding a Secret gives "[redacted]"; only Reveal
-// gives the value. Copies share what a command printed or the keyring held. The zero value is not
-// set. It is safe for concurrent use.
+// returns the value. Copies share the cached output of the command or the
+// keyring. The zero value is not set. It is safe for concurrent use.
 type Secret struct{ state *secretState }
 
 type secretState struct {
-	text string // as it stands in the settings
-	key  string // of the settings, for errors; set by Load
+	text string // as written in the settings
+	key  string // the dotted key, for errors; set by Load
 	env  func(string) string
 	ring Keyring
 
 	mu    sync.Mutex
-	value string // what the command printed or the keyring held; empty before it was asked
+	value string // from the command or the keyring; empty until it is needed
 }
 
 // Keyring reads the operating system's keyring.
@@ -48,12 +48,12 @@ const keyringForm = "keyring:"
 
 var envForm = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
-// IsSet reports whether there is a value. Whether an environment variable is
-// set, or a command prints anything, shows only in Reveal.
+// IsSet reports whether there is a value. It does not look at the environment
+// or run a command.
 func (s Secret) IsSet() bool { return s.state != nil }
 
-// Variable returns the name of the environment variable that the value is read
-// from, "" for a secret of another form.
+// Variable returns the environment variable that the value is read from, "" for
+// a secret of another form.
 func (s Secret) Variable() string {
 	if s.state == nil {
 		return ""
@@ -61,10 +61,10 @@ func (s Secret) Variable() string {
 	return s.state.variable()
 }
 
-// IsCommand reports whether the value is what a command prints.
+// IsCommand reports whether the value is the output of a command.
 func (s Secret) IsCommand() bool { return s.state != nil && strings.HasPrefix(s.state.text, "!") }
 
-// Entry returns the name of the keyring's entry that holds the value, "" for a
+// Entry returns the name of the keyring entry that holds the value, "" for a
 // secret of another form.
 func (s Secret) Entry() string {
 	if s.state == nil {
@@ -74,9 +74,8 @@ func (s Secret) Entry() string {
 }
 
 // Reveal returns the value, "" for a secret that is not set. A command runs at
-// the first call that needs it, for at most 10 seconds; what it printed, without
-// white space around, is kept. Errors never hold what it printed. The error is
-// an [*Error].
+// the first call, for at most 10 seconds; its output, with white space trimmed,
+// is cached. Errors, which are [*Error]s, never contain the output.
 func (s Secret) Reveal(ctx context.Context) (string, error) {
 	if s.state == nil {
 		return "", nil
@@ -113,13 +112,13 @@ func (s *secretState) reveal(ctx context.Context) (string, error) {
 	value := strings.TrimSpace(string(out))
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return "", fmt.Errorf("%s: its command did not end within %s: %w", s.key, commandTimeout, ctx.Err())
+		return "", fmt.Errorf("%s: the command timed out after %s: %w", s.key, commandTimeout, ctx.Err())
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s: its command was stopped: %w", s.key, ctx.Err())
+		return "", fmt.Errorf("%s: the command was cancelled: %w", s.key, ctx.Err())
 	case err != nil:
-		return "", fmt.Errorf("%s: its command failed: %w; run it by hand to see why", s.key, err)
+		return "", fmt.Errorf("%s: the command failed: %w; run it in a shell to see why", s.key, err)
 	case value == "":
-		return "", fmt.Errorf("%s: its command printed nothing", s.key)
+		return "", fmt.Errorf("%s: the command printed nothing", s.key)
 	}
 	s.value = value
 	return value, nil
@@ -127,17 +126,17 @@ func (s *secretState) reveal(ctx context.Context) (string, error) {
 
 func (s *secretState) fromKeyring(ctx context.Context, name string) (string, error) {
 	if s.ring == nil {
-		return "", fmt.Errorf("%s: there is no keyring here to read %s from", s.key, name)
+		return "", fmt.Errorf("%s: no keyring available to read %s from", s.key, name)
 	}
 	value, err := s.ring.Get(ctx, name)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w; agent providers setup keeps the key anew", s.key, err)
+		return "", fmt.Errorf("%s: %w; run 'agent providers setup' to store the key again", s.key, err)
 	}
 	s.value = value
 	return value, nil
 }
 
-// entry returns the name of the keyring's entry, if it is one.
+// entry returns the name of the keyring entry, if it is one.
 func (s *secretState) entry() string {
 	name, _ := strings.CutPrefix(s.text, keyringForm)
 	if name == s.text {
@@ -154,7 +153,7 @@ func (s *secretState) variable() string {
 	return ""
 }
 
-// known returns the value if it can be had without running anything.
+// known returns the value if no command or keyring access is needed for it.
 func (s Secret) known() string {
 	if s.state == nil {
 		return ""
@@ -172,7 +171,7 @@ func (s Secret) known() string {
 	return s.state.text
 }
 
-// Literal reports whether the value itself stands in the settings.
+// Literal reports whether the settings contain the value itself.
 func (s Secret) Literal() bool {
 	return s.IsSet() && s.Variable() == "" && s.Entry() == "" && !s.IsCommand()
 }
@@ -188,15 +187,15 @@ func (s *Secret) UnmarshalJSON(data []byte) error {
 		*s = Secret{}
 		return nil
 	case text == redacted:
-		return errors.New("this is the placeholder that stands for a key, not a key")
+		return errors.New("this is the placeholder for a redacted key")
 	case strings.HasPrefix(text, "${") && !envForm.MatchString(text):
 		return errors.New("expected the name of one environment variable, as in ${NAME}")
 	case strings.TrimSpace(text) == "!":
 		return errors.New("expected a command after the exclamation mark")
 	case text == keyringForm:
-		return errors.New("expected the name of an entry, as in keyring:openai")
+		return errors.New("expected the name of a keyring entry, as in keyring:openai")
 	case strings.ContainsAny(text, "\r\n\x00"):
-		return errors.New("a key must stand on one line")
+		return errors.New("a key must not contain line breaks")
 	}
 	*s = Secret{&secretState{text: text}}
 	return nil

@@ -28,9 +28,9 @@ func TestReveal(t *testing.T) {
 		{name: "dollar", text: "a$b", want: "a$b"},
 		{name: "command", text: "!printf ' k e y\\n'", want: "k e y"},
 		{name: "pipe", text: "!echo abc | tr a-c x-z", want: "xyz"},
-		{name: "failing", text: "!echo sk-hidden; echo sk-hidden >&2; exit 3", err: "providers.local.apiKey: its command failed: exit status 3; run it by hand to see why"},
-		{name: "silent", text: "!true", err: "providers.local.apiKey: its command printed nothing"},
-		{name: "flood", text: "!yes sk-hidden | head -c 100000", err: "providers.local.apiKey: its command failed: it prints more than a key; run it by hand to see why"},
+		{name: "failing", text: "!echo sk-hidden; echo sk-hidden >&2; exit 3", err: "providers.local.apiKey: the command failed: exit status 3; run it in a shell to see why"},
+		{name: "silent", text: "!true", err: "providers.local.apiKey: the command printed nothing"},
+		{name: "flood", text: "!yes sk-hidden | head -c 100000", err: "providers.local.apiKey: the command failed: the output is too long for a key; run it in a shell to see why"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			data, err := json.Marshal(map[string]any{"providers": map[string]any{"local": map[string]any{"apiKey": tt.text}}})
@@ -107,7 +107,7 @@ func TestCommandEndsWithItsContext(t *testing.T) {
 	_, err := l.Settings.Providers.OpenAI.APIKey.Reveal(ctx)
 	cancel()
 	<-done
-	if !errors.Is(err, context.Canceled) || err.Error() != "providers.openai.apiKey: its command was stopped: context canceled" {
+	if !errors.Is(err, context.Canceled) || err.Error() != "providers.openai.apiKey: the command was cancelled: context canceled" {
 		t.Errorf("got %v", err)
 	}
 }

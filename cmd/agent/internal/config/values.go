@@ -2,10 +2,10 @@ package config
 
 import "reflect"
 
-// Value is a key with the value that is in force.
+// Value is a key with its effective value.
 type Value struct {
 	Key    string // dotted
-	Value  any    // of the key's type; nil if it is not set and has no default. A [Secret] does not show itself, nor do the secrets of servers
+	Value  any    // of the key's type; nil if it is not set and has no default. Secrets are redacted, also those of MCP servers
 	Source Source
 }
 
@@ -18,8 +18,8 @@ func Keys() []string {
 	return keys
 }
 
-// Values returns all keys, also those at their default, in the order of the
-// documentation.
+// Values returns all keys, including those at their default, in the order of
+// the documentation.
 func (l *Loaded) Values() []Value {
 	var list []Value
 	for _, f := range fields() {
@@ -28,11 +28,11 @@ func (l *Loaded) Values() []Value {
 	return list
 }
 
-// Lookup returns one key. The error, an [*Error], names the nearest one.
+// Lookup returns one key. The error, an [*Error], suggests the nearest key.
 func (l *Loaded) Lookup(key string) (Value, error) {
 	f, err := (&loader{fields: fields()}).field(key, "config get")
 	if err != nil {
-		return Value{}, byCommand(err)
+		return Value{}, commandLineError(err)
 	}
 	return l.value(f), nil
 }
@@ -48,8 +48,8 @@ func (l *Loaded) value(f field) Value {
 		}
 	}
 	value := v.Interface()
-	if servers, ok := value.(ServerTable); ok {
-		shown := ServerTable{}
+	if servers, ok := value.(serverTable); ok {
+		shown := serverTable{}
 		for name, s := range servers {
 			shown[name] = s.Redacted()
 		}
@@ -58,8 +58,7 @@ func (l *Loaded) value(f field) Value {
 	return Value{f.key, value, l.Source(f.key)}
 }
 
-// Choices returns the values that a key may have, nil where they are not
-// listed.
+// Choices returns the allowed values of a key, nil if there is no list.
 func Choices(key string) []string {
 	for _, f := range fields() {
 		if f.key == key {

@@ -8,8 +8,9 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// Arguments shows the arguments of a call in one line of at most width columns:
-// the telling one, where there is such, with paths relative to dir.
+// Arguments formats the arguments of a tool call in one line of at most width
+// columns: only the most important one, if it is known, with paths relative to
+// dir.
 func Arguments(args, dir string, width int) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &m) != nil {
@@ -31,7 +32,7 @@ func Arguments(args, dir string, width int) string {
 	return OneLine(args, width)
 }
 
-// patchedFiles lists the files that a patch names.
+// patchedFiles lists the files of a patch.
 func patchedFiles(patch string) string {
 	var files []string
 	for line := range strings.SplitSeq(patch, "\n") {
@@ -42,7 +43,8 @@ func patchedFiles(patch string) string {
 	return strings.Join(files, ", ")
 }
 
-// CommandFailed reports whether the result is that of a command that failed.
+// CommandFailed reports whether a result is from a command with a non-zero exit
+// code.
 func CommandFailed(b event.ToolResult) bool {
 	var exit struct {
 		ExitCode int `json:"exitCode"`
@@ -50,7 +52,7 @@ func CommandFailed(b event.ToolResult) bool {
 	return b.Name == "shell" && json.Unmarshal(b.Structured, &exit) == nil && exit.ExitCode != 0
 }
 
-// Local shortens the paths in text that lie below dir, "" for none.
+// Local makes paths below dir relative in text; dir may be empty.
 func Local(text, dir string) string {
 	switch dir {
 	case "":

@@ -9,14 +9,15 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// sequences are whole escape sequences: colours and the like (CSI), and titles,
-// links and the like (OSC, DCS …) up to their end. One without an end is not
-// taken for one, so that it cannot swallow the text behind it.
+// sequences are complete escape sequences: CSI (colours and others), and OSC,
+// DCS and others (titles, links). An unterminated one is not removed, so that it
+// cannot hide the text after it.
 var sequences = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-OQ-WYZ\\` + "`" + `a-~]`)
 
-// Printable is text of a model or a tool without anything that could drive the
-// terminal: escape sequences, control characters, and those that reorder text.
-// Lines that were written over (a progress bar) show what was written last.
+// Printable removes everything from the text of a model or a tool that could
+// control the terminal: escape sequences, control characters, and characters
+// that reorder text. Of overwritten lines (a progress bar) it keeps the last
+// version.
 func Printable(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
 	if strings.IndexFunc(text, harmful) < 0 {
@@ -43,8 +44,8 @@ func harmful(c rune) bool {
 	return c != '\n' && c != '\t' && (unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029')
 }
 
-// Visible is text that the person decides upon: what cannot be seen is shown
-// as its code, so that nothing hides in it.
+// Visible escapes all invisible characters of text that the user decides on, so
+// that nothing can be hidden in it.
 func Visible(text string) string {
 	var b strings.Builder
 	for _, c := range strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n") {
@@ -60,21 +61,21 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// OneLine makes text one line of at most width columns, of what [Printable]
-// leaves. What a line was written over with does not hide the rest here.
+// OneLine converts text to one [Printable] line of at most width columns. Unlike
+// Printable, it keeps overwritten text.
 func OneLine(text string, width int) string {
-	if len(text) > 8*width+64 { // no more than that can show
+	if len(text) > 8*width+64 { // more than can be visible
 		text = strings.ToValidUTF8(text[:8*width+64], "")
 	}
 	text = strings.ReplaceAll(text, "\r", "\n")
 	return Clip(strings.Join(strings.Fields(Printable(text)), " "), width)
 }
 
-// VisibleLine makes text that the person decides upon one line of at most
+// VisibleLine converts text that the user decides on to one line of at most
 // width columns; see [Visible].
 func VisibleLine(text string, width int) string { return OneLine(Visible(text), width) }
 
-// Clip cuts a line to width columns. It knows escape sequences.
+// Clip truncates a line to width columns. It handles escape sequences.
 func Clip(line string, width int) string {
 	if width <= 0 {
 		return ""

@@ -1,4 +1,4 @@
-// Package display turns what models, tools, servers and files say into text for
-// a person's terminal: nothing in it can drive the terminal, and where a person
-// decides, nothing in it hides.
+// Package display prepares untrusted text (of models, tools, servers and files)
+// for a terminal: it cannot control the terminal, and where the user decides on
+// a text, no part of it is hidden.
 package display

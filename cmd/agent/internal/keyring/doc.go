@@ -1,5 +1,4 @@
-// Package keyring keeps keys in the keyring of the operating system: the
-// Secret Service on Linux and the BSDs, the Keychain on macOS, the Credential
-// Manager on Windows. It is a small wrapper of github.com/zalando/go-keyring
-// that never starts a keyring where none runs.
+// Package keyring stores keys in the operating system's keyring: the Secret
+// Service on Linux and the BSDs, the Keychain on macOS, the Credential Manager
+// on Windows. It wraps github.com/zalando/go-keyring and never starts a keyring.
 package keyring

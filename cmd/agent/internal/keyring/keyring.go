@@ -13,23 +13,22 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// service is the name under which all entries are kept.
+// service is the service name of all entries.
 const service = "agent"
 
-// patience is how long the keyring may take to answer: it may ask the person to
-// unlock it.
-const patience = 60 * time.Second
+// timeout is long, since the keyring may ask the user to unlock it.
+const timeout = 60 * time.Second
 
 // System is the operating system's keyring. It is safe for concurrent use.
 type System struct {
 	env func(string) string
 }
 
-// New returns the keyring that the environment names.
+// New returns the keyring of the session that the environment describes.
 func New(env func(string) string) System { return System{env} }
 
-// Running reports whether a keyring may answer, without asking it: looking for
-// one must not start it.
+// Running reports whether there may be a keyring, without a call that could
+// start one.
 func (s System) Running() bool {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		return true
@@ -45,58 +44,57 @@ func (s System) Running() bool {
 	return err == nil
 }
 
-// Available reports whether entries can be read and kept.
+// Available reports whether the keyring answers.
 func (s System) Available(ctx context.Context) bool {
 	_, err := s.Get(ctx, "probe")
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-// missingError says that there is no such entry. It is an fs.ErrNotExist.
+// missingError is the error for a missing entry. It matches fs.ErrNotExist.
 type missingError struct{}
 
 // Error implements error.
-func (missingError) Error() string { return "there is no such entry" }
+func (missingError) Error() string { return "no such entry" }
 
-// Is implements what [errors.Is] looks for.
+// Is makes [errors.Is] match fs.ErrNotExist.
 func (missingError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// errNone says that there is no keyring.
-var errNone = errors.New("no keyring runs here (on Linux, a Secret Service such as gnome-keyring or KWallet is needed)")
+var errNone = errors.New("no keyring is running (on Linux, a Secret Service such as gnome-keyring or KWallet is needed)")
 
-// Get returns an entry. The error is an fs.ErrNotExist if there is none.
+// Get returns an entry. The error matches fs.ErrNotExist if there is none.
 func (s System) Get(ctx context.Context, name string) (string, error) {
 	value, err := s.do(ctx, func() (string, error) { return keyring.Get(service, name) })
 	if err != nil {
-		return "", fmt.Errorf("the entry %s of the keyring: %w", name, err)
+		return "", fmt.Errorf("keyring entry %s: %w", name, err)
 	}
 	return value, nil
 }
 
-// Set keeps an entry.
+// Set stores an entry.
 func (s System) Set(ctx context.Context, name, value string) error {
 	_, err := s.do(ctx, func() (string, error) { return "", keyring.Set(service, name, value) })
 	if err != nil {
-		return fmt.Errorf("the entry %s of the keyring: %w", name, err)
+		return fmt.Errorf("keyring entry %s: %w", name, err)
 	}
 	return nil
 }
 
-// Delete removes an entry. The error is an fs.ErrNotExist if there is none.
+// Delete removes an entry. The error matches fs.ErrNotExist if there is none.
 func (s System) Delete(ctx context.Context, name string) error {
 	_, err := s.do(ctx, func() (string, error) { return "", keyring.Delete(service, name) })
 	if err != nil {
-		return fmt.Errorf("the entry %s of the keyring: %w", name, err)
+		return fmt.Errorf("keyring entry %s: %w", name, err)
 	}
 	return nil
 }
 
-// do waits for f, which takes no context. When the wait ends first, f goes on
+// do waits for f, which takes no context. If ctx ends first, f keeps running
 // until the keyring answers.
 func (s System) do(ctx context.Context, f func() (string, error)) (string, error) {
 	if !s.Running() {
 		return "", errNone
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	type answer struct {
 		value string
@@ -114,6 +112,6 @@ func (s System) do(ctx context.Context, f func() (string, error)) (string, error
 	case a := <-answered:
 		return a.value, a.err
 	case <-ctx.Done():
-		return "", fmt.Errorf("it does not answer: %w", context.Cause(ctx))
+		return "", fmt.Errorf("no answer: %w", context.Cause(ctx))
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/seed-009c0928/agent/core/atomicfile"
 )
 
 const (
@@ -58,7 +60,7 @@ func Update(ctx context.Context, path, lock string, change func(old []byte) ([]b
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return replace(path, data)
+	return atomicfile.Write(path, data, 0o600)
 }
 
 // Read returns what a file holds. It must be a regular one of at most MaxSize
@@ -81,21 +83,4 @@ func Read(path string) ([]byte, error) {
 		err = fmt.Errorf("%s is larger than %d bytes", path, MaxSize)
 	}
 	return data, err
-}
-
-// replace puts a file in the place of another in one step.
-func replace(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with the mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(temp.Name()))
-	}
-	return nil
 }

@@ -1,10 +1,10 @@
-// Command record runs an interactive session of the agent and writes what it
-// shows as a picture, the one in the README:
+// Command record runs an interactive session of the agent and writes its screen
+// as a picture, the one in the README:
 //
 //	go run ./cmd/agent/internal/record
 //
-// The session is real, on a pseudo-terminal: keys are typed when what they
-// answer is on the screen. Only the model is scripted, and only the temporary
+// The session is real, on a pseudo-terminal: keys are typed when the expected
+// text is on the screen. Only the model is scripted, and only the temporary
 // directory's name is shortened.
 package main
 

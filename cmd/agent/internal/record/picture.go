@@ -28,7 +28,7 @@ const (
 	cyan   = "#78d9ec"
 )
 
-// line is a line of text in its colours.
+// line is a line of coloured text.
 type line []run
 
 type run struct {
@@ -67,11 +67,11 @@ func picture(label string, lines []line) []byte {
 	return b.Bytes()
 }
 
-// styled makes a picture's line of a terminal's.
+// styled converts a line of the terminal.
 func styled(cells []vt.Cell) line {
 	var l line
 	for _, c := range cells {
-		r := look(c.Style)
+		r := styleOf(c.Style)
 		if n := len(l); n > 0 && l[n-1].fill == r.fill && l[n-1].bold == r.bold {
 			l[n-1].text += c.Text
 			continue
@@ -89,8 +89,8 @@ func styled(cells []vt.Cell) line {
 	return l
 }
 
-// look is how the parameters of SGR sequences look.
-func look(style string) run {
+// styleOf converts the parameters of SGR sequences.
+func styleOf(style string) run {
 	r := run{fill: white}
 	for p := range strings.SplitSeq(style, ";") {
 		switch p {

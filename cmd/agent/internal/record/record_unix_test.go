@@ -15,7 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/vt"
 )
 
-// TestSession records the session of the README: all of it is there, in order.
+// TestSession records the session of the README and checks its text.
 func TestSession(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to build the agent with")
@@ -34,12 +34,12 @@ func TestSession(t *testing.T) {
 	text := shown(t, svg)
 	for _, want := range []string{
 		"agent (devel) · local/scripted · ~/slug", "> The test fails.", "plan · 0 of 4 done", "✓ read_file slug.go",
-		"? Allow shell: shell-run go test ./...? → session", "✗ shell go test ./...", "✓ edit_file slug.go · +1 −1",
+		"? Run `go test ./...`? → session", "✗ shell go test ./...", "✓ edit_file slug.go · +1 −1",
 		"plan · 3 of 4 done", "✓ shell go test ./...", "The test passes.",
 	} {
 		_, after, ok := strings.Cut(text, want)
 		if !ok {
-			t.Fatalf("there is no %q, or not after the others, in\n%s", want, text)
+			t.Fatalf("no %q, or not in order, in\n%s", want, text)
 		}
 		text = after
 	}
@@ -48,7 +48,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// shown is the text of a picture, which must be well-formed.
+// shown returns the text of a picture, which must be well-formed.
 func shown(t *testing.T, svg []byte) string {
 	t.Helper()
 	var b strings.Builder

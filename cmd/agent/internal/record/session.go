@@ -19,8 +19,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
 
-// recordSession is a picture of an interactive session: a plan, a question, an
-// edit, and the tests that pass.
+// recordSession returns a picture of an interactive session: a plan, a
+// permission request, an edit, and passing tests.
 func recordSession(ctx context.Context) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "agent-record-")
 	if err != nil {
@@ -28,7 +28,9 @@ func recordSession(ctx context.Context) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	s := &session{binary: filepath.Join(dir, "agent"), home: filepath.Join(dir, "home"), workspace: filepath.Join(dir, "slug")}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", s.binary, "./cmd/agent").CombinedOutput(); err != nil {
+	// Without the VCS stamp the picture is the same at every commit.
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", s.binary, "./cmd/agent")
+	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build: %w\n%s", err, out)
 	}
 	if err := s.prepare(); err != nil {
@@ -54,10 +56,10 @@ func recordSession(ctx context.Context) ([]byte, error) {
 	for len(lines[len(lines)-1]) == 0 {
 		lines = lines[:len(lines)-1]
 	}
-	return picture("an interactive session of agent, with a scripted model: a plan, a question, an edit, and a test that passes", lines), nil
+	return picture("an interactive session of agent, with a scripted model: a plan, a permission request, an edit, and a passing test", lines), nil
 }
 
-// sessionTurns are what the model says.
+// sessionTurns are the answers of the model.
 func sessionTurns(workspace string) []modeltest.Turn {
 	n := 0
 	call := func(name string, args map[string]any) modeltest.Call {
@@ -96,12 +98,12 @@ func sessionTurns(workspace string) []modeltest.Turn {
 	}
 }
 
-// session is an agent in a place of its own.
+// session is an agent with its own home and workspace.
 type session struct {
 	binary, home, workspace string
 }
 
-// prepare makes the workspace, which is that of the demo.
+// prepare creates the workspace, the same as in the demo.
 func (s *session) prepare() error {
 	archive, err := txtar.ParseFile(filepath.Join("cmd", "agent", "internal", "cmd", "demo", "files", "workspace.txtar"))
 	if err != nil {
@@ -120,7 +122,7 @@ func (s *session) prepare() error {
 	return nil
 }
 
-// run plays the person, and returns what was on the terminal before it left.
+// run plays the user, and returns the terminal's lines before it quits.
 func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err error) {
 	const height = 60
 	cmd := exec.CommandContext(ctx, s.binary, "--provider", "local", "--model", "scripted", "--set", "providers.local.baseUrl="+url)
@@ -148,10 +150,10 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 	}()
 	for _, step := range []struct{ see, keys string }{
 		{"/help", "The test fails. Please repair the package.\r"},
-		{"Allow shell: shell-run go test", "s"},
-		{"Allow edit_file", "y"},
+		{"Run `go test", "s"},
+		{"Edit ", "y"},
 		{"one separator.", ""},
-		{"rounds of tools", ""},
+		{"tool rounds", ""},
 	} {
 		if err := screen.wait(ctx, step.see); err != nil {
 			_ = cmd.Process.Kill()
@@ -166,7 +168,7 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 	return rows, err
 }
 
-// screen is what the person sees.
+// screen is the terminal that the user sees.
 type screen struct {
 	mu sync.Mutex
 	vt *vt.Terminal
@@ -185,7 +187,7 @@ func (s *screen) follow(terminal *os.File) {
 	}
 }
 
-// wait waits until the text is there.
+// wait waits until the text is on the screen.
 func (s *screen) wait(ctx context.Context, text string) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

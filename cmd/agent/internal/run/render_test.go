@@ -10,7 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// conversation is what a view gets to see of one call and two questions.
+// conversation shows a call and two questions.
 func conversation(v view) error {
 	v.begin(event.Event{Session: "s1", Body: event.Init{Cwd: "/ws", Log: "/home/s1.jsonl"}})
 	for _, e := range []event.Event{
@@ -18,10 +18,10 @@ func conversation(v view) error {
 		{Body: event.MessageDelta{Text: "look.\x1b[2J"}},
 		{Body: event.Message{Content: model.Parts{model.Text{Text: "I'll look.\x1b[2J"}, model.ToolCall{ID: "c", Name: "shell"}}}},
 		{Call: "c", Body: event.ToolUse{Name: "shell", Args: `{"command":"ls\n\u001b[1m /ws/sub"}`}},
-		{Body: event.Question{Title: "Allow shell: shell-run ls?"}},
+		{Body: event.Question{Title: "Connect to a.example?"}},
 		{Body: event.Answer{Choice: "once"}},
-		{Body: event.Question{Title: "Sure?"}},
-		{Body: event.Answer{Withdrawn: true}},
+		{Body: event.Question{QID: "q2", Title: "Sure?"}},
+		{Body: event.Answer{QID: "q2", Withdrawn: true}},
 		{Call: "c", Body: event.ToolResult{Name: "shell", Content: model.TextParts("a\nb\n[exit code 0, 0.01 s]"), DurationMS: 12}},
 		{Body: event.Warning{Code: "LIMIT", Message: "nearly over"}},
 		{Body: event.MessageDelta{Text: "Two files."}},
@@ -36,17 +36,15 @@ func conversation(v view) error {
 
 const (
 	work = `● shell ls sub
-  ? Allow shell: shell-run ls?
-  ? once
-  ? Sure?
-  ? withdrawn
-  ✓ 3 lines (12ms)
-    a
-    b
-    [exit code 0, 0.01 s]
+? Connect to a.example? → once
+? Sure? → withdrawn
+✓ shell ls sub · 3 lines · 12 ms
+  a
+  b
+  [exit code 0, 0.01 s]
 ! nearly over
 `
-	summary = "— done, 1 tool round, 23 tokens (20 in, 3 out), 1.5s, session s1\n"
+	summary = "— done, 1 tool round, 23 tokens (20 in, 3 out), 1.5 s, session s1\n"
 )
 
 func TestTextView(t *testing.T) {
@@ -74,11 +72,11 @@ func TestTextView(t *testing.T) {
 	}
 }
 
-// TestTextViewMissesNothing: a terminal that was held up (Ctrl-S, a slow line)
-// misses pieces of an answer, which the whole answer makes good.
+// TestTextViewMissesNothing checks that the complete answer fills gaps in the
+// stream, which a blocked terminal (Ctrl-S, a slow line) causes.
 func TestTextViewMissesNothing(t *testing.T) {
 	whole := event.Message{Content: model.TextParts("one two three")}
-	const note = "! not all of this could be shown as it came; the whole answer:\n"
+	const note = "! the streamed text had gaps; the whole answer:\n"
 	for name, test := range map[string]struct {
 		pieces   []string
 		out, err string

@@ -18,36 +18,34 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// format is how a task's result is printed.
+// format is how a task's events are printed.
 type format string
 
 const (
-	FormatText   format = "text"        // the answer on stdout, the work on stderr
+	FormatText   format = "text"        // the answer on stdout, everything else on stderr
 	FormatJSON   format = "json"        // one object: the result event
-	FormatStream format = "stream-json" // every event on a line of its own
+	FormatStream format = "stream-json" // one event per line
 )
 
-// Task is one prompt run to its end without a person at the keyboard: what
-// exec does, and demo with a script for a model and an answerer for a person.
+// Task is one prompt, run to completion non-interactively: by exec, and by demo
+// with a scripted model and scripted approvals.
 type Task struct {
 	*cmdutil.IO
 	Format  format
 	verbose bool
-	// narrate prints text and work in one stream on stdout, as for a person
-	// who watches.
-	Narrate bool
-	Forget  bool // the record is removed afterwards
+	Narrate bool // print text and calls on stdout, in one stream
+	Forget  bool // the session log is removed afterwards
 
 	Agent    agent.Options
 	place    setup.Environment
 	Session  agent.SessionOptions
-	Mode     string // permission mode, for the record
+	Mode     string // permission mode, for the init event
 	Scripted bool
 	Prompt   string
 }
 
-// Run runs the task. The error says why it could not be brought to its end;
-// the outcome says how far it came.
+// Run runs the task. The outcome is valid also with an error: it says how far the
+// task came.
 func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	a, err := t.place.OpenAgent(ctx, t.Agent)
 	if err != nil {
@@ -63,7 +61,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	}
 	view := &oneAtATime{view: t.View()}
 	var reading sync.WaitGroup
-	if t.Format == FormatStream { // every event of subagents, too
+	if t.Format == FormatStream { // with the events of subagents
 		t.Session.OnSubagent = func(child *core.Session) {
 			reading.Go(func() {
 				for e, err := range child.Events(context.WithoutCancel(ctx), 0) {
@@ -86,7 +84,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 		// The sequence ends when the session is closed.
 		for e, err := range s.Events(context.WithoutCancel(ctx), s.Opened()-1) {
 			if err != nil {
-				fmt.Fprintf(t.Err, "agent: the session's events cannot be read any more: %v\n", err)
+				fmt.Fprintf(t.Err, "agent: reading the session's events: %v\n", err)
 				return
 			}
 			view.Show(e)
@@ -105,8 +103,8 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	return out, errors.Join(err, closed)
 }
 
-// ready waits for the MCP servers that are required, and names those whose tools
-// are not known in time.
+// ready waits for required MCP servers, and names those whose tools are not known
+// in time.
 func (t *Task) ready(ctx context.Context, a *agent.Agent) error {
 	watched, stop := cmdutil.Interrupts(ctx, io.Discard, func() {})
 	missing, err := a.Ready(watched)
@@ -114,12 +112,12 @@ func (t *Task) ready(ctx context.Context, a *agent.Agent) error {
 		return sig
 	}
 	for _, name := range missing {
-		fmt.Fprintf(t.Err, "agent: the tools of the MCP server %s are not known yet and may come late; to read them now: agent mcp test %s\n", name, name)
+		fmt.Fprintf(t.Err, "agent: the tools of MCP server %s are not known yet and may arrive late; to load them now: agent mcp test %s\n", name, name)
 	}
 	return err
 }
 
-// Failed reports an error from before there was a session.
+// Failed reports an error from before the session was open.
 func (t *Task) Failed(err error) error {
 	if t.Format != FormatText {
 		v := t.View()
@@ -128,15 +126,15 @@ func (t *Task) Failed(err error) error {
 	return err
 }
 
-// view shows a task's events in its format. Its methods are called one at a
-// time, begin and end once.
+// view prints a task's events. Calls do not overlap; begin and end are called
+// once.
 type view interface {
 	begin(init event.Event)
 	Show(e event.Event)
 	end(result event.Event) error
 }
 
-// oneAtATime is a view for several sessions at once.
+// oneAtATime is a view that may be called concurrently.
 type oneAtATime struct {
 	view
 	mu sync.Mutex
@@ -198,7 +196,7 @@ func result(out core.Outcome, err error) event.Result {
 	return r
 }
 
-// streamView prints every event as a line of JSON.
+// streamView prints each event as a line of JSON.
 type streamView struct {
 	out *json.Encoder
 	err error
@@ -217,7 +215,7 @@ func (v *streamView) end(result event.Event) error {
 	return v.err
 }
 
-// jsonView prints the result event and nothing else.
+// jsonView prints only the result event.
 type jsonView struct{ out io.Writer }
 
 func (*jsonView) begin(event.Event) {}

@@ -57,7 +57,7 @@ func ServerInfoOf(st mcp.Status) ServerInfo {
 // Details adds the configuration and what the server offers.
 func (i ServerInfo) Details(st mcp.Status) ServerInfo {
 	shown := st.Server.Redacted()
-	i.Config, i.Left = &shown, st.Left
+	i.Config, i.Left = &shown, st.Skipped
 	if st.Known {
 		i.Server = &st.Info
 	}
@@ -98,7 +98,7 @@ func ServerNotes(st mcp.Status) []string {
 	if len(st.Blocked) > 0 {
 		notes = append(notes, "changed and blocked: "+strings.Join(st.Blocked, ", ")+". A call asks you to approve the change.")
 	}
-	for _, why := range st.Left {
+	for _, why := range st.Skipped {
 		notes = append(notes, display.OneLine(why, 300))
 	}
 	return notes

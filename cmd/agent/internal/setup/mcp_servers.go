@@ -17,12 +17,12 @@ import (
 
 // SignIn signs in to MCP servers with the stored tokens. The user is taken to the
 // sign-in page by p; nil = non-interactive.
-func (s *Setup) SignIn(p oauth.Person) agent.MCPSignIn {
+func (s *Setup) SignIn(p oauth.Browser) agent.MCPSignIn {
 	var keys oauth.Keyring
 	if s.keyring != nil && s.keyring.Running() {
 		keys = s.keyring
 	}
-	return agent.MCPSignIn{Store: oauth.NewStore(filepath.Join(MCPDir(s.Home), "auth"), keys), Person: p}
+	return agent.MCPSignIn{Store: oauth.NewStore(filepath.Join(MCPDir(s.Home), "auth"), keys), Browser: p}
 }
 
 // The scopes of MCP servers.

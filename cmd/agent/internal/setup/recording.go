@@ -26,13 +26,13 @@ type Recording struct {
 }
 
 func (t *Recording) Register(f *pflag.FlagSet) {
-	f.StringVar(&t.record, "record", "", "write what the model's service is asked and answers to the new `FILE`, without credentials")
-	f.StringVar(&t.replay, "replay", "", "answer from the `FILE` that --record wrote: no key, no network; another request is an error")
+	f.StringVar(&t.record, "record", "", "record requests and answers of the provider in the new `FILE`, without credentials")
+	f.StringVar(&t.replay, "replay", "", "replay the `FILE` that --record wrote, without key and network; other requests fail")
 }
 
 func (t *Recording) Check() error {
 	if t.record != "" && t.replay != "" {
-		return cmdutil.Usagef("--record and --replay exclude each other")
+		return cmdutil.Usagef("--record and --replay cannot be combined")
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ func (t *Recording) Open(set *Setup) (err error) {
 		}
 	default:
 		if t.recorder, err = cassette.Record(t.record, wire.NewTransport(wire.DefaultConnectTimeout), opts); errors.Is(err, os.ErrExist) {
-			return cmdutil.Usagef("--record: %s is there already: remove it, or name another file", t.record)
+			return cmdutil.Usagef("--record: %s exists: remove it or name another file", t.record)
 		} else if err != nil {
 			return cmdutil.Usagef("--record: %w", err)
 		}
@@ -107,7 +107,7 @@ func (t *Recording) Close(notes io.Writer, failed error) {
 	var mismatch *cassette.MismatchError
 	if t.player != nil && !errors.As(failed, &mismatch) {
 		if unused, all := t.player.Unused(); unused > 0 {
-			fmt.Fprintf(notes, "agent: --replay: %d of the %d recorded exchanges were not asked for\n", unused, all)
+			fmt.Fprintf(notes, "agent: --replay: %d of %d recorded exchanges were not used\n", unused, all)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package trust keeps which directories a person trusts, and what was in them
-// then: their settings and whatever else of theirs can make the agent do more.
-// Trust is in the content. If a covered file changes, comes or goes, its
-// directory is not trusted any more until the person says so again.
+// Package trust stores which directories the user trusts, with the hashes of
+// the files that can make the agent do more, such as their settings. If one of
+// these files is changed, added or removed, its directory is untrusted until the
+// user trusts it again.
 package trust

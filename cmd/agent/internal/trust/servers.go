@@ -5,9 +5,8 @@ import (
 	"maps"
 )
 
-// Servers are the MCP servers of a directory that the person trusts: the hash
-// of each, which stands for its command, arguments and environment, by its
-// name.
+// Servers returns the trusted MCP servers of a directory: by name, the hash of
+// the command, arguments and environment.
 func (s *Store) Servers(dir string) (map[string]string, error) {
 	r, err := s.read()
 	if err != nil {
@@ -16,8 +15,8 @@ func (s *Store) Servers(dir string) (map[string]string, error) {
 	return r.Servers[dir], nil
 }
 
-// TrustServer records that the person trusts an MCP server of a directory, as
-// its hash says that it is now.
+// TrustServer records that the user trusts an MCP server of a directory, in the
+// form that has this hash.
 func (s *Store) TrustServer(ctx context.Context, dir, name, hash string) error {
 	return s.update(ctx, func(r *record) error {
 		if r.Servers == nil {
@@ -33,8 +32,8 @@ func (s *Store) TrustServer(ctx context.Context, dir, name, hash string) error {
 	})
 }
 
-// RevokeServer forgets an MCP server of a directory, all of them for an empty
-// name, and reports whether there was something to forget.
+// RevokeServer revokes trust in an MCP server of a directory, in all of them for
+// an empty name, and reports whether there was any.
 func (s *Store) RevokeServer(ctx context.Context, dir, name string) (bool, error) {
 	found := false
 	err := s.update(ctx, func(r *record) error {

@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// skillFolders are where a project's skills are looked for, in the directory
-// and in those above it up to the top of its repository.
+// skillFolders are the folders of a project's skills, in the directory and in
+// its parents up to the root of the repository.
 var skillFolders = []string{".agent/skills", ".agents/skills", ".claude/skills"}
 
-// maxSkillFiles bounds the files of all skills of a directory: what is not
-// hashed is not trusted.
+// maxSkillFiles limits the files of all skills of a directory. With more, the
+// directory cannot be trusted.
 const maxSkillFiles = 5000
 
-// addSkills adds the files of the skills that are used in a directory: their
-// texts tell a model what to do, and their scripts can be run.
+// addSkills adds the files of the skills that are used in a directory: they
+// instruct the model, and their scripts can be run.
 func (s *Store) addSkills(dir string, found map[string]string) error {
 	h := &skillHasher{dir: dir, found: found, seen: map[string]bool{}}
 	for at := dir; ; {
 		for _, folder := range skillFolders {
 			root := filepath.Join(at, filepath.FromSlash(folder))
 			if sameFile(root, filepath.Join(s.home, "skills")) || ownSkills(root) {
-				continue // they are the person's own
+				continue // these are the user's skills
 			}
 			if err := h.walk(root, 0); err != nil {
 				return fmt.Errorf("trust: skills: %w", err)
@@ -42,14 +42,14 @@ func (s *Store) addSkills(dir string, found map[string]string) error {
 	}
 }
 
-// ownSkills reports whether a folder is the one of the person's own skills that
+// ownSkills reports whether a folder is ~/.agents/skills, the user's skills that
 // several programs share.
 func ownSkills(root string) bool {
 	home, err := os.UserHomeDir()
 	return err == nil && sameFile(root, filepath.Join(home, ".agents", "skills"))
 }
 
-// inRepository reports whether a directory is in one.
+// inRepository reports whether a directory is in a git repository.
 func inRepository(dir string) bool {
 	for at := dir; ; {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -63,15 +63,15 @@ func inRepository(dir string) bool {
 	}
 }
 
-// skillHasher hashes the files below folders, links followed.
+// skillHasher hashes the files below folders. It follows symbolic links.
 type skillHasher struct {
 	dir   string
 	found map[string]string
-	seen  map[string]bool // folders, by their real paths
+	seen  map[string]bool // folders by real path
 	files int
 }
 
-// maxSkillDepth bounds folders within folders.
+// maxSkillDepth limits the nesting of folders.
 const maxSkillDepth = 16
 
 func (h *skillHasher) walk(folder string, depth int) error {
@@ -109,7 +109,7 @@ func (h *skillHasher) walk(folder string, depth int) error {
 
 func (h *skillHasher) hash(path string) error {
 	if h.files++; h.files > maxSkillFiles {
-		return fmt.Errorf("there are more than %d files: nothing here can be trusted as a whole", maxSkillFiles)
+		return fmt.Errorf("more than %d files: remove some to trust this directory", maxSkillFiles)
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestTrustCoversSkills: every file of the skills that are used in a directory
-// is covered, also those above it in its repository, and the agent's own are not.
+// TestTrustCoversSkills checks that trust covers every file of the project's
+// skills, including those of parent directories, but not the user's skills.
 func TestTrustCoversSkills(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -22,15 +22,15 @@ import (
 
 const version = 1
 
-// covered returns the files that trust covers, below a directory: the settings,
-// the texts that tell a model what to do, and what plugins are, each of which
-// names the checksums of its files.
+// covered returns the files below a directory that trust covers, besides skills:
+// settings, instructions for a model, and the manifests of plugins, which contain
+// the checksums of their files.
 func covered(dir string) []string {
 	names := []string{".agent/settings.json"}
 	for _, sub := range []string{".agent/agents", ".agent/commands"} {
 		entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(sub)))
 		if err != nil {
-			continue // then nothing of it is used either
+			continue // then nothing in it is used either
 		}
 		for _, e := range entries {
 			if strings.HasSuffix(e.Name(), ".md") {
@@ -50,38 +50,37 @@ func covered(dir string) []string {
 	return names
 }
 
-// Store is the record of a person's trust. It is immutable; what it does to its
-// file is safe for use by several processes at once.
+// Store is the file of trusted directories. It is safe for concurrent use, by
+// several processes too.
 type Store struct{ home, path string }
 
-// Open returns the store in a directory of the agent's own files, which need
-// not exist.
+// Open returns the store in the agent's directory, which need not exist.
 func Open(home string) *Store { return &Store{home, filepath.Join(home, "trust.json")} }
 
-// Status says how things stand with a directory.
+// Status is the trust status of a directory.
 type Status string
 
 // The statuses.
 const (
-	Nothing   Status = "nothing"   // it holds nothing that trust covers, and the person did not say so either
-	Untrusted Status = "untrusted" // the person never said so
-	Changed   Status = "changed"   // the person trusted it when it held something else
+	Nothing   Status = "nothing"   // it has no files to trust, and the user did not trust it
+	Untrusted Status = "untrusted" // the user did not trust it
+	Changed   Status = "changed"   // its files changed since the user trusted it
 	Trusted   Status = "trusted"
 )
 
-// State is how things stand with a directory.
+// State describes a directory's trust.
 type State struct {
 	Dir     string
 	Status  Status
-	Files   []string          // that trust covers and that are there, below Dir with slashes
-	Sums    map[string]string // the SHA-256 of each of Files, hex
-	Since   time.Time         // when the person trusted it; zero if never
-	Changes []string          // what is different since then: ".agent/settings.json has changed"
+	Files   []string          // existing files that trust covers, relative to Dir, with slashes
+	Sums    map[string]string // SHA-256 of each of Files, hex
+	Since   time.Time         // when the user trusted it; zero if never
+	Changes []string          // differences since then, such as ".agent/settings.json has changed"
 }
 
-// Check says how things stand with a directory, whose path is absolute and has
-// no symbolic links. The error is about a file that cannot be read; then the
-// directory is not to be trusted.
+// Check returns the state of a directory, whose path is absolute and has no
+// symbolic links. If a file cannot be read, it returns an error, and the
+// directory must not be trusted.
 func (s *Store) Check(dir string) (State, error) {
 	found, err := s.hash(dir)
 	if err != nil {
@@ -107,8 +106,7 @@ func (s *Store) Check(dir string) (State, error) {
 	return state, nil
 }
 
-// Trust records that the person trusts a directory with what it holds now,
-// which may be nothing.
+// Trust records that the user trusts a directory with its current files, if any.
 func (s *Store) Trust(ctx context.Context, dir string, now time.Time) (State, error) {
 	var state State
 	err := s.update(ctx, func(record *record) error {
@@ -123,7 +121,7 @@ func (s *Store) Trust(ctx context.Context, dir string, now time.Time) (State, er
 	return state, err
 }
 
-// Revoke forgets a directory and reports whether there was something to forget.
+// Revoke revokes trust in a directory and reports whether there was any.
 func (s *Store) Revoke(ctx context.Context, dir string) (bool, error) {
 	found := false
 	err := s.update(ctx, func(record *record) error {
@@ -134,8 +132,8 @@ func (s *Store) Revoke(ctx context.Context, dir string) (bool, error) {
 	return found, err
 }
 
-// List says how things stand with all directories that were ever trusted, in
-// order. One that is gone holds nothing.
+// List returns the states of all directories that the user trusted, sorted. One
+// that was deleted has the status Nothing.
 func (s *Store) List() ([]State, error) {
 	record, err := s.read()
 	if err != nil {
@@ -156,16 +154,16 @@ func (s *Store) List() ([]State, error) {
 // record is the JSON of the store's file.
 type record struct {
 	Version     int                          `json:"version"`
-	Directories map[string]entry             `json:"directories"`       // by their paths
+	Directories map[string]entry             `json:"directories"`       // by path
 	Servers     map[string]map[string]string `json:"servers,omitempty"` // hashes of MCP servers, by directory and name
 }
 
 type entry struct {
 	Time  time.Time         `json:"time"`
-	Files map[string]string `json:"files"` // SHA-256 of each one's content, hex
+	Files map[string]string `json:"files"` // SHA-256 by name, hex
 }
 
-// changes says how what was found differs from what was trusted.
+// changes describes how the found files differ from the trusted ones.
 func (e entry) changes(found map[string]string) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -178,14 +176,14 @@ func (e entry) changes(found map[string]string) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		if _, ok := found[name]; !ok {
-			list = append(list, name+" is gone")
+			list = append(list, name+" was removed")
 		}
 	}
 	return list
 }
 
-// hash returns the SHA-256 of the covered files that a directory holds. The
-// agent's own files are no project's, also not in the home directory.
+// hash returns the SHA-256 of a directory's covered files. The user's own files
+// do not count, even if the directory is their home.
 func (s *Store) hash(dir string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, name := range covered(dir) {
@@ -228,8 +226,7 @@ func (s *Store) read() (*record, error) {
 	return s.parse(data)
 }
 
-// parse reads the file's text; one that is not understood is an error, lest
-// what it says be lost or taken for something else.
+// parse parses the file strictly, so that an update cannot lose anything.
 func (s *Store) parse(data []byte) (*record, error) {
 	r := &record{Version: version, Directories: map[string]entry{}}
 	if data == nil {
@@ -239,10 +236,10 @@ func (s *Store) parse(data []byte) (*record, error) {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(data, &head); err == nil && head.Version > version {
-		return nil, fmt.Errorf("%s is of version %d, which is not known here: update agent", s.path, head.Version)
+		return nil, fmt.Errorf("%s: unsupported version %d: update agent", s.path, head.Version)
 	}
 	if err := jsonpos.Decode(s.path, data, r); err != nil {
-		return nil, fmt.Errorf("%w; repair or remove the file: then nothing is trusted", err)
+		return nil, fmt.Errorf("%w; repair the file, or remove it to trust nothing", err)
 	}
 	if r.Directories == nil {
 		r.Directories = map[string]entry{}
@@ -274,14 +271,14 @@ func (s *Store) update(ctx context.Context, change func(*record) error) error {
 	})
 }
 
-// Advice says, for an untrusted directory, what to do about it and why; "" for
-// another.
+// Advice tells what to do about an untrusted directory and why; it is empty for
+// other states.
 func (s State) Advice() string {
 	switch s.Status {
 	case Untrusted:
 		return "read it, then run 'agent trust' to trust the directory"
 	case Changed:
-		return fmt.Sprintf("%s since you trusted it on %s: look at it, then run 'agent trust' to trust it again",
+		return fmt.Sprintf("%s since you trusted it on %s: review it, then run 'agent trust' to trust it again",
 			strings.Join(s.Changes, ", "), s.Since.Local().Format(time.DateTime))
 	}
 	return ""

@@ -26,7 +26,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// settings makes a directory with settings.
+// settings creates a directory with settings.
 func settings(t *testing.T, text string) (dir, file string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -72,7 +72,7 @@ func TestTrust(t *testing.T) {
 	if state := check(t, s, dir, trust.Changed); len(state.Changes) != 1 || state.Changes[0] != ".agent/settings.json has changed" || !strings.Contains(state.Advice(), ".agent/settings.json has changed since you trusted it on 2026-03-0") {
 		t.Errorf("got %+v: %s", state, state.Advice())
 	}
-	write(t, file, "{}") // it is in the content, not in the time
+	write(t, file, "{}") // trust depends on the content, not the time
 	check(t, s, dir, trust.Trusted)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestNothingToTrust(t *testing.T) {
 	if state := check(t, s, dir, trust.Changed); len(state.Changes) != 1 || state.Changes[0] != ".agent/settings.json is new" {
 		t.Errorf("%q", state.Changes)
 	}
-	// The home directory's .agent holds the person's own files.
+	// The home directory's .agent contains the user's own files.
 	home, _ := settings(t, "{}")
 	check(t, trust.Open(filepath.Join(home, ".agent")), home, trust.Nothing)
 }
@@ -140,7 +140,7 @@ func TestWhatCannotBeReadIsNotTrusted(t *testing.T) {
 		"":                                "the document is empty",
 		"{":                               "trust.json:1:2",
 		`{"version": 1, "directory": {}}`: `did you mean "directories"?`,
-		strings.Replace(string(whole), `"version": 1`, `"version": 2`, 1): "is of version 2, which is not known here",
+		strings.Replace(string(whole), `"version": 1`, `"version": 2`, 1): "unsupported version 2",
 	} {
 		write(t, record, text)
 		state, err := s.Check(dir)

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// Session is what the line session needs of a [core.Session].
+// Session is the part of a [core.Session] that the terminal uses.
 type Session interface {
 	ID() string
 	State() core.State
@@ -24,7 +24,7 @@ type Session interface {
 	Cancel(reason string)
 }
 
-// Status is what the status line shows. Empty fields are left out.
+// Status is the content of the status line. Empty fields are omitted.
 type Status struct {
 	Model  string
 	Mode   string // permission mode
@@ -33,24 +33,24 @@ type Status struct {
 	Priced bool // Cost is known, in USD
 }
 
-// Command is something that the person can enter as "/name args".
+// Command is a slash command, entered as "/name args".
 type Command struct {
 	Name    string // without the slash
-	Args    string // how its arguments look, for help; may be empty
+	Args    string // usage of the arguments, for help; may be empty
 	Summary string
-	// Run does it, in a goroutine of its own. It must heed ctx.
+	// Run runs the command, in its own goroutine. It must return when ctx is done.
 	Run func(ctx context.Context, args string) (Result, error)
 }
 
-// Result is what came of a command.
+// Result is the result of a command.
 type Result struct {
-	Text string // Markdown, shown to the person
+	Text string // Markdown, shown to the user
 	Next *Next  // leaves this session; nil stays
-	// Prompt goes to the session as if the person had entered it.
+	// Prompt is submitted as if the user had entered it.
 	Prompt string
 }
 
-// NextKind says what the caller of [Run] does next.
+// NextKind tells what the caller of [Run] does next.
 type NextKind string
 
 // The kinds of Next.
@@ -60,20 +60,18 @@ const (
 	NextResume NextKind = "resume" // open the session that Next names
 )
 
-// Next says how a line session goes on. The zero value quits.
+// Next tells what follows a [Run]. The zero value quits.
 type Next struct {
 	Kind NextKind
-	// Session is the id to resume. It is that of the session itself when an
-	// abort or an error has closed it and the person wants to go on.
+	// Session is the ID to resume. It is the same session if an abort or an
+	// error closed it and the user continues.
 	Session string
-	// Prompt is what the person has entered already: the Options.Prompt of the
-	// next Run.
+	// Prompt is already entered text: the Options.Prompt of the next Run.
 	Prompt string
 }
 
-// Notify says how the person is called when a long task ends or a question
-// waits. NotifyOff, which is also what the empty string means, leaves the
-// terminal's title alone, too.
+// Notify selects the notification when a long task ends or a question waits.
+// NotifyOff, like the empty string, also leaves the terminal's title unchanged.
 type Notify string
 
 // The notifications.
@@ -83,11 +81,11 @@ const (
 	NotifyOSC9 Notify = "osc9"
 )
 
-// Options are all that a line session works with. Session and Asker are
-// required; functions that are nil leave their feature out.
+// Options are the options of [Run]. Session and Asker are required; a nil
+// function disables its feature.
 type Options struct {
-	// In and Out are the terminal. When one of them is no terminal, or the
-	// terminal cannot move its cursor, the session goes line by line.
+	// In and Out are the terminal. If one of them is not a terminal, or the
+	// terminal cannot move its cursor, the session works line by line.
 	In  io.Reader
 	Out io.Writer
 
@@ -95,20 +93,20 @@ type Options struct {
 	Asker   *Asker // the same as the session's
 
 	Title   string // of the terminal
-	Dir     string // the workspace: paths in it are shown short
-	Prompt  string // entered at once; empty waits for the person
-	Replay  int    // turns of a resumed session's past to show; 0 shows none
+	Dir     string // the workspace, to shorten paths in it
+	Prompt  string // submitted first; may be empty
+	Replay  int    // number of earlier turns to show of a resumed session
 	Welcome string // Markdown, shown first; may be empty
 
-	Status func() Status // must be quick: it is called for each frame
-	// Commands are those that there are now; the first of one name counts. It is
-	// asked with each key of a command's name, from several goroutines.
+	Status func() Status // must be fast: it is called for each frame
+	// Commands lists the current commands; of equal names, the first counts. It
+	// is called with each key of a command's name, from several goroutines.
 	Commands func() []Command
-	// Expand makes an input of what the person entered, and says what it put in.
+	// Expand converts the entered text to an input, with notes on what it added.
 	Expand func(ctx context.Context, text string) (core.Input, []string, error)
-	// Shell runs a "!command". What it writes is shown as it comes.
+	// Shell runs a "!command". Its output is shown as it is written.
 	Shell func(ctx context.Context, command string, out io.Writer) error
-	// Complete lists what "@prefix" may mean, without the @.
+	// Complete lists completions of "@prefix", without the @.
 	Complete func(prefix string) []string
 
 	History     []string // oldest first
@@ -121,10 +119,10 @@ type Options struct {
 // ErrTerminated is the error of [Run] after SIGTERM or SIGHUP.
 var ErrTerminated = errors.New("terminated")
 
-// Run runs the session until the person leaves it, ctx is done, or the
-// terminal is gone, and says what comes next. It ends what it started, an input
-// in process included, and leaves the terminal as it was; the session stays
-// open for the caller to close.
+// Run runs the session until the user leaves it, ctx is done, or the terminal
+// is closed, and tells what comes next. It stops everything it started,
+// including the current input, and restores the terminal. It does not close the
+// session.
 func Run(ctx context.Context, o Options) (Next, error) {
 	if o.Session == nil || o.Asker == nil {
 		return Next{}, errors.New("tui.Run: Options.Session and Options.Asker are required")
@@ -140,7 +138,7 @@ func Run(ctx context.Context, o Options) (Next, error) {
 	return runPlain(ctx, o)
 }
 
-// terminal returns the files of a terminal that can be drawn on.
+// terminal returns the files of a terminal with cursor movement.
 func terminal(o Options) (in, out *os.File, ok bool) {
 	in, inFile := o.In.(*os.File)
 	out, outFile := o.Out.(*os.File)

@@ -8,45 +8,44 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Asker puts questions to the person at the line session. It is a [core.Asker]
-// that is made before the session is, and shows its questions as soon as [Run]
-// does. Questions wait in a queue: one is on display at a time. It is safe for
-// concurrent use.
+// Asker asks the user at the terminal. It is a [core.Asker] that is created
+// before the session and shows questions as soon as [Run] is running. Questions
+// are queued: one is shown at a time. It is safe for concurrent use.
 type Asker struct {
-	// Rules is the file that an answer "always" puts its rule into, for the
-	// person to see; it is set before the first question, or left empty.
+	// Rules is the file to which an answer "always" adds its rule, for display.
+	// It may be empty, and must be set before the first question.
 	Rules string
 
 	mu      sync.Mutex
-	queue   []*asked
-	over    bool          // the line session has ended
-	changed chan struct{} // holds a token when the head of the queue may be another
+	queue   []*pending
+	ended   bool          // Run has ended
+	changed chan struct{} // holds a token when the head of the queue may have changed
 }
 
-// asked is a question that waits for its answer.
-type asked struct {
+// pending is a question that waits for an answer.
+type pending struct {
 	core.Question
 	reply chan core.Answer // holds one
-	rules string           // the file of Asker.Rules
+	rules string           // Asker.Rules
 }
 
-// NewAsker returns an Asker for one session and the [Run] over it.
+// NewAsker returns an Asker for one session and its [Run].
 func NewAsker() *Asker { return &Asker{changed: make(chan struct{}, 1)} }
 
 // Ask implements [core.Asker]. After Run has ended it returns
-// [core.ErrNobody].
+// [core.ErrNonInteractive].
 func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Answer{}, err
 	}
-	p := &asked{q, make(chan core.Answer, 1), a.Rules}
+	p := &pending{q, make(chan core.Answer, 1), a.Rules}
 	if !a.push(p) {
-		return core.Answer{}, core.ErrNobody
+		return core.Answer{}, core.ErrNonInteractive
 	}
 	select {
 	case answer, ok := <-p.reply:
 		if !ok {
-			return core.Answer{}, core.ErrNobody
+			return core.Answer{}, core.ErrNonInteractive
 		}
 		return answer, nil
 	case <-ctx.Done():
@@ -55,13 +54,13 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	}
 }
 
-// bind says whether somebody is there. Questions asked before the first bind
-// wait for it; the end of a line session takes those that still wait along.
-func (a *Asker) bind(there bool) {
+// bind tells whether Run is running. Questions asked before wait for it; when it
+// ends, those that still wait get [core.ErrNobody].
+func (a *Asker) bind(running bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.over = !there
-	if !there {
+	a.ended = !running
+	if !running {
 		for _, p := range a.queue {
 			close(p.reply)
 		}
@@ -70,10 +69,10 @@ func (a *Asker) bind(there bool) {
 	a.signal()
 }
 
-func (a *Asker) push(p *asked) bool {
+func (a *Asker) push(p *pending) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over {
+	if a.ended {
 		return false
 	}
 	a.queue = append(a.queue, p)
@@ -81,15 +80,15 @@ func (a *Asker) push(p *asked) bool {
 	return true
 }
 
-func (a *Asker) remove(p *asked) {
+func (a *Asker) remove(p *pending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.queue = slices.DeleteFunc(a.queue, func(other *asked) bool { return other == p })
+	a.queue = slices.DeleteFunc(a.queue, func(other *pending) bool { return other == p })
 	a.signal()
 }
 
-// front returns the question to display, or nil.
-func (a *Asker) front() *asked {
+// front returns the question to show, or nil.
+func (a *Asker) front() *pending {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.queue) == 0 {
@@ -98,7 +97,7 @@ func (a *Asker) front() *asked {
 	return a.queue[0]
 }
 
-// waiting returns how many questions stand behind the one on display.
+// waiting returns the number of questions behind the one that is shown.
 func (a *Asker) waiting() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,13 +105,13 @@ func (a *Asker) waiting() int {
 }
 
 // answer answers a question, unless it was withdrawn.
-func (a *Asker) answer(p *asked, answer core.Answer) {
+func (a *Asker) answer(p *pending, answer core.Answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !slices.Contains(a.queue, p) {
 		return
 	}
-	a.queue = slices.DeleteFunc(a.queue, func(other *asked) bool { return other == p })
+	a.queue = slices.DeleteFunc(a.queue, func(other *pending) bool { return other == p })
 	p.reply <- answer
 	a.signal()
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 )
 
-// keyOf is the key of a choice; it may be one that is not on offer.
+// keyOf returns the key of a choice, which the question may not offer.
 func keyOf(c core.Choice) string {
 	switch c {
 	case core.ChoiceOnce, core.ChoiceYes:
@@ -28,7 +28,7 @@ func keyOf(c core.Choice) string {
 	return "n"
 }
 
-// titles picks the titles of questions out of what was shown, each once.
+// titles returns the unique titles of questions in the output.
 type titles struct {
 	read func() string
 	told map[string]bool
@@ -37,7 +37,7 @@ type titles struct {
 func (p *titles) Shown(ctx context.Context) (string, error) {
 	for {
 		for l := range strings.SplitSeq(p.read(), "\n") {
-			// A line that was answered goes on behind its title.
+			// An answered question has its answer after the title.
 			if title, ok := strings.CutPrefix(strings.TrimSpace(l), "? "); ok && !strings.Contains(title, "→") && !p.told[title] {
 				p.told[title] = true
 				return title, nil
@@ -51,13 +51,13 @@ func (p *titles) Shown(ctx context.Context) (string, error) {
 	}
 }
 
-// plainPerson answers at a session line by line.
-type plainPerson struct {
+// plainUser answers at a session line by line.
+type plainUser struct {
 	titles
 	in io.Writer
 }
 
-func (p *plainPerson) Answer(c core.Choice) error {
+func (p *plainUser) Answer(c core.Choice) error {
 	line := keyOf(c)
 	if c == "" {
 		line = ""
@@ -67,7 +67,7 @@ func (p *plainPerson) Answer(c core.Choice) error {
 }
 
 func TestPlainAsker(t *testing.T) {
-	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.Person) {
+	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.User) {
 		s, asker := mustOpen(t, act{})
 		in, out := io.Pipe()
 		screen := &safeBuffer{}
@@ -82,7 +82,7 @@ func TestPlainAsker(t *testing.T) {
 				t.Errorf("Run: %v", err)
 			}
 		})
-		return asker, &plainPerson{titles{screen.String, map[string]bool{}}, out}
+		return asker, &plainUser{titles{screen.String, map[string]bool{}}, out}
 	})
 }
 
@@ -97,10 +97,10 @@ func TestAskerWithoutRun(t *testing.T) {
 	}()
 	eventually(t, func() string { return "no question came" }, func() bool { return asker.front() != nil })
 	asker.bind(false)
-	if err := <-reply; !errors.Is(err, core.ErrNobody) {
+	if err := <-reply; !errors.Is(err, core.ErrNonInteractive) {
 		t.Errorf("a question that was open when the session ended came to %v, want ErrNobody", err)
 	}
-	if _, err := asker.Ask(context.Background(), core.Question{}); !errors.Is(err, core.ErrNobody) {
+	if _, err := asker.Ask(context.Background(), core.Question{}); !errors.Is(err, core.ErrNonInteractive) {
 		t.Errorf("a question after the end came to %v, want ErrNobody", err)
 	}
 }
@@ -114,8 +114,8 @@ func TestDialogOffersWhatTheQuestionOffers(t *testing.T) {
 		name   string
 		q      core.Question
 		line   string
-		want   string // choice and reason; "!" an error, "" more to come
-		second string // the next line, where there is more to come
+		want   string // choice and reason; "!" = error, "" = incomplete
+		second string // the next line, if incomplete
 		answer string
 	}{
 		{name: "once", q: permission(core.ChoiceOnce, core.ChoiceDeny), line: "y", want: "once"},
@@ -126,14 +126,14 @@ func TestDialogOffersWhatTheQuestionOffers(t *testing.T) {
 		{name: "deny because", q: permission(core.ChoiceOnce, core.ChoiceDeny), line: "n use the other one", want: "deny use the other one"},
 		{name: "reason", q: permission(core.ChoiceOnce, core.ChoiceDeny), line: "r", second: "not now", answer: "deny not now"},
 		{name: "empty denies", q: permission(core.ChoiceOnce, core.ChoiceDeny), line: "", want: "deny"},
-		{name: "nothing on offer", q: permission(), line: "y", want: "!"},
+		{name: "no choices", q: permission(), line: "y", want: "!"},
 		{name: "confirm", q: core.Question{Kind: core.QuestionConfirm}, line: "yes", want: "yes"},
 		{name: "confirm no", q: core.Question{Kind: core.QuestionConfirm}, line: "", want: "no"},
 		{name: "url", q: core.Question{Kind: core.QuestionURL}, line: "y", want: "yes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			d := newDialog(&asked{Question: tt.q})
+			d := newDialog(&pending{Question: tt.q})
 			got := answerText(d.answerLine(tt.line))
 			if got != tt.want {
 				t.Errorf("%q came to %q, want %q", tt.line, got, tt.want)
@@ -167,9 +167,9 @@ func TestForm(t *testing.T) {
 		"ratio":{"type":"number"},
 		"sure":{"type":"boolean","default":true},
 		"color":{"type":"string","enum":["red","green"]}}}`
-	d := newDialog(&asked{Question: core.Question{Kind: core.QuestionForm, Schema: []byte(schema)}})
-	if d.broken != nil {
-		t.Fatal(d.broken)
+	d := newDialog(&pending{Question: core.Question{Kind: core.QuestionForm, Schema: []byte(schema)}})
+	if d.formErr != nil {
+		t.Fatal(d.formErr)
 	}
 	var labels []string
 	for _, step := range []struct {
@@ -199,14 +199,14 @@ func TestForm(t *testing.T) {
 	if want := `{"name":"a \"b\"","count":3,"sure":true,"color":"green"}`; err != nil || a == nil || string(a.Values) != want {
 		t.Errorf("the form came to %+v, %v; want %s", a, err, want)
 	}
-	has(t, strings.Join(labels, "\n"), "name: of the thing", "count [integer]", "ratio [number] (may be empty)", "sure [y/n] (Enter: true)", "color [1 red, 2 green]")
+	has(t, strings.Join(labels, "\n"), "name: of the thing", "count [integer]", "ratio [number] (optional)", "sure [y/n] (default: true)", "color [1 red, 2 green]")
 }
 
 func TestFormThatIsNotFlat(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{`[]`, `{}`, `{"properties":{}}`, `{"properties":[]}`, `{"properties":{"x":{"type":"object"}}}`, `{"properties":{"x":{"type":["string","null"]}}}`, ``} {
-		d := newDialog(&asked{Question: core.Question{Kind: core.QuestionForm, Schema: []byte(schema)}})
-		if d.broken == nil {
+		d := newDialog(&pending{Question: core.Question{Kind: core.QuestionForm, Schema: []byte(schema)}})
+		if d.formErr == nil {
 			t.Errorf("%s is taken for a form", schema)
 		}
 		if a := answerText(d.answerLine("y")); a != "!" {

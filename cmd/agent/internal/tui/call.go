@@ -13,14 +13,14 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// call is a tool call that is running.
+// call is a running tool call.
 type call struct {
-	id, name string
-	about    string // the telling one of its arguments
-	since    time.Time
-	output   lastLines
-	progress string
-	told     bool // shown as begun, where nothing is drawn again
+	id, name  string
+	args      string // the most important argument
+	since     time.Time
+	output    lastLines
+	progress  string
+	announced bool // its start was printed, on a plain terminal
 }
 
 func (s *scene) call(id string) *call {
@@ -45,64 +45,68 @@ func (s *scene) toolResult(id string, b event.ToolResult) {
 	s.add("tool", s.toolLines(c, b)...)
 }
 
-// How many lines of a result are shown below its line.
+// Limits of the lines that are shown of a result.
 const (
 	maxDiffLines   = 30
 	maxFailedLines = 10
 	maxOutputLines = 4
+
+	plainWidth = 160 // of a line without a terminal's width
 )
 
-// toolLines shows a call's outcome: a line, and below it a change, or the end
-// of what a command or a failure said.
+// toolLines formats a call's result: a line, and below it the diff, or the end
+// of a command's or an error's output.
 func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 	failed := b.IsError || display.CommandFailed(b)
 	mark, st := "✓", green
 	if failed {
 		mark, st = "✗", red
 	}
-	text := strings.TrimRight(s.local(display.Printable(b.Content.Text())), "\n")
+	text := strings.TrimRight(s.relative(display.Printable(b.Content.Text())), "\n")
 	lines := strings.Split(text, "\n")
-	what := ""
+	summary := ""
 	var details []string
 	diff := diffOf(b)
 	switch {
+	case s.width == 0 && diff == "" && text != "" && len(lines) == 1:
+		summary = display.Clip(lines[0], plainWidth)
 	case b.IsError && len(lines) == 1:
 		details = s.detail(lines, maxFailedLines, true)
 	case diff != "":
 		added, removed := countDiff(diff)
-		what = fmt.Sprintf("+%d −%d", added, removed)
+		summary = fmt.Sprintf("+%d −%d", added, removed)
 		details = s.diff(diff, maxDiffLines)
 	case b.IsError || failed:
-		what = plural(len(lines), "line")
+		summary = display.Plural(len(lines), "line")
 		details = s.detail(lines, maxFailedLines, b.IsError)
 	case text == "":
-		what = "no output"
-	case b.Name == "shell":
-		what = plural(len(lines), "line")
+		summary = "no output"
+	case b.Name == "shell" || s.verbose:
+		summary = display.Plural(len(lines), "line")
 		details = s.detail(lines, maxOutputLines, false)
 	default:
-		what = plural(len(lines), "line")
+		summary = display.Plural(len(lines), "line")
 	}
 	if s.brief {
 		details = nil
 	}
-	s.keepMore(strings.TrimSpace(c.name+" "+c.about), b, diff, len(details))
-	tail := took(time.Duration(b.DurationMS) * time.Millisecond)
-	if what != "" {
-		tail = what + " · " + tail
+	s.keepMore(strings.TrimSpace(c.name+" "+c.args), b, diff, len(details))
+	tail := display.Duration(time.Duration(b.DurationMS) * time.Millisecond)
+	if summary != "" {
+		tail = summary + " · " + tail
 	}
-	return append([]string{s.headline(s.paint(st, mark), c.name, c.about, tail)}, details...)
+	return append([]string{s.headline(s.paint(st, mark), c.name, c.args, tail)}, details...)
 }
 
-// headline is a call in one line: mark, tool, what about, and how it went.
-func (s *scene) headline(mark, name, about, tail string) string {
+// headline formats a call in one line: mark, tool, argument and result.
+func (s *scene) headline(mark, name, arg, tail string) string {
 	room := 1 << 20
 	if s.width > 0 {
 		room = s.width - ansi.StringWidth(mark) - ansi.StringWidth(name) - ansi.StringWidth(tail) - 5
 	}
 	line := mark + " " + s.paint(bold, name)
-	if about != "" && room >= 4 {
-		line += " " + display.Clip(about, room)
+	if arg != "" && room >= 4 {
+		line += " " + display.Clip(arg, room)
 	}
 	if tail != "" {
 		line += s.paint(dim, " · "+tail)
@@ -113,35 +117,43 @@ func (s *scene) headline(mark, name, about, tail string) string {
 	return line
 }
 
-// detail shows the first or the last lines of a text and says how many more
-// there are.
+// detail formats the first or the last lines of a text, and the number of hidden
+// ones.
 func (s *scene) detail(lines []string, most int, first bool) []string {
 	var out []string
 	hidden := len(lines) - most
 	if hidden > 0 && !first {
-		out = append(out, "  "+s.paint(dim, "… "+plural(hidden, "line")+" above"))
+		out = append(out, "  "+s.paint(dim, "… "+display.Plural(hidden, "line")+" above"))
 		lines = lines[hidden:]
 	}
 	for i, l := range lines {
 		if i == most {
-			out = append(out, "  "+s.paint(dim, "… "+plural(hidden, "more line")))
+			out = append(out, "  "+s.paint(dim, "… "+display.Plural(hidden, "more line")))
 			break
 		}
-		out = append(out, "  "+s.paint(dim, display.Clip(untab(l), s.columns()-2)))
+		out = append(out, "  "+s.paint(dim, display.Clip(untab(l), s.detailWidth())))
 	}
 	return out
 }
 
-// diff shows a unified diff in colours.
+// detailWidth is the maximum width of a result's lines.
+func (s *scene) detailWidth() int {
+	if s.width <= 0 {
+		return plainWidth
+	}
+	return s.width - 2
+}
+
+// diff formats a unified diff in colours.
 func (s *scene) diff(diff string, most int) []string {
 	var out []string
 	lines := strings.Split(strings.TrimRight(display.Printable(diff), "\n"), "\n")
 	for len(lines) > 0 && !strings.HasPrefix(lines[0], "@@") {
-		lines = lines[1:] // the line above names the file
+		lines = lines[1:] // the headline names the file
 	}
 	for i, l := range lines {
 		if i == most {
-			return append(out, "  "+s.paint(dim, "… "+plural(len(lines)-most, "more line")+" of the change"))
+			return append(out, "  "+s.paint(dim, "… "+display.Plural(len(lines)-most, "more line")+" of the diff"))
 		}
 		st := dim
 		switch {
@@ -152,7 +164,7 @@ func (s *scene) diff(diff string, most int) []string {
 		case strings.HasPrefix(l, "@@"):
 			st = cyan
 		}
-		out = append(out, "  "+s.paint(st, display.Clip(untab(l), s.columns()-2)))
+		out = append(out, "  "+s.paint(st, display.Clip(untab(l), s.detailWidth())))
 	}
 	return out
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 )
 
-// childVar makes the test binary a session on its own terminal.
+// childVar makes the test binary run a session on its own terminal.
 const childVar = "TUI_TEST_CHILD"
 
 // child is the test binary as a session on stdin and stdout.
@@ -89,7 +89,7 @@ func (c *console) startChild(t *testing.T, argv ...string) *process {
 	return p
 }
 
-// ready waits until the session takes keys.
+// ready waits until the session accepts keys.
 func (c *console) ready() {
 	c.t.Helper()
 	eventually(c.t, c.screen, func() (ok bool) {
@@ -98,7 +98,7 @@ func (c *console) ready() {
 	})
 }
 
-// sameModes waits until the terminal's modes are those from before.
+// sameModes waits until the terminal has its original modes.
 func (p *process) sameModes(t *testing.T) {
 	t.Helper()
 	var now *term.State
@@ -111,8 +111,8 @@ func (p *process) sameModes(t *testing.T) {
 	})
 }
 
-// TestTerminalIsRestored ends sessions in each way there is; the terminal's
-// modes are then what they were.
+// TestTerminalIsRestored ends sessions in every way; the terminal must have its
+// original modes afterwards.
 func TestTerminalIsRestored(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("stty"); err != nil {
@@ -133,10 +133,10 @@ func TestTerminalIsRestored(t *testing.T) {
 		}, "end quit terminated"},
 		{"SIGINT twice", func(p *process) {
 			_ = p.cmd.Process.Signal(syscall.SIGINT)
-			p.wait("Ctrl-C again leaves")
+			p.wait("Ctrl-C again quits")
 			_ = p.cmd.Process.Signal(syscall.SIGINT)
 		}, "end quit <nil>"},
-		{"panic", func(p *process) { p.send("/break\r") }, "end  the line session broke down: the host's status is broken"},
+		{"panic", func(p *process) { p.send("/break\r") }, "end  internal error in the terminal UI: the host's status is broken"},
 		{"SIGKILL", func(p *process) { _ = p.cmd.Process.Kill() }, ""},
 		{"SIGKILL at work", func(p *process) {
 			p.send("go\r")
@@ -160,8 +160,8 @@ func TestTerminalIsRestored(t *testing.T) {
 	}
 }
 
-// TestSuspend stops the session from a shell with job control and brings it
-// back.
+// TestSuspend suspends the session in a shell with job control and continues
+// it.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	sh, err := exec.LookPath("bash")
@@ -185,12 +185,12 @@ func TestSuspend(t *testing.T) {
 	p.restored()
 }
 
-// TestSuspendWithoutShell: where nobody would wake the session, it goes on.
+// TestSuspendWithoutShell checks that a session without job control keeps running.
 func TestSuspendWithoutShell(t *testing.T) {
 	t.Parallel()
 	p := newConsole(t, 80, 24).startChild(t, os.Args[0])
 	p.send("\x1a")
-	p.wait("there is no shell here to go back to")
+	p.wait("Cannot suspend: no shell to return to.")
 	p.send(keyCtrlD)
 	p.wait("end quit <nil>")
 	p.sameModes(t)
@@ -217,7 +217,7 @@ func TestChildResize(t *testing.T) {
 		p.wait("half of the answer")
 	}
 	p.send(keyCtrlC)
-	p.wait("stopped: interrupted by Ctrl-C")
+	p.wait("cancelled: interrupted by Ctrl-C")
 	p.send(keyCtrlD)
 	p.wait("end quit <nil>")
 	p.sameModes(t)

@@ -12,39 +12,39 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// driver is what the two screens share: it carries out what the person enters
-// and takes in what comes of it. It is not safe for concurrent use.
+// driver is the common part of the two screens: it executes what the user enters
+// and handles the results. It is not safe for concurrent use.
 type driver struct {
 	*host
-	scene   *scene
-	work    work
-	jobs    map[int]context.CancelFunc // commands and shells that run
-	lastJob int
-	feeding bool // events still come
-	dialog  *dialog
-	armed   bool // one more Ctrl-C leaves
-	left    bool
-	next    Next
-	err     error
+	scene     *scene
+	work      work
+	jobs      map[int]context.CancelFunc // running commands and shells
+	lastJob   int
+	feeding   bool // there may be more events
+	dialog    *dialog
+	quitArmed bool // the next Ctrl-C quits
+	quitting  bool
+	next      Next
+	err       error
 
-	// echo shows what the person entered.
+	// echo shows what the user entered.
 	echo func(text string)
-	// restore takes back a text that was entered and that nobody took.
+	// restore gives an entered text that was not used back to the user.
 	restore func(text string)
-	// call calls the person's attention.
-	call func(what string)
+	// alert notifies the user.
+	alert func(reason string)
 }
 
 func newDriver(h *host, s *scene) *driver {
 	return &driver{
 		host: h, scene: s, jobs: map[int]context.CancelFunc{}, feeding: true,
-		echo: s.user, restore: func(string) {}, call: func(string) {},
+		echo: s.user, restore: func(string) {}, alert: func(string) {},
 	}
 }
 
-// enter carries out what the person entered.
+// enter executes what the user entered.
 func (d *driver) enter(text string) {
-	d.armed = false
+	d.quitArmed = false
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -65,7 +65,8 @@ func (d *driver) enter(text string) {
 	}
 }
 
-// begin hands an input to the session; an empty one goes on with what is there.
+// begin submits an input to the session; an empty one continues with queued
+// messages.
 func (d *driver) begin(text string) {
 	if d.Session.State() == core.StateClosed {
 		d.leave(d.reopen(text), nil)
@@ -81,7 +82,7 @@ func (d *driver) begin(text string) {
 	d.submit(ctx, text)
 }
 
-// job is a command or a shell of the person that runs beside the agent.
+// job is a running command or shell of the user.
 type job struct {
 	id  int
 	ctx context.Context
@@ -101,11 +102,11 @@ func (d *driver) endJob(id int) {
 	}
 }
 
-// interrupt is Ctrl-C with nothing entered: it stops what runs, first softly,
-// and leaves when nothing does.
+// interrupt handles Ctrl-C with an empty input box: it stops what is running,
+// gracefully at first, and quits if nothing is.
 func (d *driver) interrupt() {
 	if d.dialog != nil {
-		d.reply(d.dialog.dismissed())
+		d.reply(d.dialog.dismissal())
 	}
 	switch {
 	case d.work.busy:
@@ -114,15 +115,15 @@ func (d *driver) interrupt() {
 		for _, cancel := range d.jobs {
 			cancel()
 		}
-	case d.armed:
+	case d.quitArmed:
 		d.leave(Next{Kind: NextQuit}, nil)
 	default:
-		d.armed = true
+		d.quitArmed = true
 	}
 }
 
-// halt stops the work: after what is running at first, at once when it is asked
-// for again.
+// halt stops the work: after the current step at first, immediately the second
+// time.
 func (d *driver) halt(reason string) {
 	d.work.stopped++
 	if d.work.stopped == 1 {
@@ -132,14 +133,14 @@ func (d *driver) halt(reason string) {
 	}
 }
 
-// leave ends the line session.
+// leave ends Run.
 func (d *driver) leave(next Next, err error) {
-	if !d.left {
-		d.left, d.next, d.err = true, next, err
+	if !d.quitting {
+		d.quitting, d.next, d.err = true, next, err
 	}
 }
 
-// handle takes what the host posted.
+// handle handles a message of the host.
 func (d *driver) handle(msg any) {
 	switch m := msg.(type) {
 	case pastMsg:
@@ -151,7 +152,7 @@ func (d *driver) handle(msg any) {
 	case feedEndMsg:
 		d.feeding = false
 		if m.err != nil {
-			d.scene.fail("the session's events cannot be read any more: %v", m.err)
+			d.scene.fail("cannot read the session's events: %v", m.err)
 		}
 	case notesMsg:
 		for _, n := range m {
@@ -173,22 +174,22 @@ func (d *driver) handle(msg any) {
 	case commandMsg:
 		d.commandDone(m)
 	case askMsg:
-		d.sync()
+		d.syncQuestion()
 	case signalMsg:
 		if m.Signal == os.Interrupt {
 			d.interrupt()
 		} else {
 			d.leave(Next{Kind: NextQuit}, ErrTerminated)
 		}
-	case goneMsg:
+	case callerDoneMsg:
 		d.leave(Next{Kind: NextQuit}, m.err)
 	}
-	if d.work.over(d.scene, d.feeding) {
+	if d.work.finished(d.scene, d.feeding) {
 		d.finish()
 	}
 }
 
-// finish ends the processing of an input.
+// finish ends the work on an input.
 func (d *driver) finish() {
 	w, done := d.work, *d.work.done
 	w.abort()
@@ -206,22 +207,22 @@ func (d *driver) finish() {
 	if line := summary(done.out); line != "" && !stopped && done.err == nil {
 		d.scene.note(dim, line)
 	}
-	if closed && !d.left {
-		d.scene.note(dim, "the session is closed; your next message opens it again")
+	if closed && !d.quitting {
+		d.scene.note(dim, "The session is closed. Your next message reopens it.")
 	}
 	if d.scene.now().Sub(w.since) >= longTask {
-		d.call("the agent is done")
+		d.alert("agent finished")
 	}
 	switch {
 	case !d.scene.waiting() || closed:
 	case w.auto:
 		d.scene.queue = nil
 	case done.out.Stop == core.StopDone || done.out.Stop == core.StopAwaitingInput:
-		d.begin("") // what the person said meanwhile came too late for the last round
+		d.begin("") // a queued message came too late for the last round
 	}
 }
 
-// longTask is how long a task takes whose end is worth a call.
+// longTask is the duration from which the end of a task is notified.
 const longTask = 10 * time.Second
 
 func (d *driver) shellDone(m shellDoneMsg) {
@@ -233,7 +234,7 @@ func (d *driver) shellDone(m shellDoneMsg) {
 	text := shellSteering(m)
 	d.scene.queue = append(d.scene.queue, queued{text: text})
 	d.Session.Steer(core.TextInput(text))
-	d.scene.note(dim, "the model sees this with your next message")
+	d.scene.note(dim, "The model sees this with your next message.")
 }
 
 func (d *driver) commandDone(m commandMsg) {
@@ -249,7 +250,7 @@ func (d *driver) commandDone(m commandMsg) {
 		d.begin(m.result.Prompt)
 	case n == nil:
 	case n.Kind != NextQuit && d.work.busy:
-		d.scene.fail("/%s: the agent is at work; stop it with Ctrl-C first", m.name)
+		d.scene.fail("/%s: the agent is working: stop it with Ctrl-C first", m.name)
 	default:
 		d.leave(*n, nil)
 	}
@@ -268,7 +269,7 @@ func (d *driver) past(m pastMsg) {
 	tools := 0
 	count := func() {
 		if tools > maxPastTools {
-			past.add("tool", past.paint(dim, "… "+plural(tools-maxPastTools, "more tool call")))
+			past.add("tool", past.paint(dim, "… "+display.Plural(tools-maxPastTools, "more tool call")))
 		}
 		tools = 0
 	}
@@ -277,7 +278,7 @@ func (d *driver) past(m pastMsg) {
 		switch b := e.Body.(type) {
 		case event.User:
 			count()
-			past.user(said(b.Content))
+			past.user(userText(b.Content))
 		case event.ToolResult:
 			if p, ok := b.Plan(); ok {
 				plan = p
@@ -296,7 +297,7 @@ func (d *driver) past(m pastMsg) {
 		}
 	}
 	count()
-	if plan.Done() < len(plan.Steps) { // where things stand, not how they came to
+	if plan.Done() < len(plan.Steps) { // only its latest state
 		past.setPlan(plan)
 		d.scene.plan = plan
 	}
@@ -305,36 +306,36 @@ func (d *driver) past(m pastMsg) {
 	d.scene.tokens = past.tokens
 }
 
-// maxPastTools is how many tool calls in a row are shown of the past.
+// maxPastTools limits consecutive tool calls that are shown of the past.
 const maxPastTools = 5
 
-// sync puts the question on display that is to be answered now. It reports
-// whether that is another one than before.
-func (d *driver) sync() bool {
+// syncQuestion shows the first question of the queue. It reports whether that
+// changed.
+func (d *driver) syncQuestion() bool {
 	front := d.Asker.front()
 	if front == nil {
 		changed := d.dialog != nil
 		d.dialog = nil
 		return changed
 	}
-	if d.dialog != nil && d.dialog.asked == front {
+	if d.dialog != nil && d.dialog.pending == front {
 		return false
 	}
 	d.dialog = newDialog(front)
-	d.call("a question waits: " + display.OneLine(front.Title, 80))
+	d.alert("question: " + display.OneLine(front.Title, 80))
 	return true
 }
 
-// reply answers the question on display.
+// reply answers the question that is shown.
 func (d *driver) reply(a core.Answer) {
 	if d.dialog != nil {
-		d.Asker.answer(d.dialog.asked, a)
+		d.Asker.answer(d.dialog.pending, a)
 		d.dialog = nil
-		d.sync()
+		d.syncQuestion()
 	}
 }
 
-// status is the line that says how things stand.
+// status returns the status line.
 func (d *driver) status() string {
 	var parts []string
 	st := Status{}
@@ -350,7 +351,7 @@ func (d *driver) status() string {
 		}
 	}
 	if st.Tokens > 0 {
-		parts = append(parts, compact(st.Tokens)+" tokens")
+		parts = append(parts, display.Count(st.Tokens)+" tokens")
 	}
 	if st.Priced && st.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", st.Cost))

@@ -13,22 +13,22 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 )
 
-// editor is the input box: a text of several lines, pastes that stand in it by
-// a name, and the history of what was entered.
+// editor is the input box: a multi-line text, in which placeholders stand for
+// long pastes, and the history of entries.
 type editor struct {
 	area    textarea.Model
-	pastes  map[string]string // by the name in the text
+	pastes  map[string]string // by placeholder
 	pasted  int
 	history []string
-	at      int    // the entry of the history that is shown; len(history) is the draft
-	draft   string // what was there before the history was looked at
+	at      int    // index of the shown history entry; len(history) is the draft
+	draft   string // the text before the history was used
 	search  *search
 }
 
-// search looks for an entry of the history.
+// search is a search in the history.
 type search struct {
 	term  string
-	found int // index in the history, -1 for none
+	found int // index in the history, -1 if none
 	prior string
 }
 
@@ -62,12 +62,12 @@ func newEditor(p painter, history []string) *editor {
 	return &editor{area: area, pastes: map[string]string{}, history: history, at: len(history)}
 }
 
-// text is what stands in the box, pastes by their names.
+// text returns the text in the box, with placeholders.
 func (e *editor) text() string { return e.area.Value() }
 
 func (e *editor) empty() bool { return e.area.Value() == "" }
 
-// value is what is meant, pastes put in.
+// value returns the text with pastes in place of placeholders.
 func (e *editor) value() string {
 	text := e.area.Value()
 	for name, paste := range e.pastes {
@@ -76,7 +76,7 @@ func (e *editor) value() string {
 	return text
 }
 
-// set replaces the text; the cursor stands behind it.
+// set replaces the text and moves the cursor to its end.
 func (e *editor) set(text string) {
 	e.area.SetValue(text)
 	e.area.MoveToEnd()
@@ -87,8 +87,8 @@ func (e *editor) clear() {
 	e.at, e.draft, e.search = len(e.history), "", nil
 }
 
-// remember adds an entry to the history and empties the box. It returns what
-// belongs into a longer memory: a large paste by its name only.
+// remember adds the text to the history and clears the box. It returns the entry
+// to save: with placeholders if it is large.
 func (e *editor) remember() string {
 	entry := e.value()
 	if len(entry) > 4<<10 {
@@ -101,7 +101,7 @@ func (e *editor) remember() string {
 	return entry
 }
 
-// paste puts a text in: a large one stands there by a name.
+// paste inserts a text: a large one as a placeholder.
 func (e *editor) paste(text string) {
 	text = untab(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
 	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
@@ -110,19 +110,19 @@ func (e *editor) paste(text string) {
 		return
 	}
 	e.pasted++
-	what := thousands(lines) + " lines"
+	size := display.Plural(lines, "line")
 	if lines == 1 {
-		what = thousands(len([]rune(text))) + " characters"
+		size = display.Plural(len([]rune(text)), "character")
 	}
-	name := "[pasted " + what + "]"
+	name := "[pasted " + size + "]"
 	if _, taken := e.pastes[name]; taken {
-		name = fmt.Sprintf("[pasted %s, #%d]", what, e.pasted)
+		name = fmt.Sprintf("[pasted %s, #%d]", size, e.pasted)
 	}
 	e.pastes[name] = text
 	e.area.InsertString(name)
 }
 
-// key takes a key that means nothing to the session.
+// key handles an editing key.
 func (e *editor) key(msg tea.KeyPressMsg) {
 	if e.search != nil && e.searchKey(msg) {
 		return
@@ -145,7 +145,7 @@ func (e *editor) key(msg tea.KeyPressMsg) {
 	e.area, _ = e.area.Update(msg)
 }
 
-// recall shows the entry before or after the one shown.
+// recall shows the previous or the next history entry.
 func (e *editor) recall(step int) {
 	to := e.at + step
 	if to < 0 || to > len(e.history) {
@@ -160,13 +160,13 @@ func (e *editor) recall(step int) {
 	} else {
 		e.set(e.history[to])
 	}
-	if step < 0 { // so that the next press goes on from here
+	if step < 0 { // so that the next press continues here
 		e.area.MoveToBegin()
 		e.area.CursorEnd()
 	}
 }
 
-// dropPaste deletes the name of a paste that stands before the cursor as one.
+// dropPaste deletes a whole placeholder before the cursor.
 func (e *editor) dropPaste(backspace tea.KeyPressMsg) bool {
 	lines := strings.Split(e.text(), "\n")
 	line := []rune(lines[min(e.area.Line(), len(lines)-1)])
@@ -182,8 +182,8 @@ func (e *editor) dropPaste(backspace tea.KeyPressMsg) bool {
 	return false
 }
 
-// searchKey takes a key while the history is searched. It returns false for one
-// that ends the search and means what it always means.
+// searchKey handles a key during a search. It returns false if the key ends the
+// search and must be handled normally.
 func (e *editor) searchKey(msg tea.KeyPressMsg) bool {
 	s := e.search
 	switch k := msg.String(); k {
@@ -208,7 +208,7 @@ func (e *editor) searchKey(msg tea.KeyPressMsg) bool {
 	return true
 }
 
-// find shows the newest entry, from the given one back, that holds the term.
+// find shows the newest entry that contains the term, from the given one back.
 func (e *editor) find(from int) {
 	s := e.search
 	for i := min(from, len(e.history)-1); i >= 0 && s.term != ""; i-- {
@@ -223,8 +223,8 @@ func (e *editor) find(from int) {
 	}
 }
 
-// word returns what is completed: a command, or "@" and the beginning of a
-// file's name before the cursor; or "".
+// word returns the word to complete before the cursor: a command, "@" and the
+// beginning of a file name, or "".
 func (e *editor) word() string {
 	lines := strings.Split(e.text(), "\n")
 	line := []rune(lines[min(e.area.Line(), len(lines)-1)])
@@ -246,7 +246,7 @@ func (e *editor) complete(word, by string) {
 	e.area.InsertString(by)
 }
 
-// continues turns a backslash before the cursor into a new line.
+// continues replaces a backslash before the cursor by a line break.
 func (e *editor) continues() bool {
 	lines := strings.Split(e.text(), "\n")
 	line := []rune(lines[min(e.area.Line(), len(lines)-1)])
@@ -259,7 +259,7 @@ func (e *editor) continues() bool {
 	return true
 }
 
-// view returns the box's rows and the cursor in them.
+// view returns the rows of the box and the cursor's position in them.
 func (e *editor) view(width, height int) (rows []string, x, y int) {
 	e.area.MaxHeight = max(1, min(8, height))
 	e.area.SetWidth(max(8, width))

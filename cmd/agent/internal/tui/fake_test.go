@@ -12,7 +12,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// fakeSession is a session whose events the test makes.
+// fakeSession is a session with events of the test.
 type fakeSession struct {
 	log    *event.Log
 	seq    atomic.Uint64

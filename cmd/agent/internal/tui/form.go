@@ -12,8 +12,8 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 )
 
-// field is a property of a form: of a flat object whose members are texts,
-// numbers, booleans, or one of a list of texts.
+// field is a property of a form, which is a flat object of strings, numbers,
+// booleans and enums.
 type field struct {
 	name     string
 	required bool
@@ -32,45 +32,45 @@ type fieldSchema struct {
 	Maximum     *float64        `json:"maximum"`
 }
 
-// parseForm reads the fields of a JSON Schema in the order in which they stand
-// there. A schema that is not flat is an error: nothing of it is guessed.
+// parseForm returns the fields of a JSON Schema, in order. It returns an error
+// if the schema is not flat.
 func parseForm(schema json.RawMessage) ([]field, error) {
 	var object struct {
 		Properties json.RawMessage `json:"properties"`
 		Required   []string        `json:"required"`
 	}
 	if err := json.Unmarshal(schema, &object); err != nil {
-		return nil, fmt.Errorf("its schema is no JSON object: %w", err)
+		return nil, fmt.Errorf("the schema is not a JSON object: %w", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(object.Properties))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("its schema has no properties")
+		return nil, errors.New("the schema has no properties")
 	}
 	var fields []field
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
-			return nil, fmt.Errorf("its schema is broken: %w", err)
+			return nil, fmt.Errorf("invalid schema: %w", err)
 		}
 		f := field{name: fmt.Sprint(name)}
 		if err := dec.Decode(&f.schema); err != nil {
-			return nil, fmt.Errorf("the field %q is not flat: %w", f.name, err)
+			return nil, fmt.Errorf("field %q: unsupported schema: %w", f.name, err)
 		}
 		switch f.schema.Type {
 		case "string", "number", "integer", "boolean":
 		default:
-			return nil, fmt.Errorf("the field %q has the type %q; string, number, integer and boolean can be filled in", f.name, f.schema.Type)
+			return nil, fmt.Errorf("field %q: unsupported type %q: expected string, number, integer or boolean", f.name, f.schema.Type)
 		}
 		f.required = slices.Contains(object.Required, f.name)
 		fields = append(fields, f)
 	}
 	if len(fields) == 0 {
-		return nil, errors.New("its schema has no properties")
+		return nil, errors.New("the schema has no properties")
 	}
 	return fields, nil
 }
 
-// label says what the field is and what may be entered.
+// label describes the field and its possible values.
 func (f field) label() string {
 	name := f.name
 	if f.schema.Title != "" {
@@ -93,15 +93,14 @@ func (f field) label() string {
 	}
 	switch {
 	case len(f.schema.Default) > 0:
-		name += " (Enter: " + string(f.schema.Default) + ")"
+		name += " (default: " + string(f.schema.Default) + ")"
 	case !f.required:
-		name += " (may be empty)"
+		name += " (optional)"
 	}
 	return display.Visible(name)
 }
 
-// parse makes JSON of what was typed; an empty text without a default is left
-// out, as "".
+// parse converts the entered text to JSON, "" if the field is to be omitted.
 func (f field) parse(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -135,7 +134,7 @@ func (f field) pick(text string) (string, error) {
 		text = f.schema.Enum[n-1]
 	}
 	if !slices.Contains(f.schema.Enum, text) {
-		return "", fmt.Errorf("enter one of the list, or its number from 1 to %d", len(f.schema.Enum))
+		return "", fmt.Errorf("enter one of the values, or a number from 1 to %d", len(f.schema.Enum))
 	}
 	return quoted(text), nil
 }
@@ -159,9 +158,9 @@ func (f field) number(text string) (string, error) {
 	case f.schema.Type == "integer" && n != float64(int64(n)):
 		return "", errors.New("enter a whole number")
 	case f.schema.Minimum != nil && n < *f.schema.Minimum:
-		return "", fmt.Errorf("enter a number from %g", *f.schema.Minimum)
+		return "", fmt.Errorf("enter a number of at least %g", *f.schema.Minimum)
 	case f.schema.Maximum != nil && n > *f.schema.Maximum:
-		return "", fmt.Errorf("enter a number up to %g", *f.schema.Maximum)
+		return "", fmt.Errorf("enter a number of at most %g", *f.schema.Maximum)
 	}
 	return text, nil
 }
@@ -171,7 +170,7 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// formValues is the object of the values, those that are "" left out.
+// formValues returns the object of all values that are not "".
 func formValues(fields []field, values []string) json.RawMessage {
 	var b strings.Builder
 	for i, v := range values {

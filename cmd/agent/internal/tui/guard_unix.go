@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchScript remembers the terminal's modes, and those that the session then
-// sets. When the pipe on its stdin ends without a goodbye, the session was
-// killed: if the terminal still is as the session set it, it gets its modes
-// back. Fd 3 is the terminal to read from, 4 the one to write to.
+// watchScript saves the terminal's modes, and those that the session then sets.
+// If its stdin ends without "bye", the session was killed: unless the modes have
+// changed since, it restores the saved ones. Fd 3 is the terminal's input, fd 4
+// its output.
 const watchScript = `trap '' HUP INT QUIT TERM TSTP TTIN TTOU
 saved=$(stty -g <&3) || exit 1
 raw=
@@ -31,20 +31,20 @@ if [ -z "$raw" ] || [ "$(stty -g <&3)" = "$raw" ]; then
 	printf '\r\n\033[J\033[?2004l\033[?25h\033[0m' >&4
 fi`
 
-// watcher is a small process that outlives a killed session for as long as it
-// takes to restore the terminal.
+// watcher is a small process that restores the terminal after the session was
+// killed.
 type watcher struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser
 }
 
 // watchTerminal starts a watcher, before the terminal's modes are changed. It
-// returns nil where that is not possible; all methods of nil do nothing.
+// returns nil if that fails; all methods of nil do nothing.
 func watchTerminal(in, out *os.File, path string) *watcher {
 	cmd := exec.Command("/bin/sh", "-c", watchScript)
 	cmd.Env = []string{"PATH=" + path}
 	cmd.ExtraFiles = []*os.File{in, out}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what is sent to our group is not for it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no signals to our process group
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return nil
@@ -61,14 +61,14 @@ func watchTerminal(in, out *os.File, path string) *watcher {
 	return w
 }
 
-// raw tells that the session has set the terminal's modes.
+// raw tells the watcher that the session has set the terminal's modes.
 func (w *watcher) raw() {
 	if w != nil {
-		_, _ = io.WriteString(w.pipe, "raw\n") // a watcher that is gone is missed by nobody
+		_, _ = io.WriteString(w.pipe, "raw\n") // the session works without a watcher, too
 	}
 }
 
-// close ends the watcher: the session restores the terminal itself.
+// close stops the watcher. The session restores the terminal itself.
 func (w *watcher) close() {
 	if w != nil {
 		_, _ = io.WriteString(w.pipe, "bye\n")
@@ -80,9 +80,8 @@ func (w *watcher) close() {
 // capable reports whether a terminal of this type can move its cursor.
 func capable(term string) bool { return term != "" && term != "dumb" && term != "unknown" }
 
-// canSuspend reports whether there is a shell to go back to: a process group
-// that nobody in its session waits for cannot be stopped, and would not be
-// woken.
+// canSuspend reports whether there is a shell with job control to return to: an
+// orphaned process group cannot be stopped, and would not be continued.
 func canSuspend() bool {
 	ours, err := unix.Getsid(0)
 	parents, perr := unix.Getsid(os.Getppid())

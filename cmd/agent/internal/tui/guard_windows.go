@@ -2,8 +2,8 @@ package tui
 
 import "os"
 
-// watcher restores the terminal after a killed session. There is none on
-// Windows: a console is not left to a process that was not there before.
+// watcher restores the terminal after the session was killed. There is none on
+// Windows.
 type watcher struct{}
 
 func watchTerminal(_, _ *os.File, _ string) *watcher { return nil }
@@ -11,9 +11,9 @@ func watchTerminal(_, _ *os.File, _ string) *watcher { return nil }
 func (*watcher) raw()   {}
 func (*watcher) close() {}
 
-// capable reports whether a terminal of this type can move its cursor: a
-// console can, and what says that it is dumb cannot.
+// capable reports whether a terminal of this type can move its cursor, as a
+// console can.
 func capable(term string) bool { return term != "dumb" }
 
-// canSuspend reports that there is no job control.
+// canSuspend returns false, since there is no job control.
 func canSuspend() bool { return false }

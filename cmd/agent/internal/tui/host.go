@@ -19,16 +19,16 @@ import (
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
 
-// frame is how often what streams is drawn.
+// frame is the interval at which streamed text is drawn.
 const frame = 33 * time.Millisecond
 
-// host does what the person asks for, whatever the screen looks like. It works
-// in goroutines of its own and posts what comes of it; close ends them.
+// host executes the user's requests, independently of the screen. It works in
+// its own goroutines and posts results; close ends them.
 type host struct {
 	Options
-	ctx  context.Context // of everything that runs
+	ctx  context.Context // of everything that is running
 	stop context.CancelFunc
-	post func(msg any) // takes a message in order; safe for concurrent use
+	post func(msg any) // delivers messages in order; safe for concurrent use
 	wg   sync.WaitGroup
 }
 
@@ -37,26 +37,26 @@ type (
 	// pastMsg is the end of a resumed session's past.
 	pastMsg struct {
 		events []event.Event
-		more   bool // there are turns before them
+		more   bool // there are earlier turns
 	}
 	eventsMsg  []event.Event
-	feedEndMsg struct{ err error } // no more events come
-	notesMsg   []string            // what Expand put in
-	// doneMsg says that Submit returned, or that it was not called.
+	feedEndMsg struct{ err error } // there are no more events
+	notesMsg   []string            // notes of Expand
+	// doneMsg reports that Submit returned, or was not called.
 	doneMsg struct {
 		out     core.Outcome
 		err     error
-		refused string // what the person entered and nobody took
+		refused string // the entered text, if the session did not take it
 	}
-	// steerMsg says that a message waits to be taken up, or why it does not.
+	// steerMsg reports that a message is queued, or why it is not.
 	steerMsg struct {
-		label, text string // as entered; as the model gets it
+		label, text string // as entered; for the model
 		err         error
 	}
 	shellOutMsg  struct{ text string }
 	shellDoneMsg struct {
 		job             int
-		command, output string // the output as the model gets it
+		command, output string // the output for the model
 		err             error
 	}
 	commandMsg struct {
@@ -65,9 +65,9 @@ type (
 		result Result
 		err    error
 	}
-	askMsg    struct{}
-	signalMsg struct{ os.Signal }
-	goneMsg   struct{ err error } // the caller's context is done
+	askMsg        struct{}
+	signalMsg     struct{ os.Signal }
+	callerDoneMsg struct{ err error } // the caller's context is done
 )
 
 func newHost(ctx context.Context, o Options) *host {
@@ -76,11 +76,11 @@ func newHost(ctx context.Context, o Options) *host {
 	return h
 }
 
-// start begins to follow the session, the questions, the signals, and the
-// caller's context.
+// start follows the session, the questions, the signals and the caller's
+// context.
 func (h *host) start(caller context.Context) {
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // before there is a terminal to restore
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // before the terminal is changed
 	h.wg.Go(func() {
 		defer signal.Stop(signals)
 		for {
@@ -90,7 +90,7 @@ func (h *host) start(caller context.Context) {
 			case <-h.Asker.changed:
 				h.post(askMsg{})
 			case <-caller.Done():
-				h.post(goneMsg{context.Cause(caller)})
+				h.post(callerDoneMsg{context.Cause(caller)})
 				caller = context.Background()
 			case <-h.ctx.Done():
 				return
@@ -100,7 +100,7 @@ func (h *host) start(caller context.Context) {
 	h.wg.Go(h.follow)
 }
 
-// close ends what runs and waits for it.
+// close stops everything and waits for it.
 func (h *host) close() {
 	h.stop()
 	h.wg.Wait()
@@ -122,20 +122,20 @@ func (h *host) follow() {
 	}
 }
 
-// read takes the events from this opening of the session on.
+// read reads the events since the session was opened.
 func (h *host) read(to *feed) error {
 	opened := h.Session.Opened()
 	past, err := h.recall(opened)
 	if err != nil {
 		return err
 	}
-	told := false
+	posted := false
 	for e, err := range h.Session.Events(h.ctx, max(opened, 1)-1) {
 		if err != nil {
 			return err
 		}
-		if !told {
-			told = true
+		if !posted {
+			posted = true
 			h.post(past)
 		}
 		to.add(e)
@@ -143,8 +143,8 @@ func (h *host) read(to *feed) error {
 	return nil
 }
 
-// recall returns the last turns before this opening. It looks further and
-// further back, so that a long past costs no more than what is shown of it.
+// recall returns the last turns before the session was opened. It reads
+// backwards in growing steps, so that the cost depends on what is shown only.
 func (h *host) recall(opened event.Seq) (pastMsg, error) {
 	if h.Replay <= 0 || opened <= 1 {
 		return pastMsg{}, nil
@@ -171,7 +171,7 @@ func (h *host) recall(opened event.Seq) (pastMsg, error) {
 type recent struct {
 	most  int
 	turns [][]event.Event
-	more  bool // there were turns before them
+	more  bool // there were earlier turns
 }
 
 func (r *recent) add(e event.Event) {
@@ -187,13 +187,13 @@ func (r *recent) add(e event.Event) {
 	}
 }
 
-// feed holds the events that were not posted yet. Who reads the session never
-// waits for who draws it, so no piece of an answer is missed.
+// feed buffers the events that were not posted yet, so that reading the session
+// never waits for drawing and misses no piece of an answer.
 type feed struct {
 	mu      sync.Mutex
 	pending eventsMsg
 	ended   bool
-	ready   chan struct{} // holds a token when there is something to take
+	ready   chan struct{} // holds a token when take returns something new
 }
 
 func (f *feed) add(e event.Event) {
@@ -226,8 +226,8 @@ func (f *feed) take() (events eventsMsg, ended bool) {
 	return events, f.ended
 }
 
-// extend joins a piece of text to the one before it, and reports whether it
-// belongs there. Pieces stay small: joining is copying.
+// extend appends a piece of text to the previous one, and reports whether it
+// belongs there. Pieces stay small, since appending copies.
 func extend(last *event.Event, e event.Event) bool {
 	const most = 4 << 10
 	if last.Call != e.Call {
@@ -250,7 +250,7 @@ func extend(last *event.Event, e event.Event) bool {
 	return false
 }
 
-// postBatches posts the events of a frame together, the first at once.
+// postBatches posts the events of a frame together, the first one immediately.
 func (h *host) postBatches(f *feed) {
 	var last time.Time
 	for {
@@ -272,13 +272,13 @@ func (h *host) postBatches(f *feed) {
 	}
 }
 
-// entry is what the person entered.
+// entry is an entered text.
 type entry struct {
 	kind    entryKind
-	text    string   // the whole of it, or the command line of a shell
+	text    string   // the whole text, or the command line of a shell
 	name    string   // of a command
 	args    string   // of a command
-	command *Command // nil for one that there is not
+	command *Command // nil if unknown
 }
 
 type entryKind int
@@ -289,8 +289,8 @@ const (
 	entryShell
 )
 
-// parse says what the person means. A first word with a second slash in it is
-// a path, not a command.
+// parse parses an entered text. A first word with a second slash is a path, not
+// a command.
 func (h *host) parse(text string) entry {
 	trimmed := strings.TrimSpace(text)
 	if command, ok := strings.CutPrefix(trimmed, "!"); ok && h.Shell != nil && strings.TrimSpace(command) != "" {
@@ -313,33 +313,33 @@ func (h *host) parse(text string) entry {
 	return e
 }
 
-// commands are the caller's and the ones that every line session has.
+// commands returns the commands of Options and the built-in ones.
 func (h *host) commands() []Command {
 	var list []Command
 	if h.Options.Commands != nil {
 		list = slices.Clone(h.Options.Commands())
 	}
 	return append(list,
-		Command{Name: "help", Summary: "commands and keys", Run: func(context.Context, string) (Result, error) {
+		Command{Name: "help", Summary: "show commands and keys", Run: func(context.Context, string) (Result, error) {
 			return Result{Text: h.help()}, nil
 		}},
-		Command{Name: "quit", Summary: "leave the session", Run: func(context.Context, string) (Result, error) {
+		Command{Name: "quit", Summary: "quit the session", Run: func(context.Context, string) (Result, error) {
 			return Result{Next: &Next{Kind: NextQuit}}, nil
 		}},
 	)
 }
 
-// unknown says what to do about a command that there is not.
+// unknown returns the error for an unknown command.
 func (h *host) unknown(name string) string {
 	var names []string
 	for _, c := range h.commands() {
 		names = append(names, c.Name)
 	}
-	text := fmt.Sprintf("there is no command /%s", display.Printable(name))
+	text := fmt.Sprintf("unknown command /%s", display.Printable(name))
 	if n := jsonpos.Nearest(name, names); n != "" {
 		return text + "; did you mean /" + n + "?"
 	}
-	return text + "; /help lists them"
+	return text + "; see /help"
 }
 
 func (h *host) help() string {
@@ -353,16 +353,16 @@ func (h *host) help() string {
 		seen[c.Name] = true
 	}
 	if h.Shell != nil {
-		b.WriteString("| `!command` | runs a command; the model sees its output with your next message |\n")
+		b.WriteString("| `!command` | run a command; the model sees its output with your next message |\n")
 	}
 	if h.Expand != nil {
-		b.WriteString("| `@file` | puts a file into your message |\n")
+		b.WriteString("| `@file` | add a file to your message |\n")
 	}
 	return b.String() + keyHelp
 }
 
-// submit hands an input to the session; an empty text goes on with the
-// conversation as it is. It ends when ctx does, which aborts the work.
+// submit submits an input to the session; an empty text continues with queued
+// messages. Cancelling ctx aborts the work.
 func (h *host) submit(ctx context.Context, text string) {
 	h.wg.Go(func() {
 		done := doneMsg{refused: text}
@@ -384,7 +384,7 @@ func (h *host) submit(ctx context.Context, text string) {
 	})
 }
 
-// steer hands a message to the session that is at work.
+// steer queues a message for the working session.
 func (h *host) steer(ctx context.Context, text string) {
 	h.wg.Go(func() {
 		msg := steerMsg{label: text}
@@ -443,7 +443,7 @@ func (h *host) guard(err *error) {
 	}
 }
 
-// shellOutput posts what a command prints, and keeps of it what the model gets.
+// shellOutput posts the output of a command, and keeps the model's part of it.
 type shellOutput struct {
 	post func(any)
 	mu   sync.Mutex
@@ -481,12 +481,13 @@ func (k *headTail) add(text string) {
 
 func (k *headTail) String() string {
 	if k.cut > 0 {
-		return strings.ToValidUTF8(fmt.Sprintf("%s\n[… %d characters left out …]\n%s", k.head, k.cut, k.tail), "\uFFFD")
+		return strings.ToValidUTF8(fmt.Sprintf("%s\n[… %d bytes omitted …]\n%s", k.head, k.cut, k.tail), "\uFFFD")
 	}
 	return strings.ToValidUTF8(k.head+k.tail, "\uFFFD")
 }
 
-// shellSteering is how the model hears of a command that the person ran.
+// shellSteering returns the message to the model about a command that the user
+// ran.
 func shellSteering(m shellDoneMsg) string {
 	text := "I ran this command:\n\n    " + m.command + "\n\nIt printed:\n\n" + display.Printable(m.output)
 	if m.output == "" {
@@ -498,19 +499,18 @@ func shellSteering(m shellDoneMsg) string {
 	return text
 }
 
-// work is the input in process.
+// work is the input that the agent works on.
 type work struct {
 	busy    bool
-	stopped int // how often the person asked to stop it
+	stopped int // how often the user asked to stop it
 	since   time.Time
 	abort   context.CancelFunc
 	done    *doneMsg
-	auto    bool // goes on by itself with what the person said meanwhile
+	auto    bool // continues with queued messages only
 }
 
-// over reports whether the session is done with the input and all that it said
-// about it has been shown.
-func (w *work) over(s *scene, feeding bool) bool {
+// finished reports whether the input is done and all its events were shown.
+func (w *work) finished(s *scene, feeding bool) bool {
 	if !w.busy || w.done == nil {
 		return false
 	}
@@ -518,7 +518,7 @@ func (w *work) over(s *scene, feeding bool) bool {
 		errors.Is(w.done.err, core.ErrBusy) || errors.Is(w.done.err, core.ErrClosed)
 }
 
-// reopen is how to go on with a session that an abort or an error has closed.
+// reopen returns how to continue a session that an abort or an error closed.
 func (h *host) reopen(prompt string) Next {
 	return Next{Kind: NextResume, Session: h.Session.ID(), Prompt: prompt}
 }

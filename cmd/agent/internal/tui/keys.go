@@ -6,15 +6,15 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// key takes a key that was pressed.
+// key handles a key.
 func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
 	if name != "ctrl+c" {
-		l.armed = false
+		l.quitArmed = false
 	}
 	switch {
 	case name == "ctrl+z" && !canSuspend():
-		l.scene.note(dim, "there is no shell here to go back to")
+		l.scene.note(dim, "Cannot suspend: no shell to return to.")
 	case name == "ctrl+z":
 		l.screen.erase()
 		l.screen.write(leaveRestore)
@@ -25,7 +25,7 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		l.screen.rows, l.screen.x, l.screen.y = nil, 0, 0
 	case name == "ctrl+o":
 		l.scene.expand()
-	case l.dialog != nil && !l.held():
+	case l.dialog != nil && !l.waitsForPause():
 		l.dialogKey(msg)
 	case name == "tab", name == "shift+tab":
 		l.complete(name == "tab")
@@ -37,7 +37,7 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// editKey takes a key for the input box, or for the session behind it.
+// editKey handles a key for the input box or the session.
 func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 	listed := l.list
 	l.list, l.at = nil, -1
@@ -54,7 +54,7 @@ func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 		l.syncDialog()
 	case name == "ctrl+d" && l.editor.empty():
 		if l.work.busy {
-			l.scene.note(dim, "the agent is at work: Ctrl-C stops it")
+			l.scene.note(dim, "The agent is working. Press Ctrl-C to stop it.")
 			return
 		}
 		l.leave(Next{Kind: NextQuit}, nil)
@@ -67,7 +67,7 @@ func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 	}
 }
 
-// send sends what is in the box.
+// send submits the text in the box.
 func (l *lineScreen) send() {
 	text := l.editor.value()
 	entry := l.editor.remember()
@@ -80,7 +80,7 @@ func (l *lineScreen) send() {
 	l.enter(text)
 }
 
-// dialogKey takes a key as an answer to the question.
+// dialogKey handles a key as an answer to the question.
 func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) {
 	defer l.syncDialog()
 	name := msg.String()
@@ -92,7 +92,7 @@ func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) {
 		l.typedKey(msg)
 		return
 	case name == "esc":
-		a := l.dialog.dismissed()
+		a := l.dialog.dismissal()
 		l.answer(&a)
 		return
 	case name == "up", name == "shift+tab":
@@ -111,31 +111,31 @@ func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) {
 	}
 }
 
-// typedKey takes a key for an answer that is typed.
+// typedKey handles a key for a typed answer.
 func (l *lineScreen) typedKey(msg tea.KeyPressMsg) {
 	l.syncDialog()
 	switch name := msg.String(); {
-	case name == "esc" && l.dialog.reason:
-		l.dialog.reason, l.typed = false, nil
+	case name == "esc" && l.dialog.explaining:
+		l.dialog.explaining, l.typed = false, nil
 	case name == "esc":
-		a := l.dialog.dismissed()
+		a := l.dialog.dismissal()
 		l.answer(&a)
 	case name == "enter":
 		a, err := l.dialog.enter(l.typed.value())
 		if err != nil {
-			l.wrong = err.Error()
+			l.inputError = err.Error()
 			return
 		}
-		l.wrong, l.typed = "", nil
+		l.inputError, l.typed = "", nil
 		l.answer(a)
 	default:
-		l.wrong = ""
+		l.inputError = ""
 		l.typed.key(msg)
 	}
 }
 
-// complete completes the word before the cursor; pressed again, it goes through
-// what that word may mean.
+// complete completes the word before the cursor; repeated, it cycles through the
+// completions.
 func (l *lineScreen) complete(forward bool) {
 	if len(l.list) > 1 {
 		step := 1
@@ -167,7 +167,7 @@ func (l *lineScreen) complete(forward bool) {
 	}
 }
 
-// commandsFor lists those of the commands that begin with a word.
+// commandsFor lists the commands with a prefix.
 func commandsFor(commands []Command, word string) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -180,8 +180,8 @@ func commandsFor(commands []Command, word string) []string {
 	return out
 }
 
-// completed puts in what all completions begin with, and lists them if there
-// are several.
+// completed inserts the common prefix of the completions, and lists them if
+// there are several.
 func (l *lineScreen) completed(m completeMsg) {
 	if m.word != l.editor.word() || len(m.list) == 0 {
 		return

@@ -14,49 +14,49 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// keyHelp tells of the keys, as Markdown.
+// keyHelp is the help on keys, as Markdown.
 const keyHelp = `
 | key | |
 |---|---|
-| Enter | sends; while the agent works, tells it between two steps |
-| Alt+Enter, Ctrl+J, \ at the end | a new line |
-| Up, Down, Ctrl+R | what was entered before; search it |
-| Tab | completes commands and @files |
-| Esc, Ctrl+C | stops the agent after what is running; Ctrl+C again aborts |
-| Ctrl+O | shows in full what was shown in part last: an output, a change, a reasoning |
-| Ctrl+D, Ctrl+C twice | leaves |
-| Ctrl+L, Ctrl+Z | draws anew; suspends |
+| Enter | send; while the agent works, queue for its next step |
+| Alt+Enter, Ctrl+J, \ at the end | new line |
+| Up, Down, Ctrl+R | browse the history; search it |
+| Tab | complete commands and @files |
+| Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again aborts |
+| Ctrl+O | expand the last truncated output, diff or reasoning |
+| Ctrl+D, Ctrl+C twice | quit |
+| Ctrl+L, Ctrl+Z | redraw; suspend |
 `
 
-// lineScreen is the session on a terminal: a region at the bottom, and above it
-// what is finished. It is the model of a Bubble Tea program whose own renderer
-// writes to nowhere.
+// lineScreen is the session on a terminal: a region at the bottom below the
+// finished lines. It is the model of a Bubble Tea program whose own renderer
+// draws nothing.
 type lineScreen struct {
 	*driver
 	screen *screen
 	editor *editor
 	watch  *watcher
-	title  string // of the terminal, as it was set
+	title  string // the terminal's title that was set
 
-	typed    *editor // what is typed as an answer
-	wrong    string  // why the typed answer does not fit
-	selected int     // option of the question
-	owner    *asked  // the question that these fields belong to
-	stated   bool    // the question stands in the scrollback: the region has no room for it
-	lastKey  time.Time
+	typed        *editor  // a typed answer
+	inputError   string   // why the typed answer is invalid
+	selected     int      // index of the question's option
+	current      *pending // the question that these fields belong to
+	inScrollback bool     // the question is in the scrollback, since the region has no room for it
+	lastKey      time.Time
 
 	list []string // completions
-	at   int      // the completion that is shown, -1 for none
-	word string   // what is completed
+	at   int      // index of the shown completion, -1 if none
+	word string   // the completed word
 
 	spin      int
 	ticking   bool
-	drawn     time.Time // of the last frame
-	late      bool      // a frame is due
+	drawn     time.Time // time of the last frame
+	frameDue  bool
 	suspended bool
 }
 
-// Messages of the program itself.
+// Messages of lineScreen to itself.
 type (
 	tickMsg     struct{}
 	drawMsg     struct{}
@@ -66,17 +66,16 @@ type (
 	}
 )
 
-// mute is a terminal that Bubble Tea may ask for its size and modes, and draw
-// on without anything being drawn.
-type mute struct{ *os.File }
+// silentFile is a terminal for Bubble Tea, which discards what it draws.
+type silentFile struct{ *os.File }
 
-func (mute) Write(p []byte) (int, error) { return len(p), nil }
+func (silentFile) Write(p []byte) (int, error) { return len(p), nil }
 
-// runLine runs the session on a terminal that can be drawn on.
+// runLine runs the session on a terminal with cursor movement.
 func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 	width, height, err := term.GetSize(int(out.Fd()))
 	if err != nil {
-		return Next{}, fmt.Errorf("the terminal does not tell its size: %w", err)
+		return Next{}, fmt.Errorf("cannot get the terminal's size: %w", err)
 	}
 	h := newHost(ctx, o)
 	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == ""}
@@ -85,10 +84,10 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		screen: &screen{out: out, width: width, height: height},
 		editor: newEditor(p, o.History), at: -1,
 	}
-	l.call, l.restore = l.notify, l.takeBack
+	l.alert, l.restore = l.notify, l.takeBack
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
 	defer l.watch.close()
-	program := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(mute{out}), tea.WithoutSignalHandler(), tea.WithFPS(1))
+	program := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(silentFile{out}), tea.WithoutSignalHandler(), tea.WithFPS(1))
 	h.post = func(msg any) { program.Send(msg) }
 	defer l.restoreTerminal()
 	h.start(ctx)
@@ -96,17 +95,17 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 	_, err = program.Run()
 	h.stop()
 	switch {
-	case l.left:
+	case l.quitting:
 		return l.next, l.err
 	case l.screen.err != nil:
-		return Next{}, fmt.Errorf("the terminal cannot be written to: %w", l.screen.err)
+		return Next{}, fmt.Errorf("cannot write to the terminal: %w", l.screen.err)
 	case err != nil:
-		return Next{}, fmt.Errorf("the terminal is gone: %w", errors.Join(ErrTerminated, err))
+		return Next{}, fmt.Errorf("the terminal was closed: %w", errors.Join(ErrTerminated, err))
 	}
 	return Next{}, nil
 }
 
-// restoreTerminal undoes what screen did; Bubble Tea undid the rest.
+// restoreTerminal undoes the changes of screen; Bubble Tea undid its own.
 func (l *lineScreen) restoreTerminal() {
 	l.screen.draw(l.scene.take(), nil, 0, 0)
 	l.screen.erase()
@@ -119,7 +118,7 @@ func (l *lineScreen) restoreTerminal() {
 // Init implements tea.Model.
 func (l *lineScreen) Init() (cmd tea.Cmd) {
 	defer l.recovered(&cmd)
-	l.watch.raw() // Bubble Tea has set the modes by now
+	l.watch.raw() // Bubble Tea has set the modes
 	if l.Notify != NotifyOff && l.Notify != "" {
 		l.screen.write(pushTitle)
 	}
@@ -134,13 +133,13 @@ func (l *lineScreen) Init() (cmd tea.Cmd) {
 	return nil
 }
 
-// View implements tea.Model. What it returns is drawn nowhere.
+// View implements tea.Model. Its result is not drawn.
 func (l *lineScreen) View() tea.View { return tea.View{} }
 
-// Update implements tea.Model. A key is answered at once; everything else
-// waits for its frame.
+// Update implements tea.Model. Keys are drawn immediately; everything else waits
+// for the next frame.
 func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
-	if l.left {
+	if l.quitting {
 		return l, nil
 	}
 	next = l
@@ -166,7 +165,7 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		l.ticking = false
 		l.spin++
 	case drawMsg:
-		l.late, urgent = false, true
+		l.frameDue, urgent = false, true
 	case completeMsg:
 		l.completed(m)
 	default:
@@ -174,39 +173,39 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		l.handle(msg)
 		l.syncDialog()
 	}
-	if l.left || l.screen.err != nil {
+	if l.quitting || l.screen.err != nil {
 		l.draw()
 		return l, tea.Quit
 	}
 	return l, tea.Batch(cmd, l.show(urgent), l.tick())
 }
 
-// recovered makes an error of a panic, ours or that of a function in Options:
-// the person gets a terminal back, not a stack on a broken one.
+// recovered turns a panic, ours or of a function in Options, into an error, so
+// that the terminal is restored.
 func (l *lineScreen) recovered(cmd *tea.Cmd) {
 	if v := recover(); v != nil {
-		l.leave(Next{}, fmt.Errorf("the line session broke down: %v", v))
+		l.leave(Next{}, fmt.Errorf("internal error in the terminal UI: %v", v))
 		*cmd = tea.Quit
 	}
 }
 
-// show draws now, or when the next frame is due.
+// show draws now, or at the next frame.
 func (l *lineScreen) show(urgent bool) tea.Cmd {
 	wait := frame - time.Since(l.drawn)
 	if urgent || wait <= 0 {
 		l.draw()
 		return nil
 	}
-	if l.late {
+	if l.frameDue {
 		return nil
 	}
-	l.late = true
+	l.frameDue = true
 	return tea.Tick(wait, func(time.Time) tea.Msg { return drawMsg{} })
 }
 
-// tick keeps the spinner and the clocks going while something runs.
+// tick updates the spinner and the clocks while something is running.
 func (l *lineScreen) tick() tea.Cmd {
-	if l.ticking || !l.work.busy && len(l.jobs) == 0 && !l.held() {
+	if l.ticking || !l.work.busy && len(l.jobs) == 0 && !l.waitsForPause() {
 		return nil
 	}
 	l.ticking = true
@@ -229,52 +228,52 @@ func (l *lineScreen) draw() {
 	l.screen.draw(l.scene.take(), rows, x, y)
 }
 
-// pause is how long the person must not have typed before a key answers a
-// question: one that appears in the middle of a word is not answered by it.
+// pause is the time without typing before a key can answer a question, so that a
+// question that appears while the user types is not answered by accident.
 const pause = 700 * time.Millisecond
 
-// held reports whether a question waits for the person to stop typing.
-func (l *lineScreen) held() bool {
+// waitsForPause reports whether a question waits for the user to stop typing.
+func (l *lineScreen) waitsForPause() bool {
 	return l.dialog != nil && !l.stillTyping().IsZero()
 }
 
 func (l *lineScreen) stillTyping() time.Time {
-	if l.owner == nil || l.editor.empty() || time.Since(l.lastKey) >= pause {
+	if l.current == nil || l.editor.empty() || time.Since(l.lastKey) >= pause {
 		return time.Time{}
 	}
 	return l.lastKey
 }
 
-// syncDialog makes what belongs to the question on display new for a new one.
+// syncDialog resets the dialog's state for a new question.
 func (l *lineScreen) syncDialog() {
-	var now *asked
+	var now *pending
 	if l.dialog != nil {
-		now = l.dialog.asked
+		now = l.dialog.pending
 	}
-	if now != l.owner {
-		l.owner, l.typed, l.wrong, l.selected, l.stated = now, nil, "", 0, false
+	if now != l.current {
+		l.current, l.typed, l.inputError, l.selected, l.inScrollback = now, nil, "", 0, false
 	}
 	if l.dialog != nil && l.dialog.typing() && l.typed == nil {
 		l.typed = newEditor(l.scene.painter, nil)
 	}
 }
 
-// input is the box that takes what is typed.
+// input returns the box that has the focus.
 func (l *lineScreen) input() *editor {
-	if l.dialog != nil && l.dialog.typing() && l.typed != nil && !l.held() {
+	if l.dialog != nil && l.dialog.typing() && l.typed != nil && !l.waitsForPause() {
 		return l.typed
 	}
 	return l.editor
 }
 
-// takeBack puts a text that nobody took into the box again.
+// takeBack puts an unused text back into the box.
 func (l *lineScreen) takeBack(text string) {
 	if l.editor.empty() {
 		l.editor.paste(text)
 	}
 }
 
-// notify calls the person.
+// notify notifies the user.
 func (l *lineScreen) notify(what string) {
 	switch l.Notify {
 	case NotifyBell:
@@ -284,7 +283,7 @@ func (l *lineScreen) notify(what string) {
 	}
 }
 
-// setTitle makes the terminal's title say what goes on.
+// setTitle shows the state in the terminal's title.
 func (l *lineScreen) setTitle() {
 	if l.Notify == NotifyOff || l.Notify == "" {
 		return
@@ -302,7 +301,7 @@ func (l *lineScreen) setTitle() {
 	}
 }
 
-// answer answers the question on display; nil stays with it.
+// answer answers the question; nil keeps it open.
 func (l *lineScreen) answer(a *core.Answer) {
 	if a != nil {
 		l.reply(*a)

@@ -42,13 +42,13 @@ func TestLineAnswers(t *testing.T) {
 	})
 }
 
-// linePerson answers at a session on a terminal.
-type linePerson struct {
+// lineUser answers at a session on a terminal.
+type lineUser struct {
 	titles
 	c *console
 }
 
-func (p *linePerson) Answer(choice core.Choice) error {
+func (p *lineUser) Answer(choice core.Choice) error {
 	if choice == "" {
 		p.c.send(keyEsc)
 		return nil
@@ -59,7 +59,7 @@ func (p *linePerson) Answer(choice core.Choice) error {
 
 func TestLineAsker(t *testing.T) {
 	t.Parallel()
-	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.Person) {
+	coretest.TestAsker(t, func(t *testing.T) (core.Asker, coretest.User) {
 		s, asker := mustOpen(t, act{})
 		c := newConsole(t, 80, 24)
 		r := c.start(context.Background(), Options{Session: s, Asker: asker})
@@ -69,7 +69,7 @@ func TestLineAsker(t *testing.T) {
 				t.Errorf("Run: %v", err)
 			}
 		})
-		return asker, &linePerson{titles{c.screen, map[string]bool{}}, c}
+		return asker, &lineUser{titles{c.screen, map[string]bool{}}, c}
 	})
 }
 
@@ -78,7 +78,7 @@ func TestLinePermission(t *testing.T) {
 	for _, tt := range []struct {
 		name, keys string
 		want       []string
-		asked      int // how often the same call is asked about
+		asked      int // number of questions about the same call
 		saved      string
 	}{
 		{"once", "y", []string{"→ once", "✓ shell make"}, 2, ""},
@@ -101,12 +101,12 @@ func TestLinePermission(t *testing.T) {
 			c := newConsole(t, 80, 24)
 			r := c.start(t.Context(), Options{Session: s, Asker: asker})
 			c.send("go\r")
-			c.wait("? Allow shell: shell-run make?", "commands are asked about", "y yes, once", "s yes, for this session", "adds the rule shell(make:*)", "n no", "r no, and say why")
+			c.wait("? Run `make`?", "commands are asked about", "y yes, once", "s yes, for this session", "always (add the rule shell(make:*)", "n no", "r no, with a reason")
 			c.send(tt.keys)
 			if tt.name == "back from the reason" {
-				c.wait("Why not?", "> because")
+				c.wait("Reason?", "> because")
 				c.send(keyEsc)
-				c.gone("Why not?")
+				c.gone("Reason?")
 				c.send("n")
 				c.wait("→ deny")
 			}
@@ -114,7 +114,7 @@ func TestLinePermission(t *testing.T) {
 				c.wait(tt.want...)
 			}
 			if tt.asked == 2 {
-				c.wait("? Allow shell: shell-run make?", "y yes, once")
+				c.wait("? Run `make`?", "y yes, once")
 				c.send("n")
 			}
 			c.wait("the end")
@@ -139,13 +139,13 @@ func TestLineQuestionWaitsForTyping(t *testing.T) {
 	r := c.start(t.Context(), Options{Session: s, Asker: asker})
 	c.send("go\r")
 	c.wait("> go")
-	// The person is typing when the question comes: the letters are no answer.
+	// Letters typed when the question appears are not an answer.
 	c.send("try sly wa")
 	c.wait("> try sly wa")
 	close(ask)
 	c.send("y")
-	c.wait("? Allow shell", "(unsent: try sly wa")
-	eventually(t, c.screen, func() bool { return strings.Contains(c.screen(), "a key or Enter answers") })
+	c.wait("? Run `", "(unsent: try sly wa")
+	eventually(t, c.screen, func() bool { return strings.Contains(c.screen(), "press a key, or Enter to answer") })
 	lacks(t, c.all(), "→ once", "→ session")
 	c.send("y")
 	c.wait("→ once", "the end", "> try sly way")
@@ -163,7 +163,7 @@ func TestLineForm(t *testing.T) {
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{Session: s, Asker: asker})
 	c.send("go\r")
-	c.wait("? The tool asks", "age [integer] (may be empty) field 1 of 2")
+	c.wait("? The tool asks", "age [integer] (optional) field 1 of 2")
 	c.send("x\r")
 	c.wait("enter a number")
 	c.send("\x7f41\r")
@@ -197,7 +197,7 @@ func TestLineSteers(t *testing.T) {
 	release <- struct{}{}
 	c.wait("> turn around", "turned around")
 	c.gone("↳ queued")
-	// What comes too late for the last round goes on by itself.
+	// A message that is too late for the last round starts another one.
 	c.send("once more\r")
 	c.wait("↳ queued: once more")
 	release <- struct{}{}
@@ -220,18 +220,18 @@ func TestLineCtrlC(t *testing.T) {
 	c.send("one\r")
 	c.wait("thinking", "Ctrl-C stops")
 	c.send(keyCtrlC)
-	c.wait("! stopped: interrupted by Ctrl-C")
+	c.wait("! cancelled: interrupted by Ctrl-C")
 	c.gone("Ctrl-C stops")
 	c.send("two\r")
 	c.wait("wait", "tick two")
 	c.send(keyEsc)
-	c.wait("stopping after what is running · Ctrl-C again aborts")
+	c.wait("stopping after the current step · Ctrl-C again aborts")
 	c.send(keyCtrlC)
-	c.wait("! aborted", "the session is closed; your next message opens it again")
+	c.wait("! aborted", "The session is closed. Your next message reopens it.")
 	c.send(keyCtrlC)
-	c.wait("Ctrl-C again leaves")
+	c.wait("Ctrl-C again quits")
 	c.send("x" + keyCtrlC) // a key in between
-	c.gone("Ctrl-C again leaves")
+	c.gone("Ctrl-C again quits")
 	c.send("go on\r")
 	if next, err := r.wait(t); err != nil || next != (Next{Kind: NextResume, Session: "session-1", Prompt: "go on"}) {
 		t.Errorf("Run = %+v, %v; want the session resumed", next, err)
@@ -246,7 +246,7 @@ func TestLineCtrlCTwiceLeaves(t *testing.T) {
 	r := c.start(t.Context(), Options{Session: s, Asker: asker})
 	c.wait(">")
 	c.send(keyCtrlC)
-	c.wait("Ctrl-C again leaves")
+	c.wait("Ctrl-C again quits")
 	c.send(keyCtrlC)
 	if next, err := r.wait(t); err != nil || next.Kind != NextQuit {
 		t.Errorf("Run = %+v, %v; want quit", next, err)
@@ -304,7 +304,7 @@ func TestLineEditing(t *testing.T) {
 	c.send("\r")
 	c.wait("last answer")
 	c.send("/mdoe\r")
-	c.wait("there is no command /mdoe; did you mean /mode?")
+	c.wait("unknown command /mdoe; did you mean /mode?")
 	c.send("/mode\r")
 	c.wait("/mode: there is none")
 	r.quit(c)
@@ -339,7 +339,7 @@ func TestLinePaste(t *testing.T) {
 	}
 	c.send("x\x1b[200~" + strings.Repeat("y\r", 20) + "\x1b[201~")
 	c.wait("x[pasted 20 lines]")
-	c.send("\x7f") // takes the whole of it
+	c.send("\x7f") // deletes the whole placeholder
 	c.gone("[pasted")
 	c.wait("> x")
 	c.send("\x15") // Ctrl-U: Ctrl-C would cancel if the answer has only just ended
@@ -379,7 +379,7 @@ func TestLineShellAndExpand(t *testing.T) {
 	c.send("!ls -l\r")
 	c.wait("> !ls -l", "  first of ls -l", "running")
 	close(more)
-	c.wait("  last", "the model sees this with your next message")
+	c.wait("  last", "The model sees this with your next message.")
 	c.send("see @missing\r")
 	c.wait("no such file: missing", "> see @missing")
 	c.send("\x17file\r")
@@ -432,15 +432,15 @@ func TestLineNarrowAndResize(t *testing.T) {
 		c.gone("> x")
 	}
 	c.wait("tail that is not finished", "a-model-with")
-	// Narrow and wide again before anybody has looked: the size is the one of
-	// before, the rows are not.
+	// Narrow and wide again before the size is read: the size is the same as
+	// before, but the rows are not.
 	c.see(func(v *vt.Terminal) { v.Resize(12, 12); v.Resize(40, 12) })
 	c.resize(40, 12)
 	c.wait("tail that is not finished", "a-model-with")
 	close(release)
-	// On twelve rows the question is shown in full, above, where it has no room.
+	// Twelve rows have no room for the question: it is printed above the region.
 	c.wait("y yes, once")
-	has(t, c.all(), "Allow shell: shell-run very very", "long?")
+	has(t, c.all(), "Run `very very", "long`?")
 	c.send("y")
 	eventually(t, c.all, func() bool {
 		return strings.Contains(c.all(), "✓ shell very") && strings.Count(c.all(), "word end") == 2
@@ -491,9 +491,9 @@ func TestLineNotifies(t *testing.T) {
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{Session: s, Asker: asker, Title: "my\x07 project", Notify: NotifyOSC9})
 	c.send("go\r")
-	c.wait("? Allow shell")
+	c.wait("? Run `")
 	c.see(func(v *vt.Terminal) {
-		if v.Title != "? my project" || strings.Join(v.Notices, "|") != "a question waits: Allow shell: shell-run x?" {
+		if v.Title != "? my project" || strings.Join(v.Notices, "|") != "question: Run `x`?" {
 			t.Errorf("title %q, notices %q", v.Title, v.Notices)
 		}
 	})
@@ -556,7 +556,7 @@ func TestLineErrors(t *testing.T) {
 	r.quit(c)
 }
 
-// TestLineEchoesWhileItStreams types while 20,000 deltas come.
+// TestLineEchoesWhileItStreams types while 20,000 deltas arrive.
 func TestLineEchoesWhileItStreams(t *testing.T) {
 	t.Parallel()
 	s := newFakeSession()

@@ -33,8 +33,8 @@ func newMarkdown(p painter) *markdown {
 	return &markdown{p, goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList)).Parser()}
 }
 
-// render renders whole blocks. Lines are at most width columns wide, save those
-// of code, which the terminal breaks, so that they can be copied.
+// render renders complete blocks. Lines are at most width columns wide, except
+// code, which the terminal wraps, so that it can be copied.
 func (m *markdown) render(source string, width int) []string {
 	src := []byte(display.Printable(source))
 	return m.blocks(m.parser.Parse(text.NewReader(src)), src, max(8, width))
@@ -97,7 +97,7 @@ func (m *markdown) block(n ast.Node, src []byte, width int) []string {
 	return m.wrap(m.inline(n, src, plain), width)
 }
 
-// codeLine is a line of a code block: shown as it is, and set in.
+// codeLine formats a line of a code block: unchanged, and indented.
 func (m *markdown) codeLine(line string) string {
 	line = untab(strings.TrimRight(line, "\r\n"))
 	if line == "" {
@@ -177,7 +177,7 @@ func (m *markdown) inline(parent ast.Node, src []byte, s style) []span {
 	return out
 }
 
-// codeSpan keeps its marks where no colour tells it from the text.
+// codeSpan keeps the backquotes if there are no colours.
 func (m *markdown) codeSpan(text string, s style) span {
 	if !m.colors {
 		text = "`" + text + "`"
@@ -185,7 +185,7 @@ func (m *markdown) codeSpan(text string, s style) span {
 	return span{text, s.and(codeStyle)}
 }
 
-// link shows where a link leads, unless its text says so.
+// link adds a link's URL, unless it is the text.
 func link(label []span, url string, s style) []span {
 	if shown := flat(label); url == "" || shown == url || "mailto:"+shown == url {
 		return label
@@ -201,8 +201,8 @@ func flat(spans []span) string {
 	return b.String()
 }
 
-// table lays cells out in columns; where they do not fit, each row becomes a
-// list of its cells.
+// table formats cells in columns; if they do not fit, each row becomes a list of
+// its cells.
 func (m *markdown) table(t *extast.Table, src []byte, width int) []string {
 	rows := m.tableRows(t, src)
 	if len(rows) == 0 {
@@ -231,7 +231,8 @@ func (m *markdown) table(t *extast.Table, src []byte, width int) []string {
 	return out
 }
 
-// tableRows returns the cells of a table, as many in each row as in its head.
+// tableRows returns the cells of a table, with as many in each row as in the
+// header.
 func (m *markdown) tableRows(t *extast.Table, src []byte) [][][]span {
 	var rows [][][]span
 	for r := t.FirstChild(); r != nil; r = r.NextSibling() {
@@ -251,8 +252,8 @@ func (m *markdown) tableRows(t *extast.Table, src []byte) [][][]span {
 	return rows
 }
 
-// fit takes columns from the widest until the sum is within the limit. It
-// reports false where no column would be left wide enough to read.
+// fit shrinks the widest columns until the sum is within the limit. It returns
+// false if a column would become too narrow to read.
 func fit(widths []int, limit int) bool {
 	const least = 6
 	for {
@@ -307,7 +308,7 @@ func (m *markdown) tableRow(row [][]span, widths []int, align []extast.Alignment
 	return out
 }
 
-// stacked shows a table that is too wide: row by row, a line for each cell.
+// stacked formats a table that is too wide: row by row, one line per cell.
 func (m *markdown) stacked(rows [][][]span, width int) []string {
 	var out []string
 	for i, r := range rows[1:] {
@@ -327,21 +328,21 @@ func (m *markdown) stacked(rows [][][]span, width int) []string {
 	return out
 }
 
-// answer renders an answer while it is written. A block is rendered when it is
-// complete, and never again; only the unfinished one is, for each frame.
+// answer renders an answer while it is streamed. Complete blocks are rendered
+// once; only the unfinished one is rendered for each frame.
 type answer struct {
 	md      *markdown
-	text    strings.Builder // all that came
-	partial []byte          // a line without its end
+	text    strings.Builder // the whole text so far
+	partial []byte          // an unterminated line
 	block   []string        // lines of the unfinished block
 	blank   bool            // an empty line follows the block
 	list    bool            // the block is an item of a list
-	nested  string          // fence within the block that is still open
-	fence   string          // fence of the code block that is being written
-	after   string          // kind of what was rendered last: "", "item", "code", "block"
+	nested  string          // open fence within the block
+	fence   string          // fence of the unfinished code block
+	after   string          // kind of the last rendered block: "", "item", "code", "block"
 }
 
-// add takes a piece of text and returns the lines that are now complete.
+// add adds a piece of text and returns the lines that are now complete.
 func (a *answer) add(piece string, width int) []string {
 	a.text.WriteString(piece)
 	var out []string
@@ -356,7 +357,7 @@ func (a *answer) add(piece string, width int) []string {
 	}
 }
 
-// end returns the lines of what is left.
+// end returns the remaining lines.
 func (a *answer) end(width int) []string {
 	var out []string
 	if len(a.partial) > 0 {
@@ -367,7 +368,7 @@ func (a *answer) end(width int) []string {
 	return out
 }
 
-// line takes a line without its end.
+// line adds a line, without its newline.
 func (a *answer) line(line string, width int) []string {
 	line = strings.TrimSuffix(line, "\r")
 	trimmed := strings.TrimLeft(line, " ")
@@ -424,7 +425,7 @@ func (a *answer) line(line string, width int) []string {
 	return out
 }
 
-// flush renders the block. Kind says what it was.
+// flush renders the block, which is of the given kind.
 func (a *answer) flush(kind string, width int) []string {
 	block, list := a.block, a.list
 	a.block, a.blank, a.list, a.nested = nil, false, false, ""
@@ -438,8 +439,8 @@ func (a *answer) flush(kind string, width int) []string {
 	return out
 }
 
-// separate puts an empty line before a block, but not between lines of code and
-// items of a list.
+// separate adds an empty line before a block, but not between lines of code or
+// list items.
 func (a *answer) separate(kind string, lines []string) []string {
 	gap := a.after == "block" || a.after == "code" && kind != "code" || a.after == "item" && kind == "code"
 	a.after = kind
@@ -449,10 +450,10 @@ func (a *answer) separate(kind string, lines []string) []string {
 	return lines
 }
 
-// maxTail is how much of an unfinished block is shown.
+// maxTail limits what is shown of an unfinished block.
 const maxTail = 4 << 10
 
-// tail renders the unfinished block as it stands.
+// tail renders the unfinished block.
 func (a *answer) tail(width int) []string {
 	text := string(a.partial[max(0, len(a.partial)-maxTail-1):])
 	if a.fence != "" {
@@ -487,7 +488,7 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// closes reports whether a line ends the code of a fence.
+// closes reports whether a line ends a fenced code block.
 func closes(line, fence string) bool {
 	line = strings.TrimRight(line, " \t")
 	return strings.HasPrefix(line, fence) && strings.Trim(line, fence[:1]) == ""
@@ -498,7 +499,7 @@ func isHeading(line string) bool {
 	return marks >= 1 && marks <= 6 && (len(line) == marks || line[marks] == ' ')
 }
 
-// isItem reports whether a line begins an item of a list.
+// isItem reports whether a line begins a list item.
 func isItem(line string) bool {
 	digits := strings.TrimLeft(line, "0123456789")
 	n := len(line) - len(digits)

@@ -9,22 +9,21 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// Bounds of what a key brings to light.
+// Limits of expanded text.
 const (
 	maxMoreBytes = 256 << 10
 	maxMoreLines = 2_000
 )
 
-// more is what was shown in part last: the rest can be asked for.
+// more is the text that was last truncated; a key expands it.
 type more struct {
 	title  string
 	text   string
-	output *event.Output // where the text is not the whole
+	output *event.Output // the whole, if text is only a part
 	diff   bool
 }
 
-// keepMore makes a call's result what can be seen more of, if a part of it was
-// not shown.
+// keepMore keeps a call's result for expand, if it was truncated.
 func (s *scene) keepMore(title string, b event.ToolResult, diff string, shown int) {
 	text := b.Content.Text()
 	if diff != "" {
@@ -39,16 +38,16 @@ func (s *scene) keepMore(title string, b event.ToolResult, diff string, shown in
 	}
 }
 
-// expand shows in full what was shown in part last.
+// expand shows the last truncated text in full.
 func (s *scene) expand() {
 	m := s.more
 	if m == nil {
-		s.note(dim, "there is nothing to show more of")
+		s.note(dim, "Nothing to expand.")
 		return
 	}
 	s.more = nil
 	text, cut := m.whole()
-	lines := strings.Split(strings.TrimRight(s.local(display.Printable(text)), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(s.relative(display.Printable(text)), "\n"), "\n")
 	hidden := len(lines) - maxMoreLines
 	if hidden > 0 {
 		lines = lines[:maxMoreLines]
@@ -64,26 +63,26 @@ func (s *scene) expand() {
 	}
 	switch {
 	case cut && m.output.Path != "":
-		s.add("more", s.paint(dim, "  … the whole is in "+m.output.Path))
+		s.add("more", s.paint(dim, "  … the full output is in "+m.output.Path))
 	case hidden > 0:
-		s.add("more", s.paint(dim, "  … "+plural(hidden, "more line")))
+		s.add("more", s.paint(dim, "  … "+display.Plural(hidden, "more line")))
 	}
 	s.separate()
 }
 
-// whole returns the text, and whether even that is not all.
+// whole returns the text, and whether it is truncated.
 func (m *more) whole() (text string, cut bool) {
 	if m.output == nil {
 		return m.text, false
 	}
 	r, err := m.output.Open()
 	if err != nil {
-		return fmt.Sprintf("%s\n(The whole cannot be read: %v)", m.text, err), false
+		return fmt.Sprintf("%s\n(cannot read the full output: %v)", m.text, err), false
 	}
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, maxMoreBytes+1))
 	if err != nil {
-		return fmt.Sprintf("%s\n(The whole cannot be read: %v)", m.text, err), false
+		return fmt.Sprintf("%s\n(cannot read the full output: %v)", m.text, err), false
 	}
 	if len(data) > maxMoreBytes {
 		return string(data[:maxMoreBytes]), true

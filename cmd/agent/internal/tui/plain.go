@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 )
 
-// runPlain runs the session line by line: nothing is ever drawn again. It
-// suits dumb terminals, screen readers, pipes and files.
+// runPlain runs the session line by line, without redrawing anything, for dumb
+// terminals, screen readers, pipes and files.
 func runPlain(ctx context.Context, o Options) (Next, error) {
 	h := newHost(ctx, o)
 	inbox := make(chan any)
@@ -27,14 +27,14 @@ func runPlain(ctx context.Context, o Options) (Next, error) {
 	}
 	p := &plainScreen{driver: newDriver(h, newScene(painter{}, 0, o.Dir)), out: o.Out}
 	p.scene.stream = p.stream
-	p.call = p.ring
+	p.alert = p.ring
 	if f, ok := o.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.prompts = true
-		p.echo = func(string) {} // the terminal did
+		p.echo = func(string) {} // the terminal echoes
 	}
 	p.restore = func(text string) {
-		if line, _, _ := strings.Cut(text, "\n"); !p.left {
-			p.scene.note(plain, "not sent: "+line)
+		if line, _, _ := strings.Cut(text, "\n"); !p.quitting {
+			p.scene.note(plain, "Not sent: "+line)
 		}
 	}
 	lines, err := readLines(o.In)
@@ -51,14 +51,14 @@ func runPlain(ctx context.Context, o Options) (Next, error) {
 type plainScreen struct {
 	*driver
 	out      io.Writer
-	prompts  bool // there is somebody to prompt
-	midLine  bool // what was printed last did not end its line
-	prompted bool // a prompt stands at the end
-	shown    *asked
+	prompts  bool // the input is a terminal
+	midLine  bool // the last line is unterminated
+	prompted bool // the last line is a prompt
+	shown    *pending
 	failed   error // of out
 }
 
-// loop serves the person and the session until one of them has enough.
+// loop serves the user and the session until one of them ends.
 func (p *plainScreen) loop(inbox <-chan any, lines *lineReader) (Next, error) {
 	if p.Welcome != "" {
 		p.scene.note(plain, p.Welcome)
@@ -70,7 +70,7 @@ func (p *plainScreen) loop(inbox <-chan any, lines *lineReader) (Next, error) {
 	input := lines.lines
 	for {
 		p.show(input != nil)
-		if p.left || p.failed != nil {
+		if p.quitting || p.failed != nil {
 			break
 		}
 		select {
@@ -79,58 +79,55 @@ func (p *plainScreen) loop(inbox <-chan any, lines *lineReader) (Next, error) {
 			if !ok {
 				input = nil
 				if p.dialog != nil {
-					p.reply(p.dialog.dismissed())
+					p.reply(p.dialog.dismissal())
 				}
 				break
 			}
 			p.line(line)
 		case msg := <-inbox:
-			p.took(msg)
+			p.receive(msg)
 		}
 		if input == nil && !p.work.busy && len(p.jobs) == 0 && p.work.done == nil {
 			p.leave(Next{Kind: NextQuit}, lines.err)
 		}
 	}
 	if p.failed != nil {
-		return Next{}, fmt.Errorf("the output cannot be written: %w", p.failed)
+		return Next{}, fmt.Errorf("cannot write the output: %w", p.failed)
 	}
 	return p.next, p.err
 }
 
-// took takes a message of the host and says what a drawn screen would show
-// elsewhere.
-func (p *plainScreen) took(msg any) {
+// receive handles a message of the host and prints what the status line would
+// show.
+func (p *plainScreen) receive(msg any) {
 	_, isSignal := msg.(signalMsg)
 	stopped := p.work.stopped
 	p.handle(msg)
 	switch {
 	case isSignal && p.work.busy && stopped == 0:
-		p.scene.note(plain, "! stopping after what is running; Ctrl-C again aborts it")
-	case isSignal && p.armed && !p.left:
-		p.scene.note(plain, "! Ctrl-C again leaves; so does /quit")
+		p.scene.note(plain, "! Stopping after the current step. Press Ctrl-C again to abort.")
+	case isSignal && p.quitArmed && !p.quitting:
+		p.scene.note(plain, "! Press Ctrl-C again or enter /quit to quit.")
 	}
 	switch m := msg.(type) {
 	case eventsMsg:
 		for _, e := range m {
-			if c := p.scene.call(e.Call); c != nil && !c.told {
-				c.told = true
-				p.scene.add("tool", strings.TrimSpace("● "+c.name+" "+c.about))
-			}
+			p.scene.announce(e.Call)
 		}
 	case steerMsg:
 		if m.err == nil {
-			p.scene.note(plain, "↳ queued; the agent sees it after the present step")
+			p.scene.note(plain, "↳ queued until the current step ends")
 		}
 	}
 }
 
-// line takes a line that the person entered.
+// line handles a line that the user entered.
 func (p *plainScreen) line(line string) {
 	if p.dialog == nil {
 		if strings.TrimSpace(line) != "" && p.SaveHistory != nil {
 			p.SaveHistory(line)
 		}
-		p.scene.kind = "" // the line stands on the screen already
+		p.scene.kind = "" // the line is already on the screen
 		p.enter(line)
 		return
 	}
@@ -146,25 +143,24 @@ func (p *plainScreen) line(line string) {
 	}
 }
 
-// show prints what is finished, a question that is new, and a prompt where the
-// person is to enter something.
+// show prints finished lines, a new question, and a prompt if input is expected.
 func (p *plainScreen) show(open bool) {
 	for _, l := range p.scene.take() {
 		p.endLine()
 		p.print(l + "\n")
 	}
-	if p.dialog != nil && p.shown != p.dialog.asked {
-		p.shown = p.dialog.asked
+	if p.dialog != nil && p.shown != p.dialog.pending {
+		p.shown = p.dialog.pending
 		p.endLine()
 		for _, l := range append(p.scene.head(p.dialog), p.scene.choices(p.dialog, -1)...) {
 			p.print(l + "\n")
 		}
 		p.ask()
-		if !open { // nobody is there any more
-			p.reply(p.dialog.dismissed())
+		if !open { // the input has ended
+			p.reply(p.dialog.dismissal())
 		}
 	}
-	if p.prompts && p.dialog == nil && open && !p.left && !p.prompted && !p.work.busy && len(p.jobs) == 0 {
+	if p.prompts && p.dialog == nil && open && !p.quitting && !p.prompted && !p.work.busy && len(p.jobs) == 0 {
 		p.endLine()
 		p.print("> ")
 		p.prompted = true
@@ -181,7 +177,7 @@ func (p *plainScreen) ask() {
 	p.prompted = true
 }
 
-// stream prints an answer as it comes.
+// stream prints an answer as it arrives.
 func (p *plainScreen) stream(text string) {
 	lines := p.scene.take()
 	if p.prompted && p.midLine {
@@ -197,7 +193,7 @@ func (p *plainScreen) stream(text string) {
 	p.print(text)
 }
 
-// ring calls the person.
+// ring notifies the user.
 func (p *plainScreen) ring(string) {
 	if p.Notify == NotifyBell {
 		p.print("\a")
@@ -221,9 +217,9 @@ func (p *plainScreen) print(text string) {
 	p.midLine = !strings.HasSuffix(text, "\n") && text != "\a"
 }
 
-// lineReader reads lines in a goroutine that ends with close.
+// lineReader reads lines in a goroutine until close.
 type lineReader struct {
-	lines  chan string // closed at the end
+	lines  chan string // closed at the end of the input
 	err    error       // set before lines is closed
 	reader cancelreader.CancelReader
 	done   chan struct{}
@@ -233,7 +229,7 @@ type lineReader struct {
 func readLines(in io.Reader) (*lineReader, error) {
 	r, err := cancelreader.NewReader(in)
 	if err != nil {
-		return nil, fmt.Errorf("the input cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the input: %w", err)
 	}
 	l := &lineReader{lines: make(chan string), reader: r, done: make(chan struct{})}
 	l.wg.Go(l.read)
@@ -253,12 +249,12 @@ func (l *lineReader) read() {
 		}
 	}
 	if err := s.Err(); err != nil && !errors.Is(err, cancelreader.ErrCanceled) {
-		l.err = fmt.Errorf("the input cannot be read: %w", err)
+		l.err = fmt.Errorf("cannot read the input: %w", err)
 	}
 }
 
-// close ends the reading. A reader that cannot be interrupted keeps its
-// goroutine until its next line.
+// close stops reading. If the reader cannot be interrupted, its goroutine runs
+// until the next line.
 func (l *lineReader) close() {
 	close(l.done)
 	if l.reader.Cancel() {

@@ -11,9 +11,11 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
-// plainRun is a session line by line in the background.
+// plainRun is a plain session in the background.
 type plainRun struct {
 	t    *testing.T
 	in   *io.PipeWriter
@@ -77,18 +79,18 @@ func TestPlain(t *testing.T) {
 		Session: s, Asker: asker, Commands: testCommands, SaveHistory: func(e string) { saved = append(saved, e) },
 	})
 	r.send("build it")
-	r.sees("I build it.", "● shell make", "? Allow shell: shell-run make?", "commands are asked about", "adds the rule shell(make:*)", "y/s/a/n/r? ")
+	r.sees("I build it.", "● shell make", "? Run `make`?", "commands are asked about", "always (add the rule shell(make:*)", "y/s/a/n/r? ")
 	r.send("what")
-	r.sees("! that is not on offer")
+	r.sees("! not one of the choices")
 	r.send("a")
 	if rule := <-saver.saved; rule != "shell(make:*)" {
 		t.Errorf("saved rule %q", rule)
 	}
-	r.sees("✓ shell make · 1 line", "? Allow shell: shell-run make test?")
+	r.sees("✓ shell make · ran make", "? Run `make test`?")
 	r.send("n not today")
 	r.sees("→ deny: not today", "It did not run.")
 	r.send("/modle")
-	r.sees("there is no command /modle; did you mean /model?")
+	r.sees("unknown command /modle; did you mean /model?")
 	r.send("/model fake-2")
 	r.sees("The model is fake-2.")
 	r.send("/panic")
@@ -113,7 +115,7 @@ func TestPlainQuestions(t *testing.T) {
 		coretest.Say("All asked."),
 	}})
 	r := startPlain(t, t.Context(), Options{Session: s, Asker: asker, Prompt: "ask me"})
-	r.sees("> ask me", "age [integer] (may be empty) field 1 of 2")
+	r.sees("> ask me", "age [integer] (optional) field 1 of 2")
 	r.send("old")
 	r.sees("! enter a number")
 	r.send("7")
@@ -174,9 +176,9 @@ func TestPlainSteersAndShell(t *testing.T) {
 	close(release)
 	r.sees("✓ shell one", "> turn around", "turned around")
 	r.send("!list it")
-	r.sees("  output of list it\n", "  unfinished\n", "✗ exit status 3", "the model sees this with your next message")
+	r.sees("  output of list it\n", "  unfinished\n", "✗ exit status 3", "The model sees this with your next message.")
 	r.send("look at @missing")
-	r.sees("✗ no such file: missing", "not sent: look at @missing")
+	r.sees("✗ no such file: missing", "Not sent: look at @missing")
 	r.send("and now?")
 	r.sees("last")
 	r.send("/new")
@@ -194,10 +196,10 @@ func TestPlainSteersAndShell(t *testing.T) {
 
 func TestPlainReopens(t *testing.T) {
 	t.Parallel()
-	s, asker := mustOpen(t, act{}) // no turns: the model fails for good
+	s, asker := mustOpen(t, act{}) // no turns: the model fails permanently
 	r := startPlain(t, t.Context(), Options{Session: s, Asker: asker})
 	r.send("hello")
-	r.sees("INVALID_REQUEST", "the session is closed; your next message opens it again")
+	r.sees("INVALID_REQUEST", "The session is closed. Your next message reopens it.")
 	r.send("once more")
 	if next, err := r.wait(); err != nil || next != (Next{Kind: NextResume, Session: "session-1", Prompt: "once more"}) {
 		t.Errorf("Run = %+v, %v; want the session resumed with the prompt", next, err)
@@ -231,5 +233,40 @@ func TestPlainOutputClosed(t *testing.T) {
 	_, err := Run(t.Context(), Options{In: in, Out: w, Session: s, Asker: asker, Env: testVars(nil), Welcome: "Hello."})
 	if !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("Run = %v, want that the output cannot be written", err)
+	}
+}
+
+// TestTranscript formats a session's events, of which two calls overlap.
+func TestTranscript(t *testing.T) {
+	tr := NewTranscript("/ws", false)
+	var lines []string
+	for _, e := range []event.Event{
+		{Body: event.SessionStart{}},
+		{Body: event.Message{Content: model.TextParts("I'll look.")}},
+		{Call: "a", Body: event.ToolUse{Name: "shell", Args: `{"command":"ls\n /ws/sub"}`}},
+		{Call: "b", Body: event.ToolUse{Name: "grep", Args: `{"pattern":"x"}`}},
+		{Body: event.Question{QID: "q", Title: "Allow shell in /ws/sub?"}},
+		{Body: event.Answer{QID: "q", Choice: "once"}},
+		{Call: "b", Body: event.ToolResult{Name: "grep", Content: model.TextParts("no matches")}},
+		{Call: "a", Body: event.ToolResult{Name: "shell", Content: model.TextParts("/ws/a\nb\n"), DurationMS: 12}},
+		{Call: "c", Body: event.ToolUse{Name: "fly"}},
+		{Call: "c", Body: event.ToolResult{Name: "fly", Content: model.TextParts("Unknown tool: fly"), IsError: true}},
+		{Body: event.Warning{Message: "nearly over"}},
+		{Body: event.Idle{}},
+	} {
+		lines = append(lines, tr.Lines(e)...)
+	}
+	want := `● shell ls sub
+● grep x
+? Allow shell in sub? → once
+✓ grep x · no matches · 0 ms
+✓ shell ls sub · 2 lines · 12 ms
+  a
+  b
+● fly
+✗ fly · Unknown tool: fly · 0 ms
+! nearly over`
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// maxDoneSteps is how many completed steps at a plan's beginning are shown.
+// maxDoneSteps limits the completed steps that are shown at a plan's beginning.
 const maxDoneSteps = 3
 
-// setPlan takes the model's plan, and shows it if it is another one.
+// setPlan stores the model's plan, and shows it if it has changed.
 func (s *scene) setPlan(p event.Plan) {
 	if reflect.DeepEqual(p, s.plan) {
 		return
@@ -21,35 +21,32 @@ func (s *scene) setPlan(p event.Plan) {
 	s.add("plan", s.planLines(p)...)
 }
 
-// planLines shows a plan: how far it is, and its steps.
+// planLines formats a plan: its progress and its steps.
 func (s *scene) planLines(p event.Plan) []string {
-	title := fmt.Sprintf("plan · %d of %d done", p.Done(), len(p.Steps))
-	if p.Explanation != "" {
-		title += " · " + display.OneLine(p.Explanation, 300)
-	}
-	lines := s.fold(plain, title, s.width, s.paint(cyan, "≡ "), "  ")
+	lines := s.fold(plain, display.PlanTitle(p), s.width, s.paint(cyan, "≡ "), "  ")
 	steps, earlier := p.Steps, 0
 	for earlier < len(steps) && steps[earlier].Status == event.StepCompleted {
 		earlier++
 	}
 	if earlier -= maxDoneSteps; earlier > 1 {
-		lines = append(lines, s.paint(dim, fmt.Sprintf("  ✓ %s before", plural(earlier, "step"))))
+		lines = append(lines, s.paint(dim, "  ✓ "+display.Plural(earlier, "earlier step")))
 		steps = steps[earlier:]
 	}
 	for _, step := range steps {
-		mark, st := s.paint(dim, "○"), plain
+		color, st := dim, plain
 		switch step.Status {
 		case event.StepCompleted:
-			mark, st = s.paint(green, "✓"), dim
+			color, st = green, dim
 		case event.StepInProgress:
-			mark, st = s.paint(yellow, "▸"), bold
+			color, st = yellow, bold
 		}
+		mark := s.paint(color, display.StepMark(step.Status))
 		lines = append(lines, s.fold(st, display.Printable(step.Step), s.width, "  "+mark+" ", "    ")...)
 	}
 	return lines
 }
 
-// stepNow is the step in progress, for a status line.
+// stepNow describes the current step for the status line.
 func (s *scene) stepNow() string {
 	step := s.plan.Current()
 	if step == "" {

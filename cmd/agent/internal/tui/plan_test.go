@@ -17,7 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// planResult is what update_plan answers: each step is "x done", "> now" or
+// planResult is a result of update_plan: each step is "x done", "> now" or
 // "- later".
 func planResult(t testing.TB, why string, steps ...string) event.ToolResult {
 	t.Helper()
@@ -49,7 +49,7 @@ func TestPlanGolden(t *testing.T) {
 			s.apply(event.Event{Call: id, Body: b})
 		}
 		lines := s.take()
-		golden(t, fmt.Sprintf("plan-%d", width), lines)
+		checkGolden(t, fmt.Sprintf("plan-%d", width), lines)
 		for _, l := range lines {
 			if w := ansi.StringWidth(l); w > width {
 				t.Errorf("a line is %d columns wide, want at most %d: %q", w, width, l)
@@ -61,8 +61,8 @@ func TestPlanGolden(t *testing.T) {
 	}
 }
 
-// TestResumeShowsThePlanThatStands: the last one, unless all of it is done.
-func TestResumeShowsThePlanThatStands(t *testing.T) {
+// TestResumeShowsThePlan checks that the last plan is shown, unless it is complete.
+func TestResumeShowsThePlan(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -104,12 +104,12 @@ func TestExpand(t *testing.T) {
 		body        event.ToolResult
 		want, lacks []string
 	}{
-		{"nothing hidden", shell("one\ntwo", nil), []string{"there is nothing to show more of"}, nil},
+		{"nothing hidden", shell("one\ntwo", nil), []string{"Nothing to expand."}, nil},
 		{"an output", shell(strings.Join(long[:20], "\n"), nil), []string{"tool arg", "  line 0.", "  line 19."}, []string{"more line"}},
 		{"a very long one", shell(strings.Join(long, "\n"), nil), []string{"  line 1999.", "… 100 more lines"}, []string{"line 2000."}},
 		{"what the model got less of", shell("cut", &event.Output{Text: strings.Join(long[:30], "\n")}), []string{"  line 0.", "  line 29."}, nil},
-		{"in a file", shell("cut", &event.Output{Path: file, Bytes: 300 << 10}), []string{"  first", "… the whole is in " + file}, nil},
-		{"a file that is gone", shell("what is left", &event.Output{Path: file + "-gone"}), []string{"what is left", "The whole cannot be read"}, nil},
+		{"in a file", shell("cut", &event.Output{Path: file, Bytes: 300 << 10}), []string{"  first", "… the full output is in " + file}, nil},
+		{"a missing file", shell("what is left", &event.Output{Path: file + "-gone"}), []string{"what is left", "cannot read the full output"}, nil},
 		{"a change", event.ToolResult{Name: "edit_file", Content: model.TextParts("edited"), Meta: map[string]json.RawMessage{"diff": diff}}, []string{strings.Repeat("  +new line\n", 40)}, []string{"more line"}},
 		{"a file that was read", event.ToolResult{Name: "read_file", Content: model.TextParts(strings.Join(long[:5], "\n"))}, []string{"  line 0.", "  line 4."}, nil},
 	} {
@@ -137,18 +137,18 @@ func TestExpand(t *testing.T) {
 	})
 }
 
-// TestTheEndOfALongTaskCalls: from ten seconds on, by the means that is set.
-func TestTheEndOfALongTaskCalls(t *testing.T) {
+// TestLongTaskNotifies checks the notification after ten seconds.
+func TestLongTaskNotifies(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		notify Notify
 		lasts  time.Duration
-		line   string // what the terminal gets
+		line   string // written to the terminal
 		plain  string
 	}{
 		{NotifyBell, 10 * time.Second, "\a", "\a"},
 		{NotifyBell, 9999 * time.Millisecond, "", ""},
-		{NotifyOSC9, time.Minute, "\x1b]9;the agent is done\a", ""},
+		{NotifyOSC9, time.Minute, "\x1b]9;agent finished\a", ""},
 		{NotifyOff, time.Hour, "", ""},
 		{"", time.Hour, "", ""},
 	} {
@@ -174,7 +174,7 @@ func TestTheEndOfALongTaskCalls(t *testing.T) {
 		d, s := fresh()
 		var terminal safeBuffer
 		l := &lineScreen{driver: d, screen: &screen{out: &terminal, width: 80, height: 24}, editor: newEditor(painter{}, nil), at: -1}
-		l.call = l.notify
+		l.alert = l.notify
 		run(d, s)
 		if got := terminal.String(); got != tt.line {
 			t.Errorf("%q after %s: the terminal gets %q, want %q", tt.notify, tt.lasts, got, tt.line)
@@ -183,7 +183,7 @@ func TestTheEndOfALongTaskCalls(t *testing.T) {
 		d, s = fresh()
 		var out strings.Builder
 		p := &plainScreen{driver: d, out: &out}
-		p.call = p.ring
+		p.alert = p.ring
 		run(d, s)
 		if got := out.String(); got != tt.plain {
 			t.Errorf("%q after %s, line by line: %q, want %q", tt.notify, tt.lasts, got, tt.plain)

@@ -18,7 +18,7 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 )
 
-// console is a person at a terminal: what is on the screen, and the keyboard.
+// console is the user's terminal: screen and keyboard.
 type console struct {
 	t      testing.TB
 	master *os.File
@@ -66,7 +66,7 @@ func (c *console) setSize(width, height int) {
 	}
 }
 
-// resize changes the size and tells this process so.
+// resize changes the size and signals this process.
 func (c *console) resize(width, height int) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -92,7 +92,7 @@ func (c *console) all() (text string) {
 	return text
 }
 
-// length is how much was written so far, since what was written after it.
+// length returns the number of bytes written so far.
 func (c *console) length() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +105,7 @@ func (c *console) since(n int) string {
 	return c.raw.String()[n:]
 }
 
-// wait waits until all the texts are on the screen at once.
+// wait waits until all texts are on the screen at the same time.
 func (c *console) wait(texts ...string) {
 	c.t.Helper()
 	eventually(c.t, func() string { return fmt.Sprintf("waiting for %q on\n%s", texts, c.screen()) }, func() bool {
@@ -149,7 +149,7 @@ type running struct {
 	done chan struct{}
 }
 
-// start runs the line session on the console.
+// start runs the session on the console.
 func (c *console) start(ctx context.Context, o Options) *running {
 	c.t.Helper()
 	o.In, o.Out = c.slave, c.slave
@@ -162,7 +162,7 @@ func (c *console) start(ctx context.Context, o Options) *running {
 		r.next, r.err = Run(ctx, o)
 	}()
 	if o.Env("TERM") != "dumb" {
-		c.ready() // keys that come earlier are for somebody else
+		c.ready() // earlier keys would not reach the session
 	}
 	c.t.Cleanup(func() {
 		if b, ok := c.t.(*testing.T); ok && b.Failed() {
@@ -193,7 +193,7 @@ func (r *running) wait(t testing.TB) (Next, error) {
 	}
 }
 
-// quit leaves the session and checks that the terminal is as it was.
+// quit quits the session and checks that the terminal is restored.
 func (r *running) quit(c *console) {
 	c.t.Helper()
 	c.send("/quit\r")
@@ -204,7 +204,7 @@ func (r *running) quit(c *console) {
 	c.restored()
 }
 
-// restored checks what a session leaves behind.
+// restored checks that a session restored the terminal.
 func (c *console) restored() {
 	c.t.Helper()
 	eventually(c.t, c.screen, func() (ok bool) {

@@ -9,30 +9,30 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// dialog is a question on its way to an answer.
+// dialog is the state of a question that is shown.
 type dialog struct {
-	*asked
-	options []option
-	fields  []field // of a form
-	at      int     // the field that is being filled in
-	values  []string
-	reason  bool // the person is writing why not
-	broken  error
+	*pending
+	options    []option
+	fields     []field // of a form
+	at         int     // index of the current field
+	values     []string
+	explaining bool // the user is entering a reason
+	formErr    error
 }
 
-// option is an answer that can be picked with a key.
+// option is an answer that can be selected with a key.
 type option struct {
 	key    rune
 	choice core.Choice
 	label  string
-	reason bool // the person says why
+	reason bool // the user is asked for a reason
 }
 
-func newDialog(q *asked) *dialog {
-	d := &dialog{asked: q}
+func newDialog(q *pending) *dialog {
+	d := &dialog{pending: q}
 	if q.Kind == core.QuestionForm {
-		d.fields, d.broken = parseForm(q.Schema)
-		if d.broken == nil {
+		d.fields, d.formErr = parseForm(q.Schema)
+		if d.formErr == nil {
 			return d
 		}
 	}
@@ -40,8 +40,8 @@ func newDialog(q *asked) *dialog {
 	return d
 }
 
-// optionsOf lists what a question offers, and nothing else.
-func optionsOf(q *asked) []option {
+// optionsOf returns the options of a question.
+func optionsOf(q *pending) []option {
 	choices := q.Choices
 	if len(choices) == 0 {
 		switch q.Kind {
@@ -59,13 +59,14 @@ func optionsOf(q *asked) []option {
 		case core.ChoiceSession:
 			out = append(out, option{key: 's', choice: c, label: "yes, for this session"})
 		case core.ChoiceAlways:
-			label := "always; adds the rule " + display.Visible(q.RulePreview)
+			label := "always (add the rule " + display.Visible(q.RulePreview)
 			if q.rules != "" {
 				label += " to " + display.Visible(q.rules)
 			}
+			label += ")"
 			out = append(out, option{key: 'a', choice: c, label: label})
 		case core.ChoiceDeny:
-			out = append(out, option{key: 'n', choice: c, label: "no"}, option{key: 'r', choice: c, label: "no, and say why", reason: true})
+			out = append(out, option{key: 'n', choice: c, label: "no"}, option{key: 'r', choice: c, label: "no, with a reason", reason: true})
 		case core.ChoiceYes:
 			label := "yes"
 			if q.Kind == core.QuestionURL {
@@ -81,8 +82,8 @@ func optionsOf(q *asked) []option {
 	return out
 }
 
-// dismissed is the answer of a person who turns away.
-func (d *dialog) dismissed() core.Answer {
+// dismissal returns the answer of a user who dismisses the question.
+func (d *dialog) dismissal() core.Answer {
 	for _, o := range d.options {
 		if o.choice == core.ChoiceDeny || o.choice == core.ChoiceNo {
 			return core.Answer{Choice: o.choice}
@@ -91,30 +92,30 @@ func (d *dialog) dismissed() core.Answer {
 	return core.Answer{}
 }
 
-// typing reports whether the next answer is a text.
-func (d *dialog) typing() bool { return d.reason || len(d.fields) > 0 }
+// typing reports whether the answer is typed.
+func (d *dialog) typing() bool { return d.explaining || len(d.fields) > 0 }
 
-// label says what to type.
+// label is the label of the input box.
 func (d *dialog) label() string {
-	if d.reason {
-		return "Why not?"
+	if d.explaining {
+		return "Reason?"
 	}
 	return d.fields[d.at].label()
 }
 
-// pick takes an option. It returns nil when a reason is to be typed.
+// pick selects an option. It returns nil if a reason must be typed.
 func (d *dialog) pick(o option) *core.Answer {
 	if o.reason {
-		d.reason = true
+		d.explaining = true
 		return nil
 	}
 	return &core.Answer{Choice: o.choice}
 }
 
-// enter takes a typed text. It returns nil when there is more to fill in, and
-// an error for a text that does not fit.
+// enter handles a typed text. It returns nil if there are more fields, and an
+// error for an invalid text.
 func (d *dialog) enter(text string) (*core.Answer, error) {
-	if d.reason {
+	if d.explaining {
 		return &core.Answer{Choice: core.ChoiceDeny, Reason: strings.TrimSpace(text)}, nil
 	}
 	value, err := d.fields[d.at].parse(text)
@@ -129,7 +130,7 @@ func (d *dialog) enter(text string) (*core.Answer, error) {
 	return &core.Answer{Choice: core.ChoiceYes, Values: formValues(d.fields, d.values)}, nil
 }
 
-// answerLine takes a line as an answer: a key, a choice's name, "n because …".
+// answerLine parses a line as an answer: a key, a choice, or "n REASON".
 func (d *dialog) answerLine(line string) (*core.Answer, error) {
 	if d.typing() {
 		return d.enter(line)
@@ -148,13 +149,13 @@ func (d *dialog) answerLine(line string) (*core.Answer, error) {
 		}
 	}
 	if line == "" {
-		a := d.dismissed()
+		a := d.dismissal()
 		return &a, nil
 	}
-	return nil, errors.New("that is not on offer")
+	return nil, errors.New("not one of the choices")
 }
 
-// head is the question itself, in full.
+// head formats the whole question.
 func (s *scene) head(d *dialog) []string {
 	title := display.Visible(d.Title)
 	if len(d.AgentPath) > 0 {
@@ -165,20 +166,20 @@ func (s *scene) head(d *dialog) []string {
 		out = append(out, s.fold(plain, display.Visible(d.Detail), s.width, "  ", "  ")...)
 	}
 	for _, a := range d.Accesses {
-		if len(d.Accesses) > 1 || !strings.Contains(d.Title, a.Resource) {
-			out = append(out, s.fold(dim, display.Visible(string(a.Scope)+" "+a.Resource), s.width, "  - ", "    ")...)
+		if words := a.String(); len(d.Accesses) > 1 || !strings.Contains(d.Title, words[1:]) { // but for the capital
+			out = append(out, s.fold(dim, display.Visible(words), s.width, "  - ", "    ")...)
 		}
 	}
 	if d.URL != "" {
 		out = append(out, s.fold(underline, display.Visible(d.URL), 0, "  ", "  ")...)
 	}
-	if d.broken != nil {
-		out = append(out, s.fold(red, "this form cannot be filled in here: "+display.Printable(d.broken.Error()), s.width, "  ", "  ")...)
+	if d.formErr != nil {
+		out = append(out, s.fold(red, "cannot show this form: "+display.Printable(d.formErr.Error()), s.width, "  ", "  ")...)
 	}
 	return out
 }
 
-// choices lists the options; selected is marked, -1 marks none.
+// choices formats the options; selected is marked, unless it is -1.
 func (s *scene) choices(d *dialog, selected int) []string {
 	var out []string
 	for i, o := range d.options {
@@ -200,7 +201,7 @@ func (d *dialog) keysOf() string {
 	return strings.Join(keys, "/")
 }
 
-// hint says how to answer.
+// hint tells how to answer.
 func (d *dialog) hint() string {
 	if d.typing() {
 		if len(d.fields) > 1 {

@@ -11,8 +11,8 @@ import (
 
 var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// region returns the rows at the bottom of the screen and the cursor in them.
-// The input comes first: what does not fit is left out above it.
+// region returns the rows at the bottom of the screen and the cursor's position
+// in them. If they do not fit, rows above the input are omitted.
 func (l *lineScreen) region() (rows []string, x, y int) {
 	width, height := l.screen.width, max(2, l.screen.height-1)
 	if l.dialog != nil {
@@ -34,20 +34,20 @@ func (l *lineScreen) region() (rows []string, x, y int) {
 	return rows, x, y + len(top)
 }
 
-// inputRows are the status, the input box, and what can be completed.
+// inputRows returns the status, the input box, and completions.
 func (l *lineScreen) inputRows(width, height int) (rows []string, x, y int) {
 	rows = append(rows, l.statusRow())
 	box, x, y := l.editor.view(width, height-2)
 	rows = append(rows, box...)
 	if s := l.editor.search; s != nil {
-		rows = append(rows, l.scene.paint(dim, "  search: "+s.term+"▏ (Ctrl+R older, Esc back)"))
+		rows = append(rows, l.scene.paint(dim, "  search: "+s.term+"▏ (Ctrl+R: older, Esc: cancel)"))
 	}
 	room := min(6, height-len(rows))
 	return append(rows, l.listRows(room)...), x, y + 1
 }
 
-// listRows lists completions: those that were asked for, or the commands that
-// begin like the one that is being typed.
+// listRows lists the completions that were requested, or the commands that match
+// the one being typed.
 func (l *lineScreen) listRows(room int) []string {
 	list := l.list
 	var commands []Command
@@ -89,33 +89,33 @@ func (l *lineScreen) listRows(room int) []string {
 	return rows
 }
 
-// statusRow says how things stand.
+// statusRow returns the status line.
 func (l *lineScreen) statusRow() string {
 	spin := l.scene.paint(cyan, spinner[l.spin%len(spinner)]) + " "
 	switch {
 	case l.work.busy && l.work.stopped > 1:
 		return spin + l.scene.paint(yellow, "aborting")
 	case l.work.busy && l.work.stopped == 1:
-		return spin + l.scene.paint(yellow, "stopping after what is running · Ctrl-C again aborts")
+		return spin + l.scene.paint(yellow, "stopping after the current step · Ctrl-C again aborts")
 	case l.work.busy:
 		return spin + l.scene.paint(dim, dots(l.elapsed(l.work.since), l.scene.stepNow(), l.status(), "Ctrl-C stops", l.moreHint()))
 	case len(l.jobs) > 0:
 		return spin + l.scene.paint(dim, "running · Ctrl-C stops")
-	case l.armed:
-		return l.scene.paint(yellow, "Ctrl-C again leaves")
+	case l.quitArmed:
+		return l.scene.paint(yellow, "Ctrl-C again quits")
 	}
 	return l.scene.paint(dim, dots(l.status(), l.moreHint()))
 }
 
-// moreHint says that there is more to see.
+// moreHint is the hint that there is truncated text.
 func (l *lineScreen) moreHint() string {
 	if l.scene.more == nil {
 		return ""
 	}
-	return "Ctrl-O shows more"
+	return "Ctrl-O expands"
 }
 
-// dots joins what there is to say.
+// dots joins the non-empty parts.
 func dots(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " · ")
 }
@@ -126,10 +126,10 @@ func (l *lineScreen) elapsed(t time.Time) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	}
-	return took(d)
+	return display.Duration(d)
 }
 
-// dialogRows are a question and its answers.
+// dialogRows returns a question and its options.
 func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 	d := l.dialog
 	var below []string
@@ -140,38 +140,38 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		y = len(below)
 		box, x, _ = l.typed.view(width, 3)
 		below = append(below, box...)
-		if l.wrong != "" {
-			below = append(below, l.scene.paint(red, "  "+display.Printable(l.wrong)))
+		if l.inputError != "" {
+			below = append(below, l.scene.paint(red, "  "+display.Printable(l.inputError)))
 		}
-		below = append(below, l.scene.paint(dim, "  Enter answers · Esc back"))
+		below = append(below, l.scene.paint(dim, "  Enter: answer · Esc: back"))
 	} else {
 		below = l.scene.choices(d, l.selected)
 		y = l.selected
-		hint := "  a key or Enter answers · Esc says no"
+		hint := "  press a key, or Enter to answer · Esc: no"
 		if n := l.Asker.waiting(); n > 0 {
 			hint += fmt.Sprintf(" · %d more waiting", n)
 		}
-		if l.held() {
-			hint = "  stop typing for a moment to answer"
+		if l.waitsForPause() {
+			hint = "  pause typing to answer"
 		}
 		below = append(below, l.scene.paint(dim, hint))
 	}
-	if l.held() || !l.editor.empty() {
+	if l.waitsForPause() || !l.editor.empty() {
 		below = append(below, l.scene.paint(dim, "  (unsent: "+display.OneLine(l.editor.text(), 60)+")"))
 	}
 	head := l.scene.head(d)
-	if !l.stated && len(head)+len(below) > height {
-		// Nothing of what is decided upon may be cut off.
-		l.stated = true
+	if !l.inScrollback && len(head)+len(below) > height {
+		// No part of the question may be cut off.
+		l.inScrollback = true
 		l.scene.add("question", head...)
 	}
-	if l.stated {
+	if l.inScrollback {
 		head = []string{head[0]}
 	}
 	return append(head, below...), x, y + len(head)
 }
 
-// running are the rows about what is going on, at most so many.
+// running returns the rows about running work, at most the given number.
 func (l *lineScreen) running(width, most int) []string {
 	s := l.scene
 	var rows []string
@@ -191,9 +191,9 @@ func (l *lineScreen) running(width, most int) []string {
 		if c.progress != "" {
 			tail = c.progress + " · " + tail
 		}
-		rows = append(rows, s.headline(spin, c.name, c.about, tail))
+		rows = append(rows, s.headline(spin, c.name, c.args, tail))
 		for _, o := range c.output.last(maxOutputLines) {
-			rows = append(rows, s.paint(dim, display.Clip("  "+untab(s.local(o)), width)))
+			rows = append(rows, s.paint(dim, display.Clip("  "+untab(s.relative(o)), width)))
 		}
 	}
 	if s.shell != "" {

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,29 +13,15 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/goldentest"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares lines with a file; escape sequences stand there as ␛.
-func golden(t *testing.T, name string, lines []string) {
+// checkGolden compares lines with a file, in which ␛ stands for ESC.
+func checkGolden(t *testing.T, name string, lines []string) {
 	t.Helper()
 	got := strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "␛")
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is now\n%s\nwant\n%s", path, got, want)
-	}
+	goldentest.Check(t, "testdata/"+name+".golden", []byte(got))
 }
 
 func sample(t testing.TB) string {
@@ -57,7 +42,7 @@ func TestMarkdownGolden(t *testing.T) {
 			if !colors {
 				name += "-plain"
 			}
-			golden(t, name, lines)
+			checkGolden(t, name, lines)
 			for _, l := range lines {
 				if w := ansi.StringWidth(l); w > width && !strings.Contains(ansi.Strip(l), "code line") {
 					t.Errorf("a line is %d columns wide, want at most %d: %q", w, width, l)
@@ -70,8 +55,8 @@ func TestMarkdownGolden(t *testing.T) {
 	}
 }
 
-// TestAnswerIsRenderedPieceByPiece gives the same text in pieces of every size:
-// what goes into the scrollback is the same, and what was there stays.
+// TestAnswerIsRenderedPieceByPiece streams the same text in pieces of every size:
+// the scrollback must be the same, and only grow.
 func TestAnswerIsRenderedPieceByPiece(t *testing.T) {
 	t.Parallel()
 	src := sample(t)
@@ -93,7 +78,7 @@ func TestAnswerIsRenderedPieceByPiece(t *testing.T) {
 			t.Errorf("in pieces of %d:\n%s\nwant\n%s", size, got, want)
 		}
 	}
-	golden(t, "answer-60", strings.Split(want, "\n"))
+	checkGolden(t, "answer-60", strings.Split(want, "\n"))
 }
 
 func TestAnswerTail(t *testing.T) {
@@ -157,7 +142,7 @@ func TestToolLinesGolden(t *testing.T) {
 			event.TokenLimit{Limit: "maxCost", Max: 1.5, Used: 1.62},
 			event.LoopDetection{},
 			event.Warning{Message: "a long warning that has to be broken on a narrow terminal"},
-			event.Question{QID: "q", Title: "Allow shell: shell-run make?"},
+			event.Question{QID: "q", Title: "Run `make`?"},
 			event.Answer{QID: "q", Choice: "deny", Reason: "not now"},
 			event.Question{QID: "r", Title: "Sure?"},
 			event.Answer{QID: "r", Withdrawn: true},
@@ -167,7 +152,7 @@ func TestToolLinesGolden(t *testing.T) {
 			s.apply(event.Event{Body: b})
 		}
 		lines := s.take()
-		golden(t, fmt.Sprintf("tools-%d", width), lines)
+		checkGolden(t, fmt.Sprintf("tools-%d", width), lines)
 		for _, l := range lines {
 			if w := ansi.StringWidth(l); w > width {
 				t.Errorf("a line is %d columns wide, want at most %d: %q", w, width, l)
@@ -176,13 +161,13 @@ func TestToolLinesGolden(t *testing.T) {
 	}
 }
 
-func TestMessageFillsWhatDidNotStream(t *testing.T) {
+func TestMessageCompletesTheStream(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, streamed, whole, want string }{
 		{"nothing streamed", "", "All of it.", "All of it."},
 		{"the beginning streamed", "All ", "All of it.", "All of it."},
 		{"everything streamed", "All of it.", "All of it.", "All of it."},
-		{"a gap", "All it.", "All of it.", "… not all of this could be shown as it came; the whole answer:\n\nAll of it."},
+		{"a gap", "All it.", "All of it.", "… the streamed text had gaps; the whole answer:\n\nAll of it."},
 	} {
 		s := newScene(painter{}, 80, "")
 		if tt.streamed != "" {
@@ -210,38 +195,25 @@ func FuzzAnswer(f *testing.F) {
 		}
 		for _, l := range append(lines, a.end(30)...) {
 			if strings.ContainsAny(l, "\n\t") || display.Printable(l) != l {
-				t.Fatalf("the line %q could drive a terminal", l)
+				t.Fatalf("the line %q could control the terminal", l)
 			}
 		}
 	})
 }
 
-func TestSmallThings(t *testing.T) {
+func TestHeadTail(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
-		if got := thousands(in); got != want {
-			t.Errorf("thousands(%d) = %q, want %q", in, got, want)
-		}
-	}
-	for in, want := range map[time.Duration]string{
-		5 * time.Millisecond: "5 ms", 1500 * time.Millisecond: "1.5 s", 42 * time.Second: "42 s",
-		90 * time.Second: "1 m 30 s", 2*time.Hour + 5*time.Minute: "2 h 05 m",
-	} {
-		if got := took(in); got != want {
-			t.Errorf("took(%v) = %q, want %q", in, got, want)
-		}
-	}
 	var k headTail
 	for range 100_000 {
 		k.add("0123456789")
 	}
-	if got := k.String(); len(got) > 50_000 || !strings.Contains(got, "characters left out") {
-		t.Errorf("of 1,000,000 characters %d are kept", len(got))
+	if got := k.String(); len(got) > 50_000 || !strings.Contains(got, "bytes omitted") {
+		t.Errorf("%d of 1,000,000 bytes are kept", len(got))
 	}
 }
 
 // BenchmarkStream renders an answer of 5,000 deltas, with a frame for every 33
-// of them: what a second of streaming costs five times.
+// of them: five seconds of streaming.
 func BenchmarkStream(b *testing.B) {
 	piece := strings.Split(strings.Repeat("Some **words** of an `answer`, with a [link](https://example.org) and more.\n\n- an item\n- another\n\n", 100), " ")
 	b.ReportAllocs()

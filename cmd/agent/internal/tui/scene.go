@@ -12,54 +12,55 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// scene follows a session's events. It turns what is finished into lines for
-// the scrollback and keeps what is going on. It is not safe for concurrent use.
+// scene follows a session's events. It formats finished ones as lines for the
+// scrollback and keeps the state of unfinished ones. It is not safe for
+// concurrent use.
 type scene struct {
 	painter
-	md     *markdown
-	width  int // columns; 0 = lines are not broken
-	dir    string
-	now    func() time.Time
-	stream func(text string) // takes answers as they come; nil renders them
-	brief  bool              // the past: tools without details, long answers cut
-	out    []string
-	kind   string // of what out, or the scrollback, ends with
-	answer *answer
-	shell  string // the unfinished line of a command of the person
-	calls  []*call
-	ask    map[string]string // titles of open questions
-	queue  []queued
-	plan   event.Plan // the latest; drawn when it changes
-	more   *more      // what was shown in part last; nil for nothing
+	md      *markdown
+	width   int // columns; 0 = no line breaks
+	dir     string
+	now     func() time.Time
+	stream  func(text string) // prints answers as they arrive; nil renders them
+	brief   bool              // for the past: no tool details, truncated answers
+	verbose bool              // details of every tool result
+	out     []string
+	kind    string // of the last line
+	answer  *answer
+	shell   string // the unfinished line of a user's command
+	calls   []*call
+	ask     map[string]string // titles of open questions
+	queue   []queued
+	plan    event.Plan // the latest; shown when it changes
+	more    *more      // what was last truncated, or nil
 
-	thought      strings.Builder // reasoning of the present answer
+	thought      strings.Builder // reasoning of the current answer
 	thinkingFrom time.Time
 
 	tokens int
-	idle   bool // the session said that it waits, or ended
-	failed bool // an error was shown for the present input
+	idle   bool // the session is waiting or has ended
+	failed bool // an error was shown for the current input
 	ended  bool
 }
 
-// queued is a message that waits to be taken up while the agent works.
+// queued is a message that waits until the working agent takes it.
 type queued struct {
-	text  string // as the model gets it
-	label string // as the person entered it; empty if it was shown already
+	text  string // for the model
+	label string // as the user entered it; empty if it was shown already
 }
 
 func newScene(p painter, width int, dir string) *scene {
 	return &scene{painter: p, md: newMarkdown(p), width: width, dir: dir, now: time.Now, ask: map[string]string{}}
 }
 
-// take returns the lines that are finished since the last take.
+// take returns the lines since the last take.
 func (s *scene) take() []string {
 	out := s.out
 	s.out = nil
 	return out
 }
 
-// add puts lines of a kind after what is there, with an empty line between
-// different kinds.
+// add appends lines of a kind, with an empty line between different kinds.
 func (s *scene) add(kind string, lines ...string) {
 	if len(lines) == 0 {
 		return
@@ -71,27 +72,23 @@ func (s *scene) add(kind string, lines ...string) {
 	s.out = append(s.out, lines...)
 }
 
-// separate makes the next lines stand apart, of whatever kind they are.
+// separate inserts an empty line before the next lines, whatever their kind.
 func (s *scene) separate() {
 	if s.kind != "" {
 		s.kind = "apart"
 	}
 }
 
-// note is a line about the session, not of it.
+// note adds a line about the session.
 func (s *scene) note(st style, text string) {
 	s.add("note", s.fold(st, display.Printable(text), s.width, "", "  ")...)
-}
-
-func (s *scene) warn(format string, args ...any) {
-	s.note(yellow, "! "+fmt.Sprintf(format, args...))
 }
 
 func (s *scene) fail(format string, args ...any) {
 	s.note(red, "✗ "+fmt.Sprintf(format, args...))
 }
 
-// user shows what the person entered.
+// user shows what the user entered.
 func (s *scene) user(text string) {
 	const most = 12
 	lines := strings.Split(strings.TrimRight(display.Printable(text), "\n"), "\n")
@@ -102,11 +99,11 @@ func (s *scene) user(text string) {
 	s.separate()
 	s.add("user", s.fold(bold, strings.Join(lines, "\n"), s.width, s.paint(cyan, "> "), "  ")...)
 	if hidden > 0 {
-		s.add("user", "  "+s.paint(dim, "… "+plural(hidden, "more line")))
+		s.add("user", "  "+s.paint(dim, "… "+display.Plural(hidden, "more line")))
 	}
 }
 
-// markdown shows a text of our own.
+// markdown shows a Markdown text of the program.
 func (s *scene) markdown(text string) {
 	if strings.TrimSpace(text) != "" {
 		s.separate()
@@ -121,7 +118,7 @@ func (s *scene) columns() int {
 	return s.width
 }
 
-// apply takes the next event.
+// apply handles the next event.
 func (s *scene) apply(e event.Event) {
 	if e.Tokens > 0 {
 		s.tokens = e.Tokens
@@ -141,8 +138,8 @@ func (s *scene) apply(e event.Event) {
 		s.endThought()
 		s.endAnswer()
 		c := &call{id: e.Call, name: display.Printable(b.Name), since: s.now()}
-		if c.told = b.Name == event.PlanTool; !c.told { // a plan speaks for itself
-			c.about = display.Arguments(b.Args, s.dir, 200)
+		if c.announced = b.Name == event.PlanTool; !c.announced { // the plan is shown instead
+			c.args = display.Arguments(b.Args, s.dir, 200)
 		}
 		s.calls = append(s.calls, c)
 	case event.ToolOutputDelta:
@@ -168,61 +165,29 @@ func (s *scene) apply(e event.Event) {
 		s.idle = true
 		s.settle()
 	default:
-		s.trouble(e.Body)
+		s.showNote(e.Body)
 	}
 }
 
-// trouble shows what did not go as hoped.
-func (s *scene) trouble(body event.Body) {
-	switch b := body.(type) {
-	case event.LLMRetry:
+// showNote shows an event that is neither conversation nor a tool call.
+func (s *scene) showNote(body event.Body) {
+	n, ok := display.NoteOf(body)
+	if !ok {
+		return
+	}
+	switch body.(type) {
+	case event.LLMRetry, event.Cancelled, event.Error:
 		s.settle()
-		if b.Max == 0 { // another provider takes over
-			s.warn("%s", b.Message)
-			break
-		}
-		s.warn("%s; trying again in %s (%d of %d)", b.Message, took(time.Duration(b.WaitMS)*time.Millisecond), b.Attempt, b.Max)
-	case event.TurnLimit:
-		s.warn("the limit %s of %d is reached; enter something to go on", b.Limit, b.Max)
-	case event.TokenLimit:
-		s.warn("the limit %s of %.6g is reached (%.6g used)", b.Limit, b.Max, b.Used)
-	case event.LoopDetection:
-		s.warn("the last calls repeat a pattern; the model was told so")
-	case event.SubagentStart:
-		s.note(dim, "▸ "+display.OneLine(b.Name+": "+b.Input, 200))
-	case event.SubagentEnd:
-		text := fmt.Sprintf("◂ %s: %s, %d tokens", b.Name, b.Outcome, b.Usage.Total())
-		if b.Error != "" {
-			text += ": " + b.Error
-		}
-		s.note(dim, display.OneLine(text, 200))
-	case event.SkillActivated:
-		s.note(dim, display.Printable(fmt.Sprintf("— skill %s: %s %s", b.Name, b.By, b.Trigger)))
-	case event.SkillsListed:
-		if b.Left > 0 {
-			s.note(dim, fmt.Sprintf("— %d skills named to the model, %d others left out", len(b.Names), b.Left))
-		}
-	case event.Compacted:
-		s.note(dim, compacted(b))
-	case event.Warning:
-		s.warn("%s", b.Message)
-	case event.Cancelled:
-		s.settle()
-		what := "stopped"
-		if b.Abort {
-			what = "aborted"
-		}
-		s.warn("%s: %s", what, b.Reason)
-	case event.Error:
-		s.settle()
+	}
+	switch n.Severity {
+	case display.Failure:
 		s.failed = true
-		s.fail("%s (%s)", b.Message, b.Code)
+		s.note(red, n.String())
+	case display.Warning:
+		s.note(yellow, n.String())
+	default:
+		s.note(dim, n.String())
 	}
-}
-
-// compacted says that the conversation has become shorter.
-func compacted(b event.Compacted) string {
-	return fmt.Sprintf("— the conversation was summarised: %s tokens became %s", compact(b.Before), compact(b.After))
 }
 
 func (s *scene) addText(text string) {
@@ -239,8 +204,7 @@ func (s *scene) addText(text string) {
 	s.add("text", s.answer.add(text, s.columns())...)
 }
 
-// message takes an answer as a whole: what of it did not come in pieces is
-// shown now.
+// message handles a complete answer: it shows what was not streamed.
 func (s *scene) message(b event.Message) {
 	s.endThought()
 	whole := b.Content.Text()
@@ -255,15 +219,15 @@ func (s *scene) message(b event.Message) {
 	switch rest, ok := strings.CutPrefix(whole, seen); {
 	case ok && rest != "":
 		s.addText(rest)
-	case !ok: // pieces are missing in the middle
+	case !ok: // the stream had gaps
 		s.answer = nil
-		s.note(dim, "… not all of this could be shown as it came; the whole answer:")
+		s.note(dim, "… the streamed text had gaps; the whole answer:")
 		s.addText(whole)
 	}
 	s.endAnswer()
 }
 
-// endAnswer shows what is left of the answer.
+// endAnswer shows the rest of the answer.
 func (s *scene) endAnswer() {
 	a := s.answer
 	if a == nil {
@@ -277,7 +241,7 @@ func (s *scene) endAnswer() {
 	s.add("text", a.end(s.columns())...)
 }
 
-// pastAnswer shows the beginning of an answer of the past.
+// pastAnswer shows the beginning of an earlier answer.
 func (s *scene) pastAnswer(text string) {
 	const most = 12
 	if strings.TrimSpace(text) == "" {
@@ -285,13 +249,13 @@ func (s *scene) pastAnswer(text string) {
 	}
 	lines := s.md.render(text, s.columns())
 	if hidden := len(lines) - most; hidden > 1 {
-		lines = append(lines[:most:most], s.paint(dim, "… "+plural(hidden, "more line")))
+		lines = append(lines[:most:most], s.paint(dim, "… "+display.Plural(hidden, "more line")))
 	}
 	s.separate()
 	s.add("text", lines...)
 }
 
-// settle ends everything that was going on.
+// settle ends the current thought and answer.
 func (s *scene) settle() {
 	s.endThought()
 	s.endAnswer()
@@ -303,33 +267,28 @@ func (s *scene) endThought() {
 	}
 	if d := s.now().Sub(s.thinkingFrom); d >= time.Second {
 		s.separate()
-		s.add("thought", s.paint(dim, "∴ thought for "+took(d)))
-		s.more = &more{title: "∴ thought for " + took(d), text: s.thought.String()}
+		title := "∴ thought for " + display.Duration(d)
+		s.add("thought", s.paint(dim, title))
+		s.more = &more{title: title, text: s.thought.String()}
 	}
 	s.thought.Reset()
 	s.thinkingFrom = time.Time{}
 }
 
 func (s *scene) answered(b event.Answer) {
-	title := display.VisibleLine(s.ask[b.QID], max(100, s.columns()))
+	width := max(100, s.width)
+	if s.width == 0 {
+		width = 1000
+	}
+	title := display.VisibleLine(s.relative(s.ask[b.QID]), width)
 	delete(s.ask, b.QID)
-	said := b.Choice
-	switch {
-	case b.Withdrawn:
-		said = "withdrawn"
-	case said == "":
-		said = "no answer"
-	}
-	if b.Reason != "" {
-		said += ": " + b.Reason
-	}
-	s.add("tool", s.fold(plain, s.local(title)+" → "+display.Printable(said), s.width, s.paint(yellow, "? "), "  ")...)
+	s.add("tool", s.fold(plain, display.AnswerTo(title, b), s.width, s.paint(yellow, "? "), "  ")...)
 }
 
-// steering says that a message was taken up.
+// steering shows a message that the agent took from the queue.
 func (s *scene) steering(b event.Steering) {
 	if b.Source != "user" {
-		return // the warning about the loop says it
+		return // its cause has a line
 	}
 	text := b.Content.Text()
 	s.settle()
@@ -345,17 +304,17 @@ func (s *scene) steering(b event.Steering) {
 	}
 }
 
-// waiting reports whether a message of the person waits to be taken up.
+// waiting reports whether a message of the user is queued.
 func (s *scene) waiting() bool {
 	return slices.ContainsFunc(s.queue, func(q queued) bool { return q.label != "" })
 }
 
-// local shortens the paths of the workspace.
-func (s *scene) local(text string) string { return display.Local(text, s.dir) }
+// relative makes paths in the workspace relative.
+func (s *scene) relative(text string) string { return display.Local(text, s.dir) }
 
-// said returns what the person said in a user turn, without what context
-// sources added to it.
-func said(parts model.Parts) string {
+// userText returns the user's text of a turn, without the additions of context
+// sources.
+func userText(parts model.Parts) string {
 	var b strings.Builder
 	for i, p := range parts {
 		switch p := p.(type) {
@@ -370,33 +329,32 @@ func said(parts model.Parts) string {
 	return b.String()
 }
 
-// summary is the line at the end of an input's processing, or "" where there
-// is nothing to tell.
+// summary returns the line after the work on an input, "" for a short one.
 func summary(out core.Outcome) string {
-	const worthIt = 10 * time.Second
-	if out.Stop != core.StopMaxTokens && out.Rounds == 0 && out.Duration < worthIt {
+	const short = 10 * time.Second
+	if out.Stop != core.StopMaxTokens && out.Rounds == 0 && out.Duration < short {
 		return ""
 	}
-	parts := []string{took(out.Duration)}
+	parts := []string{display.Duration(out.Duration)}
 	if n := out.Usage.Total(); n > 0 {
-		parts = append(parts, compact(n)+" tokens")
+		parts = append(parts, display.Count(n)+" tokens")
 	}
 	if out.Rounds > 0 {
-		parts = append(parts, plural(out.Rounds, "round")+" of tools")
+		parts = append(parts, display.Plural(out.Rounds, "tool round"))
 	}
 	if out.Priced && out.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", out.Cost))
 	}
 	if out.Stop == core.StopMaxTokens {
-		parts = append(parts, "the answer was cut at the limit of its length")
+		parts = append(parts, "the answer was truncated at the token limit")
 	}
 	return "— " + strings.Join(parts, " · ")
 }
 
-// addOutput shows what a command of the person prints, as it comes.
+// addOutput shows output of the user's command as it arrives.
 func (s *scene) addOutput(text string) {
 	s.shell += text
-	const most = 64 << 10 // of a line without an end
+	const most = 64 << 10 // of an unterminated line
 	lines := strings.SplitAfter(s.shell, "\n")
 	last := len(lines) - 1
 	if len(lines[last]) > most {
@@ -408,7 +366,7 @@ func (s *scene) addOutput(text string) {
 	}
 }
 
-// endOutput ends an output that did not end its last line.
+// endOutput ends an unterminated last line of output.
 func (s *scene) endOutput() {
 	if s.shell != "" {
 		s.addOutput("\n")

@@ -8,21 +8,20 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// screen draws the region at the bottom of a terminal, and prints lines above
-// it that stay. It moves the cursor by relative steps only, so it needs to know
-// neither where on the screen it is nor what stands above. It is not safe for
+// screen draws the region at the bottom of a terminal, and prints permanent
+// lines above it. It moves the cursor only by relative steps, so it needs to
+// know neither its position on the screen nor what is above. It is not safe for
 // concurrent use.
 type screen struct {
 	out           io.Writer
 	width, height int
-	rows          []string // the region as it is drawn
-	x, y          int      // the cursor, in the region
+	rows          []string // the drawn region
+	x, y          int      // the cursor in the region
 	buf           bytes.Buffer
-	err           error // of out; nothing is written after it
+	err           error // of out; then nothing more is written
 }
 
-// Sequences that screen uses. All are understood by every terminal that can
-// move its cursor.
+// Sequences of screen, which every terminal with cursor movement supports.
 const (
 	hideCursor   = "\x1b[?25l"
 	showCursor   = "\x1b[?25h"
@@ -36,9 +35,8 @@ const (
 	leaveRestore = pasteOff + showCursor + resetStyle
 )
 
-// draw prints lines above the region and makes the region show rows, with the
-// cursor at column x of row y. Rows must be no wider than the screen, and no
-// more than it has.
+// draw prints lines above the region and draws rows in it, with the cursor at
+// column x of row y. The rows must fit on the screen.
 func (s *screen) draw(above, rows []string, x, y int) {
 	if len(rows) == 0 {
 		rows = []string{""}
@@ -82,14 +80,14 @@ func (s *screen) same(rows []string) bool {
 	return true
 }
 
-// home moves to the beginning of the region.
+// home moves the cursor to the beginning of the region.
 func (s *screen) home() {
 	s.buf.WriteByte('\r')
 	s.step('A', s.y)
 	s.x, s.y = 0, 0
 }
 
-// update makes the region show rows; it writes those that changed.
+// update draws the rows that changed.
 func (s *screen) update(rows []string) {
 	s.home()
 	for i, r := range rows {
@@ -98,7 +96,7 @@ func (s *screen) update(rows []string) {
 		}
 		if i >= len(s.rows) || r != s.rows[i] {
 			s.buf.WriteString(r)
-			if ansi.StringWidth(r) < s.width { // else the cursor is still on the last column
+			if ansi.StringWidth(r) < s.width { // otherwise the cursor is still on the last column
 				s.buf.WriteString(eraseLine)
 			}
 		}
@@ -120,7 +118,7 @@ func (s *screen) move(x, y int) {
 	s.x, s.y = x, y
 }
 
-// step writes a movement of the cursor by n, if n is positive.
+// step moves the cursor by n, if n is positive.
 func (s *screen) step(direction byte, n int) {
 	if n > 0 {
 		s.buf.WriteString("\x1b[" + strconv.Itoa(n))
@@ -128,10 +126,10 @@ func (s *screen) step(direction byte, n int) {
 	}
 }
 
-// resize takes the terminal's new size. A narrower terminal has broken the
-// region's rows anew: they are erased wherever they went. The size of before
-// counts as new too: the terminal may have been narrower in between, and have
-// cut the rows.
+// resize sets the terminal's new size. A narrower terminal has rewrapped the
+// region's rows, and all of these lines are erased. Even if the size is the same
+// as before, the terminal may have been narrower in between and have truncated
+// the rows.
 func (s *screen) resize(width, height int) {
 	if width > 0 && width < s.width {
 		up := s.x / width
@@ -144,7 +142,7 @@ func (s *screen) resize(width, height int) {
 	s.erase()
 }
 
-// erase takes the region away; the next draw begins where it was.
+// erase removes the region; the next draw begins at its place.
 func (s *screen) erase() {
 	s.home()
 	s.buf.WriteString(eraseBelow)
@@ -152,7 +150,7 @@ func (s *screen) erase() {
 	s.flush()
 }
 
-// write writes a sequence that moves nothing.
+// write writes a sequence that does not move the cursor.
 func (s *screen) write(sequence string) {
 	s.buf.WriteString(sequence)
 	s.flush()

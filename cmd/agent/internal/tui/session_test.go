@@ -15,8 +15,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// act is what a scripted session does: its model's turns, and the policy on
-// the calls in them.
+// act is the script of a session: its model's turns, and the policy for
+// their calls.
 type act struct {
 	turns   []coretest.Turn
 	policy  core.Policy
@@ -28,7 +28,7 @@ type shellArgs struct {
 }
 
 // actTools are tools for scripts: shell pretends to run a command, wait runs
-// until it is cancelled, question asks the person.
+// until it is cancelled, question asks the user.
 func actTools() core.ToolTable {
 	return core.StaticTools(
 		core.NewTool(core.ToolDefinition{Name: "shell", Description: "runs"},
@@ -62,7 +62,7 @@ func actTools() core.ToolTable {
 	)
 }
 
-// ruleSaver is a policy that asks about everything and can keep rules.
+// ruleSaver is a policy that asks about everything and saves rules.
 type ruleSaver struct {
 	coretest.FixedPolicy
 	saved chan string
@@ -83,7 +83,7 @@ func (p ruleSaver) SaveRule(_ context.Context, rule string) error {
 	return nil
 }
 
-// open opens a session for an act, with the asker that goes with it.
+// open opens a session for an act, with its asker.
 func (a act) open(ctx context.Context) (*core.Session, *Asker, error) {
 	asker := NewAsker()
 	policy := a.policy
@@ -125,7 +125,7 @@ func testCommands() []Command {
 
 func toolCall(name, args string) model.ToolCall { return model.ToolCall{Name: name, Args: args} }
 
-// eventually waits until the condition holds. Only a failing test waits long.
+// eventually waits until the condition is true. Only a failing test waits long.
 func eventually(t testing.TB, what func() string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(coretest.Patience); !holds(); time.Sleep(time.Millisecond) {

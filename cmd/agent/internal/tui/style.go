@@ -6,7 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// style is how text looks: the parameters of an SGR sequence.
+// style is the parameters of an SGR sequence.
 type style string
 
 const (
@@ -23,7 +23,7 @@ const (
 	cyan      style = "36"
 )
 
-// and is both styles.
+// and combines two styles.
 func (s style) and(t style) style {
 	if s == "" || t == "" {
 		return s + t
@@ -31,7 +31,7 @@ func (s style) and(t style) style {
 	return s + ";" + t
 }
 
-// painter applies styles, or does not (NO_COLOR).
+// painter applies styles, unless colors is false (NO_COLOR).
 type painter struct{ colors bool }
 
 func (p painter) paint(s style, text string) string {
@@ -41,22 +41,22 @@ func (p painter) paint(s style, text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// span is a run of text in one style. A newline in it ends the line.
+// span is text in one style. It may contain newlines.
 type span struct {
 	text  string
 	style style
 }
 
-// cell is what one or two columns of a line show.
+// cell is a character of one or two columns.
 type cell struct {
 	text  string
 	width int
 	style style
 }
 
-// wrap breaks spans into lines of at most width columns, between words where
-// that is possible. Each line carries its own escape sequences. A width of 0
-// breaks at newlines only.
+// wrap breaks spans into lines of at most width columns, between words if
+// possible. Each line has its own escape sequences. With width 0, it breaks only
+// at newlines.
 func (p painter) wrap(spans []span, width int) []string {
 	w := wrapper{painter: p, width: width, space: -1}
 	for _, s := range spans {
@@ -73,8 +73,7 @@ func (p painter) wrap(spans []span, width int) []string {
 	return w.lines
 }
 
-// cluster returns what stands first in text as one character on the screen,
-// and its width.
+// cluster returns the first grapheme cluster of text and its width.
 func cluster(text string) (string, int) {
 	if text[0] < 0x80 && (len(text) == 1 || text[1] < 0x80) {
 		return text[:1], 1
@@ -82,7 +81,7 @@ func cluster(text string) (string, int) {
 	return ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
 }
 
-// wrapper gathers cells into lines.
+// wrapper collects cells into lines.
 type wrapper struct {
 	painter
 	width int
@@ -90,7 +89,7 @@ type wrapper struct {
 	line  []cell
 	used  int  // columns of line
 	space int  // index of the last space in line, or -1
-	soft  bool // line follows a break that the text did not ask for
+	soft  bool // line follows a break that is not in the text
 }
 
 func (w *wrapper) add(c cell) {
@@ -117,8 +116,8 @@ func (w *wrapper) add(c cell) {
 	w.used += c.width
 }
 
-// end ends the line before its cell at; what follows begins the next, without
-// its space.
+// end ends the line before the cell at; the rest begins the next line, without
+// a leading space.
 func (w *wrapper) end(at int) {
 	rest := w.line[at:]
 	w.lines = append(w.lines, w.join(w.line[:at]))
@@ -131,7 +130,7 @@ func (w *wrapper) end(at int) {
 	}
 }
 
-// join makes a line of cells, one escape sequence for each run of a style.
+// join joins cells to a line, with one escape sequence per run of a style.
 func (p painter) join(cells []cell) string {
 	for len(cells) > 0 && cells[len(cells)-1].text == " " {
 		cells = cells[:len(cells)-1]
@@ -147,8 +146,8 @@ func (p painter) join(cells []cell) string {
 	return b.String()
 }
 
-// fold wraps text in one style, with a prefix on its first line and another on
-// the others.
+// fold wraps text in one style, with a prefix for the first line and one for the
+// others.
 func (p painter) fold(s style, text string, width int, first, rest string) []string {
 	inner := width
 	if width > 0 {
@@ -157,7 +156,7 @@ func (p painter) fold(s style, text string, width int, first, rest string) []str
 	return indent(p.wrap([]span{{text, s}}, inner), first, rest)
 }
 
-// indent puts prefixes before lines.
+// indent adds prefixes to lines.
 func indent(lines []string, first, rest string) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {

@@ -1,4 +1,4 @@
-// Package vt is a small model of a terminal, for tests and recordings: it shows
-// what a person would see. It knows the sequences that the line session uses
-// and lists the others, so that none slips in.
+// Package vt is a small terminal emulator for tests and recordings. It supports
+// the escape sequences that the interactive session uses and lists all others,
+// so that a test notices them.
 package vt

@@ -8,40 +8,39 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Terminal is what a person would see after the bytes that were written to it.
-// It is not safe for concurrent use.
+// Terminal is an emulated terminal. It is not safe for concurrent use.
 type Terminal struct {
-	Hidden  bool // the cursor
-	Paste   bool // bracketed paste
+	Hidden  bool // the cursor is hidden
+	Paste   bool // bracketed paste is on
 	Title   string
 	Bells   int
 	Notices []string // OSC 9
-	Styled  bool     // an SGR sequence came
-	Unknown []string // sequences that it does not know
+	Styled  bool     // there was an SGR sequence
+	Unknown []string // unsupported sequences
 
 	width, height int
-	scroll        [][]Cell // lines that left the screen at the top
+	scroll        [][]Cell // lines scrolled off the screen
 	cells         [][]Cell
 	style         string
 	x, y          int
 	wrapNext      bool
-	rest          string // an unfinished sequence
+	rest          string // an incomplete sequence
 }
 
 // Cell is one column of a line.
 type Cell struct {
 	Text  string // empty in the second half of a wide character
-	Style string // the parameters of the SGR sequences in force, joined by ";"
+	Style string // the parameters of the active SGR sequences, joined by ";"
 }
 
-// New returns an empty terminal of so many columns and lines.
+// New returns an empty terminal.
 func New(width, height int) *Terminal {
 	v := &Terminal{}
 	v.Resize(width, height)
 	return v
 }
 
-// Resize changes the size as a terminal does that cuts lines.
+// Resize changes the size, like a terminal that truncates long lines.
 func (v *Terminal) Resize(width, height int) {
 	v.width, v.height = width, height
 	for len(v.cells) > height && len(v.cells)-1 > v.y && row(v.cells[len(v.cells)-1]) == "" {
@@ -79,18 +78,18 @@ func text(lines [][]Cell) string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n")
 }
 
-// Screen is the text on the screen.
+// Screen returns the text on the screen.
 func (v *Terminal) Screen() string { return text(v.cells) }
 
-// All is the text on the screen and that which scrolled away.
+// All returns the text of the scrollback and the screen.
 func (v *Terminal) All() string { return text(v.Lines()) }
 
-// Lines are the lines on the screen and those that scrolled away.
+// Lines returns the lines of the scrollback and the screen.
 func (v *Terminal) Lines() [][]Cell {
 	return append(v.scroll[:len(v.scroll):len(v.scroll)], v.cells...)
 }
 
-// Write takes what a program writes. Sequences may come in pieces.
+// Write processes a program's output. Sequences may be split between calls.
 func (v *Terminal) Write(p string) {
 	p = v.rest + p
 	v.rest = ""
@@ -104,8 +103,8 @@ func (v *Terminal) Write(p string) {
 	}
 }
 
-// next takes one character or sequence, and returns its length; 0 for one that
-// is not whole yet.
+// next processes one character or sequence and returns its length, 0 if it is
+// incomplete.
 func (v *Terminal) next(p string) int {
 	switch p[0] {
 	case '\r':

@@ -1,6 +1,6 @@
 # token dir input argv...: becomes the command. The first line of stdin sets its
-# environment: on a command line others could read that. From there on no
-# variable here is safe, only the arguments are.
+# environment, as a command line would be visible to others. After that, only
+# the arguments are reliable, not the variables.
 IFS= read -r header || exit 0
 set -- "$(command -v setsid)" "$@"
 cd -P "$3" 2>/dev/null || {

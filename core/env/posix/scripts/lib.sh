@@ -1,6 +1,6 @@
-# What every file script begins with. The status goes to stderr behind a NUL
-# byte: its absence tells that the connection failed and not the script. The
-# messages of programs are matched, so that they must be in one language.
+# Common start of the file scripts. The status goes to stderr after a NUL byte:
+# without it the connection failed, not the script. Programs' messages are
+# matched, so they must be in a fixed language.
 export LC_ALL=C
 tmp=
 trap 'status=$?; [ -z "$tmp" ] || rm -f "$tmp"; printf "\000%d\n" "$status" >&2; exit 0' EXIT
@@ -11,8 +11,8 @@ die() {
 	exit 9
 }
 
-# resolve sets path to where the absolute path $1 leads: symbolic links are
-# followed, and what does not exist stands for itself.
+# resolve sets path to the absolute path $1 with symbolic links resolved;
+# elements that do not exist are kept.
 resolve() {
 	path= todo=$1 links=0
 	while [ -n "$todo" ]; do
@@ -48,18 +48,18 @@ resolve() {
 # find resolves $2. With $1 set, it must be resolved already.
 find() {
 	resolve "$2"
-	[ -z "$1" ] || [ "$path" = "$2" ] || die 'It leads elsewhere than when it was checked'
+	[ -z "$1" ] || [ "$path" = "$2" ] || die 'The path changed after it was checked'
 }
 
 meta() {
 	stat -c '%f %s %h %Y %y' "$1"
 }
 
-# apart refuses $1 if it is among the other arguments, the workspace.
+# apart refuses $1 if it is one of the other arguments, the workspace roots.
 apart() {
 	gone=$1
 	shift
 	for root; do
-		[ "$gone" != "$root" ] || die 'It is a directory of the workspace itself: Operation not permitted'
+		[ "$gone" != "$root" ] || die 'It is a root directory of the workspace: Operation not permitted'
 	done
 }

@@ -1,10 +1,10 @@
-# exact path limit: prints what stat says of the file, and the content of a
-# small one. A larger one stays open, and each line "block count" on stdin gets
-# so many blocks of 64 KiB, filled up with zeros, and the size of the file.
+# exact path limit: prints the output of stat, and the content of a small file. A
+# larger file stays open: for each line "block count" on stdin it prints that many
+# blocks of 64 KiB, padded with zeros, and the size of the file.
 find "$1" "$2"
 meta "$path" >/dev/null || exit 9
 [ ! -d "$path" ] || die 'Is a directory'
-[ -f "$path" ] || die 'It is a special file, a regular file was expected'
+[ -f "$path" ] || die 'It is a special file, not a regular file'
 [ -r "$path" ] || die 'Permission denied'
 exec 3<"$path"
 printf '%s\000' "$path"

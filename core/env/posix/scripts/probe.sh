@@ -2,7 +2,7 @@
 uname -s || exit 9
 uname -r || exit 9
 if [ -x /bin/bash ]; then echo bash; else echo sh; fi
-command -v readlink >/dev/null || die 'The program readlink is missing there'
+command -v readlink >/dev/null || die 'The program readlink is missing'
 enter() {
 	cd "$1" 2>/dev/null && return
 	[ -e "$1" ] || die "the directory $1: No such file or directory"

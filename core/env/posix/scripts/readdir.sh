@@ -1,5 +1,5 @@
-# exact path: batches of names, each ended by NUL, an empty one, and the lines
-# of stat for them, ended by NUL. A file that went away in between has no line.
+# exact path: prints batches of NUL-terminated names, an empty name, and their
+# lines of stat, terminated by NUL. A file removed meanwhile has no line.
 find "$1" "$2"
 meta "$path" >/dev/null || exit 9
 [ -d "$path" ] || die 'Not a directory'
@@ -13,7 +13,7 @@ batch() {
 }
 set --
 for name in .[!.]* ..?* *; do
-	# A pattern that matches nothing stands for itself.
+	# A pattern without matches stays unexpanded.
 	[ -e "$name" ] || [ -L "$name" ] || continue
 	set -- "$@" "./$name"
 	[ $# -lt 200 ] || {

@@ -1,4 +1,4 @@
-# path...: prints where each leads.
+# path...: prints each path resolved.
 for name; do
 	resolve "$name"
 	printf '%s\000' "$path"

@@ -1,11 +1,11 @@
-# inner merged token dir input argv...: runs a command and tells on stderr,
-# behind NUL and the token, that it started and how it ended. This shell is the
-# witness of the end: it outlives signals to everybody.
+# inner merged token dir input argv...: runs a command and reports on stderr,
+# after NUL and the token, that it started and how it ended. This shell is the
+# witness: it survives signals to the group.
 trap : TERM HUP INT
 inner=$1 merged=$2 token=$3 witness=$$
 shift 2
-# Descriptor 3 is the true stderr, 5 the true stdout, 4 takes the group that the
-# command is in. Nothing that this shell itself says goes anywhere.
+# Descriptor 3 is the real stderr, 5 the real stdout, 4 receives the command's
+# group. This shell's own messages are discarded.
 exec 3>&2 5>&1 2>/dev/null
 if [ -n "$merged" ]; then
 	group=$(exec sh -c "$inner" sh "$@" 4>&1 >&5 2>&5 5>&-)

@@ -1,12 +1,12 @@
-# exact path mode size temp: replaces the file with stdin, which must have so
-# many bytes: fewer mean that the connection broke.
+# exact path mode size temp: replaces the file with stdin, which must have size
+# bytes: fewer mean that the connection was lost.
 find "$1" "$2"
 mode=$3 size=$4 owner=
 dir=${path%/*}
 if [ -d "$path" ]; then
 	die 'Is a directory'
 elif [ -e "$path" ]; then
-	[ -f "$path" ] || die 'It is a special file, a regular file was expected'
+	[ -f "$path" ] || die 'It is a special file, not a regular file'
 	old=$(stat -c %a "$path") && owner=$(stat -c %u:%g "$path") || exit 9
 	[ $((0$old & 0222)) -ne 0 ] || die 'The file is read-only, change its mode first: Permission denied'
 	mode=${mode:-$old}
@@ -19,8 +19,8 @@ umask 077
 (set -C && : >"$dir/$5") || exit 9
 tmp=$dir/$5
 cat >"$tmp" || exit 9
-[ "$(stat -c %s "$tmp")" = "$size" ] || die 'The content broke off'
-# The owner comes first: a change of that clears set-id bits.
+[ "$(stat -c %s "$tmp")" = "$size" ] || die 'The content is incomplete'
+# chown first: it clears set-id bits.
 [ -z "$owner" ] || [ "$(stat -c %u:%g "$tmp")" = "$owner" ] || chown "$owner" "$tmp" 2>/dev/null
 chmod "$mode" "$tmp" || exit 9
 mv -f "$tmp" "$path" || exit 9

@@ -1,8 +1,8 @@
-// Command yardstick is the least that does an agent's work: it sends the
-// conversation to an OpenAI-compatible endpoint, runs the tool calls that
-// stream back and sends their results, until the model answers with text. It
-// has no permissions, log, events or recovery; package bench measures it
-// beside the agent to tell the agent's cost from the machine's.
+// Command yardstick is a minimal agent: it sends the conversation to an
+// OpenAI-compatible endpoint, runs the streamed tool calls and sends their
+// results, until the model answers with text. It has no permissions, log, events
+// or recovery; package bench compares the agent with it to separate the agent's
+// cost from the machine's.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// outputLimit is how much of a command's output the model gets.
+// outputLimit limits the output of a command that the model gets.
 const outputLimit = 30_000
 
 type message struct {
@@ -92,7 +92,7 @@ func work(endpoint, model, prompt string) error {
 }
 
 // ask sends the conversation and returns the answer, printing text as it
-// comes. Each tool call must come whole in one event.
+// arrives. Each tool call must be complete in one event.
 func ask(endpoint, model string, conversation []message) (message, error) {
 	body, err := json.Marshal(map[string]any{
 		"model": model, "stream": true, "messages": conversation, "tools": json.RawMessage(tools),

@@ -31,32 +31,32 @@ var (
 
 const demoPrompt = "There is a failing test in this package. Find out why it fails, fix the code, and run the test again."
 
+// NewCmd returns agent demo.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	var keep bool
 	var disallowed []string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch the whole loop at work: no key, no network",
-		Long: "demo makes a small Go package with a failing test in a temporary directory and lets a scripted model repair it\n" +
-			"with the real tools, through the real permission policy. A second agent looks at the result, as an MCP server in a\n" +
-			"process of its own. It needs Go and nothing else.",
+		Short: "Watch a scripted model fix a failing test",
+		Long: "Create a small Go package with a failing test in a temporary directory and let a scripted model fix it, with\n" +
+			"the real tools and permission policy. A second agent inspects the result as an MCP server in a separate\n" +
+			"process. It needs Go, but no API key and no network.",
 		Args: cmdutil.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), s, keep, disallowed) },
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "keep the workspace and the session's record, and say where they are")
-	cmd.Flags().StringSliceVar(&disallowed, "disallowed-tools", nil, "leave the tools of these `NAMES` out, to see the demo fail without them")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the workspace and the session log, and print their path")
+	cmd.Flags().StringSliceVar(&disallowed, "disallowed-tools", nil, "disable tools with these `NAMES`, to see the demo fail")
 	return cmd
 }
 
-// runDemo runs exec's own task with a script for a model and an answerer for
-// a person.
+// runDemo runs the task of exec with a scripted model and scripted approvals.
 func runDemo(ctx context.Context, s *cmdutil.IO, keep bool, without []string) (err error) {
 	if _, err := exec.LookPath("go"); err != nil {
-		return fmt.Errorf("the demo runs `go test` in its workspace, and there is no go command on the PATH: %w", err)
+		return fmt.Errorf("the demo runs `go test` and needs the go command: %w", err)
 	}
 	root, err := os.MkdirTemp("", "agent-demo-")
 	if err != nil {
-		return fmt.Errorf("the demo needs a temporary directory: %w", err)
+		return fmt.Errorf("temporary directory: %w", err)
 	}
 	defer func() {
 		if keep {
@@ -79,9 +79,9 @@ func runDemo(ctx context.Context, s *cmdutil.IO, keep bool, without []string) (e
 		return err
 	}
 	t.Forget, t.Agent.Disallowed = !keep, without
-	fmt.Fprintf(s.Out, "This is a demonstration. The model is a script, not a language model: its words and its choice of calls are\n"+
-		"fixed. The rest is real: the loop, the tools, the files, the commands, the plugin that fetches a page from a server\n"+
-		"on this machine, the MCP server, the permission policy.\n\n"+
+	fmt.Fprintf(s.Out, "This is a demonstration. The model is a script: its text and tool calls are fixed. The rest is real: the loop,\n"+
+		"the tools, the files, the commands, the plugin that fetches a page from a server on this machine, the MCP\n"+
+		"server, the permission policy.\n\n"+
 		"Workspace: %s\nPrompt:    %s\n\n", workspace, demoPrompt)
 	out, err := t.Run(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func runDemo(ctx context.Context, s *cmdutil.IO, keep bool, without []string) (e
 	if code := run.OutcomeCode(out, nil); code != cmdutil.ExitDone {
 		return &cmdutil.StatusError{Code: code}
 	}
-	fmt.Fprintln(s.Out, "\nThat was a script. For a model of your own: agent exec --help")
+	fmt.Fprintln(s.Out, "\nThat was a script. To use a real model: agent providers setup")
 	return nil
 }
 
@@ -99,7 +99,7 @@ func runDemo(ctx context.Context, s *cmdutil.IO, keep bool, without []string) (e
 func demoTask(s *cmdutil.IO, root, workspace string, site *demoSite) (*run.Task, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("the demo starts this program as a plugin: %w", err)
+		return nil, fmt.Errorf("finding the agent binary: %w", err)
 	}
 	script, err := scripted.Parse("demo/script.yaml", demoScript)
 	if err != nil {
@@ -123,19 +123,19 @@ func demoTask(s *cmdutil.IO, root, workspace string, site *demoSite) (*run.Task,
 	}, nil
 }
 
-// demoServer is this program as an MCP server, with settings of its own.
+// demoServer is this binary as an MCP server with its own settings.
 func demoServer(root string) (mcp.Configured, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return mcp.Configured{}, fmt.Errorf("the demo starts this program as an MCP server: %w", err)
+		return mcp.Configured{}, fmt.Errorf("finding the agent binary: %w", err)
 	}
 	return mcp.Configured{Name: "neighbor", Source: "the demo", Server: mcp.Server{
 		Command: self, Args: []string{"mcp", "serve", "--no-tasks"}, Env: map[string]string{"AGENT_HOME": filepath.Join(root, "neighbor")}, Required: true,
 	}}, nil
 }
 
-// demoFailed is the exit code of a demo that failed: a script whose
-// expectations are not met is an error like any other, not the provider's.
+// demoFailed is the exit code of a failed demo. The scripted model is no provider
+// that can fail.
 func demoFailed(err error) int {
 	if code := cmdutil.ExitCode(err); code != cmdutil.ExitProvider {
 		return code
@@ -143,14 +143,14 @@ func demoFailed(err error) int {
 	return cmdutil.ExitError
 }
 
-// demoUser answers the demo's questions with a yes for this once.
+// demoUser approves each permission request once.
 type demoUser struct{}
 
 func (demoUser) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if q.Kind != core.QuestionPermission {
-		return core.Answer{}, errors.New("the demo answers questions of permission only")
+		return core.Answer{}, errors.New("the demo answers permission requests only")
 	}
-	return core.Answer{Choice: core.ChoiceOnce, Reason: "(the demo answers in your place)"}, ctx.Err()
+	return core.Answer{Choice: core.ChoiceOnce, Reason: "(approved by the demo)"}, ctx.Err()
 }
 
 // unpack writes the files of a txtar archive below dir.

@@ -18,18 +18,18 @@ import (
 //go:embed files/guide.html
 var demoGuide []byte
 
-// demoSite is a web page on this machine that the demo's model reads.
+// demoSite is a web server on this machine with the page that the demo fetches.
 type demoSite struct {
 	server *http.Server
 	host   string
 	done   chan error
 }
 
-// serveGuide serves the page to this machine only.
+// serveGuide serves the page on loopback.
 func serveGuide() (*demoSite, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("the demo serves a page on this machine: %w", err)
+		return nil, fmt.Errorf("serving a page for the demo: %w", err)
 	}
 	s := &demoSite{
 		server: &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -42,7 +42,7 @@ func serveGuide() (*demoSite, error) {
 	return s, nil
 }
 
-// url is the page's address.
+// url returns the address of the page.
 func (s *demoSite) url() string { return "http://" + s.host + "/slugs" }
 
 func (s *demoSite) close() {
@@ -50,8 +50,8 @@ func (s *demoSite) close() {
 	<-s.done
 }
 
-// plugins are the bundled ones, in processes of their own. The plugin web may
-// fetch from this machine here, which it refuses otherwise.
+// plugins are the bundled ones. The plugin web may
+// fetch from this machine, which it refuses otherwise.
 func (s *demoSite) plugins(home, command string) *plugins.Options {
 	return &plugins.Options{
 		Home: home, Bundled: setup.BundledPlugins(), BundledCommand: []string{command, setup.InternalPlugin},

@@ -39,7 +39,7 @@ func (d *doctor) checkSandbox(ctx context.Context) finding {
 // sandboxLevels returns a check for each level of this system.
 func (d *doctor) sandboxLevels() []check {
 	var list []check
-	for _, level := range sandbox.LevelsHere() {
+	for _, level := range sandbox.SystemLevels() {
 		list = append(list, check{level.String(), func(ctx context.Context) finding {
 			s := d.commands.Sandbox().Status(ctx, level)
 			if s.Works {

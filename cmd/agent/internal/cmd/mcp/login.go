@@ -55,7 +55,7 @@ func (o *loginOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timed out: nobody signed in within %s", o.timeout))
+	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("no sign-in within %s", o.timeout))
 	defer cancel()
 	err = interruptible(waiting, func(ctx context.Context) error {
 		if err := t.SignIn(ctx); err != nil {
@@ -145,7 +145,7 @@ func (o *serverOptions) remote(name string) (*setup.Setup, mcp.Configured, error
 }
 
 // transport returns the HTTP transport that signs in to a server.
-func transport(set *setup.Setup, c mcp.Configured, p oauth.Person) (*oauth.Transport, error) {
+func transport(set *setup.Setup, c mcp.Configured, p oauth.Browser) (*oauth.Transport, error) {
 	t, err := set.SignIn(p).Transport(c.Server, nil)
 	if err != nil {
 		return nil, &config.Error{Key: "mcp.servers." + c.Name, Err: err}
@@ -159,9 +159,9 @@ type browser struct {
 	disabled bool // print the address only
 }
 
-var _ oauth.Person = (*browser)(nil)
+var _ oauth.Browser = (*browser)(nil)
 
-// Visit implements [oauth.Person].
+// Visit implements [oauth.Browser].
 func (b *browser) Visit(ctx context.Context, page string) (string, error) {
 	b.Printf("Sign in on this page:\n\n  %s\n", page)
 	if !b.disabled {

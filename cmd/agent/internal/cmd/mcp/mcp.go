@@ -125,15 +125,15 @@ func (o *serverOptions) readTools(ctx context.Context, set *setup.Setup, c mcp.C
 			fmt.Fprintf(o.Err, "agent: its tools could not be read: %v\n", err)
 			return nil
 		}
-		reportLeft(o.Err, st)
+		reportSkipped(o.Err, st)
 		fmt.Fprintf(o.Out, "It has %s%s.\n", cmdutil.Plural(len(st.Tools), "tool"), toolList(st))
 		return nil
 	})
 }
 
-// reportLeft prints why tools were left out.
-func reportLeft(w io.Writer, st mcp.Status) {
-	for _, why := range st.Left {
+// reportSkipped prints why tools were left out.
+func reportSkipped(w io.Writer, st mcp.Status) {
+	for _, why := range st.Skipped {
 		fmt.Fprintf(w, "agent: %s\n", why)
 	}
 }

@@ -78,7 +78,7 @@ func (o *testOptions) print(st mcp.Status, changes []mcp.Change, took time.Durat
 		return err
 	}
 	fmt.Fprintf(o.Out, "\nAnswered in %s.\n", took.Round(time.Millisecond))
-	reportLeft(o.Err, st)
+	reportSkipped(o.Err, st)
 	for _, c := range changes {
 		fmt.Fprintf(o.Out, "\nTool %s has changed since it was first seen:\n%s\n", c.Tool, display.Visible(mcp.Difference(c.Old, c.New)))
 	}

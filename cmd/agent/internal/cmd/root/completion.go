@@ -26,9 +26,9 @@ func newCompletion(s *cmdutil.IO) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Print the script that makes a shell complete commands",
-		Long: "completion prints a script for your shell. For this shell:  source <(agent completion bash)\n" +
-			"For all to come, write it to where your shell looks:\n\n" +
+		Short: "Print a shell completion script",
+		Long: "Print a completion script. For the current shell:  source <(agent completion bash)\n" +
+			"For all shells, write it where yours looks for it:\n\n" +
 			"  bash        ~/.local/share/bash-completion/completions/agent\n" +
 			"  zsh         _agent, in a directory of $fpath\n" +
 			"  fish        ~/.config/fish/completions/agent.fish\n" +
@@ -45,13 +45,13 @@ func newCompletion(s *cmdutil.IO) *cobra.Command {
 	}
 }
 
-// completes reports whether a shell asks for completions.
+// completes reports whether a shell is asking for completions.
 func completes(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// addCompletions tells the commands how arguments and values of flags are
-// completed. It is done only when that is asked for.
+// addCompletions adds completions of arguments and flag values, for a command
+// line that asks for them.
 func addCompletions(root *cobra.Command, s *cmdutil.IO) {
 	sessions := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return sessionIDs(s), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -80,7 +80,7 @@ func addCompletions(root *cobra.Command, s *cmdutil.IO) {
 		}
 		for name, f := range flags {
 			if cmd.Flags().Lookup(name) != nil {
-				// It fails where the command completes the flag by itself.
+				// It fails if the command completes the flag already.
 				_ = cmd.RegisterFlagCompletionFunc(name, f)
 			}
 		}
@@ -111,7 +111,7 @@ func directories(*cobra.Command, []string, string) ([]cobra.Completion, cobra.Sh
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// configArguments completes a key and, where its values are listed, one.
+// configArguments completes a key and, for a key with fixed values, a value.
 func configArguments(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
@@ -135,14 +135,14 @@ func toolNames() []string {
 	return names
 }
 
-// sessionIDs returns the sessions of this directory, then the others, each
-// with what it was about.
+// sessionIDs returns the sessions of this directory, then the others, each with
+// its first prompt.
 func sessionIDs(s *cmdutil.IO) []cobra.Completion {
 	home, err := s.AgentHome()
 	if err != nil {
 		return nil
 	}
-	list, _ := store.List(agent.SessionsDir(home)) // what cannot be read is not offered
+	list, _ := store.List(agent.SessionsDir(home)) // unreadable ones are left out
 	here := s.WorkDir("")
 	slices.SortStableFunc(list, func(a, b store.Summary) int {
 		switch {

@@ -35,7 +35,7 @@ func TestInteractiveSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := s.state()
-	s.answer("always; adds the rule shell(sh say.sh) to ~/.agent/settings.json", "a")
+	s.answer("always (add the rule shell(sh say.sh) to ~/.agent/settings.json)", "a")
 	s.answer("First answer.", "look at @notes.txt\r")
 	s.answer("Second answer.", "/cost\r")
 	s.answer("3 model calls", "/quit\r")
@@ -58,7 +58,7 @@ func TestInteractiveSession(t *testing.T) {
 	again.answer("resumed session", "once more\r")
 	again.answer("Third answer.", "\x04") // Ctrl-D
 	again.exits(0)
-	if strings.Contains(again.text(), "Allow shell") {
+	if strings.Contains(again.text(), "Run `") {
 		t.Error("the second session asked in spite of the rule")
 	}
 	requests = w.chat.Requests()
@@ -83,7 +83,7 @@ func TestInteractivePlan(t *testing.T) {
 	if text := s.text(); strings.Contains(text, "line 105") {
 		t.Errorf("more of the output is shown than its end:\n%s", text)
 	}
-	for _, want := range []string{"plan · 0 of 2 done", "plan · 1 of 2 done", "Ctrl-O shows more"} {
+	for _, want := range []string{"plan · 0 of 2 done", "plan · 1 of 2 done", "Ctrl-O expands"} {
 		s.answer(want, "")
 	}
 	s.answer("Ctrl-O", "\x0f")
@@ -117,7 +117,7 @@ func TestInteractiveCustomCommand(t *testing.T) {
 	s := w.onTerminal()
 	s.answer("/help", "/greet Ann\r")
 	s.answer("First answer.", "/project\r")
-	s.answer("there is no command /project", "/quit\r")
+	s.answer("unknown command /project", "/quit\r")
 	s.exits(0)
 	if body := string(w.chat.Requests()[0].Body); !strings.Contains(body, "Say hello to Ann.") {
 		t.Errorf("the model got %s", body)
@@ -156,7 +156,7 @@ func TestInteractiveNewSkill(t *testing.T) {
 		t.Fatal(err)
 	}
 	unknown := func(n int) func() bool {
-		return func() bool { return strings.Count(s.text(), "there is no command /greeting") >= n }
+		return func() bool { return strings.Count(s.text(), "unknown command /greeting") >= n }
 	}
 	s.answer("/help", "/plugins\r")
 	s.answer("web_fetch", "/greeting Ann\r")
@@ -191,10 +191,10 @@ func TestInteractiveCompact(t *testing.T) {
 	}
 	s.answer("A long first answer.", "/context\r")
 	s.answer("tools: definitions", "/compact the milk\r")
-	s.answer("the conversation was summarised", "go on\r")
+	s.answer("conversation compacted", "go on\r")
 	s.answer("Second answer.", "/quit\r")
 	s.exits(0)
-	if text := s.text(); !strings.Contains(text, "prompt: instructions") || !strings.Contains(text, "what you said") {
+	if text := s.text(); !strings.Contains(text, "prompt: instructions") || !strings.Contains(text, "your messages") {
 		t.Errorf("the report lacks something:\n%s", text)
 	}
 	requests := w.chat.Requests()

@@ -30,7 +30,7 @@ func TestInteractiveMCP(t *testing.T) {
 	s := w.onTerminal("Begin")
 	s.answer("Ready.", "/mcp near\r")
 	s.answer("near__echo", "go on\r")
-	s.answer("Allow near__echo: mcp near/echo?", "y")
+	s.answer("Call echo of the MCP server near?", "y")
 	s.answer("Called.", "look at @near:script://notes\r")
 	s.answer("Read.", "/quit\r")
 	s.exits(0)
@@ -44,17 +44,17 @@ func TestInteractiveMCP(t *testing.T) {
 	}
 	again := w.onTerminal()
 	again.answer("/help", "/near:greet\r")
-	again.answer("who is missing: /near:greet WHO", "/near:greet Ada Lovelace\r")
+	again.answer("missing argument who: /near:greet WHO", "/near:greet Ada Lovelace\r")
 	again.answer("Greeted.", "once more\r")
-	again.answer("Allow near__echo: mcp near/echo?", "y")
-	again.answer("The MCP server near has changed its tool echo. Use it as it is now?", "n")
+	again.answer("Call echo of the MCP server near?", "y")
+	again.answer("MCP server near has changed its tool echo. Use the changed tool?", "n")
 	again.answer("Over.", "/quit\r")
 	again.exits(0)
 	if !strings.Contains(again.text(), "+ Says it twice.") {
 		t.Error("the difference was not shown")
 	}
 	requests = w.chat.Requests()
-	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "Please greet Ada Lovelace.") || !strings.Contains(last, "that was not approved") || strings.Contains(last, "twice") {
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "Please greet Ada Lovelace.") || !strings.Contains(last, "the change was denied") || strings.Contains(last, "twice") {
 		t.Errorf("the prompt did not go, or the changed tool did: %s", last)
 	}
 }

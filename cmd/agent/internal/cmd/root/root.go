@@ -101,7 +101,7 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 			case o.Print:
 				return o.Run(cmd.Context(), args)
 			case s.InTTY && s.OutTTY && !command:
-				return chat.Interactive(o, cmd.Context(), args)
+				return chat.Interactive(cmd.Context(), o, args)
 			case len(args) == 0:
 				return cmd.Help()
 			}

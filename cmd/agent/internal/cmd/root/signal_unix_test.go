@@ -304,5 +304,5 @@ func TestKill(t *testing.T) {
 	if err := json.Unmarshal([]byte(first), &init); err != nil {
 		t.Fatal(err)
 	}
-	w.resumes(init.Session, "The call was cut off when the agent ended")
+	w.resumes(init.Session, "The call was interrupted when the agent ended")
 }

@@ -20,11 +20,14 @@ import (
 // markdownTranscript writes the conversation as Markdown, with tool calls
 // folded in <details>.
 type markdownTranscript struct {
-	out  io.Writer
-	open []model.ToolCall // without a result yet
+	out       io.Writer
+	open      []model.ToolCall  // without a result yet
+	questions map[string]string // titles of open questions
 }
 
-func newMarkdownTranscript(out io.Writer) *markdownTranscript { return &markdownTranscript{out: out} }
+func newMarkdownTranscript(out io.Writer) *markdownTranscript {
+	return &markdownTranscript{out: out, questions: map[string]string{}}
+}
 
 func (t *markdownTranscript) begin(about store.Summary) {
 	title := display.OneLine(about.Text, 100)
@@ -43,7 +46,7 @@ func (t *markdownTranscript) show(e event.Event) {
 	case event.SessionStart:
 		by := codeSpan(display.OneLine(modelName(b.Provider, b.Model), 200))
 		if b.Resumed {
-			t.write("\n*Resumed %s with %s.*\n", e.Time.UTC().Format(time.RFC3339), by)
+			t.write("\n*Resumed at %s with %s.*\n", e.Time.UTC().Format(time.RFC3339), by)
 		} else {
 			t.write("- Model: %s\n", by)
 		}
@@ -53,7 +56,7 @@ func (t *markdownTranscript) show(e event.Event) {
 		if b.Source == "user" {
 			t.message("You (steering)", b.Content)
 		} else {
-			t.quote(b.Source, b.Content.Text())
+			t.quote(b.Source + ": " + b.Content.Text())
 		}
 	case event.Message:
 		t.endCalls()
@@ -62,20 +65,19 @@ func (t *markdownTranscript) show(e event.Event) {
 			t.message("Agent", b.Content)
 		}
 		if b.Partial {
-			t.quote("incomplete", "the answer was interrupted")
+			t.quote("The answer is incomplete.")
 		}
 	case event.ToolResult:
 		t.result(e.Call, b)
-	case event.Answer:
-		t.quote("answer", b.Choice+" "+b.Reason)
 	case event.Question:
-		t.quote("question", b.Title)
-	case event.Warning:
-		t.quote("warning", b.Message)
-	case event.Error:
-		t.quote("error", b.Message)
-	case event.Cancelled:
-		t.quote("cancelled", b.Reason)
+		t.questions[b.QID] = b.Title
+	case event.Answer:
+		t.quote("? " + display.AnswerTo(display.OneLine(t.questions[b.QID], 1000), b))
+		delete(t.questions, b.QID)
+	default:
+		if n, ok := display.NoteOf(b); ok {
+			t.quote(n.String())
+		}
 	}
 }
 
@@ -85,8 +87,8 @@ func (t *markdownTranscript) message(who string, content model.Parts) {
 	t.write("\n## %s\n\n%s\n", who, strings.TrimSpace(display.Printable(partsText(content))))
 }
 
-func (t *markdownTranscript) quote(what, text string) {
-	t.write("\n> %s: %s\n", what, plainMarkdown(display.OneLine(text, 1000)))
+func (t *markdownTranscript) quote(text string) {
+	t.write("\n> %s\n", plainMarkdown(display.OneLine(text, 2000)))
 }
 
 // result writes a call with its result.

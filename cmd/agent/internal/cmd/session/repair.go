@@ -38,11 +38,11 @@ func (o *repairOptions) run(ctx context.Context, prefix string) error {
 	if err != nil {
 		return err
 	}
-	mend := store.Mend
+	inspect := store.RepairLog
 	if o.dryRun {
-		mend = store.Check
+		inspect = store.Check
 	}
-	damage, err := mend(ctx, agent.SessionsDir(home), id)
+	damage, err := inspect(ctx, agent.SessionsDir(home), id)
 	if err != nil {
 		return err
 	}

@@ -186,7 +186,7 @@ func TestMarkdownEscapes(t *testing.T) {
 		"<summary>shell &lt;/summary&gt;` (done, 0s)</summary>",
 		"Full output (2.0 kB): ``/o`ut``", "[image image/png, 1.5 kB]", "all of it",
 		"<summary>never (no result)</summary>\n\n</details>\n",
-		"> warning: \\<b>careful\\</b> now\n", "## You (steering)\n\nStop.\n", "> incomplete: ", "*Resumed 20", " with `p/q`.*",
+		"> ! \\<b>careful\\</b> now\n", "## You (steering)\n\nStop.\n", "> The answer is incomplete.\n", "*Resumed at ", " with `p/q`.*",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q", want)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/store"
@@ -45,7 +45,7 @@ func (o *showOptions) run(ctx context.Context, prefix string) error {
 		return err
 	}
 	out := bufio.NewWriter(o.Out)
-	var t transcript = newPlainTranscript(out)
+	var t transcript = &plainTranscript{out: out}
 	if o.json {
 		t = &jsonTranscript{out: out}
 	}
@@ -55,15 +55,11 @@ func (o *showOptions) run(ctx context.Context, prefix string) error {
 // plainTranscript writes the conversation for a terminal.
 type plainTranscript struct {
 	out  io.Writer
-	view *run.TextView // shows everything but messages
-}
-
-func newPlainTranscript(out io.Writer) *plainTranscript {
-	return &plainTranscript{out, &run.TextView{Notes: out, Calls: map[string]string{}}}
+	work *tui.Transcript // everything but messages
 }
 
 func (t *plainTranscript) begin(about store.Summary) {
-	t.view.Cwd = about.Cwd
+	t.work = tui.NewTranscript(about.Cwd, false)
 	fmt.Fprintf(t.out, "Session:   %s\n", about.ID)
 	if about.Origin != "" {
 		fmt.Fprintf(t.out, "Fork of:   %s\n", display.Printable(about.Origin))
@@ -81,28 +77,32 @@ func (t *plainTranscript) show(e event.Event) {
 	case event.User:
 		t.message(e, "you", b.Content)
 	case event.Steering:
-		if b.Source != "user" {
-			t.view.Show(e)
-			return
-		}
-		t.message(e, "you (steering)", b.Content)
+		t.message(e, steeredBy(b), b.Content)
 	case event.Message:
 		who := "agent"
 		if b.Partial {
 			who = "agent (incomplete)"
 		}
 		t.message(e, who, b.Content)
-	case event.Error:
-		t.view.Note("! error: %s", display.Printable(b.Message))
 	default:
-		t.view.Show(e)
+		for _, l := range t.work.Lines(e) {
+			fmt.Fprintln(t.out, l)
+		}
 	}
+}
+
+// steeredBy names the source of a message that was added while the agent worked.
+func steeredBy(b event.Steering) string {
+	if b.Source == "user" {
+		return "you (steering)"
+	}
+	return b.Source + " (steering)"
 }
 
 func (t *plainTranscript) message(e event.Event, who string, content model.Parts) {
 	t.heading(e, who)
 	if text := strings.TrimSpace(display.Printable(partsText(content))); text != "" {
-		t.view.Note("%s", text)
+		fmt.Fprintln(t.out, text)
 	}
 }
 

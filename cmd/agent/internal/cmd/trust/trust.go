@@ -231,7 +231,7 @@ func (o *trustOptions) revokeTrust(ctx context.Context, store *trust.Store, dir 
 	}
 	text := "%s was not trusted.\n"
 	if found || servers {
-		text = "%s is no longer trusted.\n"
+		text = "Revoked trust in %s.\n"
 	}
 	fmt.Fprintf(o.Out, text, dir)
 	return nil

@@ -47,7 +47,7 @@ func TestTrust(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list) != 1 || list[0].Status != "trusted" {
 		t.Errorf("list %+v, %v", list, err)
 	}
-	run(trustOptions{revoke: true}, " is no longer trusted.\n")
+	run(trustOptions{revoke: true}, "Revoked trust in ")
 	run(trustOptions{revoke: true}, " was not trusted.\n")
 
 	write(`{"agnt": {}}`)

@@ -1,0 +1,112 @@
+package chat
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/skills"
+)
+
+// allCommands returns all slash commands but those of package tui, as of now:
+// skills, plugins and servers come and go. Of two with the same name, the first
+// has it and the other is called SCOPE:NAME.
+func (c *chat) allCommands() []tui.Command {
+	commands := withCustom(c.commands(), c.custom)
+	commands = withSkills(commands, c.library)
+	commands = withPluginCommands(commands, c.agent, c.session)
+	return append(commands, c.promptCommands()...)
+}
+
+// withCommand adds a command, as SCOPE:NAME if its name is taken.
+func withCommand(commands []tui.Command, scope string, c tui.Command) []tui.Command {
+	if c.Name == "help" || c.Name == "quit" || slices.ContainsFunc(commands, func(o tui.Command) bool { return o.Name == c.Name }) {
+		c.Name = scope + ":" + c.Name
+	}
+	return append(commands, c)
+}
+
+// commands returns the built-in slash commands of a session.
+func (c *chat) commands() []tui.Command {
+	text := func(f func(ctx context.Context, args string) (string, error)) func(context.Context, string) (tui.Result, error) {
+		return func(ctx context.Context, args string) (tui.Result, error) {
+			out, err := f(ctx, args)
+			return tui.Result{Text: out}, err
+		}
+	}
+	return []tui.Command{
+		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or switch to another", Run: text(c.cmdModel)},
+		{Name: "tools", Summary: "list tools", Run: text(c.cmdTools)},
+		{Name: "mcp", Args: "[NAME]", Summary: "list MCP servers, or show one", Run: text(c.cmdMCP)},
+		{Name: "skills", Summary: "list skills; /NAME uses one", Run: text(c.cmdSkills)},
+		{Name: "plugins", Summary: "list plugins and their permissions", Run: text(c.cmdPlugins)},
+		{Name: "permissions", Summary: "show the permission mode and rules", Run: text(c.cmdPermissions)},
+		{Name: "config", Summary: "show settings that differ from the defaults", Run: text(c.cmdConfig)},
+		{Name: "session", Summary: "show the session ID and log file", Run: text(c.cmdSession)},
+		{Name: "context", Summary: "show what fills the context window", Run: text(c.cmdContext)},
+		{Name: "compact", Args: "[INSTRUCTIONS]", Summary: "replace the conversation by a summary", Run: text(c.cmdCompact)},
+		{Name: "cost", Summary: "show token usage and cost", Run: text(c.cmdCost)},
+		{Name: "resume", Args: "[ID]", Summary: "list this directory's sessions, or resume one", Run: c.cmdResume},
+		{Name: "clear", Summary: "start a new session", Run: func(context.Context, string) (tui.Result, error) {
+			return tui.Result{Next: &tui.Next{Kind: tui.NextNew}}, nil
+		}},
+	}
+}
+
+// withCustom adds the custom commands.
+func withCustom(builtin []tui.Command, custom []setup.CustomCommand) []tui.Command {
+	out := slices.Clone(builtin)
+	for _, c := range custom {
+		out = withCommand(out, c.Scope, tui.Command{
+			Name: c.Name, Args: c.Hint, Summary: c.Summary + " (" + c.Scope + ")",
+			Run: func(_ context.Context, args string) (tui.Result, error) {
+				return tui.Result{Prompt: c.Prompt(args)}, nil
+			},
+		})
+	}
+	return out
+}
+
+// withPluginCommands adds the commands of plugins.
+func withPluginCommands(others []tui.Command, a *agent.Agent, s *agent.Session) []tui.Command {
+	if a.Plugins() == nil {
+		return others
+	}
+	out := slices.Clone(others)
+	for _, c := range a.Plugins().Commands() {
+		out = withCommand(out, c.Plugin, tui.Command{
+			Name: c.Name, Args: c.Args, Summary: c.Summary + " (" + c.Plugin + ")",
+			Run: func(ctx context.Context, args string) (tui.Result, error) {
+				reply, err := c.Run(ctx, core.SessionInfo{ID: s.ID(), Dir: a.Env().Info().Dir}, strings.TrimSpace(args))
+				return tui.Result{Text: reply.Text, Prompt: reply.Prompt}, err
+			},
+		})
+	}
+	return out
+}
+
+// withSkills adds a /NAME for each skill that the user may call. The input goes
+// to the session unchanged, which adds the skill's text.
+func withSkills(commands []tui.Command, lib *skills.Library) []tui.Command {
+	if lib == nil {
+		return commands
+	}
+	out := slices.Clone(commands)
+	for _, s := range lib.Catalog().Active() {
+		if s.NoUser {
+			continue
+		}
+		out = withCommand(out, string(s.Scope), tui.Command{
+			Name: s.Name, Args: s.ArgumentHint, Summary: display.OneLine(s.Brief, 80) + " (skill)",
+			Run: func(_ context.Context, args string) (tui.Result, error) {
+				return tui.Result{Prompt: strings.TrimSpace("/" + s.FullName() + " " + args)}, nil
+			},
+		})
+	}
+	return out
+}

@@ -1,0 +1,189 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/facts"
+	"github.com/seed-009c0928/agent/core/store"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
+	name := strings.TrimSpace(args)
+	if name == "" {
+		return "The model is `" + c.modelName() + "`. `/model NAME` switches to another; `agent models` lists those of the provider.", nil
+	}
+	if strings.ContainsAny(name, " \t\n") {
+		return "", fmt.Errorf("invalid model name %q: it contains spaces", name)
+	}
+	c.mu.Lock()
+	using := c.opts.Provider.Info().Name
+	c.mu.Unlock()
+	var p model.Provider
+	if first, rest, ok := strings.Cut(name, "/"); ok && first != using && slices.Contains(setup.ProviderNames(), first) {
+		k, err := setup.FindProvider(first)
+		if err != nil {
+			return "", err
+		}
+		if p, err = c.set.Open(ctx, k, rest); err != nil {
+			return "", err
+		}
+		name = rest
+	}
+	if p != nil {
+		using = p.Info().Name
+	}
+	prof, err := c.set.Profile(using, name)
+	if err != nil {
+		return "", err
+	}
+	c.session.SetModel(p, name)
+	c.session.SetProfile(prof)
+	c.mu.Lock()
+	c.model, c.opts.Profile = name, prof
+	if p != nil {
+		c.opts.Provider = p
+	}
+	c.mu.Unlock()
+	return "Next calls use `" + c.modelName() + "`, profile " + prof.Name + ".", nil
+}
+
+func (c *chat) cmdTools(ctx context.Context, _ string) (string, error) {
+	c.mu.Lock()
+	table := c.agent.ToolsOf(c.opts.Profile.Name)
+	c.mu.Unlock()
+	snapshot, err := table.Snapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("| Tool | Source | Scopes | Tokens |\n| --- | --- | --- | --- |\n")
+	for _, e := range snapshot.Entries() {
+		i := setup.ToolInfoOf(e)
+		scopes := make([]string, len(i.Scopes))
+		for j, s := range i.Scopes {
+			scopes[j] = string(s)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", i.Name, i.Source, strings.Join(scopes, ", "), i.Tokens)
+	}
+	return b.String(), nil
+}
+
+func (c *chat) cmdPermissions(context.Context, string) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Mode **%s**.", c.policy.Mode())
+	rules := c.policy.Rules()
+	if len(rules) == 0 {
+		b.WriteString(" No rules; add some with `--allow`, `--deny` or `permissions` in the settings.")
+	}
+	b.WriteString("\n")
+	for _, r := range rules {
+		fmt.Fprintf(&b, "- %s `%s` (%s)\n", r.List, r.Rule, r.Where)
+	}
+	return b.String(), nil
+}
+
+func (c *chat) cmdConfig(context.Context, string) (string, error) {
+	var b strings.Builder
+	for _, f := range c.set.Files {
+		fmt.Fprintf(&b, "- `%s` (%s, %s)\n", f.Path, f.Layer, f.Status)
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.set.Sources)) {
+		fmt.Fprintf(&b, "- `%s` from %s\n", key, c.set.Source(key))
+	}
+	return b.String(), nil
+}
+
+func (c *chat) cmdSession(context.Context, string) (string, error) {
+	text := "Session `" + c.session.ID() + "`"
+	if log := c.session.Log(); log != "" {
+		return text + ", saved in `" + log + "`. Resume it with `agent -r " + c.session.ID() + "`.", nil
+	}
+	return text + ", not saved.", nil
+}
+
+func (c *chat) cmdCost(context.Context, string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.usage
+	text := fmt.Sprintf("%s, %d tokens: %d in (%d cached), %d out (%d reasoning).", cmdutil.Plural(c.calls, "model call"), u.Total(), u.Input, u.CachedInput, u.Output, u.Reasoning)
+	switch {
+	case c.priced:
+		return fmt.Sprintf("%s $%.4f at the prices of %s.", text, c.cost, facts.Date()), nil
+	case c.cost > 0:
+		return fmt.Sprintf("%s $%.4f, without calls whose price is unknown.", text, c.cost), nil
+	}
+	return text + " The price of this model is unknown; set it in the setting models.", nil
+}
+
+func (c *chat) cmdResume(_ context.Context, args string) (tui.Result, error) {
+	dir := agent.SessionsDir(c.set.Home)
+	if id := strings.TrimSpace(args); id != "" {
+		found, err := store.Find(dir, id)
+		if err != nil {
+			return tui.Result{}, err
+		}
+		return tui.Result{Next: &tui.Next{Kind: tui.NextResume, Session: found}}, nil
+	}
+	all, err := store.List(dir)
+	if err != nil && len(all) == 0 {
+		return tui.Result{}, err
+	}
+	var b strings.Builder
+	n := 0
+	for _, s := range all {
+		if s.Cwd != c.set.Dir || s.ID == c.session.ID() {
+			continue
+		}
+		if n++; n > 10 {
+			break
+		}
+		fmt.Fprintf(&b, "- `/resume %s` %s ago: %s\n", s.ID, time.Since(s.Time).Round(time.Minute), display.OneLine(s.Text, 60))
+	}
+	if n == 0 {
+		return tui.Result{Text: "No other session in this directory."}, nil
+	}
+	return tui.Result{Text: b.String()}, nil
+}
+
+// cmdSkills lists the skills.
+func (c *chat) cmdSkills(context.Context, string) (string, error) {
+	if c.library == nil {
+		return "Skills are disabled, by the settings or --bare.", nil
+	}
+	var b strings.Builder
+	b.WriteString("| Skill | Scope | State | Purpose |\n| --- | --- | --- | --- |\n")
+	for _, s := range c.library.Catalog().Skills {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, s.Scope, s.State, strings.ReplaceAll(display.OneLine(s.Brief, 80), "|", "/"))
+	}
+	return b.String(), nil
+}
+
+// cmdPlugins lists the session's plugins.
+func (c *chat) cmdPlugins(context.Context, string) (string, error) {
+	host := c.agent.Plugins()
+	if host == nil || len(host.Plugins())+len(host.Broken()) == 0 {
+		return "No plugins. Add one with `agent plugins add`.", nil
+	}
+	cell := func(text string, most int) string { return strings.ReplaceAll(display.OneLine(text, most), "|", "/") }
+	var b strings.Builder
+	b.WriteString("| Plugin | Scope | State | Tools | Permissions |\n| --- | --- | --- | --- | --- |\n")
+	for _, p := range host.Plugins() {
+		i := c.set.PluginInfo(p)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", i.Name, i.Scope, i.State, cell(strings.Join(i.Tools, ", "), 60), cell(strings.Join(i.Manifest.Lines(), "; "), 120))
+	}
+	for _, broken := range host.Broken() {
+		fmt.Fprintf(&b, "\n- **%s** is broken: %s", broken.Plugin, cell(broken.Err.Error(), 300))
+	}
+	return b.String(), nil
+}

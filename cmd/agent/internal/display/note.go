@@ -1,0 +1,134 @@
+package display
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+// Severity classifies a [Note].
+type Severity int
+
+// The severities.
+const (
+	Info Severity = iota
+	Warning
+	Failure
+)
+
+// mark is the first character of a note's line.
+func (s Severity) mark() string {
+	return [...]string{"—", "!", "✗"}[s]
+}
+
+// Note is a line about a session, such as a retry or a limit.
+type Note struct {
+	Severity Severity
+	Text     string // printable, without the mark
+	mark     string // in place of the severity's
+}
+
+// String returns the line with its mark: "! cancelled: …".
+func (n Note) String() string {
+	if n.mark != "" {
+		return n.mark + " " + n.Text
+	}
+	return n.Severity.mark() + " " + n.Text
+}
+
+// NoteOf describes an event that is neither part of the conversation nor a
+// tool call. It reports false for all other events, and for those that need no
+// line.
+func NoteOf(body event.Body) (Note, bool) {
+	n, ok := problemNote(body)
+	if !ok {
+		n, ok = infoNote(body)
+	}
+	n.Text = Printable(n.Text)
+	return n, ok
+}
+
+// problemNote describes warnings and failures.
+func problemNote(body event.Body) (Note, bool) {
+	text, severity := "", Warning
+	switch b := body.(type) {
+	case event.LLMRetry:
+		text = b.Message
+		if b.Max > 0 { // otherwise a fallback takes over
+			text += fmt.Sprintf("; retrying in %s (%d of %d)", Duration(time.Duration(b.WaitMS)*time.Millisecond), b.Attempt, b.Max)
+		}
+	case event.TurnLimit:
+		text = fmt.Sprintf("limit reached: %s = %d", b.Limit, b.Max)
+	case event.TokenLimit:
+		text = fmt.Sprintf("limit reached: %s = %.6g (used: %.6g)", b.Limit, b.Max, b.Used)
+	case event.LoopDetection:
+		text = "loop detected: the model was warned"
+	case event.Warning:
+		text = b.Message
+	case event.Cancelled:
+		text = "cancelled: " + b.Reason
+		if b.Abort {
+			text = "aborted: " + b.Reason
+		}
+	case event.Error:
+		text, severity = fmt.Sprintf("%s (%s)", b.Message, b.Code), Failure
+	}
+	return Note{Severity: severity, Text: text}, text != ""
+}
+
+// infoNote describes subagents, skills and compactions.
+func infoNote(body event.Body) (Note, bool) {
+	switch b := body.(type) {
+	case event.SubagentStart:
+		return Note{mark: "▸", Text: OneLine(b.Name+": "+b.Input, 200)}, true
+	case event.SubagentEnd:
+		text := fmt.Sprintf("%s: %s, %s tokens", b.Name, b.Outcome, Count(b.Usage.Total()))
+		if b.Error != "" {
+			text += ": " + b.Error
+		}
+		return Note{mark: "◂", Text: OneLine(text, 200)}, true
+	case event.SkillActivated:
+		return Note{Text: fmt.Sprintf("skill %s: %s %s", b.Name, b.By, b.Trigger)}, true
+	case event.SkillsListed:
+		return Note{Text: fmt.Sprintf("%s listed, %d left out", Plural(len(b.Names), "skill"), b.Left)}, b.Left > 0
+	case event.Compacted:
+		return Note{Text: fmt.Sprintf("conversation compacted: %s → %s tokens", Count(b.Before), Count(b.After))}, true
+	}
+	return Note{}, false
+}
+
+// PlanTitle summarises a plan: "plan · 1 of 4 done".
+func PlanTitle(p event.Plan) string {
+	title := fmt.Sprintf("plan · %d of %d done", p.Done(), len(p.Steps))
+	if p.Explanation != "" {
+		title += " · " + OneLine(p.Explanation, 300)
+	}
+	return title
+}
+
+// StepMark is the mark of a plan's step.
+func StepMark(s event.PlanStatus) string {
+	switch s {
+	case event.StepCompleted:
+		return "✓"
+	case event.StepInProgress:
+		return "▸"
+	}
+	return "○"
+}
+
+// AnswerTo describes the answer to a question with this title in one line.
+func AnswerTo(title string, a event.Answer) string {
+	text := a.Choice
+	switch {
+	case a.Withdrawn:
+		text = "withdrawn"
+	case text == "":
+		text = "no answer"
+	}
+	if a.Reason != "" {
+		text += ": " + a.Reason
+	}
+	return title + " → " + OneLine(text, 1000)
+}

@@ -1,0 +1,296 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// Runner starts the process of a probe and waits for it.
+type Runner interface {
+	Start(cmd *exec.Cmd) error
+	Wait(cmd *exec.Cmd)
+}
+
+// Manager confines processes for a proc.Supervisor, which owns it. It probes each
+// level once and remembers the result. It is safe for concurrent use.
+type Manager struct {
+	runner Runner
+	logger *slog.Logger
+
+	mu     sync.Mutex
+	probed map[Level]Status
+	warned bool
+	stands map[string]int // placeholders of missing paths, with their number of processes
+}
+
+// NewManager returns a Manager. The logger warns if processes run without a sandbox
+// because no level works.
+func NewManager(runner Runner, logger *slog.Logger) *Manager {
+	return &Manager{runner: runner, logger: logger, probed: map[Level]Status{}, stands: map[string]int{}}
+}
+
+// SystemLevels returns the levels of this system, the best one first.
+func SystemLevels() []Level { return slices.Clone(levelsHere) }
+
+// Choose returns the level for a mode on this machine. None without an error
+// means that the mode allows running without a sandbox.
+func (m *Manager) Choose(ctx context.Context, mode Mode) (Level, error) {
+	var wanted []Level
+	switch mode {
+	case ModeOff:
+		return None, nil
+	case ModeNamespace:
+		wanted = []Level{Namespace}
+	case ModeLandlock:
+		wanted = []Level{Landlock}
+	case "", ModeAuto, ModeRequire:
+		wanted = levelsHere
+	default:
+		return None, fmt.Errorf("unknown sandbox mode %q: use auto, require, namespace, landlock or off", mode)
+	}
+	var errs []error
+	for _, level := range wanted {
+		s := m.Status(ctx, level)
+		if s.Works {
+			return level, nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %s", level, s.Reason))
+	}
+	if err := ctx.Err(); err != nil {
+		return None, err
+	}
+	if mode == "" || mode == ModeAuto {
+		m.warn(errs)
+		return None, nil
+	}
+	if len(errs) == 0 {
+		errs = []error{errors.New(noLevels)}
+	}
+	return None, fmt.Errorf("%w (mode %s): %w", ErrUnavailable, mode, errors.Join(errs...))
+}
+
+// warn warns once that processes run without a sandbox.
+func (m *Manager) warn(reasons []error) {
+	m.mu.Lock()
+	first := !m.warned
+	m.warned = true
+	m.mu.Unlock()
+	if first {
+		m.logger.Warn("no sandbox level works on this machine: commands run without a sandbox", "reasons", errors.Join(reasons...))
+	}
+}
+
+// Status returns whether a level works on this machine. The first call probes it,
+// which takes some milliseconds.
+func (m *Manager) Status(ctx context.Context, level Level) Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, ok := m.probed[level]; ok {
+		return s
+	}
+	s := Status{Level: level}
+	if !slices.Contains(levelsHere, level) {
+		s.Reason = "it is for another operating system"
+		return s
+	}
+	if err := ctx.Err(); err != nil {
+		s.Reason = err.Error() // unknown whether it works
+		return s
+	}
+	s.Works, s.Reason = m.probe(level)
+	m.probed[level] = s
+	return s
+}
+
+// Prepare rewrites a command so that it is confined when started. The Confinement is nil
+// if the profile allows running without a sandbox. The caller must call
+// [Confinement.Enter] after the start, and [Confinement.Close] at the end in any case.
+func (m *Manager) Prepare(ctx context.Context, p *Profile, cmd *exec.Cmd) (*Confinement, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	level, err := m.Choose(ctx, p.Mode)
+	if err != nil || level == None {
+		return nil, err
+	}
+	return m.confine(level, p, cmd)
+}
+
+// confine rewrites a command for a working level.
+func (m *Manager) confine(level Level, p *Profile, cmd *exec.Cmd) (*Confinement, error) {
+	c := &Confinement{Level: level, manager: m}
+	if err := c.build(p, cmd); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// stand creates an empty directory in place of a missing pinned one, until the
+// last process that needs it has ended.
+func (m *Manager) stand(p pin) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stands[p.path] == 0 {
+		if err := os.Mkdir(p.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("sandbox: create a placeholder for %s: %w", p.path, err)
+		}
+	}
+	m.stands[p.path]++
+	return nil
+}
+
+// unstand removes what stand created, unless something outside the sandbox has
+// filled it.
+func (m *Manager) unstand(p pin) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stands[p.path]--; m.stands[p.path] > 0 {
+		return
+	}
+	delete(m.stands, p.path)
+	_ = os.Remove(p.path) // fails if not empty
+}
+
+// aside renames what was created at a path that should have stayed missing, so
+// that it has no effect. It is not removed, because it could have been created
+// outside the sandbox.
+func aside(p pin) (name string, done bool) {
+	root, err := os.OpenRoot(p.root)
+	if err != nil {
+		return "", false
+	}
+	defer root.Close()
+	rel, err := filepath.Rel(p.root, p.path)
+	if err != nil {
+		return "", false
+	}
+	if _, err := root.Lstat(rel); err != nil {
+		return "", false // still missing
+	}
+	for i := range 100 {
+		to := rel + AsideSuffix
+		if i > 0 {
+			to = fmt.Sprintf("%s%s-%d", rel, AsideSuffix, i)
+		}
+		if _, err := root.Lstat(to); err == nil {
+			continue
+		}
+		if root.Rename(rel, to) == nil {
+			return filepath.Join(p.root, to), true
+		}
+	}
+	return "", false
+}
+
+// Confinement is the sandbox of one process.
+type Confinement struct {
+	Level Level
+
+	manager *Manager
+	helper  bool // the process is the helper, which runs as long as the command
+	token   string
+	conn    *net.UnixConn // to the helper, if there is one
+	theirs  []*os.File    // files for the process, closed once it has them
+	stands  []pin
+	absent  []pin    // must be missing at the end
+	aside   []string // new names of those that were not
+	tmp     string   // a directory to remove
+	proxy   *proxy
+	net     Network
+
+	work    func() (*plan, error) // computes the helper's plan
+	plan    *plan                 // the result
+	program string
+	drop    []string // variables only for the helper
+}
+
+// Ended is how a command ended.
+type Ended struct {
+	Code   int    // -1 when a signal ended it
+	Signal string // such as "SIGKILL"
+	Others bool   // processes that it started are still running; Close ends them
+}
+
+// cacheEnv are the variables that move caches that cannot be layered to the
+// process's own directory.
+func cacheEnv(p *Profile, tmp string) []string {
+	if len(p.Scratch) == 0 {
+		return nil
+	}
+	return []string{
+		"XDG_CACHE_HOME=" + tmp + "/cache", "GOCACHE=" + tmp + "/cache/go-build", "npm_config_cache=" + tmp + "/cache/npm", "PIP_CACHE_DIR=" + tmp + "/cache/pip",
+	}
+}
+
+// newToken returns the token by which the helper is recognized.
+func newToken() string { return rand.Text() }
+
+// Helper reports whether the started process is the helper, the parent of the
+// command; [Confinement.Wait] then reports the end of the command.
+func (c *Confinement) Helper() bool { return c != nil && c.helper }
+
+// Close ends the remaining processes in the sandbox and removes what was created
+// for it. It may be called again, and on a nil Confinement.
+func (c *Confinement) Close() error {
+	if c == nil {
+		return nil
+	}
+	c.started()
+	if c.conn != nil {
+		c.conn.Close()
+	}
+	var err error
+	if c.proxy != nil {
+		err = c.proxy.Close()
+		c.proxy = nil
+	}
+	return err
+}
+
+// Remove removes the files created for the sandbox, once its processes have
+// ended. It may be called again, and on a nil Confinement.
+func (c *Confinement) Remove() {
+	if c == nil {
+		return
+	}
+	for _, p := range c.stands {
+		c.manager.unstand(p)
+	}
+	for _, p := range c.absent {
+		if name, done := aside(p); done {
+			c.aside = append(c.aside, name)
+		}
+	}
+	c.stands, c.absent = nil, nil
+	if c.tmp != "" {
+		_ = os.RemoveAll(c.tmp) // fails for directories that the command made unwritable
+		c.tmp = ""
+	}
+}
+
+// Aside returns, after [Confinement.Remove], the new names of files that were created at
+// paths that should have stayed missing.
+func (c *Confinement) Aside() []string {
+	if c == nil {
+		return nil
+	}
+	return c.aside
+}
+
+// started closes the files that were passed to the process.
+func (c *Confinement) started() {
+	for _, f := range c.theirs {
+		f.Close()
+	}
+	c.theirs = nil
+}
