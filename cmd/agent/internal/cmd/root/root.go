@@ -66,7 +66,7 @@ func Run(ctx context.Context, args []string, s *cmdutil.IO) int {
 	return cmdutil.ExitCode(err)
 }
 
-// report prints an error, with what to do about it.
+// report prints an error and its advice.
 func report(w io.Writer, cmd *cobra.Command, err error) {
 	var status *cmdutil.StatusError
 	if err == nil || errors.As(err, &status) {
@@ -81,7 +81,7 @@ func report(w io.Writer, cmd *cobra.Command, err error) {
 	}
 }
 
-// NewCmd builds the command tree.
+// NewCmd returns the command tree.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	o := run.NewOptions(s)
 	root := &cobra.Command{
@@ -94,19 +94,7 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			// After "--" everything is the prompt, even if it looks like a command.
-			command := len(args) == 1 && cmd.ArgsLenAtDash() < 0 && cmdutil.NearCommand(cmd, args[0]) != ""
-			switch {
-			case o.Print:
-				return o.Run(cmd.Context(), args)
-			case s.InTTY && s.OutTTY && !command:
-				return chat.Interactive(cmd.Context(), o, args)
-			case len(args) == 0:
-				return cmd.Help()
-			}
-			return cmdutil.UnknownCommand(cmd, args[0], fmt.Sprintf("to run it as a prompt: agent exec %q", args[0]))
-		},
+		RunE:          func(cmd *cobra.Command, args []string) error { return runRoot(cmd, o, args) },
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetIn(s.In)
@@ -133,8 +121,23 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 		session.NewCmd(s),
 		chat.NewResumeCmd(s),
 		trust.NewCmd(s),
-		newCompletion(s),
-		newVersion(s),
+		newCompletionCmd(s),
+		newVersionCmd(s),
 	)
 	return root
+}
+
+// runRoot runs agent without a command: a prompt or an interactive session.
+func runRoot(cmd *cobra.Command, o *run.Options, args []string) error {
+	// After "--" everything is the prompt, even if it looks like a command.
+	misspelt := len(args) == 1 && cmd.ArgsLenAtDash() < 0 && cmdutil.NearCommand(cmd, args[0]) != ""
+	switch {
+	case o.Print:
+		return o.Run(cmd.Context(), args)
+	case o.InTTY && o.OutTTY && !misspelt:
+		return chat.Interactive(cmd.Context(), o, args)
+	case len(args) == 0:
+		return cmd.Help()
+	}
+	return cmdutil.UnknownCommand(cmd, args[0], fmt.Sprintf("to run it as a prompt: agent exec %q", args[0]))
 }
