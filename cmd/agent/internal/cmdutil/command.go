@@ -105,7 +105,7 @@ type Section string
 
 // The sections, in the order of help. Flags without one come first.
 const (
-	OwnSection        Section = ""
+	ownSection        Section = ""
 	SessionSection    Section = "Session"
 	OutputSection     Section = "Output"
 	ModelSection      Section = "Model"
@@ -142,11 +142,11 @@ type SectionFlags struct {
 func Sections(flags *pflag.FlagSet) []SectionFlags {
 	var all []SectionFlags
 	for _, section := range []Section{
-		OwnSection, SessionSection, OutputSection, ModelSection, PermissionSection, LimitSection, WorkspaceSection, SettingsSection, DebugSection,
+		ownSection, SessionSection, OutputSection, ModelSection, PermissionSection, LimitSection, WorkspaceSection, SettingsSection, DebugSection,
 	} {
 		these := pflag.NewFlagSet("", pflag.ContinueOnError)
 		flags.VisitAll(func(flag *pflag.Flag) {
-			if a := flag.Annotations[sectionAnnotation]; len(a) == 0 && section == OwnSection || len(a) > 0 && a[0] == string(section) {
+			if a := flag.Annotations[sectionAnnotation]; len(a) == 0 && section == ownSection || len(a) > 0 && a[0] == string(section) {
 				these.AddFlag(flag)
 			}
 		})
@@ -183,7 +183,7 @@ func Usage(cmd *cobra.Command) error {
 	}
 	for _, s := range Sections(cmd.LocalFlags()) {
 		heading := "Flags"
-		if s.Section != OwnSection {
+		if s.Section != ownSection {
 			heading = string(s.Section) + " flags"
 		}
 		fmt.Fprintf(&b, "\n%s:\n%s", heading, s.Flags.FlagUsages())

@@ -40,14 +40,6 @@ func SortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// Plural formats a number of things.
-func Plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // Age formats how long ago something was, in its largest unit.
 func Age(d time.Duration) string {
 	const day = 24 * time.Hour

@@ -91,7 +91,7 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	defer func() { o.Recording.Close(o.Err, err) }()
 	t := &Task{IO: o.IO, Format: format(o.format), verbose: o.Verbose}
 	if err := o.prepare(ctx, t, args); err != nil {
-		return cmdutil.Advise(t.Failed(err), setup.FirstRunAdvice(ctx, err))
+		return cmdutil.Advise(t.fail(err), setup.FirstRunAdvice(ctx, err))
 	}
 	out, err := t.Run(ctx)
 	if o.lastMessage != "" && out.Text != "" {

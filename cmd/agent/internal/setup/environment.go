@@ -27,8 +27,8 @@ func (w Environment) OpenAgent(ctx context.Context, opts agent.Options) (*agent.
 	return agent.Open(ctx, opts) // which closes it
 }
 
-// ParseEnvironment reads the value of --env.
-func ParseEnvironment(text string) (Environment, error) {
+// parseEnvironment reads the value of --env.
+func parseEnvironment(text string) (Environment, error) {
 	kind, name, named := strings.Cut(text, ":")
 	w := Environment{kind, strings.TrimSpace(name)}
 	switch {

@@ -45,7 +45,7 @@ type Setup struct {
 
 // Load reads the settings, and prints their warnings.
 func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
-	place, err := ParseEnvironment(o.environment)
+	place, err := parseEnvironment(o.environment)
 	if err != nil {
 		return nil, err
 	}

@@ -39,18 +39,18 @@ func mainWith(managed string, plugins func() []sdk.Plugin) int {
 		fmt.Fprintf(os.Stderr, "agent: working directory: %v\n", err)
 		return cmdutil.ExitError
 	}
-	return Run(context.Background(), os.Args[1:], &cmdutil.IO{
+	return execute(context.Background(), os.Args[1:], &cmdutil.IO{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: term.IsTerminal(int(os.Stdin.Fd())), OutTTY: term.IsTerminal(int(os.Stdout.Fd())), ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
 		Env: os.Getenv, Cwd: cwd, ManagedSettings: managed, Terminal: os.Stdout, Keyring: keyring.New(os.Getenv), Bundled: plugins,
 	})
 }
 
-// Run runs one command line and returns its exit code.
-func Run(ctx context.Context, args []string, s *cmdutil.IO) int {
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string, s *cmdutil.IO) int {
 	out := &cmdutil.CheckedWriter{Writer: s.Out}
 	s.Out = out
-	root := NewCmd(s)
+	root := newCmd(s)
 	root.SetArgs(args)
 	if completes(args) {
 		addCompletions(root, s)
@@ -81,8 +81,8 @@ func report(w io.Writer, cmd *cobra.Command, err error) {
 	}
 }
 
-// NewCmd returns the command tree.
-func NewCmd(s *cmdutil.IO) *cobra.Command {
+// newCmd returns the command tree.
+func newCmd(s *cmdutil.IO) *cobra.Command {
 	o := run.NewOptions(s)
 	root := &cobra.Command{
 		Use:   "agent [flags] [PROMPT]",
@@ -90,11 +90,11 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 		Long: "Run a language model with tools in this directory: an interactive session on a terminal, or one prompt\n" +
 			"with -p. Every tool call is checked against a permission policy, and every session is saved.\n\n" +
 			"Try it without a key:  agent demo",
-		Version:       cmdutil.Version(),
-		Args:          cobra.ArbitraryArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, args []string) error { return runRoot(cmd, o, args) },
+		Version:           cmdutil.Version(),
+		Args:              cobra.ArbitraryArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runRoot(cmd, o, args) },
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetIn(s.In)

@@ -114,7 +114,7 @@ func named(offers []*skills.Offer, names []string) (chosen []*skills.Offer, err 
 	}
 	known := display.VisibleLine(strings.Join(list, ", "), 2000)
 	if len(names) == 0 {
-		return nil, cmdutil.Usagef("the source has %s, choose with --skill NAME or --all: %s", cmdutil.Plural(len(offers), "skill"), known)
+		return nil, cmdutil.Usagef("the source has %s, choose with --skill NAME or --all: %s", display.Plural(len(offers), "skill"), known)
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(offers, func(offer *skills.Offer) bool { return strings.EqualFold(offer.Skill.Name, name) })
