@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -63,7 +64,10 @@ func (o *addOptions) run(ctx context.Context, source []string) error {
 // add installs skills of a source.
 func (o *addOptions) add(ctx context.Context, source string) error {
 	origin, err := skills.ParseSource(source, o.Cwd, cmdutil.UserHome())
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil:
 		return &cmdutil.UsageError{Err: err}
 	}
 	batch, err := o.installer.Fetch(ctx, origin)
