@@ -34,7 +34,7 @@ type Task struct {
 	Format  format
 	verbose bool
 	Narrate bool // print text and calls on stdout, in one stream
-	Forget  bool // the session log is removed afterwards
+	Forget  bool // the session is deleted afterwards
 
 	Agent    agent.Options
 	place    setup.Environment
@@ -44,8 +44,7 @@ type Task struct {
 	Prompt   string
 }
 
-// Run runs the task. The outcome is valid also with an error: it says how far the
-// task came.
+// Run runs the task. With an error, the outcome is how far the task came.
 func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	a, err := t.place.OpenAgent(ctx, t.Agent)
 	if err != nil {
@@ -103,8 +102,8 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	return out, errors.Join(err, closed)
 }
 
-// ready waits for required MCP servers, and names those whose tools are not known
-// in time.
+// ready waits for required MCP servers, and reports those whose tools are not
+// known in time.
 func (t *Task) ready(ctx context.Context, a *agent.Agent) error {
 	watched, stop := cmdutil.Interrupts(ctx, io.Discard, func() {})
 	missing, err := a.Ready(watched)
@@ -117,7 +116,8 @@ func (t *Task) ready(ctx context.Context, a *agent.Agent) error {
 	return err
 }
 
-// fail reports an error from before the session was open.
+// fail prints the result of a task that failed before the session was open, and
+// returns err.
 func (t *Task) fail(err error) error {
 	if t.Format != FormatText {
 		v := t.newView()
