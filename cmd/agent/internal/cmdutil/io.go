@@ -51,8 +51,8 @@ type Keyring interface {
 	Available(ctx context.Context) bool
 }
 
-// CheckedWriter keeps its first error, so that commands need not check each
-// write.
+// CheckedWriter keeps its first error and writes nothing more, so that commands
+// need not check each write.
 type CheckedWriter struct {
 	io.Writer
 	Err error
@@ -60,10 +60,11 @@ type CheckedWriter struct {
 
 // Write implements [io.Writer].
 func (w *CheckedWriter) Write(p []byte) (int, error) {
-	n, err := w.Writer.Write(p)
-	if w.Err == nil {
-		w.Err = err
+	if w.Err != nil {
+		return 0, w.Err
 	}
+	n, err := w.Writer.Write(p)
+	w.Err = err
 	return n, err
 }
 
