@@ -127,6 +127,13 @@ func (l *Local) ownGrant(cmd *core.Command) core.Grant {
 	return core.Grant{} // unknown: confined like a shell command
 }
 
+// sweep removes what killed agents left behind.
+func (l *Local) sweep() {
+	sandbox.SweepTempDirs()
+	ignore := func(string) {}
+	scan(l.info.Roots, l.sandbox.ReadOnly, nil, ignore, func(path string) { sandbox.RemovePlaceholder(filepath.Clean(path)) })
+}
+
 // grantFiles adds the granted paths to the profile.
 func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) {
 	for _, g := range grants {
@@ -365,8 +372,10 @@ func scan(roots, names []string, sensitive func(string) bool, mask, pin func(pat
 				path := filepath.Join(dir, e.Name())
 				switch {
 				case e.Type()&fs.ModeSymlink != 0:
-				case slices.Contains(names, e.Name()), slices.Contains(names, e.Name()+"/"):
+				case slices.Contains(names, e.Name()):
 					pin(path)
+				case slices.Contains(names, e.Name()+"/"):
+					pin(path + "/")
 				case sensitive != nil && sensitive(e.Name()):
 					mask(path)
 				case e.IsDir() && !slices.Contains(skipped, e.Name()):
@@ -395,21 +404,19 @@ func readSome(dir string, n int) ([]fs.DirEntry, error) {
 // tmpDir is a directory for the temporary files of all commands, and for their
 // changes of caches. It is created on demand.
 type tmpDir struct {
-	mu   sync.Mutex
-	path string
+	mu  sync.Mutex
+	dir *sandbox.TempDir
 }
 
 func (t *tmpDir) dirs() (files, layers string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.path == "" {
-		path, err := os.MkdirTemp("", "agent-tmp-")
-		if err != nil {
+	if t.dir == nil {
+		if t.dir, err = sandbox.NewTempDir(); err != nil {
 			return "", "", err
 		}
-		t.path = path
 	}
-	files, layers = filepath.Join(t.path, "tmp"), filepath.Join(t.path, "layers")
+	files, layers = filepath.Join(t.dir.Path, "tmp"), filepath.Join(t.dir.Path, "layers")
 	for _, dir := range []string{files, layers} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", "", err
@@ -422,20 +429,7 @@ func (t *tmpDir) dirs() (files, layers string, err error) {
 func (t *tmpDir) remove() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.path == "" {
-		return nil
-	}
-	path := t.path
-	t.path = ""
-	if err := os.RemoveAll(path); err == nil {
-		return nil
-	}
-	// Overlay work directories and Go's module cache are not writable.
-	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
+	dir := t.dir
+	t.dir = nil
+	return dir.Remove()
 }

@@ -136,7 +136,7 @@ func TestScanIsBounded(t *testing.T) {
 	if len(masked) != 1 || masked[0] != filepath.Join(dir, "a", "b", ".env") {
 		t.Errorf("masked %q", masked)
 	}
-	if len(pinned) != 1 || pinned[0] != filepath.Join(dir, "sub", ".git") {
+	if len(pinned) != 1 || pinned[0] != filepath.Join(dir, "sub", ".git")+"/" {
 		t.Errorf("pinned %q", pinned)
 	}
 }

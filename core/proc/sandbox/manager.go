@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -30,13 +29,12 @@ type Manager struct {
 	mu     sync.Mutex
 	probed map[Level]Status
 	warned bool
-	stands map[string]int // placeholders of missing paths, with their number of processes
 }
 
 // NewManager returns a Manager. The logger warns if processes run without a sandbox
 // because no level works.
 func NewManager(runner Runner, logger *slog.Logger) *Manager {
-	return &Manager{runner: runner, logger: logger, probed: map[Level]Status{}, stands: map[string]int{}}
+	return &Manager{runner: runner, logger: logger, probed: map[Level]Status{}}
 }
 
 // SystemLevels returns the levels of this system, the best one first.
@@ -135,32 +133,6 @@ func (m *Manager) confine(level Level, p *Profile, cmd *exec.Cmd) (*Confinement,
 	return c, nil
 }
 
-// stand creates an empty directory in place of a missing pinned one, until the
-// last process that needs it has ended.
-func (m *Manager) stand(p pin) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.stands[p.path] == 0 {
-		if err := os.Mkdir(p.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("sandbox: create a placeholder for %s: %w", p.path, err)
-		}
-	}
-	m.stands[p.path]++
-	return nil
-}
-
-// unstand removes what stand created, unless something outside the sandbox has
-// filled it.
-func (m *Manager) unstand(p pin) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.stands[p.path]--; m.stands[p.path] > 0 {
-		return
-	}
-	delete(m.stands, p.path)
-	_ = os.Remove(p.path) // fails if not empty
-}
-
 // aside renames what was created at a path that should have stayed missing, so
 // that it has no effect. It is not removed, because it could have been created
 // outside the sandbox.
@@ -201,10 +173,10 @@ type Confinement struct {
 	token   string
 	conn    *net.UnixConn // to the helper, if there is one
 	theirs  []*os.File    // files for the process, closed once it has them
-	stands  []pin
+	stands  []*placeholder
 	absent  []pin    // must be missing at the end
 	aside   []string // new names of those that were not
-	tmp     string   // a directory to remove
+	tmp     *TempDir // may be nil
 	proxy   *proxy
 	net     Network
 
@@ -264,7 +236,7 @@ func (c *Confinement) Remove() {
 		return
 	}
 	for _, p := range c.stands {
-		c.manager.unstand(p)
+		p.release()
 	}
 	for _, p := range c.absent {
 		if name, done := aside(p); done {
@@ -272,10 +244,8 @@ func (c *Confinement) Remove() {
 		}
 	}
 	c.stands, c.absent = nil, nil
-	if c.tmp != "" {
-		_ = os.RemoveAll(c.tmp) // fails for directories that the command made unwritable
-		c.tmp = ""
-	}
+	_ = c.tmp.Remove() // the next agent tries again
+	c.tmp = nil
 }
 
 // Aside returns, after [Confinement.Remove], the new names of files that were created at
