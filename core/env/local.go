@@ -191,7 +191,7 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 
 		Terminal: cmd.Terminal,
 	}
-	c, err := l.confine(&cmd, &spec)
+	c, err := l.confine(ctx, &cmd, &spec)
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +214,6 @@ type localProcess struct {
 func (p localProcess) Wait() (core.Exit, error) {
 	exit, err := p.Process.Wait()
 	ended := core.Exit{Code: exit.Code, Signal: exit.Signal, Duration: exit.Duration, Left: exit.Left, Sandbox: p.Sandbox().String()}
-	if err == nil {
-		p.confined.explain(p.Sandbox(), ended, p.Aside())
-	}
+	p.confined.explain(p.Sandbox(), ended, p.Aside())
 	return ended, err
 }
