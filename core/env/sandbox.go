@@ -152,7 +152,7 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant, level sandbo
 		}
 	}
 	mask := func(path string) {
-		if !reads(grants, path) {
+		if _, err := os.Lstat(path); err == nil && !reads(grants, path) {
 			p.Masked = append(p.Masked, path)
 		}
 	}
@@ -187,7 +187,9 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant, level sandbo
 		look.remember(path)
 		switch dir := filepath.Dir(path); {
 		case filepath.Base(path) != ".git":
-			p.ReadOnly = append(p.ReadOnly, path)
+			if len(p.ReadOnly) < maxProtected {
+				p.ReadOnly = append(p.ReadOnly, path)
+			}
 		case !slices.Contains(look.roots, dir):
 			git(dir)
 		}
@@ -201,6 +203,10 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant, level sandbo
 // maxRepositories is the maximum number of repositories that git may write; those of
 // further directories are read-only.
 const maxRepositories = 8
+
+// maxProtected limits the mounts for protected files. Changes to further ones are set
+// aside after the command.
+const maxProtected = 100
 
 // reads reports whether reading a path was granted.
 func reads(grants []core.Grant, path string) bool {

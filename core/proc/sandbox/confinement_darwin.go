@@ -40,7 +40,7 @@ func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	}
 	cmd.Path, cmd.Args = sandboxExec, args
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "TMPDIR="+tmp)
-	cmd.Env = append(cmd.Env, cacheEnv(p, tmp)...)
+	cmd.Env = append(cmd.Env, cacheEnv(p, tmp, true, nil)...)
 	return nil
 }
 

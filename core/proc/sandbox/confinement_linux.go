@@ -54,6 +54,7 @@ func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	case Namespace:
 		env = append(env, "TMPDIR=/tmp")
 		env = append(env, proxyEnv(&p.Network)...)
+		env = append(env, cacheEnv(p, "/tmp", false, cmd.Env)...)
 		c.helper = true
 		enterNamespaces(p, cmd)
 		// Compute the plan while the helper starts.
@@ -188,7 +189,7 @@ func (c *Confinement) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) er
 	c.theirs = append(c.theirs, rules) // descriptor 4
 	cmd.ExtraFiles = c.theirs
 	*env = append(*env, "TMPDIR="+confined.Tmp)
-	*env = append(*env, cacheEnv(p, confined.Tmp)...)
+	*env = append(*env, cacheEnv(p, confined.Tmp, true, nil)...)
 	c.work = func() (*plan, error) { return landlockPlan(p), nil }
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -193,15 +194,40 @@ type Ended struct {
 	Others bool   // processes that it started are still running; Close ends them
 }
 
-// cacheEnv are the variables that move caches that cannot be layered to the
-// process's own directory.
-func cacheEnv(p *Profile, tmp string) []string {
-	if len(p.Scratch) == 0 {
-		return nil
+// cacheVariables move caches: the directory in the home directory, and the variables
+// with their values below another one.
+var cacheVariables = []struct {
+	dir       string
+	variables []string
+}{
+	{".cache", []string{"XDG_CACHE_HOME=", "GOCACHE=/go-build", "PIP_CACHE_DIR=/pip", "UV_CACHE_DIR=/uv"}},
+	{"go/pkg", []string{"GOMODCACHE=/go-mod"}},
+	{".npm", []string{"npm_config_cache=/npm"}},
+}
+
+// cacheEnv returns the variables that move caches that cannot be layered to the
+// process's own directory: all of them, or those that are missing. What is in set
+// is kept.
+func cacheEnv(p *Profile, tmp string, all bool, set []string) (env []string) {
+	for _, c := range cacheVariables {
+		moved := slices.ContainsFunc(p.Scratch, func(path string) bool {
+			if !strings.HasSuffix(filepath.ToSlash(path), "/"+c.dir) {
+				return false
+			}
+			_, err := os.Stat(path)
+			return all || err != nil
+		})
+		if !moved {
+			continue
+		}
+		for _, v := range c.variables {
+			name, at, _ := strings.Cut(v, "=")
+			if !slices.ContainsFunc(set, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
+				env = append(env, name+"="+tmp+"/cache"+at)
+			}
+		}
 	}
-	return []string{
-		"XDG_CACHE_HOME=" + tmp + "/cache", "GOCACHE=" + tmp + "/cache/go-build", "npm_config_cache=" + tmp + "/cache/npm", "PIP_CACHE_DIR=" + tmp + "/cache/pip",
-	}
+	return env
 }
 
 // newToken returns the token by which the helper is recognized.
