@@ -60,9 +60,9 @@ var importRules = map[string][]string{
 	"core/model/modeltest":  {"core/model"},
 	"core/model/scripted":   {"core/model"},
 
-	"core/env":         {"core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
-	"core/patch":       {},
-	"core/tools":       {"core/sensitive", "core", "core/model", "core/event", "core/patch"},
+	"core/env":            {"core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
+	"core/internal/patch": {},
+	"core/tools":          {"core/sensitive", "core", "core/model", "core/event", "core/internal/patch"},
 	"core/subagent":    {"core", "core/model", "core/event"},
 	"core/profile":     {"core", "core/model", "core/event"},
 	"core/store":       {"core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/redact"},

@@ -183,6 +183,23 @@ func TestSetupInterrupted(t *testing.T) {
 	}
 }
 
+// TestConfirmInterrupted checks that Ctrl-C at a yes/no question ends the command
+// with the exit code of an interrupt, and that nothing is done.
+func TestConfirmInterrupted(t *testing.T) {
+	w := newWorld(t, `[]`)
+	home := filepath.Join(w.home, ".agent")
+	keepSession(t, home, "one", w.home)
+	s := w.onTerminal("sessions", "delete", "one")
+	s.answer("Permanently delete 1 session (one)? [y/N] ", "\x03")
+	s.exits(cmdutil.ExitSIGINT)
+	if !strings.Contains(s.text(), "agent: interrupted") {
+		t.Errorf("the terminal shows:\n%s", s.text())
+	}
+	if _, err := os.Stat(filepath.Join(home, "sessions", "one.jsonl")); err != nil {
+		t.Error(err)
+	}
+}
+
 func settingsText(t *testing.T, w *world) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.home, ".agent", "settings.json"))
