@@ -114,9 +114,13 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	h := &s.history
+	var sequence event.Sequence
 	for e, err := range s.cfg.Journal.Replay(ctx, 0) {
 		if err != nil {
 			return false, err
+		}
+		if err := sequence.Next(e); err != nil {
+			return false, fmt.Errorf("record %d: %w", e.Seq, err)
 		}
 		s.seq = e.Seq
 		switch b := e.Body.(type) {
@@ -134,9 +138,6 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			h.addAnswer(b)
 			s.price(nil, b.Model, b.Usage)
 		case event.ToolResult:
-			if h.results == nil {
-				return false, fmt.Errorf("record %d is the result of an unknown call", e.Seq)
-			}
 			h.addResult(model.ToolResult{CallID: e.Call, Name: b.Name, Content: b.Content, IsError: b.IsError})
 		case event.Unknown:
 			if e.Required {
