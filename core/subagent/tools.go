@@ -16,11 +16,13 @@ import (
 const maxOutput = 20_000
 
 type spawnArgs struct {
-	Task       string `json:"task" jsonschema:"everything that the agent must know"`
-	Agent      string `json:"agent,omitempty" jsonschema:"agent type"`
-	WorkingDir string `json:"working_dir,omitempty" jsonschema:"subdirectory to work in"`
-	Model      string `json:"model,omitempty" jsonschema:"another model"`
-	MaxTurns   int    `json:"max_turns,omitempty" jsonschema:"limit on its turns (default none)"`
+	Task       string  `json:"task" jsonschema:"everything that the agent must know"`
+	Agent      string  `json:"agent,omitempty" jsonschema:"agent type"`
+	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"subdirectory to work in"`
+	Model      string  `json:"model,omitempty" jsonschema:"another model"`
+	MaxTurns   int     `json:"max_turns,omitempty" jsonschema:"limit on its turns (default none)"`
+	MaxTokens  int     `json:"max_tokens,omitempty" jsonschema:"limit on the tokens that it uses (default none)"`
+	MaxCostUSD float64 `json:"max_cost_usd,omitempty" jsonschema:"limit on its cost in USD (default none)"`
 }
 
 type agentArgs struct {
@@ -61,7 +63,10 @@ func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (cor
 	if depth := len(call.Session.AgentPath); depth >= s.opts.MaxDepth {
 		return core.Failf(core.CodeValidation, "An agent at depth %d cannot start others (limit %d). Do the work yourself.", depth, s.opts.MaxDepth), nil
 	}
-	req := Request{Parent: call.Session, WorkingDir: in.WorkingDir, Model: in.Model, MaxTurns: in.MaxTurns}
+	if in.MaxTurns < 0 || in.MaxTokens < 0 || in.MaxCostUSD < 0 {
+		return core.Fail(core.CodeValidation, "A limit is negative. Give a positive one, or leave it out."), nil
+	}
+	req := Request{Parent: call.Session, WorkingDir: in.WorkingDir, Model: in.Model, MaxTurns: in.MaxTurns, MaxTokens: in.MaxTokens, MaxCost: in.MaxCostUSD}
 	id := s.nextID()
 	req.Name = id
 	if in.Agent != "" {

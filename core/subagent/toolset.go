@@ -35,7 +35,9 @@ type Request struct {
 	Definition *Definition
 	WorkingDir string // below the parent's; empty = the parent's
 	Model      string // empty = the parent's
-	MaxTurns   int    // 0 = none
+	MaxTurns   int    // 0 = none, as the limits below
+	MaxTokens  int
+	MaxCost    float64 // USD
 }
 
 // Host opens the sessions of subagents: with the environment and policy of the

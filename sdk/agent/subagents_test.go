@@ -453,3 +453,34 @@ func TestMessageDuringLastCall(t *testing.T) {
 		t.Errorf("the failure is %+v; the session ended with %q", failed, out.Text)
 	}
 }
+
+// TestSubagentCeilings: the parent limits the tokens and the cost of a subagent.
+func TestSubagentCeilings(t *testing.T) {
+	for _, tt := range []struct{ name, more string }{
+		{"tokens", `,"max_tokens":1500`},
+		{"cost", `,"max_cost_usd":0.15`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, _ := open(t, nil, map[string]string{"a.txt": "alpha\n"})
+			calls := atomic.Int64{}
+			out, _ := talk(t, a, agent.SessionOptions{
+				Limits: core.Limits{MaxSessionTokens: 1_000_000, MaxCost: 100},
+				Cost:   func(string, model.Usage) (float64, bool) { return 0.1, true },
+				Provider: byRequest(func(req *model.Request) coretest.Turn {
+					text := last(req)
+					switch {
+					case isChild(req):
+						calls.Add(1)
+						return coretest.Turn{Calls: []model.ToolCall{{Name: "read_file", Args: `{"file_path":"a.txt"}`}}, Usage: model.Usage{Input: 900, Output: 10}}
+					case text == "go":
+						return coretest.CallTools(spawn("work", tt.more), on("wait", "agent-1", ""))
+					}
+					return coretest.Say(text)
+				}),
+			})
+			if n := calls.Load(); n < 1 || n > 2 || !strings.Contains(out.Text, "stopped early (token_limit)") {
+				t.Errorf("%d calls; the parent got %q", n, out.Text)
+			}
+		})
+	}
+}

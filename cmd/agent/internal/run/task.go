@@ -78,7 +78,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 		return core.Outcome{}, t.Failed(err)
 	}
 	defer s.Close()
-	setup.WarnUnrecorded(ctx, s, t.Agent.Home, t.Session.Ephemeral)
+	setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
 
 	view.begin(t.initEvent(ctx, a, s))
 	reading.Go(func() {
