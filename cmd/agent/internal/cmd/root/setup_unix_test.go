@@ -89,6 +89,17 @@ func (s *screen) answer(question, text string) {
 	}
 }
 
+// idle waits until the terminal's title says that no input is processed.
+func (s *screen) idle() {
+	s.t.Helper()
+	if err := await("an idle session", func() bool {
+		text := s.text()
+		return strings.LastIndex(text, "\x1b]2;agent: ") > strings.LastIndex(text, "\x1b]2;… agent: ")
+	}); err != nil {
+		s.t.Fatalf("%v\n%s", err, s.text())
+	}
+}
+
 // state returns the settings of the terminal.
 func (s *screen) state() *term.State {
 	s.t.Helper()
