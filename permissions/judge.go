@@ -152,7 +152,29 @@ func (p *Policy) judgeAll(ctx context.Context, req *core.PermissionRequest) []fi
 			f.verdict, f.step, f.rule, f.parts = core.Allow, byGrant, nil, nil
 		}
 	}
+	settleFetch(findings)
 	return findings
+}
+
+// webFetch is the tool of the bundled plugin that does nothing but connect to
+// hosts: allow rules for them are enough.
+const webFetch = "web/web_fetch"
+
+func settleFetch(findings []finding) {
+	var fetch, host *finding
+	for i := range findings {
+		switch f := &findings[i]; {
+		case f.subject.Scope == core.ScopePlugin && f.subject.Resource == webFetch && f.step == byMode && f.verdict == core.Ask:
+			fetch = f
+		case f.subject.Scope == core.ScopeNetwork && f.verdict == core.Allow && f.step == byAllowRule:
+			host = f
+		default:
+			return
+		}
+	}
+	if fetch != nil && host != nil {
+		fetch.verdict, fetch.step, fetch.rule = core.Allow, byAllowRule, host.rule
+	}
 }
 
 // judge decides on one access. A command line that can be analyzed is judged by
