@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
@@ -50,15 +49,7 @@ func (a *Agent) sandbox() *env.Sandbox {
 		Shell: o.Shell, Skills: o.Skills, Writable: o.Writable, Hosts: o.Hosts,
 		Masked: a.masked(), Sensitive: sensitive.SecretName,
 	}
-	for _, name := range sensitive.ProtectedNames() {
-		if strings.Contains(name, "*") {
-			continue
-		}
-		if name != ".git/" { // only a missing .git is replaced by an empty directory
-			name = strings.TrimSuffix(name, "/")
-		}
-		s.ReadOnly = append(s.ReadOnly, name)
-	}
+	s.ReadOnly = sensitive.ProtectedNames()
 	if a.opts.Home != "" {
 		s.ReadOnly = append(s.ReadOnly, a.opts.Home)
 	}
