@@ -128,11 +128,11 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			h.add(model.RoleUser, b.Content)
 		case event.Compacted:
 			h.usage = h.usage.Add(b.Usage)
-			s.price(nil, b.Model, b.Usage)
+			s.price(nil, b.Provider, b.Model, b.Usage)
 			h.compact(b.Content, min(b.Kept, len(h.messages)))
 		case event.Message:
 			h.addAnswer(b)
-			s.price(nil, b.Model, b.Usage)
+			s.price(nil, b.Provider, b.Model, b.Usage)
 		case event.ToolResult:
 			if h.results == nil {
 				return false, fmt.Errorf("record %d is the result of an unknown call", e.Seq)

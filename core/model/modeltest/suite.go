@@ -69,6 +69,7 @@ var checks = []check{
 	{"Faults", (*rig).checkFaults, false},
 	{"RetryAfter", (*rig).checkRetryAfter, false},
 	{"Retry", (*rig).checkRetry, false},
+	{"BreakAfterFirst", (*rig).checkBreakAfterFirst, true},
 	{"SequenceCanBeRepeated", (*rig).checkRepeat, false},
 	{"RequestUnchanged", (*rig).checkRequestUnchanged, false},
 	{"StablePrefix", (*rig).checkPrefix, false},

@@ -65,6 +65,7 @@ func (x *Exchange) roundTrip(r *http.Request, read func(*http.Response, *watched
 	}
 	first := x.after(c.cfg.FirstByteTimeout, errNoFirstByte)
 	defer first.Stop()
+	defer x.after(c.cfg.TotalTimeout, errTooLate).Stop()
 	if err := c.authorize(r); err != nil {
 		return err
 	}
@@ -73,6 +74,7 @@ func (x *Exchange) roundTrip(r *http.Request, read func(*http.Response, *watched
 	if err != nil {
 		return x.connectionError(err, c.connection)
 	}
+	c.answered.Store(true)
 	defer func() { _ = resp.Body.Close() }() // the answer is complete or has failed by now
 	body := &watchedBody{body: resp.Body, timer: x.after(c.cfg.IdleTimeout, errIdle), limit: c.cfg.IdleTimeout}
 	defer body.timer.Stop()
@@ -192,6 +194,10 @@ func (x *Exchange) connectionError(err error, other func(error) *model.Error) er
 		return c.Wrap(model.CodeTimeout, fmt.Sprintf("%s did not respond within %v", c.info.Endpoint, c.cfg.FirstByteTimeout), nil)
 	case errors.Is(cause, errIdle):
 		return c.Wrap(model.CodeTimeout, fmt.Sprintf("%s sent nothing for %v within its answer", c.info.Endpoint, c.cfg.IdleTimeout), nil)
+	case errors.Is(cause, errTooLate):
+		e := c.Wrap(model.CodeTimeout, fmt.Sprintf("the answer of %s took longer than %v", c.info.Endpoint, c.cfg.TotalTimeout), nil)
+		e.Permanent = true // the next one would take as long
+		return e
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -203,7 +209,11 @@ func (x *Exchange) connectionError(err error, other func(error) *model.Error) er
 		e.Provider = c.info.Name
 		return &e
 	}
-	return other(err)
+	e := other(err)
+	if c.answered.Load() && errors.Is(err, connectionRefused) {
+		e.Permanent = false // the server is restarting
+	}
+	return e
 }
 
 // after cancels the request with the cause after d.

@@ -23,6 +23,7 @@ import (
 var (
 	errNoFirstByte = errors.New("no response in time")
 	errIdle        = errors.New("idle for too long")
+	errTooLate     = errors.New("longer than the whole answer may take")
 )
 
 // Faults makes the errors of one provider, without its secrets.

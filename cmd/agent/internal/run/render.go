@@ -57,7 +57,9 @@ func (v *textView) Show(e event.Event) {
 	case event.MessageStart:
 		v.pieces.Reset()
 	case event.MessageDelta:
-		v.pieces.WriteString(b.Text)
+		if v.text != nil {
+			v.pieces.WriteString(b.Text)
+		}
 		v.print(v.text, display.Printable(b.Text))
 	case event.Message:
 		v.message(b)
@@ -71,6 +73,9 @@ func (v *textView) Show(e event.Event) {
 		}
 	case event.Error: // the command's error
 	default:
+		if retry, ok := e.Body.(event.LLMRetry); ok && retry.Discard {
+			v.pieces.Reset()
+		}
 		for _, l := range v.transcript.Lines(e) {
 			v.note("%s", l)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
-	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -190,8 +189,8 @@ func result(out core.Outcome, err error) event.Result {
 		r.CostUSD = &out.Cost
 	}
 	if err != nil {
-		e := model.AsError(err)
-		r.Error = &event.Error{Code: string(e.Code), Message: err.Error(), Retryable: e.Retryable()}
+		e := event.ErrorOf(err)
+		r.Error = &e
 	}
 	return r
 }

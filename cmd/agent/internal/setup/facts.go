@@ -48,14 +48,14 @@ func set[T any](value *T, by *T) {
 
 // pricer returns what prices a call, in USD. It finds out about a model once:
 // a session that is opened again prices each of its answers.
-func (s *Setup) pricer() func(name string, u model.Usage) (float64, bool) {
+func (s *Setup) pricer() func(provider, name string, u model.Usage) (float64, bool) {
 	type key struct{ provider, name string }
 	var prices sync.Map // of key to *facts.Price
-	return func(name string, u model.Usage) (float64, bool) {
-		k := key{s.Settings.Providers.Default, name}
+	return func(provider, name string, u model.Usage) (float64, bool) {
+		k := key{cmp.Or(provider, s.Settings.Providers.Default), name} // old session logs may not name it
 		known, ok := prices.Load(k)
 		if !ok {
-			known, _ = prices.LoadOrStore(k, s.price(k.provider, name))
+			known, _ = prices.LoadOrStore(k, s.facts(k.provider, name).Price)
 		}
 		price := known.(*facts.Price)
 		if price == nil {
@@ -63,17 +63,4 @@ func (s *Setup) pricer() func(name string, u model.Usage) (float64, bool) {
 		}
 		return price.Cost(u), true
 	}
-}
-
-// price is what a model costs, nil if nobody knows. The model is that of the
-// provider in use, or one that took over from it: then its name alone must
-// tell.
-func (s *Setup) price(provider, name string) *facts.Price {
-	price := s.facts(provider, name).Price
-	if provider == "local" && name != s.Loaded.Model() {
-		if known := facts.Lookup("", name); known.Known {
-			price = known.Price
-		}
-	}
-	return price
 }

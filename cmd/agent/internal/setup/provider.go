@@ -108,7 +108,7 @@ func (s *Setup) Open(ctx context.Context, k ProviderKind, modelName string) (mod
 		key = replayed
 	}
 	return k.open(ctx, opening{
-		Config:   wire.Config{Name: k.Name, BaseURL: v.BaseURL, Model: cmp.Or(modelName, v.Model), APIKey: key, Names: v.names, Transport: s.transport},
+		Config:   s.withTimeouts(wire.Config{Name: k.Name, BaseURL: v.BaseURL, Model: cmp.Or(modelName, v.Model), APIKey: key, Names: v.names, Transport: s.transport}),
 		settings: &s.Settings.Providers, env: s.env, replays: s.replays,
 		maxTokens: func(name string) int { return s.facts(k.Name, name).Output },
 	})
