@@ -61,6 +61,7 @@ var checks = []check{
 	{"Calls", (*rig).checkCalls, false},
 	{"StopReasons", (*rig).checkStopReasons, false},
 	{"Usage", (*rig).checkUsage, false},
+	{"OddUsage", (*rig).checkOddUsage, false},
 	{"Wire", (*rig).checkWire, false},
 	{"Results", (*rig).checkResults, false},
 	{"Images", (*rig).checkImages, false},

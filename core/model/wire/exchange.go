@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/sse"
 )
 
 // Exchange is one request and its answer, within the client's time limits.
@@ -113,10 +115,14 @@ func (x *Exchange) statusError(resp *http.Response, body *watchedBody, u *url.UR
 // receive reads the answer to its end. It may be incomplete.
 func (x *Exchange) receive(resp *http.Response, body *watchedBody, dec Decoder) error {
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
-		data, err := io.ReadAll(io.LimitReader(body, maxAnswer)) // the server does not stream
+		data, err := io.ReadAll(io.LimitReader(body, maxAnswer+1)) // the server does not stream
 		if err != nil {
 			return &brokenError{err}
 		}
+		if len(data) > maxAnswer {
+			return x.answerError(sse.ErrTooLong, resp.Header)
+		}
+		data = bytes.TrimPrefix(data, []byte("\ufeff"))
 		return x.answerError(x.handle(dec, "", data), resp.Header)
 	}
 	events := newEvents(body)
@@ -161,6 +167,10 @@ func (x *Exchange) answerError(err error, header http.Header) error {
 		return x.client.event(failed.Data, header)
 	case errors.As(err, &broken), errors.As(err, &known):
 		return err
+	case errors.Is(err, sse.ErrTooLong):
+		e := x.client.Invalid(fmt.Errorf("the answer was cut off: it exceeds the limit of %d MiB", maxAnswer>>20))
+		e.Permanent = true
+		return e
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &brokenError{io.ErrUnexpectedEOF}
 	}
