@@ -89,6 +89,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 			view.Show(e)
 		}
 	})
+	quiet := view.tick()
 	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { s.Cancel("interrupted by Ctrl-C") })
 	out, err := s.Submit(watched, core.TextInput(t.Prompt))
 	if sig := stop(); sig != nil {
@@ -96,6 +97,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	}
 	closed := s.Close()
 	reading.Wait()
+	quiet()
 	if shown := view.end(resultEvent(s, out, err)); err == nil {
 		err = shown
 	}
@@ -143,6 +145,33 @@ func (v *oneAtATime) Show(e event.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.view.Show(e)
+}
+
+// tick updates the view every second, until stop is called.
+func (v *oneAtATime) tick() (stop func()) {
+	ticking, ok := v.view.(interface{ tick(now time.Time) })
+	if !ok {
+		return func() {}
+	}
+	ticker, done, ended := time.NewTicker(time.Second), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-done:
+				return
+			case now := <-ticker.C:
+				v.mu.Lock()
+				ticking.tick(now)
+				v.mu.Unlock()
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(done)
+		<-ended
+	}
 }
 
 func (t *Task) View() view {
