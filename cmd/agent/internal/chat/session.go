@@ -179,7 +179,7 @@ func (c *chat) cmdPlugins(context.Context, string) (string, error) {
 	var b strings.Builder
 	b.WriteString("| Plugin | Scope | State | Tools | Permissions |\n| --- | --- | --- | --- | --- |\n")
 	for _, p := range host.Plugins() {
-		i := setup.PluginInfoOf(c.set, p)
+		i := c.set.PluginInfo(p)
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", i.Name, i.Scope, i.State, cell(strings.Join(i.Tools, ", "), 60), cell(strings.Join(i.Manifest.Lines(), "; "), 120))
 	}
 	for _, broken := range host.Broken() {

@@ -127,7 +127,7 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 	if s.Settings.Session.Save {
 		o.Home = s.Home
 	}
-	o.Skills = s.Skills()
+	o.Skills = s.SkillOptions()
 	if s.Settings.Plugins.Enabled && !s.bare {
 		o.Plugins = s.PluginOptions()
 	}
