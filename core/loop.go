@@ -16,6 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/schema"
 )
 
 // process runs one input through the loop.
@@ -48,6 +49,13 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 		r.emptied = false
 		calls := answer.Content.ToolCalls()
 		if len(calls) == 0 {
+			again, err := s.checkSchema(r, answer)
+			if again {
+				continue
+			}
+			if err != nil {
+				return s.modelFailed(r, err)
+			}
 			return s.stopped(r, answer), nil
 		}
 		r.rounds++
@@ -355,6 +363,27 @@ func (s *Session) uniqueIDs(parts model.Parts) {
 			seen[c.ID] = true
 		}
 	}
+}
+
+// checkSchema validates a final answer. The model gets one chance to correct it.
+func (s *Session) checkSchema(r *run, answer event.Message) (again bool, err error) {
+	raw := s.current().request.OutputSchema
+	if len(raw) == 0 || answer.Stop != model.StopEnd && answer.Stop != model.StopOther {
+		return false, nil
+	}
+	want, err := schema.Parse(raw)
+	if err == nil {
+		err = want.ValidateText(answer.Content.Text())
+	}
+	if err == nil {
+		return false, nil
+	}
+	if !r.corrected {
+		r.corrected = true
+		s.steer(r.ctx, model.TextParts(fmt.Sprintf("The answer does not match the required JSON Schema: %v. Answer again with nothing but JSON that matches it.", err)), "output_schema")
+		return true, nil
+	}
+	return false, fmt.Errorf("the answer does not match the output schema: %w", err)
 }
 
 // stopped returns the stop reason for an answer without tool calls.

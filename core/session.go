@@ -214,7 +214,7 @@ func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
 		if !ok {
 			break
 		}
-		r.rounds, r.inputTokens, r.compacted = 0, 0, false
+		r.rounds, r.inputTokens, r.compacted, r.corrected = 0, 0, false, false
 		stop, err = s.process(r, next)
 	}
 	s.finish(r, stop, err)
@@ -240,6 +240,7 @@ type run struct {
 	recent      []string // signatures of the last tool calls
 	compacted   bool
 	emptied     bool // the last answer was empty
+	corrected   bool // the model was told that its answer does not match the schema
 }
 
 func (s *Session) begin(ctx context.Context) (*run, error) {

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/internal/patch"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 //go:embed apply_patch.md

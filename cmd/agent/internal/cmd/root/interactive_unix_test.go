@@ -282,7 +282,7 @@ func TestInteractiveModel(t *testing.T) {
 	s.answer("First.", "/model gpt\t")
 	s.answer("/model gpt-5-mini", "\r")
 	s.answer("[36mlocal/gpt-5-mini", "/model nope/x\r")
-	s.answer("there is no provider \"nope\"", "go on\r")
+	s.answer("unknown provider \"nope\"", "go on\r")
 	s.answer("Second.", "/model openai/oth\t")
 	s.answer("/model openai/other", "\r")
 	s.answer("[36mopenai/other", "and now\r")
