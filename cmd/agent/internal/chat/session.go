@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
@@ -168,7 +167,7 @@ func (c *chat) cmdCost(context.Context, string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := c.usage
-	text := fmt.Sprintf("%s, %d tokens: %d in (%d cached), %d out (%d reasoning).", cmdutil.Plural(c.calls, "model call"), u.Total(), u.Input, u.CachedInput, u.Output, u.Reasoning)
+	text := fmt.Sprintf("%s, %d tokens: %d in (%d cached), %d out (%d reasoning).", display.Plural(c.calls, "model call"), u.Total(), u.Input, u.CachedInput, u.Output, u.Reasoning)
 	switch {
 	case c.priced:
 		return fmt.Sprintf("%s $%.4f at the prices of %s.", text, c.cost, facts.Date()), nil

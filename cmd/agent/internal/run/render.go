@@ -56,7 +56,7 @@ func (v *textView) begin(init event.Event) {
 	}
 }
 
-func (v *textView) Show(e event.Event) {
+func (v *textView) show(e event.Event) {
 	v.clearWait()
 	v.wait.Apply(e)
 	switch b := e.Body.(type) {

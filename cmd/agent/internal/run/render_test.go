@@ -29,7 +29,7 @@ func conversation(v view) error {
 		{Body: event.MessageDelta{Text: "Two files."}},
 		{Body: event.Message{Content: model.TextParts("Two files.")}},
 	} {
-		v.Show(e)
+		v.show(e)
 	}
 	return v.end(event.Event{Session: "s1", Body: event.Result{
 		Outcome: "done", Text: "Two files.", Rounds: 1, DurationMS: 1500, Usage: model.Usage{Input: 20, Output: 3},
@@ -92,11 +92,11 @@ func TestTextViewMissesNothing(t *testing.T) {
 			var out, err bytes.Buffer
 			v := newTextView(&Task{IO: &cmdutil.IO{Out: &out, Err: &err, OutTTY: true, ErrTTY: true}})
 			for range 2 { // answers do not mix
-				v.Show(event.Event{Body: event.MessageStart{}})
+				v.show(event.Event{Body: event.MessageStart{}})
 				for _, p := range test.pieces {
-					v.Show(event.Event{Body: event.MessageDelta{Text: p}})
+					v.show(event.Event{Body: event.MessageDelta{Text: p}})
 				}
-				v.Show(event.Event{Body: whole})
+				v.show(event.Event{Body: whole})
 			}
 			if out.String() != test.out+test.out || err.String() != test.err+test.err {
 				t.Errorf("stdout:\n%s\nstderr:\n%s", &out, &err)
@@ -113,7 +113,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestViewsReportBrokenOutput(t *testing.T) {
 	for _, f := range []format{FormatText, FormatJSON, FormatStream} {
-		v := (&Task{IO: &cmdutil.IO{Out: brokenWriter{}, Err: &bytes.Buffer{}}, Format: f}).View()
+		v := (&Task{IO: &cmdutil.IO{Out: brokenWriter{}, Err: &bytes.Buffer{}}, Format: f}).newView()
 		if err := conversation(v); !errors.Is(err, errBroken) {
 			t.Errorf("%s: %v", f, err)
 		}
@@ -136,13 +136,13 @@ func TestWaitIsShown(t *testing.T) {
 			test.streams.Err, test.streams.Out = &err, io.Discard
 			v := newTextView(&Task{IO: &test.streams})
 			v.begin(event.Event{Body: event.Init{}})
-			v.Show(event.Event{Time: begin, Body: event.LLMStart{}})
+			v.show(event.Event{Time: begin, Body: event.LLMStart{}})
 			for _, s := range []int{1, 6, 40} {
 				v.tick(begin.Add(time.Duration(s) * time.Second))
 			}
-			v.Show(event.Event{Time: begin.Add(50 * time.Second), Body: event.LLMRetry{Attempt: 1, Max: 3, WaitMS: 80_000, Message: "slow"}})
+			v.show(event.Event{Time: begin.Add(50 * time.Second), Body: event.LLMRetry{Attempt: 1, Max: 3, WaitMS: 80_000, Message: "slow"}})
 			v.tick(begin.Add(60 * time.Second))
-			v.Show(event.Event{Time: begin.Add(130 * time.Second), Body: event.LLMEnd{}})
+			v.show(event.Event{Time: begin.Add(130 * time.Second), Body: event.LLMEnd{}})
 			v.tick(begin.Add(200 * time.Second))
 			if got := err.String(); got != test.want {
 				t.Errorf("got  %q\nwant %q", got, test.want)

@@ -8,8 +8,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model/facts"
 )
 
-// facts returns what is known of a provider's model, and what the settings say
-// over that. An Azure deployment stands for a model that the settings name.
+// facts returns the facts of a provider's model, as overridden by the settings.
+// For an Azure deployment, they are those of its base model.
 func (s *Setup) facts(provider, name string) facts.Model {
 	if azure := s.Settings.Providers.Azure; provider == "azure" && name == azure.Deployment {
 		name = cmp.Or(azure.BaseModel, name)
@@ -39,15 +39,15 @@ func (s *Setup) facts(provider, name string) facts.Model {
 	return m
 }
 
-// set replaces a value that is said otherwise.
+// set overrides a value if by is not nil.
 func set[T any](value *T, by *T) {
 	if by != nil {
 		*value = *by
 	}
 }
 
-// pricer returns what prices a call, in USD. It finds out about a model once:
-// a session that is opened again prices each of its answers.
+// pricer returns a function that prices a call in USD. It looks a model up once,
+// since a resumed session prices each of its answers.
 func (s *Setup) pricer() func(provider, name string, u model.Usage) (float64, bool) {
 	type key struct{ provider, name string }
 	var prices sync.Map // of key to *facts.Price

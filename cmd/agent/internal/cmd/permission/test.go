@@ -124,7 +124,7 @@ func (o *testOptions) print(results []caseResult) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(&b, "%s, %d failed\n", cmdutil.Plural(len(results), "case"), failed)
+		fmt.Fprintf(&b, "%s, %d failed\n", display.Plural(len(results), "case"), failed)
 		if _, err := io.WriteString(o.Out, b.String()); err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ func (o *approveOptions) add(ctx context.Context, h *host, source string) (err e
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "Added %s %s, with %s.\n", desc.Name, desc.Version, cmdutil.Plural(len(desc.Tools), "tool"))
+	fmt.Fprintf(o.Out, "Added %s %s, with %s.\n", desc.Name, desc.Version, display.Plural(len(desc.Tools), "tool"))
 	for _, t := range desc.Tools {
 		first, _, _ := strings.Cut(t.Description, "\n")
 		fmt.Fprintf(o.Out, "  %s  %s\n", t.Name, display.VisibleLine(first, 80))

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/plugins"
 )
 
@@ -34,6 +35,6 @@ func (o *sealOptions) run(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "Wrote the checksums of %s to %s.\n", cmdutil.Plural(n, "file"), filepath.Join(dir, plugins.SpecFile))
+	fmt.Fprintf(o.Out, "Wrote the checksums of %s to %s.\n", display.Plural(n, "file"), filepath.Join(dir, plugins.SpecFile))
 	return nil
 }

@@ -68,7 +68,7 @@ func commandDocs() string {
 	for _, e := range exitCodes {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)
 	}
-	root := NewCmd(&cmdutil.IO{})
+	root := newCmd(&cmdutil.IO{})
 	var all []*cobra.Command
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {

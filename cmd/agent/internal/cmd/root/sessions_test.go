@@ -69,7 +69,7 @@ func TestConfigListHidesKeys(t *testing.T) {
 	}
 	for _, args := range [][]string{{"config", "list", "--all"}, {"config", "list", "--json"}, {"config", "get", "providers.local.apiKey"}, {"config", "validate", "--json"}} {
 		s, out, errs := personAt(home, "")
-		if code := Run(t.Context(), args, s); code != cmdutil.ExitDone {
+		if code := execute(t.Context(), args, s); code != cmdutil.ExitDone {
 			t.Fatalf("%q: exit code %d: %s", args, code, errs)
 		}
 		if strings.Contains(out.String()+errs.String(), "hidden") {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -41,7 +42,7 @@ func (o *deleteOptions) run(ctx context.Context, prefixes []string) error {
 		}
 		home, ids = h, append(ids, id)
 	}
-	question := fmt.Sprintf("Permanently delete %s (%s)?", cmdutil.Plural(len(ids), "session"), strings.Join(ids, ", "))
+	question := fmt.Sprintf("Permanently delete %s (%s)?", display.Plural(len(ids), "session"), strings.Join(ids, ", "))
 	if ok, err := o.Confirm(ctx, question, o.yes); err != nil {
 		return err
 	} else if !ok {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -63,6 +64,6 @@ func printDamage(out io.Writer, id string, d *store.Damage) error {
 		action = "moved to " + d.Saved
 	}
 	_, err := fmt.Fprintf(out, "Session %s: %s (%v).\n%s kept, %s (%s) %s.\n", id, what, d.Err,
-		cmdutil.Plural(d.Line-1, "record"), cmdutil.Plural(d.Lines, "line"), cmdutil.Size(d.Bytes), action)
+		display.Plural(d.Line-1, "record"), display.Plural(d.Lines, "line"), cmdutil.Size(d.Bytes), action)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -63,7 +64,10 @@ func (o *addOptions) run(ctx context.Context, source []string) error {
 // add installs skills of a source.
 func (o *addOptions) add(ctx context.Context, source string) error {
 	origin, err := skills.ParseSource(source, o.Cwd, cmdutil.UserHome())
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil:
 		return &cmdutil.UsageError{Err: err}
 	}
 	batch, err := o.installer.Fetch(ctx, origin)
@@ -114,7 +118,7 @@ func named(offers []*skills.Offer, names []string) (chosen []*skills.Offer, err 
 	}
 	known := display.VisibleLine(strings.Join(list, ", "), 2000)
 	if len(names) == 0 {
-		return nil, cmdutil.Usagef("the source has %s, choose with --skill NAME or --all: %s", cmdutil.Plural(len(offers), "skill"), known)
+		return nil, cmdutil.Usagef("the source has %s, choose with --skill NAME or --all: %s", display.Plural(len(offers), "skill"), known)
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(offers, func(offer *skills.Offer) bool { return strings.EqualFold(offer.Skill.Name, name) })

@@ -104,7 +104,7 @@ func (o *approveOptions) showContent(offer *skills.Offer) error {
 	t.add("  From:", offer.Origin.String())
 	t.add("  Commit:", offer.Commit)
 	t.add("  License:", skill.License)
-	t.add("  Files:", fmt.Sprintf("%s, %d bytes", cmdutil.Plural(len(offer.Tree.Files), "file"), offer.Tree.Bytes()))
+	t.add("  Files:", fmt.Sprintf("%s, %d bytes", display.Plural(len(offer.Tree.Files), "file"), offer.Tree.Bytes()))
 	list("Scripts", offer.Scripts)
 	list("Toolsets", skill.Toolsets)
 	list("Keywords", skill.Triggers.Keywords)

@@ -82,7 +82,7 @@ func printSkills(out io.Writer, infos []skillInfo) error {
 	for _, i := range infos {
 		state := string(i.State)
 		if n := i.warnings(); n > 0 {
-			state += ", " + cmdutil.Plural(n, "warning")
+			state += ", " + display.Plural(n, "warning")
 		}
 		t.Row(i.Name, i.Scope, state, i.Tokens, display.OneLine(i.Brief, 80))
 	}

@@ -80,7 +80,7 @@ func (o *matchOptions) run(ctx context.Context, prompt string) error {
 		return cmdutil.WriteJSON(o.Out, info)
 	}
 	tier := []string{"No skills", "No match (skill count only)", "List of skills", "Full text"}[info.Tier]
-	fmt.Fprintf(o.Out, "%s: %s added to the prompt\n", tier, cmdutil.Plural(info.Tokens, "token"))
+	fmt.Fprintf(o.Out, "%s: %s added to the prompt\n", tier, display.Plural(info.Tokens, "token"))
 	activated := map[string]bool{}
 	for _, m := range info.Activated {
 		activated[m.Name] = true

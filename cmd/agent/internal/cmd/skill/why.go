@@ -93,7 +93,7 @@ func explain(skill *skills.Skill, r skills.Result) whyLine {
 		return l
 	}
 	if demoted := skill.Demoted(); len(demoted) > 0 {
-		l.Reason += fmt.Sprintf("; %s used only for ranking (too broad), such as %q", cmdutil.Plural(len(demoted), "trigger"), demoted[0].Trigger)
+		l.Reason += fmt.Sprintf("; %s used only for ranking (too broad), such as %q", display.Plural(len(demoted), "trigger"), demoted[0].Trigger)
 	}
 	return l
 }
