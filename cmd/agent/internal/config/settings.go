@@ -157,7 +157,7 @@ type agentSettings struct {
 type retrySettings struct {
 	Enabled      bool `json:"enabled" default:"true" doc:"Retry requests after transient failures."`
 	MaxRetries   int  `json:"maxRetries" default:"3" min:"0" max:"20" doc:"Maximum number of retries of a request that fails before its answer begins."`
-	MaxBroken    int  `json:"maxBrokenRetries" default:"5" min:"0" max:"20" doc:"Maximum number of retries of an answer that breaks off, and of requests to a server that answered before and is gone."`
+	MaxBroken    int  `json:"maxBrokenRetries" default:"5" min:"0" max:"20" doc:"Maximum number of retries of an interrupted answer, and of requests to a server that answered before and is gone."`
 	MaxWaitMs    int  `json:"maxRetryAfterMs" default:"300000" min:"0" doc:"Longest wait that a provider may ask for, in milliseconds; 0 is no limit."`
 	BaseDelayMs  int  `json:"baseDelayMs" default:"1000" min:"0" doc:"Delay before the first retry in milliseconds; it doubles with each retry."`
 	MaxDelayMs   int  `json:"maxDelayMs" default:"10000" min:"0" doc:"Longest delay in milliseconds, unless the provider asks for more."`
