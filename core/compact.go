@@ -78,13 +78,14 @@ func (s *Session) compact(r *run, focus string) error {
 		return fmt.Errorf("the conversation could not be summarised: %w", err)
 	}
 	end.Usage, end.Stop = resp.Usage, resp.Stop
+	end.Provider, end.Model = answeredBy(resp, name, req.Model)
 	s.emit(r.ctx, "", end)
-	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), dropped, window/10), Before: h.context, Kept: kept, Summarised: len(dropped), Model: req.Model, Usage: resp.Usage}
+	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), dropped, window/10), Before: h.context, Kept: kept, Summarised: len(dropped), Provider: end.Provider, Model: end.Model, Usage: resp.Usage}
 	h.usage = h.usage.Add(resp.Usage)
 	h.compact(done.Content, kept)
 	h.context += len(s.prompt.text) / 4
 	done.After = h.context
 	s.emit(r.ctx, "", done)
-	s.spend(r, req.Model, resp.Usage)
+	s.spend(r, end.Provider, end.Model, resp.Usage)
 	return nil
 }

@@ -44,7 +44,7 @@ type Config struct {
 	// Cost returns the price of a call's usage in USD; nil, or false, if it is
 	// unknown. It is called once for every answer, those of a resumed session
 	// included.
-	Cost func(model string, u model.Usage) (float64, bool)
+	Cost func(provider, model string, u model.Usage) (float64, bool)
 
 	Clock  func() time.Time // nil = time.Now
 	NewID  func() string    // nil = random

@@ -136,12 +136,12 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			h.add(model.RoleUser, b.Content)
 		case event.Compacted:
 			h.usage = h.usage.Add(b.Usage)
-			s.price(nil, b.Model, b.Usage)
+			s.price(nil, b.Provider, b.Model, b.Usage)
 			h.compact(b.Content, min(b.Kept, len(h.messages)))
 		case event.Message:
 			h.addAnswer(b)
 			s.recent = repeat.Add(s.recent, b.Content.ToolCalls(), s.settings.limits.LoopWindow)
-			s.price(nil, b.Model, b.Usage)
+			s.price(nil, b.Provider, b.Model, b.Usage)
 		case event.ToolResult:
 			h.addResult(model.ToolResult{CallID: e.Call, Name: b.Name, Content: b.Content, IsError: b.IsError})
 		case event.Unknown:

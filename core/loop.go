@@ -16,6 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/schema"
 )
 
 // process runs one input through the loop.
@@ -37,11 +38,24 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 		if err != nil && model.AsError(err).Code == model.CodeContextLength && s.current().limits.CompactAt > 0 && s.tryCompact(r) {
 			continue
 		}
+		if errors.Is(err, errEmpty) && !r.emptied {
+			r.emptied = true
+			s.emit(r.ctx, "", event.LLMRetry{Attempt: 1, Max: 1, Code: model.CodeInvalidResponse, Message: err.Error()})
+			continue
+		}
 		if err != nil {
 			return s.modelFailed(r, err)
 		}
+		r.emptied = false
 		calls := answer.Content.ToolCalls()
 		if len(calls) == 0 {
+			again, err := s.checkSchema(r, answer)
+			if again {
+				continue
+			}
+			if err != nil {
+				return s.modelFailed(r, err)
+			}
 			return s.stopped(r, answer), nil
 		}
 		r.rounds++
@@ -168,40 +182,71 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	if err != nil {
 		return event.Message{}, err
 	}
-	name := set.provider.Info().Name
+	info := set.provider.Info()
+	name := info.Name
 	ctx, span := s.tracer.Start(r.soft, "gen_ai.chat", trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", "chat"),
 		attribute.String("gen_ai.provider.name", name), attribute.String("gen_ai.request.model", req.Model)))
 	defer span.End()
-	s.emit(ctx, "", event.LLMStart{Provider: name, Model: req.Model, Messages: len(req.Messages), Tools: len(req.Tools)})
+	s.emit(ctx, "", event.LLMStart{
+		Provider: name, Model: req.Model, Messages: len(req.Messages), Tools: len(req.Tools),
+		FirstByteMS: info.Timeouts.FirstByte.Milliseconds(), IdleMS: info.Timeouts.Idle.Milliseconds(), TotalMS: info.Timeouts.Total.Milliseconds(),
+	})
 
 	start := s.cfg.Clock()
 	resp, first, err := s.stream(ctx, set.provider, req)
-	end := event.LLMEnd{Provider: name, Model: req.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds(), FirstMS: first.Milliseconds()}
-	answer := event.Message{Provider: name, Model: req.Model, Partial: err != nil}
+	answer := event.Message{Provider: name, Model: req.Model}
 	if resp != nil {
 		answer.Content, answer.Usage, answer.Stop, answer.ResponseID = resp.Parts, resp.Usage, resp.Stop, resp.ID
+		answer.Provider, answer.Model = answeredBy(resp, name, req.Model)
+		span.SetAttributes(attribute.String("gen_ai.response.model", cmp.Or(resp.Model, answer.Model)))
 	}
+	if err == nil && isEmpty(resp) {
+		err = &model.Error{Code: model.CodeInvalidResponse, Provider: answer.Provider, Message: errEmpty.Error(), Err: errEmpty}
+		answer.Content = nil
+	}
+	end := event.LLMEnd{Provider: answer.Provider, Model: answer.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds(), FirstMS: first.Milliseconds()}
 	if err != nil {
+		answer.Partial = true
 		span.SetStatus(codes.Error, err.Error())
 		end.Error = err.Error()
 		answer.Content = textOnly(answer.Content)
 	}
 	s.uniqueIDs(answer.Content)
 	end.Usage, end.Stop = answer.Usage, answer.Stop
-	span.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", end.Usage.Input), attribute.Int("gen_ai.usage.output_tokens", end.Usage.Output))
-	s.takeAnswer(ctx, r, answer, req.Model)
+	span.SetAttributes(attribute.String("gen_ai.provider.name", end.Provider),
+		attribute.Int("gen_ai.usage.input_tokens", end.Usage.Input), attribute.Int("gen_ai.usage.output_tokens", end.Usage.Output))
+	s.takeAnswer(ctx, r, answer)
 	s.emit(ctx, "", end)
 	return answer, err
 }
 
+// answeredBy returns the provider and the model of an answer to a request.
+func answeredBy(resp *model.Response, provider, name string) (answered, answeredModel string) {
+	if resp.By != nil {
+		return resp.By.Name, resp.By.Model
+	}
+	return provider, name
+}
+
+var errEmpty = errors.New("the answer is empty")
+
+// isEmpty reports whether an answer is complete, but has nothing to say.
+func isEmpty(resp *model.Response) bool {
+	switch resp.Stop {
+	case model.StopMaxTokens, model.StopRefusal, model.StopContentFilter:
+		return false
+	}
+	return len(resp.Parts.ToolCalls()) == 0 && strings.TrimSpace(resp.Parts.Text()) == ""
+}
+
 // takeAnswer records an answer and its usage.
-func (s *Session) takeAnswer(ctx context.Context, r *run, answer event.Message, modelName string) {
+func (s *Session) takeAnswer(ctx context.Context, r *run, answer event.Message) {
 	if len(answer.Content) > 0 || answer.Usage != (model.Usage{}) {
 		s.emit(ctx, "", answer)
 		s.history.addAnswer(answer)
 	}
-	s.spend(r, modelName, answer.Usage)
+	s.spend(r, answer.Provider, answer.Model, answer.Usage)
 	r.out.Text = answer.Content.Text()
 	window := s.current().profile.ContextWindow
 	if window > 0 && !s.history.warned && s.history.context*5 > window*4 {
@@ -211,18 +256,18 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, answer event.Message, 
 }
 
 // spend adds up the usage of a call.
-func (s *Session) spend(r *run, modelName string, u model.Usage) {
+func (s *Session) spend(r *run, provider, name string, u model.Usage) {
 	s.tokens.Store(int64(s.history.usage.Total()))
 	r.out.Usage = r.out.Usage.Add(u)
 	r.inputTokens += u.Total()
-	s.price(r, modelName, u)
+	s.price(r, provider, name, u)
 }
 
 // price adds up the cost, as far as it is known.
-func (s *Session) price(r *run, modelName string, u model.Usage) {
+func (s *Session) price(r *run, provider, name string, u model.Usage) {
 	usd, ok := 0.0, false
 	if s.cfg.Cost != nil {
-		usd, ok = s.cfg.Cost(modelName, u)
+		usd, ok = s.cfg.Cost(provider, name, u)
 	}
 	s.history.cost += usd
 	if r != nil {
@@ -281,7 +326,7 @@ func (s *Session) buildPrompt(ctx context.Context, set settings) error {
 // stream reads the answer. On an error the response holds what was received.
 func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Request) (resp *model.Response, first time.Duration, err error) {
 	var g model.Gatherer
-	start, begun := s.cfg.Clock(), false
+	start, begun, name := s.cfg.Clock(), false, req.Model
 	defer func() {
 		if v := recover(); v != nil {
 			err = &model.Error{Code: model.CodeUnknown, Provider: p.Info().Name, Message: fmt.Sprintf("the provider panicked: %v", v)}
@@ -293,13 +338,15 @@ func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Reque
 			return partial, first, derr
 		}
 		if d.Kind == model.DeltaRetry {
-			e := model.AsError(d.Retry.Err)
-			s.emit(ctx, "", event.LLMRetry{Attempt: d.Retry.Attempt, Max: d.Retry.Max, WaitMS: d.Retry.Wait.Milliseconds(), Code: e.Code, Message: e.Error()})
-			continue
-		}
-		if !begun {
+			if s.retried(ctx, d.Retry); d.Retry.Discard {
+				begun, first = false, 0
+			}
+			if d.Retry.Next != nil {
+				name = d.Retry.Next.Model
+			}
+		} else if !begun {
 			begun, first = true, s.cfg.Clock().Sub(start)
-			s.emit(ctx, "", event.MessageStart{Model: req.Model})
+			s.emit(ctx, "", event.MessageStart{Model: name})
 		}
 		switch d.Kind {
 		case model.DeltaText:
@@ -307,10 +354,22 @@ func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Reque
 		case model.DeltaReasoning:
 			s.emit(ctx, "", event.ReasoningDelta{Text: d.Text})
 		}
-		g.Add(d)
+		if err := g.Add(d); err != nil {
+			return nil, first, err
+		}
 	}
 	resp, err = g.Response()
 	return resp, first, err
+}
+
+// retried announces the retry of a request, or a fallback.
+func (s *Session) retried(ctx context.Context, r *model.Retry) {
+	e := model.AsError(r.Err)
+	body := event.LLMRetry{Attempt: r.Attempt, Max: r.Max, WaitMS: r.Wait.Milliseconds(), Code: e.Code, Message: e.Error(), Discard: r.Discard}
+	if r.Next != nil {
+		body.Provider, body.Model = r.Next.Name, r.Next.Model
+	}
+	s.emit(ctx, "", body)
 }
 
 // textOnly keeps the parts of an incomplete answer that can be sent again.
@@ -333,6 +392,27 @@ func (s *Session) uniqueIDs(parts model.Parts) {
 			seen[c.ID] = true
 		}
 	}
+}
+
+// checkSchema validates a final answer. The model gets one chance to correct it.
+func (s *Session) checkSchema(r *run, answer event.Message) (again bool, err error) {
+	raw := s.current().request.OutputSchema
+	if len(raw) == 0 || answer.Stop != model.StopEnd && answer.Stop != model.StopOther {
+		return false, nil
+	}
+	want, err := schema.Parse(raw)
+	if err == nil {
+		err = want.ValidateText(answer.Content.Text())
+	}
+	if err == nil {
+		return false, nil
+	}
+	if !r.corrected {
+		r.corrected = true
+		s.steer(r.ctx, model.TextParts(fmt.Sprintf("The answer does not match the required JSON Schema: %v. Answer again with nothing but JSON that matches it.", err)), "output_schema")
+		return true, nil
+	}
+	return false, fmt.Errorf("the answer does not match the output schema: %w", err)
 }
 
 // stopped returns the stop reason for an answer without tool calls.
@@ -363,16 +443,16 @@ func (s *Session) modelFailed(r *run, err error) (StopReason, error) {
 		s.Warn(r.ctx, string(e.Code), "the conversation is too long for the model: "+e.Error())
 		return StopContextLength, err
 	}
-	s.emit(r.ctx, "", event.Error{Code: string(e.Code), Message: err.Error(), Retryable: e.Retryable()})
+	s.emit(r.ctx, "", event.ErrorOf(err))
 	return StopError, err
 }
 
 // closes reports whether the session cannot continue after a failure. A
 // retryable one does not close it, nor does a conversation that is too long,
-// which a host can compact.
+// which a host can compact, or an answer that makes no sense.
 func closes(err error) bool {
 	e := model.AsError(err)
-	return !e.Retryable() && e.Code != model.CodeContextLength
+	return !e.Retryable() && e.Code != model.CodeContextLength && e.Code != model.CodeInvalidResponse
 }
 
 // cancelled ends a run that was cancelled or aborted.

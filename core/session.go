@@ -60,7 +60,7 @@ func TextInput(text string) Input { return Input{Content: model.TextParts(text)}
 type Outcome struct {
 	Stop     StopReason
 	Text     string      // of the last answer
-	Usage    model.Usage // of this input, follow-ups included
+	Usage    model.Usage // of this input, with follow-ups and subagents
 	Cost     float64     // USD; see Priced
 	Priced   bool        // every call's price was known
 	Rounds   int         // rounds of tool calls
@@ -99,6 +99,7 @@ type Session struct {
 	run       *run          // the input being processed
 	idle      chan struct{} // closed when the run is over; nil when there is none
 	grants    map[string]struct{}
+	children  model.Usage // of subagents that ended, for the next outcome
 
 	// Owned by the goroutine that processes an input.
 	history history
@@ -214,11 +215,14 @@ func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
 		if !ok {
 			break
 		}
-		r.rounds, r.inputTokens, r.compacted = 0, 0, false
+		r.rounds, r.inputTokens, r.compacted, r.corrected = 0, 0, false, false
 		stop, err = s.process(r, next)
 	}
 	s.finish(r, stop, err)
 	r.out.Stop = stop
+	s.mu.Lock()
+	r.out.Usage, s.children = r.out.Usage.Add(s.children), model.Usage{}
+	s.mu.Unlock()
 	r.out.Duration = s.cfg.Clock().Sub(r.started)
 	return r.out, err
 }
@@ -235,6 +239,8 @@ type run struct {
 	rounds      int
 	inputTokens int
 	compacted   bool
+	emptied     bool // the last answer was empty
+	corrected   bool // the model was told that its answer does not match the schema
 }
 
 func (s *Session) begin(ctx context.Context) (*run, error) {
@@ -427,6 +433,11 @@ func (s *Session) info() SessionInfo {
 // Note adds a host's event to the session, such as the start of a subagent. It
 // does nothing when the session is closed.
 func (s *Session) Note(ctx context.Context, body event.Body) {
+	if end, ok := body.(event.SubagentEnd); ok {
+		s.mu.Lock()
+		s.children = s.children.Add(end.Usage)
+		s.mu.Unlock()
+	}
 	if s.State() != StateClosed {
 		s.emit(ctx, "", body)
 	}

@@ -311,7 +311,7 @@ func TestLimits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, func(c *core.Config) {
 				c.Tools, c.Limits = core.StaticTools(echo), tt.limits
-				c.Cost = func(string, model.Usage) (float64, bool) { return 0.1, true }
+				c.Cost = func(string, string, model.Usage) (float64, bool) { return 0.1, true }
 			}, loop...)
 			out := r.submit(t, "go")
 			if out.Stop != tt.stop || len(r.model.Requests()) != tt.calls || r.State() != core.StateIdle {

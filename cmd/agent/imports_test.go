@@ -117,7 +117,7 @@ var importRules = map[string][]string{
 	},
 	"cmd/agent/internal/run": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent",
-		"core", "core/model", "core/event", "core/store", "permissions",
+		"core", "core/model", "core/event", "core/store", "core/schema", "permissions",
 	},
 	"cmd/agent/internal/chat": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",

@@ -142,7 +142,7 @@ func (o *Output) Open() (io.ReadCloser, error) {
 // Steering is a message added between two model calls.
 type Steering struct {
 	Content model.Parts `json:"content"`
-	Source  string      `json:"source"` // "user" or "loop_detection"
+	Source  string      `json:"source"` // "user", "loop_detection" or "output_schema"
 }
 
 // TurnLimit says that a limit on turns or tool rounds ended the processing.
@@ -170,6 +170,10 @@ type LLMStart struct {
 	Model    string `json:"model"`
 	Messages int    `json:"messages"`
 	Tools    int    `json:"tools"`
+	// The time limits of each attempt; 0 is none or unknown.
+	FirstByteMS int64 `json:"firstByteTimeoutMs,omitempty"`
+	IdleMS      int64 `json:"idleTimeoutMs,omitempty"`
+	TotalMS     int64 `json:"totalTimeoutMs,omitempty"`
 }
 
 // LLMEnd says that a response is complete, or failed.
@@ -186,10 +190,15 @@ type LLMEnd struct {
 // LLMRetry says that a request failed and is repeated.
 type LLMRetry struct {
 	Attempt int             `json:"attempt"`
-	Max     int             `json:"max"`
+	Max     int             `json:"max"` // 0 if a fallback takes over
 	WaitMS  int64           `json:"waitMs"`
 	Code    model.ErrorCode `json:"code"`
 	Message string          `json:"message"`
+	// Discard says that the deltas since llm_start are void: the answer broke off
+	// and begins again.
+	Discard  bool   `json:"discard,omitempty"`
+	Provider string `json:"provider,omitempty"` // the fallback that takes over
+	Model    string `json:"model,omitempty"`    // its model
 }
 
 // Question is put to the user.
@@ -255,6 +264,7 @@ type Compacted struct {
 	Kept       int         `json:"kept"`       // messages after it that were kept
 	Before     int         `json:"before"`     // estimated tokens of the conversation
 	After      int         `json:"after"`
+	Provider   string      `json:"provider,omitempty"`
 	Model      string      `json:"model,omitempty"`
 	Usage      model.Usage `json:"usage"` // of the call for the summary
 }
@@ -295,9 +305,16 @@ type Warning struct {
 
 // Error is a problem that ended the processing of the input.
 type Error struct {
-	Code      string `json:"code"`
-	Message   string `json:"message"`
-	Retryable bool   `json:"retryable"`
+	Code         string `json:"code"`
+	Message      string `json:"message"`
+	Retryable    bool   `json:"retryable"`
+	RetryAfterMS int64  `json:"retryAfterMs,omitempty"` // how long the provider asks to wait
+}
+
+// ErrorOf describes an error, such as that of a model.
+func ErrorOf(err error) Error {
+	e := model.AsError(err)
+	return Error{Code: string(e.Code), Message: err.Error(), Retryable: e.Retryable(), RetryAfterMS: e.RetryAfter.Milliseconds()}
 }
 
 // Init is the first event of `agent exec`.

@@ -74,7 +74,7 @@ func (e *Error) Retryable() bool {
 		return false
 	}
 	switch e.Code {
-	case CodeRateLimited, CodeNetwork, CodeTimeout:
+	case CodeRateLimited, CodeNetwork, CodeTimeout, CodeInvalidResponse:
 		return true
 	}
 	return false

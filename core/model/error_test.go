@@ -25,7 +25,7 @@ func TestErrorText(t *testing.T) {
 }
 
 func TestErrorRetryable(t *testing.T) {
-	retryable := map[model.ErrorCode]bool{model.CodeRateLimited: true, model.CodeNetwork: true, model.CodeTimeout: true}
+	retryable := map[model.ErrorCode]bool{model.CodeRateLimited: true, model.CodeNetwork: true, model.CodeTimeout: true, model.CodeInvalidResponse: true}
 	for _, code := range []model.ErrorCode{
 		model.CodeNotConfigured, model.CodeNotSupported, model.CodeAuthentication, model.CodeRateLimited, model.CodeModelNotFound,
 		model.CodeContextLength, model.CodeInvalidRequest, model.CodeNetwork, model.CodeTimeout, model.CodeInvalidResponse, model.CodeUnknown,

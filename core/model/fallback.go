@@ -10,8 +10,8 @@ import (
 )
 
 // WithFallback returns a provider that tries the others, in order, if first
-// fails. It falls back after network errors, time-outs and rate limits, if
-// nothing of an answer was yielded yet, and announces it by a DeltaRetry. Retries
+// fails. It falls back after network errors, time-outs, rate limits and malformed
+// answers, and announces it by a DeltaRetry that names the next provider. Retries
 // belong inside: WithFallback(WithRetry(a, …), WithRetry(b, …)).
 //
 // Each request begins with the first provider again, unless the wait that it
@@ -39,20 +39,20 @@ func (f *fallback) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, er
 		var failed []error
 		for i, p := range f.all {
 			last := i == len(f.all)-1
-			err, stopped := error(errWaiting), false
+			a := attempt{err: errWaiting}
 			if last || !f.waiting(i) {
-				err, stopped = try(ctx, p, f.request(i, req), yield, func(e *Error) bool { return mayFallBack(e) || last })
-				if err == nil || stopped {
+				a = try(ctx, p, f.request(i, req), yield)
+				if a.err == nil || a.stopped {
 					return
 				}
-				f.noteWait(i, AsError(err))
-				failed = append(failed, err)
+				f.noteWait(i, AsError(a.err))
+				failed = append(failed, a.err)
 			}
-			if last || ctx.Err() != nil {
+			if last || ctx.Err() != nil || !mayFallBack(AsError(a.err)) {
 				yield(Delta{}, f.giveUp(failed))
 				return
 			}
-			if !yield(Delta{Kind: DeltaRetry, Retry: f.takeover(i, err)}, nil) {
+			if !yield(Delta{Kind: DeltaRetry, Retry: f.takeover(i, a)}, nil) {
 				return
 			}
 		}
@@ -63,11 +63,11 @@ func (f *fallback) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, er
 var errWaiting = &Error{Code: CodeRateLimited, Message: "skipped until its retry-after time has passed"}
 
 // takeover announces that the provider after i takes over.
-func (f *fallback) takeover(i int, err error) *Retry {
+func (f *fallback) takeover(i int, a attempt) *Retry {
 	next := f.all[i+1].Info()
-	return &Retry{Attempt: i + 1, Err: &Error{
-		Code: AsError(err).Code, Err: err,
-		Message: fmt.Sprintf("%s/%s takes over from %s: %v", next.Name, next.Model, f.all[i].Info().Name, err),
+	return &Retry{Attempt: i + 1, Next: &next, Discard: a.begun, Err: &Error{
+		Code: AsError(a.err).Code, Err: a.err,
+		Message: fmt.Sprintf("%s/%s takes over from %s: %v", next.Name, next.Model, f.all[i].Info().Name, a.err),
 	}}
 }
 
@@ -102,7 +102,7 @@ func mayFallBack(e *Error) bool {
 		return false
 	}
 	switch e.Code {
-	case CodeRateLimited, CodeNetwork, CodeTimeout:
+	case CodeRateLimited, CodeNetwork, CodeTimeout, CodeInvalidResponse:
 		return true
 	}
 	return false

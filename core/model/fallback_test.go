@@ -66,7 +66,8 @@ func TestFallback(t *testing.T) {
 		{"wrong key", &fixed{errs: []error{fails(CodeAuthentication)}}, &fixed{}, "error AUTHENTICATION_ERROR"},
 		{"too long", &fixed{errs: []error{fails(CodeContextLength)}}, &fixed{}, "error CONTEXT_LENGTH_EXCEEDED"},
 		{"cancelled", &fixed{errs: []error{&Error{Code: CodeNetwork, Err: context.Canceled}}}, &fixed{}, "error NETWORK_ERROR"},
-		{"an answer has begun", &fixed{errs: []error{fails(CodeNetwork)}, begins: true}, &fixed{}, "halferror NETWORK_ERROR"},
+		{"an answer has begun", &fixed{errs: []error{fails(CodeNetwork)}, begins: true}, &fixed{}, "half[b/b-model takes over from a: no] b"},
+		{"nonsense", &fixed{errs: []error{fails(CodeInvalidResponse)}}, &fixed{}, "[b/b-model takes over from a: no] b"},
 		{"both fail", &fixed{errs: []error{fails(CodeNetwork)}}, &fixed{errs: []error{fails(CodeTimeout)}}, "[b/b-model takes over from a: no] error TIMEOUT"},
 	} {
 		test.a.name, test.b.name = "a", "b"

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -33,6 +34,14 @@ type ProviderInfo struct {
 	Name     string // as in the settings: "openai", "local" …
 	Model    string // for requests that name none
 	Endpoint string // base URL without user info, query or fragment; may be empty
+	Timeouts Timeouts
+}
+
+// Timeouts are the time limits of one attempt; 0 is none or unknown.
+type Timeouts struct {
+	FirstByte time.Duration // to the beginning of the answer
+	Idle      time.Duration // without data within the answer
+	Total     time.Duration
 }
 
 // DeltaKind is the kind of a [Delta].
@@ -47,7 +56,7 @@ const (
 	DeltaToolArgs                       // Index, Text
 	DeltaToolEnd                        // Index
 	DeltaUsage                          // Usage so far; the last one counts
-	DeltaRetry                          // Retry: the attempt failed and is repeated after a wait
+	DeltaRetry                          // Retry: the attempt failed and is repeated
 	DeltaDone                           // Stop, Usage, ResponseID, Model
 )
 
@@ -72,6 +81,8 @@ type Retry struct {
 	Max     int // retries allowed; 0 if the next provider takes over
 	Wait    time.Duration
 	Err     error
+	Discard bool          // what was yielded of the answer is void
+	Next    *ProviderInfo // the provider that takes over; nil if the same tries again
 }
 
 // Response is a complete answer.
@@ -80,8 +91,15 @@ type Response struct {
 	Usage Usage
 	Stop  StopReason
 	ID    string
-	Model string
+	Model string        // as the service reports it
+	By    *ProviderInfo // the fallback that answered; nil if it was the first provider
 }
+
+// The limits of an answer. A longer one is an error.
+const (
+	MaxText  = 64 << 20 // bytes of text, reasoning and arguments
+	MaxCalls = 10_000
+)
 
 // Complete runs Stream to its end.
 func Complete(ctx context.Context, p Provider, req *Request) (*Response, error) {
@@ -90,7 +108,9 @@ func Complete(ctx context.Context, p Provider, req *Request) (*Response, error) 
 		if err != nil {
 			return nil, err
 		}
-		g.Add(d)
+		if err := g.Add(d); err != nil {
+			return nil, err
+		}
 	}
 	return g.Response()
 }
@@ -102,6 +122,9 @@ type Gatherer struct {
 	usage  Usage
 	done   bool
 	last   Delta
+	by     *ProviderInfo
+	text   int // bytes so far
+	calls  int
 }
 
 type block struct {
@@ -113,14 +136,22 @@ type block struct {
 	ended bool
 }
 
-// Add adds the next delta.
-func (g *Gatherer) Add(d Delta) {
+// Add adds the next delta. The error is that of an answer beyond [MaxText] or
+// [MaxCalls].
+func (g *Gatherer) Add(d Delta) error {
+	g.text += len(d.Text)
+	if g.text > MaxText {
+		return tooLarge(fmt.Sprintf("%d MiB", MaxText>>20))
+	}
 	switch d.Kind {
 	case DeltaText, DeltaReasoning:
 		g.block(d.Index, d.Kind).text.WriteString(d.Text)
 	case DeltaPart:
 		g.addPart(d.Index, d.Part)
 	case DeltaToolStart:
+		if g.calls++; g.calls > MaxCalls {
+			return tooLarge(fmt.Sprintf("%d tool calls", MaxCalls))
+		}
 		// Always a new block: some providers give all calls the same index.
 		g.begin(d.Index, DeltaToolStart).call = ToolCall{ID: d.ID, Name: d.Name}
 	case DeltaToolArgs:
@@ -129,12 +160,24 @@ func (g *Gatherer) Add(d Delta) {
 		g.block(d.Index, DeltaToolStart).ended = true
 	case DeltaUsage:
 		g.usage = d.Usage
+	case DeltaRetry:
+		if d.Retry.Discard {
+			*g = Gatherer{by: g.by}
+		}
+		if d.Retry.Next != nil {
+			g.by = d.Retry.Next
+		}
 	case DeltaDone:
 		g.done, g.last = true, d
 		if d.Usage != (Usage{}) {
 			g.usage = d.Usage
 		}
 	}
+	return nil
+}
+
+func tooLarge(limit string) error {
+	return &Error{Code: CodeInvalidResponse, Permanent: true, Message: "the answer was cut off: it exceeds the limit of " + limit}
 }
 
 // block returns the latest block of that index and kind, or a new one: a
@@ -173,7 +216,7 @@ func (g *Gatherer) addPart(index int, p Part) {
 // Such a call is no error in a response cut off by max_tokens, none of whose
 // calls may run.
 func (g *Gatherer) Response() (*Response, error) {
-	r := &Response{Usage: g.usage, Stop: g.last.Stop, ID: g.last.ResponseID, Model: g.last.Model}
+	r := &Response{Usage: g.usage, Stop: g.last.Stop, ID: g.last.ResponseID, Model: g.last.Model, By: g.by}
 	complete := g.done
 	for _, b := range g.blocks {
 		switch {

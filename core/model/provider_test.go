@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/seed-009c0928/agent/core/model"
@@ -269,5 +270,26 @@ func BenchmarkGathererManyBlocks(b *testing.B) {
 		for _, d := range deltas {
 			g.Add(d)
 		}
+	}
+}
+
+// TestAnswerLimits checks that an answer without end is cut off.
+func TestAnswerLimits(t *testing.T) {
+	piece := strings.Repeat("x", 1<<20)
+	var text model.Gatherer
+	var err error
+	for n := 0; err == nil && n < 100; n++ {
+		err = text.Add(model.Delta{Kind: model.DeltaText, Text: piece})
+	}
+	if e := model.AsError(err); e == nil || e.Retryable() || !strings.Contains(e.Message, "exceeds the limit of 64 MiB") {
+		t.Errorf("text: %v", err)
+	}
+	var calls model.Gatherer
+	n := 0
+	for err = nil; err == nil && n < 20_000; n++ {
+		err = calls.Add(model.Delta{Kind: model.DeltaToolStart, Index: n, ID: "c", Name: "x"})
+	}
+	if e := model.AsError(err); e == nil || n != model.MaxCalls+1 || !strings.Contains(e.Message, "10000 tool calls") {
+		t.Errorf("%d calls: %v", n, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,17 +61,13 @@ func TestWithRetry(t *testing.T) {
 		code     model.ErrorCode // empty = the answer arrives
 	}{
 		{"at once", [][]step{answer()}, 1, nil, ""},
-		{"after two failures", [][]step{fail(model.CodeNetwork), fail(model.CodeTimeout), answer()}, 3, []time.Duration{1 * s, 2 * s}, ""},
+		{"after two failures", [][]step{fail(model.CodeNetwork), fail(model.CodeInvalidResponse), answer()}, 3, []time.Duration{1 * s, 2 * s}, ""},
 		{"never", [][]step{fail(model.CodeNetwork)}, 5, []time.Duration{1 * s, 2 * s, 4 * s, 5 * s}, model.CodeNetwork},
 		{"not retryable", [][]step{fail(model.CodeAuthentication), answer()}, 1, nil, model.CodeAuthentication},
 		{"the second is not retryable", [][]step{fail(model.CodeNetwork), fail(model.CodeInvalidRequest), answer()}, 2, []time.Duration{1 * s}, model.CodeInvalidRequest},
 		{"the provider's wish counts, also above the cap", [][]step{after(42 * s), answer()}, 2, []time.Duration{42 * s}, ""},
 		{"but not above its bound", [][]step{after(61 * s), answer()}, 1, nil, model.CodeRateLimited},
-		{
-			"never after the first delta",
-			[][]step{{{delta: text(0, "hi")}, {err: &model.Error{Code: model.CodeNetwork}}}, answer()},
-			1, nil, model.CodeNetwork,
-		},
+		{"a time-out, once", [][]step{fail(model.CodeTimeout), fail(model.CodeTimeout), answer()}, 2, []time.Duration{1 * s}, model.CodeTimeout},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -203,5 +200,42 @@ func TestWithRetryOff(t *testing.T) {
 	}
 	if got := model.WithRetry(inner, model.DefaultRetry).Info(); got != inner.Info() {
 		t.Errorf("Info is hidden: %+v", got)
+	}
+}
+
+// TestWithRetryOfBrokenAnswers checks that what arrived of a broken answer is
+// void, and how often one is retried.
+func TestWithRetryOfBrokenAnswers(t *testing.T) {
+	half := []step{{delta: text(0, "half")}, {err: &model.Error{Code: model.CodeNetwork}}}
+	for _, tc := range []struct {
+		name     string
+		attempts [][]step
+		calls    int
+		text     string // empty = an error
+	}{
+		{"once", [][]step{half, answer()}, 2, "hi"},
+		{"as often as is allowed", [][]step{half, half, half, half, half, answer()}, 6, "hi"},
+		{"too often", [][]step{half}, 6, ""},
+		{"between other failures", [][]step{fail(model.CodeNetwork), half, fail(model.CodeNetwork), half, answer()}, 5, "hi"},
+		{"not what will fail again", [][]step{{{delta: text(0, "half")}, {err: &model.Error{Code: model.CodeInvalidRequest}}}, answer()}, 1, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var sl sleeper
+			inner := &fake{attempts: tc.attempts}
+			policy := model.RetryPolicy{Max: 1, Broken: 5, Sleep: sl.Sleep}
+			got, err := model.Complete(t.Context(), model.WithRetry(inner, policy), &model.Request{})
+			if inner.calls != tc.calls || (err == nil) != (tc.text != "") || err == nil && got.Parts.Text() != tc.text {
+				t.Errorf("%+v, %v after %d calls", got, err, inner.calls)
+			}
+		})
+	}
+}
+
+// TestWithRetrySaysWhenToComeBack checks the error of a wait that is too long.
+func TestWithRetrySaysWhenToComeBack(t *testing.T) {
+	inner := &fake{attempts: [][]step{{{err: &model.Error{Code: model.CodeRateLimited, Message: "slow down", RetryAfter: 2 * time.Hour}}}}}
+	got := play(t.Context(), model.WithRetry(inner, model.DefaultRetry))
+	if e := model.AsError(got.err); e == nil || e.RetryAfter != 2*time.Hour || !strings.Contains(e.Message, "slow down; the server asks to wait 2h0m0s, longer than the limit of 5m0s: try again after 2") {
+		t.Errorf("error %v", got.err)
 	}
 }

@@ -57,6 +57,19 @@ func (s *Schema) Validate(args json.RawMessage) error {
 	return nil
 }
 
+// ValidateText checks that a text is one JSON value that matches the schema.
+func (s *Schema) ValidateText(text string) error {
+	dec := json.NewDecoder(strings.NewReader(text))
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return fmt.Errorf("it is not valid JSON: %w", err)
+	}
+	if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+		return errors.New("it has text after the JSON value")
+	}
+	return s.resolved.Validate(value)
+}
+
 func jsonKind(v any) string {
 	switch v.(type) {
 	case nil:

@@ -135,7 +135,7 @@ type SessionOptions struct {
 	// OnSubagent is called with every subagent of the session before it starts.
 	OnSubagent func(*core.Session)
 	// Cost returns the price of a model call in USD; false if unknown.
-	Cost func(model string, u model.Usage) (float64, bool)
+	Cost func(provider, model string, u model.Usage) (float64, bool)
 	// Resume is the ID of a session to resume; empty starts a new one.
 	Resume string
 	// Ephemeral keeps the session only in memory.

@@ -100,12 +100,16 @@ func (a *Agent) sample(ctx context.Context, session core.SessionInfo, req *model
 	if err != nil {
 		return nil, err
 	}
+	using := provider.Info().Name
+	if resp.By != nil {
+		using, name = resp.By.Name, resp.By.Model
+	}
 	if resp.Model == "" {
 		resp.Model = name
 	}
 	usd := 0.0
 	if price != nil {
-		usd, _ = price(name, resp.Usage)
+		usd, _ = price(using, name, resp.Usage)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

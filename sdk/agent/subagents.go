@@ -65,11 +65,11 @@ func (f *node) change(set func(*core.Config)) {
 
 // price wraps the host's cost function so that a session's limit covers its
 // subagents: their cost is added to its own next call.
-func (f *node) price(host func(string, model.Usage) (float64, bool)) func(string, model.Usage) (float64, bool) {
-	return func(name string, u model.Usage) (float64, bool) {
+func (f *node) price(host func(provider, name string, u model.Usage) (float64, bool)) func(provider, name string, u model.Usage) (float64, bool) {
+	return func(provider, name string, u model.Usage) (float64, bool) {
 		usd, known := 0.0, false
 		if host != nil {
-			usd, known = host(name, u)
+			usd, known = host(provider, name, u)
 		}
 		for at := f; at != nil; at = at.parent {
 			at.mu.Lock()

@@ -259,7 +259,7 @@ func TestSubagentBudget(t *testing.T) {
 	if !strings.Contains(out.Text, "end:") || out.Stop != core.StopDone {
 		t.Errorf("%s: %s", out.Stop, out.Text)
 	}
-	dollar := func(string, model.Usage) (float64, bool) { return 1, true }
+	dollar := func(string, string, model.Usage) (float64, bool) { return 1, true }
 	b, _ := open(t, nil, nil)
 	s, err := b.NewSession(t.Context(), agent.SessionOptions{Provider: provider, Cost: dollar, Limits: core.Limits{MaxCost: 4}})
 	if err != nil {

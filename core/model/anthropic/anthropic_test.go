@@ -238,7 +238,7 @@ func TestErrors(t *testing.T) {
 		{529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, model.CodeNetwork, true},
 		{200, modeltest.Events(begin, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), model.CodeNetwork, true},
 		{200, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, model.CodeNetwork, true},
-		{200, `{"type":"message"}`, model.CodeInvalidResponse, false},
+		{200, `{"type":"message"}`, model.CodeInvalidResponse, true},
 	} {
 		p := canned(t, modeltest.RoundTrip(func(r *http.Request) *http.Response {
 			resp := modeltest.Canned(test.status, test.body)(r)

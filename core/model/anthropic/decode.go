@@ -37,20 +37,32 @@ type openBlock struct {
 }
 
 type usage struct {
-	Input      *int     `json:"input_tokens"`
-	CacheWrite *int     `json:"cache_creation_input_tokens"`
-	CacheRead  *int     `json:"cache_read_input_tokens"`
-	Output     *int     `json:"output_tokens"`
-	Details    *details `json:"output_tokens_details"`
+	Input      *wire.Count `json:"input_tokens"`
+	CacheWrite *wire.Count `json:"cache_creation_input_tokens"`
+	CacheRead  *wire.Count `json:"cache_read_input_tokens"`
+	Output     *wire.Count `json:"output_tokens"`
+	Details    *details    `json:"output_tokens_details"`
 }
 
 type details struct {
-	Thinking int `json:"thinking_tokens"`
+	Thinking wire.Count `json:"thinking_tokens"`
+}
+
+// The usage never makes an answer invalid.
+
+func (u *usage) UnmarshalJSON(data []byte) error {
+	type plain usage
+	return wire.Lenient(data, (*plain)(u))
+}
+
+func (d *details) UnmarshalJSON(data []byte) error {
+	type plain details
+	return wire.Lenient(data, (*plain)(d))
 }
 
 // merge takes over the counts of a later event, which has only those that changed.
 func (u *usage) merge(v usage) {
-	for _, pair := range [][2]**int{{&u.Input, &v.Input}, {&u.CacheWrite, &v.CacheWrite}, {&u.CacheRead, &v.CacheRead}, {&u.Output, &v.Output}} {
+	for _, pair := range [][2]**wire.Count{{&u.Input, &v.Input}, {&u.CacheWrite, &v.CacheWrite}, {&u.CacheRead, &v.CacheRead}, {&u.Output, &v.Output}} {
 		if *pair[1] != nil {
 			*pair[0] = *pair[1]
 		}
@@ -61,17 +73,17 @@ func (u *usage) merge(v usage) {
 }
 
 func (u *usage) total() model.Usage {
-	n := func(p *int) int {
+	n := func(p *wire.Count) int {
 		if p == nil {
 			return 0
 		}
-		return max(*p, 0)
+		return int(*p)
 	}
 	out := model.Usage{
 		Input: n(u.Input) + n(u.CacheWrite) + n(u.CacheRead), CachedInput: n(u.CacheRead), CacheWrite: n(u.CacheWrite), Output: n(u.Output),
 	}
 	if u.Details != nil {
-		out.Reasoning = min(max(u.Details.Thinking, 0), out.Output)
+		out.Reasoning = int(u.Details.Thinking)
 	}
 	return out
 }

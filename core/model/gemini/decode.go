@@ -67,11 +67,18 @@ type feedback struct {
 }
 
 type usage struct {
-	Prompt     int `json:"promptTokenCount"`
-	ToolPrompt int `json:"toolUsePromptTokenCount"`
-	Cached     int `json:"cachedContentTokenCount"`
-	Candidates int `json:"candidatesTokenCount"`
-	Thoughts   int `json:"thoughtsTokenCount"`
+	Prompt     wire.Count `json:"promptTokenCount"`
+	ToolPrompt wire.Count `json:"toolUsePromptTokenCount"`
+	Cached     wire.Count `json:"cachedContentTokenCount"`
+	Candidates wire.Count `json:"candidatesTokenCount"`
+	Thoughts   wire.Count `json:"thoughtsTokenCount"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. The usage never makes an answer
+// invalid.
+func (u *usage) UnmarshalJSON(data []byte) error {
+	type plain usage
+	return wire.Lenient(data, (*plain)(u))
 }
 
 // decode replaces c by the chunk in data.
@@ -150,15 +157,15 @@ func (u *usage) scan(s *wire.Scanner) bool {
 	return s.Members(func(key []byte) bool {
 		switch string(key) {
 		case "promptTokenCount":
-			return s.Int(&u.Prompt)
+			return s.Int((*int)(&u.Prompt))
 		case "toolUsePromptTokenCount":
-			return s.Int(&u.ToolPrompt)
+			return s.Int((*int)(&u.ToolPrompt))
 		case "cachedContentTokenCount":
-			return s.Int(&u.Cached)
+			return s.Int((*int)(&u.Cached))
 		case "candidatesTokenCount":
-			return s.Int(&u.Candidates)
+			return s.Int((*int)(&u.Candidates))
 		case "thoughtsTokenCount":
-			return s.Int(&u.Thoughts)
+			return s.Int((*int)(&u.Thoughts))
 		}
 		return s.Skip()
 	})
@@ -279,7 +286,7 @@ func (a *answer) Done() (model.Delta, error) {
 	u := a.usage
 	return model.Delta{
 		Kind: model.DeltaDone, Stop: stop, ResponseID: a.id, Model: a.model,
-		Usage: model.Usage{Input: u.Prompt + u.ToolPrompt, CachedInput: u.Cached, Output: u.Candidates + u.Thoughts, Reasoning: u.Thoughts},
+		Usage: model.Usage{Input: int(u.Prompt + u.ToolPrompt), CachedInput: int(u.Cached), Output: int(u.Candidates + u.Thoughts), Reasoning: int(u.Thoughts)},
 	}, nil
 }
 

@@ -95,19 +95,36 @@ func (a *argsText) UnmarshalJSON(data []byte) error {
 }
 
 type wireUsage struct {
-	Prompt        int           `json:"prompt_tokens"`
-	Completion    int           `json:"completion_tokens"`
-	Total         int           `json:"total_tokens"`
+	Prompt        wire.Count    `json:"prompt_tokens"`
+	Completion    wire.Count    `json:"completion_tokens"`
+	Total         wire.Count    `json:"total_tokens"`
 	PromptDetails promptDetails `json:"prompt_tokens_details"`
 	Details       outputDetails `json:"completion_tokens_details"`
 }
 
 type promptDetails struct {
-	Cached int `json:"cached_tokens"`
+	Cached wire.Count `json:"cached_tokens"`
 }
 
 type outputDetails struct {
-	Reasoning int `json:"reasoning_tokens"`
+	Reasoning wire.Count `json:"reasoning_tokens"`
+}
+
+// The usage never makes an answer invalid.
+
+func (u *wireUsage) UnmarshalJSON(data []byte) error {
+	type plain wireUsage
+	return wire.Lenient(data, (*plain)(u))
+}
+
+func (d *promptDetails) UnmarshalJSON(data []byte) error {
+	type plain promptDetails
+	return wire.Lenient(data, (*plain)(d))
+}
+
+func (d *outputDetails) UnmarshalJSON(data []byte) error {
+	type plain outputDetails
+	return wire.Lenient(data, (*plain)(d))
 }
 
 // finished reports whether there is a finish reason.

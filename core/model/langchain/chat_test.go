@@ -109,7 +109,7 @@ func TestDefaults(t *testing.T) {
 		got = r
 		return stream.RoundTrip(r)
 	}))
-	if want := (model.ProviderInfo{Name: "local", Model: "llama3.3:latest", Endpoint: "http://localhost:11434/v1"}); p.Info() != want {
+	if want := (model.ProviderInfo{Name: "local", Model: "llama3.3:latest", Endpoint: "http://localhost:11434/v1", Timeouts: model.Timeouts{FirstByte: 2 * time.Minute, Idle: 3 * time.Minute, Total: 30 * time.Minute}}); p.Info() != want {
 		t.Errorf("info %+v, want %+v", p.Info(), want)
 	}
 	if _, err := model.Complete(t.Context(), p, user("hi")); err != nil {
@@ -343,19 +343,25 @@ func TestIdle(t *testing.T) {
 	}{
 		{"keep-alives hold the answer open", pipe(func(w io.Writer) {
 			for range 5 {
-				time.Sleep(200 * time.Second)
+				time.Sleep(150 * time.Second)
 				_, _ = io.WriteString(w, ": still thinking\n\n")
 			}
 			_, _ = io.WriteString(w, stream)
 			_ = w.(io.Closer).Close()
-		}), "", 1000 * time.Second},
+		}), "", 750 * time.Second},
+		{"but not for ever", pipe(func(w io.Writer) {
+			for range 20 {
+				time.Sleep(150 * time.Second)
+				_, _ = io.WriteString(w, ": still thinking\n\n")
+			}
+		}), model.CodeTimeout, 30 * time.Minute},
 		{"silence does not", pipe(func(w io.Writer) {
 			_, _ = io.WriteString(w, stream[:len(stream)/2])
-		}), model.CodeTimeout, 300 * time.Second},
+		}), model.CodeTimeout, 180 * time.Second},
 		{"no answer at all", func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
-		}, model.CodeTimeout, 300 * time.Second},
+		}, model.CodeTimeout, 120 * time.Second},
 		{"a connection left open after the end", pipe(func(w io.Writer) {
 			_, _ = io.WriteString(w, stream)
 		}), "", 50 * time.Millisecond},
@@ -373,6 +379,7 @@ func TestIdle(t *testing.T) {
 				if took := time.Since(begin); took != test.elapsed {
 					t.Errorf("took %v, want %v", took, test.elapsed)
 				}
+				time.Sleep(time.Hour) // until the server has noticed
 			})
 		})
 	}

@@ -54,7 +54,9 @@ func (m *langchainModel) GenerateContent(ctx context.Context, messages []llms.Me
 		if err != nil {
 			return nil, err
 		}
-		g.Add(d)
+		if err := g.Add(d); err != nil {
+			return nil, err
+		}
 		if err := out.delta(d); err != nil {
 			return nil, err
 		}
@@ -79,14 +81,24 @@ type relay struct {
 	seen    strings.Builder // the text so far
 	passed  int             // bytes of it passed to the callback
 	stopped bool            // a stop word is at the end of passed
+	shown   bool            // a callback was called
 }
 
 func (r *relay) text() string { return r.seen.String()[:r.passed] }
 
 func (r *relay) delta(d model.Delta) error {
 	switch d.Kind {
+	case model.DeltaRetry:
+		if d.Retry.Discard && r.shown {
+			return d.Retry.Err // a callback cannot be told to forget
+		}
+		if d.Retry.Discard {
+			r.seen.Reset()
+			r.passed = 0
+		}
 	case model.DeltaReasoning:
 		if fn := r.opts.StreamingReasoningFunc; fn != nil {
+			r.shown = true
 			return fn(r.ctx, []byte(d.Text), nil)
 		}
 	case model.DeltaText:
@@ -133,6 +145,7 @@ func (r *relay) pass(end int) error {
 	if fresh == "" {
 		return nil
 	}
+	r.shown = r.opts.StreamingReasoningFunc != nil || r.opts.StreamingFunc != nil
 	if fn := r.opts.StreamingReasoningFunc; fn != nil {
 		if err := fn(r.ctx, nil, []byte(fresh)); err != nil {
 			return fmt.Errorf("the streaming callback failed: %w", err)

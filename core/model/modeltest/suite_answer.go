@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -301,5 +302,36 @@ func (r *rig) checkUsage() {
 	}
 	if last.Input != DefaultUsage.Prompt || cmp.Or(done, last) != last {
 		r.Errorf("last DeltaUsage %+v, DeltaDone %+v", last, done)
+	}
+}
+
+var (
+	tokenCount  = regexp.MustCompile(`(?i)("[a-z_]*token[a-z_]*"): ?\d+`)
+	usageObject = regexp.MustCompile(`("usage(?:Metadata)?"): ?\{(?:[^{}]|\{[^{}]*\})*\}`)
+)
+
+// checkOddUsage replaces token counts by what some services send. The answer must
+// arrive, with a usage that can be true.
+func (r *rig) checkOddUsage() {
+	for _, odd := range []string{`"12"`, `" 12 "`, `12.5`, `-7`, `1e300`, `99999999999999999999`, `"many"`, `null`, `true`, `{}`, `[1]`} {
+		for _, what := range []*regexp.Regexp{tokenCount, usageObject} {
+			turn := Turn{Text: []string{"counted"}, Edits: []Edit{func(frames []string) []string {
+				for i := range frames {
+					frames[i] = what.ReplaceAllString(frames[i], "$1:"+odd)
+				}
+				return frames
+			}}}
+			r.start(turn)
+			resp, err := r.complete(r.ctx, hello())
+			if err != nil || resp.Parts.Text() != "counted" {
+				r.Errorf("a usage of %s: response %+v, %v", odd, resp, err)
+				continue
+			}
+			for _, n := range []int{resp.Usage.Input, resp.Usage.CachedInput, resp.Usage.CacheWrite, resp.Usage.Output, resp.Usage.Reasoning} {
+				if n < 0 || n > 100 {
+					r.Errorf("a usage of %s: %+v", odd, resp.Usage)
+				}
+			}
+		}
 	}
 }

@@ -241,13 +241,12 @@ func (r *rig) checkRetry() {
 			r.Errorf("response %+v, %v after %d retries with waits %v", resp, err, retries, waits)
 		}
 	})
-	r.sub("not within the answer", func(r *rig) {
-		turn := fullTurn()
-		turn.Edits = []Edit{CutFrames(r.frameWith(turn, "read "))}
-		r.start(turn, Turn{Text: []string{"again"}})
-		_, retries, resp, err := r.retried()
-		if err == nil || retries != 0 || len(r.server.Requests()) != 1 {
-			r.Errorf("response %+v, %v after %d retries, %d requests", resp, err, retries, len(r.server.Requests()))
+	r.sub("a malformed body", func(r *rig) {
+		for _, body := range []string{"", "{", "not JSON", "[]", "null", "data: {\n\n"} {
+			r.start(Turn{Text: []string{"x"}, Edits: []Edit{func([]string) []string { return []string{body} }}}, Turn{Text: []string{"ok"}})
+			if _, retries, resp, err := r.retried(); err != nil || retries != 1 || resp.Parts.Text() != "ok" {
+				r.Errorf("body %q: response %+v, %v after %d retries", body, resp, err, retries)
+			}
 		}
 	})
 	r.sub("not what will fail again", func(r *rig) {
@@ -258,9 +257,39 @@ func (r *rig) checkRetry() {
 	})
 }
 
+// checkBreakAfterFirst breaks the stream right after the first delta of each kind,
+// in each way. The next attempt must give the whole answer, and nothing of the
+// first may be left.
+func (r *rig) checkBreakAfterFirst() {
+	for kind, turn := range map[string]Turn{
+		"text":      {Text: []string{"half of it", " and more"}},
+		"reasoning": {Reasoning: []string{"half a thought", " and more"}, Text: []string{"x"}},
+		"call":      {Calls: []Call{{ID: "call_1", Name: "read_file", Args: []string{`{"path":`, `"a"}`}}}},
+		"signature": {Reasoning: []string{"all"}, Signature: "c2lnbmVk", Text: []string{"x"}},
+		"usage":     {Usage: Usage{Prompt: 1, Completion: 1}, Text: []string{"x"}},
+	} {
+		frames := turn.streamed(r.api, r.traits.model)
+		size := 0
+		for i, f := range frames[:len(frames)-1] {
+			size += len(f)
+			for _, how := range []Ending{End, Abort, Reset} {
+				r.sub(fmt.Sprintf("%s, %d frames, %d", kind, i+1, how), func(r *rig) {
+					half := turn
+					half.Break = &Break{After: size, How: how}
+					r.start(half, Turn{Text: []string{"ok"}})
+					_, _, resp, err := r.retried()
+					if err != nil || len(r.server.Requests()) == 2 && (resp.Parts.Text() != "ok" || len(shown(resp.Parts)) != 1) {
+						r.Errorf("response %+v, %v after %d requests", resp, err, len(r.server.Requests()))
+					}
+				})
+			}
+		}
+	}
+}
+
 // retried sends a request with up to two retries, without waiting.
 func (r *rig) retried() (waits []time.Duration, retries int, resp *model.Response, err error) {
-	p := model.WithRetry(r.provider, model.RetryPolicy{Max: 2, Base: time.Millisecond, Sleep: func(_ context.Context, d time.Duration) error {
+	p := model.WithRetry(r.provider, model.RetryPolicy{Max: 2, Broken: 5, Base: time.Millisecond, Sleep: func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)
 		return nil
 	}})
@@ -272,7 +301,9 @@ func (r *rig) retried() (waits []time.Duration, retries int, resp *model.Respons
 		if d.Kind == model.DeltaRetry {
 			retries++
 		}
-		g.Add(d)
+		if err := g.Add(d); err != nil {
+			return waits, retries, nil, err
+		}
 	}
 	resp, err = g.Response()
 	return waits, retries, resp, err

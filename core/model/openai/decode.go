@@ -61,17 +61,40 @@ func (p *piece) decode(data []byte) error {
 type response struct {
 	ID, Model  string
 	Incomplete struct{ Reason string } `json:"incomplete_details"`
-	Usage      struct {
-		Input        int `json:"input_tokens"`
-		Output       int `json:"output_tokens"`
-		InputDetails struct {
-			Cached  int `json:"cached_tokens"`
-			Written int `json:"cache_write_tokens"`
-		} `json:"input_tokens_details"`
-		OutputDetails struct {
-			Reasoning int `json:"reasoning_tokens"`
-		} `json:"output_tokens_details"`
-	}
+	Usage      usage
+}
+
+type usage struct {
+	Input         wire.Count    `json:"input_tokens"`
+	Output        wire.Count    `json:"output_tokens"`
+	InputDetails  inputDetails  `json:"input_tokens_details"`
+	OutputDetails outputDetails `json:"output_tokens_details"`
+}
+
+type inputDetails struct {
+	Cached  wire.Count `json:"cached_tokens"`
+	Written wire.Count `json:"cache_write_tokens"`
+}
+
+type outputDetails struct {
+	Reasoning wire.Count `json:"reasoning_tokens"`
+}
+
+// The usage never makes an answer invalid.
+
+func (u *usage) UnmarshalJSON(data []byte) error {
+	type plain usage
+	return wire.Lenient(data, (*plain)(u))
+}
+
+func (d *inputDetails) UnmarshalJSON(data []byte) error {
+	type plain inputDetails
+	return wire.Lenient(data, (*plain)(d))
+}
+
+func (d *outputDetails) UnmarshalJSON(data []byte) error {
+	type plain outputDetails
+	return wire.Lenient(data, (*plain)(d))
 }
 
 // Event implements [wire.Decoder].
@@ -392,8 +415,8 @@ func (a *answer) Done() (model.Delta, error) {
 	return model.Delta{
 		Kind: model.DeltaDone, Stop: stop, ResponseID: a.end.ID, Model: a.end.Model,
 		Usage: model.Usage{
-			Input: u.Input, CachedInput: u.InputDetails.Cached, CacheWrite: u.InputDetails.Written,
-			Output: u.Output, Reasoning: u.OutputDetails.Reasoning,
+			Input: int(u.Input), CachedInput: int(u.InputDetails.Cached), CacheWrite: int(u.InputDetails.Written),
+			Output: int(u.Output), Reasoning: int(u.OutputDetails.Reasoning),
 		},
 	}, nil
 }

@@ -2,10 +2,7 @@ package openai
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
@@ -24,7 +21,6 @@ func fault(_ int, body []byte) wire.Fault {
 	}
 	f := wire.ParseFault(body)
 	f.As = classify(f.Code, f.Type)
-	f.RetryAfter = wait(f.Message)
 	if strings.HasPrefix(f.Message, "Request too large") {
 		f.As = model.CodeContextLength // it exceeds the limit per minute, and always will
 	}
@@ -67,22 +63,4 @@ func classify(code, kind string) model.ErrorCode {
 		return model.CodeNetwork
 	}
 	return ""
-}
-
-// tryAgain matches the time in a message about a rate limit.
-var tryAgain = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\btry again in ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)`)
-})
-
-// wait returns the time to wait that a message names, otherwise 0.
-func wait(message string) time.Duration {
-	m := tryAgain().FindStringSubmatch(message)
-	if m == nil {
-		return 0
-	}
-	d, err := time.ParseDuration(strings.ToLower(m[1]))
-	if err != nil {
-		return 0
-	}
-	return d
 }

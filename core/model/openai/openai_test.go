@@ -425,7 +425,7 @@ func TestErrors(t *testing.T) {
 		{200, modeltest.Events(created, `{"type":"error","sequence_number":3,"code":"rate_limit_exceeded","message":"slow down","param":null}`), model.CodeRateLimited, true},
 		{200, modeltest.Events(created, failed("server_error", "it broke")), model.CodeNetwork, true},
 		{200, `{"error":{"message":"it broke","code":"server_error"}}`, model.CodeNetwork, true},
-		{200, `{"object":"chat.completion"}`, model.CodeInvalidResponse, false},
+		{200, `{"object":"chat.completion"}`, model.CodeInvalidResponse, true},
 	} {
 		_, err := model.Complete(t.Context(), canned(t, modeltest.Canned(test.status, test.body)), hello())
 		var e *model.Error

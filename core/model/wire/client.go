@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -22,6 +23,8 @@ type Client struct {
 	dialect Dialect
 	base    *url.URL
 	http    *http.Client
+
+	answered atomic.Bool // the server has responded before
 }
 
 // New returns a client. The error is a *model.Error with CodeNotConfigured for an
@@ -38,6 +41,7 @@ func New(cfg Config, d Dialect) (*Client, error) {
 	timeout(&cfg.ConnectTimeout, DefaultConnectTimeout)
 	timeout(&cfg.FirstByteTimeout, DefaultFirstByteTimeout)
 	timeout(&cfg.IdleTimeout, DefaultIdleTimeout)
+	timeout(&cfg.TotalTimeout, DefaultTotalTimeout)
 	if cfg.Transport == nil {
 		cfg.Transport = NewTransport(cfg.ConnectTimeout)
 	}
@@ -47,7 +51,10 @@ func New(cfg Config, d Dialect) (*Client, error) {
 	if d.Fault == nil {
 		d.Fault = func(_ int, body []byte) Fault { return ParseFault(body) }
 	}
-	info := model.ProviderInfo{Name: cfg.Name, Model: cfg.Model, Endpoint: endpoint(base)}
+	info := model.ProviderInfo{
+		Name: cfg.Name, Model: cfg.Model, Endpoint: endpoint(base),
+		Timeouts: model.Timeouts{FirstByte: known(cfg.FirstByteTimeout), Idle: known(cfg.IdleTimeout), Total: known(cfg.TotalTimeout)},
+	}
 	return &Client{
 		Faults: Faults{info: info, names: cfg.Names.of(cfg.Name), secrets: newSecrets(secretValues(cfg, base)), parse: d.Fault},
 		cfg:    cfg, dialect: d, base: base,

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -248,6 +250,60 @@ func TestTimeLimits(t *testing.T) {
 			t.Errorf("error %v, want %q", err, says)
 		}
 	}
+}
+
+// TestRestart checks that a local server that has answered before may restart, and
+// that one which never answered is not waited for.
+func TestRestart(t *testing.T) {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "data: a\n\ndata: end\n\n") })
+	server := httptest.NewServer(answer)
+	address := server.Listener.Addr().String()
+	c := newClient(t, Config{BaseURL: server.URL})
+	if _, err := stream(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	server.CloseClientConnections()
+	server.Close()
+	if _, err := stream(t.Context(), c); !model.AsError(err).Retryable() {
+		t.Errorf("while it restarts: %v", err)
+	}
+	if _, err := stream(t.Context(), newClient(t, Config{BaseURL: server.URL})); model.AsError(err).Retryable() {
+		t.Errorf("a server that never answered: %v", err)
+	}
+	waits := 0
+	p := model.WithRetry(&restarted{c}, model.RetryPolicy{Max: 1, Broken: 5, Sleep: func(context.Context, time.Duration) error {
+		if waits++; waits == 3 {
+			listener, err := net.Listen("tcp", address)
+			if err != nil {
+				return err
+			}
+			again := httptest.NewUnstartedServer(answer)
+			_ = again.Listener.Close()
+			again.Listener = listener
+			again.Start()
+			t.Cleanup(again.Close)
+		}
+		return nil
+	}})
+	server = httptest.NewServer(answer)
+	defer server.Close()
+	c.base.Host = server.Listener.Addr().String()
+	if _, err := model.Complete(t.Context(), p, &model.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	c.base.Host = address
+	if resp, err := model.Complete(t.Context(), p, &model.Request{}); err != nil || resp.Parts.Text() != "a" || waits != 3 {
+		t.Errorf("%+v, %v after %d waits", resp, err, waits)
+	}
+}
+
+// restarted makes a provider of a client.
+type restarted struct{ *Client }
+
+func (r *restarted) Stream(ctx context.Context, _ *model.Request) iter.Seq2[model.Delta, error] {
+	return r.Client.Stream(ctx, func() (Post, error) { return Post{URL: r.URL("x")}, nil }, func(emit func(model.Delta) error) Decoder {
+		return &lines{emit: emit}
+	})
 }
 
 func TestRetryAfter(t *testing.T) {

@@ -19,8 +19,9 @@ import (
 // The defaults of [Config].
 const (
 	DefaultConnectTimeout   = 10 * time.Second
-	DefaultFirstByteTimeout = 300 * time.Second
-	DefaultIdleTimeout      = 300 * time.Second
+	DefaultFirstByteTimeout = 2 * time.Minute
+	DefaultIdleTimeout      = 3 * time.Minute
+	DefaultTotalTimeout     = 30 * time.Minute
 )
 
 // Config is the configuration of a service. The environment is not read; the
@@ -44,6 +45,7 @@ type Config struct {
 	ConnectTimeout   time.Duration // of the provider's own transport
 	FirstByteTimeout time.Duration // from the start of a request to the response header
 	IdleTimeout      time.Duration // between any two bytes of the answer
+	TotalTimeout     time.Duration // from the start of a request to the end of the answer
 }
 
 // Names are the names of settings below providers.NAME, for messages. The
@@ -184,6 +186,14 @@ func timeout(d *time.Duration, def time.Duration) {
 	case *d < 0:
 		*d = math.MaxInt64
 	}
+}
+
+// known returns 0 for no limit.
+func known(d time.Duration) time.Duration {
+	if d == math.MaxInt64 {
+		return 0
+	}
+	return d
 }
 
 func notConfigured(name, message string) *model.Error {

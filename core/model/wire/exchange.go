@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/sse"
 )
 
 // Exchange is one request and its answer, within the client's time limits.
@@ -65,6 +67,7 @@ func (x *Exchange) roundTrip(r *http.Request, read func(*http.Response, *watched
 	}
 	first := x.after(c.cfg.FirstByteTimeout, errNoFirstByte)
 	defer first.Stop()
+	defer x.after(c.cfg.TotalTimeout, errTooLate).Stop()
 	if err := c.authorize(r); err != nil {
 		return err
 	}
@@ -73,6 +76,7 @@ func (x *Exchange) roundTrip(r *http.Request, read func(*http.Response, *watched
 	if err != nil {
 		return x.connectionError(err, c.connection)
 	}
+	c.answered.Store(true)
 	defer func() { _ = resp.Body.Close() }() // the answer is complete or has failed by now
 	body := &watchedBody{body: resp.Body, timer: x.after(c.cfg.IdleTimeout, errIdle), limit: c.cfg.IdleTimeout}
 	defer body.timer.Stop()
@@ -111,10 +115,14 @@ func (x *Exchange) statusError(resp *http.Response, body *watchedBody, u *url.UR
 // receive reads the answer to its end. It may be incomplete.
 func (x *Exchange) receive(resp *http.Response, body *watchedBody, dec Decoder) error {
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
-		data, err := io.ReadAll(io.LimitReader(body, maxAnswer)) // the server does not stream
+		data, err := io.ReadAll(io.LimitReader(body, maxAnswer+1)) // the server does not stream
 		if err != nil {
 			return &brokenError{err}
 		}
+		if len(data) > maxAnswer {
+			return x.answerError(sse.ErrTooLong, resp.Header)
+		}
+		data = bytes.TrimPrefix(data, []byte("\ufeff"))
 		return x.answerError(x.handle(dec, "", data), resp.Header)
 	}
 	events := newEvents(body)
@@ -159,6 +167,10 @@ func (x *Exchange) answerError(err error, header http.Header) error {
 		return x.client.event(failed.Data, header)
 	case errors.As(err, &broken), errors.As(err, &known):
 		return err
+	case errors.Is(err, sse.ErrTooLong):
+		e := x.client.Invalid(fmt.Errorf("the answer was cut off: it exceeds the limit of %d MiB", maxAnswer>>20))
+		e.Permanent = true
+		return e
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &brokenError{io.ErrUnexpectedEOF}
 	}
@@ -192,6 +204,10 @@ func (x *Exchange) connectionError(err error, other func(error) *model.Error) er
 		return c.Wrap(model.CodeTimeout, fmt.Sprintf("%s did not respond within %v", c.info.Endpoint, c.cfg.FirstByteTimeout), nil)
 	case errors.Is(cause, errIdle):
 		return c.Wrap(model.CodeTimeout, fmt.Sprintf("%s sent nothing for %v within its answer", c.info.Endpoint, c.cfg.IdleTimeout), nil)
+	case errors.Is(cause, errTooLate):
+		e := c.Wrap(model.CodeTimeout, fmt.Sprintf("the answer of %s took longer than %v", c.info.Endpoint, c.cfg.TotalTimeout), nil)
+		e.Permanent = true // the next one would take as long
+		return e
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -203,7 +219,11 @@ func (x *Exchange) connectionError(err error, other func(error) *model.Error) er
 		e.Provider = c.info.Name
 		return &e
 	}
-	return other(err)
+	e := other(err)
+	if c.answered.Load() && errors.Is(err, connectionRefused) {
+		e.Permanent = false // the server is restarting
+	}
+	return e
 }
 
 // after cancels the request with the cause after d.

@@ -23,6 +23,7 @@ import (
 var (
 	errNoFirstByte = errors.New("no response in time")
 	errIdle        = errors.New("idle for too long")
+	errTooLate     = errors.New("longer than the whole answer may take")
 )
 
 // Faults makes the errors of one provider, without its secrets.
@@ -65,6 +66,7 @@ func (f Faults) End(ctx context.Context, done model.Delta, err error, yield func
 	if err == nil {
 		err = f.Ended(ctx)
 	}
+	done.Usage = plausible(done.Usage)
 	if err == nil && done.Usage != (model.Usage{}) {
 		if !yield(model.Delta{Kind: model.DeltaUsage, Usage: done.Usage}, nil) {
 			return
@@ -195,7 +197,7 @@ func ParseFault(body []byte) Fault {
 		if strings.HasPrefix(text, "<") {
 			text = "" // a web page does not help here
 		}
-		return Fault{Message: text}
+		return Fault{Message: text, RetryAfter: waitInText(text)}
 	}
 	o := top.object
 	var text string
@@ -214,7 +216,7 @@ func ParseFault(body []byte) Fault {
 	}
 	code := strings.Trim(string(o.Code), `"`)
 	return Fault{
-		Message: o.Message, Type: o.Type, Code: code, Structured: true,
+		Message: o.Message, Type: o.Type, Code: code, Structured: true, RetryAfter: waitOf(body, o.Message),
 		Permanent: code == "insufficient_quota" || o.Type == "insufficient_quota", // until the account is paid
 	}
 }

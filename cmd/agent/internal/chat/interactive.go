@@ -176,9 +176,9 @@ func (c *chat) status() tui.Status {
 }
 
 // count returns price, wrapped to add up what the session uses.
-func (c *chat) count(price func(string, model.Usage) (float64, bool)) func(string, model.Usage) (float64, bool) {
-	return func(name string, u model.Usage) (float64, bool) {
-		usd, known := price(name, u)
+func (c *chat) count(price func(provider, name string, u model.Usage) (float64, bool)) func(provider, name string, u model.Usage) (float64, bool) {
+	return func(provider, name string, u model.Usage) (float64, bool) {
+		usd, known := price(provider, name, u)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.usage, c.last = c.usage.Add(u), u

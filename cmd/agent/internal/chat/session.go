@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
@@ -22,25 +23,20 @@ func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	if name == "" {
 		return "The model is `" + c.modelName() + "`. `/model NAME` switches to another; `agent models` lists those of the provider.", nil
 	}
-	if strings.ContainsAny(name, " \t\n") {
-		return "", fmt.Errorf("invalid model name %q: it contains spaces", name)
-	}
 	c.mu.Lock()
 	using := c.opts.Provider.Info().Name
 	c.mu.Unlock()
 	var p model.Provider
-	if first, rest, ok := strings.Cut(name, "/"); ok && first != using && slices.Contains(setup.ProviderNames(), first) {
-		k, err := setup.FindProvider(first)
-		if err != nil {
-			return "", err
+	if first, rest := config.SplitModel(name); first != "" {
+		if name = rest; first != using {
+			var err error
+			if p, err = c.set.Switch(ctx, first, rest); err != nil {
+				return "", err
+			}
+			using, p = first, setup.Advising{Provider: p}
 		}
-		if p, err = c.set.Open(ctx, k, rest); err != nil {
-			return "", err
-		}
-		name = rest
-	}
-	if p != nil {
-		using = p.Info().Name
+	} else if err := c.unknownProvider(ctx, using, name); err != nil {
+		return "", err
 	}
 	prof, err := c.set.Profile(using, name)
 	if err != nil {
@@ -55,6 +51,62 @@ func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	}
 	c.mu.Unlock()
 	return "Next calls use `" + c.modelName() + "`, profile " + prof.Name + ".", nil
+}
+
+// listTime limits the request for a provider's models.
+const listTime = 3 * time.Second
+
+// unknownProvider returns the error of a name A/B that is neither of a provider A
+// nor a model of the current provider, as far as that can be told.
+func (c *chat) unknownProvider(ctx context.Context, using, name string) error {
+	head, _, ok := strings.Cut(name, "/")
+	if !ok {
+		return nil
+	}
+	names, err := c.listModels(ctx, using)
+	if err != nil || len(names) == 0 || slices.Contains(names, name) {
+		return nil // the provider will say
+	}
+	_, err = setup.FindProvider(head)
+	return fmt.Errorf("%s has no model %q, and %w", using, name, err)
+}
+
+func (c *chat) listModels(ctx context.Context, provider string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	k, err := setup.FindProvider(provider)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.set.Open(ctx, k, "")
+	if err != nil {
+		return nil, err
+	}
+	return model.ListModels(ctx, p)
+}
+
+// completeModel lists the completions of the argument of /model: the models of the
+// current provider, providers, and models of the provider that is named.
+func (c *chat) completeModel(ctx context.Context, prefix string) []string {
+	c.mu.Lock()
+	using := c.opts.Provider.Info().Name
+	c.mu.Unlock()
+	var out []string
+	before := ""
+	if first, _ := config.SplitModel(prefix + "x"); first != "" {
+		using, before = first, first+"/"
+	} else {
+		for _, name := range setup.ProviderNames() {
+			out = append(out, name+"/")
+		}
+	}
+	names, _ := c.listModels(ctx, using) // without them, the providers can be completed
+	for _, name := range names {
+		out = append(out, before+name)
+	}
+	out = slices.DeleteFunc(out, func(name string) bool { return !strings.HasPrefix(name, prefix) })
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func (c *chat) cmdTools(ctx context.Context, _ string) (string, error) {

@@ -525,6 +525,12 @@ type choice struct {
 	from            Source
 }
 
+// SplitModel splits [PROVIDER/]MODEL as the flag --model does. Without a provider
+// it is empty.
+func SplitModel(text string) (provider, model string) {
+	return split(text, "", providerNames(fields()))
+}
+
 // split splits [PROVIDER/]MODEL. Since a model's name can contain a slash too,
 // only the given provider is recognised, if there is one.
 func split(text, given string, providers []string) (provider, model string) {

@@ -21,6 +21,7 @@ type Settings struct {
 	Models      modelTable         `json:"models" scope:"user" doc:"Properties of models, by MODEL or PROVIDER/MODEL: contextWindow and maxOutput in tokens, reasoning and vision, and inputPrice, cachedInputPrice, cacheWritePrice and outputPrice in USD per million tokens. They override the built-in table."`
 	Agent       agentSettings      `json:"agent" doc:"Sessions and their limits."`
 	Retry       retrySettings      `json:"retry" doc:"Retries after transient provider failures."`
+	Timeouts    timeoutSettings    `json:"timeouts" doc:"Time limits of model calls."`
 	Permissions permissionSettings `json:"permissions" doc:"Permission rules and mode."`
 	Sandbox     Sandbox            `json:"sandbox" doc:"Sandbox levels of the processes that the agent starts; see sandbox.md."`
 	Tools       toolSettings       `json:"tools" doc:"Tools that the model gets."`
@@ -156,10 +157,19 @@ type agentSettings struct {
 // retrySettings configures retries of failed requests.
 type retrySettings struct {
 	Enabled      bool `json:"enabled" default:"true" doc:"Retry requests after transient failures."`
-	MaxRetries   int  `json:"maxRetries" default:"3" min:"0" max:"20" doc:"Maximum number of retries."`
+	MaxRetries   int  `json:"maxRetries" default:"3" min:"0" max:"20" doc:"Maximum number of retries of a request that fails before its answer begins."`
+	MaxBroken    int  `json:"maxBrokenRetries" default:"5" min:"0" max:"20" doc:"Maximum number of retries of an interrupted answer, and of requests to a server that answered before and is gone."`
+	MaxWaitMs    int  `json:"maxRetryAfterMs" default:"300000" min:"0" doc:"Longest wait that a provider may ask for, in milliseconds; 0 is no limit."`
 	BaseDelayMs  int  `json:"baseDelayMs" default:"1000" min:"0" doc:"Delay before the first retry in milliseconds; it doubles with each retry."`
 	MaxDelayMs   int  `json:"maxDelayMs" default:"10000" min:"0" doc:"Longest delay in milliseconds, unless the provider asks for more."`
 	EnableJitter bool `json:"enableJitter" default:"true" doc:"Vary delays at random by up to a quarter."`
+}
+
+// timeoutSettings are the time limits of a model call.
+type timeoutSettings struct {
+	FirstByteMs int `json:"firstByteMs" default:"120000" min:"0" doc:"Longest wait for the beginning of an answer in milliseconds; 0 is no limit."`
+	IdleMs      int `json:"idleMs" default:"180000" min:"0" doc:"Longest silence within an answer in milliseconds; 0 is no limit."`
+	TotalMs     int `json:"totalMs" default:"1800000" min:"0" doc:"Longest time for one answer in milliseconds; 0 is no limit."`
 }
 
 // permissionSettings are the permission rules and the mode.

@@ -54,10 +54,7 @@ func problemNote(body event.Body) (Note, bool) {
 	text, severity := "", Warning
 	switch b := body.(type) {
 	case event.LLMRetry:
-		text = b.Message
-		if b.Max > 0 { // otherwise a fallback takes over
-			text += fmt.Sprintf("; retrying in %s (%d of %d)", Duration(time.Duration(b.WaitMS)*time.Millisecond), b.Attempt, b.Max)
-		}
+		text = retryNote(b)
 	case event.TurnLimit:
 		text = fmt.Sprintf("limit reached: %s = %d", b.Limit, b.Max)
 	case event.TokenLimit:
@@ -75,6 +72,21 @@ func problemNote(body event.Body) (Note, bool) {
 		text, severity = fmt.Sprintf("%s (%s)", b.Message, b.Code), Failure
 	}
 	return Note{Severity: severity, Text: text}, text != ""
+}
+
+func retryNote(b event.LLMRetry) string {
+	text := b.Message
+	if b.Discard {
+		text += "; the incomplete answer is discarded"
+	}
+	wait := time.Duration(b.WaitMS) * time.Millisecond
+	switch {
+	case b.Max == 0: // a fallback takes over
+		return text
+	case wait == 0:
+		return fmt.Sprintf("%s; retrying (%d of %d)", text, b.Attempt, b.Max)
+	}
+	return fmt.Sprintf("%s; retrying in %s (%d of %d)", text, Duration(wait), b.Attempt, b.Max)
 }
 
 // infoNote describes subagents, skills and compactions.

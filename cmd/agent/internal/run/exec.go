@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/core/schema"
 )
 
 // Options are the options of all commands that run a session.
@@ -150,6 +151,9 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 		}
 		if !json.Valid(data) {
 			return cmdutil.Usagef("--output-schema %s: not valid JSON", o.outputSchema)
+		}
+		if _, err := schema.Parse(data); err != nil {
+			return cmdutil.Usagef("--output-schema %s: not a JSON Schema: %v", o.outputSchema, err)
 		}
 		t.Session.Request.OutputSchema = data
 	}

@@ -25,11 +25,15 @@ type textView struct {
 	transcript *tui.Transcript
 	pieces     strings.Builder // the streamed text of the current answer
 	midLine    bool            // the last line is unterminated
+	tty        bool            // notes go to a terminal
+	wait       display.Wait
+	shown      string // the line about the wait at the cursor, which is replaced
+	told       bool   // that the model takes long; without a terminal
 	err        error
 }
 
 func newTextView(t *Task) *textView {
-	v := &textView{notes: t.Err, verbose: t.verbose, quiet: t.Forget}
+	v := &textView{notes: t.Err, verbose: t.verbose, quiet: t.Forget, tty: t.ErrTTY}
 	switch {
 	case t.Narrate:
 		v.text, v.notes = t.Out, t.Out
@@ -53,11 +57,15 @@ func (v *textView) begin(init event.Event) {
 }
 
 func (v *textView) show(e event.Event) {
+	v.clearWait()
+	v.wait.Apply(e)
 	switch b := e.Body.(type) {
 	case event.MessageStart:
 		v.pieces.Reset()
 	case event.MessageDelta:
-		v.pieces.WriteString(b.Text)
+		if v.text != nil {
+			v.pieces.WriteString(b.Text)
+		}
 		v.print(v.text, display.Printable(b.Text))
 	case event.Message:
 		v.message(b)
@@ -71,9 +79,40 @@ func (v *textView) show(e event.Event) {
 		}
 	case event.Error: // the command's error
 	default:
+		if retry, ok := e.Body.(event.LLMRetry); ok && retry.Discard {
+			v.pieces.Reset()
+		}
 		for _, l := range v.transcript.Lines(e) {
 			v.note("%s", l)
 		}
+	}
+}
+
+// tick shows how long the session has been waiting: on a terminal in a line that is
+// replaced, otherwise once.
+func (v *textView) tick(now time.Time) {
+	const long = 30 * time.Second
+	text := v.wait.Text(now)
+	switch {
+	case text == "":
+		v.told = v.told && v.wait.Left(now) > 0
+	case v.tty && !v.midLine:
+		v.clearWait()
+		_, err := io.WriteString(v.notes, "… "+text)
+		v.keep(err)
+		v.shown = text
+	case !v.tty && !v.told && v.wait.Left(now) == 0 && v.wait.Silent(now) >= long:
+		v.told = true
+		v.note("… %s", text)
+	}
+}
+
+// clearWait erases the line of tick.
+func (v *textView) clearWait() {
+	if v.shown != "" {
+		_, err := io.WriteString(v.notes, "\r\x1b[K")
+		v.keep(err)
+		v.shown = ""
 	}
 }
 
@@ -98,6 +137,7 @@ func (v *textView) message(b event.Message) {
 
 func (v *textView) end(result event.Event) error {
 	b := result.Body.(event.Result)
+	v.clearWait()
 	v.endLine()
 	if v.out != nil && b.Text != "" {
 		v.print(v.out, strings.TrimRight(b.Text, "\n")+"\n")

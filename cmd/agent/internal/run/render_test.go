@@ -3,7 +3,9 @@ package run
 import (
 	"bytes"
 	"errors"
+	"io"
 	"testing"
+	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/core/event"
@@ -115,5 +117,36 @@ func TestViewsReportBrokenOutput(t *testing.T) {
 		if err := conversation(v); !errors.Is(err, errBroken) {
 			t.Errorf("%s: %v", f, err)
 		}
+	}
+}
+
+// TestWaitIsShown checks what is shown of a wait: on a terminal a line that counts
+// down, elsewhere a line for a long wait.
+func TestWaitIsShown(t *testing.T) {
+	begin := time.Unix(1000, 0)
+	for name, test := range map[string]struct {
+		streams cmdutil.IO
+		want    string
+	}{
+		"terminal": {cmdutil.IO{ErrTTY: true}, "… waiting for the model for 6.0 s\r\x1b[K… waiting for the model for 40 s\r\x1b[K! slow; retrying in 1 m 20 s (1 of 3)\n… retrying in 1 m 10 s\r\x1b[K"},
+		"file":     {cmdutil.IO{}, "… waiting for the model for 40 s\n! slow; retrying in 1 m 20 s (1 of 3)\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err bytes.Buffer
+			test.streams.Err, test.streams.Out = &err, io.Discard
+			v := newTextView(&Task{IO: &test.streams})
+			v.begin(event.Event{Body: event.Init{}})
+			v.show(event.Event{Time: begin, Body: event.LLMStart{}})
+			for _, s := range []int{1, 6, 40} {
+				v.tick(begin.Add(time.Duration(s) * time.Second))
+			}
+			v.show(event.Event{Time: begin.Add(50 * time.Second), Body: event.LLMRetry{Attempt: 1, Max: 3, WaitMS: 80_000, Message: "slow"}})
+			v.tick(begin.Add(60 * time.Second))
+			v.show(event.Event{Time: begin.Add(130 * time.Second), Body: event.LLMEnd{}})
+			v.tick(begin.Add(200 * time.Second))
+			if got := err.String(); got != test.want {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+		})
 	}
 }

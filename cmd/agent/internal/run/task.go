@@ -13,7 +13,6 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
-	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -90,6 +89,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 			view.show(e)
 		}
 	})
+	quiet := view.tick()
 	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { s.Cancel("interrupted by Ctrl-C") })
 	out, err := s.Submit(watched, core.TextInput(t.Prompt))
 	if sig := stop(); sig != nil {
@@ -97,6 +97,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	}
 	closed := s.Close()
 	reading.Wait()
+	quiet()
 	if shown := view.end(resultEvent(s, out, err)); err == nil {
 		err = shown
 	}
@@ -147,6 +148,33 @@ func (v *oneAtATime) show(e event.Event) {
 	v.view.show(e)
 }
 
+// tick updates the view every second, until stop is called.
+func (v *oneAtATime) tick() (stop func()) {
+	ticking, ok := v.view.(interface{ tick(now time.Time) })
+	if !ok {
+		return func() {}
+	}
+	ticker, done, ended := time.NewTicker(time.Second), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-done:
+				return
+			case now := <-ticker.C:
+				v.mu.Lock()
+				ticking.tick(now)
+				v.mu.Unlock()
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(done)
+		<-ended
+	}
+}
+
 func (t *Task) newView() view {
 	switch t.Format {
 	case FormatStream:
@@ -191,8 +219,8 @@ func result(out core.Outcome, err error) event.Result {
 		r.CostUSD = &out.Cost
 	}
 	if err != nil {
-		e := model.AsError(err)
-		r.Error = &event.Error{Code: string(e.Code), Message: err.Error(), Retryable: e.Retryable()}
+		e := event.ErrorOf(err)
+		r.Error = &e
 	}
 	return r
 }

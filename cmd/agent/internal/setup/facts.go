@@ -48,14 +48,14 @@ func set[T any](value *T, by *T) {
 
 // pricer returns a function that prices a call in USD. It looks a model up once,
 // since a resumed session prices each of its answers.
-func (s *Setup) pricer() func(name string, u model.Usage) (float64, bool) {
+func (s *Setup) pricer() func(provider, name string, u model.Usage) (float64, bool) {
 	type key struct{ provider, name string }
 	var prices sync.Map // of key to *facts.Price
-	return func(name string, u model.Usage) (float64, bool) {
-		k := key{s.Settings.Providers.Default, name}
+	return func(provider, name string, u model.Usage) (float64, bool) {
+		k := key{cmp.Or(provider, s.Settings.Providers.Default), name} // old session logs may not name it
 		known, ok := prices.Load(k)
 		if !ok {
-			known, _ = prices.LoadOrStore(k, s.price(k.provider, name))
+			known, _ = prices.LoadOrStore(k, s.facts(k.provider, name).Price)
 		}
 		price := known.(*facts.Price)
 		if price == nil {
@@ -63,16 +63,4 @@ func (s *Setup) pricer() func(name string, u model.Usage) (float64, bool) {
 		}
 		return price.Cost(u), true
 	}
-}
-
-// price returns the price of a model, nil if unknown. A fallback's model is found
-// by its name alone.
-func (s *Setup) price(provider, name string) *facts.Price {
-	price := s.facts(provider, name).Price
-	if provider == "local" && name != s.Loaded.Model() {
-		if known := facts.Lookup("", name); known.Known {
-			price = known.Price
-		}
-	}
-	return price
 }

@@ -33,19 +33,21 @@ func TestCostOfACall(t *testing.T) {
 	million := model.Usage{Input: 1e6, Output: 1e6}
 	for _, test := range []struct {
 		sets  []string
+		by    string // the provider that answered
 		model string
 		usd   float64
 		known bool
 	}{
-		{[]string{"providers.default=openai"}, "gpt-5-mini-2025-08-07", 2.25, true},
-		{[]string{"providers.default=openai"}, "gpt-99", 0, false},
-		{[]string{"providers.default=openai", `models={"gpt-99":{"inputPrice":1,"outputPrice":2}}`}, "gpt-99", 3, true},
-		{[]string{"providers.default=openai", `models={"openai/gpt-5-mini":{"outputPrice":0}}`}, "gpt-5-mini", 0.25, true},
-		{nil, "llama3.3:latest", 0, true},
-		{nil, "gpt-5-mini", 2.25, true}, // it took over from the local server
-		{[]string{"providers.default=azure", "providers.azure.deployment=dep", "providers.azure.baseModel=gpt-4.1"}, "dep", 10, true},
+		{[]string{"providers.default=openai"}, "", "gpt-5-mini-2025-08-07", 2.25, true},
+		{[]string{"providers.default=openai"}, "openai", "gpt-99", 0, false},
+		{[]string{"providers.default=openai", `models={"gpt-99":{"inputPrice":1,"outputPrice":2}}`}, "openai", "gpt-99", 3, true},
+		{[]string{"providers.default=openai", `models={"openai/gpt-5-mini":{"outputPrice":0}}`}, "openai", "gpt-5-mini", 0.25, true},
+		{nil, "local", "llama3.3:latest", 0, true},
+		{nil, "local", "gpt-5-mini", 0, true},
+		{nil, "openai", "gpt-5-mini", 2.25, true}, // it took over from the local server
+		{[]string{"providers.default=azure", "providers.azure.deployment=dep", "providers.azure.baseModel=gpt-4.1"}, "azure", "dep", 10, true},
 	} {
-		usd, known := settingsFor(t, test.sets...).pricer()(test.model, million)
+		usd, known := settingsFor(t, test.sets...).pricer()(test.by, test.model, million)
 		if usd != test.usd || known != test.known {
 			t.Errorf("%v %s: %v %v", test.sets, test.model, usd, known)
 		}

@@ -71,6 +71,25 @@ func (s *Setup) Providers(ctx context.Context) (model.Provider, error) {
 	if err != nil || len(s.Settings.Providers.Fallback) == 0 {
 		return first, err
 	}
+	return s.withFallbacks(ctx, first)
+}
+
+// Switch makes another provider for a running session, with the same retries and
+// fallbacks.
+func (s *Setup) Switch(ctx context.Context, name, modelName string) (model.Provider, error) {
+	k, err := FindProvider(name)
+	if err != nil {
+		return nil, err
+	}
+	first, err := s.Open(ctx, k, modelName)
+	if err != nil {
+		return nil, err
+	}
+	return s.withFallbacks(ctx, first)
+}
+
+// withFallbacks adds retries and the fallbacks.
+func (s *Setup) withFallbacks(ctx context.Context, first model.Provider) (model.Provider, error) {
 	var others []model.Provider
 	for i, text := range s.Settings.Providers.Fallback {
 		p, err := s.fallback(ctx, text)
@@ -107,7 +126,7 @@ func (s *Setup) Open(ctx context.Context, k ProviderKind, modelName string) (mod
 		key = replayed
 	}
 	return k.open(ctx, openOptions{
-		Config:   wire.Config{Name: k.Name, BaseURL: v.BaseURL, Model: cmp.Or(modelName, v.Model), APIKey: key, Names: v.names, Transport: s.transport},
+		Config:   s.withTimeouts(wire.Config{Name: k.Name, BaseURL: v.BaseURL, Model: cmp.Or(modelName, v.Model), APIKey: key, Names: v.names, Transport: s.transport}),
 		settings: &s.Settings.Providers, env: s.env, replays: s.replays,
 		maxTokens: func(name string) int { return s.facts(k.Name, name).Output },
 	})

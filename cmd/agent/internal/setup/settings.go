@@ -19,6 +19,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/wire"
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk"
@@ -200,6 +201,19 @@ func (s *Setup) requestOptions() map[string]json.RawMessage {
 	return all
 }
 
+// withTimeouts sets the time limits of a provider's requests.
+func (s *Setup) withTimeouts(c wire.Config) wire.Config {
+	limit := func(ms int) time.Duration {
+		if ms == 0 {
+			return -1 // none
+		}
+		return time.Duration(ms) * time.Millisecond
+	}
+	t := s.Settings.Timeouts
+	c.FirstByteTimeout, c.IdleTimeout, c.TotalTimeout = limit(t.FirstByteMs), limit(t.IdleMs), limit(t.TotalMs)
+	return c
+}
+
 // retry returns the retry policy.
 func (s *Setup) retry() model.RetryPolicy {
 	r := s.Settings.Retry
@@ -207,7 +221,7 @@ func (s *Setup) retry() model.RetryPolicy {
 		return model.RetryPolicy{}
 	}
 	policy := model.DefaultRetry
-	policy.Max = r.MaxRetries
+	policy.Max, policy.Broken, policy.MaxRetryAfter = r.MaxRetries, r.MaxBroken, time.Duration(r.MaxWaitMs)*time.Millisecond
 	policy.Base, policy.Cap = time.Duration(r.BaseDelayMs)*time.Millisecond, time.Duration(r.MaxDelayMs)*time.Millisecond
 	if !r.EnableJitter {
 		policy.Jitter = 0

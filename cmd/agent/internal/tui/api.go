@@ -40,6 +40,9 @@ type Command struct {
 	Summary string
 	// Run runs the command, in its own goroutine. It must return when ctx is done.
 	Run func(ctx context.Context, args string) (Result, error)
+	// Complete lists completions of an argument; nil if there are none. It is
+	// called in its own goroutine.
+	Complete func(ctx context.Context, prefix string) []string
 }
 
 // Result is the result of a command.

@@ -223,12 +223,27 @@ func (e *editor) find(from int) {
 	}
 }
 
+// before returns the text of the line before the cursor.
+func (e *editor) before() string {
+	lines := strings.Split(e.text(), "\n")
+	line := []rune(lines[min(e.area.Line(), len(lines)-1)])
+	return string(line[:min(e.area.Column(), len(line))])
+}
+
+// argument returns the command and the argument before the cursor, if it is in one.
+func (e *editor) argument() (command, word string, ok bool) {
+	before := e.before()
+	if e.area.Line() != 0 || !strings.HasPrefix(before, "/") {
+		return "", "", false
+	}
+	command, rest, ok := strings.Cut(before[1:], " ")
+	return command, rest[strings.LastIndexAny(rest, " \t")+1:], ok
+}
+
 // word returns the word to complete before the cursor: a command, "@" and the
 // beginning of a file name, or "".
 func (e *editor) word() string {
-	lines := strings.Split(e.text(), "\n")
-	line := []rune(lines[min(e.area.Line(), len(lines)-1)])
-	before := string(line[:min(e.area.Column(), len(line))])
+	before := e.before()
 	if e.area.Line() == 0 && strings.HasPrefix(before, "/") && !strings.ContainsAny(before, " \t") {
 		return before
 	}

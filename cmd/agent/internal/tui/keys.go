@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -153,6 +154,11 @@ func (l *lineScreen) complete(forward bool) {
 		return
 	}
 	word := l.editor.word()
+	if list := l.completer(); list != nil {
+		_, arg, _ := l.editor.argument()
+		l.wg.Go(func() { l.post(completeMsg{arg, list(l.ctx, arg)}) })
+		return
+	}
 	switch {
 	case strings.HasPrefix(word, "/"):
 		l.completed(completeMsg{word, commandsFor(l.commands(), word)})
@@ -165,6 +171,28 @@ func (l *lineScreen) complete(forward bool) {
 			l.post(completeMsg{word, list})
 		})
 	}
+}
+
+// completer returns the completion of the argument before the cursor, or nil.
+func (l *lineScreen) completer() func(ctx context.Context, prefix string) []string {
+	name, arg, ok := l.editor.argument()
+	if !ok || strings.HasPrefix(arg, "@") {
+		return nil
+	}
+	for _, c := range l.commands() {
+		if c.Name == name {
+			return c.Complete
+		}
+	}
+	return nil
+}
+
+// completes reports whether a word is still the one to complete.
+func (l *lineScreen) completes(word string) bool {
+	if _, arg, ok := l.editor.argument(); ok && l.completer() != nil {
+		return arg == word
+	}
+	return l.editor.word() == word
 }
 
 // commandsFor lists the commands with a prefix.
@@ -183,7 +211,7 @@ func commandsFor(commands []Command, word string) []string {
 // completed inserts the common prefix of the completions, and lists them if
 // there are several.
 func (l *lineScreen) completed(m completeMsg) {
-	if m.word != l.editor.word() || len(m.list) == 0 {
+	if !l.completes(m.word) || len(m.list) == 0 {
 		return
 	}
 	l.word, l.list, l.at = m.word, m.list, -1

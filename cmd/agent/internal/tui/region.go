@@ -98,7 +98,7 @@ func (l *lineScreen) statusRow() string {
 	case l.work.busy && l.work.stopped == 1:
 		return spin + l.scene.paint(yellow, "stopping after the current step · Ctrl-C again aborts")
 	case l.work.busy:
-		return spin + l.scene.paint(dim, dots(l.elapsed(l.work.since), l.scene.stepNow(), l.status(), "Ctrl-C stops", l.moreHint()))
+		return spin + l.scene.paint(dim, dots(l.elapsed(l.work.since), l.scene.wait.Text(l.scene.now()), l.scene.stepNow(), l.status(), "Ctrl-C stops", l.moreHint()))
 	case len(l.jobs) > 0:
 		return spin + l.scene.paint(dim, "running · Ctrl-C stops")
 	case l.quitArmed:

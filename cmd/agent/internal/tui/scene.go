@@ -37,6 +37,7 @@ type scene struct {
 	thought      strings.Builder // reasoning of the current answer
 	thinkingFrom time.Time
 
+	wait   display.Wait
 	tokens int
 	idle   bool // the session is waiting or has ended
 	failed bool // an error was shown for the current input
@@ -123,6 +124,7 @@ func (s *scene) apply(e event.Event) {
 	if e.Tokens > 0 {
 		s.tokens = e.Tokens
 	}
+	s.wait.Apply(e)
 	switch b := e.Body.(type) {
 	case event.MessageDelta:
 		s.endThought()

@@ -26,6 +26,8 @@ type fakeTurn struct {
 	Status    int        `yaml:"status"` // an HTTP error instead of an answer
 	Cut       int        `yaml:"cut"`    // the connection is cut after so many frames
 	End       int        `yaml:"end"`    // the stream ends after so many frames as if it were whole
+	Body      string     `yaml:"body"`   // sent with status 200 instead of a stream
+	Wait      string     `yaml:"wait"`   // a 429 with this Retry-After
 	Touch     string     `yaml:"touch"`  // a file to make when the request is there
 	Await     string     `yaml:"await"`  // a file to wait for before the answer
 }
@@ -83,6 +85,12 @@ func (f *fakeModel) play(dir string, text []byte) error {
 }
 
 func (f *fakeModel) turn(dir string, spec fakeTurn) (modeltest.Turn, error) {
+	switch {
+	case spec.Wait != "":
+		return modeltest.RateLimited(spec.Wait), nil
+	case spec.Body != "":
+		return modeltest.Turn{Text: []string{""}, Edits: []modeltest.Edit{func([]string) []string { return []string{spec.Body} }}}, nil
+	}
 	switch spec.Status {
 	case 0:
 	case http.StatusUnauthorized:

@@ -261,3 +261,39 @@ func TestInteractiveWithoutAModel(t *testing.T) {
 		t.Errorf("there is no word of the demo:\n%s", s.text())
 	}
 }
+
+// TestInteractiveModel switches models: names are completed, unknown providers are
+// refused, and retries still work with another provider.
+func TestInteractiveModel(t *testing.T) {
+	w := newWorld(t, `[{text: ["First."]}, {text: ["Second."]}, {status: 503}, {text: ["Third."]}]`)
+	second := &fakeModel{}
+	url, err := second.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(second.stop)
+	if err := second.play(w.workspace, []byte(`[{status: 503}, {text: ["From the other."]}]`)); err != nil {
+		t.Fatal(err)
+	}
+	s := w.onTerminal("--set", "retry.enabled=true", "--set", "retry.baseDelayMs=1", "--set", "providers.openai.api=chat",
+		"--set", "providers.openai.baseUrl="+url, "--set", "providers.openai.apiKey=sk-test-1234567890", "Please begin")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.answer("First.", "/model gpt\t")
+	s.answer("/model gpt-5-mini", "\r")
+	s.answer("[36mlocal/gpt-5-mini", "/model nope/x\r")
+	s.answer("unknown provider \"nope\"", "go on\r")
+	s.answer("Second.", "/model openai/oth\t")
+	s.answer("/model openai/other", "\r")
+	s.answer("[36mopenai/other", "and now\r")
+	s.answer("retrying in", "")
+	s.answer("From the other.", "/quit\r")
+	s.exits(0)
+	for f, want := range map[*fakeModel]string{w.fakeModel: "gpt-5-mini", second: "other"} {
+		requests := f.chat.Requests()
+		if last := requests[len(requests)-1]; len(requests) != 2 || last.Model != want {
+			t.Errorf("%d requests, the last for %s, want %s", len(requests), last.Model, want)
+		}
+	}
+}

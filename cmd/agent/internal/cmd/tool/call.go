@@ -127,7 +127,7 @@ func (p *oneCall) Stream(context.Context, *model.Request) iter.Seq2[model.Delta,
 		{Kind: model.DeltaDone, Stop: model.StopToolCalls},
 	}
 	if p.made {
-		deltas = []model.Delta{{Kind: model.DeltaDone, Stop: model.StopEnd}}
+		deltas = []model.Delta{{Kind: model.DeltaText, Text: "Done."}, {Kind: model.DeltaDone, Stop: model.StopEnd}}
 	}
 	p.made = true
 	return func(yield func(model.Delta, error) bool) {
