@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/seed-009c0928/agent/core/schema"
@@ -60,7 +61,12 @@ func (t *funcTool[In]) Run(ctx context.Context, call *Call) (Result, error) {
 
 func (t *funcTool[In]) decode(call *Call) (In, error) {
 	var in In
-	if err := json.Unmarshal(call.Args, &in); err != nil {
+	err := json.Unmarshal(call.Args, &in)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) { // without the Go types
+		return in, fmt.Errorf("arguments of %s: %s: %s is out of range or of the wrong type", t.def.Name, wrong.Field, wrong.Value)
+	}
+	if err != nil {
 		return in, fmt.Errorf("arguments of %s: %w", t.def.Name, err)
 	}
 	return in, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ type pending struct {
 	failed     *Result // why it cannot run
 	permission event.Permission
 	start      time.Time
+	notes      []string // what was corrected in the call, for the model
 }
 
 // reads reports whether the call may run in parallel with others: the policy
@@ -133,7 +135,11 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 		hooked = hook(r.ctx, &c.call)
 		c.call.ID = call.ID
 	}
-	entry, known := snapshot.Lookup(c.call.Name)
+	entry, known := snapshot.find(c.call.Name)
+	if known && entry.ModelName != c.call.Name {
+		c.notes = append(c.notes, fmt.Sprintf("the tool is called %s", entry.ModelName))
+		c.call.Name = entry.ModelName
+	}
 	s.emit(r.ctx, call.ID, event.ToolUse{Name: c.call.Name, Source: entry.Source, Args: c.call.Args})
 	switch {
 	case hooked != nil:
@@ -148,10 +154,12 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 	if args == "" {
 		args = "{}" // some models send nothing for a tool without arguments
 	}
-	if err := entry.Validate(json.RawMessage(args)); err != nil {
+	corrected, notes, err := entry.coerce(json.RawMessage(args))
+	if err != nil {
 		return fail(CodeValidation, "Invalid arguments for tool: %s: %v. Correct the arguments and call it again.", c.call.Name, err)
 	}
-	c.tool = &Call{ID: call.ID, Name: c.call.Name, Args: json.RawMessage(args), Session: s.info(), Env: s.cfg.Env}
+	c.notes = append(c.notes, notes...)
+	c.tool = &Call{ID: call.ID, Name: c.call.Name, Args: corrected, Session: s.info(), Env: s.cfg.Env}
 	if err := s.decide(r.ctx, c); err != nil {
 		return fail(CodeValidation, "Tool error (%s): %v", c.call.Name, err)
 	}
@@ -212,6 +220,9 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	} else {
 		c.start = s.cfg.Clock() // without the time that the user took
 		res, out = s.execute(ctx, c)
+	}
+	if len(c.notes) > 0 {
+		res.Content = append(slices.Clone(res.Content), model.Text{Text: "\n(Call corrected: " + strings.Join(c.notes, "; ") + ".)"})
 	}
 	if hook := s.cfg.Hooks.AfterTool; hook != nil {
 		hook(ctx, c.call, &res)

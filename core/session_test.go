@@ -163,7 +163,8 @@ func TestToolFailuresReachTheModelAsResults(t *testing.T) {
 	for _, tt := range []struct{ name, args, want string }{
 		{"nope", `{}`, "Unknown tool: nope"},
 		{"echo", `{"text":`, "not valid JSON"},
-		{"echo", `{"text":3}`, "at /text:"},
+		{"echo", `{"text":{"a":1}}`, "at /text: expected \"string\", got an object"},
+		{"echo", `{"text":null}`, "at /text: expected \"string\", got null"},
 		{"echo", `{}`, `"text"`},
 		{"echo", `[]`, "must be a JSON object"},
 		{"boom", `{"text":""}`, "tool boom panicked: boom"},
@@ -177,6 +178,27 @@ func TestToolFailuresReachTheModelAsResults(t *testing.T) {
 				t.Errorf("the model got %+v, want an error with %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestCallsAreCorrected: a call whose meaning is clear runs, with a note.
+func TestCallsAreCorrected(t *testing.T) {
+	for _, tt := range []struct{ name, args, want string }{
+		{"echo", `{"text":3}`, "echo: 3\n(Call corrected: text: used as a string.)"},
+		{"functions.echo", `{"text":"a"}`, "echo: a\n(Call corrected: the tool is called echo.)"},
+		{"Echo", `{"text":"a","why":null}`, "echo: a\n(Call corrected: the tool is called echo; why: ignored, since there is no such argument.)"},
+	} {
+		r := newRig(t, withTools(echo), coretest.CallTools(call(tt.name, tt.args)), coretest.Say("I see."))
+		r.submit(t, "go")
+		if got := results(r.model.Requests()[1]); len(got) != 1 || got[0].IsError || got[0].Content.Text() != tt.want {
+			t.Errorf("%s %s: %+v, want %q", tt.name, tt.args, got, tt.want)
+		}
+	}
+	other := tool("read_file", func(context.Context, *core.Call, note) (core.Result, error) { return core.TextResult("read"), nil })
+	r := newRig(t, withTools(other), coretest.CallTools(call("server.read_file", `{"text":""}`)), coretest.Say("I see."))
+	r.submit(t, "go")
+	if got := results(r.model.Requests()[1]); !got[0].IsError {
+		t.Errorf("another server's tool was taken for read_file: %+v", got)
 	}
 }
 

@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/seed-009c0928/agent/core/model"
@@ -92,14 +94,56 @@ type staticTable struct{ snapshot *Snapshot }
 
 func (t staticTable) Snapshot(context.Context) (*Snapshot, error) { return t.snapshot, nil }
 
+// find looks a tool up as Lookup does, also by a name with the prefix or the
+// spelling that some models use for it: "functions.read_file", "Read-File".
+func (s *Snapshot) find(name string) (Entry, bool) {
+	if e, ok := s.Lookup(name); ok {
+		return e, true
+	}
+	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "-", "_")) }
+	prefix, rest, cut := strings.Cut(strings.TrimSpace(name), ".")
+	if !cut || !slices.Contains([]string{"function", "functions", "tool", "tools", "default_api"}, plain(prefix)) {
+		rest = strings.TrimSpace(name)
+	}
+	var found []Entry
+	for _, e := range s.entries {
+		if e.ModelName == rest {
+			return e, true
+		}
+		if plain(e.ModelName) == plain(rest) {
+			found = append(found, e)
+		}
+	}
+	if len(found) != 1 {
+		return Entry{}, false
+	}
+	return found[0], true
+}
+
 // Validate checks arguments against the tool's schema. The error names the
 // invalid value and what was expected.
 func (e Entry) Validate(args json.RawMessage) error {
-	e.check.once.Do(func() { e.check.schema, e.check.err = schema.Parse(e.Tool.Definition().Schema) })
-	if e.check.err != nil {
-		return e.check.err
+	s, err := e.schema()
+	if err != nil {
+		return err
 	}
-	return e.check.schema.Validate(args)
+	return s.Validate(args)
+}
+
+// coerce corrects arguments whose meaning is clear, with a note for each
+// correction, and validates them.
+func (e Entry) coerce(args json.RawMessage) (json.RawMessage, []string, error) {
+	s, err := e.schema()
+	if err != nil {
+		return args, nil, err
+	}
+	args, notes := s.Coerce(args)
+	return args, notes, s.Validate(args)
+}
+
+func (e Entry) schema() (*schema.Schema, error) {
+	e.check.once.Do(func() { e.check.schema, e.check.err = schema.Parse(e.Tool.Definition().Schema) })
+	return e.check.schema, e.check.err
 }
 
 // checker parses a tool's schema at its first call.

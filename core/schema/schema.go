@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -102,10 +103,22 @@ func (s *Schema) explain(err error) error {
 			path.WriteString("/*")
 		}
 	}
+	msg = readable(msg)
 	if path.Len() == 0 {
 		return fmt.Errorf("%s; the arguments are %s", msg, s.arguments())
 	}
 	return fmt.Errorf("at %s: %s", path.String(), msg)
+}
+
+// wrongType is the validator's error for a value of the wrong type.
+var wrongType = regexp.MustCompile(`^type: (?s:.*) has type "(\w+)", want (one of )?("[^"]*"(?:, "[^"]*")*)$`)
+
+// readable replaces what the validator prints of Go's values.
+func readable(msg string) string {
+	if m := wrongType.FindStringSubmatch(msg); m != nil {
+		return fmt.Sprintf("expected %s%s, got %s", m[2], m[3], article(m[1]))
+	}
+	return strings.ReplaceAll(msg, "<invalid reflect.Value>", "null")
 }
 
 // arguments lists the schema's properties.

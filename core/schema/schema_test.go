@@ -71,6 +71,44 @@ func TestValidateNamesThePlace(t *testing.T) {
 	}
 }
 
+func TestCoerce(t *testing.T) {
+	raw, err := schema.For[args]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ in, want, notes string }{
+		{`{"path": "a", "limit":12345678901234567890}`, `{"path": "a", "limit":12345678901234567890}`, ""},
+		{`{"path":"a","limit":null,"tags":null,"in":null}`, `{"path":"a"}`, "in: left out, since it is null|limit: left out, since it is null|tags: left out, since it is null"},
+		{`{"path":"<a>","limit":"5"}`, `{"limit":5,"path":"<a>"}`, "limit: used as an integer"},
+		{`{"path":"a","limit":5.0}`, `{"limit":5,"path":"a"}`, "limit: used as an integer"},
+		{`{"path":5}`, `{"path":"5"}`, "path: used as a string"},
+		{`{"path":"a","tags":"x"}`, `{"path":"a","tags":["x"]}`, "tags: used as an array"},
+		{`{"path":"a","tags":"[\"x\",2]"}`, `{"path":"a","tags":["x","2"]}`, "tags: used as an array|tags/1: used as a string"},
+		{`{"path":"a","in":"{\"depth\":\"2\"}"}`, `{"in":{"depth":2},"path":"a"}`, "in: used as an object|in/depth: used as an integer"},
+		{`{"path":"a","extra":1}`, `{"path":"a"}`, "extra: ignored, since there is no such argument"},
+		{`{"Path":"a"}`, `{"path":"a"}`, "Path: used as path"},
+		{`"{\"path\":\"a\"}"`, `{"path":"a"}`, "decoded the arguments, which were a string"},
+		{`{"path":"a","limit":"five"}`, `{"path":"a","limit":"five"}`, ""},
+		{`{"path":"a","limit":1e400}`, `{"path":"a","limit":1e400}`, ""},
+		{`{"path":null}`, `{"path":null}`, ""},
+		{`{"path":`, `{"path":`, ""},
+	} {
+		got, notes := s.Coerce(json.RawMessage(tt.in))
+		if string(got) != tt.want || strings.Join(notes, "|") != tt.notes {
+			t.Errorf("%s: %s %q, want %s %q", tt.in, got, notes, tt.want, tt.notes)
+		}
+	}
+	for _, in := range []string{`{"path":null}`, `{"path":{"a":1}}`, `{"path":["a"]}`, `{"path":"a","limit":"five"}`, `{}`} {
+		if err := s.Validate(json.RawMessage(in)); err == nil || strings.Contains(err.Error(), "reflect") || strings.Contains(err.Error(), "map[") {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
+
 func TestParseRefusesABrokenSchema(t *testing.T) {
 	for _, raw := range []string{`{"type":3}`, `{"$ref":"#/nowhere"}`, `nonsense`} {
 		if _, err := schema.Parse(json.RawMessage(raw)); err == nil {
@@ -100,6 +138,9 @@ func FuzzValidate(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if coerced, notes := s.Coerce(data); s.Validate(data) == nil && len(notes) > 0 && s.Validate(coerced) != nil {
+			t.Fatalf("%q is valid, but not as %q", data, coerced)
+		}
 		if err := s.Validate(data); err == nil {
 			var got args
 			if err := json.Unmarshal(data, &got); err != nil && !strings.Contains(err.Error(), "cannot unmarshal number") {
@@ -115,5 +156,5 @@ func ExampleSchema_Validate() {
 	}]()
 	s, _ := schema.Parse(raw)
 	fmt.Println(s.Validate(json.RawMessage(`{"city": 7}`)))
-	// Output: at /city: type: 7 has type "integer", want "string"
+	// Output: at /city: expected "string", got an integer
 }

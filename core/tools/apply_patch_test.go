@@ -36,7 +36,7 @@ func TestApplyPatch(t *testing.T) {
 	in := patchOf("*** Update File: a.txt\n@@\n one\n-two\n+2\n*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: d/c.txt\n@@\n-c\n+C\n" +
 		"*** Update File: new\n*** Move to: older\n*** Add File: sub/new\n+new\n")
 	result, text := run(t, tools.ApplyPatch(), where, in)
-	want := "Done:\nM a.txt\n  (the change at line 3 of the patch: matched ignoring white space at the ends of lines; check the result)\n" +
+	want := "Done:\nM a.txt\n  (the change at line 3 of the patch: matched ignoring differences in white space at line ends; check the result)\n" +
 		"D b.txt\nR c.txt → d/c.txt\nR new → older\nA sub/new"
 	if text != want || result.Code != "" {
 		t.Errorf("answered (%s)\n%s\nwant\n%s", result.Code, text, want)
@@ -63,6 +63,62 @@ func TestApplyPatchTwice(t *testing.T) {
 	}
 }
 
+// TestApplyPatchPaths: sections are about files, however they are named, and no
+// section is lost.
+func TestApplyPatchPaths(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 10<<20+1)
+	for name, c := range map[string]struct {
+		body, report string
+		want         map[string]string
+	}{
+		"two names": {
+			"*** Update File: a\n@@\n-one\n+1\n*** Update File: ./a\n@@\n-two\n+2\n*** Update File: /w/a\n@@\n-three\n+3\n",
+			"M a",
+			map[string]string{"a": "1\n2\n3\n"},
+		},
+		"swap": {
+			"*** Update File: a\n*** Move to: b\n*** Update File: b\n*** Move to: a\n@@\n-bee\n+B\n",
+			"R a → b\nR b → a",
+			map[string]string{"a": "B\n", "b": "one\ntwo\nthree\n"},
+		},
+		"rotation": {
+			"*** Update File: a\n*** Move to: b\n*** Update File: b\n*** Move to: bin\n*** Update File: bin\n*** Move to: a\n",
+			"R a → b\nR b → bin\nR bin → a",
+			map[string]string{"a": "\x00\x01", "b": "one\ntwo\nthree\n", "bin": "bee\n"},
+		},
+		"move onto a file":  {"*** Update File: a\n*** Move to: ./b\n", "R a → ./b (replaced the existing file)", map[string]string{"a": "(not there)", "b": "one\ntwo\nthree\n"}},
+		"move and change":   {"*** Update File: a\n*** Move to: c\n*** Update File: c\n@@\n-one\n+1\n", "R a → c", map[string]string{"a": "(not there)", "c": "1\ntwo\nthree\n"}},
+		"move to itself":    {"*** Update File: a\n*** Move to: /w/a\n@@\n-one\n+1\n", "M a", map[string]string{"a": "1\ntwo\nthree\n"}},
+		"add over a file":   {"*** Add File: crlf\n+x\n+y\n", "A crlf (replaced the existing file)\n  (kept the file's line endings, which are not LF)", map[string]string{"crlf": "x\r\ny\r\n"}},
+		"delete and add":    {"*** Delete File: a\n*** Add File: ./a\n+new\n", "A ./a (replaced the existing file)", map[string]string{"a": "new\n"}},
+		"file to directory": {"*** Delete File: a\n*** Add File: a/b\n+new\n", "D a\nA a/b", map[string]string{"a/b": "new\n"}},
+		"mixed endings":     {"*** Update File: mixed\n@@\n a\n-b\n+B\n+new\n c\n-d\n+D\n", "M mixed", map[string]string{"mixed": "a\r\nB\nnew\nc\r\nD\r\n"}},
+		"binary files":      {"*** Delete File: bin\n*** Update File: bin2\n*** Move to: sub/bin\n", "D bin\nR bin2 → sub/bin", map[string]string{"bin": "(not there)", "bin2": "(not there)", "sub/bin": "\x00\x02"}},
+		"large files":       {"*** Delete File: large\n*** Update File: large2\n*** Move to: sub/large\n", "D large\nR large2 → sub/large", map[string]string{"large": "(not there)", "large2": "(not there)", "sub/large": large}},
+		"environment":       {"*** Environment ID: local\n   *** Update File: a\n@@ -1,2 +1,2 @@ text\n-one\n+1\n", "M a", map[string]string{"a": "1\ntwo\nthree\n"}},
+		"indentation":       {"*** Update File: py\n@@\n a()\n-b()\n+c()\n+d()\n", "M py\n  (the change at line 3 of the patch: matched ignoring differences in white space; changed the indentation of the added lines to the file's; check the result)", map[string]string{"py": "def f():\n    a()\n    c()\n    d()\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			where := env.NewMemory("/w", map[string]string{
+				"a": "one\ntwo\nthree\n", "b": "bee\n", "bin": "\x00\x01", "bin2": "\x00\x02", "crlf": "a\r\nb\r\n",
+				"mixed": "a\r\nb\nc\r\nd\r\n", "large": large, "large2": large, "py": "def f():\n    a()\n    b()\n",
+			})
+			result, text := run(t, tools.ApplyPatch(), where, patchOf(c.body))
+			if result.Code != "" || text != "Done:\n"+c.report {
+				t.Errorf("answered (%s) %q, want %q", result.Code, text, c.report)
+			}
+			for path, want := range c.want {
+				data, err := core.ReadFile(t.Context(), where.Files(), path, 1<<30)
+				if got := string(data); got != want && (want != "(not there)" || !errors.Is(err, fs.ErrNotExist)) {
+					t.Errorf("%s has %d bytes (%.40q), %v; want %.40q", path, len(got), got, err, want)
+				}
+			}
+		})
+	}
+}
+
 // TestApplyPatchRefuses: a refused patch changes nothing.
 func TestApplyPatchRefuses(t *testing.T) {
 	t.Parallel()
@@ -72,14 +128,19 @@ func TestApplyPatchRefuses(t *testing.T) {
 		code core.ErrorCode
 		want string
 	}{
-		"no patch":           {"*** Rename File: a.txt\n", core.CodeValidation, "Invalid patch: line 2 of the patch: expected"},
-		"a missing file":     {good + "*** Update File: a.tx1\n@@\n-x\n+y\n", core.CodeNotFound, "File not found"},
-		"a missing deletion": {good + "*** Delete File: z.txt\n", core.CodeNotFound, "File not found"},
-		"lines not there":    {good + "*** Update File: b.txt\n@@\n-x\n+y\n", core.CodeValidation, "Most like it|these lines of the change at line"},
-		"an existing file":   {good + "*** Add File: b.txt\n+x\n", core.CodeValidation, "b.txt exists already"},
-		"a move onto a file": {good + "*** Update File: b.txt\n*** Move to: c.bin\n", core.CodeValidation, "c.bin exists already"},
-		"a directory":        {good + "*** Delete File: dir\n", core.CodeIO, "it is a directory"},
-		"a binary file":      {good + "*** Update File: c.bin\n@@\n-x\n+y\n", core.CodeIO, "not a text file"},
+		"no patch":                         {"*** Rename File: a.txt\n", core.CodeValidation, "Invalid patch: line 2 of the patch: expected"},
+		"a missing file":                   {good + "*** Update File: a.tx1\n@@\n-x\n+y\n", core.CodeNotFound, "File not found"},
+		"a missing deletion":               {good + "*** Delete File: z.txt\n", core.CodeNotFound, "File not found"},
+		"lines not there":                  {good + "*** Update File: b.txt\n@@\n-x\n+y\n", core.CodeValidation, "Most like it|these lines of the change at line"},
+		"an added directory":               {good + "*** Add File: dir\n+x\n", core.CodeIO, "it is a directory"},
+		"an update that a move would lose": {good + "*** Update File: b.txt\n*** Move to: ./a.txt\n", core.CodeValidation, "./a.txt has sections at lines 2 and 6"},
+		"two moves to one":                 {good + "*** Update File: b.txt\n*** Move to: x\n*** Update File: c.bin\n*** Move to: /w/x\n", core.CodeValidation, "one of which would be lost"},
+		"a deletion of an update":          {good + "*** Delete File: /w/a.txt\n", core.CodeValidation, "is changed at line 2 of the patch and deleted at line 6"},
+		"an update of a deletion":          {good + "*** Delete File: b.txt\n*** Update File: ./b.txt\n@@\n-b\n+c\n", core.CodeValidation, "is deleted at line 6 of the patch, and used again at line 7"},
+		"an update of a moved file":        {good + "*** Update File: b.txt\n*** Move to: x\n*** Update File: ./b.txt\n@@\n-b\n+c\n", core.CodeValidation, "is moved at line 6"},
+		"an addition to an update":         {good + "*** Add File: dir/../a.txt\n+x\n", core.CodeValidation, "has sections at lines 2 and 6"},
+		"a directory":                      {good + "*** Delete File: dir\n", core.CodeIO, "it is a directory"},
+		"a binary file":                    {good + "*** Update File: c.bin\n@@\n-x\n+y\n", core.CodeIO, "not a text file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,8 +173,8 @@ func TestApplyPatchAccess(t *testing.T) {
 	for _, a := range all {
 		got = append(got, string(a.Scope)+" "+a.Resource)
 	}
-	want := "fs-write ../new|fs-read /etc/passwd|fs-delete /etc/passwd|fs-write /etc/passwd|fs-read a|fs-delete a|fs-write a|" +
-		"fs-write .git/hooks/post-commit|fs-delete .git/hooks/post-commit|fs-read b|fs-write b"
+	want := "fs-read ../new|fs-write ../new|fs-read /etc/passwd|fs-delete /etc/passwd|fs-write /etc/passwd|fs-read a|fs-delete a|fs-write a|" +
+		"fs-read .git/hooks/post-commit|fs-write .git/hooks/post-commit|fs-delete .git/hooks/post-commit|fs-read b|fs-write b"
 	if strings.Join(got, "|") != want {
 		t.Errorf("accesses %q, want %q", got, want)
 	}

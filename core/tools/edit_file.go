@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
 const (
@@ -66,26 +68,56 @@ func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Re
 	if refusal != nil {
 		return *refusal, nil
 	}
-	doc := parseDocument(data)
-	res, err := doc.replace(in.OldString, in.NewString, in.ReplaceAll)
+	if refusal := omission(in.FilePath, in.NewString, string(data)); refusal != nil {
+		return *refusal, nil
+	}
+	res, err := textedit.Parse(string(data)).Replace(in.OldString, in.NewString, editOptions(in.FilePath, in.ReplaceAll))
 	if err != nil {
 		return core.Failf(core.CodeValidation, "%s was not changed: %v.", in.FilePath, err), nil
 	}
-	after := doc.bytes(res.text)
+	after := []byte(res.Text)
 	if bytes.Equal(after, data) {
-		return invalid("%s was not changed: with the file's own line endings, old_string and new_string are the same. Use shell to change line endings.", in.FilePath)
+		return invalid("%s was not changed: with the file's own white space and line endings, old_string and new_string are the same. Copy the exact text; use shell to change line endings.", in.FilePath)
 	}
 	if err := call.Env.Files().Write(ctx, in.FilePath, bytes.NewReader(after), 0); err != nil {
 		return failure("edit", in.FilePath, err), nil
 	}
-	result := core.TextResult(fmt.Sprintf("Edited %s: %s.%s", in.FilePath, res.places(), res.tolerance.note()))
+	result := core.TextResult(fmt.Sprintf("Edited %s: %s", in.FilePath, res))
 	result.Meta = diffMeta(in.FilePath, data, after)
 	return result, nil
 }
 
+// editOptions returns what the language of a file needs.
+func editOptions(path string, all bool) textedit.Options {
+	o := textedit.Options{All: all}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".py", ".pyi", ".pyx", ".nim":
+		o.Offside, o.Blocks = true, true
+	case ".yaml", ".yml", ".coffee", ".haml", ".sass", ".pug":
+		o.Offside = true
+	}
+	return o
+}
+
 // readForEdit reads a text file, or returns a failure if it cannot be edited.
 func readForEdit(ctx context.Context, env core.Environment, path string) ([]byte, *core.Result) {
-	refuse := func(r core.Result) ([]byte, *core.Result) { return nil, &r }
+	if refusal := checkFile(ctx, env, path); refusal != nil {
+		return nil, refusal
+	}
+	data, err := core.ReadFile(ctx, env.Files(), path, maxEditSize)
+	if errors.Is(err, core.ErrTooLarge) {
+		return nil, tooLarge(path)
+	}
+	if err != nil {
+		r := failure("edit", path, err)
+		return nil, &r
+	}
+	return data, checkText(path, data)
+}
+
+// checkFile returns a failure if a path is not that of an existing file.
+func checkFile(ctx context.Context, env core.Environment, path string) *core.Result {
+	refuse := func(r core.Result) *core.Result { return &r }
 	info, err := env.Files().Stat(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -95,22 +127,37 @@ func readForEdit(ctx context.Context, env core.Environment, path string) ([]byte
 		return refuse(core.Failf(core.CodeNotFound, "File not found: %q. To create it use write_file; to find another one, glob.", path))
 	case err != nil:
 		return refuse(failure("edit", path, err))
+	}
+	return regular(path, info)
+}
+
+// regular returns a failure for what is not a file.
+func regular(path string, info fs.FileInfo) *core.Result {
+	var r core.Result
+	switch {
 	case info.IsDir():
-		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is a directory. Give the path of a file in it.", path))
+		r = core.Failf(core.CodeIO, "Cannot edit %q: it is a directory. Give the path of a file in it.", path)
 	case !info.Mode().IsRegular():
-		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is %s, not a regular file.", path, special(info.Mode())))
-	case info.Size() > maxEditSize:
-		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is %s, more than %s. Change it with shell, for example with sed.",
-			path, byteSize(info.Size()), byteSize(maxEditSize)))
+		r = core.Failf(core.CodeIO, "Cannot edit %q: it is %s, not a regular file.", path, special(info.Mode()))
+	default:
+		return nil
 	}
-	data, err := core.ReadFile(ctx, env.Files(), path, maxEditSize)
-	if err != nil {
-		return refuse(failure("edit", path, err))
+	return &r
+}
+
+func tooLarge(path string) *core.Result {
+	r := core.Failf(core.CodeIO, "Cannot edit %q: it is more than %s. Change it with shell, for example with sed.", path, byteSize(maxEditSize))
+	return &r
+}
+
+// checkText returns a failure for content that is not text.
+func checkText(path string, data []byte) *core.Result {
+	what, _, ok := binary(data[:min(len(data), sniffLen)])
+	if !ok {
+		return nil
 	}
-	if what, _, ok := binary(data[:min(len(data), sniffLen)]); ok {
-		return refuse(core.Failf(core.CodeIO, "Cannot edit %q: it is not a text file; it looks like %s. Use shell if you need to change it.", path, what))
-	}
-	return data, nil
+	r := core.Failf(core.CodeIO, "Cannot edit %q: it is not a text file; it looks like %s. Use shell if you need to change it.", path, what)
+	return &r
 }
 
 // diffMeta returns the change as a unified diff, for interfaces.

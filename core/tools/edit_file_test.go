@@ -46,17 +46,34 @@ func TestEditFile(t *testing.T) {
 			name: "indentation", file: "func f() {\n\tif x {\n\t\treturn\n\t}\n}\n",
 			old: "  if x {\n    return\n  }", new: "  if y {\n    return\n    // done\n  }",
 			want: "func f() {\n\tif y {\n\t\treturn\n\t\t// done\n\t}\n}\n",
-			says: "differs just in white space, and indented",
+			says: "differs just in white space, and changed the indentation of new_string to the file's.",
 		},
 		{
 			name: "no indentation at all", file: "def f():\n    a = 1\n    b = 2\n",
 			old: "a  = 1\nb = 2\n", new: "if a:\n  b = 3\n", want: "def f():\n    if a:\n      b = 3\n",
-			says: "indented new_string like it",
+			says: "changed the indentation of new_string to the file's",
 		},
 		{
-			name: "contradicting indentation is left alone", file: "\ta = 1\n\t\tb = 2\n",
-			old: "a = 1\nb  = 2\n", new: "c = 3\n", want: "c = 3\n", says: "white space",
+			name: "flat old text of nested Python", file: "class A:\n    def f(self):\n        if x:\n            a()\n        b()\n",
+			old: "def f(self):\nif x:\na()\nb()", new: "def f(self):\nif x:\naa()\nb()",
+			want: "class A:\n    def f(self):\n        if x:\n            aa()\n        b()\n", says: "(lines 2–5). No exact match",
 		},
+		{
+			name: "indentation with another step", file: "def f():\n    if x:\n        a()\n", old: "def f():\n  if  x:\n    a()", new: "def f():\n  if x:\n    for y in z:\n      a()",
+			want: "def f():\n    if x:\n        for y in z:\n            a()\n", says: "changed the indentation",
+		},
+		{
+			name: "spaces for tabs, deeper", file: "\tif x {\n\t\ta()\n\t}\n", old: "    if x {\n        a()\n    }", new: "    if x {\n        if y {\n            a()\n        }\n    }",
+			want: "\tif x {\n\t\tif y {\n\t\t\ta()\n\t\t}\n\t}\n", says: "changed the indentation",
+		},
+		{
+			name: "tabs for spaces, less deep", file: "    if x:\n        a()\n", old: "\t\tif x:\n\t\t\ta()", new: "\t\tif x:\n\t\t\tb()\n\tend",
+			want: "    if x:\n        b()\nend\n", says: "changed the indentation",
+		},
+		{name: "each line keeps its ending", file: "a\r\nb\nc\r\nd\n", old: "a\nb\nc", new: "A\nb\nC\nnew", want: "A\r\nb\nC\r\nnew\r\nd\n", says: "(lines 1–3)."},
+		{name: "endings of lines that are joined", file: "a\r\nb\r\nc\n", old: "a\n", new: "x", want: "xb\r\nc\n", says: "(line 1)."},
+		{name: "all in a mixed file", file: "a\r\na\nb\na", old: "a", new: "x\ny", all: true, want: "x\r\ny\r\nx\ny\nb\nx\ny", says: "3 replacements"},
+		{name: "lone CRs", file: "a\rb\rc\r", old: "b\nc", new: "x\ny", want: "a\rx\ry\r", says: "(lines 2–3)."},
 		{
 			name: "typographic punctuation", file: "say(“it’s – so…”)\u00a0;\nend\n", old: `say("it's - so...") ;`, new: "say()",
 			want: "say()\nend\n", says: "quotes, dashes",
@@ -112,6 +129,13 @@ func TestEditFileRefusals(t *testing.T) {
 		{"nothing like it", lines, args{"old_string": "zzzzzzzzzz qqqqqq", "new_string": "x"}, core.CodeValidation, []string{"nor anything similar"}},
 		{"line numbers", lines, args{"old_string": "3 | func compute(a, b int) int {", "new_string": "x"}, core.CodeValidation, []string{"leave out the numbers"}},
 		{"blank lines match nothing loosely", "a\n \nb\n", args{"old_string": "\t\n\t\n", "new_string": "x"}, core.CodeValidation, []string{"not found"}},
+		{
+			"ambiguous indentation", "if x:\n    a()\nb()\n",
+			args{"old_string": "if  x:\na()\nb()", "new_string": "if x:\na()\nc()\nb()"},
+			core.CodeValidation,
+			[]string{"would be a guess", "Lines 1 to 3"},
+		},
+		{"placeholder", lines, args{"old_string": "return a + b", "new_string": "c()\n\t// ... rest of the function unchanged"}, core.CodeValidation, []string{"stands for text that was left out"}},
 		{"binary", "a\x00b", args{"old_string": "a", "new_string": "x"}, core.CodeIO, []string{"not a text file"}},
 		{"too large", strings.Repeat("x", 10<<20+1), args{"old_string": "a", "new_string": "x"}, core.CodeIO, []string{"more than 10.0 MiB", "shell"}},
 	}
@@ -129,6 +153,48 @@ func TestEditFileRefusals(t *testing.T) {
 	checkHas(t, tools.EditFile(), where, args{"file_path": "dir", "old_string": "a", "new_string": "b"}, core.CodeIO, "is a directory")
 	checkHas(t, tools.EditFile(), where, args{"file_path": "no", "old_string": "a", "new_string": "b"}, core.CodeNotFound, "write_file")
 	checkHas(t, tools.EditFile(), where, args{"file_path": "context:1", "old_string": "a", "new_string": "b"}, core.CodeValidation, "stored output")
+}
+
+// TestEditFileOffside: where indentation has a meaning, what replaces an indented
+// line is indented as a whole.
+func TestEditFileOffside(t *testing.T) {
+	for _, tt := range []struct{ name, new, want, says string }{
+		{"flat", "if y:\n    a()", "def f():\n    if y:\n        a()\n", "further lines of new_string were indented"},
+		{"indented already", "a()\n    b()", "def f():\n    a()\n    b()\n", "(line 2)."},
+		{"a definition behind it", "a()\n\ndef g():\n    pass", "def f():\n    a()\n\ndef g():\n    pass\n", "(line 2)."},
+	} {
+		where := env.NewMemory("", map[string]string{"f.py": "def f():\n    a()\n"})
+		_, text := run(t, tools.EditFile(), where, args{"file_path": "f.py", "old_string": "a()", "new_string": tt.new})
+		if got := content(t, where, "f.py"); got != tt.want || !strings.HasSuffix(strings.TrimSuffix(text, " like the line that they follow."), tt.says) {
+			t.Errorf("%s: %q, answered %q", tt.name, got, text)
+		}
+	}
+}
+
+// TestOmissions: a line that stands for text that was left out is refused by
+// every tool that writes, and only such a line.
+func TestOmissions(t *testing.T) {
+	for line, refused := range map[string]bool{
+		"// ... rest of the code unchanged ...": true, "# ... existing code ...": true, "… rest unchanged": true, "    // (rest of the methods ...)": true,
+		"/* ... remaining methods ... */": true, "<!-- ... rest of the file ... -->": true, "# rest of the function remains unchanged": true, "// ...rest of file": true,
+		"... (rest of the code remains the same)": true, "{/* ... existing code ... */}": true, "// ... keep existing code": true, "... unchanged ...": true,
+		"The rest is history...": false, "f(...rest)": false, "const {a, ...rest} = b": false, "def f(*args): ...": false, "...": false, "// see the rest of the code": false,
+		"// the state is unchanged": false, "fmt.Println(\"loading ...\")": false, "...existing,": false, "// wait for the other methods ...": false,
+	} {
+		for _, c := range []struct {
+			tool core.Tool
+			in   args
+		}{
+			{tools.EditFile(), args{"file_path": "f", "old_string": "a", "new_string": "b\n" + line}},
+			{tools.WriteFile(), args{"file_path": "new", "content": "b\n" + line + "\n"}},
+			{tools.ApplyPatch(), patchOf("*** Update File: f\n@@\n-a\n+c\n+" + line + "\n")},
+		} {
+			result, text := run(t, c.tool, env.NewMemory("/w", map[string]string{"f": "a\n"}), c.in)
+			if (result.Code != "") != refused || refused && !strings.Contains(text, "left out") {
+				t.Errorf("%s %q: (%s) %s", c.tool.Definition().Name, line, result.Code, text)
+			}
+		}
+	}
 }
 
 func TestEditFileDiff(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
 // ignoreRule is one line of a .gitignore.
@@ -21,7 +23,7 @@ type ignoreRule struct {
 // nothing, as in git. Named classes such as [[:alpha:]] are not supported.
 func parseIgnore(text string) []ignoreRule {
 	var rules []ignoreRule
-	for line := range strings.SplitSeq(strings.TrimPrefix(text, utf8BOM), "\n") {
+	for line := range strings.SplitSeq(strings.TrimPrefix(text, textedit.BOM), "\n") {
 		if rule, ok := parseIgnoreLine(strings.TrimSuffix(line, "\r")); ok {
 			rules = append(rules, rule)
 		}

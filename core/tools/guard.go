@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +42,9 @@ type fileTool struct {
 	// knows lists the files whose content the model knows after a successful
 	// call, besides the changed ones. It may be nil.
 	knows func(args json.RawMessage, result core.Result) []string
+	// moves lists the files that a call moves, with their new paths. It may be
+	// nil.
+	moves func(args json.RawMessage) map[string]string
 }
 
 // wrap puts the guard around a fileTool.
@@ -68,6 +72,15 @@ func (t guarded) Run(ctx context.Context, call *core.Call) (core.Result, error) 
 			return *refusal, nil
 		}
 	}
+	var moved []string // to be known at their new paths
+	if t.moves != nil {
+		for from, to := range t.moves(call.Args) {
+			known = slices.DeleteFunc(known, func(path string) bool { return path == to })
+			if _, _, ok := t.guard.state(ctx, call, from); ok && t.guard.check(ctx, call, from) == nil {
+				moved = append(moved, to)
+			}
+		}
+	}
 	result, err := t.Tool.Run(ctx, call)
 	if err != nil || result.Code != "" {
 		return result, err
@@ -75,7 +88,7 @@ func (t guarded) Run(ctx context.Context, call *core.Call) (core.Result, error) 
 	if t.knows != nil {
 		known = append(known, t.knows(call.Args, result)...)
 	}
-	for _, path := range known {
+	for _, path := range append(known, moved...) {
 		t.guard.note(ctx, call, path)
 	}
 	return result, nil

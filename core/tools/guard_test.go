@@ -91,8 +91,11 @@ func TestReadBeforeWrite(t *testing.T) {
 	s.mustSay("write_file", args{"file_path": "d/e.txt", "content": "E\n"}, "Overwrote")
 	s.mustSay("apply_patch", patchOf("*** Update File: b.txt\n*** Move to: bb.txt\n"), "R b.txt → bb.txt")
 	s.mustSay("write_file", args{"file_path": "bb.txt", "content": "BB\n"}, "Overwrote")
-	s.mustSay("apply_patch", patchOf("*** Update File: c.txt\n*** Move to: cc.txt\n"), unread)
-	s.mustSay("apply_patch", patchOf("*** Delete File: c.txt\n"), "D c.txt")
+	s.mustSay("apply_patch", patchOf("*** Update File: bb.txt\n*** Move to: c.txt\n"), unread) // replaces it
+	s.mustSay("apply_patch", patchOf("*** Add File: c.txt\n+x\n"), unread)
+	s.mustSay("apply_patch", patchOf("*** Update File: c.txt\n*** Move to: cc.txt\n"), "R c.txt → cc.txt") // loses nothing
+	s.mustSay("write_file", args{"file_path": "cc.txt", "content": "CC\n"}, unread)
+	s.mustSay("apply_patch", patchOf("*** Delete File: cc.txt\n"), "D cc.txt")
 
 	// The guard can be turned off.
 	free := newSessions(t, tools.Options{Unguarded: true}, files)("1")

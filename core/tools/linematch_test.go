@@ -78,7 +78,7 @@ func FuzzLineMatcher(f *testing.F) {
 			t.Fatalf("%q is accepted, but not by regexp: %v", pattern, err)
 		}
 		var want []int
-		for i, line := range splitLines(text) {
+		for i, line := range slices.Collect(strings.Lines(text)) {
 			if alone.MatchString(strings.TrimSuffix(line, "\n")) {
 				want = append(want, i)
 			}

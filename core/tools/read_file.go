@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/textedit"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -106,8 +107,8 @@ func readOpened(r *bufio.Reader, size int64, in readFileArgs) core.Result {
 	if len(head) == 0 {
 		return core.TextResult("(The file is empty.)")
 	}
-	if bytes.HasPrefix(head, []byte(utf8BOM)) {
-		_, _ = r.Discard(len(utf8BOM)) // already peeked
+	if bytes.HasPrefix(head, []byte(textedit.BOM)) {
+		_, _ = r.Discard(len(textedit.BOM)) // already peeked
 	}
 	p := page{first: max(in.Offset, 1), limit: in.Limit}
 	if p.limit == 0 {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
 const (
@@ -159,7 +160,7 @@ func (s *fileSearcher) search(ctx context.Context, files core.FS, name string) (
 	if bytes.IndexByte(text, '\r') >= 0 {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	}
-	text = bytes.TrimPrefix(text, []byte(utf8BOM))
+	text = bytes.TrimPrefix(text, []byte(textedit.BOM))
 	return s.find(ctx, text), ctx.Err()
 }
 

@@ -24,10 +24,10 @@ func WriteFile() core.Tool {
 	tool := core.NewTool(core.ToolDefinition{
 		Name:        "write_file",
 		Description: strings.TrimSpace(writeFileDoc),
-		Scopes:      []core.Scope{core.ScopeWrite},
+		Scopes:      []core.Scope{core.ScopeRead, core.ScopeWrite},
 		Output:      core.OutputLimit{MaxChars: 1_000, Mode: core.Tail},
 	}, func(_ context.Context, _ *core.Call, in writeFileArgs) ([]core.Access, error) {
-		return fileAccess(core.ScopeWrite, in.FilePath, false), nil
+		return append(fileAccess(core.ScopeWrite, in.FilePath, false), fileAccess(core.ScopeRead, in.FilePath, false)...), nil
 	}, runWriteFile)
 	return fileTool{Tool: tool, changes: filePath}
 }
@@ -39,7 +39,9 @@ func runWriteFile(ctx context.Context, call *core.Call, in writeFileArgs) (core.
 	case strings.HasPrefix(in.FilePath, core.HandlePrefix):
 		return invalid("%q is a stored output, which cannot be written. Give the path of a file.", in.FilePath)
 	}
-	verb := "Overwrote"
+	verb, content := "Overwrote", in.Content
+	var old []byte
+	var notes []string
 	files := call.Env.Files()
 	switch info, err := files.Stat(ctx, in.FilePath); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -50,9 +52,21 @@ func runWriteFile(ctx context.Context, call *core.Call, in writeFileArgs) (core.
 		return core.Failf(core.CodeIO, "Cannot write %q: it is a directory. Give the path of a file in it.", in.FilePath), nil
 	case !info.Mode().IsRegular():
 		return core.Failf(core.CodeIO, "Cannot write %q: it is %s, not a regular file. Use shell if you need it.", in.FilePath, special(info.Mode())), nil
+	case info.Size() <= maxEditSize:
+		if old, err = core.ReadFile(ctx, files, in.FilePath, maxEditSize); err != nil {
+			return failure("write", in.FilePath, err), nil
+		}
+		content, notes = keepStyle(old, content)
 	}
-	if err := files.Write(ctx, in.FilePath, strings.NewReader(in.Content), 0); err != nil {
+	if refusal := omission(in.FilePath, in.Content, string(old)); refusal != nil {
+		return *refusal, nil
+	}
+	if err := files.Write(ctx, in.FilePath, strings.NewReader(content), 0); err != nil {
 		return failure("write", in.FilePath, err), nil
 	}
-	return core.TextResult(verb + " " + in.FilePath + ": " + count(len(in.Content), "byte") + " written."), nil
+	text := verb + " " + in.FilePath + ": " + count(len(content), "byte") + " written."
+	for _, n := range notes {
+		text += " " + strings.ToUpper(n[:1]) + n[1:] + "."
+	}
+	return core.TextResult(text), nil
 }

@@ -103,7 +103,7 @@ func TestBadCalls(t *testing.T) {
 	}{
 		{"no_such_tool", args{}, core.CodeNotFound, "Available tools"},
 		{"read_file", args{"path": "x"}, core.CodeValidation, "file_path"},
-		{"read_file", args{"file_path": 7}, core.CodeValidation, "at /file_path"},
+		{"read_file", args{"file_path": args{"a": 7}}, core.CodeValidation, "at /file_path"},
 		{"read_file", args{"file_path": "missing.txt"}, core.CodeNotFound, "missing.txt"},
 		{"read_file", args{"file_path": "binary"}, core.CodeIO, "binary"},
 		{"read_file", args{"file_path": "sub"}, core.CodeIO, "list_dir"},

@@ -3,37 +3,32 @@ package patch
 import (
 	"fmt"
 	"strings"
-	"unicode"
+
+	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
-// Tolerance is which differences to the lines of the file were ignored.
-type Tolerance int
-
-// The tolerances, in the order in which they are tried.
-const (
-	Exact       Tolerance = iota
-	Trailing              // white space at the ends of lines
-	Surrounding           // white space around lines
-	Punctuation           // and typographic quotes, dashes and spaces
-)
-
-// String describes the tolerance.
-func (t Tolerance) String() string {
-	switch t {
-	case Trailing:
-		return "matched ignoring white space at the ends of lines"
-	case Surrounding:
-		return "matched ignoring white space around lines"
-	case Punctuation:
-		return "matched ignoring white space around lines and the kind of quotes, dashes and spaces"
-	}
-	return "exact"
-}
-
-// Note reports a hunk that was found with some tolerance.
+// Note reports a hunk that was not found exactly, or in several places.
 type Note struct {
 	Line      int // of the hunk in the patch
-	Tolerance Tolerance
+	Tolerance textedit.Tolerance
+	Places    int // where its lines occur
+	At        int // number of the file's line where it was applied
+	Indented  bool
+}
+
+// String describes how the hunk was applied.
+func (n Note) String() string {
+	var parts []string
+	if n.Tolerance > textedit.Exact {
+		parts = append(parts, "matched ignoring differences in "+n.Tolerance.String())
+	}
+	if n.Indented {
+		parts = append(parts, "changed the indentation of the added lines to the file's")
+	}
+	if n.Places > 1 {
+		parts = append(parts, fmt.Sprintf("its lines occur in %d places, changed the one at line %d of the file", n.Places, n.At))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // MatchError is a hunk whose lines are not in the file.
@@ -44,11 +39,15 @@ type MatchError struct {
 	Wanted []string // the lines that were not found
 	At     int      // number of the first of the most similar lines, from 1; 0 = none
 	Found  []string // the most similar lines
+	Cause  error    // why lines that were found cannot be changed
 }
 
 // Error shows the wanted lines and the most similar ones.
 func (e *MatchError) Error() string {
 	var b strings.Builder
+	if e.Cause != nil {
+		return fmt.Sprintf("%s: change at line %d of the patch: %v", e.Path, e.Line, e.Cause)
+	}
 	if e.Hint != "" {
 		fmt.Fprintf(&b, "%s: no line matches the hint %q (line %d of the patch)", e.Path, e.Hint, e.Line)
 	} else {
@@ -70,241 +69,112 @@ func (e *MatchError) Error() string {
 	return strings.TrimSpace(b.String())
 }
 
-// text is a file's content as lines, and how to join them.
-type text struct {
-	bom   string
-	crlf  bool
-	final bool // the last line has a line end
-	lines []string
-}
-
-func parseText(s string) text {
-	var t text
-	if rest, ok := strings.CutPrefix(s, "\ufeff"); ok {
-		t.bom, s = "\ufeff", rest
-	}
-	if n := strings.Count(s, "\n"); n > 0 && 2*strings.Count(s, "\r\n") > n {
-		t.crlf = true
-		s = strings.ReplaceAll(s, "\r\n", "\n")
-	}
-	if s == "" {
-		t.final = true // added lines have line ends
-		return t
-	}
-	s, t.final = strings.CutSuffix(s, "\n")
-	t.lines = strings.Split(s, "\n")
-	return t
-}
-
-func (t text) String() string {
-	if len(t.lines) == 0 {
-		return t.bom
-	}
-	s := strings.Join(t.lines, "\n")
-	if t.final {
-		s += "\n"
-	}
-	if t.crlf {
-		s = strings.ReplaceAll(s, "\n", "\r\n")
-	}
-	return t.bom + s
-}
-
 // Apply applies an update to the content of a file. Each hunk is searched after
-// the one before. Line ends, a byte order mark, and whether the last line has a
-// line end, are preserved. The error is a *[MatchError]; notes report hunks that
-// were not found exactly.
+// the one before. Unchanged lines keep their line ending; so do a byte order
+// mark, and whether the last line has a line ending. The error is a
+// *[MatchError]; notes report hunks that were not found exactly or not in one
+// place only.
 func (f File) Apply(before string) (after string, notes []Note, err error) {
-	t := parseText(before)
-	at := 0
-	var out []string
+	t := textedit.Parse(before)
+	e := t.Edit()
 	for _, h := range f.Hunks {
-		place, tolerance, err := f.find(t.lines, h, at)
+		at, note, err := f.find(t, e, h)
 		if err != nil {
 			return "", nil, err
 		}
-		if tolerance != Exact {
-			notes = append(notes, Note{h.Line, tolerance})
+		ops := make([]textedit.Op, len(h.Lines))
+		for i, l := range h.Lines {
+			ops[i] = textedit.Op{Kind: l.Kind, Line: textedit.Line{Text: l.Text, End: "\n"}}
 		}
-		out = append(out, t.lines[at:place]...)
-		at = place
-		for _, l := range h.Lines {
-			switch l.Kind {
-			case ' ':
-				out = append(out, t.lines[at]) // of the file, which may differ from the patch
-				at++
-			case '-':
-				at++
-			case '+':
-				out = append(out, l.Text)
+		if err := e.Change(at, ops, note.Tolerance); err != nil {
+			return "", nil, &MatchError{Path: f.Path, Line: h.Line, Cause: err}
+		}
+		for i, l := range h.Lines {
+			note.Indented = note.Indented || ops[i].Line.Text != l.Text
+		}
+		if note.Tolerance > textedit.Exact || note.Places > 1 {
+			notes = append(notes, note)
+		}
+	}
+	return e.String(), notes, nil
+}
+
+// find returns the index at which a hunk's lines begin. What a unified diff says
+// after its line numbers is a hint that may be wrong.
+func (f File) find(t *textedit.Text, e *textedit.Edit, h Hunk) (int, Note, error) {
+	if h.Section != "" {
+		if i := findLine(t, h.Section, e.Next()); i >= 0 {
+			if at, note, err := f.findFrom(t, e, h, i); err == nil {
+				return at, note, nil
 			}
 		}
 	}
-	t.lines = append(out, t.lines[at:]...)
-	return t.String(), notes, nil
-}
-
-// find returns the index at which a hunk's lines begin.
-func (f File) find(lines []string, h Hunk, from int) (int, Tolerance, error) {
-	at := from
+	at := e.Next()
 	for _, hint := range h.Hints {
-		i := findLine(lines, hint, at)
+		i := findLine(t, hint, at)
 		if i < 0 {
-			near, found := nearest(lines, []string{hint})
-			return 0, 0, &MatchError{Path: f.Path, Line: h.Line, Hint: hint, At: near, Found: found}
+			near, found := t.Nearest([]string{hint})
+			return 0, Note{}, &MatchError{Path: f.Path, Line: h.Line, Hint: hint, At: near, Found: found}
 		}
 		at = i
 	}
+	return f.findFrom(t, e, h, at)
+}
+
+// findFrom looks for the lines of a hunk from an index on.
+func (f File) findFrom(t *textedit.Text, e *textedit.Edit, h Hunk, from int) (int, Note, error) {
 	var old []string
 	for _, l := range h.Lines {
 		if l.Kind != '+' {
 			old = append(old, l.Text)
 		}
 	}
+	note := Note{Line: h.Line}
 	if len(old) == 0 { // nothing but new lines
 		if len(h.Hints) > 0 && !h.EndOfFile {
-			return at + 1, Exact, nil
+			return from + 1, note, nil
 		}
-		return len(lines), Exact, nil
+		return len(t.Lines), note, nil
 	}
-	for _, atEnd := range []bool{true, false} { // blank lines may follow what the patch takes for the end
-		for tolerance := Exact; tolerance <= Punctuation && (h.EndOfFile || !atEnd); tolerance++ {
-			if i := findLines(lines, old, at, atEnd, tolerance); i >= 0 {
-				return i, tolerance, nil
-			}
+	if h.EndOfFile { // blank lines may follow what the patch takes for the end
+		if at, tolerance := e.Find(old, max(from, len(t.Lines)-len(old))); len(at) > 0 {
+			note.Tolerance = tolerance
+			return at[0], note, nil
 		}
 	}
-	near, found := nearest(lines, old)
-	return 0, 0, &MatchError{Path: f.Path, Line: h.Line, Wanted: old, At: near, Found: found}
+	all, tolerance := e.Find(old, from)
+	if len(all) == 0 {
+		near, found := t.Nearest(old)
+		return 0, Note{}, &MatchError{Path: f.Path, Line: h.Line, Wanted: old, At: near, Found: found}
+	}
+	note.Tolerance, note.At = tolerance, all[0]+1
+	for _, at := range all {
+		if h.At > 0 && distance(at+1, h.At) < distance(note.At, h.At) {
+			note.At = at + 1
+		}
+	}
+	if len(h.Hints) == 0 && h.At == 0 {
+		note.Places = len(all)
+	}
+	return note.At - 1, note, nil
 }
+
+func distance(a, b int) int { return max(a-b, b-a) }
 
 // findLine looks for a hint: a line that equals it, or else begins with it, or
 // contains it.
-func findLine(lines []string, hint string, from int) int {
-	want := normal(hint, Punctuation)
+func findLine(t *textedit.Text, hint string, from int) int {
+	want := textedit.Punctuation.Normal(hint)
 	for _, same := range []func(line string) bool{
 		func(l string) bool { return l == want },
 		func(l string) bool { return strings.HasPrefix(l, want) },
 		func(l string) bool { return strings.Contains(l, want) },
 	} {
-		for i := from; i < len(lines); i++ {
-			if same(normal(lines[i], Punctuation)) {
+		for i := from; i < len(t.Lines); i++ {
+			if same(textedit.Punctuation.Normal(t.Lines[i].Text)) {
 				return i
 			}
 		}
 	}
 	return -1
-}
-
-// findLines looks for consecutive lines, only at the end of the file with atEnd.
-func findLines(lines, old []string, from int, atEnd bool, tolerance Tolerance) int {
-	last := len(lines) - len(old)
-	if atEnd && last >= from {
-		from = last
-	}
-	want := make([]string, len(old))
-	for i, l := range old {
-		want[i] = normal(l, tolerance)
-	}
-	for i := from; i <= last; i++ {
-		n := 0
-		for n < len(want) && normal(lines[i+n], tolerance) == want[n] {
-			n++
-		}
-		if n == len(want) {
-			return i
-		}
-	}
-	return -1
-}
-
-// normal returns a line without what a tolerance ignores.
-func normal(line string, tolerance Tolerance) string {
-	switch tolerance {
-	case Exact:
-		return line
-	case Trailing:
-		return strings.TrimRightFunc(line, unicode.IsSpace)
-	case Surrounding:
-		return strings.TrimSpace(line)
-	}
-	return strings.TrimSpace(strings.Map(plain, line))
-}
-
-// plain returns the ASCII equivalent of a typographic character.
-func plain(c rune) rune {
-	switch {
-	case c >= 0x2010 && c <= 0x2015, c == 0x2212:
-		return '-'
-	case c >= 0x2018 && c <= 0x201b:
-		return '\''
-	case c >= 0x201c && c <= 0x201f:
-		return '"'
-	case c == 0xa0, c >= 0x2000 && c <= 0x200a, c == 0x202f, c == 0x205f, c == 0x3000:
-		return ' '
-	}
-	return c
-}
-
-// nearest returns the number of the line where the most similar lines begin, and
-// those lines with some context.
-func nearest(lines, wanted []string) (at int, found []string) {
-	const most = 5_000_000 // comparisons; more would take too long
-	if len(lines)*len(wanted) > most {
-		return 0, nil
-	}
-	have, want := make([]string, len(lines)), make([]string, len(wanted))
-	for i, l := range lines {
-		have[i] = normal(l, Punctuation)
-	}
-	for i, l := range wanted {
-		want[i] = normal(l, Punctuation)
-	}
-	best := 0
-	for i := range have {
-		score := 0
-		for j := range want {
-			if i+j < len(have) {
-				score += alike(have[i+j], want[j])
-			}
-		}
-		if score > best {
-			best, at = score, i+1
-		}
-	}
-	if at == 0 {
-		return 0, nil
-	}
-	from, to := max(0, at-2), min(len(lines), at+len(wanted)+1)
-	if to-from > 12 {
-		to = from + 12
-	}
-	return from + 1, lines[from:to]
-}
-
-// alike scores the similarity of two lines: 4 if they are equal, less for a
-// common prefix and suffix.
-func alike(a, b string) int {
-	switch {
-	case a == "" || b == "":
-		return 0
-	case a == b:
-		return 4
-	}
-	n, least := 0, min(len(a), len(b))
-	for n < least && a[n] == b[n] {
-		n++
-	}
-	for end := 1; n < least && end <= least && a[len(a)-end] == b[len(b)-end]; end++ {
-		n++
-	}
-	switch longest := max(len(a), len(b)); {
-	case 4*n >= 3*longest:
-		return 3
-	case 2*n >= longest:
-		return 2
-	case n >= 8:
-		return 1
-	}
-	return 0
 }

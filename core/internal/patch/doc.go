@@ -17,6 +17,7 @@
 //	*** End Patch
 //
 // [Parse] accepts common mistakes of models whose meaning is clear. [File.Apply]
-// looks for a hunk's lines exactly, then ignoring trailing white space, then
-// white space around lines, then typographic punctuation.
+// looks for a hunk's lines exactly, then with the tolerances of package textedit.
+// Which sections are about the same file is for the caller to decide, who can
+// resolve paths.
 package patch

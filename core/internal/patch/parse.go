@@ -2,7 +2,9 @@ package patch
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,6 +37,8 @@ type File struct {
 // Hunk is one change in a file.
 type Hunk struct {
 	Hints     []string // lines above the change, in their order in the file
+	Section   string   // what a unified diff says after its line numbers
+	At        int      // line in the file that a unified diff gives; 0 = none
 	Lines     []Line
 	EndOfFile bool
 	Line      int // in the patch, from 1
@@ -69,6 +73,8 @@ const (
 	deleteFile = "*** Delete File: "
 	updateFile = "*** Update File: "
 	moveTo     = "*** Move to: "
+
+	environment = "*** Environment ID:"
 )
 
 // parser parses a patch line by line.
@@ -87,15 +93,12 @@ func Parse(text string) (*Patch, error) {
 	}
 	patch := &Patch{}
 	for p.at < len(p.lines) {
-		if strings.TrimSpace(p.lines[p.at]) == "" {
-			p.at++
+		if line := strings.TrimSpace(p.lines[p.at]); line == "" || p.at == 0 && strings.HasPrefix(line, environment) {
+			p.at++ // a session has one environment
 			continue
 		}
 		f, err := p.file()
 		if err != nil {
-			return nil, err
-		}
-		if err := patch.check(f); err != nil {
 			return nil, err
 		}
 		patch.Files = append(patch.Files, f)
@@ -108,7 +111,11 @@ func Parse(text string) (*Patch, error) {
 
 // unwrap finds the lines between the first and the last line of the patch.
 func unwrap(text string) (*parser, error) {
-	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if !strings.Contains(text, "\n") {
+		text = strings.ReplaceAll(text, "\r", "\n")
+	}
+	lines := strings.Split(text, "\n")
 	first := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) == begin })
 	if first < 0 {
 		return nil, &SyntaxError{0, "a patch must begin with the line " + begin}
@@ -128,7 +135,17 @@ func unwrap(text string) (*parser, error) {
 	if last == first {
 		return nil, &SyntaxError{len(lines), "a patch must end with the line " + end}
 	}
-	return &parser{lines: lines[first+1 : last], from: first + 1}, nil
+	margin := lines[first][:strings.Index(lines[first], begin)] // of a patch that is indented as a whole
+	for _, l := range lines[first:last] {
+		if strings.TrimSpace(l) != "" && !strings.HasPrefix(l, margin) {
+			margin = ""
+		}
+	}
+	lines = slices.Clone(lines[first+1 : last])
+	for i, l := range lines {
+		lines[i] = strings.TrimPrefix(l, margin)
+	}
+	return &parser{lines: lines, from: first + 1}, nil
 }
 
 func clip(s string) string {
@@ -144,13 +161,13 @@ func (p *parser) fail(at int, format string, args ...any) error {
 
 // file reads the section of a file.
 func (p *parser) file() (File, error) {
-	at, header := p.at, strings.TrimRight(p.lines[p.at], " \t")
+	at, header := p.at, strings.TrimSpace(p.lines[p.at])
 	f := File{Line: p.from + at + 1}
 	for _, op := range []struct {
 		op     Op
 		prefix string
 	}{{Add, addFile}, {Delete, deleteFile}, {Update, updateFile}} {
-		if path, ok := strings.CutPrefix(header, op.prefix); ok {
+		if path, ok := strings.CutPrefix(header+" ", op.prefix); ok {
 			f.Op, f.Path = op.op, strings.TrimSpace(path)
 		}
 	}
@@ -173,7 +190,7 @@ func (p *parser) file() (File, error) {
 // added reads the lines of a new file.
 func (p *parser) added(f File) (File, error) {
 	var b strings.Builder
-	for ; p.at < len(p.lines) && !strings.HasPrefix(p.lines[p.at], "*** "); p.at++ {
+	for ; p.at < len(p.lines) && !strings.HasPrefix(strings.TrimSpace(p.lines[p.at]), "*** "); p.at++ {
 		line := p.lines[p.at]
 		text, ok := strings.CutPrefix(line, "+")
 		if !ok && strings.TrimSpace(line) != "" {
@@ -190,7 +207,7 @@ func (p *parser) added(f File) (File, error) {
 // updated reads the hunks of a file to change.
 func (p *parser) updated(f File) (File, error) {
 	if p.at < len(p.lines) {
-		if to, ok := strings.CutPrefix(p.lines[p.at], moveTo); ok {
+		if to, ok := strings.CutPrefix(strings.TrimSpace(p.lines[p.at])+" ", moveTo); ok {
 			if f.MoveTo = strings.TrimSpace(to); f.MoveTo == "" {
 				return f, p.fail(p.at, "the path to move to is missing")
 			}
@@ -215,6 +232,9 @@ func (p *parser) updated(f File) (File, error) {
 // section reports whether the next line begins the section of another file.
 func (p *parser) section() bool {
 	l := p.lines[p.at]
+	if text := strings.TrimLeft(l, " \t"); len(l)-len(text) > 1 || strings.HasPrefix(l, "\t") { // one space is that of an unchanged line
+		return slices.ContainsFunc([]string{addFile, deleteFile, updateFile}, func(h string) bool { return strings.HasPrefix(text, h) })
+	}
 	return strings.HasPrefix(l, "*** ") && strings.TrimRight(l, " \t") != endOfFile
 }
 
@@ -222,8 +242,13 @@ func (p *parser) section() bool {
 func (p *parser) hunk() (Hunk, error) {
 	h := Hunk{Line: p.from + p.at + 1}
 	for ; p.at < len(p.lines) && strings.HasPrefix(p.lines[p.at], "@@"); p.at++ {
-		hint := strings.TrimSpace(strings.TrimPrefix(p.lines[p.at], "@@"))
-		if hint = strings.TrimSpace(strings.TrimSuffix(hint, "@@")); hint != "" && !lineNumbers(hint) {
+		header := strings.TrimSpace(strings.TrimPrefix(p.lines[p.at], "@@"))
+		if m := unifiedHeader.FindStringSubmatch(header); m != nil {
+			h.At, _ = strconv.Atoi(m[1]) // too large a number is none
+			h.Section = strings.TrimSpace(m[2])
+			continue
+		}
+		if hint := strings.TrimSpace(strings.TrimSuffix(header, "@@")); hint != "" {
 			h.Hints = append(h.Hints, hint)
 		}
 	}
@@ -250,11 +275,9 @@ func (p *parser) hunk() (Hunk, error) {
 	return h, nil
 }
 
-// lineNumbers reports whether a hint is that of a unified diff, such as
-// -1,3 +1,4, whose numbers are unreliable.
-func lineNumbers(hint string) bool {
-	return strings.HasPrefix(hint, "-") && strings.Contains(hint, " +") && strings.Trim(hint, "-+0123456789, @") == ""
-}
+// unifiedHeader is that of a hunk in a unified diff, such as
+// "-1,3 +1,4 @@ func f() {", whose numbers are unreliable.
+var unifiedHeader = regexp.MustCompile(`^-(\d+)(?:,\d+)? \+\d+(?:,\d+)?(?:\s*@@(.*)|\s*)$`)
 
 // trimBlank drops blank lines at the end, which separate a hunk from the next.
 func trimBlank(lines []Line) []Line {
@@ -262,15 +285,4 @@ func trimBlank(lines []Line) []Line {
 		lines = lines[:n-1]
 	}
 	return lines
-}
-
-// check refuses a second section for a file that is deleted, added or moved.
-func (p *Patch) check(f File) error {
-	for _, other := range p.Files {
-		clash := other.Path == f.Path && (other.Op != Update || f.Op != Update || other.MoveTo != "" || f.MoveTo != "")
-		if clash || f.MoveTo != "" && (other.Path == f.MoveTo && other.Op != Delete || other.MoveTo == f.MoveTo) || other.MoveTo != "" && other.MoveTo == f.Path {
-			return &SyntaxError{f.Line, fmt.Sprintf("%s already has a section at line %d: put all changes of a file into one section", f.Path, other.Line)}
-		}
-	}
-	return nil
 }

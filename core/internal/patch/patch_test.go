@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed-009c0928/agent/core/internal/patch"
+	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
 // TestScenarios applies the patch of each folder to its input.
@@ -101,13 +102,11 @@ func TestParseRefuses(t *testing.T) {
 		{"no end", "*** Begin Patch\n*** Delete File: a\n", `line 2 of the patch: expected *** End Patch at the end, found "*** Delete File: a"`},
 		{"no files", wrapped(""), "nothing between"},
 		{"an unknown header", wrapped("*** Rename File: a\n"), `line 2 of the patch: expected *** Add File: PATH, *** Update File: PATH or *** Delete File: PATH, found "*** Rename File: a"`},
-		{"no path", wrapped("*** Delete File: \n"), `line 2 of the patch: expected`},
+		{"no path", wrapped("*** Delete File: \n"), `line 2 of the patch: the path is missing`},
 		{"no plus", wrapped("*** Add File: a\n+x\ny\n"), `line 4 of the patch: every line of an added file must begin with +, found "y"`},
 		{"no change", wrapped("*** Update File: a\n"), "line 2 of the patch: no changes to a"},
 		{"no move", wrapped("*** Update File: a\n*** Move to: \n"), "line 3 of the patch: the path to move to is missing"},
 		{"no kind", wrapped("*** Update File: a\n@@\nx\n"), `line 4 of the patch: a line of a change must begin with a space, - or +, found "x"`},
-		{"delete and update", wrapped("*** Delete File: a\n*** Update File: a\n@@\n-x\n+y\n"), "line 3 of the patch: a already has a section at line 2"},
-		{"two to one", wrapped("*** Update File: a\n*** Move to: c\n*** Update File: b\n*** Move to: c\n"), "line 4 of the patch: b already has a section at line 2"},
 		{"text behind a deletion", wrapped("*** Delete File: a\n-x\n"), `line 3 of the patch: expected *** Add File`},
 	} {
 		_, err := patch.Parse(tt.text)
@@ -124,9 +123,9 @@ func TestNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]patch.Tolerance{"x\n": patch.Exact, "x \n": patch.Trailing, " x\n": patch.Surrounding, "\u00a0x\n": patch.Surrounding} {
+	for text, want := range map[string]textedit.Tolerance{"x\n": textedit.Exact, "x \n": textedit.Trailing, " x\n": textedit.Space, "\u00a0x\n": textedit.Space} {
 		_, notes, err := p.Files[1].Apply(text)
-		got := patch.Exact
+		got := textedit.Exact
 		if len(notes) > 0 {
 			got = notes[0].Tolerance
 		}

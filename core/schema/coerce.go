@@ -1,0 +1,212 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Coerce corrects common mistakes of models whose meaning is clear: null for an
+// optional argument, "5" for a number, a single value for an array, an unknown
+// argument. It returns the arguments, unchanged if nothing is to correct, and a
+// note for each correction. The caller validates them.
+func (s *Schema) Coerce(args json.RawMessage) (json.RawMessage, []string) {
+	value, ok := decode(args)
+	if !ok {
+		return args, nil
+	}
+	c := coercer{}
+	if text, isText := value.(string); isText { // an object that was encoded twice
+		if inner, ok := decode([]byte(text)); ok {
+			if _, isObject := inner.(map[string]any); isObject {
+				value = inner
+				c.note("", "decoded the arguments, which were a string")
+			}
+		}
+	}
+	value = c.value(s.resolved.Schema(), value, "")
+	if len(c.notes) == 0 {
+		return args, nil
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(value) != nil {
+		return args, nil
+	}
+	return bytes.TrimSpace(out.Bytes()), c.notes
+}
+
+// decode decodes one JSON value, and keeps numbers as they are written.
+func decode(raw []byte) (any, bool) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var value any
+	if dec.Decode(&value) != nil || dec.More() {
+		return nil, false
+	}
+	return value, true
+}
+
+// coercer collects the notes.
+type coercer struct{ notes []string }
+
+func (c *coercer) note(at, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if at != "" {
+		text = strings.TrimPrefix(at, "/") + ": " + text
+	}
+	c.notes = append(c.notes, text)
+}
+
+// value corrects a value for its schema.
+func (c *coercer) value(s *jsonschema.Schema, v any, at string) any {
+	if s == nil || s.Type == "" {
+		return v
+	}
+	if converted, ok := convert(s.Type, v); ok {
+		c.note(at, "used as %s", article(s.Type))
+		v = converted
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		c.object(s, v, at)
+	case []any:
+		for i := range v {
+			v[i] = c.value(s.Items, v[i], fmt.Sprintf("%s/%d", at, i))
+		}
+	}
+	return v
+}
+
+// object corrects the properties of an object in place.
+func (c *coercer) object(s *jsonschema.Schema, v map[string]any, at string) {
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		p, known := s.Properties[name]
+		if !known {
+			name, p, known = c.unknown(s, v, name, at)
+		}
+		switch {
+		case !known:
+		case v[name] == nil && !slices.Contains(s.Required, name) && !allowsNull(p):
+			delete(v, name)
+			c.note(at+"/"+name, "left out, since it is null")
+		default:
+			v[name] = c.value(p, v[name], at+"/"+name)
+		}
+	}
+}
+
+// unknown renames a property that is only spelt differently, and drops one that
+// the schema does not allow.
+func (c *coercer) unknown(s *jsonschema.Schema, v map[string]any, name, at string) (string, *jsonschema.Schema, bool) {
+	for _, other := range slices.Sorted(maps.Keys(s.Properties)) {
+		if _, given := v[other]; !given && plainName(other) == plainName(name) {
+			v[other] = v[name]
+			delete(v, name)
+			c.note(at+"/"+name, "used as %s", other)
+			return other, s.Properties[other], true
+		}
+	}
+	if closed(s) {
+		delete(v, name)
+		c.note(at+"/"+name, "ignored, since there is no such argument")
+	}
+	return name, nil, false
+}
+
+// plainName is a name without what distinguishes the styles of spelling.
+func plainName(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// closed reports whether an object may have no other properties.
+func closed(s *jsonschema.Schema) bool {
+	raw, err := json.Marshal(s.AdditionalProperties)
+	return err == nil && s.AdditionalProperties != nil && string(raw) == "false" && len(s.PatternProperties) == 0
+}
+
+func allowsNull(s *jsonschema.Schema) bool {
+	return s.Type == "null" || s.Type == "" && (len(s.Types) == 0 || slices.Contains(s.Types, "null"))
+}
+
+// convert converts a value to the type that is wanted; ok is false if it has
+// that type or its meaning is not clear.
+func convert(want string, v any) (converted any, ok bool) {
+	text, isText := v.(string)
+	trimmed := strings.TrimSpace(text)
+	switch want {
+	case "integer":
+		if isText {
+			return integer(json.Number(trimmed))
+		}
+		if n, isNumber := v.(json.Number); isNumber && strings.ContainsAny(n.String(), ".eE") {
+			return integer(n)
+		}
+	case "number":
+		if n, valid := decode([]byte(trimmed)); isText && valid {
+			n, isNumber := n.(json.Number)
+			return n, isNumber
+		}
+	case "boolean":
+		switch strings.ToLower(trimmed) {
+		case "true":
+			return true, true
+		case "false":
+			return false, true
+		}
+	case "string":
+		switch v := v.(type) {
+		case json.Number:
+			return v.String(), true
+		case bool:
+			return fmt.Sprint(v), true
+		}
+	case "array":
+		if inner, valid := decode([]byte(trimmed)); isText && valid {
+			if list, isList := inner.([]any); isList {
+				return list, true
+			}
+		}
+		if _, isList := v.([]any); !isList && v != nil {
+			return []any{v}, true
+		}
+	case "object":
+		if inner, valid := decode([]byte(trimmed)); isText && valid {
+			object, isObject := inner.(map[string]any)
+			return object, isObject
+		}
+	}
+	return nil, false
+}
+
+// integer returns a number that has an integral value as an integer.
+func integer(n json.Number) (any, bool) {
+	if len(n) == 0 || len(n) > 30 || strings.ContainsAny(string(n), "_xXbBoOpP/") {
+		return nil, false
+	}
+	if _, exponent, found := strings.Cut(strings.ToLower(string(n)), "e"); found && len(exponent) > 2 {
+		return nil, false
+	}
+	r, ok := new(big.Rat).SetString(string(n))
+	if !ok || !r.IsInt() {
+		return nil, false
+	}
+	return json.Number(r.Num().String()), true
+}
+
+func article(kind string) string {
+	if kind == "null" {
+		return kind
+	}
+	if strings.ContainsAny(kind[:1], "aeio") {
+		return "an " + kind
+	}
+	return "a " + kind
+}
