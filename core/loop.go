@@ -316,7 +316,7 @@ func (s *Session) buildPrompt(ctx context.Context, set settings) error {
 		p.text = text
 	}
 	if own := strings.TrimSpace(set.profile.Append); own != "" {
-		p.text = strings.TrimSpace(p.text+"\n\n"+own) + "\n"
+		p.text = strings.TrimSpace(strings.TrimSpace(p.text)+"\n\n"+own) + "\n"
 	}
 	s.history.context += len(p.text) / 4
 	s.emit(ctx, "", event.Prompt{Provider: provider, Model: set.model, Profile: set.profile.Name, Text: p.text})

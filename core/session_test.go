@@ -1104,3 +1104,15 @@ func TestTimeoutNamesToolAndLimit(t *testing.T) {
 		t.Errorf("the model got %q", text)
 	}
 }
+
+// TestAppendComesLast: the user's own text is the end of the system prompt.
+func TestAppendComesLast(t *testing.T) {
+	r := newRig(t, func(c *core.Config) {
+		c.Profile.Prompt = func(context.Context, core.PromptRequest) (string, error) { return "Base.\n", nil }
+		c.Profile.Append = "\nBe kind.\n\n"
+	}, coretest.Say("ok"))
+	r.submit(t, "go")
+	if got := r.model.Requests()[0].System; got != "Base.\n\nBe kind.\n" {
+		t.Errorf("the prompt is %q", got)
+	}
+}

@@ -126,7 +126,7 @@ func (b *ToolResult) Sandbox() (level string) {
 
 // Output is the full text of a tool's result, if the model got less.
 type Output struct {
-	Text  string `json:"text,omitempty"` // up to 64 KiB
+	Text  string `json:"text,omitempty"` // up to 64 KiB, 1 MiB without a store
 	Path  string `json:"path,omitempty"` // the file that holds a longer one
 	Bytes int64  `json:"bytes"`
 }

@@ -245,3 +245,22 @@ func ExampleTruncate() {
 	// [... 4 lines omitted ...]
 	// 6
 }
+
+// TestSpoolInMemory: a full output up to a limit stays readable, and the marker
+// is true beyond it.
+func TestSpoolInMemory(t *testing.T) {
+	for _, size := range []int{1 << 20, 1<<20 + 1, 5 << 20} {
+		s := output.NewSpool(output.Limit{MaxChars: 1000}, nil, nil, func(string) {})
+		kept, full, err := s.Finish(strings.Repeat("x", size))
+		if err != nil || full == nil || full.Bytes != int64(size) {
+			t.Fatalf("%d bytes: %+v, %v", size, full, err)
+		}
+		readable := size <= 1<<20
+		if (len(full.Text) == size) != readable || !readable && full.Text != "" {
+			t.Errorf("%d bytes: the event has %d", size, len(full.Text))
+		}
+		if strings.Contains(kept, "is available in the event stream") != readable || strings.Contains(kept, "too long to be kept") == readable {
+			t.Errorf("%d bytes: the model gets %q", size, kept)
+		}
+	}
+}

@@ -14,6 +14,9 @@ import (
 // a file.
 const inline = 64 << 10
 
+// inlineAlone is the same without a file to write to.
+const inlineAlone = 1 << 20
+
 // File stores a long output.
 type File interface {
 	io.WriteCloser
@@ -23,7 +26,7 @@ type File interface {
 
 // Full is the full output, if the model gets less.
 type Full struct {
-	Text  string // up to 64 KiB, else empty
+	Text  string // up to 64 KiB, 1 MiB if there is no file; else empty
 	Path  string // of the file that holds a longer one; empty if it could not be stored
 	Bytes int64
 }
@@ -35,6 +38,7 @@ type Full struct {
 // It is safe for concurrent use.
 type Spool struct {
 	limit Limit
+	most  int64 // bytes of a full output that is kept in memory
 	open  func() (File, error)
 	emit  func(text string)
 
@@ -58,9 +62,13 @@ type Spool struct {
 // replaced.
 func NewSpool(limit Limit, secrets []string, open func() (File, error), emit func(text string)) *Spool {
 	limit = limit.withDefaults()
+	most := inline
+	if open == nil {
+		most = inlineAlone
+	}
 	return &Spool{
-		limit: limit, open: open, emit: emit, clean: cleaner{secrets: secrets},
-		room: max(inline, utf8.UTFMax*limit.MaxChars),
+		limit: limit, most: int64(most), open: open, emit: emit, clean: cleaner{secrets: secrets},
+		room: max(most, utf8.UTFMax*limit.MaxChars),
 	}
 }
 
@@ -143,7 +151,7 @@ func (s *Spool) Finish(text string) (string, *Full, error) {
 		return kept, nil, nil
 	}
 	out := &Full{Bytes: s.size}
-	if s.size <= inline {
+	if s.size <= s.most {
 		out.Text = string(s.head)
 		s.toFile("") // for the handle
 	}
@@ -153,6 +161,8 @@ func (s *Spool) Finish(text string) (string, *Full, error) {
 			out.Path = s.file.Path()
 		}
 		kept += "\n[Full output: " + s.file.Handle() + " (open it with read_file)]"
+	} else if out.Text == "" {
+		kept = strings.Replace(kept, fullAvailable, fullLost, 1)
 	}
 	return kept, out, err
 }

@@ -48,6 +48,12 @@ func Truncate(text string, limit Limit) (string, bool) {
 	return lined, cut || cutLines
 }
 
+// What the marker says of the full output.
+const (
+	fullAvailable = "The full output is available in the event stream."
+	fullLost      = "The full output was too long to be kept."
+)
+
 // truncateChars joins the kept ends of a text of n characters: head has at least
 // the kept beginning and tail the kept end.
 func truncateChars(head, tail string, n int, limit Limit) string {
@@ -55,14 +61,14 @@ func truncateChars(head, tail string, n int, limit Limit) string {
 	switch limit.Mode {
 	case Tail:
 		return fmt.Sprintf("[WARNING: Tool output was truncated. First %d characters were removed. "+
-			"The full output is available in the event stream.]\n\n", removed) + lastRunes(tail, limit.MaxChars)
+			"%s]\n\n", removed, fullAvailable) + lastRunes(tail, limit.MaxChars)
 	case Head:
 		return firstRunes(head, limit.MaxChars) + fmt.Sprintf("\n\n[WARNING: Tool output was truncated. Last %d characters were removed. "+
-			"The full output is available in the event stream.]", removed)
+			"%s]", removed, fullAvailable)
 	}
 	half := limit.MaxChars / 2
 	return firstRunes(head, half) + fmt.Sprintf("\n\n[WARNING: Tool output was truncated. %d characters were removed from the middle. "+
-		"The full output is available in the event stream. "+
+		fullAvailable+" "+
 		"If you need to see specific parts, re-run the tool with more targeted parameters.]\n\n", removed) +
 		lastRunes(tail, limit.MaxChars-half)
 }
