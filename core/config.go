@@ -107,6 +107,9 @@ type Profile struct {
 	// starts and again after a change of model or profile; in between the
 	// text stays byte for byte the same. Nil means no prompt.
 	Prompt func(ctx context.Context, req PromptRequest) (string, error)
+	// Append is the user's own text. It is the last part of the system prompt,
+	// after everything that wraps Prompt.
+	Append string
 	// Sequential runs all tool calls one after the other.
 	Sequential bool
 	// ContextWindow is the model's, in tokens; 0 = unknown.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/images"
+	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -114,9 +115,13 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	h := &s.history
+	var sequence event.Sequence
 	for e, err := range s.cfg.Journal.Replay(ctx, 0) {
 		if err != nil {
 			return false, err
+		}
+		if err := sequence.Next(e); err != nil {
+			return false, fmt.Errorf("record %d: %w", e.Seq, err)
 		}
 		s.seq = e.Seq
 		switch b := e.Body.(type) {
@@ -125,6 +130,9 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 		case event.User:
 			h.addUser(b.Content)
 		case event.Steering:
+			if b.Source == loopDetection {
+				s.recent = nil
+			}
 			h.add(model.RoleUser, b.Content)
 		case event.Compacted:
 			h.usage = h.usage.Add(b.Usage)
@@ -132,11 +140,9 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			h.compact(b.Content, min(b.Kept, len(h.messages)))
 		case event.Message:
 			h.addAnswer(b)
+			s.recent = repeat.Add(s.recent, b.Content.ToolCalls(), s.settings.limits.LoopWindow)
 			s.price(nil, b.Model, b.Usage)
 		case event.ToolResult:
-			if h.results == nil {
-				return false, fmt.Errorf("record %d is the result of an unknown call", e.Seq)
-			}
 			h.addResult(model.ToolResult{CallID: e.Call, Name: b.Name, Content: b.Content, IsError: b.IsError})
 		case event.Unknown:
 			if e.Required {

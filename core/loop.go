@@ -46,6 +46,10 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 		}
 		r.rounds++
 		r.out.Rounds++
+		if stop := s.checkTokens(r, 0); stop != "" {
+			s.skipCalls(r, calls, "the limit on tokens or cost was reached")
+			return stop, nil
+		}
 		s.runCalls(r, snapshot, answer, calls)
 		s.detectLoop(r, calls)
 	}
@@ -94,35 +98,57 @@ func (s *Session) steer(ctx context.Context, parts model.Parts, source string) {
 
 // checkLimits returns a reason to stop before the next model call, or "".
 func (s *Session) checkLimits(r *run) StopReason {
-	limits, h := s.current().limits, &s.history
+	limits := s.current().limits
 	if limits.MaxRounds > 0 && r.rounds >= limits.MaxRounds {
 		s.emit(r.ctx, "", event.TurnLimit{Limit: "maxRounds", Max: limits.MaxRounds})
 		return StopTurnLimit
 	}
-	if limits.MaxTurns > 0 && h.turns >= limits.MaxTurns {
+	if limits.MaxTurns > 0 && s.history.turns >= limits.MaxTurns {
 		s.emit(r.ctx, "", event.TurnLimit{Limit: "maxTurns", Max: limits.MaxTurns})
 		return StopTurnLimit
 	}
-	// The next request's size is reserved: what cannot fit is not sent.
-	for _, l := range []struct {
-		name      string
-		max, used float64
-		reserve   int
-	}{
-		{"maxInputTokens", float64(limits.MaxInputTokens), float64(r.inputTokens), h.context},
-		{"maxSessionTokens", float64(limits.MaxSessionTokens), float64(h.usage.Total()), h.context},
-		{"maxCost", limits.MaxCost, h.cost, 0},
-	} {
-		switch {
-		case l.max <= 0:
-		case l.used >= l.max || l.used+float64(l.reserve) > l.max:
-			s.emit(r.ctx, "", event.TokenLimit{Limit: l.name, Max: l.max, Used: l.used})
-			return StopTokenLimit
-		case l.used >= limits.WarnAt*l.max:
+	if stop := s.checkTokens(r, s.history.context); stop != "" {
+		return stop
+	}
+	for _, l := range s.spendLimits(r) {
+		if l.max > 0 && l.used >= limits.WarnAt*l.max {
 			s.Warn(r.ctx, "LIMIT", fmt.Sprintf("%s: %.6g of %.6g used", l.name, l.used, l.max))
 		}
 	}
 	return ""
+}
+
+// checkTokens returns a reason to stop if a limit on tokens or cost is reached,
+// or would be by so many more tokens: what cannot fit is not sent.
+func (s *Session) checkTokens(r *run, reserve int) StopReason {
+	for _, l := range s.spendLimits(r) {
+		more := float64(reserve)
+		if l.name == limitCost {
+			more = 0
+		}
+		if l.max > 0 && (l.used >= l.max || l.used+more > l.max) {
+			s.emit(r.ctx, "", event.TokenLimit{Limit: l.name, Max: l.max, Used: l.used})
+			return StopTokenLimit
+		}
+	}
+	return ""
+}
+
+const limitCost = "maxCost"
+
+// spendLimit is a limit on tokens or cost; 0 is none.
+type spendLimit struct {
+	name      string
+	max, used float64
+}
+
+func (s *Session) spendLimits(r *run) []spendLimit {
+	limits, h := s.current().limits, &s.history
+	return []spendLimit{
+		{"maxInputTokens", float64(limits.MaxInputTokens), float64(r.inputTokens)},
+		{"maxSessionTokens", float64(limits.MaxSessionTokens), float64(h.usage.Total())},
+		{limitCost, limits.MaxCost, h.cost},
+	}
 }
 
 // snapshot returns the tools for the next request.
@@ -244,6 +270,9 @@ func (s *Session) buildPrompt(ctx context.Context, set settings) error {
 		}
 		p.text = text
 	}
+	if own := strings.TrimSpace(set.profile.Append); own != "" {
+		p.text = strings.TrimSpace(p.text+"\n\n"+own) + "\n"
+	}
 	s.history.context += len(p.text) / 4
 	s.emit(ctx, "", event.Prompt{Provider: provider, Model: set.model, Profile: set.profile.Name, Text: p.text})
 	return nil
@@ -361,6 +390,9 @@ func (s *Session) cancelled(r *run) (StopReason, error) {
 	return StopCancelled, nil
 }
 
+// loopDetection is the source of a warning's steering turn.
+const loopDetection = "loop_detection"
+
 // detectLoop warns the model when its last calls repeat a pattern of one, two
 // or three calls.
 func (s *Session) detectLoop(r *run, calls []model.ToolCall) {
@@ -368,13 +400,13 @@ func (s *Session) detectLoop(r *run, calls []model.ToolCall) {
 	if limits.NoLoopDetection {
 		return
 	}
-	r.recent = repeat.Add(r.recent, calls, limits.LoopWindow)
-	n := repeat.Pattern(r.recent, limits.LoopWindow)
+	s.recent = repeat.Add(s.recent, calls, limits.LoopWindow)
+	n := repeat.Pattern(s.recent, limits.LoopWindow)
 	if n == 0 {
 		return
 	}
 	message := fmt.Sprintf("Loop detected: the last %d tool calls follow a repeating pattern. Try a different approach.", limits.LoopWindow)
 	s.emit(r.ctx, "", event.LoopDetection{Message: message, Pattern: n})
-	s.steer(r.ctx, model.TextParts(message), "loop_detection")
-	r.recent = nil
+	s.steer(r.ctx, model.TextParts(message), loopDetection)
+	s.recent = nil
 }

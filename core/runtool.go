@@ -52,6 +52,14 @@ func (c *pending) reads() bool {
 	return true
 }
 
+// title names the tool, with its source unless it is built in.
+func (c *pending) title() string {
+	if c.entry.Source == "" || c.entry.Source == "builtin" {
+		return c.call.Name
+	}
+	return fmt.Sprintf("%s (from %s)", c.call.Name, c.entry.Source)
+}
+
 // runCalls runs the calls of one answer: adjacent reads in parallel, all others
 // alone. Every call gets a result, in the order of the calls.
 func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, calls []model.ToolCall) {
@@ -83,6 +91,13 @@ func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, cal
 			next, i = nil, i+1
 		}
 		s.runBatch(r, batch)
+	}
+}
+
+// skipCalls answers calls that are not run.
+func (s *Session) skipCalls(r *run, calls []model.ToolCall, why string) {
+	for _, c := range calls {
+		s.record(r.ctx, c, Failf(CodeCancelled, "This call was not run: %s.", why), nil, 0)
 	}
 }
 
@@ -244,8 +259,8 @@ func (s *Session) execute(ctx context.Context, c *pending) (Result, *event.Outpu
 		return s.Ask(ctx, q)
 	}
 	res := s.runIsolated(timer.Context(), c)
-	if res.Code == "" && timer.Expired() {
-		res = Failf(CodeTimeout, "%s timed out after %s.", c.call.Name, def.Timeout)
+	if timer.Expired() { // the tool's own error is only that it was cancelled
+		res = Failf(CodeTimeout, "%s timed out after %s, its limit. Ask for less at a time, or try another way.", c.title(), def.Timeout)
 	}
 	return s.shape(ctx, spool, res)
 }

@@ -103,6 +103,7 @@ type Session struct {
 	// Owned by the goroutine that processes an input.
 	history history
 	prompt  prompt
+	recent  []string // signatures of the last tool calls
 }
 
 // settings are what can change between two model calls.
@@ -233,7 +234,6 @@ type run struct {
 
 	rounds      int
 	inputTokens int
-	recent      []string // signatures of the last tool calls
 	compacted   bool
 }
 
@@ -253,7 +253,8 @@ func (s *Session) begin(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// finish sets the next state and syncs the journal.
+// finish syncs the journal and sets the next state. The idle event appears when
+// the session takes the next input, and before anything of that input.
 func (s *Session) finish(r *run, stop StopReason, err error) {
 	next := StateIdle
 	switch {
@@ -266,7 +267,6 @@ func (s *Session) finish(r *run, stop StopReason, err error) {
 	if next == StateClosed {
 		s.end(ctx, string(stop))
 	} else {
-		s.emit(ctx, "", event.Idle{State: string(next), Stop: string(stop)})
 		s.sync(ctx)
 	}
 	r.cancel(nil)
@@ -274,6 +274,9 @@ func (s *Session) finish(r *run, stop StopReason, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.run = next, nil
+	if next != StateClosed {
+		s.emit(ctx, "", event.Idle{State: string(next), Stop: string(stop)})
+	}
 	close(s.idle)
 	s.idle = nil
 }
@@ -325,6 +328,13 @@ func (s *Session) Steer(in Input) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steering = append(s.steering, in)
+}
+
+// Unread reports whether a message of Steer waits to be added.
+func (s *Session) Unread() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.steering) > 0
 }
 
 // FollowUp queues an input to be processed after the current one; an idle

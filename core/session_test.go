@@ -1013,3 +1013,94 @@ func TestAutomaticCompaction(t *testing.T) {
 		t.Errorf("compacted although disabled: %d requests", n)
 	}
 }
+
+// TestIdleEventMeansIdle: a host that submits on the idle event is not refused.
+func TestIdleEventMeansIdle(t *testing.T) {
+	const inputs = 50
+	turns := make([]coretest.Turn, inputs)
+	for i := range turns {
+		turns[i] = coretest.Say("ok")
+	}
+	r := newRig(t, nil, turns...)
+	left := inputs - 1
+	done := make(chan error, 1)
+	go func() {
+		for e, err := range r.Events(t.Context(), 0) {
+			if err == nil {
+				if _, idle := e.Body.(event.Idle); !idle {
+					continue
+				}
+				if left--; left >= 0 {
+					_, err = r.Submit(t.Context(), core.TextInput("again"))
+				}
+			}
+			if err != nil || left < 0 {
+				done <- err
+				return
+			}
+		}
+	}()
+	r.submit(t, "first")
+	if err := <-done; err != nil {
+		t.Errorf("Submit on the idle event: %v", err)
+	}
+}
+
+// TestTokenLimitBeforeTools: the calls of the answer that crosses a limit do not
+// run, and have results.
+func TestTokenLimitBeforeTools(t *testing.T) {
+	ran := 0
+	count := tool("count", func(context.Context, *core.Call, note) (core.Result, error) {
+		ran++
+		return core.TextResult("ran"), nil
+	})
+	r := newRig(t, func(c *core.Config) { c.Tools, c.Limits.MaxSessionTokens = core.StaticTools(count), 100 },
+		coretest.Turn{Calls: []model.ToolCall{call("count", `{"text":"x"}`), call("count", `{"text":"y"}`)}, Usage: model.Usage{Input: 90, Output: 20}})
+	if out := r.submit(t, "go"); out.Stop != core.StopTokenLimit || ran != 0 {
+		t.Errorf("stopped with %s after %d calls", out.Stop, ran)
+	}
+	messages := r.Messages()
+	if last := messages[len(messages)-1]; last.Role != model.RoleTool || len(last.Parts) != 2 || !strings.Contains(last.Parts[0].(model.ToolResult).Content.Text(), "not run") {
+		t.Errorf("the conversation ends with %+v", last)
+	}
+}
+
+// TestLoopDetectionSpansInputs: so does the window of a resumed session.
+func TestLoopDetectionSpansInputs(t *testing.T) {
+	journal := &coretest.MemoryJournal{}
+	var turns []coretest.Turn
+	for range 4 {
+		turns = append(turns, coretest.CallTools(call("echo", `{"text":"x"}`)), coretest.Say("ok"))
+	}
+	change := func(c *core.Config) {
+		c.ID, c.Journal, c.Tools, c.Limits.LoopWindow = "s", journal, core.StaticTools(echo), 4
+	}
+	r := newRig(t, change, turns...)
+	for range 3 {
+		r.submit(t, "once more")
+	}
+	if found := coretest.Bodies[event.LoopDetection](r.ended(t)); len(found) != 0 {
+		t.Errorf("found %+v after three calls", found)
+	}
+	r = newRig(t, change, turns[:2]...)
+	r.submit(t, "once more")
+	if found := coretest.Bodies[event.LoopDetection](r.ended(t)); len(found) != 1 {
+		t.Errorf("found %+v after four calls", found)
+	}
+}
+
+// TestTimeoutNamesToolAndLimit: also when the tool reports only that it was
+// cancelled.
+func TestTimeoutNamesToolAndLimit(t *testing.T) {
+	slow := core.NewTool(core.ToolDefinition{Name: "slow", Timeout: 10 * time.Millisecond}, nil,
+		func(ctx context.Context, _ *core.Call, _ note) (core.Result, error) {
+			<-ctx.Done()
+			return core.Result{}, ctx.Err()
+		})
+	r := newRig(t, withTools(slow), coretest.CallTools(call("slow", `{"text":"x"}`)), coretest.Say("ok"))
+	r.submit(t, "go")
+	got := results(r.model.Requests()[1])
+	if text := got[0].Content.Text(); !strings.Contains(text, "slow") || !strings.Contains(text, "timed out after 10ms") || strings.Contains(text, "context") {
+		t.Errorf("the model got %q", text)
+	}
+}

@@ -1,6 +1,7 @@
 package permissions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -227,7 +228,7 @@ func (j *scriptJudge) settle(f *finding, c *shell.Command) settled {
 		j.relied = true
 		return byItself
 	default:
-		f.why = c.Why
+		f.why = cmp.Or(j.notExtended(s), c.Why)
 	}
 	f.verdict = j.byDefault(s, byItself)
 	return byPermitted // judged as a whole, with all its accesses

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/seed-009c0928/agent/core"
@@ -50,6 +51,7 @@ type Local struct {
 	owned      bool     // close the supervisor
 	sandbox    *Sandbox // may be nil
 	tmp        tmpDir   // for confined commands
+	sweeping   sync.WaitGroup
 }
 
 var (
@@ -82,6 +84,9 @@ func NewLocal(opts LocalOptions) (*Local, error) {
 	if l.supervisor == nil {
 		l.supervisor = proc.NewSupervisor(proc.Options{Logger: opts.Logger})
 		l.owned = true
+	}
+	if l.sandbox != nil {
+		l.sweeping.Go(l.sweep)
 	}
 	return l, nil
 }
@@ -150,6 +155,7 @@ func (l *Local) Info() core.EnvInfo {
 // Close implements [core.Environment]. If it created the supervisor, it ends all
 // commands and the processes they left running.
 func (l *Local) Close() error {
+	l.sweeping.Wait()
 	var err error
 	if l.owned {
 		err = l.supervisor.Close()
@@ -185,7 +191,7 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 
 		Terminal: cmd.Terminal,
 	}
-	c, err := l.confine(&cmd, &spec)
+	c, err := l.confine(ctx, &cmd, &spec)
 	if err != nil {
 		return nil, err
 	}
@@ -208,8 +214,6 @@ type localProcess struct {
 func (p localProcess) Wait() (core.Exit, error) {
 	exit, err := p.Process.Wait()
 	ended := core.Exit{Code: exit.Code, Signal: exit.Signal, Duration: exit.Duration, Left: exit.Left, Sandbox: p.Sandbox().String()}
-	if err == nil {
-		p.confined.explain(p.Sandbox(), ended, p.Aside())
-	}
+	p.confined.explain(p.Sandbox(), ended, p.Aside())
 	return ended, err
 }

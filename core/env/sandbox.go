@@ -81,6 +81,9 @@ type confined struct {
 	dir     string
 	out     io.Writer // for a note
 	tail    *tail     // end of the command's output
+	planted *inspection
+	// unsigned says that git would sign, outside the sandbox.
+	unsigned bool
 
 	mu      sync.Mutex
 	refused []string // hosts
@@ -88,7 +91,7 @@ type confined struct {
 
 // confine derives the sandbox of a command from its grants and adds it to the
 // spec. It returns nil for a command that is not confined.
-func (l *Local) confine(cmd *core.Command, spec *proc.Spec) (*confined, error) {
+func (l *Local) confine(ctx context.Context, cmd *core.Command, spec *proc.Spec) (*confined, error) {
 	if l.sandbox == nil || cmd.Grants == nil {
 		return nil, nil
 	}
@@ -100,13 +103,19 @@ func (l *Local) confine(cmd *core.Command, spec *proc.Spec) (*confined, error) {
 	if own.Unconfined || mode == sandbox.ModeOff {
 		return nil, nil
 	}
+	level, err := l.supervisor.Sandbox().Choose(ctx, mode)
+	if err != nil || level == sandbox.None {
+		return nil, err
+	}
 	tmp, layers, err := l.tmp.dirs()
 	if err != nil {
 		return nil, fmt.Errorf("create a directory for temporary files: %w", err)
 	}
 	c := &confined{dir: spec.Dir}
 	c.profile = &sandbox.Profile{Mode: mode, Readable: l.info.Roots, Tmp: tmp, Scratch: l.sandbox.Scratch, Layers: layers}
-	l.grantFiles(c.profile, cmd.Grants)
+	c.planted = l.grantFiles(c.profile, cmd.Grants, level)
+	c.unsigned = unsigned(strings.Join(append(slices.Clone(cmd.Argv), cmd.Script), " "), l.info.Home, l.info.Roots)
+	spec.Env = gitEnv(spec.Env)
 	c.grantNetwork(l.sandbox.Hosts, cmd.Grants)
 	spec.Sandbox = c.profile
 	c.watch(spec)
@@ -127,15 +136,23 @@ func (l *Local) ownGrant(cmd *core.Command) core.Grant {
 	return core.Grant{} // unknown: confined like a shell command
 }
 
-// grantFiles adds the granted paths to the profile.
-func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) {
+// sweep removes what killed agents left behind.
+func (l *Local) sweep() {
+	sandbox.SweepTempDirs()
+	ignore := func(string) {}
+	scan(l.info.Roots, newNames(l.sandbox.ReadOnly), nil, ignore, func(path string) { sandbox.RemovePlaceholder(filepath.Clean(path)) })
+}
+
+// grantFiles adds the granted paths to the profile. It returns what to check after
+// the command.
+func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant, level sandbox.Level) *inspection {
 	for _, g := range grants {
 		if g.Scope == core.ScopeWrite || g.Scope == core.ScopeDelete {
 			p.Writable = append(p.Writable, g.Resource)
 		}
 	}
 	mask := func(path string) {
-		if !reads(grants, path) {
+		if _, err := os.Lstat(path); err == nil && !reads(grants, path) {
 			p.Masked = append(p.Masked, path)
 		}
 	}
@@ -144,27 +161,52 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) {
 			mask(path)
 		}
 	}
-	var names []string // protected in every writable directory
+	names := newNames(l.sandbox.ReadOnly)
 	for _, path := range l.sandbox.ReadOnly {
 		if filepath.IsAbs(path) {
 			p.ReadOnly = append(p.ReadOnly, path)
-		} else {
-			names = append(names, path)
 		}
 	}
-	for _, dir := range p.Writable {
-		for _, name := range names {
-			p.ReadOnly = append(p.ReadOnly, dir+string(filepath.Separator)+name)
+	look := inspect(names, p.Writable)
+	repositories := 0
+	git := func(dir string) {
+		if repositories++; repositories > maxRepositories {
+			p.ReadOnly = append(p.ReadOnly, filepath.Join(dir, ".git"))
+		} else {
+			protectGit(p, dir, level)
 		}
-		p.ReadOnly = append(p.ReadOnly, gitDirs(dir)...)
+	}
+	if names.match("/.git") {
+		for _, dir := range look.roots {
+			git(dir)
+		}
 	}
 	roots := slices.Concat(l.info.Roots, p.Writable)
 	slices.Sort(roots)
-	scan(slices.Compact(roots), names, l.sandbox.Sensitive, mask, func(path string) { p.ReadOnly = append(p.ReadOnly, path) })
+	scan(slices.Compact(roots), names, l.sandbox.Sensitive, mask, func(path string) {
+		look.remember(path)
+		switch dir := filepath.Dir(path); {
+		case filepath.Base(path) != ".git":
+			if len(p.ReadOnly) < maxProtected {
+				p.ReadOnly = append(p.ReadOnly, path)
+			}
+		case !slices.Contains(look.roots, dir):
+			git(dir)
+		}
+	})
 	if len(p.Writable) > 0 {
 		p.Writable = append(p.Writable, l.sandbox.Writable...)
 	}
+	return look
 }
+
+// maxRepositories is the maximum number of repositories that git may write; those of
+// further directories are read-only.
+const maxRepositories = 8
+
+// maxProtected limits the mounts for protected files. Changes to further ones are set
+// aside after the command.
+const maxProtected = 100
 
 // reads reports whether reading a path was granted.
 func reads(grants []core.Grant, path string) bool {
@@ -245,10 +287,14 @@ func same(a, b io.Writer) bool {
 	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// explain appends a note to the output of a failed command if the sandbox may
-// be the reason.
+// explain sets aside what the command planted, and appends a note to its output
+// about that, and about what the sandbox may have made fail.
 func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) {
-	if c == nil || c.out == nil || level == sandbox.None {
+	if c == nil || level == sandbox.None {
+		return
+	}
+	aside = append(aside, c.planted.setAside()...)
+	if c.out == nil {
 		return
 	}
 	c.mu.Lock()
@@ -260,6 +306,9 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 	}
 	for _, path := range aside {
 		notes = append(notes, strings.TrimSuffix(path, sandbox.AsideSuffix)+" is protected and was set aside as "+path)
+	}
+	if c.unsigned && exit.Code == 0 {
+		notes = append(notes, "git signs nothing here, since keys are hidden: the commits and tags of this command are unsigned")
 	}
 	if exit.Code != 0 && c.tail != nil {
 		for _, cause := range c.profile.Explain(level, c.dir, string(c.tail.kept)) {
@@ -312,31 +361,6 @@ func (t *tail) Write(b []byte) (int, error) {
 // ended reports whether the output ended with a line break.
 func (t *tail) ended() bool { return len(t.kept) == 0 || t.kept[len(t.kept)-1] == '\n' }
 
-// gitDirs returns the repository directories that the .git file of a worktree
-// refers to.
-func gitDirs(dir string) []string {
-	text, err := os.ReadFile(filepath.Join(dir, ".git"))
-	if err != nil {
-		return nil // missing, or a directory
-	}
-	at, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir:")
-	if at = strings.TrimSpace(at); !ok || at == "" {
-		return nil
-	}
-	if !filepath.IsAbs(at) {
-		at = filepath.Join(dir, at)
-	}
-	dirs := []string{at}
-	if text, err = os.ReadFile(filepath.Join(at, "commondir")); err == nil {
-		common := strings.TrimSpace(string(text))
-		if !filepath.IsAbs(common) {
-			common = filepath.Join(at, common)
-		}
-		dirs = append(dirs, common)
-	}
-	return dirs
-}
-
 // Limits of scanning a workspace for each command.
 const (
 	scanDepth   = 4
@@ -348,7 +372,7 @@ var skipped = []string{"node_modules", "vendor", "target", "dist", "build", "__p
 
 // scan walks directories, the upper levels first, and reports sensitive files
 // and entries with protected names.
-func scan(roots, names []string, sensitive func(string) bool, mask, pin func(path string)) {
+func scan(roots []string, names *names, sensitive func(string) bool, mask, pin func(path string)) {
 	queue := slices.Clone(roots)
 	left := scanEntries
 	for range scanDepth {
@@ -365,7 +389,7 @@ func scan(roots, names []string, sensitive func(string) bool, mask, pin func(pat
 				path := filepath.Join(dir, e.Name())
 				switch {
 				case e.Type()&fs.ModeSymlink != 0:
-				case slices.Contains(names, e.Name()), slices.Contains(names, e.Name()+"/"):
+				case names.match(path):
 					pin(path)
 				case sensitive != nil && sensitive(e.Name()):
 					mask(path)
@@ -395,21 +419,19 @@ func readSome(dir string, n int) ([]fs.DirEntry, error) {
 // tmpDir is a directory for the temporary files of all commands, and for their
 // changes of caches. It is created on demand.
 type tmpDir struct {
-	mu   sync.Mutex
-	path string
+	mu  sync.Mutex
+	dir *sandbox.TempDir
 }
 
 func (t *tmpDir) dirs() (files, layers string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.path == "" {
-		path, err := os.MkdirTemp("", "agent-tmp-")
-		if err != nil {
+	if t.dir == nil {
+		if t.dir, err = sandbox.NewTempDir(); err != nil {
 			return "", "", err
 		}
-		t.path = path
 	}
-	files, layers = filepath.Join(t.path, "tmp"), filepath.Join(t.path, "layers")
+	files, layers = filepath.Join(t.dir.Path, "tmp"), filepath.Join(t.dir.Path, "layers")
 	for _, dir := range []string{files, layers} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", "", err
@@ -422,20 +444,7 @@ func (t *tmpDir) dirs() (files, layers string, err error) {
 func (t *tmpDir) remove() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.path == "" {
-		return nil
-	}
-	path := t.path
-	t.path = ""
-	if err := os.RemoveAll(path); err == nil {
-		return nil
-	}
-	// Overlay work directories and Go's module cache are not writable.
-	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
+	dir := t.dir
+	t.dir = nil
+	return dir.Remove()
 }

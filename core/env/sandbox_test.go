@@ -131,7 +131,7 @@ func TestScanIsBounded(t *testing.T) {
 		}
 	}
 	var masked, pinned []string
-	scan([]string{dir}, []string{".git/"}, func(name string) bool { return name == ".env" },
+	scan([]string{dir}, newNames([]string{".git/"}), func(name string) bool { return name == ".env" },
 		func(p string) { masked = append(masked, p) }, func(p string) { pinned = append(pinned, p) })
 	if len(masked) != 1 || masked[0] != filepath.Join(dir, "a", "b", ".env") {
 		t.Errorf("masked %q", masked)

@@ -521,3 +521,59 @@ func TestServedSocketsConnectToNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestSocketsOfTheWorkspace checks that sockets of other processes are hidden in
+// writable directories as well, unless they were granted.
+func TestSocketsOfTheWorkspace(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
+		dir := t.TempDir()
+		path := dir + "/sub.sock"
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer l.Close()
+		wg.Go(func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return // closed
+				}
+				_, _ = c.Write([]byte("hello")) // the client's output does not matter
+				c.Close()
+			}
+		})
+		spec := proc.Spec{Path: os.Args[0], Args: []string{"dial", "unix", path}, Env: []string{roleEnv + "=attack"}, Dir: dir}
+		spec.Sandbox = &sandbox.Profile{Mode: mode, Writable: []string{dir}}
+		if out, exit := output(t, s, spec); exit.Code == 0 {
+			t.Errorf("it connected\n%s", out)
+		}
+		if mode == sandbox.ModeLandlock {
+			return // which cannot distinguish sockets
+		}
+		spec.Sandbox.Writable = []string{dir, path}
+		if out, exit := output(t, s, spec); exit.Code != 0 {
+			t.Errorf("to a granted one: exit %+v\n%s", exit, out)
+		}
+	})
+}
+
+// TestMissingCaches checks that programs can write their caches in a new home
+// directory, and that variables that are set are kept.
+func TestMissingCaches(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
+		home := t.TempDir()
+		script := `for dir in "$XDG_CACHE_HOME" "$GOCACHE" "$GOMODCACHE" "$PIP_CACHE_DIR"; do mkdir -p "$dir" && echo x >"$dir/f" && cat "$dir/f"; done; echo "$npm_config_cache"`
+		spec := confined(mode, t.TempDir(), script)
+		spec.Env = append(spec.Env, "npm_config_cache=/mine")
+		spec.Sandbox.Scratch, spec.Sandbox.Layers = []string{home + "/.cache", home + "/go/pkg", home + "/.npm"}, t.TempDir()
+		if out, exit := output(t, s, spec); exit.Code != 0 || mode == sandbox.ModeNamespace && out != "x\nx\nx\nx\n/mine\n" {
+			t.Errorf("exit %+v\n%s", exit, out)
+		}
+		if entries, err := os.ReadDir(home); err != nil || len(entries) > 0 {
+			t.Errorf("the home directory has %v (error %v)", entries, err)
+		}
+	})
+}

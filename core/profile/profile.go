@@ -103,17 +103,17 @@ func Default(opts Options) core.Profile {
 	return p
 }
 
-// New returns a profile for a model. Its prompt has five layers: instructions
-// for the model family, the environment, the state of the repository, the
-// project's documents, and the user's own text; tools are described by their
-// definitions. The error lists the profiles.
+// New returns a profile for a model. Its prompt has four layers: instructions
+// for the model family, the environment, the state of the repository, and the
+// project's documents; the session adds the user's own text. Tools are described
+// by their definitions. The error lists the profiles.
 func New(name, provider, model string, opts Options) (core.Profile, error) {
 	s, ok := specOf(name)
 	if !ok {
 		return core.Profile{}, fmt.Errorf("unknown profile %q: use %s", name, strings.Join(Names(), ", "))
 	}
 	p := core.Profile{
-		Name: name, CommandTimeout: s.timeout,
+		Name: name, CommandTimeout: s.timeout, Append: opts.Append,
 		Prompt: func(ctx context.Context, req core.PromptRequest) (string, error) {
 			return s.prompt(ctx, name, req, opts)
 		},
@@ -141,7 +141,7 @@ func (s spec) prompt(ctx context.Context, name string, req core.PromptRequest, o
 		documents = readDocuments(ctx, req.Environment, repo.root, append([]string{"AGENTS.md"}, s.documents...))
 	}
 	var b strings.Builder
-	for _, layer := range []string{base, environment(req, repo, facts), repo.snapshot(), documents, opts.Append} {
+	for _, layer := range []string{base, environment(req, repo, facts), repo.snapshot(), documents} {
 		if layer = strings.TrimSpace(layer); layer == "" {
 			continue
 		}

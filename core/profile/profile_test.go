@@ -28,14 +28,14 @@ func build(t *testing.T, opts profile.Options, req core.PromptRequest) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text
+	return text + profile.Default(opts).Append
 }
 
 func TestDefaultPrompt(t *testing.T) {
 	if name := profile.Default(profile.Options{}).Name; name != "default" {
 		t.Errorf("the name is %q", name)
 	}
-	got := build(t, profile.Options{Append: "\nAnswer in French.\n\n"}, request())
+	got := build(t, profile.Options{}, request())
 	goldentest.Check(t, "testdata/default.golden", []byte(got))
 }
 
@@ -74,10 +74,9 @@ func TestEnvironmentBlock(t *testing.T) {
 	}
 }
 
-func TestAppendComesLast(t *testing.T) {
+func TestAppendIsTheSessions(t *testing.T) {
 	plain := build(t, profile.Options{}, request())
-	got := build(t, profile.Options{Append: "Be kind."}, request())
-	if want := plain + "\nBe kind.\n"; got != want {
+	if got := build(t, profile.Options{Append: "Be kind."}, request()); got != plain+"Be kind." {
 		t.Errorf("got …%q", got[len(got)-40:])
 	}
 }
@@ -90,12 +89,12 @@ func ExampleDefault() {
 		return
 	}
 	fmt.Print(text[strings.Index(text, "<environment>"):])
+	fmt.Println(p.Append)
 	// Output:
 	// <environment>
 	// Working directory: /src/shop
 	// Platform: linux
 	// Model: m
 	// </environment>
-	//
 	// Answer in French.
 }

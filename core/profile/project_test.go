@@ -49,7 +49,7 @@ func TestPromptGolden(t *testing.T) {
 	for _, name := range profile.Names() {
 		req := request()
 		req.Environment = where
-		p := mustNew(t, name, profile.Options{Append: "Answer in French.", Facts: facts})
+		p := mustNew(t, name, profile.Options{Facts: facts})
 		got, err := p.Prompt(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)

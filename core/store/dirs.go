@@ -82,6 +82,7 @@ func copyRecords(ctx context.Context, to io.Writer, path string, at event.Seq) e
 	}
 	defer f.Close()
 	lines, last := newLineReader(f), event.Seq(0)
+	var sequence event.Sequence
 	for n := 1; ; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -102,6 +103,9 @@ func copyRecords(ctx context.Context, to io.Writer, path string, at event.Seq) e
 				return fmt.Errorf("its first record is number %d: there are none up to %d", e.Seq, at)
 			}
 			return nil
+		}
+		if err := follows(&sequence, path, n, e); err != nil {
+			return err
 		}
 		last = e.Seq
 		if _, err := to.Write(append(line, '\n')); err != nil {

@@ -7,17 +7,20 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/seed-009c0928/agent/core/event"
 )
 
-// Damage is the damaged end of a log: a record that cannot be read, and all that
-// follows, since a conversation with gaps is useless.
+// Damage is the damaged end of a log: a record that cannot be read or cannot
+// follow the one before, and all that follows, since a conversation with gaps is
+// useless.
 type Damage struct {
 	Line  int    // the first damaged line, from 1
 	Lines int    // number of lines from there on
 	Bytes int64  // from there on
 	Torn  bool   // only the last record is incomplete, as after a crash
 	Saved string // the file that it was moved to; empty after [Check]
-	Err   error  // why the line cannot be read
+	Err   error  // why a session cannot be resumed with the line
 }
 
 var errTorn = errors.New("the record is incomplete")
@@ -74,27 +77,36 @@ func mend(ctx context.Context, dir, id string, cut bool) (damage *Damage, err er
 	return damage, nil
 }
 
-// scan reads a log up to the first damage.
+// scan reads a log, as resuming its session does, up to the first damage.
 func scan(ctx context.Context, f io.ReaderAt, path string, size int64) (*Damage, error) {
 	lines, at := newLineReader(io.NewSectionReader(f, 0, size)), int64(0)
+	var sequence event.Sequence
 	for n := 1; ; n++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		line, err := lines.next()
+		if errors.Is(err, io.EOF) && at < size {
+			whole, _, inspectErr := inspect(f, at, size)
+			if inspectErr != nil {
+				return nil, inspectErr
+			}
+			if !whole {
+				return &Damage{Line: n, Lines: 1, Bytes: size - at, Torn: true, Err: errTorn}, nil
+			}
+			line = make([]byte, size-at) // only the line end is missing
+			_, err = f.ReadAt(line, at)
+		}
 		if err == nil {
-			_, err = decode(path, n, line)
+			err = check(&sequence, path, n, line)
 		}
 		corrupt := (*CorruptError)(nil)
 		switch {
 		case err == nil:
-			at += int64(len(line)) + 1
+			at = min(at+int64(len(line))+1, size)
 			continue
 		case errors.Is(err, io.EOF):
-			if whole, _, err := inspect(f, at, size); at == size || whole || err != nil {
-				return nil, err
-			}
-			return &Damage{Line: n, Lines: 1, Bytes: size - at, Torn: true, Err: errTorn}, nil
+			return nil, nil
 		case errors.As(err, &corrupt):
 			err = corrupt.Err
 		case !errors.Is(err, ErrTooLarge):
@@ -103,6 +115,15 @@ func scan(ctx context.Context, f io.ReaderAt, path string, size int64) (*Damage,
 		count, readErr := countLines(io.NewSectionReader(f, at, size-at))
 		return &Damage{Line: n, Lines: count, Bytes: size - at, Err: err}, readErr
 	}
+}
+
+// check decodes a line and checks that it can follow the earlier ones.
+func check(sequence *event.Sequence, path string, n int, line []byte) error {
+	e, err := decode(path, n, line)
+	if err != nil {
+		return err
+	}
+	return follows(sequence, path, n, e)
 }
 
 // countLines counts lines, including an incomplete last one.

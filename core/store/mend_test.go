@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/store"
 )
 
@@ -20,6 +21,19 @@ func TestMend(t *testing.T) {
 		}
 		return string(data) + "\n"
 	}
+	record := func(seq int, body event.Body) string {
+		e := newEvent(seq, body)
+		e.Call = "c"
+		data, err := e.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data) + "\n"
+	}
+	call := func(seq int) string {
+		return record(seq, event.Message{Content: model.Parts{model.ToolCall{ID: "c", Name: "x", Args: "{}"}}, Stop: model.StopToolCalls})
+	}
+	result := func(seq int) string { return record(seq, event.ToolResult{Name: "x", Content: model.TextParts("y")}) }
 	const newer = `{"v":99,"seq":3,"id":"x","time":"2026-01-01T00:00:00Z","session":"s","required":true,"type":"novel"}` + "\n"
 	tests := []struct {
 		name, log  string
@@ -37,6 +51,14 @@ func TestMend(t *testing.T) {
 		{name: "a hole and a torn end", log: line(1) + "\n" + line(3) + `{"v`, kept: line(1), cut: "\n" + line(3) + `{"v`, line: 2, gone: 3},
 		{name: "zeros", log: line(1) + strings.Repeat("\x00", 100), kept: line(1), cut: strings.Repeat("\x00", 100), line: 2, gone: 1, torn: true},
 		{name: "the last line", log: line(1) + "{}\n", kept: line(1), cut: "{}\n", line: 2, gone: 1},
+		{name: "doubled", log: line(1) + line(2) + line(2) + line(3), kept: line(1) + line(2), cut: line(2) + line(3), line: 3, gone: 2},
+		{name: "doubled as a whole", log: line(1) + line(2) + line(1) + line(2), kept: line(1) + line(2), cut: line(1) + line(2), line: 3, gone: 2},
+		{name: "shuffled", log: line(1) + line(3) + line(2) + line(4), kept: line(1) + line(3), cut: line(2) + line(4), line: 3, gone: 2},
+		{name: "a result without its call", log: line(1) + result(2), kept: line(1), cut: result(2), line: 2, gone: 1},
+		{name: "a call whose result was lost", log: line(1) + call(2) + line(4), kept: line(1) + call(2), cut: line(4), line: 3, gone: 1},
+		{name: "an open call at the end", log: line(1) + call(2), kept: line(1) + call(2)},
+		{name: "two results of a call", log: call(1) + result(2) + result(3), kept: call(1) + result(2), cut: result(3), line: 3, gone: 1},
+		{name: "invalid, without the last line end", log: line(1) + "{}", kept: line(1), cut: "{}", line: 2, gone: 1},
 		{name: "newer", log: line(1) + newer + "x\n", kept: line(1) + newer + "x\n", unknown: true},
 	}
 	for _, tt := range tests {

@@ -41,10 +41,12 @@ func Read(ctx context.Context, dir, id string, after event.Seq) iter.Seq2[event.
 	}
 }
 
-// records decodes the events of a log with a number greater than after.
+// records decodes the events of a log with a number greater than after. Only a
+// complete log, after 0, is checked to be a valid sequence.
 func records(ctx context.Context, path string, r io.Reader, after event.Seq) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		b := batch{path: path, lines: newLineReader(r), after: after}
+		var sequence event.Sequence
 		for most := 16; !b.ended; most = min(2*most, maxBatch) {
 			b.read(most)
 			b.decode()
@@ -52,6 +54,12 @@ func records(ctx context.Context, path string, r io.Reader, after event.Seq) ite
 				if err := cmp.Or(ctx.Err(), b.errs[i]); err != nil {
 					yield(event.Event{}, err)
 					return
+				}
+				if after == 0 {
+					if err := follows(&sequence, path, b.counts[i], e); err != nil {
+						yield(event.Event{}, err)
+						return
+					}
 				}
 				if e.Seq > after && !yield(e, nil) {
 					return
@@ -135,6 +143,14 @@ func (b *batch) decode() {
 		})
 	}
 	wg.Wait()
+}
+
+// follows checks that an event can follow the earlier ones.
+func follows(sequence *event.Sequence, path string, n int, e event.Event) error {
+	if err := sequence.Next(e); err != nil {
+		return &CorruptError{File: path, Line: n, Err: err}
+	}
+	return nil
 }
 
 func decode(path string, n int, line []byte) (event.Event, error) {

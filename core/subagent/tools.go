@@ -1,25 +1,28 @@
 package subagent
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"path"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// maxOutput limits a subagent's answer for the parent, in characters.
+// maxOutput limits what a parent gets of a report at once, in characters.
 const maxOutput = 20_000
 
 type spawnArgs struct {
-	Task       string `json:"task" jsonschema:"everything that the agent must know"`
-	Agent      string `json:"agent,omitempty" jsonschema:"agent type"`
-	WorkingDir string `json:"working_dir,omitempty" jsonschema:"subdirectory to work in"`
-	Model      string `json:"model,omitempty" jsonschema:"another model"`
-	MaxTurns   int    `json:"max_turns,omitempty" jsonschema:"limit on its turns (default none)"`
+	Task       string  `json:"task" jsonschema:"everything that the agent must know"`
+	Agent      string  `json:"agent,omitempty" jsonschema:"agent type"`
+	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"subdirectory to work in"`
+	Model      string  `json:"model,omitempty" jsonschema:"another model"`
+	MaxTurns   int     `json:"max_turns,omitempty" jsonschema:"limit on its turns (default none)"`
+	MaxTokens  int     `json:"max_tokens,omitempty" jsonschema:"limit on the tokens that it uses (default none)"`
+	MaxCostUSD float64 `json:"max_cost_usd,omitempty" jsonschema:"limit on its cost in USD (default none)"`
 }
 
 type agentArgs struct {
@@ -60,7 +63,10 @@ func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (cor
 	if depth := len(call.Session.AgentPath); depth >= s.opts.MaxDepth {
 		return core.Failf(core.CodeValidation, "An agent at depth %d cannot start others (limit %d). Do the work yourself.", depth, s.opts.MaxDepth), nil
 	}
-	req := Request{Parent: call.Session, WorkingDir: in.WorkingDir, Model: in.Model, MaxTurns: in.MaxTurns}
+	if in.MaxTurns < 0 || in.MaxTokens < 0 || in.MaxCostUSD < 0 {
+		return core.Fail(core.CodeValidation, "A limit is negative. Give a positive one, or leave it out."), nil
+	}
+	req := Request{Parent: call.Session, WorkingDir: in.WorkingDir, Model: in.Model, MaxTurns: in.MaxTurns, MaxTokens: in.MaxTokens, MaxCost: in.MaxCostUSD}
 	id := s.nextID()
 	req.Name = id
 	if in.Agent != "" {
@@ -128,11 +134,10 @@ func (s *Toolset) send(_ context.Context, call *core.Call, in sendArgs) (core.Re
 	if strings.TrimSpace(in.Message) == "" {
 		return core.Fail(core.CodeValidation, "message is empty."), nil
 	}
-	switch now, _ := a.state(); {
-	case now.Status == "running":
-		a.session.Steer(core.TextInput(in.Message))
+	if a.steer(in.Message) {
 		return answer("The message waits for its current step to end.", map[string]string{"agentId": a.id, "status": "running"})
-	case a.session.State() == core.StateClosed:
+	}
+	if a.session.State() == core.StateClosed {
 		return core.Failf(core.CodeUnknown, "Agent %s is closed and takes no more messages. Start another one.", a.id), nil
 	}
 	a.begin(&s.wg, in.Message)
@@ -168,12 +173,20 @@ func (s *Toolset) wait(ctx context.Context, call *core.Call, in agentArgs) (core
 		return core.Failf(core.CodeCancelled, "Waiting for %s was cancelled; it keeps running.", a.id), nil
 	}
 	out, _ := a.state()
-	out.Output = clip(out.Output)
-	text := out.Output
 	if !out.Success {
-		return core.Failf(core.CodeUnknown, "Agent %s failed after %d turns. %s", a.id, out.Turns, text), nil
+		return failure(a.id, out)
 	}
-	return answer(fmt.Sprintf("Agent %s is done (%d turns). It reports:\n\n%s", a.id, out.Turns, text), out)
+	return answer(fmt.Sprintf("Agent %s is done (%d turns). It reports:\n\n%s", a.id, out.Turns, out.Output), out)
+}
+
+// failure is the result of waiting for an agent that failed, with what it wrote
+// before.
+func failure(id string, out outcome) (core.Result, error) {
+	text := fmt.Sprintf("Agent %s failed after %d turns. It stopped early (%s).\n%s", id, out.Turns, cmp.Or(out.Error, out.Stop), out.Output)
+	res := core.Fail(core.CodeUnknown, strings.TrimSpace(text))
+	var err error
+	res.Structured, err = json.Marshal(out)
+	return res, err
 }
 
 // watch reports the agent's tool calls as progress.
@@ -189,14 +202,6 @@ func (a *agent) watch(ctx context.Context, tell func(core.Progress)) {
 			tell(core.Progress{Message: a.name + ": " + b.Name})
 		}
 	}
-}
-
-func clip(text string) string {
-	if utf8.RuneCountInString(text) <= maxOutput {
-		return text
-	}
-	runes := []rune(text)
-	return string(runes[:maxOutput]) + "\n[cut here: the report is longer]"
 }
 
 func (s *Toolset) closeTool() core.Tool {

@@ -22,6 +22,7 @@ type Session interface {
 	State() core.State
 	Submit(ctx context.Context, in core.Input) (core.Outcome, error)
 	Steer(in core.Input)
+	Unread() bool
 	Cancel(reason string)
 	Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error]
 	Close() error
@@ -34,7 +35,9 @@ type Request struct {
 	Definition *Definition
 	WorkingDir string // below the parent's; empty = the parent's
 	Model      string // empty = the parent's
-	MaxTurns   int    // 0 = none
+	MaxTurns   int    // 0 = none, as the limits below
+	MaxTokens  int
+	MaxCost    float64 // USD
 }
 
 // Host opens the sessions of subagents: with the environment and policy of the
@@ -137,11 +140,14 @@ type agent struct {
 
 // outcome is the result of an input.
 type outcome struct {
-	Status  string `json:"status"` // running, completed, failed
-	Output  string `json:"output,omitempty"`
-	Success bool   `json:"success"`
-	Turns   int    `json:"turns"`
-	Tokens  int    `json:"tokens,omitempty"`
+	Status  string  `json:"status"` // running, completed, failed
+	Output  string  `json:"output,omitempty"`
+	Success bool    `json:"success"`
+	Turns   int     `json:"turns"`
+	Tokens  int     `json:"tokens,omitempty"`
+	CostUSD float64 `json:"costUsd,omitempty"`
+	Stop    string  `json:"stop,omitempty"`  // of a failure, a core.StopReason
+	Error   string  `json:"error,omitempty"` // of a failure
 }
 
 // begin submits an input to the agent, which must be idle.
@@ -151,20 +157,45 @@ func (a *agent) begin(wg *sync.WaitGroup, text string) {
 	done := make(chan struct{})
 	a.done, a.last = done, outcome{Status: "running", Turns: a.last.Turns}
 	wg.Go(func() {
-		out, err := a.session.Submit(a.ctx, core.TextInput(text))
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.last = outcome{Status: "completed", Output: out.Text, Success: true, Turns: a.last.Turns + 1 + out.Rounds, Tokens: out.Usage.Total()}
-		if err != nil || out.Stop != core.StopDone && out.Stop != core.StopAwaitingInput {
-			a.last.Status, a.last.Success = "failed", false
-			why := string(out.Stop)
-			if err != nil {
-				why = err.Error()
-			}
-			a.last.Output = strings.TrimSpace(fmt.Sprintf("It stopped early (%s).\n%s", why, out.Text))
+		defer close(done)
+		for more := a.work(core.TextInput(text)); more; {
+			more = a.work(core.Input{}) // continues with the messages
 		}
-		close(done)
 	})
+}
+
+// work submits one input. It returns true if messages arrived too late for the
+// last model call: the agent is not done before it has read them.
+func (a *agent) work(in core.Input) bool {
+	out, err := a.session.Submit(a.ctx, in)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	done := err == nil && (out.Stop == core.StopDone || out.Stop == core.StopAwaitingInput)
+	a.last.Turns += 1 + out.Rounds
+	a.last.Tokens += out.Usage.Total()
+	a.last.CostUSD += out.Cost
+	if done && a.session.Unread() {
+		return true
+	}
+	a.last.Status, a.last.Success, a.last.Output = "completed", done, out.Text
+	if !done {
+		a.last.Status, a.last.Stop = "failed", string(out.Stop)
+		if err != nil {
+			a.last.Error = err.Error()
+		}
+	}
+	return false
+}
+
+// steer adds a message to the agent's work, unless it is done.
+func (a *agent) steer(text string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last.Status != "running" {
+		return false
+	}
+	a.session.Steer(core.TextInput(text))
+	return true
 }
 
 func (a *agent) state() (outcome, <-chan struct{}) {

@@ -4,11 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
-	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/core/sensitive"
 )
 
 // SandboxOptions configure the sandbox of child processes. The zero value uses the
@@ -48,14 +47,9 @@ func (a *Agent) sandbox() *env.Sandbox {
 	}
 	s := &env.Sandbox{
 		Shell: o.Shell, Skills: o.Skills, Writable: o.Writable, Hosts: o.Hosts,
-		Masked: a.masked(), Sensitive: permissions.SensitiveName,
+		Masked: a.masked(), Sensitive: sensitive.SecretName,
 	}
-	for _, name := range permissions.ProtectedNames() {
-		if name != ".git/" { // only a missing .git is replaced by an empty directory
-			name = strings.TrimSuffix(name, "/")
-		}
-		s.ReadOnly = append(s.ReadOnly, name)
-	}
+	s.ReadOnly = sensitive.ProtectedNames()
 	if a.opts.Home != "" {
 		s.ReadOnly = append(s.ReadOnly, a.opts.Home)
 	}
@@ -70,10 +64,7 @@ func (a *Agent) sandbox() *env.Sandbox {
 // masked returns the locations of secrets.
 func (a *Agent) masked() []string {
 	home, _ := os.UserHomeDir() // empty if there is none
-	masked := permissions.SensitivePaths(home)
-	if a.opts.Home != "" { // may contain keys
-		masked = append(masked, filepath.Join(a.opts.Home, "settings.json"))
-	}
+	masked := sensitive.SecretPaths(filepath.ToSlash(home), filepath.ToSlash(a.opts.Home))
 	if a.opts.Sandbox != nil {
 		masked = append(masked, a.opts.Sandbox.Masked...)
 	}

@@ -32,6 +32,7 @@ type node struct {
 	// children are the open subagents.
 	children  []*node
 	ephemeral bool
+	ceiling   int // tokens that a subagent may use; 0 = none
 }
 
 // open sets the session when it is open.
@@ -110,6 +111,9 @@ func (f *node) allow(left int) {
 	f.mu.Lock()
 	limits, session, children := f.cfg.Limits, f.session, slices.Clone(f.children)
 	limits.MaxSessionTokens = max(1, f.own+left)
+	if f.ceiling > 0 {
+		limits.MaxSessionTokens = min(limits.MaxSessionTokens, f.ceiling)
+	}
 	f.mu.Unlock()
 	if session != nil {
 		session.SetLimits(limits)
@@ -119,17 +123,23 @@ func (f *node) allow(left int) {
 	}
 }
 
-// limits returns the limits of a subagent: its own turns, and the remaining tokens
-// and cost.
-func (f *node) limits(maxTurns int) (core.Limits, error) {
+// limits returns the limits of a subagent: its own, and the remaining tokens and
+// cost.
+func (f *node) limits(req subagent.Request) (core.Limits, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.cfg.Limits
-	l.MaxTurns, l.MaxInputTokens = maxTurns, 0
+	l.MaxTurns, l.MaxInputTokens = req.MaxTurns, 0
 	if l.MaxSessionTokens > 0 {
 		if l.MaxSessionTokens -= f.spent.Total(); l.MaxSessionTokens <= 0 {
 			return l, errors.New("no tokens left for the subagent")
 		}
+	}
+	if req.MaxTokens > 0 && (l.MaxSessionTokens == 0 || req.MaxTokens < l.MaxSessionTokens) {
+		l.MaxSessionTokens = req.MaxTokens
+	}
+	if req.MaxCost > 0 && (l.MaxCost == 0 || req.MaxCost < l.MaxCost) {
+		l.MaxCost = req.MaxCost
 	}
 	return l, nil
 }
@@ -142,13 +152,13 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 	if parent == nil {
 		return nil, errors.New("the session has ended")
 	}
-	limits, err := parent.limits(req.MaxTurns)
+	limits, err := parent.limits(req)
 	if err != nil {
 		return nil, err
 	}
 	parent.mu.Lock()
 	cfg, host := parent.cfg, parent.cfg.Cost
-	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, ephemeral: parent.ephemeral}
+	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, ephemeral: parent.ephemeral, ceiling: req.MaxTokens}
 	parent.mu.Unlock()
 
 	cfg.ID, cfg.Parent, cfg.AgentPath = newID(), req.Parent.ID, child.path

@@ -405,3 +405,82 @@ func TestSubagentEndsWithItsParent(t *testing.T) {
 		})
 	}
 }
+
+// TestMessageDuringLastCall: a subagent reads a message that arrives during its last
+// model call before it is done; waiting for one that failed returns data.
+func TestMessageDuringLastCall(t *testing.T) {
+	a, _ := open(t, nil, nil)
+	sent := make(chan struct{})
+	var once sync.Once
+	var failed *event.ToolResult
+	out, s := talk(t, a, agent.SessionOptions{Provider: byRequest(func(req *model.Request) coretest.Turn {
+		text := last(req)
+		switch {
+		case isChild(req) && text == "work":
+			<-sent
+			return coretest.Say("First report.")
+		case isChild(req) && text == "fail":
+			return coretest.Turn{Err: &model.Error{Code: model.CodeAuthentication, Message: "no such key"}}
+		case isChild(req):
+			return coretest.Say("I read: " + text + strings.Repeat(" long", 10_000) + " END")
+		case text == "go":
+			return coretest.CallTools(spawn("work", ""))
+		case strings.Contains(text, "is running"):
+			return coretest.CallTools(on("send_input", "agent-1", `,"message":"one more thing"`))
+		case strings.Contains(text, "waits for"):
+			once.Do(func() { close(sent) })
+			return coretest.CallTools(on("wait", "agent-1", ""))
+		case strings.Contains(text, "is done"):
+			return coretest.CallTools(spawn("fail", ""), on("wait", "agent-2", ""))
+		}
+		return coretest.Say(text)
+	})})
+	var report event.ToolResult
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range coretest.Bodies[event.ToolResult](coretest.Collect(t, s, nil).Drain(t)) {
+		if b.Name == "wait" && !b.IsError {
+			report = b
+		} else if b.Name == "wait" {
+			failed = &b
+		}
+	}
+	if text := report.Content.Text(); !strings.Contains(text, "I read: one more thing") || !strings.HasSuffix(strings.TrimSpace(string(report.Structured)), "}") || len(text) > 25_000 || report.Output == nil {
+		t.Errorf("the report is %.200q, full output %v", text, report.Output)
+	}
+	if failed == nil || !strings.Contains(string(failed.Structured), `"error":`) || !strings.Contains(string(failed.Structured), "no such key") {
+		t.Errorf("the failure is %+v; the session ended with %q", failed, out.Text)
+	}
+}
+
+// TestSubagentCeilings: the parent limits the tokens and the cost of a subagent.
+func TestSubagentCeilings(t *testing.T) {
+	for _, tt := range []struct{ name, more string }{
+		{"tokens", `,"max_tokens":1500`},
+		{"cost", `,"max_cost_usd":0.15`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, _ := open(t, nil, map[string]string{"a.txt": "alpha\n"})
+			calls := atomic.Int64{}
+			out, _ := talk(t, a, agent.SessionOptions{
+				Limits: core.Limits{MaxSessionTokens: 1_000_000, MaxCost: 100},
+				Cost:   func(string, model.Usage) (float64, bool) { return 0.1, true },
+				Provider: byRequest(func(req *model.Request) coretest.Turn {
+					text := last(req)
+					switch {
+					case isChild(req):
+						calls.Add(1)
+						return coretest.Turn{Calls: []model.ToolCall{{Name: "read_file", Args: `{"file_path":"a.txt"}`}}, Usage: model.Usage{Input: 900, Output: 10}}
+					case text == "go":
+						return coretest.CallTools(spawn("work", tt.more), on("wait", "agent-1", ""))
+					}
+					return coretest.Say(text)
+				}),
+			})
+			if n := calls.Load(); n < 1 || n > 2 || !strings.Contains(out.Text, "stopped early (token_limit)") {
+				t.Errorf("%d calls; the parent got %q", n, out.Text)
+			}
+		})
+	}
+}

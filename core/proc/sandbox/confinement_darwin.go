@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 )
@@ -21,11 +20,11 @@ func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	}
 	tmp := p.Tmp
 	if tmp == "" {
-		made, err := os.MkdirTemp("", "agent-tmp-")
-		if err != nil {
+		var err error
+		if c.tmp, err = NewTempDir(); err != nil {
 			return fmt.Errorf("sandbox: create a directory for temporary files: %w", err)
 		}
-		c.tmp, tmp = made, made
+		tmp = c.tmp.Path
 	}
 	tmp, err := filepath.EvalSymlinks(tmp)
 	if err != nil {
@@ -41,7 +40,7 @@ func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	}
 	cmd.Path, cmd.Args = sandboxExec, args
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "TMPDIR="+tmp)
-	cmd.Env = append(cmd.Env, cacheEnv(p, tmp)...)
+	cmd.Env = append(cmd.Env, cacheEnv(p, tmp, true, nil)...)
 	return nil
 }
 

@@ -54,6 +54,7 @@ func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	case Namespace:
 		env = append(env, "TMPDIR=/tmp")
 		env = append(env, proxyEnv(&p.Network)...)
+		env = append(env, cacheEnv(p, "/tmp", false, cmd.Env)...)
 		c.helper = true
 		enterNamespaces(p, cmd)
 		// Compute the plan while the helper starts.
@@ -150,13 +151,14 @@ func (c *Confinement) planNamespace(p *Profile, program, dir string) (*plan, err
 			c.absent = append(c.absent, pin)
 			continue
 		default:
-			switch err := c.manager.stand(pin); {
+			held, err := usePlaceholder(pin.path)
+			switch {
 			case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 				continue // the process cannot create one there either
 			case err != nil:
 				return nil, err
 			}
-			c.stands = append(c.stands, pin)
+			c.stands = append(c.stands, held)
 		}
 		there = append(there, pin)
 	}
@@ -170,11 +172,11 @@ const maxTrees = 200
 func (c *Confinement) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
 	confined := *p
 	if confined.Tmp == "" {
-		tmp, err := os.MkdirTemp("", "agent-tmp-")
-		if err != nil {
+		var err error
+		if c.tmp, err = NewTempDir(); err != nil {
 			return fmt.Errorf("sandbox: create a directory for temporary files: %w", err)
 		}
-		c.tmp, confined.Tmp = tmp, tmp
+		confined.Tmp = c.tmp.Path
 	}
 	l, err := newLayout(&confined)
 	if err != nil {
@@ -187,7 +189,7 @@ func (c *Confinement) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) er
 	c.theirs = append(c.theirs, rules) // descriptor 4
 	cmd.ExtraFiles = c.theirs
 	*env = append(*env, "TMPDIR="+confined.Tmp)
-	*env = append(*env, cacheEnv(p, confined.Tmp)...)
+	*env = append(*env, cacheEnv(p, confined.Tmp, true, nil)...)
 	c.work = func() (*plan, error) { return landlockPlan(p), nil }
 	return nil
 }

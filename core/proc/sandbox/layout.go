@@ -139,6 +139,8 @@ func (l *layout) pin(path string) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("sandbox: protect %s: %w", path, err)
+	case isPlaceholder(wanted.path, info):
+		wanted.missing, wanted.dir, wanted.root = true, true, root
 	case info.Mode()&fs.ModeSymlink != 0:
 		return &LinkError{Path: wanted.path}
 	default:

@@ -5,13 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -30,13 +30,12 @@ type Manager struct {
 	mu     sync.Mutex
 	probed map[Level]Status
 	warned bool
-	stands map[string]int // placeholders of missing paths, with their number of processes
 }
 
 // NewManager returns a Manager. The logger warns if processes run without a sandbox
 // because no level works.
 func NewManager(runner Runner, logger *slog.Logger) *Manager {
-	return &Manager{runner: runner, logger: logger, probed: map[Level]Status{}, stands: map[string]int{}}
+	return &Manager{runner: runner, logger: logger, probed: map[Level]Status{}}
 }
 
 // SystemLevels returns the levels of this system, the best one first.
@@ -135,32 +134,6 @@ func (m *Manager) confine(level Level, p *Profile, cmd *exec.Cmd) (*Confinement,
 	return c, nil
 }
 
-// stand creates an empty directory in place of a missing pinned one, until the
-// last process that needs it has ended.
-func (m *Manager) stand(p pin) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.stands[p.path] == 0 {
-		if err := os.Mkdir(p.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("sandbox: create a placeholder for %s: %w", p.path, err)
-		}
-	}
-	m.stands[p.path]++
-	return nil
-}
-
-// unstand removes what stand created, unless something outside the sandbox has
-// filled it.
-func (m *Manager) unstand(p pin) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.stands[p.path]--; m.stands[p.path] > 0 {
-		return
-	}
-	delete(m.stands, p.path)
-	_ = os.Remove(p.path) // fails if not empty
-}
-
 // aside renames what was created at a path that should have stayed missing, so
 // that it has no effect. It is not removed, because it could have been created
 // outside the sandbox.
@@ -201,10 +174,10 @@ type Confinement struct {
 	token   string
 	conn    *net.UnixConn // to the helper, if there is one
 	theirs  []*os.File    // files for the process, closed once it has them
-	stands  []pin
+	stands  []*placeholder
 	absent  []pin    // must be missing at the end
 	aside   []string // new names of those that were not
-	tmp     string   // a directory to remove
+	tmp     *TempDir // may be nil
 	proxy   *proxy
 	net     Network
 
@@ -221,15 +194,40 @@ type Ended struct {
 	Others bool   // processes that it started are still running; Close ends them
 }
 
-// cacheEnv are the variables that move caches that cannot be layered to the
-// process's own directory.
-func cacheEnv(p *Profile, tmp string) []string {
-	if len(p.Scratch) == 0 {
-		return nil
+// cacheVariables move caches: the directory in the home directory, and the variables
+// with their values below another one.
+var cacheVariables = []struct {
+	dir       string
+	variables []string
+}{
+	{".cache", []string{"XDG_CACHE_HOME=", "GOCACHE=/go-build", "PIP_CACHE_DIR=/pip", "UV_CACHE_DIR=/uv"}},
+	{"go/pkg", []string{"GOMODCACHE=/go-mod"}},
+	{".npm", []string{"npm_config_cache=/npm"}},
+}
+
+// cacheEnv returns the variables that move caches that cannot be layered to the
+// process's own directory: all of them, or those that are missing. What is in set
+// is kept.
+func cacheEnv(p *Profile, tmp string, all bool, set []string) (env []string) {
+	for _, c := range cacheVariables {
+		moved := slices.ContainsFunc(p.Scratch, func(path string) bool {
+			if !strings.HasSuffix(filepath.ToSlash(path), "/"+c.dir) {
+				return false
+			}
+			_, err := os.Stat(path)
+			return all || err != nil
+		})
+		if !moved {
+			continue
+		}
+		for _, v := range c.variables {
+			name, at, _ := strings.Cut(v, "=")
+			if !slices.ContainsFunc(set, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
+				env = append(env, name+"="+tmp+"/cache"+at)
+			}
+		}
 	}
-	return []string{
-		"XDG_CACHE_HOME=" + tmp + "/cache", "GOCACHE=" + tmp + "/cache/go-build", "npm_config_cache=" + tmp + "/cache/npm", "PIP_CACHE_DIR=" + tmp + "/cache/pip",
-	}
+	return env
 }
 
 // newToken returns the token by which the helper is recognized.
@@ -264,7 +262,7 @@ func (c *Confinement) Remove() {
 		return
 	}
 	for _, p := range c.stands {
-		c.manager.unstand(p)
+		p.release()
 	}
 	for _, p := range c.absent {
 		if name, done := aside(p); done {
@@ -272,10 +270,8 @@ func (c *Confinement) Remove() {
 		}
 	}
 	c.stands, c.absent = nil, nil
-	if c.tmp != "" {
-		_ = os.RemoveAll(c.tmp) // fails for directories that the command made unwritable
-		c.tmp = ""
-	}
+	_ = c.tmp.Remove() // the next agent tries again
+	c.tmp = nil
 }
 
 // Aside returns, after [Confinement.Remove], the new names of files that were created at

@@ -3,12 +3,13 @@ package sandbox
 import (
 	"bufio"
 	"os"
+	"slices"
 	"strings"
 )
 
 // hideSockets masks the visible Unix sockets of running servers: docker's, a
-// password manager's, an SSH agent's. Those in writable directories belong to the
-// workspace. Sockets created later are not hidden.
+// password manager's, an SSH agent's, also those in writable directories, unless they
+// were granted themselves. Sockets created later are not hidden.
 func (l *layout) hideSockets() {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
@@ -28,7 +29,7 @@ func (l *layout) hideSockets() {
 		}
 		seen[path] = true
 		resolved, info, ok := existing(path)
-		if ok && info.Mode()&os.ModeSocket != 0 && l.rootOf(resolved) == "" {
+		if ok && info.Mode()&os.ModeSocket != 0 && !slices.Contains(l.writable, resolved) {
 			l.masked = append(l.masked, mask{path: resolved})
 		}
 	}

@@ -117,6 +117,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		return tui.Next{}, err
 	}
 	defer c.session.Close()
+	setup.WarnUnrecorded(ctx, c.session, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
 	c.library = t.Agent.Skills.Library
 	c.opts, c.model = t.Session, t.Session.Provider.Info().Model
 	c.session.SetPolicy(&savingPolicy{Policy: c.agent.Policy(), chat: c})

@@ -86,7 +86,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Agent: agentSettings{
 			MaxRounds: 50, WarnAt: 0.8, CommandTimeoutMs: 10_000, MaxCommandTimeoutMs: 600_000,
-			ParallelCalls: 8, LoopDetection: true, LoopWindow: 10, Profile: "auto", CompactAt: 0.85,
+			ParallelCalls: 8, LoopDetection: true, LoopWindow: 10, MaxSubagentDepth: 1, Profile: "auto", CompactAt: 0.85,
 		},
 		Retry:       retrySettings{Enabled: true, MaxRetries: 3, BaseDelayMs: 1000, MaxDelayMs: 10_000, EnableJitter: true},
 		Permissions: permissionSettings{Mode: "default"},

@@ -103,7 +103,7 @@ func (v *textView) end(result event.Event) error {
 		v.print(v.out, strings.TrimRight(b.Text, "\n")+"\n")
 	}
 	for _, d := range b.Denied {
-		v.note("! denied: %s: %s", d.Tool, display.OneLine(d.Reason, 1000))
+		v.note("! denied: %s: %s", display.VisibleLine(d.Tool, 80), display.OneLine(d.Reason, 1000))
 	}
 	summary := fmt.Sprintf("%s, %s, %d tokens (%d in, %d out), %s", b.Outcome, display.Plural(b.Rounds, "tool round"),
 		b.Usage.Total(), b.Usage.Input, b.Usage.Output, display.Duration(time.Duration(b.DurationMS)*time.Millisecond))
@@ -135,7 +135,7 @@ func (v *textView) endLine() {
 
 func (v *textView) note(format string, args ...any) {
 	v.endLine()
-	_, err := fmt.Fprintf(v.notes, format+"\n", args...)
+	_, err := io.WriteString(v.notes, display.Printable(fmt.Sprintf(format, args...))+"\n")
 	v.keep(err)
 }
 

@@ -77,6 +77,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 		return core.Outcome{}, t.fail(err)
 	}
 	defer s.Close()
+	setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
 
 	view.begin(t.initEvent(ctx, a, s))
 	reading.Go(func() {

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -28,4 +29,12 @@ func SessionAdvice(err error, id string) error {
 		return cmdutil.Advise(err, fmt.Sprintf("Run agent sessions repair %s to cut off the damaged end; then the session can be resumed.\n", id))
 	}
 	return err
+}
+
+// WarnUnrecorded warns in a session that is not logged because there is no home
+// directory.
+func WarnUnrecorded(ctx context.Context, s *agent.Session, home string, ephemeral bool) {
+	if home == "" && !ephemeral {
+		s.Warn(ctx, "JOURNAL", "nothing is recorded, so this session cannot be resumed: there is no home directory; set HOME or AGENT_HOME, or use --ephemeral")
+	}
 }

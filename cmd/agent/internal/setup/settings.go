@@ -113,8 +113,8 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 		Allowed: s.Settings.Tools.Allowed, Disallowed: s.Settings.Tools.Disallowed,
 		ToolSearch:  agent.ToolSearch{Budget: s.Settings.Tools.SearchBudget, Off: s.Settings.Tools.Search == "off", ByCall: s.Settings.Tools.Search == "call"},
 		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home},
-		Sandbox:     s.sandbox(),
-		Secrets:     s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
+		Sandbox:     s.sandbox(), MaxSubagentDepth: s.Settings.Agent.MaxSubagentDepth,
+		Secrets: s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
 		Store: agent.StoreOptions{
 			MaxBytes: int64(s.Settings.Session.MaxContextMB) << 20,
 			MaxAge:   time.Duration(s.Settings.Session.ContextMaxAgeDays) * 24 * time.Hour,

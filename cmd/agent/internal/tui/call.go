@@ -35,7 +35,7 @@ func (s *scene) call(id string) *call {
 func (s *scene) toolResult(id string, b event.ToolResult) {
 	c := s.call(id)
 	if c == nil {
-		c = &call{id: id, name: display.Printable(b.Name)}
+		c = &call{id: id, name: display.VisibleLine(b.Name, 80)}
 	}
 	s.calls = slices.DeleteFunc(s.calls, func(other *call) bool { return other.id == id })
 	if p, ok := b.Plan(); ok {

@@ -137,7 +137,7 @@ func (s *scene) apply(e event.Event) {
 	case event.ToolUse:
 		s.endThought()
 		s.endAnswer()
-		c := &call{id: e.Call, name: display.Printable(b.Name), since: s.now()}
+		c := &call{id: e.Call, name: display.VisibleLine(b.Name, 80), since: s.now()}
 		if c.announced = b.Name == event.PlanTool; !c.announced { // the plan is shown instead
 			c.args = display.Arguments(b.Args, s.dir, 200)
 		}
