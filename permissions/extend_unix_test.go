@@ -24,9 +24,9 @@ func TestPrefixRulesAndArguments(t *testing.T) {
 		want          core.Verdict
 	}{
 		{"shell(find *)", "find . -name x", allow},
-		{"shell(find *)", "find . -delete", ask},
+		{"shell(find *)", "find build -delete", ask},
 		{"shell(find * )", "find . -fprint x", ask},
-		{"shell(find . -delete *)", "find . -delete -depth", allow},
+		{"shell(find build -delete *)", "find build -delete -depth", allow},
 		{"shell(sort *)", "sort -u f", allow},
 		{"shell(sort *)", "sort -uof f", ask},
 		{"shell(sort *)", "sort --outp=f f", ask},
@@ -62,7 +62,7 @@ func TestPrefixRulesAndArguments(t *testing.T) {
 		{"shell(make *)", "make --eval=x", ask},
 		{"shell(sort *)", "sort $x", ask},
 		{"shell(sort *)", "sort ./$x", allow},
-		{"shell(*)", "find . -delete", allow},
+		{"shell(*)", "find build -delete", allow},
 	} {
 		o := options(permissions.ModeDefault, user(settings(test.rule, "", "")))
 		d := newPolicy(t, o).Decide(t.Context(), request("shell", script(test.command)))

@@ -111,6 +111,7 @@ type finding struct {
 	free    bool
 	environ []string
 	reads   bool // allowed because of what it does
+	losing  bool // it needs approval only for the files that it loses
 }
 
 func (f *finding) worse(g *finding) bool {
@@ -151,7 +152,29 @@ func (p *Policy) judgeAll(ctx context.Context, req *core.PermissionRequest) []fi
 			f.verdict, f.step, f.rule, f.parts = core.Allow, byGrant, nil, nil
 		}
 	}
+	settleFetch(findings)
 	return findings
+}
+
+// webFetch is the tool of the bundled plugin that does nothing but connect to
+// hosts: allow rules for them are enough.
+const webFetch = "web/web_fetch"
+
+func settleFetch(findings []finding) {
+	var fetch, host *finding
+	for i := range findings {
+		switch f := &findings[i]; {
+		case f.subject.Scope == core.ScopePlugin && f.subject.Resource == webFetch && f.step == byMode && f.verdict == core.Ask:
+			fetch = f
+		case f.subject.Scope == core.ScopeNetwork && f.verdict == core.Allow && f.step == byAllowRule:
+			host = f
+		default:
+			return
+		}
+	}
+	if fetch != nil && host != nil {
+		fetch.verdict, fetch.step, fetch.rule = core.Allow, byAllowRule, host.rule
+	}
 }
 
 // judge decides on one access. A command line that can be analyzed is judged by
@@ -176,8 +199,9 @@ func (p *Policy) judge(ctx context.Context, f *finding) {
 		f.free = f.step == byAllowRule
 	}
 	// What the user approves runs as the user would run it. Scripts of skills
-	// stay in the sandbox.
-	f.free = s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask || p.mode == ModeBypass)
+	// stay in the sandbox, and so do commands that would run there but for the
+	// files that they lose.
+	f.free = s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask && !f.losing || p.mode == ModeBypass)
 }
 
 // settled says what decides on an access that no rule matches.

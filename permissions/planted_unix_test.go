@@ -75,3 +75,26 @@ func TestWhatRunsLaterIsProtectedAtAnyDepth(t *testing.T) {
 		}
 	}
 }
+
+func TestWebFetchAndHosts(t *testing.T) {
+	for _, test := range []struct {
+		mode              permissions.Mode
+		allow, deny, host string
+		want              core.Verdict
+	}{
+		{permissions.ModeDefault, "network(docs.example)", "", "docs.example", allow},
+		{permissions.ModeDefault, "network(docs.example)", "", "other.example", ask},
+		{permissions.ModeDefault, "network(localhost:8080)", "", "localhost:8080", allow},
+		{permissions.ModeDefault, "network(localhost:8080)", "", "localhost:9090", ask},
+		{permissions.ModeDefault, "plugin(web/*)", "", "docs.example", ask},
+		{permissions.ModeBypass, "", "network(localhost:8080)", "localhost:8080", deny},
+		{permissions.ModeBypass, "", "network(localhost:8080)", "localhost:9090", allow},
+		{permissions.ModeBypass, "", "network(x.example:443)", "x.example", deny},
+	} {
+		p := newPolicy(t, options(test.mode, user(settings(test.allow, "", test.deny))))
+		d := p.Decide(t.Context(), request("web_fetch", other(core.ScopePlugin, "web/web_fetch"), other(core.ScopeNetwork, test.host)))
+		if d.Verdict != test.want {
+			t.Errorf("%+v: %s (%s)", test, d.Verdict, d.Reason)
+		}
+	}
+}

@@ -234,6 +234,10 @@ func (r *rule) catches(s *subject) bool {
 		return r.argv == nil || r.argv.mayMatch(s)
 	case s.Scope == "" || s.Scope == core.ScopeUnknown:
 		return false // needs approval anyway
+	case s.Scope == core.ScopeNetwork:
+		wantHost, _ := splitHost(r.Pattern)
+		host, port := splitHost(s.Resource)
+		return port == "" && wild(wantHost, host) || matchHost(r.Pattern, s.Resource) // without a port, it could be any
 	}
 	return matchResource(r.Pattern, s)
 }

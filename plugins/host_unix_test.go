@@ -179,7 +179,7 @@ func TestAccess(t *testing.T) {
 	for _, tt := range []struct{ tool, args, want string }{
 		{"echo", `{"text": "x"}`, "plugin good/echo"},
 		{"touch", `{"what": "", "path": "a/b"}`, "plugin good/touch, fs-read a/b, network api.example"},
-		{"touch", `{"what": "", "dirs": ["a", "b"], "url": "https://Example.org:8443/x"}`, "plugin good/touch, fs-write a, fs-write b, network example.org, network api.example"},
+		{"touch", `{"what": "", "dirs": ["a", "b"], "url": "https://Example.org:8443/x"}`, "plugin good/touch, fs-write a, fs-write b, network example.org:8443, network api.example"},
 		{"touch", `{"what": "", "path": 3}`, "plugin good/touch, unknown good/touch: fs-read /path"},
 		{"touch", `{"what": "", "dirs": ["a", 3]}`, "plugin good/touch, unknown good/touch: fs-write /dirs"},
 		{"touch", `{"what": "", "url": "no host at all"}`, "plugin good/touch, network , unknown good/touch: network /url"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"net/url"
 	"os"
 	"path"
@@ -294,7 +295,11 @@ func hostOf(text string) (string, bool) {
 		if err != nil || u.Hostname() == "" {
 			return "", false
 		}
-		return strings.ToLower(u.Hostname()), true
+		host, port := strings.ToLower(u.Hostname()), u.Port()
+		if port == "" || port == "443" && u.Scheme == "https" || port == "80" && u.Scheme == "http" {
+			return host, true
+		}
+		return net.JoinHostPort(host, port), true
 	}
 	h, err := sandbox.ParseHost(text)
 	if err != nil || h.Below {

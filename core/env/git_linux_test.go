@@ -105,6 +105,29 @@ func TestGitRunsNothingLater(t *testing.T) {
 	}
 }
 
+// TestOwnFilesStay checks that what the agent itself writes meanwhile, below a
+// protected directory of the workspace, is not set aside.
+func TestOwnFilesStay(t *testing.T) {
+	l, ws := newRepository(t, sandbox.ModeNamespace)
+	own := filepath.Join(ws, ".vscode", "log")
+	if err := errors.Join(os.Mkdir(filepath.Dir(own), 0o755), os.WriteFile(own, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := l.Start(t.Context(), workspaceCommand(ws, "sleep 0.05"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(own, []byte("more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(own); err != nil || string(text) != "more" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 // TestGitSignsNothing checks that a command says what git left out.
 func TestGitSignsNothing(t *testing.T) {
 	l, ws := newRepository(t, sandbox.ModeNamespace)

@@ -56,7 +56,7 @@ const plantedEntries = 50_000
 type inspection struct {
 	names *names
 	roots []string
-	spare []string // granted themselves
+	spare map[string]bool // granted themselves, or read-only: only others change them
 	since stamp
 	known map[string]stamp // what was there when the command started
 	left  int
@@ -64,14 +64,25 @@ type inspection struct {
 
 // inspect prepares the check of a command that is about to start.
 func inspect(n *names, roots []string) *inspection {
-	in := &inspection{names: n, spare: slices.Clone(roots), known: map[string]stamp{}, left: plantedEntries}
+	in := &inspection{names: n, spare: map[string]bool{}, known: map[string]stamp{}, left: plantedEntries}
 	for _, root := range roots {
+		in.spare[root] = true
 		if info, err := os.Lstat(root); err == nil && info.IsDir() && !n.match(root) {
 			in.roots = append(in.roots, root)
 		}
 	}
 	in.since = now()
 	return in
+}
+
+// exclude leaves out what is read-only for the command: all paths that exist, except
+// a placeholder for a repository, which others may fill.
+func (in *inspection) exclude(paths []string) {
+	for _, path := range paths {
+		if info, err := os.Lstat(path); err == nil && (!info.IsDir() || filepath.Base(path) != ".git" || isGitDir(path)) {
+			in.spare[filepath.Clean(path)] = true
+		}
+	}
 }
 
 // remember records a file that is there before the command starts.
@@ -86,6 +97,11 @@ func (in *inspection) changed(path string) bool {
 	s, ok := stampOf(path)
 	if !ok || strings.Contains(path, sandbox.AsideSuffix) {
 		return false
+	}
+	for dir := path; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if in.spare[dir] && !slices.Contains(in.roots, dir) {
+			return false
+		}
 	}
 	before, known := in.known[path]
 	if known {
@@ -123,7 +139,7 @@ func (in *inspection) walk(dir string, foreign bool, found func(path string)) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch {
-		case strings.Contains(e.Name(), sandbox.AsideSuffix), slices.Contains(in.spare, path):
+		case strings.Contains(e.Name(), sandbox.AsideSuffix), in.spare[path]:
 		case e.Name() == ".git":
 			in.gitEntry(path, e, found)
 		case !foreign && in.names.match(path):

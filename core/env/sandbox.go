@@ -194,6 +194,7 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant, level sandbo
 			git(dir)
 		}
 	})
+	look.exclude(p.ReadOnly)
 	if len(p.Writable) > 0 {
 		p.Writable = append(p.Writable, l.sandbox.Writable...)
 	}
