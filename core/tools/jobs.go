@@ -106,7 +106,7 @@ func (s *jobs) start(ctx context.Context, call *core.Call, in shellArgs) (core.R
 		stop()
 		return core.Failf(core.CodeRateLimited, "%v.", err), nil
 	}
-	process, err := call.Env.Start(running, core.Command{Script: in.Command, Terminal: in.Terminal, Stdout: j, Stderr: j})
+	process, err := call.Env.Start(running, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Stdout: j, Stderr: j})
 	if err != nil {
 		stop()
 		close(j.done)
@@ -120,11 +120,16 @@ func (s *jobs) start(ctx context.Context, call *core.Call, in shellArgs) (core.R
 		defer close(j.done)
 		j.exit, j.err = process.Wait()
 	}()
-	wait := time.NewTimer(jobGrace) // report an immediate failure
+	wait := time.NewTimer(jobGrace) // report an immediate end
 	defer wait.Stop()
 	select {
 	case <-j.done:
-		return core.Failf(core.CodeUnknown, "The command has already ended (%s):\n%s", j.state(), j.read()), nil
+		s.drop(call.Session.ID, j) // nothing is left to read
+		text := fmt.Sprintf("The command has already ended (%s):\n%s", j.state(), cmp.Or(j.read(), "(no output)"))
+		if j.err == nil && j.exit.Signal == "" && j.exit.Code == 0 {
+			return core.TextResult(text), nil
+		}
+		return core.Fail(core.CodeUnknown, text), nil
 	case <-wait.C:
 	case <-ctx.Done():
 	}

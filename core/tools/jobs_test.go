@@ -67,6 +67,17 @@ func TestBackgroundJobs(t *testing.T) {
 	says(call("1", "job", args{"action": "list"}), "No background commands.")
 	says(call("1", "shell", args{"command": "echo ready; cat; sleep 1000", "background": true}), "job-1 is running in the background")
 	says(call("1", "shell", args{"command": "echo broken; exit 3", "background": true}), "has already ended (ended with exit code 3)", "broken")
+	says(call("1", "shell", args{"command": "echo started", "background": true}), "has already ended (ended with exit code 0)", "started")
+	raw := json.RawMessage(`{"command":"true","background":true}`)
+	for _, tool := range list {
+		if tool.Definition().Name != "shell" {
+			continue
+		}
+		result, err := tool.Run(t.Context(), &core.Call{Name: "shell", Args: raw, Env: where, Session: core.SessionInfo{ID: "1"}})
+		if err != nil || result.Code != "" {
+			t.Errorf("a background command that ends with 0: %+v, %v", result, err)
+		}
+	}
 	says(call("1", "shell", args{"command": "no-such-program-here", "background": true}), "exit code 127")
 	says(call("1", "job", args{"action": "list"}), "job-1, running", "echo ready; cat; sleep 1000")
 	read := ""

@@ -77,6 +77,25 @@ func TestLocalShell(t *testing.T) {
 	checkHas(t, tools.Shell(), where, args{"command": "cat"}, "", "(no output)\n[exit code 0, ") // there is no input
 }
 
+// TestLocalShellNeverWaits: programs find no pager, and an editor that fails at
+// once.
+func TestLocalShellNeverWaits(t *testing.T) {
+	where := posixShell(t)
+	_, text := run(t, tools.Shell(), where, args{"command": `echo "$PAGER $GIT_PAGER $TERM"; sh -c "$EDITOR"' "$@"' editor file; echo "editor: $?"`})
+	for _, want := range []string{"cat cat dumb\n", "No editor is available.", "editor: 1\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %q", want, text)
+		}
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	_, text = run(t, tools.Shell(), where, args{"command": "git init -q && git -c user.name=a -c user.email=a@b.c commit --allow-empty; git rev-parse -q --verify HEAD || echo none"})
+	if !strings.Contains(text, "git commit -m TEXT") || !strings.Contains(text, "none") {
+		t.Errorf("git commit without a message: %q", text)
+	}
+}
+
 func TestLocalShellTimeout(t *testing.T) {
 	where := posixShell(t)
 	begin := time.Now()

@@ -84,7 +84,7 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	runCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out := &lastByteWriter{w: call.Output, last: '\n'}
-	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Terminal: in.Terminal, Stdout: out, Stderr: out})
+	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Stdout: out, Stderr: out})
 	if err != nil {
 		return startFailure(in.Command, err), nil
 	}
@@ -107,6 +107,19 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	}
 	result.Meta = event.SandboxMeta(exit.Sandbox)
 	return result, err
+}
+
+// noEditor is an editor that fails at once, instead of waiting for a user.
+const noEditor = `echo "No editor is available. Give the text as an argument, for example git commit -m TEXT or git rebase with GIT_SEQUENCE_EDITOR=true." >&2; false`
+
+// commandEnv returns the variables that keep programs from waiting for a user,
+// and from writing for a terminal that is not there.
+func commandEnv(terminal bool) []string {
+	vars := []string{"PAGER=cat", "GIT_PAGER=cat", "EDITOR=" + noEditor, "VISUAL=" + noEditor, "GIT_EDITOR=" + noEditor}
+	if !terminal {
+		vars = append(vars, "TERM=dumb")
+	}
+	return vars
 }
 
 // shellExit is the structured result of a command.

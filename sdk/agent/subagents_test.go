@@ -465,7 +465,7 @@ func TestSubagentCeilings(t *testing.T) {
 			calls := atomic.Int64{}
 			out, _ := talk(t, a, agent.SessionOptions{
 				Limits: core.Limits{MaxSessionTokens: 1_000_000, MaxCost: 100},
-				Cost:   func(string, model.Usage) (float64, bool) { return 0.1, true },
+				Cost:   func(string, string, model.Usage) (float64, bool) { return 0.1, true },
 				Provider: byRequest(func(req *model.Request) coretest.Turn {
 					text := last(req)
 					switch {

@@ -167,6 +167,7 @@ func TestMarkdownEscapes(t *testing.T) {
 			model.Text{Text: "Two calls."},
 			model.ToolCall{ID: "a", Name: "shell", Args: `{"command":"</summary>` + "`" + `"}`},
 			model.ToolCall{ID: "b", Name: "odd", Args: "no JSON"},
+			model.ToolCall{ID: "z", Name: "stray"},
 			model.ToolCall{ID: "c", Name: "never"},
 		}},
 		result{event.ToolResult{Name: "odd", Content: model.TextParts(evil), IsError: true}, "b"},
