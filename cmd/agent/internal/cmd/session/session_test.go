@@ -168,14 +168,14 @@ func TestMarkdownEscapes(t *testing.T) {
 			model.ToolCall{ID: "a", Name: "shell", Args: `{"command":"</summary>` + "`" + `"}`},
 			model.ToolCall{ID: "b", Name: "odd", Args: "no JSON"},
 			model.ToolCall{ID: "z", Name: "stray"},
-			model.ToolCall{ID: "c", Name: "never"},
 		}},
 		result{event.ToolResult{Name: "odd", Content: model.TextParts(evil), IsError: true}, "b"},
 		result{event.ToolResult{Name: "shell", Content: model.Parts{model.Image{MediaType: "image/png", Bytes: 1500}}, Output: &event.Output{Path: "/o`ut", Bytes: 2000}}, "a"},
 		result{event.ToolResult{Name: "stray", Content: model.TextParts("x"), Output: &event.Output{Text: "all of it"}}, "z"},
 		event.Warning{Message: "<b>careful</b>\nnow"}, event.Steering{Source: "user", Content: model.TextParts("Stop.")},
 		event.Message{Content: model.TextParts("Stopp"), Partial: true},
-		event.SessionStart{Resumed: true, Provider: "p", Model: "q"})
+		event.SessionStart{Resumed: true, Provider: "p", Model: "q"},
+		event.Message{Content: model.Parts{model.ToolCall{ID: "c", Name: "never"}}})
 	s, out, _ := terminal(home, "")
 	if err := (&exportOptions{IO: s, format: "markdown"}).run(t.Context(), "one"); err != nil {
 		t.Fatal(err)
