@@ -365,7 +365,7 @@ func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Reque
 // retried announces the retry of a request, or a fallback.
 func (s *Session) retried(ctx context.Context, r *model.Retry) {
 	e := model.AsError(r.Err)
-	body := event.LLMRetry{Attempt: r.Attempt, Max: r.Max, WaitMS: r.Wait.Milliseconds(), Code: e.Code, Message: e.Error(), Discard: r.Discard}
+	body := event.LLMRetry{Attempt: r.Attempt, Max: r.Max, WaitMS: (r.Wait + time.Millisecond - 1).Milliseconds(), Code: e.Code, Message: e.Error(), Discard: r.Discard}
 	if r.Next != nil {
 		body.Provider, body.Model = r.Next.Name, r.Next.Model
 	}

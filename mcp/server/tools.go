@@ -180,7 +180,7 @@ func (p *oneCall) Stream(context.Context, *model.Request) iter.Seq2[model.Delta,
 	c := p.next
 	p.next = nil
 	p.mu.Unlock()
-	deltas := []model.Delta{{Kind: model.DeltaDone, Stop: model.StopEnd}}
+	deltas := []model.Delta{{Kind: model.DeltaText, Text: "Done."}, {Kind: model.DeltaDone, Stop: model.StopEnd}}
 	if c != nil {
 		deltas = []model.Delta{
 			{Kind: model.DeltaToolStart, ID: c.ID, Name: c.Name},
