@@ -17,7 +17,7 @@ func (h *Host) launchSpec(p *Plugin, l *loaded) launchSpec {
 		supervisor: h.supervisor, timeout: h.startTimeout, log: p.log, version: h.version,
 		command: proc.Spec{
 			Path: l.argv[0], Args: l.argv[1:], Dir: l.dir,
-			Env:     proc.FilterEnv(h.environ, proc.InheritCore, slices.Concat(m.Env, m.Secrets)...),
+			Env:     proc.FilterEnvNames(h.environ, m.Env, m.Secrets...),
 			Sandbox: h.profile(m, l.dir),
 		},
 	}

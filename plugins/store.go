@@ -183,13 +183,17 @@ func (s *Store) build(ctx context.Context, dir, program, pkg string) error {
 	return s.runGo(ctx, dir, nil, "build", "-tags=grpcnotrace", "-trimpath", "-o", program, pkg)
 }
 
+// downloadNames are variables that the go command needs to download modules. They
+// may contain a password.
+var downloadNames = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "GOPROXY"}
+
 // runGo runs the go command. If it fails, the error contains its output.
 func (s *Store) runGo(ctx context.Context, dir string, stdout io.Writer, args ...string) error {
 	var out bytes.Buffer
 	spec := proc.Spec{
 		Path: "go", Args: args, Dir: dir, Stdout: &out, Stderr: &out,
 		// Without cgo, a build runs no program that the package chooses.
-		Env: append(proc.FilterEnv(os.Environ(), proc.InheritAll), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -mod=mod", "GOWORK=off"),
+		Env: append(proc.FilterEnv(os.Environ(), proc.InheritAll, downloadNames...), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -mod=mod", "GOWORK=off"),
 	}
 	if stdout != nil {
 		spec.Stdout = stdout
