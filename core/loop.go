@@ -57,7 +57,7 @@ func (s *Session) takeInput(r *run, in Input) {
 	if len(in.Content) == 0 {
 		return
 	}
-	parts := s.storeImages(r.ctx, slices.Clone(in.Content))
+	parts, record := s.storeInput(r.ctx, in)
 	req := ContextRequest{Session: s.info(), Input: in.Content, Budget: s.current().profile.ContextWindow / 50}
 	for _, source := range s.cfg.Context {
 		blocks, err := source.Context(r.ctx, req)
@@ -68,10 +68,11 @@ func (s *Session) takeInput(r *run, in Input) {
 			if b.Event != nil {
 				s.emit(r.ctx, "", b.Event)
 			}
-			parts = append(parts, model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, b.Text)})
+			block := model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, b.Text)}
+			parts, record = append(parts, block), append(record, block)
 		}
 	}
-	s.emit(r.ctx, "", event.User{Content: parts})
+	s.emitAs(r.ctx, "", event.User{Content: parts}, event.User{Content: record})
 	s.history.addUser(parts)
 }
 
@@ -82,12 +83,13 @@ func (s *Session) drainSteering(ctx context.Context) {
 	s.steering = nil
 	s.mu.Unlock()
 	for _, in := range queue {
-		s.steer(ctx, s.storeImages(ctx, in.Content), "user")
+		parts, record := s.storeInput(ctx, in)
+		s.steer(ctx, parts, record, "user")
 	}
 }
 
-func (s *Session) steer(ctx context.Context, parts model.Parts, source string) {
-	s.emit(ctx, "", event.Steering{Content: parts, Source: source})
+func (s *Session) steer(ctx context.Context, parts, record model.Parts, source string) {
+	s.emitAs(ctx, "", event.Steering{Content: parts, Source: source}, event.Steering{Content: record, Source: source})
 	s.history.add(model.RoleUser, parts)
 	s.history.images = s.history.images || parts.HasImage()
 }
@@ -164,15 +166,15 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	s.uniqueIDs(answer.Content)
 	end.Usage, end.Stop = answer.Usage, answer.Stop
 	span.SetAttributes(attribute.Int("gen_ai.usage.input_tokens", end.Usage.Input), attribute.Int("gen_ai.usage.output_tokens", end.Usage.Output))
-	s.takeAnswer(ctx, r, answer, req.Model)
+	s.takeAnswer(ctx, r, snapshot, answer, req.Model)
 	s.emit(ctx, "", end)
 	return answer, err
 }
 
 // takeAnswer records an answer and its usage.
-func (s *Session) takeAnswer(ctx context.Context, r *run, answer event.Message, modelName string) {
+func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, answer event.Message, modelName string) {
 	if len(answer.Content) > 0 || answer.Usage != (model.Usage{}) {
-		s.emit(ctx, "", answer)
+		s.emitAs(ctx, "", answer, s.withoutSecrets(ctx, snapshot, answer))
 		s.history.addAnswer(answer)
 	}
 	s.spend(r, modelName, answer.Usage)
@@ -375,6 +377,6 @@ func (s *Session) detectLoop(r *run, calls []model.ToolCall) {
 	}
 	message := fmt.Sprintf("Loop detected: the last %d tool calls follow a repeating pattern. Try a different approach.", limits.LoopWindow)
 	s.emit(r.ctx, "", event.LoopDetection{Message: message, Pattern: n})
-	s.steer(r.ctx, model.TextParts(message), "loop_detection")
+	s.steer(r.ctx, model.TextParts(message), model.TextParts(message), "loop_detection")
 	r.recent = nil
 }
