@@ -324,19 +324,30 @@ func (p *Policy) namedPlace(s *subject) (word string, found place) {
 	if s.Scope == core.ScopeSkillScript {
 		words = withoutScript(words)
 	}
+	readsOnly := keepsFiles(s.certain())
 	for _, w := range words {
 		for part := range strings.FieldsFuncSeq(stripQuotes(w), notInWord) {
 			if strings.Contains(part, "://") && !strings.HasPrefix(part, "file:") {
 				continue
 			}
 			for piece := range strings.FieldsFuncSeq(part, notInPath) {
-				if at := p.wordPlace(piece); at > found {
+				at := p.wordPlace(piece)
+				if at == guarded && readsOnly {
+					continue
+				}
+				if at > found {
 					word, found = piece, at
 				}
 			}
 		}
 	}
 	return word, found
+}
+
+// keepsFiles reports whether a command is one of git that only records files, so
+// that naming a protected one does not change it.
+func keepsFiles(argv []string) bool {
+	return len(argv) > 1 && program(argv[0]) == "git" && slices.Contains([]string{"add", "stage", "commit", "push", "tag"}, argv[1])
 }
 
 // withoutScript removes the script itself from a skill's command: it lies in the

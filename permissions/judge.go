@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/sensitive"
 )
 
 // subject is an access, or a part of one, prepared for matching rules.
@@ -338,7 +339,7 @@ func (p *Policy) special(s *subject) (word string, at place) {
 	}
 	at = p.placeAt(s.folded)
 	if s.Scope == core.ScopeRead {
-		if at != sensitive {
+		if at != secret {
 			at = ordinary
 		}
 		return "", at
@@ -358,8 +359,8 @@ func (p *Policy) placeAt(path string) place {
 		}
 	}
 	at := placeOf(path, skip)
-	if p.keys != "" && path == p.keys {
-		return sensitive
+	if p.agentHome != "" && path != p.agentHome && under(path, p.agentHome) {
+		at = max(at, placeOfEntry(sensitive.MatchAgentHome(path[len(p.agentHome)+1:])))
 	}
 	if at == ordinary {
 		for _, dir := range p.protected {

@@ -26,7 +26,7 @@ type Options struct {
 	// Workspace lists the directories of the workspace.
 	Workspace []string
 	// AgentHome is the agent's own directory, protected from writes. Reading
-	// its settings.json needs approval, as it may contain keys.
+	// the secrets in it needs approval: keys, sign-ins, sessions.
 	AgentHome string
 	// FoldCase says that the environment's file system may ignore case: deny
 	// and ask rules then do, too, as they always do on Windows and macOS.
@@ -72,7 +72,7 @@ type Policy struct {
 	roots     []string // workspace, folded
 	known     []string // folded: the roots and the home directory
 	protected []string // folded paths of settings and of the agent's directory
-	keys      string   // folded path of the settings that may hold keys
+	agentHome string   // folded path of the agent's directory
 	fold      bool
 }
 
@@ -103,7 +103,7 @@ func New(o Options) (*Policy, error) {
 	if o.AgentHome != "" {
 		home := fold(trimSlash(slashed(o.AgentHome)))
 		p.protected = append(p.protected, home)
-		p.keys = home + "/settings.json"
+		p.agentHome = home
 	}
 	p.setEnv(&o)
 	sets := slices.Clone(o.Sets)
@@ -506,11 +506,11 @@ func (p *Policy) except(req *core.PermissionRequest, root *subject) func(string)
 	rules := slices.DeleteFunc(slices.Concat(p.deny.rules, p.ask.rules), func(r *rule) bool {
 		return r.cond == nil && !r.about(root) || r.catches(root) || r.list == ListAsk && p.mode == ModeBypass
 	})
-	open := p.placeAt(root.folded) == sensitive
+	open := p.placeAt(root.folded) == secret
 	asked := core.PermissionRequest{Tool: req.Tool, Source: req.Source, Session: req.Session}
 	return func(path string) bool {
 		s := p.subject(&asked, core.Access{Scope: core.ScopeRead, Resource: path})
-		return s.path == "" || !open && p.placeAt(s.folded) == sensitive || p.tryConditions(&s) != nil ||
+		return s.path == "" || !open && p.placeAt(s.folded) == secret || p.tryConditions(&s) != nil ||
 			slices.ContainsFunc(rules, func(r *rule) bool { return r.catches(&s) })
 	}
 }

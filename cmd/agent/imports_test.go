@@ -37,6 +37,7 @@ var importRules = map[string][]string{
 	"core/timeout":    {},
 	"core/rank":       {},
 	"core/sse":        {},
+	"core/sensitive":  {},
 	"core/bundle":     {"core/atomicfile", "core/jsonpos"},
 
 	"core/proc/internal/early": {},
@@ -59,9 +60,9 @@ var importRules = map[string][]string{
 	"core/model/modeltest":  {"core/model"},
 	"core/model/scripted":   {"core/model"},
 
-	"core/env":         {"core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
+	"core/env":         {"core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
 	"core/patch":       {},
-	"core/tools":       {"core", "core/model", "core/event", "core/patch"},
+	"core/tools":       {"core/sensitive", "core", "core/model", "core/event", "core/patch"},
 	"core/subagent":    {"core", "core/model", "core/event"},
 	"core/profile":     {"core", "core/model", "core/event"},
 	"core/store":       {"core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/redact"},
@@ -74,7 +75,7 @@ var importRules = map[string][]string{
 	"core/env/envtest": {"core", "core/model", "core/event"},
 
 	"registry":          {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
-	"permissions":       {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/shell"},
+	"permissions":       {"core", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/shell"},
 	"permissions/shell": {},
 
 	// For plugin authors: nothing of the agent itself.
@@ -82,10 +83,11 @@ var importRules = map[string][]string{
 	"sdk":           {"sdk/toolproto"},
 	"sdk/sdktest":   {"sdk", "sdk/toolproto"},
 	"plugins": {
+		"core/sensitive",
 		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/atomicfile", "core/bundle",
 		"sdk", "sdk/toolproto",
 	},
-	"mcp":                          {"core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/proc", "core/schema", "core/sse", "core/timeout", "mcp/internal/jsonrpc"},
+	"mcp":                          {"core/sensitive", "core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/proc", "core/schema", "core/sse", "core/timeout", "mcp/internal/jsonrpc"},
 	"mcp/internal/conformancetest": {},
 	"mcp/internal/jsonrpc":         {},
 	"mcp/oauth":                    {"core/atomicfile"},
@@ -124,7 +126,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/root":       {"cmd/agent/internal/...", "core/store", "core/tools", "sdk", "sdk/agent"},
 	"cmd/agent/internal/cmd/config":     noun(),
 	"cmd/agent/internal/cmd/demo":       noun("cmd/agent/internal/run", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web"),
-	"cmd/agent/internal/cmd/doctor":     noun("core/env", "core/jsonpos", "core/model", "core/proc", "core/proc/sandbox", "core/store"),
+	"cmd/agent/internal/cmd/doctor":     noun("core/env", "core/jsonpos", "core/model", "core/sensitive", "core/proc", "core/proc/sandbox", "core/store"),
 	"cmd/agent/internal/cmd/mcp":        noun("mcp", "mcp/oauth", "mcp/server"),
 	"cmd/agent/internal/cmd/permission": noun("core/jsonpos", "core/store", "permissions"),
 	"cmd/agent/internal/cmd/plugin":     noun("plugins", "sdk"),

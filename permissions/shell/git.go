@@ -96,6 +96,7 @@ var gitRefused = map[string]string{
 func git(in *invocation) {
 	ok := in.gitGlobal()
 	in.gitRuns()
+	in.gitSettings(ok)
 	if !ok {
 		return
 	}
@@ -258,4 +259,80 @@ func (in *invocation) gitConfig(first string) string {
 		return "shows a setting that may be secret"
 	}
 	return ""
+}
+
+// gitSettings records writes to the settings of a repository, from which git runs
+// programs later. Unless the command is known to come first, any word may be it.
+func (in *invocation) gitSettings(first bool) {
+	i := slices.IndexFunc(in.args, func(a word) bool { return slices.Contains(gitSetters, a.text) })
+	if i < 0 || first && i > 0 {
+		return
+	}
+	args := in.args[i+1:]
+	target := ".git/config"
+	switch in.args[i].text {
+	case "config":
+		if readsSettings(args) {
+			return
+		}
+		target = configFile(args)
+	case "remote":
+		if len(args) == 0 || slices.Contains([]string{"-v", "--verbose", "show", "get-url", "update", "prune"}, args[0].text) {
+			return
+		}
+	case "submodule":
+		if len(args) == 0 || slices.Contains([]string{"status", "summary"}, args[0].text) {
+			return
+		}
+	case "init", "clone":
+		if !slices.ContainsFunc(args, func(a word) bool { return !a.exact() || plantsSettings(a.text) }) {
+			return
+		}
+	}
+	in.touch(Write, &word{value: value{text: target}, src: in.cmd.Text, pos: in.cmd.Offset}, false)
+}
+
+// gitSetters are the commands of git that may write settings.
+var gitSetters = []string{"config", "remote", "submodule", "init", "clone"}
+
+// plantsSettings reports whether an option of git init or clone adds settings or
+// hooks to the new repository.
+func plantsSettings(option string) bool {
+	name, _, _ := strings.Cut(option, "=")
+	return strings.HasPrefix(name, "--templ") || strings.HasPrefix(name, "--conf") || strings.HasPrefix(name, "--separate") || strings.HasPrefix(name, "-c")
+}
+
+// readsSettings reports whether git config with these arguments only reads.
+func readsSettings(args []word) bool {
+	operands := 0
+	for i := range args {
+		switch a := &args[i]; {
+		case !a.exact():
+			return false
+		case strings.HasPrefix(a.text, "--get") || a.text == "--list" || a.text == "-l" || operands == 0 && (a.text == "get" || a.text == "list"):
+			return true
+		case !strings.HasPrefix(a.text, "-"):
+			operands++
+		case slices.Contains([]string{"--unset", "--unset-all", "--add", "--replace-all", "--edit", "-e", "--remove-section", "--rename-section"}, a.text):
+			return false
+		}
+	}
+	return operands <= 1
+}
+
+// configFile returns the file that git config writes.
+func configFile(args []word) string {
+	for i := range args {
+		switch a := args[i].text; {
+		case a == "--global":
+			return "/.gitconfig" // of some home directory
+		case a == "--system":
+			return "/etc/gitconfig"
+		case strings.HasPrefix(a, "--file="):
+			return a[len("--file="):]
+		case (a == "-f" || a == "--file") && i+1 < len(args) && args[i+1].exact():
+			return args[i+1].text
+		}
+	}
+	return ".git/config"
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
-	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/core/sensitive"
 )
 
 // SandboxOptions configure the sandbox of child processes. The zero value uses the
@@ -48,9 +48,12 @@ func (a *Agent) sandbox() *env.Sandbox {
 	}
 	s := &env.Sandbox{
 		Shell: o.Shell, Skills: o.Skills, Writable: o.Writable, Hosts: o.Hosts,
-		Masked: a.masked(), Sensitive: permissions.SensitiveName,
+		Masked: a.masked(), Sensitive: sensitive.SecretName,
 	}
-	for _, name := range permissions.ProtectedNames() {
+	for _, name := range sensitive.ProtectedNames() {
+		if strings.Contains(name, "*") {
+			continue
+		}
 		if name != ".git/" { // only a missing .git is replaced by an empty directory
 			name = strings.TrimSuffix(name, "/")
 		}
@@ -70,10 +73,7 @@ func (a *Agent) sandbox() *env.Sandbox {
 // masked returns the locations of secrets.
 func (a *Agent) masked() []string {
 	home, _ := os.UserHomeDir() // empty if there is none
-	masked := permissions.SensitivePaths(home)
-	if a.opts.Home != "" { // may contain keys
-		masked = append(masked, filepath.Join(a.opts.Home, "settings.json"))
-	}
+	masked := sensitive.SecretPaths(filepath.ToSlash(home), filepath.ToSlash(a.opts.Home))
 	if a.opts.Sandbox != nil {
 		masked = append(masked, a.opts.Sandbox.Masked...)
 	}

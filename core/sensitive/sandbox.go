@@ -1,0 +1,60 @@
+package sensitive
+
+import (
+	"slices"
+	"strings"
+)
+
+// SecretName reports whether a file with this name, a single path element, may
+// contain secrets wherever it is.
+func SecretName(name string) bool {
+	e, ok := Match(name, 0)
+	return ok && e.Class == Secret
+}
+
+// SecretPaths returns the places of secrets that have a fixed location, for a
+// sandbox to hide: absolute paths that need not exist, with forward slashes. The
+// last element may have *. Home and agentHome may be empty.
+func SecretPaths(home, agentHome string) []string {
+	roots := map[Scope]string{System: "", Home: strings.TrimRight(home, "/"), AgentHome: strings.TrimRight(agentHome, "/")}
+	var paths []string
+	for _, e := range Entries() {
+		root, fixed := roots[e.Scope]
+		if !fixed || e.Class != Secret || root == "" && e.Scope != System {
+			continue
+		}
+		p := strings.TrimSuffix(e.Pattern, "/")
+		if i := strings.IndexByte(p, '*'); i >= 0 && strings.Contains(p[i:], "/") {
+			continue // of processes, which a sandbox has its own of
+		}
+		paths = append(paths, root+"/"+p)
+	}
+	if home != "" {
+		paths = append(paths, roots[Home]+"/.env*")
+	}
+	return paths
+}
+
+// ProtectedNames returns what a sandbox must keep from being written in a
+// workspace, at any depth: names and, with a slash inside, paths relative to any
+// directory. A slash at the end says that it is a directory; an element may have
+// *. What is below ".git/" and must not be written is in [GitPaths].
+func ProtectedNames() []string {
+	var names []string
+	for _, e := range Entries() {
+		if e.Class == Protected && e.Scope == Anywhere {
+			names = append(names, e.Pattern)
+		}
+	}
+	return slices.Compact(names)
+}
+
+// GitPaths returns the paths below the directory of a git repository that make
+// git run programs or read other files: what a sandbox protects where git itself
+// may write. A slash at the end says that it is a directory.
+func GitPaths() []string {
+	return []string{
+		"config", "config.worktree", "hooks/", "info/attributes", "modules/", "objects/info/alternates",
+		"objects/info/http-alternates", "commondir", "worktrees/*/config.worktree",
+	}
+}
