@@ -107,8 +107,13 @@ func quoteArgv(argv []string) string {
 }
 
 // matches reports whether the words are those of the pattern. Unknown words match
-// only a final *.
+// only a final *, and some arguments match only if the pattern has them.
 func (p *argvPattern) matches(s *subject) bool {
+	return p.begins(s) && (!p.more || uncovered(p.words, s) == "")
+}
+
+// begins reports whether a command begins with the words of the pattern.
+func (p *argvPattern) begins(s *subject) bool {
 	if len(s.Argv) == 0 || s.sure < len(p.words) || !p.more && len(s.Argv) > len(p.words) {
 		return false
 	}

@@ -79,6 +79,8 @@ func (p *Policy) inCommand(argv []string, at cwd) hazard {
 	switch {
 	case name == "rm":
 		return p.inRemoval(argv[1:], at)
+	case name == "find":
+		return p.inFind(argv[1:], at)
 	case escalates(name):
 		return hazard{
 			what: "runs a command as another user (" + name + ")", escalation: name,
@@ -113,6 +115,33 @@ func (p *Policy) inRemoval(args []string, at cwd) hazard {
 	for _, o := range operands {
 		if target, ok := p.operand(o, at.now); ok && p.irremovable(target, at.session) {
 			return hazard{what: "removes " + show(target), instead: insteadRemove}
+		}
+	}
+	return hazard{}
+}
+
+// narrowing are the tests of find that select few files.
+var narrowing = []string{"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-newer", "-mtime", "-mmin", "-atime", "-ctime", "-size", "-empty", "-user", "-inum", "-samefile", "-maxdepth"}
+
+// inFind judges find with -delete, or with rm, on everything below a directory.
+func (p *Policy) inFind(args []string, at cwd) hazard {
+	expression := slices.IndexFunc(args, func(a string) bool {
+		return len(a) > 1 && a[0] == '-' && a != "-H" && a != "-L" && a != "-P" || a == "!" || a == "("
+	})
+	if expression < 0 {
+		return hazard{}
+	}
+	removes := slices.ContainsFunc(args[expression:], func(a string) bool { return a == "-delete" || program(a) == "rm" })
+	if !removes || slices.ContainsFunc(args[expression:], func(a string) bool { return slices.Contains(narrowing, a) }) {
+		return hazard{}
+	}
+	roots := slices.DeleteFunc(slices.Clone(args[:expression]), func(a string) bool { return strings.HasPrefix(a, "-") })
+	if len(roots) == 0 {
+		roots = []string{"."}
+	}
+	for _, root := range roots {
+		if target, ok := p.operand(root, at.now); ok && p.irremovable(target, at.session) {
+			return hazard{what: "removes everything in " + show(target), instead: insteadRemove}
 		}
 	}
 	return hazard{}

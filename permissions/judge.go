@@ -114,6 +114,7 @@ type finding struct {
 	free    bool
 	environ []string
 	reads   bool // allowed because of what it does
+	losing  bool // it needs approval only for the files that it loses
 }
 
 func (f *finding) worse(g *finding) bool {
@@ -198,8 +199,9 @@ func (p *Policy) judge(ctx context.Context, f *finding) {
 		f.free = f.step == byAllowRule
 	}
 	// What the user approves runs as the user would run it. Scripts of skills
-	// stay in the sandbox.
-	f.free = s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask || p.mode == ModeBypass)
+	// stay in the sandbox, and so do commands that would run there but for the
+	// files that they lose.
+	f.free = s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask && !f.losing || p.mode == ModeBypass)
 }
 
 // settled says what decides on an access that no rule matches.

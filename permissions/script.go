@@ -1,6 +1,7 @@
 package permissions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,6 +40,7 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	f.verdict, f.step, f.rule, f.broken, f.hazard = worst.verdict, worst.step, worst.rule, worst.broken, worst.hazard
 	f.word, f.why, f.reads = worst.word, worst.why, j.relied
 	f.free = j.permitted
+	f.losing = !slices.ContainsFunc(f.parts, func(p finding) bool { return p.verdict == core.Ask && !p.losing })
 	if j.relied && f.verdict == core.Allow {
 		f.environ = j.script.Env
 	}
@@ -55,6 +57,7 @@ type scriptJudge struct {
 	parts   []finding
 
 	touched map[touch]bool // already judged
+	lost    losses
 
 	writes    bool // a known command changes files
 	relied    bool // a command is allowed because of what it does
@@ -96,6 +99,9 @@ func (j *scriptJudge) unclear(found shell.Finding) {
 	f.subject.Argv, f.subject.sure = nil, 0
 	f.subject.readPrograms()
 	j.judgeWhole(&f, j.by)
+	if j.mode == ModeBypass && f.rule == nil {
+		f.raise(floorText(j.whole.Resource))
+	}
 	j.add(f)
 	for a := range j.script.Accesses() {
 		j.access(a, "", byPermitted) // the text was judged
@@ -134,6 +140,7 @@ func (j *scriptJudge) commands() {
 		for k := range c.Accesses {
 			j.access(&c.Accesses[k], c.Text, by)
 		}
+		j.addLosses(c)
 		if name := c.Argv[0]; name == "cd" || name == "pushd" {
 			at.now = j.changeDir(c.Argv[1:], at.now)
 		}
@@ -141,6 +148,7 @@ func (j *scriptJudge) commands() {
 	for i := range j.script.Redirects {
 		j.access(&j.script.Redirects[i], "", j.by)
 	}
+	j.addLosses(nil)
 	if len(j.parts) == 0 { // only assignments, or empty
 		j.relied = true
 		j.add(finding{subject: *j.whole, verdict: core.Allow, step: byMode})
@@ -189,6 +197,9 @@ func (j *scriptJudge) command(f *finding, c *shell.Command, at cwd) settled {
 	if f.verdict == core.Deny {
 		return by
 	}
+	if j.mode == ModeBypass && f.rule == nil {
+		f.raise(floor(c, j.whole.Resource))
+	}
 	if c.Effect == shell.Unknown || !c.Exact() {
 		j.tighten(f)
 		return by
@@ -227,7 +238,7 @@ func (j *scriptJudge) settle(f *finding, c *shell.Command) settled {
 		j.relied = true
 		return byItself
 	default:
-		f.why = c.Why
+		f.why = cmp.Or(j.notExtended(s), c.Why)
 	}
 	f.verdict = j.byDefault(s, byItself)
 	return byPermitted // judged as a whole, with all its accesses
@@ -254,6 +265,9 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 		f := finding{via: via}
 		f.subject = j.part(core.Access{Scope: scopeOfKind(a.Kind), Resource: to.Path, Inside: to.Inside, Recursive: a.Recursive && a.Kind != shell.List})
 		j.file(&f, a, by, r)
+		if a.Loss != shell.LosesNone && by == bySandbox && f.verdict == core.Allow && f.step == byMode && to.Inside && j.environment != nil {
+			j.count(a, to.Path)
+		}
 		if by == byItself && a.Kind == shell.Write && f.verdict == core.Allow && !isHarmlessDevice(to.Path) && j.sharesFile(to.Path) {
 			f.verdict, f.step, f.rule = core.Ask, byUnclear, nil
 			f.why = "would also change the file under its other names (it has hard links)"

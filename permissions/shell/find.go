@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // findWords are the words of find's expression and what they take: "1" is an
 // operand, "." a path whose metadata is read.
@@ -32,7 +35,11 @@ func find(in *invocation) {
 		i++
 	}
 	roots := in.args[start:i]
-	in.each(roots, Access{Kind: List, Recursive: true})
+	a := Access{Kind: List, Recursive: true}
+	if slices.ContainsFunc(in.args[i:], func(w word) bool { return w.text == "-delete" }) {
+		a.Loss = LosesSome
+	}
+	in.each(roots, a)
 	in.findExpression(in.args[i:], roots)
 }
 

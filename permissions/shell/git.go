@@ -97,6 +97,7 @@ func git(in *invocation) {
 	ok := in.gitGlobal()
 	in.gitRuns()
 	in.gitSettings(ok)
+	in.gitLosses(ok)
 	if !ok {
 		return
 	}
@@ -335,4 +336,53 @@ func configFile(args []word) string {
 		}
 	}
 	return ".git/config"
+}
+
+// gitLosses records what commands of git discard.
+func (in *invocation) gitLosses(known bool) {
+	if !known || len(in.args) == 0 {
+		return
+	}
+	has := func(options ...string) bool {
+		return slices.ContainsFunc(in.args, func(a word) bool { return slices.Contains(options, a.text) })
+	}
+	loss := LosesNone
+	switch in.args[0].text {
+	case "clean":
+		if !slices.ContainsFunc(in.args, func(a word) bool { return a.text == "--dry-run" || isCluster(a.text, "n") }) {
+			loss = LosesUntracked
+		}
+	case "reset":
+		if has("--hard") {
+			loss = LosesModified
+		}
+	case "checkout":
+		if has("--", ".", "-f", "--force", "--ours", "--theirs") {
+			loss = LosesModified
+		}
+	case "switch":
+		if has("-f", "--force", "--discard-changes") {
+			loss = LosesModified
+		}
+	case "restore":
+		if !has("--staged", "-S") || has("--worktree", "-W") {
+			loss = LosesModified
+		}
+	}
+	if loss == LosesNone {
+		return
+	}
+	paths := in.args[1:]
+	if i := slices.IndexFunc(paths, func(a word) bool { return a.text == "--" }); i >= 0 {
+		paths = paths[i+1:]
+	} else if in.args[0].text != "restore" {
+		paths = nil
+	}
+	paths = slices.DeleteFunc(slices.Clone(paths), func(a word) bool { return strings.HasPrefix(a.text, "-") || !a.exact() })
+	in.each(paths, Access{Kind: List, Recursive: true, Loss: loss})
+}
+
+// isCluster reports whether a word is options of one letter, one of them this.
+func isCluster(word, letter string) bool {
+	return len(word) > 1 && word[0] == '-' && word[1] != '-' && strings.Contains(word, letter)
 }

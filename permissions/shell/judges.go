@@ -282,7 +282,7 @@ func changeFiles(in *invocation) {
 		last := i == len(in.operands)-1
 		switch {
 		case in.name == "rm" || in.name == "rmdir":
-			in.touch(Delete, o, recursive)
+			in.reach(o, Access{Kind: Delete, Recursive: recursive, Loss: LosesAll})
 		case in.name == "mv" && !last:
 			in.touch(Read, o, true)
 			in.touch(Delete, o, true)
@@ -290,6 +290,8 @@ func changeFiles(in *invocation) {
 			in.touch(Read, o, recursive)
 		case in.name == "mv" || in.name == "cp":
 			in.touch(Write, o, true) // may be a directory
+		case in.name == "truncate" || in.name == "tee" && !in.has("a", "append"):
+			in.reach(o, Access{Kind: Write, Loss: LosesAll})
 		default:
 			in.touch(Write, o, false)
 		}

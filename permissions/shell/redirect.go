@@ -65,7 +65,11 @@ func (w *walker) opens(st *state, r *syntax.Redirect, target *word, kind Kind) {
 			return
 		}
 	}
-	accesses, ok := w.accesses(st, &target.value, Access{Kind: kind, Text: w.source(r), Offset: w.offset(r)})
+	a := Access{Kind: kind, Text: w.source(r), Offset: w.offset(r)}
+	if r.Op == syntax.RdrOut || r.Op == syntax.RdrClob || r.Op == syntax.RdrAll {
+		a.Loss = LosesAll
+	}
+	accesses, ok := w.accesses(st, &target.value, a)
 	if !ok {
 		w.unclear(r, "redirects to a path in an unknown directory")
 	}

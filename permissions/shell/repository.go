@@ -167,15 +167,18 @@ func (c *repositoryCheck) submodules(worktree, gitDir string) error {
 	if err != nil {
 		return fmt.Errorf("reading the index of the repository: %w", err)
 	}
-	links, err := gitLinks(index)
+	entries, err := ReadIndex(index)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path.Join(gitDir, "index"), err)
 	}
-	for _, link := range links {
+	for _, e := range entries {
+		if !e.Submodule {
+			continue
+		}
 		if c.left--; c.left < 0 {
 			return fmt.Errorf("%s has more than %d submodules", worktree, maxSubmodules)
 		}
-		if err := c.worktree(path.Join(worktree, link)); err != nil {
+		if err := c.worktree(path.Join(worktree, e.Path)); err != nil {
 			return err
 		}
 	}
@@ -184,10 +187,18 @@ func (c *repositoryCheck) submodules(worktree, gitDir string) error {
 
 var errIndex = errors.New("unsupported index format")
 
-// gitLinks returns the paths of the submodules in an index. The format is in
-// Git's gitformat-index(5).
-func gitLinks(index []byte) ([]string, error) {
-	const header, fixed, modeAt, flagsAt, extended = 12, 62, 24, 60, 0x4000
+// IndexEntry is a file that git knows, as it was when git saw it last.
+type IndexEntry struct {
+	Path      string    // relative to the working tree
+	Size      uint32    // the lower bits
+	ModTime   [2]uint32 // seconds and nanoseconds
+	Submodule bool
+}
+
+// ReadIndex returns the entries of an index of git. The format is in Git's
+// gitformat-index(5).
+func ReadIndex(index []byte) ([]IndexEntry, error) {
+	const header, fixed, timeAt, modeAt, sizeAt, flagsAt, extended = 12, 62, 8, 24, 36, 60, 0x4000
 	if len(index) < header || !bytes.HasPrefix(index, []byte("DIRC")) {
 		return nil, errIndex
 	}
@@ -195,7 +206,7 @@ func gitLinks(index []byte) ([]string, error) {
 	if version < 2 || version > 4 {
 		return nil, errIndex
 	}
-	var links []string
+	var entries []IndexEntry
 	name, rest := []byte(nil), index[header:]
 	for ; count > 0; count-- {
 		if len(rest) < fixed+2 {
@@ -227,12 +238,13 @@ func gitLinks(index []byte) ([]string, error) {
 		if size > len(rest) {
 			return nil, errIndex
 		}
-		if mode == 0o160000 {
-			links = append(links, string(name))
-		}
+		entries = append(entries, IndexEntry{
+			Path: string(name), Size: binary.BigEndian.Uint32(rest[sizeAt:]), Submodule: mode == 0o160000,
+			ModTime: [2]uint32{binary.BigEndian.Uint32(rest[timeAt:]), binary.BigEndian.Uint32(rest[timeAt+4:])},
+		})
 		rest = rest[size:]
 	}
-	return links, checkExtensions(rest)
+	return entries, checkExtensions(rest)
 }
 
 // checkExtensions looks for the extension that puts entries in another file.

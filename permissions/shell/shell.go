@@ -60,6 +60,18 @@ func (k Kind) String() string {
 	return [...]string{"list", "read", "write", "delete", "network"}[min(k, Network)]
 }
 
+// Loss is which files an access removes or empties.
+type Loss uint8
+
+// The losses.
+const (
+	LosesNone      Loss = iota
+	LosesAll            // all that it names
+	LosesSome           // some of them
+	LosesUntracked      // those that git does not know
+	LosesModified       // those that git knows, but with other content
+)
+
 // Access is one access of a command to a file or host.
 type Access struct {
 	Kind Kind
@@ -75,6 +87,8 @@ type Access struct {
 	// SkipsHidden excludes names below Path that begin with a dot, as rg, fd and
 	// tree do.
 	SkipsHidden bool
+	// Loss is what becomes of the content of the files.
+	Loss Loss
 	// Text is the word in the script, and Offset its position in bytes. Within
 	// the script of bash -c, Offset is that of the outer command.
 	Text   string
