@@ -195,6 +195,10 @@ type ContextStore interface {
 // them by these names, in every environment and without approval.
 const HandlePrefix = "context:"
 
+// Hider is a Journal that keeps the secrets of a text out of all later records. A
+// session calls Hide with what it does not record, which a model may repeat.
+type Hider interface{ Hide(text string) }
+
 // OutputMeta describes an output.
 type OutputMeta struct {
 	Tool string

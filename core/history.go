@@ -2,8 +2,11 @@ package core
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -166,17 +169,79 @@ func (s *Session) answerOpenCalls(ctx context.Context) {
 	}
 }
 
+// storeInput returns an input and what is logged of it, with images stored. The
+// images of what is not logged are not stored either.
+func (s *Session) storeInput(ctx context.Context, in Input) (parts, record model.Parts) {
+	if in.Record == nil {
+		parts = s.storeImages(ctx, slices.Clone(in.Content))
+		return parts, slices.Clone(parts)
+	}
+	s.hide(in.Content)
+	return slices.Clone(in.Content), s.storeImages(ctx, slices.Clone(in.Record))
+}
+
+// hide keeps secrets of what is not logged out of later records.
+func (s *Session) hide(parts model.Parts) {
+	if h, ok := s.cfg.Journal.(Hider); ok {
+		h.Hide(parts.Text())
+	}
+}
+
+// withoutSecrets returns an answer as it is logged: without the texts that its
+// calls write to sensitive files.
+func (s *Session) withoutSecrets(ctx context.Context, snapshot *Snapshot, answer event.Message) event.Message {
+	var parts model.Parts
+	for i, p := range answer.Content {
+		call, ok := p.(model.ToolCall)
+		if !ok {
+			continue
+		}
+		if args := s.loggedArgs(ctx, snapshot, call); args != call.Args {
+			if parts == nil {
+				parts = slices.Clone(answer.Content)
+			}
+			call.Args = args
+			parts[i] = call
+		}
+	}
+	if parts != nil {
+		answer.Content = parts
+	}
+	return answer
+}
+
+// loggedArgs returns the arguments of a call as they are logged.
+func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model.ToolCall) string {
+	entry, known := snapshot.Lookup(call.Name)
+	if !known || s.cfg.Journal == nil || entry.Validate(json.RawMessage(call.Args)) != nil {
+		return call.Args
+	}
+	c := &pending{call: call, entry: entry, tool: &Call{ID: call.ID, Name: call.Name, Args: json.RawMessage(call.Args), Session: s.info(), Env: s.cfg.Env}}
+	if !slices.Contains(entry.Tool.Definition().Scopes, ScopeWrite) || s.decide(ctx, c) != nil || len(c.decision.Sensitive) == 0 ||
+		!slices.ContainsFunc(c.accesses, func(a Access) bool { return a.Scope == ScopeWrite }) {
+		return call.Args
+	}
+	s.hide(model.TextParts(strings.ReplaceAll(call.Args, `\n`, "\n")))
+	return event.UnrecordedArgs(call.Args, c.decision.Sensitive)
+}
+
 // record logs a call's result and adds it to the conversation.
 func (s *Session) record(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration) {
-	s.emitResult(ctx, c, res, out, took)
+	s.emitResult(ctx, c, res, out, took, nil)
 	s.history.addResult(toolResult(c, res))
 }
 
-func (s *Session) emitResult(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration) {
-	s.emit(ctx, c.ID, event.ToolResult{
+func (s *Session) emitResult(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration, sensitive []string) {
+	body := event.ToolResult{
 		Name: c.Name, Content: res.Content, IsError: res.Code != "", Code: string(res.Code), Output: out,
 		DurationMS: took.Milliseconds(), Structured: res.Structured, Meta: res.Meta,
-	})
+	}
+	if len(sensitive) == 0 {
+		s.emit(ctx, c.ID, body)
+		return
+	}
+	s.hide(res.Content)
+	s.emitAs(ctx, c.ID, body, body.Unrecorded(sensitive))
 }
 
 func toolResult(c model.ToolCall, res Result) model.ToolResult {

@@ -75,7 +75,7 @@ func (s *Session) takeInput(r *run, in Input) {
 	if len(in.Content) == 0 {
 		return
 	}
-	parts := s.storeImages(r.ctx, slices.Clone(in.Content))
+	parts, record := s.storeInput(r.ctx, in)
 	req := ContextRequest{Session: s.info(), Input: in.Content, Budget: s.current().profile.ContextWindow / 50}
 	for _, source := range s.cfg.Context {
 		blocks, err := source.Context(r.ctx, req)
@@ -86,10 +86,11 @@ func (s *Session) takeInput(r *run, in Input) {
 			if b.Event != nil {
 				s.emit(r.ctx, "", b.Event)
 			}
-			parts = append(parts, model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, b.Text)})
+			block := model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, b.Text)}
+			parts, record = append(parts, block), append(record, block)
 		}
 	}
-	s.emit(r.ctx, "", event.User{Content: parts})
+	s.emitAs(r.ctx, "", event.User{Content: parts}, event.User{Content: record})
 	s.history.addUser(parts)
 }
 
@@ -100,12 +101,13 @@ func (s *Session) drainSteering(ctx context.Context) {
 	s.steering = nil
 	s.mu.Unlock()
 	for _, in := range queue {
-		s.steer(ctx, s.storeImages(ctx, in.Content), "user")
+		parts, record := s.storeInput(ctx, in)
+		s.steer(ctx, parts, record, "user")
 	}
 }
 
-func (s *Session) steer(ctx context.Context, parts model.Parts, source string) {
-	s.emit(ctx, "", event.Steering{Content: parts, Source: source})
+func (s *Session) steer(ctx context.Context, parts, record model.Parts, source string) {
+	s.emitAs(ctx, "", event.Steering{Content: parts, Source: source}, event.Steering{Content: record, Source: source})
 	s.history.add(model.RoleUser, parts)
 	s.history.images = s.history.images || parts.HasImage()
 }
@@ -216,7 +218,7 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	end.Usage, end.Stop = answer.Usage, answer.Stop
 	span.SetAttributes(attribute.String("gen_ai.provider.name", end.Provider),
 		attribute.Int("gen_ai.usage.input_tokens", end.Usage.Input), attribute.Int("gen_ai.usage.output_tokens", end.Usage.Output))
-	s.takeAnswer(ctx, r, answer)
+	s.takeAnswer(ctx, r, snapshot, answer)
 	s.emit(ctx, "", end)
 	return answer, err
 }
@@ -241,9 +243,9 @@ func isEmpty(resp *model.Response) bool {
 }
 
 // takeAnswer records an answer and its usage.
-func (s *Session) takeAnswer(ctx context.Context, r *run, answer event.Message) {
+func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, answer event.Message) {
 	if len(answer.Content) > 0 || answer.Usage != (model.Usage{}) {
-		s.emit(ctx, "", answer)
+		s.emitAs(ctx, "", answer, s.withoutSecrets(ctx, snapshot, answer))
 		s.history.addAnswer(answer)
 	}
 	s.spend(r, answer.Provider, answer.Model, answer.Usage)
@@ -409,7 +411,8 @@ func (s *Session) checkSchema(r *run, answer event.Message) (again bool, err err
 	}
 	if !r.corrected {
 		r.corrected = true
-		s.steer(r.ctx, model.TextParts(fmt.Sprintf("The answer does not match the required JSON Schema: %v. Answer again with nothing but JSON that matches it.", err)), "output_schema")
+		text := model.TextParts(fmt.Sprintf("The answer does not match the required JSON Schema: %v. Answer again with nothing but JSON that matches it.", err))
+		s.steer(r.ctx, text, text, "output_schema")
 		return true, nil
 	}
 	return false, fmt.Errorf("the answer does not match the output schema: %w", err)
@@ -487,6 +490,6 @@ func (s *Session) detectLoop(r *run, calls []model.ToolCall) {
 	}
 	message := fmt.Sprintf("Loop detected: the last %d tool calls follow a repeating pattern. Try a different approach.", limits.LoopWindow)
 	s.emit(r.ctx, "", event.LoopDetection{Message: message, Pattern: n})
-	s.steer(r.ctx, model.TextParts(message), loopDetection)
+	s.steer(r.ctx, model.TextParts(message), model.TextParts(message), loopDetection)
 	s.recent = nil
 }

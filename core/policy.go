@@ -105,6 +105,9 @@ type Decision struct {
 	Grants []Grant
 	// NoSession says that an approval cannot last for the session.
 	NoSession bool
+	// Sensitive are files that may contain secrets which the call can access. Its
+	// result, and the text that it writes, are not recorded.
+	Sensitive []string
 	// Always is the rule that would always allow this; empty if none may.
 	Always string
 }

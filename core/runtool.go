@@ -140,7 +140,10 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 		c.notes = append(c.notes, fmt.Sprintf("the tool is called %s", entry.ModelName))
 		c.call.Name = entry.ModelName
 	}
-	s.emit(r.ctx, call.ID, event.ToolUse{Name: c.call.Name, Source: entry.Source, Args: c.call.Args})
+	use := event.ToolUse{Name: c.call.Name, Source: entry.Source, Args: c.call.Args}
+	logged := use
+	logged.Args = s.loggedArgs(r.ctx, snapshot, c.call)
+	s.emitAs(r.ctx, call.ID, use, logged)
 	switch {
 	case hooked != nil:
 		c.permission = event.Permission{Tool: c.call.Name, Decision: "deny", Decider: "hook", Reason: hooked.Error()}
@@ -213,12 +216,14 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	defer span.End()
 	var res Result
 	var out *event.Output
+	var sensitive []string
 	if c.failed != nil {
 		res = *c.failed
 	} else if ok, why := s.permit(r.soft, c); !ok {
 		res = Failf(CodePermission, "Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", why)
 	} else {
 		c.start = s.cfg.Clock() // without the time that the user took
+		sensitive = c.decision.Sensitive
 		res, out = s.execute(ctx, c)
 	}
 	if len(c.notes) > 0 {
@@ -231,7 +236,7 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	if res.Code != "" {
 		span.SetStatus(codes.Error, string(res.Code))
 	}
-	s.emitResult(ctx, c.call, res, out, s.cfg.Clock().Sub(c.start))
+	s.emitResult(ctx, c.call, res, out, s.cfg.Clock().Sub(c.start), sensitive)
 	return res
 }
 
@@ -262,13 +267,13 @@ func (s *Session) execute(ctx context.Context, c *pending) (Result, *event.Outpu
 	if timer.Expired() { // the tool's own error is only that it was cancelled
 		res = Failf(CodeTimeout, "%s timed out after %s, its limit. Ask for less at a time, or try another way.", c.title(), def.Timeout)
 	}
-	return s.shape(ctx, spool, res)
+	return s.shape(ctx, spool, res, len(c.decision.Sensitive) == 0)
 }
 
 // fileFor returns what opens the file for a call's long output; nil without a
 // store.
 func (s *Session) fileFor(ctx context.Context, c *pending) func() (output.File, error) {
-	if s.cfg.Store == nil {
+	if s.cfg.Store == nil || len(c.decision.Sensitive) > 0 {
 		return nil
 	}
 	return func() (output.File, error) {
@@ -324,8 +329,8 @@ func (s *Session) toolError(ctx context.Context, c *pending, err error) Result {
 }
 
 // shape joins live output and returned text, truncates what the model gets, and
-// stores images.
-func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result) (Result, *event.Output) {
+// stores images if it may.
+func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result, store bool) (Result, *event.Output) {
 	var others model.Parts
 	var text string
 	for _, p := range res.Content {
@@ -346,7 +351,10 @@ func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result) (R
 	if kept != "" || len(others) == 0 {
 		parts = model.Parts{model.Text{Text: kept}}
 	}
-	res.Content = append(parts, s.storeImages(ctx, others)...)
+	if store {
+		others = s.storeImages(ctx, others)
+	}
+	res.Content = append(parts, others...)
 	res.Structured = output.Redact(res.Structured, s.cfg.Secrets)
 	for name, value := range res.Meta {
 		res.Meta[name] = output.Redact(value, s.cfg.Secrets)

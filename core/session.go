@@ -51,6 +51,8 @@ const (
 // Input is what the user, or a host for them, submits.
 type Input struct {
 	Content model.Parts
+	// Record is logged instead of Content, which has secrets; nil logs Content.
+	Record model.Parts
 }
 
 // TextInput is an input of one text.
@@ -445,6 +447,11 @@ func (s *Session) Note(ctx context.Context, body event.Body) {
 
 // emit numbers an event, logs it, and publishes it, in this order.
 func (s *Session) emit(ctx context.Context, call string, body event.Body) {
+	s.emitAs(ctx, call, body, body)
+}
+
+// emitAs is emit for a body that has secrets and is logged without them.
+func (s *Session) emitAs(ctx context.Context, call string, body, record event.Body) {
 	e := event.Event{
 		V: event.Version, Time: s.cfg.Clock(), Session: s.id, Parent: s.cfg.Parent, Call: call,
 		Iteration: int(s.iteration.Load()), Tokens: int(s.tokens.Load()),
@@ -458,7 +465,9 @@ func (s *Session) emit(ctx context.Context, call string, body event.Body) {
 	e.Seq = s.seq
 	var failed error
 	if s.journal != nil && !e.IsDelta() {
-		if failed = s.journal.Append(context.WithoutCancel(ctx), e); failed != nil {
+		logged := e
+		logged.Body = record
+		if failed = s.journal.Append(context.WithoutCancel(ctx), logged); failed != nil {
 			s.journal = nil
 		}
 	}

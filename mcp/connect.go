@@ -220,7 +220,7 @@ var networkNames = []string{
 // childEnv returns the environment of a server: harmless variables that programs
 // need, and those of its settings. It inherits nothing that looks like a secret.
 func childEnv(environ []string, own map[string]string) []string {
-	env := proc.FilterEnv(environ, proc.InheritCore, networkNames...)
+	env := proc.FilterEnvNames(environ, networkNames)
 	for name, value := range own {
 		env = append(env, name+"="+value) // the last one counts
 	}

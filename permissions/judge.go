@@ -1,6 +1,7 @@
 package permissions
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -103,6 +104,8 @@ type finding struct {
 	why     string // why a command is not known to be read-only
 	via     string // the part of a script that accesses the file
 
+	sensitive []string // places that it can access, whatever the verdict
+
 	// Of a command line: its parts, and the index of the one that decided.
 	parts []finding
 	worst int
@@ -133,6 +136,24 @@ func (f *finding) decisive() *finding {
 	return &f.parts[f.worst]
 }
 
+// sensitivePlaces returns the sensitive places that the access leads to: paths, or
+// words of a command.
+func (f *finding) sensitivePlaces() []string {
+	parts := f.parts
+	if len(parts) == 0 {
+		parts = []finding{*f}
+	}
+	var places []string
+	for i := range parts {
+		if part := &parts[i]; part.step == bySensitive {
+			if name := cmp.Or(part.subject.path, part.word); !slices.Contains(places, name) {
+				places = append(places, name)
+			}
+		}
+	}
+	return places
+}
+
 // judgeAll returns the finding on each access, or a single one on a call that
 // declares no access.
 func (p *Policy) judgeAll(ctx context.Context, req *core.PermissionRequest) []finding {
@@ -148,6 +169,7 @@ func (p *Policy) judgeAll(ctx context.Context, req *core.PermissionRequest) []fi
 		f.subject = p.subject(req, a)
 		f.subject.carved = carved && a.Scope == core.ScopeRead
 		p.judge(ctx, f)
+		f.sensitive = f.sensitivePlaces()
 		if f.verdict == core.Ask && f.grantable() && req.Granted != nil && req.Granted(a) {
 			f.verdict, f.step, f.rule, f.parts = core.Allow, byGrant, nil, nil
 		}

@@ -366,6 +366,7 @@ func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.De
 		if f.worse(worst) {
 			worst = f
 		}
+		d.Sensitive = append(d.Sensitive, f.sensitive...)
 		d.NoSession = d.NoSession || f.verdict == core.Ask && !f.grantable()
 	}
 	d.Verdict = worst.verdict

@@ -44,6 +44,9 @@ type Options struct {
 	UserHome  string // the user's home directory, $HOME in manifests
 	// Sandbox is how processes are confined to their manifests.
 	Sandbox sandbox.Mode
+	// Masked are absolute paths that are hidden even in a directory that a manifest
+	// grants. The last element may be a pattern of filepath.Match.
+	Masked  []string
 	Environ []string // environment from which plugins get theirs; nil = os.Environ()
 
 	StartTimeout time.Duration // 0 = 10 s
@@ -65,6 +68,7 @@ type Host struct {
 	workspace    string
 	home         string
 	sandbox      sandbox.Mode
+	masked       []string
 	environ      []string
 	startTimeout time.Duration
 	callTimeout  time.Duration
@@ -88,7 +92,7 @@ type Host struct {
 // Open returns a host. It reads the plugin.json of each plugin, and starts none.
 func Open(ctx context.Context, o Options) *Host {
 	h := &Host{
-		supervisor: o.Supervisor, agentHome: o.Home, workspace: o.Workspace, home: o.UserHome, sandbox: o.Sandbox, environ: o.Environ,
+		supervisor: o.Supervisor, agentHome: o.Home, workspace: o.Workspace, home: o.UserHome, sandbox: o.Sandbox, masked: o.Masked, environ: o.Environ,
 		startTimeout: cmp.Or(o.StartTimeout, 10*time.Second), callTimeout: cmp.Or(o.CallTimeout, 2*time.Minute),
 		idle: cmp.Or(o.Idle, 5*time.Minute), watchEvery: cmp.Or(o.Watch, time.Second),
 		version: o.Version, clock: o.Clock, logger: o.Logger,
@@ -159,7 +163,7 @@ func find(ctx context.Context, o Options) []found {
 			list = append(list, found{name: linksFile, scope: Linked, err: err})
 		}
 		for _, l := range links {
-			list = append(list, found{name: l.Name, scope: Linked, dir: l.Dir, origin: &linked{name: l.Name, dir: l.Dir}})
+			list = append(list, found{name: l.Name, scope: Linked, dir: l.Dir, origin: &linked{name: l.Name, dir: l.Dir, approved: l.Manifest}})
 		}
 	}
 	if o.Project != "" {

@@ -196,9 +196,11 @@ func verifySums(ctx context.Context, dir string, s Spec) error {
 	return nil
 }
 
-// linked is a folder that is used in place and not verified.
+// linked is a folder that is used in place. Its files are not verified, but its
+// manifest cannot grow beyond what the user approved.
 type linked struct {
 	name, dir string
+	approved  *Manifest // nil = any
 
 	mu    sync.Mutex
 	spec  string   // stamp of the plugin.json that files were read from
@@ -226,6 +228,12 @@ func (o *linked) load(context.Context) (loaded, error) {
 	l, err := read(o.dir)
 	if err != nil {
 		return l, err
+	}
+	if o.approved != nil {
+		if more := l.spec.Manifest.beyond(*o.approved); len(more) > 0 {
+			return l, fmt.Errorf("its manifest asks for more than you approved (%s): review it with 'agent plugins add --link %s'",
+				shorten(cleanLine(strings.Join(more, ", ")), 300), o.dir)
+		}
 	}
 	sum := sha256.Sum256([]byte(o.stamp()))
 	l.hash = hex.EncodeToString(sum[:])

@@ -259,9 +259,9 @@ func (m Manifest) Lines() []string {
 	add("see the environment variables", m.Env)
 	add("get the secrets", m.Secrets)
 	if len(lines) == 0 {
-		lines = []string{"nothing but compute: no files, no network, no environment variables"}
+		lines = []string{"nothing but compute: no network, no environment variables"}
 	}
-	return lines
+	return append(lines, "besides: read system programs and libraries and its own folder; read and write its data directory")
 }
 
 // beyond returns what the manifest grants in addition to another.

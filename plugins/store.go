@@ -183,13 +183,17 @@ func (s *Store) build(ctx context.Context, dir, program, pkg string) error {
 	return s.runGo(ctx, dir, nil, "build", "-tags=grpcnotrace", "-trimpath", "-o", program, pkg)
 }
 
+// downloadNames are variables that the go command needs to download modules. They
+// may contain a password.
+var downloadNames = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "GOPROXY"}
+
 // runGo runs the go command. If it fails, the error contains its output.
 func (s *Store) runGo(ctx context.Context, dir string, stdout io.Writer, args ...string) error {
 	var out bytes.Buffer
 	spec := proc.Spec{
 		Path: "go", Args: args, Dir: dir, Stdout: &out, Stderr: &out,
 		// Without cgo, a build runs no program that the package chooses.
-		Env: append(proc.FilterEnv(os.Environ(), proc.InheritAll), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -mod=mod", "GOWORK=off"),
+		Env: append(proc.FilterEnv(os.Environ(), proc.InheritAll, downloadNames...), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -mod=mod", "GOWORK=off"),
 	}
 	if stdout != nil {
 		spec.Stdout = stdout
@@ -342,7 +346,7 @@ func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) erro
 	entry, err := s.files.Entry(ctx, name)
 	if errors.Is(err, bundle.ErrNotInstalled) {
 		removed := false
-		err := s.changeLinks(ctx, func(links map[string]string) {
+		err := s.changeLinks(ctx, func(links map[string]link) {
 			_, removed = links[name]
 			delete(links, name)
 		})
@@ -377,11 +381,13 @@ func (s *Store) Link(ctx context.Context, dir string) (Spec, error) {
 	if _, err := s.files.Entry(ctx, l.spec.Name); !errors.Is(err, bundle.ErrNotInstalled) {
 		return l.spec, &Error{l.spec.Name, errors.Join(errors.New("it is installed: remove it first"), err)}
 	}
-	return l.spec, s.changeLinks(ctx, func(links map[string]string) { links[l.spec.Name] = l.dir })
+	return l.spec, s.changeLinks(ctx, func(links map[string]link) {
+		links[l.spec.Name] = link{l.spec.Name, l.dir, &l.spec.Manifest}
+	})
 }
 
 // changeLinks updates the list of links. It is safe with several processes.
-func (s *Store) changeLinks(ctx context.Context, change func(map[string]string)) error {
+func (s *Store) changeLinks(ctx context.Context, change func(map[string]link)) error {
 	if err := os.MkdirAll(s.home, 0o700); err != nil {
 		return err
 	}
@@ -395,15 +401,22 @@ func (s *Store) changeLinks(ctx context.Context, change func(map[string]string))
 	if err != nil {
 		return err
 	}
-	links := map[string]string{}
+	links := map[string]link{}
 	for _, l := range list {
-		links[l.Name] = l.Dir
+		links[l.Name] = l
 	}
 	before := maps.Clone(links)
 	if change(links); maps.Equal(before, links) {
 		return nil
 	}
-	data, err := json.MarshalIndent(linksDocument{Version: 1, Links: links}, "", "  ")
+	doc := linksDocument{Version: 1, Links: map[string]string{}, Manifests: map[string]*Manifest{}}
+	for name, l := range links {
+		doc.Links[name] = l.Dir
+		if l.Manifest != nil {
+			doc.Manifests[name] = l.Manifest
+		}
+	}
+	data, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -471,10 +484,15 @@ func withChecksums(name string, data []byte, sums map[string]string) ([]byte, er
 type linksDocument struct {
 	Version int               `json:"version"`
 	Links   map[string]string `json:"links"`
+	// Manifests are what the user approved, by name.
+	Manifests map[string]*Manifest `json:"manifests,omitempty"`
 }
 
 // link is a plugin that is used in place.
-type link struct{ Name, Dir string }
+type link struct {
+	Name, Dir string
+	Manifest  *Manifest // as approved; nil in a file of an older version
+}
 
 // linksFile is the file in the agent's home that lists the links.
 const linksFile = "plugin-links.json"
@@ -498,7 +516,7 @@ func readLinks(home string) ([]link, error) {
 	}
 	var list []link
 	for _, name := range slices.Sorted(maps.Keys(doc.Links)) {
-		list = append(list, link{name, doc.Links[name]})
+		list = append(list, link{name, doc.Links[name], doc.Manifests[name]})
 	}
 	return list, nil
 }

@@ -29,7 +29,7 @@ const modulePath = "github.com/seed-009c0928/agent"
 // line here, and a changed line needs a reason in its commit.
 var importRules = map[string][]string{
 	"core/model":      {},
-	"core/proc":       {"core/proc/sandbox"},
+	"core/proc":       {"core/proc/sandbox", "core/redact"},
 	"core/atomicfile": {},
 	"core/jsonpos":    {},
 	"core/schema":     {},

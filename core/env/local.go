@@ -195,6 +195,7 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 	if err != nil {
 		return nil, err
 	}
+	note := l.watchWithheld(&cmd, &spec)
 	p, err := l.supervisor.Start(ctx, spec)
 	if errors.Is(err, syscall.E2BIG) {
 		return nil, fmt.Errorf("the command is too long for this system: write it to a file and run the file: %w", err)
@@ -202,12 +203,13 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 	if err != nil {
 		return nil, err
 	}
-	return localProcess{p, c}, nil
+	return localProcess{p, c, note}, nil
 }
 
 type localProcess struct {
 	*proc.Process
 	confined *confined
+	withheld *withheldNote
 }
 
 // Wait implements [core.Process].
@@ -215,5 +217,8 @@ func (p localProcess) Wait() (core.Exit, error) {
 	exit, err := p.Process.Wait()
 	ended := core.Exit{Code: exit.Code, Signal: exit.Signal, Duration: exit.Duration, Left: exit.Left, Sandbox: p.Sandbox().String()}
 	p.confined.explain(p.Sandbox(), ended, p.Aside())
+	if err == nil {
+		p.withheld.explain(ended)
+	}
 	return ended, err
 }

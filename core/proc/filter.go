@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Inherit selects which environment variables a child process gets. The zero
@@ -68,43 +69,72 @@ var coreNames = []string{
 var secretEnds = []string{
 	"API_KEY", "APIKEY", "SECRET", "SECRETS", "TOKEN", "TOKENS", "PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE",
 	"CREDENTIAL", "CREDENTIALS", "SECRET_KEY", "ACCESS_KEY", "ACCESS_KEY_ID", "PRIVATE_KEY", "SIGNING_KEY",
-	"ENCRYPTION_KEY", "MASTER_KEY", "AUTH_KEY", "SERVICE_KEY", "ACCOUNT_KEY", "_AUTH", "_PAT", "_PASS", "_PWD", "_DSN",
-	"SSHPASS", "SECRET_KEY_BASE", "CONNECTION_STRING",
+	"ENCRYPTION_KEY", "MASTER_KEY", "AUTH_KEY", "SERVICE_KEY", "ACCOUNT_KEY", "_AUTH", "_PAT", "_PASS", "_PWD",
+	"SSHPASS", "SECRET_KEY_BASE", "AUTH_CONFIG", "COOKIE", "COOKIES",
 }
 
+// addressEnds are the suffixes of the names of addresses that are secret, unless
+// they lead to this machine.
+var addressEnds = []string{"_DSN", "CONNECTION_STRING", "CONNECTIONSTRING", "CONN_STR", "_WEBHOOK", "WEBHOOK_URL", "WEBHOOK_URI", "HOOK_URL"}
+
+// secretWords are parts of names that make a random-looking value a secret:
+// GITHUB_TOKEN_PROD, SIGNING_KEY.
+var secretWords = []string{"KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS", "PWD", "AUTH", "CREDENTIAL", "CREDENTIALS", "COOKIE", "JWT", "BEARER", "SAS"}
+
+// ordinaryNames are judged by no value: programs do not work without them, and
+// they have lists of paths.
+var ordinaryNames = []string{"PATH", "HOME", "SHELL", "USER", "LOGNAME", "USERNAME", "PWD", "OLDPWD", "TMPDIR", "TERM"}
+
 // FilterEnv returns the part of environ, a list of "NAME=value", for a child
-// process: the variables selected by the policy, without secrets such as
-// *_API_KEY, *_SECRET, *_TOKEN, *_PASSWORD or *_CREDENTIAL (in any case), and the
+// process: the variables selected by the policy, without secrets, and the
 // variables in passthrough, even if secret. The order is kept.
+//
+// A variable is secret by its name, such as *_API_KEY, *_SECRET, *_TOKEN,
+// *_PASSWORD or *_CREDENTIAL (in any case), or by its value: a URL or connection
+// string with a credential, a webhook, a cookie, a key of a well-known service.
+// An address that leads to this machine is not secret.
 func FilterEnv(environ []string, policy Inherit, passthrough ...string) []string {
+	return filterEnv(environ, passthrough, func(name string) bool { return inherits(policy, name) })
+}
+
+// FilterEnvNames is like [FilterEnv] with [InheritCore], and also selects the
+// variables with the given names, unless they are secret.
+func FilterEnvNames(environ, names []string, passthrough ...string) []string {
+	return filterEnv(environ, passthrough, func(name string) bool { return isCore(name) || slices.Contains(names, name) })
+}
+
+func filterEnv(environ, passthrough []string, selects func(name string) bool) []string {
 	kept := make([]string, 0, len(environ))
 	for _, entry := range environ {
-		name, ok := envName(entry)
-		if ok && (slices.Contains(passthrough, name) || inherits(policy, strings.ToUpper(name))) {
+		name, value, ok := splitEntry(entry)
+		if !ok {
+			continue
+		}
+		if upper := strings.ToUpper(name); slices.Contains(passthrough, name) || (selects(upper) || selects(name)) && !isSecret(upper, value) {
 			kept = append(kept, entry)
 		}
 	}
 	return kept
 }
 
-// envName returns the name in "NAME=value". On Windows, names may start with an
-// equals sign.
-func envName(entry string) (name string, ok bool) {
+// splitEntry splits "NAME=value". On Windows, names may start with an equals
+// sign.
+func splitEntry(entry string) (name, value string, ok bool) {
 	if entry == "" {
-		return "", false
+		return "", "", false
 	}
 	i := strings.IndexByte(entry[1:], '=')
 	if i < 0 {
-		return "", false
+		return "", "", false
 	}
-	return entry[:i+1], true
+	return entry[:i+1], entry[i+2:], true
 }
 
-// inherits reports whether the policy passes the upper-case name on.
+// inherits reports whether the policy selects the upper-case name.
 func inherits(policy Inherit, name string) bool {
 	switch policy {
 	case InheritAll:
-		return isCore(name) || !isSecret(name)
+		return true
 	case InheritCore:
 		return isCore(name)
 	default:
@@ -113,12 +143,37 @@ func inherits(policy Inherit, name string) bool {
 }
 
 func isCore(name string) bool {
-	return slices.Contains(coreNames, name) || strings.HasPrefix(name, "LC_") && !isSecret(name)
+	return slices.Contains(coreNames, name) || strings.HasPrefix(name, "LC_")
 }
 
-// isSecret reports whether an upper-case name ends like that of a secret. A
-// trailing number is ignored: OPENAI_API_KEY_2.
-func isSecret(name string) bool {
-	name = strings.TrimRight(name, "0123456789_")
-	return slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(name, end) })
+// isSecret reports whether a variable is secret by its name, in upper case, or by
+// its value.
+func isSecret(name, value string) bool {
+	if slices.Contains(ordinaryNames, name) {
+		return false
+	}
+	if !slices.Contains(coreNames, name) {
+		bare := strings.TrimRight(name, "0123456789_") // OPENAI_API_KEY_2
+		hasEnd := func(end string) bool { return strings.HasSuffix(bare, end) }
+		switch {
+		case slices.ContainsFunc(secretEnds, hasEnd):
+			return true
+		case slices.ContainsFunc(addressEnds, hasEnd):
+			return !localAddress(value)
+		case random(value) && slices.ContainsFunc(strings.Split(name, "_"), func(w string) bool { return slices.Contains(secretWords, w) }):
+			return true
+		}
+	}
+	return secretValue(value)
+}
+
+// random reports whether a value looks like a password or key: at least eight
+// characters, with letters and digits, and not a path or an address.
+func random(value string) bool {
+	if len(value) < 8 || strings.ContainsAny(value, " \t\n") || strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") || strings.HasPrefix(value, ".") || strings.Contains(value, "://") {
+		return false
+	}
+	letter := strings.ContainsFunc(value, unicode.IsLetter)
+	digit := strings.ContainsFunc(value, unicode.IsDigit)
+	return letter && digit
 }

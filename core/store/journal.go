@@ -31,6 +31,8 @@ type Options struct {
 	// 8 bytes are ignored. What looks like a key of a well-known service is
 	// replaced too.
 	Secrets []string
+	// Hidden takes what Hide learns; nil is a new one for this journal.
+	Hidden *Hidden
 }
 
 // Journal is the log of a session, a core.Journal. It is safe for concurrent
@@ -39,6 +41,7 @@ type Journal struct {
 	id, path string
 	lock     *lock
 	redact   *redact.Redactor
+	hidden   *Hidden
 	repair   *Repair
 	maxLine  int
 
@@ -53,7 +56,10 @@ type Journal struct {
 	dirSynced bool
 }
 
-var _ core.Journal = (*Journal)(nil)
+var (
+	_ core.Journal = (*Journal)(nil)
+	_ core.Hider   = (*Journal)(nil)
+)
 
 // logFile is what a journal does with its file.
 type logFile interface {
@@ -93,7 +99,10 @@ func open(dir, id string, flag int, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{id: id, path: filepath.Join(dir, id+fileSuffix), lock: l, redact: redact.New(opts.Secrets), maxLine: maxLine}
+	j := &Journal{id: id, path: filepath.Join(dir, id+fileSuffix), lock: l, redact: redact.New(opts.Secrets), hidden: opts.Hidden, maxLine: maxLine}
+	if j.hidden == nil {
+		j.hidden = &Hidden{}
+	}
 	f, err := os.OpenFile(j.path, os.O_RDWR|flag, 0o600)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), l.release())
@@ -111,6 +120,10 @@ func (j *Journal) Path() string { return j.path }
 // Repaired returns what [Open] cut off, or nil.
 func (j *Journal) Repaired() *Repair { return j.repair }
 
+// Hide implements core.Hider: the secrets of a text, which are values that look
+// like passwords and keys, are redacted in all later records.
+func (j *Journal) Hide(text string) { j.hidden.add(text) }
+
 // Append implements core.Journal: one line, in one write. It ignores ctx, since
 // a cancellation must be recorded as well.
 //
@@ -121,7 +134,7 @@ func (j *Journal) Append(_ context.Context, e event.Event) error {
 	if err != nil {
 		return fmt.Errorf("session %s: %w", j.id, err)
 	}
-	line = append(j.redact.Record(line), '\n')
+	line = append(j.hidden.record(j.redact.Record(line)), '\n')
 	if len(line) > j.maxLine {
 		return fmt.Errorf("session %s: %w: %s has %d bytes, the limit is %d", j.id, ErrTooLarge, e.Body.Type(), len(line), j.maxLine)
 	}

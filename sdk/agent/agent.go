@@ -108,6 +108,7 @@ type Agent struct {
 	tools    *registry.Registry
 	policy   core.Policy
 	recorded atomic.Bool // a session has a log
+	hidden   store.Hidden
 
 	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without
@@ -436,7 +437,7 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 	if resume {
 		open = store.Open
 	}
-	journal, err := open(dir, cfg.ID, store.Options{Secrets: a.opts.Secrets})
+	journal, err := open(dir, cfg.ID, store.Options{Secrets: a.opts.Secrets, Hidden: &a.hidden})
 	switch {
 	case err != nil && resume:
 		if errors.Is(err, os.ErrNotExist) {

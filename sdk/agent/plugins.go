@@ -33,6 +33,7 @@ func (a *Agent) pluginOptions() plugins.Options {
 	if o.Sandbox == "" && a.opts.Sandbox != nil {
 		o.Sandbox = a.opts.Sandbox.Plugins
 	}
+	o.Masked = append(slices.Clone(o.Masked), a.masked()...)
 	if o.Workspace == "" && info.OS != "" {
 		o.Workspace = a.opts.Dir
 		if a.opts.Env == nil { // on this machine

@@ -57,13 +57,16 @@ func NewCLI(opts CLIOptions) *CLI {
 	if c.environ == nil {
 		c.environ = os.Environ()
 	}
-	c.environ = proc.FilterEnv(c.environ, proc.InheritAll)
+	c.environ = proc.FilterEnv(c.environ, proc.InheritAll, clientNames...)
 	if c.supervisor == nil {
 		c.supervisor = proc.NewSupervisor(proc.Options{Logger: opts.Logger})
 		c.owned = true
 	}
 	return c
 }
+
+// clientNames are variables with which clients sign in.
+var clientNames = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "DOCKER_AUTH_CONFIG"}
 
 // cliGrace is how long the program may take to end when asked to.
 const cliGrace = 200 * time.Millisecond

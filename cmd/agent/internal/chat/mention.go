@@ -30,8 +30,10 @@ var mention = regexp.MustCompile(`(?:^|\s)@([^\s@]+)`)
 // expand makes an input of a prompt and attaches its @files. A word that names no
 // file is left as it is. others resolves what else a word may name; it returns no
 // parts for a word it does not know. The notes say what was attached, or why not.
-func expand(ctx context.Context, env core.Environment, text string, others func(name string) (parts model.Parts, note string, err error)) (core.Input, []string, error) {
-	in := core.TextInput(text)
+// The content of a file that is sensitive to the policy is not recorded.
+func expand(ctx context.Context, a fileSource, text string, others func(name string) (parts model.Parts, note string, err error)) (core.Input, []string, error) {
+	in, env := core.TextInput(text), a.Env()
+	record, hidden := core.TextInput(text).Content, false
 	var notes []string
 	var seen []string
 	for _, m := range mention.FindAllStringSubmatch(text, -1) {
@@ -46,6 +48,7 @@ func expand(ctx context.Context, env core.Environment, text string, others func(
 		}
 		if parts != nil {
 			in.Content, notes = append(in.Content, parts...), append(notes, note)
+			record = append(record, parts...)
 			continue
 		}
 		info, err := env.Files().Stat(ctx, name)
@@ -60,8 +63,34 @@ func expand(ctx context.Context, env core.Environment, text string, others func(
 			return core.Input{}, nil, fmt.Errorf("@%s: %w", name, err)
 		}
 		in.Content, notes = append(in.Content, part), append(notes, note)
+		if isSensitive(ctx, a, name) {
+			hidden, part = true, model.Text{Text: fmt.Sprintf("<file path=%q>\n[%d bytes are not recorded, because they may contain secrets]\n</file>", name, info.Size())}
+		}
+		record = append(record, part)
+	}
+	if hidden {
+		in.Record = record
 	}
 	return in, notes, nil
+}
+
+// fileSource is where the files of a prompt are, and the policy for them: an
+// *agent.Agent.
+type fileSource interface {
+	Env() core.Environment
+	Policy() core.Policy
+}
+
+// isSensitive reports whether a file may contain secrets, according to the policy.
+func isSensitive(ctx context.Context, a fileSource, name string) bool {
+	at, err := a.Env().Resolve(ctx, name)
+	if err != nil {
+		return true // it was just read: what it is now is unknown
+	}
+	access := core.Access{Scope: core.ScopeRead, Resource: at.Path, Inside: at.Inside}
+	return len(a.Policy().Decide(ctx, core.PermissionRequest{
+		Tool: "read_file", Session: core.SessionInfo{Dir: a.Env().Info().Dir}, Accesses: []core.Access{access},
+	}).Sensitive) > 0
 }
 
 // attach reads a file that the user named.

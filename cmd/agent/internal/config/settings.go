@@ -196,6 +196,7 @@ type Sandbox struct {
 type toolSettings struct {
 	Allowed         []string `json:"allowed" scope:"user" doc:"Tools that the model gets; empty means all."`
 	Disallowed      []string `json:"disallowed" merge:"append" doc:"Tools that the model does not get."`
+	PassEnv         []string `json:"passEnv" merge:"append" scope:"user" doc:"Names of environment variables that commands get although they look like secrets."`
 	Search          string   `json:"search" default:"\"auto\"" enum:"auto,call,off" doc:"Access to tools of plugins and MCP servers when there are too many for the prompt. auto: the model searches for them, and calls them directly if the provider supports that, otherwise through call_tool. call: always through call_tool. off: put all into the prompt."`
 	SearchBudget    float64  `json:"searchBudget" default:"0.02" min:"0.0001" max:"1" doc:"Fraction of the model's context window that these tools may take up before search replaces them."`
 	ReadBeforeWrite bool     `json:"readBeforeWrite" default:"true" scope:"user" doc:"Refuse to change a file that was not read in this session, or changed since."`

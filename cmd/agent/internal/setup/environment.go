@@ -3,7 +3,6 @@ package setup
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 
@@ -21,7 +20,7 @@ type Environment struct{ kind, name string }
 // OpenAgent opens an agent that works there.
 func (w Environment) OpenAgent(ctx context.Context, opts agent.Options) (*agent.Agent, error) {
 	var err error
-	if opts.Env, err = w.open(ctx, opts.Dir, opts.Logger); err != nil {
+	if opts.Env, err = w.open(ctx, opts); err != nil {
 		return nil, err
 	}
 	return agent.Open(ctx, opts) // closes the environment
@@ -41,15 +40,16 @@ func parseEnvironment(text string) (Environment, error) {
 }
 
 // open returns the environment, nil for this machine. The caller closes it.
-func (w Environment) open(ctx context.Context, dir string, log *slog.Logger) (core.Environment, error) {
+func (w Environment) open(ctx context.Context, o agent.Options) (core.Environment, error) {
+	dir, log, pass := o.Dir, o.Logger, o.PassEnv
 	switch w.kind {
 	case "docker":
-		opts := docker.Options{Image: w.name, Workspace: dir, Logger: log}
+		opts := docker.Options{Image: w.name, Workspace: dir, Logger: log, PassEnv: pass}
 		if uid := os.Getuid(); uid > 0 { // else new files belong to root; -1 is Windows
 			opts.User = fmt.Sprintf("%d:%d", uid, os.Getgid())
 		}
 		if container, ok := strings.CutPrefix(w.name, "@"); ok {
-			opts = docker.Options{Container: container, Logger: log}
+			opts = docker.Options{Container: container, Logger: log, PassEnv: pass}
 		}
 		e, err := docker.New(ctx, opts)
 		if err != nil {
@@ -61,7 +61,7 @@ func (w Environment) open(ctx context.Context, dir string, log *slog.Logger) (co
 		if ok {
 			dir = "/" + dir
 		}
-		e, err := ssh.New(ctx, ssh.Options{Host: host, Dir: dir})
+		e, err := ssh.New(ctx, ssh.Options{Host: host, Dir: dir, PassEnv: pass})
 		if err != nil {
 			return nil, fmt.Errorf("--env: %w", err)
 		}
@@ -72,7 +72,7 @@ func (w Environment) open(ctx context.Context, dir string, log *slog.Logger) (co
 		if !ok {
 			namespace, name = "", pod
 		}
-		e, err := k8s.New(ctx, k8s.Options{Pod: name, Namespace: namespace, Dir: dir, Logger: log})
+		e, err := k8s.New(ctx, k8s.Options{Pod: name, Namespace: namespace, Dir: dir, Logger: log, PassEnv: pass})
 		if err != nil {
 			return nil, fmt.Errorf("--env: %w", err)
 		}

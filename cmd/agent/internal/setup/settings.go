@@ -111,7 +111,7 @@ func (s *Setup) Mode() string { return s.Settings.Permissions.Mode }
 func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 	o := agent.Options{
 		Dir: s.Dir, AddDirs: s.addDirs, Version: cmdutil.Version(), Logger: log, Subreaper: true,
-		Allowed: s.Settings.Tools.Allowed, Disallowed: s.Settings.Tools.Disallowed,
+		Allowed: s.Settings.Tools.Allowed, Disallowed: s.Settings.Tools.Disallowed, PassEnv: s.Settings.Tools.PassEnv,
 		ToolSearch:  agent.ToolSearch{Budget: s.Settings.Tools.SearchBudget, Off: s.Settings.Tools.Search == "off", ByCall: s.Settings.Tools.Search == "call"},
 		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home},
 		Sandbox:     s.sandbox(), MaxSubagentDepth: s.Settings.Agent.MaxSubagentDepth,

@@ -128,7 +128,11 @@ func (o *doctorOptions) newDoctor() (*doctor, error) {
 		d.home = config.Home(config.LoadOptions{Env: o.Env, Home: cmdutil.UserHome(), Cwd: o.Cwd})
 	}
 	d.commands = proc.NewSupervisor(proc.Options{})
-	d.local, err = env.NewLocal(env.LocalOptions{Dir: dir, Environ: d.environ, Supervisor: d.commands})
+	var pass []string
+	if d.set != nil {
+		pass = d.set.Settings.Tools.PassEnv
+	}
+	d.local, err = env.NewLocal(env.LocalOptions{Dir: dir, Environ: d.environ, PassEnv: pass, Supervisor: d.commands})
 	if err != nil {
 		return nil, errors.Join(err, d.commands.Close())
 	}

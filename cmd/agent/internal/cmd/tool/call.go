@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
@@ -97,9 +98,9 @@ func (o *callOptions) print(e event.Event, res event.ToolResult) error {
 		for _, p := range res.Content {
 			switch p := p.(type) {
 			case model.Text:
-				fmt.Fprintln(o.Out, strings.TrimRight(p.Text, "\n"))
+				fmt.Fprintln(o.Out, strings.TrimRight(display.Visible(p.Text), "\n"))
 			case model.Image:
-				fmt.Fprintf(o.Out, "[image %s, %d bytes]\n", p.MediaType, max(p.Bytes, len(p.Data)))
+				fmt.Fprintf(o.Out, "[image %s, %d bytes]\n", display.Visible(p.MediaType), max(p.Bytes, len(p.Data)))
 			}
 		}
 	}

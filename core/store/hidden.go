@@ -1,0 +1,87 @@
+package store
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/seed-009c0928/agent/core/redact"
+)
+
+// Hidden are the secrets of sensitive files that a model has seen. The journals
+// and context stores that share it redact them, also if a later answer or call
+// repeats them. The zero value is empty; it is safe for concurrent use.
+type Hidden struct {
+	mu      sync.Mutex
+	secrets map[string]bool
+	list    []string
+	redact  *redact.Redactor // nil = none
+}
+
+// maxHidden bounds the number of values, and with it the time for a record.
+const maxHidden = 1000
+
+// add learns the secrets of a text.
+func (h *Hidden) add(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.secrets == nil {
+		h.secrets = map[string]bool{}
+	}
+	before := len(h.list)
+	for _, value := range secretsOf(text) {
+		if !h.secrets[value] && len(h.list) < maxHidden {
+			h.secrets[value] = true
+			h.list = append(h.list, value)
+		}
+	}
+	if len(h.list) > before {
+		h.redact = redact.New(h.list)
+	}
+}
+
+// record returns a record without the secrets.
+func (h *Hidden) record(line []byte) []byte {
+	if h == nil {
+		return line
+	}
+	h.mu.Lock()
+	r := h.redact
+	h.mu.Unlock()
+	if r == nil {
+		return line
+	}
+	return r.Record(line)
+}
+
+var (
+	// named is the value of a name that says that it is secret, in the syntaxes of
+	// most configuration files.
+	named    = regexp.MustCompile(`(?i)[\w.-]*(?:pass|secret|token|key|cred|auth|pwd|dsn|private)[\w.-]*["']?\s*[=:]\s*["']?([^\s"']{8,})`)
+	userinfo = regexp.MustCompile(`://[^\s/:@]*:([^\s@]{8,})@`)
+	words    = regexp.MustCompile(`[^\s"'=:@/\\,;<>(){}\[\]|&?]{8,}`)
+)
+
+// secretsOf returns what looks like a secret in the content of a sensitive file:
+// values of names that say so, and words that look random.
+func secretsOf(text string) []string {
+	var found []string
+	for _, m := range append(named.FindAllStringSubmatch(text, -1), userinfo.FindAllStringSubmatch(text, -1)...) {
+		found = append(found, strings.TrimRight(m[1], ",;"))
+	}
+	for _, word := range words.FindAllString(text, -1) {
+		if random(word) {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// random reports whether a word has letters and digits, or is long and of mixed
+// case, as passwords and keys do.
+func random(word string) bool {
+	letters, digits := strings.ContainsFunc(word, unicode.IsLetter), strings.ContainsFunc(word, unicode.IsDigit)
+	mixed := len(word) >= 16 && strings.ToLower(word) != word && strings.ToUpper(word) != word
+	return letters && digits || mixed
+}

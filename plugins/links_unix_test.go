@@ -1,0 +1,38 @@
+//go:build unix
+
+package plugins_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLinkedManifestCannotGrow: a linked plugin whose manifest asks for more than
+// was approved does not start until it is linked again.
+func TestLinkedManifestCannotGrow(t *testing.T) {
+	pl := newPlace(t)
+	dir := pl.link(t, "good", "good:good", func(s map[string]any) { s["manifest"] = map[string]any{"network": []string{"example.com"}} })
+	if err := os.Remove(filepath.Join(pl.home, "plugin-links.json")); err != nil {
+		t.Fatal(err)
+	}
+	link := func() {
+		t.Helper()
+		if _, err := open(t, pl.options()).Store().Link(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link()
+	only(t, open(t, pl.options()))
+
+	writeSpec(t, dir, "good", "good:good", func(s map[string]any) {
+		s["manifest"] = map[string]any{"network": []string{"example.com"}, "read": []string{"$HOME"}, "exec": true}
+	})
+	broken := open(t, pl.options()).Broken()
+	if len(broken) != 1 || !strings.Contains(broken[0].Error(), "asks for more than you approved (read $HOME, exec)") {
+		t.Fatalf("broken: %v", broken)
+	}
+	link()
+	only(t, open(t, pl.options()))
+}
