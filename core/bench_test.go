@@ -60,7 +60,7 @@ func BenchmarkRounds(b *testing.B) {
 		b.Run(fmt.Sprint(rounds), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := benchSession(b, &endless{rounds: rounds}).Submit(b.Context(), core.TextInput("go")); err != nil {
+				if _, err := benchSession(b, &endless{rounds: rounds, words: 1}).Submit(b.Context(), core.TextInput("go")); err != nil {
 					b.Fatal(err)
 				}
 			}
