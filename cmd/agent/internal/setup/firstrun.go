@@ -19,14 +19,14 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// FirstRunAdvice returns what somebody can do who has no model yet: whose provider is
-// not configured, or whose model server does not run. It looks for servers on
-// this machine, for 300 ms at most, and for errors of these kinds only. For
-// other errors the text is empty; it ends with a newline.
+// FirstRunAdvice returns what a user without a model can do: if err says that the
+// provider is not configured, its server does not run, or it lacks the model.
+// For other errors it returns "". The text ends with a newline. Looking for
+// model servers on this machine takes up to 300 ms.
 func FirstRunAdvice(ctx context.Context, err error) string {
 	var bad *config.Error
 	if errors.As(err, &bad) && strings.HasPrefix(bad.Key, "providers.") {
-		return firstSteps(FindLocalServers(ctx, KnownServers))
+		return firstSteps(FindLocalServers(ctx, KnownServers()))
 	}
 	var e *model.Error
 	if !errors.As(err, &e) {
@@ -34,15 +34,15 @@ func FirstRunAdvice(ctx context.Context, err error) string {
 	}
 	switch {
 	case e.Code == model.CodeNotConfigured, e.Code == model.CodeNetwork && e.Permanent:
-		return firstSteps(FindLocalServers(ctx, KnownServers))
+		return firstSteps(FindLocalServers(ctx, KnownServers()))
 	case e.Code == model.CodeModelNotFound:
-		return fmt.Sprintf("agent models --provider %s lists the models there are; --model names one, agent providers setup keeps it.\n", e.Provider)
+		return fmt.Sprintf("Run agent models --provider %s to list the models, and pass one with --model or save it with agent providers setup.\n", e.Provider)
 	}
 	return ""
 }
 
-// Advising is a provider whose errors bring what can be done about them, for a
-// session that has no other place to say it.
+// Advising is a provider that adds [FirstRunAdvice] to its errors, for sessions
+// that show nothing but the error.
 type Advising struct{ model.Provider }
 
 // Stream implements [model.Provider].
@@ -53,7 +53,7 @@ func (a Advising) Stream(ctx context.Context, req *model.Request) iter.Seq2[mode
 				if advice := FirstRunAdvice(ctx, err); advice != "" {
 					e := *model.AsError(err)
 					e.Message, e.Err = e.Error()+"\n"+advice, err
-					e.Status, e.RequestID, e.Provider = 0, "", "" // the message names them
+					e.Status, e.RequestID, e.Provider = 0, "", "" // already in the message
 					err = &e
 				}
 			}
@@ -64,20 +64,20 @@ func (a Advising) Stream(ctx context.Context, req *model.Request) iter.Seq2[mode
 	}
 }
 
-func firstSteps(found []localServer) string {
+func firstSteps(found []LocalServer) string {
 	var b strings.Builder
 	b.WriteString("What you can do:\n" +
-		"  agent demo               watch it work with a scripted model: no key, no network\n" +
-		"  agent providers setup    choose a provider, enter a key or an address, and test it\n")
+		"  agent demo               run a demo with a scripted model: no key, no network\n" +
+		"  agent providers setup    configure and test a provider\n")
 	if len(found) == 0 {
-		names := make([]string, len(KnownServers))
-		for i, k := range KnownServers {
-			names[i] = k.Name
+		var names []string
+		for _, k := range KnownServers() {
+			names = append(names, k.Name)
 		}
-		fmt.Fprintf(&b, "No model server answers on this machine at the usual ports (%s).\n", strings.Join(names, ", "))
+		fmt.Fprintf(&b, "No model server found on this machine at the default ports (%s).\n", strings.Join(names, ", "))
 		return b.String()
 	}
-	b.WriteString("Model servers that answer on this machine:\n")
+	b.WriteString("Model servers on this machine:\n")
 	for _, f := range found {
 		fmt.Fprintf(&b, "  %s\n", f)
 		if len(f.models) > 0 {
@@ -87,7 +87,7 @@ func firstSteps(found []localServer) string {
 	return b.String()
 }
 
-// ShellWord quotes a name for a command line, if it needs that.
+// ShellWord quotes a word for a shell, if needed.
 func ShellWord(name string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@"
 	if name != "" && strings.Trim(name, plain) == "" {
@@ -96,25 +96,28 @@ func ShellWord(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
-// KnownServer is where a model server listens unless it is told otherwise.
+// KnownServer is a model server with its default address.
 type KnownServer struct{ Name, URL string }
 
-var KnownServers = []KnownServer{
-	{"Ollama", "http://localhost:11434/v1"},
-	{"LM Studio", "http://localhost:1234/v1"},
-	{"vLLM", "http://localhost:8000/v1"},
-	{"llama.cpp", "http://localhost:8080/v1"},
-	{"Docker Model Runner", "http://localhost:12434/engines/v1"},
+// KnownServers returns the model servers that may run on this machine.
+func KnownServers() []KnownServer {
+	return []KnownServer{
+		{"Ollama", "http://localhost:11434/v1"},
+		{"LM Studio", "http://localhost:1234/v1"},
+		{"vLLM", "http://localhost:8000/v1"},
+		{"llama.cpp", "http://localhost:8080/v1"},
+		{"Docker Model Runner", "http://localhost:12434/engines/v1"},
+	}
 }
 
-// localServer is a model server that answered.
-type localServer struct {
+// LocalServer is a model server found on this machine.
+type LocalServer struct {
 	KnownServer
 	models []string
 }
 
-// String is the server's line of a list. Its name is a guess by the port.
-func (l localServer) String() string {
+// String returns the server's line in a list. The name is a guess by the port.
+func (l LocalServer) String() string {
 	text := fmt.Sprintf("%s (%s?): ", l.URL, l.Name)
 	if len(l.models) == 0 {
 		return text + "no models yet"
@@ -122,19 +125,18 @@ func (l localServer) String() string {
 	return text + cmdutil.Plural(len(l.models), "model") + ", such as " + l.models[0]
 }
 
-// probeTime is how long a server of this machine has to answer.
+// probeTime is the time limit for local servers to answer.
 const probeTime = 300 * time.Millisecond
 
-// FindLocalServers asks all candidates at once for their models and returns
-// those that list them, in the order of the candidates. It sends no key, and
-// nothing to other machines.
-func FindLocalServers(ctx context.Context, candidates []KnownServer) []localServer {
+// FindLocalServers asks all candidates concurrently for their models and returns
+// those that answer, in order. It sends no key, and nothing to other machines.
+func FindLocalServers(ctx context.Context, candidates []KnownServer) []LocalServer {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	dialer := &net.Dialer{Control: loopbackOnly}
-	transport := &http.Transport{DialContext: dialer.DialContext} // and no proxy
+	transport := &http.Transport{DialContext: dialer.DialContext} // without a proxy
 	defer transport.CloseIdleConnections()
-	answers := make([]*localServer, len(candidates))
+	answers := make([]*LocalServer, len(candidates))
 	var asking sync.WaitGroup
 	for i, c := range candidates {
 		asking.Go(func() {
@@ -143,12 +145,12 @@ func FindLocalServers(ctx context.Context, candidates []KnownServer) []localServ
 				return
 			}
 			if models, err := model.ListModels(ctx, p); err == nil {
-				answers[i] = &localServer{c, models}
+				answers[i] = &LocalServer{c, models}
 			}
 		})
 	}
 	asking.Wait()
-	var found []localServer
+	var found []LocalServer
 	for _, a := range answers {
 		if a != nil {
 			found = append(found, *a)
@@ -157,8 +159,8 @@ func FindLocalServers(ctx context.Context, candidates []KnownServer) []localServ
 	return found
 }
 
-// loopbackOnly refuses to connect to another machine, whatever the name
-// localhost stands for here.
+// loopbackOnly refuses to connect to other machines, even if localhost resolves
+// to one.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {

@@ -103,10 +103,10 @@ func TestFirstRun(t *testing.T) {
 
 func TestFirstSteps(t *testing.T) {
 	none := firstSteps(nil)
-	if !strings.Contains(none, "No model server answers on this machine at the usual ports (Ollama, LM Studio,") {
+	if !strings.Contains(none, "No model server found on this machine at the default ports (Ollama, LM Studio,") {
 		t.Errorf("without servers:\n%s", none)
 	}
-	got := firstSteps([]localServer{
+	got := firstSteps([]LocalServer{
 		{KnownServer{"Ollama", "http://localhost:11434/v1"}, []string{"llama3.3:latest", "b"}},
 		{KnownServer{"vLLM", "http://localhost:8000/v1"}, []string{"it's odd"}},
 		{KnownServer{"LM Studio", "http://localhost:1234/v1"}, nil},

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// ModelInfo is a model as lists show it.
+// ModelInfo is the JSON of a model.
 type ModelInfo struct {
 	Provider string `json:"provider"`
 	Name     string `json:"name"`
-	Default  bool   `json:"default"` // what the settings name for the provider
-	Known    bool   `json:"known"`   // the program or the settings have facts about it
+	Default  bool   `json:"default"` // the configured one
+	Known    bool   `json:"known"`   // there are facts about it, built in or in the settings
 	Context  int    `json:"contextWindow,omitempty"`
-	// Prices in USD for a million tokens, where they are known.
+	// Prices in USD per million tokens; nil = unknown.
 	Input  *float64 `json:"inputPrice,omitempty"`
 	Output *float64 `json:"outputPrice,omitempty"`
 }
 
-// Model is a model with what is known of it.
+// Model returns what is known about a model.
 func (s *Setup) Model(provider, name string) ModelInfo {
 	m := s.facts(provider, name)
 	info := ModelInfo{Provider: provider, Name: name, Default: name == s.Loaded.Model(), Known: m.Known || m.Context > 0, Context: m.Context}
@@ -27,7 +27,7 @@ func (s *Setup) Model(provider, name string) ModelInfo {
 	return info
 }
 
-// String is the model's line in a list.
+// String returns the model's line in a list: its name and, after a tab, facts.
 func (i ModelInfo) String() string {
 	var about []string
 	if i.Context > 0 {

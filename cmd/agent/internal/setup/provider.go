@@ -16,8 +16,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// Setting returns the dotted key of one of a provider's settings, by the name
-// that it mostly has: apiKey, baseUrl or model.
+// Setting returns the dotted key of a provider's setting. The name is apiKey,
+// baseUrl or model, even if the provider calls it otherwise.
 func (s *Setup) Setting(k ProviderKind, name string) string {
 	names := k.Values(&s.Settings.Providers).names
 	switch name {
@@ -40,24 +40,23 @@ func ProviderNames() []string {
 	return names
 }
 
-// FindProvider returns the provider of that name. The error is a usage error
-// that names those there are.
+// FindProvider returns the provider with a name. The error is a usage error.
 func FindProvider(name string) (ProviderKind, error) {
 	names := ProviderNames()
 	if i := slices.Index(names, name); i >= 0 {
 		return ProviderKinds()[i], nil
 	}
-	hint := "the providers are " + strings.Join(names, ", ")
+	hint := ""
 	if near := jsonpos.Nearest(name, names); near != "" {
-		hint = fmt.Sprintf("did you mean %s? %s", near, hint)
+		hint = fmt.Sprintf("; did you mean %s?", near)
 	}
-	return ProviderKind{}, cmdutil.Usagef("there is no provider %q; %s", name, hint)
+	return ProviderKind{}, cmdutil.Usagef("unknown provider %q: expected one of %s%s", name, strings.Join(names, ", "), hint)
 }
 
-// Kind returns the provider in use.
+// Kind returns the default provider.
 func (s *Setup) Kind() (ProviderKind, error) { return FindProvider(s.Settings.Providers.Default) }
 
-// Provider makes the provider in use, alone.
+// Provider makes the default provider, without fallbacks.
 func (s *Setup) Provider(ctx context.Context) (model.Provider, error) {
 	k, err := s.Kind()
 	if err != nil {
@@ -66,7 +65,7 @@ func (s *Setup) Provider(ctx context.Context) (model.Provider, error) {
 	return s.Open(ctx, k, "")
 }
 
-// Providers makes the provider in use with those that take over from it.
+// Providers makes the default provider with its fallbacks.
 func (s *Setup) Providers(ctx context.Context) (model.Provider, error) {
 	first, err := s.Provider(ctx)
 	if err != nil || len(s.Settings.Providers.Fallback) == 0 {
@@ -83,17 +82,17 @@ func (s *Setup) Providers(ctx context.Context) (model.Provider, error) {
 	return model.WithFallback(model.WithRetry(first, s.retry()), others...), nil
 }
 
-// fallback makes a provider that takes over, of PROVIDER or PROVIDER/MODEL.
+// fallback makes the provider of an entry PROVIDER or PROVIDER/MODEL.
 func (s *Setup) fallback(ctx context.Context, text string) (model.Provider, error) {
 	name, modelName, _ := strings.Cut(text, "/")
 	k, err := FindProvider(name)
 	if err != nil {
-		return nil, errors.New(err.Error()) // no mistake of the command line
+		return nil, errors.New(err.Error()) // not a usage error: the mistake is in the settings
 	}
 	return s.Open(ctx, k, modelName)
 }
 
-// Open makes a provider. A model that is named stands in for that of its
+// Open makes a provider. A modelName that is not empty overrides the model of its
 // settings.
 func (s *Setup) Open(ctx context.Context, k ProviderKind, modelName string) (model.Provider, error) {
 	v := k.Values(&s.Settings.Providers)
@@ -104,17 +103,17 @@ func (s *Setup) Open(ctx context.Context, k ProviderKind, modelName string) (mod
 		if key, err = v.Key.Reveal(ctx); err != nil {
 			return nil, err
 		}
-	case v.Keyed && v.Instead == "":
+	case v.Keyed && v.tokenCommand == "":
 		key = replayed
 	}
-	return k.open(ctx, opening{
+	return k.open(ctx, openOptions{
 		Config:   wire.Config{Name: k.Name, BaseURL: v.BaseURL, Model: cmp.Or(modelName, v.Model), APIKey: key, Names: v.names, Transport: s.transport},
 		settings: &s.Settings.Providers, env: s.env, replays: s.replays,
 		maxTokens: func(name string) int { return s.facts(k.Name, name).Output },
 	})
 }
 
-// ProviderInfo is a provider as lists show it.
+// ProviderInfo is the JSON of a provider.
 type ProviderInfo struct {
 	Name     string  `json:"name"`
 	Default  bool    `json:"default"`
@@ -123,23 +122,24 @@ type ProviderInfo struct {
 	Key      keyInfo `json:"key"`
 }
 
-// keyInfo says what there is of a key, never the key.
+// keyInfo describes a key and never holds it.
 type keyInfo struct {
 	Needed bool      `json:"needed"`
 	Status keyStatus `json:"status"`
-	From   string    `json:"from,omitempty"` // where it comes from
+	From   string    `json:"from,omitempty"` // its source
 }
 
-// keyStatus is what is known of a key without running a command.
+// keyStatus is what is known of a key without running a command or asking the
+// keyring.
 type keyStatus string
 
 const (
 	keyPresent keyStatus = "present"
-	KeyMissing keyStatus = "missing" // or the variable that should hold it is not set
-	KeyCommand keyStatus = "command" // a command or the keyring has it; whether it does shows when it is asked
+	KeyMissing keyStatus = "missing" // not set, or its environment variable is not
+	KeyCommand keyStatus = "command" // a command or the keyring is to give it
 )
 
-// Describe returns what the settings say of a provider.
+// Describe returns a provider as configured.
 func (s *Setup) Describe(k ProviderKind, env func(string) string) ProviderInfo {
 	v := k.Values(&s.Settings.Providers)
 	return ProviderInfo{
@@ -151,8 +151,8 @@ func (s *Setup) Describe(k ProviderKind, env func(string) string) ProviderInfo {
 func describeKey(v ProviderValues, from config.Source, env func(string) string) keyInfo {
 	info, key := keyInfo{Needed: v.Keyed, Status: KeyMissing}, v.Key
 	if !key.IsSet() {
-		if v.Instead != "" {
-			info.From, info.Status = "the command "+v.Instead, KeyCommand
+		if v.tokenCommand != "" {
+			info.From, info.Status = "command "+v.tokenCommand, KeyCommand
 		}
 		return info
 	}
@@ -160,39 +160,39 @@ func describeKey(v ProviderValues, from config.Source, env func(string) string) 
 	switch name := key.Variable(); {
 	case name != "":
 		if info.From = "environment variable " + name; from.Layer != config.LayerEnv {
-			info.From += ", named in " + from.String()
+			info.From += " (" + from.String() + ")"
 		}
 		if env(name) == "" {
 			info.Status = KeyMissing
 		}
 	case key.Entry() != "":
-		info.From, info.Status = "the keyring, as "+from.String()+" says", KeyCommand
+		info.From, info.Status = "keyring ("+from.String()+")", KeyCommand
 	case key.IsCommand():
-		info.From, info.Status = "a command, in "+from.String(), KeyCommand
+		info.From, info.Status = "command ("+from.String()+")", KeyCommand
 	}
 	return info
 }
 
-// String is the key's cell of a table.
+// String describes the key in a table or a message.
 func (i keyInfo) String() string {
 	switch {
 	case i.Status == KeyMissing && i.From != "":
-		return "missing: the " + i.From + ", is not set"
+		return "missing: " + i.From + " is not set"
 	case i.Status == KeyMissing && i.Needed:
 		return "missing"
 	case i.Status == KeyMissing:
-		return "none; none is needed"
+		return "not required"
 	}
 	return i.From
 }
 
-// callResult is what came of one real call.
-type callResult struct {
+// CallResult is the JSON of a test call.
+type CallResult struct {
 	Provider  string     `json:"provider"`
 	Endpoint  string     `json:"endpoint"`
-	Model     string     `json:"model"` // that answered, or that was asked for
+	Model     string     `json:"model"` // that answered, or else the configured one
 	OK        bool       `json:"ok"`
-	LatencyMS int64      `json:"latencyMs"` // to the end of the answer; 0 without one
+	LatencyMS int64      `json:"latencyMs"` // until the end of the answer; 0 if there is none
 	Error     *callError `json:"error,omitempty"`
 }
 
@@ -202,28 +202,25 @@ type callError struct {
 	Fix     string          `json:"fix"`
 }
 
-// TakeProvider takes a provider that was named as an argument.
-func (o *Flags) TakeProvider(args []string) error {
-	if len(args) == 0 {
-		return nil
+// SetProvider sets --provider to the provider named by an argument.
+func (o *Flags) SetProvider(name string) error {
+	if o.provider != "" && o.provider != name {
+		return cmdutil.Usagef("NAME is %s and --provider is %s: give only one of them", name, o.provider)
 	}
-	if o.provider != "" && o.provider != args[0] {
-		return cmdutil.Usagef("NAME is %s and --provider is %s: name one provider", args[0], o.provider)
-	}
-	k, err := FindProvider(args[0])
+	k, err := FindProvider(name)
 	o.provider = k.Name
 	return err
 }
 
-// Call makes one small call to the provider in use. What failed is in the
-// result, too.
-func (s *Setup) Call(ctx context.Context, env func(string) string) (callResult, error) {
-	result := callResult{Provider: s.Settings.Providers.Default, Model: s.Loaded.Model()}
-	if k, err := s.Kind(); err == nil { // if not, say fails too
+// Call tests the default provider with one small call. The result describes the
+// error, too.
+func (s *Setup) Call(ctx context.Context, env func(string) string) (CallResult, error) {
+	result := CallResult{Provider: s.Settings.Providers.Default, Model: s.Loaded.Model()}
+	if k, err := s.Kind(); err == nil { // else call fails, too
 		result.Endpoint = k.Values(&s.Settings.Providers).BaseURL
 	}
 	start := time.Now()
-	resp, err := s.say(ctx)
+	resp, err := s.call(ctx)
 	if err != nil {
 		result.Error = &callError{Code: CodeOf(err), Message: err.Error(), Fix: s.Remedy(err, env)}
 		return result, err
@@ -235,9 +232,9 @@ func (s *Setup) Call(ctx context.Context, env func(string) string) (callResult, 
 	return result, nil
 }
 
-// say sends a few words to the model. An answer that is cut by its limit is
-// one: a model that thinks may need all of it for that.
-func (s *Setup) say(ctx context.Context) (*model.Response, error) {
+// call sends a few words to the model. An answer cut at MaxTokens counts: a
+// reasoning model may use them all to think.
+func (s *Setup) call(ctx context.Context) (*model.Response, error) {
 	p, err := s.Provider(ctx)
 	if err != nil {
 		return nil, err
@@ -248,8 +245,8 @@ func (s *Setup) say(ctx context.Context) (*model.Response, error) {
 	})
 }
 
-// CodeOf classifies an error of a provider; a mistake in the settings is a
-// provider that is not configured.
+// CodeOf classifies a provider's error. A mistake in the settings is
+// [model.CodeNotConfigured].
 func CodeOf(err error) model.ErrorCode {
 	var bad *config.Error
 	if errors.As(err, &bad) {
@@ -258,7 +255,7 @@ func CodeOf(err error) model.ErrorCode {
 	return model.AsError(err).Code
 }
 
-// Remedy says what to do about a provider's error.
+// Remedy returns what to do about a provider's error.
 func (s *Setup) Remedy(err error, env func(string) string) string {
 	k, kindErr := s.Kind()
 	if kindErr != nil {
@@ -269,35 +266,35 @@ func (s *Setup) Remedy(err error, env func(string) string) string {
 	case model.CodeNotConfigured:
 		return "run agent providers setup"
 	case model.CodeNotSupported, model.CodeInvalidRequest:
-		return fmt.Sprintf("check that %s speaks the protocol of this provider and that %s is a model for chats (agent models --provider %s lists them)", info.Endpoint, info.Model, k.Name)
+		return fmt.Sprintf("check that %s speaks the protocol of this provider and that %s is a chat model (agent models --provider %s lists the models)", info.Endpoint, info.Model, k.Name)
 	case model.CodeAuthentication:
 		if info.Key.From == "" {
-			return fmt.Sprintf("the server wants a key: set %s, or run agent providers setup", s.Setting(k, "apiKey"))
+			return fmt.Sprintf("the server requires a key: set %s, or run agent providers setup", s.Setting(k, "apiKey"))
 		}
-		return fmt.Sprintf("check the key, which comes from: %s; agent providers setup takes another", info.Key.From)
+		return fmt.Sprintf("check the key (from %s), or run agent providers setup to replace it", info.Key.From)
 	case model.CodeModelNotFound:
-		return fmt.Sprintf("agent models --provider %s lists the models there are; set %s or give --model", k.Name, s.Setting(k, "model"))
+		return fmt.Sprintf("run agent models --provider %s to list the models, then set %s or pass --model", k.Name, s.Setting(k, "model"))
 	case model.CodeRateLimited:
 		if e.RetryAfter > 0 {
 			return fmt.Sprintf("wait %s, then try again", e.RetryAfter.Round(time.Second))
 		}
-		return "wait a moment and try again; if it stays so, check the plan and the quota of the key"
+		return "wait a moment and try again; if it persists, check the plan and quota of the key"
 	case model.CodeNetwork:
 		if e.Permanent {
-			return fmt.Sprintf("start the model server that should listen at %s, or set %s to where it does", info.Endpoint, s.Setting(k, "baseUrl"))
+			return fmt.Sprintf("start the model server at %s, or set %s to its address", info.Endpoint, s.Setting(k, "baseUrl"))
 		}
 		return fmt.Sprintf("check the network, the proxy variables (HTTPS_PROXY, NO_PROXY) and %s, then try again", s.Setting(k, "baseUrl"))
 	case model.CodeTimeout:
-		return "try again: a server that has to load its model first may take minutes; if it stays so, check that the server is well"
+		return "try again: a server that first loads its model may take minutes; if it persists, check the server"
 	case model.CodeContextLength:
-		return fmt.Sprintf("choose a model with a larger context (agent models --provider %s), or give it one in the server's own settings", k.Name)
+		return fmt.Sprintf("choose a model with a larger context window (agent models --provider %s), or enlarge it in the server's settings", k.Name)
 	case model.CodeInvalidResponse:
-		return fmt.Sprintf("check that %s is the address of the service's API; it mostly ends in a version such as /v1", s.Setting(k, "baseUrl"))
+		return fmt.Sprintf("check that %s is the address of the service's API; it usually ends in a version such as /v1", s.Setting(k, "baseUrl"))
 	}
-	return "try again; --debug on agent exec shows more"
+	return "try again; agent exec --debug shows details"
 }
 
-// ProviderModels asks the provider in use for its models, sorted.
+// ProviderModels lists the models of the default provider, sorted.
 func (s *Setup) ProviderModels(ctx context.Context) ([]string, error) {
 	p, err := s.Provider(ctx)
 	if err != nil {

@@ -14,39 +14,39 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// ProviderKind is a provider that the command knows. A new one is an entry of
-// providerKinds and a field of config.Providers.
+// ProviderKind is a supported provider. A new one needs an entry in
+// [ProviderKinds] and a field in [config.Providers].
 type ProviderKind struct {
-	Name   string // of its settings: providers.NAME
-	About  string // for a person who chooses one
-	Local  bool   // a server that may run on this machine
+	Name   string // in the settings: providers.NAME
+	About  string // one line for agent providers setup
+	Local  bool   // its server may run on this machine
 	Values func(*config.Providers) ProviderValues
-	open   func(ctx context.Context, o opening) (model.Provider, error)
+	open   func(ctx context.Context, o openOptions) (model.Provider, error)
 }
 
 // ProviderValues are the settings that every provider has.
 type ProviderValues struct {
 	BaseURL, Model string
 	Key            config.Secret
-	Keyed          bool       // it works with neither a key nor what is asked instead
-	Instead        string     // the command that is asked for a token when there is no key
+	Keyed          bool       // it needs a key, or a token from tokenCommand
+	tokenCommand   string     // prints a token if there is no key; may be empty
 	names          wire.Names // of the settings
 	options        config.Object
 }
 
-// opening is what a provider is made of.
-type opening struct {
+// openOptions are the options of ProviderKind.open.
+type openOptions struct {
 	wire.Config
 	settings  *config.Providers
 	env       func(string) string
-	maxTokens func(model string) int // of an answer; 0 where it is not known
-	replays   bool                   // nothing is reached, and nobody is asked for a token
+	maxTokens func(model string) int // of an answer; 0 = unknown
+	replays   bool                   // answers come from a recording; no token is needed
 }
 
 type tokenFunc = func(context.Context) (string, error)
 
-// token is f, or what stands for a token where nothing is reached.
-func (o opening) token(f tokenFunc) tokenFunc {
+// token returns f, or a placeholder in a replay.
+func (o openOptions) token(f tokenFunc) tokenFunc {
 	if !o.replays {
 		return f
 	}
@@ -60,21 +60,21 @@ func ProviderKinds() []ProviderKind {
 
 func localKind() ProviderKind {
 	return ProviderKind{
-		Name: "local", About: "a model server of your own: Ollama, LM Studio, vLLM, Docker Model Runner", Local: true,
+		Name: "local", About: "local model server, such as Ollama, LM Studio, vLLM or Docker Model Runner", Local: true,
 		Values: func(p *config.Providers) ProviderValues {
 			return ProviderValues{BaseURL: p.Local.BaseURL, Model: p.Local.Model, Key: p.Local.APIKey, options: p.Local.Options}
 		},
-		open: func(_ context.Context, o opening) (model.Provider, error) { return langchain.Local(o.Config) },
+		open: func(_ context.Context, o openOptions) (model.Provider, error) { return langchain.Local(o.Config) },
 	}
 }
 
 func openaiKind() ProviderKind {
 	return ProviderKind{
-		Name: "openai", About: "OpenAI, or a service that speaks its protocol; needs a key",
+		Name: "openai", About: "OpenAI or a compatible service; needs a key",
 		Values: func(p *config.Providers) ProviderValues {
 			return ProviderValues{BaseURL: p.OpenAI.BaseURL, Model: p.OpenAI.Model, Key: p.OpenAI.APIKey, Keyed: true, options: p.OpenAI.Options}
 		},
-		open: func(_ context.Context, o opening) (model.Provider, error) {
+		open: func(_ context.Context, o openOptions) (model.Provider, error) {
 			s := o.settings.OpenAI
 			if s.API == "chat" {
 				return langchain.OpenAI(o.Config)
@@ -86,11 +86,11 @@ func openaiKind() ProviderKind {
 
 func anthropicKind() ProviderKind {
 	return ProviderKind{
-		Name: "anthropic", About: "Anthropic's Claude; needs a key",
+		Name: "anthropic", About: "Anthropic Claude; needs a key",
 		Values: func(p *config.Providers) ProviderValues {
 			return ProviderValues{BaseURL: p.Anthropic.BaseURL, Model: p.Anthropic.Model, Key: p.Anthropic.APIKey, Keyed: true, options: p.Anthropic.Options}
 		},
-		open: func(_ context.Context, o opening) (model.Provider, error) {
+		open: func(_ context.Context, o openOptions) (model.Provider, error) {
 			return anthropic.New(anthropic.Config{Config: o.Config, MaxTokens: o.maxTokens})
 		},
 	}
@@ -98,19 +98,19 @@ func anthropicKind() ProviderKind {
 
 func geminiKind() ProviderKind {
 	return ProviderKind{
-		Name: "gemini", About: "Google's Gemini; a key, or Vertex AI with gcloud's credentials",
+		Name: "gemini", About: "Google Gemini; needs a key, or Vertex AI with gcloud credentials",
 		Values: func(p *config.Providers) ProviderValues {
 			g := p.Gemini
 			v := ProviderValues{BaseURL: cmp.Or(g.BaseURL, gemini.BaseURL(g.UseVertexAI, g.Location)), Model: g.Model, Key: g.APIKey, Keyed: true, options: g.Options}
 			if g.UseVertexAI {
-				v.Instead = "gcloud auth application-default print-access-token"
+				v.tokenCommand = "gcloud auth application-default print-access-token"
 			}
 			return v
 		},
-		open: func(_ context.Context, o opening) (model.Provider, error) {
+		open: func(_ context.Context, o openOptions) (model.Provider, error) {
 			g := o.settings.Gemini
 			if o.Token = o.token(credential.Google(o.env)); o.replays && g.Project == "" {
-				o.APIKey = replayed // without a project it was a key
+				o.APIKey = replayed // recorded with a key
 			}
 			return gemini.New(gemini.Config{Config: o.Config, Vertex: g.UseVertexAI, Project: g.Project, Location: g.Location})
 		},
@@ -119,33 +119,33 @@ func geminiKind() ProviderKind {
 
 func githubKind() ProviderKind {
 	return ProviderKind{
-		Name: "github", About: "GitHub Models; a token, or gh that is signed in",
+		Name: "github", About: "GitHub Models; needs a token, or gh signed in",
 		Values: func(p *config.Providers) ProviderValues {
 			return ProviderValues{
 				BaseURL: p.GitHub.Endpoint, Model: p.GitHub.Model, Key: p.GitHub.Token, Keyed: true,
-				Instead: "gh auth token", names: wire.Names{APIKey: "token", BaseURL: "endpoint"}, options: p.GitHub.Options,
+				tokenCommand: "gh auth token", names: wire.Names{APIKey: "token", BaseURL: "endpoint"}, options: p.GitHub.Options,
 			}
 		},
-		open: func(_ context.Context, o opening) (model.Provider, error) {
+		open: func(_ context.Context, o openOptions) (model.Provider, error) {
 			o.Token = o.token(credential.GitHub(o.env))
 			return langchain.GitHub(langchain.GitHubConfig{Config: o.Config, Org: o.settings.GitHub.Org})
 		},
 	}
 }
 
-// insteadAzure is asked for a token of Azure.
-const insteadAzure = "az account get-access-token"
+// azureTokenCommand prints a token for Azure.
+const azureTokenCommand = "az account get-access-token"
 
 func azureKind() ProviderKind {
 	return ProviderKind{
-		Name: "azure", About: "Azure OpenAI; a key, or az that is signed in",
+		Name: "azure", About: "Azure OpenAI; needs a key, or az signed in",
 		Values: func(p *config.Providers) ProviderValues {
 			return ProviderValues{
 				BaseURL: p.Azure.Endpoint, Model: p.Azure.Deployment, Key: p.Azure.APIKey, Keyed: true,
-				Instead: insteadAzure, names: wire.Names{BaseURL: "endpoint", Model: "deployment"}, options: p.Azure.Options,
+				tokenCommand: azureTokenCommand, names: wire.Names{BaseURL: "endpoint", Model: "deployment"}, options: p.Azure.Options,
 			}
 		},
-		open: func(_ context.Context, o opening) (model.Provider, error) {
+		open: func(_ context.Context, o openOptions) (model.Provider, error) {
 			o.Token = o.token(credential.Azure(o.env, "https://cognitiveservices.azure.com"))
 			return langchain.Azure(langchain.AzureConfig{Config: o.Config, APIVersion: o.settings.Azure.APIVersion})
 		},
@@ -154,18 +154,18 @@ func azureKind() ProviderKind {
 
 func foundryKind() ProviderKind {
 	return ProviderKind{
-		Name: "foundry", About: "Azure AI Foundry: Foundry Local on this machine, or a project in the cloud",
+		Name: "foundry", About: "Azure AI Foundry; Foundry Local on this machine, or a cloud project",
 		Values: func(p *config.Providers) ProviderValues {
 			f := p.Foundry
 			if f.Mode == "cloud" {
 				return ProviderValues{
 					BaseURL: f.ProjectEndpoint, Model: f.ModelDeployment, Key: f.APIKey, Keyed: true,
-					Instead: insteadAzure, names: wire.Names{BaseURL: "projectEndpoint", Model: "modelDeployment"}, options: f.Options,
+					tokenCommand: azureTokenCommand, names: wire.Names{BaseURL: "projectEndpoint", Model: "modelDeployment"}, options: f.Options,
 				}
 			}
 			return ProviderValues{BaseURL: f.BaseURL, Model: f.ModelAlias, names: wire.Names{Model: "modelAlias"}, options: f.Options}
 		},
-		open: func(ctx context.Context, o opening) (model.Provider, error) {
+		open: func(ctx context.Context, o openOptions) (model.Provider, error) {
 			if o.settings.Foundry.Mode == "cloud" {
 				o.Token = o.token(credential.Azure(o.env, "https://ai.azure.com"))
 				return langchain.Foundry(o.Config)

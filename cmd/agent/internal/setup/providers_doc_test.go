@@ -70,7 +70,7 @@ func providersTable(t *testing.T) string {
 			key += ", `" + name + "`"
 		}
 		instead := "–"
-		if asked := cmp.Or(v.Instead, other.Instead); asked != "" {
+		if asked := cmp.Or(v.tokenCommand, other.tokenCommand); asked != "" {
 			instead = "`" + asked + "`"
 		} else if !v.Keyed {
 			instead = "works"

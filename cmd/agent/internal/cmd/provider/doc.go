@@ -1,3 +1,3 @@
-// Package provider is the commands agent providers and agent models: configure
-// and test model providers.
+// Package provider is the commands agent providers and agent models, which
+// configure and test model providers.
 package provider

@@ -1,9 +1,9 @@
 package provider
 
 import (
+	"context"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -11,48 +11,52 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 )
 
+type modelsOptions struct {
+	*cmdutil.IO
+	flags setup.Flags
+	json  bool
+}
+
+// NewModelsCmd returns agent models.
 func NewModelsCmd(s *cmdutil.IO) *cobra.Command {
-	sh, asJSON := &setup.Flags{}, false
+	o := &modelsOptions{IO: s}
 	cmd := &cobra.Command{
 		Use:   "models",
-		Short: "List the models that a provider has",
-		Long: "models asks the provider in use, or that of --provider, which models it has. The one that the settings\n" +
-			"name is marked; if the provider does not have it, that is said on stderr. Of models that are known, the context\n" +
-			"window is shown and the price of a million tokens.",
+		Short: "List a provider's models",
+		Long: "Ask the default provider, or that of --provider, for its models. The configured model is marked with *.\n" +
+			"Context window and price per million tokens are shown for known models.",
 		Example: "  agent models\n  agent models --provider openai --json",
 		Args:    cmdutil.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			set, err := sh.Load(s)
-			if err != nil {
-				return err
-			}
-			names, err := set.ProviderModels(cmd.Context())
-			if err != nil {
-				return cmdutil.Advise(err, setup.FirstRunAdvice(cmd.Context(), err))
-			}
-			return printModels(s, set, names, asJSON)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	sh.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags|setup.ProviderFlags)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	o.flags.Register(cmd.Flags(), providerFlags)
+	cmdutil.JSONFlag(cmd, &o.json)
 	return cmd
 }
 
-func printModels(s *cmdutil.IO, set *setup.Setup, names []string, asJSON bool) error {
-	provider, chosen := set.Settings.Providers.Default, set.Loaded.Model()
-	if !slices.Contains(names, chosen) {
-		fmt.Fprintf(s.Err, "agent: %s does not list the model of the settings, %s; set %s or give --model\n", provider, chosen, set.Settings.ModelKey(provider))
+func (o *modelsOptions) run(ctx context.Context) error {
+	set, err := o.flags.Load(o.IO)
+	if err != nil {
+		return err
+	}
+	names, err := set.ProviderModels(ctx)
+	if err != nil {
+		return cmdutil.Advise(err, setup.FirstRunAdvice(ctx, err))
+	}
+	provider, current := set.Settings.Providers.Default, set.Loaded.Model()
+	if !slices.Contains(names, current) {
+		fmt.Fprintf(o.Err, "agent: %s does not list the configured model %s; set %s or pass --model\n", provider, current, set.Settings.ModelKey(provider))
 	}
 	infos := []setup.ModelInfo{}
 	for _, name := range names {
 		infos = append(infos, set.Model(provider, name))
 	}
-	if asJSON {
-		return cmdutil.WriteJSON(s.Out, infos)
+	if o.json {
+		return cmdutil.WriteJSON(o.Out, infos)
 	}
-	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
+	t := cmdutil.NewTable(o.Out)
 	for _, i := range infos {
-		fmt.Fprintln(w, i)
+		t.Row(i)
 	}
-	return w.Flush()
+	return t.Flush()
 }

@@ -69,8 +69,10 @@ func addCompletions(root *cobra.Command, s *cmdutil.IO) {
 		"agent config get": first(fixed(config.Keys())), "agent config unset": first(fixed(config.Keys())), "agent config set": configArguments,
 		"agent sessions show": first(sessions), "agent sessions export": first(sessions), "agent sessions fork": first(sessions),
 		"agent sessions repair": first(sessions), "agent sessions delete": sessions,
-		"agent providers test": first(fixed(config.Choices("providers.default"))),
-		"agent trust":          directories,
+		"agent permissions log": first(sessions),
+		"agent providers test":  first(fixed(config.Choices("providers.default"))),
+		"agent providers setup": first(fixed(config.Choices("providers.default"))),
+		"agent trust":           directories,
 	}
 	for cmd := range commandTree(root) {
 		if f, ok := arguments[cmd.CommandPath()]; ok && cmd.ValidArgsFunction == nil {

@@ -15,25 +15,13 @@ import (
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
 
-// run runs a subcommand of providers and returns its exit code.
-func run(ctx context.Context, s *cmdutil.IO, args ...string) int {
-	cmd := NewCmd(s)
-	cmd.SetArgs(args)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err := cmd.ExecuteContext(ctx)
-	if err != nil {
-		fmt.Fprintln(s.Err, err)
-	}
-	return cmdutil.ExitCode(err)
-}
-
-// answer runs setup with the answers, one a line, and returns what it printed.
+// answer runs the wizard with answers, one per line, and returns what it printed.
 func answer(t *testing.T, home string, candidates []setup.KnownServer, answers ...string) (string, error) {
 	t.Helper()
 	return answerWith(t, home, nil, candidates, answers...)
 }
 
-// ring is a keyring.
+// ring is a keyring in memory.
 type ring map[string]string
 
 func (r ring) Available(context.Context) bool { return true }
@@ -71,8 +59,8 @@ func answerWith(t *testing.T, home string, keys cmdutil.Keyring, candidates []se
 	return out.String(), err
 }
 
-// TestSetupOffersLocalServers checks that a server found on this machine is
-// what an empty answer means, and can be chosen by number.
+// TestSetupOffersLocalServers checks that a server found on this machine is the
+// default, and can be chosen by number.
 func TestSetupOffersLocalServers(t *testing.T) {
 	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
 	chat.Models = []string{"m2", "m1"}
@@ -93,22 +81,22 @@ func TestSetupOffersLocalServers(t *testing.T) {
 	}
 }
 
-// TestSetupLongLists checks that a long list is cut, and that all of it can
-// still be chosen.
+// TestSetupLongLists checks that a long list is cut, and that models which are
+// not shown can be chosen.
 func TestSetupLongLists(t *testing.T) {
 	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
 	for c := 'a'; c <= 'z'; c++ {
 		chat.Models = append(chat.Models, "x-"+string(c), "y-"+string(c))
 	}
 	out, err := answer(t, t.TempDir(), nil, "", chat.Serve(t), "", "y-z", "")
-	if err != nil || !strings.Contains(out, "30  y-d\n      and 22 more, by name\n") || !strings.Contains(out, "y-z answered") {
+	if err != nil || !strings.Contains(out, "30  y-d\n      and 22 more (enter the name)\n") || !strings.Contains(out, "y-z answered") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// TestSetupKeepsTheKeyInTheKeyring checks that the key is in the keyring, not in
-// the settings, and is read from there.
-func TestSetupKeepsTheKeyInTheKeyring(t *testing.T) {
+// TestSetupKeyring checks that the key is saved in the keyring, not in the
+// settings, and is read from there.
+func TestSetupKeyring(t *testing.T) {
 	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
 	chat.Models, chat.Key = []string{"m1"}, "a-key-of-ours"
 	keys, home := ring{}, t.TempDir()
@@ -122,13 +110,12 @@ func TestSetupKeepsTheKeyInTheKeyring(t *testing.T) {
 	}
 	var stdout bytes.Buffer
 	s := &cmdutil.IO{Out: &stdout, Err: &stdout, Cwd: t.TempDir(), Keyring: keys, Env: func(name string) string { return map[string]string{"AGENT_HOME": home}[name] }}
-	if code := run(t.Context(), s, "test"); code != 0 || !strings.Contains(stdout.String(), "m1 answered") {
-		t.Errorf("exit %d: %s", code, stdout.String())
+	if err := (&testOptions{IO: s}).run(t.Context(), nil); err != nil || !strings.Contains(stdout.String(), "m1 answered") {
+		t.Errorf("%v: %s", err, stdout.String())
 	}
 	delete(keys, "local")
-	stdout.Reset()
-	if code := run(t.Context(), s, "test"); code != cmdutil.ExitConfig || !strings.Contains(stdout.String(), "providers.local.apiKey: no such entry") {
-		t.Errorf("exit %d: %s", code, stdout.String())
+	if err := (&testOptions{IO: s}).run(t.Context(), nil); cmdutil.ExitCode(err) != cmdutil.ExitConfig || !strings.Contains(err.Error(), "providers.local.apiKey: no such entry") {
+		t.Errorf("without the entry: %v", err)
 	}
 }
 
