@@ -40,7 +40,7 @@ func (c *chat) commands() []tui.Command {
 		}
 	}
 	return []tui.Command{
-		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or switch to another", Run: text(c.cmdModel)},
+		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or switch to another", Run: text(c.cmdModel), Complete: c.completeModel},
 		{Name: "tools", Summary: "list tools", Run: text(c.cmdTools)},
 		{Name: "mcp", Args: "[NAME]", Summary: "list MCP servers, or show one", Run: text(c.cmdMCP)},
 		{Name: "skills", Summary: "list skills; /NAME uses one", Run: text(c.cmdSkills)},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
@@ -23,25 +24,23 @@ func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	if name == "" {
 		return "The model is `" + c.modelName() + "`. `/model NAME` switches to another; `agent models` lists those of the provider.", nil
 	}
-	if strings.ContainsAny(name, " \t\n") {
-		return "", fmt.Errorf("invalid model name %q: it contains spaces", name)
-	}
 	c.mu.Lock()
 	using := c.opts.Provider.Info().Name
 	c.mu.Unlock()
+	wanted, name, err := config.SplitModel(name, "", using, c.set.Settings.Providers.Names())
+	if err != nil {
+		return "", err
+	}
 	var p model.Provider
-	if first, rest, ok := strings.Cut(name, "/"); ok && first != using && slices.Contains(setup.ProviderNames(), first) {
-		k, err := setup.FindProvider(first)
+	if wanted != "" && wanted != using {
+		k, err := c.set.FindProvider(wanted)
 		if err != nil {
 			return "", err
 		}
-		if p, err = c.set.Open(ctx, k, rest); err != nil {
+		if p, err = c.set.Switch(ctx, k, name); err != nil {
 			return "", err
 		}
-		name = rest
-	}
-	if p != nil {
-		using = p.Info().Name
+		p, using = setup.Advising{Provider: p}, wanted
 	}
 	prof, err := c.set.Profile(using, name)
 	if err != nil {
@@ -56,6 +55,11 @@ func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	}
 	c.mu.Unlock()
 	return "Next calls use `" + c.modelName() + "`, profile " + prof.Name + ".", nil
+}
+
+// completeModel lists names that cmdModel accepts.
+func (c *chat) completeModel(word string) []string {
+	return slices.DeleteFunc(c.set.KnownModels(), func(name string) bool { return !strings.HasPrefix(name, word) })
 }
 
 func (c *chat) cmdTools(ctx context.Context, _ string) (string, error) {

@@ -187,7 +187,7 @@ func (s *Setup) SessionOptions(o *agent.SessionOptions) (err error) {
 // requestOptions are what the settings put into each provider's requests.
 func (s *Setup) requestOptions() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
-	for _, k := range ProviderKinds() {
+	for _, k := range s.ProviderKinds() {
 		options := k.Values(&s.Settings.Providers).options
 		if len(options) == 0 {
 			continue

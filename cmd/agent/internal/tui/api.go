@@ -40,6 +40,9 @@ type Command struct {
 	Summary string
 	// Run runs the command, in its own goroutine. It must return when ctx is done.
 	Run func(ctx context.Context, args string) (Result, error)
+	// Complete lists completions of the word that the arguments end with; nil
+	// means none.
+	Complete func(word string) []string
 }
 
 // Result is the result of a command.

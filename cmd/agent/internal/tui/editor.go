@@ -235,7 +235,23 @@ func (e *editor) word() string {
 	if i := strings.LastIndexAny(before, " \t"); strings.HasPrefix(before[i+1:], "@") {
 		return before[i+1:]
 	}
+	if _, word, ok := e.argument(); ok && !strings.HasPrefix(word, "/") {
+		return word
+	}
 	return ""
+}
+
+// argument returns the command of the first line and the word of its arguments
+// before the cursor.
+func (e *editor) argument() (command, word string, ok bool) {
+	line, _, _ := strings.Cut(e.text(), "\n")
+	runes := []rune(line)
+	before := string(runes[:min(e.area.Column(), len(runes))])
+	i := strings.LastIndexAny(before, " \t")
+	if e.area.Line() > 0 || !strings.HasPrefix(before, "/") || i < 0 {
+		return "", "", false
+	}
+	return strings.Fields(before)[0][1:], before[i+1:], true
 }
 
 // complete replaces the word before the cursor.

@@ -153,10 +153,14 @@ func (l *lineScreen) complete(forward bool) {
 		return
 	}
 	word := l.editor.word()
+	if list := l.argumentsFor(word); list != nil {
+		l.completed(completeMsg{word, list})
+		return
+	}
 	switch {
 	case strings.HasPrefix(word, "/"):
 		l.completed(completeMsg{word, commandsFor(l.commands(), word)})
-	case word != "" && l.Complete != nil:
+	case strings.HasPrefix(word, "@") && l.Complete != nil:
 		l.wg.Go(func() {
 			var list []string
 			for _, f := range l.Complete(word[1:]) {
@@ -165,6 +169,20 @@ func (l *lineScreen) complete(forward bool) {
 			l.post(completeMsg{word, list})
 		})
 	}
+}
+
+// argumentsFor lists the arguments of the command before the cursor.
+func (l *lineScreen) argumentsFor(word string) []string {
+	name, _, ok := l.editor.argument()
+	if !ok {
+		return nil
+	}
+	for _, c := range l.commands() {
+		if c.Name == name && c.Complete != nil {
+			return c.Complete(word)
+		}
+	}
+	return nil
 }
 
 // commandsFor lists the commands with a prefix.
