@@ -251,22 +251,9 @@ func (e encoding) assistant(parts model.Parts) (wireMessage, bool) {
 		}
 	}
 	for _, c := range parts.ToolCalls() {
-		msg.ToolCalls = append(msg.ToolCalls, wireCall{e.id(c.ID), "function", wireCallBody{c.Name, wireArgs(c.Args)}})
+		msg.ToolCalls = append(msg.ToolCalls, wireCall{e.id(c.ID), "function", wireCallBody{c.Name, string(wire.Object(c.Args))}})
 	}
 	return msg, msg.Content != nil || msg.ToolCalls != nil
-}
-
-// wireArgs returns the arguments of an earlier call. Invalid JSON is wrapped, as
-// servers whose templates parse arguments would fail.
-func wireArgs(args string) string {
-	if strings.TrimSpace(args) == "" {
-		return "{}"
-	}
-	if json.Valid([]byte(args)) {
-		return args
-	}
-	wrapped, _ := json.Marshal(map[string]string{"invalid_json": args}) // strings always marshal
-	return string(wrapped)
 }
 
 // wireID returns an id that the API accepts: those of other providers can be

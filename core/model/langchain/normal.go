@@ -36,7 +36,7 @@ func usage(info map[string]any) model.Usage {
 		if raw, err := json.Marshal(nested); err == nil {
 			var u wireUsage
 			if json.Unmarshal(raw, &u) == nil && u.Prompt+u.Completion > 0 {
-				return model.Usage{Input: u.Prompt, CachedInput: u.PromptDetails.Cached, Output: u.Completion, Reasoning: u.Details.Reasoning}
+				return model.Usage{Input: int(u.Prompt), CachedInput: int(u.PromptDetails.Cached), Output: int(u.Completion), Reasoning: int(u.Details.Reasoning)}
 			}
 		}
 	}
