@@ -130,7 +130,7 @@ func TestAddFromArchive(t *testing.T) {
 		t.Errorf("echo: %q, scope %s", got, p.Scope())
 	}
 	c, err := add(pack(func(s map[string]any) { s["manifest"] = map[string]any{"network": []string{"a.example"}} }))
-	if err != nil || c.Before == nil || fmt.Sprint(c.Widens()) != "[network a.example]" || len(c.Changes) != 1 {
+	if err != nil || c.Before == nil || fmt.Sprint(c.NewPermissions()) != "[network a.example]" || len(c.Changes) != 1 {
 		t.Errorf("an update: %v, %+v", err, c)
 	}
 	if got := must(t, p, "echo", echoArgs{"again"}).text; got != "again" || len(p.Spec().Manifest.Network) != 1 {

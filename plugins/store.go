@@ -261,8 +261,9 @@ func (c *Candidate) From() string { return sourceText(c.Source) }
 // Unchanged reports whether the same files are already installed.
 func (c *Candidate) Unchanged() bool { return c.Before != nil && len(c.Changes) == 0 }
 
-// Widens returns what the candidate may do in addition to the installed plugin.
-func (c *Candidate) Widens() []string {
+// NewPermissions returns what the candidate may do in addition to the installed
+// plugin.
+func (c *Candidate) NewPermissions() []string {
 	if c.Before == nil {
 		return nil
 	}

@@ -157,7 +157,7 @@ func (d *reader) field(m *Manifest, key string, n *yaml.Node) {
 	case "license":
 		m.License = d.text(key, n)
 	case "compatibility":
-		m.Needs = d.text(key, n)
+		m.Compatibility = d.text(key, n)
 	case "argument-hint":
 		m.ArgumentHint = d.hint(n)
 	case "allowed-tools":

@@ -111,8 +111,8 @@ func TestPathsCandidate(t *testing.T) {
 		t.Errorf("without a file: %s", got)
 	}
 	res := k.source.Match(t.Context(), core.ContextRequest{Input: core.TextInput("name things").Content})
-	if len(res.Held) != 1 || res.Held[0].Held != "no file in the conversation matches its paths: **/*.go" || len(res.Activated) != 0 {
-		t.Errorf("held %+v", res.Held)
+	if len(res.HeldBack) != 1 || res.HeldBack[0].HeldBack != "no file in the conversation matches its paths: **/*.go" || len(res.Activated) != 0 {
+		t.Errorf("held %+v", res.HeldBack)
 	}
 	for _, m := range res.Shortlist {
 		if m.Skill.Name != "poems" {

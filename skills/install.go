@@ -54,9 +54,9 @@ type Offer struct {
 	Scripts  []string
 	Findings []Diagnostic // of the scan; an empty list proves nothing
 
-	Before  *bundle.Entry   // the installed skill of that name, if any
-	Changes []bundle.Change // against Before
-	Moved   string          // the commit of the tag when it was installed, if it moved
+	Before    *bundle.Entry   // the installed skill of that name, if any
+	Changes   []bundle.Change // against Before
+	MovedFrom string          // the commit of the tag when it was installed, if it moved
 
 	dir string // the staged folder
 }
@@ -187,7 +187,7 @@ func (in *Installer) offer(ctx context.Context, f *fetched, s *Skill) (*Offer, e
 	o.Before = &before
 	o.Changes = bundle.Compare(bundle.Tree{Hash: before.Tree, Files: before.Files}, tree)
 	if f.tag && before.Source.Ref == f.origin.Ref && before.Source.Commit != f.commit {
-		o.Moved = before.Source.Commit
+		o.MovedFrom = before.Source.Commit
 	}
 	return o, nil
 }
@@ -211,17 +211,17 @@ func (o *Offer) Terms() Terms {
 	return Terms{Scripts: o.Scripts, Toolsets: o.Skill.Toolsets, AllowedTools: o.Skill.AllowedTools, Triggers: o.Skill.Triggers}
 }
 
-// Grave lists the security-relevant changes of an update: scripts, toolsets,
-// requested tools, triggers.
-func (o *Offer) Grave() []string {
+// SensitiveChanges lists the security-relevant changes of an update: scripts,
+// toolsets, requested tools, triggers.
+func (o *Offer) SensitiveChanges() []string {
 	var list []string
 	for _, c := range o.Changes {
 		if strings.HasPrefix(c.Path, "scripts/") || strings.HasPrefix(c.Path, "toolsets/") || (c.New != nil && c.New.Executable) {
 			list = append(list, fmt.Sprintf("%s: %s", c.Path, c.Kind))
 		}
 	}
-	if o.Moved != "" {
-		list = append(list, fmt.Sprintf("the tag %s was moved from %s to %s", o.Origin.Ref, o.Moved[:min(12, len(o.Moved))], o.Commit[:min(12, len(o.Commit))]))
+	if o.MovedFrom != "" {
+		list = append(list, fmt.Sprintf("the tag %s was moved from %s to %s", o.Origin.Ref, o.MovedFrom[:min(12, len(o.MovedFrom))], o.Commit[:min(12, len(o.Commit))]))
 	}
 	if o.Before == nil || o.Before.Consent == nil {
 		return list
@@ -291,9 +291,10 @@ func (in *Installer) Update(ctx context.Context, e bundle.Entry) (*Batch, error)
 	return in.refetch(ctx, e, "")
 }
 
-// Frozen fetches exactly what the lock file records: the commit of a repository,
-// or the current content of any other source. Any difference is an error.
-func (in *Installer) Frozen(ctx context.Context, e bundle.Entry) (*Batch, error) {
+// FetchLocked fetches exactly what the lock file records: the commit of a
+// repository, or the current content of any other source. Any difference is an
+// error.
+func (in *Installer) FetchLocked(ctx context.Context, e bundle.Entry) (*Batch, error) {
 	b, err := in.refetch(ctx, e, e.Source.Commit)
 	if err != nil {
 		return nil, err

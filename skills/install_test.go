@@ -151,7 +151,7 @@ func TestInstallFolder(t *testing.T) {
 
 	// Unchanged, then with an edited text, script, tools and triggers.
 	b := fetch(t, in, filepath.Join(dir, "src", "pdf"))
-	if o := b.Offers[0]; o.Before == nil || len(o.Changes) != 0 || len(o.Grave()) != 0 {
+	if o := b.Offers[0]; o.Before == nil || len(o.Changes) != 0 || len(o.SensitiveChanges()) != 0 {
 		t.Errorf("unchanged: %+v", o)
 	}
 	write(t, dir, map[string]string{
@@ -160,8 +160,8 @@ func TestInstallFolder(t *testing.T) {
 	})
 	b = fetch(t, in, filepath.Join(dir, "src", "pdf"))
 	o = b.Offers[0]
-	if grave := strings.Join(o.Grave(), "; "); grave != "scripts/run.sh: modified; the tools that it requests changed; its triggers changed" {
-		t.Errorf("grave: %s", grave)
+	if changed := strings.Join(o.SensitiveChanges(), "; "); changed != "scripts/run.sh: modified; the tools that it requests changed; its triggers changed" {
+		t.Errorf("sensitive changes: %s", changed)
 	}
 	if diff, err := in.Diff(t.Context(), o, o.Changes[0]); err != nil || !strings.Contains(diff, "+y") {
 		t.Errorf("diff %q, %v", diff, err)
@@ -442,15 +442,15 @@ func TestInstallGit(t *testing.T) {
 	if err != nil || len(entries) != 1 || entries[0].Source.Commit != first || entries[0].Source.Ref != "v1" {
 		t.Fatalf("lock file %+v, %v", entries, err)
 	}
-	frozen, err := in.Frozen(t.Context(), entries[0])
+	locked, err := in.FetchLocked(t.Context(), entries[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := frozen.Close(); err != nil {
+	if err := locked.Close(); err != nil {
 		t.Error(err)
 	}
 
-	// A moved tag is reported, and a frozen install does not follow it.
+	// A moved tag is reported, and a locked fetch does not follow it.
 	second := repo.commit(map[string]string{"skills/a/SKILL.md": skillText("a", "Does a.", "", "second")})
 	repo.git("tag", "--force", "v1")
 	b, err := in.Update(t.Context(), entries[0])
@@ -458,18 +458,18 @@ func TestInstallGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if o := b.Offers[0]; o.Commit != second || o.Moved != first || !strings.Contains(strings.Join(o.Grave(), ";"), "the tag v1 was moved from "+first[:12]+" to "+second[:12]) {
-		t.Errorf("moved: %+v, %v", o, o.Grave())
+	if o := b.Offers[0]; o.Commit != second || o.MovedFrom != first || !strings.Contains(strings.Join(o.SensitiveChanges(), ";"), "the tag v1 was moved from "+first[:12]+" to "+second[:12]) {
+		t.Errorf("moved: %+v, %v", o, o.SensitiveChanges())
 	}
-	if frozen, err := in.Frozen(t.Context(), entries[0]); err == nil {
-		if frozen.Offers[0].Commit != first {
-			t.Errorf("frozen fetches %s", frozen.Offers[0].Commit)
+	if locked, err := in.FetchLocked(t.Context(), entries[0]); err == nil {
+		if locked.Offers[0].Commit != first {
+			t.Errorf("locked fetches %s", locked.Offers[0].Commit)
 		}
-		if err := frozen.Close(); err != nil {
+		if err := locked.Close(); err != nil {
 			t.Error(err)
 		}
 	} else if !strings.Contains(err.Error(), "differs from the lock file") {
-		t.Errorf("frozen: %v", err)
+		t.Errorf("locked: %v", err)
 	}
 	for source, want := range map[string]string{
 		address + "@nope":         "git fetch",

@@ -17,20 +17,20 @@ const (
 // Manifest is the content of a SKILL.md. Its texts contain no control,
 // bidirectional or tag characters.
 type Manifest struct {
-	Name         string // letters, digits and hyphens, at most MaxName
-	Description  string
-	Brief        string // one sentence
-	WhenToUse    string
-	Version      string
-	License      string
-	Needs        string // requirements ("compatibility")
-	ArgumentHint string // for the arguments of /name
-	Triggers     Triggers
-	Toolsets     []string // names of binaries in toolsets/
-	Scripts      []string // for information; all files in scripts/ can be run
-	AllowedTools []string // a request, which grants nothing
-	Paths        []string // globs; unless a file of the conversation matches, only /name activates the skill
-	Metadata     map[string]string
+	Name          string // letters, digits and hyphens, at most MaxName
+	Description   string
+	Brief         string // one sentence
+	WhenToUse     string
+	Version       string
+	License       string
+	Compatibility string // requirements ("compatibility")
+	ArgumentHint  string // for the arguments of /name
+	Triggers      Triggers
+	Toolsets      []string // names of binaries in toolsets/
+	Scripts       []string // for information; all files in scripts/ can be run
+	AllowedTools  []string // a request, which grants nothing
+	Paths         []string // globs; unless a file of the conversation matches, only /name activates the skill
+	Metadata      map[string]string
 
 	Disabled bool // unless the user enables it ("default_enabled: false")
 	NoModel  bool // only the user activates it ("disable-model-invocation")

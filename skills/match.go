@@ -10,36 +10,36 @@ import (
 	"github.com/seed-009c0928/agent/core/rank"
 )
 
-// By is the reason for which a skill matched.
-type By string
+// Reason is why a skill matched.
+type Reason string
 
 // The reasons, the strongest first.
 const (
-	ByName    By = "name"         // the user named it: /name, $name, or its exact name
-	ByPhrase  By = "phrase"       // a phrase of two or more words, or an identifier
-	ByPattern By = "pattern"      // a regular expression
-	ByPair    By = "keyword+verb" // a keyword with a verb near it
-	ByText    By = "text"         // the skill's text, if it has no triggers
-	ByRank    By = "rank"         // full-text rank; it is listed, not disclosed
+	ByName    Reason = "name"         // the user named it: /name, $name, or its exact name
+	ByPhrase  Reason = "phrase"       // a phrase of two or more words, or an identifier
+	ByPattern Reason = "pattern"      // a regular expression
+	ByPair    Reason = "keyword+verb" // a keyword with a verb near it
+	ByText    Reason = "text"         // the skill's text, if it has no triggers
+	ByRank    Reason = "rank"         // full-text rank; it is listed, not disclosed
 )
 
-var byOrder = []By{ByName, ByPhrase, ByPattern, ByPair, ByText, ByRank}
+var byOrder = []Reason{ByName, ByPhrase, ByPattern, ByPair, ByText, ByRank}
 
 // Match is a skill that matches an input.
 type Match struct {
-	Skill   *Skill
-	By      By
-	Trigger string  // what matched, as the author wrote it
-	Score   float64 // full-text rank; comparable within one result
-	Args    string  // the text after /name
-	Held    string  // why it is not activated although it matched
-	weight  int     // number of words that the trigger matched
+	Skill    *Skill
+	By       Reason
+	Trigger  string  // what matched, as the author wrote it
+	Score    float64 // full-text rank; comparable within one result
+	Args     string  // the text after /name
+	HeldBack string  // why it is not activated although it matched
+	weight   int     // number of words that the trigger matched
 }
 
 // Result is the outcome of matching an input.
 type Result struct {
 	Activated []Match // to be disclosed, the best first
-	Held      []Match // matched, but held back
+	HeldBack  []Match // matched, but held back
 	Shortlist []Match // the highest ranked, including the activated ones
 	Asked     bool    // the input asks what skills exist
 }
@@ -114,7 +114,7 @@ func newPhrase(text string) (p phrase, ok bool) {
 
 // Demoted is a trigger that only ranks because it matches too many inputs.
 type Demoted struct {
-	By      By
+	By      Reason
 	Trigger string
 	Share   float64 // of the calibration inputs, from 0 to 1
 }
@@ -238,7 +238,7 @@ func (sp *spec) demote(common []*input) {
 	if len(common) == 0 {
 		return
 	}
-	often := func(by By, trigger string, matches func(*input) bool) bool {
+	often := func(by Reason, trigger string, matches func(*input) bool) bool {
 		n := 0
 		for _, in := range common {
 			if matches(in) {
@@ -363,7 +363,7 @@ func (m *Matcher) Match(text string, o MatchOptions) Result {
 			continue
 		}
 		c.Skill, c.Score = s, m.score(hits, i)
-		c.Held = m.heldBack(&c, hits, unrelated)
+		c.HeldBack = m.heldBack(&c, hits, unrelated)
 		matches = append(matches, c)
 	}
 	m.settle(&r, matches, o)
@@ -434,13 +434,13 @@ func (m *Matcher) settle(r *Result, matches []Match, o MatchOptions) {
 		)
 	})
 	for _, c := range matches {
-		if c.Held == "" && c.By != ByName && len(r.Activated) >= o.Max {
-			c.Held = "the maximum number of skills is reached"
+		if c.HeldBack == "" && c.By != ByName && len(r.Activated) >= o.Max {
+			c.HeldBack = "the maximum number of skills is reached"
 		}
-		if c.Held == "" {
+		if c.HeldBack == "" {
 			r.Activated = append(r.Activated, c)
 		} else {
-			r.Held = append(r.Held, c)
+			r.HeldBack = append(r.HeldBack, c)
 		}
 	}
 }
@@ -454,7 +454,7 @@ func (m *Matcher) shortlist(r *Result, hits []rank.Hit, unrelated map[*Skill]boo
 			r.Shortlist = append(r.Shortlist, c)
 		}
 	}
-	for _, c := range r.Held {
+	for _, c := range r.HeldBack {
 		if c.By != ByText {
 			add(c)
 		}

@@ -85,8 +85,8 @@ func TestMatchBounds(t *testing.T) {
 		return time.Time{}
 	}
 	r := m.Match("bake sourdough bread", skills.MatchOptions{Used: used})
-	if len(r.Activated) != 3 || len(r.Shortlist) != 12 || len(r.Held) != 17 || !strings.Contains(r.Held[0].Held, "maximum number of skills") {
-		t.Errorf("%d activated, %d on the shortlist, %d held", len(r.Activated), len(r.Shortlist), len(r.Held))
+	if len(r.Activated) != 3 || len(r.Shortlist) != 12 || len(r.HeldBack) != 17 || !strings.Contains(r.HeldBack[0].HeldBack, "maximum number of skills") {
+		t.Errorf("%d activated, %d on the shortlist, %d held", len(r.Activated), len(r.Shortlist), len(r.HeldBack))
 	}
 	r = m.Match("/s03 /s04 $s05 $s06 bake sourdough bread", skills.MatchOptions{Max: 2})
 	if got := describe(r.Activated); got != "s06 by name s06; s05 by name s05; s04 by name s04; s03 by name s03" && len(r.Activated) != 4 {
@@ -160,7 +160,7 @@ func FuzzMatch(f *testing.F) {
 			t.Errorf("%d activated, %d listed", len(r.Activated), len(r.Shortlist))
 		}
 		for _, a := range r.Activated {
-			if a.Held != "" || utf8.ValidString(query) && !utf8.ValidString(a.Args) {
+			if a.HeldBack != "" || utf8.ValidString(query) && !utf8.ValidString(a.Args) {
 				t.Errorf("%+v", a)
 			}
 		}

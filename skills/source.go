@@ -3,6 +3,7 @@ package skills
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -80,7 +81,7 @@ func ParseSource(text, dir, home string) (Origin, error) {
 	case err == nil:
 		return Origin{Kind: SourceArchive, Location: file}, nil
 	case strings.HasPrefix(text, ".") || strings.HasPrefix(text, "~") || filepath.IsAbs(text):
-		return Origin{}, fmt.Errorf("%s does not exist", file)
+		return Origin{}, fmt.Errorf("%s: %w", file, fs.ErrNotExist)
 	}
 	m := shorthand().FindStringSubmatch(text)
 	if m == nil {

@@ -60,8 +60,8 @@ var importRules = map[string][]string{
 	"core/model/scripted":   {"core/model"},
 
 	"core/env":         {"core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
-	"core/patch":       {},
-	"core/tools":       {"core", "core/model", "core/event", "core/patch"},
+	"core/internal/patch":       {},
+	"core/tools":       {"core", "core/model", "core/event", "core/internal/patch"},
 	"core/subagent":    {"core", "core/model", "core/event"},
 	"core/profile":     {"core", "core/model", "core/event"},
 	"core/store":       {"core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/redact"},

@@ -302,7 +302,7 @@ type brokenReader struct {
 	then func() error
 }
 
-var errBroken = errors.New("the content broke off")
+var errBroken = errors.New("the content ended early")
 
 func (r *brokenReader) Read(p []byte) (int, error) {
 	if r.read {

@@ -191,7 +191,7 @@ func (g *Gatherer) Response() (*Response, error) {
 		}
 	}
 	if !complete {
-		return r, &Error{Code: CodeNetwork, Message: "the response broke off", Err: io.ErrUnexpectedEOF}
+		return r, &Error{Code: CodeNetwork, Message: "the response ended early", Err: io.ErrUnexpectedEOF}
 	}
 	return r, nil
 }

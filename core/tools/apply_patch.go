@@ -15,7 +15,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
-	"github.com/seed-009c0928/agent/core/patch"
+	"github.com/seed-009c0928/agent/core/internal/patch"
 )
 
 //go:embed apply_patch.md

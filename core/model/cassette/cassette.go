@@ -66,7 +66,7 @@ type response struct {
 	Status int               `yaml:"status"`
 	Header map[string]string `yaml:"header,omitempty"`
 	Body   body              `yaml:",inline"`
-	// Cut means that the answer broke off, or was not read to its end.
+	// Cut means that the answer ended early, or was not read to its end.
 	Cut bool `yaml:"cut,omitempty"`
 }
 

@@ -273,7 +273,7 @@ func (c *call) continuedBy(p *callPart) bool {
 }
 
 // Done implements [wire.Decoder]. Some servers leave out [DONE], and proxies send
-// it even if their own source broke off: the finish reason decides. The last
+// it even if their own source ended early: the finish reason decides. The last
 // delta comes from reconcile.
 func (a *answer) Done() (model.Delta, error) {
 	if !a.finished() {

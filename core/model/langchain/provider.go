@@ -211,7 +211,7 @@ func (c *adapterCall) finish(result *llms.ContentResponse) (model.Delta, error) 
 		a.finishing = "stop"
 	}
 	if !a.finished() {
-		return model.Delta{}, c.provider.Wrap(model.CodeNetwork, "the answer broke off: it has no stop reason", io.ErrUnexpectedEOF)
+		return model.Delta{}, c.provider.Wrap(model.CodeNetwork, "the answer ended early: it has no stop reason", io.ErrUnexpectedEOF)
 	}
 	err := c.rest(&a.reasoning, model.DeltaReasoning, thought.String())
 	if err == nil {

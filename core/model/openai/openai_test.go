@@ -207,6 +207,20 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+// TestMalformedArguments checks that a call with invalid arguments goes back as
+// valid JSON.
+func TestMalformedArguments(t *testing.T) {
+	s := modeltest.NewTranscript(whole())
+	url, transport := s.Serve(t)
+	req := &model.Request{Messages: []model.Message{{Role: model.RoleAssistant, Parts: model.Parts{model.ToolCall{ID: "c", Name: "f", Args: `{"a":`}}}}}
+	if _, err := model.Complete(t.Context(), open(t, url, transport), req); err != nil {
+		t.Fatal(err)
+	}
+	if sent := string(s.Requests()[0].Body); !strings.Contains(sent, `"arguments":"{\"invalid_json\":\"{\\\"a\\\":\"}"`) {
+		t.Errorf("sent %s", sent)
+	}
+}
+
 // TestRoundTrip sends back answers of this provider and of others.
 func TestRoundTrip(t *testing.T) {
 	s := modeltest.NewTranscript(whole(), whole())

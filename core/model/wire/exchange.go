@@ -177,7 +177,7 @@ func (e *brokenError) Error() string { return e.err.Error() }
 func (e *brokenError) Unwrap() error { return e.err }
 
 func (x *Exchange) brokenOff(err error) *model.Error {
-	return x.client.Wrap(model.CodeNetwork, "the response from "+x.client.info.Endpoint+" broke off", err)
+	return x.client.Wrap(model.CodeNetwork, "the response from "+x.client.info.Endpoint+" ended early", err)
 }
 
 // connectionError returns the error of a connection that failed: that of the

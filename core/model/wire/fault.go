@@ -157,7 +157,7 @@ func (f Faults) event(data []byte, header http.Header) *model.Error {
 	return &model.Error{
 		Code: code, Provider: f.info.Name, Status: status, RequestID: f.Clean(requestID(header)),
 		RetryAfter: fault.RetryAfter, Permanent: fault.Permanent,
-		Message: f.Clean("the answer broke off with an error: " + fault.Message),
+		Message: f.Clean("the answer ended early with an error: " + fault.Message),
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 // maxHistory is how many entries the interactive session remembers.
 const maxHistory = 1000
 
-// history is a file of what the user entered in interactive sessions: one JSON
-// string per line, since entries may have several lines.
+// history is the file of inputs in interactive sessions: one JSON string per line,
+// since inputs may have several lines.
 type history struct{ path string }
 
 // load returns the entries, oldest first, without duplicates. Invalid lines are

@@ -22,8 +22,8 @@ import (
 	"github.com/seed-009c0928/agent/skills"
 )
 
-// Interactive runs sessions on the terminal, one after the other, until the
-// user leaves.
+// Interactive runs sessions on the terminal, one after the other, until the user
+// quits.
 func Interactive(ctx context.Context, o *run.Options, args []string) (err error) {
 	if err := cmp.Or(o.Check(), o.Recording.Check()); err != nil {
 		return err
@@ -35,19 +35,19 @@ func Interactive(ctx context.Context, o *run.Options, args []string) (err error)
 		}
 	}
 	next := tui.Next{Kind: tui.NextNew, Prompt: strings.Join(args, " ")}
-	seen := false // the session's history is on the screen already
+	seen := false // the session's history is already on the screen
 	for {
 		c := &chat{Options: o, seen: seen}
-		went, err := c.run(ctx, next)
+		after, err := c.run(ctx, next)
 		switch {
 		case errors.Is(err, tui.ErrTerminated):
 			return cmdutil.ErrTerminated
 		case err != nil:
 			return cmdutil.Advise(err, setup.FirstRunAdvice(ctx, err))
-		case went.Kind == tui.NextQuit || went.Kind == "":
+		case after.Kind == tui.NextQuit || after.Kind == "":
 			return nil
 		}
-		next = went
+		next = after
 		seen = next.Kind == tui.NextResume && next.Prompt != "" // resumed after an abort
 		o.Latest, o.Resume, o.Fork = false, "", false
 		if next.Kind == tui.NextResume {
@@ -201,15 +201,13 @@ func (c *chat) shell(ctx context.Context, command string, out io.Writer) error {
 	return err
 }
 
-// savingPolicy is the session's policy with a place to save rules. It implements
-// core.RuleSaver.
+// savingPolicy is the session's policy, which can save rules: a core.RuleSaver.
 type savingPolicy struct {
 	core.Policy
 	chat *chat
 }
 
-// SaveRule writes the rule to the user's settings, for later sessions; in this
-// one the approval itself counts.
+// SaveRule writes the rule to the user's settings, for later sessions.
 func (r *savingPolicy) SaveRule(_ context.Context, rule string) error {
 	if r.chat.set.Home == "" {
 		return errors.New("no home directory to save the rule in: set HOME or AGENT_HOME")

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -83,7 +83,7 @@ func attach(ctx context.Context, env core.Environment, name string, size int64) 
 		return nil, "", fmt.Errorf("too large to attach (%d bytes): write the path without @ and let the model read what it needs", size)
 	}
 	text := fmt.Sprintf("<file path=%q>\n%s\n</file>", name, strings.TrimRight(string(data), "\n"))
-	return model.Text{Text: text}, fmt.Sprintf("@%s: %s", name, cmdutil.Plural(strings.Count(string(data), "\n")+1, "line")), nil
+	return model.Text{Text: text}, fmt.Sprintf("@%s: %s", name, display.Plural(strings.Count(string(data), "\n")+1, "line")), nil
 }
 
 // completePath lists the completions of a path in the workspace, directories with

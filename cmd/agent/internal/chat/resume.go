@@ -15,38 +15,44 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// offered is how many sessions are listed to choose from.
+// offered is how many sessions are offered to resume.
 const offered = 20
+
+type resumeOptions struct{ *run.Options }
 
 // NewResumeCmd returns agent resume.
 func NewResumeCmd(s *cmdutil.IO) *cobra.Command {
-	o := run.NewOptions(s)
+	o := &resumeOptions{run.NewOptions(s)}
 	cmd := &cobra.Command{
 		Use:   "resume [ID]",
 		Short: "Resume an earlier session interactively",
 		Long: "Resume the session with this ID or ID prefix. Without an ID, choose from the latest sessions of this\n" +
 			"directory.",
 		Args: cmdutil.Args(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !s.InTTY || !s.OutTTY {
-				return cmdutil.Usagef("resume needs a terminal; non-interactive: agent exec --resume ID PROMPT")
-			}
-			if len(args) == 1 {
-				o.Resume = args[0]
-			} else {
-				id, err := pickSession(cmd.Context(), s, o.Dir)
-				if err != nil {
-					return err
-				}
-				o.Resume = id
-			}
-			return Interactive(cmd.Context(), o, nil)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.Flags.Register(cmd.Flags(), setup.SessionFlags)
 	o.RegisterVerbose(cmd.Flags())
 	cmd.Flags().BoolVar(&o.Fork, "fork", false, "resume in a copy and leave the original unchanged")
 	return cmd
+}
+
+func (o *resumeOptions) run(ctx context.Context, args []string) (err error) {
+	switch {
+	case !o.InTTY || !o.OutTTY:
+		return cmdutil.Usagef("resume needs a terminal; to resume without one:  agent exec --resume ID PROMPT")
+	case len(args) == 1:
+		o.Resume = args[0]
+	default:
+		err = cmdutil.Interruptible(ctx, func(ctx context.Context) error {
+			o.Resume, err = pickSession(ctx, o.IO, o.Dir)
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return Interactive(ctx, o.Options, nil)
 }
 
 // pickSession lets the user choose one of a directory's sessions.
@@ -72,5 +78,5 @@ func pickSession(ctx context.Context, s *cmdutil.IO, dir string) (string, error)
 	if len(ids) == 0 {
 		return "", fmt.Errorf("no session to resume in %s; agent sessions list --all lists those of all directories", where)
 	}
-	return p.Select(ctx, "Session", ids, "1")
+	return p.Select(ctx, "Session (number or ID)", ids, "1")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// cmdContext reports what fills the model's window.
+// cmdContext reports what fills the context window.
 func (c *chat) cmdContext(context.Context, string) (string, error) {
 	c.mu.Lock()
 	req, last := c.request, c.last

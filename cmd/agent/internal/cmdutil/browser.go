@@ -15,9 +15,9 @@ import (
 // browserTime is how long the program that opens a page may take.
 const browserTime = 10 * time.Second
 
-// OpenBrowser opens a page in the person's browser, without waiting for that.
-// The address is one argument and passes no shell. The browser gets none of the
-// variables that look like a secret.
+// OpenBrowser opens a page in the user's browser and does not wait until it is
+// shown. The address is one argument and passes no shell. Environment variables
+// that look like a secret are withheld.
 func OpenBrowser(ctx context.Context, page string) error {
 	argv, err := browserCommand()
 	if err != nil {
@@ -45,7 +45,7 @@ func OpenBrowser(ctx context.Context, page string) error {
 	}
 }
 
-// browserCommand is what opens an address on this system.
+// browserCommand returns the command that opens an address on this system.
 func browserCommand() ([]string, error) {
 	switch runtime.GOOS {
 	case "darwin":
@@ -55,11 +55,11 @@ func browserCommand() ([]string, error) {
 	}
 	// Without a display, xdg-open would start a browser in this terminal.
 	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
-		return nil, errors.New("there is no display")
+		return nil, errors.New("no display")
 	}
 	path, err := exec.LookPath("xdg-open")
 	if err != nil {
-		return nil, errors.New("there is no xdg-open")
+		return nil, errors.New("xdg-open is not installed")
 	}
 	return []string{path}, nil
 }

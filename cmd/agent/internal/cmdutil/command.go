@@ -29,7 +29,7 @@ func JSONFlag(cmd *cobra.Command, value *bool) {
 // groupAnnotation marks the commands that Group makes.
 const groupAnnotation = "agent_group"
 
-// Group returns a command that only holds others.
+// Group returns a command that only has subcommands.
 func Group(use, short string, subs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ArbitraryArgs, Annotations: map[string]string{groupAnnotation: ""},
@@ -44,6 +44,11 @@ func Group(use, short string, subs ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
+func isGroup(cmd *cobra.Command) bool {
+	_, ok := cmd.Annotations[groupAnnotation]
+	return ok
+}
+
 // CheckHelp is the usage error for help on a command that does not exist, such
 // as "agent mcp nonsense --help"; cobra would show the group's help. It returns
 // the command that args name.
@@ -52,7 +57,7 @@ func CheckHelp(root *cobra.Command, args []string) (*cobra.Command, error) {
 	if err != nil {
 		return root, nil // the command line fails with the same error
 	}
-	if _, group := cmd.Annotations[groupAnnotation]; !group {
+	if !isGroup(cmd) {
 		return cmd, nil
 	}
 	for _, word := range rest {
@@ -100,7 +105,7 @@ type Section string
 
 // The sections, in the order of help. Flags without one come first.
 const (
-	OwnSection        Section = ""
+	ownSection        Section = ""
 	SessionSection    Section = "Session"
 	OutputSection     Section = "Output"
 	ModelSection      Section = "Model"
@@ -114,7 +119,8 @@ const (
 // sectionAnnotation holds the section of a flag.
 const sectionAnnotation = "agent_section"
 
-// FlagSection adds flags to a section of a command's help.
+// FlagSection puts the flags that register adds into a section of a command's
+// help.
 func FlagSection(f *pflag.FlagSet, section Section, register func(*pflag.FlagSet)) {
 	known := map[string]bool{}
 	f.VisitAll(func(flag *pflag.Flag) { known[flag.Name] = true })
@@ -126,36 +132,36 @@ func FlagSection(f *pflag.FlagSet, section Section, register func(*pflag.FlagSet
 	})
 }
 
-// FlagsOf is the flags of one section.
-type FlagsOf struct {
+// SectionFlags are the flags of one section.
+type SectionFlags struct {
 	Section Section
 	Flags   *pflag.FlagSet
 }
 
 // Sections returns the flags of each section that has some.
-func Sections(flags *pflag.FlagSet) []FlagsOf {
-	var all []FlagsOf
+func Sections(flags *pflag.FlagSet) []SectionFlags {
+	var all []SectionFlags
 	for _, section := range []Section{
-		OwnSection, SessionSection, OutputSection, ModelSection, PermissionSection, LimitSection, WorkspaceSection, SettingsSection, DebugSection,
+		ownSection, SessionSection, OutputSection, ModelSection, PermissionSection, LimitSection, WorkspaceSection, SettingsSection, DebugSection,
 	} {
 		these := pflag.NewFlagSet("", pflag.ContinueOnError)
 		flags.VisitAll(func(flag *pflag.Flag) {
-			if a := flag.Annotations[sectionAnnotation]; len(a) == 0 && section == OwnSection || len(a) > 0 && a[0] == string(section) {
+			if a := flag.Annotations[sectionAnnotation]; len(a) == 0 && section == ownSection || len(a) > 0 && a[0] == string(section) {
 				these.AddFlag(flag)
 			}
 		})
 		if these.HasAvailableFlags() {
-			all = append(all, FlagsOf{section, these})
+			all = append(all, SectionFlags{section, these})
 		}
 	}
 	return all
 }
 
-// Usage prints how a command is used: as cobra does, with flags by section.
+// Usage prints the usage of a command as cobra does, with flags by section.
 func Usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
-	if cmd.Runnable() && cmd.Annotations[groupAnnotation] == "" {
+	if cmd.Runnable() && !isGroup(cmd) {
 		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
@@ -177,7 +183,7 @@ func Usage(cmd *cobra.Command) error {
 	}
 	for _, s := range Sections(cmd.LocalFlags()) {
 		heading := "Flags"
-		if s.Section != OwnSection {
+		if s.Section != ownSection {
 			heading = string(s.Section) + " flags"
 		}
 		fmt.Fprintf(&b, "\n%s:\n%s", heading, s.Flags.FlagUsages())

@@ -1,4 +1,4 @@
-// Package cmdutil is what every command is made of: the streams it reads and
-// writes, exit codes and usage errors, questions to the user, signals, JSON and
-// table output. It knows nothing of agents and sessions.
+// Package cmdutil is the kernel of every command: streams, exit codes and usage
+// errors, questions to the user, signals, JSON and table output. It knows nothing
+// about agents and sessions.
 package cmdutil

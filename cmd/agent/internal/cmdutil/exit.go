@@ -14,7 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/mcp"
 )
 
-// The exit codes, a contract with scripts (docs/cli.md).
+// Exit codes: a contract with scripts (docs/cli.md).
 const (
 	ExitDone     = 0
 	ExitError    = 1
@@ -59,8 +59,8 @@ func Advise(err error, advice string) error {
 	return &AdvisedError{err, advice}
 }
 
-// FlagError makes an error of pflag a usage error: it names the flag, says what
-// was expected and suggests the flag that was probably meant.
+// FlagError makes an error of pflag a usage error that names the flag and what
+// was expected, and suggests the nearest flag for an unknown one.
 func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var bad *pflag.InvalidValueError

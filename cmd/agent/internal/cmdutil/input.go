@@ -28,7 +28,7 @@ func ReadAll(ctx context.Context, in io.Reader) (string, error) {
 		case r.err != nil:
 			return "", fmt.Errorf("stdin: %w", r.err)
 		case len(r.data) > maxStdin:
-			return "", Usagef("stdin holds more than %d MiB: write it to a file and name the file in the prompt", maxStdin>>20)
+			return "", Usagef("stdin is larger than %d MiB: write it to a file and name the file in the prompt", maxStdin>>20)
 		}
 		return string(r.data), nil
 	case <-ctx.Done():

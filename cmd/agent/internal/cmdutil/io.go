@@ -28,10 +28,10 @@ type IO struct {
 	Cwd             string
 	ManagedSettings string // path of the managed settings file; "" = none
 	Keyring         Keyring
-	Bundled         func() []sdk.Plugin // makes the bundled plugins; nil makes none
+	Bundled         func() []sdk.Plugin // returns the bundled plugins; nil for none
 }
 
-// BundledPlugins makes the plugins that are built into the binary.
+// BundledPlugins returns the plugins that are built into the binary.
 func (s *IO) BundledPlugins() []sdk.Plugin {
 	if s.Bundled == nil {
 		return nil
@@ -45,14 +45,14 @@ type Keyring interface {
 	Set(ctx context.Context, name, value string) error
 	// Delete removes an entry; the error is an fs.ErrNotExist if there is none.
 	Delete(ctx context.Context, name string) error
-	// Running reports, without calling it, whether there may be a keyring.
+	// Running reports whether there may be a keyring, without calling it.
 	Running() bool
 	// Available reports whether entries can be read and written.
 	Available(ctx context.Context) bool
 }
 
-// CheckedWriter remembers its first error, so that commands need not check each
-// write.
+// CheckedWriter keeps its first error and writes nothing more, so that commands
+// need not check each write.
 type CheckedWriter struct {
 	io.Writer
 	Err error
@@ -60,10 +60,11 @@ type CheckedWriter struct {
 
 // Write implements [io.Writer].
 func (w *CheckedWriter) Write(p []byte) (int, error) {
-	n, err := w.Writer.Write(p)
-	if w.Err == nil {
-		w.Err = err
+	if w.Err != nil {
+		return 0, w.Err
 	}
+	n, err := w.Writer.Write(p)
+	w.Err = err
 	return n, err
 }
 
@@ -79,7 +80,7 @@ func Version() string {
 }
 
 // AgentHome returns the directory of the agent's own files. It reads no
-// settings, so that it works while these are broken.
+// settings, so it works if they are invalid.
 func (s *IO) AgentHome() (string, error) {
 	home := config.Home(config.LoadOptions{Env: s.Env, Home: UserHome(), Cwd: s.Cwd})
 	if home == "" {

@@ -12,7 +12,8 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 )
 
-// ValueText shows a value on one line: text as it is, anything else as JSON.
+// ValueText formats a setting's value on one line: text as it is, anything else
+// as JSON.
 func ValueText(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -23,12 +24,13 @@ func ValueText(value any) string {
 		return v.String()
 	}
 	text, err := json.Marshal(value)
-	if err != nil { // no type of the settings' fails
+	if err != nil { // no type of the settings fails
 		return err.Error()
 	}
 	return string(text)
 }
 
+// SortedKeys returns the keys of m in order.
 func SortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
@@ -38,14 +40,7 @@ func SortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-func Plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// Age is how long ago something was, in its largest unit.
+// Age formats how long ago something was, in its largest unit.
 func Age(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -59,7 +54,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/day)
 }
 
-// Size is a number of bytes in its largest unit.
+// Size formats a number of bytes in its largest unit.
 func Size(n int64) string {
 	units := []string{"B", "kB", "MB", "GB"}
 	f, i := float64(n), 0
@@ -80,6 +75,7 @@ func Tilde(path, home string) string {
 	return path
 }
 
+// WriteJSON prints v as indented JSON.
 func WriteJSON(out io.Writer, v any) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)

@@ -23,15 +23,15 @@ type Prompter struct {
 	lines     *bufio.Scanner
 }
 
-// NewPrompter returns a Prompter that asks on stdout and takes answers from
-// stdin, whatever that is.
+// NewPrompter returns a Prompter that asks on stdout and reads answers from
+// stdin, terminal or not.
 func NewPrompter(s *IO) *Prompter {
 	lines := bufio.NewScanner(s.In)
 	lines.Buffer(nil, 64<<10)
 	return &Prompter{IO: s, questions: s.Out, lines: lines}
 }
 
-// Printf prints a line where the questions are.
+// Printf prints a line to the stream of the questions.
 func (p *Prompter) Printf(format string, args ...any) {
 	fmt.Fprintf(p.questions, format+"\n", args...)
 }
@@ -46,8 +46,8 @@ func (p *Prompter) Line(ctx context.Context, question, def string) (string, erro
 	return text, err
 }
 
-// Secret asks like Line, without a default and, on a terminal, without echo. The
-// terminal is restored also when ctx ends.
+// Secret is Line without a default and, on a terminal, without echo. The terminal
+// is restored also when ctx ends.
 func (p *Prompter) Secret(ctx context.Context, question, hint string) (string, error) {
 	f, ok := p.In.(*os.File)
 	if !ok || !p.InTTY {
@@ -56,7 +56,7 @@ func (p *Prompter) Secret(ctx context.Context, question, hint string) (string, e
 	fd := int(f.Fd())
 	state, err := term.GetState(fd)
 	if err != nil {
-		return "", fmt.Errorf("echo cannot be turned off, so the key would be visible: %w", err)
+		return "", fmt.Errorf("cannot hide what is typed: %w; pipe the answer to stdin instead", err)
 	}
 	defer func() { _ = term.Restore(fd, state) }() // after a cancelled read; else it is restored already
 	text, err := p.ask(ctx, prompt(question, hint), func() (string, error) {
@@ -66,11 +66,13 @@ func (p *Prompter) Secret(ctx context.Context, question, hint string) (string, e
 		}
 		return string(line), err
 	})
-	p.Printf("") // the line end was not echoed either
+	if err == nil {
+		p.Printf("") // the line end was not echoed either
+	}
 	return text, err
 }
 
-// Select asks for a text; an offered one can be chosen by its number, from 1.
+// Select is Line, where a number from 1 chooses one of the offered answers.
 func (p *Prompter) Select(ctx context.Context, question string, offered []string, def string) (string, error) {
 	text, err := p.Line(ctx, question, def)
 	if n, numErr := strconv.Atoi(text); numErr == nil && n >= 1 && n <= len(offered) {
@@ -102,26 +104,30 @@ func (p *Prompter) Confirm(ctx context.Context, question string, def bool) (bool
 	}
 }
 
-// Confirm asks on stderr whether to go ahead; no is the default, and the answer
-// when stdin ends. It does not ask if assumeYes is set, as by --yes. Without a
-// terminal it is a usage error.
+// Confirm asks a yes/no question on stderr. No is the default, and the answer if
+// stdin ends. With assumeYes, which --yes sets, it does not ask. It fails with a
+// usage error if it cannot ask, and with ErrInterrupted on Ctrl-C.
 func (s *IO) Confirm(ctx context.Context, question string, assumeYes bool) (bool, error) {
 	switch {
 	case assumeYes:
 		return true, nil
 	case !s.InTTY || !s.ErrTTY:
-		return false, Usagef("not running interactively: pass --yes to go ahead")
+		return false, Usagef("cannot ask %q: not running interactively: pass --yes to go ahead", question)
 	}
 	p := NewPrompter(s)
 	p.questions = s.Err
-	yes, err := p.Confirm(ctx, question, false)
+	yes := false
+	err := Interruptible(ctx, func(ctx context.Context) (err error) {
+		yes, err = p.Confirm(ctx, question, false)
+		return err
+	})
 	if errors.Is(err, ErrInputEnded) {
 		return false, nil
 	}
-	return yes, err
+	return yes && err == nil, err
 }
 
-// prompt is a question with what an empty answer means.
+// prompt adds to a question what an empty answer stands for.
 func prompt(question, def string) string {
 	if def != "" {
 		question += " [" + def + "]"
@@ -143,7 +149,7 @@ func (p *Prompter) ask(ctx context.Context, question string, read func() (string
 	}()
 	select {
 	case a := <-done:
-		if !p.InTTY {
+		if !p.InTTY || a.err != nil { // no terminal echoed a line end
 			p.Printf("")
 		}
 		return a.text, a.err

@@ -11,15 +11,16 @@ import (
 	"syscall"
 )
 
+// The errors of a command that a signal ended.
 var (
 	ErrInterrupted = errors.New("interrupted")
 	ErrTerminated  = errors.New("terminated")
 )
 
-// Interrupts turns the process's signals into the ways of ending a session:
-// the first SIGINT calls soft, the second and any SIGTERM or SIGHUP end the
-// context that it returns. The stop function ends the watching and returns
-// which signal came first, if any.
+// Interrupts handles the process's signals: the first SIGINT calls soft, a second
+// one and any SIGTERM or SIGHUP cancel the context that it returns. The stop
+// function restores the default handling and returns the error of the first
+// signal, if there was one.
 func Interrupts(parent context.Context, notes io.Writer, soft func()) (ctx context.Context, stop func() error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 4)
@@ -56,4 +57,17 @@ func Interrupts(parent context.Context, notes io.Writer, soft func()) (ctx conte
 		cancel(nil)
 		return first
 	}
+}
+
+// Interruptible runs f with a context that SIGINT, SIGTERM and SIGHUP cancel. If
+// one arrived, the error is the signal's.
+func Interruptible(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ctx, stop := Interrupts(ctx, io.Discard, func() { cancel(ErrInterrupted) })
+	err := f(ctx)
+	if sig := stop(); sig != nil {
+		return sig
+	}
+	return err
 }

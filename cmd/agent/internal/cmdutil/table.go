@@ -7,11 +7,11 @@ import (
 	"text/tabwriter"
 )
 
-// Table prints rows in aligned columns. It escapes nothing: text that others
-// wrote has to be made safe first, see package display.
+// Table prints rows in aligned columns. It escapes nothing: untrusted text must
+// be made printable first, see package display.
 type Table struct{ w *tabwriter.Writer }
 
-// NewTable returns a table whose first row are the headers, if there are any.
+// NewTable returns a table with a first row of headers, if there are any.
 func NewTable(out io.Writer, headers ...string) *Table {
 	t := &Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
 	if len(headers) > 0 {
@@ -31,5 +31,5 @@ func (t *Table) Row(cells ...any) {
 	fmt.Fprintln(t.w)
 }
 
-// Flush prints the rows. The table can be used again: columns are aligned anew.
+// Flush prints the rows. Rows added later are aligned independently.
 func (t *Table) Flush() error { return t.w.Flush() }

@@ -1,3 +1,3 @@
-// Package run is agent exec: one prompt, run to its end without a terminal to
-// ask on, and its events printed as text or JSON.
+// Package run is agent exec: it runs one prompt non-interactively and prints the
+// events as text or JSON.
 package run

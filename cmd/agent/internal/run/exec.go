@@ -16,7 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 )
 
-// Options are the options of commands that run a session.
+// Options are the options of all commands that run a session.
 type Options struct {
 	*cmdutil.IO
 	*setup.Flags
@@ -30,7 +30,7 @@ type Options struct {
 	resumption
 }
 
-// NewOptions returns options with nothing set.
+// NewOptions returns empty options.
 func NewOptions(s *cmdutil.IO) *Options { return &Options{IO: s, Flags: &setup.Flags{}} }
 
 // NewCmd returns agent exec.
@@ -41,7 +41,7 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 		Aliases: []string{"e"},
 		Short:   "Run one prompt non-interactively",
 		Long: "Run one prompt to completion and print the answer. Calls that need approval are denied and reported.\n" +
-			"Text piped to stdin is appended to the prompt; - reads the whole prompt from stdin.\n\n" +
+			"Text piped to stdin is appended to the prompt; with - it is the prompt.\n\n" +
 			"Exit codes: 0 done, 1 error, 2 usage, 3 configuration, 4 provider, 5 limit reached,\n" +
 			"6 done, but a tool call was denied, 130 SIGINT, 143 SIGTERM.",
 		Example: "  agent exec \"What does this package do?\"\n" +
@@ -78,7 +78,7 @@ func (o *Options) RegisterVerbose(f *pflag.FlagSet) {
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "show reasoning, permission decisions and full results")
 }
 
-// Run runs the prompt that args and stdin make.
+// Run runs the prompt in args and stdin.
 func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	switch format(o.format) {
 	case FormatText, FormatJSON, FormatStream:
@@ -91,7 +91,7 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	defer func() { o.Recording.Close(o.Err, err) }()
 	t := &Task{IO: o.IO, Format: format(o.format), verbose: o.Verbose}
 	if err := o.prepare(ctx, t, args); err != nil {
-		return cmdutil.Advise(t.Failed(err), setup.FirstRunAdvice(ctx, err))
+		return cmdutil.Advise(t.fail(err), setup.FirstRunAdvice(ctx, err))
 	}
 	out, err := t.Run(ctx)
 	if o.lastMessage != "" && out.Text != "" {
@@ -108,7 +108,7 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// prepare fills in the task from settings, flags and stdin.
+// prepare fills in the task from args, stdin, flags and settings.
 func (o *Options) prepare(ctx context.Context, t *Task, args []string) error {
 	prompt, err := o.prompt(ctx, args)
 	if err != nil {
@@ -123,7 +123,7 @@ func (o *Options) prepare(ctx context.Context, t *Task, args []string) error {
 	return o.Configure(ctx, t, set)
 }
 
-// Configure fills in what any session needs, interactive or not.
+// Configure fills in the agent and session of any run, interactive or not.
 func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err error) {
 	if err := o.Recording.Open(set); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 	return err
 }
 
-// Load reads the settings of the directory in which the session runs.
+// Load reads the settings of the session's directory.
 func (o *Options) Load(s *cmdutil.IO) (*setup.Setup, error) {
 	if err := o.locate(s, o.Flags); err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (o *Options) prompt(ctx context.Context, args []string) (string, error) {
 	return text, nil
 }
 
-// piped reports whether stdin may hold text: it is not a device such as /dev/null.
+// piped reports whether stdin may have text: it is not a device such as /dev/null.
 func (o *Options) piped() bool {
 	f, ok := o.In.(*os.File)
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// OutcomeCode maps what came of an input to the exit code.
+// OutcomeCode maps the outcome of an input to an exit code.
 func OutcomeCode(out core.Outcome, err error) int {
 	if err != nil {
 		return cmdutil.ExitCode(err)

@@ -52,7 +52,7 @@ func (v *textView) begin(init event.Event) {
 	}
 }
 
-func (v *textView) Show(e event.Event) {
+func (v *textView) show(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.MessageStart:
 		v.pieces.Reset()

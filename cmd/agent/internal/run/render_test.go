@@ -27,7 +27,7 @@ func conversation(v view) error {
 		{Body: event.MessageDelta{Text: "Two files."}},
 		{Body: event.Message{Content: model.TextParts("Two files.")}},
 	} {
-		v.Show(e)
+		v.show(e)
 	}
 	return v.end(event.Event{Session: "s1", Body: event.Result{
 		Outcome: "done", Text: "Two files.", Rounds: 1, DurationMS: 1500, Usage: model.Usage{Input: 20, Output: 3},
@@ -90,11 +90,11 @@ func TestTextViewMissesNothing(t *testing.T) {
 			var out, err bytes.Buffer
 			v := newTextView(&Task{IO: &cmdutil.IO{Out: &out, Err: &err, OutTTY: true, ErrTTY: true}})
 			for range 2 { // answers do not mix
-				v.Show(event.Event{Body: event.MessageStart{}})
+				v.show(event.Event{Body: event.MessageStart{}})
 				for _, p := range test.pieces {
-					v.Show(event.Event{Body: event.MessageDelta{Text: p}})
+					v.show(event.Event{Body: event.MessageDelta{Text: p}})
 				}
-				v.Show(event.Event{Body: whole})
+				v.show(event.Event{Body: whole})
 			}
 			if out.String() != test.out+test.out || err.String() != test.err+test.err {
 				t.Errorf("stdout:\n%s\nstderr:\n%s", &out, &err)
@@ -111,7 +111,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestViewsReportBrokenOutput(t *testing.T) {
 	for _, f := range []format{FormatText, FormatJSON, FormatStream} {
-		v := (&Task{IO: &cmdutil.IO{Out: brokenWriter{}, Err: &bytes.Buffer{}}, Format: f}).View()
+		v := (&Task{IO: &cmdutil.IO{Out: brokenWriter{}, Err: &bytes.Buffer{}}, Format: f}).newView()
 		if err := conversation(v); !errors.Is(err, errBroken) {
 			t.Errorf("%s: %v", f, err)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// resumption says which session a command resumes.
+// resumption selects the session to resume.
 type resumption struct {
 	Resume string // an ID or a prefix of one
 	Latest bool
@@ -40,8 +40,8 @@ func (r *resumption) Check() error {
 	return nil
 }
 
-// locate completes the ID in --resume. Without --cd, the session's directory
-// becomes the working directory.
+// locate completes the ID in --resume. Without --cd, the working directory becomes
+// the session's.
 func (r *resumption) locate(s *cmdutil.IO, sh *setup.Flags) error {
 	if r.Resume == "" {
 		return nil

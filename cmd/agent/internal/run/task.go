@@ -34,7 +34,7 @@ type Task struct {
 	Format  format
 	verbose bool
 	Narrate bool // print text and calls on stdout, in one stream
-	Forget  bool // the session log is removed afterwards
+	Forget  bool // the session is deleted afterwards
 
 	Agent    agent.Options
 	place    setup.Environment
@@ -44,22 +44,21 @@ type Task struct {
 	Prompt   string
 }
 
-// Run runs the task. The outcome is valid also with an error: it says how far the
-// task came.
+// Run runs the task. With an error, the outcome is how far the task came.
 func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	a, err := t.place.OpenAgent(ctx, t.Agent)
 	if err != nil {
-		return core.Outcome{}, t.Failed(err)
+		return core.Outcome{}, t.fail(err)
 	}
 	defer a.Close()
 	setup.ReportPlugins(t.IO, a)
 	if err := t.ready(ctx, a); err != nil {
-		return core.Outcome{}, t.Failed(err)
+		return core.Outcome{}, t.fail(err)
 	}
 	if t.Prompt, err = setup.PluginPrompt(ctx, a, t.Prompt); err != nil {
-		return core.Outcome{}, t.Failed(err)
+		return core.Outcome{}, t.fail(err)
 	}
-	view := &oneAtATime{view: t.View()}
+	view := &oneAtATime{view: t.newView()}
 	var reading sync.WaitGroup
 	if t.Format == FormatStream { // with the events of subagents
 		t.Session.OnSubagent = func(child *core.Session) {
@@ -68,14 +67,14 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 					if err != nil {
 						return
 					}
-					view.Show(e)
+					view.show(e)
 				}
 			})
 		}
 	}
 	s, err := a.NewSession(ctx, t.Session)
 	if err != nil {
-		return core.Outcome{}, t.Failed(err)
+		return core.Outcome{}, t.fail(err)
 	}
 	defer s.Close()
 
@@ -87,7 +86,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 				fmt.Fprintf(t.Err, "agent: reading the session's events: %v\n", err)
 				return
 			}
-			view.Show(e)
+			view.show(e)
 		}
 	})
 	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { s.Cancel("interrupted by Ctrl-C") })
@@ -103,8 +102,8 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	return out, errors.Join(err, closed)
 }
 
-// ready waits for required MCP servers, and names those whose tools are not known
-// in time.
+// ready waits for required MCP servers, and reports those whose tools are not
+// known in time.
 func (t *Task) ready(ctx context.Context, a *agent.Agent) error {
 	watched, stop := cmdutil.Interrupts(ctx, io.Discard, func() {})
 	missing, err := a.Ready(watched)
@@ -117,10 +116,11 @@ func (t *Task) ready(ctx context.Context, a *agent.Agent) error {
 	return err
 }
 
-// Failed reports an error from before the session was open.
-func (t *Task) Failed(err error) error {
+// fail prints the result of a task that failed before the session was open, and
+// returns err.
+func (t *Task) fail(err error) error {
 	if t.Format != FormatText {
-		v := t.View()
+		v := t.newView()
 		_ = v.end(event.Event{V: event.Version, ID: "result", Time: time.Now(), Body: result(core.Outcome{Stop: core.StopError}, err)})
 	}
 	return err
@@ -130,7 +130,7 @@ func (t *Task) Failed(err error) error {
 // once.
 type view interface {
 	begin(init event.Event)
-	Show(e event.Event)
+	show(e event.Event)
 	end(result event.Event) error
 }
 
@@ -140,13 +140,13 @@ type oneAtATime struct {
 	mu sync.Mutex
 }
 
-func (v *oneAtATime) Show(e event.Event) {
+func (v *oneAtATime) show(e event.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.view.Show(e)
+	v.view.show(e)
 }
 
-func (t *Task) View() view {
+func (t *Task) newView() view {
 	switch t.Format {
 	case FormatStream:
 		return &streamView{out: json.NewEncoder(t.Out)}
@@ -202,16 +202,16 @@ type streamView struct {
 	err error
 }
 
-func (v *streamView) begin(init event.Event) { v.Show(init) }
+func (v *streamView) begin(init event.Event) { v.show(init) }
 
-func (v *streamView) Show(e event.Event) {
+func (v *streamView) show(e event.Event) {
 	if v.err == nil {
 		v.err = v.out.Encode(e)
 	}
 }
 
 func (v *streamView) end(result event.Event) error {
-	v.Show(result)
+	v.show(result)
 	return v.err
 }
 
@@ -220,7 +220,7 @@ type jsonView struct{ out io.Writer }
 
 func (*jsonView) begin(event.Event) {}
 
-func (*jsonView) Show(event.Event) {}
+func (*jsonView) show(event.Event) {}
 
 func (v *jsonView) end(result event.Event) error {
 	return cmdutil.WriteJSON(v.out, result)

@@ -17,29 +17,33 @@ import (
 	"github.com/seed-009c0928/agent/core/subagent"
 )
 
-// places are where a person's own files of a kind may be: those of the project
-// come first, and only where it is trusted.
-func (s *Setup) places(kind string) []place {
-	var all []place
+// folder holds files that users write, such as custom commands.
+type folder struct {
+	scope string // project or user
+	root  string
+	name  string // below root
+}
+
+// folders returns the folders of a name: the project's, if it is trusted, before
+// the user's.
+func (s *Setup) folders(name string) []folder {
+	var all []folder
 	if s.Trusted {
-		all = append(all, place{"project", filepath.Join(s.Dir, ".agent"), kind})
+		all = append(all, folder{"project", filepath.Join(s.Dir, ".agent"), name})
 	}
 	if s.Home != "" {
-		all = append(all, place{"user", s.Home, kind})
+		all = append(all, folder{"user", s.Home, name})
 	}
 	return all
 }
 
-// place is a directory of files of a kind.
-type place struct{ scope, root, kind string }
-
-// Definitions are the kinds of subagents. What is broken is told of and left
-// out; a project's goes before a user's of the same name.
+// Definitions returns the agent types of the project and the user; of two with
+// one name, the project's. Invalid ones are left out and reported.
 func (s *Setup) Definitions() (all []subagent.Definition, failed []error) {
-	for _, p := range s.places("agents") {
-		list, errs := subagent.Load(os.DirFS(p.root), p.kind)
+	for _, f := range s.folders("agents") {
+		list, errs := subagent.Load(os.DirFS(f.root), f.name)
 		for _, err := range errs {
-			failed = append(failed, fmt.Errorf("%s: %w", p.root, err))
+			failed = append(failed, fmt.Errorf("%s: %w", f.root, err))
 		}
 		for _, d := range list {
 			if !slices.ContainsFunc(all, func(other subagent.Definition) bool { return other.Name == d.Name }) {
@@ -50,34 +54,36 @@ func (s *Setup) Definitions() (all []subagent.Definition, failed []error) {
 	return all, failed
 }
 
-// CustomCommand is a prompt that is kept in a file and entered as /name.
+// CustomCommand is a prompt in a file, used as /NAME.
 type CustomCommand struct {
-	Name, Scope   string
-	Summary, Hint string // what it does; how its arguments look
-	Body          string
+	Name, Scope string
+	Summary     string
+	Hint        string // for its arguments, such as "FILE"
+	Body        string
 }
 
-// maxCommand bounds a file, in bytes.
+// maxCommand limits the size of a file, in bytes.
 const maxCommand = 64 << 10
 
-// CustomCommands reads the commands of all places.
+// CustomCommands returns the commands of the project and the user. Invalid ones
+// are left out and reported.
 func (s *Setup) CustomCommands() (all []CustomCommand, failed []error) {
-	for _, p := range s.places("commands") {
-		files := os.DirFS(p.root)
-		entries, err := fs.ReadDir(files, p.kind)
+	for _, f := range s.folders("commands") {
+		files := os.DirFS(f.root)
+		entries, err := fs.ReadDir(files, f.name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = append(failed, fmt.Errorf("commands of %s: %w", p.root, err))
+			failed = append(failed, fmt.Errorf("commands in %s: %w", f.root, err))
 		}
 		for _, e := range entries {
 			if e.IsDir() || !strings.HasSuffix(e.Name(), ".md") {
 				continue
 			}
-			c, err := readCommand(files, path.Join(p.kind, e.Name()))
+			c, err := readCommand(files, path.Join(f.name, e.Name()))
 			if err != nil {
-				failed = append(failed, fmt.Errorf("command %s: %w", filepath.Join(p.root, p.kind, e.Name()), err))
+				failed = append(failed, fmt.Errorf("command %s: %w", filepath.Join(f.root, f.name, e.Name()), err))
 				continue
 			}
-			c.Scope = p.scope
+			c.Scope = f.scope
 			all = append(all, c)
 		}
 	}
@@ -91,7 +97,7 @@ func readCommand(files fs.FS, at string) (CustomCommand, error) {
 		return c, err
 	}
 	if len(data) > maxCommand {
-		return c, fmt.Errorf("it is longer than %d bytes", maxCommand)
+		return c, fmt.Errorf("it has %d bytes, more than the limit of %d", len(data), maxCommand)
 	}
 	var head struct {
 		Description string `yaml:"description"`
@@ -109,15 +115,15 @@ func readCommand(files fs.FS, at string) (CustomCommand, error) {
 	}
 	switch {
 	case c.Body == "":
-		return c, errors.New("it has no text")
+		return c, errors.New("it is empty: expected a prompt")
 	case strings.ContainsAny(c.Name, " \t/\\:"):
-		return c, fmt.Errorf("the name %q has a space, a slash or a colon in it", c.Name)
+		return c, fmt.Errorf("invalid name %q: it must not contain spaces, slashes or colons", c.Name)
 	}
 	return c, nil
 }
 
-// Prompt puts arguments into the text: $ARGUMENTS is all of them, $1 to $9 are
-// its words. Where the text names none, they follow it.
+// Prompt inserts arguments into the text: $ARGUMENTS is all of them, $1 to $9 are
+// the words. If the text uses none of these, the arguments are appended.
 func (c CustomCommand) Prompt(args string) string {
 	args = strings.TrimSpace(args)
 	words := strings.Fields(args)
@@ -136,14 +142,15 @@ func (c CustomCommand) Prompt(args string) string {
 	return text
 }
 
-// ExpandCommand makes the prompt of a custom command of one that begins with
-// its /name or /SCOPE:NAME. Any other stays as it is: it may be a path.
+// ExpandCommand returns the prompt of the custom command that a prompt begins
+// with, /NAME or /SCOPE:NAME. Any other prompt is returned unchanged: it may begin
+// with a path.
 func (s *Setup) ExpandCommand(prompt string) string {
 	name, args, ok := cutCommand(prompt)
 	if !ok {
 		return prompt
 	}
-	commands, _ := s.CustomCommands() // a broken one is told of where it is used
+	commands, _ := s.CustomCommands() // invalid ones are reported by interactive sessions
 	for _, c := range commands {
 		if name == c.Name || name == c.Scope+":"+c.Name {
 			return c.Prompt(args)

@@ -36,7 +36,7 @@ func TestReadCommand(t *testing.T) {
 	if c, err := readCommand(files, "c/plain.md"); err != nil || c.Summary != "Write tests." {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for name, want := range map[string]string{"empty": "no text", "broken": "front matter", "two words": "has a space", "long": "longer than"} {
+	for name, want := range map[string]string{"empty": "is empty", "broken": "front matter", "two words": "must not contain spaces", "long": "more than the limit"} {
 		if _, err := readCommand(files, "c/"+name+".md"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

@@ -15,20 +15,20 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// Environment is where tools work: what --env says.
+// Environment is where tools work, as set by --env.
 type Environment struct{ kind, name string }
 
-// OpenAgent puts an agent together that works there.
+// OpenAgent opens an agent that works there.
 func (w Environment) OpenAgent(ctx context.Context, opts agent.Options) (*agent.Agent, error) {
 	var err error
 	if opts.Env, err = w.open(ctx, opts.Dir, opts.Logger); err != nil {
 		return nil, err
 	}
-	return agent.Open(ctx, opts) // which closes it
+	return agent.Open(ctx, opts) // closes the environment
 }
 
-// ParseEnvironment reads the value of --env.
-func ParseEnvironment(text string) (Environment, error) {
+// parseEnvironment parses the value of --env.
+func parseEnvironment(text string) (Environment, error) {
 	kind, name, named := strings.Cut(text, ":")
 	w := Environment{kind, strings.TrimSpace(name)}
 	switch {
@@ -40,12 +40,12 @@ func ParseEnvironment(text string) (Environment, error) {
 	return w, cmdutil.Usagef("--env %q: use local, docker:IMAGE, docker:@CONTAINER, ssh:[USER@]HOST[:PORT][:/DIRECTORY] or k8s:[NAMESPACE/]POD[:DIRECTORY]", text)
 }
 
-// open makes the environment; nil is this machine. Whoever opens it closes it.
+// open returns the environment, nil for this machine. The caller closes it.
 func (w Environment) open(ctx context.Context, dir string, log *slog.Logger) (core.Environment, error) {
 	switch w.kind {
 	case "docker":
 		opts := docker.Options{Image: w.name, Workspace: dir, Logger: log}
-		if uid := os.Getuid(); uid > 0 { // or new files would be root's; -1 is Windows
+		if uid := os.Getuid(); uid > 0 { // else new files belong to root; -1 is Windows
 			opts.User = fmt.Sprintf("%d:%d", uid, os.Getgid())
 		}
 		if container, ok := strings.CutPrefix(w.name, "@"); ok {

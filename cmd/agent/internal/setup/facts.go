@@ -8,8 +8,8 @@ import (
 	"github.com/seed-009c0928/agent/core/model/facts"
 )
 
-// facts returns what is known of a provider's model, and what the settings say
-// over that. An Azure deployment stands for a model that the settings name.
+// facts returns the facts of a provider's model, as overridden by the settings.
+// For an Azure deployment, they are those of its base model.
 func (s *Setup) facts(provider, name string) facts.Model {
 	if azure := s.Settings.Providers.Azure; provider == "azure" && name == azure.Deployment {
 		name = cmp.Or(azure.BaseModel, name)
@@ -39,15 +39,15 @@ func (s *Setup) facts(provider, name string) facts.Model {
 	return m
 }
 
-// set replaces a value that is said otherwise.
+// set overrides a value if by is not nil.
 func set[T any](value *T, by *T) {
 	if by != nil {
 		*value = *by
 	}
 }
 
-// pricer returns what prices a call, in USD. It finds out about a model once:
-// a session that is opened again prices each of its answers.
+// pricer returns a function that prices a call in USD. It looks a model up once,
+// since a resumed session prices each of its answers.
 func (s *Setup) pricer() func(name string, u model.Usage) (float64, bool) {
 	type key struct{ provider, name string }
 	var prices sync.Map // of key to *facts.Price
@@ -65,9 +65,8 @@ func (s *Setup) pricer() func(name string, u model.Usage) (float64, bool) {
 	}
 }
 
-// price is what a model costs, nil if nobody knows. The model is that of the
-// provider in use, or one that took over from it: then its name alone must
-// tell.
+// price returns the price of a model, nil if unknown. A fallback's model is found
+// by its name alone.
 func (s *Setup) price(provider, name string) *facts.Price {
 	price := s.facts(provider, name).Price
 	if provider == "local" && name != s.Loaded.Model() {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/langchain"
 	"github.com/seed-009c0928/agent/core/model/wire"
@@ -122,7 +122,7 @@ func (l LocalServer) String() string {
 	if len(l.models) == 0 {
 		return text + "no models yet"
 	}
-	return text + cmdutil.Plural(len(l.models), "model") + ", such as " + l.models[0]
+	return text + display.Plural(len(l.models), "model") + ", such as " + l.models[0]
 }
 
 // probeTime is the time limit for local servers to answer.

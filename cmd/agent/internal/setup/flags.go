@@ -14,34 +14,35 @@ import (
 // FlagGroup is a set of flags that a command registers together.
 type FlagGroup uint
 
-// The groups of flags. A command registers those that mean something to it.
+// The groups of flags. A command registers those that it uses.
 const (
 	DirFlag         FlagGroup = 1 << iota // --cd
-	WorkspaceFlags                        // where tools work, beside --cd
+	WorkspaceFlags                        // --env, --add-dir
 	SettingsFlags                         // --settings, --set
 	BareFlag                              // --bare
 	ProviderFlags                         // --provider, --model
 	ProfileFlag                           // --profile
 	PromptFlags                           // --effort, --system-prompt-append
-	PermissionFlags                       // rules and mode
-	ToolFlags                             // which tools there are
+	PermissionFlags                       // permission mode and rules
+	ToolFlags                             // --allowed-tools, --disallowed-tools
 	LimitFlags                            // rounds, turns, tokens, cost
 	DebugFlag                             // --debug
 
-	// PolicyFlags are those of commands that judge calls.
+	// PolicyFlags are for commands that apply the permission policy.
 	PolicyFlags = DirFlag | WorkspaceFlags | SettingsFlags | BareFlag | PermissionFlags | ToolFlags
-	// SessionFlags are those of commands that run a session.
-	SessionFlags = PolicyFlags | ProviderFlags | ProfileFlag | PromptFlags | LimitFlags | DebugFlag
+	// OverrideFlags override settings.
+	OverrideFlags = SettingsFlags | ProviderFlags | ProfileFlag | PromptFlags | PermissionFlags | ToolFlags | LimitFlags
+	// SessionFlags are for commands that run a session.
+	SessionFlags = DirFlag | WorkspaceFlags | BareFlag | OverrideFlags | DebugFlag
 )
 
-// Flags are the flags that commands share. Each is declared here and nowhere
-// else; Register adds the groups that a command asks for.
+// Flags are the flags that commands share.
 type Flags struct {
 	Dir          string        // --cd; "" is the working directory
 	Mode         string        // --permission-mode
 	SettingsFile string        // --settings
 	Sets         []string      // --set
-	Extra        []config.Flag // values that override settings as a flag does
+	Extra        []config.Flag // more overrides of settings
 
 	environment         string
 	addDirs             []string
@@ -62,7 +63,7 @@ type Flags struct {
 	set *pflag.FlagSet
 }
 
-// Register adds the flags of some groups to a command's.
+// Register adds the flags of groups to those of a command.
 func (o *Flags) Register(f *pflag.FlagSet, groups FlagGroup) {
 	o.set = f
 	for _, g := range []struct {
@@ -151,12 +152,12 @@ func (o *Flags) Logger(s *cmdutil.IO) *slog.Logger {
 	return slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// Changed reports whether a flag was given.
+// Changed reports whether a flag of the command was given.
 func (o *Flags) Changed(name string) bool {
 	return o.set != nil && o.set.Changed(name)
 }
 
-// overrides are the settings that flags override, for those that were given.
+// overrides returns the settings that the given flags override.
 func (o *Flags) overrides() []config.Flag {
 	out := slices.Clone(o.Extra)
 	add := func(flag, key string, value any) {

@@ -19,15 +19,15 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// BundledPlugins returns the plugins in this program. Each runs in a process of its
-// own, which is this program again, and can do nothing that another's could not.
-// They are made when they are needed: it takes a while.
+// BundledPlugins makes the bundled plugins. Each runs in a separate process of
+// this program, with no more rights than any other plugin. Making them takes a
+// while: call it when they are needed.
 func BundledPlugins() []sdk.Plugin { return []sdk.Plugin{web.Plugin(cmdutil.Version())} }
 
-// InternalPlugin is the hidden command that serves a bundled plugin.
+// InternalPlugin is the name of the hidden command that serves a bundled plugin.
 const InternalPlugin = "internal-plugin"
 
-// PluginOptions say which plugins there are and how they run.
+// PluginOptions returns which plugins an agent has and how they run.
 func (s *Setup) PluginOptions() *plugins.Options {
 	set := s.Settings.Plugins
 	o := &plugins.Options{
@@ -43,15 +43,16 @@ func (s *Setup) PluginOptions() *plugins.Options {
 	return o
 }
 
-// ReportPlugins tells of the plugins that were left out.
+// ReportPlugins prints to stderr why plugins cannot be used.
 func ReportPlugins(s *cmdutil.IO, a *agent.Agent) {
 	for _, err := range a.PluginErrors() {
 		fmt.Fprintf(s.Err, "agent: %s\n", display.OneLine(err.Error(), 1000))
 	}
 }
 
-// PluginPrompt makes the prompt of a plugin's command of one that begins with
-// its /name or /PLUGIN:NAME. Any other stays as it is: it may be a path.
+// PluginPrompt runs the plugin command that a prompt begins with, /NAME or
+// /PLUGIN:NAME, and returns the prompt that it makes. Any other prompt is returned
+// unchanged: it may begin with a path.
 func PluginPrompt(ctx context.Context, a *agent.Agent, prompt string) (string, error) {
 	name, args, ok := cutCommand(prompt)
 	if !ok || a.Plugins() == nil {
@@ -67,12 +68,12 @@ func PluginPrompt(ctx context.Context, a *agent.Agent, prompt string) (string, e
 	case err != nil:
 		return "", err
 	case reply.Prompt == "":
-		return "", fmt.Errorf("the command /%s answers you, not the model: enter it in an interactive session", name)
+		return "", fmt.Errorf("/%s replies to you, not to the model: use it in an interactive session", name)
 	}
 	return reply.Prompt, nil
 }
 
-// PluginInfo is a plugin as lists show it.
+// PluginInfo is the JSON form of a plugin.
 type PluginInfo struct {
 	Name     string            `json:"name"`
 	Version  string            `json:"version,omitempty"`
@@ -86,19 +87,20 @@ type PluginInfo struct {
 	Manifest *plugins.Manifest `json:"manifest,omitempty"`
 }
 
-func PluginInfoOf(set *Setup, p *plugins.Plugin) PluginInfo {
-	spec, said := p.Spec(), p.Known()
+// PluginInfo describes a plugin without starting it.
+func (s *Setup) PluginInfo(p *plugins.Plugin) PluginInfo {
+	spec, desc := p.Spec(), p.Known()
 	info := PluginInfo{
-		Name: p.Name(), Version: spec.Version, Scope: p.Scope(), State: "on", Summary: cmp.Or(spec.Summary, said.GetSummary()),
+		Name: p.Name(), Version: spec.Version, Scope: p.Scope(), State: "on", Summary: cmp.Or(spec.Summary, desc.GetSummary()),
 		Dir: p.Dir(), Tools: []string{}, Manifest: &spec.Manifest,
 	}
-	if !set.Settings.Plugins.Enabled || slices.Contains(set.Settings.Plugins.Disabled, p.Name()) {
+	if !s.Settings.Plugins.Enabled || slices.Contains(s.Settings.Plugins.Disabled, p.Name()) {
 		info.State = "off"
 	}
-	for _, t := range said.GetTools() {
+	for _, t := range desc.GetTools() {
 		info.Tools = append(info.Tools, t.Name)
 	}
-	for _, c := range said.GetCommands() {
+	for _, c := range desc.GetCommands() {
 		info.Commands = append(info.Commands, c.Name)
 	}
 	return info

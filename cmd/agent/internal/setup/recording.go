@@ -15,21 +15,23 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// replayed stands for a key where nothing is reached.
+// replayed stands for the API key in a replay.
 const replayed = "replayed"
 
-// Recording records what is said to the model's service, or answers in its stead.
+// Recording records the exchanges with the provider, or replays them.
 type Recording struct {
 	record, replay string
 	recorder       *cassette.Recorder
 	player         *cassette.Player
 }
 
+// Register adds --record and --replay.
 func (t *Recording) Register(f *pflag.FlagSet) {
-	f.StringVar(&t.record, "record", "", "record requests and answers of the provider in the new `FILE`, without credentials")
-	f.StringVar(&t.replay, "replay", "", "replay the `FILE` that --record wrote, without key and network; other requests fail")
+	f.StringVar(&t.record, "record", "", "record requests and responses of the provider in a new `FILE`, without credentials")
+	f.StringVar(&t.replay, "replay", "", "replay a `FILE` of --record, without API key and network; other requests fail")
 }
 
+// Check finds flags that contradict each other.
 func (t *Recording) Check() error {
 	if t.record != "" && t.replay != "" {
 		return cmdutil.Usagef("--record and --replay cannot be combined")
@@ -37,8 +39,8 @@ func (t *Recording) Check() error {
 	return nil
 }
 
-// Open makes the providers of the settings use the tape. A second call, for
-// another session, goes on with the same.
+// Open makes the providers of the settings use the recording. A second call, for
+// another session, continues it.
 func (t *Recording) Open(set *Setup) (err error) {
 	if t.record == "" && t.replay == "" {
 		return nil
@@ -70,7 +72,7 @@ func (t *Recording) Open(set *Setup) (err error) {
 
 func (t *Recording) replays() bool { return t.player != nil }
 
-// volatile is what may differ from run to run and from place to place.
+// volatile matches text that may differ between runs and machines.
 var volatile = []string{
 	`(?m)^(Platform|OS version|Today's date): .*$`,
 	`\b\d+(\.\d+)? ?(ns|µs|ms|s)\b`,
@@ -96,8 +98,8 @@ func recordingOptions(set *Setup) (cassette.Options, error) {
 	return o, nil
 }
 
-// Close ends the recording, and says what a replay did not need, unless it has
-// failed for that.
+// Close ends the recording, and reports exchanges that a replay did not use
+// unless the replay failed on a mismatch.
 func (t *Recording) Close(notes io.Writer, failed error) {
 	if t.recorder != nil {
 		if err := t.recorder.Close(); err != nil {

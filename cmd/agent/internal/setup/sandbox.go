@@ -10,7 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// sandbox is how child processes are confined.
+// sandbox returns how child processes are confined.
 func (s *Setup) sandbox() *agent.SandboxOptions {
 	set := s.Settings.Sandbox
 	return &agent.SandboxOptions{
@@ -20,7 +20,7 @@ func (s *Setup) sandbox() *agent.SandboxOptions {
 	}
 }
 
-// checkSandbox finds what is wrong with the settings before anything is done.
+// checkSandbox checks the sandbox settings.
 func (s *Setup) checkSandbox() error {
 	const key = "sandbox.hosts"
 	for i, h := range s.Settings.Sandbox.Hosts {
@@ -31,8 +31,8 @@ func (s *Setup) checkSandbox() error {
 	return nil
 }
 
-// absolute makes paths of the settings absolute: ~ is the home directory, and
-// what is relative is meant in the directory that the work is done in.
+// absolute makes paths of the settings absolute: ~ is the home directory, relative
+// paths start at the working directory.
 func (s *Setup) absolute(paths []string) []string {
 	var all []string
 	for _, p := range paths {

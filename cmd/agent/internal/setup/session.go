@@ -9,8 +9,8 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// FindSession returns the home and the id of the session that an argument
-// means.
+// FindSession returns the agent's home directory and the ID of the session
+// whose ID is prefix or begins with it.
 func FindSession(s *cmdutil.IO, prefix string) (home, id string, err error) {
 	if home, err = s.AgentHome(); err != nil {
 		return "", "", err
@@ -22,10 +22,10 @@ func FindSession(s *cmdutil.IO, prefix string) (home, id string, err error) {
 	return home, id, err
 }
 
-// SessionAdvice adds to an error what can be done about a damaged session.
+// SessionAdvice adds advice to the error of a damaged session.
 func SessionAdvice(err error, id string) error {
 	if errors.Is(err, store.ErrCorrupt) {
-		return cmdutil.Advise(err, fmt.Sprintf("agent sessions repair %s puts the damaged end aside, so that the session can be gone on with.\n", id))
+		return cmdutil.Advise(err, fmt.Sprintf("Run agent sessions repair %s to cut off the damaged end; then the session can be resumed.\n", id))
 	}
 	return err
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// Setup are those in force, and where the work is done.
+// Setup is what the settings and flags ask for.
 type Setup struct {
 	*config.Loaded
 	env         func(string) string
@@ -33,19 +33,19 @@ type Setup struct {
 	Dir         string
 	addDirs     []string
 	bundled     func() []sdk.Plugin
-	Trusted     bool // the person trusts the directory and what it holds
-	bare        bool // nothing but the program itself: see --bare
+	Trusted     bool // the directory is trusted
+	bare        bool // --bare
 	found       *foundServers
 	Environment Environment
 	keyring     cmdutil.Keyring
 
-	transport http.RoundTripper // that providers share; nil gives each its own
-	replays   bool              // transport reaches nothing
+	transport http.RoundTripper // shared by the providers; nil gives each its own
+	replays   bool              // transport replays a recording
 }
 
-// Load reads the settings, and prints their warnings.
+// Load reads the settings and prints their warnings.
 func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
-	place, err := ParseEnvironment(o.environment)
+	place, err := parseEnvironment(o.environment)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 		}
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, cmdutil.Usagef("--cd %s: not a directory that can be read", o.Dir)
+		return nil, cmdutil.Usagef("--cd %s: not a readable directory", o.Dir)
 	}
 	dir, err = filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -86,7 +86,7 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 	if err := set.checkSandbox(); err != nil {
 		return nil, err
 	}
-	policy, err := set.Policy() // a broken rule is found before anything is done
+	policy, err := set.Policy() // finds invalid rules early
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func CheckRules(s *cmdutil.IO, loaded *config.Loaded, dir string) error {
 // Mode returns the permission mode.
 func (s *Setup) Mode() string { return s.Settings.Permissions.Mode }
 
-// AgentOptions describe the agent.
+// AgentOptions returns the options of the agent.
 func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 	o := agent.Options{
 		Dir: s.Dir, AddDirs: s.addDirs, Version: cmdutil.Version(), Logger: log, Subreaper: true,
@@ -126,14 +126,14 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 	if s.Settings.Session.Save {
 		o.Home = s.Home
 	}
-	o.Skills = s.Skills()
+	o.Skills = s.SkillOptions()
 	if s.Settings.Plugins.Enabled && !s.bare {
 		o.Plugins = s.PluginOptions()
 	}
 	return o
 }
 
-// Policy compiles the rules, which is how they are checked.
+// Policy returns the permission policy. The error is an invalid rule.
 func (s *Setup) Policy() (*permissions.Policy, error) {
 	o := s.AgentOptions(nil).Permissions
 	o.Home, o.Workspace = s.UserHome, append([]string{s.Dir}, s.addDirs...)
@@ -146,7 +146,8 @@ func (s *Setup) Policy() (*permissions.Policy, error) {
 	return p, nil
 }
 
-// Profile is the one for a model: that of the settings, or the one that suits.
+// Profile returns the profile of the settings or, if that is "auto", the one for
+// the model.
 func (s *Setup) Profile(provider, modelName string) (core.Profile, error) {
 	name := s.Settings.Agent.Profile
 	if name == "auto" {
@@ -161,7 +162,7 @@ func (s *Setup) Profile(provider, modelName string) (core.Profile, error) {
 	})
 }
 
-// SessionOptions fill in what the settings say of a session.
+// SessionOptions fills in the settings of a session.
 func (s *Setup) SessionOptions(o *agent.SessionOptions) (err error) {
 	a := s.Settings.Agent
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -172,7 +173,7 @@ func (s *Setup) SessionOptions(o *agent.SessionOptions) (err error) {
 		ParallelCalls: a.ParallelCalls, NoLoopDetection: !a.LoopDetection, LoopWindow: a.LoopWindow,
 	}
 	o.Cost = s.pricer()
-	if len(s.Settings.Providers.Fallback) == 0 { // else each provider has its own
+	if len(s.Settings.Providers.Fallback) == 0 { // else each provider retries
 		o.Retry = s.retry()
 	}
 	provider, modelName := s.Settings.Providers.Default, s.Loaded.Model()
@@ -184,7 +185,7 @@ func (s *Setup) SessionOptions(o *agent.SessionOptions) (err error) {
 	return err
 }
 
-// requestOptions are what the settings put into each provider's requests.
+// requestOptions returns the request options of each provider.
 func (s *Setup) requestOptions() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for _, k := range s.ProviderKinds() {
@@ -199,7 +200,7 @@ func (s *Setup) requestOptions() map[string]json.RawMessage {
 	return all
 }
 
-// retry is the policy for failures that may pass.
+// retry returns the retry policy.
 func (s *Setup) retry() model.RetryPolicy {
 	r := s.Settings.Retry
 	if !r.Enabled {
@@ -214,7 +215,7 @@ func (s *Setup) retry() model.RetryPolicy {
 	return policy
 }
 
-// ruleSets groups the rules by the place that they come from.
+// ruleSets groups the rules by their source.
 func (s *Setup) ruleSets() []permissions.RuleSet {
 	type place struct{ line, column int }
 	var sets []permissions.RuleSet
@@ -263,7 +264,7 @@ func addRule(set *permissions.Settings, list permissions.List, r config.Rule) {
 	}
 }
 
-// modeSet names the mode and where it comes from, for the policy's reasons.
+// modeSet is a rule set with only the mode, so that the policy knows its source.
 func (s *Setup) modeSet() permissions.RuleSet {
 	from := s.Loaded.Source("permissions.mode")
 	set := permissions.RuleSet{Source: ruleSource(from.Layer), Trusted: true}
@@ -276,8 +277,7 @@ func (s *Setup) modeSet() permissions.RuleSet {
 	return set
 }
 
-// ruleBase is where relative globs start from; only a project's file has a
-// place of its own.
+// ruleBase is the directory of relative globs, which only a project's rules have.
 func (s *Setup) ruleBase(l config.Layer) string {
 	if l == config.LayerProject {
 		return s.Dir
@@ -297,7 +297,7 @@ func ruleSource(l config.Layer) permissions.Source {
 	return permissions.SourceFlag
 }
 
-// splitPosition takes "file:line:column" apart; without a line it is a name.
+// splitPosition splits "file:line:column". The line is 0 if where is only a name.
 func splitPosition(where string) (file string, line, column int) {
 	parts := strings.Split(where, ":")
 	if n := len(parts); n >= 3 {
@@ -310,7 +310,7 @@ func splitPosition(where string) (file string, line, column int) {
 	return where, 0, 0
 }
 
-// ManagedSettings is the settings file of who runs the machine.
+// ManagedSettings returns the path of the managed settings file, "" for none.
 func ManagedSettings(env func(string) string) string {
 	switch runtime.GOOS {
 	case "windows":
@@ -324,12 +324,13 @@ func ManagedSettings(env func(string) string) string {
 	return "/etc/agent/settings.json"
 }
 
+// IsRuleList reports whether a setting is a list of permission rules, to which all
+// layers add.
 func IsRuleList(key string) bool {
 	return key == "permissions.allow" || key == "permissions.ask" || key == "permissions.deny" || key == "permissions.when"
 }
 
-// Trusted says whether a directory's settings count and, if not, what to do
-// about it. What cannot be found out is not trusted.
+// Trusted reports whether a directory is trusted and, if not, why or what to do.
 func Trusted(home, dir string) (bool, string) {
 	if home == "" {
 		return false, ""

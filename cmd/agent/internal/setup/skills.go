@@ -2,6 +2,7 @@ package setup
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,18 +11,18 @@ import (
 	"github.com/seed-009c0928/agent/skills"
 )
 
-// Library is the skills of the settings; nothing is read yet.
+// Library returns the skills that the settings ask for. It reads none yet.
 func (s *Setup) Library() *skills.Library {
 	set := s.Settings.Skills
 	places := skills.Places(skills.PlaceOptions{
 		Dir: s.Dir, Home: s.Home, UserHome: s.UserHome, Trusted: s.Trusted, Bundled: bundled.Files,
 	})
-	if set.PluginDir != "" {
-		dir := set.PluginDir
+	if dir := set.PluginDir; dir != "" {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
 			dir = filepath.Join(s.UserHome, rest)
 		}
-		places = append(places[:len(places)-1:len(places)-1], skills.Place{Scope: skills.ScopeUser, Dir: dir}, places[len(places)-1])
+		// Bundled skills come last.
+		places = slices.Insert(places, len(places)-1, skills.Place{Scope: skills.ScopeUser, Dir: dir})
 	}
 	var folders []string
 	for _, p := range places {
@@ -32,15 +33,15 @@ func (s *Setup) Library() *skills.Library {
 	return skills.NewLibrary(skills.LibraryOptions{Places: places, Enable: set.Enable, Disable: set.Disable, Locked: skills.Locks(folders...)})
 }
 
-// Skills are the ones that an agent gets.
-func (s *Setup) Skills() agent.SkillOptions {
+// SkillOptions returns the skills of an agent; none if they are disabled.
+func (s *Setup) SkillOptions() agent.SkillOptions {
 	set := s.Settings.Skills
 	if !set.Enabled || s.bare {
 		return agent.SkillOptions{}
 	}
 	o := agent.SkillOptions{Library: s.Library(), Max: set.MaxSkills, ScriptTimeout: time.Duration(set.ScriptTimeoutMs) * time.Millisecond}
 	if o.Max == 0 {
-		o.Max = -1 // none but those that the person names
+		o.Max = -1 // only skills that the user names
 	}
 	if s.Home != "" {
 		o.Usage = filepath.Join(s.Home, "skill-usage.json")
@@ -48,7 +49,7 @@ func (s *Setup) Skills() agent.SkillOptions {
 	return o
 }
 
-// BundledSkills are those that come with the program, and no others.
+// BundledSkills returns options with the bundled skills only.
 func BundledSkills() agent.SkillOptions {
 	return agent.SkillOptions{Library: skills.NewLibrary(skills.LibraryOptions{Places: skills.Places(skills.PlaceOptions{Bundled: bundled.Files})})}
 }

@@ -2,10 +2,7 @@ package config
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -14,52 +11,13 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 )
 
+// NewCmd returns agent config.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
-	return cmdutil.Group("config", "Show and change the settings, check them, find their files",
-		newConfigList(s), newConfigGet(s), newConfigSet(s), newConfigUnset(s), newConfigValidate(s), newConfigPath(s), newConfigSchema(s))
+	return cmdutil.Group("config", "Manage settings",
+		newListCmd(s), newGetCmd(s), newSetCmd(s), newUnsetCmd(s), newValidateCmd(s), newPathCmd(s), newSchemaCmd(s))
 }
 
-func newConfigValidate(s *cmdutil.IO) *cobra.Command {
-	sh, asJSON := &setup.Flags{}, false
-	cmd := &cobra.Command{
-		Use:   "validate [FILE]",
-		Short: "Check the settings in force, or one file",
-		Args:  cmdutil.Args(cobra.MaximumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				if sh.SettingsFile != "" {
-					return cmdutil.Usagef("a FILE and --settings exclude each other")
-				}
-				sh.SettingsFile = args[0]
-				if !filepath.IsAbs(args[0]) {
-					sh.SettingsFile = filepath.Join(s.Cwd, args[0])
-				}
-				if _, err := os.Stat(sh.SettingsFile); err != nil {
-					return &config.Error{Err: err}
-				}
-			}
-			set, err := sh.Load(s)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cmdutil.WriteJSON(s.Out, map[string]any{"valid": true, "files": fileInfos(set)})
-			}
-			for _, f := range set.Files {
-				if f.Status == config.FileRead {
-					fmt.Fprintf(s.Out, "%s: valid\n", f.Path)
-				}
-			}
-			fmt.Fprintln(s.Out, "The settings are valid.")
-			return nil
-		},
-	}
-	sh.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
-}
-
-// fileInfo is a settings file as lists show it.
+// fileInfo is a settings file in JSON.
 type fileInfo struct {
 	Path   string `json:"path"`
 	Layer  string `json:"layer"`
@@ -74,44 +32,58 @@ func fileInfos(set *setup.Setup) []fileInfo {
 	return infos
 }
 
-func newConfigPath(s *cmdutil.IO) *cobra.Command {
-	sh, asJSON := &setup.Flags{}, false
+type pathOptions struct {
+	*cmdutil.IO
+	flags setup.Flags
+	json  bool
+}
+
+func newPathCmd(s *cmdutil.IO) *cobra.Command {
+	o := &pathOptions{IO: s}
 	cmd := &cobra.Command{
 		Use:   "path",
-		Short: "Print where settings are looked for, the lowest layer first",
+		Short: "List settings files, lowest precedence first",
 		Args:  cmdutil.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			set, err := sh.Load(s)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cmdutil.WriteJSON(s.Out, fileInfos(set))
-			}
-			w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
-			for _, f := range fileInfos(set) {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", f.Path, f.Layer, strings.ReplaceAll(f.Status, "_", " "))
-			}
-			return w.Flush()
-		},
+		RunE:  func(*cobra.Command, []string) error { return o.run() },
 	}
-	sh.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	o.flags.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags)
+	cmdutil.JSONFlag(cmd, &o.json)
 	return cmd
 }
 
-func newConfigSchema(s *cmdutil.IO) *cobra.Command {
+func (o *pathOptions) run() error {
+	set, err := o.flags.Load(o.IO)
+	if err != nil {
+		return err
+	}
+	infos := fileInfos(set)
+	if o.json {
+		return cmdutil.WriteJSON(o.Out, infos)
+	}
+	t := cmdutil.NewTable(o.Out)
+	for _, f := range infos {
+		t.Row(f.Path, f.Layer, strings.ReplaceAll(f.Status, "_", " "))
+	}
+	return t.Flush()
+}
+
+type schemaOptions struct{ *cmdutil.IO }
+
+func newSchemaCmd(s *cmdutil.IO) *cobra.Command {
+	o := &schemaOptions{s}
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of settings.json",
 		Args:  cmdutil.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			schema, err := config.Schema()
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(s.Out, "%s\n", strings.TrimRight(string(schema), "\n"))
-			return err
-		},
+		RunE:  func(*cobra.Command, []string) error { return o.run() },
 	}
+}
+
+func (o *schemaOptions) run() error {
+	schema, err := config.Schema()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.Out, "%s\n", strings.TrimRight(string(schema), "\n"))
+	return err
 }

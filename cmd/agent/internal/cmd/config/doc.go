@@ -1,2 +1,2 @@
-// Package config is the command agent config: read, check and change settings.
+// Package config is agent config: it prints, changes and checks the settings.
 package config

@@ -1,3 +1,2 @@
-// Package doctor is the command agent doctor: it checks settings, credentials,
-// programs, disk and sandbox, and says how to fix what fails.
+// Package doctor is agent doctor: it checks the installation and suggests fixes.
 package doctor

@@ -21,23 +21,22 @@ import (
 	"github.com/seed-009c0928/agent/core/proc"
 )
 
-// The doctor's time: for what a check waits for, and for all checks together.
 const (
-	checkTime  = 4 * time.Second
-	doctorTime = 5 * time.Second
+	checkTime = 4 * time.Second // when waiting checks are cancelled
+	timeLimit = 5 * time.Second // when the command ends, whatever the checks do
 )
 
-// health is how a check came out.
+// health is the status of a check.
 type health string
 
 const (
 	healthOK   health = "ok"
-	healthWarn health = "warn" // something does not work, or not as well as it could
-	healthFail health = "fail" // agent cannot do its work
-	healthSkip health = "skip" // could not be looked at
+	healthWarn health = "warn" // something optional is missing or could be better
+	healthFail health = "fail" // agent cannot work
+	healthSkip health = "skip" // could not be checked
 )
 
-// finding is the outcome of one check.
+// finding is the result of one check.
 type finding struct {
 	Name   string `json:"name"`
 	Status health `json:"status"`
@@ -45,82 +44,88 @@ type finding struct {
 	Fix    string `json:"fix,omitempty"`
 }
 
-// found makes a finding; its check gives it the name.
+// found returns a finding; examine adds the name.
 func found(h health, format string, args ...any) finding {
 	return finding{Status: h, Detail: display.OneLine(fmt.Sprintf(format, args...), 1000)}
 }
 
-// fix returns the finding with what to do about it.
+// fix returns the finding with a suggestion.
 func (f finding) fix(format string, args ...any) finding {
 	f.Fix = fmt.Sprintf(format, args...)
 	return f
 }
 
-// check is one thing that the doctor looks at. run returns when ctx ends.
+// check is one thing to examine. run returns when ctx ends.
 type check struct {
 	name string
 	run  func(ctx context.Context) finding
 }
 
-// doctor looks at everything that agent needs. It writes nothing, and calls
-// nobody but the endpoint of the default provider.
+// doctor has the checks. They write nothing, and call only the endpoint of the
+// default provider.
 type doctor struct {
 	*cmdutil.IO
-	set     *setup.Setup // nil if the settings are broken
-	broken  error        // why
-	home    string       // the agent's own directory; empty = none
+	set     *setup.Setup // nil if the settings are invalid
+	invalid error        // why
+	home    string       // the agent's directory, "" for none
 	offline bool
 	local   *env.Local
-	// commands starts what the checks run; it tells which sandboxes work.
+	// commands runs the checks' programs and knows which sandbox levels work.
 	commands *proc.Supervisor
 	environ  []string
 	now      time.Time
-	built    time.Time // the time of the program's source, if it is known
+	built    time.Time // time of the program's source, if known
 }
 
+type doctorOptions struct {
+	*cmdutil.IO
+	flags         setup.Flags
+	json, offline bool
+}
+
+// NewCmd returns agent doctor.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
-	sh, asJSON, offline := &setup.Flags{}, false, false
+	o := &doctorOptions{IO: s}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check that everything is in place, with a fix for what is not",
-		Long: "doctor looks at the settings, the agent's own files, the default provider, the programs that sessions use, the\n" +
-			"terminal and the environment. It changes nothing and takes two seconds at most. The exit code is 1 if a\n" +
-			"check failed; warnings do not count.",
+		Short: "Check the installation and suggest fixes",
+		Long: fmt.Sprintf("Check settings, files, provider, programs, sandbox, terminal and environment, and suggest fixes. It changes\n"+
+			"nothing and takes at most %.0f seconds. The exit code is 1 if a check fails; warnings do not count.", timeLimit.Seconds()),
 		Args: cmdutil.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := newDoctorOf(s, sh)
-			if err != nil {
-				return err
-			}
-			defer d.commands.Close()
-			defer d.local.Close()
-			d.offline = offline
-			findings := examine(cmd.Context(), d.checks(), checkTime, doctorTime)
-			return report(s.Out, findings, asJSON)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	sh.Register(cmd.Flags(), setup.DirFlag|setup.WorkspaceFlags|setup.SettingsFlags|setup.ProviderFlags)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&offline, "offline", false, "do not call the provider's endpoint")
+	o.flags.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags|setup.ProviderFlags)
+	cmdutil.JSONFlag(cmd, &o.json)
+	cmd.Flags().BoolVar(&o.offline, "offline", false, "do not call the provider")
 	return cmd
 }
 
-// newDoctorOf returns a doctor for the settings in force, also if they are
-// broken. The error is a mistake on the command line.
-func newDoctorOf(s *cmdutil.IO, sh *setup.Flags) (*doctor, error) {
-	quiet := *s
+func (o *doctorOptions) run(ctx context.Context) error {
+	d, err := o.newDoctor()
+	if err != nil {
+		return err
+	}
+	defer d.commands.Close()
+	defer d.local.Close()
+	return report(o.Out, examine(ctx, d.checks(), checkTime, timeLimit), o.json)
+}
+
+// newDoctor returns a doctor for the current settings, even if they are invalid.
+// The error is a usage error or comes from the environment.
+func (o *doctorOptions) newDoctor() (*doctor, error) {
+	quiet := *o.IO
 	quiet.Err = io.Discard // warnings are findings
-	d := &doctor{IO: s, environ: os.Environ(), now: time.Now(), built: sourceTime()}
-	set, err := sh.Load(&quiet)
-	dir := s.Cwd
+	d := &doctor{IO: o.IO, offline: o.offline, environ: os.Environ(), now: time.Now(), built: sourceTime()}
+	set, err := o.flags.Load(&quiet)
+	dir := o.Cwd
 	switch code := cmdutil.ExitCode(err); {
 	case err == nil:
 		d.set, d.home, dir = set, set.Home, set.Dir
 	case code == cmdutil.ExitUsage:
 		return nil, err
 	default:
-		d.broken = err
-		d.home = config.Home(config.LoadOptions{Env: s.Env, Home: cmdutil.UserHome(), Cwd: s.Cwd})
+		d.invalid = err
+		d.home = config.Home(config.LoadOptions{Env: o.Env, Home: cmdutil.UserHome(), Cwd: o.Cwd})
 	}
 	d.commands = proc.NewSupervisor(proc.Options{})
 	d.local, err = env.NewLocal(env.LocalOptions{Dir: dir, Environ: d.environ, Supervisor: d.commands})
@@ -130,8 +135,8 @@ func newDoctorOf(s *cmdutil.IO, sh *setup.Flags) (*doctor, error) {
 	return d, nil
 }
 
-// sourceTime returns the time of the commit that the program was built from,
-// zero if it is not known.
+// sourceTime returns the time of the commit that the program was built from, zero
+// if unknown.
 func sourceTime() time.Time {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -139,14 +144,14 @@ func sourceTime() time.Time {
 	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.time" {
-			t, _ := time.Parse(time.RFC3339, s.Value) // the zero time if it is none
+			t, _ := time.Parse(time.RFC3339, s.Value) // zero if it is invalid
 			return t
 		}
 	}
 	return time.Time{}
 }
 
-// checks lists the checks in the order in which they are shown.
+// checks returns the checks in display order.
 func (d *doctor) checks() []check {
 	list := []check{
 		{"settings", d.checkSettings},
@@ -172,8 +177,8 @@ func (d *doctor) checks() []check {
 	)
 }
 
-// examine runs the checks side by side. Their context ends after soft; one that
-// has not returned after hard has failed, and is left behind.
+// examine runs the checks concurrently. Their context ends after soft; a check
+// that has not returned after hard has failed and is abandoned.
 func examine(ctx context.Context, checks []check, soft, hard time.Duration) []finding {
 	ctx, cancel := context.WithTimeout(ctx, soft)
 	defer cancel()
@@ -181,7 +186,7 @@ func examine(ctx context.Context, checks []check, soft, hard time.Duration) []fi
 	findings := make([]finding, len(checks))
 	var running sync.WaitGroup
 	for i, c := range checks {
-		findings[i] = found(healthFail, "the check did not end within %s", hard).fix("look for a disk or a network that does not answer")
+		findings[i] = found(healthFail, "the check did not end within %s", hard).fix("check for a disk or network that does not respond")
 		findings[i].Name = c.name
 		running.Go(func() {
 			f := c.run(ctx)
@@ -207,7 +212,7 @@ func examine(ctx context.Context, checks []check, soft, hard time.Duration) []fi
 	return append([]finding(nil), findings...)
 }
 
-// report prints the findings. The error is an exit code.
+// report prints the findings. The error is a *cmdutil.StatusError if one failed.
 func report(out io.Writer, findings []finding, asJSON bool) error {
 	count := map[health]int{}
 	width := 0
@@ -225,7 +230,7 @@ func report(out io.Writer, findings []finding, asJSON bool) error {
 				fmt.Fprintf(out, "      %-*s  → %s\n", width, "", f.Fix)
 			}
 		}
-		_, err = fmt.Fprintf(out, "\n%d ok, %s, %d failed%s\n", count[healthOK], cmdutil.Plural(count[healthWarn], "warning"), count[healthFail], skipped(count[healthSkip]))
+		_, err = fmt.Fprintf(out, "\n%d ok, %s, %d failed%s\n", count[healthOK], display.Plural(count[healthWarn], "warning"), count[healthFail], skipped(count[healthSkip]))
 	}
 	if count[healthFail] > 0 {
 		return errors.Join(err, &cmdutil.StatusError{Code: cmdutil.ExitError})
@@ -240,7 +245,7 @@ func skipped(n int) string {
 	return fmt.Sprintf(", %d skipped", n)
 }
 
-// names joins names, the first few of many.
+// names joins names, or the first few of many.
 func names(all []string) string {
 	const few = 12
 	if len(all) <= few {

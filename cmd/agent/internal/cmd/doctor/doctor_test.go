@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,8 +13,36 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 )
 
+func TestRun(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	var out bytes.Buffer
+	env := map[string]string{"AGENT_HOME": filepath.Join(home, "new")}
+	o := &doctorOptions{IO: &cmdutil.IO{Out: &out, Err: t.Output(), Env: func(name string) string { return env[name] }, Cwd: t.TempDir()}, offline: true}
+	if err := o.run(t.Context()); err != nil {
+		t.Errorf("%v", err)
+	}
+	for _, want := range []string{"ok    home ", "new does not exist yet; it is created when needed\n", "(--offline)\n", " 0 failed, 1 skipped\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+	o.flags.Sets = []string{"agent.maxRounds=many"}
+	if err := o.run(t.Context()); cmdutil.ExitCode(err) != cmdutil.ExitUsage {
+		t.Errorf("invalid --set: %v", err)
+	}
+}
+
+// TestHelp checks that help promises the time limit that is enforced.
+func TestHelp(t *testing.T) {
+	if long := NewCmd(&cmdutil.IO{}).Long; !strings.Contains(long, "at most 5 seconds") {
+		t.Errorf("help %q", long)
+	}
+}
+
 // TestExamine checks that a check which never returns is reported and does not
-// hold up the others, and that a context that ends is seen.
+// delay the others, and that the context ends.
 func TestExamine(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
@@ -23,7 +52,7 @@ func TestExamine(t *testing.T) {
 		{"quick", func(context.Context) finding { return found(healthOK, "one\n two") }},
 	}, time.Millisecond, 500*time.Millisecond)
 	for i, want := range []finding{
-		{"stuck", healthFail, "the check did not end within 500ms", "look for a disk or a network that does not answer"},
+		{"stuck", healthFail, "the check did not end within 500ms", "check for a disk or network that does not respond"},
 		{"patient", healthWarn, "context deadline exceeded", ""},
 		{"quick", healthOK, "one two", ""},
 	} {

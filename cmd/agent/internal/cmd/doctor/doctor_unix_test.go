@@ -13,7 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/core/env"
 )
 
-// TestDoctorHangingProgram checks that a program which does not end is ended.
+// TestDoctorHangingProgram checks that a program which hangs is killed.
 func TestDoctorHangingProgram(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\nexec /bin/sleep 600\n"), 0o755); err != nil {
@@ -28,7 +28,7 @@ func TestDoctorHangingProgram(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	got := d.checkProgram(ctx, programs[0])
-	if got.Status != healthWarn || !strings.Contains(got.Detail, "did not end in time") {
+	if got.Status != healthWarn || !strings.Contains(got.Detail, "timed out") {
 		t.Errorf("finding %+v", got)
 	}
 	if err := local.Close(); err != nil {

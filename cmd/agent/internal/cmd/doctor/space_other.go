@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// writable says why files cannot be made in a directory.
+// writable returns why files cannot be created in a directory, or nil.
 func writable(dir string) error {
 	f, err := os.CreateTemp(dir, ".agent-doctor-*")
 	if err != nil {
@@ -16,7 +16,7 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// freeSpace is not known here.
+// freeSpace is not implemented on this system.
 func freeSpace(string) (uint64, error) {
 	return 0, errors.New("it cannot be determined on this system")
 }

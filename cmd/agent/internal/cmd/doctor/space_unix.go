@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writable says why files cannot be made in a directory.
+// writable returns why files cannot be created in a directory, or nil.
 func writable(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
 
-// freeSpace returns the bytes that this user can write to the disk of a
+// freeSpace returns how many bytes the user can write to the disk of a
 // directory.
 func freeSpace(dir string) (uint64, error) {
 	var stat unix.Statfs_t

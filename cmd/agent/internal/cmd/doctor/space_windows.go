@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// writable says why files cannot be made in a directory: what access lists
-// come to shows only when it is tried.
+// writable returns why files cannot be created in a directory, or nil. The effect
+// of access lists is known only by trying.
 func writable(dir string) error {
 	f, err := os.CreateTemp(dir, ".agent-doctor-*")
 	if err != nil {
@@ -17,7 +17,7 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// freeSpace returns the bytes that this user can write to the disk of a
+// freeSpace returns how many bytes the user can write to the disk of a
 // directory.
 func freeSpace(dir string) (uint64, error) {
 	name, err := windows.UTF16PtrFromString(dir)

@@ -57,7 +57,7 @@ func (o *loginOptions) run(ctx context.Context, name string) error {
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("no sign-in within %s", o.timeout))
 	defer cancel()
-	err = interruptible(waiting, func(ctx context.Context) error {
+	err = cmdutil.Interruptible(waiting, func(ctx context.Context) error {
 		if err := t.SignIn(ctx); err != nil {
 			return fmt.Errorf("MCP server %s: %w", name, err)
 		}

@@ -109,7 +109,7 @@ func (o *serverOptions) withHost(ctx context.Context, set *setup.Setup, c mcp.Co
 		return err
 	}
 	defer a.Close()
-	return interruptible(ctx, func(ctx context.Context) error { return f(ctx, a.MCP()) })
+	return cmdutil.Interruptible(ctx, func(ctx context.Context) error { return f(ctx, a.MCP()) })
 }
 
 // readTools reads the lists of a server, so that its tools are known before its
@@ -126,7 +126,7 @@ func (o *serverOptions) readTools(ctx context.Context, set *setup.Setup, c mcp.C
 			return nil
 		}
 		reportSkipped(o.Err, st)
-		fmt.Fprintf(o.Out, "It has %s%s.\n", cmdutil.Plural(len(st.Tools), "tool"), toolList(st))
+		fmt.Fprintf(o.Out, "It has %s%s.\n", display.Plural(len(st.Tools), "tool"), toolList(st))
 		return nil
 	})
 }
@@ -147,17 +147,4 @@ func toolList(st mcp.Status) string {
 		return ""
 	}
 	return ": " + display.Clip(strings.Join(names, ", "), 300)
-}
-
-// interruptible runs f with a context that SIGINT and SIGTERM cancel. The error
-// is then the signal's.
-func interruptible(ctx context.Context, f func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ctx, stop := cmdutil.Interrupts(ctx, io.Discard, cancel)
-	err := f(ctx)
-	if sig := stop(); sig != nil {
-		return sig
-	}
-	return err
 }

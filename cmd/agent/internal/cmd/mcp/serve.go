@@ -85,7 +85,7 @@ func (o *serveOptions) serve(ctx context.Context, f func(context.Context, *serve
 		return err
 	}
 	defer srv.Close()
-	return interruptible(ctx, func(ctx context.Context) error { return f(ctx, srv) })
+	return cmdutil.Interruptible(ctx, func(ctx context.Context) error { return f(ctx, srv) })
 }
 
 // sessionOptions returns the options of the clients' sessions.

@@ -91,7 +91,7 @@ func (o *testOptions) settle(ctx context.Context, host *mcp.Host, name string, n
 	accept := o.accept
 	if !accept && !o.json && o.InTTY && o.OutTTY && o.ErrTTY {
 		var err error
-		if accept, err = o.Confirm(ctx, "Accept "+cmdutil.Plural(n, "changed tool")+"?", false); err != nil {
+		if accept, err = o.Confirm(ctx, "Accept "+display.Plural(n, "changed tool")+"?", false); err != nil {
 			return err
 		}
 	}

@@ -1,3 +1,3 @@
-// Package permission is the command agent permissions: inspect, test and audit
+// Package permission is the command agent permissions, which shows and tests the
 // permission rules.
 package permission

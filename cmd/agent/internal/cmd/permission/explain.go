@@ -10,99 +10,109 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/permissions"
 )
 
-// explanation is a verdict with all that led to it.
+type explainOptions struct{ callOptions }
+
+func newExplainCmd(s *cmdutil.IO) *cobra.Command {
+	o := &explainOptions{callOptions{IO: s}}
+	cmd := &cobra.Command{
+		Use:   "explain --tool NAME --args JSON",
+		Short: "Explain step by step why a call is allowed or denied",
+		Long: "Print what the policy decides on a call, as check does, and how: the decision on each access and on each\n" +
+			"part of a command line, and what would change the result.",
+		Example: "  agent permissions explain --tool shell --args '{\"command\": \"make && git push\"}'",
+		Args:    cmdutil.Args(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.register(cmd)
+	return cmd
+}
+
+// explanation is a verdict with the steps that lead to it.
 type explanation struct {
 	verdict
 	Steps   []permissions.Explanation `json:"steps"`
 	Changes []change                  `json:"changes"`
 }
 
-// change is what would change the verdict.
+// change is something that would lead to another decision.
 type change struct {
 	What     string `json:"what"`
 	Decision string `json:"decision"`
 }
 
-func newPermissionsExplain(s *cmdutil.IO) *cobra.Command {
-	c := &callFlags{}
-	cmd := &cobra.Command{
-		Use:   "explain --tool NAME --args JSON",
-		Short: "Say why a call would be allowed, asked about or denied, step by step",
-		Long: "explain is check with all that led to the verdict: every access of the call, every part of a command line,\n" +
-			"and what would change the answer.",
-		Example: "  agent permissions explain --tool shell --args '{\"command\": \"make && git push\"}'",
-		Args:    cmdutil.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.try(cmd.Context(), s, func(_ *setup.Setup, t trial) error {
-				e := explanation{verdict: t.verdict(c.headless), Steps: t.policy.Explain(cmd.Context(), t.request), Changes: t.changes(cmd.Context())}
-				if c.asJSON {
-					return cmdutil.WriteJSON(s.Out, e)
-				}
-				return e.print(s)
-			})
-		},
-	}
-	c.register(cmd.Flags())
-	return cmd
+func (o *explainOptions) run(ctx context.Context) error {
+	return o.judge(ctx, func(j judgment) error {
+		e := explanation{verdict: j.verdict(o.headless), Steps: j.policy.Explain(ctx, j.request), Changes: j.changes(ctx)}
+		if o.json {
+			return cmdutil.WriteJSON(o.Out, e)
+		}
+		return e.print(o.Out)
+	})
 }
 
-// changes looks for what would change the verdict: another mode, another rule.
-func (t trial) changes(ctx context.Context) []change {
+// changes returns which modes, rules and answers would lead to another decision.
+func (j judgment) changes(ctx context.Context) []change {
 	changes := []change{}
 	for _, mode := range permissions.Modes() {
-		if mode == t.policy.Mode() {
+		if mode == j.policy.Mode() {
 			continue
 		}
-		if d := t.policy.WithMode(mode).Decide(ctx, t.request); d.Verdict != t.decision.Verdict {
+		if d := j.policy.WithMode(mode).Decide(ctx, j.request); d.Verdict != j.decision.Verdict {
 			changes = append(changes, change{"--permission-mode " + string(mode), d.Verdict.String()})
 		}
 	}
-	if t.decision.Always != "" {
-		changes = append(changes, change{"the rule " + t.decision.Always + " in permissions.allow, or --allow '" + t.decision.Always + "'", "allow"})
+	if j.decision.Always != "" {
+		changes = append(changes, change{"the rule " + j.decision.Always + " in permissions.allow, or --allow '" + j.decision.Always + "'", "allow"})
 	}
-	if t.decision.Verdict == core.Ask {
-		changes = append(changes, change{"a yes of the person", "allow"})
+	if j.decision.Verdict == core.Ask {
+		changes = append(changes, change{"approval by the user", "allow"})
 	}
-	if strings.Contains(t.decision.Source, ":") && t.decision.Verdict != core.Allow {
-		changes = append(changes, change{"without the rule " + t.decision.Rule + " at " + t.decision.Source, "what the other rules and the mode say"})
+	if strings.Contains(j.decision.Source, ":") && j.decision.Verdict != core.Allow {
+		changes = append(changes, change{"without the rule " + j.decision.Rule + " at " + j.decision.Source, "as the other rules and the mode decide"})
 	}
 	return changes
 }
 
-func (e explanation) print(s *cmdutil.IO) error {
-	if err := e.verdict.print(s); err != nil {
+func (e explanation) print(out io.Writer) error {
+	if err := e.verdict.print(out); err != nil {
 		return err
 	}
-	fmt.Fprintln(s.Out, "\nstep by step:")
-	printSteps(s.Out, e.Steps, "  ")
+	var b strings.Builder
+	b.WriteString("\nSteps:\n")
+	printSteps(&b, e.Steps, "  ")
 	if len(e.Changes) > 0 {
-		fmt.Fprintln(s.Out, "\nwhat would change the answer:")
+		b.WriteString("\nWhat would change the decision:\n")
 		for _, c := range e.Changes {
-			fmt.Fprintf(s.Out, "  %s: %s\n", display.VisibleLine(c.What, 1000), c.Decision)
+			fmt.Fprintf(&b, "  %s: %s\n", display.VisibleLine(c.What, 1000), c.Decision)
 		}
 	}
-	return nil
+	_, err := io.WriteString(out, b.String())
+	return err
 }
 
-func printSteps(out io.Writer, steps []permissions.Explanation, indent string) {
+func printSteps(b *strings.Builder, steps []permissions.Explanation, indent string) {
 	for _, e := range steps {
-		what := string(e.Access.Scope)
-		if what == "" {
-			what = "it touches nothing"
+		access := "no access"
+		if e.Access.Scope != "" {
+			access = fmt.Sprintf("%s %s%s", e.Access.Scope, display.VisibleLine(e.Access.Resource, 200), recursive(e.Access))
 		}
-		if e.Access.Recursive {
-			what += ", with all below,"
-		}
-		fmt.Fprintf(out, "%s%-5s  %s %s\n", indent, e.Verdict, what, display.VisibleLine(e.Access.Resource, 200))
-		fmt.Fprintf(out, "%s       by %s: %s (%s)\n", indent, e.Step, display.VisibleLine(e.Rule, 200), e.Source)
+		fmt.Fprintf(b, "%s%-5s  %s\n", indent, e.Verdict, access)
+		fmt.Fprintf(b, "%s       by %s: %s (%s)\n", indent, e.Step, display.VisibleLine(e.Rule, 200), e.Source)
 		if len(e.Parts) == 0 {
-			fmt.Fprintf(out, "%s       %s\n", indent, display.VisibleLine(e.Reason, 1000))
+			fmt.Fprintf(b, "%s       %s\n", indent, display.VisibleLine(e.Reason, 1000))
 		}
-		printSteps(out, e.Parts, indent+"  ")
+		printSteps(b, e.Parts, indent+"  ")
 	}
+}
+
+// recursive marks an access to a directory and everything below it.
+func recursive(a core.Access) string {
+	if a.Recursive {
+		return " (recursive)"
+	}
+	return ""
 }

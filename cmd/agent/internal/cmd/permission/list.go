@@ -1,11 +1,11 @@
 package permission
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +17,28 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// policyInfo is the policy in force, as lists show it.
+type listOptions struct {
+	*cmdutil.IO
+	flags setup.Flags
+	json  bool
+}
+
+func newListCmd(s *cmdutil.IO) *cobra.Command {
+	o := &listOptions{IO: s}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the permission mode and rules in evaluation order",
+		Long: "List the permission mode, whether commands run in a sandbox, and all rules with their source.\n" +
+			"If several rules match, deny wins over ask, and ask over allow.",
+		Args: cmdutil.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.flags.Register(cmd.Flags(), policyFlags)
+	cmdutil.JSONFlag(cmd, &o.json)
+	return cmd
+}
+
+// policyInfo is the JSON of the effective policy.
 type policyInfo struct {
 	Mode      string                 `json:"mode"`
 	ModeFrom  string                 `json:"modeFrom"`
@@ -28,39 +49,26 @@ type policyInfo struct {
 	Warnings  []string               `json:"warnings"`
 }
 
-func newPermissionsList(s *cmdutil.IO) *cobra.Command {
-	sh, asJSON := &setup.Flags{}, false
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "Show the mode and the rules in force, in the order in which they are looked through",
-		Long: "list shows what decides here: the mode, whether commands run in a sandbox, and all rules with the place where\n" +
-			"they stand. Of several rules that fit, the worst counts: deny before ask before allow.",
-		Args: cmdutil.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return setup.WithTools(cmd.Context(), s, sh, func(set *setup.Setup, a *agent.Agent, snapshot *core.Snapshot) error {
-				p, ok := a.Policy().(*permissions.Policy)
-				if !ok {
-					return fmt.Errorf("the policy is not one of rules")
-				}
-				info := policyInfo{
-					Mode: string(p.Mode()), ModeFrom: p.ModeFrom(), Sandboxed: p.Sandboxed(), Trusted: set.Trusted,
-					Workspace: a.Env().Info().Roots, Rules: append([]permissions.RuleInfo{}, p.Rules()...),
-					Warnings: append(p.Warnings(), uselessRules(p.Rules(), snapshot)...),
-				}
-				if asJSON {
-					return cmdutil.WriteJSON(s.Out, info)
-				}
-				return info.print(s.Out)
-			})
-		},
-	}
-	sh.Register(cmd.Flags(), setup.PolicyFlags)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+func (o *listOptions) run(ctx context.Context) error {
+	return setup.WithTools(ctx, o.IO, &o.flags, func(set *setup.Setup, a *agent.Agent, snapshot *core.Snapshot) error {
+		p, err := policyOf(a)
+		if err != nil {
+			return err
+		}
+		info := policyInfo{
+			Mode: string(p.Mode()), ModeFrom: p.ModeFrom(), Sandboxed: p.Sandboxed(), Trusted: set.Trusted,
+			Workspace: a.Env().Info().Roots, Rules: append([]permissions.RuleInfo{}, p.Rules()...),
+			Warnings: append(p.Warnings(), uselessRules(p.Rules(), snapshot)...),
+		}
+		if o.json {
+			return cmdutil.WriteJSON(o.Out, info)
+		}
+		return info.print(o.Out)
+	})
 }
 
-// uselessRules warns of rules that name neither a scope nor a tool that is
-// there: their names may be misspelt.
+// uselessRules returns a warning for each rule that names neither a scope nor
+// an available tool: the name may be misspelt.
 func uselessRules(rules []permissions.RuleInfo, snapshot *core.Snapshot) []string {
 	warnings := []string{}
 	for _, r := range rules {
@@ -68,38 +76,48 @@ func uselessRules(rules []permissions.RuleInfo, snapshot *core.Snapshot) []strin
 		if !isTool || snapshot == nil || slices.Contains(snapshot.Names(), name) {
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s: the rule %s is for a tool %s that is not there now", r.Where, r.Rule, name))
+		warnings = append(warnings, fmt.Sprintf("%s: the rule %s matches nothing: no tool %q", r.Where, r.Rule, name))
 	}
 	return warnings
 }
 
 func (i policyInfo) print(out io.Writer) error {
-	sandbox := "no sandbox for commands"
-	if i.Sandboxed {
-		sandbox = "commands that nothing else allows run in a sandbox"
-		if i.Mode != string(permissions.ModeWorkspace) {
-			sandbox = "commands can run in a sandbox, which mode workspace uses"
-		}
+	sandbox := "not available"
+	switch {
+	case i.Sandboxed && i.Mode == string(permissions.ModeWorkspace):
+		sandbox = "used for commands that no rule allows"
+	case i.Sandboxed:
+		sandbox = "available, used in mode workspace"
 	}
-	fmt.Fprintf(out, "mode       %s (%s)\nworkspace  %s\nsandbox    %s\n", i.Mode, i.ModeFrom, strings.Join(i.Workspace, ", "), sandbox)
-	if len(i.Rules) == 0 {
-		fmt.Fprintln(out, "\nThere are no rules; --allow, --deny and the settings' permissions add some.")
-	} else {
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "\nLIST\tRULE\tWHERE")
-		for _, r := range i.Rules {
-			list := string(r.List)
-			if r.Ignored {
-				list += " (ignored)"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\n", list, display.VisibleLine(r.Rule, 100), r.Where)
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
+	head := cmdutil.NewTable(out)
+	head.Row("mode", i.Mode+" ("+i.ModeFrom+")")
+	head.Row("workspace", strings.Join(i.Workspace, ", "))
+	head.Row("sandbox", sandbox)
+	if err := head.Flush(); err != nil {
+		return err
+	}
+	if err := i.printRules(out); err != nil {
+		return err
 	}
 	for _, warning := range i.Warnings {
 		fmt.Fprintf(out, "\nwarning: %s\n", warning)
 	}
 	return nil
+}
+
+func (i policyInfo) printRules(out io.Writer) error {
+	if len(i.Rules) == 0 {
+		_, err := fmt.Fprintln(out, "\nNo rules. Add some with --allow, --deny or in the settings under permissions.")
+		return err
+	}
+	fmt.Fprintln(out)
+	t := cmdutil.NewTable(out, "DECISION", "RULE", "SOURCE")
+	for _, r := range i.Rules {
+		decision := string(r.List)
+		if r.Ignored {
+			decision += " (ignored)"
+		}
+		t.Row(decision, display.VisibleLine(r.Rule, 100), r.Where)
+	}
+	return t.Flush()
 }

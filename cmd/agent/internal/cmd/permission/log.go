@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,58 +19,82 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// loggedDecision is a decision as a session's record has it.
+type logOptions struct {
+	*cmdutil.IO
+	flags        setup.Flags
+	denied, json bool
+}
+
+func newLogCmd(s *cmdutil.IO) *cobra.Command {
+	o := &logOptions{IO: s}
+	cmd := &cobra.Command{
+		Use:   "log [SESSION]",
+		Short: "Show the permission decisions of a session",
+		Long: "Show which calls of a session were allowed or denied, by whom and why. The default is the latest session\n" +
+			"of this directory. The decider is \"policy\" (a rule or the mode), \"person\" (the user), \"headless\"\n" +
+			"(non-interactive, so denied) or \"hook\".",
+		Args: cmdutil.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	cmd.Flags().BoolVar(&o.denied, "denied", false, "show only denied calls")
+	o.flags.Register(cmd.Flags(), setup.DirFlag)
+	cmdutil.JSONFlag(cmd, &o.json)
+	return cmd
+}
+
+// loggedDecision is a decision in a session's log.
 type loggedDecision struct {
 	Seq  event.Seq `json:"seq"`
 	Time time.Time `json:"time"`
 	Call string    `json:"call"`
 	event.Permission
-	// Sandbox is the level in which the program ran, once the call has ended.
+	// Sandbox is the level of the sandbox that the call ran in, once it ended.
 	Sandbox string `json:"sandbox,omitempty"`
 }
 
-func newPermissionsLog(s *cmdutil.IO) *cobra.Command {
-	var asJSON, denied bool
-	var dir string
-	cmd := &cobra.Command{
-		Use:   "log [SESSION]",
-		Short: "Show the decisions of a session, who made them and why",
-		Long: "log reads the decisions from a session's record: that of the latest session of this directory, or the named one.\n" +
-			"The decider is policy (a rule or the mode), person, headless (nobody was there to be asked) or hook.",
-		Args: cmdutil.Args(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			home, id, err := decided(s, args, dir)
-			if err != nil {
-				return err
-			}
-			list := []loggedDecision{}
-			var broken error
-			for e, err := range store.Read(cmd.Context(), agent.SessionsDir(home), id, 0) {
-				if broken = err; err != nil {
-					break
-				}
-				list = noteDecision(list, &e, denied)
-			}
-			if asJSON {
-				err = cmdutil.WriteJSON(s.Out, list)
-			} else {
-				err = printDecisions(s.Out, id, list)
-			}
-			return errors.Join(err, setup.SessionAdvice(broken, id))
-		},
+func (o *logOptions) run(ctx context.Context, args []string) error {
+	home, id, err := o.session(args)
+	if err != nil {
+		return err
 	}
-	cmd.Flags().BoolVar(&denied, "denied", false, "show what was denied only")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVarP(&dir, "cd", "C", "", "the latest session of `DIR`")
-	return cmd
+	list := []loggedDecision{}
+	var damage error
+	for e, err := range store.Read(ctx, agent.SessionsDir(home), id, 0) {
+		if damage = err; err != nil {
+			break
+		}
+		list = o.add(list, &e)
+	}
+	if o.json {
+		err = cmdutil.WriteJSON(o.Out, list)
+	} else {
+		err = o.print(id, list)
+	}
+	return errors.Join(err, setup.SessionAdvice(damage, id))
 }
 
-// noteDecision adds the decision that an event is, or the sandbox of the call
-// that it ends.
-func noteDecision(list []loggedDecision, e *event.Event, denied bool) []loggedDecision {
+// session returns the session named by args, or the latest of the directory.
+func (o *logOptions) session(args []string) (home, id string, err error) {
+	if len(args) == 1 {
+		return setup.FindSession(o.IO, args[0])
+	}
+	if home, err = o.AgentHome(); err != nil {
+		return "", "", err
+	}
+	dir := o.WorkDir(o.flags.Dir)
+	last, err := store.Latest(agent.SessionsDir(home), dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", fmt.Errorf("no session of %s: use --cd, or an ID from agent sessions list --all", dir)
+	}
+	return home, last.ID, err
+}
+
+// add appends the decision in an event, or notes the sandbox of a call that
+// ended.
+func (o *logOptions) add(list []loggedDecision, e *event.Event) []loggedDecision {
 	switch body := e.Body.(type) {
 	case event.Permission:
-		if !denied || body.Decision == "deny" {
+		if !o.denied || body.Decision == "deny" {
 			list = append(list, loggedDecision{Seq: e.Seq, Time: e.Time, Call: e.Call, Permission: body})
 		}
 	case event.ToolResult:
@@ -83,48 +108,41 @@ func noteDecision(list []loggedDecision, e *event.Event, denied bool) []loggedDe
 	return list
 }
 
-// decided finds the session whose decisions are wanted.
-func decided(s *cmdutil.IO, args []string, dir string) (home, id string, err error) {
-	if len(args) == 1 {
-		return setup.FindSession(s, args[0])
-	}
-	if home, err = s.AgentHome(); err != nil {
-		return "", "", err
-	}
-	last, err := store.Latest(agent.SessionsDir(home), s.WorkDir(dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", fmt.Errorf("there is no session of %s; agent sessions list names those of other directories", s.WorkDir(dir))
-	}
-	return home, last.ID, err
-}
-
-func printDecisions(out io.Writer, id string, list []loggedDecision) error {
+func (o *logOptions) print(id string, list []loggedDecision) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintf(out, "Session %s holds no such decision.\n", id)
+		what := "permission decisions"
+		if o.denied {
+			what = "denied calls"
+		}
+		_, err := fmt.Fprintf(o.Out, "Session %s has no %s.\n", id, what)
 		return err
 	}
 	var b strings.Builder
 	for _, d := range list {
-		fmt.Fprintf(&b, "%s  %-5s  by %s: %s\n", d.Time.Local().Format(time.DateTime), d.Decision, d.Decider, d.Tool)
-		for _, a := range d.Accesses {
-			fmt.Fprintf(&b, "    %s %s\n", a.Scope, display.VisibleLine(a.Resource, 400))
-		}
-		rule := display.VisibleLine(d.Rule, 400)
-		if d.Source != "" {
-			rule += " (" + d.Source + ")"
-		}
-		fmt.Fprintf(&b, "    rule: %s\n", rule)
-		if d.Reason != "" {
-			fmt.Fprintf(&b, "    %s\n", display.VisibleLine(d.Reason, 1000))
-		}
-		switch d.Sandbox {
-		case "":
-		case "none":
-			b.WriteString("    ran outside a sandbox\n")
-		default:
-			fmt.Fprintf(&b, "    ran in the sandbox (%s)\n", display.VisibleLine(d.Sandbox, 40))
-		}
+		d.print(&b)
 	}
-	_, err := io.WriteString(out, b.String())
+	_, err := io.WriteString(o.Out, b.String())
 	return err
+}
+
+func (d loggedDecision) print(b *strings.Builder) {
+	fmt.Fprintf(b, "%s  %-5s  by %s: %s\n", d.Time.Local().Format(time.DateTime), d.Decision, d.Decider, d.Tool)
+	for _, a := range d.Accesses {
+		fmt.Fprintf(b, "    %s %s\n", a.Scope, display.VisibleLine(a.Resource, 400))
+	}
+	rule := display.VisibleLine(d.Rule, 400)
+	if d.Source != "" {
+		rule += " (" + d.Source + ")"
+	}
+	fmt.Fprintf(b, "    rule: %s\n", rule)
+	if d.Reason != "" {
+		fmt.Fprintf(b, "    %s\n", display.VisibleLine(d.Reason, 1000))
+	}
+	switch d.Sandbox {
+	case "":
+	case "none":
+		b.WriteString("    ran without a sandbox\n")
+	default:
+		fmt.Fprintf(b, "    ran in the sandbox (%s)\n", display.VisibleLine(d.Sandbox, 40))
+	}
 }

@@ -1,3 +1,3 @@
-// Package plugin is the command agent plugins: install, create, verify and
+// Package plugin implements the command agent plugins: create, add, verify and
 // remove plugins.
 package plugin

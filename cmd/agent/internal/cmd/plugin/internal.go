@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -10,18 +11,22 @@ import (
 	"github.com/seed-009c0928/agent/sdk"
 )
 
-// NewInternalCmd serves a bundled plugin to the agent that started it.
+// NewInternalCmd returns the hidden command that serves a bundled plugin to the
+// agent that started it.
 func NewInternalCmd(s *cmdutil.IO) *cobra.Command {
 	return &cobra.Command{
-		Use: setup.InternalPlugin + " NAME", Hidden: true, Args: cmdutil.Args(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			bundled := s.BundledPlugins()
-			i := slices.IndexFunc(bundled, func(p sdk.Plugin) bool { return p.Name == args[0] })
-			if i < 0 {
-				return cmdutil.Usagef("there is no bundled plugin %q", args[0])
-			}
-			sdk.Serve(bundled[i])
-			return nil
-		},
+		Use:    setup.InternalPlugin + " NAME",
+		Hidden: true,
+		Args:   cmdutil.Args(cobra.ExactArgs(1)),
+		RunE:   func(_ *cobra.Command, args []string) error { return serve(s.BundledPlugins(), args[0]) },
 	}
+}
+
+func serve(bundled []sdk.Plugin, name string) error {
+	i := slices.IndexFunc(bundled, func(p sdk.Plugin) bool { return p.Name == name })
+	if i < 0 {
+		return fmt.Errorf("no bundled plugin %q", name)
+	}
+	sdk.Serve(bundled[i])
+	return nil
 }

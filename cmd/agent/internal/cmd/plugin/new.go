@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,78 +18,75 @@ import (
 	"github.com/seed-009c0928/agent/plugins"
 )
 
-// scaffolds are the beginnings of plugins, by language. The names of their
-// files end in ".tmpl"; a leading dot is left out.
+// templates holds new plugins by language. The names of their files end in
+// ".tmpl"; a leading dot is left out.
 //
 //go:embed scaffold
-var scaffolds embed.FS
+var templates embed.FS
 
-// hiddenFiles are the files of scaffolds whose names begin with a dot.
+// hiddenFiles are the files of templates whose names begin with a dot.
 var hiddenFiles = []string{"gitignore", "npmrc"}
 
-func newPluginsNew(s *cmdutil.IO) *cobra.Command {
-	var lang, sdk string
+type createOptions struct {
+	*cmdutil.IO
+	lang string
+	sdk  string // source of agent, "" for its released module
+}
+
+func newCreateCmd(s *cmdutil.IO) *cobra.Command {
+	o := &createOptions{IO: s}
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Begin a plugin of your own: a folder that builds, has a test and can be added",
+		Short: "Create a plugin from a template",
 		Example: "  agent plugins new weather --lang go\n" +
 			"  agent plugins new weather --lang python",
 		Args: cmdutil.Args(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := plugins.CheckName(args[0]); err != nil {
-				return &cmdutil.UsageError{Err: err}
-			}
-			if sdk != "" && !filepath.IsAbs(sdk) {
-				sdk = filepath.Join(s.Cwd, sdk)
-			}
-			return writeScaffold(s, args[0], lang, sdk)
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
 	}
-	cmd.Flags().StringVar(&lang, "lang", "go", "the `LANGUAGE`: go, python or node")
-	cmd.Flags().StringVar(&sdk, "sdk", "", "for go: take package sdk from the source of agent in `DIR`")
+	cmd.Flags().StringVar(&o.lang, "lang", "go", "`LANGUAGE` of the plugin: go, python or node")
+	cmd.Flags().StringVar(&o.sdk, "sdk", "", "for go: use package sdk from the source of agent in `DIR`")
 	return cmd
 }
 
-// writeScaffold writes the files of a new plugin into a folder of its name.
-func writeScaffold(s *cmdutil.IO, name, lang, sdk string) error {
-	files, err := scaffold(name, lang, sdk)
+// run writes the files of a new plugin into a folder with its name.
+func (o *createOptions) run(name string) error {
+	if err := plugins.CheckName(name); err != nil {
+		return &cmdutil.UsageError{Err: err}
+	}
+	if o.sdk != "" && !filepath.IsAbs(o.sdk) {
+		o.sdk = filepath.Join(o.Cwd, o.sdk)
+	}
+	files, err := o.files(name)
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(s.Cwd, name)
+	dir := filepath.Join(o.Cwd, name)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return cmdutil.Usagef("%s is there already", name)
+			return cmdutil.Usagef("%s already exists", name)
 		}
 		return err
 	}
-	for _, file := range slices.Sorted(maps.Keys(files)) {
+	for _, file := range cmdutil.SortedKeys(files) {
 		if err := os.WriteFile(filepath.Join(dir, file), files[file], 0o644); err != nil {
 			return err
 		}
-		fmt.Fprintf(s.Out, "%s\n", filepath.Join(name, file))
+		fmt.Fprintf(o.Out, "%s\n", filepath.Join(name, file))
 	}
-	fmt.Fprintf(s.Out, "\nWhat to do next stands in %s.\n", filepath.Join(name, "README.md"))
+	fmt.Fprintf(o.Out, "\nFor the next steps, see %s.\n", filepath.Join(name, "README.md"))
 	return nil
 }
 
-// scaffold makes the files of a new plugin.
-func scaffold(name, lang, sdk string) (map[string][]byte, error) {
-	entries, err := scaffolds.ReadDir(path.Join("scaffold", lang))
-	if err != nil || !fs.ValidPath(lang) || lang == "." {
-		return nil, cmdutil.Usagef("--lang %q: use go, python or node", lang)
+// files returns the content of a new plugin by file name.
+func (o *createOptions) files(name string) (map[string][]byte, error) {
+	entries, err := templates.ReadDir(path.Join("scaffold", o.lang))
+	if err != nil || !fs.ValidPath(o.lang) || o.lang == "." {
+		return nil, cmdutil.Usagef("--lang %q: expected go, python or node", o.lang)
 	}
-	release, _, _ := strings.Cut(strings.TrimPrefix(runtime.Version(), "go"), " ")
-	module := ""
-	if sdk != "" {
-		module = "\nrequire github.com/seed-009c0928/agent v0.0.0\n\nreplace github.com/seed-009c0928/agent => " + sdk + "\n"
-	}
-	// No text/template: what it can call, the linker has to keep of the whole
-	// program, which is 3 MB.
-	fill := strings.NewReplacer("{{.Name}}", name, "{{.Tool}}", strings.ReplaceAll(name, "-", "_"), "{{.SDK}}", module, "{{.Go}}", release)
+	fill := o.replacer(name)
 	files := map[string][]byte{}
 	for _, e := range entries {
-		text, err := scaffolds.ReadFile(path.Join("scaffold", lang, e.Name()))
+		text, err := templates.ReadFile(path.Join("scaffold", o.lang, e.Name()))
 		if err != nil {
 			return nil, err
 		}
@@ -100,11 +96,22 @@ func scaffold(name, lang, sdk string) (map[string][]byte, error) {
 		}
 		files[file] = []byte(fill.Replace(string(text)))
 	}
-	switch lang {
+	switch o.lang {
 	case "python":
 		files["protocol.binpb"], err = plugins.ProtocolDescriptor()
 	case "node":
 		files["plugin.proto"] = []byte(plugins.ProtocolSource())
 	}
 	return files, err
+}
+
+// replacer fills in templates. It is not text/template because the methods that
+// a template may call would all stay in the binary, which is 3 MB.
+func (o *createOptions) replacer(name string) *strings.Replacer {
+	release, _, _ := strings.Cut(strings.TrimPrefix(runtime.Version(), "go"), " ")
+	require := ""
+	if o.sdk != "" {
+		require = "\nrequire github.com/seed-009c0928/agent v0.0.0\n\nreplace github.com/seed-009c0928/agent => " + o.sdk + "\n"
+	}
+	return strings.NewReplacer("{{.Name}}", name, "{{.Tool}}", strings.ReplaceAll(name, "-", "_"), "{{.SDK}}", require, "{{.Go}}", release)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
-	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -93,12 +92,12 @@ func (w *wizard) chooseProvider(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(names, name) && jsonpos.Nearest(name, names) == "" && config.Choices("providers."+name+".api") != nil {
-			return w.define(ctx, name)
-		}
 		if w.kind, err = w.set.FindProvider(name); err == nil {
 			w.take("providers.default", name)
 			return nil
+		}
+		if misspelt := strings.Contains(err.Error(), "did you mean"); !misspelt && config.Choices("providers."+name+".api") != nil {
+			return w.define(ctx, name)
 		}
 		w.Printf("%v.", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,32 +18,37 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-func newCompletion(s *cmdutil.IO) *cobra.Command {
-	shells := map[string]func(*cobra.Command) error{
-		"bash":       func(root *cobra.Command) error { return root.GenBashCompletionV2(s.Out, true) },
-		"zsh":        func(root *cobra.Command) error { return root.GenZshCompletion(s.Out) },
-		"fish":       func(root *cobra.Command) error { return root.GenFishCompletion(s.Out, true) },
-		"powershell": func(root *cobra.Command) error { return root.GenPowerShellCompletionWithDesc(s.Out) },
-	}
+type completionOptions struct{ *cmdutil.IO }
+
+func newCompletionCmd(s *cmdutil.IO) *cobra.Command {
+	o := &completionOptions{s}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a shell completion script",
 		Long: "Print a completion script. For the current shell:  source <(agent completion bash)\n" +
-			"For all shells, write it where yours looks for it:\n\n" +
+			"For all shells, save it to:\n\n" +
 			"  bash        ~/.local/share/bash-completion/completions/agent\n" +
 			"  zsh         _agent, in a directory of $fpath\n" +
 			"  fish        ~/.config/fish/completions/agent.fish\n" +
 			"  powershell  agent completion powershell | Out-String | Invoke-Expression, in $PROFILE",
 		Args:      cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgs: []cobra.Completion{"bash", "zsh", "fish", "powershell"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := shells[args[0]]
-			if !ok {
-				return cmdutil.Usagef("unknown shell %q: use %s", args[0], strings.Join(cmd.ValidArgs, ", "))
-			}
-			return write(cmd.Root())
-		},
+		RunE:      func(cmd *cobra.Command, args []string) error { return o.run(cmd.Root(), args[0]) },
 	}
+}
+
+func (o *completionOptions) run(root *cobra.Command, shell string) error {
+	switch shell {
+	case "bash":
+		return root.GenBashCompletionV2(o.Out, true)
+	case "zsh":
+		return root.GenZshCompletion(o.Out)
+	case "fish":
+		return root.GenFishCompletion(o.Out, true)
+	case "powershell":
+		return root.GenPowerShellCompletionWithDesc(o.Out)
+	}
+	return cmdutil.Usagef("unknown shell %q: use bash, zsh, fish or powershell", shell)
 }
 
 // completes reports whether a shell is asking for completions.
@@ -52,8 +56,7 @@ func completes(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// addCompletions adds completions of arguments and flag values, for a command
-// line that asks for them.
+// addCompletions adds completions of arguments and flag values.
 func addCompletions(root *cobra.Command, s *cmdutil.IO) {
 	sessions := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return sessionIDs(s), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -81,7 +84,7 @@ func addCompletions(root *cobra.Command, s *cmdutil.IO) {
 		}
 		for name, f := range flags {
 			if cmd.Flags().Lookup(name) != nil {
-				// It fails if the command completes the flag already.
+				// It fails if the command already completes the flag.
 				_ = cmd.RegisterFlagCompletionFunc(name, f)
 			}
 		}

@@ -16,10 +16,9 @@ import (
 
 const docsIntro = `# The command line
 
-<!-- Generated from the commands themselves: change cmd/agent/internal/cmd/root and run ` + "`go test ./cmd/agent/internal/cmd/root -run TestDocs -update`" + `. -->
+<!-- Generated from the commands themselves: run ` + "`go test ./cmd/agent/internal/cmd/root -run TestDocs -update`" + `. -->
 
-Names of commands and flags, exit codes and what goes to stdout are a contract with scripts. Where stdout carries data, text for people goes
-to stderr. Every command has ` + "`-h`, `--help`" + `. Settings are in [configuration.md](configuration.md), the events of
+Names of commands and flags, exit codes and the output on stdout are a contract with scripts. If stdout has data, messages go to stderr. Every command has ` + "`-h`, `--help`" + `. Settings are in [configuration.md](configuration.md), the events of
 ` + "`--output-format stream-json` in [events.md](events.md)" + `.
 
 ## Exit codes
@@ -28,19 +27,19 @@ to stderr. Every command has ` + "`-h`, `--help`" + `. Settings are in [configur
 | --- | --- |
 `
 
-// exitCodes documents the exit codes of exit.go.
+// exitCodes documents the exit codes of package cmdutil.
 var exitCodes = []struct {
 	code    int
 	meaning string
 }{
 	{cmdutil.ExitDone, "done"},
-	{cmdutil.ExitError, "an error that is none of those below; for `tools call`, a result that is an error; for `doctor`, a check that failed"},
-	{cmdutil.ExitUsage, "a mistake on the command line: an unknown command or flag, no prompt"},
-	{cmdutil.ExitConfig, "a mistake in the settings, wherever they stand: an unknown key, a bad value, a missing key of a provider"},
-	{cmdutil.ExitProvider, "the provider failed: a refused key, an unknown model, no connection, a broken answer"},
-	{cmdutil.ExitLimit, "a limit was hit: tool rounds, turns, tokens, the length of an answer"},
-	{cmdutil.ExitDenied, "finished, but a tool call was denied"},
-	{cmdutil.ExitSIGINT, "interrupted (SIGINT). The first Ctrl-C lets the running tool finish, the second one aborts; the session can be resumed after either"},
+	{cmdutil.ExitError, "any other error; a named thing that does not exist; for `tools call`, a result that is an error; for `doctor`, a check that failed"},
+	{cmdutil.ExitUsage, "wrong usage: an unknown command or flag, an invalid value, no prompt"},
+	{cmdutil.ExitConfig, "invalid settings: an unknown key, an invalid value, a missing API key"},
+	{cmdutil.ExitProvider, "the provider failed: an invalid key, an unknown model, no connection, an invalid answer"},
+	{cmdutil.ExitLimit, "a limit was reached: rounds, turns, tokens, cost, answer length"},
+	{cmdutil.ExitDenied, "done, but a tool call was denied"},
+	{cmdutil.ExitSIGINT, "interrupted (SIGINT): the first Ctrl-C waits for the running tool, the second aborts; the session can be resumed"},
 	{cmdutil.ExitSIGTERM, "terminated (SIGTERM, SIGHUP)"},
 }
 
@@ -69,7 +68,7 @@ func commandDocs() string {
 	for _, e := range exitCodes {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)
 	}
-	root := NewCmd(&cmdutil.IO{})
+	root := newCmd(&cmdutil.IO{})
 	var all []*cobra.Command
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {

@@ -190,6 +190,7 @@ func TestInteractiveCompact(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.answer("A long first answer.", "/context\r")
+	s.idle()
 	s.answer("tools: definitions", "/compact the milk\r")
 	s.answer("conversation compacted", "go on\r")
 	s.answer("Second answer.", "/quit\r")

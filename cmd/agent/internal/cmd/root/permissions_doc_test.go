@@ -64,7 +64,7 @@ func TestPermissionsPageExamples(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		s := &cmdutil.IO{In: strings.NewReader(""), Out: &out, Err: &errs, Env: os.Getenv, Cwd: dir}
-		if code := Run(t.Context(), args[1:], s); code != cmdutil.ExitDone {
+		if code := execute(t.Context(), args[1:], s); code != cmdutil.ExitDone {
 			t.Errorf("%s: exit code %d\n%s%s", command, code, out.String(), errs.String())
 		}
 	}

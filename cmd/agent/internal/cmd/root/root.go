@@ -39,18 +39,18 @@ func mainWith(managed string, plugins func() []sdk.Plugin) int {
 		fmt.Fprintf(os.Stderr, "agent: working directory: %v\n", err)
 		return cmdutil.ExitError
 	}
-	return Run(context.Background(), os.Args[1:], &cmdutil.IO{
+	return execute(context.Background(), os.Args[1:], &cmdutil.IO{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: term.IsTerminal(int(os.Stdin.Fd())), OutTTY: term.IsTerminal(int(os.Stdout.Fd())), ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
 		Env: os.Getenv, Cwd: cwd, ManagedSettings: managed, Terminal: os.Stdout, Keyring: keyring.New(os.Getenv), Bundled: plugins,
 	})
 }
 
-// Run runs one command line and returns its exit code.
-func Run(ctx context.Context, args []string, s *cmdutil.IO) int {
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string, s *cmdutil.IO) int {
 	out := &cmdutil.CheckedWriter{Writer: s.Out}
 	s.Out = out
-	root := NewCmd(s)
+	root := newCmd(s)
 	root.SetArgs(args)
 	if completes(args) {
 		addCompletions(root, s)
@@ -66,7 +66,7 @@ func Run(ctx context.Context, args []string, s *cmdutil.IO) int {
 	return cmdutil.ExitCode(err)
 }
 
-// report prints an error, with what to do about it.
+// report prints an error and its advice.
 func report(w io.Writer, cmd *cobra.Command, err error) {
 	var status *cmdutil.StatusError
 	if err == nil || errors.As(err, &status) {
@@ -81,8 +81,8 @@ func report(w io.Writer, cmd *cobra.Command, err error) {
 	}
 }
 
-// NewCmd builds the command tree.
-func NewCmd(s *cmdutil.IO) *cobra.Command {
+// newCmd returns the command tree.
+func newCmd(s *cmdutil.IO) *cobra.Command {
 	o := run.NewOptions(s)
 	root := &cobra.Command{
 		Use:   "agent [flags] [PROMPT]",
@@ -90,23 +90,11 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 		Long: "Run a language model with tools in this directory: an interactive session on a terminal, or one prompt\n" +
 			"with -p. Every tool call is checked against a permission policy, and every session is saved.\n\n" +
 			"Try it without a key:  agent demo",
-		Version:       cmdutil.Version(),
-		Args:          cobra.ArbitraryArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			// After "--" everything is the prompt, even if it looks like a command.
-			command := len(args) == 1 && cmd.ArgsLenAtDash() < 0 && cmdutil.NearCommand(cmd, args[0]) != ""
-			switch {
-			case o.Print:
-				return o.Run(cmd.Context(), args)
-			case s.InTTY && s.OutTTY && !command:
-				return chat.Interactive(cmd.Context(), o, args)
-			case len(args) == 0:
-				return cmd.Help()
-			}
-			return cmdutil.UnknownCommand(cmd, args[0], fmt.Sprintf("to run it as a prompt: agent exec %q", args[0]))
-		},
+		Version:           cmdutil.Version(),
+		Args:              cobra.ArbitraryArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runRoot(cmd, o, args) },
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetIn(s.In)
@@ -133,8 +121,23 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 		session.NewCmd(s),
 		chat.NewResumeCmd(s),
 		trust.NewCmd(s),
-		newCompletion(s),
-		newVersion(s),
+		newCompletionCmd(s),
+		newVersionCmd(s),
 	)
 	return root
+}
+
+// runRoot runs agent without a command: a prompt or an interactive session.
+func runRoot(cmd *cobra.Command, o *run.Options, args []string) error {
+	// After "--" everything is the prompt, even if it looks like a command.
+	misspelt := len(args) == 1 && cmd.ArgsLenAtDash() < 0 && cmdutil.NearCommand(cmd, args[0]) != ""
+	switch {
+	case o.Print:
+		return o.Run(cmd.Context(), args)
+	case o.InTTY && o.OutTTY && !misspelt:
+		return chat.Interactive(cmd.Context(), o, args)
+	case len(args) == 0:
+		return cmd.Help()
+	}
+	return cmdutil.UnknownCommand(cmd, args[0], fmt.Sprintf("to run it as a prompt: agent exec %q", args[0]))
 }

@@ -89,6 +89,17 @@ func (s *screen) answer(question, text string) {
 	}
 }
 
+// idle waits until the terminal's title says that no input is processed.
+func (s *screen) idle() {
+	s.t.Helper()
+	if err := await("an idle session", func() bool {
+		text := s.text()
+		return strings.LastIndex(text, "\x1b]2;agent: ") > strings.LastIndex(text, "\x1b]2;… agent: ")
+	}); err != nil {
+		s.t.Fatalf("%v\n%s", err, s.text())
+	}
+}
+
 // state returns the settings of the terminal.
 func (s *screen) state() *term.State {
 	s.t.Helper()
@@ -180,6 +191,23 @@ func TestSetupInterrupted(t *testing.T) {
 				t.Errorf("settings %s", got)
 			}
 		})
+	}
+}
+
+// TestConfirmInterrupted checks that Ctrl-C at a yes/no question ends the command
+// with the exit code of an interrupt, and that nothing is done.
+func TestConfirmInterrupted(t *testing.T) {
+	w := newWorld(t, `[]`)
+	home := filepath.Join(w.home, ".agent")
+	keepSession(t, home, "one", w.home)
+	s := w.onTerminal("sessions", "delete", "one")
+	s.answer("Permanently delete 1 session (one)? [y/N] ", "\x03")
+	s.exits(cmdutil.ExitSIGINT)
+	if !strings.Contains(s.text(), "agent: interrupted") {
+		t.Errorf("the terminal shows:\n%s", s.text())
+	}
+	if _, err := os.Stat(filepath.Join(home, "sessions", "one.jsonl")); err != nil {
+		t.Error(err)
 	}
 }
 

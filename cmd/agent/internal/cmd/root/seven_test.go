@@ -59,7 +59,7 @@ func TestSevenProviders(t *testing.T) {
 			ask := func(args []string) {
 				t.Helper()
 				var stdout, stderr bytes.Buffer
-				code := Run(context.Background(), append(args, "What does hello.txt say?"), &cmdutil.IO{
+				code := execute(context.Background(), append(args, "What does hello.txt say?"), &cmdutil.IO{
 					In: strings.NewReader(""), Out: &stdout, Err: &stderr, Cwd: dir,
 					Env: func(name string) string {
 						return map[string]string{"AGENT_HOME": home, "PATH": os.Getenv("PATH")}[name]

@@ -1,3 +1,2 @@
-// Package session is the command agent sessions: list, show, export, fork,
-// repair and delete session logs.
+// Package session is the command agent sessions, which manages saved sessions.
 package session

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,11 +17,11 @@ import (
 	"github.com/seed-009c0928/agent/core/store"
 )
 
-// markdownTranscript writes the conversation as Markdown; tool calls are
-// folded away in <details>.
+// markdownTranscript writes the conversation as Markdown, with tool calls
+// folded in <details>.
 type markdownTranscript struct {
 	out       io.Writer
-	open      []model.ToolCall  // without a result so far
+	open      []model.ToolCall  // without a result yet
 	questions map[string]string // titles of open questions
 }
 
@@ -50,10 +51,10 @@ func (t *markdownTranscript) show(e event.Event) {
 			t.write("- Model: %s\n", by)
 		}
 	case event.User:
-		t.said("You", b.Content)
+		t.message("You", b.Content)
 	case event.Steering:
 		if b.Source == "user" {
-			t.said("You (steering)", b.Content)
+			t.message("You (steering)", b.Content)
 		} else {
 			t.quote(b.Source + ": " + b.Content.Text())
 		}
@@ -61,7 +62,7 @@ func (t *markdownTranscript) show(e event.Event) {
 		t.endCalls()
 		t.open = b.Content.ToolCalls()
 		if text := partsText(b.Content); strings.TrimSpace(text) != "" || len(t.open) == 0 {
-			t.said("Agent", b.Content)
+			t.message("Agent", b.Content)
 		}
 		if b.Partial {
 			t.quote("The answer is incomplete.")
@@ -82,7 +83,7 @@ func (t *markdownTranscript) show(e event.Event) {
 
 func (t *markdownTranscript) end() { t.endCalls() }
 
-func (t *markdownTranscript) said(who string, content model.Parts) {
+func (t *markdownTranscript) message(who string, content model.Parts) {
 	t.write("\n## %s\n\n%s\n", who, strings.TrimSpace(display.Printable(partsText(content))))
 }
 
@@ -90,32 +91,30 @@ func (t *markdownTranscript) quote(text string) {
 	t.write("\n> %s\n", plainMarkdown(display.OneLine(text, 2000)))
 }
 
-// result writes a call with its outcome.
+// result writes a call with its result.
 func (t *markdownTranscript) result(call string, b event.ToolResult) {
-	made := model.ToolCall{ID: call, Name: b.Name}
-	for i, c := range t.open {
-		if c.ID == call {
-			made, t.open = c, append(t.open[:i:i], t.open[i+1:]...)
-			break
-		}
+	c := model.ToolCall{ID: call, Name: b.Name}
+	if i := slices.IndexFunc(t.open, func(c model.ToolCall) bool { return c.ID == call }); i >= 0 {
+		c = t.open[i]
+		t.open = slices.Delete(t.open, i, i+1)
 	}
 	outcome := "done"
 	if b.IsError || display.CommandFailed(b) {
 		outcome = "failed"
 	}
-	t.call(made, fmt.Sprintf("%s, %s", outcome, time.Duration(b.DurationMS)*time.Millisecond))
+	t.call(c, fmt.Sprintf("%s, %s", outcome, time.Duration(b.DurationMS)*time.Millisecond))
 	text := partsText(b.Content)
 	switch out := b.Output; {
 	case out == nil:
 	case out.Path != "":
-		t.write("The whole output (%s) is kept in %s.\n\n", cmdutil.Size(out.Bytes), codeSpan(display.OneLine(out.Path, 1000)))
+		t.write("Full output (%s): %s\n\n", cmdutil.Size(out.Bytes), codeSpan(display.OneLine(out.Path, 1000)))
 	default:
 		text = out.Text
 	}
 	t.write("Result:\n\n%s\n</details>\n", fenced("", display.Printable(text)))
 }
 
-// call begins the fold of a call.
+// call opens the fold of a call and writes its arguments.
 func (t *markdownTranscript) call(c model.ToolCall, outcome string) {
 	line := strings.TrimSpace(c.Name + " " + display.Arguments(c.Args, "", 100))
 	t.write("\n<details>\n<summary>%s (%s)</summary>\n\n", html.EscapeString(display.OneLine(line, 150)), outcome)
@@ -129,7 +128,7 @@ func (t *markdownTranscript) call(c model.ToolCall, outcome string) {
 	}
 }
 
-// endCalls writes the calls that never got a result.
+// endCalls writes the calls that have no result.
 func (t *markdownTranscript) endCalls() {
 	for _, c := range t.open {
 		t.call(c, "no result")
@@ -142,13 +141,13 @@ func (t *markdownTranscript) write(format string, args ...any) {
 	_, _ = fmt.Fprintf(t.out, format, args...)
 }
 
-// fenced puts a text into a code block whose fence is longer than any in it.
+// fenced returns a code block with a fence longer than any in text.
 func fenced(language, text string) string {
 	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
 	return fence + language + "\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
 }
 
-// codeSpan puts one line into a span of code.
+// codeSpan returns one line as a code span.
 func codeSpan(text string) string {
 	fence := strings.Repeat("`", longestRun(text, '`')+1)
 	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
@@ -170,7 +169,7 @@ func longestRun(text string, of byte) int {
 	return longest
 }
 
-// plainMarkdown escapes what Markdown would take for more than text.
+// plainMarkdown escapes the characters that have a meaning in Markdown.
 func plainMarkdown(text string) string {
 	return strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "\\<", "#", "\\#", "|", "\\|").Replace(text)
 }

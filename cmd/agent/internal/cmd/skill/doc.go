@@ -1,3 +1,3 @@
-// Package skill is the command agent skills: list, match, install, write and lint
-// skills.
+// Package skill implements the command agent skills: list, match, install,
+// create and lint skills.
 package skill

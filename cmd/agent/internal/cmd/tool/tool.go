@@ -88,11 +88,11 @@ func printTools(out io.Writer, infos []setup.ToolInfo) error {
 		first, _, _ := strings.Cut(i.Description, "\n")
 		t.Row(i.Name, i.Source, strings.Join(scopes, ","), tokens, display.OneLine(first, 60))
 	}
-	t.Row(cmdutil.Plural(len(infos), "tool"), "", "", total, "")
+	t.Row(display.Plural(len(infos), "tool"), "", "", total, "")
 	if err := t.Flush(); err != nil || deferred == 0 {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "%s left out of the prompt: the model searches for them (setting tools.search).\n", cmdutil.Plural(deferred, "tool"))
+	_, err := fmt.Fprintf(out, "%s left out of the prompt: the model searches for them (setting tools.search).\n", display.Plural(deferred, "tool"))
 	return err
 }
 

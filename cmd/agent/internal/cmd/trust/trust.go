@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -83,6 +84,9 @@ func (o *trustOptions) check(args []string) error {
 // trust trusts a directory and prints what that covers. Invalid settings are not
 // trusted: every command would fail.
 func (o *trustOptions) trust(ctx context.Context, store *trust.Store, dir string) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("no directory %s", dir)
+	}
 	loaded, err := o.load(dir)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-009c0928/agent/core/patch"
+	"github.com/seed-009c0928/agent/core/internal/patch"
 )
 
 // TestScenarios applies the patch of each folder to its input.

@@ -1,0 +1,74 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+)
+
+type listOptions struct {
+	options
+	json bool
+}
+
+func newListCmd(s *cmdutil.IO) *cobra.Command {
+	o := &listOptions{options: options{IO: s}}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List plugins with their state and permissions",
+		Args:  cmdutil.Args(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.flags.Register(cmd.Flags(), setup.DirFlag|setup.SettingsFlags)
+	cmdutil.JSONFlag(cmd, &o.json)
+	return cmd
+}
+
+func (o *listOptions) run(ctx context.Context) error {
+	h, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	infos := h.infos()
+	switch {
+	case o.json:
+		return cmdutil.WriteJSON(o.Out, infos)
+	case len(infos) == 0:
+		fmt.Fprintln(o.Err, "No plugins. Add one with 'agent plugins add', or create one with 'agent plugins new'.")
+		return nil
+	}
+	return printPlugins(o.Out, infos)
+}
+
+// infos describes the plugins, the broken ones last.
+func (h *host) infos() []setup.PluginInfo {
+	infos := []setup.PluginInfo{}
+	for _, p := range h.Plugins() {
+		infos = append(infos, h.set.PluginInfo(p))
+	}
+	for _, b := range h.Broken() {
+		infos = append(infos, setup.PluginInfo{Name: b.Plugin, State: "broken", Problem: b.Err.Error(), Tools: []string{}})
+	}
+	return infos
+}
+
+func printPlugins(out io.Writer, infos []setup.PluginInfo) error {
+	t := cmdutil.NewTable(out, "NAME", "VERSION", "SCOPE", "STATE", "TOOLS", "PERMISSIONS")
+	for _, i := range infos {
+		permissions := i.Problem
+		if i.Manifest != nil {
+			permissions = strings.Join(i.Manifest.Lines(), "; ")
+		}
+		t.Row(display.VisibleLine(i.Name, 40), display.VisibleLine(i.Version, 20), i.Scope, i.State,
+			display.VisibleLine(strings.Join(i.Tools, ","), 40), display.VisibleLine(permissions, 300))
+	}
+	return t.Flush()
+}

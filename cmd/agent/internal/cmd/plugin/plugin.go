@@ -1,0 +1,68 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/plugins"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// NewCmd returns agent plugins.
+func NewCmd(s *cmdutil.IO) *cobra.Command {
+	cmd := cmdutil.Group("plugins", "Manage plugins",
+		newListCmd(s), newAddCmd(s), newUpdateCmd(s), newRemoveCmd(s), newEnableCmd(s), newDisableCmd(s),
+		newVerifyCmd(s), newLogsCmd(s), newCreateCmd(s), newSealCmd(s))
+	cmd.Example = "  agent plugins new weather --lang go\n  agent plugins add ./weather\n  agent plugins list"
+	return cmd
+}
+
+// options are what the commands share that need to know the plugins.
+type options struct {
+	*cmdutil.IO
+	flags setup.Flags
+}
+
+// host is a plugin host with the settings that it was opened with.
+type host struct {
+	*plugins.Host
+	set   *setup.Setup
+	agent *agent.Agent
+}
+
+// open opens a host of all plugins, including the disabled ones.
+func (o *options) open(ctx context.Context) (*host, error) {
+	set, err := o.flags.Load(o.IO)
+	if err != nil {
+		return nil, err
+	}
+	if set.Home == "" {
+		return nil, errors.New("no home directory for plugins: set AGENT_HOME")
+	}
+	opts := agent.Options{Dir: set.Dir, Version: cmdutil.Version(), Plugins: set.PluginOptions(), NoBuiltins: true, Subreaper: true}
+	opts.Plugins.Disabled = nil
+	a, err := agent.Open(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &host{a.Plugins(), set, a}, nil
+}
+
+// Close ends all plugins.
+func (h *host) Close() error { return h.agent.Close() }
+
+// check returns an error if there is no plugin with this name, not even a broken
+// one.
+func (h *host) check(name string) error {
+	if slices.ContainsFunc(h.Plugins(), func(p *plugins.Plugin) bool { return p.Name() == name }) ||
+		slices.ContainsFunc(h.Broken(), func(e *plugins.Error) bool { return e.Plugin == name }) {
+		return nil
+	}
+	return fmt.Errorf("no plugin %q; list them with 'agent plugins list'", name)
+}

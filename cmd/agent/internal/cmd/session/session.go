@@ -1,0 +1,13 @@
+package session
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+)
+
+// NewCmd returns agent sessions.
+func NewCmd(s *cmdutil.IO) *cobra.Command {
+	return cmdutil.Group("sessions", "Manage saved sessions",
+		newListCmd(s), newShowCmd(s), newExportCmd(s), newForkCmd(s), newDeleteCmd(s), newRepairCmd(s))
+}

@@ -1,0 +1,96 @@
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/skills"
+)
+
+type lintOptions struct{ options }
+
+func newLintCmd(s *cmdutil.IO) *cobra.Command {
+	o := &lintOptions{options{IO: s}}
+	cmd := &cobra.Command{
+		Use:   "lint [PATH…]",
+		Short: "Lint skills (default: project and user skills)",
+		Long: "Check skills strictly and print FILE:LINE:COLUMN: SEVERITY: MESSAGE. Notes are advice; warnings and errors lead to\n" +
+			"exit code 1. Lint also warns of suspicious content; finding none does not prove a skill safe.",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(args) },
+	}
+	o.register(cmd)
+	return cmd
+}
+
+func (o *lintOptions) run(paths []string) error {
+	found, err := o.lint(paths)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		if err := cmdutil.WriteJSON(o.Out, append([]skills.Diagnostic{}, found...)); err != nil {
+			return err
+		}
+	} else {
+		for _, d := range found {
+			fmt.Fprintln(o.Out, display.OneLine(d.Error(), 1000))
+		}
+	}
+	if skills.Worst(found) > skills.Note {
+		return &cmdutil.StatusError{Code: cmdutil.ExitError}
+	}
+	return nil
+}
+
+// lint checks the skills in folders, or without any those of the project and
+// the user.
+func (o *lintOptions) lint(paths []string) (found []skills.Diagnostic, err error) {
+	if len(paths) == 0 {
+		return o.lintAll()
+	}
+	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(o.Cwd, path)
+		}
+		list, err := lintFolder(path)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, list...)
+	}
+	return found, nil
+}
+
+func (o *lintOptions) lintAll() (found []skills.Diagnostic, err error) {
+	set, err := o.flags.Load(o.IO)
+	if err != nil {
+		return nil, err
+	}
+	c := set.Library().Catalog()
+	for _, p := range c.Problems {
+		found = append(found, p.Diagnostics...)
+	}
+	for _, skill := range c.Skills {
+		if skill.Scope != skills.ScopeBundled {
+			found = append(found, skill.Lint()...)
+		}
+	}
+	return found, nil
+}
+
+func lintFolder(dir string) ([]skills.Diagnostic, error) {
+	skill, err := skills.ReadFolder(dir)
+	if p := (*skills.Problem)(nil); errors.As(err, &p) {
+		return p.Diagnostics, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return skill.Lint(), nil
+}
