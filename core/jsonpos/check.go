@@ -20,7 +20,7 @@ var (
 type checker struct{ doc *Document }
 
 func (c *checker) check(n *node, t reflect.Type, pointer string) error {
-	if reflect.PointerTo(t).Implements(jsonUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler) {
+	if _, open := others(t); !open && (reflect.PointerTo(t).Implements(jsonUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)) {
 		return c.leaf(n, t, pointer)
 	}
 	if n.kind == null {
@@ -69,6 +69,9 @@ func (c *checker) object(n *node, t reflect.Type, pointer string) error {
 	fields := fieldsOf(t)
 	for _, m := range n.members {
 		f, ok := fields[m.key]
+		if elem, open := others(t); !ok && open && m.value.kind == object {
+			f, ok = field{typ: elem}, true
+		}
 		if !ok {
 			return c.unknownKey(m, fields, pointer)
 		}
@@ -175,6 +178,21 @@ func expected(t reflect.Type) string {
 type field struct {
 	typ      reflect.Type
 	asString bool // tagged ",string"
+}
+
+// others returns the type of the values of the struct's field with the tag
+// jsonpos:"others": a map of the objects that are no fields, which the struct's
+// own UnmarshalJSON fills.
+func others(t reflect.Type) (reflect.Type, bool) {
+	if t.Kind() != reflect.Struct {
+		return nil, false
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Tag.Get("jsonpos") == "others" {
+			return f.Type.Elem(), true
+		}
+	}
+	return nil, false
 }
 
 // fieldsOf lists the keys of a struct as encoding/json sees them.

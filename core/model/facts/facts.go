@@ -89,6 +89,17 @@ func Date() string { return load().Date }
 // Default returns the default model of a provider, "" if it has none.
 func Default(provider string) string { return load().Defaults[provider] }
 
+// OfVendor returns the ids of the models of a vendor: the provider that makes them.
+func OfVendor(vendor string) []string {
+	var ids []string
+	for _, m := range load().Models {
+		if m.Vendor == vendor {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
 // dated matches the suffix of a model's id that names a version.
 var dated = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|preview|\d{3}))+$`)

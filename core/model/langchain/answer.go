@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -22,6 +23,7 @@ type answer struct {
 	finishing string // the finish reason; a later chunk without one does not erase it
 	usage     wireUsage
 	text      block
+	think     thinkTags
 	reasoning block
 	refused   bool
 	blocks    int // number of blocks so far
@@ -43,6 +45,7 @@ type call struct {
 	args     []byte
 	index    int
 	started  bool
+	sentID   bool // the id is the server's
 }
 
 // chunk is a chat.completion.chunk, or a chat.completion, which has a message
@@ -63,7 +66,7 @@ type choice struct {
 }
 
 type delta struct {
-	Content          string     `json:"content"`
+	Content          content    `json:"content"`
 	ReasoningContent string     `json:"reasoning_content"`
 	Reasoning        string     `json:"reasoning"` // ReasoningContent of Ollama
 	Refusal          string     `json:"refusal"`
@@ -180,11 +183,12 @@ func (a *answer) addChoice(c *choice) error {
 	if c.Message != nil {
 		d = c.Message
 	}
-	if err := a.addText(&a.reasoning, model.DeltaReasoning, d.ReasoningContent+d.Reasoning); err != nil {
+	text, thought := a.think.split(d.Content.text)
+	if err := a.addText(&a.reasoning, model.DeltaReasoning, d.ReasoningContent+d.Reasoning+d.Content.thought+thought); err != nil {
 		return err
 	}
 	a.refused = a.refused || d.Refusal != ""
-	if err := a.addText(&a.text, model.DeltaText, d.Content+d.Refusal); err != nil {
+	if err := a.addText(&a.text, model.DeltaText, text+d.Refusal); err != nil {
 		return err
 	}
 	for i := range d.ToolCalls {
@@ -215,8 +219,8 @@ func (a *answer) nextBlock() int {
 // its name is known; earlier arguments are held back until then.
 func (a *answer) addCall(n int, p *callPart) error {
 	c := a.callFor(n, p)
-	if c.id == "" {
-		c.id = p.ID
+	if c.id == "" && p.ID != "" {
+		c.id, c.sentID = p.ID, true
 	}
 	if c.name == "" {
 		c.name = p.Function.Name
@@ -228,7 +232,7 @@ func (a *answer) addCall(n int, p *callPart) error {
 	}
 	if !c.started {
 		c.started, c.index = true, a.nextBlock()
-		if c.id == "" {
+		if c.id == "" || a.hasID(c) {
 			c.id = "call_" + rand.Text()
 		}
 		if err := a.emit(model.Delta{Kind: model.DeltaToolStart, Index: c.index, ID: c.id, Name: c.name}); err != nil {
@@ -242,9 +246,13 @@ func (a *answer) addCall(n int, p *callPart) error {
 	return a.emit(model.Delta{Kind: model.DeltaToolArgs, Index: c.index, Text: args})
 }
 
-// callFor returns the call that a piece belongs to. A piece with a new id and a
-// name is a new call even if its index is in use or missing: some servers send
-// index 0 for all calls, or none at all.
+// hasID reports whether another call has the id of c.
+func (a *answer) hasID(c *call) bool {
+	return slices.ContainsFunc(a.calls, func(other *call) bool { return other != c && other.id == c.id })
+}
+
+// callFor returns the call that a piece belongs to. Some servers send index 0 for
+// all calls or no index, and some no ids.
 func (a *answer) callFor(n int, p *callPart) *call {
 	index := n
 	switch {
@@ -254,7 +262,7 @@ func (a *answer) callFor(n int, p *callPart) *call {
 		return a.calls[len(a.calls)-1]
 	}
 	c := a.byIndex[index]
-	if c != nil && (p.ID == "" || p.Function.Name == "" || c.id == "" || p.ID == c.id) {
+	if c != nil && c.continuedBy(p) {
 		return c
 	}
 	c = &call{}
@@ -264,6 +272,21 @@ func (a *answer) callFor(n int, p *callPart) *call {
 	}
 	a.byIndex[index] = c
 	return c
+}
+
+// continuedBy reports whether a piece with the index of c belongs to it. A piece
+// without a name does; one with another id does not. Without ids, a name begins a
+// new call if it is another or if the arguments so far are complete.
+func (c *call) continuedBy(p *callPart) bool {
+	switch name := p.Function.Name; {
+	case name == "" || c.name == "":
+		return true
+	case p.ID != "" && c.sentID:
+		return p.ID == c.id
+	case name != c.name:
+		return false
+	}
+	return p.Function.Arguments == "" || !json.Valid(c.args)
 }
 
 // Done implements [wire.Decoder]. Some servers leave out [DONE], and proxies send
@@ -278,6 +301,13 @@ func (a *answer) Done() (model.Delta, error) {
 
 // finish ends the calls of the answer, unless it was cut off.
 func (a *answer) finish() error {
+	b, kind := &a.text, model.DeltaText
+	if a.think.state == thinkInside { // the answer ended before the end tag
+		b, kind = &a.reasoning, model.DeltaReasoning
+	}
+	if err := a.addText(b, kind, a.think.rest()); err != nil {
+		return err
+	}
 	stop := stopReason(a.finishing, len(a.calls))
 	if len(a.calls) == 0 && stop == model.StopToolCalls {
 		return errors.New("its finish reason is tool_calls, but it has none")

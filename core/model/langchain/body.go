@@ -140,6 +140,7 @@ func wireTools(defs []model.ToolDef) []wireTool {
 type wireMessage struct {
 	Role       string     `json:"role"`
 	Content    any        `json:"content"` // a string, []wirePart or nil
+	Reasoning  string     `json:"reasoning_content,omitempty"`
 	ToolCalls  []wireCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 }
@@ -165,19 +166,19 @@ type wireCallBody struct {
 	Arguments string `json:"arguments"`
 }
 
-// wireMessages returns message i of a conversation in the API's form: none or
+// messages returns message i of a conversation in the API's form: none or
 // several messages. Images of tool results wait in images for the end of the
 // results: the API accepts them only from the user, and results must follow their
 // calls directly.
-func wireMessages(all []model.Message, i int, images *[]wirePart) []wireMessage {
+func (e encoding) messages(all []model.Message, i int, images *[]wirePart) []wireMessage {
 	var out []wireMessage
 	switch m := all[i]; m.Role {
 	case model.RoleAssistant:
-		if msg, ok := assistantMessage(m.Parts); ok {
+		if msg, ok := e.assistant(m.Parts); ok {
 			out = append(out, msg)
 		}
 	case model.RoleTool:
-		out = appendResults(out, m.Parts, images)
+		out = e.appendResults(out, m.Parts, images)
 		more := i+1 < len(all) && all[i+1].Role == model.RoleTool
 		if len(*images) > 0 && !more {
 			out = append(out, wireMessage{Role: "user", Content: *images})
@@ -235,30 +236,24 @@ func joinText(parts model.Parts, sep string) string {
 	return strings.Join(texts, sep)
 }
 
-// assistantMessage returns false for a message with nothing to send, such as one
+// assistant returns false for a message with nothing to send, such as one
 // with reasoning only.
-func assistantMessage(parts model.Parts) (wireMessage, bool) {
+func (e encoding) assistant(parts model.Parts) (wireMessage, bool) {
 	msg := wireMessage{Role: "assistant"}
 	if text := joinText(parts, "\n\n"); text != "" {
 		msg.Content = text
 	}
+	if e.reasoning {
+		for _, p := range parts {
+			if r, ok := p.(model.Reasoning); ok && r.Signature == "" { // signed ones are of other services
+				msg.Reasoning += r.Text
+			}
+		}
+	}
 	for _, c := range parts.ToolCalls() {
-		msg.ToolCalls = append(msg.ToolCalls, wireCall{wireID(c.ID), "function", wireCallBody{c.Name, wireArgs(c.Args)}})
+		msg.ToolCalls = append(msg.ToolCalls, wireCall{e.id(c.ID), "function", wireCallBody{c.Name, string(wire.Object(c.Args))}})
 	}
 	return msg, msg.Content != nil || msg.ToolCalls != nil
-}
-
-// wireArgs returns the arguments of an earlier call. Invalid JSON is wrapped, as
-// servers whose templates parse arguments would fail.
-func wireArgs(args string) string {
-	if strings.TrimSpace(args) == "" {
-		return "{}"
-	}
-	if json.Valid([]byte(args)) {
-		return args
-	}
-	wrapped, _ := json.Marshal(map[string]string{"invalid_json": args}) // strings always marshal
-	return string(wrapped)
 }
 
 // wireID returns an id that the API accepts: those of other providers can be
@@ -273,7 +268,7 @@ func wireID(id string) string {
 }
 
 // appendResults adds a message for each result. Images are added to images.
-func appendResults(out []wireMessage, parts model.Parts, images *[]wirePart) []wireMessage {
+func (e encoding) appendResults(out []wireMessage, parts model.Parts, images *[]wirePart) []wireMessage {
 	for _, p := range parts {
 		r, ok := p.(model.ToolResult)
 		if !ok {
@@ -287,7 +282,7 @@ func appendResults(out []wireMessage, parts model.Parts, images *[]wirePart) []w
 			*images = append(*images, wirePart{Type: "text", Text: "Image of the result of " + r.Name + ":"}, part)
 			return "[image: see the next user message]"
 		})
-		out = append(out, wireMessage{Role: "tool", ToolCallID: wireID(r.CallID), Content: text})
+		out = append(out, wireMessage{Role: "tool", ToolCallID: e.id(r.CallID), Content: text})
 	}
 	return out
 }

@@ -27,7 +27,7 @@ var _ model.Provider = (*chat)(nil)
 // dialect is what differs between servers of the API.
 type dialect struct {
 	legacyMaxTokens func(model string) bool // max_tokens instead of max_completion_tokens; nil means never
-	noStreamOptions bool                    // and therefore no usage
+	noStreamOptions bool                    // no stream_options; some then send no usage
 	efforts         map[model.Effort]string // efforts with another name
 }
 

@@ -13,6 +13,8 @@ import (
 // grow, only the new messages of a turn are encoded. Cached messages are compared
 // first: a changed message, or another conversation, costs only time.
 type conversation struct {
+	encoding encoding
+
 	mu     sync.Mutex
 	system string
 	seen   []model.Message // copies of the encoded messages
@@ -36,7 +38,7 @@ func (c *conversation) encode(b *bytes.Buffer, req *model.Request) error {
 	}
 	var images []wirePart
 	for i := n; i < len(req.Messages); i++ {
-		if err := c.add(wireMessages(req.Messages, i, &images)...); err != nil {
+		if err := c.add(c.encoding.messages(req.Messages, i, &images)...); err != nil {
 			c.seen, c.cuts = nil, nil
 			return err
 		}

@@ -345,7 +345,7 @@ func assistantParts(parts model.Parts) []llms.ContentPart {
 		out = append(out, llms.TextContent{Text: text})
 	}
 	for _, c := range parts.ToolCalls() {
-		out = append(out, llms.ToolCall{ID: wireID(c.ID), Type: "function", FunctionCall: &llms.FunctionCall{Name: c.Name, Arguments: wireArgs(c.Args)}})
+		out = append(out, llms.ToolCall{ID: wireID(c.ID), Type: "function", FunctionCall: &llms.FunctionCall{Name: c.Name, Arguments: string(wire.Object(c.Args))}})
 	}
 	return out
 }

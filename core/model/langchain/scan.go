@@ -58,7 +58,7 @@ func scanDelta(s *wire.Scanner, d *delta) bool {
 	return s.Object(func(key []byte) bool {
 		switch string(key) {
 		case "content":
-			return s.Text(&d.Content)
+			return s.Text(&d.Content.text)
 		case "reasoning_content":
 			return s.Text(&d.ReasoningContent)
 		case "reasoning":

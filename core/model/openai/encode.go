@@ -282,11 +282,7 @@ func (in *input) call(c model.ToolCall) {
 	in.item("function_call")
 	in.field("call_id", callID(c.ID))
 	in.field("name", c.Name)
-	args := c.Args
-	if strings.TrimSpace(args) == "" {
-		args = "{}"
-	}
-	in.field("arguments", args)
+	in.field("arguments", string(wire.Object(c.Args)))
 	in.b = append(in.b, '}')
 }
 
@@ -345,7 +341,7 @@ func (in *input) text(part model.Part, phase string) {
 	}
 	in.b = append(in.b, `,"content":[{"type":"output_text"`...)
 	in.field("text", text)
-	in.b = append(in.b, "}]}"...)
+	in.b = append(in.b, `,"annotations":[]}]}`...) // some compatible servers require it
 }
 
 // callID returns an ID that the API accepts.

@@ -151,7 +151,7 @@ func TestPhases(t *testing.T) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	said := func(phase, text string) string {
-		return `{"type":"message","role":"assistant",` + phase + `"content":[{"type":"output_text","text":"` + text + `"}]}`
+		return `{"type":"message","role":"assistant",` + phase + `"content":[{"type":"output_text","text":"` + text + `","annotations":[]}]}`
 	}
 	for name, want := range map[string]string{
 		"gpt-5-mini": said(`"phase":"commentary",`, "I look.") + "," + said(`"phase":"final_answer",`, "It is so.") + "]}",
@@ -182,7 +182,7 @@ func TestWhole(t *testing.T) {
 		reasoning,
 		`{"id":"cmp_1","type":"compaction","encrypted_content":"x"}`,
 		`{"id":"new_1","type":"new","encrypted_content":"x","content":"of another form","arguments":{}}`,
-		`{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"He"},{"type":"output_text","text":"llo"}]}`,
+		`{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"He","annotations":[]},{"type":"output_text","text":"llo","annotations":[]}]}`,
 		function("call_1", "read", `"{}"`, "completed"),
 	}
 	events := []string{created}
@@ -204,6 +204,20 @@ func TestWhole(t *testing.T) {
 	cut := strings.Replace(plain, `"status":"completed","error"`, `"status":"queued","error"`, 1)
 	if _, err := model.Complete(t.Context(), canned(t, modeltest.Canned(200, cut)), hello()); model.AsError(err).Code != model.CodeInvalidResponse {
 		t.Errorf("an answer that is not there yet: %v", err)
+	}
+}
+
+// TestMalformedArguments checks that a call with invalid arguments goes back as
+// valid JSON.
+func TestMalformedArguments(t *testing.T) {
+	s := modeltest.NewTranscript(whole())
+	url, transport := s.Serve(t)
+	req := &model.Request{Messages: []model.Message{{Role: model.RoleAssistant, Parts: model.Parts{model.ToolCall{ID: "c", Name: "f", Args: `{"a":`}}}}}
+	if _, err := model.Complete(t.Context(), open(t, url, transport), req); err != nil {
+		t.Fatal(err)
+	}
+	if sent := string(s.Requests()[0].Body); !strings.Contains(sent, `"arguments":"{\"invalid_json\":\"{\\\"a\\\":\"}"`) {
+		t.Errorf("sent %s", sent)
 	}
 }
 
@@ -246,7 +260,7 @@ func TestRoundTrip(t *testing.T) {
 		`"tools":[{"type":"function","name":"read","description":"reads","parameters":{"z":1,"type":"object"},"strict":false},{"type":"function","name":"list","parameters":{"type":"object","properties":{}},"strict":false}],` +
 		`"instructions":"Be <brief>.","input":[` +
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]},` + reasoning +
-		`,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello é"}]}` +
+		`,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello é","annotations":[]}]}` +
 		`,{"type":"function_call","call_id":"call_1","name":"read","arguments":"{\"n\": 12345678901234567890, \"s\":\"\\u00e9\"}"}` +
 		`,{"type":"function_call","call_id":"call_2","name":"list","arguments":"{}"}` +
 		`,{"type":"function_call_output","call_id":"call_2","output":[{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,cG5n"}]}` +

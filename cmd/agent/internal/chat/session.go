@@ -26,15 +26,16 @@ func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	c.mu.Lock()
 	using := c.opts.Provider.Info().Name
 	c.mu.Unlock()
+	wanted, name, err := config.SplitModel(name, "", using, c.set.Settings.Providers.Names())
+	if err != nil {
+		return "", err
+	}
 	var p model.Provider
-	if first, rest := config.SplitModel(name); first != "" {
-		if name = rest; first != using {
-			var err error
-			if p, err = c.set.Switch(ctx, first, rest); err != nil {
-				return "", err
-			}
-			using, p = first, setup.Advising{Provider: p}
+	if wanted != "" && wanted != using {
+		if p, err = c.set.Switch(ctx, wanted, name); err != nil {
+			return "", err
 		}
+		p, using = setup.Advising{Provider: p}, wanted
 	} else if err := c.unknownProvider(ctx, using, name); err != nil {
 		return "", err
 	}
@@ -67,14 +68,14 @@ func (c *chat) unknownProvider(ctx context.Context, using, name string) error {
 	if err != nil || len(names) == 0 || slices.Contains(names, name) {
 		return nil // the provider will say
 	}
-	_, err = setup.FindProvider(head)
+	_, err = c.set.FindProvider(head)
 	return fmt.Errorf("%s has no model %q, and %w", using, name, err)
 }
 
 func (c *chat) listModels(ctx context.Context, provider string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	k, err := setup.FindProvider(provider)
+	k, err := c.set.FindProvider(provider)
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +92,12 @@ func (c *chat) completeModel(ctx context.Context, prefix string) []string {
 	c.mu.Lock()
 	using := c.opts.Provider.Info().Name
 	c.mu.Unlock()
-	var out []string
-	before := ""
-	if first, _ := config.SplitModel(prefix + "x"); first != "" {
+	out, before := c.set.KnownModels(), ""
+	providers := c.set.Settings.Providers.Names()
+	if first, _, ok := strings.Cut(prefix, "/"); ok && slices.Contains(providers, first) {
 		using, before = first, first+"/"
 	} else {
-		for _, name := range setup.ProviderNames() {
+		for _, name := range providers {
 			out = append(out, name+"/")
 		}
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -147,7 +148,35 @@ func (t Target) check(f field, text []byte) (*jsonpos.Document, error) {
 			return nil, &Error{Key: f.key, Err: errors.New(p.message + andHint(p.hint))}
 		}
 	}
+	if n := in.Providers.Named[f.named]; n != nil && !t.Project {
+		preset, _ := FindPreset(f.named)
+		full := *n
+		full.BaseURL = cmp.Or(full.BaseURL, preset.BaseURL)
+		if err := full.check(f.named, in.Providers.Names()); err != nil {
+			return nil, &Error{Key: f.key, Err: err}
+		}
+	}
+	if f.key == "providers.default" {
+		if err := t.checkDefault(in); err != nil {
+			return nil, err
+		}
+	}
 	return doc, t.checkRules(f, in)
+}
+
+// checkDefault checks the default provider, which the user's settings may define.
+func (t Target) checkDefault(in *Settings) error {
+	p := in.Providers
+	names := p.Names()
+	if data, _, err := readFile(UserFile(t.Home).Path); err == nil && t.Project {
+		if _, user, err := parse(t.Path, data); err == nil {
+			names = user.Providers.Names()
+		}
+	}
+	if !slices.Contains(names, p.Default) {
+		return &Error{Key: "providers.default", Err: unknownProvider("providers.default", p.Default, names)}
+	}
+	return nil
 }
 
 // checkRules compiles the permission rules if one of their keys was changed.

@@ -18,6 +18,8 @@ type field struct {
 	index []int  // for reflect's FieldByIndex
 	typ   reflect.Type
 	tag   reflect.StructTag
+	named string   // of a field of NamedProvider: the provider
+	env   []string // the environment variables that set it, the first that is set
 }
 
 var secretType = reflect.TypeFor[Secret]()
@@ -29,13 +31,20 @@ func fieldsOf(t reflect.Type, prefix string, index []int) []field {
 	var list []field
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Tag.Get("json") == "-" {
+			continue
+		}
 		at := append(slices.Clone(index), i)
 		key := prefix + jsonName(f)
 		if f.Type.Kind() == reflect.Struct && f.Type != secretType {
 			list = append(list, fieldsOf(f.Type, key+".", at)...)
 			continue
 		}
-		list = append(list, field{key, at, f.Type, f.Tag})
+		var env []string
+		if names := f.Tag.Get("env"); names != "" {
+			env = strings.Split(names, ",")
+		}
+		list = append(list, field{key: key, index: at, typ: f.Type, tag: f.Tag, env: env})
 	}
 	return list
 }
@@ -64,7 +73,18 @@ func (f field) bound(name string) (float64, bool) {
 	return n, err == nil
 }
 
+// value returns the value in s. A named provider that is not there is added.
 func (f field) value(s *Settings) reflect.Value {
+	if f.named != "" {
+		p := &s.Providers
+		if p.Named == nil {
+			p.Named = map[string]*NamedProvider{}
+		}
+		if p.Named[f.named] == nil {
+			p.Named[f.named] = &NamedProvider{}
+		}
+		return reflect.ValueOf(p.Named[f.named]).Elem().FieldByIndex(f.index)
+	}
 	return reflect.ValueOf(s).Elem().FieldByIndex(f.index)
 }
 
@@ -80,6 +100,7 @@ func defaults() (*Settings, error) {
 			return nil, fmt.Errorf("default of %s: %w", f.key, err)
 		}
 	}
+	s.Providers.addPresets()
 	return s, nil
 }
 

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/permissions"
@@ -134,7 +134,7 @@ func (l *Loaded) Source(key string) Source { return l.Sources[key] }
 
 // Model returns the model of the default provider.
 func (l *Loaded) Model() string {
-	for _, f := range fields() {
+	for _, f := range fieldsIn(&l.Settings) {
 		if f.key == l.Settings.ModelKey(l.Settings.Providers.Default) {
 			return f.value(&l.Settings).String()
 		}
@@ -174,7 +174,7 @@ func Load(opts LoadOptions) (*Loaded, error) {
 	if opts.Env == nil {
 		opts.Env = func(string) string { return "" }
 	}
-	l := &loader{opts: opts, fields: fields(), loaded: &Loaded{Sources: map[string]Source{}}}
+	l := &loader{opts: opts, fields: fields(), loaded: &Loaded{Sources: map[string]Source{}}, docs: map[string]*jsonpos.Document{}}
 	if err := l.load(); err != nil {
 		if e := (*Error)(nil); errors.As(err, &e) {
 			return nil, err
@@ -188,7 +188,8 @@ type loader struct {
 	opts   LoadOptions
 	fields []field
 	loaded *Loaded
-	model  choice
+	docs   map[string]*jsonpos.Document // of the files that were read
+	models []choice                     // lowest layer first
 }
 
 func (l *loader) load() error {
@@ -198,13 +199,13 @@ func (l *loader) load() error {
 	}
 	l.loaded.Settings = *s
 	l.loaded.Home = Home(l.opts)
-	for _, step := range []func() error{l.managedFile, l.userFile, l.projectFile, l.environment, l.settingsFile, l.commandLine, l.applyModel} {
+	for _, step := range []func() error{l.managedFile, l.userFile, l.projectFile, l.environment, l.settingsFile, l.commandLine, l.applyModels, l.checkProviders} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	for _, f := range l.fields {
-		if secret, ok := f.value(&l.loaded.Settings).Interface().(Secret); ok && secret.IsSet() {
+	for _, f := range fieldsIn(&l.loaded.Settings) {
+		for _, secret := range secretsOf(f.value(&l.loaded.Settings).Interface()) {
 			secret.state.key, secret.state.env, secret.state.ring = f.key, l.opts.Env, l.opts.Keyring
 		}
 	}
@@ -310,7 +311,8 @@ func (l *loader) file(path string, layer Layer) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range l.fields {
+	l.docs[path] = doc
+	for _, f := range fieldsIn(in) {
 		line, col := doc.Position(f.pointer())
 		if line == 0 {
 			continue
@@ -372,7 +374,10 @@ func parse(path string, data []byte) (*jsonpos.Document, *Settings, error) {
 	if err := doc.Decode(&in); err != nil {
 		return nil, nil, err
 	}
-	for _, f := range fields() {
+	if err := in.Providers.checkNamed(); err != nil {
+		return nil, nil, &Error{Key: "providers", Err: doc.Errorf("/providers", "", "%s", err)}
+	}
+	for _, f := range fieldsIn(&in) {
 		if line, _ := doc.Position(f.pointer()); line == 0 {
 			continue
 		}
@@ -501,42 +506,32 @@ func (l *loader) checkMode(path string, mode fs.FileMode, in *Settings) {
 // secrets returns all secrets that are set.
 func secrets(s *Settings) []Secret {
 	var list []Secret
-	for _, f := range fields() {
-		if secret, ok := f.value(s).Interface().(Secret); ok && secret.IsSet() {
-			list = append(list, secret)
+	for _, f := range fieldsIn(s) {
+		value := f.value(s).Interface()
+		if h, ok := value.(headers); ok {
+			list = append(list, h.credentials()...)
+			continue
 		}
+		list = append(list, secretsOf(value)...)
 	}
 	return list
 }
 
-// providerNames lists the providers.
-func providerNames(list []field) []string {
-	for _, f := range list {
-		if f.key == "providers.default" {
-			return f.enum()
-		}
+// secretsOf returns the secrets of a value that are set.
+func secretsOf(value any) []Secret {
+	var list []Secret
+	switch v := value.(type) {
+	case Secret:
+		list = append(list, v)
+	case headers:
+		list = slices.AppendSeq(list, maps.Values(v))
 	}
-	return nil
+	return slices.DeleteFunc(list, func(s Secret) bool { return !s.IsSet() })
 }
 
 // choice is a model that was chosen by AGENT_MODEL or --model.
 type choice struct {
-	provider, model string // no provider: the one in use
-	from            Source
-}
-
-// SplitModel splits [PROVIDER/]MODEL as the flag --model does. Without a provider
-// it is empty.
-func SplitModel(text string) (provider, model string) {
-	return split(text, "", providerNames(fields()))
-}
-
-// split splits [PROVIDER/]MODEL. Since a model's name can contain a slash too,
-// only the given provider is recognised, if there is one.
-func split(text, given string, providers []string) (provider, model string) {
-	head, tail, ok := strings.Cut(text, "/")
-	if !ok || tail == "" || !slices.Contains(providers, head) || given != "" && given != head {
-		return given, text
-	}
-	return head, tail
+	provider string // given separately; may be empty
+	model    string // [PROVIDER/]MODEL
+	from     Source
 }

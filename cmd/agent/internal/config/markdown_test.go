@@ -16,7 +16,7 @@ func page() []byte {
 	b.WriteString(introduction)
 	groups := map[string][]field{}
 	var order []string
-	for _, f := range fields() {
+	for _, f := range append(fields(), namedFields("NAME")...) {
 		group := ""
 		if i := strings.LastIndexByte(f.key, '.'); i >= 0 {
 			group = f.key[:i]
@@ -45,6 +45,9 @@ func page() []byte {
 
 // groupDoc returns the documentation of a group of keys.
 func groupDoc(group string) string {
+	if group == "providers.NAME" {
+		return "A provider that you define, under any name of lower-case letters, digits, - and _, or a preset; see providers.md."
+	}
 	t, doc := reflect.TypeFor[Settings](), ""
 	for _, name := range strings.Split(group, ".") {
 		for i := range t.NumField() {
@@ -77,8 +80,8 @@ func (f field) row() string {
 		def = "`" + text + "`"
 	}
 	doc := f.tag.Get("doc")
-	if name := f.tag.Get("env"); name != "" {
-		doc += fmt.Sprintf(" Environment: `%s`.", name)
+	if len(f.env) > 0 {
+		doc += fmt.Sprintf(" Environment: `%s`.", strings.Join(f.env, "`, `"))
 	}
 	if f.userOnly() {
 		doc += " Not allowed in a project's file."

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/jsonpos"
@@ -13,35 +14,33 @@ import (
 // read from.
 func Variables() []string {
 	names := []string{"AGENT_HOME", "AGENT_MODEL"}
-	for _, f := range fields() {
-		if name := f.tag.Get("env"); name != "" {
-			names = append(names, name)
-		}
+	s := &Settings{}
+	s.Providers.addPresets()
+	for _, f := range fieldsIn(s) {
+		names = append(names, f.env...)
 	}
 	return names
 }
 
-// Variable returns the environment variable of a dotted key, "" if it has none.
-func Variable(key string) string {
-	for _, f := range fields() {
-		if f.key == key {
-			return f.tag.Get("env")
-		}
+// KeyVariables returns the environment variables of a dotted key. The first that
+// is set counts.
+func KeyVariables(key string) []string {
+	f, err := (&loader{fields: fields()}).field(key, "")
+	if err != nil {
+		return nil
 	}
-	return ""
+	return f.env
 }
 
 // environment applies the variables of the fields, and AGENT_MODEL.
 func (l *loader) environment() error {
-	for _, f := range l.fields {
-		name := f.tag.Get("env")
-		value := ""
-		if name != "" {
-			value = l.opts.Env(name)
-		}
-		if value == "" {
+	for _, f := range fieldsIn(&l.loaded.Settings) {
+		i := slices.IndexFunc(f.env, func(name string) bool { return l.opts.Env(name) != "" })
+		if i < 0 {
 			continue
 		}
+		name := f.env[i]
+		value := l.opts.Env(name)
 		if f.typ == secretType {
 			value = "${" + name + "}" // read when it is used, and never taken for a command
 		}
@@ -49,7 +48,8 @@ func (l *loader) environment() error {
 			return err
 		}
 	}
-	return l.choose(l.opts.Env("AGENT_MODEL"), l.opts.Env("AGENT_PROVIDER"), Source{LayerEnv, "AGENT_MODEL"})
+	l.choose(l.opts.Env("AGENT_MODEL"), l.opts.Env("AGENT_PROVIDER"), Source{LayerEnv, "AGENT_MODEL"})
+	return nil
 }
 
 // sets applies --set KEY=VALUE. A value is JSON or, for text, the bare text.
@@ -95,7 +95,8 @@ func (l *loader) flags() error {
 			return err
 		}
 	}
-	return l.choose(l.opts.Model, l.opts.Provider, Source{LayerFlag, "--model"})
+	l.choose(l.opts.Model, l.opts.Provider, Source{LayerFlag, "--model"})
+	return nil
 }
 
 // field finds a key; where names its origin in the error.
@@ -106,6 +107,9 @@ func (l *loader) field(key, where string) (field, error) {
 			return f, nil
 		}
 		keys[i] = f.key
+	}
+	if f, ok := namedField(key); ok {
+		return f, nil
 	}
 	hint := "run 'agent config schema' for all keys"
 	if near := didYouMean(key, keys); near != "" {
@@ -156,38 +160,49 @@ func (l *loader) setProvider(name string, from Source) error {
 	return l.one(f, name, from)
 }
 
-// choose records the model to use, and takes the provider from its name.
-func (l *loader) choose(text, given string, from Source) error {
-	if text == "" {
-		return nil
+// choose records a model to use. It is split when all providers are known.
+func (l *loader) choose(text, given string, from Source) {
+	if text != "" {
+		l.models = append(l.models, choice{given, text, from})
 	}
-	provider, model := split(text, given, providerNames(l.fields))
-	if provider != "" && given == "" {
-		if err := l.setProvider(provider, from); err != nil {
-			return err
+}
+
+// applyModels applies the chosen models, each to its provider: one that is
+// named with the model becomes the provider in use.
+func (l *loader) applyModels() error {
+	for _, c := range l.models {
+		if err := l.applyModel(c); err != nil {
+			e := &Error{Err: err}
+			errors.As(err, &e)
+			return &Error{Key: e.Key, Err: e.Err, CommandLine: c.from.Layer == LayerFlag}
 		}
 	}
-	l.model = choice{provider, model, from}
 	return nil
 }
 
-// applyModel sets the chosen model for the provider in use, unless a higher
-// layer sets a model or another provider.
-func (l *loader) applyModel() error {
-	if l.model.model == "" {
+// applyModel applies a chosen model, unless a higher layer sets a model or
+// another provider.
+func (l *loader) applyModel(c choice) error {
+	p := &l.loaded.Settings.Providers
+	provider, model, err := SplitModel(c.model, c.provider, p.Default, p.Names())
+	if err != nil {
+		return &Error{Key: "providers.default", Err: fmt.Errorf("%s: %w", c.from, err)}
+	}
+	if provider != "" && c.provider == "" && l.loaded.Sources["providers.default"].Layer <= c.from.Layer {
+		if err := l.setProvider(provider, c.from); err != nil {
+			return err
+		}
+	}
+	if provider != "" && provider != p.Default {
 		return nil
 	}
-	used := l.loaded.Settings.Providers.Default
-	if l.model.provider != "" && l.model.provider != used {
+	key := l.loaded.Settings.ModelKey(p.Default)
+	if l.loaded.Sources[key].Layer > c.from.Layer {
 		return nil
 	}
-	key := l.loaded.Settings.ModelKey(used)
-	if l.loaded.Sources[key].Layer > l.model.from.Layer {
-		return nil
-	}
-	f, err := l.field(key, l.model.from.Where)
+	f, err := l.field(key, c.from.Where)
 	if err != nil {
 		return err
 	}
-	return l.one(f, l.model.model, l.model.from)
+	return l.one(f, model, c.from)
 }

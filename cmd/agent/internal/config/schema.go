@@ -37,12 +37,16 @@ func groupSchema(t reflect.Type, prefix string) *jsonschema.Schema {
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Tag.Get("json") == "-" { // the named providers
+			s.AdditionalProperties = groupSchema(f.Type.Elem().Elem(), prefix+"NAME.")
+			continue
+		}
 		name := jsonName(f)
 		var child *jsonschema.Schema
 		if f.Type.Kind() == reflect.Struct && f.Type != secretType {
 			child = groupSchema(f.Type, prefix+name+".")
 		} else {
-			child = field{prefix + name, nil, f.Type, f.Tag}.schema()
+			child = field{key: prefix + name, typ: f.Type, tag: f.Tag}.schema()
 		}
 		child.Description = f.Tag.Get("doc")
 		s.Properties[name] = child

@@ -35,7 +35,7 @@ type Settings struct {
 
 // Providers are the settings of the model providers.
 type Providers struct {
-	Default   string            `json:"default" default:"\"local\"" enum:"anthropic,azure,foundry,gemini,github,local,openai" env:"AGENT_PROVIDER" doc:"Default provider."`
+	Default   string            `json:"default" default:"\"local\"" env:"AGENT_PROVIDER" doc:"Default provider: one of the following, a preset, or a NAME that you define; see providers.md."`
 	Fallback  []string          `json:"fallback" scope:"user" doc:"Fallbacks when all retries of the provider failed: PROVIDER or PROVIDER/MODEL, tried in order."`
 	Local     localProvider     `json:"local" doc:"A server on this machine or network with the OpenAI chat API: Ollama, LM Studio, vLLM, Docker Model Runner."`
 	OpenAI    openAIProvider    `json:"openai" doc:"OpenAI, or a service with its API."`
@@ -44,6 +44,10 @@ type Providers struct {
 	GitHub    gitHubProvider    `json:"github" doc:"GitHub Models."`
 	Azure     azureProvider     `json:"azure" doc:"Azure OpenAI."`
 	Foundry   foundryProvider   `json:"foundry" doc:"Azure AI Foundry: a project in the cloud, or Foundry Local on this machine."`
+
+	// Named are presets and providers that the user defines, which are further
+	// members of the object.
+	Named map[string]*NamedProvider `json:"-" jsonpos:"others"`
 }
 
 // Object is a JSON object that is passed on unchanged.
@@ -78,7 +82,7 @@ type anthropicProvider struct {
 
 // geminiProvider is Google's Gemini.
 type geminiProvider struct {
-	APIKey      Secret `json:"apiKey" scope:"user" env:"GOOGLE_API_KEY" doc:"API key of the Developer API, or of Vertex AI in express mode."`
+	APIKey      Secret `json:"apiKey" scope:"user" env:"GOOGLE_API_KEY,GEMINI_API_KEY" doc:"API key of the Developer API, or of Vertex AI in express mode."`
 	Model       string `json:"model" default:"\"gemini-2.5-flash\"" doc:"Model."`
 	BaseURL     string `json:"baseUrl" scope:"user" format:"url" doc:"Base URL of the service. Default: the Developer API, or the Vertex AI location."`
 	UseVertexAI bool   `json:"useVertexai" default:"false" scope:"user" doc:"Use Vertex AI; without a key, with gcloud's application default credentials."`

@@ -25,6 +25,11 @@ func (l *Loaded) Values() []Value {
 	for _, f := range fields() {
 		list = append(list, l.value(f))
 	}
+	for _, f := range fieldsIn(&l.Settings)[len(list):] { // of named providers, what is set
+		if l.Source(f.key).Layer > LayerDefault {
+			list = append(list, l.value(f))
+		}
+	}
 	return list
 }
 
@@ -33,6 +38,9 @@ func (l *Loaded) Lookup(key string) (Value, error) {
 	f, err := (&loader{fields: fields()}).field(key, "config get")
 	if err != nil {
 		return Value{}, commandLineError(err)
+	}
+	if f.named != "" && l.Settings.Providers.Named[f.named] == nil {
+		return Value{}, commandLineError(&Error{Key: key, Err: unknownProvider(key, f.named, l.Settings.Providers.Names())})
 	}
 	return l.value(f), nil
 }
@@ -48,6 +56,9 @@ func (l *Loaded) value(f field) Value {
 		}
 	}
 	value := v.Interface()
+	if h, ok := value.(headers); ok && len(h) == 0 {
+		value = nil
+	}
 	if servers, ok := value.(serverTable); ok {
 		shown := serverTable{}
 		for name, s := range servers {
@@ -60,6 +71,9 @@ func (l *Loaded) value(f field) Value {
 
 // Choices returns the allowed values of a key, nil if there is no list.
 func Choices(key string) []string {
+	if f, ok := namedField(key); ok {
+		return f.enum()
+	}
 	for _, f := range fields() {
 		if f.key == key {
 			return f.enum()

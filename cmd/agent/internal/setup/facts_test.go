@@ -22,7 +22,7 @@ func settingsFor(t *testing.T, sets ...string) *Setup {
 
 // TestDefaultModels holds the defaults of the settings against the facts.
 func TestDefaultModels(t *testing.T) {
-	for _, k := range ProviderKinds() {
+	for _, k := range builtinKinds() {
 		if got, want := k.Values(&settingsFor(t).Settings.Providers).Model, facts.Default(k.Name); got != want {
 			t.Errorf("%s: the settings have %q, the facts %q", k.Name, got, want)
 		}

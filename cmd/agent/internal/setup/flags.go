@@ -104,7 +104,7 @@ func (o *Flags) registerBare(f *pflag.FlagSet) {
 
 func (o *Flags) registerProvider(f *pflag.FlagSet) {
 	f.StringVarP(&o.model, "model", "m", "", "model to use, as `[PROVIDER/]MODEL`")
-	f.StringVar(&o.provider, "provider", "", "model provider `NAME`: local, openai, anthropic, gemini, github, azure or foundry")
+	f.StringVar(&o.provider, "provider", "", "model provider `NAME`: see agent providers list")
 }
 
 func (o *Flags) registerProfile(f *pflag.FlagSet) {

@@ -31,20 +31,11 @@ func (s *Setup) Setting(k ProviderKind, name string) string {
 	return "providers." + k.Name + "." + name
 }
 
-// ProviderNames returns the names of all providers.
-func ProviderNames() []string {
-	var names []string
-	for _, k := range ProviderKinds() {
-		names = append(names, k.Name)
-	}
-	return names
-}
-
 // FindProvider returns the provider with a name. The error is a usage error.
-func FindProvider(name string) (ProviderKind, error) {
-	names := ProviderNames()
+func (s *Setup) FindProvider(name string) (ProviderKind, error) {
+	kinds, names := s.ProviderKinds(), s.Settings.Providers.Names()
 	if i := slices.Index(names, name); i >= 0 {
-		return ProviderKinds()[i], nil
+		return kinds[i], nil
 	}
 	hint := ""
 	if near := jsonpos.Nearest(name, names); near != "" {
@@ -54,7 +45,7 @@ func FindProvider(name string) (ProviderKind, error) {
 }
 
 // Kind returns the default provider.
-func (s *Setup) Kind() (ProviderKind, error) { return FindProvider(s.Settings.Providers.Default) }
+func (s *Setup) Kind() (ProviderKind, error) { return s.FindProvider(s.Settings.Providers.Default) }
 
 // Provider makes the default provider, without fallbacks.
 func (s *Setup) Provider(ctx context.Context) (model.Provider, error) {
@@ -77,7 +68,7 @@ func (s *Setup) Providers(ctx context.Context) (model.Provider, error) {
 // Switch makes another provider for a running session, with the same retries and
 // fallbacks.
 func (s *Setup) Switch(ctx context.Context, name, modelName string) (model.Provider, error) {
-	k, err := FindProvider(name)
+	k, err := s.FindProvider(name)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +95,7 @@ func (s *Setup) withFallbacks(ctx context.Context, first model.Provider) (model.
 // fallback makes the provider of an entry PROVIDER or PROVIDER/MODEL.
 func (s *Setup) fallback(ctx context.Context, text string) (model.Provider, error) {
 	name, modelName, _ := strings.Cut(text, "/")
-	k, err := FindProvider(name)
+	k, err := s.FindProvider(name)
 	if err != nil {
 		return nil, errors.New(err.Error()) // not a usage error: the mistake is in the settings
 	}
@@ -226,9 +217,8 @@ func (o *Flags) SetProvider(name string) error {
 	if o.provider != "" && o.provider != name {
 		return cmdutil.Usagef("NAME is %s and --provider is %s: give only one of them", name, o.provider)
 	}
-	k, err := FindProvider(name)
-	o.provider = k.Name
-	return err
+	o.provider = name // Load checks it
+	return nil
 }
 
 // Call tests the default provider with one small call. The result describes the

@@ -14,12 +14,14 @@ import (
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
-// ProviderKind is a supported provider. A new one needs an entry in
-// [ProviderKinds] and a field in [config.Providers].
+// ProviderKind is a supported provider. One that speaks a known API needs an
+// entry in the presets of package config, any other an entry in builtinKinds and
+// a field in [config.Providers].
 type ProviderKind struct {
 	Name   string // in the settings: providers.NAME
 	About  string // one line for agent providers setup
 	Local  bool   // its server may run on this machine
+	Preset bool   // known by its address only
 	Values func(*config.Providers) ProviderValues
 	open   func(ctx context.Context, o openOptions) (model.Provider, error)
 }
@@ -53,8 +55,16 @@ func (o openOptions) token(f tokenFunc) tokenFunc {
 	return func(context.Context) (string, error) { return replayed, nil }
 }
 
-// ProviderKinds returns all providers.
-func ProviderKinds() []ProviderKind {
+// ProviderKinds returns all providers, in the order of [config.Providers.Names].
+func (s *Setup) ProviderKinds() []ProviderKind {
+	kinds := builtinKinds()
+	for _, name := range s.Settings.Providers.Names()[len(kinds):] {
+		kinds = append(kinds, namedKind(name))
+	}
+	return kinds
+}
+
+func builtinKinds() []ProviderKind {
 	return []ProviderKind{localKind(), openaiKind(), anthropicKind(), geminiKind(), githubKind(), azureKind(), foundryKind()}
 }
 

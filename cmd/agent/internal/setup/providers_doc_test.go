@@ -33,7 +33,7 @@ func TestProvidersPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := string(got)
-	for name, text := range map[string]string{"providers": providersTable(t), "models": facts.Table()} {
+	for name, text := range map[string]string{"providers": providersTable(t), "presets": presetsTable(), "models": facts.Table()} {
 		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
 		head, rest, ok := strings.Cut(want, begin)
 		_, tail, closed := strings.Cut(rest, end)
@@ -59,14 +59,14 @@ func providersTable(t *testing.T) string {
 	cloud := settingsFor(t, "providers.foundry.mode=cloud", "providers.gemini.useVertexai=true")
 	var b strings.Builder
 	b.WriteString("| Provider | Protocol | Key | Without a key | Default model | Reasoning | Images | Prompt cache | Lists models |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, k := range ProviderKinds() {
+	for _, k := range builtinKinds() {
 		about, ok := served[k.Name]
 		if !ok {
 			t.Fatalf("%s is not described in served", k.Name)
 		}
 		v, other := k.Values(&s.Settings.Providers), k.Values(&cloud.Settings.Providers)
 		key := "`" + s.Setting(k, "apiKey") + "`"
-		if name := config.Variable(s.Setting(k, "apiKey")); name != "" {
+		for _, name := range config.KeyVariables(s.Setting(k, "apiKey")) {
 			key += ", `" + name + "`"
 		}
 		instead := "–"
@@ -76,6 +76,15 @@ func providersTable(t *testing.T) string {
 			instead = "works"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", k.Name, about.protocol, key, instead, code(v.Model), about.reasoning, about.images, about.cache, about.lists)
+	}
+	return b.String()
+}
+
+func presetsTable() string {
+	var b strings.Builder
+	b.WriteString("| Preset | Service | Base URL | Key | Default model |\n| --- | --- | --- | --- | --- |\n")
+	for _, p := range config.Presets() {
+		fmt.Fprintf(&b, "| `%s` | [%s](%s) | `%s` | %s | %s |\n", p.Name, p.About, p.Source, p.BaseURL, code(p.Env), code(p.Model))
 	}
 	return b.String()
 }

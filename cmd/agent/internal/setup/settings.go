@@ -189,7 +189,7 @@ func (s *Setup) SessionOptions(o *agent.SessionOptions) (err error) {
 // requestOptions returns the request options of each provider.
 func (s *Setup) requestOptions() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
-	for _, k := range ProviderKinds() {
+	for _, k := range s.ProviderKinds() {
 		options := k.Values(&s.Settings.Providers).options
 		if len(options) == 0 {
 			continue

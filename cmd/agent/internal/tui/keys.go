@@ -162,7 +162,7 @@ func (l *lineScreen) complete(forward bool) {
 	switch {
 	case strings.HasPrefix(word, "/"):
 		l.completed(completeMsg{word, commandsFor(l.commands(), word)})
-	case word != "" && l.Complete != nil:
+	case strings.HasPrefix(word, "@") && l.Complete != nil:
 		l.wg.Go(func() {
 			var list []string
 			for _, f := range l.Complete(word[1:]) {

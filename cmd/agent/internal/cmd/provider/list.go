@@ -12,6 +12,7 @@ import (
 type listOptions struct {
 	*cmdutil.IO
 	flags setup.Flags
+	all   bool // with presets that are not configured
 	json  bool
 }
 
@@ -20,11 +21,13 @@ func newListCmd(s *cmdutil.IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List providers with their endpoint, model and key",
-		Long:  "List providers with their endpoint, their model and the source of their key. The default is marked with *.",
-		Args:  cmdutil.Args(cobra.NoArgs),
-		RunE:  func(*cobra.Command, []string) error { return o.run() },
+		Long: "List providers with their endpoint, their model and the source of their key. The default is marked with *.\n" +
+			"Presets without a key or other settings are listed only with --all.",
+		Args: cmdutil.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return o.run() },
 	}
 	o.flags.Register(cmd.Flags(), providerFlags)
+	cmd.Flags().BoolVar(&o.all, "all", false, "list all presets, too")
 	cmdutil.JSONFlag(cmd, &o.json)
 	return cmd
 }
@@ -35,7 +38,10 @@ func (o *listOptions) run() error {
 		return err
 	}
 	infos := []setup.ProviderInfo{}
-	for _, k := range setup.ProviderKinds() {
+	for _, k := range set.ProviderKinds() {
+		if !o.all && !set.Configured(k) {
+			continue
+		}
 		infos = append(infos, set.Describe(k, o.Env))
 	}
 	if o.json {

@@ -56,7 +56,7 @@ func TestTest(t *testing.T) {
 	if jsonErr := json.Unmarshal(out.Bytes(), &result); jsonErr != nil || cmdutil.ExitCode(err) != cmdutil.ExitProvider || result.OK || result.Error.Fix == "" {
 		t.Errorf("JSON: %v, %v, %+v", err, jsonErr, result)
 	}
-	if err := (&testOptions{IO: s}).run(t.Context(), []string{"locl"}); cmdutil.ExitCode(err) != cmdutil.ExitUsage || !strings.Contains(err.Error(), "did you mean local?") {
+	if err := (&testOptions{IO: s}).run(t.Context(), []string{"locl"}); cmdutil.ExitCode(err) != cmdutil.ExitUsage || !strings.Contains(err.Error(), "did you mean \"local\"?") {
 		t.Errorf("unknown name: %v", err)
 	}
 }

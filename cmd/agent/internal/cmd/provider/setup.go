@@ -28,8 +28,11 @@ func newSetupCmd(s *cmdutil.IO) *cobra.Command {
 func (o *setupOptions) run(ctx context.Context, args []string) error {
 	w := &wizard{Prompter: cmdutil.NewPrompter(o.IO), candidates: setup.KnownServers()}
 	if len(args) > 0 {
-		var err error
-		if w.kind, err = setup.FindProvider(args[0]); err != nil {
+		set, err := w.load()
+		if err == nil {
+			w.kind, err = set.FindProvider(args[0])
+		}
+		if err != nil {
 			return err
 		}
 	}

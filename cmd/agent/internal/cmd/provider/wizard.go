@@ -82,20 +82,65 @@ func (w *wizard) chooseProvider(ctx context.Context) error {
 		return nil
 	}
 	w.Printf("\nProviders:")
-	for i, k := range setup.ProviderKinds() {
-		w.Printf("  %d  %-9s  %s", i+1, k.Name, k.About)
+	names := w.set.Settings.Providers.Names()
+	for i, k := range w.set.ProviderKinds() {
+		w.Printf("  %2d  %-13s  %s%s", i+1, k.Name, k.About, w.found(k))
 	}
+	w.Printf("  or a new name, for another service")
 	for {
-		name, err := w.Select(ctx, "Provider", setup.ProviderNames(), w.set.Settings.Providers.Default)
+		name, err := w.Select(ctx, "Provider", names, w.preferred())
 		if err != nil {
 			return err
 		}
-		if w.kind, err = setup.FindProvider(name); err == nil {
+		if w.kind, err = w.set.FindProvider(name); err == nil {
 			w.take("providers.default", name)
 			return nil
 		}
+		if misspelt := strings.Contains(err.Error(), "did you mean"); !misspelt && config.Choices("providers."+name+".api") != nil {
+			return w.define(ctx, name)
+		}
 		w.Printf("%v.", err)
 	}
+}
+
+// found says where the key of a provider was found, if it was found in the
+// environment.
+func (w *wizard) found(k setup.ProviderKind) string {
+	if from := w.set.Loaded.Source(w.set.Setting(k, "apiKey")); from.Layer == config.LayerEnv {
+		return " (" + from.Where + " is set)"
+	}
+	return ""
+}
+
+// preferred returns the provider to offer: the default or, if nothing says so,
+// the first one whose key is in the environment.
+func (w *wizard) preferred() string {
+	if w.set.Loaded.Source("providers.default").Layer == config.LayerDefault {
+		for _, k := range w.set.ProviderKinds() {
+			if w.found(k) != "" {
+				return k.Name
+			}
+		}
+	}
+	return w.set.Settings.Providers.Default
+}
+
+// define asks for the API and the address of a provider with a new name.
+func (w *wizard) define(ctx context.Context, name string) error {
+	key := "providers." + name + "."
+	w.Printf("\n%s is a new provider.", name)
+	if err := w.choose(ctx, "Endpoint", nil, "", w.taker(key+"baseUrl")); err != nil {
+		return err
+	}
+	if err := w.choose(ctx, "API", config.Choices(key+"api"), "chat", w.taker(key+"api")); err != nil {
+		return err
+	}
+	if !w.take("providers.default", name) {
+		return fmt.Errorf("%s cannot be the default", name)
+	}
+	var err error
+	w.kind, err = w.set.FindProvider(name)
+	return err
 }
 
 // chooseAccess asks how to access providers that offer two ways.

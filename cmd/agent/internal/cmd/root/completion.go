@@ -2,6 +2,7 @@ package root
 
 import (
 	"context"
+	"io"
 	"iter"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/core/tools"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -61,7 +63,7 @@ func addCompletions(root *cobra.Command, s *cmdutil.IO) {
 	}
 	flags := map[string]cobra.CompletionFunc{
 		"resume": sessions, "allowed-tools": fixed(toolNames()), "disallowed-tools": fixed(toolNames()), "tool": fixed(toolNames()),
-		"provider": fixed(config.Choices("providers.default")), "effort": fixed(config.Choices("agent.effort")),
+		"provider": providerNames(s), "model": modelNames(s), "effort": fixed(config.Choices("agent.effort")),
 		"permission-mode": fixed(config.Choices("permissions.mode")), "mode": fixed(config.Choices("permissions.mode")),
 		"output-format": fixed([]string{string(run.FormatText), string(run.FormatJSON), string(run.FormatStream)}),
 		"format":        fixed([]string{"markdown", "json"}),
@@ -73,9 +75,8 @@ func addCompletions(root *cobra.Command, s *cmdutil.IO) {
 		"agent sessions show": first(sessions), "agent sessions export": first(sessions), "agent sessions fork": first(sessions),
 		"agent sessions repair": first(sessions), "agent sessions delete": sessions,
 		"agent permissions log": first(sessions),
-		"agent providers test":  first(fixed(config.Choices("providers.default"))),
-		"agent providers setup": first(fixed(config.Choices("providers.default"))),
-		"agent trust":           directories,
+		"agent providers test":  first(providerNames(s)), "agent providers setup": first(providerNames(s)),
+		"agent trust": directories,
 	}
 	for cmd := range commandTree(root) {
 		if f, ok := arguments[cmd.CommandPath()]; ok && cmd.ValidArgsFunction == nil {
@@ -123,6 +124,37 @@ func configArguments(_ *cobra.Command, args []string, _ string) ([]cobra.Complet
 		return config.Choices(args[0]), cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// loaded returns the settings for a completion, nil if they cannot be read.
+func loaded(s *cmdutil.IO) *setup.Setup {
+	quiet := *s
+	quiet.Err = io.Discard
+	set, err := (&setup.Flags{}).Load(&quiet)
+	if err != nil {
+		return nil
+	}
+	return set
+}
+
+func providerNames(s *cmdutil.IO) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		set := loaded(s)
+		if set == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return set.Settings.Providers.Names(), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func modelNames(s *cmdutil.IO) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		set := loaded(s)
+		if set == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return set.KnownModels(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
 }
 
 // toolNames returns the names of the built-in tools.
