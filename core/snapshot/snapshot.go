@@ -39,7 +39,7 @@ type Options struct {
 // Why a path is left out of a snapshot.
 const (
 	leftUnreadable = "it cannot be read"
-	leftRepository = "it is a git repository of its own"
+	leftRepository = "it is another git repository"
 	leftSpecial    = "it is not a regular file"
 )
 
