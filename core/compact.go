@@ -66,6 +66,9 @@ func (s *Session) compact(r *run, focus string) error {
 	}
 	req, name := compaction.Request(set.model, dropped, window/2, focus), set.provider.Info().Name
 	s.emit(r.ctx, "", event.LLMStart{Provider: name, Model: req.Model, Messages: len(req.Messages)})
+	if err := r.soft.Err(); err != nil {
+		return err
+	}
 	start := s.cfg.Clock()
 	resp, err := model.Complete(r.soft, set.provider, req)
 	end := event.LLMEnd{Provider: name, Model: req.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds()}
