@@ -83,7 +83,7 @@ func (s *Session) compact(r *run, focus string) error {
 	end.Usage, end.Stop = resp.Usage, resp.Stop
 	end.Provider, end.Model = answeredBy(resp, name, req.Model)
 	s.emit(r.ctx, "", end)
-	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), dropped, window/10), Before: h.context, Kept: kept, Summarised: len(dropped), Provider: end.Provider, Model: end.Model, Usage: resp.Usage}
+	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), s.memory.Text(h.messages[len(dropped):], window/4), dropped, window/10), Before: h.context, Kept: kept, Summarised: len(dropped), Provider: end.Provider, Model: end.Model, Usage: resp.Usage}
 	h.usage = h.usage.Add(resp.Usage)
 	h.compact(done.Content, kept)
 	h.context += len(s.prompt.text) / 4

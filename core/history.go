@@ -128,6 +128,7 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			return false, fmt.Errorf("record %d: %w", e.Seq, err)
 		}
 		last = e.Seq
+		s.memory.Add(e.Call, e.Body)
 		switch b := e.Body.(type) {
 		case event.Prompt:
 			s.prompt = prompt{b.Text, b.Provider, b.Model, b.Profile, true}

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/compaction"
 	"github.com/seed-009c0928/agent/core/internal/recorder"
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -116,6 +117,7 @@ type Session struct {
 	// Owned by the goroutine that processes an input.
 	history history
 	prompt  prompt
+	memory  compaction.Memory
 	recent  []string // signatures of the last tool calls
 }
 
@@ -164,6 +166,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	if cfg.Journal != nil {
 		replay = cfg.Journal.Replay
 	}
+	s.memory.Dir = cfg.Env.Info().Dir
 	s.log = event.NewLog(logWindow, replay)
 	s.rec = recorder.New(s.log, cfg.Journal, cfg.JournalOptional)
 	resumed, err := s.rebuild(ctx)
@@ -472,6 +475,7 @@ func (s *Session) emitAs(ctx context.Context, call string, body, record event.Bo
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		e.Trace, e.Span = sc.TraceID().String(), sc.SpanID().String()
 	}
+	s.memory.Add(call, record)
 	if err := s.rec.Add(ctx, e, record); err != nil {
 		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session is no longer logged and continues in memory only: %v", err))
 	}
