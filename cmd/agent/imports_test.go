@@ -64,7 +64,7 @@ var importRules = map[string][]string{
 	"core/internal/textedit": {},
 	"core/internal/charset":  {},
 	"core/internal/patch":    {"core/internal/textedit"},
-	"core/tools":             {"core/sensitive", "core", "core/model", "core/event", "core/internal/charset", "core/internal/patch", "core/internal/textedit"},
+	"core/tools":             {"core/sensitive", "core", "core/model", "core/event", "core/internal/charset", "core/output", "core/internal/patch", "core/internal/textedit"},
 	"core/subagent":          {"core", "core/model", "core/event"},
 	"core/profile":           {"core", "core/model", "core/event"},
 	"core/store":             {"core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/redact"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/internal/charset"
+	"github.com/seed-009c0928/agent/core/output"
 )
 
 //go:embed job.md
@@ -67,7 +68,7 @@ func (j *job) Write(p []byte) (int, error) {
 func (j *job) read() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	text := strings.ToValidUTF8(string(j.unread), "\uFFFD")
+	text := output.Plain(strings.ToValidUTF8(string(j.unread), "\uFFFD"))
 	if j.dropped > 0 {
 		text = fmt.Sprintf("[%d bytes before this were dropped]\n%s", j.dropped, text)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/internal/textedit"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/output"
 )
 
 const (
@@ -77,7 +78,11 @@ func runReadFile(ctx context.Context, call *core.Call, in readFileArgs) (core.Re
 	}
 	defer f.Close()
 	size := int(min(max(info.Size()+1, sniffLen), maxEditSize))
-	return readOpened(bufio.NewReaderSize(contextReader{ctx, f}, size), info.Size(), in), nil
+	var r io.Reader = contextReader{ctx, f}
+	if strings.HasPrefix(in.FilePath, core.HandlePrefix) {
+		r = output.PlainReader(r)
+	}
+	return readOpened(bufio.NewReaderSize(r, size), info.Size(), in), nil
 }
 
 // missing is the failure for a file that does not exist.
