@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/gitignore"
 )
 
 // treeAhead is what a walker has read before its walk, level by level, in an
@@ -15,7 +16,7 @@ type treeAhead struct {
 	batch core.Batch
 	root  string // the resolved base
 	dirs  map[string]core.BatchResult
-	rules map[string][]ignoreRule // by the path for the environment
+	rules map[string][]gitignore.Rule // by the path for the environment
 }
 
 // openBatch starts a batch, if the environment has them.
@@ -32,7 +33,7 @@ func (w *walker) openBatch(ctx context.Context) error {
 	if batch == nil || err != nil {
 		return err
 	}
-	w.ahead = treeAhead{batch: batch, root: strings.TrimSuffix(base.Path, "/"), dirs: map[string]core.BatchResult{}, rules: map[string][]ignoreRule{}}
+	w.ahead = treeAhead{batch: batch, root: strings.TrimSuffix(base.Path, "/"), dirs: map[string]core.BatchResult{}, rules: map[string][]gitignore.Rule{}}
 	return nil
 }
 
@@ -47,11 +48,11 @@ func (w *walker) closeBatch() {
 type treeDir struct {
 	rel     string // with a trailing slash; empty = the base
 	entries []fs.DirEntry
-	levels  []ignoreLevel
+	levels  []gitignore.Level
 }
 
 // readTree reads the directories that the walk will enter, and their rules.
-func (w *walker) readTree(ctx context.Context, entries []fs.DirEntry, levels []ignoreLevel) error {
+func (w *walker) readTree(ctx context.Context, entries []fs.DirEntry, levels []gitignore.Level) error {
 	if w.ahead.batch == nil {
 		return nil
 	}
@@ -99,7 +100,7 @@ func (w *walker) readRules(level []treeDir) error {
 	return w.ahead.batch.ReadFiles(paths, maxIgnoreFile+1, func(i int, data []byte, err error) {
 		switch {
 		case err == nil && len(data) <= maxIgnoreFile:
-			w.ahead.rules[w.at(rels[i])] = parseIgnore(string(data))
+			w.ahead.rules[w.at(rels[i])] = gitignore.Parse(string(data))
 		case err == nil, errors.Is(err, fs.ErrNotExist):
 			w.ahead.rules[w.at(rels[i])] = nil
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/gitignore"
 )
 
 // maxIgnoreFile is the maximum size of a .gitignore.
@@ -67,7 +68,7 @@ func (w *walker) at(rel string) string {
 	return joinPath(w.base, rel)
 }
 
-func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry, depth int, levels []ignoreLevel, visit func(walkEntry) error) error {
+func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry, depth int, levels []gitignore.Level, visit func(walkEntry) error) error {
 	levels = w.innerLevels(ctx, dir, entries, levels)
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
@@ -102,8 +103,8 @@ func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry
 	return nil
 }
 
-func skips(levels []ignoreLevel, rel string, e fs.DirEntry) bool {
-	return e.Name() == ".git" || ignored(levels, rel, e.IsDir())
+func skips(levels []gitignore.Level, rel string, e fs.DirEntry) bool {
+	return e.Name() == ".git" || gitignore.Ignored(levels, rel, e.IsDir())
 }
 
 func (w *walker) enters(rel string, e fs.DirEntry) bool {
@@ -111,10 +112,10 @@ func (w *walker) enters(rel string, e fs.DirEntry) bool {
 }
 
 // innerLevels adds the rules of a directory of the walk.
-func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEntry, levels []ignoreLevel) []ignoreLevel {
+func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEntry, levels []gitignore.Level) []gitignore.Level {
 	for _, name := range ignoreFiles(entries) {
 		if rules := w.rules(ctx, w.at(dir+name)); len(rules) > 0 {
-			levels = append(levels[:len(levels):len(levels)], ignoreLevel{dir: dir, rules: rules})
+			levels = append(levels[:len(levels):len(levels)], gitignore.Level{Dir: dir, Rules: rules})
 		}
 	}
 	return levels
@@ -135,7 +136,7 @@ func ignoreFiles(entries []fs.DirEntry) (names []string) {
 
 // outerLevels returns the rules of the directories above the base that are in
 // the workspace and may be read.
-func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
+func (w *walker) outerLevels(ctx context.Context) []gitignore.Level {
 	base, err := w.env.Resolve(ctx, w.at(""))
 	if err != nil {
 		return nil
@@ -152,11 +153,11 @@ func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
 		if !ok {
 			continue
 		}
-		var levels []ignoreLevel
+		var levels []gitignore.Level
 		for dir := root; below != ""; {
 			for _, name := range []string{".git/info/exclude", ".gitignore"} {
 				if rules := w.rules(ctx, joinPath(dir, name)); len(rules) > 0 {
-					levels = append(levels, ignoreLevel{below: below + "/", rules: rules})
+					levels = append(levels, gitignore.Level{Below: below + "/", Rules: rules})
 				}
 			}
 			var next string
@@ -168,7 +169,7 @@ func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
 	return nil
 }
 
-func (w *walker) rules(ctx context.Context, name string) []ignoreRule {
+func (w *walker) rules(ctx context.Context, name string) []gitignore.Rule {
 	if rules, ok := w.ahead.rules[name]; ok {
 		return rules
 	}
@@ -176,7 +177,7 @@ func (w *walker) rules(ctx context.Context, name string) []ignoreRule {
 	if err != nil {
 		return nil // better to search too much
 	}
-	return parseIgnore(string(data))
+	return gitignore.Parse(string(data))
 }
 
 // joinPath joins a slash-separated path to a base, for display.

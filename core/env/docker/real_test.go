@@ -21,7 +21,6 @@ var realImages = []string{"agent-test:busybox", "agent-test:gnu"}
 func forEachEngine(t *testing.T, test func(t *testing.T, engine, image string)) {
 	for _, engine := range []string{"docker", "podman"} {
 		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
 			if out, err := exec.Command(engine, "info").CombinedOutput(); err != nil {
 				lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 				t.Skipf("%s info fails: %v: %s", engine, err, lines[len(lines)-1])
