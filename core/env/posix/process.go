@@ -157,7 +157,8 @@ func ByLine(argv []string, stdin io.Reader) (script string, input io.Reader) {
 
 // connect runs the command's witness in the background.
 func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
-	header = newline + "export " + proc.MarkerEnv + "=" + p.token + ";" + header + "unset agent_newline_\n"
+	// At level 1, bash takes itself for the login shell of sshd and reads .bashrc.
+	header = newline + "export SHLVL=1 " + proc.MarkerEnv + "=" + p.token + ";" + header + "unset agent_newline_\n"
 	var stdin io.Reader = strings.NewReader(header)
 	input := ""
 	if cmd.Stdin != nil {
