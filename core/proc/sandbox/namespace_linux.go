@@ -76,7 +76,7 @@ func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
 	if p.Network.Full && abi >= abiScopes {
 		b.scope()
 	}
-	b.disarm(seccompFilter(unixSockets|inetSockets|routeSockets, true))
+	b.disarm(seccompFilter(unixSockets|inetSockets|routeSockets, mounted), 0)
 	return b
 }
 

@@ -130,8 +130,8 @@ func (b *plan) prctl(what string, option, value int) *early.Step {
 }
 
 // disarm drops all capabilities, prevents new ones, and blocks dangerous system
-// calls.
-func (b *plan) disarm(filter []unix.SockFilter) {
+// calls. Flags are more flags for loading the filter.
+func (b *plan) disarm(filter []unix.SockFilter, flags int) {
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
 	ignore(b.prctl("clear the ambient capabilities", unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL), unix.EINVAL)
 	for c := range unix.CAP_LAST_CAP + 1 { // without CAP_SETPCAP there are none to drop
@@ -139,5 +139,5 @@ func (b *plan) disarm(filter []unix.SockFilter) {
 	}
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	b.do("drop all capabilities", unix.SYS_CAPSET, bytesOf(head), bytesOf(make([]unix.CapUserData, 2)...))
-	b.do("load the system call filter", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, filter)
+	b.do("load the system call filter", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC|flags, filter)
 }
