@@ -46,6 +46,7 @@ const landlockFD = 4
 // process, which can inspect the file system, and entered by the helper.
 func landlockPlan(p *Profile, files access) *plan {
 	b := &plan{}
+	b.limit(p.Limits, false)
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
 	b.do("enter the Landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, landlockFD, 0)
 	allowed := sockets(0)
