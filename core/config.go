@@ -35,6 +35,7 @@ type Config struct {
 	Asker   Asker           // nil = non-interactive: calls that need approval are denied
 	Context []ContextSource // what adds to each input
 	Hooks   Hooks
+	Watcher Watcher // learns what calls change; nil = none
 	Limits  Limits
 
 	Journal Journal // nil = in memory only
@@ -164,6 +165,17 @@ type Hooks struct {
 	BeforeTool func(ctx context.Context, call *model.ToolCall) error
 	// AfterTool may change the result before it is logged and sent.
 	AfterTool func(ctx context.Context, call model.ToolCall, result *Result)
+}
+
+// Watcher learns of the calls that may change files, for instance to tell what each
+// of them changed. Calls of several sessions may overlap.
+type Watcher interface {
+	// Begin is called before the calls of an answer, and returns at once.
+	Begin(ctx context.Context)
+	// Before is called when a call that may change files was permitted and is
+	// about to run. The function that it returns is called when the call has
+	// ended, and returns the events to log.
+	Before(ctx context.Context, call *Call, accesses []Access) (after func(ctx context.Context) []event.Body)
 }
 
 // Journal is a session's log. A session appends from one goroutine at a time;

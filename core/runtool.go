@@ -52,6 +52,16 @@ func (c *pending) reads() bool {
 	return true
 }
 
+// changes reports whether the call may change files.
+func (c *pending) changes() bool {
+	if c.entry.Tool.Definition().ReadOnly {
+		return false
+	}
+	return slices.ContainsFunc(c.accesses, func(a Access) bool {
+		return a.Scope != ScopeRead && a.Scope != ScopeNetwork && a.Scope != ScopeSubagent
+	})
+}
+
 // title names the tool, with its source unless it is built in.
 func (c *pending) title() string {
 	if c.entry.Source == "" || c.entry.Source == "builtin" {
@@ -69,6 +79,9 @@ func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, cal
 			s.record(r.ctx, c, Failf(CodeValidation, "This call was not run: the response was cut off (%s), so its arguments may be incomplete. Make the call again, with less in it.", answer.Stop), nil, 0)
 		}
 		return
+	}
+	if s.cfg.Watcher != nil {
+		s.cfg.Watcher.Begin(r.ctx)
 	}
 	set := s.current()
 	var next *pending
@@ -217,6 +230,7 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	var res Result
 	var out *event.Output
 	var sensitive []string
+	var changes []event.Body
 	if c.failed != nil {
 		res = *c.failed
 	} else if ok, why := s.permit(r.soft, c); !ok {
@@ -226,7 +240,9 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	} else {
 		c.start = s.cfg.Clock() // without the time that the user took
 		sensitive = c.decision.Sensitive
+		after := s.watch(ctx, c)
 		res, out = s.execute(ctx, c)
+		changes = after(context.WithoutCancel(ctx))
 	}
 	if len(c.notes) > 0 {
 		res.Content = append(slices.Clone(res.Content), model.Text{Text: "\n(Call corrected: " + strings.Join(c.notes, "; ") + ".)"})
@@ -239,7 +255,18 @@ func (s *Session) runTool(r *run, c *pending) Result {
 		span.SetStatus(codes.Error, string(res.Code))
 	}
 	s.emitResult(ctx, c.call, res, out, s.cfg.Clock().Sub(c.start), sensitive)
+	for _, body := range changes {
+		s.emit(ctx, c.call.ID, body)
+	}
 	return res
+}
+
+// watch tells the watcher of a call that may change files.
+func (s *Session) watch(ctx context.Context, c *pending) (after func(context.Context) []event.Body) {
+	if s.cfg.Watcher == nil || !c.changes() {
+		return func(context.Context) []event.Body { return nil }
+	}
+	return s.cfg.Watcher.Before(ctx, c.tool, c.accesses)
 }
 
 // execute runs an allowed call within its grants.

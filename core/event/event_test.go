@@ -47,6 +47,8 @@ func fill(t *testing.T, v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(42)
+	case reflect.Uint64:
+		v.SetUint(42)
 	case reflect.Float64:
 		v.SetFloat(1.5)
 	case reflect.Pointer:

@@ -292,6 +292,34 @@ type SubagentEnd struct {
 	DurationMS int64       `json:"durationMs"`
 }
 
+// FilesChanged says what changed in a directory of the workspace while a tool call
+// ran, or by an undo.
+type FilesChanged struct {
+	Root string `json:"root"`
+	// Before and After are snapshots (core/snapshot), with which the changes can
+	// be taken back.
+	Before string       `json:"before"`
+	After  string       `json:"after"`
+	Files  []FileChange `json:"files"`
+	Left   int          `json:"left,omitempty"`   // number of files not listed
+	Agent  []string     `json:"agent,omitempty"`  // path of the subagent that made the call
+	Source string       `json:"source,omitempty"` // undo, redo or restore; empty = a call
+	Undoes []Seq        `json:"undoes,omitempty"` // the events that an undo takes back
+}
+
+// FileChange is the change of one file.
+type FileChange struct {
+	Path    string `json:"path"`           // relative to the root, with slashes
+	From    string `json:"from,omitempty"` // former path
+	Kind    string `json:"kind"`           // create, modify, delete, rename
+	Dir     bool   `json:"dir,omitempty"`
+	Mode    string `json:"mode,omitempty"` // new permissions, octal, if they changed
+	Binary  bool   `json:"binary,omitempty"`
+	Added   int    `json:"added,omitempty"` // lines
+	Removed int    `json:"removed,omitempty"`
+	Diff    string `json:"diff,omitempty"` // in the unified format; empty if it is long
+}
+
 // Cancelled says that processing was cancelled.
 type Cancelled struct {
 	Reason string `json:"reason"`
@@ -378,6 +406,7 @@ func (Compacted) Type() string       { return "compacted" }
 func (SubagentStart) Type() string   { return "subagent_start" }
 func (SubagentEnd) Type() string     { return "subagent_end" }
 func (SkillActivated) Type() string  { return "skill_activated" }
+func (FilesChanged) Type() string    { return "files_changed" }
 func (Cancelled) Type() string       { return "cancelled" }
 func (Warning) Type() string         { return "warning" }
 func (Error) Type() string           { return "error" }
@@ -413,6 +442,7 @@ func (Compacted) body()       {}
 func (SubagentStart) body()   {}
 func (SubagentEnd) body()     {}
 func (SkillActivated) body()  {}
+func (FilesChanged) body()    {}
 func (Cancelled) body()       {}
 func (Warning) body()         {}
 func (Error) body()           {}
@@ -456,6 +486,7 @@ var bodyTypes = [...]bodyType{
 	typeOf[Compacted](),
 	typeOf[SubagentStart](),
 	typeOf[SubagentEnd](),
+	typeOf[FilesChanged](),
 	typeOf[Cancelled](),
 	typeOf[Warning](),
 	typeOf[Error](),

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -44,11 +43,9 @@ func lockStore(dir string) (*storeLock, error) {
 	}
 }
 
-func (l *storeLock) release() error { return l.Close() }
-
-// Keep keeps a snapshot as number n of an owner, such as a session. Snapshots
-// that nobody keeps are lost with the next [Prune].
-func (w *Workspace) Keep(owner string, n int, id string) error {
+// Keep keeps a snapshot for an owner, such as a session. Snapshots that nobody
+// keeps are lost with the next [Prune].
+func (w *Workspace) Keep(owner, id string) error {
 	if _, err := parseID(id); err != nil {
 		return err
 	}
@@ -56,32 +53,35 @@ func (w *Workspace) Keep(owner string, n int, id string) error {
 	if err != nil {
 		return err
 	}
+	file := filepath.Join(dir, id)
+	if _, err := os.Lstat(file); err == nil {
+		return nil
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(dir, strconv.Itoa(n)), []byte(id+"\n"), 0o600)
+	return atomicfile.Write(file, []byte(id+"\n"), 0o600)
 }
 
-// Kept returns the snapshots of an owner by number.
-func (w *Workspace) Kept(owner string) (map[int]string, error) {
-	dir, err := ownerDir(w.opts.Dir, owner)
+// Share keeps the snapshots of one owner in a store for another one as well.
+func Share(store, from, to string) error {
+	src, err := ownerDir(store, from)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	dst, err := ownerDir(store, to)
+	if err != nil {
+		return err
 	}
-	all := map[int]string{}
-	for _, e := range entries {
-		n, notNumber := strconv.Atoi(e.Name())
-		if notNumber != nil {
-			continue
-		}
-		data, readErr := os.ReadFile(filepath.Join(dir, e.Name()))
-		all[n], err = strings.TrimSpace(string(data)), errors.Join(err, readErr)
+	lock, err := lockStore(store)
+	if err != nil {
+		return err
 	}
-	return all, err
+	defer lock.Close()
+	if err := os.CopyFS(dst, os.DirFS(src)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 func ownerDir(store, owner string) (string, error) {

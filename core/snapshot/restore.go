@@ -33,6 +33,7 @@ type Step struct {
 	Path   string
 	Kind   Kind // Create, Modify or Delete
 	Merged bool // changed since: the later changes are kept as well
+	Dir    bool // before or after
 
 	from, to item
 }
@@ -103,7 +104,9 @@ func (w *Workspace) plan(p *Plan, s step, now item, overwrite bool) error {
 	case to.mode == 0:
 		kind = Delete
 	}
-	p.Steps = append(p.Steps, Step{Path: s.path, Kind: kind, Merged: merged, from: now, to: to})
+	p.Steps = append(p.Steps, Step{
+		Path: s.path, Kind: kind, Merged: merged, Dir: now.kind() == typeDir || to.kind() == typeDir, from: now, to: to,
+	})
 	return nil
 }
 

@@ -86,6 +86,8 @@ type scan struct {
 	now  int64
 	// only limits the scan to paths and their parents; nil means everything.
 	only map[string]bool
+	// secret leaves out the files that changed.
+	secret bool
 	// forced are paths, with their parents, that are kept although they are ignored.
 	forced map[string]bool
 
@@ -195,10 +197,13 @@ func (s *scan) file(dir *os.File, parent, n *node, at string) {
 		parent.racy = true
 		return
 	}
-	reason := s.opts.leaves(at, now)
-	if n.left == "" && reason == "" && now == n.stamp && !n.racy && n.id != (ID{}) {
+	if now == n.stamp && !n.racy && (n.left != "" || n.id != ID{}) {
 		s.count(nil, 0)
 		return
+	}
+	reason := s.opts.leaves(at, now)
+	if s.secret && now != n.stamp && now.kind() == typeRegular {
+		reason = leftSecret
 	}
 	n.stamp, n.left = now, reason
 	if reason != "" {
@@ -285,7 +290,7 @@ func (s *scan) list(f *os.File, n *node, path string, levels []gitignore.Level) 
 	for _, e := range entries {
 		at := path + e.Name()
 		ignored := n.ignored || gitignore.Ignored(levels, at, e.IsDir())
-		if e.Name() == ".git" || strings.HasPrefix(e.Name(), restorePrefix) || ignored && !s.forced[at] {
+		if e.Name() == ".git" || strings.HasPrefix(e.Name(), restorePrefix) || s.opts.skip[at] || ignored && !s.forced[at] {
 			continue
 		}
 		kid := known[e.Name()]

@@ -29,11 +29,15 @@ type Options struct {
 	// Excludes are files like .gitignore that apply to the whole workspace, such
 	// as a user's global one.
 	Excludes []string
+	// Skip are directories that are no part of the workspace even if they are in
+	// it, such as the one with the store.
+	Skip []string
 	// Leave returns why a file must not be kept, such as that it holds secrets;
 	// empty means that it may be. Nil keeps all.
 	Leave func(path string) string
 
 	levels []gitignore.Level
+	skip   map[string]bool // paths in the workspace
 }
 
 // Why a path is left out of a snapshot.
@@ -41,6 +45,7 @@ const (
 	leftUnreadable = "it cannot be read"
 	leftRepository = "it is another git repository"
 	leftSpecial    = "it is not a regular file"
+	leftSecret     = "it may hold secrets"
 )
 
 // leaves returns why a file is left out.
@@ -103,6 +108,7 @@ func Open(opts Options) (*Workspace, error) {
 	set(&opts.MaxBytes, 1<<30)
 	set(&opts.MaxFileSize, 10<<20)
 	opts.levels = outerLevels(&opts)
+	opts.skip = skipped(&opts)
 	files, err := os.OpenRoot(opts.Root)
 	if err != nil {
 		return nil, err
@@ -112,7 +118,7 @@ func Open(opts Options) (*Workspace, error) {
 		return nil, errors.Join(err, files.Close())
 	}
 	if w.objects, err = openObjects(opts.Dir); err != nil {
-		return nil, errors.Join(err, w.lock.release(), files.Close())
+		return nil, errors.Join(err, w.lock.Close(), files.Close())
 	}
 	w.index = w.loadIndex()
 	return w, nil
@@ -122,7 +128,21 @@ func Open(opts Options) (*Workspace, error) {
 func (w *Workspace) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return errors.Join(w.saveIndex(), w.lock.release(), w.files.Close())
+	return errors.Join(w.saveIndex(), w.lock.Close(), w.files.Close())
+}
+
+// skipped returns the directories to skip as paths in the workspace.
+func skipped(opts *Options) map[string]bool {
+	all := map[string]bool{}
+	for _, dir := range append([]string{opts.Dir}, opts.Skip...) {
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = resolved
+		}
+		if rel, err := filepath.Rel(opts.Root, dir); err == nil && filepath.IsLocal(rel) {
+			all[filepath.ToSlash(rel)] = true
+		}
+	}
+	return all
 }
 
 // outerLevels returns the rules from outside of the workspace: the excluded files
@@ -159,16 +179,23 @@ func outerLevels(opts *Options) (levels []gitignore.Level) {
 	return levels
 }
 
-// Take takes a snapshot. Paths are relative to the root, with slashes: they are
-// kept even if git ignores them, from now on. With onlyThese set, everything else
-// is taken as unchanged since the previous snapshot. If nothing changed, the
-// snapshot is the previous one.
-func (w *Workspace) Take(ctx context.Context, onlyThese bool, paths ...string) (Snapshot, error) {
+// TakeOptions describe a snapshot.
+type TakeOptions struct {
+	// Paths are kept even if git ignores them, from now on. They are relative to
+	// the root, with slashes.
+	Paths []string
+	Only  bool // take everything but Paths as unchanged since the previous snapshot
+	// Secret leaves out the files that changed since the previous snapshot.
+	Secret bool
+}
+
+// Take takes a snapshot. If nothing changed, it is the previous one.
+func (w *Workspace) Take(ctx context.Context, opts TakeOptions) (Snapshot, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := &scan{ctx: ctx, opts: &w.opts, forced: w.forced}
-	only := w.force(paths)
-	if onlyThese && w.last.ID != "" {
+	s := &scan{ctx: ctx, opts: &w.opts, forced: w.forced, secret: opts.Secret && w.last.ID != ""}
+	only := w.force(opts.Paths)
+	if opts.Only && w.last.ID != "" {
 		s.only = only
 	}
 	snap, err := w.take(s)

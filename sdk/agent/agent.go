@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/changes"
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
@@ -79,6 +80,9 @@ type Options struct {
 	Secrets []string // strings to hide in tool output and in the session log
 
 	Store StoreOptions
+	// NoSnapshots records no changes of files, which then cannot be undone. They
+	// are recorded only on this machine, and with a Home.
+	NoSnapshots bool
 
 	// Subreaper makes this process adopt the orphans of its commands, so that
 	// none survives. Set it only in a program that starts no other children.
@@ -292,11 +296,15 @@ func (a *Agent) clean(now time.Time) {
 // work.
 type Session struct {
 	*core.Session
-	journal *store.Journal // nil if only in memory
-	tools   *view
-	search  *searching
-	agent   *Agent
-	node    *node
+	journal *store.Journal   // nil if only in memory
+	changes *changes.Tracker // nil if changes of files are not recorded
+	// takenBack says that the record may have an undo that the model does not
+	// know of.
+	takenBack atomic.Bool
+	tools     *view
+	search    *searching
+	agent     *Agent
+	node      *node
 }
 
 // SetModel changes the provider and the model, also for new subagents. See
@@ -361,6 +369,9 @@ func (s *Session) Log() string {
 func (s *Session) Close() error {
 	s.agent.forget(s.ID())
 	err := s.Session.Close()
+	if s.changes != nil {
+		err = errors.Join(err, s.changes.Close())
+	}
 	if s.journal != nil {
 		err = errors.Join(err, s.journal.Close())
 	}
@@ -394,6 +405,7 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
 		return nil, err
 	}
+	a.watch(&cfg, s)
 	s.node.cfg = cfg
 	cfg.Hooks = s.search.hooks(cfg.Hooks)
 	cfg.Cost = s.node.price(opts.Cost)

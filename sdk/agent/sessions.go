@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/seed-009c0928/agent/core/changes"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/store"
 )
@@ -16,7 +17,7 @@ func ForkSession(ctx context.Context, home, id string, at event.Seq) (string, er
 	if err := dirs(home).Fork(ctx, id, fork, at); err != nil {
 		return "", err
 	}
-	return fork, nil
+	return fork, changes.Share(home, id, fork)
 }
 
 // DeleteSession deletes a session below home, a Home of [Options], with its outputs
@@ -26,7 +27,9 @@ func DeleteSession(home, id string) error {
 	if err := d.Delete(id); err != nil {
 		return err
 	}
+	forgotten := changes.Forget(home, id)
 	list, err := store.List(d.Sessions)
+	err = errors.Join(forgotten, err)
 	for _, s := range list {
 		if s.Parent == id {
 			err = errors.Join(err, DeleteSession(home, s.ID))

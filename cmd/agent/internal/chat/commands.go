@@ -50,6 +50,8 @@ func (c *chat) commands() []tui.Command {
 		{Name: "session", Summary: "show the session ID and log file", Run: text(c.cmdSession)},
 		{Name: "context", Summary: "show what fills the context window", Run: text(c.cmdContext)},
 		{Name: "compact", Args: "[INSTRUCTIONS]", Summary: "replace the conversation by a summary", Run: text(c.cmdCompact)},
+		{Name: "undo", Args: "[--overwrite]", Summary: "take back what the last input changed in files", Run: text(c.cmdUndo)},
+		{Name: "redo", Summary: "take the last undo back", Run: text(c.cmdRedo)},
 		{Name: "cost", Summary: "show token usage and cost", Run: text(c.cmdCost)},
 		{Name: "resume", Args: "[ID]", Summary: "list this directory's sessions, or resume one", Run: c.cmdResume},
 		{Name: "clear", Summary: "start a new session", Run: func(context.Context, string) (tui.Result, error) {

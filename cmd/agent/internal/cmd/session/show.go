@@ -22,7 +22,7 @@ import (
 
 type showOptions struct {
 	*cmdutil.IO
-	json bool
+	json, changes bool
 }
 
 func newShowCmd(s *cmdutil.IO) *cobra.Command {
@@ -35,11 +35,15 @@ func newShowCmd(s *cmdutil.IO) *cobra.Command {
 		Args: cmdutil.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
+	cmd.Flags().BoolVar(&o.changes, "changes", false, "show the files that each input changed instead, as 'agent sessions diff --stat'")
 	cmdutil.JSONFlag(cmd, &o.json)
 	return cmd
 }
 
 func (o *showOptions) run(ctx context.Context, prefix string) error {
+	if o.changes {
+		return (&diffOptions{IO: o.IO, stat: true, json: o.json}).run(ctx, prefix)
+	}
 	home, id, err := setup.FindSession(o.IO, prefix)
 	if err != nil {
 		return err

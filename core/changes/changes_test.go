@@ -1,0 +1,237 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/changes"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// record is a session's record in memory.
+type record struct {
+	t      *testing.T
+	root   string
+	tr     *changes.Tracker
+	events []event.Event
+}
+
+func newRecord(t *testing.T) *record {
+	t.Helper()
+	r := &record{t: t, root: t.TempDir()}
+	r.tr = changes.New(changes.Options{
+		Session: "s", Roots: []string{r.root}, Dir: filepath.Join(t.TempDir(), "snapshots"),
+		Note: func(_ context.Context, body event.Body) { r.add(body) },
+	})
+	t.Cleanup(func() {
+		if err := r.tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func (r *record) add(bodies ...event.Body) {
+	for _, b := range bodies {
+		r.events = append(r.events, event.Event{Seq: event.Seq(len(r.events) + 1), Body: b})
+	}
+}
+
+func (r *record) input(text string) { r.add(event.User{Content: model.TextParts(text)}) }
+
+// call runs f as a call of a tool with the given scope.
+func (r *record) call(scope core.Scope, resource string, f func()) {
+	after := r.tr.Before(r.t.Context(), &core.Call{}, []core.Access{{Scope: scope, Resource: resource}})
+	f()
+	r.add(after(r.t.Context())...)
+}
+
+func (r *record) write(name, text string) {
+	r.t.Helper()
+	path := filepath.Join(r.root, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *record) expect(files ...string) {
+	r.t.Helper()
+	for _, f := range files {
+		name, want, _ := strings.Cut(f, ": ")
+		got, err := os.ReadFile(filepath.Join(r.root, name))
+		if want == "none" {
+			if err == nil {
+				r.t.Errorf("%s is there", name)
+			}
+		} else if string(got) != want {
+			r.t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func (r *record) history() changes.History {
+	r.t.Helper()
+	h, err := changes.Read(func() iter.Seq2[event.Event, error] {
+		return func(yield func(event.Event, error) bool) {
+			for _, e := range r.events {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return h
+}
+
+func (r *record) revert(source string, list []change, err error) changes.Reverted {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out, err := r.tr.Revert(r.t.Context(), list, changes.RevertOptions{Source: source})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, e := range out.Events {
+		r.add(e)
+	}
+	return out
+}
+
+type change = changes.Change
+
+func TestUndoAndRedo(t *testing.T) {
+	r := newRecord(t)
+	r.write("a", "1\n")
+	r.write("mine", "1\n")
+	r.input("first")
+	r.call(core.ScopeWrite, filepath.Join(r.root, "a"), func() { r.write("a", "2\n") })
+	r.write("mine", "2\n") // the user's, between two calls
+	r.call(core.ScopeShell, "make", func() { r.write("b/c", "new\n") })
+	r.input("second")
+	r.call(core.ScopeShell, "rm", func() { os.Remove(filepath.Join(r.root, "a")) })
+	r.call(core.ScopeRead, "", func() {})
+
+	if h := r.history(); len(h.Turns) != 2 || len(h.Turns[0].Changes) != 2 || len(h.Turns[1].Changes) != 1 {
+		t.Fatalf("history %+v", h)
+	}
+	undo := func() changes.Reverted {
+		list, err := r.history().Last()
+		return r.revert(changes.SourceUndo, list, err)
+	}
+	undo()
+	r.expect("a: 2\n", "b/c: new\n", "mine: 2\n")
+	undo()
+	r.expect("a: 1\n", "b/c: none", "mine: 2\n")
+	if _, err := r.history().Last(); !errors.Is(err, changes.ErrNothing) {
+		t.Errorf("undo of nothing: %v", err)
+	}
+	if got := r.history().TakenBack(); len(got) != 2 {
+		t.Errorf("the model learns of %q", got)
+	}
+	redo := func() {
+		list, err := r.history().Undone()
+		r.revert(changes.SourceRedo, list, err)
+	}
+	redo()
+	r.expect("a: 2\n", "b/c: new\n", "mine: 2\n")
+	redo()
+	r.expect("a: none", "b/c: new\n", "mine: 2\n")
+	list, err := r.history().Since(r.history().Turns[0].Seq)
+	r.revert(changes.SourceUndo, list, err)
+	r.expect("a: 1\n", "b/c: none", "mine: 2\n")
+}
+
+// TestLaterEditStays: what the user changed in a file since is not lost.
+func TestLaterEditStays(t *testing.T) {
+	r := newRecord(t)
+	r.write("f", "1\n2\n3\n4\n5\n")
+	r.input("go")
+	r.call(core.ScopeShell, "sed", func() { r.write("f", "1\nTWO\n3\n4\n5\n"); r.write("g", "1\n") })
+	r.write("f", "1\nTWO\n3\n4\nMINE\n")
+	r.write("g", "MINE\n")
+	list, err := r.history().Last()
+	out := r.revert(changes.SourceUndo, list, err)
+	r.expect("f: 1\n2\n3\n4\nMINE\n", "g: MINE\n")
+	if len(out.Conflicts) != 1 || out.Conflicts[0].Path != filepath.Join(r.root, "g") {
+		t.Errorf("conflicts %v", out.Conflicts)
+	}
+}
+
+// TestEventsOfCalls: an event names what a call changed, and nothing else.
+func TestEventsOfCalls(t *testing.T) {
+	r := newRecord(t)
+	r.write("a", "1\n")
+	r.write(".env", "KEY=1\n")
+	r.write(".gitignore", "*.log\n")
+	r.call(core.ScopeShell, "", func() {
+		r.write("a", "1\n2\n")
+		r.write(".env", "KEY=2\n")
+		r.write("x.log", "noise\n")
+		r.write("sub/b", "\x00\x01")
+	})
+	r.call(core.ScopeShell, "true", func() {})
+	r.call(core.ScopeWrite, filepath.Join(r.root, "x.log"), func() { r.write("x.log", "named\n") })
+	if len(r.events) != 2 {
+		t.Fatalf("%d events: %+v", len(r.events), r.events)
+	}
+	var got []string
+	for _, e := range r.events {
+		for _, f := range e.Body.(event.FilesChanged).Files {
+			got = append(got, f.Kind+" "+f.Path)
+			if strings.Contains(f.Diff, "KEY") {
+				t.Errorf("the diff shows a secret: %s", f.Diff)
+			}
+		}
+	}
+	if want := "modify a|create sub/b|modify x.log"; strings.Join(got, "|") != want {
+		t.Errorf("changes %q, want %s", got, want)
+	}
+	if d := r.events[0].Body.(event.FilesChanged).Files[0]; d.Added != 1 || d.Removed != 0 || !strings.Contains(d.Diff, "+2\n") {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestSubagentsAreNotedAtTheRoot(t *testing.T) {
+	r := newRecord(t)
+	after := r.tr.Before(t.Context(), &core.Call{Session: core.SessionInfo{AgentPath: []string{"helper"}}}, []core.Access{{Scope: core.ScopeShell}})
+	r.write("a", "1\n")
+	own := after(t.Context())
+	if len(own) != 1 || len(r.events) != 1 {
+		t.Fatalf("%d events of the subagent, %d of the root", len(own), len(r.events))
+	}
+	if b := r.events[0].Body.(event.FilesChanged); strings.Join(b.Agent, "/") != "helper" {
+		t.Errorf("agent %q", b.Agent)
+	}
+}
+
+func TestNoSnapshotsIsSaidOnce(t *testing.T) {
+	tr := changes.New(changes.Options{Session: "s", Roots: []string{filepath.Join(t.TempDir(), "missing")}, Dir: filepath.Join(t.TempDir(), "snapshots")})
+	var bodies []event.Body
+	for range 2 {
+		bodies = append(bodies, tr.Before(t.Context(), &core.Call{}, []core.Access{{Scope: core.ScopeShell}})(t.Context())...)
+	}
+	if len(bodies) != 1 || bodies[0].(event.Warning).Code != "SNAPSHOT" {
+		t.Errorf("events %+v", bodies)
+	}
+	if _, err := tr.Revert(t.Context(), nil, changes.RevertOptions{}); err == nil {
+		t.Error("an undo without snapshots worked")
+	}
+	if err := tr.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,286 @@
+package changes
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/sensitive"
+	"github.com/seed-009c0928/agent/core/snapshot"
+)
+
+// Options describe what a [Tracker] watches.
+type Options struct {
+	Session string   // the root session, which keeps the snapshots
+	Roots   []string // the workspace on this machine, absolute
+	Dir     string   // where the stores are, see [Dir]; what is beside it is no part of the workspace
+	// Excludes are files like .gitignore that apply everywhere.
+	Excludes []string
+	// Note adds an event to the root session, for the calls of subagents.
+	Note func(ctx context.Context, body event.Body)
+}
+
+// Dir returns the directory of all stores below home, such as ~/.agent.
+func Dir(home string) string { return filepath.Join(home, "snapshots") }
+
+// storeDir returns the store of a root.
+func storeDir(dir, root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return filepath.Join(dir, hex.EncodeToString(sum[:10]))
+}
+
+// Tracker watches the calls of a session and of its subagents. It is safe for
+// concurrent use. The caller calls [Tracker.Close].
+type Tracker struct {
+	opts Options
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	start  sync.Once
+	ready  chan struct{} // closed after the first snapshots
+
+	mu      sync.Mutex
+	roots   []*root
+	failed  error // why there are no snapshots
+	warned  bool
+	running int // calls under way
+}
+
+// root is one directory of the workspace.
+type root struct {
+	path string
+	w    *snapshot.Workspace
+	last snapshot.Snapshot // the state up to which all changes are known
+}
+
+// New returns a tracker. It reads nothing until [Tracker.Begin].
+func New(opts Options) *Tracker {
+	t := &Tracker{opts: opts, ready: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	return t
+}
+
+// Begin implements [core.Watcher]: it takes the first snapshots while the first
+// calls are prepared, which are usually reads.
+func (t *Tracker) Begin(context.Context) {
+	t.start.Do(func() {
+		go func() { // ends with t.ctx, see Close
+			defer close(t.ready)
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.failed = t.open()
+		}()
+	})
+}
+
+// open opens the stores, finishes an undo that was interrupted, and takes the
+// first snapshots.
+func (t *Tracker) open() error {
+	for _, path := range t.opts.Roots {
+		w, err := openWorkspace(&t.opts, path)
+		if err != nil {
+			return err
+		}
+		r := &root{path: path, w: w}
+		t.roots = append(t.roots, r)
+		if r.last, err = w.Take(t.ctx, snapshot.TakeOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func openWorkspace(opts *Options, path string) (*snapshot.Workspace, error) {
+	skip := len(path)
+	w, err := snapshot.Open(snapshot.Options{
+		Root: path, Dir: storeDir(opts.Dir, path), Excludes: opts.Excludes, Skip: []string{filepath.Dir(opts.Dir)},
+		Leave: func(name string) string {
+			if e, ok := sensitive.Match(filepath.ToSlash(path)+"/"+name, skip); ok && e.Class == sensitive.Secret {
+				return "it may hold secrets"
+			}
+			return ""
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Recover(); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// Close ends the tracker.
+func (t *Tracker) Close() error {
+	t.cancel()
+	t.start.Do(func() { close(t.ready) })
+	<-t.ready
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var err error
+	for _, r := range t.roots {
+		err = errors.Join(err, r.w.Close())
+	}
+	t.roots, t.failed = nil, errors.New("the session is closed")
+	return err
+}
+
+// Before implements [core.Watcher].
+func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.Access) func(context.Context) []event.Body {
+	none := func(context.Context) []event.Body { return nil }
+	t.Begin(ctx)
+	select {
+	case <-t.ready:
+	case <-ctx.Done():
+		return none
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.failed != nil {
+		return func(context.Context) []event.Body { return t.warning() }
+	}
+	takes := t.touched(accesses)
+	for i, r := range t.roots {
+		before := takes[i]
+		before.Secret = false
+		snap, err := r.w.Take(ctx, before)
+		if err != nil {
+			return func(context.Context) []event.Body { return t.failing(ctx, err) }
+		}
+		if t.running == 0 { // what came before was no call's doing
+			r.last = snap
+		}
+	}
+	t.running++
+	path := call.Session.AgentPath
+	return func(ctx context.Context) []event.Body { return t.after(ctx, path, takes) }
+}
+
+// touched returns what to look at for a call with these accesses, by root. What a
+// call writes that reads sensitive files may be their content.
+func (t *Tracker) touched(accesses []core.Access) []snapshot.TakeOptions {
+	only, secret := t.running == 0, false
+	takes := make([]snapshot.TakeOptions, len(t.roots))
+	for _, a := range accesses {
+		if !a.Scope.IsFile() {
+			only = false
+			continue
+		}
+		if e, ok := sensitive.Match(filepath.ToSlash(a.Resource), 0); ok && e.Class == sensitive.Secret {
+			secret = true
+		}
+		for i, r := range t.roots {
+			rel, err := filepath.Rel(r.path, a.Resource)
+			if err == nil && filepath.IsLocal(rel) && rel != "." && a.Scope != core.ScopeRead {
+				takes[i].Paths = append(takes[i].Paths, filepath.ToSlash(rel))
+			}
+		}
+	}
+	for i := range takes {
+		takes[i].Only, takes[i].Secret = only, secret
+	}
+	return takes
+}
+
+// after returns the events of a call that ended.
+func (t *Tracker) after(ctx context.Context, agent []string, takes []snapshot.TakeOptions) []event.Body {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.running--
+	if t.failed != nil {
+		return nil
+	}
+	var bodies []event.Body
+	for i, r := range t.roots {
+		snap, err := r.w.Take(ctx, takes[i])
+		if err != nil {
+			return append(bodies, t.failing(ctx, err)...)
+		}
+		body, changed, err := t.describe(ctx, r, r.last, snap)
+		if err != nil {
+			return append(bodies, t.failing(ctx, err)...)
+		}
+		r.last = snap
+		if !changed {
+			continue
+		}
+		body.Agent = agent
+		bodies = append(bodies, body)
+		if len(agent) > 0 && t.opts.Note != nil {
+			t.opts.Note(ctx, body)
+		}
+	}
+	return bodies
+}
+
+// failing is [Tracker.warning] for an error that ends the snapshots; one that only
+// came from the end of the context does not.
+func (t *Tracker) failing(ctx context.Context, err error) []event.Body {
+	if ctx.Err() != nil {
+		return nil
+	}
+	t.failed = err
+	return t.warning()
+}
+
+// warning says once that there are no snapshots.
+func (t *Tracker) warning() []event.Body {
+	if t.warned {
+		return nil
+	}
+	t.warned = true
+	return []event.Body{event.Warning{Code: "SNAPSHOT", Message: fmt.Sprintf("changes to files are not recorded and cannot be undone: %v", t.failed)}}
+}
+
+// Limits of an event.
+const (
+	maxFiles = 200
+	maxDiff  = 64 << 10 // bytes of all diffs
+)
+
+// describe returns what changed between two snapshots, and keeps them.
+func (t *Tracker) describe(ctx context.Context, r *root, before, after snapshot.Snapshot) (event.FilesChanged, bool, error) {
+	if before.ID == after.ID {
+		return event.FilesChanged{}, false, nil
+	}
+	list, err := r.w.Changes(before.ID, after.ID)
+	if err != nil || len(list) == 0 {
+		return event.FilesChanged{}, false, err
+	}
+	if err := errors.Join(r.w.Keep(t.opts.Session, before.ID), r.w.Keep(t.opts.Session, after.ID)); err != nil {
+		return event.FilesChanged{}, false, err
+	}
+	body := event.FilesChanged{Root: r.path, Before: before.ID, After: after.ID, Left: max(0, len(list)-maxFiles)}
+	left := maxDiff
+	for _, c := range list[:min(len(list), maxFiles)] {
+		d, err := r.w.Diff(ctx, c)
+		if err != nil {
+			return event.FilesChanged{}, false, err
+		}
+		body.Files = append(body.Files, fileChange(c, d, &left))
+	}
+	return body, true, nil
+}
+
+// fileChange describes a change. Left is how much diff fits.
+func fileChange(c snapshot.Change, d snapshot.Diff, left *int) event.FileChange {
+	f := event.FileChange{
+		Path: c.Path, From: c.From, Kind: string(c.Kind), Dir: c.Dir,
+		Binary: d.Binary, Added: d.Added, Removed: d.Removed,
+	}
+	if c.Mode != 0 && c.Kind != snapshot.Create {
+		f.Mode = fmt.Sprintf("%o", c.Mode)
+	}
+	if text := strings.ToValidUTF8(d.Text, "\uFFFD"); len(text) <= *left {
+		f.Diff = text
+		*left -= len(text)
+	}
+	return f
+}
