@@ -23,6 +23,8 @@ type Options struct {
 	Dir     string   // where the stores are, see [Dir]; what is beside it is no part of the workspace
 	// Excludes are files like .gitignore that apply everywhere.
 	Excludes []string
+	// Secret reports whether a file's content must not be kept; nil keeps all.
+	Secret func(content []byte) bool
 	// Note adds an event to the root session, for the calls of subagents.
 	Note func(ctx context.Context, body event.Body)
 }
@@ -101,6 +103,7 @@ func openWorkspace(opts *Options, path string) (*snapshot.Workspace, error) {
 	skip := len(path)
 	w, err := snapshot.Open(snapshot.Options{
 		Root: path, Dir: storeDir(opts.Dir, path), Excludes: opts.Excludes, Skip: []string{filepath.Dir(opts.Dir)},
+		Secret: opts.Secret,
 		Leave: func(name string) string {
 			if e, ok := sensitive.Match(filepath.ToSlash(path)+"/"+name, skip); ok && e.Class == sensitive.Secret {
 				return "it may hold secrets"

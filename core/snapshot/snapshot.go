@@ -35,6 +35,9 @@ type Options struct {
 	// Leave returns why a file must not be kept, such as that it holds secrets;
 	// empty means that it may be. Nil keeps all.
 	Leave func(path string) string
+	// Secret reports whether a file's content must not be kept; nil keeps all. It
+	// is called by several goroutines.
+	Secret func(content []byte) bool
 
 	levels []gitignore.Level
 	skip   map[string]bool // paths in the workspace
@@ -332,6 +335,10 @@ func (w *Workspace) read(at string, n *node) (id ID, left string, err error) {
 	data, err := io.ReadAll(io.LimitReader(f, w.opts.MaxFileSize+1))
 	if err != nil || int64(len(data)) > w.opts.MaxFileSize {
 		return ID{}, leftUnreadable, nil
+	}
+	if w.opts.Secret != nil && w.opts.Secret(data) {
+		n.stamp = st
+		return ID{}, leftSecret, nil
 	}
 	n.racy = n.racy || st != n.stamp || int64(len(data)) != st.size // it is being written
 	n.stamp = st

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -39,6 +41,14 @@ func (h *Hidden) add(text string) {
 	if len(h.list) > before {
 		h.redact = redact.New(h.list)
 	}
+}
+
+// In reports whether data has one of the secrets.
+func (h *Hidden) In(data []byte) bool {
+	h.mu.Lock()
+	list := h.list
+	h.mu.Unlock()
+	return slices.ContainsFunc(list, func(secret string) bool { return bytes.Contains(data, []byte(secret)) })
 }
 
 // record returns a record without the secrets.

@@ -24,6 +24,7 @@ func (a *Agent) watch(cfg *core.Config, s *Session) {
 	s.changes = changes.New(changes.Options{
 		Session: cfg.ID, Roots: info.Roots, Dir: changes.Dir(a.opts.Home),
 		Excludes: []string{filepath.Join(info.Home, ".config", "git", "ignore")},
+		Secret:   a.hidden.In,
 		Note:     func(ctx context.Context, body event.Body) { s.Note(ctx, body) },
 	})
 	cfg.Watcher = s.changes
