@@ -250,10 +250,15 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, an
 	}
 	s.spend(r, answer.Provider, answer.Model, answer.Usage)
 	r.out.Text = answer.Content.Text()
-	window := s.current().profile.ContextWindow
+	p := s.current().profile
+	window := p.ContextWindow
 	if window > 0 && !s.history.warned && s.history.context*5 > window*4 {
 		s.history.warned = true
-		s.Warn(ctx, "CONTEXT_WINDOW", fmt.Sprintf("about %d %% of the model's context window is used", s.history.context*100/window))
+		text := fmt.Sprintf("about %d %% of the model's context window is used", s.history.context*100/window)
+		if p.WindowNote != "" {
+			text += "; " + p.WindowNote
+		}
+		s.Warn(ctx, "CONTEXT_WINDOW", text)
 	}
 }
 

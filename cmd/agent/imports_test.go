@@ -114,7 +114,7 @@ var importRules = map[string][]string{
 	},
 	"cmd/agent/internal/setup": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "sdk/agent",
-		"core", "core/model/...", "core/env/...", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
+		"core", "core/atomicfile", "core/model/...", "core/env/...", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
 		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "skills", "bundled_skills", "sdk",
 	},
 	"cmd/agent/internal/run": {
