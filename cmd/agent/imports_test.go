@@ -45,9 +45,10 @@ var importRules = map[string][]string{
 
 	"core/event":               {"core/model"},
 	"core/internal/images":     {"core/model"},
-	"core/internal/compaction": {"core/model"},
+	"core/internal/compaction": {"core/model", "core/event"},
 	"core/internal/repeat":     {"core/model"},
-	"core":                     {"core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
+	"core/internal/recorder":   {"core/model", "core/event"},
+	"core":                     {"core/internal/recorder", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
 
 	"core/model/wire":              {"core/model", "core/sse"},
 	"core/model/facts":             {"core/model"},
@@ -64,6 +65,7 @@ var importRules = map[string][]string{
 	"core/env":                {"core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
 	"core/internal/textedit":  {},
 	"core/internal/gitignore": {"core/internal/textedit"},
+	"core/snapshot":           {"core/atomicfile", "core/internal/gitignore"},
 	"core/internal/patch":     {"core/internal/textedit"},
 	"core/tools":              {"core/sensitive", "core", "core/model", "core/event", "core/internal/patch", "core/internal/textedit", "core/internal/gitignore"},
 	"core/subagent":           {"core", "core/model", "core/event"},

@@ -124,6 +124,7 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 		Sandbox:     s.sandbox(), MaxSubagentDepth: s.Settings.Agent.MaxSubagentDepth,
 		Secrets: s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
 		Store: agent.StoreOptions{
+			Optional: !s.Settings.Session.Strict,
 			MaxBytes: int64(s.Settings.Session.MaxContextMB) << 20,
 			MaxAge:   time.Duration(s.Settings.Session.ContextMaxAgeDays) * 24 * time.Hour,
 		},
