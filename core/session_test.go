@@ -1038,16 +1038,16 @@ func TestCompact(t *testing.T) {
 func TestCompactFails(t *testing.T) {
 	r := newRig(
 		t, func(c *core.Config) { c.Profile = window(0) },
-		coretest.Say("one"), coretest.Turn{Err: &model.Error{Code: model.CodeNetwork, Message: "gone"}}, coretest.Say(""), coretest.Say("two"),
+		coretest.Say("one"), coretest.Turn{Err: &model.Error{Code: model.CodeNetwork, Message: "gone"}}, coretest.Say(""), coretest.Say(" "), coretest.Say("two"),
 	)
 	r.submit(t, "first")
-	for _, want := range []string{"gone", "returned no text"} {
+	for _, want := range []string{"gone", "the answer is empty"} {
 		if err := r.Compact(t.Context(), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	r.submit(t, "second")
-	if got, want := sent(r.model.Requests()[3]), "user: first\nassistant: one\nuser: second"; got != want {
+	if got, want := sent(r.model.Requests()[4]), "user: first\nassistant: one\nuser: second"; got != want {
 		t.Errorf("the model gets\n%s\nwant\n%s", got, want)
 	}
 }

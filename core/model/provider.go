@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -101,8 +102,38 @@ const (
 	MaxCalls = 10_000
 )
 
-// Complete runs Stream to its end.
+// ErrEmpty is wrapped by the error of an empty answer.
+var ErrEmpty = errors.New("the answer is empty")
+
+// Empty reports whether a complete answer has neither text nor tool calls. One
+// that was cut off or refused is not empty.
+func (r *Response) Empty() bool {
+	switch r.Stop {
+	case StopMaxTokens, StopRefusal, StopContentFilter:
+		return false
+	}
+	return len(r.Parts.ToolCalls()) == 0 && strings.TrimSpace(r.Parts.Text()) == ""
+}
+
+// Complete runs Stream to its end. An empty answer is asked for once more; the
+// error of a second one wraps [ErrEmpty]. The usage is that of both.
 func Complete(ctx context.Context, p Provider, req *Request) (*Response, error) {
+	resp, err := complete(ctx, p, req)
+	if err != nil || !resp.Empty() {
+		return resp, err
+	}
+	spent := resp.Usage
+	if resp, err = complete(ctx, p, req); err != nil {
+		return nil, err
+	}
+	if resp.Empty() {
+		return nil, &Error{Code: CodeInvalidResponse, Provider: p.Info().Name, Message: ErrEmpty.Error(), Err: ErrEmpty}
+	}
+	resp.Usage = resp.Usage.Add(spent)
+	return resp, nil
+}
+
+func complete(ctx context.Context, p Provider, req *Request) (*Response, error) {
 	var g Gatherer
 	for d, err := range p.Stream(ctx, req) {
 		if err != nil {

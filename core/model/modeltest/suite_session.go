@@ -266,6 +266,8 @@ func (r *rig) checkBreakAfterFirst() {
 		"reasoning": {Reasoning: []string{"half a thought", " and more"}, Text: []string{"x"}},
 		"call":      {Calls: []Call{{ID: "call_1", Name: "read_file", Args: []string{`{"path":`, `"a"}`}}}},
 		"signature": {Reasoning: []string{"all"}, Signature: "c2lnbmVk", Text: []string{"x"}},
+		"refusal":   {Refusal: []string{"I will ", "not"}},
+		"calls":     {Calls: []Call{{ID: "call_1", Name: "a", Args: []string{`{`, `}`}}, {ID: "call_2", Name: "b", Args: []string{`{`, `}`}}}, Interleave: true},
 		"usage":     {Usage: Usage{Prompt: 1, Completion: 1}, Text: []string{"x"}},
 	} {
 		frames := turn.streamed(r.api, r.traits.model)
