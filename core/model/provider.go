@@ -8,6 +8,8 @@ import (
 	"iter"
 	"strings"
 	"time"
+
+	"github.com/seed-009c0928/agent/core/model/internal/longtext"
 )
 
 // Provider reaches a language model.
@@ -161,7 +163,7 @@ type Gatherer struct {
 type block struct {
 	index int
 	kind  DeltaKind
-	text  strings.Builder
+	text  longtext.Text
 	call  ToolCall
 	part  Part
 	ended bool
@@ -176,7 +178,7 @@ func (g *Gatherer) Add(d Delta) error {
 	}
 	switch d.Kind {
 	case DeltaText, DeltaReasoning:
-		g.block(d.Index, d.Kind).text.WriteString(d.Text)
+		g.block(d.Index, d.Kind).text.Add(d.Text)
 	case DeltaPart:
 		g.addPart(d.Index, d.Part)
 	case DeltaToolStart:
@@ -186,7 +188,7 @@ func (g *Gatherer) Add(d Delta) error {
 		// Always a new block: some providers give all calls the same index.
 		g.begin(d.Index, DeltaToolStart).call = ToolCall{ID: d.ID, Name: d.Name}
 	case DeltaToolArgs:
-		g.block(d.Index, DeltaToolStart).text.WriteString(d.Text)
+		g.block(d.Index, DeltaToolStart).text.Add(d.Text)
 	case DeltaToolEnd:
 		g.block(d.Index, DeltaToolStart).ended = true
 	case DeltaUsage:
