@@ -193,6 +193,13 @@ func TestCallsAreCorrected(t *testing.T) {
 		if got := results(r.model.Requests()[1]); len(got) != 1 || got[0].IsError || got[0].Content.Text() != tt.want {
 			t.Errorf("%s %s: %+v, want %q", tt.name, tt.args, got, tt.want)
 		}
+		for _, m := range r.model.Requests()[1].Messages {
+			for _, c := range m.Parts.ToolCalls() {
+				if c.Name != "echo" {
+					t.Errorf("the history has a call of %q", c.Name)
+				}
+			}
+		}
 	}
 	other := tool("read_file", func(context.Context, *core.Call, note) (core.Result, error) { return core.TextResult("read"), nil })
 	r := newRig(t, withTools(other), coretest.CallTools(call("server.read_file", `{"text":""}`)), coretest.Say("I see."))
