@@ -72,7 +72,7 @@ func (s *Session) compact(r *run, focus string) error {
 	start := s.cfg.Clock()
 	resp, err := model.Complete(r.soft, set.provider, req)
 	end := event.LLMEnd{Provider: name, Model: req.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds()}
-	if err == nil && resp.Parts.Text() == "" {
+	if err == nil && resp.Parts.Text() == "" { // but perhaps calls
 		err = errors.New("the model returned no text")
 	}
 	if err != nil {

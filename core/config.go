@@ -117,6 +117,9 @@ type Profile struct {
 	Sequential bool
 	// ContextWindow is the model's, in tokens; 0 = unknown.
 	ContextWindow int
+	// WindowNote is added to warnings about the window, such as that it is
+	// assumed.
+	WindowNote string
 	// CommandTimeout replaces that of Limits; 0 = does not.
 	CommandTimeout time.Duration
 	// Asks reports whether an answer ends with a question to the user. Nil

@@ -87,8 +87,31 @@ func (h *history) addResult(r model.ToolResult) {
 	for i, c := range h.open {
 		parts[i] = h.results[c.ID]
 	}
+	h.correctNames()
 	h.open, h.results = nil, nil
 	h.add(model.RoleTool, parts)
+}
+
+// correctNames gives calls of the last answer the names of their results, which
+// differ if a model called functions.read_file: services refuse such a name, and
+// a result with another name than its call. The answer was not sent yet.
+func (h *history) correctNames() {
+	last := len(h.messages) - 1
+	var parts model.Parts
+	for i, p := range h.messages[last].Parts {
+		c, ok := p.(model.ToolCall)
+		if name := h.results[c.ID].Name; ok && name != "" && name != c.Name {
+			if parts == nil {
+				parts = slices.Clone(h.messages[last].Parts)
+			}
+			c.Name = name
+			parts[i] = c
+		}
+	}
+	if parts != nil { // others may read the messages
+		h.messages = slices.Clone(h.messages)
+		h.messages[last].Parts = parts
+	}
 }
 
 // requestMessages returns the conversation with the images' bytes filled in.

@@ -38,7 +38,7 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 		if err != nil && model.AsError(err).Code == model.CodeContextLength && s.current().limits.CompactAt > 0 && s.tryCompact(r) {
 			continue
 		}
-		if errors.Is(err, errEmpty) && !r.emptied {
+		if errors.Is(err, model.ErrEmpty) && !r.emptied {
 			r.emptied = true
 			s.emit(r.ctx, "", event.LLMRetry{Attempt: 1, Max: 1, Code: model.CodeInvalidResponse, Message: err.Error()})
 			continue
@@ -203,8 +203,8 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 		answer.Provider, answer.Model = answeredBy(resp, name, req.Model)
 		span.SetAttributes(attribute.String("gen_ai.response.model", cmp.Or(resp.Model, answer.Model)))
 	}
-	if err == nil && isEmpty(resp) {
-		err = &model.Error{Code: model.CodeInvalidResponse, Provider: answer.Provider, Message: errEmpty.Error(), Err: errEmpty}
+	if err == nil && resp.Empty() {
+		err = &model.Error{Code: model.CodeInvalidResponse, Provider: answer.Provider, Message: model.ErrEmpty.Error(), Err: model.ErrEmpty}
 		answer.Content = nil
 	}
 	end := event.LLMEnd{Provider: answer.Provider, Model: answer.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds(), FirstMS: first.Milliseconds()}
@@ -231,17 +231,6 @@ func answeredBy(resp *model.Response, provider, name string) (answered, answered
 	return provider, name
 }
 
-var errEmpty = errors.New("the answer is empty")
-
-// isEmpty reports whether an answer is complete, but has nothing to say.
-func isEmpty(resp *model.Response) bool {
-	switch resp.Stop {
-	case model.StopMaxTokens, model.StopRefusal, model.StopContentFilter:
-		return false
-	}
-	return len(resp.Parts.ToolCalls()) == 0 && strings.TrimSpace(resp.Parts.Text()) == ""
-}
-
 // takeAnswer records an answer and its usage.
 func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, answer event.Message) {
 	if len(answer.Content) > 0 || answer.Usage != (model.Usage{}) {
@@ -250,10 +239,15 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, an
 	}
 	s.spend(r, answer.Provider, answer.Model, answer.Usage)
 	r.out.Text = answer.Content.Text()
-	window := s.current().profile.ContextWindow
+	p := s.current().profile
+	window := p.ContextWindow
 	if window > 0 && !s.history.warned && s.history.context*5 > window*4 {
 		s.history.warned = true
-		s.Warn(ctx, "CONTEXT_WINDOW", fmt.Sprintf("about %d %% of the model's context window is used", s.history.context*100/window))
+		text := fmt.Sprintf("about %d %% of the model's context window is used", s.history.context*100/window)
+		if p.WindowNote != "" {
+			text += "; " + p.WindowNote
+		}
+		s.Warn(ctx, "CONTEXT_WINDOW", text)
 	}
 }
 

@@ -193,6 +193,13 @@ func TestCallsAreCorrected(t *testing.T) {
 		if got := results(r.model.Requests()[1]); len(got) != 1 || got[0].IsError || got[0].Content.Text() != tt.want {
 			t.Errorf("%s %s: %+v, want %q", tt.name, tt.args, got, tt.want)
 		}
+		for _, m := range r.model.Requests()[1].Messages {
+			for _, c := range m.Parts.ToolCalls() {
+				if c.Name != "echo" {
+					t.Errorf("the history has a call of %q", c.Name)
+				}
+			}
+		}
 	}
 	other := tool("read_file", func(context.Context, *core.Call, note) (core.Result, error) { return core.TextResult("read"), nil })
 	r := newRig(t, withTools(other), coretest.CallTools(call("server.read_file", `{"text":""}`)), coretest.Say("I see."))
@@ -1038,16 +1045,16 @@ func TestCompact(t *testing.T) {
 func TestCompactFails(t *testing.T) {
 	r := newRig(
 		t, func(c *core.Config) { c.Profile = window(0) },
-		coretest.Say("one"), coretest.Turn{Err: &model.Error{Code: model.CodeNetwork, Message: "gone"}}, coretest.Say(""), coretest.Say("two"),
+		coretest.Say("one"), coretest.Turn{Err: &model.Error{Code: model.CodeNetwork, Message: "gone"}}, coretest.Say(""), coretest.Say(" "), coretest.Say("two"),
 	)
 	r.submit(t, "first")
-	for _, want := range []string{"gone", "returned no text"} {
+	for _, want := range []string{"gone", "the answer is empty"} {
 		if err := r.Compact(t.Context(), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	r.submit(t, "second")
-	if got, want := sent(r.model.Requests()[3]), "user: first\nassistant: one\nuser: second"; got != want {
+	if got, want := sent(r.model.Requests()[4]), "user: first\nassistant: one\nuser: second"; got != want {
 		t.Errorf("the model gets\n%s\nwant\n%s", got, want)
 	}
 }

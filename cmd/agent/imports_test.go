@@ -28,7 +28,7 @@ const modulePath = "github.com/seed-009c0928/agent"
 // never each other, and sdk/agent is where they meet. A new package needs a
 // line here, and a changed line needs a reason in its commit.
 var importRules = map[string][]string{
-	"core/model":      {},
+	"core/model":      {"core/model/internal/longtext"},
 	"core/proc":       {"core/proc/sandbox", "core/redact"},
 	"core/atomicfile": {},
 	"core/jsonpos":    {},
@@ -50,10 +50,11 @@ var importRules = map[string][]string{
 	"core/internal/recorder":   {"core/model", "core/event"},
 	"core":                     {"core/internal/recorder", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
 
+	"core/model/internal/longtext": {},
 	"core/model/wire":              {"core/model", "core/sse"},
 	"core/model/facts":             {"core/model"},
 	"core/model/cassette":          {"core/model", "core/redact"},
-	"core/model/langchain":         {"core/model", "core/model/wire"},
+	"core/model/langchain":         {"core/model", "core/model/internal/longtext", "core/model/wire"},
 	"core/model/langchain/clients": {"core/model", "core/model/langchain", "core/model/wire"},
 	"core/model/credential":        {"core/model"},
 	"core/model/openai":            {"core/model", "core/model/wire"},
@@ -118,7 +119,7 @@ var importRules = map[string][]string{
 	},
 	"cmd/agent/internal/setup": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "sdk/agent",
-		"core", "core/model/...", "core/env/...", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
+		"core", "core/atomicfile", "core/model/...", "core/env/...", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
 		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "skills", "bundled_skills", "sdk",
 	},
 	"cmd/agent/internal/run": {

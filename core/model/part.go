@@ -102,6 +102,18 @@ func (ps Parts) Text() string {
 	return b.String()
 }
 
+// Reasoning joins the reasoning of the list that can be shown, with a blank line
+// between two parts.
+func (ps Parts) Reasoning() string {
+	var texts []string
+	for _, p := range ps {
+		if r, ok := p.(Reasoning); ok && r.Text != "" {
+			texts = append(texts, r.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
 // ToolCalls returns the tool calls of the list in order.
 func (ps Parts) ToolCalls() []ToolCall {
 	var calls []ToolCall

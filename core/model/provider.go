@@ -2,11 +2,14 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"strings"
 	"time"
+
+	"github.com/seed-009c0928/agent/core/model/internal/longtext"
 )
 
 // Provider reaches a language model.
@@ -101,8 +104,38 @@ const (
 	MaxCalls = 10_000
 )
 
-// Complete runs Stream to its end.
+// ErrEmpty is wrapped by the error of an empty answer.
+var ErrEmpty = errors.New("the answer is empty")
+
+// Empty reports whether a complete answer has neither text nor tool calls. One
+// that was cut off or refused is not empty.
+func (r *Response) Empty() bool {
+	switch r.Stop {
+	case StopMaxTokens, StopRefusal, StopContentFilter:
+		return false
+	}
+	return len(r.Parts.ToolCalls()) == 0 && strings.TrimSpace(r.Parts.Text()) == ""
+}
+
+// Complete runs Stream to its end. An empty answer is asked for once more; the
+// error of a second one wraps [ErrEmpty]. The usage is that of both.
 func Complete(ctx context.Context, p Provider, req *Request) (*Response, error) {
+	resp, err := complete(ctx, p, req)
+	if err != nil || !resp.Empty() {
+		return resp, err
+	}
+	spent := resp.Usage
+	if resp, err = complete(ctx, p, req); err != nil {
+		return nil, err
+	}
+	if resp.Empty() {
+		return nil, &Error{Code: CodeInvalidResponse, Provider: p.Info().Name, Message: ErrEmpty.Error(), Err: ErrEmpty}
+	}
+	resp.Usage = resp.Usage.Add(spent)
+	return resp, nil
+}
+
+func complete(ctx context.Context, p Provider, req *Request) (*Response, error) {
 	var g Gatherer
 	for d, err := range p.Stream(ctx, req) {
 		if err != nil {
@@ -130,7 +163,7 @@ type Gatherer struct {
 type block struct {
 	index int
 	kind  DeltaKind
-	text  strings.Builder
+	text  longtext.Text
 	call  ToolCall
 	part  Part
 	ended bool
@@ -145,7 +178,7 @@ func (g *Gatherer) Add(d Delta) error {
 	}
 	switch d.Kind {
 	case DeltaText, DeltaReasoning:
-		g.block(d.Index, d.Kind).text.WriteString(d.Text)
+		g.block(d.Index, d.Kind).text.Add(d.Text)
 	case DeltaPart:
 		g.addPart(d.Index, d.Part)
 	case DeltaToolStart:
@@ -155,7 +188,7 @@ func (g *Gatherer) Add(d Delta) error {
 		// Always a new block: some providers give all calls the same index.
 		g.begin(d.Index, DeltaToolStart).call = ToolCall{ID: d.ID, Name: d.Name}
 	case DeltaToolArgs:
-		g.block(d.Index, DeltaToolStart).text.WriteString(d.Text)
+		g.block(d.Index, DeltaToolStart).text.Add(d.Text)
 	case DeltaToolEnd:
 		g.block(d.Index, DeltaToolStart).ended = true
 	case DeltaUsage:

@@ -293,3 +293,53 @@ func TestAnswerLimits(t *testing.T) {
 		t.Errorf("%d calls: %v", n, err)
 	}
 }
+
+// TestCompleteEmpty shows that an empty answer is asked for once more.
+func TestCompleteEmpty(t *testing.T) {
+	done := model.Delta{Kind: model.DeltaDone, Stop: model.StopEnd, Usage: model.Usage{Output: 1}}
+	text := model.Delta{Kind: model.DeltaText, Text: "full"}
+	cut := model.Delta{Kind: model.DeltaDone, Stop: model.StopMaxTokens}
+	for _, test := range []struct {
+		answers  [][]model.Delta
+		requests int
+		text     string
+		fails    bool
+	}{
+		{[][]model.Delta{{text, done}}, 1, "full", false},
+		{[][]model.Delta{{{Kind: model.DeltaReasoning, Text: "hm"}, done}, {text, done}}, 2, "full", false},
+		{[][]model.Delta{{done}, {{Kind: model.DeltaText, Text: " \n"}, done}}, 2, "", true},
+		{[][]model.Delta{{cut}}, 1, "", false},
+	} {
+		p := &answers{list: test.answers}
+		resp, err := model.Complete(t.Context(), p, &model.Request{})
+		if p.n != test.requests || errors.Is(err, model.ErrEmpty) != test.fails || !test.fails && (resp.Parts.Text() != test.text || resp.Stop == model.StopEnd && resp.Usage.Output != p.n) {
+			t.Errorf("%d requests: %+v, %v", p.n, resp, err)
+		}
+	}
+}
+
+// answers is a provider that answers with each list of deltas in turn.
+type answers struct {
+	list [][]model.Delta
+	n    int
+}
+
+func (*answers) Info() model.ProviderInfo { return model.ProviderInfo{Name: "fake"} }
+
+func (a *answers) Stream(context.Context, *model.Request) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		a.n++
+		for _, d := range a.list[a.n-1] {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestReasoning(t *testing.T) {
+	parts := model.Parts{model.Reasoning{Text: "first"}, model.Text{Text: "said"}, model.Reasoning{Signature: "s"}, model.Reasoning{Text: "second"}}
+	if got := parts.Reasoning(); got != "first\n\nsecond" {
+		t.Errorf("%q", got)
+	}
+}

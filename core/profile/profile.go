@@ -38,6 +38,7 @@ type Facts struct {
 	Name          string // display name
 	Cutoff        string // knowledge cutoff
 	ContextWindow int    // tokens
+	WindowNote    string // see core.Profile
 }
 
 // spec defines a profile.
@@ -119,7 +120,8 @@ func New(name, provider, model string, opts Options) (core.Profile, error) {
 		},
 	}
 	if opts.Facts != nil {
-		p.ContextWindow = opts.Facts(provider, model).ContextWindow
+		facts := opts.Facts(provider, model)
+		p.ContextWindow, p.WindowNote = facts.ContextWindow, facts.WindowNote
 	}
 	return p, nil
 }

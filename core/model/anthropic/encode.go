@@ -378,7 +378,7 @@ func (p *provider) assistant(name string, parts model.Parts) []block {
 				out = append(out, block{raw: part.Raw})
 			}
 		case model.ToolCall:
-			out = append(out, block{kind: "tool_use", id: wireID(part.ID), name: part.Name, input: wire.Object(part.Args)})
+			out = append(out, block{kind: "tool_use", id: wireID(part.ID), name: wire.CallName(part.Name), input: wire.Object(part.Args)})
 		default:
 			out = appendBlock(out, part)
 		}

@@ -83,11 +83,16 @@ func (s *source) token(ctx context.Context) (string, error) {
 		return "", err
 	}
 	value, until, err := s.read(out, time.Now())
-	if err != nil || value == "" || strings.ContainsAny(value, " \t\r\n") {
+	if err != nil || !isToken(value) {
 		return "", notConfigured(s.failed, errors.New("it printed no token")) // never what it printed
 	}
 	s.value, s.until = value, until
 	return value, nil
+}
+
+// isToken reports whether a text can be a token: printable ASCII without spaces.
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 func (s *source) run(ctx context.Context) ([]byte, error) {
@@ -175,11 +180,20 @@ func FoundryLocal(ctx context.Context, lookup func(string) string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	for word := range strings.FieldsSeq(string(out)) {
-		u, err := url.Parse(strings.TrimRight(word, ".,!"))
-		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
-			return u.Scheme + "://" + u.Host + "/v1", nil
-		}
+	if address := addressIn(string(out)); address != "" {
+		return address, nil
 	}
 	return "", notConfigured(s.failed, nil)
+}
+
+// addressIn returns the address of the API at the first URL in a text, "" if there
+// is none.
+func addressIn(text string) string {
+	for word := range strings.FieldsSeq(text) {
+		u, err := url.Parse(strings.TrimRight(word, ".,!"))
+		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+			return u.Scheme + "://" + u.Host + "/v1"
+		}
+	}
+	return ""
 }

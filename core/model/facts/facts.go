@@ -105,10 +105,19 @@ var dated = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|preview|\d{3}))+$`)
 })
 
-// Lookup returns what is known about a model of a provider. It ignores a
-// publisher before the name ("openai/gpt-5-mini") and a date after it. Models of
-// a local server cost nothing.
-func Lookup(provider, name string) Model {
+// Lookup returns what is known about a model of a provider, from the first of the
+// catalogs that has it, then from the built-in one, then from the table. In
+// the table, a publisher before the name ("openai/gpt-5-mini") and a date after it
+// are ignored.
+func Lookup(provider, name string, catalogs ...Catalog) Model {
+	for _, c := range catalogs {
+		if m, ok := c.Lookup(provider, name); ok {
+			return m
+		}
+	}
+	if m, ok := Builtin().Lookup(provider, name); ok {
+		return m
+	}
 	id := name
 	if i := strings.LastIndexByte(id, '/'); i >= 0 {
 		id = id[i+1:]
@@ -117,14 +126,8 @@ func Lookup(provider, name string) Model {
 	if !ok {
 		m, ok = load().byID[dated().ReplaceAllString(id, "")]
 	}
-	switch {
-	case provider == "local":
-		m.Price = &Price{}
-	case !ok:
+	if !ok {
 		return Model{ID: name}
-	}
-	if m.ID == "" {
-		m.ID = name
 	}
 	return m.Model
 }

@@ -281,7 +281,7 @@ func (c *contents) call(call model.ToolCall, signed string) {
 	c.part()
 	c.b = append(c.b, `"functionCall":{`...)
 	c.b = wire.AppendField(c.b, "id", call.ID)
-	c.b = wire.AppendField(append(c.b, ','), "name", call.Name)
+	c.b = wire.AppendField(append(c.b, ','), "name", wire.CallName(call.Name))
 	c.b = append(c.b, `,"args":`...)
 	c.b = append(append(c.b, wire.Object(call.Args)...), '}')
 	if signed != "" {
@@ -344,7 +344,7 @@ func (c *contents) result(r model.ToolResult) (images bool) {
 	c.part()
 	c.b = append(c.b, `"functionResponse":{`...)
 	c.b = wire.AppendField(c.b, "id", r.CallID)
-	c.b = wire.AppendField(append(c.b, ','), "name", r.Name)
+	c.b = wire.AppendField(append(c.b, ','), "name", wire.CallName(r.Name))
 	c.b = append(c.b, `,"response":{`...)
 	c.b = append(wire.AppendField(c.b, key, strings.Join(texts, "\n")), '}')
 	inside := sendableImages(r.Content)

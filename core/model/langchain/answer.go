@@ -11,6 +11,7 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/internal/longtext"
 	"github.com/seed-009c0928/agent/core/model/wire"
 )
 
@@ -34,7 +35,7 @@ type answer struct {
 
 // block is the text or the reasoning of the answer.
 type block struct {
-	text  []byte
+	text  longtext.Text
 	index int
 	begun bool
 }
@@ -206,7 +207,7 @@ func (a *answer) addText(b *block, kind model.DeltaKind, text string) error {
 	if !b.begun {
 		b.begun, b.index = true, a.nextBlock()
 	}
-	b.text = append(b.text, text...)
+	b.text.Add(text)
 	return a.emit(model.Delta{Kind: kind, Index: b.index, Text: text})
 }
 
@@ -347,7 +348,7 @@ func (a *answer) completion() []byte {
 		Message      message `json:"message"`
 		FinishReason string  `json:"finish_reason"`
 	}
-	m := message{Role: "assistant", Content: string(a.text.text), Reasoning: string(a.reasoning.text)}
+	m := message{Role: "assistant", Content: a.text.text.String(), Reasoning: a.reasoning.text.String()}
 	for _, c := range a.calls {
 		m.ToolCalls = append(m.ToolCalls, toolCall{c.id, "function", function{c.name, string(c.args)}})
 	}
@@ -364,7 +365,7 @@ func (a *answer) completion() []byte {
 // reconcile returns the last delta, from langchaingo's result, which must be what
 // was streamed.
 func (a *answer) reconcile(result *llms.ContentResponse) (model.Delta, error) {
-	if len(result.Choices) != 1 || result.Choices[0].Content != string(a.text.text) || len(result.Choices[0].ToolCalls) != len(a.calls) {
+	if len(result.Choices) != 1 || result.Choices[0].Content != a.text.text.String() || len(result.Choices[0].ToolCalls) != len(a.calls) {
 		return model.Delta{}, errors.New("langchaingo's result differs from what was streamed")
 	}
 	choice := result.Choices[0]

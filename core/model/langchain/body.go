@@ -251,7 +251,7 @@ func (e encoding) assistant(parts model.Parts) (wireMessage, bool) {
 		}
 	}
 	for _, c := range parts.ToolCalls() {
-		msg.ToolCalls = append(msg.ToolCalls, wireCall{e.id(c.ID), "function", wireCallBody{c.Name, string(wire.Object(c.Args))}})
+		msg.ToolCalls = append(msg.ToolCalls, wireCall{e.id(c.ID), "function", wireCallBody{wire.CallName(c.Name), string(wire.Object(c.Args))}})
 	}
 	return msg, msg.Content != nil || msg.ToolCalls != nil
 }

@@ -222,7 +222,7 @@ func TestNoLimits(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{} })
+	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"ok"}} })
 	p := serve(t, chat)
 	req := user("hi")
 	req.MaxTokens, req.Effort = 9, model.EffortXHigh
@@ -263,7 +263,7 @@ func TestOptions(t *testing.T) {
 
 // TestOpenAILimit checks the name that OpenAI's newer models require.
 func TestOpenAILimit(t *testing.T) {
-	chat := modeltest.NewChat(modeltest.Turn{})
+	chat := modeltest.NewChat(modeltest.Turn{Text: []string{"ok"}})
 	p, err := langchain.OpenAI(wire.Config{BaseURL: chat.Serve(t), APIKey: "key", Model: "o4-mini", Transport: &http.Transport{DisableKeepAlives: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestOpenAILimit(t *testing.T) {
 // TestPrefix checks that a growing conversation keeps its bytes: providers cache
 // by prefix.
 func TestPrefix(t *testing.T) {
-	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{} })
+	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"ok"}} })
 	p := serve(t, chat)
 	short, long := conversation(3, 50), conversation(4, 50)
 	for _, req := range []*model.Request{short, long} {

@@ -154,7 +154,7 @@ func TestGuardLongLines(t *testing.T) {
 
 // Guard 5: an unrequested temperature, and a lost effort.
 func TestGuardTemperatureAndEffort(t *testing.T) {
-	chat := always(modeltest.Turn{})
+	chat := always(modeltest.Turn{Text: []string{"ok"}})
 	llm, p := stock(t, chat.Serve(t)), serve(t, chat)
 	_, _, err := generate(t, llm, llms.WithModel("o4-mini"), llms.WithThinkingMode(llms.ThinkingModeHigh))
 	if err == nil || !strings.Contains(err.Error(), "temperature") {
@@ -231,6 +231,7 @@ func TestGuardUsageAndStopReasons(t *testing.T) {
 		{llms.ContentChoice{StopReason: "brand_new", GenerationInfo: map[string]any{"PromptTokens": 5.0, "CompletionTokens": uint8(3)}}, model.StopOther, model.Usage{Input: 5, Output: 3}},
 	} {
 		t.Run(test.choice.StopReason, func(t *testing.T) {
+			test.choice.Content = "ok"
 			p := langchain.Provider(fakeLLM(func(context.Context, []llms.MessageContent, *llms.CallOptions) (*llms.ContentResponse, error) {
 				return &llms.ContentResponse{Choices: []*llms.ContentChoice{&test.choice}}, nil
 			}), langchain.Traits{})
@@ -244,7 +245,7 @@ func TestGuardUsageAndStopReasons(t *testing.T) {
 
 // Guard 9: parts that the stock client drops or garbles.
 func TestGuardParts(t *testing.T) {
-	chat := always(modeltest.Turn{})
+	chat := always(modeltest.Turn{Text: []string{"ok"}})
 	llm, p := stock(t, chat.Serve(t)), serve(t, chat)
 	send := func(parts ...llms.ContentPart) error {
 		_, err := llm.GenerateContent(t.Context(), []llms.MessageContent{{Role: llms.ChatMessageTypeHuman, Parts: parts}})

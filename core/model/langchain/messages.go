@@ -105,7 +105,7 @@ func (t Traits) assistantParts(parts model.Parts) []llms.ContentPart {
 			out = append(out, llms.TextContent{Text: "[call of " + c.Name + " with " + c.Args + "]"})
 			continue
 		}
-		out = append(out, llms.ToolCall{ID: wireID(c.ID), Type: "function", FunctionCall: &llms.FunctionCall{Name: c.Name, Arguments: string(wire.Object(c.Args))}})
+		out = append(out, llms.ToolCall{ID: wireID(c.ID), Type: "function", FunctionCall: &llms.FunctionCall{Name: wire.CallName(c.Name), Arguments: string(wire.Object(c.Args))}})
 	}
 	return out
 }
@@ -147,5 +147,5 @@ func (t Traits) resultPart(r model.ToolResult, images *[]llms.ContentPart) llms.
 	if t.NoTools {
 		return llms.TextContent{Text: "[result of " + r.Name + "]\n" + text}
 	}
-	return llms.ToolCallResponse{ToolCallID: wireID(r.CallID), Name: r.Name, Content: text}
+	return llms.ToolCallResponse{ToolCallID: wireID(r.CallID), Name: wire.CallName(r.Name), Content: text}
 }

@@ -276,7 +276,7 @@ func (c *adapterCall) rest(b *block, kind model.DeltaKind, whole string) error {
 	if whole == "" {
 		return nil
 	}
-	rest, ok := strings.CutPrefix(whole, string(b.text))
+	rest, ok := strings.CutPrefix(whole, b.text.String())
 	if !ok {
 		return errors.New("its text is not what was streamed")
 	}

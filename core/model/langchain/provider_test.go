@@ -63,7 +63,7 @@ func TestProviderOverStock(t *testing.T) {
 		}
 	})
 	t.Run("images of the user and of a result", func(t *testing.T) {
-		chat := always(modeltest.Turn{})
+		chat := always(modeltest.Turn{Text: []string{"ok"}})
 		req := conversation(1, 5)
 		img := model.Image{MediaType: "image/png", Data: []byte("x")}
 		req.Messages[0].Parts = append(req.Messages[0].Parts, img)

@@ -203,7 +203,7 @@ func TestServicesModels(t *testing.T) {
 
 // TestAlias requests a model of Foundry Local by its alias.
 func TestAlias(t *testing.T) {
-	chat := modeltest.NewChat(modeltest.Turn{}, modeltest.Turn{})
+	chat := modeltest.NewChat(modeltest.Turn{Text: []string{"ok"}}, modeltest.Turn{Text: []string{"ok"}})
 	chat.Models = []string{"qwen2.5-0.5b", "Phi-4-generic-gpu", "Phi-4-mini-generic-gpu"}
 	p, err := langchain.FoundryLocal(wire.Config{BaseURL: chat.Serve(t)})
 	if err != nil {

@@ -48,6 +48,7 @@ func (r *rig) checkTolerated() {
 		{"no space after data:", edits(Replace("data: ", "data:"))},
 		{"other fields", edits(Replace("data: ", "id: 7\nretry: 100\ndata: "))},
 		{"data split over lines", edits(splitData)},
+		{"a byte order mark", edits(func(frames []string) []string { return append([]string{"\ufeff" + frames[0]}, frames[1:]...) })},
 		{"new members", edits(Replace("data: {", `data: {"new_member":{"a":[1,"}"]},`))},
 		{"new events", edits(Insert(2, "event: something_new\ndata: {\"type\":\"something_new\",\"index\":0}\n\n"))},
 	}

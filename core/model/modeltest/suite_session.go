@@ -121,6 +121,30 @@ func (r *rig) checkSwitch() {
 	r.sub("ids that repeat", func(r *rig) {
 		r.checkPairs(r.parsed(foreignSession([]string{"call_0", "call_0", "call_1", "call_0"})), 4)
 	})
+	r.sub("names that no tool can have", func(r *rig) {
+		req := foreignSession([]string{"a", "b", "c"})
+		for i, name := range []string{"functions.read file", "", strings.Repeat("naïve", 40)} {
+			for n, m := range req.Messages[1+2*i : 3+2*i] {
+				last := len(m.Parts) - 1
+				if n == 0 {
+					c := m.Parts[last].(model.ToolCall)
+					c.Name = name
+					m.Parts[last] = c
+				} else {
+					result := m.Parts[last].(model.ToolResult)
+					result.Name = name
+					m.Parts[last] = result
+				}
+			}
+		}
+		got := r.parsed(req)
+		r.checkPairs(got, 3)
+		for i, c := range got.Parts(model.RoleAssistant).ToolCalls() {
+			if result := got.Results()[i].Name; !toolName().MatchString(c.Name) || result != "" && result != c.Name {
+				r.Errorf("a call is sent as that of %q, its result as that of %q", c.Name, result)
+			}
+		}
+	})
 	r.sub("there and back", func(r *rig) {
 		turns, _ := r.thinkingTurns()
 		r.start(turns...)
@@ -266,6 +290,8 @@ func (r *rig) checkBreakAfterFirst() {
 		"reasoning": {Reasoning: []string{"half a thought", " and more"}, Text: []string{"x"}},
 		"call":      {Calls: []Call{{ID: "call_1", Name: "read_file", Args: []string{`{"path":`, `"a"}`}}}},
 		"signature": {Reasoning: []string{"all"}, Signature: "c2lnbmVk", Text: []string{"x"}},
+		"refusal":   {Refusal: []string{"I will ", "not"}},
+		"calls":     {Calls: []Call{{ID: "call_1", Name: "a", Args: []string{`{`, `}`}}, {ID: "call_2", Name: "b", Args: []string{`{`, `}`}}}, Interleave: true},
 		"usage":     {Usage: Usage{Prompt: 1, Completion: 1}, Text: []string{"x"}},
 	} {
 		frames := turn.streamed(r.api, r.traits.model)

@@ -281,7 +281,7 @@ func (in *input) call(c model.ToolCall) {
 	delete(in.searched, c.ID) // other services count IDs anew in each answer
 	in.item("function_call")
 	in.field("call_id", callID(c.ID))
-	in.field("name", c.Name)
+	in.field("name", wire.CallName(c.Name))
 	in.field("arguments", string(wire.Object(c.Args)))
 	in.b = append(in.b, '}')
 }

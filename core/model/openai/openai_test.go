@@ -119,7 +119,7 @@ func TestStopReasons(t *testing.T) {
 		{"end", []string{piece1("output_text", 0, `"x"`), ended("completed", "null")}, model.StopEnd},
 		{"refusal", []string{piece1("refusal", 0, `"no"`), ended("completed", "null")}, model.StopRefusal},
 		{"filter", []string{ended("incomplete", `{"reason":"content_filter"}`)}, model.StopContentFilter},
-		{"other", []string{ended("incomplete", `{"reason":"new"}`)}, model.StopOther},
+		{"other", []string{piece1("output_text", 0, `"x"`), ended("incomplete", `{"reason":"new"}`)}, model.StopOther},
 		{"refusal in one piece", []string{done(0, `{"type":"message","content":[{"type":"refusal","refusal":"no"}]}`), ended("completed", "null")}, model.StopRefusal},
 		{"filter in a call", []string{cut, ended("incomplete", `{"reason":"content_filter"}`)}, model.StopContentFilter},
 		{"cut", []string{cut, piece1("function_call_arguments", 0, `"{"`), done(0, function("call_1", "f", `"{"`, "incomplete")), ended("incomplete", `{"reason":"max_output_tokens"}`)}, model.StopMaxTokens},

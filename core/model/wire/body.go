@@ -115,6 +115,22 @@ func CallID(id, prefix string, maxLength int) string {
 	return prefix + hex.EncodeToString(sum[:12])
 }
 
+// CallName returns the name of an earlier call for APIs that accept only letters,
+// digits, _ and -. Others, which a model made up, get _ for the rest.
+func CallName(name string) string {
+	const maxLength = 64
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		return "unknown"
+	}
+	return name[:min(len(name), maxLength)]
+}
+
 // Schema returns the schema of a tool; without one, that of no arguments.
 func Schema(d model.ToolDef) json.RawMessage {
 	if len(d.Schema) == 0 {

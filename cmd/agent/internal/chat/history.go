@@ -25,11 +25,12 @@ func (h history) load() []string {
 	}
 	defer f.Close()
 	var entries []string
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	lines := bufio.NewReader(f)
+	for err == nil {
+		var line []byte
+		line, err = lines.ReadBytes('\n')
 		var e string
-		if json.Unmarshal(lines.Bytes(), &e) != nil || e == "" {
+		if json.Unmarshal(line, &e) != nil || e == "" {
 			continue
 		}
 		if i := slices.Index(entries, e); i >= 0 {
@@ -40,17 +41,23 @@ func (h history) load() []string {
 	return entries[max(0, len(entries)-maxHistory):]
 }
 
-// add appends an entry.
+// add appends an entry. A line that was written only in part stays one line.
 func (h history) add(entry string) error {
 	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
 	line, err := json.Marshal(entry)
 	if err == nil {
+		if info, serr := f.Stat(); serr == nil && info.Size() > 0 {
+			last := []byte{0}
+			if _, rerr := f.ReadAt(last, info.Size()-1); rerr == nil && last[0] != '\n' {
+				line = append([]byte{'\n'}, line...)
+			}
+		}
 		_, err = f.Write(append(line, '\n'))
 	}
 	if cerr := f.Close(); err == nil {

@@ -86,7 +86,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Agent: agentSettings{
 			MaxRounds: 50, WarnAt: 0.8, CommandTimeoutMs: 10_000, MaxCommandTimeoutMs: 600_000,
-			ParallelCalls: 8, LoopDetection: true, LoopWindow: 10, MaxSubagentDepth: 1, Profile: "auto", CompactAt: 0.85,
+			ParallelCalls: 8, LoopDetection: true, LoopWindow: 10, MaxSubagentDepth: 1, Profile: "auto", CompactAt: 0.85, CatalogURL: "https://models.dev/api.json",
 		},
 		Retry:       retrySettings{Enabled: true, MaxRetries: 3, MaxBroken: 5, MaxWaitMs: 300_000, BaseDelayMs: 1000, MaxDelayMs: 10_000, EnableJitter: true},
 		Timeouts:    timeoutSettings{FirstByteMs: 120_000, IdleMs: 180_000, TotalMs: 1_800_000},

@@ -155,7 +155,8 @@ type agentSettings struct {
 	LoopWindow          int      `json:"loopWindow" default:"10" min:"2" doc:"Number of recent calls searched for repetitions."`
 	MaxSubagentDepth    int      `json:"maxSubagentDepth" default:"1" min:"1" max:"3" doc:"Levels of subagents: with 2, a subagent can start others."`
 	Profile             string   `json:"profile" default:"\"auto\"" enum:"auto,default,openai,anthropic,gemini" doc:"System prompt and built-in tools for a family of models; auto selects by the model's name."`
-	CompactAt           float64  `json:"compactAt" default:"0.85" min:"0" max:"1" doc:"Fraction of the model's context window, if known, at which old turns are replaced by a summary; 0 is never."`
+	CompactAt           float64  `json:"compactAt" default:"0.85" min:"0" max:"1" doc:"Fraction of the model's context window at which old turns are replaced by a summary; 0 is never."`
+	CatalogURL          string   `json:"catalogUrl" default:"\"https://models.dev/api.json\"" scope:"user" format:"url" doc:"Address of the catalog of agent models update, in the form of the default."`
 }
 
 // retrySettings configures retries of failed requests.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"sync"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/facts"
 )
@@ -14,7 +15,14 @@ func (s *Setup) facts(provider, name string) facts.Model {
 	if azure := s.Settings.Providers.Azure; provider == "azure" && name == azure.Deployment {
 		name = cmp.Or(azure.BaseModel, name)
 	}
-	m := facts.Lookup(provider, name)
+	var updated facts.Catalog
+	if s.catalog != nil {
+		updated = s.catalog()
+	}
+	m := facts.Lookup(provider, name, updated)
+	if local(provider) {
+		m.Price = &facts.Price{} // whatever the same model costs elsewhere
+	}
 	for _, key := range []string{name, provider + "/" + name} {
 		o, ok := s.Settings.Models[key]
 		if !ok {
@@ -37,6 +45,20 @@ func (s *Setup) facts(provider, name string) facts.Model {
 		m.Price = &p
 	}
 	return m
+}
+
+// local reports whether a provider's models run on this machine.
+func local(provider string) bool {
+	preset, _ := config.FindPreset(provider)
+	return provider == "local" || preset.Local
+}
+
+// assumedWindow is the context window of a model that is not known.
+func assumedWindow(provider string) int {
+	if local(provider) {
+		return localWindow
+	}
+	return remoteWindow
 }
 
 // set overrides a value if by is not nil.

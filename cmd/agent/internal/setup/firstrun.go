@@ -101,13 +101,13 @@ type KnownServer struct{ Name, URL string }
 
 // KnownServers returns the model servers that may run on this machine.
 func KnownServers() []KnownServer {
-	return []KnownServer{
-		{"Ollama", "http://localhost:11434/v1"},
-		{"LM Studio", "http://localhost:1234/v1"},
-		{"vLLM", "http://localhost:8000/v1"},
-		{"llama.cpp", "http://localhost:8080/v1"},
-		{"Docker Model Runner", "http://localhost:12434/engines/v1"},
+	var servers []KnownServer
+	for _, p := range config.Presets() {
+		if p.Local {
+			servers = append(servers, KnownServer{strings.TrimSuffix(p.About, " on this machine"), p.BaseURL})
+		}
 	}
+	return servers
 }
 
 // LocalServer is a model server found on this machine.

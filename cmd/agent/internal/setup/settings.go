@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
@@ -19,6 +20,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/model/facts"
 	"github.com/seed-009c0928/agent/core/model/wire"
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/permissions"
@@ -40,8 +42,9 @@ type Setup struct {
 	Environment Environment
 	keyring     cmdutil.Keyring
 
-	transport http.RoundTripper // shared by the providers; nil gives each its own
-	replays   bool              // transport replays a recording
+	catalog   func() facts.Catalog // of the last update; nil is none
+	transport http.RoundTripper    // shared by the providers; nil gives each its own
+	replays   bool                 // transport replays a recording
 }
 
 // Load reads the settings and prints their warnings.
@@ -81,6 +84,7 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 	if w := set.langchainWarning(); w != "" {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)
 	}
+	set.catalog = sync.OnceValue(set.loadCatalog)
 	for _, d := range o.addDirs {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(s.Cwd, d)
@@ -162,7 +166,12 @@ func (s *Setup) Profile(provider, modelName string) (core.Profile, error) {
 		Append: s.Settings.Agent.SystemPrompt, Bare: s.bare,
 		Facts: func(provider, modelName string) profile.Facts {
 			m := s.facts(provider, modelName)
-			return profile.Facts{Name: m.Name, Cutoff: m.Cutoff, ContextWindow: m.Context}
+			f := profile.Facts{Name: m.Name, Cutoff: m.Cutoff, ContextWindow: m.Context}
+			if m.Context == 0 {
+				f.ContextWindow = assumedWindow(provider)
+				f.WindowNote = fmt.Sprintf("%s is not known, %d tokens are assumed: run agent models update, or set models.%s.contextWindow", modelName, f.ContextWindow, modelName)
+			}
+			return f
 		},
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,40 @@ func NewModelsCmd(s *cmdutil.IO) *cobra.Command {
 	}
 	o.flags.Register(cmd.Flags(), providerFlags)
 	cmdutil.JSONFlag(cmd, &o.json)
+	cmd.AddCommand(newUpdateCmd(s))
 	return cmd
+}
+
+type updateOptions struct {
+	*cmdutil.IO
+	flags setup.Flags
+}
+
+func newUpdateCmd(s *cmdutil.IO) *cobra.Command {
+	o := &updateOptions{IO: s}
+	cmd := &cobra.Command{
+		Use:   "update",
+		Short: "Fetch limits and prices of current models",
+		Long: "Fetch the public catalog of models at agent.catalogUrl, and store what it says about the models of known providers.\n" +
+			"The limits and prices that it has take precedence over the built-in ones; your settings take precedence over both.",
+		Args: cmdutil.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.flags.Register(cmd.Flags(), providerFlags)
+	return cmd
+}
+
+func (o *updateOptions) run(ctx context.Context) error {
+	set, err := o.flags.Load(o.IO)
+	if err != nil {
+		return err
+	}
+	c, path, err := set.UpdateModels(ctx, time.Now())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "%d models in %s.\n", c.Len(), path)
+	return nil
 }
 
 func (o *modelsOptions) run(ctx context.Context) error {

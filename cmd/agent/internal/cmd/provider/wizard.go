@@ -29,7 +29,8 @@ type wizard struct {
 	kind    setup.ProviderKind // the zero value until it is chosen
 	set     *setup.Setup       // with the answers so far
 	answers []config.Flag
-	keyring bool // save the key in the keyring instead of the settings
+	servers []setup.LocalServer // found on this machine
+	keyring bool                // save the key in the keyring instead of the settings
 }
 
 // run asks, tests and writes. If it returns an error, nothing was written.
@@ -81,6 +82,7 @@ func (w *wizard) chooseProvider(ctx context.Context) error {
 		w.take("providers.default", w.kind.Name)
 		return nil
 	}
+	w.servers = setup.FindLocalServers(ctx, w.candidates)
 	w.Printf("\nProviders:")
 	names := w.set.Settings.Providers.Names()
 	for i, k := range w.set.ProviderKinds() {
@@ -103,9 +105,17 @@ func (w *wizard) chooseProvider(ctx context.Context) error {
 	}
 }
 
-// found says where the key of a provider was found, if it was found in the
-// environment.
+// found says what was found of a provider: its key in the environment, or its
+// server on this machine.
 func (w *wizard) found(k setup.ProviderKind) string {
+	if k.Local {
+		at := k.Values(&w.set.Settings.Providers).BaseURL
+		for _, server := range w.servers {
+			if server.URL == at {
+				return " (is running)"
+			}
+		}
+	}
 	if from := w.set.Loaded.Source(w.set.Setting(k, "apiKey")); from.Layer == config.LayerEnv {
 		return " (" + from.Where + " is set)"
 	}
@@ -113,7 +123,7 @@ func (w *wizard) found(k setup.ProviderKind) string {
 }
 
 // preferred returns the provider to offer: the default or, if nothing says so,
-// the first one whose key is in the environment.
+// the first one whose key or server was found.
 func (w *wizard) preferred() string {
 	if w.set.Loaded.Source("providers.default").Layer == config.LayerDefault {
 		for _, k := range w.set.ProviderKinds() {
@@ -214,7 +224,10 @@ func (w *wizard) localServers(ctx context.Context) []string {
 		return nil
 	}
 	var urls []string
-	for i, server := range setup.FindLocalServers(ctx, w.candidates) {
+	if w.servers == nil {
+		w.servers = setup.FindLocalServers(ctx, w.candidates)
+	}
+	for i, server := range w.servers {
 		if i == 0 {
 			w.Printf("\nModel servers on this machine:")
 		}

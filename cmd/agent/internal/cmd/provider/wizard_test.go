@@ -127,3 +127,26 @@ func TestSetupWithoutHome(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestSetupOffersRunningServer checks that a preset whose server runs is marked and
+// offered.
+func TestSetupOffersRunningServer(t *testing.T) {
+	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
+	chat.Models = []string{"m1"}
+	url, home := chat.Serve(t), t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"providers":{"vllm":{"baseUrl":"`+url+`"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := answer(t, home, []setup.KnownServer{{Name: "vLLM", URL: url}}, "", "", "", "", "")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"vLLM on this machine (is running)\n", "Provider [vllm]: ", "Model [m1]: "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	if strings.Count(out, "is running") != 1 {
+		t.Errorf("other servers are said to run:\n%s", out)
+	}
+}

@@ -1,0 +1,2 @@
+// Package longtext joins pieces of a text that can become very long.
+package longtext
