@@ -77,6 +77,10 @@ type Command struct {
 	// stderr; its output goes to Stdout. Where there are no terminals, Start
 	// fails with errors.ErrUnsupported.
 	Terminal bool
+	// Interrupt, once closed, interrupts the command as Ctrl-C on a terminal
+	// does: it gets SIGINT, and may clean up or go on. Windows has no such
+	// signal.
+	Interrupt <-chan struct{}
 	// Grants are those of the call that starts the command. They define the
 	// sandbox of an environment that has one: the grant of the command says
 	// whether it is Unconfined, the others what it may write and reach. Only

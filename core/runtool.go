@@ -224,6 +224,7 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	} else {
 		c.start = s.cfg.Clock() // without the time that the user took
 		sensitive = c.decision.Sensitive
+		c.tool.Interrupt = r.soft.Done()
 		res, out = s.execute(ctx, c)
 	}
 	if len(c.notes) > 0 {

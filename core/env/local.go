@@ -189,7 +189,8 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 		Stdout: cmd.Stdout,
 		Stderr: cmd.Stderr,
 
-		Terminal: cmd.Terminal,
+		Terminal:  cmd.Terminal,
+		Interrupt: cmd.Interrupt,
 	}
 	c, err := l.confine(ctx, &cmd, &spec)
 	if err != nil {

@@ -46,6 +46,9 @@ type Spec struct {
 	// the three files. Its output goes to Stdout; its input is empty. It is
 	// supported on Unix only: elsewhere Start fails.
 	Terminal bool
+	// Interrupt, once closed, interrupts the command as Ctrl-C on a terminal does:
+	// SIGINT to its process group. On Windows it has no effect.
+	Interrupt <-chan struct{}
 	// Grace is the time between SIGTERM and SIGKILL; 0 means two seconds.
 	Grace time.Duration
 	// Sandbox confines the command and everything it starts; nil does not. In a
@@ -120,7 +123,7 @@ func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
 		close(p.done)
 		return nil, err
 	}
-	s.wg.Go(func() { p.supervise(run) })
+	s.wg.Go(func() { p.supervise(run, spec.Interrupt) })
 	return p, nil
 }
 
@@ -293,12 +296,18 @@ func startError(spec Spec, err error) error {
 }
 
 // supervise waits for the end of the command.
-func (p *Process) supervise(ctx context.Context) {
+func (p *Process) supervise(ctx context.Context, interrupt <-chan struct{}) {
 	defer close(p.done)
 	defer p.supervisor.finish(p)
 	defer p.cancel(nil)
 	go p.await() // ends with the process; see stop for one that cannot be killed
 	aborted := false
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
+	case <-interrupt:
+		p.family.interrupt()
+	}
 	select {
 	case <-p.exited:
 		p.settle(ctx)

@@ -86,7 +86,7 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	defer cancel()
 	out := &lastByteWriter{w: call.Output, last: '\n'}
 	decoded := charset.NewWriter(out)
-	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Stdout: decoded, Stderr: decoded})
+	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Stdout: decoded, Stderr: decoded, Interrupt: call.Interrupt})
 	if err != nil {
 		return startFailure(in.Command, err), nil
 	}
@@ -98,6 +98,8 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	}
 	result := core.Result{}
 	switch {
+	case err == nil && interrupted(call):
+		result = core.Fail(core.CodeCancelled, "[The user interrupted the command. Its output is shown above.]\n"+exitLine(exit, true)+note)
 	case err == nil:
 		result = core.TextResult(exitLine(exit, out.written) + note)
 		result.Structured, err = json.Marshal(shellExit{exit.Code, exit.Signal, exit.Duration.Milliseconds(), exit.Left})
@@ -111,6 +113,16 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	}
 	result.Meta = event.SandboxMeta(exit.Sandbox)
 	return result, err
+}
+
+// interrupted reports whether the user interrupted a call.
+func interrupted(call *core.Call) bool {
+	select {
+	case <-call.Interrupt:
+		return true
+	default:
+		return false
+	}
 }
 
 // encodingNote tells the model that output was not UTF-8.
