@@ -73,10 +73,11 @@ type Command struct {
 	// where an environment can.
 	Minimal bool
 	Stdin   io.Reader
-	// Terminal gives the command a terminal without input as stdin, stdout and
-	// stderr; its output goes to Stdout. Where there are no terminals, Start
-	// fails with errors.ErrUnsupported.
-	Terminal bool
+	// Terminal gives the command a terminal as stdin, stdout and stderr. What
+	// Stdin has is typed there; its output goes to Stdout. Where there are no
+	// terminals, Start fails with errors.ErrUnsupported.
+	Terminal   bool
+	Rows, Cols int // of the terminal; 0 = 40 and 120
 	// Interrupt, once closed, interrupts the command as Ctrl-C on a terminal
 	// does: it gets SIGINT, and may clean up or go on. Windows has no such
 	// signal.

@@ -190,6 +190,8 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 		Stderr: cmd.Stderr,
 
 		Terminal:  cmd.Terminal,
+		Rows:      cmd.Rows,
+		Cols:      cmd.Cols,
 		Interrupt: cmd.Interrupt,
 	}
 	c, err := l.confine(ctx, &cmd, &spec)
