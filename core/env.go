@@ -141,6 +141,7 @@ type EnvInfo struct {
 	OSVersion, Home string
 	Dir             string   // working directory, absolute, links resolved
 	Roots           []string // the workspace: Dir and added directories
+	Ignore          string   // the user's own rules for git, of all repositories
 	Shell           string   // dialect of Command.Script: "bash", "sh", "cmd"; empty = no shell
 }
 
