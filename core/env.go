@@ -97,10 +97,15 @@ type Command struct {
 	// where an environment can.
 	Minimal bool
 	Stdin   io.Reader
-	// Terminal gives the command a terminal without input as stdin, stdout and
-	// stderr; its output goes to Stdout. Where there are no terminals, Start
-	// fails with errors.ErrUnsupported.
-	Terminal bool
+	// Terminal gives the command a terminal as stdin, stdout and stderr. What
+	// Stdin has is typed there; its output goes to Stdout. Where there are no
+	// terminals, Start fails with errors.ErrUnsupported.
+	Terminal   bool
+	Rows, Cols int // of the terminal; 0 = 40 and 120
+	// Interrupt, once closed, interrupts the command as Ctrl-C on a terminal
+	// does: it gets SIGINT, and may clean up or go on. Windows has no such
+	// signal.
+	Interrupt <-chan struct{}
 	// Grants are those of the call that starts the command. They define the
 	// sandbox of an environment that has one: the grant of the command says
 	// whether it is Unconfined, the others what it may write and reach. Only
@@ -136,6 +141,7 @@ type EnvInfo struct {
 	OSVersion, Home string
 	Dir             string   // working directory, absolute, links resolved
 	Roots           []string // the workspace: Dir and added directories
+	Ignore          string   // the user's own rules for git, of all repositories
 	Shell           string   // dialect of Command.Script: "bash", "sh", "cmd"; empty = no shell
 }
 

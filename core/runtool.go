@@ -241,6 +241,7 @@ func (s *Session) runTool(r *run, c *pending) Result {
 		c.start = s.cfg.Clock() // without the time that the user took
 		sensitive = c.decision.Sensitive
 		after := s.watch(ctx, c)
+		c.tool.Interrupt = r.soft.Done()
 		res, out = s.execute(ctx, c)
 		changes = after(context.WithoutCancel(ctx))
 	}

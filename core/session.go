@@ -380,7 +380,8 @@ func (s *Session) nextFollowUp() (Input, bool) {
 }
 
 // Cancel ends the processing gracefully: the model's stream is closed, running
-// tools finish, no others start, and the session is idle again. It is
+// commands are interrupted, other running tools finish, no others start, and the
+// session is idle again. It is
 // idempotent, and does nothing in an idle session. To abort, end Submit's ctx or
 // call Close.
 func (s *Session) Cancel(reason string) {

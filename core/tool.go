@@ -55,6 +55,9 @@ type Call struct {
 	// Output takes live output. What is written here begins the result's text:
 	// a tool that streams does not return it again.
 	Output io.Writer
+	// Interrupt is closed when the user wants the call to end soon, with what it
+	// has so far. A tool need not heed it.
+	Interrupt <-chan struct{}
 	// Progress reports how far the call has come.
 	Progress func(Progress)
 	// Ask puts a question to the user. The call's timeout is paused meanwhile.

@@ -70,7 +70,7 @@ var importRules = map[string][]string{
 	"core/internal/charset":   {},
 	"core/changes":            {"core", "core/model", "core/event", "core/sensitive", "core/snapshot"},
 	"core/internal/patch":     {"core/internal/textedit"},
-	"core/tools":              {"core/sensitive", "core", "core/model", "core/event", "core/output", "core/internal/charset", "core/internal/patch", "core/internal/textedit", "core/internal/gitignore"},
+	"core/tools":              {"core/sensitive", "core", "core/model", "core/event", "core/output", "core/jsonpos", "core/internal/charset", "core/internal/patch", "core/internal/textedit", "core/internal/gitignore"},
 	"core/subagent":           {"core", "core/model", "core/event"},
 	"core/profile":            {"core", "core/model", "core/event"},
 	"core/store":              {"core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/redact"},

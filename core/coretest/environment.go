@@ -88,6 +88,7 @@ func environmentChecks(opts EnvironmentOptions) []environmentCheck {
 		{"ExecHidesSecrets", !opts.HasShell, (*envTest).execHidesSecrets},
 		{"ExecHasNoTerminal", !opts.HasShell, (*envTest).execHasNoTerminal},
 		{"ExecTimeout", !opts.HasShell, (*envTest).execTimeout},
+		{"ExecInterrupt", !opts.HasShell, (*envTest).execInterrupt},
 		{"ExecStubborn", !opts.HasShell, (*envTest).execStubborn},
 		{"ExecLeavesNoChild", !opts.HasShell, (*envTest).execLeavesNoChild},
 		{"ExecLeavesNoDaemon", !opts.HasShell || !opts.HasSetsid, (*envTest).execLeavesNoDaemon},

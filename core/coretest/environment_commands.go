@@ -125,7 +125,12 @@ func (e *envTest) execHasNoTerminal() {
 // start starts a script and returns once it has made the file "started".
 func (e *envTest) start(ctx context.Context, script string, out io.Writer) core.Process {
 	e.Helper()
-	p, err := e.env.Start(ctx, core.Command{Script: script, Stdout: out, Stderr: out})
+	return e.startCommand(ctx, core.Command{Script: script, Stdout: out, Stderr: out})
+}
+
+func (e *envTest) startCommand(ctx context.Context, cmd core.Command) core.Process {
+	e.Helper()
+	p, err := e.env.Start(ctx, cmd)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -165,6 +170,33 @@ func (e *envTest) execTimeout() {
 	}
 	if exit.Code != 3 || string(out) != "before\nasked\n" {
 		e.Errorf("the command was not told to end: %+v, %q", exit, out)
+	}
+}
+
+// execInterrupt: an interrupted command can clean up or ignore it, and its end is
+// no error. The context still ends it.
+func (e *envTest) execInterrupt() {
+	run := func(ctx context.Context, script string) (string, core.Exit, error) {
+		var out bytes.Buffer
+		interrupt := make(chan struct{})
+		p := e.startCommand(ctx, core.Command{Script: script, Stdout: &out, Stderr: &out, Interrupt: interrupt})
+		close(interrupt)
+		exit, err := p.Wait()
+		if err := e.files.Remove(e.Context(), "started"); err != nil {
+			e.Fatal(err)
+		}
+		return out.String(), exit, err
+	}
+	if out, exit, err := run(e.Context(), `trap 'echo cleaned; exit 3' INT; echo $$ >started; while :; do sleep 0.05; done`); out != "cleaned\n" || exit.Code != 3 || err != nil {
+		e.Errorf("a command that cleans up: %q, %+v, %v", out, exit, err)
+	}
+	if _, exit, err := run(e.Context(), `sh -c 'echo $$ >started; exec sleep 300'`); exit.Code == 0 || err != nil {
+		e.Errorf("a command that ends: %+v, %v", exit, err)
+	}
+	ctx, cancel := context.WithTimeout(e.Context(), time.Second)
+	defer cancel()
+	if _, _, err := run(ctx, `trap '' INT; echo $$ >started; sleep 300`); !errors.Is(err, context.DeadlineExceeded) {
+		e.Errorf("a command that ignores it: %v, want that of the context", err)
 	}
 }
 

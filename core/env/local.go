@@ -80,6 +80,7 @@ func NewLocal(opts LocalOptions) (*Local, error) {
 	if l.info.Home == "" {
 		l.info.Home, _ = os.UserHomeDir() // without one, ~ is an error of Resolve
 	}
+	l.info.Ignore = globalIgnore(l.info.Home, variable(environ, "XDG_CONFIG_HOME"), l.info.Dir)
 	l.info.Shell, l.shell = shell()
 	if l.supervisor == nil {
 		l.supervisor = proc.NewSupervisor(proc.Options{Logger: opts.Logger})
@@ -89,6 +90,16 @@ func NewLocal(opts LocalOptions) (*Local, error) {
 		l.sweeping.Go(l.sweep)
 	}
 	return l, nil
+}
+
+// variable returns the value of a variable; the last one counts.
+func variable(environ []string, name string) (value string) {
+	for _, entry := range environ {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v
+		}
+	}
+	return value
 }
 
 // findWorkspace resolves the directories of the workspace.
@@ -189,7 +200,10 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 		Stdout: cmd.Stdout,
 		Stderr: cmd.Stderr,
 
-		Terminal: cmd.Terminal,
+		Terminal:  cmd.Terminal,
+		Rows:      cmd.Rows,
+		Cols:      cmd.Cols,
+		Interrupt: cmd.Interrupt,
 	}
 	c, err := l.confine(ctx, &cmd, &spec)
 	if err != nil {

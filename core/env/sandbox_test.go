@@ -1,9 +1,11 @@
 package env
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,5 +158,34 @@ func TestGitDirs(t *testing.T) {
 	}
 	if got := gitDirs(dir); got != nil {
 		t.Errorf("without a file .git: %q", got)
+	}
+}
+
+// TestSandboxInterrupt: an interrupt reaches the command, not what confines it.
+func TestSandboxInterrupt(t *testing.T) {
+	l, _, _ := newConfined(t)
+	const script = `trap 'echo cleaned; exit 3' INT; echo ready; while :; do sleep 0.05; done`
+	for _, terminal := range []bool{false, true} {
+		r, w := io.Pipe()
+		interrupt := make(chan struct{})
+		env := core.Restrict(l, []core.Grant{grant(core.ScopeShell, script)}, nil)
+		p, err := env.Start(t.Context(), core.Command{Script: script, Stdout: w, Stderr: w, Terminal: terminal, Interrupt: interrupt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := bufio.NewReader(r)
+		if line, err := out.ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		close(interrupt)
+		if line, err := out.ReadString('\n'); line != "cleaned\n" {
+			t.Errorf("%q, %v", line, err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, r) }() // until Close
+		exit, err := p.Wait()
+		w.Close()
+		if exit.Code != 3 || err != nil || exit.Sandbox == "none" {
+			t.Errorf("exit %+v, %v", exit, err)
+		}
 	}
 }

@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// Set returns the text of the document with the value at a path of keys set to
-// a JSON text. What is no object on the way becomes one. Everything else stays
+// Set returns the text of the document with the value at a path of keys, and
+// indexes of existing elements, set to a JSON text. What is neither on the way
+// becomes an object. Everything else stays
 // as it was written: order, indentation, line ends, comments.
 func (d *Document) Set(path []string, value string) []byte {
 	n := d.root
 	for i, key := range path {
-		if n.kind != object {
+		child := n.child(key)
+		if n.kind != object && child == nil {
 			return d.replace(n, path[i:], value)
 		}
-		child := n.child(key)
 		if child == nil {
 			return d.insert(n, func(indent string) string {
 				return quoteKey(key) + ": " + d.nested(path[i+1:], value, indent)

@@ -131,6 +131,9 @@ func (f *family) signal(list []member, kill bool) {
 	}
 }
 
+// interrupt sends SIGINT to the leader's group.
+func (f *family) interrupt() { _ = unix.Kill(-f.leader, unix.SIGINT) } // it may have ended
+
 // status returns the exit code, or -1 and the signal's name.
 func status(state *os.ProcessState) (code int, signal string) {
 	ws, ok := state.Sys().(syscall.WaitStatus)

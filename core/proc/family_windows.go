@@ -110,6 +110,9 @@ func (f *family) signal([]member, bool) {
 	_ = f.leader.Kill()
 }
 
+// interrupt does nothing: a console event would reach this program too.
+func (f *family) interrupt() {}
+
 // status returns the exit code; there are no signals.
 func status(state *os.ProcessState) (code int, signal string) { return state.ExitCode(), "" }
 

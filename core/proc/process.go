@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +43,14 @@ type Spec struct {
 	// writer that fails closes the pipe, and Wait returns its error; one that
 	// blocks blocks Wait. An *os.File is passed to the process itself.
 	Stdout, Stderr io.Writer
-	// Terminal gives the command its own terminal, 120 columns wide, instead of
-	// the three files. Its output goes to Stdout; its input is empty. It is
-	// supported on Unix only: elsewhere Start fails.
-	Terminal bool
+	// Terminal gives the command its own terminal instead of the three files.
+	// What Stdin has is typed there; its output goes to Stdout. It is supported
+	// on Unix only: elsewhere Start fails.
+	Terminal   bool
+	Rows, Cols int // of the terminal; 0 = 40 and 120
+	// Interrupt, once closed, interrupts the command as Ctrl-C on a terminal does:
+	// SIGINT to its process group. On Windows it has no effect.
+	Interrupt <-chan struct{}
 	// Grace is the time between SIGTERM and SIGKILL; 0 means two seconds.
 	Grace time.Duration
 	// Sandbox confines the command and everything it starts; nil does not. In a
@@ -72,6 +77,7 @@ type Process struct {
 	start      time.Time
 	output     []*pump
 	input      *os.File // our end of the pipe to stdin, or nil
+	keyboard   *os.File // our end of the terminal, or nil
 
 	exited  chan struct{} // closed when the command has ended
 	reaped  chan struct{} // closed when its first process was waited for
@@ -120,7 +126,7 @@ func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Process, error) {
 		close(p.done)
 		return nil, err
 	}
-	s.wg.Go(func() { p.supervise(run) })
+	s.wg.Go(func() { p.supervise(run, spec.Interrupt) })
 	return p, nil
 }
 
@@ -198,7 +204,7 @@ func (p *Process) enter(ctx context.Context) error {
 // once the command has them.
 func (p *Process) connect(spec Spec) (theirs []*os.File, err error) {
 	if spec.Terminal {
-		return p.connectTerminal(spec.Stdout)
+		return p.connectTerminal(spec)
 	}
 	switch in := spec.Stdin.(type) {
 	case nil:
@@ -239,11 +245,13 @@ func (p *Process) connect(spec Spec) (theirs []*os.File, err error) {
 }
 
 // connectTerminal gives the command a terminal.
-func (p *Process) connectTerminal(to io.Writer) (theirs []*os.File, err error) {
-	ours, its, err := openTerminal()
+func (p *Process) connectTerminal(spec Spec) (theirs []*os.File, err error) {
+	ours, its, err := openTerminal(cmp.Or(spec.Rows, 40), cmp.Or(spec.Cols, 120))
 	if err != nil {
 		return nil, fmt.Errorf("create a terminal: %w", err)
 	}
+	p.keyboard = ours
+	to := spec.Stdout
 	if to == nil {
 		to = io.Discard
 	}
@@ -293,12 +301,18 @@ func startError(spec Spec, err error) error {
 }
 
 // supervise waits for the end of the command.
-func (p *Process) supervise(ctx context.Context) {
+func (p *Process) supervise(ctx context.Context, interrupt <-chan struct{}) {
 	defer close(p.done)
 	defer p.supervisor.finish(p)
 	defer p.cancel(nil)
 	go p.await() // ends with the process; see stop for one that cannot be killed
 	aborted := false
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
+	case <-interrupt:
+		p.interrupt()
+	}
 	select {
 	case <-p.exited:
 		p.settle(ctx)
@@ -321,6 +335,17 @@ func (p *Process) supervise(ctx context.Context) {
 	case outputErr != nil:
 		p.err = fmt.Errorf("output of %s: %w", p.cmd.Path, outputErr)
 	}
+}
+
+// interrupt does what Ctrl-C does.
+func (p *Process) interrupt() {
+	if p.keyboard == nil {
+		p.family.interrupt()
+		return
+	}
+	_ = p.keyboard.SetWriteDeadline(time.Now().Add(killTime)) // it may not read
+	_, _ = p.keyboard.Write([]byte{intr})
+	_ = p.keyboard.SetWriteDeadline(time.Time{})
 }
 
 // await waits for the end of the command. In a sandbox with a helper, the first

@@ -53,6 +53,14 @@ func (p *Process) copy(stdin io.Reader) {
 			close(p.drained)
 		}()
 	}
+	if p.keyboard != nil {
+		go func() { // ends like that of a pipe, below
+			if stdin != nil {
+				_, _ = io.Copy(keyboard{p.keyboard}, stdin) // a command need not read its input
+			}
+			_, _ = p.keyboard.Write([]byte{endOfFile})
+		}()
+	}
 	if p.input != nil {
 		go func() { // may outlive the process in a Read of stdin, as Spec says
 			_, _ = io.Copy(p.input, stdin) // a command need not read its input
@@ -60,6 +68,15 @@ func (p *Process) copy(stdin io.Reader) {
 		}()
 	}
 }
+
+// The control characters of terminals: VEOF and VINTR.
+const (
+	endOfFile = 4
+	intr      = 3
+)
+
+// keyboard hides that the other end is a file, to which copying may be refused.
+type keyboard struct{ io.Writer }
 
 // finishOutput ends the copying, and returns the error of a writer.
 func (p *Process) finishOutput() error {

@@ -11,29 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal creates a terminal that passes output on unchanged, does not echo,
-// and returns end-of-file to the first reader.
-func openTerminal() (ours, its *os.File, err error) {
+// openTerminal creates a terminal that passes output on unchanged and does not
+// echo.
+func openTerminal(rows, cols int) (ours, its *os.File, err error) {
 	ours, its, err = pty.Open()
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := setUpTerminal(ours, its); err != nil {
+	if err := setUpTerminal(its, rows, cols); err != nil {
 		return nil, nil, errors.Join(err, ours.Close(), its.Close())
 	}
 	return ours, its, nil
 }
 
-func setUpTerminal(ours, its *os.File) error {
-	if err := pty.Setsize(its, &pty.Winsize{Rows: 40, Cols: 120}); err != nil {
+func setUpTerminal(its *os.File, rows, cols int) error {
+	if err := pty.Setsize(its, &pty.Winsize{Rows: uint16(rows), Cols: uint16(cols)}); err != nil {
 		return err
 	}
-	if err := plainTerminal(int(its.Fd())); err != nil {
-		return err
-	}
-	const endOfFile = 4 // the terminal's VEOF
-	_, err := ours.Write([]byte{endOfFile})
-	return err
+	return plainTerminal(int(its.Fd()))
 }
 
 // controlTerminal makes the command's standard input its controlling terminal.

@@ -7,6 +7,6 @@ import (
 )
 
 // openTerminal is not implemented.
-func openTerminal() (ours, its *os.File, err error) { return nil, nil, errors.ErrUnsupported }
+func openTerminal(int, int) (ours, its *os.File, err error) { return nil, nil, errors.ErrUnsupported }
 
 func controlTerminal(*syscall.SysProcAttr) {}

@@ -33,6 +33,7 @@ func Builtin(opts Options) *Set {
 		ApplyPatch(),
 		shellWith(background),
 		background.tool(),
+		background.writeStdin(),
 		Grep(),
 		Glob(),
 		ListDir(),

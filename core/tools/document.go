@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,6 +16,8 @@ import (
 type document struct {
 	text     string
 	encoding charset.Encoding
+	// json is set for a notebook that is valid, and must stay so.
+	json bool
 }
 
 // newDocument returns the text of a file, or a failure if it cannot be edited.
@@ -26,13 +30,17 @@ func newDocument(path string, data []byte) (document, *core.Result) {
 	case !e.Lossless(data):
 		r = core.Failf(core.CodeIO, "Cannot edit %q: it looks like %s, but writing it back would change other bytes. Convert it to UTF-8 with shell first, for example with iconv.", path, e)
 	default:
-		return document{string(e.Decode(data)), e}, nil
+		text := e.Decode(data)
+		return document{string(text), e, isNotebook(path) && json.Valid(text)}, nil
 	}
 	return document{}, &r
 }
 
 // encode returns a new text as it is written.
 func (d document) encode(text string) ([]byte, error) {
+	if d.json && !json.Valid([]byte(text)) {
+		return nil, errors.New("the notebook would not be valid JSON any more. edit_file changes the text of a cell as read_file shows it")
+	}
 	data, err := d.encoding.Encode([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w, the file's encoding: write it in another way, or convert the file to UTF-8 with shell first", err)

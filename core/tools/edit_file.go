@@ -76,11 +76,11 @@ func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Re
 	if refusal != nil {
 		return *refusal, nil
 	}
-	res, err := textedit.Parse(doc.text).Replace(in.OldString, in.NewString, editOptions(in.FilePath, in.ReplaceAll))
+	text, report, err := doc.replace(in)
 	if err != nil {
 		return core.Failf(core.CodeValidation, "%s was not changed: %v.", in.FilePath, err), nil
 	}
-	after, err := doc.encode(res.Text)
+	after, err := doc.encode(text)
 	if err != nil {
 		return core.Failf(core.CodeValidation, "%s was not changed: %v.", in.FilePath, err), nil
 	}
@@ -90,16 +90,35 @@ func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Re
 	if err := call.Env.Files().Write(ctx, in.FilePath, bytes.NewReader(after), 0); err != nil {
 		return failure("edit", in.FilePath, err), nil
 	}
-	result := core.TextResult(fmt.Sprintf("Edited %s: %s%s", in.FilePath, res, sentences(doc.notes())))
+	result := core.TextResult(fmt.Sprintf("Edited %s: %s%s", in.FilePath, report, sentences(doc.notes())))
 	result.Meta = diffMeta(in.FilePath, data, after)
 	return result, nil
+}
+
+// replace returns the edited text, and what was done. In a notebook the text of
+// a cell is replaced, or else that of the file.
+func (d document) replace(in editFileArgs) (text, report string, err error) {
+	opts := editOptions(in.FilePath, in.ReplaceAll)
+	if d.json {
+		if text, report, found, err := replaceInNotebook(d.text, in.OldString, in.NewString, opts); found || err != nil {
+			return text, report, err
+		}
+	}
+	res, err := textedit.Parse(d.text).Replace(in.OldString, in.NewString, opts)
+	switch {
+	case err != nil && d.json:
+		return "", "", errors.New("no cell has old_string, nor does the file. Read it again and copy the text of one cell exactly, without the line numbers")
+	case err != nil:
+		return "", "", err
+	}
+	return res.Text, res.String(), nil
 }
 
 // editOptions returns what the language of a file needs.
 func editOptions(path string, all bool) textedit.Options {
 	o := textedit.Options{All: all}
 	switch strings.ToLower(filepath.Ext(path)) {
-	case ".py", ".pyi", ".pyx", ".nim":
+	case ".py", ".ipynb", ".pyi", ".pyx", ".nim":
 		o.Offside, o.Blocks = true, true
 	case ".yaml", ".yml", ".coffee", ".haml", ".sass", ".pug":
 		o.Offside = true

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -47,9 +48,20 @@ type job struct {
 	exit        core.Exit
 	err         error
 
+	// What write_stdin needs.
+	terminal    bool
+	unsandboxed bool
+	isShell     bool // its input is commands
+	input       *io.PipeWriter
+	writing     chan struct{} // has a value while something is written
+	interrupt   chan struct{} // closed to interrupt it
+	changed     chan struct{} // has a value after new output
+	typed       string        // all input of a shell
+
 	mu      sync.Mutex
 	unread  []byte
 	dropped int // bytes of output
+	total   int // bytes of output ever
 }
 
 // Write adds output. It implements [io.Writer].
@@ -57,6 +69,13 @@ func (j *job) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.unread = append(j.unread, p...)
+	j.total += len(p)
+	defer func() {
+		select {
+		case j.changed <- struct{}{}:
+		default: // there is one already
+		}
+	}()
 	if over := len(j.unread) - maxJobOutput; over > 0 {
 		j.unread = slices.Delete(j.unread, 0, over)
 		j.dropped += over
@@ -74,6 +93,21 @@ func (j *job) read() string {
 	}
 	j.unread, j.dropped = nil, 0
 	return text
+}
+
+// position returns where the unread output begins and ends.
+func (j *job) position() (begin, end int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.total - len(j.unread), j.total
+}
+
+// since returns the output after a position, as far as it is not dropped.
+func (j *job) since(from int) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := min(max(j.total-from, 0), len(j.unread))
+	return output.Plain(strings.ToValidUTF8(string(j.unread[len(j.unread)-n:]), "\uFFFD"))
 }
 
 func (j *job) running() bool {
@@ -103,15 +137,24 @@ func (j *job) state() string {
 // start starts a command that outlives the call and ends with the session.
 func (s *jobs) start(ctx context.Context, call *core.Call, in shellArgs) (core.Result, error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	j := &job{command: in.Command, began: time.Now(), stop: stop, done: make(chan struct{})}
+	stdin, input := io.Pipe()
+	j := &job{
+		command: in.Command, began: time.Now(), stop: stop, done: make(chan struct{}), input: input,
+		terminal: in.Terminal, unsandboxed: in.Unsandboxed, isShell: runsShell(in.Command),
+		writing: make(chan struct{}, 1), interrupt: make(chan struct{}), changed: make(chan struct{}, 1),
+	}
 	if err := s.add(call.Session.ID, j); err != nil {
 		stop()
 		return core.Failf(core.CodeRateLimited, "%v.", err), nil
 	}
 	decoded := charset.NewWriter(j)
-	process, err := call.Env.Start(running, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Stdout: decoded, Stderr: decoded})
+	process, err := call.Env.Start(running, core.Command{
+		Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Rows: in.Rows, Cols: in.Cols,
+		Stdin: stdin, Stdout: decoded, Stderr: decoded, Interrupt: j.interrupt,
+	})
 	if err != nil {
 		stop()
+		_ = stdin.Close() // cannot fail
 		close(j.done)
 		s.drop(call.Session.ID, j)
 		s.wg.Done()
@@ -123,6 +166,7 @@ func (s *jobs) start(ctx context.Context, call *core.Call, in shellArgs) (core.R
 		defer close(j.done)
 		j.exit, j.err = process.Wait()
 		_ = decoded.Close() // a job's Write cannot fail
+		_ = stdin.Close()   // and this one, too
 	}()
 	wait := time.NewTimer(jobGrace) // report an immediate end
 	defer wait.Stop()
@@ -137,7 +181,7 @@ func (s *jobs) start(ctx context.Context, call *core.Call, in shellArgs) (core.R
 	case <-wait.C:
 	case <-ctx.Done():
 	}
-	return core.TextResult(fmt.Sprintf("%s is running in the background. Read its output and end it with the job tool.", j.id)), nil
+	return core.TextResult(fmt.Sprintf("%s is running in the background. Read its output and end it with the job tool; write to it with write_stdin.", j.id)), nil
 }
 
 func (s *jobs) add(session string, j *job) error {
@@ -212,20 +256,16 @@ func (s *jobs) tool() core.Tool {
 }
 
 func (s *jobs) run(ctx context.Context, call *core.Call, in jobArgs) (core.Result, error) {
-	s.mu.Lock()
-	list := slices.Clone(s.sessions[call.Session.ID])
-	s.mu.Unlock()
 	if in.Action == "list" {
-		return core.TextResult(describeJobs(list)), nil
+		return core.TextResult(describeJobs(s.list(call.Session.ID))), nil
 	}
-	i := slices.IndexFunc(list, func(j *job) bool { return j.id == in.ID })
+	j := s.find(call.Session.ID, in.ID)
 	switch {
 	case in.Action != "read" && in.Action != "kill":
 		return invalid("action is %q; it must be list, read or kill.", in.Action)
-	case i < 0:
-		return core.Failf(core.CodeNotFound, "No job %q. %s", in.ID, describeJobs(list)), nil
+	case j == nil:
+		return s.unknown(call.Session.ID, in.ID), nil
 	}
-	j := list[i]
 	if in.Action == "kill" {
 		j.stop()
 		select {
@@ -242,6 +282,28 @@ func (s *jobs) run(ctx context.Context, call *core.Call, in jobArgs) (core.Resul
 		s.drop(call.Session.ID, j) // nothing is left to read
 	}
 	return core.TextResult(text + "[" + j.id + " " + j.state() + "]"), nil
+}
+
+// list returns a session's jobs.
+func (s *jobs) list(session string) []*job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sessions[session])
+}
+
+// find returns a session's job, or nil.
+func (s *jobs) find(session, id string) *job {
+	for _, j := range s.list(session) {
+		if j.id == id {
+			return j
+		}
+	}
+	return nil
+}
+
+// unknown is the failure for a job that does not exist.
+func (s *jobs) unknown(session, id string) core.Result {
+	return core.Failf(core.CodeNotFound, "No job %q. %s", id, describeJobs(s.list(session)))
 }
 
 func describeJobs(list []*job) string {

@@ -116,6 +116,13 @@ func readOpened(r *bufio.Reader, size int64, in readFileArgs) core.Result {
 	if !encoding.UTF8() {
 		r = bufio.NewReader(encoding.Reader(r))
 	}
+	whole := ""
+	if isNotebook(in.FilePath) && size <= maxEditSize {
+		if n, ok := parseNotebook(encoding.Decode(head)); ok {
+			whole = fmt.Sprintf("\n(A notebook with %s, shown as text; edit_file replaces text in a cell.)", count(len(n.Cells), "cell"))
+			r = bufio.NewReader(strings.NewReader(n.String()))
+		}
+	}
 	if mark, _ := r.Peek(len(textedit.BOM)); string(mark) == textedit.BOM {
 		_, _ = r.Discard(len(mark)) // already peeked
 	}
@@ -130,7 +137,7 @@ func readOpened(r *bufio.Reader, size int64, in readFileArgs) core.Result {
 		return core.Failf(core.CodeValidation, "offset %d is past the end of %q, which has %s. Use an offset from 1 to %d.",
 			in.Offset, in.FilePath, count(p.total, "line"), p.total)
 	}
-	text := p.String()
+	text := p.String() + whole
 	if !encoding.UTF8() {
 		text += fmt.Sprintf("\n(The file is in %s; edits keep that.)", encoding)
 	}

@@ -20,6 +20,8 @@ import (
 const (
 	commandTimeout    = 10 * time.Second
 	maxCommandTimeout = 600 * time.Second
+
+	maxTerminal = 1000 // rows and columns
 )
 
 //go:embed shell.md
@@ -29,8 +31,10 @@ type shellArgs struct {
 	Command     string `json:"command"`
 	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
 	Description string `json:"description,omitempty" jsonschema:"what the command does, for the user"`
-	Background  bool   `json:"background,omitempty" jsonschema:"for servers and watchers: runs without a timeout; read or end it with job"`
+	Background  bool   `json:"background,omitempty" jsonschema:"for servers, watchers and REPLs: runs without a timeout; see job and write_stdin"`
 	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that need a terminal"`
+	Rows        int    `json:"rows,omitempty"`
+	Cols        int    `json:"cols,omitempty"`
 	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"ask the user to run it without the sandbox"`
 }
 
@@ -70,6 +74,8 @@ func checkShell(call *core.Call, in shellArgs, background *jobs) *core.Result {
 		return refuse(invalid("command is empty. Give a command line."))
 	case strings.ContainsRune(in.Command, 0):
 		return refuse(invalid("command contains a NUL character, which no shell accepts."))
+	case in.Rows < 0 || in.Rows > maxTerminal || in.Cols < 0 || in.Cols > maxTerminal:
+		return refuse(invalid("rows and cols can be from 1 to %d.", maxTerminal))
 	case in.TimeoutMS < 0:
 		return refuse(invalid("timeout_ms cannot be negative. Leave it out for the default."))
 	case call.Env.Info().Shell == "":
@@ -86,7 +92,7 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	defer cancel()
 	out := &lastByteWriter{w: call.Output, last: '\n'}
 	decoded := charset.NewWriter(out)
-	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Stdout: decoded, Stderr: decoded})
+	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Rows: in.Rows, Cols: in.Cols, Stdout: decoded, Stderr: decoded, Interrupt: call.Interrupt})
 	if err != nil {
 		return startFailure(in.Command, err), nil
 	}
@@ -98,6 +104,8 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	}
 	result := core.Result{}
 	switch {
+	case err == nil && interrupted(call):
+		result = core.Fail(core.CodeCancelled, "[The user interrupted the command. Its output is shown above.]\n"+exitLine(exit, true)+note)
 	case err == nil:
 		result = core.TextResult(exitLine(exit, out.written) + note)
 		result.Structured, err = json.Marshal(shellExit{exit.Code, exit.Signal, exit.Duration.Milliseconds(), exit.Left})
@@ -111,6 +119,16 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	}
 	result.Meta = event.SandboxMeta(exit.Sandbox)
 	return result, err
+}
+
+// interrupted reports whether the user interrupted a call.
+func interrupted(call *core.Call) bool {
+	select {
+	case <-call.Interrupt:
+		return true
+	default:
+		return false
+	}
 }
 
 // encodingNote tells the model that output was not UTF-8.

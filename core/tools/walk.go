@@ -134,8 +134,8 @@ func ignoreFiles(entries []fs.DirEntry) (names []string) {
 	return names
 }
 
-// outerLevels returns the rules of the directories above the base that are in
-// the workspace and may be read.
+// outerLevels returns the user's own rules, and those of the directories above
+// the base that are in the workspace and may be read.
 func (w *walker) outerLevels(ctx context.Context) []gitignore.Level {
 	base, err := w.env.Resolve(ctx, w.at(""))
 	if err != nil {
@@ -148,12 +148,15 @@ func (w *walker) outerLevels(ctx context.Context) []gitignore.Level {
 		}
 		return strings.TrimSuffix(p, "/")
 	}
-	for _, root := range w.env.Info().Roots {
-		below, ok := strings.CutPrefix(slashed(base.Path), slashed(root)+"/")
+	info := w.env.Info()
+	global := gitignore.Parse(info.Ignore)
+	for _, root := range info.Roots {
+		below, ok := strings.CutPrefix(slashed(base.Path)+"/", slashed(root)+"/")
 		if !ok {
 			continue
 		}
-		var levels []gitignore.Level
+		levels := []gitignore.Level{{Below: below, Rules: global}}
+		below = strings.TrimSuffix(below, "/")
 		for dir := root; below != ""; {
 			for _, name := range []string{".git/info/exclude", ".gitignore"} {
 				if rules := w.rules(ctx, joinPath(dir, name)); len(rules) > 0 {
@@ -166,7 +169,7 @@ func (w *walker) outerLevels(ctx context.Context) []gitignore.Level {
 		}
 		return levels
 	}
-	return nil
+	return []gitignore.Level{{Rules: global}}
 }
 
 func (w *walker) rules(ctx context.Context, name string) []gitignore.Rule {

@@ -90,7 +90,7 @@ func (e *Env) Start(ctx context.Context, cmd core.Command) (core.Process, error)
 		return nil, err
 	}
 	p.connect(cmd, header, dir, argv)
-	go p.supervise() // ends with the command, which Env.Close ends
+	go p.supervise(cmd.Interrupt) // ends with the command, which Env.Close ends
 	return p.started(cmd, dir)
 }
 
@@ -235,12 +235,19 @@ func (p *process) Wait() (core.Exit, error) {
 func (p *process) end() { p.cancel(ErrClosed) }
 
 // supervise waits for the end of the command.
-func (p *process) supervise() {
+func (p *process) supervise(interrupt <-chan struct{}) {
 	defer p.env.retire(p)
 	defer close(p.done)
 	defer p.cancel(nil)
 	defer p.hangUp()
 	aborted, left := false, 0
+	select {
+	case <-p.ran:
+	case <-p.control.ended:
+	case <-p.ctx.Done():
+	case <-interrupt:
+		p.interrupt()
+	}
 	select {
 	case <-p.ran:
 	case <-p.control.ended:
@@ -261,6 +268,15 @@ func (p *process) supervise() {
 		if _, _, ok := p.control.status(); !ok {
 			p.err = connectionError(nil, "")
 		}
+	}
+}
+
+// interrupt sends SIGINT to the command's group.
+func (p *process) interrupt() {
+	ctx, cancel := context.WithTimeout(p.ctx, endTime)
+	defer cancel()
+	if t := p.target(); t.group != "-" {
+		_ = p.env.runner.Run(ctx, []string{"sh", "-c", `kill -INT "-$1"`, "sh", t.group}, nil, nil, nil) // it may have ended
 	}
 }
 

@@ -4,14 +4,13 @@ import (
 	"path"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
 // Rule is one line of a .gitignore.
 type Rule struct {
-	pattern string // for doublestar
+	pattern string // behind its literal part
+	literal string // what the name must begin with
 	plain   string // the name must equal it, if the pattern is a plain name
 	suffix  string // the name must end with it, if the pattern is "*" and a text
 	name    bool   // match the last element of a path, not the whole path
@@ -20,7 +19,7 @@ type Rule struct {
 }
 
 // Parse parses the content of a .gitignore. Invalid patterns match
-// nothing, as in git. Named classes such as [[:alpha:]] are not supported.
+// nothing, as in git.
 func Parse(text string) []Rule {
 	var rules []Rule
 	for line := range strings.SplitSeq(strings.TrimPrefix(text, textedit.BOM), "\n") {
@@ -44,20 +43,16 @@ func parseLine(line string) (Rule, bool) {
 	}
 	rule.name = !strings.Contains(line, "/")
 	line = strings.TrimPrefix(line, "/")
-	// To doublestar "a/**" is also a itself, and braces are special.
-	if strings.HasSuffix(line, "/**") {
-		line += "/*"
-	}
-	rule.pattern = escapeBraces(line)
-	if !doublestar.ValidatePattern(rule.pattern) {
-		return rule, false
-	}
-	const special = `*?[]{}\`
+	const special = `*?[\`
 	if !strings.ContainsAny(line, special) {
 		rule.plain = line
 	} else if rest, ok := strings.CutPrefix(line, "*"); ok && rule.name && rest != "" && !strings.ContainsAny(rest, special) {
 		rule.suffix = rest
 	}
+	if wild := strings.IndexAny(line, special); wild > 0 && !rule.name {
+		rule.literal, line = line[:wild], line[wild:]
+	}
+	rule.pattern = line
 	return rule, true
 }
 
@@ -69,25 +64,6 @@ func trimSpace(line string) string {
 		return trimmed + " "
 	}
 	return trimmed
-}
-
-// escapeBraces escapes unescaped braces.
-func escapeBraces(pattern string) string {
-	if !strings.ContainsAny(pattern, "{}") {
-		return pattern
-	}
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '\\' && i+1 < len(pattern):
-			b.WriteByte(c)
-			i++
-		case c == '{' || c == '}':
-			b.WriteByte('\\')
-		}
-		b.WriteByte(pattern[i])
-	}
-	return b.String()
 }
 
 // match reports whether the rule matches a slash-separated path, relative to
@@ -105,7 +81,8 @@ func (r Rule) match(rel string, dir bool) bool {
 	case r.suffix != "":
 		return strings.HasSuffix(rel, r.suffix)
 	}
-	return doublestar.MatchUnvalidated(r.pattern, rel)
+	rest, ok := strings.CutPrefix(rel, r.literal)
+	return ok && wildmatch(r.pattern, rest, !r.name)
 }
 
 // Level holds the rules of one directory.

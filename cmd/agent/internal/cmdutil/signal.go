@@ -40,7 +40,7 @@ func Interrupts(parent context.Context, notes io.Writer, soft func()) (ctx conte
 					cancel(ErrTerminated)
 				case first == nil:
 					first = ErrInterrupted
-					fmt.Fprintln(notes, "\nagent: stopping after what is running; press Ctrl-C again to abort it")
+					fmt.Fprintln(notes, "\nagent: interrupting what is running; press Ctrl-C again to abort it")
 					soft()
 				default:
 					cancel(ErrInterrupted)

@@ -39,7 +39,7 @@ var exitCodes = []struct {
 	{cmdutil.ExitProvider, "the provider failed: an invalid key, an unknown model, no connection, an invalid answer"},
 	{cmdutil.ExitLimit, "a limit was reached: rounds, turns, tokens, cost, answer length"},
 	{cmdutil.ExitDenied, "done, but a tool call was denied"},
-	{cmdutil.ExitSIGINT, "interrupted (SIGINT): the first Ctrl-C waits for the running tool, the second aborts; the session can be resumed"},
+	{cmdutil.ExitSIGINT, "interrupted (SIGINT): the first Ctrl-C interrupts the running command, the second aborts; the session can be resumed"},
 	{cmdutil.ExitSIGTERM, "terminated (SIGTERM, SIGHUP)"},
 }
 

@@ -67,6 +67,30 @@ func TestInteractiveSession(t *testing.T) {
 	}
 }
 
+// TestInteractiveInterrupt: the first Ctrl-C interrupts the running command, the
+// second aborts one that ignores it.
+func TestInteractiveInterrupt(t *testing.T) {
+	w := newWorld(t, `[
+		{calls: [{name: shell, args: {timeout_ms: 300000, command: "trap 'echo cleaned; exit 3' INT; echo >started; while :; do sleep 0.02; done"}}]},
+		{calls: [{name: shell, args: {timeout_ms: 300000, command: "trap '' INT; echo >stubborn; while :; do sleep 0.02; done"}}]},
+		{text: ["Never."]}]`)
+	s := w.onTerminal("--permission-mode", "bypass", "Begin")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	w.await("started")
+	s.answer("Ctrl-C stops", "\x03")
+	s.answer("cancelled: interrupted by Ctrl-C", "again\r")
+	w.await("stubborn")
+	if last := string(w.chat.Requests()[1].Body); !strings.Contains(last, `cleaned\n[The user interrupted the command. Its output is shown above.]\n[exit code 3`) {
+		t.Errorf("the model is not told: %s", last[max(0, len(last)-1000):])
+	}
+	s.answer("Ctrl-C stops", "\x03")
+	s.answer("Ctrl-C again aborts", "\x03")
+	s.answer("aborted", "\x04")
+	w.gone()
+}
+
 // TestInteractivePlan: a plan is drawn, and what was shown in part is shown in
 // full on Ctrl+O.
 func TestInteractivePlan(t *testing.T) {

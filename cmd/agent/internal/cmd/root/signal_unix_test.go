@@ -200,30 +200,41 @@ func (w *world) resumes(session, want string) {
 const patientTool = `
 - text: [Working.]
   calls:
-    - {name: shell, args: {timeout_ms: 300000, command: "echo >started; until [ -e go ]; do sleep 0.02; done; echo >finished; echo made it"}}
+    - {name: shell, args: {timeout_ms: 300000, command: "COMMAND"}}
     - {name: shell, args: {command: "echo >second"}}
 - text: [Never.]`
 
-func TestInterruptLetsTheToolFinish(t *testing.T) {
+// TestInterrupt: the first Ctrl-C interrupts the running command, which may clean
+// up or ignore it; nothing else is started, and the session can continue.
+func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, patientTool)
-	a := w.exec("Work")
-	w.await("started")
-	a.signal(syscall.SIGINT)
-	if err := await("the word on Ctrl-C", func() bool {
-		return strings.Contains(a.read(a.stderr), "stopping after what is running; press Ctrl-C again to abort it")
-	}); err != nil {
-		t.Fatal(err)
+	for name, tt := range map[string]struct{ command, want string }{
+		"cleans up": {"trap 'echo cleaned; echo >finished; exit 3' INT; echo >started; while :; do sleep 0.02; done", `cleaned\n[The user interrupted the command. Its output is shown above.]\n[exit code 3`},
+		"ends":      {"trap 'echo >finished' EXIT; echo half; sh -c 'echo >started; exec sleep 1000'", `half\n[The user interrupted the command. Its output is shown above.]\n[`},
+		"ignores":   {"trap '' INT; echo >started; until [ -e go ]; do sleep 0.02; done; echo >finished; echo made it", `made it\n[The user interrupted the command. Its output is shown above.]\n[exit code 0`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, strings.Replace(patientTool, "COMMAND", tt.command, 1))
+			a := w.exec("Work")
+			w.await("started")
+			a.signal(syscall.SIGINT)
+			if err := await("the word on Ctrl-C", func() bool {
+				return strings.Contains(a.read(a.stderr), "interrupting what is running; press Ctrl-C again to abort it")
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(w.workspace, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			result, session := a.exits(130)
+			if result.Outcome != "cancelled" || !w.has("finished") || w.has("second") || len(w.chat.Requests()) != 1 {
+				t.Errorf("outcome %q, tool finished: %t, next one ran: %t, %d requests", result.Outcome, w.has("finished"), w.has("second"), len(w.chat.Requests()))
+			}
+			w.gone()
+			w.resumes(session, tt.want)
+		})
 	}
-	if err := os.WriteFile(filepath.Join(w.workspace, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	result, session := a.exits(130)
-	if result.Outcome != "cancelled" || !w.has("finished") || w.has("second") || len(w.chat.Requests()) != 1 {
-		t.Errorf("outcome %q, tool finished: %t, next one ran: %t, %d requests", result.Outcome, w.has("finished"), w.has("second"), len(w.chat.Requests()))
-	}
-	w.gone()
-	w.resumes(session, `made it\n[exit code 0`)
 }
 
 // stubbornTool is a command that does not heed SIGTERM, with children in the
