@@ -172,14 +172,15 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 // decide asks the tool for its accesses and the policy for its verdict.
 func (s *Session) decide(ctx context.Context, c *pending) (err error) {
 	defer s.recovered(ctx, "Access of "+c.call.Name, &err)
-	c.accesses, c.decision, err = Judge(ctx, s.current().policy, c.entry, c.tool, func(a Access) bool { return s.granted(c.call.Name, a) })
+	granted := func(a Access) bool { return s.approved.Has(grantKey(c.call.Name, a)) }
+	c.accesses, c.decision, err = Judge(ctx, s.current().policy, c.entry, c.tool, granted, s.approved.Rules()...)
 	return err
 }
 
 // Judge returns what a call would touch and the policy's decision on it,
-// without running it. Paths are resolved in call.Env. Granted reports what the
-// user granted for the session, and may be nil.
-func Judge(ctx context.Context, policy Policy, e Entry, call *Call, granted func(Access) bool) ([]Access, Decision, error) {
+// without running it. Paths are resolved in call.Env. Granted and rules are what
+// the user approved for the session; granted may be nil.
+func Judge(ctx context.Context, policy Policy, e Entry, call *Call, granted func(Access) bool, rules ...string) ([]Access, Decision, error) {
 	accesses, err := e.Tool.Access(ctx, call)
 	if err != nil {
 		return nil, Decision{}, err
@@ -196,7 +197,7 @@ func Judge(ctx context.Context, policy Policy, e Entry, call *Call, granted func
 		}
 	}
 	return accesses, policy.Decide(ctx, PermissionRequest{
-		Session: call.Session, Tool: call.Name, Source: e.Source, Args: call.Args, Accesses: accesses, Granted: granted,
+		Session: call.Session, Tool: call.Name, Source: e.Source, Args: call.Args, Accesses: accesses, Granted: granted, Rules: rules,
 	}), nil
 }
 

@@ -62,6 +62,7 @@ type scriptJudge struct {
 	writes    bool // a known command changes files
 	relied    bool // a command is allowed because of what it does
 	permitted bool // every command is allowed by a rule
+	asks      bool // the command that is judged needs approval
 
 	// outer is a command that outerRule allows, with everything it runs in turn.
 	outer     *shell.Command
@@ -103,9 +104,11 @@ func (j *scriptJudge) unclear(found shell.Finding) {
 		f.raise(floorText(j.whole.Resource))
 	}
 	j.add(f)
+	j.asks = true
 	for a := range j.script.Accesses() {
 		j.access(a, "", byPermitted) // the text was judged
 	}
+	j.addLosses(nil)
 }
 
 func unclearReason(f shell.Finding) string { return show(f.Text) + " " + f.Why }
@@ -137,9 +140,11 @@ func (j *scriptJudge) commands() {
 		by := j.command(&f, c, at)
 		j.permitted = j.permitted && f.step == byAllowRule
 		j.add(f)
+		j.asks = f.verdict == core.Ask
 		for k := range c.Accesses {
 			j.access(&c.Accesses[k], c.Text, by)
 		}
+		j.asks = false
 		j.addLosses(c)
 		if name := c.Argv[0]; name == "cd" || name == "pushd" {
 			at.now = j.changeDir(c.Argv[1:], at.now)
@@ -219,7 +224,7 @@ func (j *scriptJudge) settle(f *finding, c *shell.Command) settled {
 		f.rule, f.step = j.outerRule, byAllowRule
 		return byPermitted
 	}
-	if f.rule = j.allow.first(s, func(r *rule) bool { return r.allows(s) }); f.rule != nil {
+	if f.rule = j.allowedBy(s); f.rule != nil {
 		if f.step = byAllowRule; c.Exact() {
 			j.outer, j.outerRule = c, f.rule
 		}
@@ -265,8 +270,10 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 		f := finding{via: via}
 		f.subject = j.part(core.Access{Scope: scopeOfKind(a.Kind), Resource: to.Path, Inside: to.Inside, Recursive: a.Recursive && a.Kind != shell.List})
 		j.file(&f, a, by, r)
-		if a.Loss != shell.LosesNone && by == bySandbox && f.verdict == core.Allow && f.step == byMode && to.Inside && j.environment != nil {
+		settled := by == bySandbox && f.verdict == core.Allow && f.step == byMode
+		if a.Loss != shell.LosesNone && to.Inside && j.environment != nil && (settled || j.asks || f.verdict == core.Ask) {
 			j.count(a, to.Path)
+			j.lost.asked = j.lost.asked || !settled
 		}
 		if by == byItself && a.Kind == shell.Write && f.verdict == core.Allow && !isHarmlessDevice(to.Path) && j.sharesFile(to.Path) {
 			f.verdict, f.step, f.rule = core.Ask, byUnclear, nil

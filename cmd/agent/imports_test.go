@@ -47,7 +47,9 @@ var importRules = map[string][]string{
 	"core/internal/images":     {"core/model"},
 	"core/internal/compaction": {"core/model"},
 	"core/internal/repeat":     {"core/model"},
-	"core":                     {"core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
+	"core/internal/approvals":  {},
+	"core/internal/toolname":   {},
+	"core":                     {"core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat", "core/internal/approvals", "core/internal/toolname"},
 
 	"core/model/wire":       {"core/model", "core/sse"},
 	"core/model/facts":      {"core/model"},

@@ -199,7 +199,7 @@ func TestAccess(t *testing.T) {
 	}{
 		{tools.ReadFile(), `{"file_path":"a"}`, []core.Access{{Scope: core.ScopeRead, Resource: "a"}}},
 		{tools.ReadFile(), `{"file_path":"context:1"}`, nil},
-		{tools.WriteFile(), `{"file_path":"a","content":""}`, []core.Access{{Scope: core.ScopeWrite, Resource: "a"}, {Scope: core.ScopeRead, Resource: "a"}}},
+		{tools.WriteFile(), `{"file_path":"a","content":""}`, []core.Access{{Scope: core.ScopeWrite, Resource: "a"}}}, // it does not exist
 		{tools.WriteFile(), `{"file_path":"context:1","content":""}`, []core.Access{{Scope: core.ScopeWrite, Resource: "context:1"}}},
 		{tools.EditFile(), `{"file_path":"a","old_string":"b","new_string":"c"}`, []core.Access{
 			{Scope: core.ScopeRead, Resource: "a"}, {Scope: core.ScopeWrite, Resource: "a"},

@@ -65,8 +65,8 @@ func (j judgment) changes(ctx context.Context) []change {
 			changes = append(changes, change{"--permission-mode " + string(mode), d.Verdict.String()})
 		}
 	}
-	if j.decision.Always != "" {
-		changes = append(changes, change{"the rule " + j.decision.Always + " in permissions.allow, or --allow '" + j.decision.Always + "'", "allow"})
+	for _, o := range j.decision.Offers {
+		changes = append(changes, change{"in permissions.allow, or by --allow: " + strings.Join(o.Rules, ", "), "allow"})
 	}
 	if j.decision.Verdict == core.Ask {
 		changes = append(changes, change{"approval by the user", "allow"})
