@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/event"
-	"github.com/seed-009c0928/agent/core/internal/approvals"
 )
 
 // ErrNonInteractive is the error of a question in a non-interactive session.
@@ -62,16 +61,14 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 			p.Decider, why = "person", "the question was withdrawn: "+err.Error()
 		default:
 			p.Decider, why, p.Choice, p.Rules = "person", answer.Reason, string(answer.Choice), offer.Rules
-			if allowed = s.approve(ctx, c, answer.Choice, offer); !allowed {
-				why = cmp.Or(why, "the user denied it")
-			}
+			allowed = s.approve(ctx, c, answer.Choice, offer)
 		}
 	}
 	if p.Rule, p.Source, p.Reason = c.decision.Rule, c.decision.Source, why; allowed {
 		p.Decision = "allow"
 	}
 	for _, a := range c.accesses {
-		p.Accesses = append(p.Accesses, event.Access{Scope: string(a.Scope), Resource: a.Resource, Argv: a.Argv})
+		p.Accesses = append(p.Accesses, event.Access{Scope: string(a.Scope), Resource: a.Resource, Recursive: a.Recursive, Argv: a.Argv})
 	}
 	s.emit(ctx, c.call.ID, p)
 	c.permission = p
@@ -90,7 +87,7 @@ func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, Offer,
 		Title: question(c.call.Name, c.accesses), Detail: cmp.Or(strings.Join(c.decision.Why, "\n"), c.decision.Reason),
 	}
 	for {
-		q.ID, q.Choices = "", []Choice{ChoiceOnce}
+		q.Choices = []Choice{ChoiceOnce}
 		if !c.decision.NoSession {
 			q.Choices = append(q.Choices, ChoiceSession)
 		}
@@ -127,11 +124,9 @@ func (q *Question) accepted(a Answer) Offer {
 
 // askUntilDecided asks a question about a call. When the answer to another one
 // decides on the call, it withdraws the question and returns errDecided.
-func (s *Session) askUntilDecided(ctx context.Context, c *pending, q Question) (Answer, error) {
+func (s *Session) askUntilDecided(ctx context.Context, c *pending, q Question) (answer Answer, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var answer Answer
-	var err error
 	var done chan struct{} // closed when the question has ended
 	for {
 		changed := s.approved.Changed()
@@ -175,14 +170,6 @@ func (s *Session) approve(ctx context.Context, c *pending, choice Choice, offer 
 	}
 	s.approved.Add(offer.Rules, keys)
 	return true
-}
-
-// approvalsOf returns the approvals of the session that is the asker, or new ones.
-func approvalsOf(asker Asker) *approvals.Set {
-	if parent, ok := asker.(*Session); ok {
-		return parent.approved
-	}
-	return approvals.New()
 }
 
 func grantKey(tool string, a Access) string { return tool + "\x00" + a.Key() }

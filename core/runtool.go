@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -221,7 +222,9 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	if c.failed != nil {
 		res = *c.failed
 	} else if ok, why := s.permit(r.soft, c); !ok {
-		res = Failf(CodePermission, "Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", why)
+		res = Failf(CodePermission, "Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", cmp.Or(why, "the user denied it"))
+	} else if r.soft.Err() != nil { // cancelled while it was asked, or its approval is not recorded
+		res = Fail(CodeCancelled, "The call was cancelled before it started.")
 	} else {
 		c.start = s.cfg.Clock() // without the time that the user took
 		sensitive = c.decision.Sensitive
