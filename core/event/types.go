@@ -237,6 +237,8 @@ type Access struct {
 	Resource  string   `json:"resource"`
 	Recursive bool     `json:"recursive,omitempty"` // with everything below
 	Argv      []string `json:"argv,omitempty"`
+	// Unconfined says that a command was to run outside the sandbox.
+	Unconfined bool `json:"unconfined,omitempty"`
 }
 
 // Permission records a decision on a tool call.

@@ -44,6 +44,7 @@ type LoadOptions struct {
 	Trusted bool                // whether the user trusts Cwd with its current contents
 	Advice  string              // appended to the warning about an untrusted directory; may be empty
 
+	UserFile     string   // takes the place of the user's settings file; must exist
 	SettingsFile string   // --settings; must exist
 	Sets         []string // --set, each KEY=VALUE
 	Flags        []Flag   // flags that set keys
@@ -251,6 +252,12 @@ func (l *loader) managedFile() error {
 }
 
 func (l *loader) userFile() error {
+	if path := l.opts.UserFile; path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return err
+		}
+		return l.file(path, LayerUser)
+	}
 	if l.loaded.Home == "" {
 		return nil
 	}

@@ -66,7 +66,11 @@ func (j judgment) changes(ctx context.Context) []change {
 		}
 	}
 	for _, o := range j.decision.Offers {
-		changes = append(changes, change{"in permissions.allow, or by --allow: " + strings.Join(o.Rules, ", "), "allow"})
+		what := "the rules " + strings.Join(o.Rules, ", ") + " in permissions.allow"
+		if len(o.Rules) == 1 {
+			what = "the rule " + o.Rules[0] + " in permissions.allow, or --allow '" + o.Rules[0] + "'"
+		}
+		changes = append(changes, change{what, "allow"})
 	}
 	if j.decision.Verdict == core.Ask {
 		changes = append(changes, change{"approval by the user", "allow"})

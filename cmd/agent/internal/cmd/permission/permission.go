@@ -17,7 +17,7 @@ import (
 // NewCmd returns agent permissions.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	return cmdutil.Group("permissions", "Inspect, test and audit permission rules",
-		newListCmd(s), newCheckCmd(s), newExplainCmd(s), newTestCmd(s), newLogCmd(s))
+		newListCmd(s), newCheckCmd(s), newExplainCmd(s), newTestCmd(s), newLogCmd(s), newReplayCmd(s))
 }
 
 // judgment is a call with the policy's decision on it. The call is not run.
