@@ -127,26 +127,21 @@ func (q *Question) accepted(a Answer) Offer {
 func (s *Session) askUntilDecided(ctx context.Context, c *pending, q Question) (answer Answer, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var done chan struct{} // closed when the question has ended
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		answer, err = s.Ask(ctx, q)
+	}()
 	for {
-		changed := s.approved.Changed()
-		if err := s.decide(ctx, c); err == nil && c.decision.Verdict != Ask {
-			if cancel(); done != nil {
-				<-done
-			}
-			return Answer{}, errDecided
-		}
-		if done == nil {
-			done = make(chan struct{})
-			go func() {
-				defer close(done)
-				answer, err = s.Ask(ctx, q)
-			}()
-		}
 		select {
 		case <-done:
 			return answer, err
-		case <-changed:
+		case <-c.approved:
+			if err := s.decide(ctx, c); err == nil && c.decision.Verdict != Ask {
+				cancel()
+				<-done
+				return Answer{}, errDecided
+			}
 		}
 	}
 }

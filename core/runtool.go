@@ -33,7 +33,8 @@ type pending struct {
 	tool       *Call
 	accesses   []Access
 	decision   Decision
-	failed     *Result // why it cannot run
+	approved   <-chan struct{} // closed by the next approval: decide again
+	failed     *Result         // why it cannot run
 	permission event.Permission
 	start      time.Time
 	notes      []string // what was corrected in the call, for the model
@@ -158,7 +159,7 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 	if args == "" {
 		args = "{}" // some models send nothing for a tool without arguments
 	}
-	corrected, notes, err := entry.coerce(json.RawMessage(args))
+	corrected, notes, err := entry.Coerce(json.RawMessage(args))
 	if err != nil {
 		return fail(CodeValidation, "Invalid arguments for tool: %s: %v. Correct the arguments and call it again.", c.call.Name, err)
 	}
@@ -173,6 +174,7 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 // decide asks the tool for its accesses and the policy for its verdict.
 func (s *Session) decide(ctx context.Context, c *pending) (err error) {
 	defer s.recovered(ctx, "Access of "+c.call.Name, &err)
+	c.approved = s.approved.Changed()
 	granted := func(a Access) bool { return s.approved.Has(grantKey(c.call.Name, a)) }
 	c.accesses, c.decision, err = Judge(ctx, s.current().policy, c.entry, c.tool, granted, s.approved.Rules()...)
 	return err

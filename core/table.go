@@ -115,9 +115,9 @@ func (e Entry) Validate(args json.RawMessage) error {
 	return s.Validate(args)
 }
 
-// coerce corrects arguments whose meaning is clear, with a note for each
+// Coerce corrects arguments whose meaning is clear, with a note for each
 // correction, and validates them.
-func (e Entry) coerce(args json.RawMessage) (json.RawMessage, []string, error) {
+func (e Entry) Coerce(args json.RawMessage) (json.RawMessage, []string, error) {
 	s, err := e.schema()
 	if err != nil {
 		return args, nil, err

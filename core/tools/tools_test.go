@@ -206,6 +206,9 @@ func TestAccess(t *testing.T) {
 		}},
 		{tools.Grep(), `{"pattern":"x"}`, []core.Access{{Scope: core.ScopeRead, Resource: ".", Recursive: true}}},
 		{tools.Glob(), `{"pattern":"x","path":"/a"}`, []core.Access{{Scope: core.ScopeRead, Resource: "/a", Recursive: true}}},
+		{tools.Glob(), `{"pattern":"/etc/**/*.conf"}`, []core.Access{{Scope: core.ScopeRead, Resource: "/etc", Recursive: true}}},
+		{tools.Glob(), `{"pattern":"a/../../b/*.go","path":"c"}`, []core.Access{{Scope: core.ScopeRead, Resource: "b", Recursive: true}}},
+		{tools.Glob(), `{"pattern":"../../b/*.go","path":"c"}`, []core.Access{{Scope: core.ScopeRead, Resource: "../b", Recursive: true}}},
 		{tools.ListDir(), `{}`, []core.Access{{Scope: core.ScopeRead, Resource: "."}}},
 		{tools.ListDir(), `{"path":"a","depth":2}`, []core.Access{{Scope: core.ScopeRead, Resource: "a", Recursive: true}}},
 		{tools.Shell(), `{"command":"go test ./..."}`, []core.Access{
