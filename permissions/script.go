@@ -30,6 +30,9 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	default:
 		j.unclear(j.script.Unclear[0])
 	}
+	if slices.ContainsFunc(j.parts, func(p finding) bool { return p.verdict == core.Ask && !p.losing }) {
+		j.parts = append(j.parts, j.hidden...) // approved, it runs where nothing is hidden
+	}
 	f.parts = j.parts
 	for i := range f.parts {
 		if f.parts[i].worse(&f.parts[f.worst]) {
@@ -55,6 +58,9 @@ type scriptJudge struct {
 	script  shell.Analysis
 	by      settled
 	parts   []finding
+	// hidden are reads of sensitive files that a pattern or a directory includes,
+	// and that the sandbox hides.
+	hidden []finding
 
 	touched map[touch]bool // already judged
 	lost    losses
@@ -266,10 +272,15 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 	}
 	j.touched[once] = !a.Recursive && !a.Glob
 	r := &reach{policy: j.Policy, ctx: j.ctx, access: a, links: j.writes}
-	for _, to := range r.paths() {
+	var hidden []finding
+	paths := r.paths()
+	for _, to := range paths {
 		f := finding{via: via}
 		f.subject = j.part(core.Access{Scope: scopeOfKind(a.Kind), Resource: to.Path, Inside: to.Inside, Recursive: a.Recursive && a.Kind != shell.List})
-		j.file(&f, a, by, r)
+		if j.file(&f, a, by, r); a.Glob && hides(&f, a, by) {
+			hidden = append(hidden, f)
+			continue
+		}
 		settled := by == bySandbox && f.verdict == core.Allow && f.step == byMode
 		if a.Loss != shell.LosesNone && to.Inside && j.environment != nil && (settled || j.asks || f.verdict == core.Ask) {
 			j.count(a, to.Path)
@@ -280,6 +291,11 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 			f.why = "would also change the file under its other names (it has hard links)"
 		}
 		j.addUnlessPermitted(f, by)
+	}
+	if len(hidden) < len(paths) {
+		j.hidden = append(j.hidden, hidden...)
+	} else { // the pattern is for these files
+		j.parts = append(j.parts, hidden...)
 	}
 	if r.why != "" && by == byItself {
 		f := finding{via: via, why: r.why, verdict: core.Ask, step: byUnclear}
@@ -338,10 +354,17 @@ func (j *scriptJudge) file(f *finding, a *shell.Access, by settled, r *reach) {
 		} else {
 			j.judgeWhole(&below, by)
 		}
-		if below.worse(f) {
+		if hides(&below, a, by) {
+			j.hidden = append(j.hidden, below)
+		} else if below.worse(f) {
 			*f = below
 		}
 	}
+}
+
+// hides reports whether the sandbox hides a sensitive file that is read.
+func hides(f *finding, a *shell.Access, by settled) bool {
+	return by == bySandbox && a.Kind == shell.Read && f.verdict == core.Ask && f.step == bySensitive && f.subject.Inside
 }
 
 // askRules turns the verdict into Ask if an ask rule matches.
