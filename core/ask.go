@@ -1,9 +1,11 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/event"
@@ -11,13 +13,6 @@ import (
 
 // ErrNonInteractive is the error of a question in a non-interactive session.
 var ErrNonInteractive = errors.New("the session is non-interactive: no user can answer")
-
-// RuleSaver is a policy that can save rules. If a session's policy is one, its
-// permission requests may offer [ChoiceAlways].
-type RuleSaver interface {
-	// SaveRule adds an allow rule to the user's settings.
-	SaveRule(ctx context.Context, rule string) error
-}
 
 // Ask puts a question to the user. One question is open at a time; the others
 // wait. It makes a session the Asker of its subagents.
@@ -39,89 +34,137 @@ func (s *Session) Ask(ctx context.Context, q Question) (Answer, error) {
 	}
 	shown := event.Question{
 		QID: q.ID, Kind: string(q.Kind), AgentPath: q.AgentPath, Title: q.Title, Detail: q.Detail,
-		Rule: q.RulePreview, Schema: q.Schema, URL: q.URL,
+		Offers: q.Offers, Schema: q.Schema, URL: q.URL,
 	}
 	for _, c := range q.Choices {
 		shown.Choices = append(shown.Choices, string(c))
 	}
 	s.emit(ctx, "", shown)
 	answer, err := s.cfg.Asker.Ask(ctx, q)
-	s.emit(ctx, "", event.Answer{QID: q.ID, Choice: string(answer.Choice), Reason: answer.Reason, Withdrawn: err != nil})
+	s.emit(ctx, "", event.Answer{QID: q.ID, Choice: string(answer.Choice), Rules: q.accepted(answer).Rules, Reason: answer.Reason, Withdrawn: err != nil})
 	return answer, err
 }
 
 // permit asks the user if the decision says so. It returns whether the call may
 // run, and if not, what to tell the model.
 func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
-	d, decider := c.decision, "policy"
-	allowed, why := d.Verdict == Allow, d.Reason
-	if d.Verdict == Ask {
-		answer, err := s.askPermission(ctx, c)
+	p := event.Permission{Tool: c.call.Name, Decision: "deny", Decider: "policy"}
+	allowed, why := c.decision.Verdict == Allow, c.decision.Reason
+	if c.decision.Verdict == Ask {
+		answer, offer, err := s.askPermission(ctx, c)
 		switch {
+		case errors.Is(err, errDecided):
+			allowed, why = c.decision.Verdict == Allow, c.decision.Reason
 		case errors.Is(err, ErrNonInteractive):
-			decider, why = "headless", d.Reason+"; the session is non-interactive, so nobody can approve it"
+			p.Decider, why = "headless", c.decision.Reason+"; the session is non-interactive, so nobody can approve it"
 		case err != nil:
-			decider, why = "person", "the question was withdrawn: "+err.Error()
+			p.Decider, why = "person", "the question was withdrawn: "+err.Error()
 		default:
-			decider, why = "person", answer.Reason
-			allowed = s.grant(ctx, c, answer.Choice)
+			p.Decider, why, p.Choice, p.Rules = "person", answer.Reason, string(answer.Choice), offer.Rules
+			allowed = s.approve(ctx, c, answer.Choice, offer)
 		}
 	}
-	p := event.Permission{Tool: c.call.Name, Decision: "deny", Decider: decider, Rule: d.Rule, Source: d.Source, Reason: why}
-	if allowed {
+	if p.Rule, p.Source, p.Reason = c.decision.Rule, c.decision.Source, why; allowed {
 		p.Decision = "allow"
 	}
 	for _, a := range c.accesses {
-		p.Accesses = append(p.Accesses, event.Access{Scope: string(a.Scope), Resource: a.Resource, Recursive: a.Recursive, Argv: a.Argv})
+		p.Accesses = append(p.Accesses, event.Access{Scope: string(a.Scope), Resource: a.Resource, Recursive: a.Recursive, Argv: a.Argv, Unconfined: a.Unconfined})
 	}
 	s.emit(ctx, c.call.ID, p)
 	c.permission = p
 	return allowed, why
 }
 
-func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, error) {
+// errDecided says that a call no longer needs approval: the user has approved it
+// with another one.
+var errDecided = errors.New("already decided")
+
+// askPermission asks the user about a call, and to confirm what is broad about
+// the answer. Of a lasting answer it returns the accepted offer.
+func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, Offer, error) {
 	q := Question{
-		Kind: QuestionPermission, Tool: c.call.Name, Accesses: c.accesses, Choices: []Choice{ChoiceOnce},
-		Title: question(c.call.Name, c.accesses), Detail: strings.Join(append([]string{c.decision.Reason}, c.decision.Others...), "\n"),
+		Kind: QuestionPermission, Tool: c.call.Name, Accesses: c.accesses, Offers: slices.Clone(c.decision.Offers),
+		Title: question(c.call.Name, c.accesses), Detail: cmp.Or(strings.Join(c.decision.Why, "\n"), c.decision.Reason),
 	}
-	if !c.decision.NoSession {
-		q.Choices = append(q.Choices, ChoiceSession)
+	for {
+		q.Choices = []Choice{ChoiceOnce}
+		if !c.decision.NoSession {
+			q.Choices = append(q.Choices, ChoiceSession)
+		}
+		if s.cfg.SaveRules != nil && len(q.Offers) > 0 {
+			q.Choices = append(q.Choices, ChoiceAlways)
+		}
+		q.Choices = append(q.Choices, ChoiceDeny)
+		answer, err := s.askUntilDecided(ctx, c, q)
+		if err != nil || !slices.Contains(q.Choices, answer.Choice) {
+			return Answer{Choice: ChoiceDeny, Reason: answer.Reason}, Offer{}, err
+		}
+		offer := q.accepted(answer)
+		if offer.Confirm == "" {
+			return answer, offer, nil
+		}
+		sure, err := s.askUntilDecided(ctx, c, Question{
+			Kind: QuestionConfirm, Tool: c.call.Name, Choices: []Choice{ChoiceYes, ChoiceNo},
+			Title: fmt.Sprintf("Allow %s, %s?", offer.Confirm, map[Choice]string{ChoiceSession: "for this session", ChoiceAlways: "always"}[answer.Choice]), Detail: strings.Join(offer.Rules, "\n"),
+		})
+		if err != nil || sure.Choice == ChoiceYes {
+			return answer, offer, err
+		}
+		q.Offers = slices.DeleteFunc(q.Offers, func(o Offer) bool { return slices.Equal(o.Rules, offer.Rules) })
 	}
-	if _, ok := s.current().policy.(RuleSaver); ok && c.decision.Always != "" {
-		q.Choices, q.RulePreview = append(q.Choices, ChoiceAlways), c.decision.Always
-	}
-	q.Choices = append(q.Choices, ChoiceDeny)
-	return s.Ask(ctx, q)
 }
 
-// grant applies the user's choice and reports whether it approves. Only choices
-// that were offered do.
-func (s *Session) grant(ctx context.Context, c *pending, choice Choice) bool {
-	saver, _ := s.current().policy.(RuleSaver)
-	switch {
-	case choice == ChoiceOnce:
-		return true
-	case choice == ChoiceAlways && saver != nil && c.decision.Always != "":
-		if err := saver.SaveRule(ctx, c.decision.Always); err != nil {
-			s.Warn(ctx, "RULE", fmt.Sprintf("the rule %q could not be saved and applies to this session only: %v", c.decision.Always, err))
+// accepted returns the offer that an answer accepts; empty if none.
+func (q *Question) accepted(a Answer) Offer {
+	if len(q.Offers) == 0 || a.Choice != ChoiceSession && a.Choice != ChoiceAlways {
+		return Offer{}
+	}
+	return q.Offers[min(max(a.Offer, 0), len(q.Offers)-1)]
+}
+
+// askUntilDecided asks a question about a call. When the answer to another one
+// decides on the call, it withdraws the question and returns errDecided.
+func (s *Session) askUntilDecided(ctx context.Context, c *pending, q Question) (answer Answer, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		answer, err = s.Ask(ctx, q)
+	}()
+	for {
+		select {
+		case <-done:
+			return answer, err
+		case <-c.approved:
+			if err := s.decide(ctx, c); err == nil && c.decision.Verdict != Ask {
+				cancel()
+				<-done
+				return Answer{}, errDecided
+			}
 		}
-	case choice == ChoiceSession && !c.decision.NoSession:
+	}
+}
+
+// approve carries out the user's choice and reports whether it allows the call.
+func (s *Session) approve(ctx context.Context, c *pending, choice Choice, offer Offer) bool {
+	switch choice {
+	case ChoiceOnce:
+		return true
+	case ChoiceAlways:
+		if err := s.cfg.SaveRules(ctx, offer.Rules); err != nil {
+			s.Warn(ctx, "RULE", fmt.Sprintf("the rules %q could not be saved and apply to this session only: %v", offer.Rules, err))
+		}
+	case ChoiceSession:
 	default:
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	var keys []string
 	for _, a := range c.accesses {
-		s.grants[grantKey(c.call.Name, a)] = struct{}{}
+		keys = append(keys, grantKey(c.call.Name, a))
 	}
+	s.approved.Add(offer.Rules, keys)
 	return true
-}
-
-func (s *Session) granted(tool string, a Access) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.grants[grantKey(tool, a)]
-	return ok
 }
 
 func grantKey(tool string, a Access) string { return tool + "\x00" + a.Key() }

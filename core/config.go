@@ -29,14 +29,17 @@ type Config struct {
 	Profile  Profile
 	Request  RequestOptions
 
-	Env     Environment
-	Tools   ToolTable       // nil = none
-	Policy  Policy          // decides on every call
-	Asker   Asker           // nil = non-interactive: calls that need approval are denied
-	Context []ContextSource // what adds to each input
-	Hooks   Hooks
-	Watcher Watcher // learns what calls change; nil = none
-	Limits  Limits
+	Env    Environment
+	Tools  ToolTable // nil = none
+	Policy Policy    // decides on every call
+	Asker  Asker     // nil = non-interactive: calls that need approval are denied
+	// SaveRules adds allow rules to the user's settings. With it, permission
+	// requests may offer [ChoiceAlways].
+	SaveRules func(ctx context.Context, rules []string) error
+	Context   []ContextSource // what adds to each input
+	Hooks     Hooks
+	Watcher   Watcher // learns what calls change; nil = none
+	Limits    Limits
 
 	Journal Journal // nil = in memory only
 	// JournalOptional lets a session continue in memory when the journal fails.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/event"
 )
 
 // Scope is what an access is of.
@@ -69,6 +71,8 @@ type PermissionRequest struct {
 	// Granted reports whether the user granted this access to this tool for the
 	// session. It may be nil.
 	Granted func(Access) bool
+	// Rules are the allow rules that the user approved for the session.
+	Rules []string
 }
 
 // Verdict is what a policy decides. The zero value denies.
@@ -98,9 +102,9 @@ type Decision struct {
 	Rule    string // the text of the rule that decided, "mode default" …
 	Source  string // where the rule is: file:line, "builtin", "flag"
 	Reason  string // for the user, and on a denial for the model: what would be allowed
-	// Others are why further accesses of the call need approval, the gravest
-	// first.
-	Others []string
+	// Why says what needs approval about the call, for the user: short, the
+	// gravest first. Without it, Reason does.
+	Why []string
 	// Grants are what the call's environment allows if the call may run.
 	Grants []Grant
 	// NoSession says that an approval cannot last for the session.
@@ -108,9 +112,13 @@ type Decision struct {
 	// Sensitive are files that may contain secrets which the call can access. Its
 	// result, and the text that it writes, are not recorded.
 	Sensitive []string
-	// Always is the rule that would always allow this; empty if none may.
-	Always string
+	// Offers are what would allow the call beyond this once, the narrowest first;
+	// none if nothing may.
+	Offers []Offer
 }
+
+// Offer is a choice of allow rules that an approval can add.
+type Offer = event.Offer
 
 // Grant allows an access.
 type Grant struct {
@@ -161,22 +169,23 @@ const (
 
 // Question is put to the user.
 type Question struct {
-	ID          string
-	Kind        QuestionKind
-	AgentPath   []string // which subagent asks; empty for the root
-	Tool        string
-	Title       string // the question, such as "Run `make`?"
-	Detail      string // why it is asked, the gravest reason first
-	Choices     []Choice
-	RulePreview string // the rule that ChoiceAlways would save
-	Accesses    []Access
-	Schema      json.RawMessage
-	URL         string
+	ID        string
+	Kind      QuestionKind
+	AgentPath []string // which subagent asks; empty for the root
+	Tool      string
+	Title     string // the question, such as "Run `make`?"
+	Detail    string // why it is asked, the gravest reason first
+	Choices   []Choice
+	Offers    []Offer // what ChoiceSession or ChoiceAlways would add, the narrowest first
+	Accesses  []Access
+	Schema    json.RawMessage
+	URL       string
 }
 
 // Answer is the user's answer.
 type Answer struct {
 	Choice Choice
+	Offer  int             // index of the offer that ChoiceSession or ChoiceAlways accepts
 	Reason string          // on a denial, for the model
 	Values json.RawMessage // of a form
 }

@@ -1,100 +1,19 @@
 package core
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "github.com/seed-009c0928/agent/core/internal/wording"
 
 // String describes the access in words, such as "run `make`".
-func (a Access) String() string {
-	words, known := a.words()
-	if !known {
-		return "have unknown effects: " + a.Resource
-	}
-	return words
+func (a Access) String() string { return a.worded().String() }
+
+func (a Access) worded() wording.Access {
+	return wording.Access{Scope: string(a.Scope), Resource: a.Resource, Recursive: a.Recursive, Inside: a.Inside, Unconfined: a.Unconfined}
 }
 
-// words describes an access of a known scope.
-func (a Access) words() (words string, known bool) {
-	source, name, _ := strings.Cut(a.Resource, "/")
-	switch a.Scope {
-	case ScopeRead:
-		return "read " + a.files(), true
-	case ScopeWrite:
-		return "write " + a.files(), true
-	case ScopeDelete:
-		return "delete " + a.files(), true
-	case ScopeShell:
-		return "run `" + a.Resource + "`" + a.unconfined(), true
-	case ScopeSkillScript:
-		return "run the skill script `" + a.Resource + "`" + a.unconfined(), true
-	case ScopeNetwork:
-		return "connect to " + a.Resource, true
-	case ScopeMCP:
-		if uri, ok := strings.CutPrefix(name, "resource:"); ok {
-			return fmt.Sprintf("read %s of the MCP server %s", uri, source), true
-		}
-		return fmt.Sprintf("call %s of the MCP server %s", name, source), true
-	case ScopePlugin:
-		return fmt.Sprintf("call %s of the plugin %s", name, source), true
-	case ScopeSubagent:
-		return "use the subagent " + a.Resource, true
-	}
-	return "", false
-}
-
-func (a Access) files() string {
-	text := a.Resource
-	if a.Recursive {
-		text = "everything in " + text
-	}
-	if !a.Inside {
-		text += " (outside the workspace)"
-	}
-	return text
-}
-
-func (a Access) unconfined() string {
-	if a.Unconfined {
-		return " outside the sandbox"
-	}
-	return ""
-}
-
-// question asks for approval of a call, in the words of its main access: the
-// first that changes something. All hosts are named.
+// question asks for approval of a call.
 func question(tool string, accesses []Access) string {
-	if len(accesses) == 0 {
-		return "Call " + tool + "?"
-	}
-	first := max(0, slices.IndexFunc(accesses, func(a Access) bool { return a.Scope != ScopeRead }))
-	main, more := accesses[first], 0
-	what, known := main.words()
-	if !known {
-		what = "call " + tool + ", which may " + main.String()
-	}
-	var hosts []string
+	all := make([]wording.Access, len(accesses))
 	for i, a := range accesses {
-		switch {
-		case i == first:
-		case a.Scope == ScopeNetwork:
-			hosts = append(hosts, a.Resource)
-		case a.Scope == ScopeRead && main.Scope == ScopeWrite && a.Resource == main.Resource:
-			what = "edit " + main.files()
-		case a.Scope == main.Scope && a.Scope.IsFile():
-			more++
-		}
+		all[i] = a.worded()
 	}
-	if more > 0 {
-		what += fmt.Sprintf(" and %d more", more)
-	}
-	if len(hosts) > 0 {
-		sep := " and connect to "
-		if main.Scope == ScopeNetwork {
-			sep = ", "
-		}
-		what += sep + strings.Join(hosts, ", ")
-	}
-	return strings.ToUpper(what[:1]) + what[1:] + "?"
+	return wording.Question(tool, all)
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +33,8 @@ type pending struct {
 	tool       *Call
 	accesses   []Access
 	decision   Decision
-	failed     *Result // why it cannot run
+	approved   <-chan struct{} // closed by the next approval: decide again
+	failed     *Result         // why it cannot run
 	permission event.Permission
 	start      time.Time
 	notes      []string // what was corrected in the call, for the model
@@ -170,7 +172,7 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 	if args == "" {
 		args = "{}" // some models send nothing for a tool without arguments
 	}
-	corrected, notes, err := entry.coerce(json.RawMessage(args))
+	corrected, notes, err := entry.Coerce(json.RawMessage(args))
 	if err != nil {
 		return fail(CodeValidation, "Invalid arguments for tool: %s: %v. Correct the arguments and call it again.", c.call.Name, err)
 	}
@@ -185,14 +187,16 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 // decide asks the tool for its accesses and the policy for its verdict.
 func (s *Session) decide(ctx context.Context, c *pending) (err error) {
 	defer s.recovered(ctx, "Access of "+c.call.Name, &err)
-	c.accesses, c.decision, err = Judge(ctx, s.current().policy, c.entry, c.tool, func(a Access) bool { return s.granted(c.call.Name, a) })
+	c.approved = s.approved.Changed()
+	granted := func(a Access) bool { return s.approved.Has(grantKey(c.call.Name, a)) }
+	c.accesses, c.decision, err = Judge(ctx, s.current().policy, c.entry, c.tool, granted, s.approved.Rules()...)
 	return err
 }
 
 // Judge returns what a call would touch and the policy's decision on it,
-// without running it. Paths are resolved in call.Env. Granted reports what the
-// user granted for the session, and may be nil.
-func Judge(ctx context.Context, policy Policy, e Entry, call *Call, granted func(Access) bool) ([]Access, Decision, error) {
+// without running it. Paths are resolved in call.Env. Granted and rules are what
+// the user approved for the session; granted may be nil.
+func Judge(ctx context.Context, policy Policy, e Entry, call *Call, granted func(Access) bool, rules ...string) ([]Access, Decision, error) {
 	accesses, err := e.Tool.Access(ctx, call)
 	if err != nil {
 		return nil, Decision{}, err
@@ -209,7 +213,7 @@ func Judge(ctx context.Context, policy Policy, e Entry, call *Call, granted func
 		}
 	}
 	return accesses, policy.Decide(ctx, PermissionRequest{
-		Session: call.Session, Tool: call.Name, Source: e.Source, Args: call.Args, Accesses: accesses, Granted: granted,
+		Session: call.Session, Tool: call.Name, Source: e.Source, Args: call.Args, Accesses: accesses, Granted: granted, Rules: rules,
 	}), nil
 }
 
@@ -234,7 +238,7 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	if c.failed != nil {
 		res = *c.failed
 	} else if ok, why := s.permit(r.soft, c); !ok {
-		res = Failf(CodePermission, "Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", why)
+		res = Failf(CodePermission, "Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", cmp.Or(why, "the user denied it"))
 	} else if r.soft.Err() != nil { // cancelled while it was asked, or its approval is not recorded
 		res = Fail(CodeCancelled, "The call was cancelled before it started.")
 	} else {

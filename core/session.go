@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/approvals"
 	"github.com/seed-009c0928/agent/core/internal/compaction"
 	"github.com/seed-009c0928/agent/core/internal/recorder"
 	"github.com/seed-009c0928/agent/core/model"
@@ -98,8 +99,10 @@ type Session struct {
 	id     string
 	tracer trace.Tracer
 	log    *event.Log
-	opened event.Seq     // the session_start written by New
-	asking chan struct{} // holds a token while a question is open
+	opened event.Seq // the session_start written by New
+	// approved is shared with subagents.
+	approved *approvals.Set
+	asking   chan struct{} // holds a token while a question is open
 
 	iteration, tokens atomic.Int64 // for the events' envelope
 	rec               *recorder.Recorder
@@ -111,8 +114,7 @@ type Session struct {
 	followUps []Input
 	run       *run          // the input being processed
 	idle      chan struct{} // closed when the run is over; nil when there is none
-	grants    map[string]struct{}
-	children  model.Usage // of subagents that ended, for the next outcome
+	children  model.Usage   // of subagents that ended, for the next outcome
 
 	// Owned by the goroutine that processes an input.
 	history history
@@ -159,8 +161,11 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	cfg.Model = cmp.Or(cfg.Model, cfg.Provider.Info().Model)
 	s := &Session{
 		cfg: cfg, id: cfg.ID, tracer: cfg.Tracer,
-		asking: make(chan struct{}, 1), state: StateIdle, grants: map[string]struct{}{},
+		asking: make(chan struct{}, 1), state: StateIdle, approved: approvals.New(),
 		settings: settings{cfg.Provider, cfg.Model, cfg.Profile, cfg.Request, cfg.Limits.withDefaults(), cfg.Policy},
+	}
+	if parent, ok := cfg.Asker.(*Session); ok {
+		s.approved = parent.approved
 	}
 	var replay event.Replayer
 	if cfg.Journal != nil {

@@ -3,10 +3,11 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 
+	"github.com/seed-009c0928/agent/core/internal/toolname"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/schema"
 )
@@ -94,30 +95,14 @@ type staticTable struct{ snapshot *Snapshot }
 
 func (t staticTable) Snapshot(context.Context) (*Snapshot, error) { return t.snapshot, nil }
 
-// find looks a tool up as Lookup does, also by a name with the prefix or the
-// spelling that some models use for it: "functions.read_file", "Read-File".
+// find looks a tool up as Lookup does, also by a name that a model spells
+// differently.
 func (s *Snapshot) find(name string) (Entry, bool) {
 	if e, ok := s.Lookup(name); ok {
 		return e, true
 	}
-	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "-", "_")) }
-	prefix, rest, cut := strings.Cut(strings.TrimSpace(name), ".")
-	if !cut || !slices.Contains([]string{"function", "functions", "tool", "tools", "default_api"}, plain(prefix)) {
-		rest = strings.TrimSpace(name)
-	}
-	var found []Entry
-	for _, e := range s.entries {
-		if e.ModelName == rest {
-			return e, true
-		}
-		if plain(e.ModelName) == plain(rest) {
-			found = append(found, e)
-		}
-	}
-	if len(found) != 1 {
-		return Entry{}, false
-	}
-	return found[0], true
+	name, _ = toolname.Find(name, slices.Collect(maps.Keys(s.byName)))
+	return s.Lookup(name)
 }
 
 // Validate checks arguments against the tool's schema. The error names the
@@ -130,9 +115,9 @@ func (e Entry) Validate(args json.RawMessage) error {
 	return s.Validate(args)
 }
 
-// coerce corrects arguments whose meaning is clear, with a note for each
+// Coerce corrects arguments whose meaning is clear, with a note for each
 // correction, and validates them.
-func (e Entry) coerce(args json.RawMessage) (json.RawMessage, []string, error) {
+func (e Entry) Coerce(args json.RawMessage) (json.RawMessage, []string, error) {
 	s, err := e.schema()
 	if err != nil {
 		return args, nil, err

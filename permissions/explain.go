@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
@@ -21,8 +20,8 @@ type Explanation struct {
 	Rule   string `json:"rule"`
 	Source string `json:"source"`
 	Reason string `json:"reason"`
-	// Always is a rule that would allow the access; empty if no rule can.
-	Always string `json:"always,omitempty"`
+	// Always are the rules that would allow the access; none if no rules can.
+	Always []string `json:"always,omitempty"`
 	// Sandboxed says that a command would run in the sandbox.
 	Sandboxed bool `json:"sandboxed,omitempty"`
 	// Parts are the simple commands of a command line and the files they access.
@@ -41,19 +40,22 @@ func (e Explanation) MarshalJSON() ([]byte, error) {
 // Explain returns one verdict per access of a call, or a single one if the call
 // declares no access. [Policy.Decide] returns the strictest of them.
 func (p *Policy) Explain(ctx context.Context, req core.PermissionRequest) []Explanation {
-	return p.explain(p.judgeAll(ctx, &req))
+	q, findings := p.judgeRequest(ctx, &req)
+	return q.explain(ctx, findings)
 }
 
-func (p *Policy) explain(findings []finding) []Explanation {
+func (p *Policy) explain(ctx context.Context, findings []finding) []Explanation {
 	all := make([]Explanation, len(findings))
 	for i := range findings {
 		f, e := &findings[i], &all[i]
-		*e = Explanation{Access: f.subject.Access, Verdict: f.verdict, Step: f.step.String(), Always: always(findings[i : i+1])}
+		*e = Explanation{Access: f.subject.Access, Verdict: f.verdict, Step: f.step.String()}
+		exact, _ := p.exactAndWider(ctx, findings[i:i+1])
+		e.Always = exact.Rules
 		e.Rule, e.Source = p.named(f)
 		e.Reason = p.reason(f, e.Always)
 		e.Sandboxed = p != nil && f.verdict == core.Allow && len(f.parts) > 0 && !f.free && p.Sandboxed()
 		if len(f.parts) > 1 || len(f.parts) == 1 && f.parts[0].subject.Resource != f.subject.Resource {
-			e.Parts = p.explain(f.parts)
+			e.Parts = p.explain(ctx, f.parts)
 		}
 	}
 	return all
@@ -75,7 +77,7 @@ func (p *Policy) named(f *finding) (rule, source string) {
 }
 
 // reason explains a verdict; if it is not Allow, it also suggests what to do.
-func (p *Policy) reason(f *finding, always string) string {
+func (p *Policy) reason(f *finding, always []string) string {
 	whole := f
 	f = f.decisive()
 	s := &f.subject
@@ -143,7 +145,7 @@ func specialReason(f *finding, what string) string {
 	return fmt.Sprintf("%s always needs approval: the path %s; %s", what, kind, rest)
 }
 
-func (p *Policy) modeReason(f, whole *finding, what, always string) string {
+func (p *Policy) modeReason(f, whole *finding, what string, always []string) string {
 	s := &f.subject
 	switch {
 	case f.verdict == core.Allow && whole.reads:
@@ -169,8 +171,12 @@ func (p *Policy) modeReason(f, whole *finding, what, always string) string {
 	case s.Scope == core.ScopeShell && p.mode == ModeWorkspace && !p.Sandboxed():
 		text += ": there is no sandbox to confine it to the workspace"
 	}
-	if always != "" {
-		text += "; the rule " + always + " would allow it"
+	switch len(always) {
+	case 0:
+	case 1:
+		text += "; the rule " + always[0] + " would allow it"
+	default:
+		text += "; the rules " + strings.Join(always, ", ") + " would allow it"
 	}
 	return text
 }
@@ -220,74 +226,6 @@ func show(text string) string {
 		text = string(runes[:most]) + "…"
 	}
 	return fmt.Sprintf("%q", text)
-}
-
-// always returns the rule that would allow everything that needs approval, if
-// only the mode asks and a single rule suffices. The rule matches exactly this
-// access: one for the whole program would also allow whatever it can run.
-func always(findings []finding) string {
-	text := ""
-	for i := range findings {
-		f := &findings[i]
-		if f.verdict != core.Ask {
-			continue
-		}
-		rule := ""
-		switch {
-		case len(f.parts) > 0:
-			rule = always(f.parts)
-		case f.step == byMode:
-			rule = exactRule(&f.subject)
-		}
-		if rule == "" || text != "" && text != rule {
-			return ""
-		}
-		text = rule
-	}
-	return text
-}
-
-// exactRule returns the rule that allows exactly this access; empty if there is
-// none.
-func exactRule(s *subject) string {
-	name, pattern := string(s.Scope), s.Resource
-	switch {
-	case s.Scope.IsFile():
-		pattern = escapeGlob(s.path)
-		if s.Recursive {
-			pattern = strings.TrimSuffix(pattern, "/") + "/**"
-		}
-	case startsProgram(s.Scope):
-		switch {
-		case s.whole:
-		case len(s.Argv) == 0 || s.sure < len(s.Argv):
-			return ""
-		default:
-			pattern = quoteArgv(s.Argv)
-		}
-		if s.Scope == core.ScopeShell {
-			name = "shell"
-		}
-	case s.Scope == core.ScopeNetwork:
-		host, port := splitHost(pattern)
-		if pattern = host; port != "" {
-			pattern = net.JoinHostPort(host, port)
-		}
-	case (s.Scope == core.ScopeMCP || s.Scope == core.ScopePlugin) && !strings.Contains(pattern, "/"):
-		return "" // would allow all of its tools
-	}
-	if !s.Scope.IsFile() && !startsProgram(s.Scope) && strings.Contains(pattern, "*") {
-		return ""
-	}
-	parsed, err := ParseRule(name + "(" + pattern + ")")
-	if err != nil {
-		return ""
-	}
-	r, err := compile(parsed, ListAllow, anchor{}, false)
-	if err != nil || !r.allows(s) {
-		return ""
-	}
-	return parsed.Text
 }
 
 // Tool returns the tool that the rule names; false if it is a condition, a rule

@@ -115,6 +115,8 @@ type finding struct {
 	environ []string
 	reads   bool // allowed because of what it does
 	losing  bool // it needs approval only for the files that it loses
+	extra   bool // it only says more about another one
+	alone   bool // it is a part that is the whole command line
 }
 
 func (f *finding) worse(g *finding) bool {
@@ -252,7 +254,7 @@ func (p *Policy) judgeWhole(f *finding, by settled) {
 	}
 	f.verdict, f.step = p.byDefault(s, by), byMode
 	if by != byPermitted {
-		if f.rule = p.allow.first(s, func(r *rule) bool { return r.allows(s) }); f.rule != nil {
+		if f.rule = p.allowedBy(s); f.rule != nil {
 			f.verdict, f.step = core.Allow, byAllowRule
 		}
 	}

@@ -23,6 +23,7 @@ type losses struct {
 	where   string // the first path that a command names
 	first   string // the first file
 	atMost  bool   // some of the files stay
+	asked   bool   // the command needs approval anyway
 	trees   map[string]*worktree
 }
 
@@ -139,9 +140,12 @@ func (j *scriptJudge) addLosses(c *shell.Command) {
 	if l.files == 0 {
 		return
 	}
-	f := finding{subject: *j.whole, verdict: core.Ask, step: byMode, losing: true}
+	f := finding{subject: *j.whole, verdict: core.Ask, step: byMode, losing: true, extra: l.asked}
 	verb := "overwrites "
-	if c != nil {
+	switch {
+	case len(j.script.Unclear) > 0:
+		verb = "deletes or overwrites "
+	case c != nil:
 		f.subject = j.part(core.Access{Scope: j.whole.Scope, Resource: c.Text, Argv: c.Argv})
 		verb = "deletes or overwrites "
 		if name := program(c.Argv[0]); name == "rm" || name == "find" {

@@ -47,6 +47,9 @@ func TestSecretsAreAskedForInWorkspaceMode(t *testing.T) {
 	for line, want := range map[string]core.Verdict{
 		"cat ~/.agent/mcp/auth/*.json": ask, "cat ~/.agent/sessions/1/log.jsonl": ask, "head -1 ~/.git-credentials": ask, "cat ~/.config/git/credentials": ask,
 		"grep -r token ~/.terraform.d": ask, "cat config/prod.env": ask, "cat terraform.tfstate": ask, "cat .vault_pass": ask, "cat *.json": ask, "cat API_KEY.txt; true": ask,
+		// The sandbox hides what a search or a pattern includes besides other files.
+		"grep -r x .": allow, "grep x *": allow, "grep -r x --include=*.txt .": allow, "grep x *.txt": allow, "cat *": allow,
+		"grep x config/*": ask, "grep x prod.env *": ask, "grep -r x . && npm ci": allow, "grep -r x . && git config a.b c": ask,
 		"cat plain.txt": allow, "python3 x.py api_key.txt": ask, "wc -l plain.txt": allow,
 	} {
 		if d := m.decide(t, line); d.Verdict != want {

@@ -57,6 +57,7 @@ type Policy struct {
 	deny     ruleList
 	ask      ruleList
 	allow    ruleList
+	approved ruleList // allow rules that the user approved for the session
 	ignored  ruleList // allow rules of untrusted sources
 	// conditions are the rules of the lists that are conditions.
 	conditions []*rule
@@ -358,7 +359,7 @@ func (p *Policy) Rules() []RuleInfo {
 // Decide implements [core.Policy]. See [Policy.Explain] for the details of a
 // decision.
 func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.Decision {
-	findings := p.judgeAll(ctx, &req)
+	p, findings := p.judgeRequest(ctx, &req)
 	worst := &findings[0]
 	d := core.Decision{}
 	for i := range findings {
@@ -371,12 +372,15 @@ func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.De
 	}
 	d.Verdict = worst.verdict
 	d.NoSession = d.NoSession && d.Verdict == core.Ask
+	var always []string
 	if d.Verdict == core.Ask {
-		d.Always = always(findings)
+		if d.Offers = p.offers(ctx, &req, findings); len(d.Offers) > 0 {
+			always = d.Offers[0].Rules
+		}
+		d.Why = p.whys(findings)
 	}
 	d.Rule, d.Source = p.named(worst)
-	d.Reason = p.reason(worst, d.Always)
-	d.Others = p.otherReasons(findings, worst, &d)
+	d.Reason = p.reason(worst, always)
 	if d.Verdict == core.Ask && slices.ContainsFunc(findings, func(f finding) bool { return f.free }) && p.Sandboxed() {
 		d.Reason += "; if approved, it runs outside the sandbox"
 	}
@@ -384,28 +388,6 @@ func (p *Policy) Decide(ctx context.Context, req core.PermissionRequest) core.De
 		d.Grants = append(p.grants(&req, findings), p.around(&req, findings)...)
 	}
 	return d
-}
-
-// otherReasons returns why accesses other than the worst need approval, the
-// gravest first.
-func (p *Policy) otherReasons(findings []finding, worst *finding, d *core.Decision) []string {
-	if d.Verdict != core.Ask {
-		return nil
-	}
-	var others []*finding
-	for i := range findings {
-		if f := &findings[i]; f != worst && f.verdict == core.Ask {
-			others = append(others, f)
-		}
-	}
-	slices.SortStableFunc(others, func(a, b *finding) int { return cmp.Compare(a.step, b.step) })
-	var reasons []string
-	for _, f := range others {
-		if text := p.reason(f, ""); text != d.Reason && !slices.Contains(reasons, text) {
-			reasons = append(reasons, text)
-		}
-	}
-	return reasons
 }
 
 // around opens the rest of the session's directory for an allowed read inside
@@ -470,7 +452,7 @@ func (p *Policy) sandbox() []core.Grant {
 			open(core.ScopeWrite, dir, true)
 		}
 	}
-	for _, r := range p.allow.rules {
+	for _, r := range slices.Concat(p.allow.rules, p.approved.rules) {
 		switch r.scope {
 		case core.ScopeNetwork:
 			if r.cond == nil {

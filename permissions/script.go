@@ -30,6 +30,9 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	default:
 		j.unclear(j.script.Unclear[0])
 	}
+	if slices.ContainsFunc(j.parts, func(p finding) bool { return p.verdict == core.Ask && !p.losing }) {
+		j.parts = append(j.parts, j.hidden...) // approved, it runs where nothing is hidden
+	}
 	f.parts = j.parts
 	for i := range f.parts {
 		if f.parts[i].worse(&f.parts[f.worst]) {
@@ -55,6 +58,9 @@ type scriptJudge struct {
 	script  shell.Analysis
 	by      settled
 	parts   []finding
+	// hidden are reads of sensitive files that a pattern or a directory includes,
+	// and that the sandbox hides.
+	hidden []finding
 
 	touched map[touch]bool // already judged
 	lost    losses
@@ -62,6 +68,7 @@ type scriptJudge struct {
 	writes    bool // a known command changes files
 	relied    bool // a command is allowed because of what it does
 	permitted bool // every command is allowed by a rule
+	asks      bool // the command that is judged needs approval
 
 	// outer is a command that outerRule allows, with everything it runs in turn.
 	outer     *shell.Command
@@ -103,9 +110,11 @@ func (j *scriptJudge) unclear(found shell.Finding) {
 		f.raise(floorText(j.whole.Resource))
 	}
 	j.add(f)
+	j.asks = true
 	for a := range j.script.Accesses() {
 		j.access(a, "", byPermitted) // the text was judged
 	}
+	j.addLosses(nil)
 }
 
 func unclearReason(f shell.Finding) string { return show(f.Text) + " " + f.Why }
@@ -137,9 +146,11 @@ func (j *scriptJudge) commands() {
 		by := j.command(&f, c, at)
 		j.permitted = j.permitted && f.step == byAllowRule
 		j.add(f)
+		j.asks = f.verdict == core.Ask
 		for k := range c.Accesses {
 			j.access(&c.Accesses[k], c.Text, by)
 		}
+		j.asks = false
 		j.addLosses(c)
 		if name := c.Argv[0]; name == "cd" || name == "pushd" {
 			at.now = j.changeDir(c.Argv[1:], at.now)
@@ -219,7 +230,7 @@ func (j *scriptJudge) settle(f *finding, c *shell.Command) settled {
 		f.rule, f.step = j.outerRule, byAllowRule
 		return byPermitted
 	}
-	if f.rule = j.allow.first(s, func(r *rule) bool { return r.allows(s) }); f.rule != nil {
+	if f.rule = j.allowedBy(s); f.rule != nil {
 		if f.step = byAllowRule; c.Exact() {
 			j.outer, j.outerRule = c, f.rule
 		}
@@ -261,18 +272,30 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 	}
 	j.touched[once] = !a.Recursive && !a.Glob
 	r := &reach{policy: j.Policy, ctx: j.ctx, access: a, links: j.writes}
-	for _, to := range r.paths() {
+	var hidden []finding
+	paths := r.paths()
+	for _, to := range paths {
 		f := finding{via: via}
 		f.subject = j.part(core.Access{Scope: scopeOfKind(a.Kind), Resource: to.Path, Inside: to.Inside, Recursive: a.Recursive && a.Kind != shell.List})
-		j.file(&f, a, by, r)
-		if a.Loss != shell.LosesNone && by == bySandbox && f.verdict == core.Allow && f.step == byMode && to.Inside && j.environment != nil {
+		if j.file(&f, a, by, r); a.Glob && hides(&f, a, by) {
+			hidden = append(hidden, f)
+			continue
+		}
+		settled := by == bySandbox && f.verdict == core.Allow && f.step == byMode
+		if a.Loss != shell.LosesNone && to.Inside && j.environment != nil && (settled || j.asks || f.verdict == core.Ask) {
 			j.count(a, to.Path)
+			j.lost.asked = j.lost.asked || !settled
 		}
 		if by == byItself && a.Kind == shell.Write && f.verdict == core.Allow && !isHarmlessDevice(to.Path) && j.sharesFile(to.Path) {
 			f.verdict, f.step, f.rule = core.Ask, byUnclear, nil
 			f.why = "would also change the file under its other names (it has hard links)"
 		}
 		j.addUnlessPermitted(f, by)
+	}
+	if len(hidden) < len(paths) {
+		j.hidden = append(j.hidden, hidden...)
+	} else { // the pattern is for these files
+		j.parts = append(j.parts, hidden...)
 	}
 	if r.why != "" && by == byItself {
 		f := finding{via: via, why: r.why, verdict: core.Ask, step: byUnclear}
@@ -331,10 +354,17 @@ func (j *scriptJudge) file(f *finding, a *shell.Access, by settled, r *reach) {
 		} else {
 			j.judgeWhole(&below, by)
 		}
-		if below.worse(f) {
+		if hides(&below, a, by) {
+			j.hidden = append(j.hidden, below)
+		} else if below.worse(f) {
 			*f = below
 		}
 	}
+}
+
+// hides reports whether the sandbox hides a sensitive file that is read.
+func hides(f *finding, a *shell.Access, by settled) bool {
+	return by == bySandbox && a.Kind == shell.Read && f.verdict == core.Ask && f.step == bySensitive && f.subject.Inside
 }
 
 // askRules turns the verdict into Ask if an ask rule matches.

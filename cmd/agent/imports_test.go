@@ -47,8 +47,11 @@ var importRules = map[string][]string{
 	"core/internal/images":     {"core/model"},
 	"core/internal/compaction": {"core/model", "core/event"},
 	"core/internal/repeat":     {"core/model"},
+	"core/internal/approvals":  {},
+	"core/internal/toolname":   {},
+	"core/internal/wording":    {},
 	"core/internal/recorder":   {"core/model", "core/event"},
-	"core":                     {"core/internal/recorder", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
+	"core":                     {"core/internal/recorder", "core/internal/approvals", "core/internal/toolname", "core/internal/wording", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
 
 	"core/model/internal/longtext": {},
 	"core/model/wire":              {"core/model", "core/sse"},

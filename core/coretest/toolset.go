@@ -240,9 +240,11 @@ func (s *toolsetSuite) access(t *testing.T, set core.Toolset) {
 	table := core.NewSnapshot(1, entries)
 	s.eachSample(t, tools, func(t *testing.T, c *sample) {
 		entry, _ := table.Lookup(c.tool.Definition().Name)
-		if err := entry.Validate(json.RawMessage(c.Args)); err != nil {
+		corrected, _, err := entry.Coerce(json.RawMessage(c.Args))
+		if err != nil {
 			t.Fatalf("the sample's arguments do not match the schema: %v", err)
 		}
+		c.Args = string(corrected)
 		watched := &watchedEnv{Environment: c.env}
 		c.env = watched
 		first := c.accesses(t)

@@ -209,17 +209,26 @@ type Question struct {
 	Title     string          `json:"title"`
 	Detail    string          `json:"detail,omitempty"`
 	Choices   []string        `json:"choices,omitempty"`
-	Rule      string          `json:"rule,omitempty"`
+	Offers    []Offer         `json:"offers,omitempty"`
 	Schema    json.RawMessage `json:"schema,omitempty"`
 	URL       string          `json:"url,omitempty"`
 }
 
+// Offer is a choice of allow rules that an answer can add.
+type Offer struct {
+	Rules []string `json:"rules"`
+	// Confirm says what is broad about the rules, such as "reading everything in
+	// /etc": the user must confirm them. Empty if nothing is.
+	Confirm string `json:"confirm,omitempty"`
+}
+
 // Answer ends a Question.
 type Answer struct {
-	QID       string `json:"qid"`
-	Choice    string `json:"choice,omitempty"`
-	Reason    string `json:"reason,omitempty"`
-	Withdrawn bool   `json:"withdrawn,omitempty"` // cancelled without an answer
+	QID       string   `json:"qid"`
+	Choice    string   `json:"choice,omitempty"`
+	Rules     []string `json:"rules,omitempty"` // of the offer that was accepted
+	Reason    string   `json:"reason,omitempty"`
+	Withdrawn bool     `json:"withdrawn,omitempty"` // cancelled without an answer
 }
 
 // Access is one thing that a tool call would do.
@@ -228,6 +237,8 @@ type Access struct {
 	Resource  string   `json:"resource"`
 	Recursive bool     `json:"recursive,omitempty"` // with everything below
 	Argv      []string `json:"argv,omitempty"`
+	// Unconfined says that a command was to run outside the sandbox.
+	Unconfined bool `json:"unconfined,omitempty"`
 }
 
 // Permission records a decision on a tool call.
@@ -238,6 +249,8 @@ type Permission struct {
 	Rule     string   `json:"rule,omitempty"`
 	Source   string   `json:"source,omitempty"` // where the rule is
 	Reason   string   `json:"reason,omitempty"`
+	Choice   string   `json:"choice,omitempty"` // of the user: once, session, always, deny
+	Rules    []string `json:"rules,omitempty"`  // allow rules that the choice added
 	Accesses []Access `json:"accesses,omitempty"`
 }
 

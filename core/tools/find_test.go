@@ -194,6 +194,8 @@ func TestGlob(t *testing.T) {
 		{"alternatives", args{"pattern": "{src/*.go,*.md}"}, "README.md\nsrc/b.go\nsrc/a.go"},
 		{"class", args{"pattern": "src/[ab].go"}, "src/b.go\nsrc/a.go"},
 		{"hidden", args{"pattern": ".github/*"}, ".github/ci.yml"},
+		{"an absolute pattern", args{"pattern": "/workspace/src/*.go"}, "/workspace/src/b.go\n/workspace/src/a.go"},
+		{"a pattern out of the path", args{"pattern": "../*.go", "path": "src/deep"}, "src/b.go\nsrc/a.go"},
 		{
 			"ignored",
 			args{"pattern": "**/*.bak"},
@@ -203,7 +205,7 @@ func TestGlob(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { check(t, tools.Glob(), where, tt.in, "", tt.want) })
 	}
-	for _, pattern := range []string{"", "[a", "{a", "/etc/*", "../*", "a/../../b"} {
+	for _, pattern := range []string{"", "[a", "{a", "..", "a/../.."} {
 		checkHas(t, tools.Glob(), where, args{"pattern": pattern}, core.CodeValidation, "pattern")
 	}
 	checkHas(t, tools.Glob(), where, args{"pattern": "*", "path": "none"}, core.CodeNotFound, "does not exist")

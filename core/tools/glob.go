@@ -33,18 +33,34 @@ func Glob() core.Tool {
 		Scopes:      []core.Scope{core.ScopeRead},
 		Output:      core.OutputLimit{MaxChars: 20_000, MaxLines: 500, Mode: core.Head},
 	}, func(_ context.Context, _ *core.Call, in globArgs) ([]core.Access, error) {
+		in = in.located()
 		return fileAccess(core.ScopeRead, orHere(in.Path), true), nil
 	}, runGlob)
+}
+
+// located returns the arguments with the directory where the search starts as
+// path, if the pattern leads out of it.
+func (in globArgs) located() globArgs {
+	pattern := path.Clean(in.Pattern)
+	if !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "../") {
+		return in
+	}
+	dir, rest := doublestar.SplitPattern(pattern)
+	if !strings.HasPrefix(pattern, "/") {
+		dir = path.Join(orHere(in.Path), dir)
+	}
+	return globArgs{Pattern: rest, Path: dir}
 }
 
 func runGlob(ctx context.Context, call *core.Call, in globArgs) (core.Result, error) {
 	if in.Pattern == "" {
 		return invalid("pattern is empty. Give a pattern such as **/*.go.")
 	}
+	in = in.located()
 	pattern := path.Clean(in.Pattern)
 	switch {
-	case strings.HasPrefix(pattern, "/"), pattern == "..", strings.HasPrefix(pattern, "../"):
-		return invalid("pattern %q leads out of the searched directory. Give the directory as path, and a pattern relative to it.", in.Pattern)
+	case pattern == "..":
+		return invalid("pattern %q names no file. Give the directory as path, and a pattern relative to it.", in.Pattern)
 	case !doublestar.ValidatePattern(pattern):
 		return invalid("pattern %q is not a valid glob pattern: a bracket or brace is not closed. Escape it with a backslash if it is meant literally.", in.Pattern)
 	}

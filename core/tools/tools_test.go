@@ -199,13 +199,16 @@ func TestAccess(t *testing.T) {
 	}{
 		{tools.ReadFile(), `{"file_path":"a"}`, []core.Access{{Scope: core.ScopeRead, Resource: "a"}}},
 		{tools.ReadFile(), `{"file_path":"context:1"}`, nil},
-		{tools.WriteFile(), `{"file_path":"a","content":""}`, []core.Access{{Scope: core.ScopeWrite, Resource: "a"}, {Scope: core.ScopeRead, Resource: "a"}}},
+		{tools.WriteFile(), `{"file_path":"a","content":""}`, []core.Access{{Scope: core.ScopeWrite, Resource: "a"}}}, // it does not exist
 		{tools.WriteFile(), `{"file_path":"context:1","content":""}`, []core.Access{{Scope: core.ScopeWrite, Resource: "context:1"}}},
 		{tools.EditFile(), `{"file_path":"a","old_string":"b","new_string":"c"}`, []core.Access{
 			{Scope: core.ScopeRead, Resource: "a"}, {Scope: core.ScopeWrite, Resource: "a"},
 		}},
 		{tools.Grep(), `{"pattern":"x"}`, []core.Access{{Scope: core.ScopeRead, Resource: ".", Recursive: true}}},
 		{tools.Glob(), `{"pattern":"x","path":"/a"}`, []core.Access{{Scope: core.ScopeRead, Resource: "/a", Recursive: true}}},
+		{tools.Glob(), `{"pattern":"/etc/**/*.conf"}`, []core.Access{{Scope: core.ScopeRead, Resource: "/etc", Recursive: true}}},
+		{tools.Glob(), `{"pattern":"a/../../b/*.go","path":"c"}`, []core.Access{{Scope: core.ScopeRead, Resource: "b", Recursive: true}}},
+		{tools.Glob(), `{"pattern":"../../b/*.go","path":"c"}`, []core.Access{{Scope: core.ScopeRead, Resource: "../b", Recursive: true}}},
 		{tools.ListDir(), `{}`, []core.Access{{Scope: core.ScopeRead, Resource: "."}}},
 		{tools.ListDir(), `{"path":"a","depth":2}`, []core.Access{{Scope: core.ScopeRead, Resource: "a", Recursive: true}}},
 		{tools.Shell(), `{"command":"go test ./..."}`, []core.Access{

@@ -27,8 +27,12 @@ func WriteFile() core.Tool {
 		Description: strings.TrimSpace(writeFileDoc),
 		Scopes:      []core.Scope{core.ScopeRead, core.ScopeWrite},
 		Output:      core.OutputLimit{MaxChars: 1_000, Mode: core.Tail},
-	}, func(_ context.Context, _ *core.Call, in writeFileArgs) ([]core.Access, error) {
-		return append(fileAccess(core.ScopeWrite, in.FilePath, false), fileAccess(core.ScopeRead, in.FilePath, false)...), nil
+	}, func(ctx context.Context, call *core.Call, in writeFileArgs) ([]core.Access, error) {
+		write := fileAccess(core.ScopeWrite, in.FilePath, false)
+		if _, err := call.Env.Files().Stat(ctx, in.FilePath); errors.Is(err, fs.ErrNotExist) {
+			return write, nil
+		}
+		return append(write, fileAccess(core.ScopeRead, in.FilePath, false)...), nil
 	}, runWriteFile)
 	return fileTool{Tool: tool, changes: filePath}
 }

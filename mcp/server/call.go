@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -222,6 +223,15 @@ func offeredChoices(q core.Question) []string {
 	return out
 }
 
+// offeredRules returns the rules of each offer.
+func offeredRules(q core.Question) []string {
+	var out []string
+	for _, o := range q.Offers {
+		out = append(out, strings.Join(o.Rules, ", "))
+	}
+	return out
+}
+
 // elicitation converts a question to MCP.
 func elicitation(q core.Question) (mcp.ElicitationParams, error) {
 	text := q.Title
@@ -229,7 +239,10 @@ func elicitation(q core.Question) (mcp.ElicitationParams, error) {
 		text += "\n" + q.Detail
 	}
 	for _, a := range q.Accesses {
-		text += fmt.Sprintf("\n- %s %s", a.Scope, a.Resource)
+		if strings.Contains(q.Title, a.Resource) {
+			continue
+		}
+		text += "\n- " + a.String()
 	}
 	p := mcp.ElicitationParams{Message: text}
 	switch q.Kind {
@@ -241,14 +254,14 @@ func elicitation(q core.Question) (mcp.ElicitationParams, error) {
 		}
 		p.RequestedSchema = q.Schema
 	default:
-		p.RequestedSchema = map[string]any{
-			"type": "object",
-			"properties": map[string]any{
-				"choice": map[string]any{"type": "string", "title": "Your answer", "description": "once: allow this call; session: allow as long as this server runs; deny: deny", "enum": offeredChoices(q)},
-				"reason": map[string]any{"type": "string", "title": "Reason", "description": "What to tell the agent (optional)"},
-			},
-			"required": []string{"choice"},
+		properties := map[string]any{
+			"choice": map[string]any{"type": "string", "title": "Your answer", "description": "once: allow this call; session: allow as long as this server runs; deny: deny", "enum": offeredChoices(q)},
+			"reason": map[string]any{"type": "string", "title": "Reason", "description": "What to tell the agent (optional)"},
 		}
+		if rules := offeredRules(q); len(rules) > 0 {
+			properties["rule"] = map[string]any{"type": "string", "title": "Rule", "description": "What session allows (optional; the first if missing)", "enum": rules}
+		}
+		p.RequestedSchema = map[string]any{"type": "object", "properties": properties, "required": []string{"choice"}}
 	}
 	return p, nil
 }
@@ -268,11 +281,11 @@ func toAnswer(q core.Question, r elicited) core.Answer {
 	case core.QuestionForm:
 		return core.Answer{Choice: core.ChoiceYes, Values: r.Content}
 	}
-	var a struct{ Choice, Reason string }
+	var a struct{ Choice, Reason, Rule string }
 	if err := json.Unmarshal(r.Content, &a); err == nil {
 		for _, o := range offeredChoices(q) {
 			if a.Choice == o {
-				return core.Answer{Choice: core.Choice(o), Reason: a.Reason}
+				return core.Answer{Choice: core.Choice(o), Offer: slices.Index(offeredRules(q), a.Rule), Reason: a.Reason}
 			}
 		}
 	}

@@ -307,7 +307,7 @@ func TestPermissions(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "new.txt")); err != nil {
 				t.Error(err)
 			}
-			if len(p.asked) != 1 || !strings.Contains(p.asked[0], "Edit ") || !strings.Contains(p.asked[0], "new.txt") {
+			if len(p.asked) != 1 || !strings.Contains(p.asked[0], "Write ") || !strings.Contains(p.asked[0], "new.txt") {
 				t.Errorf("asked: %q", p.asked)
 			}
 		})

@@ -138,6 +138,8 @@ type SessionOptions struct {
 	Request  core.RequestOptions
 	Limits   core.Limits
 	Asker    core.Asker // answers permission requests; nil denies them
+	// SaveRules is [core.Config].SaveRules: it saves what the Asker always allows.
+	SaveRules func(ctx context.Context, rules []string) error
 	Hooks    core.Hooks
 	Context  []core.ContextSource // adds text to inputs
 	// OnSubagent is called with every subagent of the session before it starts.
@@ -387,7 +389,7 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	cfg := core.Config{
 		ID: opts.Resume, Version: a.opts.Version,
 		Provider: model.WithRetry(opts.Provider, opts.Retry), Model: opts.Model, Profile: opts.Profile, Request: opts.Request,
-		Env: a.env, Policy: a.policy, Asker: opts.Asker, Context: opts.Context, Hooks: opts.Hooks,
+		Env: a.env, Policy: a.policy, Asker: opts.Asker, SaveRules: opts.SaveRules, Context: opts.Context, Hooks: opts.Hooks,
 		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
 	}
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {

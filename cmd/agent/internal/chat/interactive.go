@@ -94,7 +94,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 			asker.Rules = filepath.Join("~", rest)
 		}
 	}
-	t.Session.Asker = asker
+	t.Session.Asker, t.Session.SaveRules = asker, c.saveRules
 	t.Session.Provider = setup.Advising{Provider: t.Session.Provider}
 	t.Session.Cost = c.count(t.Session.Cost)
 	t.Session.Hooks.BeforeModel = c.keepRequest
@@ -120,7 +120,6 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	setup.WarnUnrecorded(ctx, c.session, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
 	c.library = t.Agent.Skills.Library
 	c.opts, c.model = t.Session, t.Session.Provider.Info().Model
-	c.session.SetPolicy(&savingPolicy{Policy: c.agent.Policy(), chat: c})
 	c.history = history{filepath.Join(c.set.Home, "history")}
 
 	return tui.Run(ctx, c.options(asker, next.Prompt))
@@ -202,16 +201,15 @@ func (c *chat) shell(ctx context.Context, command string, out io.Writer) error {
 	return err
 }
 
-// savingPolicy is the session's policy, which can save rules: a core.RuleSaver.
-type savingPolicy struct {
-	core.Policy
-	chat *chat
-}
-
-// SaveRule writes the rule to the user's settings, for later sessions.
-func (r *savingPolicy) SaveRule(_ context.Context, rule string) error {
-	if r.chat.set.Home == "" {
+// saveRules writes allow rules to the user's settings, for later sessions.
+func (c *chat) saveRules(_ context.Context, rules []string) error {
+	if c.set.Home == "" {
 		return errors.New("no home directory to save the rule in: set HOME or AGENT_HOME")
 	}
-	return config.AddAllowRule(filepath.Join(r.chat.set.Home, "settings.json"), rule)
+	for _, r := range rules {
+		if err := config.AddAllowRule(filepath.Join(c.set.Home, "settings.json"), r); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -44,6 +44,7 @@ type LoadOptions struct {
 	Trusted bool                // whether the user trusts Cwd with its current contents
 	Advice  string              // appended to the warning about an untrusted directory; may be empty
 
+	UserFile     string   // takes the place of the user's settings file; must exist
 	SettingsFile string   // --settings; must exist
 	Sets         []string // --set, each KEY=VALUE
 	Flags        []Flag   // flags that set keys
@@ -251,6 +252,12 @@ func (l *loader) managedFile() error {
 }
 
 func (l *loader) userFile() error {
+	if path := l.opts.UserFile; path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return err
+		}
+		return l.file(path, LayerUser)
+	}
 	if l.loaded.Home == "" {
 		return nil
 	}
@@ -408,6 +415,35 @@ func (l *loader) allowed(f field, in *Settings, layer Layer) *problem {
 		}
 	}
 	return nil
+}
+
+// ProjectProblems returns why the settings file of a project would be refused, all
+// keys that are not allowed there, with their positions. Home is the agent's
+// directory. A missing file has none.
+func ProjectProblems(home, path string) []error {
+	data, _, err := readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var doc *jsonpos.Document
+	var in *Settings
+	if err == nil {
+		doc, in, err = parse(path, data)
+	}
+	if err != nil {
+		return []error{err}
+	}
+	l := &loader{loaded: &Loaded{Home: home}}
+	var problems []error
+	for _, f := range fieldsIn(in) {
+		if line, _ := doc.Position(f.pointer()); line == 0 {
+			continue
+		}
+		if p := l.allowed(f, in, LayerProject); p != nil {
+			problems = append(problems, doc.Errorf(f.pointer(), p.hint, "%s", p.message))
+		}
+	}
+	return problems
 }
 
 // strictness ranks the modes, strictest first.

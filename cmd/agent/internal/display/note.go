@@ -2,6 +2,7 @@ package display
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
@@ -138,6 +139,9 @@ func AnswerTo(title string, a event.Answer) string {
 		text = "withdrawn"
 	case text == "":
 		text = "no answer"
+	}
+	if len(a.Rules) > 0 {
+		text += ": " + strings.Join(a.Rules, ", ")
 	}
 	if a.Reason != "" {
 		text += ": " + a.Reason

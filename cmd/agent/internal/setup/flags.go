@@ -41,6 +41,7 @@ type Flags struct {
 	Dir          string        // --cd; "" is the working directory
 	Mode         string        // --permission-mode
 	SettingsFile string        // --settings
+	UserFile     string        // takes the place of the user's settings
 	Sets         []string      // --set
 	Extra        []config.Flag // more overrides of settings
 

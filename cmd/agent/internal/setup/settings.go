@@ -67,7 +67,7 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 		return nil, cmdutil.Usagef("--cd %s: %w", o.Dir, err)
 	}
 	from := config.LoadOptions{
-		Env: s.Env, Keyring: s.Keyring, Managed: s.ManagedSettings, Home: cmdutil.UserHome(), Cwd: dir, SettingsFile: o.SettingsFile, Sets: o.Sets,
+		Env: s.Env, Keyring: s.Keyring, Managed: s.ManagedSettings, Home: cmdutil.UserHome(), Cwd: dir, UserFile: o.UserFile, SettingsFile: o.SettingsFile, Sets: o.Sets,
 		Flags: o.overrides(), Provider: o.provider, Model: o.model,
 	}
 	from.Trusted, from.Advice = Trusted(config.Home(from), dir)

@@ -108,7 +108,7 @@ func TestAskerWithoutRun(t *testing.T) {
 func TestDialogOffersWhatTheQuestionOffers(t *testing.T) {
 	t.Parallel()
 	permission := func(choices ...core.Choice) core.Question {
-		return core.Question{Kind: core.QuestionPermission, Choices: choices, RulePreview: "shell(make:*)"}
+		return core.Question{Kind: core.QuestionPermission, Choices: choices, Offers: []core.Offer{{Rules: []string{"shell(make)"}}}}
 	}
 	for _, tt := range []struct {
 		name   string

@@ -83,7 +83,9 @@ func TestLinePermission(t *testing.T) {
 	}{
 		{"once", "y", []string{"→ once", "✓ shell make"}, 2, ""},
 		{"session", "s", []string{"→ session", "✓ shell make"}, 1, ""},
-		{"always", "a", []string{"→ always", "✓ shell make"}, 1, "shell(make:*)"},
+		{"always", "a", []string{"→ always: shell(make)", "✓ shell make"}, 1, "shell(make)"},
+		{"always wider", "wa", []string{"→ always: shell(make *)", "✓ shell make"}, 1, "shell(make *)"},
+		{"session wider and back", "wws", []string{"→ session: shell(make)", "✓ shell make"}, 1, ""},
 		{"deny", "n", []string{"→ deny", "✗ shell make"}, 2, ""},
 		{"deny with a reason", "rtry it dry\r", []string{"→ deny: try it dry", "✗ shell make"}, 2, ""},
 		{"with the arrows", keyDown + "\r", []string{"→ session", "✓ shell make"}, 1, ""},
@@ -101,7 +103,7 @@ func TestLinePermission(t *testing.T) {
 			c := newConsole(t, 80, 24)
 			r := c.start(t.Context(), Options{Session: s, Asker: asker})
 			c.send("go\r")
-			c.wait("? Run `make`?", "commands are asked about", "y yes, once", "s yes, for this session", "always (add the rule shell(make:*)", "n no", "r no, with a reason")
+			c.wait("? Run `make`?", "commands are asked about", "y yes, once", "s yes, for this session: shell(make)", "always: add shell(make)", "w wider: shell(make *)", "n no", "r no, with a reason")
 			c.send(tt.keys)
 			if tt.name == "back from the reason" {
 				c.wait("Reason?", "> because")

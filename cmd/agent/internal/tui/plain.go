@@ -139,6 +139,9 @@ func (p *plainScreen) line(line string) {
 	case answer != nil:
 		p.reply(*answer)
 	default:
+		if !p.dialog.typing() {
+			p.printLines(p.scene.choices(p.dialog, -1))
+		}
 		p.ask()
 	}
 }
@@ -152,9 +155,7 @@ func (p *plainScreen) show(open bool) {
 	if p.dialog != nil && p.shown != p.dialog.pending {
 		p.shown = p.dialog.pending
 		p.endLine()
-		for _, l := range append(p.scene.head(p.dialog), p.scene.choices(p.dialog, -1)...) {
-			p.print(l + "\n")
-		}
+		p.printLines(append(p.scene.head(p.dialog), p.scene.choices(p.dialog, -1)...))
 		p.ask()
 		if !open { // the input has ended
 			p.reply(p.dialog.dismissal())
@@ -205,6 +206,12 @@ func (p *plainScreen) endLine() {
 		p.print("\n")
 	}
 	p.prompted = false
+}
+
+func (p *plainScreen) printLines(lines []string) {
+	for _, l := range lines {
+		p.print(l + "\n")
+	}
 }
 
 func (p *plainScreen) print(text string) {

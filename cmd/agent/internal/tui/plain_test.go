@@ -79,11 +79,14 @@ func TestPlain(t *testing.T) {
 		Session: s, Asker: asker, Commands: testCommands, SaveHistory: func(e string) { saved = append(saved, e) },
 	})
 	r.send("build it")
-	r.sees("I build it.", "● shell make", "? Run `make`?", "commands are asked about", "always (add the rule shell(make:*)", "y/s/a/n/r? ")
+	r.sees("I build it.", "● shell make", "? Run `make`?", "commands are asked about", "always: add shell(make)", "w wider: shell(make *)", "y/s/a/w/n/r? ")
 	r.send("what")
 	r.sees("! not one of the choices")
+	r.send("w")
+	r.sees("always: add shell(make *)", "w narrower: shell(make)")
+	r.send("w")
 	r.send("a")
-	if rule := <-saver.saved; rule != "shell(make:*)" {
+	if rule := <-saver.saved; rule != "shell(make)" {
 		t.Errorf("saved rule %q", rule)
 	}
 	r.sees("✓ shell make · ran make", "? Run `make test`?")

@@ -16,6 +16,7 @@ type dialog struct {
 	fields     []field // of a form
 	at         int     // index of the current field
 	values     []string
+	offer      int  // index of the offer that the options accept
 	explaining bool // the user is entering a reason
 	formErr    error
 }
@@ -36,13 +37,16 @@ func newDialog(q *pending) *dialog {
 			return d
 		}
 	}
-	d.options = optionsOf(q)
+	d.options = d.optionsOf()
 	return d
 }
 
+// widen is the option that replaces the offer by a wider one, or by the narrowest.
+const widen core.Choice = "wider"
+
 // optionsOf returns the options of a question.
-func optionsOf(q *pending) []option {
-	choices := q.Choices
+func (d *dialog) optionsOf() []option {
+	q, choices := d.pending, d.Choices
 	if len(choices) == 0 {
 		switch q.Kind {
 		case core.QuestionPermission, core.QuestionForm:
@@ -57,15 +61,25 @@ func optionsOf(q *pending) []option {
 		case core.ChoiceOnce:
 			out = append(out, option{key: 'y', choice: c, label: "yes, once"})
 		case core.ChoiceSession:
-			out = append(out, option{key: 's', choice: c, label: "yes, for this session"})
+			label := "yes, for this session"
+			if len(q.Offers) > 0 {
+				label += ": " + d.rulesOf(d.offer)
+			}
+			out = append(out, option{key: 's', choice: c, label: label})
 		case core.ChoiceAlways:
-			label := "always (add the rule " + display.Visible(q.RulePreview)
+			label := "always: add " + d.rulesOf(d.offer)
 			if q.rules != "" {
 				label += " to " + display.Visible(q.rules)
 			}
-			label += ")"
 			out = append(out, option{key: 'a', choice: c, label: label})
 		case core.ChoiceDeny:
+			if n := len(q.Offers); n > 1 {
+				word, next := "wider", (d.offer+1)%n
+				if next == 0 {
+					word = "narrower"
+				}
+				out = append(out, option{key: 'w', choice: widen, label: word + ": " + d.rulesOf(next)})
+			}
 			out = append(out, option{key: 'n', choice: c, label: "no"}, option{key: 'r', choice: c, label: "no, with a reason", reason: true})
 		case core.ChoiceYes:
 			label := "yes"
@@ -80,6 +94,14 @@ func optionsOf(q *pending) []option {
 		}
 	}
 	return out
+}
+
+// rulesOf lists the rules of an offer.
+func (d *dialog) rulesOf(offer int) string {
+	if offer >= len(d.Offers) {
+		return ""
+	}
+	return display.Visible(strings.Join(d.Offers[offer].Rules, ", "))
 }
 
 // dismissal returns the answer of a user who dismisses the question.
@@ -103,13 +125,19 @@ func (d *dialog) label() string {
 	return d.fields[d.at].label()
 }
 
-// pick selects an option. It returns nil if a reason must be typed.
+// pick selects an option. It returns nil if a reason must be typed, or if the
+// options have changed.
 func (d *dialog) pick(o option) *core.Answer {
-	if o.reason {
+	switch {
+	case o.reason:
 		d.explaining = true
 		return nil
+	case o.choice == widen:
+		d.offer = (d.offer + 1) % len(d.Offers)
+		d.options = d.optionsOf()
+		return nil
 	}
-	return &core.Answer{Choice: o.choice}
+	return &core.Answer{Choice: o.choice, Offer: d.offer}
 }
 
 // enter handles a typed text. It returns nil if there are more fields, and an
@@ -166,8 +194,8 @@ func (s *scene) head(d *dialog) []string {
 		out = append(out, s.fold(plain, display.Visible(d.Detail), s.width, "  ", "  ")...)
 	}
 	for _, a := range d.Accesses {
-		if words := a.String(); len(d.Accesses) > 1 || !strings.Contains(d.Title, words[1:]) { // but for the capital
-			out = append(out, s.fold(dim, display.Visible(words), s.width, "  - ", "    ")...)
+		if !strings.Contains(d.Title, a.Resource) {
+			out = append(out, s.fold(dim, display.Visible(a.String()), s.width, "  - ", "    ")...)
 		}
 	}
 	if d.URL != "" {

@@ -70,16 +70,16 @@ type ruleSaver struct {
 
 func (p ruleSaver) Decide(ctx context.Context, req core.PermissionRequest) core.Decision {
 	d := p.FixedPolicy.Decide(ctx, req)
-	if req.Granted != nil && len(req.Accesses) > 0 && !slices.ContainsFunc(req.Accesses, func(a core.Access) bool { return !req.Granted(a) }) {
+	if slices.ContainsFunc(req.Rules, func(r string) bool { return r == "shell(make *)" || r == "shell("+req.Accesses[0].Resource+")" }) {
 		d.Verdict = core.Allow
 	}
-	d.Always = "shell(make:*)"
+	d.Offers = []core.Offer{{Rules: []string{"shell(make)"}}, {Rules: []string{"shell(make *)"}}}
 	d.Reason = "commands are asked about"
 	return d
 }
 
-func (p ruleSaver) SaveRule(_ context.Context, rule string) error {
-	p.saved <- rule
+func (p ruleSaver) save(_ context.Context, rules []string) error {
+	p.saved <- strings.Join(rules, ", ")
 	return nil
 }
 
@@ -90,10 +90,14 @@ func (a act) open(ctx context.Context) (*core.Session, *Asker, error) {
 	if policy == nil {
 		policy = coretest.AllowAll
 	}
-	s, err := core.New(ctx, core.Config{
+	cfg := core.Config{
 		ID: "session-1", Provider: coretest.Model(a.turns...), Env: memoryEnv(), Tools: actTools(),
 		Policy: policy, Asker: asker, Journal: a.journal,
-	})
+	}
+	if saver, ok := policy.(ruleSaver); ok {
+		cfg.SaveRules = saver.save
+	}
+	s, err := core.New(ctx, cfg)
 	return s, asker, err
 }
 

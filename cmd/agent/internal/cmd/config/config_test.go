@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
 )
 
 func newIO(t *testing.T) (s *cmdutil.IO, out *bytes.Buffer) {
@@ -33,6 +35,9 @@ func TestSetGetUnset(t *testing.T) {
 	printed((&setOptions{editOptions{IO: s}}).run(t.Context(), key, "-"), "Set agent.maxRounds in ")
 	printed((&getOptions{IO: s}).run(t.Context(), key), "7\n")
 	printed((&listOptions{IO: s}).run(), "KEY              VALUE  SOURCE\nversion          1      ")
+	if _, err := trust.Open(os.Getenv("HOME")).Trust(t.Context(), s.WorkDir(""), time.Now()); err != nil {
+		t.Fatal(err)
+	}
 	printed((&setOptions{editOptions{IO: s, project: true}}).run(t.Context(), key, "8"), "Set agent.maxRounds in "+s.Cwd)
 	printed((&getOptions{IO: s}).run(t.Context(), key), "8\n") // the project stays trusted
 	printed((&setOptions{editOptions{IO: s}}).run(t.Context(), key, "9"), "Set agent.maxRounds in ")

@@ -26,8 +26,8 @@ func (o *editOptions) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.dir, "cd", "C", "", "with --project: change the settings of `DIR`")
 }
 
-// edit changes a settings file. A project that was trusted, or had nothing to
-// trust, stays trusted: the user made the change.
+// edit changes a settings file. A project that was trusted stays trusted: the user
+// made the change. One that was not is only trusted if the user says so.
 func (o *editOptions) edit(ctx context.Context, change func(config.Target) error) (config.Target, error) {
 	home, err := o.AgentHome()
 	if err != nil {
@@ -49,11 +49,24 @@ func (o *editOptions) edit(ctx context.Context, change func(config.Target) error
 	if err := change(target); err != nil {
 		return target, err
 	}
-	if before.Status == trust.Trusted || before.Status == trust.Nothing {
+	now, err := store.Check(dir)
+	if err != nil {
+		return target, err
+	}
+	trusted := before.Status == trust.Trusted
+	if before.Status == trust.Nothing && now.Status != trust.Nothing && o.InTTY && o.ErrTTY {
+		question := fmt.Sprintf("Trust %s, so that its settings are used? Where a sandbox works, commands then run in it without asking.", dir)
+		if trusted, err = o.Confirm(ctx, question, false); err != nil {
+			return target, err
+		}
+	}
+	if trusted {
 		_, err := store.Trust(ctx, dir, time.Now())
 		return target, err
 	}
-	fmt.Fprintf(o.Err, "agent: not used yet, since the directory is not trusted; %s\n", before.Advice())
+	if advice := now.Advice(); advice != "" {
+		fmt.Fprintf(o.Err, "agent: not used yet, since the directory is not trusted; %s\n", advice)
+	}
 	return target, nil
 }
 

@@ -65,8 +65,12 @@ func (j judgment) changes(ctx context.Context) []change {
 			changes = append(changes, change{"--permission-mode " + string(mode), d.Verdict.String()})
 		}
 	}
-	if j.decision.Always != "" {
-		changes = append(changes, change{"the rule " + j.decision.Always + " in permissions.allow, or --allow '" + j.decision.Always + "'", "allow"})
+	for _, o := range j.decision.Offers {
+		what := "the rules " + strings.Join(o.Rules, ", ") + " in permissions.allow"
+		if len(o.Rules) == 1 {
+			what = "the rule " + o.Rules[0] + " in permissions.allow, or --allow '" + o.Rules[0] + "'"
+		}
+		changes = append(changes, change{what, "allow"})
 	}
 	if j.decision.Verdict == core.Ask {
 		changes = append(changes, change{"approval by the user", "allow"})

@@ -32,7 +32,8 @@ func newLogCmd(s *cmdutil.IO) *cobra.Command {
 		Short: "Show the permission decisions of a session",
 		Long: "Show which calls of a session were allowed or denied, by whom and why. The default is the latest session\n" +
 			"of this directory. The decider is \"policy\" (a rule or the mode), \"person\" (the user), \"headless\"\n" +
-			"(non-interactive, so denied) or \"hook\".",
+			"(non-interactive, so denied) or \"hook\". The user's answer is \"once\", \"session\" or \"always\"; the last two\n" +
+			"add the rules that follow.",
 		Args: cmdutil.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
@@ -126,7 +127,11 @@ func (o *logOptions) print(id string, list []loggedDecision) error {
 }
 
 func (d loggedDecision) print(b *strings.Builder) {
-	fmt.Fprintf(b, "%s  %-5s  by %s: %s\n", d.Time.Local().Format(time.DateTime), d.Decision, d.Decider, d.Tool)
+	decider := d.Decider
+	if d.Choice != "" && d.Choice != d.Decision {
+		decider += ", " + d.Choice
+	}
+	fmt.Fprintf(b, "%s  %-5s  by %s: %s\n", d.Time.Local().Format(time.DateTime), d.Decision, decider, d.Tool)
 	for _, a := range d.Accesses {
 		fmt.Fprintf(b, "    %s %s\n", a.Scope, display.VisibleLine(a.Resource, 400))
 	}
@@ -135,6 +140,9 @@ func (d loggedDecision) print(b *strings.Builder) {
 		rule += " (" + d.Source + ")"
 	}
 	fmt.Fprintf(b, "    rule: %s\n", rule)
+	for _, r := range d.Rules {
+		fmt.Fprintf(b, "    added: %s\n", display.VisibleLine(r, 400))
+	}
 	if d.Reason != "" {
 		fmt.Fprintf(b, "    %s\n", display.VisibleLine(d.Reason, 1000))
 	}

@@ -17,7 +17,7 @@ import (
 // NewCmd returns agent permissions.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	return cmdutil.Group("permissions", "Inspect, test and audit permission rules",
-		newListCmd(s), newCheckCmd(s), newExplainCmd(s), newTestCmd(s), newLogCmd(s))
+		newListCmd(s), newCheckCmd(s), newExplainCmd(s), newTestCmd(s), newLogCmd(s), newReplayCmd(s))
 }
 
 // judgment is a call with the policy's decision on it. The call is not run.
@@ -33,11 +33,12 @@ func judge(ctx context.Context, a *agent.Agent, policy *permissions.Policy, snap
 	if !ok {
 		return judgment{}, setup.NoTool(tool, snapshot)
 	}
-	if err := e.Validate(json.RawMessage(args)); err != nil {
+	corrected, _, err := e.Coerce(json.RawMessage(args))
+	if err != nil {
 		return judgment{}, cmdutil.Usagef("--args: %w", err)
 	}
 	session := core.SessionInfo{Dir: a.Env().Info().Dir}
-	call := &core.Call{ID: "check", Name: tool, Args: json.RawMessage(args), Env: a.Env(), Session: session}
+	call := &core.Call{ID: "check", Name: tool, Args: corrected, Env: a.Env(), Session: session}
 	accesses, decision, err := core.Judge(ctx, policy, e, call, nil)
 	if err != nil {
 		return judgment{}, err

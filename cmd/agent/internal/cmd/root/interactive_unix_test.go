@@ -35,7 +35,7 @@ func TestInteractiveSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := s.state()
-	s.answer("always (add the rule shell(sh say.sh) to ~/.agent/settings.json)", "a")
+	s.answer("always: add shell(sh say.sh) to ~/.agent/settings.json", "a")
 	s.answer("First answer.", "look at @notes.txt\r")
 	s.answer("Second answer.", "/cost\r")
 	s.answer("3 model calls", "/quit\r")

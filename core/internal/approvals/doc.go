@@ -1,0 +1,3 @@
+// Package approvals holds what the user approved for a session and its
+// subagents.
+package approvals

@@ -1,0 +1,2 @@
+// Package wording describes accesses and permission requests to the user.
+package wording
