@@ -94,15 +94,15 @@ func (s *Session) takeInput(r *run, in Input) {
 	s.history.addUser(parts)
 }
 
-// drainSteering adds the messages of Steer.
+// drainSteering adds the messages of Steer and Notify.
 func (s *Session) drainSteering(ctx context.Context) {
 	s.mu.Lock()
 	queue := s.steering
 	s.steering = nil
 	s.mu.Unlock()
-	for _, in := range queue {
-		parts, record := s.storeInput(ctx, in)
-		s.steer(ctx, parts, record, "user")
+	for _, m := range queue {
+		parts, record := s.storeInput(ctx, m.Input)
+		s.steer(ctx, parts, record, m.source)
 	}
 }
 

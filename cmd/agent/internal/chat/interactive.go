@@ -208,6 +208,17 @@ type savingPolicy struct {
 	chat *chat
 }
 
+// Within returns the policy for a part of the workspace.
+func (r *savingPolicy) Within(env core.Environment) core.Policy {
+	part, ok := r.Policy.(interface {
+		Within(env core.Environment) core.Policy
+	})
+	if !ok {
+		return r
+	}
+	return &savingPolicy{Policy: part.Within(env), chat: r.chat}
+}
+
 // SaveRule writes the rule to the user's settings, for later sessions.
 func (r *savingPolicy) SaveRule(_ context.Context, rule string) error {
 	if r.chat.set.Home == "" {
