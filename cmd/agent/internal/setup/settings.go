@@ -78,6 +78,9 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 	set := &Setup{
 		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, bare: o.bare, Environment: place,
 	}
+	if w := set.langchainWarning(); w != "" {
+		fmt.Fprintf(s.Err, "agent: %s\n", w)
+	}
 	for _, d := range o.addDirs {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(s.Cwd, d)
