@@ -43,6 +43,20 @@ func (s *Session) full() bool {
 	return limit > 0 && float64(s.history.context) > limit
 }
 
+// boundTokens is more than a model can take.
+const boundTokens = 2 << 20
+
+// bound drops what no model could be sent, so that a conversation that was never
+// compacted fits into memory. A resumed session does it at the same points.
+func (s *Session) bound() {
+	h, window := &s.history, s.current().profile.ContextWindow
+	if most := max(boundTokens, window); h.size > 4*most {
+		kept := compaction.Keep(h.messages, most)
+		dropped := h.messages[:len(h.messages)-kept]
+		h.compact(compaction.Summary(compaction.Dropped, s.memory.Text(h.messages[len(dropped):], most), dropped, most/10), kept)
+	}
+}
+
 // tryCompact compacts at most once per input; a failure is only a warning.
 func (s *Session) tryCompact(r *run) bool {
 	if r.compacted {
@@ -57,6 +71,7 @@ func (s *Session) tryCompact(r *run) bool {
 }
 
 func (s *Session) compact(r *run, focus string) error {
+	s.bound()
 	set, h := s.current(), &s.history
 	window := cmp.Or(set.profile.ContextWindow, 32_000)
 	kept := compaction.Keep(h.messages, window/10)

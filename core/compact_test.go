@@ -162,3 +162,27 @@ func TestRepeatedReads(t *testing.T) {
 		t.Errorf("in a resumed session: %.80q", last(again))
 	}
 }
+
+// TestUnboundedConversation: what no model can take is dropped from memory, the same
+// in a resumed session.
+func TestUnboundedConversation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some hundred MB")
+	}
+	var turns []coretest.Turn
+	for range 9 {
+		turns = append(turns, coretest.Say("ok"))
+	}
+	r := newRig(t, func(c *core.Config) { c.Profile = window(0) }, turns...)
+	for i := range 9 {
+		r.submit(t, fmt.Sprintf("Message %d. %s", i, strings.Repeat("word ", 1<<20)))
+	}
+	text := shown(r.Messages())
+	if len(text) > 32<<20 || !strings.Contains(text, "too long for any model") || !strings.Contains(text, "Message 8.") || strings.Contains(text, "Message 0.") {
+		t.Errorf("%d bytes: %.300s", len(text), text)
+	}
+	again := newRig(t, func(c *core.Config) { c.Profile, c.Journal = window(0), r.journal })
+	if shown(again.Messages()) != text {
+		t.Error("the resumed session has another conversation")
+	}
+}

@@ -30,7 +30,7 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 		if stop := s.checkLimits(r); stop != "" {
 			return stop, nil
 		}
-		if s.full() {
+		if s.bound(); s.full() {
 			s.tryCompact(r)
 		}
 		snapshot := s.snapshot(r.ctx)
