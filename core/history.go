@@ -46,8 +46,12 @@ func (h *history) add(role model.Role, parts model.Parts) {
 	h.context, h.size = h.context+size, h.size+size
 }
 
-// compact replaces all but the last messages by a summary.
+// compact replaces all but the last messages by a summary. Results whose calls are
+// missing, in a damaged log, go too.
 func (h *history) compact(summary model.Parts, kept int) {
+	for kept > 0 && h.messages[len(h.messages)-kept].Role == model.RoleTool {
+		kept--
+	}
 	tail := h.messages[len(h.messages)-kept:]
 	h.messages, h.context, h.size, h.warned = make([]model.Message, 0, kept+8), 0, 0, false
 	h.add(model.RoleUser, summary)
