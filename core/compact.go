@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/compaction"
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -96,7 +97,7 @@ func (s *Session) compact(r *run, focus string) error {
 		return fmt.Errorf("the conversation could not be summarised: %w", err)
 	}
 	end.Usage, end.Stop = resp.Usage, resp.Stop
-	end.Provider, end.Model = answeredBy(resp, name, req.Model)
+	end.Provider, end.Model = answers.By(resp, name, req.Model)
 	s.emit(r.ctx, "", end)
 	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), s.memory.Text(h.messages[len(dropped):], window/4), dropped, window/10), Before: h.context, Kept: kept, Summarised: len(dropped), Provider: end.Provider, Model: end.Model, Usage: resp.Usage}
 	h.usage = h.usage.Add(resp.Usage)

@@ -83,9 +83,7 @@ var (
 type JournalError struct{ Err error }
 
 // Error implements error.
-func (e *JournalError) Error() string {
-	return fmt.Sprintf("the session log cannot be written, so the work has stopped: %v", e.Err)
-}
+func (e *JournalError) Error() string { return "the session log cannot be written, so the work has stopped: " + e.Err.Error() }
 
 // Unwrap returns the journal's error.
 func (e *JournalError) Unwrap() error { return e.Err }

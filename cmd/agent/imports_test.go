@@ -47,8 +47,9 @@ var importRules = map[string][]string{
 	"core/internal/images":     {"core/model"},
 	"core/internal/compaction": {"core/model", "core/event"},
 	"core/internal/repeat":     {"core/model"},
+	"core/internal/answers":    {"core/model", "core/event"},
 	"core/internal/recorder":   {"core/model", "core/event"},
-	"core":                     {"core/internal/recorder", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
+	"core":                     {"core/internal/answers", "core/internal/recorder", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
 
 	"core/model/wire":              {"core/model", "core/sse"},
 	"core/model/facts":             {"core/model"},
