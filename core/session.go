@@ -83,7 +83,9 @@ var (
 type JournalError struct{ Err error }
 
 // Error implements error.
-func (e *JournalError) Error() string { return "the session log cannot be written, so the work has stopped: " + e.Err.Error() }
+func (e *JournalError) Error() string {
+	return "the session log cannot be written, so the work has stopped: " + e.Err.Error()
+}
 
 // Unwrap returns the journal's error.
 func (e *JournalError) Unwrap() error { return e.Err }
