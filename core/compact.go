@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/compaction"
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -43,6 +44,20 @@ func (s *Session) full() bool {
 	return limit > 0 && float64(s.history.context) > limit
 }
 
+// boundTokens is more than a model can take.
+const boundTokens = 2 << 20
+
+// bound drops what no model could be sent, so that a conversation that was never
+// compacted fits into memory. A resumed session does it at the same points.
+func (s *Session) bound() {
+	h, window := &s.history, s.current().profile.ContextWindow
+	if most := max(boundTokens, window); h.size > 4*most {
+		kept := compaction.Keep(h.messages, most)
+		dropped := h.messages[:len(h.messages)-kept]
+		h.compact(compaction.Summary(compaction.Dropped, s.memory.Text(h.messages[len(dropped):], most), dropped, most/10), kept)
+	}
+}
+
 // tryCompact compacts at most once per input; a failure is only a warning.
 func (s *Session) tryCompact(r *run) bool {
 	if r.compacted {
@@ -57,6 +72,7 @@ func (s *Session) tryCompact(r *run) bool {
 }
 
 func (s *Session) compact(r *run, focus string) error {
+	s.bound()
 	set, h := s.current(), &s.history
 	window := cmp.Or(set.profile.ContextWindow, 32_000)
 	kept := compaction.Keep(h.messages, window/10)
@@ -81,7 +97,7 @@ func (s *Session) compact(r *run, focus string) error {
 		return fmt.Errorf("the conversation could not be summarised: %w", err)
 	}
 	end.Usage, end.Stop = resp.Usage, resp.Stop
-	end.Provider, end.Model = answeredBy(resp, name, req.Model)
+	end.Provider, end.Model = answers.By(resp, name, req.Model)
 	s.emit(r.ctx, "", end)
 	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), s.memory.Text(h.messages[len(dropped):], window/4), dropped, window/10), Before: h.context, Kept: kept, Summarised: len(dropped), Provider: end.Provider, Model: end.Model, Usage: resp.Usage}
 	h.usage = h.usage.Add(resp.Usage)

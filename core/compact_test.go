@@ -95,3 +95,94 @@ func TestTheUsersMessagesAreKept(t *testing.T) {
 func shown(messages []model.Message) string {
 	return sent(model.Request{Messages: messages}) + "\n"
 }
+
+// TestRepeatedReads: what the conversation has already is not sent again, unless
+// the file changed, or a summary replaced it.
+func TestRepeatedReads(t *testing.T) {
+	text := strings.Repeat("a line of the file\n", 40)
+	memory := env.NewMemory("/work", map[string]string{"a.txt": text, "same.txt": text, "short.txt": "x\n"})
+	read := func(args string) coretest.Turn { return coretest.CallTools(call("read_file", args)) }
+	setup := func(c *core.Config) {
+		c.Env, c.Profile, c.Tools = memory, window(4000), builtins("read_file")
+	}
+	var got []string
+	steps := []struct {
+		args    string
+		content string // written before, if not empty
+		brief   bool
+	}{
+		{args: `{"file_path":"a.txt"}`},
+		{args: `{"file_path":"a.txt"}`, brief: true},
+		{args: `{"file_path":"/work/a.txt","offset":1,"limit":2000}`, brief: true},
+		{args: `{"file_path":"./a.txt","offset":3}`},
+		{args: `{"file_path":"a.txt","offset":3}`, brief: true},
+		{args: `{"file_path":"same.txt"}`},
+		{args: `{"file_path":"short.txt"}`},
+		{args: `{"file_path":"short.txt"}`},
+		{args: `{"file_path":"a.txt"}`, content: strings.Replace(text, "line", "LINE", 1)},
+		{args: `{"file_path":"a.txt"}`, brief: true},
+		{args: `{"file_path":"a.txt"}`, content: text, brief: true}, // as in the beginning
+	}
+	var turns []coretest.Turn
+	for _, s := range steps {
+		turns = append(turns, read(s.args), coretest.Say("ok"))
+	}
+	turns = append(turns, coretest.Say("notes"), read(steps[0].args), coretest.Say("ok"))
+	r := newRig(t, setup, turns...)
+	last := func(r *rig) string {
+		requests := r.model.Requests()
+		all := results(requests[len(requests)-1])
+		return all[len(all)-1].Content.Text()
+	}
+	for _, s := range steps {
+		if s.content != "" {
+			if err := memory.Files().Write(t.Context(), "a.txt", strings.NewReader(s.content), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.submit(t, "read "+s.args)
+		got = append(got, last(r))
+		if brief := strings.HasPrefix(last(r), "Unchanged:"); brief != s.brief {
+			t.Errorf("%s: %.80q", s.args, last(r))
+		}
+	}
+	if !strings.Contains(got[1], "call-1-1") {
+		t.Errorf("no pointer in %q", got[1])
+	}
+	if err := r.Compact(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	r.submit(t, "again")
+	if !strings.Contains(last(r), "a line of the file") {
+		t.Errorf("after a summary: %.80q", last(r))
+	}
+	again := newRig(t, func(c *core.Config) { setup(c); c.Journal = r.journal }, read(steps[0].args), coretest.Say("ok"))
+	again.submit(t, "once more")
+	if !strings.HasPrefix(last(again), "Unchanged:") {
+		t.Errorf("in a resumed session: %.80q", last(again))
+	}
+}
+
+// TestUnboundedConversation: what no model can take is dropped from memory, the same
+// in a resumed session.
+func TestUnboundedConversation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some hundred MB")
+	}
+	var turns []coretest.Turn
+	for range 9 {
+		turns = append(turns, coretest.Say("ok"))
+	}
+	r := newRig(t, func(c *core.Config) { c.Profile = window(0) }, turns...)
+	for i := range 9 {
+		r.submit(t, fmt.Sprintf("Message %d. %s", i, strings.Repeat("word ", 1<<20)))
+	}
+	text := shown(r.Messages())
+	if len(text) > 32<<20 || !strings.Contains(text, "too long for any model") || !strings.Contains(text, "Message 8.") || strings.Contains(text, "Message 0.") {
+		t.Errorf("%d bytes: %.300s", len(text), text)
+	}
+	again := newRig(t, func(c *core.Config) { c.Profile, c.Journal = window(0), r.journal })
+	if shown(again.Messages()) != text {
+		t.Error("the resumed session has another conversation")
+	}
+}

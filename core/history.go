@@ -26,6 +26,7 @@ type history struct {
 	usage    model.Usage
 	cost     float64
 	context  int // estimated tokens of the next request
+	size     int // tokens of the messages, always estimated
 	warned   bool
 	open     []model.ToolCall // calls of the last assistant turn, while one has no result
 	results  map[string]model.ToolResult
@@ -41,13 +42,18 @@ func (h *history) add(role model.Role, parts model.Parts) {
 	messages := append(h.messages, model.Message{Role: role, Parts: parts})
 	h.messages = messages
 	h.shown.Store(&messages)
-	h.context += parts.EstimateTokens()
+	size := parts.EstimateTokens()
+	h.context, h.size = h.context+size, h.size+size
 }
 
-// compact replaces all but the last messages by a summary.
+// compact replaces all but the last messages by a summary. Results whose calls are
+// missing, in a damaged log, go too.
 func (h *history) compact(summary model.Parts, kept int) {
+	for kept > 0 && h.messages[len(h.messages)-kept].Role == model.RoleTool {
+		kept--
+	}
 	tail := h.messages[len(h.messages)-kept:]
-	h.messages, h.context, h.warned = make([]model.Message, 0, kept+8), 0, false
+	h.messages, h.context, h.size, h.warned = make([]model.Message, 0, kept+8), 0, 0, false
 	h.add(model.RoleUser, summary)
 	for _, m := range tail {
 		h.add(m.Role, m.Parts)
@@ -163,10 +169,12 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			}
 			h.add(model.RoleUser, b.Content)
 		case event.Compacted:
+			s.bound()
 			h.usage = h.usage.Add(b.Usage)
 			s.price(nil, b.Provider, b.Model, b.Usage)
 			h.compact(b.Content, min(b.Kept, len(h.messages)))
 		case event.Message:
+			s.bound()
 			h.addAnswer(b)
 			s.recent = repeat.Add(s.recent, b.Content.ToolCalls(), s.settings.limits.LoopWindow)
 			s.price(nil, b.Provider, b.Model, b.Usage)

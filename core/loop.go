@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/schema"
@@ -30,7 +30,7 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 		if stop := s.checkLimits(r); stop != "" {
 			return stop, nil
 		}
-		if s.full() {
+		if s.bound(); s.full() {
 			s.tryCompact(r)
 		}
 		snapshot := s.snapshot(r.ctx)
@@ -94,15 +94,15 @@ func (s *Session) takeInput(r *run, in Input) {
 	s.history.addUser(parts)
 }
 
-// drainSteering adds the messages of Steer.
+// drainSteering adds the messages of Steer and Notify.
 func (s *Session) drainSteering(ctx context.Context) {
 	s.mu.Lock()
 	queue := s.steering
 	s.steering = nil
 	s.mu.Unlock()
-	for _, in := range queue {
-		parts, record := s.storeInput(ctx, in)
-		s.steer(ctx, parts, record, "user")
+	for _, m := range queue {
+		parts, record := s.storeInput(ctx, m.Input)
+		s.steer(ctx, parts, record, m.source)
 	}
 }
 
@@ -200,7 +200,7 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	answer := event.Message{Provider: name, Model: req.Model}
 	if resp != nil {
 		answer.Content, answer.Usage, answer.Stop, answer.ResponseID = resp.Parts, resp.Usage, resp.Stop, resp.ID
-		answer.Provider, answer.Model = answeredBy(resp, name, req.Model)
+		answer.Provider, answer.Model = answers.By(resp, name, req.Model)
 		span.SetAttributes(attribute.String("gen_ai.response.model", cmp.Or(resp.Model, answer.Model)))
 	}
 	if err == nil && resp.Empty() {
@@ -212,23 +212,15 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 		answer.Partial = true
 		span.SetStatus(codes.Error, err.Error())
 		end.Error = err.Error()
-		answer.Content = textOnly(answer.Content)
+		answer.Content = answers.TextOnly(answer.Content)
 	}
-	s.uniqueIDs(answer.Content)
+	answers.UniqueIDs(answer.Content, s.cfg.NewID)
 	end.Usage, end.Stop = answer.Usage, answer.Stop
 	span.SetAttributes(attribute.String("gen_ai.provider.name", end.Provider),
 		attribute.Int("gen_ai.usage.input_tokens", end.Usage.Input), attribute.Int("gen_ai.usage.output_tokens", end.Usage.Output))
 	s.takeAnswer(ctx, r, snapshot, answer)
 	s.emit(ctx, "", end)
 	return answer, err
-}
-
-// answeredBy returns the provider and the model of an answer to a request.
-func answeredBy(resp *model.Response, provider, name string) (answered, answeredModel string) {
-	if resp.By != nil {
-		return resp.By.Name, resp.By.Model
-	}
-	return provider, name
 }
 
 // takeAnswer records an answer and its usage.
@@ -337,7 +329,7 @@ func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Reque
 			return partial, first, derr
 		}
 		if d.Kind == model.DeltaRetry {
-			if s.retried(ctx, d.Retry); d.Retry.Discard {
+			if s.emit(ctx, "", answers.Retry(d.Retry)); d.Retry.Discard {
 				begun, first = false, 0
 			}
 			if d.Retry.Next != nil {
@@ -359,38 +351,6 @@ func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Reque
 	}
 	resp, err = g.Response()
 	return resp, first, err
-}
-
-// retried announces the retry of a request, or a fallback.
-func (s *Session) retried(ctx context.Context, r *model.Retry) {
-	e := model.AsError(r.Err)
-	body := event.LLMRetry{Attempt: r.Attempt, Max: r.Max, WaitMS: (r.Wait + time.Millisecond - 1).Milliseconds(), Code: e.Code, Message: e.Error(), Discard: r.Discard}
-	if r.Next != nil {
-		body.Provider, body.Model = r.Next.Name, r.Next.Model
-	}
-	s.emit(ctx, "", body)
-}
-
-// textOnly keeps the parts of an incomplete answer that can be sent again.
-func textOnly(parts model.Parts) model.Parts {
-	return slices.DeleteFunc(parts, func(p model.Part) bool {
-		_, ok := p.(model.Text)
-		return !ok
-	})
-}
-
-// uniqueIDs sets the ids of calls that the provider left empty or duplicated.
-func (s *Session) uniqueIDs(parts model.Parts) {
-	seen := map[string]bool{}
-	for i, p := range parts {
-		if c, ok := p.(model.ToolCall); ok {
-			if c.ID == "" || seen[c.ID] {
-				c.ID = "call_" + s.cfg.NewID()
-				parts[i] = c
-			}
-			seen[c.ID] = true
-		}
-	}
 }
 
 // checkSchema validates a final answer. The model gets one chance to correct it.
@@ -451,11 +411,8 @@ func (s *Session) modelFailed(r *run, err error) (StopReason, error) {
 // retryable one does not close it, nor does a journal's, nor does a conversation that is too long,
 // which a host can compact, or an answer that makes no sense.
 func closes(err error) bool {
-	if errors.As(err, new(*JournalError)) {
-		return false
-	}
 	e := model.AsError(err)
-	return !e.Retryable() && e.Code != model.CodeContextLength && e.Code != model.CodeInvalidResponse
+	return !errors.As(err, new(*JournalError)) && !e.Retryable() && e.Code != model.CodeContextLength && e.Code != model.CodeInvalidResponse
 }
 
 // cancelled ends a run that was cancelled or aborted.

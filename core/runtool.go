@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/output"
 	"github.com/seed-009c0928/agent/core/timeout"
@@ -254,6 +255,11 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	}
 	if hook := s.cfg.Hooks.AfterTool; hook != nil {
 		hook(ctx, c.call, &res)
+	}
+	if res.Code == "" && c.entry.Tool.Definition().Repeatable {
+		if brief, ok := repeat.Read(s.Messages(), c.call, res.Content, s.cfg.Env.Info().Dir); ok {
+			res.Content = brief
+		}
 	}
 	span.SetAttributes(attribute.Bool("tool.result.success", res.Code == ""))
 	if res.Code != "" {

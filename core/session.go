@@ -85,7 +85,7 @@ type JournalError struct{ Err error }
 
 // Error implements error.
 func (e *JournalError) Error() string {
-	return fmt.Sprintf("the session log cannot be written, so the work has stopped: %v", e.Err)
+	return "the session log cannot be written, so the work has stopped: " + e.Err.Error()
 }
 
 // Unwrap returns the journal's error.
@@ -110,7 +110,7 @@ type Session struct {
 	mu        sync.Mutex // guards what follows
 	state     State
 	settings  settings
-	steering  []Input
+	steering  []steered
 	followUps []Input
 	run       *run          // the input being processed
 	idle      chan struct{} // closed when the run is over; nil when there is none
@@ -352,13 +352,27 @@ func (s *Session) Close() error {
 
 // Steer adds a message after the current round of tool calls; an idle session
 // keeps it for the next input.
-func (s *Session) Steer(in Input) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.steering = append(s.steering, in)
+func (s *Session) Steer(in Input) { s.queue(steered{in, "user"}) }
+
+// Notify adds a message of the host, such as that something is done. The model gets
+// it as a system message; it is recorded, and queued like one of Steer.
+func (s *Session) Notify(text string) {
+	s.queue(steered{TextInput("<system_message>\n" + text + "\n</system_message>"), "system"})
 }
 
-// Unread reports whether a message of Steer waits to be added.
+// steered is a message that waits, and who it is from.
+type steered struct {
+	Input
+	source string
+}
+
+func (s *Session) queue(m steered) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steering = append(s.steering, m)
+}
+
+// Unread reports whether a message of Steer or Notify waits to be added.
 func (s *Session) Unread() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -269,6 +269,26 @@ func TestMutatingCallsRunAlone(t *testing.T) {
 	}
 }
 
+// TestNotify: a message of the host is a system message to the model, is recorded as
+// such, and is the same in a resumed session.
+func TestNotify(t *testing.T) {
+	r := newRig(t, nil, coretest.Say("Done."), coretest.Say("I see."))
+	r.submit(t, "go")
+	r.Notify("The build has ended.")
+	r.submit(t, "and now?")
+	want := "user: go\nassistant: Done.\nuser: and now?\nuser: <system_message>\nThe build has ended.\n</system_message>"
+	if got := sent(r.model.Requests()[1]); got != want {
+		t.Errorf("the model gets\n%s\nwant\n%s", got, want)
+	}
+	again := newRig(t, func(c *core.Config) { c.Journal = r.journal })
+	if got := sent(model.Request{Messages: again.Messages()}); got != want+"\nassistant: I see." {
+		t.Errorf("the resumed session has\n%s", got)
+	}
+	if s := coretest.Bodies[event.Steering](r.ended(t)); len(s) != 1 || s[0].Source != "system" {
+		t.Errorf("recorded %+v", s)
+	}
+}
+
 func TestSteeringAndFollowUps(t *testing.T) {
 	var r *rig
 	steer := tool("steer", func(context.Context, *core.Call, note) (core.Result, error) {

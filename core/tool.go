@@ -39,10 +39,13 @@ type ToolDefinition struct {
 	Description string          // for the model
 	Schema      json.RawMessage // JSON Schema of the arguments; its root is an object
 	ReadOnly    bool            // changes nothing; calls may run in parallel
-	Scopes      []Scope         // what its calls may touch, for display; Access decides
-	Timeout     time.Duration   // of one call, without the time spent waiting for the user; 0 = none
-	Output      OutputLimit     // of the text that the model gets
-	Profiles    []string        // names of the profiles whose sessions have the tool; empty = all
+	// Repeatable says that the text of a result depends on nothing but what was
+	// read: if the conversation has the same one, the model gets a pointer to it.
+	Repeatable bool
+	Scopes     []Scope       // what its calls may touch, for display; Access decides
+	Timeout    time.Duration // of one call, without the time spent waiting for the user; 0 = none
+	Output     OutputLimit   // of the text that the model gets
+	Profiles   []string      // names of the profiles whose sessions have the tool; empty = all
 }
 
 // Call is one call of a tool. It is valid until Run returns.

@@ -90,13 +90,8 @@ func New(o Options) (*Policy, error) {
 			errs = append(errs, fmt.Errorf("permissions: directory %q is not absolute", dir))
 		}
 	}
-	anchors := anchor{home: p.home}
-	for _, dir := range o.Workspace {
-		dir = trimSlash(slashed(dir))
-		anchors.bases = append(anchors.bases, dir)
-		p.roots = append(p.roots, fold(dir))
-		p.workspace = append(p.workspace, dir)
-	}
+	p.setWorkspace(o.Workspace)
+	anchors := anchor{home: p.home, bases: slices.Clone(p.workspace)}
 	p.known = slices.Clone(p.roots)
 	if p.home != "" {
 		p.known = append(p.known, fold(p.home))
@@ -326,6 +321,24 @@ func (p *Policy) WithMode(m Mode) *Policy {
 	q := *p
 	q.mode, q.modeFrom = m, string(SourceSession)
 	return &q
+}
+
+// Within returns the policy for an environment that is a part of its own: the
+// workspace is that of env. Relative paths in rules keep their meaning.
+func (p *Policy) Within(env core.Environment) core.Policy {
+	q := *p
+	q.environment = env
+	q.setWorkspace(env.Info().Roots)
+	return &q
+}
+
+func (p *Policy) setWorkspace(dirs []string) {
+	p.workspace, p.roots = nil, nil
+	for _, dir := range dirs {
+		dir = trimSlash(slashed(dir))
+		p.workspace = append(p.workspace, dir)
+		p.roots = append(p.roots, fold(dir))
+	}
 }
 
 // Warnings lists what was ignored, for the user.

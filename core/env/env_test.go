@@ -1,7 +1,9 @@
 package env_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -47,4 +49,44 @@ func TestMemoryConforms(t *testing.T) {
 	coretest.TestEnvironment(t, func(*testing.T) core.Environment {
 		return env.NewMemory("/work/project", nil)
 	}, coretest.EnvironmentOptions{})
+}
+
+// TestWithin: a part of a workspace is an environment like any other.
+func TestWithin(t *testing.T) {
+	posix := runtime.GOOS != "windows"
+	_, err := exec.LookPath("setsid")
+	coretest.TestEnvironment(t, func(t *testing.T) core.Environment {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "part"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		local, err := env.NewLocal(env.LocalOptions{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = local.Close() })
+		part, err := env.Within(t.Context(), local, "part")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return part
+	}, coretest.EnvironmentOptions{HasShell: posix, HasSymlinks: posix, HasSetsid: err == nil})
+}
+
+func TestWithinRefuses(t *testing.T) {
+	memory := env.NewMemory("/work", map[string]string{"part/a.txt": "x", "other/b.txt": "y"})
+	for _, dir := range []string{"part/a.txt", "missing", "/", ".."} {
+		if _, err := env.Within(t.Context(), memory, dir); err == nil {
+			t.Errorf("%s is a part of the workspace", dir)
+		}
+	}
+	part, err := env.Within(t.Context(), memory, "part")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, inside := range map[string]bool{"": true, "a.txt": true, "/work/part": true, "../part/new": true, "../other/b.txt": false, "/work/part2": false, "..": false} {
+		if to, err := part.Resolve(t.Context(), path); err != nil || to.Inside != inside {
+			t.Errorf("%q: %+v, %v, want inside %t", path, to, err, inside)
+		}
+	}
 }

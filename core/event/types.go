@@ -142,7 +142,7 @@ func (o *Output) Open() (io.ReadCloser, error) {
 // Steering is a message added between two model calls.
 type Steering struct {
 	Content model.Parts `json:"content"`
-	Source  string      `json:"source"` // "user", "loop_detection" or "output_schema"
+	Source  string      `json:"source"` // "user", "system" (the host), "loop_detection" or "output_schema"
 }
 
 // TurnLimit says that a limit on turns or tool rounds ended the processing.

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -21,6 +24,9 @@ func acquire(id, path string) (*lock, error) {
 	for {
 		file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 		ok, err := file.TryLock()
+		if err == nil && !ok && gone(owner(path)) {
+			ok, err = patiently(file)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("lock session %s: %w", id, err)
 		}
@@ -44,6 +50,29 @@ func acquire(id, path string) (*lock, error) {
 			return nil, fmt.Errorf("lock session %s: %w", id, err)
 		}
 	}
+}
+
+// afterlife is how long the lock of a killed process may last: a process that it was
+// about to start holds it, too, until that runs its own program.
+const afterlife = 2 * time.Second
+
+func patiently(file *flock.Flock) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), afterlife)
+	defer cancel()
+	ok, err := file.TryLockContext(ctx, 5*time.Millisecond)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return ok, err
+}
+
+// gone reports whether there is certainly no process of that id.
+func gone(pid int) bool {
+	if pid <= 0 {
+		return false
+	}
+	p, err := os.FindProcess(pid)
+	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // release removes the lock file, if the system can remove an open file, and

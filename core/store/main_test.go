@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 // playChild opens session "s" in dir and then keeps it open, appends forever,
 // or fills it up to the file size limit.
 func playChild(role, dir string) error {
+	if role == "resume" {
+		return resume(dir)
+	}
 	if role == "fill" {
 		if err := limitFileSize(8 << 10); err != nil {
 			return err

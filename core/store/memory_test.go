@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -65,4 +66,21 @@ func heapSys() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapSys
+}
+
+// resume continues session "s" with one input.
+func resume(dir string) error {
+	j, err := store.Open(dir, "s", store.Options{})
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	ctx := context.Background()
+	s, err := core.New(ctx, core.Config{ID: "s", Provider: coretest.Model(coretest.Say("on")), Env: env.NewMemory("/", nil), Policy: coretest.DenyAll, Journal: j})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = s.Submit(ctx, core.TextInput("go on"))
+	return err
 }

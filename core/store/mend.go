@@ -18,7 +18,7 @@ type Damage struct {
 	Line  int    // the first damaged line, from 1
 	Lines int    // number of lines from there on
 	Bytes int64  // from there on
-	Torn  bool   // only the last record is incomplete, as after a crash
+	Torn  bool   // only the last record is incomplete, as after a crash; resuming removes it
 	Saved string // the file that it was moved to; empty after [Check]
 	Err   error  // why a session cannot be resumed with the line
 }
@@ -113,7 +113,12 @@ func scan(ctx context.Context, f io.ReaderAt, path string, size int64) (*Damage,
 			return nil, err
 		}
 		count, readErr := countLines(io.NewSectionReader(f, at, size-at))
-		return &Damage{Line: n, Lines: count, Bytes: size - at, Err: err}, readErr
+		damage := &Damage{Line: n, Lines: count, Bytes: size - at, Err: err}
+		if count == 1 && readErr == nil {
+			whole, _, inspectErr := inspect(f, at, size)
+			damage.Torn, readErr = !whole, inspectErr
+		}
+		return damage, readErr
 	}
 }
 

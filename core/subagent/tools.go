@@ -18,7 +18,8 @@ const maxOutput = 20_000
 type spawnArgs struct {
 	Task       string  `json:"task" jsonschema:"everything that the agent must know"`
 	Agent      string  `json:"agent,omitempty" jsonschema:"agent type"`
-	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"subdirectory to work in"`
+	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"subdirectory that becomes its working directory and workspace"`
+	Background bool    `json:"background,omitempty" jsonschema:"you get a message when it is done, so you need not wait"`
 	Model      string  `json:"model,omitempty" jsonschema:"another model"`
 	MaxTurns   int     `json:"max_turns,omitempty" jsonschema:"limit on its turns (default none)"`
 	MaxTokens  int     `json:"max_tokens,omitempty" jsonschema:"limit on the tokens that it uses (default none)"`
@@ -84,12 +85,20 @@ func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (cor
 		return core.Failf(core.CodeConfig, "The agent could not be started: %v.", err), nil
 	}
 	a := &agent{id: id, name: req.Name, session: session}
+	if in.Background && s.opts.Notify != nil {
+		a.notify = func(out outcome) {
+			s.opts.Notify(call.Session.ID, fmt.Sprintf("Agent %s is done (%s). wait returns its report.", id, out.Status))
+		}
+	}
 	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.add(call.Session.ID, a); err != nil {
 		a.stop()
 		return core.Failf(core.CodeRateLimited, "The agent could not be started: %v.", err), session.Close()
 	}
 	a.begin(&s.wg, task(in))
+	if a.notify != nil {
+		return answer(fmt.Sprintf("Agent %s is running in the background. A message comes when it is done.", id), map[string]string{"agentId": id, "status": "running", "session": session.ID()})
+	}
 	return answer(fmt.Sprintf("Agent %s is running. wait returns its outcome.", id), map[string]string{"agentId": id, "status": "running", "session": session.ID()})
 }
 
@@ -97,7 +106,7 @@ func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (cor
 func task(in spawnArgs) string {
 	text := in.Task
 	if in.WorkingDir != "" {
-		text += "\n\nWork in the directory " + in.WorkingDir + "."
+		text += "\n\nYour working directory is " + in.WorkingDir + ". It is your whole workspace: anything outside it needs approval."
 	}
 	return text
 }

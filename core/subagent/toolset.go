@@ -52,6 +52,8 @@ type Options struct {
 	Definitions []Definition
 	MaxDepth    int // levels of agents below the root; 0 = 1
 	MaxAgents   int // open agents per session; 0 = 8
+	// Notify tells a session that a background agent is done; nil = there are none.
+	Notify func(parent, text string)
 }
 
 // Toolset has the tools with which sessions use their subagents. It serves any
@@ -126,12 +128,31 @@ func (s *Toolset) Cancel(parent, reason string) {
 	}
 }
 
+// AwaitBackground waits until no background agent of a session is working.
+func (s *Toolset) AwaitBackground(ctx context.Context, parent string) {
+	s.mu.Lock()
+	list := slices.Clone(s.agents[parent])
+	s.mu.Unlock()
+	for _, a := range list {
+		if a.notify == nil {
+			continue
+		}
+		_, done := a.state()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // agent is a subagent.
 type agent struct {
 	id, name string
 	session  Session
 	ctx      context.Context
 	stop     context.CancelFunc
+	notify   func(outcome) // of an agent in the background, when it is done
 
 	mu   sync.Mutex
 	done chan struct{} // closed when the current input is done
@@ -160,6 +181,9 @@ func (a *agent) begin(wg *sync.WaitGroup, text string) {
 		defer close(done)
 		for more := a.work(core.TextInput(text)); more; {
 			more = a.work(core.Input{}) // continues with the messages
+		}
+		if out, _ := a.state(); a.notify != nil && a.ctx.Err() == nil && out.Stop != string(core.StopCancelled) {
+			a.notify(out)
 		}
 	})
 }

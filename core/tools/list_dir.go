@@ -26,6 +26,7 @@ func ListDir() core.Tool {
 		Name:        "list_dir",
 		Description: strings.TrimSpace(listDirDoc),
 		ReadOnly:    true,
+		Repeatable:  true,
 		Scopes:      []core.Scope{core.ScopeRead},
 		Profiles:    []string{"default", "gemini"},
 	}, func(_ context.Context, _ *core.Call, in listDirArgs) ([]core.Access, error) {

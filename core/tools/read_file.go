@@ -43,6 +43,7 @@ func ReadFile() core.Tool {
 		Name:        "read_file",
 		Description: strings.TrimSpace(readFileDoc),
 		ReadOnly:    true,
+		Repeatable:  true,
 		Scopes:      []core.Scope{core.ScopeRead},
 		Output:      core.OutputLimit{MaxChars: 50_000, Mode: core.HeadTail},
 	}, func(_ context.Context, _ *core.Call, in readFileArgs) ([]core.Access, error) {

@@ -35,6 +35,7 @@ func ReadManyFiles() core.Tool {
 		Name:        "read_many_files",
 		Description: strings.TrimSpace(readManyFilesDoc),
 		ReadOnly:    true,
+		Repeatable:  true,
 		Scopes:      []core.Scope{core.ScopeRead},
 		Output:      core.OutputLimit{MaxChars: 100_000, Mode: core.HeadTail},
 		Profiles:    []string{"gemini"},

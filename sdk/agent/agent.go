@@ -191,7 +191,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 		}
 	}
 	if !opts.NoBuiltins && !opts.NoSubagents {
-		a.subagents = subagent.New(a, subagent.Options{Definitions: opts.Agents, MaxDepth: a.maxDepth()})
+		a.subagents = subagent.New(a, subagent.Options{Definitions: opts.Agents, MaxDepth: a.maxDepth(), Notify: a.notify})
 		if err := a.tools.AddBuiltin(ctx, a.subagents); err != nil {
 			return nil, err
 		}
@@ -345,6 +345,15 @@ func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, erro
 		s.agent.forget(s.ID())
 	}
 	return out, err
+}
+
+// AwaitBackground waits for background subagents, and reports whether messages wait
+// for the next input, such as that one is done. An empty input takes them up.
+func (s *Session) AwaitBackground(ctx context.Context) bool {
+	if s.agent.subagents != nil {
+		s.agent.subagents.AwaitBackground(ctx, s.ID())
+	}
+	return ctx.Err() == nil && s.Unread()
 }
 
 // SetProfile changes the profile, and with it the built-in tools, for the following

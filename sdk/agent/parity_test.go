@@ -238,9 +238,13 @@ func TestParityMatrix(t *testing.T) {
 		}},
 		{"Steering", func(c *cell) {
 			c.files = map[string]string{"b.txt": "x\n"}
-			c.hooked = func(s *agent.Session) { s.Steer(core.TextInput("Use tabs instead.")) }
+			c.hooked = func(s *agent.Session) {
+				s.Steer(core.TextInput("Use tabs instead."))
+				s.Notify("The build has ended.")
+			}
 			c.play(calling(c.tool("glob", map[string]any{"pattern": "*"})), saying("done"))
 			c.gets(1, "Use tabs instead.")
+			c.gets(1, "The build has ended.")
 		}},
 		{"ReasoningEffort", func(c *cell) {
 			c.opts.Request.Effort = model.EffortLow

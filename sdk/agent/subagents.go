@@ -3,11 +3,13 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/store"
@@ -164,6 +166,9 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 	cfg.ID, cfg.Parent, cfg.AgentPath = newID(), req.Parent.ID, child.path
 	cfg.Journal, cfg.Store, cfg.Context = nil, nil, nil
 	cfg.Limits = limits
+	if err := narrow(ctx, &cfg, req.WorkingDir); err != nil {
+		return nil, err
+	}
 	cfg.Model = firstOf(req.Model, definedModel(req.Definition), cfg.Model)
 	cfg.Profile.Prompt = withDefinition(cfg.Profile.Prompt, req.Definition)
 	v := &view{base: a.tools, profile: cfg.Profile.Name}
@@ -202,6 +207,36 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 		kind = req.Definition.Name
 	}
 	return &childSession{Session: s, agent: a, node: child, journal: journal, name: req.Name, kind: kind}, nil
+}
+
+// notify adds a message to a session, unless it has ended.
+func (a *Agent) notify(id, text string) {
+	a.mu.Lock()
+	f := a.nodes[id]
+	a.mu.Unlock()
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	s := f.session
+	f.mu.Unlock()
+	s.Notify(text)
+}
+
+// narrow makes a directory the whole workspace of a session.
+func narrow(ctx context.Context, cfg *core.Config, dir string) (err error) {
+	if dir == "" {
+		return nil
+	}
+	if cfg.Env, err = env.Within(ctx, cfg.Env, dir); err != nil {
+		return fmt.Errorf("working_dir: %w", err)
+	}
+	if p, ok := cfg.Policy.(interface {
+		Within(env core.Environment) core.Policy
+	}); ok {
+		cfg.Policy = p.Within(cfg.Env)
+	}
+	return nil
 }
 
 // childSession is a subagent's session. It has its own log; its start and end are

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -156,6 +158,98 @@ func TestSubagentGoesOn(t *testing.T) {
 		if !strings.Contains(out.Text, want) {
 			t.Errorf("no %q in the results:\n%s", want, out.Text)
 		}
+	}
+}
+
+// TestSubagentDirectory: the directory of a subagent is its whole workspace, for its
+// file tools, its commands, the policy and the sandbox.
+func TestSubagentDirectory(t *testing.T) {
+	needShell(t)
+	a, dir := open(t, func(o *agent.Options) { o.Permissions.Mode = permissions.ModeWorkspace }, map[string]string{"sub/a.txt": "inner\n", "a.txt": "outer\n"})
+	write := func(path string) model.ToolCall {
+		return model.ToolCall{Name: "write_file", Args: fmt.Sprintf(`{"file_path":%q,"content":"x"}`, path)}
+	}
+	shell := func(line string) model.ToolCall {
+		return model.ToolCall{Name: "shell", Args: fmt.Sprintf(`{"command":%q}`, line)}
+	}
+	steps := []struct {
+		call model.ToolCall
+		want string // in the result
+	}{
+		{model.ToolCall{Name: "read_file", Args: `{"file_path":"a.txt"}`}, "inner"},
+		{write("new.txt"), "Created"},
+		{write("../out.txt"), "Permission denied"},
+		{write(filepath.Join(dir, "out.txt")), "Permission denied"},
+		{shell("pwd"), filepath.Join(dir, "sub")},
+		{shell("echo x > made.txt"), ""},
+		{shell("echo x > ../out.txt"), ""},
+	}
+	var got []string
+	talk(t, a, agent.SessionOptions{Provider: byRequest(func(req *model.Request) coretest.Turn {
+		text := last(req)
+		switch {
+		case !isChild(req) && text == "go":
+			return coretest.CallTools(spawn("work", `,"working_dir":"sub"`))
+		case !isChild(req) && strings.Contains(text, "is running. "):
+			return coretest.CallTools(on("wait", "agent-1", ""))
+		case !isChild(req):
+			return coretest.Say("done")
+		}
+		if n := (len(req.Messages) - 1) / 2; n < len(steps) {
+			if n > 0 {
+				got = append(got, text)
+			}
+			return coretest.CallTools(steps[n].call)
+		}
+		got = append(got, text)
+		return coretest.Say("done")
+	})})
+	for i, s := range steps {
+		if !strings.Contains(got[i], s.want) {
+			t.Errorf("%s: %q, want %q", s.call.Args, got[i], s.want)
+		}
+	}
+	for path, want := range map[string]bool{"sub/new.txt": true, "out.txt": false} {
+		if _, err := os.Stat(filepath.Join(dir, path)); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if p, ok := a.Policy().(*permissions.Policy); ok && p.Sandboxed() {
+		if _, err := os.Stat(filepath.Join(dir, "sub", "made.txt")); err != nil {
+			t.Errorf("a command cannot write in its workspace: %v", err)
+		}
+	}
+}
+
+// TestBackgroundSubagent: the parent may end its turn, and is told when the subagent
+// is done.
+func TestBackgroundSubagent(t *testing.T) {
+	a, _ := open(t, nil, nil)
+	hold := make(chan struct{})
+	_, s := talk(t, a, agent.SessionOptions{Provider: byRequest(func(req *model.Request) coretest.Turn {
+		text := last(req)
+		switch {
+		case isChild(req):
+			return coretest.Turn{Text: "the report", Block: hold}
+		case text == "go":
+			return coretest.CallTools(spawn("one", `,"background":true`), spawn("two", ""))
+		case strings.Contains(text, "agent-1 is done (completed)"):
+			return coretest.CallTools(on("wait", "agent-1", ""))
+		case strings.Contains(text, "It reports"):
+			return coretest.Say(text)
+		}
+		return coretest.Say("meanwhile")
+	})})
+	close(hold)
+	if !s.AwaitBackground(t.Context()) {
+		t.Fatal("there is no notice")
+	}
+	out, err := s.Submit(t.Context(), core.Input{})
+	if err != nil || !strings.Contains(out.Text, "the report") {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if s.AwaitBackground(t.Context()) {
+		t.Error("the other subagent left a notice, too")
 	}
 }
 

@@ -89,6 +89,9 @@ func middleOut(text string, most int) string {
 	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", text[:head], from-head, text[from:])
 }
 
+// Dropped are the notes on messages that no model was asked to summarise.
+const Dropped = "The messages so far are too long for any model and were left out. The session log has them."
+
 // Keep returns how many of the last messages to keep: those that fit into so
 // many tokens. It never separates calls from their results, and leaves at least
 // two messages to summarise, or keeps everything.

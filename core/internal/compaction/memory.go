@@ -14,7 +14,7 @@ import (
 // Limits of what a Memory keeps.
 const (
 	maxUserTokens = 20_000 // of the user's messages
-	maxFiles      = 100    // of those read, and of those changed
+	maxFiles      = 200    // of those read, and of those changed; the latest
 	maxQuestions  = 10
 )
 
@@ -170,9 +170,10 @@ func oneLine(name string) string {
 	return name
 }
 
-// latest moves a file to the end of a list.
+// latest moves a file to the end of a list, and forgets the oldest.
 func latest(list []string, path string) []string {
-	return append(slices.DeleteFunc(list, func(p string) bool { return p == path }), path)
+	list = append(slices.DeleteFunc(list, func(p string) bool { return p == path }), path)
+	return list[max(0, len(list)-maxFiles):]
 }
 
 // Text returns what a summary holds word for word. Of the user's messages the
@@ -244,12 +245,7 @@ func writeFiles(b *strings.Builder, what string, files []string) {
 	if len(files) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nFiles %s, the latest last: ", what)
-	if more := len(files) - maxFiles; more > 0 {
-		fmt.Fprintf(b, "(%d earlier ones), ", more)
-		files = files[more:]
-	}
-	b.WriteString(strings.Join(files, ", ") + "\n")
+	fmt.Fprintf(b, "\nFiles %s, the latest last: %s\n", what, strings.Join(files, ", "))
 }
 
 const (

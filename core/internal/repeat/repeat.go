@@ -1,4 +1,5 @@
-// Package repeat detects repeating patterns of tool calls.
+// Package repeat detects repeating patterns of tool calls, and reads whose result
+// the model has already.
 package repeat
 
 import (

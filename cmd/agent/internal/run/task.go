@@ -92,6 +92,11 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	quiet := view.tick()
 	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { s.Cancel("interrupted by Ctrl-C") })
 	out, err := s.Submit(watched, core.TextInput(t.Prompt))
+	for err == nil && out.Stop == core.StopDone && s.AwaitBackground(watched) {
+		before := out
+		out, err = s.Submit(watched, core.Input{})
+		out = add(before, out)
+	}
 	if sig := stop(); sig != nil {
 		err = sig
 	}
@@ -102,6 +107,17 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 		err = shown
 	}
 	return out, errors.Join(err, closed)
+}
+
+// add returns the outcome of two inputs that belong together.
+func add(first, second core.Outcome) core.Outcome {
+	second.Usage = first.Usage.Add(second.Usage)
+	second.Cost += first.Cost
+	second.Priced = second.Priced && first.Priced
+	second.Rounds += first.Rounds
+	second.Denied = append(first.Denied, second.Denied...)
+	second.Duration += first.Duration
+	return second
 }
 
 // ready waits for required MCP servers, and reports those whose tools are not

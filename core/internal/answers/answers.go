@@ -1,0 +1,51 @@
+// Package answers looks at what a model answered: whether it says anything, who
+// said it, and which parts can be sent again.
+package answers
+
+import (
+	"slices"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+// By returns the provider and the model of an answer to a request to those given.
+func By(resp *model.Response, provider, name string) (answered, answeredModel string) {
+	if resp.By != nil {
+		return resp.By.Name, resp.By.Model
+	}
+	return provider, name
+}
+
+// TextOnly keeps the parts of an incomplete answer that can be sent again.
+func TextOnly(parts model.Parts) model.Parts {
+	return slices.DeleteFunc(parts, func(p model.Part) bool {
+		_, ok := p.(model.Text)
+		return !ok
+	})
+}
+
+// UniqueIDs sets the ids of calls that the provider left empty or duplicated.
+func UniqueIDs(parts model.Parts, newID func() string) {
+	seen := map[string]bool{}
+	for i, p := range parts {
+		if c, ok := p.(model.ToolCall); ok {
+			if c.ID == "" || seen[c.ID] {
+				c.ID = "call_" + newID()
+				parts[i] = c
+			}
+			seen[c.ID] = true
+		}
+	}
+}
+
+// Retry describes the retry of a request, or a fallback.
+func Retry(r *model.Retry) event.LLMRetry {
+	e := model.AsError(r.Err)
+	body := event.LLMRetry{Attempt: r.Attempt, Max: r.Max, WaitMS: (r.Wait + time.Millisecond - 1).Milliseconds(), Code: e.Code, Message: e.Error(), Discard: r.Discard}
+	if r.Next != nil {
+		body.Provider, body.Model = r.Next.Name, r.Next.Model
+	}
+	return body
+}
