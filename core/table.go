@@ -123,32 +123,24 @@ func (s *Snapshot) find(name string) (Entry, bool) {
 // Validate checks arguments against the tool's schema. The error names the
 // invalid value and what was expected.
 func (e Entry) Validate(args json.RawMessage) error {
-	s, err := e.schema()
-	if err != nil {
-		return err
-	}
-	return s.Validate(args)
+	return e.schema().Validate(args)
 }
 
 // coerce corrects arguments whose meaning is clear, with a note for each
 // correction, and validates them.
 func (e Entry) coerce(args json.RawMessage) (json.RawMessage, []string, error) {
-	s, err := e.schema()
-	if err != nil {
-		return args, nil, err
-	}
+	s := e.schema()
 	args, notes := s.Coerce(args)
 	return args, notes, s.Validate(args)
 }
 
-func (e Entry) schema() (*schema.Schema, error) {
-	e.check.once.Do(func() { e.check.schema, e.check.err = schema.Parse(e.Tool.Definition().Schema) })
-	return e.check.schema, e.check.err
+func (e Entry) schema() *schema.Schema {
+	e.check.once.Do(func() { e.check.schema = schema.Compile(e.Tool.Definition().Schema) })
+	return e.check.schema
 }
 
 // checker parses a tool's schema at its first call.
 type checker struct {
 	once   sync.Once
 	schema *schema.Schema
-	err    error
 }

@@ -172,6 +172,23 @@ func (h *Host) Ready(ctx context.Context) (missing []string, err error) {
 	return missing, errors.Join(errs...)
 }
 
+// Skipped returns how many tools of each server were left out, as last read. It
+// starts no server.
+func (h *Host) Skipped() map[string]int {
+	all := map[string]int{}
+	for _, s := range h.servers {
+		if !s.usable() {
+			continue
+		}
+		s.mu.Lock()
+		if n := s.summary().skipped; n > 0 {
+			all[s.Name] = n
+		}
+		s.mu.Unlock()
+	}
+	return all
+}
+
 // Status is the status of a server.
 type Status struct {
 	Configured

@@ -126,7 +126,7 @@ func (o *serverOptions) readTools(ctx context.Context, set *setup.Setup, c mcp.C
 			return nil
 		}
 		reportSkipped(o.Err, st)
-		fmt.Fprintf(o.Out, "It has %s%s.\n", display.Plural(len(st.Tools), "tool"), toolList(st))
+		fmt.Fprintf(o.Out, "It has %s%s.\n", setup.ServerInfoOf(st, set.Dialect()).ToolCount(), toolList(st))
 		return nil
 	})
 }
