@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/charset"
 	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
@@ -157,11 +159,21 @@ func (s *fileSearcher) search(ctx context.Context, files core.FS, name string) (
 	if err != nil {
 		return grepFile{}, err
 	}
+	var encoding charset.Encoding
+	if !utf8.Valid(text) || bytes.IndexByte(text[:min(len(text), sniffLen)], 0) >= 0 {
+		var ok bool
+		if encoding, ok = charset.Detect(text); !ok {
+			return grepFile{}, errBinary
+		}
+		text = encoding.Decode(text)
+	}
 	if bytes.IndexByte(text, '\r') >= 0 {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	}
 	text = bytes.TrimPrefix(text, []byte(textedit.BOM))
-	return s.find(ctx, text), ctx.Err()
+	file := s.find(ctx, text)
+	file.encoding = encoding
+	return file, ctx.Err()
 }
 
 // load reads a text file into the buffer.
@@ -180,8 +192,11 @@ func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]
 		end := errors.Is(err, io.EOF)
 		if !sniffed && (end || n >= sniffLen) {
 			sniffed = true
-			if bytes.IndexByte(s.buf[:min(n, sniffLen)], 0) >= 0 {
-				return nil, errBinary
+			head := s.buf[:min(n, sniffLen)]
+			if bytes.IndexByte(head, 0) >= 0 {
+				if _, ok := charset.Detect(head); !ok {
+					return nil, errBinary
+				}
 			}
 		}
 		switch {

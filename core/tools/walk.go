@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/gitignore"
 )
 
 // maxIgnoreFile is the maximum size of a .gitignore.
@@ -61,14 +62,14 @@ func (w *walker) at(rel string) string {
 	return joinPath(w.base, rel)
 }
 
-func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry, depth int, levels []ignoreLevel, visit func(walkEntry) error) error {
+func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry, depth int, levels []gitignore.Level, visit func(walkEntry) error) error {
 	levels = w.innerLevels(ctx, dir, entries, levels)
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		rel := dir + e.Name()
-		skip := e.Name() == ".git" || ignored(levels, rel, e.IsDir())
+		skip := e.Name() == ".git" || gitignore.Ignored(levels, rel, e.IsDir())
 		if skip && !w.all {
 			continue
 		}
@@ -97,10 +98,10 @@ func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry
 }
 
 // innerLevels adds the rules of a directory of the walk.
-func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEntry, levels []ignoreLevel) []ignoreLevel {
+func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEntry, levels []gitignore.Level) []gitignore.Level {
 	add := func(name string) {
 		if rules := w.rules(ctx, w.at(dir+name)); len(rules) > 0 {
-			levels = append(levels[:len(levels):len(levels)], ignoreLevel{dir: dir, rules: rules})
+			levels = append(levels[:len(levels):len(levels)], gitignore.Level{Dir: dir, Rules: rules})
 		}
 	}
 	for _, e := range entries {
@@ -116,7 +117,7 @@ func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEn
 
 // outerLevels returns the rules of the directories above the base that are in
 // the workspace and may be read.
-func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
+func (w *walker) outerLevels(ctx context.Context) []gitignore.Level {
 	base, err := w.env.Resolve(ctx, w.at(""))
 	if err != nil {
 		return nil
@@ -133,11 +134,11 @@ func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
 		if !ok {
 			continue
 		}
-		var levels []ignoreLevel
+		var levels []gitignore.Level
 		for dir := root; below != ""; {
 			for _, name := range []string{".git/info/exclude", ".gitignore"} {
 				if rules := w.rules(ctx, joinPath(dir, name)); len(rules) > 0 {
-					levels = append(levels, ignoreLevel{below: below + "/", rules: rules})
+					levels = append(levels, gitignore.Level{Below: below + "/", Rules: rules})
 				}
 			}
 			var next string
@@ -149,12 +150,12 @@ func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
 	return nil
 }
 
-func (w *walker) rules(ctx context.Context, name string) []ignoreRule {
+func (w *walker) rules(ctx context.Context, name string) []gitignore.Rule {
 	data, err := core.ReadFile(ctx, w.env.Files(), name, maxIgnoreFile)
 	if err != nil {
 		return nil // better to search too much
 	}
-	return parseIgnore(string(data))
+	return gitignore.Parse(string(data))
 }
 
 // joinPath joins a slash-separated path to a base, for display.

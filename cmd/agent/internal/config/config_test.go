@@ -93,7 +93,7 @@ func TestDefaults(t *testing.T) {
 		Permissions: permissionSettings{Mode: "default"},
 		Plugins:     pluginSettings{Enabled: true, IdleSeconds: 300, CallSeconds: 120},
 		Sandbox:     Sandbox{Shell: "auto", Skills: "auto", Plugins: "auto", MCP: "auto"},
-		Session:     sessionSettings{Save: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
+		Session:     sessionSettings{Save: true, Strict: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    terminalSettings{Notify: "bell"},
 		Tools:       toolSettings{ReadBeforeWrite: true, Search: "auto", SearchBudget: 0.02},
 		Skills:      skillSettings{Enabled: true, MaxSkills: 3, ScriptTimeoutMs: 60_000},
