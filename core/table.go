@@ -17,6 +17,9 @@ type Entry struct {
 	Source    string // the toolset's name
 	Tool      Tool
 	Deferred  bool // not in the prompt until a search finds it
+	Late      bool // deferred, and added after the prompt was first sent
+	// Shown is the definition in the prompt, if the tool's has changed since.
+	Shown *model.ToolDef
 
 	check *checker
 }
@@ -49,7 +52,10 @@ func NewSnapshot(version uint64, entries []Entry) *Snapshot {
 		e := &s.entries[i]
 		s.byName[e.ModelName] = *e
 		d := e.Tool.Definition()
-		s.defs[i] = model.ToolDef{Name: e.ModelName, Description: d.Description, Schema: d.Schema, Deferred: e.Deferred}
+		s.defs[i] = model.ToolDef{Name: e.ModelName, Description: d.Description, Schema: d.Schema, Deferred: e.Deferred, Late: e.Late}
+		if e.Shown != nil {
+			s.defs[i] = *e.Shown
+		}
 	}
 	return s
 }

@@ -182,7 +182,7 @@ func (c conversation) checkReferences(defs []model.ToolDef) {
 func deferredNames(defs []model.ToolDef) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range defs {
-		if d.Deferred {
+		if d.Deferred && !d.Late {
 			names[d.Name] = true
 		}
 	}
@@ -300,6 +300,7 @@ func (p *provider) canThink(name string, messages []model.Message) bool {
 // tools returns the tools. The last that is not deferred ends the cached
 // prefix.
 func (p *provider) tools(defs []model.ToolDef) []tool {
+	defs = slices.DeleteFunc(slices.Clone(defs), func(d model.ToolDef) bool { return d.Late })
 	tools := make([]tool, len(defs))
 	last := -1
 	for i, d := range defs {

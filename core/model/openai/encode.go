@@ -133,10 +133,11 @@ type searchTool struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// searches reports whether the model searches for deferred tools.
+// searches reports whether the model searches for deferred tools. Late ones do not
+// count: they would change how the search was sent before.
 func searches(name string, defs []model.ToolDef) bool {
 	return searchesTools(name) &&
-		slices.ContainsFunc(defs, func(d model.ToolDef) bool { return d.Deferred }) &&
+		slices.ContainsFunc(defs, func(d model.ToolDef) bool { return d.Deferred && !d.Late }) &&
 		slices.ContainsFunc(defs, func(d model.ToolDef) bool { return d.Name == model.ToolSearch && !d.Deferred })
 }
 
@@ -150,7 +151,7 @@ func (p *provider) tools(name string, defs []model.ToolDef) []any {
 		switch {
 		case search && d.Name == model.ToolSearch:
 			list = append(list, searchTool{"tool_search", "client", d.Description, p.schemas.Schema(d.Schema)})
-		case !search || !d.Deferred:
+		case !d.Deferred || !search && !d.Late:
 			list = append(list, tool{"function", d.Name, d.Description, p.schemas.Schema(d.Schema), false, false})
 		}
 	}
