@@ -248,13 +248,16 @@ func (h *Host) Accept(ctx context.Context, name string, tools ...string) ([]stri
 	return s.accept(ctx, tools...)
 }
 
-// Refresh connects to a server, if it is not connected, and rereads its lists.
+// Refresh connects to a server, if it is not connected, and rereads its lists, all
+// within its start timeout.
 // The status is valid even with an error.
 func (h *Host) Refresh(ctx context.Context, name string) (Status, error) {
 	s, err := h.usable(name)
 	if err != nil {
 		return Status{}, err
 	}
+	ctx, cancel := withStartTimeout(ctx, s.Server)
+	defer cancel()
 	conn, err := s.connection(ctx)
 	if err == nil {
 		err = s.refresh(ctx, conn)

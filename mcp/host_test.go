@@ -384,6 +384,33 @@ func TestServerThatIgnoresUnknownRequests(t *testing.T) {
 	}
 }
 
+// TestOneDeadline: the start timeout covers all that starting needs, and a ping ends.
+func TestOneDeadline(t *testing.T) {
+	const limit = 400 * time.Millisecond
+	start := func(mode string) (*mcp.Host, error) {
+		s := scriptedServer(t, mode)
+		s.StartTimeout = int(limit.Milliseconds())
+		h := newHost(t, s, "")
+		begin := time.Now()
+		_, err := h.Refresh(t.Context(), "test")
+		if took := time.Since(begin); took > 3*limit {
+			t.Errorf("%s: took %s", mode, took)
+		}
+		return h, err
+	}
+	for _, mode := range []string{"mute", "silent", "stops"} {
+		if _, err := start(mode); err == nil || !strings.Contains(err.Error(), "within 400ms (startTimeoutMs)") {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+	s := scriptedServer(t, "noping")
+	s.StartTimeout = 1500
+	h := newHost(t, s, "")
+	if err := h.Ping(t.Context(), "test"); err == nil || !strings.Contains(err.Error(), "no response to a ping within 1.5s") {
+		t.Error(err)
+	}
+}
+
 func TestToolsThatCannotBeUsed(t *testing.T) {
 	bad := `{"name":"a\u202eb","inputSchema":{"type":"object"}},{"name":"ref","inputSchema":{"type":"object","properties":{"x":{"$ref":"#/$defs/none"}}}},{"name":"anyroot","inputSchema":{"anyOf":[{"type":"object"}]}},` + defaultTools
 	h := newHost(t, withTools(t, scriptedServer(t, "broken"), bad), "")

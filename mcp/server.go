@@ -107,7 +107,7 @@ func (s *server) connection(ctx context.Context) (*Conn, error) {
 	case <-d.done:
 		return d.conn, d.err
 	case <-ctx.Done():
-		return nil, &ServerError{s.Name, fmt.Errorf("still starting: %w", ctx.Err())}
+		return nil, &ServerError{s.Name, fmt.Errorf("still starting: %w", context.Cause(ctx))}
 	}
 }
 
@@ -177,12 +177,14 @@ func (s *server) connect(life context.Context, known Known) (*Conn, error) {
 			s.handleNotice(ctx, conn, n)
 		}
 	}
-	conn, err := Connect(life, s.Name, s.Server, o)
+	ctx, cancel := withStartTimeout(life, s.Server)
+	defer cancel()
+	conn, err := Connect(ctx, s.Name, s.Server, o)
 	if err != nil {
 		return nil, err
 	}
 	self.Store(conn)
-	if err := s.refresh(life, conn); err != nil {
+	if err := s.refresh(ctx, conn); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -335,8 +337,12 @@ func (s *server) refresh(ctx context.Context, conn *Conn) error {
 	return nil
 }
 
-// refreshRest reads the resources and prompts, if the server has any.
+// refreshRest reads the resources and prompts, if the server has any, within one
+// list timeout.
 func (s *server) refreshRest(ctx context.Context, conn *Conn) {
+	limit := min(s.Server.listTimeout(), defaultListTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no lists of resources and prompts within %s (startTimeoutMs)", limit))
+	defer cancel()
 	var resources, templates []Resource
 	var prompts []Prompt
 	var errs []error

@@ -46,13 +46,17 @@ func (o *testOptions) run(ctx context.Context, name string) error {
 
 func (o *testOptions) test(ctx context.Context, host *mcp.Host, set *setup.Setup, name string) error {
 	begin := time.Now()
+	stop := o.progress(name)
 	st, err := host.Refresh(ctx, name)
+	stop()
 	if err != nil {
 		return err
 	}
 	took := time.Since(begin)
-	if err := host.Ping(ctx, name); err != nil {
+	if err := host.Ping(ctx, name); ctx.Err() != nil {
 		return err
+	} else if err != nil { // its lists were answered, so that it works
+		fmt.Fprintf(o.Err, "agent: %v\n", err)
 	}
 	changes := host.Changes(name)
 	if !o.json {
