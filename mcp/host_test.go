@@ -412,18 +412,18 @@ func TestOneDeadline(t *testing.T) {
 }
 
 func TestToolsThatCannotBeUsed(t *testing.T) {
-	bad := `{"name":"a\u202eb","inputSchema":{"type":"object"}},{"name":"ref","inputSchema":{"type":"object","properties":{"x":{"$ref":"#/$defs/none"}}}},{"name":"anyroot","inputSchema":{"anyOf":[{"type":"object"}]}},` + defaultTools
+	bad := `{"name":"appOnly","_meta":{"ui":{"visibility":["app"]}}},{"name":"both","_meta":{"ui":{"visibility":["model","app"]}}},{"name":"oddMeta","_meta":{"ui":7}},{"name":"a\u202eb","inputSchema":{"type":"object"}},{"name":"ref","inputSchema":{"type":"object","properties":{"x":{"$ref":"#/$defs/none"}}}},{"name":"anyroot","inputSchema":{"anyOf":[{"type":"object"}]}},` + defaultTools
 	h := newHost(t, withTools(t, scriptedServer(t, "broken"), bad), "")
 	st := refreshed(t, h)
 	var names []string
 	for _, tool := range st.Tools {
 		names = append(names, tool.Name)
 	}
-	if want := []string{"nullprops", "noschema", "ref", "anyroot", "echo", "odd", "hang"}; !slices.Equal(names, want) {
+	if want := []string{"nullprops", "noschema", "both", "oddMeta", "ref", "anyroot", "echo", "odd", "hang"}; !slices.Equal(names, want) {
 		t.Errorf("tools %v, want %v", names, want)
 	}
 	left := strings.Join(st.Skipped, "\n")
-	for _, want := range []string{"entry 1 of the list", "entry 2", "entry 3", `invalid tool name "ab"`} {
+	for _, want := range []string{"entry 1 of the list", "entry 2", "entry 3", `invalid tool name "ab"`, `tool "appOnly" is only for`} {
 		if !strings.Contains(left, want) {
 			t.Errorf("%q is not among what was left out:\n%s", want, left)
 		}

@@ -134,7 +134,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/config":     noun(),
 	"cmd/agent/internal/cmd/demo":       noun("cmd/agent/internal/run", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web"),
 	"cmd/agent/internal/cmd/doctor":     noun("core/env", "core/jsonpos", "core/model", "core/sensitive", "core/proc", "core/proc/sandbox", "core/store"),
-	"cmd/agent/internal/cmd/mcp":        noun("mcp", "mcp/oauth", "mcp/server"),
+	"cmd/agent/internal/cmd/mcp":        noun("core/jsonpos", "mcp", "mcp/oauth", "mcp/server"),
 	"cmd/agent/internal/cmd/permission": noun("core/jsonpos", "core/store", "permissions"),
 	"cmd/agent/internal/cmd/plugin":     noun("plugins", "sdk"),
 	"cmd/agent/internal/cmd/provider":   noun("core/model"),

@@ -25,7 +25,7 @@ const firstStart = 60_000
 // NewCmd returns agent mcp.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	return cmdutil.Group("mcp", "Manage MCP servers",
-		newAddCmd(s), newListCmd(s), newGetCmd(s), newRemoveCmd(s), newEnableCmd(s), newDisableCmd(s), newTestCmd(s), newPsCmd(s),
+		newAddCmd(s), newImportCmd(s), newListCmd(s), newGetCmd(s), newRemoveCmd(s), newEnableCmd(s), newDisableCmd(s), newTestCmd(s), newPsCmd(s),
 		newLoginCmd(s), newLogoutCmd(s), newServeCmd(s))
 }
 
