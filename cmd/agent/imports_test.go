@@ -79,7 +79,7 @@ var importRules = map[string][]string{
 	"core/env/docker":         {"core", "core/model", "core/event", "core/proc", "core/env/posix"},
 	"core/env/k8s":            {"core", "core/model", "core/event", "core/proc", "core/env/posix"},
 	"core/env/ssh":            {"core", "core/model", "core/event", "core/proc", "core/env/posix"},
-	"core/env/envtest":        {"core", "core/model", "core/event"},
+	"core/env/envtest":        {"core", "core/model", "core/event", "core/env", "core/tools"},
 
 	"registry":          {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
 	"permissions":       {"core", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/shell"},

@@ -26,6 +26,8 @@ type walker struct {
 
 	denied int // directories that may not be read
 	failed int // directories that could not be read
+
+	ahead treeAhead
 }
 
 // walkEntry is a file or directory found by a walker.
@@ -46,7 +48,11 @@ func (w *walker) walk(ctx context.Context, visit func(walkEntry) error) error {
 	if err != nil {
 		return err
 	}
-	err = w.visitDir(ctx, "", entries, 1, w.outerLevels(ctx), visit)
+	levels := w.outerLevels(ctx)
+	if err := w.readTree(ctx, entries, levels); err != nil {
+		return err
+	}
+	err = w.visitDir(ctx, "", entries, 1, levels, visit)
 	if errors.Is(err, errStopWalk) {
 		return nil
 	}
@@ -69,17 +75,17 @@ func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry
 			return err
 		}
 		rel := dir + e.Name()
-		skip := e.Name() == ".git" || gitignore.Ignored(levels, rel, e.IsDir())
+		skip := skips(levels, rel, e)
 		if skip && !w.all {
 			continue
 		}
 		if err := visit(walkEntry{rel: rel, entry: e, depth: depth, ignored: skip}); err != nil {
 			return err
 		}
-		if skip || !e.IsDir() || (w.enter != nil && !w.enter(rel)) {
+		if skip || !w.enters(rel, e) {
 			continue
 		}
-		below, err := w.env.Files().ReadDir(ctx, w.at(rel))
+		below, err := w.readDir(ctx, rel)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -97,22 +103,35 @@ func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry
 	return nil
 }
 
+func skips(levels []gitignore.Level, rel string, e fs.DirEntry) bool {
+	return e.Name() == ".git" || gitignore.Ignored(levels, rel, e.IsDir())
+}
+
+func (w *walker) enters(rel string, e fs.DirEntry) bool {
+	return e.IsDir() && (w.enter == nil || w.enter(rel))
+}
+
 // innerLevels adds the rules of a directory of the walk.
 func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEntry, levels []gitignore.Level) []gitignore.Level {
-	add := func(name string) {
+	for _, name := range ignoreFiles(entries) {
 		if rules := w.rules(ctx, w.at(dir+name)); len(rules) > 0 {
 			levels = append(levels[:len(levels):len(levels)], gitignore.Level{Dir: dir, Rules: rules})
 		}
 	}
+	return levels
+}
+
+// ignoreFiles returns the files with rules of a directory.
+func ignoreFiles(entries []fs.DirEntry) (names []string) {
 	for _, e := range entries {
 		switch {
 		case e.Name() == ".git" && e.IsDir():
-			add(".git/info/exclude")
+			names = append(names, ".git/info/exclude")
 		case e.Name() == ".gitignore" && !e.IsDir():
-			add(".gitignore")
+			names = append(names, ".gitignore")
 		}
 	}
-	return levels
+	return names
 }
 
 // outerLevels returns the rules of the directories above the base that are in
@@ -151,6 +170,9 @@ func (w *walker) outerLevels(ctx context.Context) []gitignore.Level {
 }
 
 func (w *walker) rules(ctx context.Context, name string) []gitignore.Rule {
+	if rules, ok := w.ahead.rules[name]; ok {
+		return rules
+	}
 	data, err := core.ReadFile(ctx, w.env.Files(), name, maxIgnoreFile)
 	if err != nil {
 		return nil // better to search too much

@@ -91,7 +91,7 @@ func TestDefaults(t *testing.T) {
 		Retry:       retrySettings{Enabled: true, MaxRetries: 3, MaxBroken: 5, MaxWaitMs: 300_000, BaseDelayMs: 1000, MaxDelayMs: 10_000, EnableJitter: true},
 		Timeouts:    timeoutSettings{FirstByteMs: 120_000, IdleMs: 180_000, TotalMs: 1_800_000},
 		Permissions: permissionSettings{Mode: "default"},
-		Plugins:     pluginSettings{Enabled: true, IdleSeconds: 300, CallSeconds: 120},
+		Plugins:     pluginSettings{Enabled: true, IdleSeconds: 300, CallSeconds: 120, MemoryMB: 1024, Processes: 512, CPUSeconds: 3600},
 		Sandbox:     Sandbox{Shell: "auto", Skills: "auto", Plugins: "auto", MCP: "auto"},
 		Session:     sessionSettings{Save: true, Strict: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    terminalSettings{Notify: "bell"},
