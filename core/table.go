@@ -18,6 +18,9 @@ type Entry struct {
 	Source    string // the toolset's name
 	Tool      Tool
 	Deferred  bool // not in the prompt until a search finds it
+	Late      bool // deferred, and added after the prompt was first sent
+	// Shown is the definition in the prompt, if the tool's has changed since.
+	Shown *model.ToolDef
 
 	check *checker
 }
@@ -50,7 +53,10 @@ func NewSnapshot(version uint64, entries []Entry) *Snapshot {
 		e := &s.entries[i]
 		s.byName[e.ModelName] = *e
 		d := e.Tool.Definition()
-		s.defs[i] = model.ToolDef{Name: e.ModelName, Description: d.Description, Schema: d.Schema, Deferred: e.Deferred}
+		s.defs[i] = model.ToolDef{Name: e.ModelName, Description: d.Description, Schema: d.Schema, Deferred: e.Deferred, Late: e.Late}
+		if e.Shown != nil {
+			s.defs[i] = *e.Shown
+		}
 	}
 	return s
 }
@@ -108,32 +114,24 @@ func (s *Snapshot) find(name string) (Entry, bool) {
 // Validate checks arguments against the tool's schema. The error names the
 // invalid value and what was expected.
 func (e Entry) Validate(args json.RawMessage) error {
-	s, err := e.schema()
-	if err != nil {
-		return err
-	}
-	return s.Validate(args)
+	return e.schema().Validate(args)
 }
 
 // Coerce corrects arguments whose meaning is clear, with a note for each
 // correction, and validates them.
 func (e Entry) Coerce(args json.RawMessage) (json.RawMessage, []string, error) {
-	s, err := e.schema()
-	if err != nil {
-		return args, nil, err
-	}
+	s := e.schema()
 	args, notes := s.Coerce(args)
 	return args, notes, s.Validate(args)
 }
 
-func (e Entry) schema() (*schema.Schema, error) {
-	e.check.once.Do(func() { e.check.schema, e.check.err = schema.Parse(e.Tool.Definition().Schema) })
-	return e.check.schema, e.check.err
+func (e Entry) schema() *schema.Schema {
+	e.check.once.Do(func() { e.check.schema = schema.Compile(e.Tool.Definition().Schema) })
+	return e.check.schema
 }
 
 // checker parses a tool's schema at its first call.
 type checker struct {
 	once   sync.Once
 	schema *schema.Schema
-	err    error
 }

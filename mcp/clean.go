@@ -11,8 +11,11 @@ import (
 // hidden reports whether a character is invisible or changes how others are
 // shown: control and bidirectional characters, those of zero width, and tags,
 // which can spell invisible words. Tool descriptions have no honest use for them.
+// The joiners of scripts and emojis are not hidden.
 func hidden(r rune) bool {
 	switch {
+	case r == 0x200c || r == 0x200d:
+		return false
 	case r == utf8.RuneError, unicode.IsControl(r):
 		return true
 	case r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r == 0x061c, r == 0x00ad, r == 0x180e, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0:

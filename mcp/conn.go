@@ -162,8 +162,22 @@ func (c *Conn) cancelRequest(method mcp.MCPMethod, id json.RawMessage) {
 // nextToken returns a progress token.
 func (c *Conn) nextToken() string { return "p" + strconv.FormatInt(c.token.Add(1), 10) }
 
-// Ping checks whether the server responds.
+// pingTimeout limits a ping.
+const pingTimeout = 5 * time.Second
+
+// Ping checks whether the server responds, within 5 seconds or the start timeout.
 func (c *Conn) Ping(ctx context.Context) error {
+	limit := min(pingTimeout, c.server.startTimeout())
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no response to a ping within %s", limit))
+	defer cancel()
+	err := c.ping(ctx)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return c.wrap(context.Cause(ctx))
+	}
+	return err
+}
+
+func (c *Conn) ping(ctx context.Context) error {
 	if c.modern() { // has no ping: any request will do
 		_, err := c.Tools(ctx)
 		return err

@@ -44,7 +44,7 @@ type Known struct {
 }
 
 // Connect connects to a server and does the handshake, within the server's start
-// timeout for each protocol that it has to try. The connection outlives ctx.
+// timeout, whatever protocols it has to try. The connection outlives ctx.
 // Errors are of type [*ServerError].
 func Connect(ctx context.Context, name string, s Server, o ConnectOptions) (*Conn, error) {
 	if o.Lookup == nil {
@@ -62,11 +62,19 @@ func Connect(ctx context.Context, name string, s Server, o ConnectOptions) (*Con
 		return nil, wrap(err)
 	}
 	d := &dialer{name: name, server: s, options: o}
+	ctx, cancel := withStartTimeout(ctx, s)
+	defer cancel()
 	c, err := d.connect(ctx)
 	if err != nil {
 		return nil, wrap(err)
 	}
 	return c, nil
+}
+
+// withStartTimeout limits starting a server.
+func withStartTimeout(ctx context.Context, s Server) (context.Context, context.CancelFunc) {
+	limit := s.startTimeout()
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no response to the handshake within %s (startTimeoutMs)", limit))
 }
 
 // dialer makes a connection over whichever protocol works.
@@ -124,9 +132,6 @@ var (
 
 // attempt tries one transport; an empty version is negotiated.
 func (d *dialer) attempt(ctx context.Context, kind, version string) (*Conn, error) {
-	timeout := d.server.startTimeout()
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no response to the handshake within %s (startTimeoutMs)", timeout))
-	defer cancel()
 	c := &Conn{session: newSession(), name: d.name, server: d.server}
 	c.notices = newNotices(d.options.Notify)
 	c.notify = c.handleNotification

@@ -172,6 +172,23 @@ func (h *Host) Ready(ctx context.Context) (missing []string, err error) {
 	return missing, errors.Join(errs...)
 }
 
+// Skipped returns how many tools of each server were left out, as last read. It
+// starts no server.
+func (h *Host) Skipped() map[string]int {
+	all := map[string]int{}
+	for _, s := range h.servers {
+		if !s.usable() {
+			continue
+		}
+		s.mu.Lock()
+		if n := s.summary().skipped; n > 0 {
+			all[s.Name] = n
+		}
+		s.mu.Unlock()
+	}
+	return all
+}
+
 // Status is the status of a server.
 type Status struct {
 	Configured
@@ -231,13 +248,16 @@ func (h *Host) Accept(ctx context.Context, name string, tools ...string) ([]stri
 	return s.accept(ctx, tools...)
 }
 
-// Refresh connects to a server, if it is not connected, and rereads its lists.
+// Refresh connects to a server, if it is not connected, and rereads its lists, all
+// within its start timeout.
 // The status is valid even with an error.
 func (h *Host) Refresh(ctx context.Context, name string) (Status, error) {
 	s, err := h.usable(name)
 	if err != nil {
 		return Status{}, err
 	}
+	ctx, cancel := withStartTimeout(ctx, s.Server)
+	defer cancel()
 	conn, err := s.connection(ctx)
 	if err == nil {
 		err = s.refresh(ctx, conn)

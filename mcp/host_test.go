@@ -384,22 +384,52 @@ func TestServerThatIgnoresUnknownRequests(t *testing.T) {
 	}
 }
 
+// TestOneDeadline: the start timeout covers all that starting needs, and a ping ends.
+func TestOneDeadline(t *testing.T) {
+	const limit = 400 * time.Millisecond
+	start := func(mode string) (*mcp.Host, error) {
+		s := scriptedServer(t, mode)
+		s.StartTimeout = int(limit.Milliseconds())
+		h := newHost(t, s, "")
+		begin := time.Now()
+		_, err := h.Refresh(t.Context(), "test")
+		if took := time.Since(begin); took > 3*limit {
+			t.Errorf("%s: took %s", mode, took)
+		}
+		return h, err
+	}
+	for _, mode := range []string{"mute", "silent", "stops"} {
+		if _, err := start(mode); err == nil || !strings.Contains(err.Error(), "within 400ms (startTimeoutMs)") {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+	s := scriptedServer(t, "noping")
+	s.StartTimeout = 1500
+	h := newHost(t, s, "")
+	if err := h.Ping(t.Context(), "test"); err == nil || !strings.Contains(err.Error(), "no response to a ping within 1.5s") {
+		t.Error(err)
+	}
+}
+
 func TestToolsThatCannotBeUsed(t *testing.T) {
-	bad := `{"name":"a\u202eb","inputSchema":{"type":"object"}},{"name":"ref","inputSchema":{"type":"object","properties":{"x":{"$ref":"#/$defs/none"}}}},{"name":"anyroot","inputSchema":{"anyOf":[{"type":"object"}]}},` + defaultTools
+	bad := `{"name":"appOnly","_meta":{"ui":{"visibility":["app"]}}},{"name":"both","_meta":{"ui":{"visibility":["model","app"]}}},{"name":"oddMeta","_meta":{"ui":7}},{"name":"a\u202eb","inputSchema":{"type":"object"}},{"name":"ref","inputSchema":{"type":"object","properties":{"x":{"$ref":"#/$defs/none"}}}},{"name":"anyroot","inputSchema":{"anyOf":[{"type":"object"}]}},` + defaultTools
 	h := newHost(t, withTools(t, scriptedServer(t, "broken"), bad), "")
 	st := refreshed(t, h)
 	var names []string
 	for _, tool := range st.Tools {
 		names = append(names, tool.Name)
 	}
-	if want := []string{"nullprops", "noschema", "anyroot", "echo", "odd", "hang"}; !slices.Equal(names, want) {
+	if want := []string{"nullprops", "noschema", "both", "oddMeta", "ref", "anyroot", "echo", "odd", "hang"}; !slices.Equal(names, want) {
 		t.Errorf("tools %v, want %v", names, want)
 	}
 	left := strings.Join(st.Skipped, "\n")
-	for _, want := range []string{"entry 1 of the list", "entry 2", "entry 3", `invalid tool name "ab"`, "tool ref: invalid schema"} {
+	for _, want := range []string{"entry 1 of the list", "entry 2", "entry 3", `invalid tool name "ab"`, `tool "appOnly" is only for`} {
 		if !strings.Contains(left, want) {
 			t.Errorf("%q is not among what was left out:\n%s", want, left)
 		}
+	}
+	if n := h.Skipped()["test"]; n != len(st.Skipped) {
+		t.Errorf("%d tools were left out, want %d", n, len(st.Skipped))
 	}
 	for name, want := range map[string]string{"nullprops": `{"type":"object"}`, "noschema": `{"type":"object"}`, "anyroot": `{"anyOf":[{"type":"object"}],"type":"object"}`, "odd": oddSchema} {
 		if got := string(toolNamed(t, h, name).Definition().Schema); got != want {

@@ -5,8 +5,11 @@ package mcp
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // TestDialGuard uses addresses that a test cannot connect to.
@@ -51,4 +54,17 @@ func FuzzCleanJSON(f *testing.F) {
 			t.Errorf("%q is cleaned to %q and then to %q", text, clean, again)
 		}
 	})
+}
+
+// TestJoinersSurvive: joiners of scripts and emojis stay, and what turns text around
+// is escaped in errors.
+func TestJoinersSurvive(t *testing.T) {
+	const joined = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001F469\u200d\U0001F4BB"
+	if got := cleanText(joined + "\u202e"); got != joined {
+		t.Errorf("%q", got)
+	}
+	_, err := resultOf(jsonrpc.Message{Error: &jsonrpc.Error{Code: 1, Message: "no \u202efile " + joined}})
+	if err == nil || !strings.Contains(err.Error(), `no \u{202e}file `+joined) {
+		t.Errorf("%v", err)
+	}
 }

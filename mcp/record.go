@@ -21,7 +21,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/seed-009c0928/agent/core/atomicfile"
-	"github.com/seed-009c0928/agent/core/schema"
 )
 
 const (
@@ -43,6 +42,7 @@ type record struct {
 	Tools     []pinnedTool      `json:"tools"`
 	Changed   []pinnedTool      `json:"changed,omitempty"` // current definitions of blocked tools
 	Pins      map[string]string `json:"pins"`              // of every tool ever accepted, by name
+	Skipped   []string          `json:"skipped,omitempty"` // why tools were left out
 	Resources []Resource        `json:"resources,omitempty"`
 	Templates []Resource        `json:"templates,omitempty"`
 	Prompts   []Prompt          `json:"prompts,omitempty"`
@@ -164,26 +164,26 @@ func checkTool(t ToolInfo) error {
 	if n := utf8.RuneCountInString(t.Name); n > 128 || cleanLine(t.Name) != t.Name {
 		return fmt.Errorf("invalid tool name %q: too long, or with invisible characters", clip(cleanLine(t.Name), 60))
 	}
-	if _, err := schema.Parse(objectSchema(t.Schema)); err != nil {
-		return fmt.Errorf("tool %s: invalid schema: %w", t.Name, err)
-	}
 	return nil
 }
 
-// objectSchema returns a schema that models accept: its root has the type object.
-// A missing type is added; a schema of another type is replaced.
+// objectSchema returns a schema whose root has the type object, for which it has a
+// place in the conversation. A missing type is added; a schema of another type is
+// replaced. What else a model's service does not accept is left to its client.
 func objectSchema(raw json.RawMessage) json.RawMessage {
 	var root map[string]json.RawMessage
 	if json.Unmarshal(raw, &root) != nil || root == nil {
 		return json.RawMessage(`{"type":"object"}`)
 	}
 	var kind string
+	var kinds []string
 	switch _, typed := root["type"]; {
 	case typed && json.Unmarshal(root["type"], &kind) == nil && kind == "object":
 		if p, ok := root["properties"]; !ok || string(p) != "null" {
 			return cleanJSON(raw)
 		}
 		delete(root, "properties")
+	case typed && json.Unmarshal(root["type"], &kinds) == nil && slices.Contains(kinds, "object"):
 	case typed:
 		return json.RawMessage(`{"type":"object"}`)
 	}
@@ -247,24 +247,25 @@ func (r records) loadSummary(hash string) (summary, error) {
 // A record file begins with its summary, which is all that a start needs and is
 // read without decoding JSON: a header line, a line per tool, and the tools'
 // descriptions and schemas. The rest is the record as JSON, without those texts.
-const summaryFormat = "agent-mcp/%d known=%d resources=%d tools=%d\n"
+const summaryFormat = "agent-mcp/%d known=%d resources=%d tools=%d skipped=%d\n"
 
 // summary is what the definitions for the model are made of.
 type summary struct {
 	known     bool // the server has been connected to before
 	resources bool // it has resources
+	skipped   int  // tools that were left out
 	tools     []pinnedTool
 }
 
 func (r *record) summary() summary {
-	return summary{known: !r.Time.IsZero(), resources: r.Info.Resources, tools: r.Tools}
+	return summary{known: !r.Time.IsZero(), resources: r.Info.Resources, skipped: len(r.Skipped), tools: r.Tools}
 }
 
 func (r *record) marshal() []byte {
 	bit := map[bool]int{true: 1}
 	f := r.summary()
 	var b bytes.Buffer
-	fmt.Fprintf(&b, summaryFormat, recordVersion, bit[f.known], bit[f.resources], len(f.tools))
+	fmt.Fprintf(&b, summaryFormat, recordVersion, bit[f.known], bit[f.resources], len(f.tools), f.skipped)
 	for _, t := range f.tools {
 		fmt.Fprintf(&b, "%d %d %d %d %s\n", len(t.Description), len(t.Text), bit[t.Plain], len(t.Name), t.Name)
 	}
@@ -283,7 +284,10 @@ func (r *record) marshal() []byte {
 func readSummary(data string) (f summary, rest string, err error) {
 	line, rest, _ := strings.Cut(data, "\n")
 	var version, known, resources, n int
-	if _, err := fmt.Sscanf(line+"\n", summaryFormat, &version, &known, &resources, &n); err != nil || version != recordVersion {
+	if !strings.Contains(line, " skipped=") {
+		line += " skipped=0" // of an earlier version
+	}
+	if _, err := fmt.Sscanf(line+"\n", summaryFormat, &version, &known, &resources, &n, &f.skipped); err != nil || version != recordVersion {
 		return f, "", fmt.Errorf("unknown format %q", clip(cleanLine(line), 40))
 	}
 	if n < 0 || n > maxItems {

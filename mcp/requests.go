@@ -39,6 +39,20 @@ type ToolInfo struct {
 	Execution struct {
 		Task string `json:"taskSupport,omitempty"` // "forbidden", "optional" or "required"
 	} `json:"execution,omitzero"`
+	Meta json.RawMessage `json:"_meta,omitempty"` // as listed; not kept
+}
+
+// forModels reports whether a tool is meant for models: some are only for the user
+// interface that a server brings along.
+//
+// https://modelcontextprotocol.io/extensions/apps
+func (t ToolInfo) forModels() bool {
+	var meta struct {
+		UI struct {
+			Visibility []string `json:"visibility"`
+		} `json:"ui"`
+	}
+	return json.Unmarshal(t.Meta, &meta) != nil || meta.UI.Visibility == nil || slices.Contains(meta.UI.Visibility, "model")
 }
 
 // Resource is a resource that a server offers, or a template of resources
@@ -75,6 +89,15 @@ func (c *Conn) Tools(ctx context.Context) ([]ToolInfo, error) {
 		return nil, err
 	}
 	tools, broken := decodeAll(items, func(t ToolInfo) string { return t.Name })
+	tools = slices.DeleteFunc(tools, func(t ToolInfo) bool {
+		if !t.forModels() {
+			broken = append(broken, fmt.Errorf("tool %.100q is only for the server's own user interface (_meta.ui.visibility)", cleanLine(t.Name)))
+		}
+		return !t.forModels()
+	})
+	for i := range tools {
+		tools[i].Meta = nil
+	}
 	if _, http := c.link.(*streamable); http && c.modern() {
 		tools = slices.DeleteFunc(tools, func(t ToolInfo) bool {
 			err := mcp.ValidateParamHeaderAnnotations(&mcp.Tool{RawInputSchema: t.Schema})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,6 @@ type server struct {
 	mu       sync.Mutex
 	rec      *record  // nil until needed
 	cached   *summary // of the record, if only that was needed
-	skipped  []string // why tools were left out
 	refused  error    // see [Host.Refuse]
 	conn     *Conn
 	dialing  *dial
@@ -107,7 +107,7 @@ func (s *server) connection(ctx context.Context) (*Conn, error) {
 	case <-d.done:
 		return d.conn, d.err
 	case <-ctx.Done():
-		return nil, &ServerError{s.Name, fmt.Errorf("still starting: %w", ctx.Err())}
+		return nil, &ServerError{s.Name, fmt.Errorf("still starting: %w", context.Cause(ctx))}
 	}
 }
 
@@ -177,12 +177,14 @@ func (s *server) connect(life context.Context, known Known) (*Conn, error) {
 			s.handleNotice(ctx, conn, n)
 		}
 	}
-	conn, err := Connect(life, s.Name, s.Server, o)
+	ctx, cancel := withStartTimeout(life, s.Server)
+	defer cancel()
+	conn, err := Connect(ctx, s.Name, s.Server, o)
 	if err != nil {
 		return nil, err
 	}
 	self.Store(conn)
-	if err := s.refresh(life, conn); err != nil {
+	if err := s.refresh(ctx, conn); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -328,18 +330,19 @@ func (s *server) refresh(ctx context.Context, conn *Conn) error {
 	}
 	s.change(ctx, func(r *record) bool {
 		first := r.Time.IsZero()
-		changed := r.learn(s.hash, tools) || first || r.Known != known || r.Info != conn.info
-		r.Name, r.Known, r.Info = s.Name, known, conn.info
+		changed := r.learn(s.hash, tools) || first || r.Known != known || r.Info != conn.info || !slices.Equal(r.Skipped, left)
+		r.Name, r.Known, r.Info, r.Skipped = s.Name, known, conn.info, left
 		return changed
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.skipped = left
 	return nil
 }
 
-// refreshRest reads the resources and prompts, if the server has any.
+// refreshRest reads the resources and prompts, if the server has any, within one
+// list timeout.
 func (s *server) refreshRest(ctx context.Context, conn *Conn) {
+	limit := min(s.Server.listTimeout(), defaultListTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no lists of resources and prompts within %s (startTimeoutMs)", limit))
+	defer cancel()
 	var resources, templates []Resource
 	var prompts []Prompt
 	var errs []error
@@ -420,11 +423,12 @@ func (s *server) accept(ctx context.Context, tools ...string) (taken []string, e
 func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Status{Configured: s.Configured, Hash: s.hash, Starts: s.starts, Err: s.err, Skipped: s.skipped}
+	st := Status{Configured: s.Configured, Hash: s.hash, Starts: s.starts, Err: s.err}
 	if st.Problem = errors.Join(s.Problem, s.refused); st.Problem != nil {
 		return st
 	}
 	rec := s.record()
+	st.Skipped = rec.Skipped
 	st.Known, st.Info, st.Prompts, st.Resources = !rec.Time.IsZero(), rec.Info, rec.Prompts, len(rec.Resources)+len(rec.Templates)
 	for _, t := range rec.Tools {
 		if s.Server.offers(t.Name) {

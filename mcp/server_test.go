@@ -121,6 +121,9 @@ func (s *scripted) run() {
 }
 
 func (s *scripted) serve(m jsonrpc.Message) {
+	if s.mode == "mute" {
+		return
+	}
 	if s.mode == "empty" && m.HasID() && m.Method != "initialize" && m.Method != "tools/list" && m.Method != "tools/call" {
 		s.reply(m.ID, "{}")
 		return
@@ -161,7 +164,11 @@ func (s *scripted) serve(m jsonrpc.Message) {
 		s.reply(m.ID, `{"completion":{"values":["Ada","Alan"]}}`)
 	case "tools/call":
 		s.callOf(m)
-	case "ping", "resources/subscribe", "logging/setLevel":
+	case "ping":
+		if s.mode != "noping" {
+			s.reply(m.ID, "{}")
+		}
+	case "resources/subscribe", "logging/setLevel":
 		s.reply(m.ID, "{}")
 	case "tasks/get":
 		s.reply(m.ID, `{"taskId":"t1","status":"completed","createdAt":"x","lastUpdatedAt":"x","ttl":null}`)

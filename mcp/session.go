@@ -172,7 +172,7 @@ func (s *session) awaitSent(sent <-chan error) {
 
 func resultOf(m jsonrpc.Message) (json.RawMessage, error) {
 	if e := m.Error; e != nil {
-		return nil, &RPCError{Code: e.Code, Message: clip(cleanLines(e.Message), 4000), Data: e.Data}
+		return nil, &RPCError{Code: e.Code, Message: clip(visible(cleanLines(e.Message)), 4000), Data: e.Data}
 	}
 	return m.Result, nil
 }

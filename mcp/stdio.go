@@ -238,5 +238,5 @@ func (t *tail) String() string {
 	for len(text) > 0 && !utf8.RuneStart(text[0]) {
 		text = text[1:]
 	}
-	return strings.TrimSpace(cleanLines(string(text)))
+	return strings.TrimSpace(visible(cleanLines(string(text))))
 }

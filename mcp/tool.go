@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 	"github.com/seed-009c0928/agent/core/timeout"
 )
 
@@ -63,6 +64,13 @@ func newTool(s *server, p pinnedTool) *tool {
 	return &tool{server: s, info: info, def: core.ToolDefinition{
 		Name: ToolName(s.Name, info.Name), Description: description(s.Name, info), Schema: schema, Scopes: []core.Scope{core.ScopeMCP},
 	}}
+}
+
+// Adapted returns why the tool's schema is sent to a service in another form, one
+// text per reason; nothing if it is sent as it is.
+func (t ToolInfo) Adapted(d adapt.Dialect) []string {
+	_, changes := adapt.Adapt(d, objectSchema(t.Schema))
+	return changes
 }
 
 // description returns the description of a tool for the model, with its source.

@@ -99,7 +99,7 @@ func (c *catalogue) search(query string, k int) []core.Entry {
 }
 
 // list describes the catalogue in about so many tokens: the names of all tools if
-// they fit, or else the number of tools per source.
+// they fit, or else the sources.
 func (c *catalogue) list(tokens int) string {
 	names := map[string][]string{}
 	var sources []string
@@ -113,7 +113,7 @@ func (c *catalogue) list(tokens int) string {
 	var full, short []string
 	for _, source := range sources {
 		full = append(full, source+": "+strings.Join(names[source], ", "))
-		short = append(short, fmt.Sprintf("%s (%d)", source, len(names[source])))
+		short = append(short, source)
 	}
 	if text := strings.Join(full, "\n"); len(text)/4 <= tokens {
 		return text

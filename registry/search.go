@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -28,17 +29,20 @@ const searchSource = "builtin"
 // call_tool, whose calls are rewritten into calls of the named tool before
 // permissions and limits apply to them.
 //
-// BeforeModel and BeforeTool must be hooks of the session. Search is safe for
-// concurrent use.
+// BeforeModel and BeforeTool must be hooks of the session, and Search one of its
+// sources of context. Search is safe for concurrent use.
 type Search struct {
 	registry *Registry
 	base     core.ToolTable
 	always   []string // more sources whose tools are always in the prompt
 
 	mu     sync.Mutex
+	freeze bool
 	budget int // tokens; negative = no search
 	native bool
 	state  *searchState
+	frozen *core.Snapshot // the prompt's table, from the first request on; nil before
+	told   *core.Snapshot // the table as the model was last told
 }
 
 var _ core.ToolTable = (*Search)(nil)
@@ -64,9 +68,17 @@ func (r *Registry) NewSearch(base core.ToolTable, always ...string) *Search {
 func (s *Search) SetBudget(tokens int, native bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.budget != tokens || s.native != native {
-		s.budget, s.native, s.state = tokens, native, nil
-	}
+	s.budget, s.native, s.state, s.frozen, s.told = tokens, native, nil, nil, nil
+}
+
+// Freeze keeps the tools in the prompt as they are from the first request on,
+// until SetBudget is called for another model: whatever tools come, change or go,
+// prompt caches stay valid. There is always a search then, for those that come,
+// and the model is told with the next input; see [Search.Context].
+func (s *Search) Freeze() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.freeze = true
 }
 
 // Snapshot implements [core.ToolTable].
@@ -101,16 +113,114 @@ func (s *Search) disclose(all *core.Snapshot) *searchState {
 		hidden = append(hidden, e)
 		tokens += Tokens(e)
 	}
-	if tokens <= s.budget {
+	switch {
+	case s.frozen != nil:
+		return s.keep(state)
+	case tokens <= s.budget && !s.freeze:
 		return state
+	case tokens <= s.budget:
+		for i := range hidden {
+			hidden[i].Deferred = false
+		}
+		shown, hidden = append(shown, hidden...), nil
 	}
 	state.found = newCatalogue(hidden)
 	entries := append(shown, searchEntry(&searchTool{catalogue: state.found, native: s.native, listed: state.found.list(s.budget / 2)}))
-	if !s.native {
+	if !s.native || s.freeze {
 		entries = append(entries, searchEntry(&callingTool{state.found}))
 	}
 	state.now = core.NewSnapshot(all.Version(), append(entries, hidden...))
 	return state
+}
+
+// keep makes the table with the frozen prompt. Tools that are gone stay in it, and
+// fail when they are called; new ones are only in the search.
+func (s *Search) keep(state *searchState) *searchState {
+	var entries, hidden []core.Entry
+	for i, e := range s.frozen.Entries() {
+		if now, ok := state.of.Lookup(e.ModelName); ok && e.Source == now.Source {
+			now.Deferred, now.Shown = e.Deferred, &s.frozen.Defs()[i]
+			e = now
+		}
+		if e.Deferred {
+			hidden = append(hidden, e)
+		}
+		entries = append(entries, e)
+	}
+	for _, e := range state.of.Entries() {
+		if _, known := s.frozen.Lookup(e.ModelName); !known {
+			e.Deferred, e.Late = true, true
+			entries, hidden = append(entries, e), append(hidden, e)
+		}
+	}
+	state.found = newCatalogue(hidden)
+	for i, e := range entries {
+		switch t := e.Tool.(type) {
+		case *searchTool:
+			entries[i].Tool = &searchTool{catalogue: state.found, native: t.native, listed: t.listed}
+		case *callingTool:
+			entries[i].Tool = &callingTool{state.found}
+		}
+	}
+	state.now = core.NewSnapshot(state.of.Version(), entries)
+	return state
+}
+
+var _ core.ContextSource = (*Search)(nil)
+
+// Context tells the model what has changed about the tools since it was last told.
+// It implements [core.ContextSource].
+func (s *Search) Context(ctx context.Context, _ core.ContextRequest) ([]core.Block, error) {
+	_, err := s.Snapshot(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told == nil || s.state == nil || s.state.of == s.told {
+		return nil, err
+	}
+	text := difference(s.told, s.state.of)
+	s.told = s.state.of
+	if text == "" {
+		return nil, err
+	}
+	return []core.Block{{Source: "tools", Text: text}}, err
+}
+
+// difference describes what has changed between tables.
+func difference(before, now *core.Snapshot) string {
+	var lines []string
+	var added, gone []string
+	for _, e := range now.Entries() {
+		old, known := before.Lookup(e.ModelName)
+		was, is := core.ToolDefinition{}, e.Tool.Definition()
+		if known {
+			was = old.Tool.Definition()
+		}
+		switch {
+		case !known:
+			added = append(added, e.ModelName)
+		case was.Description != is.Description || string(was.Schema) != string(is.Schema):
+			lines = append(lines, fmt.Sprintf("%s has changed: %s\nargs: %s", e.ModelName, strings.TrimSpace(is.Description), is.Schema))
+		}
+	}
+	for _, e := range before.Entries() {
+		if _, still := now.Lookup(e.ModelName); !still {
+			gone = append(gone, e.ModelName)
+		}
+	}
+	const most = 50
+	name := func(list []string) string {
+		if more := len(list) - most; more > 0 {
+			list = append(list[:most:most], fmt.Sprintf("and %d more", more))
+		}
+		return strings.Join(list, ", ")
+	}
+	if len(added) > 0 {
+		lines = append(lines, "New tools: "+name(added)+". Look them up with "+model.ToolSearch+".")
+	}
+	if len(gone) > 0 {
+		lines = append(lines, "Tools that no longer exist: "+name(gone)+".")
+	}
+	return strings.Join(lines, "\n")
 }
 
 func searchEntry(t core.Tool) core.Entry {
@@ -144,10 +254,21 @@ func (s *Search) current() *searchState {
 // BeforeModel removes deferred tools from a request to a provider that does not
 // support them.
 func (s *Search) BeforeModel(_ context.Context, req *model.Request) error {
-	if state := s.current(); state != nil && state.found != nil && !state.native {
+	state := s.current()
+	s.begin(state)
+	if state != nil && state.found != nil && !state.native {
 		req.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(d model.ToolDef) bool { return d.Deferred })
 	}
 	return nil
+}
+
+// begin freezes the prompt with the first request.
+func (s *Search) begin(state *searchState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.freeze && s.frozen == nil && state != nil && state.found != nil {
+		s.frozen, s.told = state.now, state.of
+	}
 }
 
 // BeforeTool rewrites a call of call_tool into a call of the tool that it names. An

@@ -174,13 +174,13 @@ func TestSearchTellsNames(t *testing.T) {
 	t.Parallel()
 	for budget, want := range map[int]string{
 		40: "git_hub: create_issue, list_issues, merge\nskills: skill",
-		10: "git_hub (3), skills (1)",
+		10: "git_hub, skills",
 	} {
 		r := many(t, registry.Options{})
 		s := r.NewSearch(r)
 		s.SetBudget(budget, true)
 		e, ok := snapshotOf(t, s).Lookup(model.ToolSearch)
-		if !ok || !strings.Contains(e.Tool.Definition().Description, "There are 4 more tools") || !strings.HasSuffix(e.Tool.Definition().Description, "\n"+want) {
+		if !ok || !strings.Contains(e.Tool.Definition().Description, "There are more tools") || !strings.HasSuffix(e.Tool.Definition().Description, "\n"+want) {
 			t.Errorf("budget %d: %v, %q; want %q at the end", budget, ok, e.Tool, want)
 		}
 	}

@@ -32,10 +32,15 @@ func (t *searchTool) Definition() core.ToolDefinition {
 	if !t.native {
 		how = "Call the tools that it finds with " + callTool + "."
 	}
+	more := "There are more tools than you see"
+	if t.listed == "" {
+		more = "Tools may come during the session"
+	} else {
+		how += "\nSources:\n" + t.listed
+	}
 	return core.ToolDefinition{
-		Name: model.ToolSearch,
-		Description: fmt.Sprintf("Finds tools by what they do. There are %d more tools than you see; search before you say that something cannot be done. %s\nSources:\n%s",
-			len(t.catalogue.entries), how, t.listed),
+		Name:        model.ToolSearch,
+		Description: "Finds tools by what they do. " + more + "; search before you say that something cannot be done. " + how,
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"query":{"type":"string","minLength":1,"description":"What the tool should do, in a few words, such as \"comment on a pull request\"; or the tool's name"},` +
 			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"Maximum number of tools; default 5"}},` +
@@ -69,8 +74,10 @@ func (t *searchTool) Run(_ context.Context, call *core.Call) (core.Result, error
 		return core.Result{}, err
 	}
 	res := core.Result{Structured: structured}
-	if !t.native {
+	if !t.native || slices.ContainsFunc(found, func(e core.Entry) bool { return e.Late }) {
 		res.Content = model.TextParts(describe(found))
+	}
+	if !t.native {
 		return res, nil
 	}
 	for _, name := range names {

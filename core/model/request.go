@@ -27,6 +27,10 @@ type ToolDef struct {
 	// Deferred tools are left out of the prompt until a ToolReference names
 	// them, if the provider supports that.
 	Deferred bool `json:"deferred,omitempty"`
+	// Late tools are Deferred ones that came after the first request. A provider
+	// that lists deferred tools before the conversation leaves them out, to keep
+	// its beginning.
+	Late bool `json:"late,omitempty"`
 }
 
 // Effort is how much a reasoning model should think. Empty means the

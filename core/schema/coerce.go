@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
 // Coerce corrects common mistakes of models whose meaning is clear: null for an
@@ -31,7 +33,7 @@ func (s *Schema) Coerce(args json.RawMessage) (json.RawMessage, []string) {
 		}
 	}
 	value = c.value(s.resolved.Schema(), value, "")
-	if len(c.notes) == 0 {
+	if len(c.notes) == 0 && !c.changed {
 		return args, nil
 	}
 	var out bytes.Buffer
@@ -55,7 +57,10 @@ func decode(raw []byte) (any, bool) {
 }
 
 // coercer collects the notes.
-type coercer struct{ notes []string }
+type coercer struct {
+	notes   []string
+	changed bool // without a note: the model used the name that it was sent
+}
 
 func (c *coercer) note(at, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
@@ -106,6 +111,14 @@ func (c *coercer) object(s *jsonschema.Schema, v map[string]any, at string) {
 // unknown renames a property that is only spelt differently, and drops one that
 // the schema does not allow.
 func (c *coercer) unknown(s *jsonschema.Schema, v map[string]any, name, at string) (string, *jsonschema.Schema, bool) {
+	for _, other := range slices.Sorted(maps.Keys(s.Properties)) {
+		if _, given := v[other]; !given && slices.Contains(adapt.PropertyNames(other), name) { // as it was sent
+			v[other] = v[name]
+			delete(v, name)
+			c.changed = true
+			return other, s.Properties[other], true
+		}
+	}
 	for _, other := range slices.Sorted(maps.Keys(s.Properties)) {
 		if _, given := v[other]; !given && plainName(other) == plainName(name) {
 			v[other] = v[name]

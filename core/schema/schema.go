@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
 // Schema validates the arguments of a tool. It is safe for concurrent use.
@@ -32,6 +34,23 @@ func Parse(raw json.RawMessage) (*Schema, error) {
 		return nil, fmt.Errorf("the tool's schema cannot be resolved: %w", err)
 	}
 	return &Schema{r}, nil
+}
+
+// Compile is Parse for the schema of a tool that others wrote: what cannot be
+// parsed is repaired or left out, so that it validates as much as possible.
+func Compile(raw json.RawMessage) *Schema {
+	if s, err := Parse(raw); err == nil {
+		return s
+	}
+	raw, _ = adapt.Adapt(adapt.Validator, raw)
+	if s, err := Parse(raw); err == nil {
+		return s
+	}
+	s, err := Parse(nil)
+	if err != nil {
+		panic(err) // it is constant
+	}
+	return s
 }
 
 // Validate checks that args are one JSON object that matches the schema. The

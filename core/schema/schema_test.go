@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-009c0928/agent/core/schema"
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
 type nested struct {
@@ -106,6 +107,42 @@ func TestCoerce(t *testing.T) {
 		if err := s.Validate(json.RawMessage(in)); err == nil || strings.Contains(err.Error(), "reflect") || strings.Contains(err.Error(), "map[") {
 			t.Errorf("%s: %v", in, err)
 		}
+	}
+}
+
+// TestCompile: schemas that others wrote validate what can be understood of them.
+func TestCompile(t *testing.T) {
+	for _, tt := range []struct{ schema, good, bad string }{
+		{`{"type":"object","properties":{"to":{"type":"string","pattern":"^(?!x).*$"}}}`, `{"to":"x"}`, `{"to":1}`},
+		{`{"type":"object","properties":{"n":{"type":"number","minimum":0,"exclusiveMinimum":true}}}`, `{"n":1}`, `{"n":0}`},
+		{`{"type":"object","properties":{"s":{"type":"string","pattern":"^[\\u4e00-\\u9fa5]$"}}}`, `{"s":"中"}`, `{"s":"a"}`},
+		{`{"type":"object","properties":{"b":{"$ref":"#/none"},"n":{"type":"integer"}}}`, `{"b":[1],"n":1}`, `{"n":"x"}`},
+		{`{"$id":"tool.json","type":"object","properties":{"i":{"$ref":"tool.json#/$defs/i"}},"$defs":{"i":{"type":"integer"}}}`, `{"i":1}`, `{"i":"x"}`},
+		{`{"type":"object","properties":[],"required":["a"]}`, `{"a":1}`, `{}`},
+		{`nonsense`, `{"a":1}`, `[]`},
+	} {
+		s := schema.Compile(json.RawMessage(tt.schema))
+		if err := s.Validate(json.RawMessage(tt.good)); err != nil {
+			t.Errorf("%s: %s: %v", tt.schema, tt.good, err)
+		}
+		if err := s.Validate(json.RawMessage(tt.bad)); err == nil {
+			t.Errorf("%s: %s was accepted", tt.schema, tt.bad)
+		}
+	}
+}
+
+// TestCoerceRestoresNames: arguments have the names that were sent to a service
+// which rejects the tool's own.
+func TestCoerceRestoresNames(t *testing.T) {
+	s := schema.Compile(json.RawMessage(`{"type":"object","properties":{"filter[id]":{"type":"string"},"日期":{"type":"string"}},"additionalProperties":false}`))
+	adapted, _ := adapt.Adapt(adapt.Anthropic, json.RawMessage(`{"type":"object","properties":{"日期":{"type":"string"}}}`))
+	name := adapt.PropertyNames("日期")[0]
+	if !strings.Contains(string(adapted), `"`+name+`"`) {
+		t.Errorf("%s lacks %s", adapted, name)
+	}
+	got, notes := s.Coerce(json.RawMessage(`{"filter_id_":"7","` + name + `":"x"}`))
+	if string(got) != `{"filter[id]":"7","日期":"x"}` || len(notes) > 0 {
+		t.Errorf("%s %q", got, notes)
 	}
 }
 

@@ -56,6 +56,10 @@ type searching struct {
 func (a *Agent) searching(base core.ToolTable, cfg *core.Config) *searching {
 	s := &searching{a.tools.NewSearch(base, keptSources...), a.opts.ToolSearch}
 	s.adapt(cfg)
+	if a.mcp != nil {
+		s.Freeze()
+	}
+	cfg.Context = append(cfg.Context, s.Search)
 	return s
 }
 

@@ -141,7 +141,7 @@ func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 
 func (p *provider) body(name string, req *model.Request, options map[string]json.RawMessage) ([]byte, error) {
 	members := append([]wire.Member{{Name: "model", Value: name}, {Name: "stream", Value: true}}, p.settings(name, req)...)
-	if tools := wireTools(req.Tools); len(tools) > 0 {
+	if tools := p.tools(req.Tools); len(tools) > 0 {
 		members = append(members, wire.Member{Name: "tools", Value: tools})
 	}
 	if req.System != "" {
@@ -182,7 +182,7 @@ func (c conversation) checkReferences(defs []model.ToolDef) {
 func deferredNames(defs []model.ToolDef) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range defs {
-		if d.Deferred {
+		if d.Deferred && !d.Late {
 			names[d.Name] = true
 		}
 	}
@@ -297,13 +297,14 @@ func (p *provider) canThink(name string, messages []model.Message) bool {
 	return true
 }
 
-// wireTools returns the tools. The last that is not deferred ends the cached
+// tools returns the tools. The last that is not deferred ends the cached
 // prefix.
-func wireTools(defs []model.ToolDef) []tool {
+func (p *provider) tools(defs []model.ToolDef) []tool {
+	defs = slices.DeleteFunc(slices.Clone(defs), func(d model.ToolDef) bool { return d.Late })
 	tools := make([]tool, len(defs))
 	last := -1
 	for i, d := range defs {
-		tools[i] = tool{Name: d.Name, Description: d.Description, InputSchema: wire.Schema(d), Deferred: d.Deferred}
+		tools[i] = tool{Name: d.Name, Description: d.Description, InputSchema: p.schemas.Schema(d.Schema), Deferred: d.Deferred}
 		if !d.Deferred {
 			last = i
 		}

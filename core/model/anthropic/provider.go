@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
 const (
@@ -42,12 +43,13 @@ func New(cfg Config) (model.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &provider{Client: c, maxTokens: cfg.MaxTokens}, nil
+	return &provider{Client: c, maxTokens: cfg.MaxTokens, schemas: adapt.New(adapt.Anthropic)}, nil
 }
 
 type provider struct {
 	*wire.Client
 	maxTokens func(string) int
+	schemas   *adapt.Adapter
 }
 
 var (

@@ -57,7 +57,7 @@ func (p *provider) members(name string, req *model.Request, options map[string]j
 		list = append(list, wire.Member{Name: "generationConfig", Value: generation})
 	}
 	if len(req.Tools) > 0 {
-		raw, err := wire.Marshal(map[string]any{"functionDeclarations": declarations(req.Tools)})
+		raw, err := wire.Marshal(map[string]any{"functionDeclarations": p.declarations(req.Tools)})
 		if err != nil {
 			return nil, p.Wrap(model.CodeInvalidRequest, "a tool's schema is not valid JSON", err)
 		}
@@ -129,10 +129,10 @@ type declaration struct {
 
 // declarations returns the tools. Deferred ones are included, as adding them
 // later would change the cached prefix.
-func declarations(defs []model.ToolDef) []declaration {
+func (p *provider) declarations(defs []model.ToolDef) []declaration {
 	list := make([]declaration, len(defs))
 	for i, d := range defs {
-		list[i] = declaration{d.Name, d.Description, wire.Schema(d)}
+		list[i] = declaration{d.Name, d.Description, p.schemas.Schema(d.Schema)}
 	}
 	return list
 }

@@ -154,7 +154,7 @@ func TestRoundTrip(t *testing.T) {
 	if got.Path != "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse" || got.Header.Get("X-Goog-Api-Key") != secret || got.Header.Get("Authorization") != "" {
 		t.Errorf("%s %v", got.Path, got.Header)
 	}
-	want := `{"tools":[{"functionDeclarations":[{"name":"read","description":"reads","parametersJsonSchema":{"z":1,"type":"object"}},{"name":"list","parametersJsonSchema":{"type":"object","properties":{}}}]}],` +
+	want := `{"tools":[{"functionDeclarations":[{"name":"read","description":"reads","parametersJsonSchema":{"type":"object","properties":{},"description":"z 1"}},{"name":"list","parametersJsonSchema":{"type":"object","properties":{}}}]}],` +
 		`"systemInstruction":{"parts":[{"text":"Be <brief>."}]},"contents":[` +
 		`{"role":"user","parts":[{"text":"hello"}]},{"role":"model","parts":[{"text":"Hello é"},{"text":"","thoughtSignature":"dGV4dA=="},` +
 		`{"functionCall":{"id":"fc1","name":"read","args":{"n": 12345678901234567890, "s":"\u00e9"}},"thoughtSignature":"Y2FsbA=="},{"functionCall":{"id":"` + id + `","name":"list","args":{}}}]},` +

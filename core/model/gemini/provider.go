@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
 // Config is the configuration of the provider.
@@ -74,13 +75,14 @@ func New(cfg Config) (model.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &provider{c, models, cfg.Vertex}, nil
+	return &provider{c, models, cfg.Vertex, adapt.New(adapt.Gemini)}, nil
 }
 
 type provider struct {
 	*wire.Client
-	models []string // path of the models below the base URL
-	vertex bool
+	models  []string // path of the models below the base URL
+	vertex  bool
+	schemas *adapt.Adapter
 }
 
 var (

@@ -52,7 +52,7 @@ func (x *exchange) body(original io.Reader) ([]byte, error) {
 	}
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if tools := wireTools(x.req.Tools); len(tools) > 0 {
+	if tools := x.provider.tools(x.req.Tools); len(tools) > 0 {
 		b.WriteString(`"tools":`)
 		if err := enc.Encode(tools); err != nil {
 			return nil, x.provider.Wrap(model.CodeInvalidRequest, "a tool's schema is not valid JSON", err)
@@ -127,12 +127,12 @@ type wireFunction struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// wireTools returns the tools. Deferred ones are included, as adding them later
+// tools returns the tools. Deferred ones are included, as adding them later
 // would change the cached prefix.
-func wireTools(defs []model.ToolDef) []wireTool {
+func (p *chat) tools(defs []model.ToolDef) []wireTool {
 	tools := make([]wireTool, len(defs))
 	for i, d := range defs {
-		tools[i] = wireTool{"function", wireFunction{d.Name, d.Description, wire.Schema(d)}}
+		tools[i] = wireTool{"function", wireFunction{d.Name, d.Description, p.schemas.Schema(d.Schema)}}
 	}
 	return tools
 }

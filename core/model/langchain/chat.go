@@ -1,6 +1,7 @@
 package langchain
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
 // chat is a provider over langchaingo's openai client.
@@ -20,6 +22,7 @@ type chat struct {
 	alias   *aliases                    // nil if there are none
 
 	conversation conversation
+	schemas      *adapt.Adapter
 }
 
 var _ model.Provider = (*chat)(nil)
@@ -28,6 +31,7 @@ var _ model.Provider = (*chat)(nil)
 type dialect struct {
 	legacyMaxTokens func(model string) bool // max_tokens instead of max_completion_tokens; nil means never
 	noStreamOptions bool                    // no stream_options; some then send no usage
+	schemas         adapt.Dialect           // of tools; default adapt.Chat
 	efforts         map[model.Effort]string // efforts with another name
 }
 
@@ -36,7 +40,7 @@ func newChat(cfg wire.Config, d dialect, w wire.Dialect) (*chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &chat{Client: c, dialect: d, url: func(string) *url.URL { return c.URL("chat/completions") }}, nil
+	return &chat{Client: c, dialect: d, schemas: adapt.New(cmp.Or(d.schemas, adapt.Chat)), url: func(string) *url.URL { return c.URL("chat/completions") }}, nil
 }
 
 // Stream implements [model.Provider].

@@ -248,7 +248,6 @@ func TestOptions(t *testing.T) {
 	for name, bad := range map[string]*model.Request{
 		"options that are no object":  {ProviderOptions: map[string]json.RawMessage{"local": json.RawMessage(`[]`)}},
 		"an option that is not free":  {ProviderOptions: map[string]json.RawMessage{"local": json.RawMessage(`{"stream":false}`)}},
-		"a tool's schema":             {Tools: []model.ToolDef{{Name: "t", Schema: json.RawMessage(`{`)}}},
 		"the schema of the answer":    {OutputSchema: json.RawMessage(`{`)},
 		"bad options beside good use": {ProviderOptions: map[string]json.RawMessage{"local": json.RawMessage(`"x"`)}},
 	} {

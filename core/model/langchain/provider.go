@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
 // Traits describe a langchaingo model to [Provider].
@@ -67,12 +68,13 @@ type Traits struct {
 // Time limits are the model's own. When the consumer stops early, Stream returns
 // after the model's call, which a model that ignores its context delays.
 func Provider(m llms.Model, t Traits) model.Provider {
-	return &adapter{llm: m, traits: t, Faults: wire.NewFaults(t.Info, t.Secrets)}
+	return &adapter{llm: m, traits: t, schemas: adapt.New(adapt.Chat), Faults: wire.NewFaults(t.Info, t.Secrets)}
 }
 
 type adapter struct {
-	llm    llms.Model
-	traits Traits
+	llm     llms.Model
+	traits  Traits
+	schemas *adapt.Adapter
 	wire.Faults
 }
 
@@ -328,14 +330,11 @@ func (p *adapter) options(req *model.Request) ([]llms.CallOption, error) {
 func (p *adapter) tools(defs []model.ToolDef) ([]llms.Tool, error) {
 	tools := make([]llms.Tool, len(defs))
 	for i, d := range defs {
-		params := map[string]any{"type": "object", "properties": map[string]any{}}
-		if len(d.Schema) > 0 {
-			params = nil
-			dec := json.NewDecoder(bytes.NewReader(d.Schema))
-			dec.UseNumber() // or large numbers would be rounded
-			if err := dec.Decode(&params); err != nil {
-				return nil, p.Wrap(model.CodeInvalidRequest, "the schema of tool "+d.Name+" is not a JSON object", err)
-			}
+		var params map[string]any
+		dec := json.NewDecoder(bytes.NewReader(p.schemas.Schema(d.Schema)))
+		dec.UseNumber() // or large numbers would be rounded
+		if err := dec.Decode(&params); err != nil {
+			return nil, p.Wrap(model.CodeInvalidRequest, "the schema of tool "+d.Name+" is not a JSON object", err)
 		}
 		tools[i] = llms.Tool{Type: "function", Function: &llms.FunctionDefinition{Name: d.Name, Description: d.Description, Parameters: params}}
 	}

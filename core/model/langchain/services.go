@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
 // Local returns a provider for an OpenAI-compatible server, by default the local
@@ -31,7 +32,7 @@ func OpenAI(cfg wire.Config) (model.Provider, error) {
 	if err := cfg.NeedKey("OPENAI_API_KEY"); err != nil {
 		return nil, err
 	}
-	return newChat(cfg, dialect{}, wire.Dialect{})
+	return newChat(cfg, dialect{schemas: adapt.OpenAI}, wire.Dialect{})
 }
 
 // GitHubConfig is the configuration of GitHub Models.

@@ -122,6 +122,9 @@ func (r *Request) checkChat() *Fault {
 		if t.Type != "function" || !toolName().MatchString(t.Function.Name) || json.Unmarshal(t.Function.Parameters, &params) != nil {
 			return refuse("invalid_function_parameters", "Invalid 'tools[%d]': a function with a name and an object as parameters was expected.", i)
 		}
+		if err := CheckSchema(ChatCompletions, r.Model, t.Function.Parameters); err != nil {
+			return refuse("invalid_function_parameters", "Invalid schema for function '%s': %v", t.Function.Name, err)
+		}
 	}
 	return r.checkMessages()
 }

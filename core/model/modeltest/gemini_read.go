@@ -164,6 +164,11 @@ func (b *geminiBody) checkTools(name string) *Fault {
 			if bad := geminiSchema(f.Parameters); bad != nil {
 				return bad
 			}
+			if len(f.ParametersJSONSchema) > 0 {
+				if err := CheckSchema(Gemini, name, f.ParametersJSONSchema); err != nil {
+					return refuse("", "* GenerateContentRequest.tools[0].function_declarations[%d].parameters: %v", i, err)
+				}
+			}
 			known[f.Name] = true
 		}
 	}

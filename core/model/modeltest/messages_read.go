@@ -150,6 +150,9 @@ func (b *messagesBody) checkTools() *Fault {
 		case json.Unmarshal(t.InputSchema, &schema) != nil || schema.Type != "object":
 			return refuse("", "tools.%d.custom.input_schema.type: Input should be 'object'", i)
 		}
+		if err := CheckSchema(Messages, b.Model, t.InputSchema); err != nil {
+			return refuse("", "tools.%d.custom.input_schema: %v", i, err)
+		}
 		if t.Deferred && len(t.CacheControl) > 0 {
 			return refuse("", "tools.%d: Tools with defer_loading=true cannot have cache_control set.", i)
 		}

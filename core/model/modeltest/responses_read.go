@@ -183,6 +183,9 @@ func (b *responsesBody) check() *Fault {
 		case json.Unmarshal(t.Parameters, &params) != nil || string(params["type"]) != `"object"`:
 			return refuse("invalid_function_parameters", "Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"'.", t.Name)
 		}
+		if err := CheckSchema(Responses, b.Model, t.Parameters); err != nil {
+			return refuse("invalid_function_parameters", "Invalid schema for function '%s': %v", t.Name, err)
+		}
 	}
 	if f := b.Text.Format; f.Type == "json_schema" && (!toolName().MatchString(f.Name) || len(f.Schema) == 0) {
 		return refuse("missing_required_parameter", "Missing required parameter: 'text.format.name' or 'text.format.schema'.")

@@ -217,7 +217,7 @@ func TestParsed(t *testing.T) {
 			{Role: model.RoleAssistant, Parts: model.Parts{model.Text{Text: "I do."}, model.ToolCall{ID: "call_1", Name: "f", Args: `{"n":1}`}}},
 			{Role: model.RoleTool, Parts: model.Parts{model.ToolResult{CallID: "call_1", Name: "f", Content: model.TextParts("seen")}}},
 		},
-		Tools: []model.ToolDef{{Name: "f", Description: "F.", Schema: []byte(`{"type":"object"}`)}},
+		Tools: []model.ToolDef{{Name: "f", Description: "F.", Schema: []byte(`{"type":"object","properties":{}}`)}},
 	}
 	for api, name := range map[modeltest.API]string{
 		modeltest.ChatCompletions: "gpt-4.1", modeltest.Responses: "gpt-4.1", modeltest.Messages: "claude-sonnet-4-5", modeltest.Gemini: "gemini-2.5-flash",
@@ -236,7 +236,7 @@ func TestParsed(t *testing.T) {
 		}
 		parsed := fmt.Sprintf("%s %s %d %v %s %d %s %s", got.Model, got.System, got.MaxTokens, *got.Temperature, got.Parts(model.RoleUser).Text(),
 			len(got.Images()), got.Parts(model.RoleAssistant).Text(), got.Tools[0].Name+got.Tools[0].Description+string(got.Tools[0].Schema))
-		if want := name + ` Be brief. 99 0.5 look 1 I do. fF.{"type":"object"}`; parsed != want || results[0].CallID != "call_1" {
+		if want := name + ` Be brief. 99 0.5 look 1 I do. fF.{"type":"object","properties":{}}`; parsed != want || results[0].CallID != "call_1" {
 			t.Errorf("%v says %s, want %s", api, parsed, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
 // post encodes a request. The conversation is last, so that the body of a longer
@@ -19,7 +20,7 @@ func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	if err != nil {
 		return wire.Post{}, err
 	}
-	list, err := members(name, req, options)
+	list, err := p.members(name, req, options)
 	if err != nil {
 		return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "invalid provider options", err)
 	}
@@ -27,7 +28,7 @@ func (p *provider) post(name string, req *model.Request) (wire.Post, error) {
 	if err != nil {
 		return wire.Post{}, p.Wrap(model.CodeInvalidRequest, "the request cannot be encoded", err)
 	}
-	in := input{provider: p.Info().Name, model: name, b: append(b, `,"input":[`...)}
+	in := input{provider: p.Info().Name, model: name, schemas: p.schemas, b: append(b, `,"input":[`...)}
 	if searches(name, req.Tools) {
 		in.searchable = req.Tools
 	}
@@ -52,7 +53,7 @@ func size(messages []model.Message) int {
 
 // members returns the members of the body before the conversation. Options that
 // are merged with them are removed from options.
-func members(name string, req *model.Request, options map[string]json.RawMessage) ([]wire.Member, error) {
+func (p *provider) members(name string, req *model.Request, options map[string]json.RawMessage) ([]wire.Member, error) {
 	j, err := merge(name, req, options)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func members(name string, req *model.Request, options map[string]json.RawMessage
 	add("temperature", req.Temperature, req.Temperature != nil)
 	add("text", j.text, len(j.text) > 0)
 	add("tool_choice", toolChoice(req.ToolChoice), len(req.Tools) > 0 && req.ToolChoice != "" && req.ToolChoice != model.ToolChoiceAuto)
-	add("tools", tools(name, req.Tools), len(req.Tools) > 0)
+	add("tools", p.tools(name, req.Tools), len(req.Tools) > 0)
 	add("instructions", req.System, req.System != "")
 	return list, nil
 }
@@ -132,25 +133,26 @@ type searchTool struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// searches reports whether the model searches for deferred tools.
+// searches reports whether the model searches for deferred tools. Late ones do not
+// count: they would change how the search was sent before.
 func searches(name string, defs []model.ToolDef) bool {
 	return searchesTools(name) &&
-		slices.ContainsFunc(defs, func(d model.ToolDef) bool { return d.Deferred }) &&
+		slices.ContainsFunc(defs, func(d model.ToolDef) bool { return d.Deferred && !d.Late }) &&
 		slices.ContainsFunc(defs, func(d model.ToolDef) bool { return d.Name == model.ToolSearch && !d.Deferred })
 }
 
 // tools returns the tools. Deferred ones are included, as adding them later would
 // change the cached prefix, unless the model searches: then they are sent with
 // the results of a search.
-func tools(name string, defs []model.ToolDef) []any {
+func (p *provider) tools(name string, defs []model.ToolDef) []any {
 	search := searches(name, defs)
 	list := make([]any, 0, len(defs))
 	for _, d := range defs {
 		switch {
 		case search && d.Name == model.ToolSearch:
-			list = append(list, searchTool{"tool_search", "client", d.Description, wire.Schema(d)})
-		case !search || !d.Deferred:
-			list = append(list, tool{"function", d.Name, d.Description, wire.Schema(d), false, false})
+			list = append(list, searchTool{"tool_search", "client", d.Description, p.schemas.Schema(d.Schema)})
+		case !d.Deferred || !search && !d.Late:
+			list = append(list, tool{"function", d.Name, d.Description, p.schemas.Schema(d.Schema), false, false})
 		}
 	}
 	return list
@@ -162,6 +164,7 @@ type input struct {
 	b               []byte
 	begun           bool
 	searchable      []model.ToolDef // nil if the model does not search
+	schemas         *adapt.Adapter
 	searched        map[string]bool // IDs of search calls
 }
 
@@ -314,7 +317,7 @@ func (in *input) foundTools(r model.ToolResult) {
 		}
 		if i := slices.IndexFunc(in.searchable, func(d model.ToolDef) bool { return d.Name == ref.Name }); i >= 0 {
 			d := in.searchable[i]
-			list = append(list, tool{"function", d.Name, d.Description, wire.Schema(d), false, true})
+			list = append(list, tool{"function", d.Name, d.Description, in.schemas.Schema(d.Schema), false, true})
 		}
 	}
 	raw, err := wire.Marshal(list)

@@ -257,7 +257,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	id := callID("toolu|ü")
 	want := `{"model":"gpt-5-mini","stream":true,"store":false,"include":["reasoning.encrypted_content"],` +
-		`"tools":[{"type":"function","name":"read","description":"reads","parameters":{"z":1,"type":"object"},"strict":false},{"type":"function","name":"list","parameters":{"type":"object","properties":{}},"strict":false}],` +
+		`"tools":[{"type":"function","name":"read","description":"reads","parameters":{"z":1,"type":"object","properties":{}},"strict":false},{"type":"function","name":"list","parameters":{"type":"object","properties":{}},"strict":false}],` +
 		`"instructions":"Be <brief>.","input":[` +
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]},` + reasoning +
 		`,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello é","annotations":[]}]}` +

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/wire"
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
 const baseURL = "https://api.openai.com/v1"
@@ -39,10 +40,13 @@ func New(cfg Config) (model.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &provider{c}, nil
+	return &provider{c, adapt.New(adapt.OpenAI)}, nil
 }
 
-type provider struct{ *wire.Client }
+type provider struct {
+	*wire.Client
+	schemas *adapt.Adapter
+}
 
 var (
 	_ model.Provider = (*provider)(nil)

@@ -131,14 +131,6 @@ func CallName(name string) string {
 	return name[:min(len(name), maxLength)]
 }
 
-// Schema returns the schema of a tool; without one, that of no arguments.
-func Schema(d model.ToolDef) json.RawMessage {
-	if len(d.Schema) == 0 {
-		return json.RawMessage(`{"type":"object","properties":{}}`)
-	}
-	return d.Schema
-}
-
 // Text returns the text that stands for a part where an API accepts only text.
 // It is empty for parts that are never sent as text, such as reasoning.
 func Text(p model.Part) string {

@@ -5,7 +5,7 @@ go 1.26.0
 require github.com/seed-009c0928/agent v0.0.0
 
 require (
-	github.com/BurntSushi/toml v0.3.1 // indirect
+	github.com/BurntSushi/toml v1.5.0 // indirect
 	github.com/adrg/frontmatter v0.2.0 // indirect
 	github.com/aymanbagabas/go-udiff v0.4.1 // indirect
 	github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect

@@ -32,8 +32,8 @@ func (c *chat) cmdMCP(_ context.Context, args string) (string, error) {
 	var b strings.Builder
 	b.WriteString("| Server | Status | Tools | Target |\n| --- | --- | --- | --- |\n")
 	for _, st := range list {
-		i := setup.ServerInfoOf(st)
-		fmt.Fprintf(&b, "| %s | %s | %d | `%s` |\n", st.Name, setup.ServerState(st), i.Tools, display.OneLine(strings.ReplaceAll(i.Target, "`", "'"), 60))
+		i := setup.ServerInfoOf(st, c.set.Dialect())
+		fmt.Fprintf(&b, "| %s | %s | %s | `%s` |\n", st.Name, setup.ServerState(st), i.ToolCount(), display.OneLine(strings.ReplaceAll(i.Target, "`", "'"), 60))
 	}
 	for _, st := range list {
 		for _, note := range setup.ServerNotes(st) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
@@ -130,6 +131,12 @@ func (t *Task) ready(ctx context.Context, a *agent.Agent) error {
 	}
 	for _, name := range missing {
 		fmt.Fprintf(t.Err, "agent: the tools of MCP server %s are not known yet and may arrive late; to load them now: agent mcp test %s\n", name, name)
+	}
+	if host := a.MCP(); host != nil {
+		skipped := host.Skipped()
+		for _, name := range cmdutil.SortedKeys(skipped) {
+			fmt.Fprintf(t.Err, "agent: MCP server %s: %s left out; why: agent mcp get %s\n", name, display.Plural(skipped[name], "tool"), name)
+		}
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/core/schema/adapt"
 	"github.com/seed-009c0928/agent/mcp"
 )
 
@@ -18,6 +19,7 @@ type ServerInfo struct {
 	Status    string       `json:"status"` // ready, unknown, disabled, untrusted, broken
 	Problem   string       `json:"problem,omitempty"`
 	Tools     int          `json:"tools"`
+	Adapted   int          `json:"adapted"`           // tools whose schema the model's service gets in another form
 	Blocked   []string     `json:"blocked,omitempty"` // tools whose definition has changed
 	Hash      string       `json:"hash"`
 	Config    *mcp.Server  `json:"config,omitempty"`
@@ -33,13 +35,55 @@ type serverTool struct {
 	Name        string `json:"name"`  // the server's name for it
 	Model       string `json:"model"` // the model's name for it
 	Description string `json:"description"`
+	// Adapted is why the model's service gets its schema in another form.
+	Adapted []string `json:"adapted,omitempty"`
 }
 
-// ServerInfoOf returns what lists show of a server.
-func ServerInfoOf(st mcp.Status) ServerInfo {
+// ToolCount returns the number of tools, and of those that are adapted or left out.
+func (i ServerInfo) ToolCount() string {
+	text := display.Plural(i.Tools, "tool")
+	if i.Adapted > 0 {
+		text += fmt.Sprintf(", %d adapted", i.Adapted)
+	}
+	if n := len(i.Left); n > 0 {
+		text += fmt.Sprintf(", %d left out", n)
+	}
+	return text
+}
+
+// Dialect returns the form of schemas that the service of the default provider
+// accepts.
+func (s *Setup) Dialect() adapt.Dialect {
+	k, err := s.Kind()
+	if err != nil {
+		return adapt.Chat
+	}
+	api := map[string]string{"openai": "responses", "anthropic": "anthropic", "gemini": "gemini"}[k.Name]
+	if n := s.Settings.Providers.Named[k.Name]; n != nil {
+		api = n.API
+	}
+	switch api {
+	case "responses":
+		return adapt.OpenAI
+	case "anthropic":
+		return adapt.Anthropic
+	case "gemini":
+		return adapt.Gemini
+	}
+	return adapt.Chat
+}
+
+// ServerInfoOf returns what lists show of a server, with its tools as a service
+// gets them.
+func ServerInfoOf(st mcp.Status, d adapt.Dialect) ServerInfo {
 	i := ServerInfo{
 		Name: st.Name, Scope: st.Source, Transport: st.Server.Transport(), Target: st.Server.Describe(), Hash: st.Hash,
-		Tools: len(st.Tools), Blocked: st.Blocked, Resources: st.Resources, Status: "unknown",
+		Tools: len(st.Tools), Blocked: st.Blocked, Resources: st.Resources, Status: "unknown", Left: st.Skipped,
+	}
+	for _, t := range st.Tools {
+		if len(t.Adapted(d)) > 0 {
+			i.Adapted++
+		}
 	}
 	switch {
 	case st.Server.Disabled:
@@ -55,14 +99,14 @@ func ServerInfoOf(st mcp.Status) ServerInfo {
 }
 
 // Details adds the configuration and what the server offers.
-func (i ServerInfo) Details(st mcp.Status) ServerInfo {
+func (i ServerInfo) Details(st mcp.Status, d adapt.Dialect) ServerInfo {
 	shown := st.Server.Redacted()
-	i.Config, i.Left = &shown, st.Skipped
+	i.Config = &shown
 	if st.Known {
 		i.Server = &st.Info
 	}
 	for _, t := range st.Tools {
-		i.Offered = append(i.Offered, serverTool{t.Name, mcp.ToolName(st.Name, t.Name), t.Description})
+		i.Offered = append(i.Offered, serverTool{t.Name, mcp.ToolName(st.Name, t.Name), t.Description, t.Adapted(d)})
 	}
 	for _, p := range st.Prompts {
 		i.Prompts = append(i.Prompts, p.Name)
@@ -72,7 +116,7 @@ func (i ServerInfo) Details(st mcp.Status) ServerInfo {
 
 // ServerState returns the state of a server in a session, in a word or two.
 func ServerState(st mcp.Status) string {
-	i := ServerInfoOf(st)
+	i := ServerInfoOf(st, "")
 	switch {
 	case i.Status != "ready" && i.Status != "unknown":
 		return i.Status

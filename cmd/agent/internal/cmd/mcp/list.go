@@ -39,7 +39,7 @@ func (o *listOptions) run() error {
 	}
 	infos := []setup.ServerInfo{}
 	for _, st := range statuses(set, servers...) {
-		infos = append(infos, setup.ServerInfoOf(st))
+		infos = append(infos, setup.ServerInfoOf(st, set.Dialect()))
 	}
 	switch {
 	case o.json:
@@ -59,7 +59,7 @@ func printServers(s *cmdutil.IO, infos []setup.ServerInfo) error {
 		if len(i.Blocked) > 0 {
 			status = "changed"
 		}
-		t.Row(i.Name, i.Scope, status, i.Tools, display.VisibleLine(i.Target, 80))
+		t.Row(i.Name, i.Scope, status, strings.TrimSuffix(strings.TrimSuffix(i.ToolCount(), " tools"), " tool"), display.VisibleLine(i.Target, 80))
 	}
 	err := t.Flush()
 	for _, i := range infos {
@@ -98,7 +98,7 @@ func (o *getOptions) run(name string) error {
 		return err
 	}
 	st := statuses(set, c)[0]
-	info := setup.ServerInfoOf(st).Details(st)
+	info := setup.ServerInfoOf(st, set.Dialect()).Details(st, set.Dialect())
 	if o.json {
 		return cmdutil.WriteJSON(o.Out, info)
 	}
@@ -135,6 +135,12 @@ func printServer(out io.Writer, i setup.ServerInfo) error {
 	if i.Resources > 0 {
 		row("resources", fmt.Sprint(i.Resources))
 	}
+	if i.Status == "ready" {
+		row("tools", i.ToolCount())
+	}
+	for _, why := range i.Left {
+		row("left out", why)
+	}
 	row("changed", strings.Join(i.Blocked, ", "))
 	if err := t.Flush(); err != nil || len(i.Offered) == 0 {
 		return err
@@ -142,6 +148,15 @@ func printServer(out io.Writer, i setup.ServerInfo) error {
 	fmt.Fprintln(out, "\nTools, as the server describes them:")
 	for _, tool := range i.Offered {
 		t.Row("  "+tool.Model, display.VisibleLine(tool.Description, 100))
+	}
+	if err := t.Flush(); err != nil || i.Adapted == 0 {
+		return err
+	}
+	fmt.Fprintln(out, "\nSchemas adapted to what the model's service accepts:")
+	for _, tool := range i.Offered {
+		if len(tool.Adapted) > 0 {
+			t.Row("  "+tool.Name, display.VisibleLine(strings.Join(tool.Adapted, "; "), 300))
+		}
 	}
 	return t.Flush()
 }

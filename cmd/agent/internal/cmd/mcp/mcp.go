@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ const firstStart = 60_000
 // NewCmd returns agent mcp.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	return cmdutil.Group("mcp", "Manage MCP servers",
-		newAddCmd(s), newListCmd(s), newGetCmd(s), newRemoveCmd(s), newEnableCmd(s), newDisableCmd(s), newTestCmd(s), newPsCmd(s),
+		newAddCmd(s), newImportCmd(s), newListCmd(s), newGetCmd(s), newRemoveCmd(s), newEnableCmd(s), newDisableCmd(s), newTestCmd(s), newPsCmd(s),
 		newLoginCmd(s), newLogoutCmd(s), newServeCmd(s))
 }
 
@@ -117,7 +118,9 @@ func (o *serverOptions) withHost(ctx context.Context, set *setup.Setup, c mcp.Co
 // configured.
 func (o *serverOptions) readTools(ctx context.Context, set *setup.Setup, c mcp.Configured) error {
 	return o.withHost(ctx, set, c, func(ctx context.Context, host *mcp.Host) error {
+		stop := o.progress(c.Name)
 		st, err := host.Refresh(ctx, c.Name)
+		stop()
 		switch {
 		case ctx.Err() != nil:
 			return err
@@ -126,9 +129,34 @@ func (o *serverOptions) readTools(ctx context.Context, set *setup.Setup, c mcp.C
 			return nil
 		}
 		reportSkipped(o.Err, st)
-		fmt.Fprintf(o.Out, "It has %s%s.\n", display.Plural(len(st.Tools), "tool"), toolList(st))
+		fmt.Fprintf(o.Out, "It has %s%s.\n", setup.ServerInfoOf(st, set.Dialect()).ToolCount(), toolList(st))
 		return nil
 	})
+}
+
+// progressEvery is how often the progress of connecting is told.
+const progressEvery = 2 * time.Second
+
+// progress tells that a server is being connected to, until stop is called.
+func (o *serverOptions) progress(name string) (stop func()) {
+	begin, done, ended := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(progressEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case now := <-ticker.C:
+				fmt.Fprintf(o.Err, "agent: waiting for MCP server %s for %s; a first start may install it (Ctrl-C stops)\n", name, now.Sub(begin).Round(time.Second))
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
 }
 
 // reportSkipped prints why tools were left out.

@@ -57,6 +57,9 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if !o.http {
 		return o.serve(ctx, func(ctx context.Context, srv *server.Server) error { return srv.ServeStdio(ctx, o.In, o.Out) })
 	}
+	if token := o.Env(tokenEnv); token != "" && len(token) < minToken {
+		return cmdutil.Usagef("%s is too short: expected at least %d random characters", tokenEnv, minToken)
+	}
 	ln, err := listenLocal(o.address)
 	if err != nil {
 		return err
@@ -110,6 +113,9 @@ func (o *serveOptions) sessionOptions(set *setup.Setup) (agent.MCPServerOptions,
 	}
 	return opts, nil
 }
+
+// minToken is the minimum length of a token.
+const minToken = 16
 
 // listenLocal listens at an address that only this machine can reach.
 func listenLocal(address string) (net.Listener, error) {

@@ -41,22 +41,26 @@ func (o *testOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return o.withHost(ctx, set, c, func(ctx context.Context, host *mcp.Host) error { return o.test(ctx, host, name) })
+	return o.withHost(ctx, set, c, func(ctx context.Context, host *mcp.Host) error { return o.test(ctx, host, set, name) })
 }
 
-func (o *testOptions) test(ctx context.Context, host *mcp.Host, name string) error {
+func (o *testOptions) test(ctx context.Context, host *mcp.Host, set *setup.Setup, name string) error {
 	begin := time.Now()
+	stop := o.progress(name)
 	st, err := host.Refresh(ctx, name)
+	stop()
 	if err != nil {
 		return err
 	}
 	took := time.Since(begin)
-	if err := host.Ping(ctx, name); err != nil {
+	if err := host.Ping(ctx, name); ctx.Err() != nil {
 		return err
+	} else if err != nil { // its lists were answered, so that it works
+		fmt.Fprintf(o.Err, "agent: %v\n", err)
 	}
 	changes := host.Changes(name)
 	if !o.json {
-		if err := o.print(st, changes, took); err != nil {
+		if err := o.print(setup.ServerInfoOf(st, set.Dialect()).Details(st, set.Dialect()), changes, took); err != nil {
 			return err
 		}
 	}
@@ -67,18 +71,17 @@ func (o *testOptions) test(ctx context.Context, host *mcp.Host, name string) err
 		st = host.Status()[0]
 	}
 	if o.json {
-		return cmdutil.WriteJSON(o.Out, setup.ServerInfoOf(st).Details(st))
+		return cmdutil.WriteJSON(o.Out, setup.ServerInfoOf(st, set.Dialect()).Details(st, set.Dialect()))
 	}
 	return nil
 }
 
 // print prints what a server offers, and which definitions have changed.
-func (o *testOptions) print(st mcp.Status, changes []mcp.Change, took time.Duration) error {
-	if err := printServer(o.Out, setup.ServerInfoOf(st).Details(st)); err != nil {
+func (o *testOptions) print(info setup.ServerInfo, changes []mcp.Change, took time.Duration) error {
+	if err := printServer(o.Out, info); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Out, "\nAnswered in %s.\n", took.Round(time.Millisecond))
-	reportSkipped(o.Err, st)
 	for _, c := range changes {
 		fmt.Fprintf(o.Out, "\nTool %s has changed since it was first seen:\n%s\n", c.Tool, display.Visible(mcp.Difference(c.Old, c.New)))
 	}

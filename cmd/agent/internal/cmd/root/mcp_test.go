@@ -10,6 +10,13 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
+// oddSchemas are tools whose schemas no service and no validator takes as they are.
+var oddSchemas = map[string]string{
+	"mail":  `{"type":"object","properties":{"to":{"type":"string","pattern":"^(?!\\.)[a-z.]+@[a-z.]+$"}},"required":["to"]}`,
+	"union": `{"anyOf":[{"type":"object","properties":{"op":{"const":"add"}},"required":["op"]},{"type":"object","properties":{"op":{"const":"list"}},"required":["op"]}]}`,
+	"ref":   `{"type":"object","properties":{"body":{"$ref":"#/components/Body"},"n":{"type":"number","minimum":0,"exclusiveMinimum":true}}}`,
+}
+
 // mcpServer is the command mcpserver of the scripts: an MCP server over stdio.
 // What the tool echo is said to do is the text of the file words, if there is
 // one; each start is a line of the file starts. The variable MCP_FAIL makes it
@@ -45,6 +52,13 @@ func mcpServer() int {
 		}
 		return mcp.NewToolResultText("written"), nil
 	})
+	for name, schema := range oddSchemas {
+		if os.Getenv("MCP_ODD") != "" {
+			s.AddTool(mcp.NewToolWithRawSchema(name, "Is odd.", []byte(schema)), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultText(fmt.Sprint("got ", r.GetArguments())), nil
+			})
+		}
+	}
 	s.AddPrompt(mcp.NewPrompt("greet", mcp.WithPromptDescription("Greets somebody"), mcp.WithArgument("who", mcp.RequiredArgument())), func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("Please greet "+r.Params.Arguments["who"]+"."))}), nil
 	})

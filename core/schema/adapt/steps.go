@@ -1,0 +1,550 @@
+package adapt
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// silent keywords are dropped without a word in the description.
+var silent = []string{
+	"$schema", "$comment", "$id", "$anchor", "$vocabulary", "$dynamicAnchor", "$defs", "definitions", "title", "readOnly", "writeOnly",
+	"deprecated", "unevaluatedProperties", "unevaluatedItems", "additionalItems", "propertyOrdering", "contentSchema",
+}
+
+// keywords drops all keywords but those listed. What they demand is described.
+func keywords(allowed string) step {
+	keep := strings.Fields(allowed)
+	return func(a *adapter, root *object) {
+		each(root, "", func(o *object, at string) {
+			for _, name := range slices.Clone(o.names) {
+				if slices.Contains(keep, name) {
+					continue
+				}
+				value := o.get(name)
+				if name == "patternProperties" && o.get("additionalProperties") == false {
+					o.drop("additionalProperties")
+				}
+				o.drop(name)
+				a.note(name+" not supported", at)
+				if !slices.Contains(silent, name) && !strings.HasPrefix(name, "x-") {
+					describe(o, name+" "+show(value))
+				}
+			}
+		})
+	}
+}
+
+// formats drops all formats but those listed.
+func formats(allowed string) step {
+	keep := strings.Fields(allowed)
+	return func(a *adapter, root *object) {
+		each(root, "", func(o *object, at string) {
+			if f := o.text("format"); f != "" && !slices.Contains(keep, f) {
+				o.drop("format")
+				a.note("format "+f+" not supported", at)
+				describe(o, "format "+f)
+			}
+		})
+	}
+}
+
+// patterns drops regular expressions that not every engine understands.
+func patterns(a *adapter, root *object) { dropPatterns(a, root, portable) }
+
+// goPatterns translates regular expressions to those of Go, or drops them.
+func goPatterns(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		if p := o.text("pattern"); p != "" && !compiles(p) && unicodeEscape.MatchString(p) {
+			o.set("pattern", unicodeEscape.ReplaceAllString(p, `\x{$1$2}`))
+			a.note("escapes of a pattern translated", at)
+		}
+	})
+	dropPatterns(a, root, compiles)
+}
+
+var unicodeEscape = regexp.MustCompile(`\\u(?:([0-9A-Fa-f]{4})|\{([0-9A-Fa-f]{1,6})\})`)
+
+func compiles(p string) bool {
+	_, err := regexp.Compile(p)
+	return err == nil
+}
+
+// unportable is what Go accepts and other engines do not, or differently: flags,
+// Go's names, classes and anchors, Unicode classes.
+var unportable = regexp.MustCompile(`\(\?[^:]|\\[AzZQEpPCx]|\[\[:|\[:\^?[a-z]+:\]`)
+
+func portable(p string) bool { return compiles(p) && !unportable.MatchString(p) }
+
+func dropPatterns(a *adapter, root *object, good func(string) bool) {
+	each(root, "", func(o *object, at string) {
+		if p := o.text("pattern"); p != "" && !good(p) {
+			o.drop("pattern")
+			a.note("pattern not supported", at)
+			describe(o, "pattern "+p)
+		}
+		by := o.object("patternProperties")
+		if by == nil {
+			return
+		}
+		for _, p := range slices.Clone(by.names) {
+			if good(p) {
+				continue
+			}
+			by.drop(p)
+			a.note("pattern not supported", at)
+			describe(o, "names by the pattern "+p)
+			if o.get("additionalProperties") == false {
+				o.drop("additionalProperties")
+			}
+		}
+		if len(by.names) == 0 {
+			o.drop("patternProperties")
+		}
+	})
+}
+
+// constAsEnum replaces const by an enum.
+func constAsEnum(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		if o.has("const") {
+			a.note("const replaced by enum", at)
+			value := o.get("const")
+			o.rename("const", "enum")
+			o.set("enum", []any{value})
+		}
+	})
+}
+
+// plainEnums limits enums to strings or numbers, without null. What is left out
+// goes to the description.
+func plainEnums(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		all := o.list("enum")
+		if all == nil {
+			return
+		}
+		kinds := map[string]bool{}
+		var kept []any
+		for _, v := range all {
+			if v == nil {
+				continue
+			}
+			if v != "" {
+				kept = append(kept, v)
+			}
+			kinds[kindOf(v)] = true
+		}
+		if len(kept) > 0 && len(kinds) == 1 && (kinds["string"] || kinds["number"] || kinds["integer"]) {
+			for kind := range kinds {
+				if !o.has("type") {
+					o.set("type", kind)
+					a.note("type added", at)
+				}
+			}
+			if len(kept) == len(all) {
+				return
+			}
+			o.set("enum", kept)
+		} else {
+			o.drop("enum")
+			describe(o, "one of "+string(encode(all)))
+			for kind := range kinds {
+				if len(kinds) == 1 && !o.has("type") {
+					o.set("type", kind)
+				}
+			}
+			if len(kinds) == 0 && !o.has("type") {
+				o.set("type", "null")
+			}
+		}
+		a.note("enum limited to strings or numbers", at)
+	})
+}
+
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case json.Number:
+		if n, ok := number(v); ok && n.IsInt() {
+			return "integer"
+		}
+		return "number"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+// enumsUpTo drops enums with more values or characters, and those that would
+// exceed the total.
+func enumsUpTo(values, characters, total int) step {
+	return func(a *adapter, root *object) {
+		sum := 0
+		each(root, "", func(o *object, at string) {
+			list := o.list("enum")
+			if len(list) <= values && sum+len(list) <= total || len(encode(list)) <= characters && sum+len(list) <= total {
+				sum += len(list)
+				return
+			}
+			o.drop("enum")
+			if !o.has("type") {
+				o.set("type", kindOf(list[0]))
+			}
+			a.note("long enum described instead", at)
+			describe(o, strconv.Itoa(len(list))+" values: "+string(encode(list[:min(len(list), 20)])))
+		})
+	}
+}
+
+// typeLists replaces lists of types by anyOf, without null: what is optional can be
+// left out.
+func typeLists(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		list, ok := o.get("type").([]any)
+		if !ok {
+			return
+		}
+		a.note("list of types replaced", at)
+		rest := slices.DeleteFunc(slices.Clone(list), func(v any) bool { return v == "null" })
+		if len(rest) == 1 || o.has("anyOf") {
+			o.set("type", rest[0])
+			if len(rest) > 1 {
+				o.drop("type")
+			}
+			return
+		}
+		union := make([]any, len(rest))
+		for i, t := range rest {
+			s := asSchema(t)
+			for _, name := range map[any][]string{"array": {"items", "minItems", "maxItems"}, "object": {"properties", "required", "additionalProperties"}}[t] {
+				if o.has(name) {
+					s.set(name, o.get(name))
+				}
+			}
+			union[i] = s
+		}
+		o.drop("items", "minItems", "maxItems", "properties", "required", "additionalProperties")
+		o.rename("type", "anyOf")
+		o.set("anyOf", union)
+	})
+}
+
+// mergeNested replaces allOf and oneOf in the whole schema.
+func mergeNested(a *adapter, root *object) {
+	r := newRefs(a, root)
+	each(root, "", func(o *object, at string) {
+		if o.has("allOf") {
+			mergeAll(r, o, 0)
+			a.note("allOf merged", at)
+		}
+		if list := o.list("oneOf"); list != nil {
+			if o.has("anyOf") {
+				describe(o, "oneOf "+show(list))
+				o.drop("oneOf")
+			}
+			o.rename("oneOf", "anyOf")
+			a.note("oneOf replaced by anyOf", at)
+		}
+	})
+}
+
+// conditionals replaces if and dependentSchemas by the arguments that they may
+// add.
+func conditionals(a *adapter, root *object) {
+	r := newRefs(a, root)
+	each(root, "", func(o *object, at string) {
+		var branches []*object
+		text := ""
+		for _, name := range []string{"if", "then", "else"} {
+			if s := o.object(name); s != nil {
+				text += name + " " + show(s) + " "
+				if name != "if" {
+					branches = append(branches, r.plain(s))
+				}
+			}
+		}
+		if d := o.object("dependentSchemas"); d != nil {
+			text += "dependentSchemas " + show(d)
+			for _, name := range d.names {
+				branches = append(branches, r.plain(d.get(name)))
+			}
+		}
+		if text == "" {
+			return
+		}
+		o.drop("if", "then", "else", "dependentSchemas")
+		describe(o, strings.TrimSpace(text))
+		a.note("conditions described instead", at)
+		for _, b := range branches {
+			addProperties(o, b.object("properties"))
+		}
+	})
+}
+
+// singleUnions drops null from anyOf and merges a single schema that is left: what
+// is optional can be left out.
+func singleUnions(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		list := o.list("anyOf")
+		rest := slices.DeleteFunc(slices.Clone(list), func(v any) bool { return v.(*object).get("type") == "null" })
+		switch {
+		case len(list) == 0 || len(rest) == len(list) && len(rest) > 1:
+			return
+		case len(rest) == 0:
+			o.drop("anyOf")
+			o.set("type", "null")
+		case len(rest) == 1:
+			o.drop("anyOf")
+			merge(o, rest[0].(*object))
+		default:
+			o.set("anyOf", rest)
+		}
+		a.note("union simplified", at)
+	})
+}
+
+// lonelyUnions makes anyOf the only keyword of its schema: the others go to each
+// of its schemas.
+func lonelyUnions(a *adapter, root *object) {
+	r := newRefs(a, root)
+	each(root, "", func(o *object, at string) {
+		list := o.list("anyOf")
+		if list == nil || len(o.names) == 1 {
+			return
+		}
+		a.note("anyOf without other keywords", at)
+		if o.has("properties") {
+			flatten(r, o, 0)
+			o.set("type", "object")
+			return
+		}
+		for _, v := range list {
+			b := v.(*object)
+			for _, name := range o.names {
+				if name != "anyOf" && name != "title" && !b.has(name) && (name != "type" || !b.has("anyOf")) {
+					b.set(name, clone(o.get(name)))
+				}
+			}
+		}
+		o.drop(slices.DeleteFunc(slices.Clone(o.names), func(name string) bool { return name == "anyOf" })...)
+	})
+}
+
+// numericEnums replaces enums of numbers by descriptions.
+func numericEnums(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		if list := o.list("enum"); list != nil && o.get("type") != "string" {
+			o.drop("enum")
+			describe(o, "one of "+show(list))
+			a.note("enum of numbers described instead", at)
+		}
+	})
+}
+
+// itemsOfArrays gives every array the schema of its items.
+func itemsOfArrays(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		t := o.get("type")
+		list, _ := t.([]any)
+		if (t == "array" || slices.Contains(list, any("array"))) && o.object("items") == nil {
+			o.set("items", newObject())
+			a.note("items of the array added", at)
+		}
+	})
+}
+
+// tuplesAsLists replaces prefixItems by items of any of their schemas.
+func tuplesAsLists(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		list := o.list("prefixItems")
+		if list == nil {
+			return
+		}
+		var distinct []any
+		for _, v := range list {
+			if !contains(distinct, v) {
+				distinct = append(distinct, v)
+			}
+		}
+		if rest := o.object("items"); rest != nil && !contains(distinct, rest) {
+			distinct = append(distinct, rest)
+		}
+		union := newObject()
+		union.set("anyOf", distinct)
+		if len(distinct) == 1 {
+			union = distinct[0].(*object)
+		}
+		describe(o, "in this order: "+string(encode(list)))
+		o.drop("prefixItems", "items", "additionalItems")
+		o.set("items", union)
+		if !o.has("maxItems") {
+			o.set("maxItems", json.Number(strconv.Itoa(len(list))))
+		}
+		a.note("tuple replaced by an array", at)
+	})
+}
+
+// types adds the type that other keywords imply.
+func types(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		if o.has("type") || o.has("anyOf") || o.has("$ref") {
+			return
+		}
+		for _, implied := range [][2]string{
+			{"properties", "object"},
+			{"required", "object"},
+			{"items", "array"},
+			{"prefixItems", "array"},
+			{"pattern", "string"},
+			{"minLength", "string"},
+			{"maxLength", "string"},
+			{"format", "string"},
+		} {
+			if o.has(implied[0]) && !o.has("type") {
+				o.set("type", implied[1])
+				a.note("type added", at)
+			}
+		}
+	})
+}
+
+// rootProperties adds the properties of a root that has none.
+func rootProperties(a *adapter, root *object) {
+	if root.object("properties") == nil {
+		root.set("properties", newObject())
+		a.note("properties of the root added", "")
+	}
+}
+
+// knownRequired drops required properties that are not defined.
+func knownRequired(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		names := o.list("required")
+		if names == nil {
+			return
+		}
+		p := o.object("properties")
+		known := slices.DeleteFunc(slices.Clone(names), func(v any) bool { return p == nil || !p.has(v.(string)) })
+		if len(known) == len(names) {
+			return
+		}
+		a.note("undefined required properties left out", at)
+		describe(o, "required "+show(names))
+		o.set("required", known)
+		if len(known) == 0 {
+			o.drop("required")
+		}
+	})
+}
+
+// boundsUpTo drops repetitions that are too long for a grammar.
+func boundsUpTo(n int64) step {
+	return func(a *adapter, root *object) {
+		each(root, "", func(o *object, at string) {
+			for _, name := range []string{"minLength", "maxLength", "minItems", "maxItems"} {
+				if v, ok := number(o.get(name)); ok && v.Num().IsInt64() && v.Num().Int64() <= n || !o.has(name) {
+					continue
+				}
+				describe(o, name+" "+show(o.get(name)))
+				o.drop(name)
+				a.note("large "+name+" described instead", at)
+			}
+		})
+	}
+}
+
+// depthUpTo cuts off schemas at a depth.
+func depthUpTo(n int) step {
+	return func(a *adapter, root *object) { cut(a, root, "", n) }
+}
+
+func cut(a *adapter, o *object, at string, left int) {
+	for _, name := range slices.Clone(o.names) {
+		switch value := o.get(name).(type) {
+		case *object:
+			if slices.Contains(oneSchema, name) {
+				if left == 0 {
+					o.set(name, stub(a, value, at))
+				} else {
+					cut(a, value, at+mark(name), left-1)
+				}
+			} else if slices.Contains(schemaMaps, name) {
+				for _, key := range value.names {
+					s := value.object(key)
+					switch {
+					case s == nil:
+					case left == 0:
+						value.set(key, stub(a, s, at))
+					default:
+						cut(a, s, place(at, name, key), left-1)
+					}
+				}
+			}
+		case []any:
+			if slices.Contains(schemaLists, name) {
+				for i, v := range value {
+					if s, ok := v.(*object); ok && left == 0 {
+						value[i] = stub(a, s, at)
+					} else if ok {
+						cut(a, s, at, left-1)
+					}
+				}
+			}
+		}
+	}
+}
+
+// stub returns what stands for a schema that is too deep.
+func stub(a *adapter, o *object, at string) *object {
+	s := newObject()
+	for _, name := range []string{"type", "description"} {
+		if o.has(name) {
+			s.set(name, o.get(name))
+		}
+	}
+	if len(s.names) < len(o.names) {
+		a.note("deeper levels left out", at)
+	}
+	return s
+}
+
+// renameProperties renames properties whose names a service rejects; see
+// [PropertyNames].
+func renameProperties(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		p := o.object("properties")
+		if p == nil {
+			return
+		}
+		for _, name := range slices.Clone(p.names) {
+			for _, other := range PropertyNames(name) {
+				if other == name || p.has(other) {
+					continue
+				}
+				p.rename(name, other)
+				if required := o.list("required"); required != nil {
+					required = slices.Clone(required)
+					for i, v := range required {
+						if v == name {
+							required[i] = other
+						}
+					}
+					o.set("required", required)
+				}
+				if s := p.object(other); s != nil {
+					describe(s, "named "+name)
+				}
+				a.note("property renamed", place(at, "properties", name))
+				break
+			}
+		}
+	})
+}
