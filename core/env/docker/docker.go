@@ -190,7 +190,7 @@ func (e *Env) run(ctx context.Context, opts Options) error {
 	}
 	if err != nil {
 		<-ended
-		return fmt.Errorf("%s run: %s", opts.Command, stderr.text())
+		return fmt.Errorf("%s run: %s%s", opts.Command, stderr.text(), posix.Advice(stderr.text()))
 	}
 	return nil
 }

@@ -3,14 +3,17 @@
 package docker_test
 
 import (
+	"errors"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/env/docker"
 	"github.com/seed-009c0928/agent/core/env/envtest"
+	"github.com/seed-009c0928/agent/core/env/posix"
 )
 
 // realImages are what .ci/run imports: a userland of busybox, and one of bash and
@@ -60,5 +63,59 @@ func TestRealEngine(t *testing.T) {
 		coretest.TestEnvironment(t, factory, coretest.EnvironmentOptions{HasShell: true, HasSymlinks: true, HasSetsid: true})
 		envtest.TestHardCases(t, factory)
 		envtest.TestSearch(t, factory)
+	})
+}
+
+// TestRealFailures: what a user or the model is told when something is wrong.
+func TestRealFailures(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, engine, image string) {
+		env, err := docker.New(t.Context(), docker.Options{
+			Command: engine, Image: image, Network: "none", Dir: "/tmp", RunArgs: []string{"--tmpfs=/tmp:size=100k"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, ctx := env.Files(), t.Context()
+		if err := files.Write(ctx, "file", strings.NewReader("old"), 0); err != nil {
+			t.Fatal(err)
+		}
+		err = files.Write(ctx, "file", strings.NewReader(strings.Repeat("x", 200<<10)), 0)
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("Write to a full disk: %v", err)
+		}
+		if data, err := core.ReadFile(ctx, files, "file", 10); err != nil || string(data) != "old" {
+			t.Errorf("after that the file holds %q, %v", data, err)
+		}
+		if entries, err := files.ReadDir(ctx, "."); err != nil || len(entries) != 1 {
+			t.Errorf("and the directory %v, %v", entries, err)
+		}
+		p, err := env.Start(ctx, core.Command{Script: "sleep 300"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(engine, "kill", env.Container()).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if exit, err := p.Wait(); !errors.Is(err, posix.ErrLost) || exit.Code != -1 {
+			t.Errorf("a command in a container that was killed: %+v, %v", exit, err)
+		}
+		_, err = files.Stat(ctx, ".")
+		if err == nil || !strings.Contains(err.Error(), "list the running containers") && !strings.Contains(err.Error(), "the container has stopped") {
+			t.Errorf("Stat in a container that was killed: %v", err)
+		}
+		_ = env.Close() // it says that there is no container
+		for want, opts := range map[string]docker.Options{
+			"list the running containers": {Command: engine, Container: "no-such-container"},
+			"check the image's name":      {Command: engine, Image: "no-such-image:1", RunArgs: []string{"--pull=never"}},
+			"No such file":                {Command: engine, Image: image, Dir: "/no/such/dir", RunArgs: []string{"--workdir=/"}},
+		} {
+			e, err := docker.New(ctx, opts)
+			if err == nil {
+				e.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("New(%+v) = %v, want an error with %q", opts, err, want)
+			}
+		}
 	})
 }

@@ -225,6 +225,16 @@ func (p *process) notStarted() error {
 	return fmt.Errorf("start the command: %w", connectionError(p.runErr, p.control.text()))
 }
 
+// begun reports whether the command has started.
+func (p *process) begun() bool {
+	select {
+	case <-p.control.begun:
+		return p.control.start[0] == "started"
+	default:
+		return false
+	}
+}
+
 // Wait implements [core.Process].
 func (p *process) Wait() (core.Exit, error) {
 	<-p.done
@@ -249,17 +259,17 @@ func (p *process) supervise() {
 		aborted = true
 		p.abort()
 	}
-	p.exit = p.result(left)
+	p.exit = p.result(left, aborted)
 	switch {
 	case aborted && errors.Is(context.Cause(p.ctx), ErrClosed):
 		p.err = ErrClosed
 	case aborted:
 		p.err = p.ctx.Err()
-	case p.runErr != nil:
-		p.err = p.runErr
 	default:
-		if _, _, ok := p.control.status(); !ok {
-			p.err = connectionError(nil, "")
+		if _, _, ok := p.control.status(); ok {
+			p.err = p.runErr // a writer failed
+		} else if p.begun() {
+			p.err = p.lost()
 		}
 	}
 }
@@ -327,11 +337,13 @@ func (p *process) waitOrCut(d time.Duration) {
 }
 
 // result describes the end of the command.
-func (p *process) result(left int) core.Exit {
+func (p *process) result(left int, aborted bool) core.Exit {
 	exit := core.Exit{Code: -1, Duration: time.Since(p.start), Left: left}
 	status, left, ok := p.control.status()
-	if !ok { // the witness has ended too
-		exit.Signal = "SIGKILL"
+	if !ok {
+		if aborted { // the witness has ended too
+			exit.Signal = "SIGKILL"
+		}
 		return exit
 	}
 	exit.Left += left

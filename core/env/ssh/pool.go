@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -192,7 +193,11 @@ func (p *pool) connect(ctx context.Context) (*ssh.Client, error) {
 	}
 	if err != nil {
 		raw.Close()
-		return nil, orDone(ctx, fmt.Errorf("log in to %s as %s: %w", p.addr, p.config.User, err))
+		hint := ""
+		if strings.Contains(err.Error(), "unable to authenticate") { // the library has no type for it
+			hint = ". Check the user name, or add one of your public keys to ~/.ssh/authorized_keys of that user (ssh-copy-id does it)"
+		}
+		return nil, orDone(ctx, fmt.Errorf("log in to %s as %s: %w%s", p.addr, p.config.User, err, hint))
 	}
 	return ssh.NewClient(c, channels, requests), nil
 }

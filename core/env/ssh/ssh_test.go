@@ -3,12 +3,14 @@
 package ssh_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/pem"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -27,6 +29,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/env/envtest"
+	"github.com/seed-009c0928/agent/core/env/posix"
 	env "github.com/seed-009c0928/agent/core/env/ssh"
 )
 
@@ -294,11 +297,42 @@ func TestReconnects(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.hangUp()
-	if exit, err := p.Wait(); err == nil {
-		t.Errorf("a command whose connection was lost succeeded: %+v", exit)
+	exit, err := p.Wait()
+	if !errors.Is(err, posix.ErrLost) || !strings.Contains(err.Error(), "still running there as ") || exit.Code != -1 || exit.Signal != "" {
+		t.Errorf("a command whose connection was lost: %+v, %v", exit, err)
 	}
 	if out, _, err := core.Exec(t.Context(), e, core.Command{Script: "echo again"}); err != nil || string(out) != "again\n" {
 		t.Errorf("after the connection was lost: %q, %v", out, err)
+	}
+}
+
+// TestLost: what the model gets when a connection breaks, and when the host is
+// gone.
+func TestLost(t *testing.T) {
+	h := newHost(t)
+	e := h.newEnv(t)
+	out, stdout := io.Pipe()
+	p, err := e.Start(t.Context(), core.Command{Script: "echo $$; exec sleep 300", Stdout: stdout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.listener.Close()
+	h.hangUp()
+	if _, err := p.Wait(); !errors.Is(err, posix.ErrLost) || !strings.Contains(err.Error(), "may still be running there") {
+		t.Errorf("Wait: %v", err)
+	}
+	if err := e.Files().Write(t.Context(), "file", strings.NewReader("x"), 0); !errors.Is(err, posix.ErrLost) {
+		t.Errorf("Write: %v", err)
+	}
+	if err := e.Close(); err == nil || !strings.Contains(err.Error(), "left running") {
+		t.Errorf("Close: %v", err)
+	}
+	if err := exec.Command("kill", strings.TrimSpace(pid)).Run(); err != nil {
+		t.Errorf("the command is not running: %v", err)
 	}
 }
 
@@ -368,12 +402,12 @@ func TestNewRefuses(t *testing.T) {
 	}
 	addr := h.listener.Addr().String()
 	for want, change := range map[string]func(*env.Options){
-		"invalid host":          func(o *env.Options) { o.Host = "me@" },
-		"unable to authenticat": func(o *env.Options) { o.KeyFiles = []string{h.file(t, "id", string(pem.EncodeToMemory(block)))} },
-		"no such file":          func(o *env.Options) { o.KeyFiles = []string{"/no/such/key"} },
-		"known hosts":           func(o *env.Options) { o.KnownHosts = []string{"/no/such/file"} },
-		"is not in":             func(o *env.Options) { o.KnownHosts = []string{h.file(t, "known_hosts", "")} },
-		"differs from that in": func(o *env.Options) {
+		"invalid host": func(o *env.Options) { o.Host = "me@" },
+		"ssh-copy-id":  func(o *env.Options) { o.KeyFiles = []string{h.file(t, "id", string(pem.EncodeToMemory(block)))} },
+		"no such file": func(o *env.Options) { o.KeyFiles = []string{"/no/such/key"} },
+		"known hosts":  func(o *env.Options) { o.KnownHosts = []string{"/no/such/file"} },
+		"is not in":    func(o *env.Options) { o.KnownHosts = []string{h.file(t, "known_hosts", "")} },
+		"If the host was reinstalled": func(o *env.Options) {
 			o.KnownHosts = []string{h.file(t, "known_hosts", knownhosts.Line([]string{addr}, stranger.PublicKey()))}
 		},
 		"connect to 127.0.0.1:1": func(o *env.Options) { o.Host = "me@127.0.0.1:1" },
