@@ -62,7 +62,7 @@ func (e *Env) Start(ctx context.Context, cmd core.Command) (core.Process, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if cmd.Terminal {
+	if _, ok := e.runner.(TerminalRunner); cmd.Terminal && !ok {
 		return nil, fmt.Errorf("commands cannot have a terminal in this environment: %w", errors.ErrUnsupported)
 	}
 	argv, err := e.commandLine(cmd)
@@ -171,10 +171,15 @@ func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
 		merged, stderr = "merged", nil
 	}
 	secret := rand.Text() // so that the command cannot fake messages of the witness
-	p.control = newControl(stderr, secret)
-	full := append([]string{"sh", "-c", processLib + runScript, "sh", innerScript, merged, secret, dir, input}, argv...)
 	run, hangUp := context.WithCancel(context.WithoutCancel(p.ctx))
 	p.hangUp = hangUp
+	if cmd.Terminal {
+		p.control = newControl(stdout, secret)
+		go p.runTerminal(run, []string{"sh", "-c", processLib + runScript, "sh", innerScript, "merged", secret, dir, "terminal"}, argv, header, cmd.Stdin)
+		return
+	}
+	p.control = newControl(stderr, secret)
+	full := append([]string{"sh", "-c", processLib + runScript, "sh", innerScript, merged, secret, dir, input}, argv...)
 	go func() { // supervise waits for it
 		defer close(p.ran)
 		p.runErr = p.env.runner.Run(run, full, stdin, stdout, p.control)
@@ -221,6 +226,9 @@ func (p *process) started(cmd core.Command, dir string) (core.Process, error) {
 func (p *process) notStarted() error {
 	if p.ctx.Err() != nil && p.err != nil {
 		return p.err
+	}
+	if errors.Is(p.runErr, errors.ErrUnsupported) {
+		return fmt.Errorf("start the command: %w", p.runErr)
 	}
 	return fmt.Errorf("start the command: %w", connectionError(p.runErr, p.control.text()))
 }

@@ -39,7 +39,10 @@ type pool struct {
 	closed bool
 }
 
-var _ posix.Runner = (*pool)(nil)
+var (
+	_ posix.Runner         = (*pool)(nil)
+	_ posix.TerminalRunner = (*pool)(nil)
+)
 
 // conn is a connection with its number of sessions.
 type conn struct {
@@ -74,6 +77,26 @@ func (p *pool) close() error {
 
 // Run implements [posix.Runner].
 func (p *pool) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	return p.run(ctx, argv, stdin, stdout, stderr, func(*ssh.Session) error { return nil })
+}
+
+// rawModes turn off what a terminal does to input and output.
+var rawModes = ssh.TerminalModes{
+	ssh.ECHO: 0, ssh.ICANON: 0, ssh.ISIG: 0, ssh.IEXTEN: 0, ssh.ICRNL: 0, ssh.INLCR: 0, ssh.IGNCR: 0, ssh.IXON: 0, ssh.OPOST: 0,
+}
+
+// RunTerminal implements [posix.TerminalRunner].
+func (p *pool) RunTerminal(ctx context.Context, argv []string, rows, cols int, stdin io.Reader, stdout io.Writer) error {
+	return p.run(ctx, argv, stdin, stdout, nil, func(s *ssh.Session) error {
+		if err := s.RequestPty("xterm-256color", rows, cols, rawModes); err != nil {
+			return fmt.Errorf("the host gives no terminal (see PermitTTY in its sshd_config): %w: %w", err, errors.ErrUnsupported)
+		}
+		return nil
+	})
+}
+
+// run runs a program in a session that prepare has set up.
+func (p *pool) run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer, prepare func(*ssh.Session) error) error {
 	c, session, err := p.session(ctx)
 	if err != nil {
 		return err
@@ -83,6 +106,9 @@ func (p *pool) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, 
 	detach := context.AfterFunc(ctx, func() { session.Close() })
 	defer detach()
 	session.Stdout, session.Stderr = stdout, stderr
+	if err := prepare(session); err != nil {
+		return orDone(ctx, err)
+	}
 	in, err := session.StdinPipe()
 	if err != nil {
 		return err

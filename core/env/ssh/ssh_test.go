@@ -336,6 +336,15 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestNoTerminal: the test's host gives none.
+func TestNoTerminal(t *testing.T) {
+	e := newHost(t).newEnv(t)
+	defer e.Close()
+	if _, err := e.Start(t.Context(), core.Command{Script: "true", Terminal: true}); !errors.Is(err, errors.ErrUnsupported) || errors.Is(err, posix.ErrLost) {
+		t.Errorf("Start: %v", err)
+	}
+}
+
 func TestAgent(t *testing.T) {
 	h := newHost(t)
 	keyring := agent.NewKeyring()
