@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/charset"
 	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
@@ -189,21 +191,34 @@ func (s *fileSearcher) search(ctx context.Context, files core.FS, name string) (
 
 // searchText searches a file's content, of which the end may be cut off.
 func (s *fileSearcher) searchText(ctx context.Context, text []byte, cut bool) (grepFile, error) {
-	switch {
-	case bytes.IndexByte(text[:min(len(text), sniffLen)], 0) >= 0:
-		return grepFile{}, errBinary
-	case cut, len(text) > s.most:
+	if cut || len(text) > s.most {
+		if head := text[:min(len(text), sniffLen)]; bytes.IndexByte(head, 0) >= 0 {
+			if _, ok := charset.Detect(head); !ok {
+				return grepFile{}, errBinary
+			}
+		}
 		return grepFile{}, core.ErrTooLarge
 	}
 	return s.findIn(ctx, text)
 }
 
+// findIn searches the whole content of a file, in whatever encoding it is.
 func (s *fileSearcher) findIn(ctx context.Context, text []byte) (grepFile, error) {
+	var encoding charset.Encoding
+	if !utf8.Valid(text) || bytes.IndexByte(text[:min(len(text), sniffLen)], 0) >= 0 {
+		var ok bool
+		if encoding, ok = charset.Detect(text); !ok {
+			return grepFile{}, errBinary
+		}
+		text = encoding.Decode(text)
+	}
 	if bytes.IndexByte(text, '\r') >= 0 {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	}
 	text = bytes.TrimPrefix(text, []byte(textedit.BOM))
-	return s.find(ctx, text), ctx.Err()
+	file := s.find(ctx, text)
+	file.encoding = encoding
+	return file, ctx.Err()
 }
 
 // load reads a text file into the buffer.
@@ -222,8 +237,11 @@ func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]
 		end := errors.Is(err, io.EOF)
 		if !sniffed && (end || n >= sniffLen) {
 			sniffed = true
-			if bytes.IndexByte(s.buf[:min(n, sniffLen)], 0) >= 0 {
-				return nil, errBinary
+			head := s.buf[:min(n, sniffLen)]
+			if bytes.IndexByte(head, 0) >= 0 {
+				if _, ok := charset.Detect(head); !ok {
+					return nil, errBinary
+				}
 			}
 		}
 		switch {

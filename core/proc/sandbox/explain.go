@@ -22,8 +22,8 @@ const (
 	Protected                  // the path is protected, in a writable directory
 	Hidden                     // the path is not readable
 	NoNetwork
-	// Beside: the directory Path contains something protected or hidden, so that
-	// on level Landlock its entries cannot be created, removed or replaced.
+	// Beside: the directory Path contains something hidden, so that on level
+	// Landlock programs that are new in it cannot be started.
 	Beside
 )
 
@@ -72,7 +72,7 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 			path = filepath.Clean(path)
 			kind, held := p.judge(path)
 			switch {
-			case !held && level == Landlock && message == deniedText && p.besideHeld(path):
+			case !held && level == Landlock && message == deniedText && p.besideHidden(path):
 				return Cause{filepath.Dir(path), Beside}, true
 			case !held, kind == Hidden && message != deniedText:
 			case kind == Outside && (message == busyText || message == deniedText && level == Namespace):
@@ -85,13 +85,12 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 	return Cause{}, false
 }
 
-// besideHeld reports whether a writable path is in a directory that contains
-// something that is not.
-func (p *Profile) besideHeld(path string) bool {
+// besideHidden reports whether a writable path is in a directory that contains
+// something hidden.
+func (p *Profile) besideHidden(path string) bool {
 	dir := filepath.Dir(path)
-	in := func(held string) bool { return Below(dir, filepath.Clean(held)) }
 	return slices.ContainsFunc(p.Writable, func(w string) bool { return Below(w, dir) }) &&
-		(slices.ContainsFunc(p.ReadOnly, in) || slices.ContainsFunc(p.Masked, in))
+		slices.ContainsFunc(p.Masked, func(m string) bool { return Below(dir, filepath.Clean(m)) })
 }
 
 // candidates returns the possible paths in a message, the most likely first:

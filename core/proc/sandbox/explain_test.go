@@ -33,7 +33,7 @@ func TestExplain(t *testing.T) {
 		{output: "sh: 1: cannot create /tmp/seen/x: Read-only file system\n", want: []Cause{{"/tmp/seen/x", Outside}}},
 		{output: "sh: 1: cannot create /tmp/x: Read-only file system\n"},
 		{output: "chmod: changing permissions of '/etc/x': Operation not permitted\n", level: Landlock, want: []Cause{{"/etc/x", Outside}}},
-		{output: "tar: a.tar: Cannot open: Permission denied\ntar: /ws/b.tar: Permission denied\n", level: Landlock, want: []Cause{{"/ws", Beside}}},
+		{output: "sh: 1: ./built: Permission denied\n", level: Landlock, want: []Cause{{"/ws", Beside}}},
 		{output: "sh: /ws/sub/x: Permission denied\n", level: Landlock},
 		{output: "curl: (6) Could not resolve host: example.org\n", want: []Cause{{Kind: NoNetwork}}},
 		{output: "dial tcp 1.2.3.4:443: connect: network is unreachable\n", want: []Cause{{Kind: NoNetwork}}},
