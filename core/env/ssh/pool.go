@@ -105,7 +105,8 @@ func (p *pool) run(ctx context.Context, argv []string, stdin io.Reader, stdout, 
 	defer session.Close()
 	detach := context.AfterFunc(ctx, func() { session.Close() })
 	defer detach()
-	session.Stdout, session.Stderr = stdout, stderr
+	out, aside := &afterMark{to: stdout}, &afterMark{to: stderr}
+	session.Stdout, session.Stderr = out, aside
 	if err := prepare(session); err != nil {
 		return orDone(ctx, err)
 	}
@@ -115,7 +116,7 @@ func (p *pool) run(ctx context.Context, argv []string, stdin io.Reader, stdout, 
 	}
 	script, input := posix.ByLine(argv, stdin)
 	// The user's login shell, whichever it is, only has to start sh.
-	if err := session.Start("exec sh -c '" + script + "'"); err != nil {
+	if err := session.Start("exec sh -c '" + printMark + script + "'"); err != nil {
 		return orDone(ctx, err)
 	}
 	go func() { // ends with the session, or in a Read of stdin, as Run says
@@ -123,6 +124,8 @@ func (p *pool) run(ctx context.Context, argv []string, stdin io.Reader, stdout, 
 		_, _ = io.Copy(in, input) // a program need not read its input
 	}()
 	err = session.Wait()
+	out.flush()
+	aside.flush()
 	if _, ok := errors.AsType[*ssh.ExitError](err); ok {
 		err = nil // the exit status does not matter
 	}

@@ -264,6 +264,28 @@ func TestLoginShells(t *testing.T) {
 	}
 }
 
+// TestNoisyLogin: start-up files of the login shell print something.
+func TestNoisyLogin(t *testing.T) {
+	h := newHost(t)
+	h.shell = filepath.Join(envtest.Dir(t), "shell")
+	if err := os.WriteFile(h.shell, []byte("#!/bin/sh\necho Welcome\necho Beware >&2\nexec /bin/sh \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e := h.newEnv(t)
+	defer e.Close()
+	out, exit, err := core.Exec(t.Context(), e, core.Command{Script: "echo out; echo err >&2"})
+	if err != nil || exit.Code != 0 || string(out) != "out\nerr\n" {
+		t.Errorf("%q, %+v, %v", out, exit, err)
+	}
+	h.shell = filepath.Join(envtest.Dir(t), "none")
+	if err := os.WriteFile(h.shell, []byte("#!/bin/sh\necho This account is not available.\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.New(t.Context(), h.options(t)); err == nil || !strings.Contains(err.Error(), "lost the connection") {
+		t.Errorf("New without a shell: %v", err)
+	}
+}
+
 // TestManySessions runs more concurrent commands than fit on a connection.
 func TestManySessions(t *testing.T) {
 	h := newHost(t)
