@@ -82,7 +82,7 @@ var importRules = map[string][]string{
 	"core/redact":             {},
 	"core/coretest":           {"core", "core/model", "core/event"},
 	"core/env/posix":          {"core", "core/model", "core/event", "core/proc"},
-	"core/env/docker":         {"core", "core/model", "core/event", "core/proc", "core/env/posix"},
+	"core/env/docker":         {"core", "core/model", "core/event", "core/proc", "core/env", "core/env/posix"},
 	"core/env/k8s":            {"core", "core/model", "core/event", "core/proc", "core/env/posix"},
 	"core/env/ssh":            {"core", "core/model", "core/event", "core/proc", "core/env/posix"},
 	"core/env/envtest":        {"core", "core/model", "core/event", "core/env", "core/tools"},

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -14,7 +15,7 @@ import (
 // environment with batches. Elsewhere it is empty.
 type treeAhead struct {
 	batch core.Batch
-	root  string // the resolved base
+	root  string // the resolved base, without a slash at the end
 	dirs  map[string]core.BatchResult
 	rules map[string][]gitignore.Rule // by the path for the environment
 }
@@ -57,7 +58,14 @@ func (w *walker) readTree(ctx context.Context, entries []fs.DirEntry, levels []g
 		return nil
 	}
 	for level := []treeDir{{"", entries, levels}}; len(level) > 0; {
-		if err := w.readRules(level); err != nil {
+		var names, files []string
+		for _, d := range level {
+			for _, name := range ignoreFiles(d.entries) {
+				names = append(names, w.at(d.rel+name))
+				files = append(files, w.ahead.root+"/"+d.rel+name)
+			}
+		}
+		if err := w.readRules(names, files); err != nil {
 			return err
 		}
 		var below []treeDir
@@ -84,34 +92,34 @@ func (w *walker) readTree(ctx context.Context, entries []fs.DirEntry, levels []g
 	return nil
 }
 
-// readRules reads the rules of directories. Files that a batch refuses, such as
-// links, are left to the walk.
-func (w *walker) readRules(level []treeDir) error {
-	var rels, paths []string
-	for _, d := range level {
-		for _, name := range ignoreFiles(d.entries) {
-			rels = append(rels, d.rel+name)
-			paths = append(paths, w.ahead.root+"/"+d.rel+name)
-		}
-	}
+// readRules reads files with rules, known by names. Files that a batch refuses,
+// such as links, are left to the walk.
+func (w *walker) readRules(names, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
 	return w.ahead.batch.ReadFiles(paths, maxIgnoreFile+1, func(i int, data []byte, err error) {
 		switch {
 		case err == nil && len(data) <= maxIgnoreFile:
-			w.ahead.rules[w.at(rels[i])] = gitignore.Parse(string(data))
+			w.ahead.rules[names[i]] = gitignore.Parse(string(data))
 		case err == nil, errors.Is(err, fs.ErrNotExist):
-			w.ahead.rules[w.at(rels[i])] = nil
+			w.ahead.rules[names[i]] = nil
 		}
 	})
 }
 
-// readDir reads a directory of the walk.
+// readDir reads a directory of the walk; rel is empty for the base.
 func (w *walker) readDir(ctx context.Context, rel string) ([]fs.DirEntry, error) {
 	if result, ok := w.ahead.dirs[rel+"/"]; ok {
 		delete(w.ahead.dirs, rel+"/")
 		return result.Entries, result.Err
+	}
+	if rel == "" && w.ahead.batch != nil {
+		results, err := w.ahead.batch.ReadDirs([]string{cmp.Or(w.ahead.root, "/")})
+		if err != nil {
+			return nil, err
+		}
+		return results[0].Entries, results[0].Err
 	}
 	return w.env.Files().ReadDir(ctx, w.at(rel))
 }

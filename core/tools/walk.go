@@ -44,11 +44,14 @@ var errStopWalk = errors.New("stop walking")
 // walk visits everything below the base, each directory before its entries. It
 // fails if the base cannot be read, and with the error of visit or ctx.
 func (w *walker) walk(ctx context.Context, visit func(walkEntry) error) error {
-	entries, err := w.env.Files().ReadDir(ctx, w.at(""))
+	entries, err := w.readDir(ctx, "")
 	if err != nil {
 		return err
 	}
-	levels := w.outerLevels(ctx)
+	levels, err := w.outerLevels(ctx)
+	if err != nil {
+		return err
+	}
 	if err := w.readTree(ctx, entries, levels); err != nil {
 		return err
 	}
@@ -136,10 +139,14 @@ func ignoreFiles(entries []fs.DirEntry) (names []string) {
 
 // outerLevels returns the user's own rules, and those of the directories above
 // the base that are in the workspace and may be read.
-func (w *walker) outerLevels(ctx context.Context) []gitignore.Level {
-	base, err := w.env.Resolve(ctx, w.at(""))
-	if err != nil {
-		return nil
+func (w *walker) outerLevels(ctx context.Context) ([]gitignore.Level, error) {
+	base := w.ahead.root
+	if w.ahead.batch == nil {
+		to, err := w.env.Resolve(ctx, w.at(""))
+		if err != nil {
+			return nil, nil
+		}
+		base = to.Path
 	}
 	windows := w.env.Info().OS == "windows"
 	slashed := func(p string) string {
@@ -151,25 +158,45 @@ func (w *walker) outerLevels(ctx context.Context) []gitignore.Level {
 	info := w.env.Info()
 	global := gitignore.Parse(info.Ignore)
 	for _, root := range info.Roots {
-		below, ok := strings.CutPrefix(slashed(base.Path)+"/", slashed(root)+"/")
+		below, ok := strings.CutPrefix(slashed(base)+"/", slashed(root)+"/")
 		if !ok {
 			continue
 		}
-		levels := []gitignore.Level{{Below: below, Rules: global}}
-		below = strings.TrimSuffix(below, "/")
-		for dir := root; below != ""; {
-			for _, name := range []string{".git/info/exclude", ".gitignore"} {
-				if rules := w.rules(ctx, joinPath(dir, name)); len(rules) > 0 {
-					levels = append(levels, gitignore.Level{Below: below + "/", Rules: rules})
-				}
-			}
-			var next string
-			next, below, _ = strings.Cut(below, "/")
-			dir = joinPath(dir, next)
-		}
-		return levels
+		levels, err := w.levelsFrom(ctx, root, strings.TrimSuffix(below, "/"))
+		return append([]gitignore.Level{{Below: below, Rules: global}}, levels...), err
 	}
-	return []gitignore.Level{{Rules: global}}
+	return []gitignore.Level{{Rules: global}}, nil
+}
+
+// levelsFrom returns the rules of the directories from root to the one above the
+// base, which is below root.
+func (w *walker) levelsFrom(ctx context.Context, root, below string) ([]gitignore.Level, error) {
+	type file struct{ name, below string }
+	var files []file
+	for dir := root; below != ""; {
+		for _, name := range []string{".git/info/exclude", ".gitignore"} {
+			files = append(files, file{joinPath(dir, name), below + "/"})
+		}
+		var next string
+		next, below, _ = strings.Cut(below, "/")
+		dir = joinPath(dir, next)
+	}
+	if w.ahead.batch != nil {
+		var paths []string
+		for _, f := range files {
+			paths = append(paths, f.name)
+		}
+		if err := w.readRules(paths, paths); err != nil {
+			return nil, err
+		}
+	}
+	var levels []gitignore.Level
+	for _, f := range files {
+		if rules := w.rules(ctx, f.name); len(rules) > 0 {
+			levels = append(levels, gitignore.Level{Below: f.below, Rules: rules})
+		}
+	}
+	return levels, nil
 }
 
 func (w *walker) rules(ctx context.Context, name string) []gitignore.Rule {

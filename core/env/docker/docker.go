@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/env/posix"
 	"github.com/seed-009c0928/agent/core/proc"
 )
@@ -67,6 +68,8 @@ type Env struct {
 	*posix.Env
 	cli       *posix.CLI
 	container string
+	mounts    []mount    // read on this machine
+	local     *env.Local // for them; nil if there are none
 
 	// Of a new container:
 	lifeline io.Closer
@@ -111,6 +114,9 @@ func New(ctx context.Context, opts Options) (*Env, error) {
 		return nil, errors.Join(fmt.Errorf("container %s: %w", e.container, err), e.remove())
 	}
 	e.Env = inside
+	if err := e.findMounts(ctx, args); err != nil && opts.Logger != nil { // it is only slower
+		opts.Logger.DebugContext(ctx, "cannot read the container's mounts on this machine", "error", err)
+	}
 	return e, nil
 }
 
@@ -190,7 +196,7 @@ func (e *Env) run(ctx context.Context, opts Options) error {
 	}
 	if err != nil {
 		<-ended
-		return fmt.Errorf("%s run: %s", opts.Command, stderr.text())
+		return fmt.Errorf("%s run: %s%s", opts.Command, stderr.text(), posix.Advice(stderr.text()))
 	}
 	return nil
 }
@@ -199,7 +205,7 @@ func (e *Env) run(ctx context.Context, opts Options) error {
 func runArgs(name string, opts Options) []string {
 	args := []string{"run", "-i", "--rm", "--init", "--name=" + name, "--entrypoint=cat"}
 	if opts.Workspace != "" {
-		args = append(args, "--mount="+mount(opts.Workspace, opts.Dir))
+		args = append(args, "--mount="+bindMount(opts.Workspace, opts.Dir))
 	}
 	if opts.Dir != "" {
 		args = append(args, "--workdir="+opts.Dir)
@@ -213,9 +219,9 @@ func runArgs(name string, opts Options) []string {
 	return slices.Concat(args, opts.RunArgs, []string{opts.Image})
 }
 
-// mount returns a bind mount for docker --mount, in CSV because paths may
+// bindMount returns a bind mount for docker --mount, in CSV because paths may
 // contain colons and commas.
-func mount(from, to string) string {
+func bindMount(from, to string) string {
 	field := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 	return "type=bind," + field("source="+from) + "," + field("target="+to)
 }
@@ -225,7 +231,12 @@ func (e *Env) Container() string { return e.container }
 
 // Close implements [core.Environment]. It removes a container that New started.
 func (e *Env) Close() error {
-	e.close.Do(func() { e.closeErr = errors.Join(e.Env.Close(), e.remove()) })
+	e.close.Do(func() {
+		e.closeErr = errors.Join(e.Env.Close(), e.remove())
+		if e.local != nil {
+			e.closeErr = errors.Join(e.closeErr, e.local.Close())
+		}
+	})
 	return e.closeErr
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/env/docker"
 	"github.com/seed-009c0928/agent/core/env/envtest"
+	"github.com/seed-009c0928/agent/core/env/posix"
 )
 
 func TestMain(m *testing.M) {
@@ -203,8 +204,8 @@ func TestContainerDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.plan([]string{"rm", env.(*docker.Env).Container()})
-	if exit, err := p.Wait(); err == nil {
-		t.Errorf("Wait = %+v without an error", exit)
+	if exit, err := p.Wait(); !errors.Is(err, posix.ErrLost) || !strings.Contains(err.Error(), "list the running containers") {
+		t.Errorf("Wait = %+v, %v", exit, err)
 	}
 	if _, err := env.Files().Stat(t.Context(), "."); err == nil || !strings.Contains(err.Error(), "No such container") {
 		t.Errorf("Stat = %v", err)

@@ -18,6 +18,7 @@ type control struct {
 	mu      sync.Mutex
 	pending []byte // possible start of a message
 	early   tail   // output before the start
+	late    tail   // output after the start that has no other reader, such as the runner's own
 	begun   chan struct{}
 	ended   chan struct{}
 	start   []string // the words of "started" or "refused", set when begun is closed
@@ -78,6 +79,8 @@ func (c *control) pass(n int) error {
 		_, _ = c.early.Write(c.pending[:n]) // never fails
 	case c.end == nil && c.to != nil:
 		_, err = c.to.Write(c.pending[:n])
+	case c.end == nil:
+		_, _ = c.late.Write(c.pending[:n])
 	}
 	c.pending = append(c.pending[:0], c.pending[n:]...)
 	return err
@@ -119,4 +122,11 @@ func (c *control) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.early.text()
+}
+
+// rest returns the output after the start that nobody reads.
+func (c *control) rest() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.late.text()
 }

@@ -196,5 +196,5 @@ func (o *file) broken(err error) error {
 	if errors.Is(err, io.ErrClosedPipe) {
 		return fs.ErrClosed
 	}
-	return fmt.Errorf("lost the connection to the open file: %w", err)
+	return fmt.Errorf("%w while the file was open: %w", ErrLost, err)
 }

@@ -131,6 +131,9 @@ func (f files) Write(ctx context.Context, name string, content io.Reader, mode f
 	}
 	temp := ".agent-" + rand.Text() + ".tmp"
 	_, err = f.run(ctx, "write", name, writeScript, whole, perm, strconv.FormatInt(whole.size, 10), temp)
+	if errors.Is(err, ErrLost) {
+		err = fmt.Errorf("%w. The file has either its old or its new content: read it before you write again", err)
+	}
 	return err
 }
 

@@ -62,7 +62,7 @@ func (e *Env) Start(ctx context.Context, cmd core.Command) (core.Process, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if cmd.Terminal {
+	if _, ok := e.runner.(TerminalRunner); cmd.Terminal && !ok {
 		return nil, fmt.Errorf("commands cannot have a terminal in this environment: %w", errors.ErrUnsupported)
 	}
 	argv, err := e.commandLine(cmd)
@@ -171,10 +171,15 @@ func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
 		merged, stderr = "merged", nil
 	}
 	secret := rand.Text() // so that the command cannot fake messages of the witness
-	p.control = newControl(stderr, secret)
-	full := append([]string{"sh", "-c", processLib + runScript, "sh", innerScript, merged, secret, dir, input}, argv...)
 	run, hangUp := context.WithCancel(context.WithoutCancel(p.ctx))
 	p.hangUp = hangUp
+	if cmd.Terminal {
+		p.control = newControl(stdout, secret)
+		go p.runTerminal(run, []string{"sh", "-c", processLib + runScript, "sh", innerScript, "merged", secret, dir, "terminal"}, argv, header, cmd.Stdin)
+		return
+	}
+	p.control = newControl(stderr, secret)
+	full := append([]string{"sh", "-c", processLib + runScript, "sh", innerScript, merged, secret, dir, input}, argv...)
 	go func() { // supervise waits for it
 		defer close(p.ran)
 		p.runErr = p.env.runner.Run(run, full, stdin, stdout, p.control)
@@ -222,7 +227,20 @@ func (p *process) notStarted() error {
 	if p.ctx.Err() != nil && p.err != nil {
 		return p.err
 	}
+	if errors.Is(p.runErr, errors.ErrUnsupported) {
+		return fmt.Errorf("start the command: %w", p.runErr)
+	}
 	return fmt.Errorf("start the command: %w", connectionError(p.runErr, p.control.text()))
+}
+
+// begun reports whether the command has started.
+func (p *process) begun() bool {
+	select {
+	case <-p.control.begun:
+		return p.control.start[0] == "started"
+	default:
+		return false
+	}
 }
 
 // Wait implements [core.Process].
@@ -256,17 +274,17 @@ func (p *process) supervise(interrupt <-chan struct{}) {
 		aborted = true
 		p.abort()
 	}
-	p.exit = p.result(left)
+	p.exit = p.result(left, aborted)
 	switch {
 	case aborted && errors.Is(context.Cause(p.ctx), ErrClosed):
 		p.err = ErrClosed
 	case aborted:
 		p.err = p.ctx.Err()
-	case p.runErr != nil:
-		p.err = p.runErr
 	default:
-		if _, _, ok := p.control.status(); !ok {
-			p.err = connectionError(nil, "")
+		if _, _, ok := p.control.status(); ok {
+			p.err = p.runErr // a writer failed
+		} else if p.begun() {
+			p.err = p.lost()
 		}
 	}
 }
@@ -343,11 +361,13 @@ func (p *process) waitOrCut(d time.Duration) {
 }
 
 // result describes the end of the command.
-func (p *process) result(left int) core.Exit {
+func (p *process) result(left int, aborted bool) core.Exit {
 	exit := core.Exit{Code: -1, Duration: time.Since(p.start), Left: left}
 	status, left, ok := p.control.status()
-	if !ok { // the witness has ended too
-		exit.Signal = "SIGKILL"
+	if !ok {
+		if aborted { // the witness has ended too
+			exit.Signal = "SIGKILL"
+		}
 		return exit
 	}
 	exit.Left += left

@@ -30,6 +30,14 @@ type Runner interface {
 	Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error
 }
 
+// TerminalRunner is a [Runner] that can give a program a terminal.
+type TerminalRunner interface {
+	// RunTerminal is Run with a terminal of that size, the controlling one of the
+	// program's session. It starts without echo and without processing of input
+	// and output, so that stdin may have any bytes. Its output goes to stdout.
+	RunTerminal(ctx context.Context, argv []string, rows, cols int, stdin io.Reader, stdout io.Writer) error
+}
+
 // CLIOptions configure a [CLI].
 type CLIOptions struct {
 	Command string // the program, a name in PATH or a path

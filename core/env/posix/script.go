@@ -78,21 +78,6 @@ func outcome(ctx context.Context, err error, stderr string) error {
 	}
 }
 
-// connectionError is the error of a program that did not run to its end.
-func connectionError(err error, stderr string) error {
-	message := strings.TrimSpace(strings.ReplaceAll(stderr, "\x00", ""))
-	switch {
-	case err == nil && message == "":
-		return errors.New("lost the connection to the environment")
-	case err == nil:
-		return fmt.Errorf("lost the connection to the environment: %s", message)
-	case message == "":
-		return err
-	default:
-		return fmt.Errorf("%w: %s", err, message)
-	}
-}
-
 var errChanged = fmt.Errorf("the path changed after it was checked: %w", fs.ErrPermission)
 
 // failures maps the ends of error messages, in the C locale, to errors. Shells

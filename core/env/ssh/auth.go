@@ -63,7 +63,8 @@ func (h *hosts) check(addr string, remote net.Addr, key ssh.PublicKey) error {
 		return fmt.Errorf("the key of the host %s (%s) is not in %q: verify it, then connect once with ssh: %w",
 			addr, ssh.FingerprintSHA256(key), h.files, err)
 	default:
-		return fmt.Errorf("the key of the host %s (%s) differs from that in %s, line %d: this may be an attack: %w",
+		return fmt.Errorf("the key of the host %s (%s) differs from that in %s, line %d: this may be an attack. "+
+			"If the host was reinstalled, verify its new key with its owner, remove that line, and connect once with ssh: %w",
 			addr, ssh.FingerprintSHA256(key), keyErr.Want[0].Filename, keyErr.Want[0].Line, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +39,10 @@ type pool struct {
 	closed bool
 }
 
-var _ posix.Runner = (*pool)(nil)
+var (
+	_ posix.Runner         = (*pool)(nil)
+	_ posix.TerminalRunner = (*pool)(nil)
+)
 
 // conn is a connection with its number of sessions.
 type conn struct {
@@ -73,6 +77,26 @@ func (p *pool) close() error {
 
 // Run implements [posix.Runner].
 func (p *pool) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	return p.run(ctx, argv, stdin, stdout, stderr, func(*ssh.Session) error { return nil })
+}
+
+// rawModes turn off what a terminal does to input and output.
+var rawModes = ssh.TerminalModes{
+	ssh.ECHO: 0, ssh.ICANON: 0, ssh.ISIG: 0, ssh.IEXTEN: 0, ssh.ICRNL: 0, ssh.INLCR: 0, ssh.IGNCR: 0, ssh.IXON: 0, ssh.OPOST: 0,
+}
+
+// RunTerminal implements [posix.TerminalRunner].
+func (p *pool) RunTerminal(ctx context.Context, argv []string, rows, cols int, stdin io.Reader, stdout io.Writer) error {
+	return p.run(ctx, argv, stdin, stdout, nil, func(s *ssh.Session) error {
+		if err := s.RequestPty("xterm-256color", rows, cols, rawModes); err != nil {
+			return fmt.Errorf("the host gives no terminal (see PermitTTY in its sshd_config): %w: %w", err, errors.ErrUnsupported)
+		}
+		return nil
+	})
+}
+
+// run runs a program in a session that prepare has set up.
+func (p *pool) run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer, prepare func(*ssh.Session) error) error {
 	c, session, err := p.session(ctx)
 	if err != nil {
 		return err
@@ -81,14 +105,18 @@ func (p *pool) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, 
 	defer session.Close()
 	detach := context.AfterFunc(ctx, func() { session.Close() })
 	defer detach()
-	session.Stdout, session.Stderr = stdout, stderr
+	out, aside := &afterMark{to: stdout}, &afterMark{to: stderr}
+	session.Stdout, session.Stderr = out, aside
+	if err := prepare(session); err != nil {
+		return orDone(ctx, err)
+	}
 	in, err := session.StdinPipe()
 	if err != nil {
 		return err
 	}
 	script, input := posix.ByLine(argv, stdin)
 	// The user's login shell, whichever it is, only has to start sh.
-	if err := session.Start("exec sh -c '" + script + "'"); err != nil {
+	if err := session.Start("exec sh -c '" + printMark + script + "'"); err != nil {
 		return orDone(ctx, err)
 	}
 	go func() { // ends with the session, or in a Read of stdin, as Run says
@@ -96,6 +124,8 @@ func (p *pool) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, 
 		_, _ = io.Copy(in, input) // a program need not read its input
 	}()
 	err = session.Wait()
+	out.flush()
+	aside.flush()
 	if _, ok := errors.AsType[*ssh.ExitError](err); ok {
 		err = nil // the exit status does not matter
 	}
@@ -192,7 +222,11 @@ func (p *pool) connect(ctx context.Context) (*ssh.Client, error) {
 	}
 	if err != nil {
 		raw.Close()
-		return nil, orDone(ctx, fmt.Errorf("log in to %s as %s: %w", p.addr, p.config.User, err))
+		hint := ""
+		if strings.Contains(err.Error(), "unable to authenticate") { // the library has no type for it
+			hint = ". Check the user name, or add one of your public keys to ~/.ssh/authorized_keys of that user (ssh-copy-id does it)"
+		}
+		return nil, orDone(ctx, fmt.Errorf("log in to %s as %s: %w%s", p.addr, p.config.User, err, hint))
 	}
 	return ssh.NewClient(c, channels, requests), nil
 }

@@ -3,12 +3,14 @@
 package ssh_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/pem"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -27,6 +29,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/env/envtest"
+	"github.com/seed-009c0928/agent/core/env/posix"
 	env "github.com/seed-009c0928/agent/core/env/ssh"
 )
 
@@ -261,6 +264,28 @@ func TestLoginShells(t *testing.T) {
 	}
 }
 
+// TestNoisyLogin: start-up files of the login shell print something.
+func TestNoisyLogin(t *testing.T) {
+	h := newHost(t)
+	h.shell = filepath.Join(envtest.Dir(t), "shell")
+	if err := os.WriteFile(h.shell, []byte("#!/bin/sh\necho Welcome\necho Beware >&2\nexec /bin/sh \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e := h.newEnv(t)
+	defer e.Close()
+	out, exit, err := core.Exec(t.Context(), e, core.Command{Script: "echo out; echo err >&2"})
+	if err != nil || exit.Code != 0 || string(out) != "out\nerr\n" {
+		t.Errorf("%q, %+v, %v", out, exit, err)
+	}
+	h.shell = filepath.Join(envtest.Dir(t), "none")
+	if err := os.WriteFile(h.shell, []byte("#!/bin/sh\necho This account is not available.\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.New(t.Context(), h.options(t)); err == nil || !strings.Contains(err.Error(), "lost the connection") {
+		t.Errorf("New without a shell: %v", err)
+	}
+}
+
 // TestManySessions runs more concurrent commands than fit on a connection.
 func TestManySessions(t *testing.T) {
 	h := newHost(t)
@@ -294,11 +319,51 @@ func TestReconnects(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.hangUp()
-	if exit, err := p.Wait(); err == nil {
-		t.Errorf("a command whose connection was lost succeeded: %+v", exit)
+	exit, err := p.Wait()
+	if !errors.Is(err, posix.ErrLost) || !strings.Contains(err.Error(), "still running there as ") || exit.Code != -1 || exit.Signal != "" {
+		t.Errorf("a command whose connection was lost: %+v, %v", exit, err)
 	}
 	if out, _, err := core.Exec(t.Context(), e, core.Command{Script: "echo again"}); err != nil || string(out) != "again\n" {
 		t.Errorf("after the connection was lost: %q, %v", out, err)
+	}
+}
+
+// TestLost: what the model gets when a connection breaks, and when the host is
+// gone.
+func TestLost(t *testing.T) {
+	h := newHost(t)
+	e := h.newEnv(t)
+	out, stdout := io.Pipe()
+	p, err := e.Start(t.Context(), core.Command{Script: "echo $$; exec sleep 300", Stdout: stdout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.listener.Close()
+	h.hangUp()
+	if _, err := p.Wait(); !errors.Is(err, posix.ErrLost) || !strings.Contains(err.Error(), "may still be running there") {
+		t.Errorf("Wait: %v", err)
+	}
+	if err := e.Files().Write(t.Context(), "file", strings.NewReader("x"), 0); !errors.Is(err, posix.ErrLost) {
+		t.Errorf("Write: %v", err)
+	}
+	if err := e.Close(); err == nil || !strings.Contains(err.Error(), "left running") {
+		t.Errorf("Close: %v", err)
+	}
+	if err := exec.Command("kill", strings.TrimSpace(pid)).Run(); err != nil {
+		t.Errorf("the command is not running: %v", err)
+	}
+}
+
+// TestNoTerminal: the test's host gives none.
+func TestNoTerminal(t *testing.T) {
+	e := newHost(t).newEnv(t)
+	defer e.Close()
+	if _, err := e.Start(t.Context(), core.Command{Script: "true", Terminal: true}); !errors.Is(err, errors.ErrUnsupported) || errors.Is(err, posix.ErrLost) {
+		t.Errorf("Start: %v", err)
 	}
 }
 
@@ -368,12 +433,12 @@ func TestNewRefuses(t *testing.T) {
 	}
 	addr := h.listener.Addr().String()
 	for want, change := range map[string]func(*env.Options){
-		"invalid host":          func(o *env.Options) { o.Host = "me@" },
-		"unable to authenticat": func(o *env.Options) { o.KeyFiles = []string{h.file(t, "id", string(pem.EncodeToMemory(block)))} },
-		"no such file":          func(o *env.Options) { o.KeyFiles = []string{"/no/such/key"} },
-		"known hosts":           func(o *env.Options) { o.KnownHosts = []string{"/no/such/file"} },
-		"is not in":             func(o *env.Options) { o.KnownHosts = []string{h.file(t, "known_hosts", "")} },
-		"differs from that in": func(o *env.Options) {
+		"invalid host": func(o *env.Options) { o.Host = "me@" },
+		"ssh-copy-id":  func(o *env.Options) { o.KeyFiles = []string{h.file(t, "id", string(pem.EncodeToMemory(block)))} },
+		"no such file": func(o *env.Options) { o.KeyFiles = []string{"/no/such/key"} },
+		"known hosts":  func(o *env.Options) { o.KnownHosts = []string{"/no/such/file"} },
+		"is not in":    func(o *env.Options) { o.KnownHosts = []string{h.file(t, "known_hosts", "")} },
+		"If the host was reinstalled": func(o *env.Options) {
 			o.KnownHosts = []string{h.file(t, "known_hosts", knownhosts.Line([]string{addr}, stranger.PublicKey()))}
 		},
 		"connect to 127.0.0.1:1": func(o *env.Options) { o.Host = "me@127.0.0.1:1" },

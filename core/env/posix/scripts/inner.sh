@@ -2,7 +2,10 @@
 # environment, as a command line would be visible to others. After that, only
 # the arguments are reliable, not the variables.
 IFS= read -r header || exit 0
-set -- "$(command -v setsid)" "$@"
+case $3 in
+terminal) set -- '' "$@" ;; # a new session would have no terminal
+*) set -- "$(command -v setsid)" "$@" ;;
+esac
 cd -P "$3" 2>/dev/null || {
 	printf '\000%s refused dir\n' "$2" >&3
 	exit 0
@@ -16,6 +19,7 @@ esac || {
 	printf '\000%s refused program\n' "$2" >&3
 	exit 0
 }
+[ "$4" != terminal ] || stty sane -echo -opost # before it is said that it started
 if [ -n "$1" ]; then
 	printf %s "$$" >&4
 	printf '\000%s started %s %s\n' "$2" "$$" "$PPID" >&3

@@ -1,5 +1,7 @@
 # exact path mode size temp: replaces the file with stdin, which must have size
-# bytes: fewer mean that the connection was lost.
+# bytes: fewer mean that the connection was lost. After a failure the rest is read,
+# as podman loses the messages of a program that does not read its input.
+trap 'status=$?; [ -z "$tmp" ] || rm -f "$tmp"; [ "$status" -eq 0 ] || cat >/dev/null; printf "\000%d\n" "$status" >&2; exit 0' EXIT
 find "$1" "$2"
 mode=$3 size=$4 owner=
 dir=${path%/*}
