@@ -42,6 +42,11 @@ type Sandbox struct {
 	Writable []string
 	// Scratch are directories, such as caches, whose changes go to a copy.
 	Scratch []string
+	// HiddenHome is a directory in which everything is hidden but OpenHome, the
+	// workspace, and what was granted; empty hides nothing. The paths are
+	// absolute, without symbolic links.
+	HiddenHome string
+	OpenHome   []string
 	// Hosts can be reached by every command; see sandbox.ParseHost. "*" is all.
 	Hosts []string
 }
@@ -161,8 +166,23 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 			mask(path)
 		}
 	}
-	names := newNames(l.sandbox.ReadOnly)
-	for _, path := range l.sandbox.ReadOnly {
+	p.Masked = append(p.Masked, l.hidden(p.Writable, grants)...)
+	look := protect(p, l.sandbox.ReadOnly, l.info.Roots, l.sandbox.Sensitive, mask)
+	if len(p.Writable) > 0 {
+		p.Writable = append(p.Writable, l.sandbox.Writable...)
+	}
+	return look
+}
+
+// Protect adds what must not be written in the writable directories of a profile:
+// the names and paths of [Sandbox.ReadOnly].
+func Protect(p *sandbox.Profile, readOnly []string) { protect(p, readOnly, nil, nil, nil) }
+
+// protect adds protected paths to a profile, and reports sensitive files in its
+// writable directories and further ones. It returns what to check after the command.
+func protect(p *sandbox.Profile, readOnly, further []string, sensitive func(string) bool, mask func(path string)) *inspection {
+	names := newNames(readOnly)
+	for _, path := range readOnly {
 		if filepath.IsAbs(path) {
 			p.ReadOnly = append(p.ReadOnly, path)
 		}
@@ -181,9 +201,9 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 			git(dir)
 		}
 	}
-	roots := slices.Concat(l.info.Roots, p.Writable)
+	roots := slices.Concat(further, p.Writable)
 	slices.Sort(roots)
-	scan(slices.Compact(roots), names, l.sandbox.Sensitive, mask, func(path string) {
+	scan(slices.Compact(roots), names, sensitive, mask, func(path string) {
 		look.remember(path)
 		switch dir := filepath.Dir(path); {
 		case filepath.Base(path) != ".git":
@@ -195,10 +215,24 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 		}
 	})
 	look.exclude(p.ReadOnly)
-	if len(p.Writable) > 0 {
-		p.Writable = append(p.Writable, l.sandbox.Writable...)
-	}
 	return look
+}
+
+// hidden returns what is hidden of the home directory.
+func (l *Local) hidden(writable []string, grants []core.Grant) []string {
+	if l.sandbox.HiddenHome == "" {
+		return nil
+	}
+	open := slices.Concat(l.sandbox.OpenHome, l.info.Roots, writable)
+	for _, dir := range l.info.Roots { // the repository of a worktree
+		open = append(open, gitDirs(dir)...)
+	}
+	for _, g := range grants {
+		if g.Scope == core.ScopeRead {
+			open = append(open, g.Resource)
+		}
+	}
+	return sandbox.HideExcept([]string{l.sandbox.HiddenHome}, open)
 }
 
 // maxRepositories is the maximum number of repositories that git may write; those of

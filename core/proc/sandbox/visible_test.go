@@ -24,7 +24,6 @@ func TestHideExcept(t *testing.T) {
 	}
 }
 
-
 func TestProgramPaths(t *testing.T) {
 	home := Resolve(t.TempDir())
 	at := func(dir string) string { return filepath.Join(home, dir) }
