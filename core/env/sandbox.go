@@ -33,6 +33,9 @@ type Sandbox struct {
 	// nil hides none. It is called only for the upper levels, see
 	// docs/sandbox.md.
 	Sensitive func(name string) bool
+	// Fixture reports by a path relative to a directory of the workspace which of
+	// these stay visible if they are committed; nil keeps none.
+	Fixture func(path string) bool
 	// ReadOnly are protected paths in writable directories: absolute paths, and
 	// names such as ".git/" that apply in each such directory. For the trailing
 	// slash see sandbox.Profile.
@@ -167,7 +170,12 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 		}
 	}
 	p.Masked = append(p.Masked, l.hidden(p.Writable, grants)...)
-	look := protect(p, l.sandbox.ReadOnly, l.info.Roots, l.sandbox.Sensitive, mask)
+	committed := fixtures{roots: l.info.Roots, is: l.sandbox.Fixture}
+	look := protect(p, l.sandbox.ReadOnly, l.info.Roots, l.sandbox.Sensitive, func(path string) {
+		if !committed.has(path) {
+			mask(path)
+		}
+	})
 	if len(p.Writable) > 0 {
 		p.Writable = append(p.Writable, l.sandbox.Writable...)
 	}

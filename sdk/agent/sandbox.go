@@ -56,7 +56,7 @@ func (a *Agent) sandbox() *env.Sandbox {
 	}
 	s := &env.Sandbox{
 		Shell: o.Shell, Skills: o.Skills, Writable: o.Writable, Hosts: o.Hosts,
-		Masked: a.masked(), Sensitive: sensitive.SecretName,
+		Masked: a.masked(), Sensitive: sensitive.SecretName, Fixture: sensitive.Fixture,
 	}
 	s.ReadOnly = a.protected()
 	s.Scratch = scratch()
