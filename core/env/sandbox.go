@@ -8,12 +8,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env/internal/notes"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
@@ -87,8 +87,7 @@ func (l *Local) Sandboxed(ctx context.Context) bool {
 type confined struct {
 	profile *sandbox.Profile
 	dir     string
-	out     io.Writer // for a note
-	tail    *tail     // end of the command's output
+	tail    *notes.Tail // end of the command's output; nil without
 	planted *inspection
 	// unsigned says that git would sign, outside the sandbox.
 	unsigned bool
@@ -126,7 +125,7 @@ func (l *Local) confine(ctx context.Context, cmd *core.Command, spec *proc.Spec)
 	spec.Env = gitEnv(spec.Env)
 	c.grantNetwork(l.sandbox.Hosts, cmd.Grants)
 	spec.Sandbox = c.profile
-	c.watch(spec)
+	c.tail = notes.Watch(&spec.Stdout, &spec.Stderr)
 	return c, nil
 }
 
@@ -305,31 +304,6 @@ func (c *confined) grantNetwork(hosts []string, grants []core.Grant) {
 // maxRefused limits the hosts reported to the model.
 const maxRefused = 8
 
-// watch keeps the end of the command's output, to find out why it failed.
-func (c *confined) watch(spec *proc.Spec) {
-	c.out = spec.Stderr
-	if c.out == nil {
-		c.out = spec.Stdout
-	}
-	if _, direct := c.out.(*os.File); direct || c.out == nil {
-		return
-	}
-	c.tail = &tail{w: c.out}
-	if same(spec.Stdout, spec.Stderr) {
-		spec.Stdout = c.tail
-	}
-	if spec.Stderr != nil {
-		spec.Stderr = c.tail
-	} else {
-		spec.Stdout = c.tail
-	}
-}
-
-// same reports whether two writers are the same.
-func same(a, b io.Writer) bool {
-	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
-}
-
 // explain sets aside what the command planted, and appends a note to its output
 // about that, and about what the sandbox may have made fail.
 func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) {
@@ -337,37 +311,33 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 		return
 	}
 	aside = append(aside, c.planted.setAside()...)
-	if c.out == nil {
+	if c.tail == nil {
 		return
 	}
 	c.mu.Lock()
 	refused := c.refused
 	c.mu.Unlock()
-	var notes []string
+	var lines []string
 	for _, host := range refused {
-		notes = append(notes, "the connection to "+host+" was refused")
+		lines = append(lines, "the connection to "+host+" was refused")
 	}
 	for _, path := range aside {
-		notes = append(notes, strings.TrimSuffix(path, sandbox.AsideSuffix)+" is protected and was set aside as "+path)
+		lines = append(lines, strings.TrimSuffix(path, sandbox.AsideSuffix)+" is protected and was set aside as "+path)
 	}
 	if c.unsigned && exit.Code == 0 {
-		notes = append(notes, "git signs nothing here, since keys are hidden: the commits and tags of this command are unsigned")
+		lines = append(lines, "git signs nothing here, since keys are hidden: the commits and tags of this command are unsigned")
 	}
-	if exit.Code != 0 && c.tail != nil {
-		for _, cause := range c.profile.Explain(level, c.dir, string(c.tail.kept)) {
+	if exit.Code != 0 {
+		for _, cause := range c.profile.Explain(level, c.dir, string(c.tail.Kept)) {
 			if cause.Kind != sandbox.NoNetwork || len(refused) == 0 {
-				notes = append(notes, describe(cause))
+				lines = append(lines, describe(cause))
 			}
 		}
 	}
-	if len(notes) == 0 {
+	if len(lines) == 0 {
 		return
 	}
-	text := "[sandbox: " + strings.Join(notes, "; ") + ". To run the command without the sandbox, the user must approve it.]\n"
-	if c.tail != nil && !c.tail.ended() {
-		text = "\n" + text
-	}
-	_, _ = io.WriteString(c.out, text) // the owner handles output errors
+	c.tail.Note("[sandbox: " + strings.Join(lines, "; ") + ". To run the command without the sandbox, the user must approve it.]\n")
 }
 
 func describe(c sandbox.Cause) string {
@@ -383,26 +353,6 @@ func describe(c sandbox.Cause) string {
 	}
 	return "the command cannot write " + c.Path
 }
-
-// tail passes output on and keeps its end.
-type tail struct {
-	w    io.Writer
-	kept []byte
-}
-
-// tailSize is the minimum that is kept.
-const tailSize = 8 << 10
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.kept = append(t.kept, b[max(0, len(b)-tailSize):]...)
-	if len(t.kept) > 2*tailSize {
-		t.kept = append(t.kept[:0], t.kept[len(t.kept)-tailSize:]...)
-	}
-	return t.w.Write(b)
-}
-
-// ended reports whether the output ended with a line break.
-func (t *tail) ended() bool { return len(t.kept) == 0 || t.kept[len(t.kept)-1] == '\n' }
 
 // Limits of scanning a workspace for each command.
 const (
