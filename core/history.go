@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -226,11 +224,7 @@ func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model
 		!runs && !slices.ContainsFunc(c.accesses, func(a Access) bool { return a.Scope == ScopeWrite }) {
 		return call.Args
 	}
-	text := strings.ReplaceAll(call.Args, `\n`, "\n")
-	for _, file := range c.decision.Sensitive {
-		text = strings.ReplaceAll(text, path.Base(file), "")
-	}
-	if s.hide(model.TextParts(text)); runs {
+	if s.hide(model.TextParts(event.TextOfArgs(call.Args, c.decision.Sensitive))); runs {
 		return call.Args
 	}
 	return event.UnrecordedArgs(call.Args, c.decision.Sensitive)

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/mcp"
+	"github.com/seed-009c0928/agent/plugins"
 )
 
 // newHome returns a home directory with files of all kinds, and a workspace in it.
@@ -148,5 +149,36 @@ func TestServersOfProjects(t *testing.T) {
 	p = confine("", "theirs", mcp.Server{Sandbox: &mcp.Confine{Writable: []string{"."}, Hosts: []string{"example.org"}}})
 	if out := readAsServer(t, p, ws, "echo x >new && cat new; echo x >.envrc; cat ../other/main.go 2>/dev/null; true"); string(out) != "x\n" || p.Network.Full {
 		t.Errorf("with a sandbox of the project: %q", out)
+	}
+}
+
+// TestPluginsPlantNothing: a plugin that may write the workspace cannot change what
+// other programs run later.
+func TestPluginsPlantNothing(t *testing.T) {
+	home, ws := newHome(t)
+	for _, file := range []string{".git/HEAD", ".git/config", ".git/hooks/sample", ".git/objects/x", ".git/refs/x", "sub/.vscode/tasks.json"} {
+		path := filepath.Join(ws, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, mode := range []sandbox.Mode{sandbox.ModeNamespace, sandbox.ModeLandlock} {
+		t.Run(string(mode), func(t *testing.T) {
+			a, err := Open(t.Context(), Options{Dir: ws, Home: filepath.Join(home, ".agent"), Sandbox: &SandboxOptions{Plugins: mode, Shell: mode}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			if !a.Env().(*env.Local).Sandboxed(t.Context()) {
+				t.Skip("this level does not work on this machine")
+			}
+			a.opts.Plugins = &plugins.Options{}
+			p := &sandbox.Profile{Mode: mode, Writable: []string{ws}}
+			a.pluginOptions().Protect(p)
+			script := "for f in new .git/config .git/hooks/post-commit sub/.vscode/tasks.json; do echo x >$f && echo $f; done 2>/dev/null; true"
+			if out := readAsServer(t, p, ws, script); string(out) != "new\n" {
+				t.Errorf("written: %s", out)
+			}
+		})
 	}
 }
