@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -250,11 +249,15 @@ func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model
 		return call.Args
 	}
 	c := &pending{call: call, entry: entry, tool: &Call{ID: call.ID, Name: call.Name, Args: json.RawMessage(call.Args), Session: s.info(), Env: s.cfg.Env}}
-	if !slices.Contains(entry.Tool.Definition().Scopes, ScopeWrite) || s.decide(ctx, c) != nil || len(c.decision.Sensitive) == 0 ||
-		!slices.ContainsFunc(c.accesses, func(a Access) bool { return a.Scope == ScopeWrite }) {
+	scopes := entry.Tool.Definition().Scopes
+	runs := slices.Contains(scopes, ScopeShell) // and may write a secret that is in its command line
+	if !runs && !slices.Contains(scopes, ScopeWrite) || s.decide(ctx, c) != nil || len(c.decision.Sensitive) == 0 ||
+		!runs && !slices.ContainsFunc(c.accesses, func(a Access) bool { return a.Scope == ScopeWrite }) {
 		return call.Args
 	}
-	s.hide(model.TextParts(strings.ReplaceAll(call.Args, `\n`, "\n")))
+	if s.hide(model.TextParts(event.TextOfArgs(call.Args, c.decision.Sensitive))); runs {
+		return call.Args
+	}
 	return event.UnrecordedArgs(call.Args, c.decision.Sensitive)
 }
 

@@ -41,7 +41,7 @@ type Server struct {
 	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers to send, for http and sse."`
 	OAuth   OAuth             `json:"oauth,omitzero" doc:"Sign-in details that the server does not announce."`
 
-	Sandbox       *Confine `json:"sandbox,omitempty" doc:"Sandbox of its process; without it, the process is not sandboxed."`
+	Sandbox       *Confine `json:"sandbox,omitempty" doc:"Sandbox of its process; without it, sandbox.mcpServers decides."`
 	Disabled      bool     `json:"disabled,omitempty" doc:"Whether it is disabled."`
 	Required      bool     `json:"required,omitempty" doc:"Whether exec waits until its tools are known."`
 	AllowTools    []string `json:"allowTools,omitempty" doc:"Tools to offer, by the server's names; * matches any characters. Empty means all."`

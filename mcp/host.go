@@ -18,6 +18,8 @@ type Configured struct {
 	Name   string
 	Server Server
 	Source string // where it is configured, for display
+	// Project says that a project configures it, and not the user.
+	Project bool
 	// Problem is why it cannot be used, such as an untrusted project; nil if it
 	// can.
 	Problem error

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -59,8 +58,11 @@ func (h *Host) profile(m Manifest, l *loaded, data string) *sandbox.Profile {
 	if m.Exec {
 		visible = append(visible, sandbox.ProgramPaths(sandbox.PathDirs(h.environ), h.home)...)
 	}
-	masked := sandbox.HideExcept(h.roots(), visible)
+	masked := sandbox.HideExcept(sandbox.UserRoots(h.home, h.workspace, h.agentHome), visible)
 	p := &sandbox.Profile{Mode: h.sandbox, Readable: read, Writable: write, Masked: append(masked, h.maskedPaths(open)...), Limits: m.Limits.or(h.limits).forSandbox()}
+	if len(m.Write) > 0 {
+		h.protect(p)
+	}
 	p.Network.Serve = true // the socket on which it is called
 	if slices.Contains(m.Network, "*") {
 		p.Network.Full = true
@@ -87,14 +89,6 @@ func (h *Host) maskedPaths(open []string) []string {
 		}
 	}
 	return list
-}
-
-// roots returns the directories in which everything is hidden that is not open.
-func (h *Host) roots() []string {
-	if runtime.GOOS == "linux" {
-		return []string{"/"}
-	}
-	return h.private()
 }
 
 // interpreter returns the installation of a program that is not in the plugin's
@@ -153,18 +147,4 @@ func (h *Host) expand(paths []string) []string {
 		}
 	}
 	return out
-}
-
-// private returns the directories with users' files.
-func (h *Host) private() []string {
-	var list []string
-	for _, dir := range []string{h.home, h.workspace, h.agentHome, "/home", "/root", "/Users", "/mnt", "/media", "/srv", "/var/mail", "/var/spool"} {
-		if dir == "" {
-			continue
-		}
-		if dir = sandbox.Resolve(dir); !slices.Contains(list, dir) {
-			list = append(list, dir)
-		}
-	}
-	return list
 }

@@ -68,7 +68,8 @@ var importRules = map[string][]string{
 	"core/model/modeltest":         {"core/model"},
 	"core/model/scripted":          {"core/model"},
 
-	"core/env":                {"core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
+	"core/env/internal/notes": {"core", "core/model", "core/event"},
+	"core/env":                {"core/env/internal/notes", "core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
 	"core/internal/textedit":  {},
 	"core/internal/gitignore": {"core/internal/textedit"},
 	"core/snapshot":           {"core/atomicfile", "core/internal/gitignore"},
@@ -83,6 +84,8 @@ var importRules = map[string][]string{
 	"core/coretest":           {"core", "core/model", "core/event"},
 	"core/env/posix":          {"core", "core/model", "core/event", "core/proc"},
 	"core/env/docker":         {"core", "core/model", "core/event", "core/proc", "core/env", "core/env/posix"},
+	"core/env/posix":          {"core", "core/model", "core/event", "core/proc", "core/env/internal/notes"},
+	"core/env/docker":         {"core", "core/model", "core/event", "core/proc", "core/env/posix"},
 	"core/env/k8s":            {"core", "core/model", "core/event", "core/proc", "core/env/posix"},
 	"core/env/ssh":            {"core", "core/model", "core/event", "core/proc", "core/env/posix"},
 	"core/env/envtest":        {"core", "core/model", "core/event", "core/env", "core/tools"},

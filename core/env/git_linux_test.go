@@ -43,7 +43,8 @@ func newRepository(t *testing.T, mode sandbox.Mode) (l *Local, ws string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	l, err := NewLocal(LocalOptions{Dir: ws, Home: home, Environ: environ, Sandbox: &Sandbox{
-		Shell: mode, Sensitive: func(name string) bool { return name == ".env" }, ReadOnly: []string{".git/", ".envrc", ".vscode/", ".cargo/config.toml", "*.git/hooks/"},
+		Shell: mode, Sensitive: func(name string) bool { return name == ".env" || strings.HasSuffix(name, ".key") },
+		Fixture: func(path string) bool { return strings.HasPrefix(path, "testdata/") }, ReadOnly: []string{".git/", ".envrc", ".vscode/", ".cargo/config.toml", "*.git/hooks/"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -156,4 +157,19 @@ func TestGitSignsNothing(t *testing.T) {
 	if err != nil || exit.Code != 0 || !strings.Contains(string(out), "unsigned") {
 		t.Errorf("exit %+v, error %v\n%s", exit, err, out)
 	}
+}
+
+// TestFixtures: a key of a test is visible if it is committed.
+func TestFixtures(t *testing.T) {
+	eachLevel(t, func(t *testing.T, l *Local, ws string) {
+		setup := exec.Command("sh", "-c", "mkdir -p testdata x/testdata && cd testdata && for f in a b; do echo $f >$f.key; done && cp a.key ../a.key && cp b.key ../x/testdata/b.key && cd .. && git add -f testdata/a.key a.key x")
+		setup.Dir = ws
+		if out, err := setup.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		out, _, err := core.Exec(t.Context(), l, workspaceCommand(ws, "cat testdata/a.key testdata/b.key a.key 2>/dev/null; true"))
+		if err != nil || string(out) != "a\n" {
+			t.Errorf("error %v, want only the committed key of a test:\n%s", err, out)
+		}
+	})
 }

@@ -270,3 +270,51 @@ func protectWorktree(p *sandbox.Profile, git string) {
 		}
 	}
 }
+
+// fixtures finds the keys of tests that are committed.
+type fixtures struct {
+	roots []string
+	is    func(path string) bool
+	index map[string][]byte // of git, by root
+}
+
+// has reports whether a file is one. It can be, if a root is a repository.
+func (f *fixtures) has(path string) bool {
+	return f.is != nil && slices.ContainsFunc(f.roots, func(root string) bool {
+		rel, err := filepath.Rel(root, path)
+		return err == nil && filepath.IsLocal(rel) && f.is(filepath.ToSlash(rel)) && f.tracked(root, filepath.ToSlash(rel))
+	})
+}
+
+// tracked reports whether the index of a repository has a file. An entry is the name,
+// which ends in NUL, after two bytes with its length; version 4 has none such.
+func (f *fixtures) tracked(root, rel string) bool {
+	index, read := f.index[root]
+	if !read {
+		if f.index == nil {
+			f.index = map[string][]byte{}
+		}
+		dir := filepath.Join(root, ".git")
+		if dirs := gitDirs(root); len(dirs) > 0 {
+			dir = dirs[0]
+		}
+		if info, err := os.Stat(filepath.Join(dir, "index")); err == nil && info.Size() <= maxIndex {
+			index, _ = os.ReadFile(filepath.Join(dir, "index")) // without one, nothing is tracked
+		}
+		f.index[root] = index
+	}
+	name := []byte(rel + "\x00")
+	for at := 0; ; {
+		i := bytes.Index(index[at:], name)
+		if i < 0 {
+			return false
+		}
+		if at += i; at >= 2 && int(index[at-2]&0xf)<<8|int(index[at-1]) == min(len(rel), 0xfff) {
+			return true
+		}
+		at++
+	}
+}
+
+// maxIndex limits the index that is read.
+const maxIndex = 64 << 20

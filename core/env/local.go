@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env/internal/notes"
 	"github.com/seed-009c0928/agent/core/proc"
 )
 
@@ -191,6 +192,7 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 	if cmd.Minimal {
 		environ = proc.FilterEnv(environ, proc.InheritCore)
 	}
+	note := notes.WatchWithheld(l.withheld, &cmd)
 	spec := proc.Spec{
 		Path:   argv[0],
 		Args:   argv[1:],
@@ -209,7 +211,6 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 	if err != nil {
 		return nil, err
 	}
-	note := l.watchWithheld(&cmd, &spec)
 	p, err := l.supervisor.Start(ctx, spec)
 	if errors.Is(err, syscall.E2BIG) {
 		return nil, fmt.Errorf("the command is too long for this system: write it to a file and run the file: %w", err)
@@ -223,7 +224,7 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 type localProcess struct {
 	*proc.Process
 	confined *confined
-	withheld *withheldNote
+	withheld *notes.Withheld
 }
 
 // Wait implements [core.Process].
@@ -232,7 +233,7 @@ func (p localProcess) Wait() (core.Exit, error) {
 	ended := core.Exit{Code: exit.Code, Signal: exit.Signal, Duration: exit.Duration, Left: exit.Left, Sandbox: p.Sandbox().String()}
 	p.confined.explain(p.Sandbox(), ended, p.Aside())
 	if err == nil {
-		p.withheld.explain(ended)
+		p.withheld.Explain(ended)
 	}
 	return ended, err
 }

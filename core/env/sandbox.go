@@ -8,12 +8,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env/internal/notes"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
@@ -33,6 +33,9 @@ type Sandbox struct {
 	// nil hides none. It is called only for the upper levels, see
 	// docs/sandbox.md.
 	Sensitive func(name string) bool
+	// Fixture reports by a path relative to a directory of the workspace which of
+	// these stay visible if they are committed; nil keeps none.
+	Fixture func(path string) bool
 	// ReadOnly are protected paths in writable directories: absolute paths, and
 	// names such as ".git/" that apply in each such directory. For the trailing
 	// slash see sandbox.Profile.
@@ -42,6 +45,11 @@ type Sandbox struct {
 	Writable []string
 	// Scratch are directories, such as caches, whose changes go to a copy.
 	Scratch []string
+	// HiddenHome is a directory in which everything is hidden but OpenHome, the
+	// workspace, and what was granted; empty hides nothing. The paths are
+	// absolute, without symbolic links.
+	HiddenHome string
+	OpenHome   []string
 	// Hosts can be reached by every command; see sandbox.ParseHost. "*" is all.
 	Hosts []string
 }
@@ -79,8 +87,7 @@ func (l *Local) Sandboxed(ctx context.Context) bool {
 type confined struct {
 	profile *sandbox.Profile
 	dir     string
-	out     io.Writer // for a note
-	tail    *tail     // end of the command's output
+	tail    *notes.Tail // end of the command's output; nil without
 	planted *inspection
 	// unsigned says that git would sign, outside the sandbox.
 	unsigned bool
@@ -118,7 +125,7 @@ func (l *Local) confine(ctx context.Context, cmd *core.Command, spec *proc.Spec)
 	spec.Env = gitEnv(spec.Env)
 	c.grantNetwork(l.sandbox.Hosts, cmd.Grants)
 	spec.Sandbox = c.profile
-	c.watch(spec)
+	c.tail = notes.Watch(&spec.Stdout, &spec.Stderr)
 	return c, nil
 }
 
@@ -161,8 +168,28 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 			mask(path)
 		}
 	}
-	names := newNames(l.sandbox.ReadOnly)
-	for _, path := range l.sandbox.ReadOnly {
+	p.Masked = append(p.Masked, l.hidden(p.Writable, grants)...)
+	committed := fixtures{roots: l.info.Roots, is: l.sandbox.Fixture}
+	look := protect(p, l.sandbox.ReadOnly, l.info.Roots, l.sandbox.Sensitive, func(path string) {
+		if !committed.has(path) {
+			mask(path)
+		}
+	})
+	if len(p.Writable) > 0 {
+		p.Writable = append(p.Writable, l.sandbox.Writable...)
+	}
+	return look
+}
+
+// Protect adds what must not be written in the writable directories of a profile:
+// the names and paths of [Sandbox.ReadOnly].
+func Protect(p *sandbox.Profile, readOnly []string) { protect(p, readOnly, nil, nil, nil) }
+
+// protect adds protected paths to a profile, and reports sensitive files in its
+// writable directories and further ones. It returns what to check after the command.
+func protect(p *sandbox.Profile, readOnly, further []string, sensitive func(string) bool, mask func(path string)) *inspection {
+	names := newNames(readOnly)
+	for _, path := range readOnly {
 		if filepath.IsAbs(path) {
 			p.ReadOnly = append(p.ReadOnly, path)
 		}
@@ -181,9 +208,9 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 			git(dir)
 		}
 	}
-	roots := slices.Concat(l.info.Roots, p.Writable)
+	roots := slices.Concat(further, p.Writable)
 	slices.Sort(roots)
-	scan(slices.Compact(roots), names, l.sandbox.Sensitive, mask, func(path string) {
+	scan(slices.Compact(roots), names, sensitive, mask, func(path string) {
 		look.remember(path)
 		switch dir := filepath.Dir(path); {
 		case filepath.Base(path) != ".git":
@@ -195,10 +222,24 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 		}
 	})
 	look.exclude(p.ReadOnly)
-	if len(p.Writable) > 0 {
-		p.Writable = append(p.Writable, l.sandbox.Writable...)
-	}
 	return look
+}
+
+// hidden returns what is hidden of the home directory.
+func (l *Local) hidden(writable []string, grants []core.Grant) []string {
+	if l.sandbox.HiddenHome == "" {
+		return nil
+	}
+	open := slices.Concat(l.sandbox.OpenHome, l.info.Roots, writable)
+	for _, dir := range l.info.Roots { // the repository of a worktree
+		open = append(open, gitDirs(dir)...)
+	}
+	for _, g := range grants {
+		if g.Scope == core.ScopeRead {
+			open = append(open, g.Resource)
+		}
+	}
+	return sandbox.HideExcept([]string{l.sandbox.HiddenHome}, open)
 }
 
 // maxRepositories is the maximum number of repositories that git may write; those of
@@ -263,31 +304,6 @@ func (c *confined) grantNetwork(hosts []string, grants []core.Grant) {
 // maxRefused limits the hosts reported to the model.
 const maxRefused = 8
 
-// watch keeps the end of the command's output, to find out why it failed.
-func (c *confined) watch(spec *proc.Spec) {
-	c.out = spec.Stderr
-	if c.out == nil {
-		c.out = spec.Stdout
-	}
-	if _, direct := c.out.(*os.File); direct || c.out == nil {
-		return
-	}
-	c.tail = &tail{w: c.out}
-	if same(spec.Stdout, spec.Stderr) {
-		spec.Stdout = c.tail
-	}
-	if spec.Stderr != nil {
-		spec.Stderr = c.tail
-	} else {
-		spec.Stdout = c.tail
-	}
-}
-
-// same reports whether two writers are the same.
-func same(a, b io.Writer) bool {
-	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
-}
-
 // explain sets aside what the command planted, and appends a note to its output
 // about that, and about what the sandbox may have made fail.
 func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) {
@@ -295,37 +311,33 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 		return
 	}
 	aside = append(aside, c.planted.setAside()...)
-	if c.out == nil {
+	if c.tail == nil {
 		return
 	}
 	c.mu.Lock()
 	refused := c.refused
 	c.mu.Unlock()
-	var notes []string
+	var lines []string
 	for _, host := range refused {
-		notes = append(notes, "the connection to "+host+" was refused")
+		lines = append(lines, "the connection to "+host+" was refused")
 	}
 	for _, path := range aside {
-		notes = append(notes, strings.TrimSuffix(path, sandbox.AsideSuffix)+" is protected and was set aside as "+path)
+		lines = append(lines, strings.TrimSuffix(path, sandbox.AsideSuffix)+" is protected and was set aside as "+path)
 	}
 	if c.unsigned && exit.Code == 0 {
-		notes = append(notes, "git signs nothing here, since keys are hidden: the commits and tags of this command are unsigned")
+		lines = append(lines, "git signs nothing here, since keys are hidden: the commits and tags of this command are unsigned")
 	}
-	if exit.Code != 0 && c.tail != nil {
-		for _, cause := range c.profile.Explain(level, c.dir, string(c.tail.kept)) {
+	if exit.Code != 0 {
+		for _, cause := range c.profile.Explain(level, c.dir, string(c.tail.Kept)) {
 			if cause.Kind != sandbox.NoNetwork || len(refused) == 0 {
-				notes = append(notes, describe(cause))
+				lines = append(lines, describe(cause))
 			}
 		}
 	}
-	if len(notes) == 0 {
+	if len(lines) == 0 {
 		return
 	}
-	text := "[sandbox: " + strings.Join(notes, "; ") + ". To run the command without the sandbox, the user must approve it.]\n"
-	if c.tail != nil && !c.tail.ended() {
-		text = "\n" + text
-	}
-	_, _ = io.WriteString(c.out, text) // the owner handles output errors
+	c.tail.Note("[sandbox: " + strings.Join(lines, "; ") + ". To run the command without the sandbox, the user must approve it.]\n")
 }
 
 func describe(c sandbox.Cause) string {
@@ -341,26 +353,6 @@ func describe(c sandbox.Cause) string {
 	}
 	return "the command cannot write " + c.Path
 }
-
-// tail passes output on and keeps its end.
-type tail struct {
-	w    io.Writer
-	kept []byte
-}
-
-// tailSize is the minimum that is kept.
-const tailSize = 8 << 10
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.kept = append(t.kept, b[max(0, len(b)-tailSize):]...)
-	if len(t.kept) > 2*tailSize {
-		t.kept = append(t.kept[:0], t.kept[len(t.kept)-tailSize:]...)
-	}
-	return t.w.Write(b)
-}
-
-// ended reports whether the output ended with a line break.
-func (t *tail) ended() bool { return len(t.kept) == 0 || t.kept[len(t.kept)-1] == '\n' }
 
 // Limits of scanning a workspace for each command.
 const (

@@ -35,6 +35,16 @@ func (b ToolResult) Unrecorded(paths []string) ToolResult {
 	return b
 }
 
+// TextOfArgs returns the text of a call's arguments that may contain secrets: without
+// the names of the sensitive files.
+func TextOfArgs(args string, paths []string) string {
+	args = strings.ReplaceAll(args, `\n`, "\n")
+	for _, p := range paths {
+		args = strings.ReplaceAll(args, path.Base(strings.ReplaceAll(p, `\`, "/")), "")
+	}
+	return args
+}
+
 // UnrecordedArgs returns arguments of a call that writes sensitive files as they
 // are logged: all texts but the paths are replaced by their size.
 func UnrecordedArgs(args string, paths []string) string {

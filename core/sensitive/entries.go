@@ -146,7 +146,7 @@ var secretGroups = []group{
 		".local/state/*history", ".irb-history", ".octave_hist", ".wget-hsts", "consolehost_history.txt", ".python_history*", ".local/share/nvim/shada/", ".local/state/nvim/shada/",
 	}, nil},
 	{Secret, Anywhere, "settings of an environment", []string{".env*", "*.env"}, samples},
-	{Secret, Anywhere, "private keys and key stores", []string{
+	{Secret, Anywhere, keyFiles, []string{
 		"*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.kdb", "*.ppk", "*.keychain", "*.keychain-db", "*.agekey", "*.p8", "*.ovpn", "*.keytab", "*.bcfks", "*.snk", "*.mobileprovision",
 	}, nil},
 	{Secret, Anywhere, "private keys", []string{"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "id_xmss*"}, []string{"*.pub"}},

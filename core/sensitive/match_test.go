@@ -109,3 +109,14 @@ func BenchmarkMatch(b *testing.B) {
 		sensitive.Match("/home/u/src/project/internal/handlers/users/create_test.go", 20)
 	}
 }
+
+func TestFixture(t *testing.T) {
+	for path, want := range map[string]bool{
+		"testdata/server.key": true, "net/tls/testdata/ca.PEM": true, "tests/fixtures/store.p12": true,
+		"server.key": false, "config/prod.key": false, "testdata": false, "testdata/.env": false, "testdata/id_rsa": false, "fixtures/credentials.json": false, "testdata.key": false,
+	} {
+		if got := sensitive.Fixture(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}

@@ -12,6 +12,20 @@ func SecretName(name string) bool {
 	return ok && e.Class == Secret
 }
 
+// Fixture reports whether a file, by its path in a workspace with forward slashes, is
+// a key that tests use: a sandbox may show it if it is committed, as it is no secret.
+func Fixture(path string) bool {
+	dirs := strings.Split(path, "/")
+	name := dirs[len(dirs)-1]
+	e, ok := Match(name, 0)
+	return ok && e.Reason == keyFiles && slices.ContainsFunc(dirs[:len(dirs)-1], func(dir string) bool {
+		return slices.Contains([]string{"testdata", "test-data", "test_data", "fixtures", "fixture", "__fixtures__", "test", "tests", "__tests__", "spec", "specs", "testing", "test-fixtures"}, strings.ToLower(dir))
+	})
+}
+
+// keyFiles is the reason of private keys that are recognised by their ending.
+const keyFiles = "private keys and key stores"
+
 // SecretPaths returns the places of secrets that have a fixed location, for a
 // sandbox to hide: absolute paths that need not exist, with forward slashes. The
 // last element may have *. Home and agentHome may be empty.

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/core/subagent"
@@ -126,6 +127,7 @@ type Agent struct {
 	// pluginErrs are about plugins whose tools are not in the table.
 	pluginErrs []error
 	mu         sync.Mutex
+	scratch    *sandbox.TempDir // changes of caches by MCP servers; may be nil
 	nodes      map[string]*node // by the session's id
 }
 
@@ -263,6 +265,7 @@ func (a *Agent) Close() error {
 	if a.commands != nil {
 		errs = append(errs, a.commands.Close())
 	}
+	errs = append(errs, a.scratch.Remove())
 	if a.recorded.Load() {
 		a.clean(time.Now())
 	}

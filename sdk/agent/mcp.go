@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
@@ -47,24 +48,47 @@ func (a *Agent) openMCP(ctx context.Context) {
 	}
 }
 
-// confine sets the sandbox of an MCP server's process from its settings.
-func (a *Agent) confine(_ string, s mcp.Server, spec *proc.Spec) error {
-	if s.Sandbox == nil {
+// confine sets the sandbox of an MCP server's process: that of its settings, or the
+// default. A project can add to the default, not replace it.
+func (a *Agent) confine(name string, s mcp.Server, spec *proc.Spec) error {
+	confined := a.confinesServer(name)
+	if s.Sandbox == nil && !confined {
 		return nil
 	}
-	p := a.mcpSandbox()
-	for _, path := range s.Sandbox.Writable {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(a.env.Info().Dir, path)
+	p, err := a.mcpSandbox(), error(nil)
+	if confined {
+		if p, err = a.ownSandbox(); err != nil {
+			return err
 		}
-		p.Writable = append(p.Writable, path)
 	}
-	p.Network.Hosts = slices.Clone(s.Sandbox.Hosts)
-	if slices.Contains(p.Network.Hosts, "*") {
-		p.Network = sandbox.Network{Full: true}
+	if s.Sandbox != nil {
+		p.Network = sandbox.Network{Hosts: slices.Clone(s.Sandbox.Hosts)}
+		if slices.Contains(s.Sandbox.Hosts, "*") {
+			p.Network = sandbox.Network{Full: true}
+		}
+		for _, path := range s.Sandbox.Writable {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(a.env.Info().Dir, path)
+			}
+			p.Writable = append(p.Writable, path)
+		}
+	}
+	if confined {
+		p.Masked = slices.DeleteFunc(p.Masked, func(m string) bool { return slices.Contains(p.Writable, m) })
+		env.Protect(p, a.protected())
 	}
 	spec.Sandbox = p
 	return p.Check()
+}
+
+// confinesServer reports whether a server is confined by default.
+func (a *Agent) confinesServer(name string) bool {
+	choice := ConfineProject
+	if o := a.opts.Sandbox; o != nil && o.MCPServers != "" {
+		choice = o.MCPServers
+	}
+	i := slices.IndexFunc(a.opts.MCP.Servers, func(c mcp.Configured) bool { return c.Name == name })
+	return choice == ConfineAll || choice == ConfineProject && i >= 0 && a.opts.MCP.Servers[i].Project
 }
 
 // MCP returns the MCP host; nil without MCP servers.

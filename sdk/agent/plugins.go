@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
+	"github.com/seed-009c0928/agent/core/sensitive"
 	"github.com/seed-009c0928/agent/plugins"
 )
 
@@ -33,6 +36,7 @@ func (a *Agent) pluginOptions() plugins.Options {
 	if o.Sandbox == "" && a.opts.Sandbox != nil {
 		o.Sandbox = a.opts.Sandbox.Plugins
 	}
+	o.Protect = func(p *sandbox.Profile) { env.Protect(p, sensitive.ProtectedNames()) }
 	o.Masked = append(slices.Clone(o.Masked), a.masked()...)
 	if o.Workspace == "" && info.OS != "" {
 		o.Workspace = a.opts.Dir

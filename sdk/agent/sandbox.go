@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,14 +26,22 @@ type SandboxOptions struct {
 	// Hosts lists the hosts that commands may reach; see sandbox.ParseHost, "*" is
 	// all.
 	Hosts []string
+	// Home is what processes see of the home directory. Empty is HomeListed.
+	Home HomeView
+	// MCPServers says which MCP servers without a sandbox in their settings are
+	// confined. Empty is ConfineProject.
+	MCPServers MCPServers
 }
 
-// caches are directories below the home directory that commands write to. In the
-// sandbox they write to a copy.
-var caches = []string{
-	".cache", "Library/Caches", ".npm", ".pnpm-store", ".local/share/pnpm", ".yarn", ".bun/install/cache", ".deno", "go/pkg",
-	".cargo/registry", ".cargo/git", ".rustup/tmp", ".m2/repository", ".gradle/caches", ".ivy2", ".sbt", ".nuget", ".gem", ".composer/cache", ".node-gyp",
-}
+// MCPServers says which MCP servers are confined by default.
+type MCPServers string
+
+// The choices.
+const (
+	ConfineProject MCPServers = "project" // those that a project configures
+	ConfineAll     MCPServers = "all"
+	ConfineNone    MCPServers = "none"
+)
 
 // sandbox returns the sandbox of the environment, nil for none. It is none with a
 // policy of the host, unless configured, as the grants of the policy must describe
@@ -47,18 +56,31 @@ func (a *Agent) sandbox() *env.Sandbox {
 	}
 	s := &env.Sandbox{
 		Shell: o.Shell, Skills: o.Skills, Writable: o.Writable, Hosts: o.Hosts,
-		Masked: a.masked(), Sensitive: sensitive.SecretName,
+		Masked: a.masked(), Sensitive: sensitive.SecretName, Fixture: sensitive.Fixture,
 	}
-	s.ReadOnly = sensitive.ProtectedNames()
+	s.ReadOnly = a.protected()
+	s.Scratch = scratch()
+	s.HiddenHome, s.OpenHome = a.hiddenHome()
+	return s
+}
+
+// protected returns the names and paths that no process in a sandbox may write.
+func (a *Agent) protected() []string {
+	names := sensitive.ProtectedNames()
 	if a.opts.Home != "" {
-		s.ReadOnly = append(s.ReadOnly, a.opts.Home)
+		names = append(names, a.opts.Home)
 	}
+	return names
+}
+
+// scratch returns the caches.
+func scratch() (dirs []string) {
 	if home, err := os.UserHomeDir(); err == nil {
 		for _, name := range caches {
-			s.Scratch = append(s.Scratch, filepath.Join(home, name))
+			dirs = append(dirs, filepath.Join(home, name))
 		}
 	}
-	return s
+	return dirs
 }
 
 // masked returns the locations of secrets.
@@ -81,6 +103,37 @@ func (a *Agent) mcpSandbox() *sandbox.Profile {
 	for _, pattern := range a.masked() {
 		p.Masked = append(p.Masked, env.Expand(pattern)...)
 	}
+	if home, open := a.hiddenHome(); home != "" {
+		p.Masked = append(p.Masked, sandbox.HideExcept([]string{home}, append(open, a.env.Info().Roots...))...)
+	}
 	slices.Sort(p.Masked)
 	return p
+}
+
+// ownSandbox returns the sandbox of an MCP server that is confined by default. It sees
+// the system's programs, the toolchains and caches of the home directory, and the
+// workspace; it writes to copies of the caches, and has the network.
+func (a *Agent) ownSandbox() (*sandbox.Profile, error) {
+	p := a.mcpSandbox()
+	open := slices.Concat(sandbox.SystemPaths(), a.env.Info().Roots, sandbox.ProgramPaths(sandbox.PathDirs(os.Environ()), ""))
+	home, err := os.UserHomeDir()
+	if err == nil {
+		if home = sandbox.Resolve(home); a.homeView() == HomeOpen {
+			open = append(open, home)
+		} else {
+			open = append(open, a.openHome(home)...)
+		}
+	}
+	p.Masked = append(p.Masked, sandbox.HideExcept(sandbox.UserRoots(home, a.opts.Home), open)...)
+	p.Readable, p.Scratch = a.env.Info().Roots, scratch()
+	p.Network.Full = true
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.scratch == nil {
+		if a.scratch, err = sandbox.NewTempDir(); err != nil {
+			return nil, fmt.Errorf("create a directory for the caches of MCP servers: %w", err)
+		}
+	}
+	p.Layers = a.scratch.Path
+	return p, nil
 }

@@ -47,6 +47,8 @@ func TestSensitiveContentsAreNotRecorded(t *testing.T) {
 		{"cat long", one("shell", args{"command": "cat long/.env"}), "long/.env", false},
 		{"image", one("read_file", args{"file_path": "secret.png"}), "secret.png", true},
 		{"write", one("write_file", args{"file_path": ".env.new", "content": "PASSWORD=" + secret + "\n"}), ".env.new", true},
+		{"append by a command", one("shell", args{"command": "echo PASSWORD=" + secret + " >>.env; cat .env"}), ".env", false},
+		{"here-document", one("shell", args{"command": "cat >.env.new <<E\nPASSWORD=" + secret + "\nE\ncat .env.new"}), ".env.new", false},
 		{"edit", append(
 			one("read_file", args{"file_path": ".env"}),
 			one("edit_file", args{"file_path": ".env", "old_string": "PASSWORD=" + secret, "new_string": "PASSWORD=" + secret + "2"})...), ".env", false},

@@ -231,16 +231,19 @@ func TestInside(t *testing.T) {
 }
 
 func TestWithheld(t *testing.T) {
+	const note = "[environment: commands do not get POD_DB_PASSWORD, which may contain a secret. If the command needs it, ask the user to add the name to the setting tools.passEnv.]\n"
 	for _, c := range []struct {
-		opts posix.Options
-		want string
+		opts         posix.Options
+		script, want string
 	}{
-		{posix.Options{}, ""},
-		{posix.Options{PassEnv: []string{"POD_DB_PASSWORD"}}, "hunter2"},
+		{posix.Options{}, `printf %s "$POD_DB_PASSWORD"`, note},
+		{posix.Options{}, `env | grep -c POD_DB_PASSWORD; echo FATAL: POD_DB_PASSWORD is required >&2; exit 1`, "0\nFATAL: POD_DB_PASSWORD is required\n" + note},
+		{posix.Options{}, `echo fine`, "fine\n"},
+		{posix.Options{PassEnv: []string{"POD_DB_PASSWORD"}}, `printf %s "$POD_DB_PASSWORD"`, "hunter2"},
 	} {
 		c.opts.Dir = t.TempDir()
 		env := newEnv(t, c.opts)
-		out, _, err := core.Exec(t.Context(), env, core.Command{Script: `printf %s "$POD_DB_PASSWORD"`})
+		out, _, err := core.Exec(t.Context(), env, core.Command{Script: c.script})
 		if err != nil || string(out) != c.want {
 			t.Errorf("with %+v a command sees %q, %v", c.opts, out, err)
 		}

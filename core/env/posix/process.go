@@ -10,13 +10,13 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env/internal/notes"
 	"github.com/seed-009c0928/agent/core/proc"
 )
 
@@ -51,6 +51,8 @@ type process struct {
 	hangUp context.CancelFunc // closes the connection
 	ran    chan struct{}      // the connection has ended
 	runErr error              // set when ran is closed
+
+	withheld *notes.Withheld
 
 	done chan struct{} // exit and err are set
 	exit core.Exit
@@ -89,6 +91,7 @@ func (e *Env) Start(ctx context.Context, cmd core.Command) (core.Process, error)
 		p.cancel(err)
 		return nil, err
 	}
+	p.withheld = notes.WatchWithheld(e.unset, &cmd)
 	p.connect(cmd, header, dir, argv)
 	go p.supervise(cmd.Interrupt) // ends with the command, which Env.Close ends
 	return p.started(cmd, dir)
@@ -167,7 +170,7 @@ func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
 	merged := ""
 	p.seen = &activity{}
 	stdout, stderr := p.seen.watch(cmd.Stdout), p.seen.watch(cmd.Stderr)
-	if same(cmd.Stdout, cmd.Stderr) {
+	if notes.Same(cmd.Stdout, cmd.Stderr) {
 		merged, stderr = "merged", nil
 	}
 	secret := rand.Text() // so that the command cannot fake messages of the witness
@@ -187,11 +190,6 @@ func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
 			p.runErr = err
 		}
 	}()
-}
-
-// same reports whether a and b are the same writer.
-func same(a, b io.Writer) bool {
-	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // started waits until the command runs, or returns why it does not.
@@ -286,6 +284,9 @@ func (p *process) supervise(interrupt <-chan struct{}) {
 		} else if p.begun() {
 			p.err = p.lost()
 		}
+	}
+	if p.err == nil {
+		p.withheld.Explain(p.exit)
 	}
 }
 

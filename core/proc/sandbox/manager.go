@@ -216,7 +216,7 @@ func cacheEnv(p *Profile, tmp string, all bool, set []string) (env []string) {
 				return false
 			}
 			_, err := os.Stat(path)
-			return all || err != nil
+			return all || err != nil || slices.ContainsFunc(p.Masked, func(m string) bool { return Below(m, path) })
 		})
 		if !moved {
 			continue

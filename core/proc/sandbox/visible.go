@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -25,6 +26,21 @@ func SystemPaths() []string {
 // shared are directories in which each entry is hidden, and not the whole: the
 // sandbox replaces them, or the process's own files are created in them later.
 var shared = [...]string{"/tmp", "/var/tmp", "/run"}
+
+// UserRoots returns the directories in which everything is to be hidden that a process
+// needs not see: all of the file system on Linux, elsewhere those of users.
+func UserRoots(own ...string) []string {
+	if runtime.GOOS == "linux" {
+		return []string{"/"}
+	}
+	var list []string
+	for _, dir := range append(own, "/home", "/root", "/Users", "/mnt", "/media", "/srv", "/var/mail", "/var/spool") {
+		if dir = Resolve(dir); dir != "" && !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
 
 // HideExcept returns the paths to mask so that below the roots only the open paths
 // are visible: a root that contains no open path, and in the others every entry that

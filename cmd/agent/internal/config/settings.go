@@ -188,13 +188,15 @@ type permissionSettings struct {
 
 // Sandbox configures how child processes are confined.
 type Sandbox struct {
-	Shell    string   `json:"shell" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for commands. auto is the best available level, or none, and then more calls need approval; require refuses to run commands without one; namespace and landlock select a level."`
-	Skills   string   `json:"skills" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for scripts of skills."`
-	Plugins  string   `json:"plugins" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for plugins."`
-	MCP      string   `json:"mcp" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for MCP servers on this machine."`
-	Writable []string `json:"writable" merge:"append" scope:"user" doc:"Files and directories besides the workspace that commands may write; ~/ is your home directory."`
-	Masked   []string `json:"masked" merge:"append" scope:"user" doc:"Files and directories that commands cannot read, besides the built-in list of secrets. The last path element may be a pattern."`
-	Hosts    []string `json:"hosts" merge:"append" scope:"user" doc:"Hosts that commands can reach: a name, *.suffix, an IP address or a network, with :port unless it is 80 or 443; * is any host."`
+	Shell      string   `json:"shell" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for commands. auto is the best available level, or none, and then more calls need approval; require refuses to run commands without one; namespace and landlock select a level."`
+	Skills     string   `json:"skills" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for scripts of skills."`
+	Plugins    string   `json:"plugins" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for plugins."`
+	MCP        string   `json:"mcp" default:"\"auto\"" enum:"auto,require,namespace,landlock,off" scope:"user" doc:"Level for MCP servers on this machine."`
+	MCPServers string   `json:"mcpServers" default:"\"project\"" enum:"project,all,none" scope:"user" doc:"MCP servers that are confined without sandbox in their entry: those in .mcp.json, all, or none. They see the workspace, programs and caches, and have the network."`
+	Home       string   `json:"home" default:"\"listed\"" enum:"masked,listed,open" scope:"user" doc:"What processes in the sandbox see of your home directory besides the workspace. listed: toolchains, caches and the settings that builds need; masked: only programs in PATH; open: everything except secrets."`
+	Writable   []string `json:"writable" merge:"append" scope:"user" doc:"Files and directories besides the workspace that commands may write; ~/ is your home directory."`
+	Masked     []string `json:"masked" merge:"append" scope:"user" doc:"Files and directories that commands cannot read, besides the built-in list of secrets. The last path element may be a pattern."`
+	Hosts      []string `json:"hosts" merge:"append" scope:"user" doc:"Hosts that commands can reach: a name, *.suffix, an IP address or a network, with :port unless it is 80 or 443; * is any host."`
 }
 
 // toolSettings selects the tools that the model gets.

@@ -63,7 +63,7 @@ func (s *Setup) findServers() (all []mcp.Configured, warnings []string) {
 	}
 	trusted, err := s.trustedServers()
 	for _, name := range cmdutil.SortedKeys(project) {
-		c := mcp.Configured{Name: name, Server: project[name], Source: ScopeProject}
+		c := mcp.Configured{Name: name, Server: project[name], Source: ScopeProject, Project: true}
 		if c.Problem = err; err == nil {
 			c.Problem = checkTrust(name, trusted[name], c.Server.Hash())
 		}

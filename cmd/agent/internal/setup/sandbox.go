@@ -17,6 +17,7 @@ func (s *Setup) sandbox() *agent.SandboxOptions {
 		Shell: sandbox.Mode(set.Shell), Skills: sandbox.Mode(set.Skills),
 		Plugins: sandbox.Mode(set.Plugins), MCP: sandbox.Mode(set.MCP),
 		Writable: s.absolute(set.Writable), Masked: s.absolute(set.Masked), Hosts: set.Hosts,
+		Home: agent.HomeView(set.Home), MCPServers: agent.MCPServers(set.MCPServers),
 	}
 }
 

@@ -1,68 +1,58 @@
-package env
+package notes
 
 import (
-	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/proc"
 )
 
-// withheldNote tells the model which variables a command did not get, if it
-// seems to need them. Otherwise it would try to find out why a database is
-// unreachable, or ask for a password.
-type withheldNote struct {
+// Withheld tells the model which variables a command did not get, if it seems to
+// need them. Otherwise it would try to find out why a database is unreachable, or ask
+// for a password.
+type Withheld struct {
 	names []string // of the withheld variables
 	line  string   // the command line
-	out   io.Writer
-	tail  *tail
+	tail  *Tail
 }
 
-// watchWithheld keeps the end of a command's output for the note. It returns nil
-// if there is nothing to tell, or nobody to tell it to.
-func (l *Local) watchWithheld(cmd *core.Command, spec *proc.Spec) *withheldNote {
-	if len(l.withheld) == 0 || cmd.Minimal {
+// WatchWithheld keeps the end of a command's output for the note, given the names of
+// the variables that it does not get. It returns nil if there is nothing to tell, or
+// nobody to tell it to.
+func WatchWithheld(withheld []string, cmd *core.Command) *Withheld {
+	if len(withheld) == 0 || cmd.Minimal {
 		return nil
 	}
-	out := spec.Stderr
-	if out == nil {
-		out = spec.Stdout
-	}
-	if _, direct := out.(*os.File); direct || out == nil {
+	w := &Withheld{line: cmd.Script + strings.Join(cmd.Argv, " ")}
+	if w.tail = Watch(&cmd.Stdout, &cmd.Stderr); w.tail == nil {
 		return nil
 	}
-	w := &withheldNote{line: cmd.Script + strings.Join(cmd.Argv, " "), out: out, tail: &tail{w: out}}
-	for _, name := range l.withheld {
+	for _, name := range withheld {
 		if !slices.ContainsFunc(cmd.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
 			w.names = append(w.names, name)
 		}
 	}
-	if spec.Stderr == nil || same(spec.Stdout, spec.Stderr) {
-		spec.Stdout = w.tail
-	}
-	if spec.Stderr != nil {
-		spec.Stderr = w.tail
-	}
 	return w
 }
+
+// maxNames limits the variables that a note names.
+const maxNames = 8
 
 // refusedAccess is the output of programs that lack a credential or an address.
 var refusedAccess = regexp.MustCompile(`(?i)connection refused|could not connect|unable to connect|can't connect|cannot connect|failed to connect|` +
 	`connect: |econnrefused|enotfound|could not resolve|no such host|authentication|authenticate|unauthori[sz]ed|access denied|permission denied \(|` +
 	`forbidden|credential|\b40[137]\b|\bdsn\b|webhook|database url|proxy|environment variable|env var|not set|is required|undefined`)
 
-// explain appends the note: variables that the command line or the output of a
+// Explain appends the note: variables that the command line or the output of a
 // failed command names; if the command failed for want of access, those that
 // hold addresses.
-func (w *withheldNote) explain(exit core.Exit) {
+func (w *Withheld) Explain(exit core.Exit) {
 	if w == nil {
 		return
 	}
 	failed := exit.Code != 0
-	output := string(w.tail.kept)
+	output := string(w.tail.Kept)
 	named := slices.DeleteFunc(slices.Clone(w.names), func(name string) bool {
 		return !expands(w.line, name) && !(failed && mentions(w.line+"\n"+output, name))
 	})
@@ -72,15 +62,12 @@ func (w *withheldNote) explain(exit core.Exit) {
 	if len(named) == 0 {
 		return
 	}
-	if len(named) > maxRefused {
-		named = append(named[:maxRefused], "…")
+	if len(named) > maxNames {
+		named = append(named[:maxNames], "…")
 	}
 	text := "[environment: commands do not get " + strings.Join(named, ", ") + ", which may contain a secret. " +
 		"If the command needs it, ask the user to add the name to the setting tools.passEnv.]\n"
-	if !w.tail.ended() {
-		text = "\n" + text
-	}
-	_, _ = io.WriteString(w.out, text) // the owner handles output errors
+	w.tail.Note(text)
 }
 
 // expands reports whether a script expands a variable.
