@@ -142,8 +142,8 @@ type SessionOptions struct {
 	Asker    core.Asker // answers permission requests; nil denies them
 	// SaveRules is [core.Config].SaveRules: it saves what the Asker always allows.
 	SaveRules func(ctx context.Context, rules []string) error
-	Hooks    core.Hooks
-	Context  []core.ContextSource // adds text to inputs
+	Hooks     core.Hooks
+	Context   []core.ContextSource // adds text to inputs
 	// OnSubagent is called with every subagent of the session before it starts.
 	OnSubagent func(*core.Session)
 	// Cost returns the price of a model call in USD; false if unknown.
