@@ -139,7 +139,7 @@ func (j *scriptJudge) addLosses(c *shell.Command) {
 	if l.files == 0 {
 		return
 	}
-	f := finding{subject: *j.whole, verdict: core.Ask, step: byMode, losing: true}
+	f := finding{subject: *j.whole, verdict: core.Ask, step: byMode, confined: true}
 	verb := "overwrites "
 	if c != nil {
 		f.subject = j.part(core.Access{Scope: j.whole.Scope, Resource: c.Text, Argv: c.Argv})

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -68,11 +70,7 @@ func (s *Sandbox) check() error {
 // mode is not off, and a level works on this machine. The first call may start a
 // process to find out.
 func (l *Local) Sandboxed(ctx context.Context) bool {
-	if l.sandbox == nil {
-		return false
-	}
-	level, err := l.supervisor.Sandbox().Choose(ctx, l.sandbox.Shell)
-	return err == nil && level != sandbox.None
+	return l.level(ctx) != sandbox.None
 }
 
 // confined is a command in its sandbox.
@@ -302,6 +300,7 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 	refused := c.refused
 	c.mu.Unlock()
 	var notes []string
+	hosts := hostsToAsk(refused)
 	for _, host := range refused {
 		notes = append(notes, "the connection to "+host+" was refused")
 	}
@@ -315,17 +314,37 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 		for _, cause := range c.profile.Explain(level, c.dir, string(c.tail.kept)) {
 			if cause.Kind != sandbox.NoNetwork || len(refused) == 0 {
 				notes = append(notes, describe(cause))
+				if cause.Kind == sandbox.Unserved && cause.Path != "" || cause.Kind == sandbox.NoNetwork {
+					hosts = cmp.Or(hosts, fmt.Sprintf("[%q]", cmp.Or(cause.Path, "HOST")))
+				}
 			}
 		}
 	}
 	if len(notes) == 0 {
 		return
 	}
-	text := "[sandbox: " + strings.Join(notes, "; ") + ". To run the command without the sandbox, the user must approve it.]\n"
+	text := "[sandbox: " + strings.Join(notes, "; ") + ". "
+	if hosts != "" {
+		text += "To ask the user for the hosts, run the command again with hosts: " + hosts + ". "
+	}
+	text += "To run the command without the sandbox, the user must approve it.]\n"
 	if c.tail != nil && !c.tail.ended() {
 		text = "\n" + text
 	}
 	_, _ = io.WriteString(c.out, text) // the owner handles output errors
+}
+
+// hostsToAsk writes the refused hosts like an argument of the tool shell.
+func hostsToAsk(refused []string) string {
+	if len(refused) == 0 {
+		return ""
+	}
+	names := make([]string, len(refused))
+	for i, text := range refused {
+		host, _, _ := strings.Cut(text, " ")
+		names[i] = strconv.Quote(host)
+	}
+	return "[" + strings.Join(names, ", ") + "]"
 }
 
 func describe(c sandbox.Cause) string {
@@ -338,6 +357,16 @@ func describe(c sandbox.Cause) string {
 		return "files directly in " + c.Path + " cannot be created, removed or replaced, because this sandbox level (landlock) protects an entry of it; its subdirectories can be changed"
 	case sandbox.NoNetwork:
 		return "the command has no network access"
+	case sandbox.Unserved:
+		return "the command reaches only servers that it starts itself, not " + cmp.Or(c.Path, "others on this machine")
+	case sandbox.Socket:
+		return "the socket " + c.Path + " is hidden from commands, if it exists"
+	case sandbox.Keys:
+		return "your keys, passwords and sign-ins are hidden from commands"
+	case sandbox.Process:
+		return "processes outside the sandbox are invisible"
+	case sandbox.Call:
+		return "the sandbox refuses this system call"
 	}
 	return "the command cannot write " + c.Path
 }

@@ -30,7 +30,9 @@ type shellArgs struct {
 	Description string `json:"description,omitempty" jsonschema:"what the command does, for the user"`
 	Background  bool   `json:"background,omitempty" jsonschema:"for servers and watchers: runs without a timeout; read or end it with job"`
 	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that need a terminal"`
-	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"ask the user to run it without the sandbox"`
+	// Hosts are opened in the sandbox.
+	Hosts       []string `json:"hosts,omitempty" jsonschema:"hosts that it must reach, such as example.org or localhost:5432: asks the user to allow them"`
+	Unsandboxed bool     `json:"unsandboxed,omitempty" jsonschema:"ask the user to run it without the sandbox"`
 }
 
 // Shell returns the tool shell, which runs a command line in the environment's
@@ -49,7 +51,11 @@ func shellWith(background *jobs) core.Tool {
 		if dialect := call.Env.Info().Shell; dialect == "bash" || dialect == "sh" {
 			access.Argv, _ = plainArgv(in.Command)
 		}
-		return []core.Access{access}, nil
+		accesses := []core.Access{access}
+		for _, host := range in.Hosts {
+			accesses = append(accesses, core.Access{Scope: core.ScopeNetwork, Resource: host})
+		}
+		return accesses, nil
 	}, func(ctx context.Context, call *core.Call, in shellArgs) (core.Result, error) {
 		if refusal := checkShell(call, in, background); refusal != nil {
 			return *refusal, nil
