@@ -72,7 +72,7 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 		p.Decision = "allow"
 	}
 	for _, a := range c.accesses {
-		p.Accesses = append(p.Accesses, event.Access{Scope: string(a.Scope), Resource: a.Resource, Argv: a.Argv})
+		p.Accesses = append(p.Accesses, event.Access{Scope: string(a.Scope), Resource: a.Resource, Recursive: a.Recursive, Argv: a.Argv})
 	}
 	s.emit(ctx, c.call.ID, p)
 	c.permission = p

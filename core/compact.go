@@ -66,6 +66,9 @@ func (s *Session) compact(r *run, focus string) error {
 	}
 	req, name := compaction.Request(set.model, dropped, window/2, focus), set.provider.Info().Name
 	s.emit(r.ctx, "", event.LLMStart{Provider: name, Model: req.Model, Messages: len(req.Messages)})
+	if err := r.soft.Err(); err != nil {
+		return err
+	}
 	start := s.cfg.Clock()
 	resp, err := model.Complete(r.soft, set.provider, req)
 	end := event.LLMEnd{Provider: name, Model: req.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds()}
@@ -80,7 +83,7 @@ func (s *Session) compact(r *run, focus string) error {
 	end.Usage, end.Stop = resp.Usage, resp.Stop
 	end.Provider, end.Model = answeredBy(resp, name, req.Model)
 	s.emit(r.ctx, "", end)
-	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), dropped, window/10), Before: h.context, Kept: kept, Summarised: len(dropped), Provider: end.Provider, Model: end.Model, Usage: resp.Usage}
+	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), s.memory.Text(h.messages[len(dropped):], window/4), dropped, window/10), Before: h.context, Kept: kept, Summarised: len(dropped), Provider: end.Provider, Model: end.Model, Usage: resp.Usage}
 	h.usage = h.usage.Add(resp.Usage)
 	h.compact(done.Content, kept)
 	h.context += len(s.prompt.text) / 4

@@ -37,8 +37,10 @@ type Config struct {
 	Hooks   Hooks
 	Limits  Limits
 
-	Journal Journal      // nil = in memory only
-	Store   ContextStore // nil = full outputs are not kept
+	Journal Journal // nil = in memory only
+	// JournalOptional lets a session continue in memory when the journal fails.
+	JournalOptional bool
+	Store           ContextStore // nil = full outputs are not kept
 	// Secrets are replaced by a marker in all output of tools.
 	Secrets []string
 	// Cost returns the price of a call's usage in USD; nil, or false, if it is
@@ -171,8 +173,9 @@ type Hooks struct {
 // when it would survive a power failure. Replay yields the records after the
 // given one, oldest first.
 //
-// When Append fails, the session warns once, continues in memory, and does not
-// call it again.
+// When Append fails, the session starts no further tool or model call, ends the
+// input with a [JournalError], and appends the record again before the next input.
+// With JournalOptional it warns, continues in memory, and does not call it again.
 type Journal interface {
 	Append(ctx context.Context, e event.Event) error
 	Sync(ctx context.Context) error

@@ -49,6 +49,30 @@ type ExactFiler interface {
 	ExactFiles() FS
 }
 
+// Batcher is an FS whose operations are slow one by one, as each goes to another
+// machine. The caller must close the batch.
+type Batcher interface {
+	Batch(ctx context.Context) (Batch, error)
+}
+
+// Batch reads many directories and files in few round trips. Paths are absolute
+// and resolved, as for ExactFiler. It is not safe for concurrent use. Its errors
+// are those of the connection; those of a path are in its result.
+type Batch interface {
+	// ReadDirs reads directories as ReadDir does.
+	ReadDirs(paths []string) ([]BatchResult, error)
+	// ReadFiles visits each file once, in any order, with at most limit bytes of
+	// its content.
+	ReadFiles(paths []string, limit int, visit func(i int, data []byte, err error)) error
+	Close() error
+}
+
+// BatchResult is the outcome for a directory.
+type BatchResult struct {
+	Entries []fs.DirEntry
+	Err     error
+}
+
 // File is an open file for reading.
 type File interface {
 	io.Reader

@@ -119,6 +119,7 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 	}
 	h := &s.history
 	var sequence event.Sequence
+	var last event.Seq
 	for e, err := range s.cfg.Journal.Replay(ctx, 0) {
 		if err != nil {
 			return false, err
@@ -126,7 +127,8 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 		if err := sequence.Next(e); err != nil {
 			return false, fmt.Errorf("record %d: %w", e.Seq, err)
 		}
-		s.seq = e.Seq
+		last = e.Seq
+		s.memory.Add(e.Call, e.Body)
 		switch b := e.Body.(type) {
 		case event.Prompt:
 			s.prompt = prompt{b.Text, b.Provider, b.Model, b.Profile, true}
@@ -153,9 +155,9 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			}
 		}
 	}
-	s.log.Forget(s.seq)
+	s.rec.Skip(last)
 	s.tokens.Store(int64(h.usage.Total()))
-	return s.seq > 0, nil
+	return last > 0, nil
 }
 
 // answerOpenCalls adds a result to every call without one: no provider accepts a

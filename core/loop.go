@@ -334,6 +334,9 @@ func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Reque
 			err = &model.Error{Code: model.CodeUnknown, Provider: p.Info().Name, Message: fmt.Sprintf("the provider panicked: %v", v)}
 		}
 	}()
+	if err := ctx.Err(); err != nil { // nothing is asked after a cancellation
+		return nil, 0, err
+	}
 	for d, derr := range p.Stream(ctx, req) {
 		if derr != nil {
 			partial, _ := g.Response()
@@ -451,9 +454,12 @@ func (s *Session) modelFailed(r *run, err error) (StopReason, error) {
 }
 
 // closes reports whether the session cannot continue after a failure. A
-// retryable one does not close it, nor does a conversation that is too long,
+// retryable one does not close it, nor does a journal's, nor does a conversation that is too long,
 // which a host can compact, or an answer that makes no sense.
 func closes(err error) bool {
+	if errors.As(err, new(*JournalError)) {
+		return false
+	}
 	e := model.AsError(err)
 	return !e.Retryable() && e.Code != model.CodeContextLength && e.Code != model.CodeInvalidResponse
 }
@@ -463,6 +469,10 @@ func (s *Session) cancelled(r *run) (StopReason, error) {
 	abort := r.ctx.Err() != nil
 	reason := context.Cause(r.soft)
 	text := reason.Error()
+	if j := (*JournalError)(nil); !abort && errors.As(reason, &j) {
+		s.emit(r.ctx, "", event.Error{Code: "JOURNAL", Message: text, Retryable: true})
+		return StopError, reason
+	}
 	if c := (*cancelledError)(nil); errors.As(reason, &c) {
 		text = c.reason
 	}

@@ -134,6 +134,52 @@ func (f restrictedFS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, 
 	return f.files.ReadDir(ctx, to)
 }
 
+// Batch implements [Batcher]; the batch is nil if the files have none.
+func (f restrictedFS) Batch(ctx context.Context) (Batch, error) {
+	b, ok := f.files.(Batcher)
+	if !ok {
+		return nil, nil
+	}
+	inner, err := b.Batch(ctx)
+	if inner == nil || err != nil {
+		return nil, err
+	}
+	return restrictedBatch{inner, f.grants}, nil
+}
+
+type restrictedBatch struct {
+	Batch
+	grants []Grant
+}
+
+// allowed returns which paths were granted; the batch refuses those that are not
+// resolved.
+func (b restrictedBatch) allowed(paths []string, denied func(i int, err error)) (granted []string, indexes []int) {
+	for i, path := range paths {
+		if slices.ContainsFunc(b.grants, func(g Grant) bool { return g.Scope == ScopeRead && g.covers(path) }) {
+			granted, indexes = append(granted, path), append(indexes, i)
+		} else {
+			denied(i, &DeniedError{Access{Scope: ScopeRead, Resource: path}})
+		}
+	}
+	return granted, indexes
+}
+
+func (b restrictedBatch) ReadDirs(paths []string) ([]BatchResult, error) {
+	results := make([]BatchResult, len(paths))
+	granted, indexes := b.allowed(paths, func(i int, err error) { results[i].Err = err })
+	some, err := b.Batch.ReadDirs(granted)
+	for i, r := range some {
+		results[indexes[i]] = r
+	}
+	return results, err
+}
+
+func (b restrictedBatch) ReadFiles(paths []string, limit int, visit func(i int, data []byte, err error)) error {
+	granted, indexes := b.allowed(paths, func(i int, err error) { visit(i, nil, err) })
+	return b.Batch.ReadFiles(granted, limit, func(i int, data []byte, err error) { visit(indexes[i], data, err) })
+}
+
 func (f restrictedFS) Write(ctx context.Context, path string, content io.Reader, mode fs.FileMode) error {
 	to, err := f.check(ctx, path, ScopeWrite)
 	if err != nil {

@@ -221,6 +221,8 @@ func (s *Session) runTool(r *run, c *pending) Result {
 		res = *c.failed
 	} else if ok, why := s.permit(r.soft, c); !ok {
 		res = Failf(CodePermission, "Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", why)
+	} else if r.soft.Err() != nil { // cancelled while it was asked, or its approval is not recorded
+		res = Fail(CodeCancelled, "The call was cancelled before it started.")
 	} else {
 		c.start = s.cfg.Clock() // without the time that the user took
 		sensitive = c.decision.Sensitive

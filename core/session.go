@@ -17,6 +17,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/compaction"
+	"github.com/seed-009c0928/agent/core/internal/recorder"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -76,6 +78,18 @@ var (
 	ErrClosed = errors.New("the session is closed")
 )
 
+// JournalError is the error of a session whose journal fails. The session is idle:
+// what could not be recorded is recorded before the next input.
+type JournalError struct{ Err error }
+
+// Error implements error.
+func (e *JournalError) Error() string {
+	return fmt.Sprintf("the session log cannot be written, so the work has stopped: %v", e.Err)
+}
+
+// Unwrap returns the journal's error.
+func (e *JournalError) Unwrap() error { return e.Err }
+
 // Session is one conversation and the work in it. A host submits an input,
 // reads the events, and may steer. All methods are safe for concurrent use; one
 // input is processed at a time.
@@ -88,10 +102,7 @@ type Session struct {
 	asking chan struct{} // holds a token while a question is open
 
 	iteration, tokens atomic.Int64 // for the events' envelope
-
-	emitMu  sync.Mutex // orders events; guards the two below
-	seq     event.Seq
-	journal Journal // nil once it failed
+	rec               *recorder.Recorder
 
 	mu        sync.Mutex // guards what follows
 	state     State
@@ -106,6 +117,7 @@ type Session struct {
 	// Owned by the goroutine that processes an input.
 	history history
 	prompt  prompt
+	memory  compaction.Memory
 	recent  []string // signatures of the last tool calls
 }
 
@@ -146,7 +158,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	}
 	cfg.Model = cmp.Or(cfg.Model, cfg.Provider.Info().Model)
 	s := &Session{
-		cfg: cfg, id: cfg.ID, tracer: cfg.Tracer, journal: cfg.Journal,
+		cfg: cfg, id: cfg.ID, tracer: cfg.Tracer,
 		asking: make(chan struct{}, 1), state: StateIdle, grants: map[string]struct{}{},
 		settings: settings{cfg.Provider, cfg.Model, cfg.Profile, cfg.Request, cfg.Limits.withDefaults(), cfg.Policy},
 	}
@@ -154,7 +166,9 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	if cfg.Journal != nil {
 		replay = cfg.Journal.Replay
 	}
+	s.memory.Dir = cfg.Env.Info().Dir
 	s.log = event.NewLog(logWindow, replay)
+	s.rec = recorder.New(s.log, cfg.Journal, cfg.JournalOptional)
 	resumed, err := s.rebuild(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("session %s cannot be resumed: %w", s.id, err)
@@ -163,8 +177,11 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		Agent: cfg.Version, Cwd: cfg.Env.Info().Dir, Provider: cfg.Provider.Info().Name,
 		Model: cfg.Model, Profile: cfg.Profile.Name, Resumed: resumed,
 	})
-	s.opened = s.seq
+	s.opened = s.rec.Last()
 	s.answerOpenCalls(ctx)
+	if err := s.rec.Flush(ctx); err != nil {
+		return nil, &JournalError{err}
+	}
 	return s, nil
 }
 
@@ -201,7 +218,7 @@ func (s *Session) Events(ctx context.Context, after event.Seq) iter.Seq2[event.E
 // the conversation as it is, for instance after a failed call.
 //
 // The error is that of a session that cannot take the input (ErrBusy,
-// ErrClosed), of the model (a *model.Error), or of ctx: when ctx is done, the
+// ErrClosed), of the journal (a *JournalError), of the model (a *model.Error), or of ctx: when ctx is done, the
 // work is aborted and the session closed. The Outcome is valid in any case.
 func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
 	r, err := s.begin(ctx)
@@ -257,6 +274,10 @@ func (s *Session) begin(ctx context.Context) (*run, error) {
 	r := &run{started: s.cfg.Clock(), out: Outcome{Priced: true}}
 	r.ctx, r.abort = context.WithCancelCause(ctx)
 	r.soft, r.cancel = context.WithCancelCause(r.ctx)
+	if err := s.rec.Flush(ctx); err != nil {
+		return nil, &JournalError{err}
+	}
+	s.rec.OnError(func(err error) { r.cancel(&JournalError{err}) })
 	s.state, s.run, s.idle = StateProcessing, r, make(chan struct{})
 	return r, nil
 }
@@ -297,13 +318,7 @@ func (s *Session) end(ctx context.Context, reason string) {
 }
 
 func (s *Session) sync(ctx context.Context) {
-	s.emitMu.Lock()
-	j := s.journal
-	s.emitMu.Unlock()
-	if j == nil {
-		return
-	}
-	if err := j.Sync(ctx); err != nil {
+	if err := s.rec.Sync(ctx); err != nil {
 		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session log may not survive a power failure: %v", err))
 	}
 }
@@ -460,21 +475,9 @@ func (s *Session) emitAs(ctx context.Context, call string, body, record event.Bo
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		e.Trace, e.Span = sc.TraceID().String(), sc.SpanID().String()
 	}
-	s.emitMu.Lock()
-	s.seq++
-	e.Seq = s.seq
-	var failed error
-	if s.journal != nil && !e.IsDelta() {
-		logged := e
-		logged.Body = record
-		if failed = s.journal.Append(context.WithoutCancel(ctx), logged); failed != nil {
-			s.journal = nil
-		}
-	}
-	s.log.Append(e)
-	s.emitMu.Unlock()
-	if failed != nil {
-		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session is no longer logged and continues in memory only: %v", failed))
+	s.memory.Add(call, record)
+	if err := s.rec.Add(ctx, e, record); err != nil {
+		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session is no longer logged and continues in memory only: %v", err))
 	}
 }
 

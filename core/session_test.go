@@ -575,10 +575,71 @@ func TestResumeRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestAFullDiskDoesNotStopTheWork(t *testing.T) {
+// TestAFailingJournalStopsTheWork fails the journal at each of its appends: no
+// tool runs and no model is asked without a record of it, and nothing is lost once
+// the journal works again.
+func TestAFailingJournalStopsTheWork(t *testing.T) {
+	for n := 1; ; n++ {
+		journal := &coretest.MemoryJournal{}
+		journal.FailAfter(n)
+		unrecorded := func(what string, wanted int) {
+			if got := strings.Count(strings.Join(journal.Lines(), "\n"), what); got < wanted {
+				t.Errorf("journal that fails after %d: side effect %d without %s", n, wanted, what)
+			}
+		}
+		runs := 0
+		effect := core.NewTool(core.ToolDefinition{Name: "effect"}, nil, func(context.Context, *core.Call, note) (core.Result, error) {
+			runs++
+			unrecorded(`"type":"permission"`, runs)
+			return core.TextResult("done"), nil
+		})
+		asked := 0
+		ask := func(*model.Request) { asked++; unrecorded(`"type":"llm_start"`, asked) }
+		both := coretest.CallTools(call("effect", `{"text":"a"}`), call("effect", `{"text":"b"}`))
+		both.Hook = ask
+		said := coretest.Turn{Text: "Done.", Hook: ask}
+		r := newRig(t, func(c *core.Config) { c.Journal, c.Tools = journal, core.StaticTools(effect) }, both, both, said, said)
+		out, err := r.Submit(t.Context(), core.TextInput("go"))
+		if err == nil && out.Stop == core.StopDone {
+			if n < 20 {
+				t.Fatalf("the journal was not to fail after %d records", n)
+			}
+			break
+		}
+		if !errors.As(err, new(*core.JournalError)) || !errors.Is(err, coretest.ErrJournalFull) || out.Stop != core.StopError || r.State() != core.StateIdle {
+			t.Fatalf("journal that fails after %d: %+v, %v, %s", n, out, err, r.State())
+		}
+		before := asked
+		if _, err := r.Submit(t.Context(), core.TextInput("again")); !errors.As(err, new(*core.JournalError)) || asked != before {
+			t.Errorf("journal that still fails: %v, %d model calls", err, asked-before)
+		}
+		journal.FailAfter(-1)
+		if out, err := r.Submit(t.Context(), core.Input{}); err != nil || out.Text != "Done." {
+			t.Fatalf("journal that works again: %+v, %v", out, err)
+		}
+		var recorded []string
+		for e, err := range journal.Replay(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			recorded = append(recorded, fmt.Sprint(e.Seq, e.Body.Type()))
+		}
+		var shown []string
+		for _, e := range r.ended(t) {
+			if !e.IsDelta() && e.Body.Type() != "session_end" {
+				shown = append(shown, fmt.Sprint(e.Seq, e.Body.Type()))
+			}
+		}
+		if !slices.Equal(recorded, shown) {
+			t.Fatalf("journal that failed after %d: recorded\n%v, shown\n%v", n, recorded, shown)
+		}
+	}
+}
+
+func TestAnOptionalJournalDoesNotStopTheWork(t *testing.T) {
 	journal := &coretest.MemoryJournal{}
 	journal.FailAfter(3)
-	r := newRig(t, func(c *core.Config) { c.Journal, c.Tools = journal, core.StaticTools(echo) },
+	r := newRig(t, func(c *core.Config) { c.Journal, c.JournalOptional, c.Tools = journal, true, core.StaticTools(echo) },
 		coretest.CallTools(call("echo", `{"text":"x"}`)), coretest.Say("Done."))
 	if out := r.submit(t, "go"); out.Text != "Done." {
 		t.Errorf("outcome %+v", out)
@@ -586,6 +647,16 @@ func TestAFullDiskDoesNotStopTheWork(t *testing.T) {
 	warnings := coretest.Bodies[event.Warning](r.ended(t))
 	if len(warnings) != 1 || warnings[0].Code != "JOURNAL" || !strings.Contains(warnings[0].Message, "in memory only") {
 		t.Errorf("warnings %+v, want one that says so", warnings)
+	}
+}
+
+// TestASessionNeedsItsJournal: without a first record there is no session.
+func TestASessionNeedsItsJournal(t *testing.T) {
+	journal := &coretest.MemoryJournal{}
+	journal.FailAfter(0)
+	_, err := core.New(t.Context(), core.Config{Provider: coretest.Model(), Env: env.NewMemory("/", nil), Policy: coretest.DenyAll, Journal: journal})
+	if !errors.As(err, new(*core.JournalError)) {
+		t.Errorf("got %v", err)
 	}
 }
 

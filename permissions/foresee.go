@@ -2,8 +2,6 @@ package permissions
 
 import (
 	"cmp"
-	"io/fs"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,9 +18,8 @@ type Sandbox interface {
 	// LimitsHosts reports whether the network can be limited to hosts; otherwise it
 	// is on or off.
 	LimitsHosts() bool
-	// Carves reports whether a protected path in a writable directory leaves the
-	// rest of that directory writable.
-	Carves() bool
+	// Layers reports whether commands write to copies of caches.
+	Layers() bool
 	// Reaches reports whether every command may connect to a host.
 	Reaches(host string) bool
 	// Listens reports whether a server on this machine listens on a TCP port.
@@ -65,21 +62,11 @@ func (j *scriptJudge) foresee() {
 		for _, n := range needs.Of(c.Argv, m) {
 			j.need(ahead, c, n)
 		}
-		if !j.confines.Carves() {
-			for k := range c.Accesses {
-				j.blocked(ahead, c, &c.Accesses[k])
-			}
-		}
 		switch name := c.Argv[0]; {
 		case name == "cd" || name == "pushd":
 			at.now = cmp.Or(j.changeDir(c.Argv[1:], at.now), at.now)
 		case (name == "." || name == "source") && len(c.Argv) > 1 && strings.HasSuffix(c.Argv[1], "/activate"):
 			m.Venv = true
-		}
-	}
-	if !j.confines.Carves() {
-		for i := range j.script.Redirects {
-			j.blocked(ahead, &shell.Command{Argv: []string{""}, Text: j.whole.Resource}, &j.script.Redirects[i])
 		}
 	}
 	if slices.ContainsFunc(ahead.parts, func(f finding) bool { return !f.confined }) {
@@ -114,19 +101,9 @@ func (j *scriptJudge) need(ahead *foresight, c *shell.Command, n needs.Need) {
 			n = needs.Need{Kind: needs.Escape, Why: n.Why + " at " + n.Resource + ", which this sandbox level cannot allow"}
 		}
 	case needs.Cache:
-		if n.Kind = needs.Dir; j.confines.Carves() || !j.exists(n.Resource) {
+		if n.Kind = needs.Dir; j.confines.Layers() || !j.exists(n.Resource) {
 			return
 		}
-	case needs.Modes:
-		if j.confines.Carves() {
-			return
-		}
-		n = needs.Need{Kind: needs.Escape, Why: n.Why + ", which this sandbox level cannot allow"}
-	case needs.Create:
-		if j.confines.Carves() || !j.beside(n.Resource) {
-			return
-		}
-		n = needs.Need{Kind: needs.Escape, Why: n.Why + " in " + path.Base(n.Resource) + ", beside protected files, which this sandbox level cannot allow"}
 	}
 	n.Why = "it " + n.Why
 	key := n
@@ -193,36 +170,6 @@ func (j *scriptJudge) absent(host string) bool {
 	name, port := splitHost(host)
 	n, err := strconv.Atoi(port)
 	return needs.IsLoopback(name) && err == nil && j.confines.LimitsHosts() && !j.confines.Listens(n)
-}
-
-// blocked adds a need for what a command writes beside something protected, if the
-// sandbox cannot except that.
-func (j *scriptJudge) blocked(ahead *foresight, c *shell.Command, a *shell.Access) {
-	if a.Kind != shell.Write && a.Kind != shell.Delete || a.Glob {
-		return
-	}
-	to, err := j.environment.Resolve(j.ctx, a.Path)
-	if err != nil || !to.Inside || !j.beside(to.Path) {
-		return
-	}
-	replaces := a.Kind == shell.Delete || slices.Contains([]string{"mv", "sed", "sort", "patch", "ln"}, path.Base(c.Argv[0]))
-	if !replaces && j.exists(to.Path) {
-		return
-	}
-	j.need(ahead, c, needs.Need{Kind: needs.Create, Resource: to.Path, Why: "creates, replaces or removes files"})
-}
-
-// beside reports whether the directory of a path in the workspace has an entry
-// that is protected.
-func (j *scriptJudge) beside(name string) bool {
-	dir := path.Dir(name)
-	entries, err := j.environment.Files().ReadDir(j.ctx, dir)
-	if err != nil || !slices.ContainsFunc(j.workspace, func(root string) bool { return under(dir, root) }) {
-		return false
-	}
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return j.placeAt(fold(path.Join(dir, e.Name()))) != ordinary
-	})
 }
 
 // remedy says in each finding what would allow all of them.

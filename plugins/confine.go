@@ -1,7 +1,8 @@
 package plugins
 
 import (
-	"io/fs"
+	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,7 +39,7 @@ func (h *Host) dataDir(name string) string {
 		h.logger.Warn("a plugin has no data directory", "plugin", name, "cause", err)
 		return ""
 	}
-	return resolved(dir)
+	return sandbox.Resolve(dir)
 }
 
 // profile returns the sandbox of a plugin. It sees the programs and libraries of
@@ -48,14 +49,18 @@ func (h *Host) profile(m Manifest, l *loaded, data string) *sandbox.Profile {
 	if h.sandbox == sandbox.ModeOff {
 		return nil
 	}
-	read := slices.Concat(h.expand(m.Read), []string{resolved(l.dir)})
+	read := slices.Concat(h.expand(m.Read), []string{sandbox.Resolve(l.dir)})
 	write := h.expand(m.Write)
 	if data != "" {
 		write = append(write, data)
 	}
 	open := slices.Concat(read, write)
-	masked := hide(h.roots(), slices.Concat(open, h.programs(), interpreter(l), system[:]))
-	p := &sandbox.Profile{Mode: h.sandbox, Readable: read, Writable: write, Masked: append(masked, h.maskedPaths(open)...)}
+	visible := slices.Concat(open, interpreter(l.argv, l.dir, h.home), sandbox.SystemPaths())
+	if m.Exec {
+		visible = append(visible, sandbox.ProgramPaths(sandbox.PathDirs(h.environ), h.home)...)
+	}
+	masked := sandbox.HideExcept(h.roots(), visible)
+	p := &sandbox.Profile{Mode: h.sandbox, Readable: read, Writable: write, Masked: append(masked, h.maskedPaths(open)...), Limits: m.Limits.or(h.limits).forSandbox()}
 	p.Network.Serve = true // the socket on which it is called
 	if slices.Contains(m.Network, "*") {
 		p.Network.Full = true
@@ -75,25 +80,13 @@ func (h *Host) maskedPaths(open []string) []string {
 			paths = []string{pattern}
 		}
 		for _, path := range paths {
-			path = resolved(path)
-			if !slices.ContainsFunc(open, func(o string) bool { return below(o, path) }) {
+			path = sandbox.Resolve(path)
+			if !slices.ContainsFunc(open, func(o string) bool { return sandbox.Below(path, o) }) {
 				list = append(list, path)
 			}
 		}
 	}
 	return list
-}
-
-// system are the programs and libraries of the system, and the configuration that
-// they need to run.
-var system = [...]string{
-	"/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/opt/homebrew", "/System", "/Library",
-	"/Applications", "/private/var/db", "/proc", "/sys", "/dev",
-	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/nsswitch.conf", "/etc/passwd", "/etc/group",
-	"/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/localtime", "/etc/timezone",
-	"/etc/locale.alias", "/etc/locale.conf", "/etc/default/locale", "/etc/mime.types", "/etc/os-release", "/etc/debian_version",
-	"/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/ca-certificates", "/etc/ca-certificates.conf",
-	"/etc/crypto-policies", "/etc/python3", "/etc/java", "/etc/fonts",
 }
 
 // roots returns the directories in which everything is hidden that is not open.
@@ -104,22 +97,43 @@ func (h *Host) roots() []string {
 	return h.private()
 }
 
-// interpreter returns the installation of a plugin's program that is not in its
-// folder, such as that of Python: its directory, or the one above bin.
-func interpreter(l *loaded) []string {
-	program := l.argv[0]
-	if path, err := exec.LookPath(program); err == nil {
-		program = path
+// interpreter returns the installation of a program that is not in the plugin's
+// folder, such as that of Python, also if a script there names it in its #! line.
+func interpreter(argv []string, dir, home string) []string {
+	program := argv[0]
+	if filepath.IsAbs(program) && sandbox.Below(sandbox.Resolve(dir), sandbox.Resolve(program)) {
+		if program = shebang(program); program == "" {
+			return nil
+		}
 	}
-	program = resolved(program)
-	dir := filepath.Dir(program)
-	if !filepath.IsAbs(program) || below(dir, resolved(l.dir)) {
+	path, err := exec.LookPath(program)
+	if err != nil {
 		return nil
 	}
-	if up := filepath.Dir(dir); filepath.Base(dir) == "bin" && strings.Count(up, "/") > 1 {
-		dir = up
+	open := sandbox.ProgramPaths([]string{filepath.Dir(path), filepath.Dir(sandbox.Resolve(path))}, home)
+	return slices.DeleteFunc(open, func(p string) bool {
+		return slices.ContainsFunc(sandbox.SystemPaths(), func(s string) bool { return sandbox.Below(s, p) })
+	})
+}
+
+// shebang returns the program that a script's #! line names, or "".
+func shebang(file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
 	}
-	return []string{dir}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n') // a short file has no line break
+	words, ok := strings.CutPrefix(line, "#!")
+	if !ok {
+		return ""
+	}
+	for _, w := range strings.Fields(words) {
+		if filepath.Base(w) != "env" && !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {
+			return w
+		}
+	}
+	return ""
 }
 
 // expand replaces the variables in a manifest's paths.
@@ -135,7 +149,7 @@ func (h *Host) expand(paths []string) []string {
 			}
 		}
 		if p != "" {
-			out = append(out, resolved(p))
+			out = append(out, sandbox.Resolve(p))
 		}
 	}
 	return out
@@ -148,92 +162,9 @@ func (h *Host) private() []string {
 		if dir == "" {
 			continue
 		}
-		if dir = resolved(dir); !slices.Contains(list, dir) {
+		if dir = sandbox.Resolve(dir); !slices.Contains(list, dir) {
 			list = append(list, dir)
 		}
 	}
 	return list
-}
-
-// programs returns the directories of PATH, and for ~/x/bin and /opt/x/bin also
-// ~/x and /opt/x, where version managers have libraries.
-func (h *Host) programs() []string {
-	var list []string
-	home := resolved(h.home)
-	for _, entry := range h.environ {
-		path, ok := strings.CutPrefix(entry, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(path) {
-			if dir = resolved(dir); !filepath.IsAbs(dir) || dir == home || below(resolved(h.workspace), dir) {
-				continue
-			}
-			if up := filepath.Dir(dir); filepath.Base(dir) == "bin" && up != home && (below(up, home) || filepath.Dir(up) == "/opt") {
-				dir = up
-			}
-			list = append(list, dir)
-		}
-	}
-	return list
-}
-
-// shared are directories in which each entry is hidden, and not the whole: the
-// sandbox replaces them, or the plugin's own files are created in them later.
-var shared = [...]string{"/tmp", "/var/tmp", "/run"}
-
-// hide returns what to mask so that only the open paths are visible below the
-// roots: a root that contains no open path is masked as a whole, in the others
-// every entry that neither is nor contains one. Below / the targets of symbolic
-// links are judged themselves.
-func hide(roots, open []string) []string {
-	var masked []string
-	links := !slices.Contains(roots, "/")
-	contains := func(dir string) bool {
-		return slices.ContainsFunc(open, func(o string) bool { return below(o, dir) }) ||
-			slices.ContainsFunc(shared[:], func(s string) bool { return below(s, dir) })
-	}
-	var visit func(dir string)
-	visit = func(dir string) {
-		if slices.ContainsFunc(open, func(o string) bool { return below(dir, o) }) {
-			return // dir is open
-		}
-		if !contains(dir) {
-			masked = append(masked, dir)
-			return
-		}
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return // then nothing below it is accessible
-		}
-		for _, e := range entries {
-			if links || e.Type()&fs.ModeSymlink == 0 {
-				visit(filepath.Join(dir, e.Name()))
-			}
-		}
-	}
-	for _, r := range roots {
-		if _, err := os.Lstat(r); err == nil {
-			visit(r)
-		}
-	}
-	slices.Sort(masked)
-	return slices.Compact(masked)
-}
-
-// below reports whether path is dir or is in it.
-func below(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// resolved resolves the symbolic links of a path that exists.
-func resolved(path string) string {
-	if path == "" {
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
 }

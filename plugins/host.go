@@ -46,7 +46,10 @@ type Options struct {
 	Sandbox sandbox.Mode
 	// Masked are absolute paths that are hidden even in a directory that a manifest
 	// grants. The last element may be a pattern of filepath.Match.
-	Masked  []string
+	Masked []string
+	// Limits bound each plugin whose manifest sets none; those that are 0 are 1 GiB,
+	// 512 processes and an hour.
+	Limits  Limits
 	Environ []string // environment from which plugins get theirs; nil = os.Environ()
 
 	StartTimeout time.Duration // 0 = 10 s
@@ -69,6 +72,7 @@ type Host struct {
 	home         string
 	sandbox      sandbox.Mode
 	masked       []string
+	limits       Limits
 	environ      []string
 	startTimeout time.Duration
 	callTimeout  time.Duration
@@ -93,6 +97,7 @@ type Host struct {
 func Open(ctx context.Context, o Options) *Host {
 	h := &Host{
 		supervisor: o.Supervisor, agentHome: o.Home, workspace: o.Workspace, home: o.UserHome, sandbox: o.Sandbox, masked: o.Masked, environ: o.Environ,
+		limits:       o.Limits.or(Limits{MemoryMiB: 1024, Processes: 512, CPUSeconds: 3600}),
 		startTimeout: cmp.Or(o.StartTimeout, 10*time.Second), callTimeout: cmp.Or(o.CallTimeout, 2*time.Minute),
 		idle: cmp.Or(o.Idle, 5*time.Minute), watchEvery: cmp.Or(o.Watch, time.Second),
 		version: o.Version, clock: o.Clock, logger: o.Logger,
@@ -211,9 +216,10 @@ func foundBundled(p sdk.Plugin, command []string) found {
 		f.err = errors.Join(err, errors.New("no command to serve it"))
 		return f
 	}
+	m := p.Manifest
 	spec := Spec{
 		Name: p.Name, Version: p.Version, Protocol: toolproto.Version, Summary: p.Summary,
-		Manifest: Manifest(p.Manifest), Dynamic: p.Dynamic != nil,
+		Manifest: Manifest{Read: m.Read, Write: m.Write, Network: m.Network, Exec: m.Exec, Env: m.Env, Secrets: m.Secrets}, Dynamic: p.Dynamic != nil,
 	}
 	if len(desc.Contexts) > 0 {
 		spec.Context = &ContextBudget{MaxTokens: bundledContextTokens}
@@ -336,7 +342,7 @@ func (h *Host) OpenToolset(path, sum string) (core.Toolset, error) {
 	if !sha256Hex().MatchString(strings.ToLower(sum)) {
 		return nil, fmt.Errorf("%s: invalid checksum %q: expected a SHA-256 of 64 hex digits", path, sum)
 	}
-	o := &binary{resolved(path), strings.ToLower(sum)}
+	o := &binary{sandbox.Resolve(path), strings.ToLower(sum)}
 	l, err := o.load(h.ctx)
 	if err == nil {
 		err = checkProgram(o.path)

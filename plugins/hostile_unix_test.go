@@ -3,6 +3,7 @@
 package plugins_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -309,6 +310,25 @@ func attempt(in misbehavior) (string, error) {
 		return string(data), err
 	case "write":
 		return "written", os.WriteFile(in.Path, []byte("x"), 0o600)
+	case "use memory":
+		var all [][]byte
+		for range 2048 {
+			all = append(all, bytes.Repeat([]byte("x"), 1<<20))
+		}
+		return fmt.Sprint(len(all)), nil
+	case "use processes":
+		for range 900 {
+			cmd := exec.Command("sleep", "60")
+			if err := cmd.Start(); err != nil {
+				return "", err
+			}
+			defer func() { _ = errors.Join(cmd.Process.Kill(), cmd.Wait()) }()
+		}
+		return "started", nil
+	case "use the processor":
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		}
+		return "used", nil
 	case "connect":
 		return get(nil, in.URL)
 	case "connect by proxy": // even to this machine, which clients exempt

@@ -234,7 +234,8 @@ func (i *instance) explain(err error, log *logFile) error {
 		return fmt.Errorf("its program is not in PATH: %w", err)
 	}
 	if i.child.process != nil && i.ended(300*time.Millisecond) {
-		return fmt.Errorf("it exited before it was ready (%s)%s", describeExit(i.child.exit), log.lastOutput())
+		last := log.lastOutput()
+		return fmt.Errorf("it exited before it was ready (%s)%s%s", describeExit(i.child.exit), last, i.child.limit(last))
 	}
 	return err
 }

@@ -21,9 +21,9 @@ const maxLog = 1 << 20
 
 // logFile is a plugin's log: its output and log messages, line by line with a
 // timestamp, secrets redacted. It is opened with the first line, and keeps the
-// last lines for error messages. It is safe for concurrent use.
+// last line and the cause of a crash for error messages. It is safe for concurrent use.
 type logFile struct {
-	path    string // "" = keep only the last lines
+	path    string // "" = no file
 	now     func() time.Time
 	secrets []string
 
@@ -31,14 +31,16 @@ type logFile struct {
 	file    *os.File
 	size    int64
 	partial []byte
-	last    []string
+	last    string // line
+	cause   string // the last line that says why a process crashed
+	since   int    // lines since then
 }
 
 // maxLine bounds a log line, in bytes.
 const maxLine = 4 << 10
 
-// lastLines is the number of lines kept for error messages.
-const lastLines = 20
+// traceLines is the maximum length of the stack traces that follow a cause.
+const traceLines = 2000
 
 // Write implements [io.Writer]. It never fails.
 func (l *logFile) Write(p []byte) (int, error) {
@@ -71,8 +73,9 @@ func (l *logFile) line(text string) {
 	if text == "" {
 		return
 	}
-	if l.last = append(l.last, text); len(l.last) > lastLines {
-		l.last = l.last[1:]
+	l.last, l.since = text, l.since+1
+	if cause().MatchString(text) {
+		l.cause, l.since = text, 0
 	}
 	if l.path == "" {
 		return
@@ -123,14 +126,12 @@ func (l *logFile) lastOutput() string {
 		l.line(string(l.partial))
 		l.partial = l.partial[:0]
 	}
-	if len(l.last) == 0 {
+	text := l.last
+	if text == "" {
 		return ""
 	}
-	text := l.last[len(l.last)-1]
-	for _, line := range l.last {
-		if cause().MatchString(line) {
-			text = line
-		}
+	if l.cause != "" && l.since <= traceLines {
+		text = l.cause
 	}
 	return "; last output: " + shorten(text, 300)
 }
@@ -139,7 +140,7 @@ func (l *logFile) lastOutput() string {
 func (l *logFile) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last, l.partial = nil, nil
+	l.last, l.cause, l.partial = "", "", nil
 }
 
 func (l *logFile) close() error {

@@ -420,7 +420,8 @@ func (p *Plugin) giveUp(i *instance, why string) {
 
 // crashText describes how a process crashed.
 func (i *instance) crashText(log *logFile) string {
-	return "crashed (" + describeExit(i.child.exit) + ")" + log.lastOutput()
+	last := log.lastOutput()
+	return "crashed (" + describeExit(i.child.exit) + ")" + last + i.child.limit(last)
 }
 
 // watch receives the tool changes of a dynamic plugin.

@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -130,7 +132,7 @@ func checkHandshake(line, sockets string) (address string, err error) {
 // inside reports whether a path is in dir after resolving links.
 func inside(path, dir string) bool {
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
-	return err == nil && filepath.IsAbs(path) && below(parent, dir)
+	return err == nil && filepath.IsAbs(path) && sandbox.Below(dir, parent)
 }
 
 // problem returns why the handshake is invalid, or nil.
@@ -155,6 +157,29 @@ func describeExit(e proc.Exit) string {
 		return "ended by " + e.Signal
 	}
 	return fmt.Sprintf("exit code %d", e.Code)
+}
+
+var (
+	lacksMemory    = pattern(`(?i)out of memory|cannot allocate memory|MemoryError|bad_alloc|ENOMEM`)
+	lacksProcesses = pattern(`(?i)resource temporarily unavailable|EAGAIN|failed to create new OS thread|can't start new thread`)
+)
+
+// limit returns which limit a process with this last output and this end exceeded, as
+// a suffix for an error message.
+func (c *child) limit(last string) string {
+	if c.spec.Sandbox == nil {
+		return ""
+	}
+	text := "; it may use %s: if it needs more, set limits.%s in its manifest or plugins.%[2]s in the settings"
+	switch l := c.spec.Sandbox.Limits; {
+	case lacksMemory().MatchString(last):
+		return fmt.Sprintf(text, fmt.Sprintf("%d MiB of memory", l.Memory>>20), "memoryMb")
+	case lacksProcesses().MatchString(last):
+		return fmt.Sprintf(text, fmt.Sprintf("%d processes and threads", l.Processes), "processes")
+	case c.exit.Signal == "SIGXCPU", c.exit.Signal == "SIGKILL" && c.exit.Duration >= l.CPU/4:
+		return fmt.Sprintf(text, fmt.Sprintf("%d seconds of processor time", l.CPU/time.Second), "cpuSeconds")
+	}
+	return ""
 }
 
 // Kill implements [runner.Runner]. It does nothing: the instance stops the

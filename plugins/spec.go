@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
@@ -54,6 +55,30 @@ type Manifest struct {
 	Exec    bool     `json:"exec,omitempty"`    // start programs, confined like the plugin
 	Env     []string `json:"env,omitempty"`     // names of environment variables to pass
 	Secrets []string `json:"secrets,omitempty"` // the same, with values redacted in its output
+	Limits  Limits   `json:"limits,omitzero"`
+}
+
+// Limits bound what the process of a plugin uses. Zero is the user's setting.
+type Limits struct {
+	MemoryMiB  int `json:"memoryMb,omitempty"`   // of data, for each process
+	Processes  int `json:"processes,omitempty"`  // with threads; on sandbox level namespace
+	CPUSeconds int `json:"cpuSeconds,omitempty"` // of each process
+}
+
+// Bounds of the limits.
+const (
+	minMemory, maxMemory         = 128, 1 << 20
+	minProcesses, maxProcesses   = 32, 1 << 20
+	minCPUSeconds, maxCPUSeconds = 1, 365 * 86400
+)
+
+// or returns the limits, and those of others that are missing.
+func (l Limits) or(others Limits) Limits {
+	return Limits{cmp.Or(l.MemoryMiB, others.MemoryMiB), cmp.Or(l.Processes, others.Processes), cmp.Or(l.CPUSeconds, others.CPUSeconds)}
+}
+
+func (l Limits) forSandbox() sandbox.Limits {
+	return sandbox.Limits{Memory: int64(l.MemoryMiB) << 20, Processes: l.Processes, CPU: time.Duration(l.CPUSeconds) * time.Second}
 }
 
 // ContextBudget bounds what a plugin adds to an input.
@@ -77,8 +102,8 @@ func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// reserved are the names of the agent's own toolsets.
-var reserved = []string{"builtin", "host", "subagent", "subagents", "mcp", "skill", "skills", "agent"}
+// reserved are the names of the agent's own toolsets, and of the bundled plugins.
+var reserved = []string{"builtin", "host", "subagent", "subagents", "mcp", "skill", "skills", "agent", "web"}
 
 // maxSpec bounds plugin.json, in bytes.
 const maxSpec = 1 << 20
@@ -175,6 +200,14 @@ func (m *Manifest) check(doc *jsonpos.Document) error {
 			}
 		}
 	}
+	for name, n := range map[string][3]int{
+		"memoryMb": {m.Limits.MemoryMiB, minMemory, maxMemory}, "processes": {m.Limits.Processes, minProcesses, maxProcesses},
+		"cpuSeconds": {m.Limits.CPUSeconds, minCPUSeconds, maxCPUSeconds},
+	} {
+		if n[0] != 0 && (n[0] < n[1] || n[0] > n[2]) {
+			return doc.Errorf("/manifest/limits/"+name, "", "expected %d to %d", n[1], n[2])
+		}
+	}
 	for i, h := range m.Network {
 		if h == "*" {
 			continue
@@ -254,14 +287,38 @@ func (m Manifest) Lines() []string {
 		add("connect to", m.Network)
 	}
 	if m.Exec {
-		lines = append(lines, "start programs")
+		lines = append(lines, "start programs, and read the folders of PATH with their libraries")
 	}
 	add("see the environment variables", m.Env)
 	add("get the secrets", m.Secrets)
+	add("use", m.Limits.lines())
 	if len(lines) == 0 {
 		lines = []string{"nothing but compute: no network, no environment variables"}
 	}
 	return append(lines, "besides: read system programs and libraries and its own folder; read and write its data directory")
+}
+
+// lines describes the limits that differ from the user's.
+func (l Limits) lines() (list []string) {
+	add := func(n int, what string) {
+		if n > 0 {
+			list = append(list, fmt.Sprintf(what, n))
+		}
+	}
+	add(l.MemoryMiB, "%d MiB of memory")
+	add(l.Processes, "%d processes and threads")
+	add(l.CPUSeconds, "%d seconds of processor time")
+	return list
+}
+
+// Visible returns the directories that a plugin in a folder reads besides what its
+// manifest says: the installation of its program.
+func (s *Spec) Visible(dir, home string) []string {
+	argv, err := s.argv(dir)
+	if err != nil {
+		return nil
+	}
+	return interpreter(argv, dir, home)
 }
 
 // beyond returns what the manifest grants in addition to another.
@@ -281,6 +338,9 @@ func (m Manifest) beyond(other Manifest) []string {
 	add("secret", m.Secrets, other.Secrets)
 	if m.Exec && !other.Exec {
 		more = append(more, "exec")
+	}
+	if mine, theirs := m.Limits, other.Limits; mine.MemoryMiB > theirs.MemoryMiB || mine.Processes > theirs.Processes || mine.CPUSeconds > theirs.CPUSeconds {
+		add("use", mine.lines(), theirs.lines())
 	}
 	return more
 }

@@ -2,12 +2,13 @@ package plugins
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
 const valid = `{
@@ -25,6 +26,8 @@ func TestSpecErrorsHaveAPosition(t *testing.T) {
 	for _, tt := range []struct{ old, new, want string }{
 		{`"weather",`, `"Weather",`, `plugin.json:2:11: "Weather" cannot be a plugin's name`},
 		{`"weather",`, `"builtin",`, `plugin.json:2:11: the name "builtin" is reserved`},
+		{`"weather",`, `"web",`, `plugin.json:2:11: the name "web" is reserved`},
+		{`"env": ["CITY"]`, `"limits": {"memoryMb": 1}`, `expected 128 to 1048576`},
 		{`"1.0.0"`, `""`, `plugin.json:3:14: expected a version`},
 		{`"1.0.0"`, `100`, `plugin.json:3:14:`},
 		{`"protocol": 1`, `"protocol": 2`, `plugin.json:4:15: unknown protocol 2, expected 1`},
@@ -87,21 +90,6 @@ func TestWithChecksums(t *testing.T) {
 	}
 }
 
-func TestHideKeepsOpenPaths(t *testing.T) {
-	root := resolved(t.TempDir())
-	for _, dir := range []string{"home/me/.ssh", "home/me/work/docs", "home/me/work/src", "home/you", "plugin"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	at := func(dir string) string { return filepath.Join(root, dir) }
-	got := hide([]string{at("home"), at("plugin"), at("missing")}, []string{at("home/me/work/docs"), at("plugin")})
-	want := []string{at("home/me/.ssh"), at("home/me/work/src"), at("home/you")}
-	if !slices.Equal(got, want) {
-		t.Errorf("hidden: %q, want %q", got, want)
-	}
-}
-
 func FuzzParseSpec(f *testing.F) {
 	f.Add([]byte(valid))
 	f.Add([]byte(`{"name": "a", "command": {"*": ["./\u0000"]}}`))
@@ -120,7 +108,7 @@ func FuzzParseSpec(f *testing.F) {
 		}
 		if argv, err := s.argv("/dir"); err == nil {
 			for i, arg := range argv {
-				if filepath.IsAbs(arg) && i == 0 && !below(arg, "/dir") {
+				if filepath.IsAbs(arg) && i == 0 && !sandbox.Below("/dir", arg) {
 					t.Errorf("the command %q is outside the plugin", argv)
 				}
 			}
@@ -136,8 +124,8 @@ func FuzzHandshake(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		address, err := checkHandshake(line, resolved(dir))
-		if err == nil && !below(filepath.Clean(address), dir) && !below(filepath.Clean(address), resolved(dir)) {
+		address, err := checkHandshake(line, sandbox.Resolve(dir))
+		if err == nil && !sandbox.Below(dir, filepath.Clean(address)) && !sandbox.Below(sandbox.Resolve(dir), filepath.Clean(address)) {
 			t.Errorf("%q leads to %q, outside %s", line, address, dir)
 		}
 		if err != nil && !printable(strings.ReplaceAll(err.Error(), "\n", "")) {

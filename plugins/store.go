@@ -21,6 +21,7 @@ import (
 	"github.com/seed-009c0928/agent/core/bundle"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -259,6 +260,10 @@ func (c *Candidate) notLinked() error {
 
 func (c *Candidate) wrap(err error) error { return &Error{c.Spec.Name, err} }
 
+// Visible returns the directories that the plugin reads besides what its manifest
+// says: the installation of its program.
+func (c *Candidate) Visible(home string) []string { return c.Spec.Visible(c.stage.Root(), home) }
+
 // From returns the source, in the form that Prepare takes.
 func (c *Candidate) From() string { return sourceText(c.Source) }
 
@@ -374,7 +379,7 @@ func (s *Store) Link(ctx context.Context, dir string) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	l, err := read(resolved(dir))
+	l, err := read(sandbox.Resolve(dir))
 	if err != nil {
 		return l.spec, err
 	}

@@ -29,11 +29,11 @@ type MemoryJournal struct {
 var _ core.Journal = (*MemoryJournal)(nil)
 
 // FailAfter lets the next n appends succeed and all after them fail with
-// [ErrJournalFull].
+// [ErrJournalFull]. A negative n lets all succeed again.
 func (j *MemoryJournal) FailAfter(n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.failing, j.failAt = true, len(j.records)+n
+	j.failing, j.failAt = n >= 0, len(j.records)+n
 }
 
 // Append implements [core.Journal].

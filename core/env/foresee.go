@@ -23,9 +23,8 @@ func (l *Local) level(ctx context.Context) sandbox.Level {
 // hosts; otherwise it is on or off.
 func (l *Local) LimitsHosts() bool { return l.level(context.Background()) == sandbox.Namespace }
 
-// Carves reports whether a protected path in a writable directory leaves the rest
-// of that directory writable.
-func (l *Local) Carves() bool { return l.level(context.Background()) != sandbox.Landlock }
+// Layers reports whether commands write to copies of caches.
+func (l *Local) Layers() bool { return l.level(context.Background()) == sandbox.Namespace }
 
 // Reaches reports whether the settings let every command connect to a host.
 func (l *Local) Reaches(host string) bool {

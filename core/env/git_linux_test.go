@@ -12,6 +12,17 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
+// eachLevel runs a test with a repository on each sandbox level of this machine.
+func eachLevel(t *testing.T, test func(t *testing.T, l *Local, ws string)) {
+	t.Helper()
+	for _, mode := range []sandbox.Mode{sandbox.ModeNamespace, sandbox.ModeLandlock} {
+		t.Run(string(mode), func(t *testing.T) {
+			l, ws := newRepository(t, mode)
+			test(t, l, ws)
+		})
+	}
+}
+
 // newRepository returns an environment whose workspace is a repository of git.
 func newRepository(t *testing.T, mode sandbox.Mode) (l *Local, ws string) {
 	t.Helper()
@@ -20,7 +31,7 @@ func newRepository(t *testing.T, mode sandbox.Mode) (l *Local, ws string) {
 	}
 	base := realDir(t)
 	ws, home := filepath.Join(base, "ws"), filepath.Join(base, "home")
-	script := `git init -q -b main . && git config user.name a && git config user.email a@b && echo a >f && git add f && git commit -qm first && git branch side`
+	script := `git init -q -b main . && git config user.name a && git config user.email a@b && echo a >f && git add f && git commit -qm first && git branch side && echo .env >.git/info/exclude && echo SECRET=1 >.env`
 	if err := errors.Join(os.MkdirAll(ws, 0o755), os.MkdirAll(home, 0o755),
 		os.WriteFile(filepath.Join(home, ".gitconfig"), nil, 0o600)); err != nil {
 		t.Fatal(err)
@@ -32,7 +43,7 @@ func newRepository(t *testing.T, mode sandbox.Mode) (l *Local, ws string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	l, err := NewLocal(LocalOptions{Dir: ws, Home: home, Environ: environ, Sandbox: &Sandbox{
-		Shell: mode, ReadOnly: []string{".git/", ".envrc", ".vscode/", ".cargo/config.toml", "*.git/hooks/"},
+		Shell: mode, Sensitive: func(name string) bool { return name == ".env" }, ReadOnly: []string{".git/", ".envrc", ".vscode/", ".cargo/config.toml", "*.git/hooks/"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -49,8 +60,9 @@ func newRepository(t *testing.T, mode sandbox.Mode) (l *Local, ws string) {
 }
 
 // TestGitWorks runs real git in the sandbox.
-func TestGitWorks(t *testing.T) {
-	l, ws := newRepository(t, sandbox.ModeNamespace)
+func TestGitWorks(t *testing.T) { eachLevel(t, testGitWorks) }
+
+func testGitWorks(t *testing.T, l *Local, ws string) {
 	for _, script := range []string{
 		"echo b >>f && git add f && git commit -qm second && git status --porcelain",
 		"echo c >>f && git stash && git stash pop && git checkout f",
@@ -70,8 +82,9 @@ func TestGitWorks(t *testing.T) {
 }
 
 // TestGitRunsNothingLater tries to make git run a program after the command.
-func TestGitRunsNothingLater(t *testing.T) {
-	l, ws := newRepository(t, sandbox.ModeNamespace)
+func TestGitRunsNothingLater(t *testing.T) { eachLevel(t, testGitRunsNothingLater) }
+
+func testGitRunsNothingLater(t *testing.T, l *Local, ws string) {
 	for script, says := range map[string]string{
 		"git config core.fsmonitor x":                                                  ".git/config is protected",
 		"echo x >>.git/config":                                                         ".git/config is protected",

@@ -232,18 +232,17 @@ func unsigned(script, home string, roots []string) bool {
 	})
 }
 
-// protectGit adds the protection of the repository of a writable directory. On level
-// Namespace git may write it, but not what it runs programs from; on others, all of
-// it is read-only.
-func protectGit(p *sandbox.Profile, dir string, level sandbox.Level) {
+// protectGit adds the protection of the repository of a writable directory: git may
+// write it, but not what it runs programs from.
+func protectGit(p *sandbox.Profile, dir string) {
 	git := filepath.Join(dir, ".git")
 	info, err := os.Lstat(git)
 	switch {
 	case slices.Contains(p.Writable, git): // granted
 	case err == nil && info.Mode().IsRegular():
 		p.ReadOnly = append(p.ReadOnly, git)
-		protectWorktree(p, git, level)
-	case err == nil && info.IsDir() && level == sandbox.Namespace && isGitDir(git):
+		protectWorktree(p, git)
+	case err == nil && info.IsDir() && isGitDir(git):
 		p.ReadOnly = append(p.ReadOnly, gitPins(git)...)
 	default:
 		p.ReadOnly = append(p.ReadOnly, git+"/")
@@ -252,15 +251,11 @@ func protectGit(p *sandbox.Profile, dir string, level sandbox.Level) {
 
 // protectWorktree adds the protection of the repository that the .git file of a
 // worktree refers to. Git may write it only if it refers to the worktree in turn.
-func protectWorktree(p *sandbox.Profile, git string, level sandbox.Level) {
+func protectWorktree(p *sandbox.Profile, git string) {
 	dirs := gitDirs(filepath.Dir(git))
 	for _, dir := range dirs {
 		dir, err := filepath.EvalSymlinks(dir)
 		if err != nil {
-			continue
-		}
-		if level != sandbox.Namespace {
-			p.ReadOnly = append(p.ReadOnly, dir)
 			continue
 		}
 		back, err := os.ReadFile(filepath.Join(dir, "gitdir"))

@@ -111,7 +111,7 @@ func (l *Local) confine(ctx context.Context, cmd *core.Command, spec *proc.Spec)
 	}
 	c := &confined{dir: spec.Dir}
 	c.profile = &sandbox.Profile{Mode: mode, Readable: l.info.Roots, Tmp: tmp, Scratch: l.sandbox.Scratch, Layers: layers}
-	c.planted = l.grantFiles(c.profile, cmd.Grants, level)
+	c.planted = l.grantFiles(c.profile, cmd.Grants)
 	c.unsigned = unsigned(strings.Join(append(slices.Clone(cmd.Argv), cmd.Script), " "), l.info.Home, l.info.Roots)
 	spec.Env = gitEnv(spec.Env)
 	c.grantNetwork(l.sandbox.Hosts, cmd.Grants)
@@ -143,7 +143,7 @@ func (l *Local) sweep() {
 
 // grantFiles adds the granted paths to the profile. It returns what to check after
 // the command.
-func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant, level sandbox.Level) *inspection {
+func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection {
 	for _, g := range grants {
 		if g.Scope == core.ScopeWrite || g.Scope == core.ScopeDelete {
 			p.Writable = append(p.Writable, g.Resource)
@@ -171,7 +171,7 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant, level sandbo
 		if repositories++; repositories > maxRepositories {
 			p.ReadOnly = append(p.ReadOnly, filepath.Join(dir, ".git"))
 		} else {
-			protectGit(p, dir, level)
+			protectGit(p, dir)
 		}
 	}
 	if names.match("/.git") {
@@ -354,7 +354,7 @@ func describe(c sandbox.Cause) string {
 	case sandbox.Protected:
 		return c.Path + " is protected: commands cannot write, rename or remove it"
 	case sandbox.Beside:
-		return "files directly in " + c.Path + " cannot be created, removed or replaced, because this sandbox level (landlock) protects an entry of it; its subdirectories can be changed"
+		return "programs that are new in " + c.Path + " cannot be started at this sandbox level (landlock), because it contains a hidden file"
 	case sandbox.NoNetwork:
 		return "the command has no network access"
 	case sandbox.Unserved:

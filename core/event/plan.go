@@ -6,6 +6,10 @@ import "encoding/json"
 // results hold a [Plan].
 const PlanTool = "update_plan"
 
+// AskTool is the name of the tool with which the model asks the user. Results with
+// an answer have it as their Structured.
+const AskTool = "ask_user"
+
 // Plan is what the model intends to do, step by step. Every result of
 // [PlanTool] holds the complete plan, as its Structured.
 type Plan struct {

@@ -224,9 +224,10 @@ type Answer struct {
 
 // Access is one thing that a tool call would do.
 type Access struct {
-	Scope    string   `json:"scope"`
-	Resource string   `json:"resource"`
-	Argv     []string `json:"argv,omitempty"`
+	Scope     string   `json:"scope"`
+	Resource  string   `json:"resource"`
+	Recursive bool     `json:"recursive,omitempty"` // with everything below
+	Argv      []string `json:"argv,omitempty"`
 }
 
 // Permission records a decision on a tool call.

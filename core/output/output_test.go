@@ -188,6 +188,7 @@ func TestSpoolMakesValidUTF8(t *testing.T) {
 // middle, with Truncate.
 func FuzzSpool(f *testing.F) {
 	f.Add("héllo\nworld", uint16(3), uint8(0), uint16(40), uint64(1))
+	f.Add("10%\r20%\x1b[K\r\n\x1b[31mred\x1b[0m\x1b[1A", uint16(100), uint8(0), uint16(3), uint64(3))
 	f.Add("\xff\xfe", uint16(1), uint8(1), uint16(60000), uint64(2))
 	f.Fuzz(func(t *testing.T, text string, maxChars uint16, mode uint8, times uint16, seed uint64) {
 		whole := strings.Repeat(text, int(times))
@@ -214,7 +215,10 @@ func FuzzSpool(f *testing.F) {
 		if !utf8.ValidString(whole) {
 			return // pieces of an invalid sequence may be marked one by one
 		}
-		if want, _ := output.Truncate(whole, limit); kept != want {
+		if len(whole) > 8<<10 && output.Plain(whole) != whole {
+			return // what is overwritten depends on what was passed on by then
+		}
+		if want, _ := output.Truncate(output.Plain(whole), limit); kept != want {
 			t.Fatalf("spool kept %d bytes, Truncate %d:\n%.200q\n%.200q", len(kept), len(want), kept, want)
 		}
 	})

@@ -24,7 +24,8 @@ type File interface {
 	Path() string   // the file on this machine; empty if there is none
 }
 
-// Full is the full output, if the model gets less.
+// Full is the full output as it was written, if the model gets less: a part, or
+// none of the escape sequences.
 type Full struct {
 	Text  string // up to 64 KiB, 1 MiB if there is no file; else empty
 	Path  string // of the file that holds a longer one; empty if it could not be stored
@@ -44,11 +45,12 @@ type Spool struct {
 
 	mu     sync.Mutex
 	clean  cleaner
-	head   []byte // the first part, up to room bytes
+	plain  *plain // what the model gets of the live output
+	raw    []byte // the full output, as long as it is kept in memory
+	head   []byte // the first part of what the model gets, up to room bytes
 	tail   []byte // what came after; its beginning is dropped
 	gap    bool   // text between head and tail was dropped
 	room   int
-	last   byte // of the text so far
 	chars  int
 	size   int64
 	file   File
@@ -66,15 +68,18 @@ func NewSpool(limit Limit, secrets []string, open func() (File, error), emit fun
 	if open == nil {
 		most = inlineAlone
 	}
-	return &Spool{
+	s := &Spool{
 		limit: limit, most: int64(most), open: open, emit: emit, clean: cleaner{secrets: secrets},
 		room: max(most, utf8.UTFMax*limit.MaxChars),
 	}
+	s.plain = newPlain(s.add)
+	return s
 }
 
 var errSpoolClosed = errors.New("the tool call has ended: its output is closed")
 
-// Write takes live output.
+// Write takes live output. The model gets it without escape sequences, as
+// [Plain] does.
 func (s *Spool) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,22 +87,32 @@ func (s *Spool) Write(p []byte) (int, error) {
 		return 0, errSpoolClosed
 	}
 	if text := s.clean.next(p, false); text != "" {
-		s.add(text)
-		s.emit(text)
+		s.live(text)
 	}
 	return len(p), nil
 }
 
-// add appends clean text.
-func (s *Spool) add(text string) {
-	s.chars += utf8.RuneCountInString(text)
+// live takes clean live output.
+func (s *Spool) live(text string) {
+	s.keep(text)
+	s.plain.write(text)
+	s.emit(text)
+}
+
+// keep keeps text as it was written.
+func (s *Spool) keep(text string) {
 	s.size += int64(len(text))
-	if text != "" {
-		s.last = text[len(text)-1]
-	}
 	if s.size > inline {
 		s.toFile(text)
 	}
+	if s.size <= s.most {
+		s.raw = append(s.raw, text...)
+	}
+}
+
+// add appends text for the model.
+func (s *Spool) add(text string) {
+	s.chars += utf8.RuneCountInString(text)
 	if n := min(s.room-len(s.head), len(text)); n > 0 {
 		s.head = append(s.head, text[:n]...)
 		text = text[n:]
@@ -121,7 +136,7 @@ func (s *Spool) toFile(text string) {
 			return
 		}
 		s.buf = bufio.NewWriterSize(s.file, 64<<10)
-		_, s.err = s.buf.Write(s.head)
+		_, s.err = s.buf.Write(s.raw)
 	}
 	if s.err == nil {
 		_, s.err = s.buf.WriteString(text)
@@ -135,33 +150,40 @@ func (s *Spool) Finish(text string) (string, *Full, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := s.clean.next(nil, true); last != "" {
-		s.add(last)
-		s.emit(last)
+		s.live(last)
 	}
+	s.plain.flush()
 	if text != "" {
-		if s.last != 0 && s.last != '\n' {
+		if last := s.lastByte(); last != 0 && last != '\n' {
+			s.keep("\n")
 			s.add("\n")
 		}
-		s.add(s.clean.next([]byte(text), true))
+		text = s.clean.next([]byte(text), true)
+		s.keep(text)
+		s.add(text)
 	}
 	s.closed = true
 	kept, cut := s.kept()
-	if !cut {
+	if !cut && !s.plain.changed {
 		s.discard()
 		return kept, nil, nil
 	}
 	out := &Full{Bytes: s.size}
 	if s.size <= s.most {
-		out.Text = string(s.head)
-		s.toFile("") // for the handle
+		out.Text = string(s.raw)
+		if cut {
+			s.toFile("") // for the handle
+		}
 	}
 	err := s.closeFile()
-	if s.file != nil && err == nil {
-		if out.Text == "" {
-			out.Path = s.file.Path()
-		}
+	stored := s.file != nil && err == nil
+	if stored && out.Text == "" {
+		out.Path = s.file.Path()
+	}
+	switch {
+	case cut && stored:
 		kept += "\n[Full output: " + s.file.Handle() + " (open it with read_file)]"
-	} else if out.Text == "" {
+	case cut && out.Text == "":
 		kept = strings.Replace(kept, fullAvailable, fullLost, 1)
 	}
 	return kept, out, err
@@ -175,6 +197,16 @@ func (s *Spool) kept() (string, bool) {
 	text := truncateChars(string(s.head), strings.ToValidUTF8(string(s.tail), ""), s.chars, s.limit)
 	text, _ = truncateLines(text, s.limit)
 	return text, true
+}
+
+// lastByte returns the last byte of what the model gets.
+func (s *Spool) lastByte() byte {
+	for _, part := range [][]byte{s.tail, s.head} {
+		if len(part) > 0 {
+			return part[len(part)-1]
+		}
+	}
+	return 0
 }
 
 func (s *Spool) closeFile() error {

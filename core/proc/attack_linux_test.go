@@ -16,8 +16,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -200,6 +202,16 @@ var attacks = []attack{
 	{name: "make a missing pinned file", script: script("echo x >.envrc"), aside: true},
 	{name: "plant a symbolic link for a missing pin", script: script("ln -s file .envrc && test -L .envrc"), aside: true},
 	{name: "move onto a missing pin", script: script("echo x >f2; mv f2 .envrc && grep x .envrc"), aside: true},
+	{name: "chmod git configuration", script: script("chmod 777 .git/config")},
+	{name: "chmod a masked file", script: script("chmod 777 .env")},
+	{name: "write a pin by the working directory's link", script: script("echo x >>/proc/self/cwd/.git/config")},
+	{name: "write a pin by a link", script: script("mkdir d && ln -s ../.git d/l && echo x >>d/l/config")},
+	{name: "write a pin from another directory", script: script("mkdir d && cd d && echo x >>../.git/config")},
+	{name: "exchange a pin's parent", args: act("exchange")},
+	{name: "link an unnamed file", args: act("tmpfile")},
+	{name: "change a path while it is checked", args: act("race path", func(*world) string { return ".git/hooks/raced" })},
+	{name: "change a directory while it is checked", args: act("race directory", func(*world) string { return ".git/hooks/raced" })},
+	{name: "read a hidden file by changing a path", args: act("race read")},
 	{name: "TCP", args: act("dial", func(*world) string { return "tcp" }, func(w *world) string { return w.tcp })},
 	{name: "UDP", args: act("dial", func(*world) string { return "udp" }, func(w *world) string { return w.udp })},
 	{name: "abstract socket", args: act("dial", func(*world) string { return "unix" }, func(w *world) string { return w.abstract })},
@@ -395,6 +407,65 @@ func syscallError(call uintptr, args ...uintptr) error {
 	return nil
 }
 
+// raceTime is how long an attack tries to win a race.
+const raceTime = 300 * time.Millisecond
+
+// racedPath is a path in memory that changes all the time.
+type racedPath struct {
+	text []byte
+	done chan struct{}
+	wg   sync.WaitGroup
+}
+
+func newRacedPath(good, evil string) *racedPath {
+	p := &racedPath{text: make([]byte, 64), done: make(chan struct{})}
+	copy(p.text, good)
+	p.wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-p.done:
+				return
+			default:
+				clear(p.text[copy(p.text, []string{good, evil}[i%2]):])
+			}
+		}
+	})
+	return p
+}
+
+func (p *racedPath) open(flags int) (int, error) {
+	at := int64(unix.AT_FDCWD)
+	fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(&p.text[0])), uintptr(flags), 0o755, 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}
+
+func (p *racedPath) stop() {
+	close(p.done)
+	p.wg.Wait()
+}
+
+// race creates a file at a path that changes between a harmless and an evil one, until
+// there is one at the target.
+func race(target, good, evil string, change func(i int)) error {
+	path := newRacedPath(good, evil)
+	defer path.stop()
+	for i, end := 0, time.Now().Add(raceTime); time.Now().Before(end); i++ {
+		if change != nil {
+			change(i)
+		}
+		if fd, err := path.open(unix.O_CREAT | unix.O_WRONLY); err == nil {
+			unix.Close(fd)
+		}
+		if _, err := os.Lstat(target); err == nil {
+			return nil
+		}
+	}
+	return errors.New("the race was not won")
+}
+
 var roles = map[string]func(args []string) error{
 	"truncate": func(a []string) error { return os.Truncate(a[0]+"/file", 0) },
 	"setxattr": func(a []string) error {
@@ -403,6 +474,50 @@ var roles = map[string]func(args []string) error{
 	"fd": func([]string) error {
 		_, err := os.NewFile(uintptr(number(os.Getenv("INHERITED"))), "inherited").WriteString("x")
 		return err
+	},
+	"exchange": func([]string) error {
+		if err := errors.Join(os.MkdirAll("other/.agent", 0o755), os.WriteFile("other/.agent/settings.json", []byte("x"), 0o644)); err != nil {
+			return err
+		}
+		return unix.Renameat2(unix.AT_FDCWD, "other", unix.AT_FDCWD, "sub", unix.RENAME_EXCHANGE)
+	},
+	"tmpfile": func([]string) error {
+		fd, err := unix.Open(".", unix.O_TMPFILE|unix.O_WRONLY, 0o755)
+		if err != nil {
+			return err
+		}
+		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, ".git/hooks/linked", unix.AT_SYMLINK_FOLLOW)
+	},
+	"race path": func(a []string) error {
+		if err := os.Mkdir("aaaa", 0o755); err != nil {
+			return err
+		}
+		return race(a[0], "aaaa/hooks/r", ".git/hooks/raced", nil)
+	},
+	"race directory": func(a []string) error {
+		if err := errors.Join(os.MkdirAll("one/hooks", 0o755), os.Symlink(".git", "two"), os.Symlink("one", "at")); err != nil {
+			return err
+		}
+		return race(a[0], "at/hooks/raced", "at/hooks/raced", func(i int) {
+			_ = errors.Join(os.Symlink([]string{"one", ".git"}[i%2], "next"), os.Rename("next", "at"))
+		})
+	},
+	"race read": func([]string) error {
+		path := newRacedPath("file", ".env")
+		defer path.stop()
+		for end := time.Now().Add(raceTime); time.Now().Before(end); {
+			fd, err := path.open(unix.O_RDONLY)
+			if err != nil {
+				continue
+			}
+			b := make([]byte, 6)
+			n, _ := unix.Read(fd, b)
+			unix.Close(fd)
+			if string(b[:n]) == "secret" {
+				return nil
+			}
+		}
+		return errors.New("only the harmless file was read")
 	},
 	"dial": func(a []string) error {
 		c, err := net.Dial(a[0], a[1])

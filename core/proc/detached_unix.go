@@ -14,31 +14,33 @@ import (
 func (s *Supervisor) endDetached() {
 	s.forking.Lock()
 	defer s.forking.Unlock()
-	find := s.marked
+	find := living(newMarked(s.token))
 	if s.adopts {
 		find = s.reap
 	}
-	living := find()
-	for _, pid := range living {
+	found := find()
+	for _, pid := range found {
 		_ = unix.Kill(pid, unix.SIGTERM)
 	}
-	for deadline := time.Now().Add(leftGrace); len(living) > 0 && time.Now().Before(deadline); living = find() {
+	for deadline := time.Now().Add(leftGrace); len(found) > 0 && time.Now().Before(deadline); found = find() {
 		time.Sleep(5 * time.Millisecond)
 	}
-	if len(living) > 0 {
+	if len(found) > 0 {
 		kill(find)
 	}
 }
 
-// marked returns the living processes with the token of s.
-func (s *Supervisor) marked() (pids []int) {
-	table, _ := processes(0) // without a table there is nothing to find
-	for _, e := range table {
-		if !e.zombie && carries(e.pid, []byte(s.token)) {
-			pids = append(pids, e.pid)
+// living returns a function that finds the living processes of a set.
+func living(set *marked) func() []int {
+	return func() (pids []int) {
+		table, _ := processes(0) // without a table there is nothing to find
+		for _, e := range table {
+			if set.has(e) {
+				pids = append(pids, e.pid)
+			}
 		}
+		return pids
 	}
-	return pids
 }
 
 // kill kills the processes returned by find and their descendants, until there

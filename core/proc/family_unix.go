@@ -3,7 +3,6 @@
 package proc
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"slices"
@@ -17,7 +16,9 @@ import (
 type entry struct {
 	pid, ppid, group, session int
 	zombie                    bool
-	exiting                   bool // about to be a zombie; its files may be closed
+	exiting                   bool  // about to be a zombie; its files may be closed
+	kernel                    bool  // a thread of the kernel
+	started                   int64 // tells processes with the same pid apart
 }
 
 // member is a process of a command or, with a negative pid, its whole group if
@@ -32,7 +33,7 @@ type member struct {
 // and a session, and its descendants.
 type family struct {
 	leader  int
-	marker  []byte
+	marked  *marked
 	started time.Time
 	// closed means that the leader adopts orphans: everything that the command
 	// started is a descendant as long as the leader runs.
@@ -40,7 +41,7 @@ type family struct {
 }
 
 func newFamily(cmd *exec.Cmd, marker string, started time.Time, closed bool) *family {
-	return &family{leader: cmd.Process.Pid, marker: []byte(marker), started: started, closed: closed}
+	return &family{leader: cmd.Process.Pid, marked: newMarked(marker), started: started, closed: closed}
 }
 
 func (f *family) close() {}
@@ -83,7 +84,7 @@ func (f *family) related(table []entry, all bool) map[int]bool {
 		return related
 	}
 	for _, e := range table {
-		if e.group == f.leader || e.session == f.leader || all && !e.zombie && carries(e.pid, f.marker) {
+		if e.group == f.leader || e.session == f.leader || all && f.marked.has(e) {
 			related[e.pid] = true
 		}
 	}
@@ -128,13 +129,6 @@ func (f *family) signal(list []member, kill bool) {
 			_ = unix.Kill(m.pid, sig)
 		}
 	}
-}
-
-// carries reports whether the process has text in its environment. Environments
-// of other users' processes are not readable.
-func carries(pid int, text []byte) bool {
-	env, err := environment(pid)
-	return err == nil && bytes.Contains(env, text)
 }
 
 // status returns the exit code, or -1 and the signal's name.

@@ -30,6 +30,7 @@ func processes(oldest int) ([]entry, error) {
 		e := entry{
 			pid: pid, ppid: int(list[i].Eproc.Ppid), group: int(list[i].Eproc.Pgid),
 			zombie: list[i].Proc.P_stat == zombieState, exiting: list[i].Proc.P_flag&exitingFlag != 0,
+			started: list[i].Proc.P_starttime.Nano(),
 		}
 		if e.session, err = unix.Getsid(pid); err != nil {
 			e.session = 0

@@ -58,14 +58,22 @@ func readStat(pid int, buf []byte) (e entry, ok bool) {
 	return parseStat(pid, buf[:n])
 }
 
-// exitingFlag is PF_EXITING of the kernel's <linux/sched.h>.
-const exitingFlag = 0x4
+// PF_EXITING and PF_KTHREAD of the kernel's <linux/sched.h>.
+const (
+	exitingFlag = 0x4
+	kernelFlag  = 0x200000
+)
 
-// parseStat parses "pid (name) state ppid group session tty tpgid flags …". The
-// name may contain anything, even parentheses.
+// parseStat parses "pid (name) state ppid group session tty tpgid flags …" with
+// the start as field 22 (proc_pid_stat(5)). The name may contain anything, even
+// parentheses.
 func parseStat(pid int, line []byte) (e entry, ok bool) {
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
-	if len(fields) < 7 {
+	if len(fields) < 20 {
+		return entry{}, false
+	}
+	started, err := strconv.ParseInt(string(fields[19]), 10, 64)
+	if err != nil {
 		return entry{}, false
 	}
 	var numbers [6]int
@@ -79,7 +87,7 @@ func parseStat(pid int, line []byte) (e entry, ok bool) {
 	state := fields[0][0]
 	return entry{
 		pid: pid, ppid: numbers[0], group: numbers[1], session: numbers[2],
-		zombie: state == 'Z' || state == 'X', exiting: numbers[5]&exitingFlag != 0,
+		zombie: state == 'Z' || state == 'X', exiting: numbers[5]&exitingFlag != 0, kernel: numbers[5]&kernelFlag != 0, started: started,
 	}, true
 }
 

@@ -13,13 +13,14 @@ func TestParseStat(t *testing.T) {
 		want entry
 		ok   bool
 	}{
-		{"7 (sh) S 1 7 7 0 -1 4194304 1", entry{pid: 7, ppid: 1, group: 7, session: 7}, true},
-		{"7 (a) b) (c) R 2 3 4 0 -1 0", entry{pid: 7, ppid: 2, group: 3, session: 4}, true},
-		{"7 (new\nline) Z 2 3 4 0 -1 0", entry{pid: 7, ppid: 2, group: 3, session: 4, zombie: true}, true},
-		{"7 (sh) X 2 3 4 0 -1 0", entry{pid: 7, ppid: 2, group: 3, session: 4, zombie: true}, true},
-		{"7 (sh) S 2 3 4 0 -1 4194308 0", entry{pid: 7, ppid: 2, group: 3, session: 4, exiting: true}, true},
-		{"7 (sh) S 1 7 7 0 -1", entry{}, false},
-		{"7 (sh) S one 7 7 0 -1 0", entry{}, false},
+		{"7 (sh) S 1 7 7 0 -1 4194304 0 0 0 0 0 0 0 0 0 0 0 0 99", entry{pid: 7, ppid: 1, group: 7, session: 7, started: 99}, true},
+		{"7 (a) b) (c) R 2 3 4 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 99", entry{pid: 7, ppid: 2, group: 3, session: 4, started: 99}, true},
+		{"7 (new\nline) Z 2 3 4 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 99", entry{pid: 7, ppid: 2, group: 3, session: 4, started: 99, zombie: true}, true},
+		{"7 (sh) X 2 3 4 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 99", entry{pid: 7, ppid: 2, group: 3, session: 4, started: 99, zombie: true}, true},
+		{"7 (sh) S 2 3 4 0 -1 4194308 0 0 0 0 0 0 0 0 0 0 0 0 99 5", entry{pid: 7, ppid: 2, group: 3, session: 4, started: 99, exiting: true}, true},
+		{"7 (sh) S 1 7 7 0 -1 0 0 0", entry{}, false},
+		{"7 (sh) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 soon", entry{}, false},
+		{"7 (sh) S one 7 7 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 99", entry{}, false},
 		{"", entry{}, false},
 	}
 	for _, test := range tests {
@@ -30,7 +31,7 @@ func TestParseStat(t *testing.T) {
 }
 
 func FuzzParseStat(f *testing.F) {
-	f.Add([]byte("7 (a) b) (c) R 2 3 4 0 -1 0 0"))
+	f.Add([]byte("7 (a) b) (c) R 2 3 4 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 99"))
 	f.Add([]byte(")"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if e, ok := parseStat(7, line); !ok && e != (entry{}) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
 )
 
 //go:embed ask_user.md
@@ -33,7 +34,7 @@ type askUserArgs struct {
 // question. In non-interactive use the model is told to decide.
 func AskUser() core.Tool {
 	return core.NewTool(core.ToolDefinition{
-		Name:        "ask_user",
+		Name:        event.AskTool,
 		Description: strings.TrimSpace(askUserDoc),
 	}, nil, runAskUser)
 }
@@ -64,7 +65,9 @@ func runAskUser(ctx context.Context, call *core.Call, in askUserArgs) (core.Resu
 	case answer == "":
 		return core.TextResult("The user did not answer. Continue without an answer, or say why you cannot."), nil
 	}
-	return core.TextResult("The user answers: " + answer), nil
+	res := core.TextResult("The user answers: " + answer)
+	res.Structured, err = json.Marshal(map[string]string{"answer": answer})
+	return res, err
 }
 
 // askFor asks with a form of one field. It returns "" if there is no answer.

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/charset"
 	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
@@ -68,21 +69,28 @@ func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Re
 	if refusal != nil {
 		return *refusal, nil
 	}
-	if refusal := omission(in.FilePath, in.NewString, string(data)); refusal != nil {
+	doc, refusal := newDocument(in.FilePath, data)
+	if refusal == nil {
+		refusal = omission(in.FilePath, in.NewString, doc.text)
+	}
+	if refusal != nil {
 		return *refusal, nil
 	}
-	res, err := textedit.Parse(string(data)).Replace(in.OldString, in.NewString, editOptions(in.FilePath, in.ReplaceAll))
+	res, err := textedit.Parse(doc.text).Replace(in.OldString, in.NewString, editOptions(in.FilePath, in.ReplaceAll))
 	if err != nil {
 		return core.Failf(core.CodeValidation, "%s was not changed: %v.", in.FilePath, err), nil
 	}
-	after := []byte(res.Text)
+	after, err := doc.encode(res.Text)
+	if err != nil {
+		return core.Failf(core.CodeValidation, "%s was not changed: %v.", in.FilePath, err), nil
+	}
 	if bytes.Equal(after, data) {
 		return invalid("%s was not changed: with the file's own white space and line endings, old_string and new_string are the same. Copy the exact text; use shell to change line endings.", in.FilePath)
 	}
 	if err := call.Env.Files().Write(ctx, in.FilePath, bytes.NewReader(after), 0); err != nil {
 		return failure("edit", in.FilePath, err), nil
 	}
-	result := core.TextResult(fmt.Sprintf("Edited %s: %s", in.FilePath, res))
+	result := core.TextResult(fmt.Sprintf("Edited %s: %s%s", in.FilePath, res, sentences(doc.notes())))
 	result.Meta = diffMeta(in.FilePath, data, after)
 	return result, nil
 }
@@ -99,7 +107,7 @@ func editOptions(path string, all bool) textedit.Options {
 	return o
 }
 
-// readForEdit reads a text file, or returns a failure if it cannot be edited.
+// readForEdit reads a file, or returns a failure if it cannot be edited.
 func readForEdit(ctx context.Context, env core.Environment, path string) ([]byte, *core.Result) {
 	if refusal := checkFile(ctx, env, path); refusal != nil {
 		return nil, refusal
@@ -112,7 +120,7 @@ func readForEdit(ctx context.Context, env core.Environment, path string) ([]byte
 		r := failure("edit", path, err)
 		return nil, &r
 	}
-	return data, checkText(path, data)
+	return data, nil
 }
 
 // checkFile returns a failure if a path is not that of an existing file.
@@ -150,26 +158,31 @@ func tooLarge(path string) *core.Result {
 	return &r
 }
 
-// checkText returns a failure for content that is not text.
-func checkText(path string, data []byte) *core.Result {
-	what, _, ok := binary(data[:min(len(data), sniffLen)])
-	if !ok {
-		return nil
-	}
-	r := core.Failf(core.CodeIO, "Cannot edit %q: it is not a text file; it looks like %s. Use shell if you need to change it.", path, what)
-	return &r
-}
-
 // diffMeta returns the change as a unified diff, for interfaces.
 func diffMeta(path string, before, after []byte) map[string]json.RawMessage {
 	if len(before) > maxDiffFile || len(after) > maxDiffFile {
 		return nil
 	}
 	name := strings.TrimPrefix(path, "/")
-	unified := diff.Diff("a/"+name, before, "b/"+name, after)
+	unified := diff.Diff("a/"+name, utf8Text(before), "b/"+name, utf8Text(after))
 	text, err := json.Marshal(string(unified))
 	if err != nil || len(unified) > maxDiffSize {
 		return nil // the diff is optional
 	}
 	return map[string]json.RawMessage{"diff": text}
+}
+
+// utf8Text returns a file's text in UTF-8.
+func utf8Text(data []byte) []byte {
+	e, _ := charset.Detect(data)
+	return e.Decode(data)
+}
+
+// sentences turns notes into sentences.
+func sentences(notes []string) string {
+	var b strings.Builder
+	for _, n := range notes {
+		b.WriteString(" " + strings.ToUpper(n[:1]) + n[1:] + ".")
+	}
+	return b.String()
 }

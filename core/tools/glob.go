@@ -80,6 +80,10 @@ type globFile struct {
 // globFiles returns the files that match, the newest first.
 func globFiles(ctx context.Context, w *walker, pattern string) ([]globFile, error) {
 	var found []globFile
+	if err := w.openBatch(ctx); err != nil {
+		return nil, err
+	}
+	defer w.closeBatch()
 	err := w.walk(ctx, func(e walkEntry) error {
 		if e.entry.IsDir() || !doublestar.MatchUnvalidated(pattern, e.rel) {
 			return nil

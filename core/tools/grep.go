@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/charset"
 )
 
 const (
@@ -20,6 +21,8 @@ const (
 	maxGrepResults = 10_000 // the maximum of max_results
 	maxGrepContext = 100
 	grepLineChars  = 400 // shown of a line
+
+	maxEncodedNotes = 5 // files whose encoding is told
 )
 
 // The output modes of grep.
@@ -84,6 +87,8 @@ type grepFile struct {
 	rel     string // relative to the base; empty if the base is the file
 	matches int    // matching lines, as far as the mode needs them
 	lines   []grepLine
+	// encoding is how the file is stored.
+	encoding charset.Encoding
 }
 
 // grepLine is a line to show.
@@ -190,6 +195,8 @@ type grepReport struct {
 	out   strings.Builder
 	n     int  // lines, or files
 	more  bool // there are more than the maximum
+	// encoded are the files shown that are not UTF-8, with their encodings.
+	encoded []string
 }
 
 // add writes a file and reports whether there is room for another.
@@ -199,6 +206,9 @@ func (r *grepReport) add(f grepFile) bool {
 		return false
 	}
 	name := joinPath(r.query.base, f.rel)
+	if !f.encoding.UTF8() {
+		r.encoded = append(r.encoded, fmt.Sprintf("%s is in %s", name, f.encoding))
+	}
 	switch r.query.mode {
 	case modeFiles:
 		r.n++
@@ -261,6 +271,12 @@ func (r *grepReport) finish(tally grepTally) string {
 			what = "files"
 		}
 		fmt.Fprintf(&r.out, "(Only the first %d matching %s are shown. Narrow pattern, path or glob_filter, or raise max_results.)\n", r.n, what)
+	}
+	if n := len(r.encoded); n > maxEncodedNotes {
+		r.encoded = append(r.encoded[:maxEncodedNotes], fmt.Sprintf("%d more files are not in UTF-8", n-maxEncodedNotes))
+	}
+	if len(r.encoded) > 0 {
+		fmt.Fprintf(&r.out, "(%s.)\n", strings.Join(r.encoded, "; "))
 	}
 	note := func(n int, why string) {
 		if n > 0 {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/charset"
+	"github.com/seed-009c0928/agent/core/output"
 )
 
 //go:embed job.md
@@ -66,7 +68,7 @@ func (j *job) Write(p []byte) (int, error) {
 func (j *job) read() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	text := strings.ToValidUTF8(string(j.unread), "\uFFFD")
+	text := output.Plain(strings.ToValidUTF8(string(j.unread), "\uFFFD"))
 	if j.dropped > 0 {
 		text = fmt.Sprintf("[%d bytes before this were dropped]\n%s", j.dropped, text)
 	}
@@ -106,7 +108,8 @@ func (s *jobs) start(ctx context.Context, call *core.Call, in shellArgs) (core.R
 		stop()
 		return core.Failf(core.CodeRateLimited, "%v.", err), nil
 	}
-	process, err := call.Env.Start(running, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Stdout: j, Stderr: j})
+	decoded := charset.NewWriter(j)
+	process, err := call.Env.Start(running, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Stdout: decoded, Stderr: decoded})
 	if err != nil {
 		stop()
 		close(j.done)
@@ -119,6 +122,7 @@ func (s *jobs) start(ctx context.Context, call *core.Call, in shellArgs) (core.R
 		defer stop()
 		defer close(j.done)
 		j.exit, j.err = process.Wait()
+		_ = decoded.Close() // a job's Write cannot fail
 	}()
 	wait := time.NewTimer(jobGrace) // report an immediate end
 	defer wait.Stop()

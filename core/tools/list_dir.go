@@ -52,6 +52,12 @@ func runListDir(ctx context.Context, call *core.Call, in listDirArgs) (core.Resu
 	most := max(in.Depth, 1)
 	w := &walker{env: call.Env, base: in.Path, all: true}
 	w.enter = func(rel string) bool { return strings.Count(rel, "/") < most-1 }
+	if most > 1 {
+		if err := w.openBatch(ctx); err != nil {
+			return failure("list", orHere(in.Path), err), nil
+		}
+		defer w.closeBatch()
+	}
 	var out strings.Builder
 	shown, cut := 0, false
 	err := w.walk(ctx, func(e walkEntry) error {

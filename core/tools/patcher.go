@@ -14,7 +14,6 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/internal/patch"
-	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
 // patcher applies a patch: plan checks all sections, then write changes files.
@@ -111,14 +110,15 @@ func (w *patcher) planAdd(ctx context.Context, f patch.File, key string) *core.R
 	if refusal != nil {
 		return refusal
 	}
-	if refusal := omission(f.Path, f.Content, string(old.data)); refusal != nil {
+	if refusal := omission(f.Path, f.Content, string(utf8Text(old.data))); refusal != nil {
 		return refusal
 	}
 	c := &change{path: f.Path, key: key, to: f.Path, toKey: key, after: []byte(f.Content), isNew: true, line: f.Line}
 	if w.replaces(key) {
-		content, note := keepStyle(old.data, f.Content)
-		c.after = []byte(content)
-		c.notes = append(c.notes, note...)
+		var err error
+		if c.after, c.notes, err = keepStyle(old.data, f.Content); err != nil {
+			return clash("%s cannot be written: %v.", f.Path, err)
+		}
 	}
 	w.changes = append(w.changes, c)
 	return nil
@@ -192,7 +192,8 @@ func (w *patcher) apply(f patch.File, c *change) *core.Result {
 	if w.originals[c.key].large && !c.isNew {
 		return tooLarge(f.Path)
 	}
-	if refusal := checkText(f.Path, c.after); refusal != nil {
+	doc, refusal := newDocument(f.Path, c.after)
+	if refusal != nil {
 		return refusal
 	}
 	for _, h := range f.Hunks {
@@ -202,15 +203,18 @@ func (w *patcher) apply(f patch.File, c *change) *core.Result {
 				added.WriteString(l.Text + "\n")
 			}
 		}
-		if refusal := omission(f.Path, added.String(), string(c.after)); refusal != nil {
+		if refusal := omission(f.Path, added.String(), doc.text); refusal != nil {
 			return refusal
 		}
 	}
-	after, notes, err := f.Apply(string(c.after))
+	after, notes, err := f.Apply(doc.text)
 	if err != nil {
 		return clash("%v\nRead the file and write a new patch.", err)
 	}
-	c.after = []byte(after)
+	if c.after, err = doc.encode(after); err != nil {
+		return clash("%s cannot be written: %v.", f.Path, err)
+	}
+	c.notes = append(c.notes, doc.notes()...)
 	for _, n := range notes {
 		c.notes = append(c.notes, fmt.Sprintf("the change at line %d of the patch: %s; check the result", n.Line, n))
 	}
@@ -306,7 +310,7 @@ func (w *patcher) meta() map[string]json.RawMessage {
 		if c.gone {
 			after = nil
 		}
-		if _, _, odd := binary(before[:min(len(before), sniffLen)]); odd || bytes.Equal(before, after) {
+		if _, _, _, ok := sniff(before); !ok || bytes.Equal(before, after) {
 			continue
 		}
 		var one string
@@ -319,23 +323,6 @@ func (w *patcher) meta() map[string]json.RawMessage {
 		return nil
 	}
 	return map[string]json.RawMessage{"diff": text}
-}
-
-// keepStyle gives the new content of a file the byte order mark and the line
-// endings of the old one, if the model could not know of them.
-func keepStyle(old []byte, content string) (kept string, notes []string) {
-	if checkText("", old) != nil {
-		return content, nil
-	}
-	t := textedit.Parse(string(old))
-	kept, changed := t.Native(content)
-	if changed {
-		notes = append(notes, "kept the file's line endings, which are not LF")
-	}
-	if t.BOM && !strings.HasPrefix(kept, textedit.BOM) {
-		kept, notes = textedit.BOM+kept, append(notes, "kept the file's byte order mark")
-	}
-	return kept, notes
 }
 
 // targets returns the changes that write a file, new ones last, because removing

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/internal/textedit"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/output"
 )
 
 const (
@@ -76,8 +77,12 @@ func runReadFile(ctx context.Context, call *core.Call, in readFileArgs) (core.Re
 		return failure("read", in.FilePath, err), nil
 	}
 	defer f.Close()
-	size := int(min(max(info.Size()+1, sniffLen), 64<<10))
-	return readOpened(bufio.NewReaderSize(contextReader{ctx, f}, size), info.Size(), in), nil
+	size := int(min(max(info.Size()+1, sniffLen), maxEditSize))
+	var r io.Reader = contextReader{ctx, f}
+	if strings.HasPrefix(in.FilePath, core.HandlePrefix) {
+		r = output.PlainReader(r)
+	}
+	return readOpened(bufio.NewReaderSize(r, size), info.Size(), in), nil
 }
 
 // missing is the failure for a file that does not exist.
@@ -94,21 +99,25 @@ func missing(ctx context.Context, env core.Environment, path string) core.Result
 
 // readOpened reads the requested part of a file of the given size.
 func readOpened(r *bufio.Reader, size int64, in readFileArgs) core.Result {
-	head, err := r.Peek(sniffLen)
+	head, err := r.Peek(r.Size())
 	if err != nil && !errors.Is(err, io.EOF) {
 		return failure("read", in.FilePath, err)
 	}
 	if mediaType, ok := imageType(head); ok {
 		return readImage(r, in.FilePath, mediaType)
 	}
-	if what, advice, ok := binary(head); ok {
+	what, advice, encoding, ok := sniff(head)
+	if !ok {
 		return core.Failf(core.CodeIO, "%q is not a text file: it looks like %s (%s). %s", in.FilePath, what, byteSize(size), advice)
 	}
 	if len(head) == 0 {
 		return core.TextResult("(The file is empty.)")
 	}
-	if bytes.HasPrefix(head, []byte(textedit.BOM)) {
-		_, _ = r.Discard(len(textedit.BOM)) // already peeked
+	if !encoding.UTF8() {
+		r = bufio.NewReader(encoding.Reader(r))
+	}
+	if mark, _ := r.Peek(len(textedit.BOM)); string(mark) == textedit.BOM {
+		_, _ = r.Discard(len(mark)) // already peeked
 	}
 	p := page{first: max(in.Offset, 1), limit: in.Limit}
 	if p.limit == 0 {
@@ -121,7 +130,11 @@ func readOpened(r *bufio.Reader, size int64, in readFileArgs) core.Result {
 		return core.Failf(core.CodeValidation, "offset %d is past the end of %q, which has %s. Use an offset from 1 to %d.",
 			in.Offset, in.FilePath, count(p.total, "line"), p.total)
 	}
-	return core.TextResult(p.String())
+	text := p.String()
+	if !encoding.UTF8() {
+		text += fmt.Sprintf("\n(The file is in %s; edits keep that.)", encoding)
+	}
+	return core.TextResult(text)
 }
 
 func readImage(r io.Reader, path, mediaType string) core.Result {

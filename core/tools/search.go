@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/charset"
 	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
@@ -26,13 +28,24 @@ func nativeSearch(ctx context.Context, env core.Environment, q *grepQuery, yield
 		return searchNamedFile(ctx, env, q, yield)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &search{env: env, query: q, queue: make(chan *searchJob, 16*grepReaders), work: make(chan *searchJob, 16*grepReaders)}
-	var wg sync.WaitGroup
-	wg.Go(func() { s.produce(ctx) })
-	for range grepReaders {
-		wg.Go(func() { s.read(ctx) })
+	defer cancel()
+	s := &search{ctx: ctx, env: env, query: q, walker: walker{env: env, base: q.base}}
+	if err := s.walker.openBatch(ctx); err != nil {
+		return grepTally{}, err
 	}
-	err := s.collect(ctx, yield)
+	defer s.walker.closeBatch()
+	var wg sync.WaitGroup
+	if s.walker.ahead.batch != nil {
+		s.open(4 * maxBatchFiles)
+		wg.Go(s.readBatches)
+	} else {
+		s.open(16 * grepReaders)
+		for range grepReaders {
+			wg.Go(s.read)
+		}
+	}
+	wg.Go(s.produce)
+	err := s.collect(yield)
 	cancel()
 	wg.Wait()
 	if err == nil && !s.stopped {
@@ -46,6 +59,7 @@ func nativeSearch(ctx context.Context, env core.Environment, q *grepQuery, yield
 // search is one search of a directory: a walk that queues jobs, readers that do
 // them, and a collector that takes the results in the order of the queue.
 type search struct {
+	ctx     context.Context
 	env     core.Environment
 	query   *grepQuery
 	queue   chan *searchJob
@@ -58,6 +72,7 @@ type search struct {
 
 type searchJob struct {
 	rel    string
+	size   int64             // for batches
 	result chan searchResult // capacity 1
 }
 
@@ -66,42 +81,56 @@ type searchResult struct {
 	err  error
 }
 
-func (s *search) produce(ctx context.Context) {
+// open makes room for jobs.
+func (s *search) open(jobs int) {
+	s.queue, s.work = make(chan *searchJob, jobs), make(chan *searchJob, jobs)
+}
+
+func (s *search) produce() {
 	defer close(s.queue)
 	defer close(s.work)
-	s.walker = walker{env: s.env, base: s.query.base}
-	s.walkErr = s.walker.walk(ctx, func(e walkEntry) error {
+	s.walkErr = s.walker.walk(s.ctx, func(e walkEntry) error {
 		if !e.entry.Type().IsRegular() || !s.query.filter.selects(e.rel) {
 			return nil
 		}
 		job := &searchJob{rel: e.rel, result: make(chan searchResult, 1)}
+		if s.walker.ahead.batch != nil {
+			info, err := e.entry.Info()
+			if err != nil {
+				return nil // removed meanwhile
+			}
+			job.size = info.Size()
+		}
 		for _, c := range []chan *searchJob{s.queue, s.work} {
 			select {
 			case c <- job:
-			case <-ctx.Done():
-				return ctx.Err()
+			case <-s.ctx.Done():
+				return s.ctx.Err()
 			}
 		}
 		return nil
 	})
 }
 
-func (s *search) read(ctx context.Context) {
+func (s *search) read() {
 	reader := &fileSearcher{query: s.query, lines: s.query.matcher.scanner(), most: maxGrepFile}
 	for job := range s.work {
-		file, err := reader.search(ctx, s.env.Files(), s.walker.at(job.rel))
+		file, err := reader.search(s.ctx, s.env.Files(), s.walker.at(job.rel))
 		file.rel = job.rel
 		job.result <- searchResult{file, err}
 	}
 }
 
-func (s *search) collect(ctx context.Context, yield func(grepFile) bool) error {
+func (s *search) collect(yield func(grepFile) bool) error {
 	for job := range s.queue {
 		var result searchResult
 		select {
 		case result = <-job.result:
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+		if errors.Is(result.err, errLostBatch) {
+			return result.err
 		}
 		s.tally.count(result.err)
 		if result.file.matches > 0 && !yield(result.file) {
@@ -109,7 +138,7 @@ func (s *search) collect(ctx context.Context, yield func(grepFile) bool) error {
 			return nil
 		}
 	}
-	return ctx.Err()
+	return s.ctx.Err()
 }
 
 // count counts a file by the outcome of its search.
@@ -157,11 +186,39 @@ func (s *fileSearcher) search(ctx context.Context, files core.FS, name string) (
 	if err != nil {
 		return grepFile{}, err
 	}
+	return s.findIn(ctx, text)
+}
+
+// searchText searches a file's content, of which the end may be cut off.
+func (s *fileSearcher) searchText(ctx context.Context, text []byte, cut bool) (grepFile, error) {
+	if cut || len(text) > s.most {
+		if head := text[:min(len(text), sniffLen)]; bytes.IndexByte(head, 0) >= 0 {
+			if _, ok := charset.Detect(head); !ok {
+				return grepFile{}, errBinary
+			}
+		}
+		return grepFile{}, core.ErrTooLarge
+	}
+	return s.findIn(ctx, text)
+}
+
+// findIn searches the whole content of a file, in whatever encoding it is.
+func (s *fileSearcher) findIn(ctx context.Context, text []byte) (grepFile, error) {
+	var encoding charset.Encoding
+	if !utf8.Valid(text) || bytes.IndexByte(text[:min(len(text), sniffLen)], 0) >= 0 {
+		var ok bool
+		if encoding, ok = charset.Detect(text); !ok {
+			return grepFile{}, errBinary
+		}
+		text = encoding.Decode(text)
+	}
 	if bytes.IndexByte(text, '\r') >= 0 {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	}
 	text = bytes.TrimPrefix(text, []byte(textedit.BOM))
-	return s.find(ctx, text), ctx.Err()
+	file := s.find(ctx, text)
+	file.encoding = encoding
+	return file, ctx.Err()
 }
 
 // load reads a text file into the buffer.
@@ -180,8 +237,11 @@ func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]
 		end := errors.Is(err, io.EOF)
 		if !sniffed && (end || n >= sniffLen) {
 			sniffed = true
-			if bytes.IndexByte(s.buf[:min(n, sniffLen)], 0) >= 0 {
-				return nil, errBinary
+			head := s.buf[:min(n, sniffLen)]
+			if bytes.IndexByte(head, 0) >= 0 {
+				if _, ok := charset.Detect(head); !ok {
+					return nil, errBinary
+				}
 			}
 		}
 		switch {

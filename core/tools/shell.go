@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/charset"
 )
 
 // The default timeouts of a session.
@@ -90,11 +91,14 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	runCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out := &lastByteWriter{w: call.Output, last: '\n'}
-	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Stdout: out, Stderr: out})
+	decoded := charset.NewWriter(out)
+	process, err := call.Env.Start(runCtx, core.Command{Script: in.Command, Env: commandEnv(in.Terminal), Terminal: in.Terminal, Stdout: decoded, Stderr: decoded})
 	if err != nil {
 		return startFailure(in.Command, err), nil
 	}
 	exit, err := process.Wait()
+	_ = decoded.Close() // the session handles output errors
+	note += encodingNote(decoded.Encoding())
 	if out.last != '\n' {
 		_, _ = io.WriteString(out, "\n") // the session handles output errors
 	}
@@ -113,6 +117,14 @@ func runShell(ctx context.Context, call *core.Call, in shellArgs) (core.Result, 
 	}
 	result.Meta = event.SandboxMeta(exit.Sandbox)
 	return result, err
+}
+
+// encodingNote tells the model that output was not UTF-8.
+func encodingNote(e charset.Encoding) string {
+	if e.UTF8() {
+		return ""
+	}
+	return fmt.Sprintf("\n[decoded from %s]", e)
 }
 
 // noEditor is an editor that fails at once, instead of waiting for a user.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/gitignore"
 )
 
 // maxIgnoreFile is the maximum size of a .gitignore.
@@ -25,6 +26,8 @@ type walker struct {
 
 	denied int // directories that may not be read
 	failed int // directories that could not be read
+
+	ahead treeAhead
 }
 
 // walkEntry is a file or directory found by a walker.
@@ -45,7 +48,11 @@ func (w *walker) walk(ctx context.Context, visit func(walkEntry) error) error {
 	if err != nil {
 		return err
 	}
-	err = w.visitDir(ctx, "", entries, 1, w.outerLevels(ctx), visit)
+	levels := w.outerLevels(ctx)
+	if err := w.readTree(ctx, entries, levels); err != nil {
+		return err
+	}
+	err = w.visitDir(ctx, "", entries, 1, levels, visit)
 	if errors.Is(err, errStopWalk) {
 		return nil
 	}
@@ -61,24 +68,24 @@ func (w *walker) at(rel string) string {
 	return joinPath(w.base, rel)
 }
 
-func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry, depth int, levels []ignoreLevel, visit func(walkEntry) error) error {
+func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry, depth int, levels []gitignore.Level, visit func(walkEntry) error) error {
 	levels = w.innerLevels(ctx, dir, entries, levels)
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		rel := dir + e.Name()
-		skip := e.Name() == ".git" || ignored(levels, rel, e.IsDir())
+		skip := skips(levels, rel, e)
 		if skip && !w.all {
 			continue
 		}
 		if err := visit(walkEntry{rel: rel, entry: e, depth: depth, ignored: skip}); err != nil {
 			return err
 		}
-		if skip || !e.IsDir() || (w.enter != nil && !w.enter(rel)) {
+		if skip || !w.enters(rel, e) {
 			continue
 		}
-		below, err := w.env.Files().ReadDir(ctx, w.at(rel))
+		below, err := w.readDir(ctx, rel)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -96,27 +103,40 @@ func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry
 	return nil
 }
 
+func skips(levels []gitignore.Level, rel string, e fs.DirEntry) bool {
+	return e.Name() == ".git" || gitignore.Ignored(levels, rel, e.IsDir())
+}
+
+func (w *walker) enters(rel string, e fs.DirEntry) bool {
+	return e.IsDir() && (w.enter == nil || w.enter(rel))
+}
+
 // innerLevels adds the rules of a directory of the walk.
-func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEntry, levels []ignoreLevel) []ignoreLevel {
-	add := func(name string) {
+func (w *walker) innerLevels(ctx context.Context, dir string, entries []fs.DirEntry, levels []gitignore.Level) []gitignore.Level {
+	for _, name := range ignoreFiles(entries) {
 		if rules := w.rules(ctx, w.at(dir+name)); len(rules) > 0 {
-			levels = append(levels[:len(levels):len(levels)], ignoreLevel{dir: dir, rules: rules})
-		}
-	}
-	for _, e := range entries {
-		switch {
-		case e.Name() == ".git" && e.IsDir():
-			add(".git/info/exclude")
-		case e.Name() == ".gitignore" && !e.IsDir():
-			add(".gitignore")
+			levels = append(levels[:len(levels):len(levels)], gitignore.Level{Dir: dir, Rules: rules})
 		}
 	}
 	return levels
 }
 
+// ignoreFiles returns the files with rules of a directory.
+func ignoreFiles(entries []fs.DirEntry) (names []string) {
+	for _, e := range entries {
+		switch {
+		case e.Name() == ".git" && e.IsDir():
+			names = append(names, ".git/info/exclude")
+		case e.Name() == ".gitignore" && !e.IsDir():
+			names = append(names, ".gitignore")
+		}
+	}
+	return names
+}
+
 // outerLevels returns the rules of the directories above the base that are in
 // the workspace and may be read.
-func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
+func (w *walker) outerLevels(ctx context.Context) []gitignore.Level {
 	base, err := w.env.Resolve(ctx, w.at(""))
 	if err != nil {
 		return nil
@@ -133,11 +153,11 @@ func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
 		if !ok {
 			continue
 		}
-		var levels []ignoreLevel
+		var levels []gitignore.Level
 		for dir := root; below != ""; {
 			for _, name := range []string{".git/info/exclude", ".gitignore"} {
 				if rules := w.rules(ctx, joinPath(dir, name)); len(rules) > 0 {
-					levels = append(levels, ignoreLevel{below: below + "/", rules: rules})
+					levels = append(levels, gitignore.Level{Below: below + "/", Rules: rules})
 				}
 			}
 			var next string
@@ -149,12 +169,15 @@ func (w *walker) outerLevels(ctx context.Context) []ignoreLevel {
 	return nil
 }
 
-func (w *walker) rules(ctx context.Context, name string) []ignoreRule {
+func (w *walker) rules(ctx context.Context, name string) []gitignore.Rule {
+	if rules, ok := w.ahead.rules[name]; ok {
+		return rules
+	}
 	data, err := core.ReadFile(ctx, w.env.Files(), name, maxIgnoreFile)
 	if err != nil {
 		return nil // better to search too much
 	}
-	return parseIgnore(string(data))
+	return gitignore.Parse(string(data))
 }
 
 // joinPath joins a slash-separated path to a base, for display.

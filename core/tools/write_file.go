@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -39,7 +40,7 @@ func runWriteFile(ctx context.Context, call *core.Call, in writeFileArgs) (core.
 	case strings.HasPrefix(in.FilePath, core.HandlePrefix):
 		return invalid("%q is a stored output, which cannot be written. Give the path of a file.", in.FilePath)
 	}
-	verb, content := "Overwrote", in.Content
+	verb, content := "Overwrote", []byte(in.Content)
 	var old []byte
 	var notes []string
 	files := call.Env.Files()
@@ -56,17 +57,15 @@ func runWriteFile(ctx context.Context, call *core.Call, in writeFileArgs) (core.
 		if old, err = core.ReadFile(ctx, files, in.FilePath, maxEditSize); err != nil {
 			return failure("write", in.FilePath, err), nil
 		}
-		content, notes = keepStyle(old, content)
+		if content, notes, err = keepStyle(old, in.Content); err != nil {
+			return core.Failf(core.CodeValidation, "%s was not changed: %v.", in.FilePath, err), nil
+		}
 	}
-	if refusal := omission(in.FilePath, in.Content, string(old)); refusal != nil {
+	if refusal := omission(in.FilePath, in.Content, string(utf8Text(old))); refusal != nil {
 		return *refusal, nil
 	}
-	if err := files.Write(ctx, in.FilePath, strings.NewReader(content), 0); err != nil {
+	if err := files.Write(ctx, in.FilePath, bytes.NewReader(content), 0); err != nil {
 		return failure("write", in.FilePath, err), nil
 	}
-	text := verb + " " + in.FilePath + ": " + count(len(content), "byte") + " written."
-	for _, n := range notes {
-		text += " " + strings.ToUpper(n[:1]) + n[1:] + "."
-	}
-	return core.TextResult(text), nil
+	return core.TextResult(verb + " " + in.FilePath + ": " + count(len(content), "byte") + " written." + sentences(notes)), nil
 }

@@ -88,8 +88,11 @@ type Options struct {
 	Tracer trace.Tracer
 }
 
-// StoreOptions limit what is stored below Home.
+// StoreOptions say what is stored below Home.
 type StoreOptions struct {
+	// Optional lets sessions continue in memory when their log cannot be written;
+	// otherwise they stop before the next tool or model call.
+	Optional bool
 	MaxBytes int64         // of one session's full outputs and images; 0 = 1 GiB
 	MaxAge   time.Duration // of the outputs of an unused session; 0 = as long as its log
 }
@@ -424,9 +427,9 @@ func (a *Agent) addSources(cfg *core.Config, s *Session) {
 }
 
 // openRecord opens the session's log and store and sets them in cfg. It returns nil
-// for a session that is only in memory. A new session whose log cannot be created
-// continues in memory with a warning; resuming one, or one that is open elsewhere,
-// is an error.
+// for a session that is only in memory. A log that cannot be created is an error, or
+// a warning if it is optional; resuming one, or one that is open elsewhere, is an
+// error.
 func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Journal, error) {
 	if a.opts.Home == "" || ephemeral {
 		if resume {
@@ -434,6 +437,7 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 		}
 		return nil, nil
 	}
+	cfg.JournalOptional = a.opts.Store.Optional
 	open, dir := store.Create, SessionsDir(a.opts.Home)
 	if resume {
 		open = store.Open
@@ -445,6 +449,10 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 			return nil, fmt.Errorf("there is no session %q in %s", cfg.ID, dir)
 		}
 		return nil, err
+	case err != nil && (errors.Is(err, store.ErrLocked) || errors.Is(err, os.ErrExist)):
+		return nil, err
+	case err != nil && !a.opts.Store.Optional:
+		return nil, &core.JournalError{Err: err}
 	case err != nil:
 		cfg.Journal = noJournal{err}
 		return nil, nil

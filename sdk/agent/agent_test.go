@@ -303,13 +303,18 @@ func TestOutputsOfGoneSessionsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestAHomeThatCannotBeWritten: the session warns and continues in memory.
+// TestAHomeThatCannotBeWritten: there is no session without its log, unless that is
+// optional; then it warns and continues in memory.
 func TestAHomeThatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a file, not a directory")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	a, _ := open(t, func(o *agent.Options) { o.Home = file }, nil)
+	strict, _ := open(t, func(o *agent.Options) { o.Home = file }, nil)
+	if _, err := strict.NewSession(t.Context(), agent.SessionOptions{Provider: coretest.Model()}); !errors.As(err, new(*core.JournalError)) {
+		t.Errorf("with a log that cannot be created: %v", err)
+	}
+	a, _ := open(t, func(o *agent.Options) { o.Home, o.Store.Optional = file, true }, nil)
 	s, err := a.NewSession(t.Context(), agent.SessionOptions{Provider: coretest.Model(coretest.Say("Done."))})
 	if err != nil {
 		t.Fatal(err)

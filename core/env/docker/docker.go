@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -46,7 +47,7 @@ type Options struct {
 	Network string   // of a new container, as for docker --network, such as "none"
 	RunArgs []string // further arguments of docker run for a new container
 
-	Command string // the tool; empty = "docker"
+	Command string // the tool; empty = "docker", or "podman" if only that is installed
 	// Environ is the environment of the tool, nil = that of this process;
 	// secrets are left out. The container does not get it.
 	Environ []string
@@ -128,6 +129,11 @@ func (o *Options) complete() error {
 	}
 	if o.Command == "" {
 		o.Command = "docker"
+		if _, err := exec.LookPath(o.Command); err != nil {
+			if _, err := exec.LookPath("podman"); err == nil {
+				o.Command = "podman"
+			}
+		}
 	}
 	if o.Workspace == "" {
 		return nil

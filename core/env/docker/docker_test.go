@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -97,6 +96,11 @@ func (d *daemon) newEnv(t *testing.T) core.Environment {
 func TestConforms(t *testing.T) {
 	d := newDaemon(t)
 	coretest.TestEnvironment(t, d.newEnv, coretest.EnvironmentOptions{HasShell: true, HasSymlinks: true, HasSetsid: true})
+}
+
+func TestSearch(t *testing.T) {
+	d := newDaemon(t)
+	envtest.TestSearch(t, d.newEnv)
 }
 
 func TestHardCases(t *testing.T) {
@@ -207,29 +211,5 @@ func TestContainerDies(t *testing.T) {
 	}
 	if err := env.Close(); err == nil || !strings.Contains(err.Error(), "No such container") {
 		t.Errorf("Close = %v", err)
-	}
-}
-
-// TestRealDocker needs an engine and an image, which it does not pull.
-func TestRealDocker(t *testing.T) {
-	if out, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		t.Skipf("docker info fails: %v: %s", err, lines[len(lines)-1])
-	}
-	for _, image := range []string{"debian:12", "alpine:3"} {
-		t.Run(image, func(t *testing.T) {
-			if err := exec.Command("docker", "image", "inspect", image).Run(); err != nil {
-				t.Skipf("the image %s is missing: docker pull %s", image, image)
-			}
-			factory := func(t *testing.T) core.Environment {
-				env, err := docker.New(t.Context(), docker.Options{Image: image, Workspace: envtest.Dir(t), User: "65534:65534"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return env
-			}
-			coretest.TestEnvironment(t, factory, coretest.EnvironmentOptions{HasShell: true, HasSymlinks: true, HasSetsid: true})
-			envtest.TestHardCases(t, factory)
-		})
 	}
 }

@@ -64,6 +64,11 @@ func TestConforms(t *testing.T) {
 		coretest.EnvironmentOptions{HasShell: true, HasSymlinks: true, HasSetsid: true})
 }
 
+func TestSearch(t *testing.T) {
+	cluster := newCluster(t)
+	envtest.TestSearch(t, func(t *testing.T) core.Environment { return newEnv(t, cluster) })
+}
+
 func TestHardCases(t *testing.T) {
 	cluster := newCluster(t)
 	envtest.TestHardCases(t, func(t *testing.T) core.Environment { return newEnv(t, cluster) })

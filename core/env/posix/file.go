@@ -1,7 +1,6 @@
 package posix
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -24,20 +23,11 @@ const (
 // file is an open file. A small one is in memory; for a larger one, the script
 // that opened it keeps running and sends blocks until Close.
 type file struct {
-	env  *Env
+	*dialog
 	name string
 	info *fileInfo
 
-	stop   context.CancelFunc
-	ran    chan struct{} // the script has ended
-	in     *io.PipeWriter
-	out    *io.PipeReader
-	stderr *tail // read when the script has ended
-
-	runErr error // set when ran is closed
-
 	mu     sync.Mutex
-	from   *bufio.Reader
 	whole  bool   // data is the whole file
 	data   []byte // of the file, from start
 	start  int64
@@ -59,15 +49,13 @@ func (f files) Open(ctx context.Context, name string) (core.File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	o := &file{env: f.env, name: name, ran: make(chan struct{}), stderr: &tail{}}
 	// The script outlives ctx, unless ctx ends before the file is open.
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	o.stop = stop
-	if err := o.launch(run, argv(openScript, []string{f.exact, abs, strconv.Itoa(smallFile)})); err != nil {
-		stop()
+	d, err := f.env.dialog(context.WithoutCancel(ctx), openScript, f.exact, abs, strconv.Itoa(smallFile))
+	if err != nil {
 		return nil, pathError("open", name, err)
 	}
-	detach := context.AfterFunc(ctx, stop)
+	o := &file{dialog: d, name: name}
+	detach := context.AfterFunc(ctx, o.stop)
 	err = o.receive()
 	if !detach() || err != nil {
 		o.end()
@@ -75,35 +63,6 @@ func (f files) Open(ctx context.Context, name string) (core.File, error) {
 		return nil, pathError("open", name, o.why(ctx, err))
 	}
 	return o, nil
-}
-
-// launch runs the script in the background.
-func (o *file) launch(ctx context.Context, argv []string) error {
-	in, ours := io.Pipe()
-	out, theirs := io.Pipe()
-	o.in, o.out, o.from = ours, out, bufio.NewReaderSize(out, blockSize)
-	if err := o.env.begin(o); err != nil {
-		return err
-	}
-	go func() { // ended by end, which Env.Close calls for every open file
-		defer o.env.retire(o)
-		defer close(o.ran)
-		o.runErr = o.env.runner.Run(ctx, argv, in, theirs, o.stderr)
-		in.Close()
-		theirs.Close() // EOF tells the reader that Run has returned
-	}()
-	return nil
-}
-
-// why returns why the script, which has ended, did not open the file.
-func (o *file) why(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if failed := outcome(ctx, o.runErr, o.stderr.text()); failed != nil {
-		return failed
-	}
-	return err
 }
 
 // receive reads the start of the script's output: the resolved path, the output
@@ -134,13 +93,6 @@ func (o *file) receive() error {
 	}
 	o.whole, o.size = true, int64(len(o.data))
 	return nil
-}
-
-// end ends the script. It implements closer.
-func (o *file) end() {
-	o.in.Close()
-	o.out.Close()
-	o.stop()
 }
 
 // Close implements [core.File]. It waits for the script to end.

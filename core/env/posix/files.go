@@ -69,8 +69,12 @@ func (f files) ReadDir(ctx context.Context, name string) ([]fs.DirEntry, error) 
 	if err != nil {
 		return nil, pathError("readdir", name, err)
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	sortEntries(entries)
 	return entries, nil
+}
+
+func sortEntries(entries []fs.DirEntry) {
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 }
 
 // parseList parses batches of names and their output of stat.

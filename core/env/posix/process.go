@@ -140,19 +140,25 @@ func quote(value string) string {
 // it keeps the shell from removing the newline.
 const newline = `agent_newline_=$(printf '\nx'); agent_newline_=${agent_newline_%x}; `
 
-// Line returns a line of shell code that execs argv, for runners that reach only
-// a shell that reads a line.
-func Line(argv []string) string {
+// ByLine returns a POSIX shell script that reads a line of code from its stdin, and
+// the stdin with which it execs argv: a line, then stdin. It is for runners that
+// reach only a shell, or whose arguments may not have any bytes.
+func ByLine(argv []string, stdin io.Reader) (script string, input io.Reader) {
 	words := make([]string, 0, len(argv))
 	for _, word := range argv {
 		words = append(words, quote(word))
 	}
-	return newline + "set -- " + strings.Join(words, " ") + "; unset agent_newline_; exec \"$@\""
+	input = strings.NewReader(newline + "set -- " + strings.Join(words, " ") + "; unset agent_newline_; exec \"$@\"\n")
+	if stdin != nil {
+		input = io.MultiReader(input, stdin)
+	}
+	return `IFS= read -r agent_line_ && eval "unset agent_line_; $agent_line_"`, input
 }
 
 // connect runs the command's witness in the background.
 func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
-	header = newline + "export " + proc.MarkerEnv + "=" + p.token + ";" + header + "unset agent_newline_\n"
+	// At level 1, bash takes itself for the login shell of sshd and reads .bashrc.
+	header = newline + "export SHLVL=1 " + proc.MarkerEnv + "=" + p.token + ";" + header + "unset agent_newline_\n"
 	var stdin io.Reader = strings.NewReader(header)
 	input := ""
 	if cmd.Stdin != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core/proc"
 )
@@ -122,6 +123,11 @@ type cliRunner struct {
 
 // Run implements [Runner].
 func (r cliRunner) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	if slices.ContainsFunc(argv, func(arg string) bool { return !utf8.ValidString(arg) }) { // JSON has no such strings
+		var script string
+		script, stdin = ByLine(argv, stdin)
+		argv = []string{"sh", "-c", script}
+	}
 	p, err := r.cli.Start(ctx, slices.Concat(r.args, argv), stdin, stdout, stderr)
 	if err != nil {
 		return err

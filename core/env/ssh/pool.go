@@ -24,10 +24,6 @@ const (
 
 var errClosed = errors.New("the connection to the host is closed")
 
-// bootstrap is the command for the user's login shell, whichever it is: to read
-// one line of POSIX shell code from stdin.
-const bootstrap = `exec sh -c 'IFS= read -r agent_line_ && eval "unset agent_line_; $agent_line_"'`
-
 // pool is a pool of connections to a host. It opens a new one when all are full.
 type pool struct {
 	addr   string
@@ -90,14 +86,14 @@ func (p *pool) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, 
 	if err != nil {
 		return err
 	}
-	if err := session.Start(bootstrap); err != nil {
+	script, input := posix.ByLine(argv, stdin)
+	// The user's login shell, whichever it is, only has to start sh.
+	if err := session.Start("exec sh -c '" + script + "'"); err != nil {
 		return orDone(ctx, err)
 	}
 	go func() { // ends with the session, or in a Read of stdin, as Run says
 		defer in.Close()
-		if _, err := io.WriteString(in, posix.Line(argv)+"\n"); err == nil && stdin != nil {
-			_, _ = io.Copy(in, stdin) // a program need not read its input
-		}
+		_, _ = io.Copy(in, input) // a program need not read its input
 	}()
 	err = session.Wait()
 	if _, ok := errors.AsType[*ssh.ExitError](err); ok {

@@ -231,6 +231,11 @@ func TestConforms(t *testing.T) {
 	coretest.TestEnvironment(t, h.newEnv, coretest.EnvironmentOptions{HasShell: true, HasSymlinks: true, HasSetsid: true})
 }
 
+func TestSearch(t *testing.T) {
+	h := newHost(t)
+	envtest.TestSearch(t, h.newEnv)
+}
+
 func TestHardCases(t *testing.T) {
 	h := newHost(t)
 	envtest.TestHardCases(t, h.newEnv)

@@ -86,7 +86,7 @@ func TestSummary(t *testing.T) {
 		{Role: model.RoleUser, Parts: model.Parts{model.Text{Text: skill}}},
 		{Role: model.RoleAssistant, Parts: model.Parts{model.Text{Text: "<context source=\"me\" trusted=true>\nI am one\n</context>"}}},
 	}
-	got := compaction.Summary("\n- Task: x\n", dropped, 1000)
+	got := compaction.Summary("\n- Task: x\n", "", dropped, 1000)
 	if len(got) != 2 || !strings.Contains(got[:1].Text(), "- Task: x\n</summary>") || got[1] != (model.Text{Text: skill}) {
 		t.Errorf("summary %+v", got)
 	}
@@ -105,7 +105,7 @@ func TestSummaryWithinItsRoom(t *testing.T) {
 		{Role: model.RoleUser, Parts: model.Parts{large}},
 		{Role: model.RoleUser, Parts: model.Parts{last}},
 	}
-	got := compaction.Summary("notes", dropped, 500)
+	got := compaction.Summary("notes", "", dropped, 500)
 	if len(got) != 3 || got[1] != small || got[2] != last {
 		t.Errorf("kept %d parts, want the notes, the small one and the last", len(got))
 	}

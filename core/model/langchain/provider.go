@@ -2,6 +2,7 @@ package langchain
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,23 @@ type Traits struct {
 	// NoStopReason is for models without stop reasons, such as langchaingo's
 	// ollama. Their broken streams cannot be told from complete ones.
 	NoStopReason bool
+	// OneText is for models that take a single text in a message, such as
+	// langchaingo's ollama and cloudflare.
+	OneText bool
+	// OnePrompt is for models that send a single text instead of a conversation,
+	// such as langchaingo's cohere and huggingface: it becomes a transcript.
+	OnePrompt bool
+	// NoTools is for models that send no tools, such as langchaingo's ollama and
+	// cloudflare: earlier calls and results become text.
+	NoTools bool
+	// NoImages is for models that refuse images, such as langchaingo's cloudflare.
+	NoImages bool
+	// Streams reports whether the model can stream the answer to a request with
+	// tools, if tools is true; langchaingo's bedrock cannot. By default it can.
+	Streams func(model string, tools bool) bool
+	// Chunk reads the text of what the streaming callback gets, such as the JSON
+	// of langchaingo's cloudflare. By default it is the text itself.
+	Chunk func([]byte) (string, error)
 	// Secrets are removed from errors, such as the key, which servers may repeat.
 	Secrets []string
 }
@@ -115,13 +133,7 @@ func (c *adapterCall) run(ctx context.Context) (model.Delta, error) {
 				failed = fmt.Errorf("the langchaingo model panicked: %v", r)
 			}
 		}()
-		result, failed = p.llm.GenerateContent(callCtx, messages, append(options,
-			llms.WithStreamingFunc(func(_ context.Context, chunk []byte) error {
-				return c.send(callCtx, piece{text: string(chunk)})
-			}),
-			llms.WithStreamingReasoningFunc(func(_ context.Context, reasoning, _ []byte) error {
-				return c.send(callCtx, piece{reasoning: string(reasoning)})
-			}))...)
+		result, failed = p.llm.GenerateContent(callCtx, messages, append(options, c.callbacks(callCtx)...)...)
 	}()
 	var stopped error
 	for pc := range c.pieces {
@@ -140,6 +152,28 @@ func (c *adapterCall) run(ctx context.Context) (model.Delta, error) {
 		return model.Delta{}, p.fault(failed)
 	}
 	return c.finish(result)
+}
+
+// callbacks returns the options that stream the answer, if the model can.
+func (c *adapterCall) callbacks(ctx context.Context) []llms.CallOption {
+	t := c.provider.traits
+	if t.Streams != nil && !t.Streams(cmp.Or(c.req.Model, t.Info.Model), len(c.req.Tools) > 0) {
+		return nil
+	}
+	return []llms.CallOption{
+		llms.WithStreamingFunc(func(_ context.Context, chunk []byte) error {
+			text, err := string(chunk), error(nil)
+			if t.Chunk != nil {
+				if text, err = t.Chunk(chunk); err != nil {
+					return err
+				}
+			}
+			return c.send(ctx, piece{text: text})
+		}),
+		llms.WithStreamingReasoningFunc(func(_ context.Context, reasoning, _ []byte) error {
+			return c.send(ctx, piece{reasoning: string(reasoning)})
+		}),
+	}
 }
 
 func (c *adapterCall) send(ctx context.Context, pc piece) error {
@@ -222,6 +256,9 @@ func (c *adapterCall) finish(result *llms.ContentResponse) (model.Delta, error) 
 		if fn := calls[i].FunctionCall; fn != nil {
 			part.Function.Name, part.Function.Arguments = fn.Name, argsText(fn.Arguments)
 		}
+		if part.ID == "" && part.Function.Name == "" {
+			part.Index = nil // mistral does not join the pieces of a streamed call
+		}
 		err = a.addCall(i, &part)
 	}
 	if err == nil {
@@ -271,6 +308,9 @@ func (p *adapter) options(req *model.Request) ([]llms.CallOption, error) {
 	default:
 		opts = append(opts, llms.WithThinkingMode(llms.ThinkingMode(req.Effort)))
 	}
+	if p.traits.NoTools {
+		return opts, nil
+	}
 	if len(req.Tools) > 0 {
 		tools, err := p.tools(req.Tools)
 		if err != nil {
@@ -300,86 +340,6 @@ func (p *adapter) tools(defs []model.ToolDef) ([]llms.Tool, error) {
 		tools[i] = llms.Tool{Type: "function", Function: &llms.FunctionDefinition{Name: d.Name, Description: d.Description, Parameters: params}}
 	}
 	return tools, nil
-}
-
-// messages converts the conversation, one message for each tool result.
-func (t Traits) messages(req *model.Request) []llms.MessageContent {
-	var out []llms.MessageContent
-	add := func(role llms.ChatMessageType, parts ...llms.ContentPart) {
-		if !t.OnePart && len(parts) > 0 {
-			out = append(out, llms.MessageContent{Role: role, Parts: parts})
-			return
-		}
-		for _, p := range parts {
-			out = append(out, llms.MessageContent{Role: role, Parts: []llms.ContentPart{p}})
-		}
-	}
-	if req.System != "" {
-		add(llms.ChatMessageTypeSystem, llms.TextContent{Text: req.System})
-	}
-	var images []llms.ContentPart // of tool results
-	for i, m := range req.Messages {
-		switch m.Role {
-		case model.RoleAssistant:
-			add(llms.ChatMessageTypeAI, assistantParts(m.Parts)...)
-		case model.RoleTool:
-			for _, p := range m.Parts {
-				if r, ok := p.(model.ToolResult); ok {
-					add(llms.ChatMessageTypeTool, t.resultPart(r, &images))
-				}
-			}
-			if i+1 == len(req.Messages) || req.Messages[i+1].Role != model.RoleTool {
-				add(llms.ChatMessageTypeHuman, images...)
-				images = nil
-			}
-		default:
-			add(llms.ChatMessageTypeHuman, t.userParts(m.Parts)...)
-		}
-	}
-	return out
-}
-
-func assistantParts(parts model.Parts) []llms.ContentPart {
-	var out []llms.ContentPart
-	if text := joinText(parts, "\n\n"); text != "" {
-		out = append(out, llms.TextContent{Text: text})
-	}
-	for _, c := range parts.ToolCalls() {
-		out = append(out, llms.ToolCall{ID: wireID(c.ID), Type: "function", FunctionCall: &llms.FunctionCall{Name: c.Name, Arguments: string(wire.Object(c.Args))}})
-	}
-	return out
-}
-
-func (t Traits) userParts(parts model.Parts) []llms.ContentPart {
-	var out []llms.ContentPart
-	for _, p := range parts {
-		if img, ok := p.(model.Image); ok && len(img.Data) > 0 {
-			out = append(out, t.image(img))
-		} else if text := wire.Text(p); text != "" {
-			out = append(out, llms.TextContent{Text: text})
-		}
-	}
-	return out
-}
-
-func (t Traits) image(img model.Image) llms.ContentPart {
-	if t.ImageURLs {
-		return llms.ImageURLContent{URL: dataURL(img)}
-	}
-	return llms.BinaryContent{MIMEType: img.MediaType, Data: img.Data}
-}
-
-// resultPart converts a result. Its images are added to images, as no langchaingo
-// model supports them in a result.
-func (t Traits) resultPart(r model.ToolResult, images *[]llms.ContentPart) llms.ContentPart {
-	text := resultText(r, func(img model.Image) string {
-		if len(img.Data) == 0 {
-			return wire.Text(img)
-		}
-		*images = append(*images, llms.TextContent{Text: "Image of the result of " + r.Name + ":"}, t.image(img))
-		return "[image: see the next user message]"
-	})
-	return llms.ToolCallResponse{ToolCallID: wireID(r.CallID), Name: r.Name, Content: text}
 }
 
 // fault classifies the error of a langchaingo model, which is mostly just text.

@@ -61,26 +61,40 @@ func (x *Exchange) Receive(r *http.Request, dec Decoder) (done model.Delta, err 
 // roundTrip sends the request and calls read with the response, both within
 // their time limits. A *brokenError of read is a failure of the connection.
 func (x *Exchange) roundTrip(r *http.Request, read func(*http.Response, *watchedBody) error) error {
+	resp, body, err := x.start(r)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return x.broken(read(resp, body))
+}
+
+// start sends the request and returns the response, whose body must be closed.
+func (x *Exchange) start(r *http.Request) (*http.Response, *watchedBody, error) {
 	c := x.client
 	if err := c.Ended(x.consumer); err != nil {
-		return err
+		return nil, nil, err
 	}
-	first := x.after(c.cfg.FirstByteTimeout, errNoFirstByte)
-	defer first.Stop()
-	defer x.after(c.cfg.TotalTimeout, errTooLate).Stop()
-	if err := c.authorize(r); err != nil {
-		return err
+	first, total := x.after(c.cfg.FirstByteTimeout, errNoFirstByte), x.after(c.cfg.TotalTimeout, errTooLate)
+	err := c.authorize(r)
+	var resp *http.Response
+	if err == nil {
+		if resp, err = c.http.Do(r); err != nil {
+			err = x.connectionError(err, c.connection)
+		}
 	}
-	resp, err := c.http.Do(r)
 	first.Stop()
 	if err != nil {
-		return x.connectionError(err, c.connection)
+		total.Stop()
+		return nil, nil, err
 	}
 	c.answered.Store(true)
-	defer func() { _ = resp.Body.Close() }() // the answer is complete or has failed by now
-	body := &watchedBody{body: resp.Body, timer: x.after(c.cfg.IdleTimeout, errIdle), limit: c.cfg.IdleTimeout}
-	defer body.timer.Stop()
-	err = read(resp, body)
+	return resp, &watchedBody{body: resp.Body, total: total, timer: x.after(c.cfg.IdleTimeout, errIdle), limit: c.cfg.IdleTimeout}, nil
+}
+
+// broken returns the error of a connection that failed, for a *brokenError, and
+// other errors unchanged.
+func (x *Exchange) broken(err error) error {
 	var broken *brokenError
 	if errors.As(err, &broken) {
 		return x.connectionError(broken.err, x.brokenOff)
@@ -168,13 +182,18 @@ func (x *Exchange) answerError(err error, header http.Header) error {
 	case errors.As(err, &broken), errors.As(err, &known):
 		return err
 	case errors.Is(err, sse.ErrTooLong):
-		e := x.client.Invalid(fmt.Errorf("the answer was cut off: it exceeds the limit of %d MiB", maxAnswer>>20))
-		e.Permanent = true
-		return e
+		return x.tooLong()
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &brokenError{io.ErrUnexpectedEOF}
 	}
 	return x.client.Invalid(err)
+}
+
+// tooLong returns the error of an answer beyond the limit.
+func (x *Exchange) tooLong() error {
+	e := x.client.Invalid(fmt.Errorf("the answer was cut off: it exceeds the limit of %d MiB", maxAnswer>>20))
+	e.Permanent = true
+	return e
 }
 
 // Invalid returns the error of an invalid response.
@@ -233,9 +252,17 @@ func (x *Exchange) after(d time.Duration, cause error) *time.Timer {
 
 // watchedBody restarts a timer with every read.
 type watchedBody struct {
-	body  io.Reader
+	body  io.ReadCloser
+	total *time.Timer // of the whole answer
 	timer *time.Timer
 	limit time.Duration
+}
+
+// Close implements [io.Closer]. The answer is complete or has failed by then.
+func (b *watchedBody) Close() error {
+	b.timer.Stop()
+	b.total.Stop()
+	return b.body.Close()
 }
 
 // Read implements [io.Reader]. Its errors, but for io.EOF, are *brokenErrors.

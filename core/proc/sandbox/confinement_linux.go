@@ -190,7 +190,8 @@ func (c *Confinement) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) er
 	cmd.ExtraFiles = c.theirs
 	*env = append(*env, "TMPDIR="+confined.Tmp)
 	*env = append(*env, cacheEnv(p, confined.Tmp, true, nil)...)
-	c.work = func() (*plan, error) { return landlockPlan(p), nil }
+	c.broker = newBroker(l, confined.Tmp)
+	c.work = func() (*plan, error) { return landlockPlan(p, brokeredFiles(l)), nil }
 	return nil
 }
 
@@ -261,10 +262,13 @@ func (c *Confinement) failure(m early.Message) error {
 	return &stepError{"read the plan", errno}
 }
 
-// serve makes the proxy serve a socket that the helper opened in the process's
-// network namespace.
+// serve starts the broker, or the proxy on the socket that the helper opened in the
+// process's network namespace.
 func (c *Confinement) serve(file *os.File) error {
 	defer file.Close()
+	if c.Level == Landlock {
+		return c.broker.serve(file)
+	}
 	listener, err := net.FileListener(file)
 	if err != nil {
 		return fmt.Errorf("sandbox: socket of the proxy: %w", err)
@@ -332,7 +336,7 @@ func (c *Confinement) Wait() (ended Ended, ok bool) {
 
 // probe tests a level with a process that does nothing.
 func (m *Manager) probe(level Level) (works bool, reason string) {
-	if seccompFilter(0, true) == nil {
+	if seccompFilter(0, mounted) == nil {
 		return false, "there is no system call filter for this architecture, only for amd64 and arm64"
 	}
 	if level == Landlock {

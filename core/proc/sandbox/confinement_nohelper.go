@@ -7,6 +7,11 @@ import "context"
 // plan is the plan of a helper, which does not exist on this system.
 type plan struct{}
 
+// broker is only for level Landlock.
+type broker struct{}
+
+func (*broker) close() {}
+
 // Enter returns when the command runs, which is immediately.
 func (c *Confinement) Enter(context.Context) error { return nil }
 

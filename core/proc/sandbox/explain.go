@@ -22,8 +22,8 @@ const (
 	Protected                  // the path is protected, in a writable directory
 	Hidden                     // the path is not readable
 	NoNetwork
-	// Beside: the directory Path contains something protected or hidden, so that
-	// on level Landlock its entries cannot be created, removed or replaced.
+	// Beside: the directory Path contains something hidden, so that on level
+	// Landlock programs that are new in it cannot be started.
 	Beside
 	Unserved // a server on this machine, at Path if that is known, cannot be reached
 	Socket   // the Unix socket at Path cannot be reached
@@ -86,7 +86,7 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 			path = filepath.Clean(path)
 			kind, held := p.judge(path)
 			switch {
-			case !held && level == Landlock && message == deniedText && p.besideHeld(path):
+			case !held && level == Landlock && message == deniedText && p.besideHidden(path):
 				return Cause{filepath.Dir(path), Beside}, true
 			case !held, kind == Hidden && message != deniedText:
 			case kind == Outside && (message == busyText || message == deniedText && level == Namespace):
@@ -106,6 +106,8 @@ func (p *Profile) explainService(level Level, line string) (Cause, bool) {
 		return Cause{Kind: Keys}, true
 	case callText.MatchString(line):
 		return Cause{Kind: Call}, true
+	case level == Landlock && strings.TrimSpace(line) == "Permission denied":
+		return Cause{"/tmp", Outside}, true // the likeliest path of programs that name none
 	case level != Namespace:
 	case processText.MatchString(line):
 		return Cause{Kind: Process}, true
@@ -121,13 +123,12 @@ func (p *Profile) explainService(level Level, line string) (Cause, bool) {
 	return Cause{}, false
 }
 
-// besideHeld reports whether a writable path is in a directory that contains
-// something that is not.
-func (p *Profile) besideHeld(path string) bool {
+// besideHidden reports whether a writable path is in a directory that contains
+// something hidden.
+func (p *Profile) besideHidden(path string) bool {
 	dir := filepath.Dir(path)
-	in := func(held string) bool { return Below(dir, filepath.Clean(held)) }
 	return slices.ContainsFunc(p.Writable, func(w string) bool { return Below(w, dir) }) &&
-		(slices.ContainsFunc(p.ReadOnly, in) || slices.ContainsFunc(p.Masked, in))
+		slices.ContainsFunc(p.Masked, func(m string) bool { return Below(dir, filepath.Clean(m)) })
 }
 
 // candidates returns the possible paths in a message, the most likely first:

@@ -44,8 +44,9 @@ const landlockFD = 4
 
 // landlockPlan is the plan for level Landlock. The rules are created in this
 // process, which can inspect the file system, and entered by the helper.
-func landlockPlan(p *Profile) *plan {
+func landlockPlan(p *Profile, files access) *plan {
 	b := &plan{}
+	b.limit(p.Limits, false)
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
 	b.do("enter the Landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, landlockFD, 0)
 	allowed := sockets(0)
@@ -57,8 +58,21 @@ func landlockPlan(p *Profile) *plan {
 	case p.Network.Serve:
 		allowed = servedSockets
 	}
-	b.disarm(seccompFilter(allowed, false))
+	b.disarm(seccompFilter(allowed, files), unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH|unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	listener := &b.Steps[len(b.Steps)-1]
+	listener.Keep, listener.Send = uint8(scratch), true
 	return b
+}
+
+// brokeredFiles returns what the broker is for: also for reading if something in a
+// writable directory is hidden.
+func brokeredFiles(l *layout) access {
+	for _, m := range l.masked {
+		if l.rootOf(m.path) != "" {
+			return writesAll
+		}
+	}
+	return writes
 }
 
 // ruleset is a set of Landlock rules.

@@ -179,6 +179,7 @@ type Confinement struct {
 	aside   []string // new names of those that were not
 	tmp     *TempDir // may be nil
 	proxy   *proxy
+	broker  *broker // may be nil
 	net     Network
 
 	work    func() (*plan, error) // computes the helper's plan
@@ -270,6 +271,7 @@ func (c *Confinement) Close() error {
 	if c.conn != nil {
 		c.conn.Close()
 	}
+	c.broker.close()
 	var err error
 	if c.proxy != nil {
 		err = c.proxy.Close()

@@ -48,6 +48,7 @@ func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
 	// Processes in the sandbox cannot open the memory of one that is not dumpable.
 	b.prctl("hide the helper", unix.PR_SET_DUMPABLE, 0)
 	b.do("keep mounts private", unix.SYS_MOUNT, "none", "/", "", unix.MS_REC|unix.MS_PRIVATE, 0)
+	b.limit(p.Limits, true)
 	trees := b.cloneAll(p, l)
 	nodes := b.cloneDevices()
 	var tmp slot
@@ -76,7 +77,7 @@ func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
 	if p.Network.Full && abi >= abiScopes {
 		b.scope()
 	}
-	b.disarm(seccompFilter(unixSockets|inetSockets|routeSockets, true))
+	b.disarm(seccompFilter(unixSockets|inetSockets|routeSockets, mounted), 0)
 	return b
 }
 

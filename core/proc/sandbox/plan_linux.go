@@ -1,6 +1,10 @@
 package sandbox
 
 import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -130,8 +134,8 @@ func (b *plan) prctl(what string, option, value int) *early.Step {
 }
 
 // disarm drops all capabilities, prevents new ones, and blocks dangerous system
-// calls.
-func (b *plan) disarm(filter []unix.SockFilter) {
+// calls. Flags are more flags for loading the filter.
+func (b *plan) disarm(filter []unix.SockFilter, flags int) {
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
 	ignore(b.prctl("clear the ambient capabilities", unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL), unix.EINVAL)
 	for c := range unix.CAP_LAST_CAP + 1 { // without CAP_SETPCAP there are none to drop
@@ -139,5 +143,46 @@ func (b *plan) disarm(filter []unix.SockFilter) {
 	}
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	b.do("drop all capabilities", unix.SYS_CAPSET, bytesOf(head), bytesOf(make([]unix.CapUserData, 2)...))
-	b.do("load the system call filter", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, filter)
+	b.do("load the system call filter", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC|flags, filter)
+}
+
+// limit bounds what the process uses. A namespace for processes has its own limit
+// since Linux 6.14; before, the file is that of the machine.
+func (b *plan) limit(l Limits, namespace bool) {
+	set := func(what string, resource int, soft, hard uint64) {
+		b.do("limit "+what, unix.SYS_PRLIMIT64, 0, resource, bytesOf(unix.Rlimit{Cur: soft, Max: hard}), 0)
+	}
+	if n := uint64(l.Memory); l.Memory > 0 {
+		set("the memory", unix.RLIMIT_DATA, n, n)
+	}
+	if n := uint64(max(1, l.CPU/time.Second)); l.CPU > 0 {
+		set("the processor time", unix.RLIMIT_CPU, n, n+1) // SIGXCPU, then SIGKILL
+	}
+	if l.Processes <= 0 || !namespace {
+		return
+	}
+	if os.Getuid() != 0 { // counted in the user namespace
+		set("the processes", unix.RLIMIT_NPROC, uint64(l.Processes), uint64(l.Processes))
+	}
+	if kernelAtLeast(6, 14) {
+		const reserved = 301 // the kernel's minimum
+		text := strconv.Itoa(reserved + l.Processes)
+		fd := b.keep("open the limit of processes", unix.SYS_OPENAT, here, "/proc/sys/kernel/pid_max", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		ignore(&b.Steps[len(b.Steps)-1], unix.EACCES, unix.EPERM, unix.EROFS, unix.ENOENT)
+		ignore(b.do("limit the processes", unix.SYS_WRITE, fd, []byte(text), len(text)), unix.EBADF, unix.EPERM, unix.EINVAL)
+		ignore(b.do("close the limit of processes", unix.SYS_CLOSE, fd), unix.EBADF)
+	}
+}
+
+// kernelAtLeast reports whether the kernel has at least a version.
+func kernelAtLeast(major, minor int) bool {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	var a, b int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &a, &b); err != nil {
+		return false
+	}
+	return a > major || a == major && b >= minor
 }

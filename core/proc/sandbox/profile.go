@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Level is the sandbox level of a child process.
@@ -92,6 +93,17 @@ type Profile struct {
 	Layers  string
 	// Network is the network access of the process.
 	Network Network
+	// Limits bound what the process uses.
+	Limits Limits
+}
+
+// Limits bound what a process uses, on Linux. Zero is no limit.
+type Limits struct {
+	Memory int64 // bytes of data, for each process
+	// Processes counts threads, too. On level Landlock, and for root before Linux
+	// 6.14, it is not enforced.
+	Processes int
+	CPU       time.Duration // processor time of each process
 }
 
 // AsideSuffix is the suffix for files that were created at a path that should

@@ -243,3 +243,38 @@ func FuzzSOCKS(f *testing.F) {
 		}
 	})
 }
+
+// FuzzConnect sends anything as the request of a tunnel: the proxy asks only for
+// the addresses of hosts in its list, and opens no tunnel to another.
+func FuzzConnect(f *testing.F) {
+	for _, request := range []string{
+		"CONNECT good.test:443 HTTP/1.1\r\nHost: good.test:443\r\n\r\n", "CONNECT GOOD.test.:443 HTTP/1.0\r\n\r\n",
+		"CONNECT bad.test:443 HTTP/1.1\r\nHost: good.test:443\r\n\r\n", "CONNECT [::1]:443 HTTP/1.1\r\nHost: good.test\r\n\r\n",
+		"CONNECT good.test:443@bad.test:443 HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT 0x7f.1:80 HTTP/1.1\r\nHost: x\r\n\r\n",
+		"CONNECT good.test:99999 HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT good.test\x00.bad.test:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+		"CONNECT http://good.test:443/ HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT bad.test:1 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+	} {
+		f.Add([]byte(request))
+	}
+	f.Fuzz(func(t *testing.T, request []byte) {
+		// The only listed host has no address: no request may succeed.
+		p := &proxy{hosts: []Host{{Name: "good.test", Port: 443}}, conns: map[net.Conn]struct{}{}}
+		p.ctx, p.cancel = context.WithCancel(t.Context())
+		defer p.cancel()
+		p.resolve = func(_ context.Context, name string) ([]netip.Addr, error) {
+			if name != "good.test" {
+				t.Errorf("%q made the proxy look up %q", request, name)
+			}
+			return nil, errors.New("no such host")
+		}
+		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request)))
+		if err != nil || r.Method != http.MethodConnect {
+			return
+		}
+		w := httptest.NewRecorder()
+		p.tunnel(w, r)
+		if w.Code != http.StatusForbidden && w.Code != http.StatusBadGateway {
+			t.Errorf("%q was answered with %d", request, w.Code)
+		}
+	})
+}

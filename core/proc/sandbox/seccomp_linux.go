@@ -2,7 +2,12 @@
 
 package sandbox
 
-import "golang.org/x/sys/unix"
+import (
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // The system call filter is a deny-list: an allow-list would break programs with
 // every new kernel and libc. It blocks ways around the other protections, and
@@ -31,9 +36,7 @@ var absent = []uintptr{
 }
 
 // unowned get EPERM without mounts: Landlock has no rights for them.
-var unowned = append([]uintptr{
-	unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FILE_SETATTR,
-}, unownedHere...)
+var unowned = append([]uintptr{unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_FILE_SETATTR}, unownedHere...)
 
 // unlabelled get ENOTSUP without mounts: programs that copy files then skip them.
 var unlabelled = []uintptr{
@@ -68,9 +71,18 @@ const (
 // filter builds a BPF program.
 type filter []unix.SockFilter
 
+// access is how a process is confined to files.
+type access uint8
+
+const (
+	mounted   access = iota // by mounts
+	writes                  // by Landlock, with a broker for what is written
+	writesAll               // the same, also for what is read
+)
+
 // seccompFilter returns the filter. Without mounts, it also denies changes of a
-// file's owner, mode and attributes.
-func seccompFilter(allowed sockets, mounts bool) []unix.SockFilter {
+// file's owner and attributes, and hands calls over to the broker.
+func seccompFilter(allowed sockets, files access) []unix.SockFilter {
 	var f filter
 	f.load(offsetArch)
 	f.unless(unix.BPF_JEQ, auditArch, unix.ENOSYS)
@@ -78,9 +90,10 @@ func seccompFilter(allowed sockets, mounts bool) []unix.SockFilter {
 	f.when(unix.BPF_JGE, foreignCalls, unix.ENOSYS)
 	f.refuse(unix.EPERM, refused...)
 	f.refuse(unix.ENOSYS, absent...)
-	if !mounts {
+	if files != mounted {
 		f.refuse(unix.EPERM, unowned...)
 		f.refuse(unix.ENOTSUP, unlabelled...)
+		f.handOver(files)
 	}
 	for _, call := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {
 		var check filter
@@ -164,6 +177,21 @@ func (f *filter) unless(test uint16, k uint32, errno unix.Errno) {
 func (f *filter) allow(k uint32) {
 	f.jump(unix.BPF_JEQ, k, 0, 1)
 	f.ret(unix.SECCOMP_RET_ALLOW)
+}
+
+// handOver hands calls over to the broker; those that open a file to read it only if
+// the broker is for these, too.
+func (f *filter) handOver(files access) {
+	for _, call := range slices.Sorted(maps.Keys(brokered)) {
+		var check filter
+		if flags, opens := openCalls[call]; opens && files == writes {
+			check.load(offsetArgs + 8*uint32(flags))
+			check.jump(unix.BPF_JSET, unix.O_WRONLY|unix.O_RDWR|unix.O_CREAT|unix.O_TRUNC, 1, 0)
+			check.ret(unix.SECCOMP_RET_ALLOW)
+		}
+		check.ret(unix.SECCOMP_RET_USER_NOTIF)
+		f.call(uint32(call), check)
+	}
 }
 
 func (f *filter) refuse(errno unix.Errno, calls ...uintptr) {

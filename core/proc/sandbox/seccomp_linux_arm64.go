@@ -10,4 +10,10 @@ const (
 var (
 	refusedHere []uintptr
 	unownedHere []uintptr
+
+	brokeredHere  map[uintptr]form
+	openCallsHere map[uintptr]int
 )
+
+// rmdirCall is no call: there is only unlinkat.
+const rmdirCall = ^uintptr(0)

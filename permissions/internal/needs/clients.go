@@ -56,9 +56,6 @@ func webClient(c *command) {
 		}
 	}
 	urls := append(c.operands(valued), c.values("--url", "-x", "--proxy")...)
-	if c.name == "curl" || c.name == "wget" {
-		c.downloads(urls)
-	}
 	for _, word := range urls {
 		if (c.name == "http" || c.name == "https" || c.name == "xh") && (strings.ToUpper(word) == word && !strings.Contains(word, ".") || strings.ContainsAny(word, "=@")) {
 			continue // a method or data

@@ -24,13 +24,6 @@ func gitCommand(c *command) {
 	case "clone":
 		if words := c.operands("-b --branch -o --origin --depth --reference -c --config -j --jobs --filter --shallow-since"); len(words) > 0 {
 			c.remote(words[0], sub)
-			name := strings.TrimSuffix(path.Base(words[0]), ".git")
-			if len(words) > 1 {
-				name = words[1]
-			}
-			if path.Dir(c.abs(name)) == c.Dir {
-				c.create(name, "creates it")
-			}
 		}
 		return
 	case "fetch", "pull", "push", "ls-remote":
@@ -61,34 +54,6 @@ func gitCommand(c *command) {
 		}
 	case "maintenance", "credential", "send-email", "svn", "daemon", "gui", "citool":
 		c.escape("works outside the workspace")
-	}
-	if !readsOnly(sub, c) {
-		c.gitDir()
-	}
-}
-
-// readsOnly reports whether a git command leaves the repository as it is.
-func readsOnly(sub string, c *command) bool {
-	switch sub {
-	case "status", "diff", "log", "show", "blame", "grep", "ls-files", "ls-tree", "rev-parse", "rev-list", "describe", "shortlog", "cat-file",
-		"ls-remote", "help", "version", "check-ignore", "for-each-ref", "merge-base", "name-rev", "archive", "diff-tree", "show-ref", "whatchanged", "var", "count-objects", "fsck", "init":
-		return true
-	case "branch", "tag":
-		return len(c.operands("--contains --merged --no-merged --sort --format --points-at -n")) == 0
-	case "stash":
-		return one(c.sub(""), "list show")
-	case "worktree", "reflog", "bisect", "notes":
-		return one(c.sub(""), "list show log view")
-	case "remote":
-		return one(c.sub(""), "show get-url")
-	}
-	return false
-}
-
-// gitDir adds the directory of the repository.
-func (c *command) gitDir() {
-	if dir := c.above(".git"); dir != "" {
-		c.add(Modes, dir, "changes the repository")
 	}
 }
 

@@ -24,7 +24,6 @@ func goCommand(c *command) {
 	}
 	switch verb {
 	case "get", "mod download", "mod tidy", "mod vendor", "work sync":
-		c.replace("go.sum", "changes it")
 		c.goHosts("downloads modules", c.args)
 	case "install":
 		if versioned(c.args) {
@@ -36,11 +35,6 @@ func goCommand(c *command) {
 			c.goHosts("asks for versions of modules", c.args)
 		}
 	case "build", "test", "vet", "run", "generate":
-		if verb == "build" && !c.has("-o") && !c.has("./...") {
-			c.create(path.Base(c.Dir), "writes the program")
-		} else if c.value("-o") != "" {
-			c.replace(c.value("-o"), "writes the program")
-		}
 		if file := c.above("go.mod"); c.missingModules(file) || verb == "run" && versioned(c.args) {
 			c.goHosts("downloads modules that the module cache does not have", nil)
 		}
@@ -60,13 +54,6 @@ func (m *Machine) at(dir string) *Machine {
 	moved := *m
 	moved.Dir = dir
 	return &moved
-}
-
-// create adds a file or directory that the command creates in its directory.
-func (c *command) create(name, why string) {
-	if file := path.Join(c.Dir, name); !c.Exists(file) {
-		c.add(Create, file, why)
-	}
 }
 
 func versioned(words []string) bool { return strings.Contains(strings.Join(words, " "), "@") }

@@ -21,7 +21,6 @@ func mavenCommand(c *command) {
 	if c.name == "mvnw" {
 		c.hosts("downloads Maven", urlHosts(c.read(path.Join(c.Dir, ".mvn", "wrapper", "maven-wrapper.properties")))...)
 	}
-	c.create("target", "writes the results")
 	settings := c.value("-s", "--settings")
 	if settings == "" {
 		settings = path.Join(c.Home, ".m2", "settings.xml")
@@ -68,7 +67,6 @@ func gradleCommand(c *command) {
 			c.hosts("downloads Gradle", "github.com", "*.githubusercontent.com")
 		}
 	}
-	c.create("build", "writes the results")
 	c.add(Cache, path.Join(c.Home, ".gradle"), "stores libraries")
 	c.hosts("downloads plugins", "plugins.gradle.org", "plugins-artifacts.gradle.org")
 	c.hosts("downloads libraries", mavenCentral)

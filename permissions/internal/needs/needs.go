@@ -18,8 +18,6 @@ const (
 	Socket              // connects to the Unix socket Resource
 	Dir                 // writes below the directory Resource
 	Cache               // writes the cache Resource, of which it may have a copy
-	Modes               // sets modes of files, in the repository Resource if it is not empty
-	Create              // creates or replaces Resource in the workspace
 	Network             // connects to Resource without a proxy; empty if unknown
 	Escape              // cannot work in a sandbox
 )
@@ -66,7 +64,7 @@ func Of(argv []string, m *Machine) []Need {
 
 // programs are the known programs.
 var programs = index(
-	goPrograms, nodePrograms, pythonPrograms, otherRegistries, javaPrograms, gitPrograms, daemons, clients, installers, signedIn, writers,
+	goPrograms, nodePrograms, pythonPrograms, otherRegistries, javaPrograms, gitPrograms, daemons, clients, installers, signedIn,
 )
 
 type table map[string]func(*command)

@@ -87,16 +87,16 @@ func TestNeeds(t *testing.T) {
 		{line: "terraform init", want: "host:registry.terraform.io host:registry.opentofu.org host:releases.hashicorp.com host:github.com host:*.githubusercontent.com"},
 
 		{line: "git status"},
-		{line: "git fetch", want: "host:git.example.test git:/w/.git"},
-		{line: "git pull origin main", want: "host:git.example.test git:/w/.git"},
-		{line: "git push", want: "host:git.example.test git:/w/.git"},
-		{line: "git push", files: with("h/.git-credentials", ""), want: "escape: git:/w/.git"},
-		{line: "git fetch ssh", want: "escape: git:/w/.git"},
-		{line: "git fetch --all", files: with("w/.git/config", "[remote \"a\"]\n\turl = https://a.example.test/x\n"), want: "host:a.example.test git:/w/.git"},
-		{line: "git fetch", files: with("h/.gitconfig", "[url \"https://mirror.example.test/\"]\n\tinsteadOf = https://git.example.test/\n"), want: "host:mirror.example.test git:/w/.git"},
+		{line: "git fetch", want: "host:git.example.test"},
+		{line: "git pull origin main", want: "host:git.example.test"},
+		{line: "git push", want: "host:git.example.test"},
+		{line: "git push", files: with("h/.git-credentials", ""), want: "escape:"},
+		{line: "git fetch ssh", want: "escape:"},
+		{line: "git fetch --all", files: with("w/.git/config", "[remote \"a\"]\n\turl = https://a.example.test/x\n"), want: "host:a.example.test"},
+		{line: "git fetch", files: with("h/.gitconfig", "[url \"https://mirror.example.test/\"]\n\tinsteadOf = https://git.example.test/\n"), want: "host:mirror.example.test"},
 		{line: "git clone https://git.example.test/x.git target", want: "host:git.example.test"},
 		{line: "git -C /w ls-remote", want: "host:git.example.test"},
-		{line: "git commit -m x", want: "git:/w/.git"},
+		{line: "git commit -m x"},
 		{line: "git config user.name x", want: "escape:"},
 		{line: "git config --get user.name"},
 		{line: "git remote -v"},
@@ -131,13 +131,10 @@ func TestNeeds(t *testing.T) {
 		}
 		var got []string
 		for _, n := range needs.Of(words(c.line), machine(files, c.env)) {
-			if n.Kind == needs.Create || n.Kind == needs.Modes && n.Resource == "" {
-				continue
-			}
 			if n.Why == "" {
 				t.Errorf("%s: %+v has no reason", c.line, n)
 			}
-			got = append(got, fmt.Sprintf("%s:%s", [...]string{"host", "socket", "dir", "cache", "git", "create", "network", "escape"}[n.Kind], n.Resource))
+			got = append(got, fmt.Sprintf("%s:%s", [...]string{"host", "socket", "dir", "cache", "network", "escape"}[n.Kind], n.Resource))
 		}
 		if text := strings.Join(got, " "); text != c.want {
 			t.Errorf("%s (%s)\ngot  %q\nwant %q", c.line, c.env, text, c.want)

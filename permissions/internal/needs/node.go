@@ -26,8 +26,7 @@ func nodePackages(c *command) {
 		c.Machine = c.at(c.abs(dir))
 	}
 	switch {
-	case sub == "" && c.name == "yarn", sub == "install", sub == "add", sub == "ci", sub == "i":
-		c.create("node_modules", "installs packages")
+	case sub == "" && c.name == "yarn":
 	case sub == "" || c.has("--offline") && sub != "config":
 		return
 	case sub == "exec" || sub == "x" || sub == "dlx":

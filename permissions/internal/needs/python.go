@@ -17,8 +17,6 @@ var pythonPrograms = table{
 			switch c.name {
 			case "pip":
 				pipCommand(c)
-			case "venv", "virtualenv":
-				c.create(c.sub(""), "creates an environment")
 			case "build":
 				c.indexes("downloads what the build needs")
 			}
@@ -33,8 +31,6 @@ var pythonPrograms = table{
 	"twine":                       func(c *command) { c.escape("needs your sign-in, which is hidden from commands in the sandbox") },
 	"huggingface-cli hf":          func(c *command) { c.hosts("downloads models", "huggingface.co", "*.hf.co") },
 	"pre-commit":                  preCommit,
-	"virtualenv":                  func(c *command) { c.create(c.sub(""), "creates an environment") },
-	"coverage":                    func(c *command) { c.create(".coverage", "writes its results") },
 }
 
 func pipCommand(c *command) {
@@ -50,20 +46,11 @@ func pipCommand(c *command) {
 		}
 		return
 	case sub != "install" && sub != "uninstall", c.inVenv(), c.value("-t", "--target", "--prefix", "--root") != "":
-		for _, dir := range c.values("-t", "--target", "--prefix", "--root", "-d", "--dest", "-w", "--wheel-dir") {
-			c.create(dir, "writes packages")
-		}
 	case c.Exists(path.Join(c.Home, ".local")):
 		c.add(Dir, path.Join(c.Home, ".local"), "installs packages for your user, as no environment is active")
 	default:
 		c.escape("installs packages outside the workspace, as no environment is active")
 		return
-	}
-	if sub == "install" {
-		c.add(Modes, "", "sets modes of what it installs")
-	}
-	if !one(sub, "install uninstall") && c.value("-d", "--dest", "-w", "--wheel-dir") == "" && sub != "index" {
-		c.create("packages", "writes packages")
 	}
 	if shims := path.Join(cmp.Or(c.Getenv("PYENV_ROOT"), path.Join(c.Home, ".pyenv")), "shims"); one(sub, "install uninstall") && !c.inVenv() && c.Exists(shims) {
 		c.add(Dir, shims, "lets pyenv find installed programs")
@@ -131,7 +118,7 @@ var projectSource = regexp.MustCompile(`(?s)\[\[tool\.(?:uv\.index|poetry\.sourc
 
 func uvCommand(c *command) {
 	sub := c.sub("--directory --project --python -p")
-	if sub == "" || c.has("--offline") || one(sub, "version cache help init tree export") {
+	if sub == "" || c.has("--offline") || one(sub, "version cache help init tree export venv") {
 		return
 	}
 	c.shift(sub)
@@ -150,8 +137,6 @@ func uvCommand(c *command) {
 		}
 	case "publish":
 		c.escape("needs your sign-in, which is hidden from commands in the sandbox")
-	case "venv":
-		c.create(".venv", "creates an environment")
 	case "pip":
 		if c.has("--system") {
 			c.escape("installs packages outside the workspace")
@@ -162,7 +147,6 @@ func uvCommand(c *command) {
 		if sub == "run" && c.Exists(path.Join(c.Dir, ".venv")) && !c.has("--with") {
 			return
 		}
-		c.create(".venv", "creates an environment")
 		c.indexes("downloads packages")
 	}
 }

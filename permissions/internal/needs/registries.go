@@ -57,12 +57,10 @@ func cargoCommand(c *command) {
 	}
 	switch sub {
 	case "build", "b", "check", "c", "test", "t", "run", "r", "bench", "doc", "d", "clippy", "nextest", "rustc":
-		c.create("target", "writes the results")
 		if c.missingCrates() {
 			c.crates("downloads crates that the cache does not have")
 		}
 	case "fetch", "update", "generate-lockfile":
-		c.create("Cargo.lock", "writes it")
 		c.crates("downloads crates")
 	case "add", "search", "info", "vendor", "outdated", "audit", "tree", "metadata":
 		if (sub == "tree" || sub == "metadata") && !c.missingCrates() {
@@ -171,7 +169,6 @@ func composerCommand(c *command) {
 	case c.has("global"):
 		c.escape("installs packages outside the workspace")
 	case one(sub, "install i update u upgrade require create-project outdated audit search show") && (sub != "show" || c.has("-a", "--all", "-l", "--latest")):
-		c.create("vendor", "installs packages")
 		c.hosts("downloads packages", "repo.packagist.org", "api.github.com", "codeload.github.com", "github.com")
 		_, repositories, _ := strings.Cut(c.read(path.Join(c.Dir, "composer.json")), `"repositories"`)
 		c.hosts("downloads packages", urlHosts(strings.ReplaceAll(repositories, `\/`, "/"))...)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,8 @@ import (
 // NamedProvider are the settings of a provider that the user defines, or of a
 // preset.
 type NamedProvider struct {
-	API     string  `json:"api" enum:"chat,responses,anthropic,gemini" scope:"user" doc:"API of the service: chat (OpenAI's Chat Completions), responses, anthropic or gemini. Default: chat."`
+	API     string  `json:"api" enum:"chat,responses,anthropic,gemini,langchain" scope:"user" doc:"API of the service: chat (OpenAI's Chat Completions), responses, anthropic, gemini, or langchain for one of langchaingo's clients. Default: chat."`
+	Client  string  `json:"client" enum:"bedrock,cloudflare,cohere,huggingface,mistral,ollama" scope:"user" doc:"Client of langchaingo, for the API langchain. Default: NAME."`
 	BaseURL string  `json:"baseUrl" scope:"user" format:"url" doc:"Base URL of the service."`
 	APIKey  Secret  `json:"apiKey" scope:"user" doc:"API key, if the service needs one."`
 	Model   string  `json:"model" doc:"Model."`
@@ -239,7 +241,11 @@ func (l *loader) fault(key string, err error) error {
 
 // check checks what all layers together must say about a provider.
 func (n *NamedProvider) check(name string, names []string) error {
-	if n.BaseURL == "" {
+	if client := n.LangchainClient(name); client != "" {
+		if clients := Choices("providers." + name + ".client"); !slices.Contains(clients, client) {
+			return fmt.Errorf("providers.%s: langchaingo has no client of this name: set providers.%s.client to one of %s", name, name, strings.Join(clients, ", "))
+		}
+	} else if n.BaseURL == "" {
 		others := slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == name })
 		return fmt.Errorf("providers.%s: unknown provider%s; to define it, set providers.%s.baseUrl", name, andHint(didYouMean(name, others)), name)
 	}
@@ -249,6 +255,18 @@ func (n *NamedProvider) check(name string, names []string) error {
 		}
 	}
 	return nil
+}
+
+// LangchainClient returns the name of langchaingo's client for a provider, ""
+// for one with another API.
+func (n *NamedProvider) LangchainClient(name string) string {
+	switch n.API {
+	case "langchain":
+		return cmp.Or(n.Client, name)
+	case "":
+		return n.Client
+	}
+	return ""
 }
 
 // SplitModel splits [PROVIDER/]MODEL. Since a model's name can contain a slash,

@@ -212,6 +212,9 @@ type pluginSettings struct {
 	Disabled    []string `json:"disabled" merge:"append" doc:"Names of disabled plugins."`
 	IdleSeconds int      `json:"idleSeconds" default:"300" min:"1" max:"86400" doc:"Seconds without a call after which a plugin's process is stopped."`
 	CallSeconds int      `json:"callSeconds" default:"120" min:"1" max:"3600" doc:"Timeout of a plugin's tool in seconds, unless the plugin sets one."`
+	MemoryMB    int      `json:"memoryMb" default:"1024" min:"128" max:"1048576" scope:"user" doc:"Memory in MiB that each process of a plugin may use, unless its manifest sets a limit. Limits need a sandbox on Linux."`
+	Processes   int      `json:"processes" default:"512" min:"32" max:"1048576" scope:"user" doc:"Processes and threads that a plugin may have, unless its manifest sets a limit; on sandbox level namespace."`
+	CPUSeconds  int      `json:"cpuSeconds" default:"3600" min:"1" max:"31536000" scope:"user" doc:"Processor time in seconds of each process of a plugin, unless its manifest sets a limit. The next call starts it again."`
 }
 
 // mcpSettings configures MCP servers.
@@ -236,6 +239,7 @@ type skillSettings struct {
 // sessionSettings configures how sessions are stored.
 type sessionSettings struct {
 	Save              bool `json:"save" default:"true" doc:"Save sessions to disk."`
+	Strict            bool `json:"strict" default:"true" scope:"user" doc:"Stop before the next tool or model call when the session log cannot be written. false continues in memory, with a warning."`
 	MaxContextMB      int  `json:"maxContextMb" default:"1024" min:"1" max:"1048576" doc:"Maximum size of a session's full tool outputs and images in MiB."`
 	ContextMaxAgeDays int  `json:"contextMaxAgeDays" default:"30" min:"0" doc:"Days without use after which a session's full outputs are deleted; 0 keeps them as long as the session."`
 }

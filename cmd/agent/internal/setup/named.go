@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/facts"
 	"github.com/seed-009c0928/agent/core/model/gemini"
 	"github.com/seed-009c0928/agent/core/model/langchain"
+	"github.com/seed-009c0928/agent/core/model/langchain/clients"
 	"github.com/seed-009c0928/agent/core/model/openai"
 )
 
@@ -26,10 +28,15 @@ func namedKind(name string) ProviderKind {
 		if n == nil {
 			n = &config.NamedProvider{}
 		}
-		return ProviderValues{
-			BaseURL: n.BaseURL, Model: n.Model, Key: n.APIKey, options: n.Options,
-			Keyed: keyNeeded(n, preset),
+		v := ProviderValues{BaseURL: n.BaseURL, Model: n.Model, Key: n.APIKey, options: n.Options, Keyed: keyNeeded(n, preset)}
+		if client := n.LangchainClient(name); client != "" {
+			c := clients.Describe(client)
+			if n.BaseURL == preset.BaseURL { // of another API
+				v.BaseURL = c.BaseURL
+			}
+			v.Keyed = c.NeedsKey
 		}
+		return v
 	}
 	k.open = func(ctx context.Context, o openOptions) (model.Provider, error) {
 		n := o.settings.Named[name]
@@ -47,6 +54,9 @@ func namedKind(name string) ProviderKind {
 }
 
 func (o *openOptions) openNamed(n *config.NamedProvider, preset config.Preset) (model.Provider, error) {
+	if client := n.LangchainClient(o.Name); client != "" {
+		return clients.New(clients.Config{Config: o.Config, Client: client, MaxTokens: o.maxTokens})
+	}
 	if keyNeeded(n, preset) {
 		if err := o.NeedKey(preset.Env); err != nil {
 			return nil, err
@@ -109,4 +119,19 @@ func (s *Setup) KnownModels() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// langchainWarning says that the default provider's client has no tool calls, if
+// that is so.
+func (s *Setup) langchainWarning() string {
+	name := s.Settings.Providers.Default
+	n := s.Settings.Providers.Named[name]
+	if n == nil {
+		return ""
+	}
+	client := n.LangchainClient(name)
+	if client == "" || clients.HasTools(client, s.Loaded.Model()) {
+		return ""
+	}
+	return fmt.Sprintf("langchaingo's client %s has no tool calls for this model: it can answer, but not read or change files", client)
 }

@@ -33,6 +33,7 @@ func (s *Setup) PluginOptions() *plugins.Options {
 	o := &plugins.Options{
 		Home: s.Home, Bundled: s.bundled(), Disabled: set.Disabled, UserHome: s.UserHome, Sandbox: sandbox.Mode(s.Settings.Sandbox.Plugins),
 		Idle: time.Duration(set.IdleSeconds) * time.Second, CallTimeout: time.Duration(set.CallSeconds) * time.Second,
+		Limits: plugins.Limits{MemoryMiB: set.MemoryMB, Processes: set.Processes, CPUSeconds: set.CPUSeconds},
 	}
 	if self, err := os.Executable(); err == nil {
 		o.BundledCommand = []string{self, InternalPlugin}

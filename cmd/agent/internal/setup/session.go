@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -23,8 +24,12 @@ func FindSession(s *cmdutil.IO, prefix string) (home, id string, err error) {
 	return home, id, err
 }
 
-// SessionAdvice adds advice to the error of a damaged session.
+// SessionAdvice adds advice to the error of a session log that is damaged or cannot
+// be written.
 func SessionAdvice(err error, id string) error {
+	if errors.As(err, new(*core.JournalError)) {
+		return cmdutil.Advise(err, "Free some space, or make the file writable, and resume the session. To work without a log: --ephemeral, or --set session.strict=false.\n")
+	}
 	if errors.Is(err, store.ErrCorrupt) {
 		return cmdutil.Advise(err, fmt.Sprintf("Run agent sessions repair %s to cut off the damaged end; then the session can be resumed.\n", id))
 	}

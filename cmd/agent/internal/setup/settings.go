@@ -78,6 +78,9 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 	set := &Setup{
 		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, bare: o.bare, Environment: place,
 	}
+	if w := set.langchainWarning(); w != "" {
+		fmt.Fprintf(s.Err, "agent: %s\n", w)
+	}
 	for _, d := range o.addDirs {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(s.Cwd, d)
@@ -117,6 +120,7 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 		Sandbox:     s.sandbox(), MaxSubagentDepth: s.Settings.Agent.MaxSubagentDepth,
 		Secrets: s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
 		Store: agent.StoreOptions{
+			Optional: !s.Settings.Session.Strict,
 			MaxBytes: int64(s.Settings.Session.MaxContextMB) << 20,
 			MaxAge:   time.Duration(s.Settings.Session.ContextMaxAgeDays) * 24 * time.Hour,
 		},

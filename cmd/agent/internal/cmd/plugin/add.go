@@ -142,7 +142,7 @@ func (o *addOptions) addLink(ctx context.Context, h *host, dir string) error {
 	if err != nil {
 		return err
 	}
-	o.showSpec(spec, dir)
+	o.showSpec(spec, dir, spec.Visible(dir, cmdutil.UserHome()))
 	fmt.Fprintln(o.Out, "A linked plugin runs directly from its folder and is not verified.")
 	if ok, err := o.approve(ctx, "Link "+spec.Name+"?"); err != nil || !ok {
 		return err
@@ -168,7 +168,7 @@ const maxShownChanges = 20
 
 // show prints what the user has to approve.
 func (o *approveOptions) show(c *plugins.Candidate) {
-	o.showSpec(c.Spec, c.From())
+	o.showSpec(c.Spec, c.From(), c.Visible(cmdutil.UserHome()))
 	fmt.Fprintf(o.Out, "  files    %d, %d bytes, SHA-256 %s\n", len(c.Tree.Files), c.Tree.Bytes(), c.Tree.Hash)
 	if c.Before == nil {
 		return
@@ -186,7 +186,7 @@ func (o *approveOptions) show(c *plugins.Candidate) {
 	}
 }
 
-func (o *approveOptions) showSpec(spec plugins.Spec, from string) {
+func (o *approveOptions) showSpec(spec plugins.Spec, from string, visible []string) {
 	fmt.Fprintf(o.Out, "Plugin %s %s from %s\n", spec.Name, display.VisibleLine(spec.Version, 40), display.VisibleLine(from, 300))
 	if spec.Summary != "" {
 		fmt.Fprintf(o.Out, "  %s\n", display.VisibleLine(spec.Summary, 300))
@@ -194,6 +194,9 @@ func (o *approveOptions) showSpec(spec plugins.Spec, from string) {
 	fmt.Fprintln(o.Out, "It is a program that runs on this machine. Permissions of its process:")
 	for _, line := range spec.Manifest.Lines() {
 		fmt.Fprintf(o.Out, "  - %s\n", display.VisibleLine(line, 300))
+	}
+	if len(visible) > 0 {
+		fmt.Fprintf(o.Out, "  - read the installation of its program: %s\n", display.VisibleLine(strings.Join(visible, ", "), 300))
 	}
 	if spec.Context != nil {
 		fmt.Fprintf(o.Out, "  - read your prompts, and add up to %d tokens to each\n", spec.Context.MaxTokens)

@@ -1,4 +1,4 @@
-package tools
+package gitignore
 
 import (
 	"path"
@@ -9,8 +9,8 @@ import (
 	"github.com/seed-009c0928/agent/core/internal/textedit"
 )
 
-// ignoreRule is one line of a .gitignore.
-type ignoreRule struct {
+// Rule is one line of a .gitignore.
+type Rule struct {
 	pattern string // for doublestar
 	plain   string // the name must equal it, if the pattern is a plain name
 	suffix  string // the name must end with it, if the pattern is "*" and a text
@@ -19,24 +19,24 @@ type ignoreRule struct {
 	negated bool
 }
 
-// parseIgnore parses the content of a .gitignore. Invalid patterns match
+// Parse parses the content of a .gitignore. Invalid patterns match
 // nothing, as in git. Named classes such as [[:alpha:]] are not supported.
-func parseIgnore(text string) []ignoreRule {
-	var rules []ignoreRule
+func Parse(text string) []Rule {
+	var rules []Rule
 	for line := range strings.SplitSeq(strings.TrimPrefix(text, textedit.BOM), "\n") {
-		if rule, ok := parseIgnoreLine(strings.TrimSuffix(line, "\r")); ok {
+		if rule, ok := parseLine(strings.TrimSuffix(line, "\r")); ok {
 			rules = append(rules, rule)
 		}
 	}
 	return rules
 }
 
-func parseIgnoreLine(line string) (ignoreRule, bool) {
-	var rule ignoreRule
+func parseLine(line string) (Rule, bool) {
+	var rule Rule
 	if strings.HasPrefix(line, "#") {
 		return rule, false
 	}
-	line = trimIgnoreSpace(line)
+	line = trimSpace(line)
 	line, rule.negated = strings.CutPrefix(line, "!")
 	line, rule.dirOnly = strings.CutSuffix(line, "/")
 	if line == "" {
@@ -61,8 +61,8 @@ func parseIgnoreLine(line string) (ignoreRule, bool) {
 	return rule, true
 }
 
-// trimIgnoreSpace removes unescaped trailing spaces.
-func trimIgnoreSpace(line string) string {
+// trimSpace removes unescaped trailing spaces.
+func trimSpace(line string) string {
 	trimmed := strings.TrimRight(line, " ")
 	slashes := len(trimmed) - len(strings.TrimRight(trimmed, `\`))
 	if slashes%2 == 1 && len(trimmed) < len(line) {
@@ -92,7 +92,7 @@ func escapeBraces(pattern string) string {
 
 // match reports whether the rule matches a slash-separated path, relative to
 // the directory of the .gitignore.
-func (r ignoreRule) match(rel string, dir bool) bool {
+func (r Rule) match(rel string, dir bool) bool {
 	if r.dirOnly && !dir {
 		return false
 	}
@@ -108,27 +108,27 @@ func (r ignoreRule) match(rel string, dir bool) bool {
 	return doublestar.MatchUnvalidated(r.pattern, rel)
 }
 
-// ignoreLevel holds the rules of one directory.
-type ignoreLevel struct {
-	// below is the path from the directory of the rules down to the base of the
+// Level holds the rules of one directory.
+type Level struct {
+	// Below is the path from the directory of the rules down to the base of the
 	// walk, with a trailing slash; within the walk it is empty.
-	below string
-	// dir is the directory of the rules within the walk, with a trailing slash;
+	Below string
+	// Dir is the directory of the rules within the walk, with a trailing slash;
 	// empty is the base.
-	dir   string
-	rules []ignoreRule
+	Dir   string
+	Rules []Rule
 }
 
-// ignored reports whether a path, relative to the base of the walk, is ignored.
+// Ignored reports whether a path, relative to the base of the walk, is ignored.
 // Levels are ordered from the outermost. The innermost level with a matching
 // rule decides, and in it the last such rule.
-func ignored(levels []ignoreLevel, rel string, dir bool) bool {
+func Ignored(levels []Level, rel string, dir bool) bool {
 	for i := len(levels) - 1; i >= 0; i-- {
 		level := levels[i]
-		name := level.below + strings.TrimPrefix(rel, level.dir)
-		for j := len(level.rules) - 1; j >= 0; j-- {
-			if level.rules[j].match(name, dir) {
-				return !level.rules[j].negated
+		name := level.Below + strings.TrimPrefix(rel, level.Dir)
+		for j := len(level.Rules) - 1; j >= 0; j-- {
+			if level.Rules[j].match(name, dir) {
+				return !level.Rules[j].negated
 			}
 		}
 	}

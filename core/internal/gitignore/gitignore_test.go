@@ -1,4 +1,4 @@
-package tools
+package gitignore
 
 import (
 	"os"
@@ -37,11 +37,11 @@ func TestIgnored(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			levels := []ignoreLevel{{rules: parseIgnore(tt.rules)}}
+			levels := []Level{{Rules: Parse(tt.rules)}}
 			check := func(paths string, want bool) {
 				for p := range strings.FieldsSeq(paths) {
 					name, dir := strings.CutSuffix(p, "/")
-					if got := ignored(levels, name, dir); got != want {
+					if got := Ignored(levels, name, dir); got != want {
 						t.Errorf("%s: ignored %v, want %v", p, got, want)
 					}
 				}
@@ -53,16 +53,16 @@ func TestIgnored(t *testing.T) {
 }
 
 func TestIgnoredLevels(t *testing.T) {
-	levels := []ignoreLevel{
-		{below: "src/app/", rules: parseIgnore("/src/app/gen\n*.tmp")},
-		{rules: parseIgnore("*.out")},
-		{dir: "lib/", rules: parseIgnore("!keep.out\n/top.txt")},
+	levels := []Level{
+		{Below: "src/app/", Rules: Parse("/src/app/gen\n*.tmp")},
+		{Rules: Parse("*.out")},
+		{Dir: "lib/", Rules: Parse("!keep.out\n/top.txt")},
 	}
 	for path, want := range map[string]bool{
 		"gen": true, "lib/gen": false, "a.tmp": true, "lib/a.tmp": true, "a.out": true, "lib/a.out": true, "lib/keep.out": false,
 		"lib/top.txt": true,
 	} {
-		if got := ignored(levels, path, false); got != want {
+		if got := Ignored(levels, path, false); got != want {
 			t.Errorf("%s: ignored %v, want %v", path, got, want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestIgnoredAsGit(t *testing.T) {
 		for p := range strings.SplitSeq(out, "\x00") {
 			want[p] = true
 		}
-		levels := []ignoreLevel{{rules: parseIgnore(rules)}}
+		levels := []Level{{Rules: Parse(rules)}}
 		for _, p := range paths {
 			if got := ignoredWithParents(levels, p); got != want[p] {
 				t.Errorf("%q: %q ignored %v, git says %v", rules, p, got, want[p])
@@ -111,13 +111,13 @@ func TestIgnoredAsGit(t *testing.T) {
 }
 
 // ignoredWithParents checks a file's directories first, as a walk does.
-func ignoredWithParents(levels []ignoreLevel, p string) bool {
+func ignoredWithParents(levels []Level, p string) bool {
 	for i := range p {
-		if p[i] == '/' && ignored(levels, p[:i], true) {
+		if p[i] == '/' && Ignored(levels, p[:i], true) {
 			return true
 		}
 	}
-	return ignored(levels, p, false)
+	return Ignored(levels, p, false)
 }
 
 func FuzzIgnored(f *testing.F) {
@@ -125,13 +125,13 @@ func FuzzIgnored(f *testing.F) {
 	f.Add("a/**\n/b/\n[", "b", false)
 	f.Add(`{a\{,**/}`, "a{", false)
 	f.Fuzz(func(t *testing.T, rules, p string, dir bool) {
-		got := ignored([]ignoreLevel{{rules: parseIgnore(rules)}}, p, dir)
+		got := Ignored([]Level{{Rules: Parse(rules)}}, p, dir)
 		// A last rule that negates everything overrides all others.
-		if ignored([]ignoreLevel{{rules: parseIgnore(rules + "\n!*\n")}}, "x"+strings.ReplaceAll(p, "/", ""), dir) {
+		if Ignored([]Level{{Rules: Parse(rules + "\n!*\n")}}, "x"+strings.ReplaceAll(p, "/", ""), dir) {
 			t.Error("the last rule did not decide")
 		}
-		if none := ignored([]ignoreLevel{{rules: parseIgnore("#" + strings.ReplaceAll(rules, "\n", ""))}}, p, dir); none {
-			t.Errorf("a comment ignores %q (the rules: %v)", p, got)
+		if none := Ignored([]Level{{Rules: Parse("#" + strings.ReplaceAll(rules, "\n", ""))}}, p, dir); none {
+			t.Errorf("a comment ignores %q (the Rules: %v)", p, got)
 		}
 	})
 }

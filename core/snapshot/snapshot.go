@@ -1,0 +1,326 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-009c0928/agent/core/internal/gitignore"
+)
+
+// Options describe a workspace and its store.
+type Options struct {
+	Root string // the workspace, absolute
+	Dir  string // the store, outside of the workspace; it is created
+
+	MaxFiles    int   // in the workspace; 0 = 200,000
+	MaxBytes    int64 // of files read for one snapshot; 0 = 1 GiB
+	MaxFileSize int64 // larger files are left out; 0 = 10 MiB
+
+	// Excludes are files like .gitignore that apply to the whole workspace, such
+	// as a user's global one.
+	Excludes []string
+	// Leave returns why a file must not be kept, such as that it holds secrets;
+	// empty means that it may be. Nil keeps all.
+	Leave func(path string) string
+
+	levels []gitignore.Level
+}
+
+// Why a path is left out of a snapshot.
+const (
+	leftUnreadable = "it cannot be read"
+	leftRepository = "it is another git repository"
+	leftSpecial    = "it is not a regular file"
+)
+
+// leaves returns why a file is left out.
+func (o *Options) leaves(at string, st stamp) string {
+	switch st.kind() {
+	case typeLink:
+		return ""
+	case typeRegular:
+	default:
+		return leftSpecial
+	}
+	if st.size > o.MaxFileSize {
+		return fmt.Sprintf("it is larger than %d MiB", o.MaxFileSize>>20)
+	}
+	if o.Leave != nil {
+		return o.Leave(at)
+	}
+	return ""
+}
+
+// Left is a path that a snapshot does not hold. Of a directory, it is everything
+// below.
+type Left struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// Snapshot is a state of a workspace.
+type Snapshot struct {
+	ID   string // the name of a git commit, in hex
+	Left []Left // sorted by path
+}
+
+// Workspace takes and restores snapshots of one directory. It is safe for
+// concurrent use. Several processes may use one store.
+type Workspace struct {
+	opts    Options
+	files   *os.Root
+	objects *objects
+	lock    *storeLock
+
+	mu     sync.Mutex
+	index  *node
+	forced map[string]bool
+	last   Snapshot
+	tree   ID // of last
+}
+
+// Open opens the store of a workspace. It reads nothing of the workspace yet.
+// The caller calls [Workspace.Close].
+func Open(opts Options) (*Workspace, error) {
+	set := func(n *int64, def int64) {
+		if *n <= 0 {
+			*n = def
+		}
+	}
+	if opts.MaxFiles <= 0 {
+		opts.MaxFiles = 200_000
+	}
+	set(&opts.MaxBytes, 1<<30)
+	set(&opts.MaxFileSize, 10<<20)
+	opts.levels = outerLevels(&opts)
+	files, err := os.OpenRoot(opts.Root)
+	if err != nil {
+		return nil, err
+	}
+	w := &Workspace{opts: opts, files: files, forced: map[string]bool{}}
+	if w.lock, err = lockStore(opts.Dir); err != nil {
+		return nil, errors.Join(err, files.Close())
+	}
+	if w.objects, err = openObjects(opts.Dir); err != nil {
+		return nil, errors.Join(err, w.lock.release(), files.Close())
+	}
+	w.index = w.loadIndex()
+	return w, nil
+}
+
+// Close writes the index down, which makes the next scan fast.
+func (w *Workspace) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return errors.Join(w.saveIndex(), w.lock.release(), w.files.Close())
+}
+
+// outerLevels returns the rules from outside of the workspace: the excluded files
+// of the options, .git/info/exclude, and the .gitignore files of the directories
+// above, up to the root of the repository.
+func outerLevels(opts *Options) (levels []gitignore.Level) {
+	read := func(file, below string) {
+		data, err := os.ReadFile(file)
+		if rules := gitignore.Parse(string(data)); err == nil && len(data) <= maxIgnoreFile && len(rules) > 0 {
+			levels = append(levels, gitignore.Level{Below: below, Rules: rules})
+		}
+	}
+	dirs, below := []string{opts.Root}, []string{""}
+	for dir := opts.Root; ; {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			break
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			dirs, below = dirs[:1], below[:1] // no repository
+			break
+		}
+		dirs, below = append(dirs, parent), append(below, path.Join(filepath.Base(dir), below[len(below)-1])+"/")
+		dir = parent
+	}
+	top := len(dirs) - 1
+	for _, file := range opts.Excludes {
+		read(file, below[top])
+	}
+	read(filepath.Join(dirs[top], ".git", "info", "exclude"), below[top])
+	for i := top; i > 0; i-- {
+		read(filepath.Join(dirs[i], ".gitignore"), below[i])
+	}
+	return levels
+}
+
+// Take takes a snapshot. Paths are relative to the root, with slashes: they are
+// kept even if git ignores them, from now on. With onlyThese set, everything else
+// is taken as unchanged since the previous snapshot. If nothing changed, the
+// snapshot is the previous one.
+func (w *Workspace) Take(ctx context.Context, onlyThese bool, paths ...string) (Snapshot, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &scan{ctx: ctx, opts: &w.opts, forced: w.forced}
+	only := w.force(paths)
+	if onlyThese && w.last.ID != "" {
+		s.only = only
+	}
+	snap, err := w.take(s)
+	if err != nil {
+		w.index, w.last = newIndex(), Snapshot{} // it may be ahead of the store
+	}
+	return snap, err
+}
+
+// force keeps paths although they may be ignored. It returns them with their
+// parents.
+func (w *Workspace) force(paths []string) map[string]bool {
+	all := map[string]bool{}
+	for _, p := range paths {
+		for p = path.Clean(p); filepath.IsLocal(p) && p != "."; p = path.Dir(p) {
+			all[p] = true
+			if w.forced[p] {
+				continue
+			}
+			w.forced[p] = true
+			for n := w.index; n != nil; n = n.child(p) { // list the directories again
+				n.racy = true
+			}
+		}
+	}
+	return all
+}
+
+// child returns the directory below n in which the path is, or nil.
+func (n *node) child(at string) *node {
+	name, _, more := strings.Cut(at, "/")
+	if !more {
+		return nil
+	}
+	for _, kid := range n.kids {
+		if kid.name == name && kid.isDir {
+			return kid
+		}
+	}
+	return nil
+}
+
+// bulkFrom is the number of changed files from which on they go into a pack.
+const bulkFrom = 200
+
+// take scans, and stores what changed.
+func (w *Workspace) take(s *scan) (Snapshot, error) {
+	if err := s.run(w.index); err != nil {
+		return Snapshot{}, err
+	}
+	end := func(bool) error { return nil }
+	if len(s.changed) > bulkFrom {
+		var err error
+		if end, err = w.objects.bulk(); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	snap, err := w.store(s)
+	return snap, errors.Join(err, end(err == nil))
+}
+
+func (w *Workspace) store(s *scan) (Snapshot, error) {
+	if err := w.readAll(s); err != nil {
+		return Snapshot{}, err
+	}
+	if err := w.objects.putTree(w.index); err != nil {
+		return Snapshot{}, err
+	}
+	left := w.index.leftOut(nil, "")
+	if w.last.ID != "" && w.tree == w.index.id && slices.Equal(left, w.last.Left) {
+		return w.last, nil
+	}
+	note, err := json.Marshal(left)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	id, err := w.objects.put(kindCommit, fmt.Appendf(nil, "tree %s\nauthor agent <> %d +0000\ncommitter agent <> %[2]d +0000\n\nsnapshot\n\n%s\n", w.index.id, time.Now().Unix(), note))
+	if err != nil {
+		return Snapshot{}, err
+	}
+	w.last, w.tree = Snapshot{ID: id.String(), Left: left}, w.index.id
+	return w.last, nil
+}
+
+// readAll reads the changed files into the store.
+func (w *Workspace) readAll(s *scan) error {
+	var wg sync.WaitGroup
+	work := make(chan changedFile)
+	for range min(parallel, len(s.changed)) {
+		wg.Go(func() {
+			for c := range work {
+				if s.failed() {
+					continue
+				}
+				id, left, err := w.read(c.path, c.node)
+				if err != nil {
+					s.fail(err)
+				}
+				c.node.id, c.node.left = id, left
+			}
+		})
+	}
+	for _, c := range s.changed {
+		work <- c
+	}
+	close(work)
+	wg.Wait()
+	return s.err
+}
+
+// read puts a file's content into the store. A file that cannot be read is left
+// out; an error is one of the store.
+func (w *Workspace) read(at string, n *node) (id ID, left string, err error) {
+	if n.stamp.kind() == typeLink {
+		target, err := w.files.Readlink(at)
+		if err != nil {
+			return ID{}, leftUnreadable, nil
+		}
+		id, err = w.objects.put(kindBlob, []byte(target))
+		return id, "", err
+	}
+	f, err := w.files.OpenFile(at, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return ID{}, leftUnreadable, nil
+	}
+	defer f.Close()
+	st, err := statOpen(f)
+	if err != nil {
+		return ID{}, leftUnreadable, nil
+	}
+	if reason := w.opts.leaves(at, st); reason != "" {
+		return ID{}, reason, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(f, w.opts.MaxFileSize+1))
+	if err != nil || int64(len(data)) > w.opts.MaxFileSize {
+		return ID{}, leftUnreadable, nil
+	}
+	n.racy = n.racy || st != n.stamp || int64(len(data)) != st.size // it is being written
+	n.stamp = st
+	id, err = w.objects.put(kindBlob, data)
+	return id, "", err
+}
+
+// leftOut lists what is left out.
+func (n *node) leftOut(list []Left, at string) []Left {
+	for _, kid := range n.kids {
+		switch path := at + kid.name; {
+		case kid.left != "":
+			list = append(list, Left{Path: path, Reason: kid.left})
+		case kid.isDir:
+			list = kid.leftOut(list, path+"/")
+		}
+	}
+	return list
+}
