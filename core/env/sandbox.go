@@ -356,6 +356,9 @@ func describe(c sandbox.Cause) string {
 	case sandbox.Beside:
 		return "programs that are new in " + c.Path + " cannot be started at this sandbox level (landlock), because it contains a hidden file"
 	case sandbox.NoNetwork:
+		if c.Path != "" {
+			return "the command has no network access to " + c.Path
+		}
 		return "the command has no network access"
 	case sandbox.Unserved:
 		return "the command reaches only servers that it starts itself, not " + cmp.Or(c.Path, "others on this machine")

@@ -9,7 +9,7 @@ import (
 
 // Cause is the reason why a command failed in its sandbox.
 type Cause struct {
-	Path string // could not be written or read; empty for the network
+	Path string // could not be written or read; the host, for the network; may be empty
 	Kind CauseKind
 }
 
@@ -58,18 +58,23 @@ var (
 	deniedText   = regexp.MustCompile(`(?i)permission denied|EACCES|operation not permitted|EPERM`)
 	networkText  = regexp.MustCompile(`(?i)network is unreachable|ENETUNREACH|could not resolve host|temporary failure in name resolution|` +
 		`name or service not known|no such host|ENOTFOUND|EAI_AGAIN|socket: operation not permitted`)
-	serverText  = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|failed to connect|couldn't connect|could not connect|can't connect`)
-	localText   = regexp.MustCompile(`(?i)(localhost|127\.0\.0\.1|::1)\b(?:\]?(?::|,? port |" *\([^)]*\), port )(\d+))?`)
-	socketText  = regexp.MustCompile(`(?i)(?:unix(?:://|@| |:)|socket |through |at |")["']?(/[\w./-]*(?:sock|\.s\.PGSQL\.\d+)[\w./-]*)`)
-	keysText    = regexp.MustCompile(`(?i)permission denied \(publickey|host key verification failed|could not read (username|password)|terminal prompts disabled|authentication failed|no secret key|not logged in|unable to find a private key`)
-	processText = regexp.MustCompile(`(?i)no such process|no process found`)
-	callText    = regexp.MustCompile(`(?i)\b(unshare|clone|ptrace|mount|setns|newuidmap|perf_event_open|bpf|chroot|user namespace)\w*\b.*operation not permitted`)
-	quotedText  = regexp.MustCompile(`'([^']+)'|"([^"]+)"|‘([^’]+)’`)
+	unresolvedText = regexp.MustCompile(`(?i)(?:could not resolve host:?|lookup|ENOTFOUND|EAI_AGAIN|unable to resolve host address) +[‘'"]?((?:[\w-]+\.)+[a-z][\w-]+)`)
+	serverText     = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|failed to connect|couldn't connect|could not connect|can't connect`)
+	localText      = regexp.MustCompile(`(?i)(localhost|127\.0\.0\.1|::1)\b(?:\]?(?::|,? port |" *\([^)]*\), port )(\d+))?`)
+	socketText     = regexp.MustCompile(`(?i)(?:unix(?:://|@| |:)|socket |through |at |")["']?(/[\w./-]*(?:sock|\.s\.PGSQL\.\d+)[\w./-]*)`)
+	keysText       = regexp.MustCompile(`(?i)permission denied \(publickey|host key verification failed|could not read (username|password)|terminal prompts disabled|authentication failed|no secret key|not logged in|unable to find a private key`)
+	processText    = regexp.MustCompile(`(?i)no such process|no process found`)
+	callText       = regexp.MustCompile(`(?i)\b(unshare|clone|ptrace|mount|setns|newuidmap|perf_event_open|bpf|chroot|user namespace)\w*\b.*operation not permitted`)
+	quotedText     = regexp.MustCompile(`'([^']+)'|"([^"]+)"|‘([^’]+)’`)
 )
 
 func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 	if networkText.MatchString(line) && !p.Network.Full {
-		return Cause{Kind: NoNetwork}, true
+		host := ""
+		if m := unresolvedText.FindStringSubmatch(line); m != nil {
+			host = m[1]
+		}
+		return Cause{host, NoNetwork}, true
 	}
 	if c, ok := p.explainService(level, line); ok {
 		return c, true

@@ -35,7 +35,7 @@ func TestExplain(t *testing.T) {
 		{output: "chmod: changing permissions of '/etc/x': Operation not permitted\n", level: Landlock, want: []Cause{{"/etc/x", Outside}}},
 		{output: "sh: 1: ./built: Permission denied\n", level: Landlock, want: []Cause{{"/ws", Beside}}},
 		{output: "sh: /ws/sub/x: Permission denied\n", level: Landlock},
-		{output: "curl: (6) Could not resolve host: example.org\n", want: []Cause{{Kind: NoNetwork}}},
+		{output: "curl: (6) Could not resolve host: example.org\n", want: []Cause{{"example.org", NoNetwork}}},
 		{output: "dial tcp 1.2.3.4:443: connect: network is unreachable\n", want: []Cause{{Kind: NoNetwork}}},
 		{output: "curl: (6) Could not resolve host: example.org\n", full: true},
 		{output: "curl: (7) Failed to connect to localhost port 8080 after 0 ms: Couldn't connect to server\n", want: []Cause{{"localhost:8080", Unserved}}},
