@@ -160,6 +160,9 @@ func (p *Policy) modeReason(f, whole *finding, what string, always []string) str
 		return fmt.Sprintf("unknown mode %q, so %s is denied", string(p.mode), what)
 	}
 	text := fmt.Sprintf("mode %s asks before %s%s", p.mode, what, because(f))
+	if f.need {
+		return text + f.foreseen()
+	}
 	switch {
 	case s.Scope.IsFile() && !s.Inside:
 		text += ", which is outside the workspace"

@@ -114,10 +114,18 @@ type finding struct {
 	free    bool
 	environ []string
 	reads   bool // allowed because of what it does
-	losing  bool // it needs approval only for the files that it loses
 	extra   bool // it only says more about another one
 	alone   bool // it is a part that is the whole command line
+	// confined says that an approval does not take it out of the sandbox: it needs
+	// that only for files that it loses, or for what opened opens.
+	confined bool
+	opened   []core.Grant
+	need     bool   // a part that is foreseen
+	remedy   string // flags that would allow all that is foreseen
 }
+
+// losing reports whether an approval is needed only for files that would be lost.
+func (f *finding) losing() bool { return f.confined && !f.need }
 
 func (f *finding) worse(g *finding) bool {
 	if f.verdict != g.verdict {
@@ -177,6 +185,7 @@ func (p *Policy) judgeAll(ctx context.Context, req *core.PermissionRequest) []fi
 		}
 	}
 	settleFetch(findings)
+	p.widen(findings)
 	return findings
 }
 
@@ -224,8 +233,8 @@ func (p *Policy) judge(ctx context.Context, f *finding) {
 	}
 	// What the user approves runs as the user would run it. Scripts of skills
 	// stay in the sandbox, and so do commands that would run there but for the
-	// files that they lose.
-	f.free = s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask && !f.losing || p.mode == ModeBypass)
+	// files that they lose or what can be opened to them.
+	f.free = s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask && !f.confined || p.mode == ModeBypass)
 }
 
 // settled says what decides on an access that no rule matches.

@@ -140,7 +140,7 @@ func (j *scriptJudge) addLosses(c *shell.Command) {
 	if l.files == 0 {
 		return
 	}
-	f := finding{subject: *j.whole, verdict: core.Ask, step: byMode, losing: true, extra: l.asked}
+	f := finding{subject: *j.whole, verdict: core.Ask, step: byMode, confined: true, extra: l.asked}
 	verb := "overwrites "
 	switch {
 	case len(j.script.Unclear) > 0:

@@ -46,6 +46,9 @@ type Options struct {
 	// not granted [core.Access].Unconfined. It may be called from any goroutine
 	// and must always return the same; nil means false.
 	Sandboxed func() bool
+	// Sandbox tells what a command in the sandbox will lack, to ask beforehand. With
+	// nil, nothing is foreseen.
+	Sandbox Sandbox
 }
 
 // Policy implements [core.Policy] by modes and rules; see the package
@@ -67,6 +70,7 @@ type Policy struct {
 	dialect     string      // of command lines
 	posix       bool        // the dialect can be analyzed
 	sandboxed   func() bool // nil = no
+	confines    Sandbox     // may be nil
 
 	home      string
 	workspace []string
@@ -116,7 +120,7 @@ func New(o Options) (*Policy, error) {
 }
 
 func (p *Policy) setEnv(o *Options) {
-	p.environment, p.dialect, p.sandboxed = o.Env, o.Shell, o.Sandboxed
+	p.environment, p.dialect, p.sandboxed, p.confines = o.Env, o.Shell, o.Sandboxed, o.Sandbox
 	if p.dialect == "" && o.Env != nil {
 		p.dialect = o.Env.Info().Shell
 	}
@@ -436,19 +440,30 @@ func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.
 	}
 	grants := make([]core.Grant, len(req.Accesses))
 	confined := false
+	var opened []core.Grant
 	for i, a := range req.Accesses {
 		f, g := &findings[i], &grants[i]
 		g.Access = a
 		switch {
 		case startsProgram(a.Scope):
 			g.Unconfined, g.Env = f.free, f.environ
-			confined = confined || !f.free
+			if !f.free {
+				confined = true
+				opened = append(opened, f.opened...)
+			}
 		case a.Scope == core.ScopeRead && a.Recursive:
 			g.Except = p.except(req, &f.subject)
 		}
 	}
+	if confined && p.widens() {
+		for i := range grants {
+			if grants[i].Scope == core.ScopeNetwork {
+				grants[i].Resource = "*"
+			}
+		}
+	}
 	if confined && p.Sandboxed() {
-		grants = append(grants, p.sandbox()...)
+		grants = append(append(grants, p.sandbox()...), opened...)
 	}
 	return grants
 }

@@ -30,10 +30,13 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	default:
 		j.unclear(j.script.Unclear[0])
 	}
-	if slices.ContainsFunc(j.parts, func(p finding) bool { return p.verdict == core.Ask && !p.losing }) {
+	if j.by == bySandbox && !j.permitted && j.confines != nil && j.environment != nil {
+		j.foresee()
+	}
+	if slices.ContainsFunc(j.parts, func(p finding) bool { return p.verdict == core.Ask && !p.confined }) {
 		j.parts = append(j.parts, j.hidden...) // approved, it runs where nothing is hidden
 	}
-	f.parts = j.parts
+	f.parts, f.opened = j.parts, j.opened
 	for i := range f.parts {
 		if f.parts[i].worse(&f.parts[f.worst]) {
 			f.worst = i
@@ -43,7 +46,7 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	f.verdict, f.step, f.rule, f.broken, f.hazard = worst.verdict, worst.step, worst.rule, worst.broken, worst.hazard
 	f.word, f.why, f.reads = worst.word, worst.why, j.relied
 	f.free = j.permitted
-	f.losing = !slices.ContainsFunc(f.parts, func(p finding) bool { return p.verdict == core.Ask && !p.losing })
+	f.confined = !slices.ContainsFunc(f.parts, func(p finding) bool { return p.verdict == core.Ask && !p.confined })
 	if j.relied && f.verdict == core.Allow {
 		f.environ = j.script.Env
 	}
@@ -63,6 +66,7 @@ type scriptJudge struct {
 	hidden []finding
 
 	touched map[touch]bool // already judged
+	opened  []core.Grant   // what the commands will need
 	lost    losses
 
 	writes    bool // a known command changes files

@@ -75,7 +75,7 @@ func (p *Policy) whys(findings []finding) []string {
 // gravity orders what needs approval, the gravest first.
 func (f *finding) gravity() int {
 	switch {
-	case f.losing:
+	case f.losing():
 		return 0
 	case f.step < byMode:
 		return 1
@@ -94,11 +94,16 @@ func (p *Policy) why(f *finding) string {
 	s := &f.subject
 	what := p.does(s)
 	switch {
-	case f.losing, f.step == byUnclear && f.why != "":
+	case f.need:
+		if f.alone {
+			return f.why
+		}
+		return "`" + cmp.Or(f.via, s.Resource) + "` " + strings.TrimPrefix(f.why, "it ")
+	case f.losing(), f.step == byUnclear && f.why != "":
 		switch {
 		case startsProgram(s.Scope) && f.alone: // the question names it
 			return f.why
-		case startsProgram(s.Scope) && (f.losing || !strings.HasPrefix(f.why, `"`)):
+		case startsProgram(s.Scope) && (f.losing() || !strings.HasPrefix(f.why, `"`)):
 			return "`" + s.Resource + "` " + f.why
 		case startsProgram(s.Scope): // it names the offending part
 			return f.why

@@ -89,8 +89,11 @@ var importRules = map[string][]string{
 	"core/env/envtest":        {"core", "core/model", "core/event", "core/env", "core/tools"},
 
 	"registry":          {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
-	"permissions":       {"core", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/shell"},
+	"permissions":       {"core", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
 	"permissions/shell": {},
+
+	// It knows programs, not the agent.
+	"permissions/internal/needs": {},
 
 	// For plugin authors: nothing of the agent itself.
 	"sdk/toolproto": {},

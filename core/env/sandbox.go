@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -76,11 +78,7 @@ func (s *Sandbox) check() error {
 // mode is not off, and a level works on this machine. The first call may start a
 // process to find out.
 func (l *Local) Sandboxed(ctx context.Context) bool {
-	if l.sandbox == nil {
-		return false
-	}
-	level, err := l.supervisor.Sandbox().Choose(ctx, l.sandbox.Shell)
-	return err == nil && level != sandbox.None
+	return l.level(ctx) != sandbox.None
 }
 
 // confined is a command in its sandbox.
@@ -318,6 +316,7 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 	refused := c.refused
 	c.mu.Unlock()
 	var lines []string
+	hosts := hostsToAsk(refused)
 	for _, host := range refused {
 		lines = append(lines, "the connection to "+host+" was refused")
 	}
@@ -331,13 +330,33 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 		for _, cause := range c.profile.Explain(level, c.dir, string(c.tail.Kept)) {
 			if cause.Kind != sandbox.NoNetwork || len(refused) == 0 {
 				lines = append(lines, describe(cause))
+				if cause.Kind == sandbox.Unserved && cause.Path != "" || cause.Kind == sandbox.NoNetwork {
+					hosts = cmp.Or(hosts, fmt.Sprintf("[%q]", cmp.Or(cause.Path, "HOST")))
+				}
 			}
 		}
 	}
 	if len(lines) == 0 {
 		return
 	}
-	c.tail.Note("[sandbox: " + strings.Join(lines, "; ") + ". To run the command without the sandbox, the user must approve it.]\n")
+	text := "[sandbox: " + strings.Join(lines, "; ") + ". "
+	if hosts != "" {
+		text += "To ask the user for the hosts, run the command again with hosts: " + hosts + ". "
+	}
+	c.tail.Note(text + "To run the command without the sandbox, the user must approve it.]\n")
+}
+
+// hostsToAsk writes the refused hosts like an argument of the tool shell.
+func hostsToAsk(refused []string) string {
+	if len(refused) == 0 {
+		return ""
+	}
+	names := make([]string, len(refused))
+	for i, text := range refused {
+		host, _, _ := strings.Cut(text, " ")
+		names[i] = strconv.Quote(host)
+	}
+	return "[" + strings.Join(names, ", ") + "]"
 }
 
 func describe(c sandbox.Cause) string {
@@ -349,7 +368,20 @@ func describe(c sandbox.Cause) string {
 	case sandbox.Beside:
 		return "programs that are new in " + c.Path + " cannot be started at this sandbox level (landlock), because it contains a hidden file"
 	case sandbox.NoNetwork:
+		if c.Path != "" {
+			return "the command has no network access to " + c.Path
+		}
 		return "the command has no network access"
+	case sandbox.Unserved:
+		return "the command reaches only servers that it starts itself, not " + cmp.Or(c.Path, "others on this machine")
+	case sandbox.Socket:
+		return "the socket " + c.Path + " is hidden from commands, if it exists"
+	case sandbox.Keys:
+		return "your keys, passwords and sign-ins are hidden from commands"
+	case sandbox.Process:
+		return "processes outside the sandbox are invisible"
+	case sandbox.Call:
+		return "the sandbox refuses this system call"
 	}
 	return "the command cannot write " + c.Path
 }

@@ -414,9 +414,15 @@ func TestHosts(t *testing.T) {
 	if out, exit := output(t, s, spec); exit.Code == 0 || !strings.Contains(out, "refused by the sandbox") {
 		t.Errorf("another host: exit %+v\n%s", exit, out)
 	}
-	spec.Args = []string{"dial", "tcp", listed.Listener.Addr().String()}
+	w := newWorld(t)
+	spec.Sandbox.Network.Hosts = append(spec.Sandbox.Network.Hosts, w.tcp)
+	spec.Args = []string{"dial", "tcp", w.tcp}
+	if out, exit := output(t, s, spec); exit.Code != 0 {
+		t.Errorf("a listed port of this machine without the proxy: exit %+v\n%s", exit, out)
+	}
+	spec.Args = []string{"dial", "tcp", other.Listener.Addr().String()}
 	if out, exit := output(t, s, spec); exit.Code == 0 {
-		t.Errorf("a listed host without the proxy: exit %+v\n%s", exit, out)
+		t.Errorf("another port of this machine without the proxy: exit %+v\n%s", exit, out)
 	}
 	mu.Lock()
 	defer mu.Unlock()

@@ -35,7 +35,9 @@ type shellArgs struct {
 	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that need a terminal"`
 	Rows        int    `json:"rows,omitempty"`
 	Cols        int    `json:"cols,omitempty"`
-	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"ask the user to run it without the sandbox"`
+	// Hosts are opened in the sandbox.
+	Hosts       []string `json:"hosts,omitempty" jsonschema:"hosts that it must reach, such as example.org or localhost:5432: asks the user to allow them"`
+	Unsandboxed bool     `json:"unsandboxed,omitempty" jsonschema:"ask the user to run it without the sandbox"`
 }
 
 // Shell returns the tool shell, which runs a command line in the environment's
@@ -54,7 +56,11 @@ func shellWith(background *jobs) core.Tool {
 		if dialect := call.Env.Info().Shell; dialect == "bash" || dialect == "sh" {
 			access.Argv, _ = plainArgv(in.Command)
 		}
-		return []core.Access{access}, nil
+		accesses := []core.Access{access}
+		for _, host := range in.Hosts {
+			accesses = append(accesses, core.Access{Scope: core.ScopeNetwork, Resource: host})
+		}
+		return accesses, nil
 	}, func(ctx context.Context, call *core.Call, in shellArgs) (core.Result, error) {
 		if refusal := checkShell(call, in, background); refusal != nil {
 			return *refusal, nil

@@ -226,6 +226,7 @@ func (a *Agent) newPolicy(ctx context.Context) (core.Policy, error) {
 	if confines, ok := a.env.(interface{ Sandboxed(context.Context) bool }); ok {
 		p.Sandboxed = sync.OnceValue(func() bool { return confines.Sandboxed(context.WithoutCancel(ctx)) })
 	}
+	p.Sandbox, _ = a.env.(permissions.Sandbox)
 	p.FoldCase = p.FoldCase || info.OS == "windows" || info.OS == "darwin"
 	if p.AgentHome == "" {
 		p.AgentHome = a.opts.Home

@@ -53,7 +53,7 @@ func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	switch c.Level {
 	case Namespace:
 		env = append(env, "TMPDIR=/tmp")
-		env = append(env, proxyEnv(&p.Network)...)
+		env = append(env, proxyEnv(&p.Network, cmd.Env)...)
 		env = append(env, cacheEnv(p, "/tmp", false, cmd.Env)...)
 		c.helper = true
 		enterNamespaces(p, cmd)
@@ -116,7 +116,7 @@ func enterNamespaces(p *Profile, cmd *exec.Cmd) {
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 	// Only root keeps capabilities in the namespaces across the exec of the
 	// helper automatically.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_NET_BIND_SERVICE}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 	cmd.SysProcAttr = &attr
 }
@@ -273,8 +273,12 @@ func (c *Confinement) serve(file *os.File) error {
 	if err != nil {
 		return fmt.Errorf("sandbox: socket of the proxy: %w", err)
 	}
-	c.proxy, err = newProxy(listener, c.net)
-	return err
+	if c.proxy == nil { // its socket comes first
+		c.proxy, err = newProxy(listener, c.net)
+		return err
+	}
+	c.proxy.forward(listener)
+	return nil
 }
 
 // receive reads a message, with the file that may be attached.

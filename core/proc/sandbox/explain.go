@@ -9,7 +9,7 @@ import (
 
 // Cause is the reason why a command failed in its sandbox.
 type Cause struct {
-	Path string // could not be written or read; empty for the network
+	Path string // could not be written or read; the host, for the network; may be empty
 	Kind CauseKind
 }
 
@@ -25,6 +25,11 @@ const (
 	// Beside: the directory Path contains something hidden, so that on level
 	// Landlock programs that are new in it cannot be started.
 	Beside
+	Unserved // a server on this machine, at Path if that is known, cannot be reached
+	Socket   // the Unix socket at Path cannot be reached
+	Keys     // keys and sign-ins are hidden
+	Process  // other processes are invisible
+	Call     // a system call is refused
 )
 
 // maxCauses is the maximum number of causes of a failure.
@@ -53,12 +58,26 @@ var (
 	deniedText   = regexp.MustCompile(`(?i)permission denied|EACCES|operation not permitted|EPERM`)
 	networkText  = regexp.MustCompile(`(?i)network is unreachable|ENETUNREACH|could not resolve host|temporary failure in name resolution|` +
 		`name or service not known|no such host|ENOTFOUND|EAI_AGAIN|socket: operation not permitted`)
-	quotedText = regexp.MustCompile(`'([^']+)'|"([^"]+)"|‘([^’]+)’`)
+	unresolvedText = regexp.MustCompile(`(?i)(?:could not resolve host:?|lookup|ENOTFOUND|EAI_AGAIN|unable to resolve host address) +[‘'"]?((?:[\w-]+\.)+[a-z][\w-]+)`)
+	serverText     = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|failed to connect|couldn't connect|could not connect|can't connect`)
+	localText      = regexp.MustCompile(`(?i)(localhost|127\.0\.0\.1|::1)\b(?:\]?(?::|,? port |" *\([^)]*\), port )(\d+))?`)
+	socketText     = regexp.MustCompile(`(?i)(?:unix(?:://|@| |:)|socket |through |at |")["']?(/[\w./-]*(?:sock|\.s\.PGSQL\.\d+)[\w./-]*)`)
+	keysText       = regexp.MustCompile(`(?i)permission denied \(publickey|host key verification failed|could not read (username|password)|terminal prompts disabled|authentication failed|no secret key|not logged in|unable to find a private key`)
+	processText    = regexp.MustCompile(`(?i)no such process|no process found`)
+	callText       = regexp.MustCompile(`(?i)\b(unshare|clone|ptrace|mount|setns|newuidmap|perf_event_open|bpf|chroot|user namespace)\w*\b.*operation not permitted`)
+	quotedText     = regexp.MustCompile(`'([^']+)'|"([^"]+)"|‘([^’]+)’`)
 )
 
 func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 	if networkText.MatchString(line) && !p.Network.Full {
-		return Cause{Kind: NoNetwork}, true
+		host := ""
+		if m := unresolvedText.FindStringSubmatch(line); m != nil {
+			host = m[1]
+		}
+		return Cause{host, NoNetwork}, true
+	}
+	if c, ok := p.explainService(level, line); ok {
+		return c, true
 	}
 	for _, message := range [...]*regexp.Regexp{readOnlyText, deniedText, busyText} {
 		at := message.FindStringIndex(line)
@@ -81,6 +100,30 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 				return Cause{path, kind}, true
 			}
 		}
+	}
+	return Cause{}, false
+}
+
+// explainService explains a failure to reach a server, a process or a key.
+func (p *Profile) explainService(level Level, line string) (Cause, bool) {
+	switch {
+	case keysText.MatchString(line):
+		return Cause{Kind: Keys}, true
+	case callText.MatchString(line):
+		return Cause{Kind: Call}, true
+	case level == Landlock && strings.TrimSpace(line) == "Permission denied":
+		return Cause{"/tmp", Outside}, true // the likeliest path of programs that name none
+	case level != Namespace:
+	case processText.MatchString(line):
+		return Cause{Kind: Process}, true
+	case socketText.MatchString(line) && (serverText.MatchString(line) || deniedText.MatchString(line) || strings.Contains(line, "o such file") || strings.Contains(line, "annot connect")):
+		return Cause{strings.TrimRight(socketText.FindStringSubmatch(line)[1], "."), Socket}, true
+	case serverText.MatchString(line) && localText.MatchString(line) && !p.Network.Full:
+		c := Cause{Kind: Unserved}
+		if m := localText.FindStringSubmatch(line); m[2] != "" {
+			c.Path = "localhost:" + m[2]
+		}
+		return c, true
 	}
 	return Cause{}, false
 }

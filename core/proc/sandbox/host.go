@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -76,6 +77,28 @@ func (h Host) names(name string) bool {
 		return h.Name != "" && strings.HasSuffix(name, "."+h.Name)
 	}
 	return h.Name != "" && name == h.Name
+}
+
+// Lists reports whether an allow-list, in which "*" is all, includes a host with an
+// optional port.
+func Lists(list []string, host string) bool {
+	wanted, err := ParseHost(host)
+	if err != nil {
+		return slices.Contains(list, "*")
+	}
+	if wanted.Port == 0 {
+		wanted.Port = 443
+	}
+	return slices.ContainsFunc(list, func(text string) bool {
+		h, err := ParseHost(text)
+		return text == "*" || err == nil && h.fits(wanted.Port) &&
+			(h.names(wanted.Name) && !wanted.Below || wanted.Name == "" && h.holds(wanted.Prefix.Addr()) || h == wanted)
+	})
+}
+
+// loopback reports whether the entry is this machine.
+func (h Host) loopback() bool {
+	return h.Name == "localhost" || h.Name == "" && h.Prefix.Addr().IsLoopback()
 }
 
 // holds reports whether the entry contains an address.

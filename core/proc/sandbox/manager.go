@@ -221,6 +221,9 @@ func cacheEnv(p *Profile, tmp string, all bool, set []string) (env []string) {
 		if !moved {
 			continue
 		}
+		if c.dir == "go/pkg" && all {
+			env = append(env, goProxy(p, set)...)
+		}
 		for _, v := range c.variables {
 			name, at, _ := strings.Cut(v, "=")
 			if !slices.ContainsFunc(set, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
@@ -229,6 +232,26 @@ func cacheEnv(p *Profile, tmp string, all bool, set []string) (env []string) {
 		}
 	}
 	return env
+}
+
+// goProxy makes Go find the modules of a cache that it cannot write.
+func goProxy(p *Profile, set []string) []string {
+	for _, path := range p.Scratch {
+		home, ok := strings.CutSuffix(filepath.ToSlash(path), "/go/pkg")
+		modules := filepath.Join(path, "mod", "cache", "download")
+		if _, err := os.Stat(modules); !ok || err != nil {
+			continue
+		}
+		settings, _ := os.ReadFile(filepath.Join(home, ".config", "go", "env")) // may be missing
+		proxy := "https://proxy.golang.org,direct"
+		for entry := range strings.Lines(string(settings) + "\n" + strings.Join(set, "\n")) {
+			if value, ok := strings.CutPrefix(strings.TrimSpace(entry), "GOPROXY="); ok && value != "" {
+				proxy = value
+			}
+		}
+		return []string{"GOPROXY=file://" + filepath.ToSlash(modules) + "," + proxy}
+	}
+	return nil
 }
 
 // newToken returns the token by which the helper is recognized.

@@ -249,17 +249,45 @@ func (b *plan) network(p *Profile) {
 	if len(p.Network.Hosts) == 0 {
 		return
 	}
-	address := bytesOf(unix.RawSockaddrInet4{
-		Family: unix.AF_INET, Port: proxyPort>>8 | proxyPort&0xff<<8, Addr: [4]byte{127, 0, 0, 1},
-	})
+	b.listen(proxyPort)
+	for _, port := range forwarded(p.Network.Hosts) {
+		b.listen(port)
+	}
+}
+
+// listen opens a port of the loopback interface and passes it on to the agent.
+func (b *plan) listen(port uint16) {
+	address := bytesOf(unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port>>8 | port&0xff<<8, Addr: [4]byte{127, 0, 0, 1}})
 	listener := b.keep("open a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	b.do("bind the port of the proxy", unix.SYS_BIND, listener, address, len(address))
-	b.do("listen for the proxy", unix.SYS_LISTEN, listener, 128)
+	b.do("bind a port", unix.SYS_BIND, listener, address, len(address))
+	b.do("listen on a port", unix.SYS_LISTEN, listener, 128)
 	// Any call that returns the descriptor can pass it on.
-	handover := b.do("pass on the proxy's socket", unix.SYS_FCNTL, listener, unix.F_DUPFD_CLOEXEC, 3)
+	handover := b.do("pass on a socket", unix.SYS_FCNTL, listener, unix.F_DUPFD_CLOEXEC, 3)
 	handover.Keep, handover.Send = uint8(scratch), true
-	b.do("close the proxy's socket", unix.SYS_CLOSE, scratch)
-	b.do("close the proxy's socket", unix.SYS_CLOSE, listener)
+	b.do("close a socket", unix.SYS_CLOSE, scratch)
+	b.do("close a socket", unix.SYS_CLOSE, listener)
+	b.slots-- // no longer needed
+}
+
+// forwarded returns the ports of this machine in a list of hosts that a server
+// listens on. The others are left to the process: it may start one itself.
+func forwarded(hosts []string) (ports []uint16) {
+	for _, text := range hosts {
+		h, err := ParseHost(text)
+		if err != nil || !h.loopback() {
+			continue
+		}
+		candidates := []uint16{h.Port}
+		if h.Port == 0 {
+			candidates = []uint16{80, 443}
+		}
+		for _, port := range candidates {
+			if port != proxyPort && !slices.Contains(ports, port) && Listens(int(port)) {
+				ports = append(ports, port)
+			}
+		}
+	}
+	return ports
 }
 
 // scope denies the process abstract sockets outside the sandbox: on the host

@@ -39,6 +39,7 @@ type proxy struct {
 	refused  func(host, reason string)
 	resolve  func(ctx context.Context, name string) ([]netip.Addr, error)
 	listener net.Listener
+	forwards []net.Listener // of ports of this machine
 	web      *http.Server
 	handOver chan net.Conn   // HTTP connections
 	ctx      context.Context // done when the proxy closes
@@ -102,9 +103,41 @@ func (p *proxy) Close() error {
 	for c := range p.conns {
 		c.Close()
 	}
+	for _, l := range p.forwards {
+		l.Close()
+	}
 	p.mu.Unlock()
 	p.all.Wait()
 	return err
+}
+
+// forward connects each connection to a listener with the same port of this machine.
+func (p *proxy) forward(l net.Listener) {
+	p.mu.Lock()
+	p.forwards = append(p.forwards, l)
+	p.mu.Unlock()
+	_, port, _ := net.SplitHostPort(l.Addr().String()) // it has one
+	p.all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // Close closed it
+			}
+			if !p.own(c) {
+				return
+			}
+			p.all.Go(func() {
+				defer p.drop(c)
+				for _, host := range []string{"127.0.0.1", "::1"} {
+					if target, err := (&net.Dialer{Timeout: dialTime}).DialContext(p.ctx, "tcp", net.JoinHostPort(host, port)); err == nil {
+						defer target.Close()
+						p.join(c, c, target)
+						return
+					}
+				}
+			})
+		}
+	})
 }
 
 // own registers a connection, so that Close ends it. It is not ok when closing.
@@ -362,16 +395,30 @@ func public(addr netip.Addr) bool {
 	return true
 }
 
-// proxyEnv are the variables that name the proxy.
-func proxyEnv(n *Network) []string {
+// proxyEnv are the variables that name the proxy, also to programs that ignore the
+// common ones. Set are variables that are set already.
+func proxyEnv(n *Network, set []string) []string {
 	if n.Full || len(n.Hosts) == 0 {
 		return nil
 	}
 	at := "127.0.0.1:" + strconv.Itoa(proxyPort)
 	direct := "localhost,127.0.0.1,::1"
+	java := "-Daether.connector.http.useSystemProperties=true"
+	for _, scheme := range []string{"http", "https"} {
+		java += fmt.Sprintf(" -D%s.proxyHost=127.0.0.1 -D%s.proxyPort=%d", scheme, scheme, proxyPort)
+	}
+	options := func(name string) string {
+		for _, entry := range set {
+			if value, ok := strings.CutPrefix(entry, name+"="); ok {
+				return name + "=" + value + " " + java
+			}
+		}
+		return name + "=" + java
+	}
 	return []string{
 		"HTTP_PROXY=http://" + at, "http_proxy=http://" + at, "HTTPS_PROXY=http://" + at, "https_proxy=http://" + at,
 		"ALL_PROXY=socks5h://" + at, "all_proxy=socks5h://" + at, "NO_PROXY=" + direct, "no_proxy=" + direct,
-		"NODE_USE_ENV_PROXY=1",
+		"NODE_USE_ENV_PROXY=1", "YARN_HTTP_PROXY=http://" + at, "YARN_HTTPS_PROXY=http://" + at,
+		options("MAVEN_OPTS"), options("GRADLE_OPTS"), options("SBT_OPTS"),
 	}
 }
