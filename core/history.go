@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/images"
 	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
@@ -88,35 +89,11 @@ func (h *history) addResult(r model.ToolResult) {
 	if len(h.results) < len(h.open) {
 		return
 	}
-	parts := make(model.Parts, len(h.open))
-	for i, c := range h.open {
-		parts[i] = h.results[c.ID]
-	}
-	h.correctNames()
+	last := len(h.messages) - 1
+	h.messages = slices.Clone(h.messages) // others may read them
+	parts := answers.MatchNames(&h.messages[last], h.open, h.results)
 	h.open, h.results = nil, nil
 	h.add(model.RoleTool, parts)
-}
-
-// correctNames gives calls of the last answer the names of their results, which
-// differ if a model called functions.read_file: services refuse such a name, and
-// a result with another name than its call. The answer was not sent yet.
-func (h *history) correctNames() {
-	last := len(h.messages) - 1
-	var parts model.Parts
-	for i, p := range h.messages[last].Parts {
-		c, ok := p.(model.ToolCall)
-		if name := h.results[c.ID].Name; ok && name != "" && name != c.Name {
-			if parts == nil {
-				parts = slices.Clone(h.messages[last].Parts)
-			}
-			c.Name = name
-			parts[i] = c
-		}
-	}
-	if parts != nil { // others may read the messages
-		h.messages = slices.Clone(h.messages)
-		h.messages[last].Parts = parts
-	}
 }
 
 // requestMessages returns the conversation with the images' bytes filled in.

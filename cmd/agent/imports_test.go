@@ -53,7 +53,7 @@ var importRules = map[string][]string{
 	"core/internal/wording":    {},
 	"core/internal/recorder":   {"core/model", "core/event"},
 	"core":                     {"core/internal/answers", "core/internal/recorder", "core/internal/approvals", "core/internal/toolname", "core/internal/wording", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
-	"core/internal/answers":    {"core/model", "core/event"},
+	"core/internal/answers":    {"core/model", "core/event", "core/internal/toolname"},
 
 	"core/model/internal/longtext": {},
 	"core/model/wire":              {"core/model", "core/sse"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/toolname"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -48,4 +49,30 @@ func Retry(r *model.Retry) event.LLMRetry {
 		body.Provider, body.Model = r.Next.Name, r.Next.Model
 	}
 	return body
+}
+
+// MatchNames returns the results of an answer's calls, in the order of the calls, so
+// that both have the same names: services refuse others. A call that only misspells
+// the name of its result, as functions.read_file does, gets that; another result
+// gets the name of its call. The answer's parts are copied if they change.
+func MatchNames(answer *model.Message, calls []model.ToolCall, results map[string]model.ToolResult) model.Parts {
+	parts := make(model.Parts, len(calls))
+	names := map[string]string{}
+	for i, c := range calls {
+		r := results[c.ID]
+		names[c.ID] = c.Name
+		if name, ok := toolname.Find(c.Name, []string{r.Name}); ok {
+			names[c.ID] = name
+		}
+		r.Name = names[c.ID]
+		parts[i] = r
+	}
+	answer.Parts = slices.Clone(answer.Parts)
+	for i, p := range answer.Parts {
+		if c, ok := p.(model.ToolCall); ok && names[c.ID] != "" {
+			c.Name = names[c.ID]
+			answer.Parts[i] = c
+		}
+	}
+	return parts
 }
