@@ -28,12 +28,18 @@ func always(string) bool { return true }
 // OpenAI returns a provider for OpenAI's Chat Completions API. The error is a
 // *model.Error with CodeNotConfigured, for example if there is no key.
 func OpenAI(cfg wire.Config) (model.Provider, error) {
-	cfg.Default("openai", "https://api.openai.com/v1", "")
+	cfg.Default("openai", openAIURL+"v1", "")
 	if err := cfg.NeedKey("OPENAI_API_KEY"); err != nil {
 		return nil, err
 	}
-	return newChat(cfg, dialect{schemas: adapt.OpenAI}, wire.Dialect{})
+	var d dialect
+	if strings.HasPrefix(cfg.BaseURL, openAIURL) { // others with its API may accept less
+		d.schemas = adapt.OpenAI
+	}
+	return newChat(cfg, d, wire.Dialect{})
 }
+
+const openAIURL = "https://api.openai.com/"
 
 // GitHubConfig is the configuration of GitHub Models.
 type GitHubConfig struct {
