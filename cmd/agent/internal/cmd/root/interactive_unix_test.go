@@ -155,6 +155,38 @@ func TestInteractiveCustomCommand(t *testing.T) {
 	again.exits(0)
 }
 
+// TestInteractiveUndo: /undo takes back what an input changed in files, and keeps
+// what was changed since; the model learns of it.
+func TestInteractiveUndo(t *testing.T) {
+	w := newWorld(t, `[
+		{calls: [{name: shell, args: {command: "printf 'ONE\\ntwo\\nthree\\n' >a.txt; mkdir new; echo x >new/b.txt"}}]},
+		{text: ["First answer."]}, {text: ["Second answer."]}]`)
+	file := filepath.Join(w.workspace, "a.txt")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one\ntwo\nthree\n")
+	s := w.onTerminal("--permission-mode", "bypass")
+	s.answer("/help", "Change it\r")
+	s.answer("First answer.", "")
+	s.idle()
+	write("ONE\ntwo\nmine\n")
+	s.answer("", "/undo\r")
+	s.answer("(later changes are kept)", "go on\r")
+	s.answer("Second answer.", "/redo\r")
+	s.answer("create new/b.txt", "/quit\r")
+	s.exits(0)
+	if got, err := os.ReadFile(file); err != nil || string(got) != "ONE\ntwo\nmine\n" {
+		t.Errorf("after undo and redo: %q, %v", got, err)
+	}
+	if body := string(w.chat.Requests()[2].Body); !strings.Contains(body, "The user took back changes to these files") || !strings.Contains(body, "new/b.txt") {
+		t.Errorf("after the undo the model gets %s", body)
+	}
+}
+
 // TestInteractiveNewSkill: a skill that is added while a session is open is a
 // command there, and gone when it is removed.
 func TestInteractiveNewSkill(t *testing.T) {
