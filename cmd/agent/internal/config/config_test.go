@@ -93,7 +93,7 @@ func TestDefaults(t *testing.T) {
 		Permissions: permissionSettings{Mode: "default"},
 		Plugins:     pluginSettings{Enabled: true, IdleSeconds: 300, CallSeconds: 120, MemoryMB: 1024, Processes: 512, CPUSeconds: 3600},
 		Sandbox:     Sandbox{Shell: "auto", Skills: "auto", Plugins: "auto", MCP: "auto", MCPServers: "project", Home: "listed"},
-		Session:     sessionSettings{Save: true, Strict: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
+		Session:     sessionSettings{Save: true, Strict: true, Undo: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    terminalSettings{Notify: "bell"},
 		Tools:       toolSettings{ReadBeforeWrite: true, Search: "auto", SearchBudget: 0.02},
 		Skills:      skillSettings{Enabled: true, MaxSkills: 3, ScriptTimeoutMs: 60_000},

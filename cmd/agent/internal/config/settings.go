@@ -243,6 +243,7 @@ type skillSettings struct {
 type sessionSettings struct {
 	Save              bool `json:"save" default:"true" doc:"Save sessions to disk."`
 	Strict            bool `json:"strict" default:"true" scope:"user" doc:"Stop before the next tool or model call when the session log cannot be written. false continues in memory, with a warning."`
+	Undo              bool `json:"undo" default:"true" doc:"Record what tool calls change in files, so that it can be undone."`
 	MaxContextMB      int  `json:"maxContextMb" default:"1024" min:"1" max:"1048576" doc:"Maximum size of a session's full tool outputs and images in MiB."`
 	ContextMaxAgeDays int  `json:"contextMaxAgeDays" default:"30" min:"0" doc:"Days without use after which a session's full outputs are deleted; 0 keeps them as long as the session."`
 }

@@ -122,7 +122,8 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 		ToolSearch:  agent.ToolSearch{Budget: s.Settings.Tools.SearchBudget, Off: s.Settings.Tools.Search == "off", ByCall: s.Settings.Tools.Search == "call"},
 		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home},
 		Sandbox:     s.sandbox(), MaxSubagentDepth: s.Settings.Agent.MaxSubagentDepth,
-		Secrets: s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
+		NoSnapshots: !s.Settings.Session.Undo,
+		Secrets:     s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
 		Store: agent.StoreOptions{
 			Optional: !s.Settings.Session.Strict,
 			MaxBytes: int64(s.Settings.Session.MaxContextMB) << 20,
