@@ -21,7 +21,7 @@ const (
 	defaultGrace = 2 * time.Second        // from SIGTERM to SIGKILL
 	leftGrace    = 200 * time.Millisecond // the same for processes left running
 	heldGrace    = 150 * time.Millisecond // for output still open after the end
-	killTime     = 100 * time.Millisecond // for everything to be gone after SIGKILL
+	killTime     = time.Second            // for everything to be gone after SIGKILL, which takes long only on a busy machine
 	drainTime    = 50 * time.Millisecond  // for the last output after that
 )
 
