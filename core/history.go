@@ -90,8 +90,11 @@ func (h *history) addResult(r model.ToolResult) {
 		return
 	}
 	last := len(h.messages) - 1
-	h.messages = slices.Clone(h.messages) // others may read them
-	parts := answers.MatchNames(&h.messages[last], h.open, h.results)
+	parts, renamed := answers.MatchNames(h.messages[last].Parts, h.open, h.results)
+	if renamed != nil { // others may read the messages
+		h.messages = slices.Clone(h.messages)
+		h.messages[last].Parts = renamed
+	}
 	h.open, h.results = nil, nil
 	h.add(model.RoleTool, parts)
 }

@@ -54,25 +54,29 @@ func Retry(r *model.Retry) event.LLMRetry {
 // MatchNames returns the results of an answer's calls, in the order of the calls, so
 // that both have the same names: services refuse others. A call that only misspells
 // the name of its result, as functions.read_file does, gets that; another result
-// gets the name of its call. The answer's parts are copied if they change.
-func MatchNames(answer *model.Message, calls []model.ToolCall, results map[string]model.ToolResult) model.Parts {
-	parts := make(model.Parts, len(calls))
+// gets the name of its call. Renamed is the answer with other names of calls; nil if
+// none changes.
+func MatchNames(answer model.Parts, calls []model.ToolCall, results map[string]model.ToolResult) (parts, renamed model.Parts) {
+	parts = make(model.Parts, len(calls))
 	names := map[string]string{}
 	for i, c := range calls {
 		r := results[c.ID]
-		names[c.ID] = c.Name
-		if name, ok := toolname.Find(c.Name, []string{r.Name}); ok {
+		if name, ok := toolname.Find(c.Name, []string{r.Name}); ok && name != c.Name {
 			names[c.ID] = name
+		} else {
+			r.Name = c.Name
 		}
-		r.Name = names[c.ID]
 		parts[i] = r
 	}
-	answer.Parts = slices.Clone(answer.Parts)
-	for i, p := range answer.Parts {
+	if len(names) == 0 {
+		return parts, nil
+	}
+	renamed = slices.Clone(answer)
+	for i, p := range renamed {
 		if c, ok := p.(model.ToolCall); ok && names[c.ID] != "" {
 			c.Name = names[c.ID]
-			answer.Parts[i] = c
+			renamed[i] = c
 		}
 	}
-	return parts
+	return parts, renamed
 }
