@@ -15,7 +15,7 @@ import (
 func TestToolSearchOfResponses(t *testing.T) {
 	s, client := openAI(t, modeltest.Responses,
 		modeltest.Turn{Calls: []modeltest.Call{{ID: "call_1", Name: model.ToolSearch, Args: []string{`{"query":"weather"}`}}}}, modeltest.Turn{Text: []string{"rain"}})
-	schema := map[string]any{"type": "object"}
+	schema := map[string]any{"type": "object", "properties": map[string]any{}}
 	params := responses.ResponseNewParams{
 		Model: "gpt-5.4",
 		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: responses.ResponseInputParam{

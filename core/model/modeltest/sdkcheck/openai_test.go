@@ -33,7 +33,7 @@ func chatParams(more ...openai.ChatCompletionMessageParamUnion) openai.ChatCompl
 		Messages:      append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage("Be brief."), openai.UserMessage("hello")}, more...),
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{},
 		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
-			Name: "read_file", Parameters: shared.FunctionParameters{"type": "object"},
+			Name: "read_file", Parameters: shared.FunctionParameters{"type": "object", "properties": map[string]any{}},
 		})},
 	}
 }
@@ -165,7 +165,7 @@ func responseParams(more ...responses.ResponseInputItemUnionParam) responses.Res
 		Model: "gpt-5-test", Store: openai.Bool(false), Instructions: openai.String("Be brief."),
 		Include:   []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent},
 		Reasoning: shared.ReasoningParam{Effort: shared.ReasoningEffortLow, Summary: shared.ReasoningSummaryAuto},
-		Tools:     []responses.ToolUnionParam{responses.ToolParamOfFunction("read_file", map[string]any{"type": "object"}, false)},
+		Tools:     []responses.ToolUnionParam{responses.ToolParamOfFunction("read_file", map[string]any{"type": "object", "properties": map[string]any{}}, false)},
 		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: append([]responses.ResponseInputItemUnionParam{
 			responses.ResponseInputItemParamOfMessage("hello", responses.EasyInputMessageRoleUser),
 		}, more...)},
