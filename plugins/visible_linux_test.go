@@ -109,6 +109,9 @@ func TestLimits(t *testing.T) {
 				if _, err := pl.supervisor.Sandbox().Choose(t.Context(), mode); err != nil || a.only != "" && a.only != mode {
 					t.Skip("not on this level here", err)
 				}
+				if testing.Short() && a.what == "use memory" {
+					t.Skip("the race detector maps more memory than the limit")
+				}
 				pl.link(t, "good", "good:good", func(s map[string]any) {
 					if a.limits != nil {
 						s["manifest"] = map[string]any{"limits": a.limits}

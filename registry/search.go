@@ -227,10 +227,10 @@ func searchEntry(t core.Tool) core.Entry {
 	return core.Entry{ModelName: t.Definition().Name, Source: searchSource, Tool: t}
 }
 
-// Tokens estimates the size of a tool's definition in a prompt.
+// Tokens estimates the size of a tool's definition in a prompt. It is never 0.
 func Tokens(e core.Entry) int {
 	d := e.Tool.Definition()
-	return (len(e.ModelName) + len(d.Description) + len(d.Schema)) / 4
+	return (len(e.ModelName) + len(d.Description) + len(d.Schema) + 3) / 4
 }
 
 // own reports whether the tools of a source are host or built-in tools.
