@@ -94,6 +94,8 @@ type Options struct {
 
 	Session Session
 	Asker   *Asker // the same as the session's
+	// Queue keeps messages from one Run to the next; nil is a new one.
+	Queue *Queue
 
 	Title   string // of the terminal
 	Dir     string // the workspace, to shorten paths in it

@@ -20,6 +20,7 @@ const keyHelp = `
 |---|---|
 | Enter | send; while the agent works, queue for its next step |
 | Alt+Enter, Ctrl+J, \ at the end | new line |
+| Alt+Up | edit the last queued message |
 | Up, Down, Ctrl+R | browse the history; search it |
 | Tab | complete commands and @files |
 | Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again aborts |
