@@ -104,6 +104,8 @@ type Options struct {
 	Welcome string // Markdown, shown first; may be empty
 
 	Status func() Status // must be fast: it is called for each frame
+	// NextMode switches to the next permission mode. It must be fast.
+	NextMode func() error
 	// Commands lists the current commands; of equal names, the first counts. It
 	// is called with each key of a command's name, from several goroutines.
 	Commands func() []Command

@@ -28,6 +28,10 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		l.scene.expand()
 	case l.dialog != nil && !l.waitsForPause():
 		l.dialogKey(msg)
+	case name == "shift+tab" && len(l.list) < 2 && l.NextMode != nil:
+		if err := l.NextMode(); err != nil {
+			l.scene.fail("%v", err)
+		}
 	case name == "tab", name == "shift+tab":
 		l.complete(name == "tab")
 	case l.editor.search != nil && name != "enter" && name != "ctrl+c":
