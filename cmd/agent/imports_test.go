@@ -30,6 +30,7 @@ const modulePath = "github.com/seed-009c0928/agent"
 var importRules = map[string][]string{
 	"core/model":        {"core/model/internal/longtext"},
 	"core/proc":         {"core/proc/sandbox", "core/redact"},
+	"core/pdftext":      {"core/proc", "core/proc/sandbox"},
 	"core/atomicfile":   {},
 	"core/jsonpos":      {},
 	"core/schema":       {"core/schema/adapt"},
@@ -152,6 +153,8 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
 	"cmd/agent/internal/cmd/tool":       noun("core/model"),
 	"cmd/agent/internal/cmd/trust":      noun("mcp"),
+	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
+	"cmd/agent/internal/cmd/trust":      noun(),
 
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
