@@ -31,6 +31,7 @@ var importRules = map[string][]string{
 	"core/model":        {"core/model/internal/longtext"},
 	"core/proc":         {"core/proc/sandbox", "core/redact"},
 	"core/atomicfile":   {},
+	"core/gitindex":     {},
 	"core/jsonpos":      {},
 	"core/schema":       {"core/schema/adapt"},
 	"core/output":       {},
@@ -72,7 +73,7 @@ var importRules = map[string][]string{
 	"core/env":                {"core/env/internal/notes", "core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
 	"core/internal/textedit":  {},
 	"core/internal/gitignore": {"core/internal/textedit"},
-	"core/snapshot":           {"core/atomicfile", "core/internal/gitignore"},
+	"core/snapshot":           {"core/atomicfile", "core/gitindex", "core/internal/gitignore"},
 	"core/internal/charset":   {},
 	"core/changes":            {"core", "core/model", "core/event", "core/sensitive", "core/snapshot"},
 	"core/internal/patch":     {"core/internal/textedit"},
@@ -89,8 +90,8 @@ var importRules = map[string][]string{
 	"core/env/envtest":        {"core", "core/model", "core/event", "core/env", "core/tools"},
 
 	"registry":          {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
-	"permissions":       {"core", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
-	"permissions/shell": {},
+	"permissions":       {"core", "core/gitindex", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
+	"permissions/shell": {"core/gitindex"},
 
 	// It knows programs, not the agent.
 	"permissions/internal/needs": {},

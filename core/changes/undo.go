@@ -172,7 +172,10 @@ type Reverted struct {
 	Steps     []snapshot.Step     // with paths below the root that Roots names; no parents of others
 	Roots     []string            // one for each step
 	Conflicts []snapshot.Conflict // paths that stay as they are; absolute
-	Events    []event.FilesChanged
+	// Left is what snapshots do not hold, although it changed or, of a repository
+	// in the workspace, may have. It stays as it is. Paths are absolute.
+	Left   []snapshot.Left
+	Events []event.FilesChanged
 }
 
 // RevertOptions control a [Tracker.Revert].
@@ -264,6 +267,22 @@ func (r *root) paths(all []span) (paths []string, err error) {
 	return paths, nil
 }
 
+// addLeft adds what snapshots left out.
+func (o *Reverted) addLeft(r *root, s span) error {
+	list, err := r.w.LeftOut(s.before, s.after)
+	if err != nil {
+		return err
+	}
+	repositories, err := r.w.Repositories(s.after)
+	for _, l := range append(list, repositories...) {
+		l.Path = filepath.Join(r.path, filepath.FromSlash(l.Path))
+		if !slices.ContainsFunc(o.Left, func(other snapshot.Left) bool { return other.Path == l.Path }) {
+			o.Left = append(o.Left, l)
+		}
+	}
+	return err
+}
+
 func (t *Tracker) revertRoot(ctx context.Context, r *root, list []Change, opts RevertOptions, out *Reverted) error {
 	all, seqs := spans(list, r.path)
 	paths, err := r.paths(all)
@@ -275,6 +294,9 @@ func (t *Tracker) revertRoot(ctx context.Context, r *root, list []Change, opts R
 		return err
 	}
 	for _, s := range slices.Backward(all) {
+		if err := out.addLeft(r, s); err != nil {
+			return err
+		}
 		p, err := r.w.Plan(ctx, s.after, s.before, opts.Overwrite)
 		if err != nil {
 			return err

@@ -291,9 +291,15 @@ func TestLeftOut(t *testing.T) {
 		}
 	})
 	s := take(t, w, "build/named")
-	want := []snapshot.Left{{"big", "it is larger than 0 MiB"}, {"nested", "it is another git repository"}, {"secret.env", "it holds secrets"}}
-	if !slices.Equal(s.Left, want) {
-		t.Errorf("left out: %v, want %v", s.Left, want)
+	left := func(list []snapshot.Left) (text []string) {
+		for _, l := range list {
+			text = append(text, l.Path+": "+l.Reason)
+		}
+		return text
+	}
+	want := []string{"big: it is larger than 0 MiB", "nested: it is another git repository", "secret.env: it holds secrets"}
+	if got := left(s.Left); !slices.Equal(got, want) {
+		t.Errorf("left out: %v, want %v", got, want)
 	}
 	for _, dir := range []string{"nested", "build", "sub"} {
 		if err := os.RemoveAll(filepath.Join(root, dir)); err != nil {
@@ -305,6 +311,9 @@ func TestLeftOut(t *testing.T) {
 	const changes = "delete build/named +0 -1\ndelete sub/.gitignore +0 -1\ndelete sub/keep.log +0 -1"
 	if got := describe(t, w, s, after); got != changes {
 		t.Errorf("changes:\n%s\nwant:\n%s", got, changes)
+	}
+	if list, err := w.LeftOut(s.ID, after.ID); err != nil || !slices.Equal(left(list), []string{"secret.env: it holds secrets", "big: it is larger than 0 MiB", "nested: it is another git repository"}) {
+		t.Errorf("left out of the changes: %v, %v", list, err)
 	}
 	restore(t, w, after, s)
 	for name, want := range map[string]string{"build/named": "1\n", "big": "small now", "secret.env": "OTHER", "sub/keep.log": "1"} {

@@ -105,6 +105,9 @@ func writeTurn(out io.Writer, t changes.Turn, diffs bool) {
 				fmt.Fprint(out, display.Printable(f.Diff))
 			}
 		}
+		for _, f := range c.Unrecorded {
+			fmt.Fprintf(out, "  not recorded: %s: %s\n", display.OneLine(f.Path, 500), f.Reason)
+		}
 		if c.Left > 0 {
 			fmt.Fprintf(out, "  … and %s more\n", display.Plural(c.Left, "file"))
 		}
