@@ -386,3 +386,29 @@ func TestStoreWorksAgain(t *testing.T) {
 	r.revert(changes.SourceUndo, list, err)
 	r.expect("a: 2\n")
 }
+
+// TestTwoRoots: an undo in several directories is one undo.
+func TestTwoRoots(t *testing.T) {
+	other := t.TempDir()
+	r := newRecord(t, func(o *changes.Options) { o.Roots = append(o.Roots, other) })
+	far := filepath.Join(other, "b")
+	r.input("go")
+	r.call(core.ScopeShell, "", func() {
+		r.write("a", "1\n")
+		if err := os.WriteFile(far, []byte("1\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+	list, err := r.history().Last()
+	r.revert(changes.SourceUndo, list, err)
+	if _, err := os.Lstat(far); err == nil {
+		t.Error("undone in one directory only")
+	}
+	r.expect("a: none")
+	list, err = r.history().Undone()
+	r.revert(changes.SourceRedo, list, err)
+	if _, err := os.Lstat(far); err != nil {
+		t.Error(err)
+	}
+	r.expect("a: 1\n")
+}

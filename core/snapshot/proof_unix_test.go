@@ -213,7 +213,7 @@ func TestTwoSessions(t *testing.T) {
 				}
 				last = peek()
 			}
-			p, err := w.Plan(t.Context(), last.ID, first.ID, false)
+			p, err := w.Plan(t.Context(), last.ID, first.ID, nil)
 			if err == nil {
 				_, err = w.Apply(t.Context(), p)
 			}
@@ -298,7 +298,7 @@ func fullDisk(t *testing.T, dir string) {
 			t.Errorf("snapshot on a full disk: %v", err)
 		}
 	}
-	if p, err := w.Plan(t.Context(), before.ID, before.ID, false); err != nil || len(p.Steps) > 0 {
+	if p, err := w.Plan(t.Context(), before.ID, before.ID, nil); err != nil || len(p.Steps) > 0 {
 		t.Errorf("the store is damaged: %v", err)
 	}
 	if err := os.RemoveAll(filepath.Join(mount, ".git")); err != nil {
@@ -316,7 +316,7 @@ func fullDisk(t *testing.T, dir string) {
 	}
 	gone, isGone := take(t, w), tree(t, root)
 	fill(t, root, 8192)
-	p, err := w.Plan(t.Context(), gone.ID, after.ID, false)
+	p, err := w.Plan(t.Context(), gone.ID, after.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func fullDisk(t *testing.T, dir string) {
 	}
 	empty := take(t, w)
 	fillInodes(t, root, 22) // the 20 files, where they are prepared, and one of three directories
-	if p, err = w.Plan(t.Context(), empty.ID, many.ID, false); err != nil {
+	if p, err = w.Plan(t.Context(), empty.ID, many.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err = w.Apply(t.Context(), p)
@@ -397,7 +397,7 @@ func readOnly(t *testing.T, w *snapshot.Workspace, root string) {
 	if s := take(t, w); s.ID != after.ID {
 		t.Error("a read-only workspace changed")
 	}
-	p, err := w.Plan(t.Context(), after.ID, before.ID, false)
+	p, err := w.Plan(t.Context(), after.ID, before.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

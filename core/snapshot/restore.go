@@ -44,13 +44,17 @@ type Step struct {
 type Conflict struct {
 	Path   string
 	Reason string
+	// Changed says that the path was changed since, and can be restored if that
+	// may be lost.
+	Changed bool
 }
 
 // Plan plans to take back what changed from one snapshot to another: to bring
 // every path that differs from its state in from to that in to. A path that is
 // not as in from any more was changed since. Such a file is merged if the changes
-// are in different lines; otherwise it is a conflict, unless overwrite is set.
-func (w *Workspace) Plan(ctx context.Context, from, to string, overwrite bool) (*Plan, error) {
+// are in different lines; otherwise it is a conflict, unless overwrite, which may be
+// nil, says that the later changes may be lost.
+func (w *Workspace) Plan(ctx context.Context, from, to string, overwrite func(path string) bool) (*Plan, error) {
 	d, err := w.differ(from, to)
 	if err != nil {
 		return nil, err
@@ -61,12 +65,12 @@ func (w *Workspace) Plan(ctx context.Context, from, to string, overwrite bool) (
 			return nil, err
 		}
 		if d.hidden(s.path) {
-			p.Conflicts = append(p.Conflicts, Conflict{s.path, "it was left out of a snapshot"})
+			p.Conflicts = append(p.Conflicts, Conflict{Path: s.path, Reason: "it was left out of a snapshot"})
 			continue
 		}
 		now, err := w.current(s.path)
 		if err != nil {
-			p.Conflicts = append(p.Conflicts, Conflict{s.path, err.Error()})
+			p.Conflicts = append(p.Conflicts, Conflict{Path: s.path, Reason: err.Error()})
 			continue
 		}
 		if err := w.plan(p, s, now, overwrite); err != nil {
@@ -88,7 +92,7 @@ func (p *Plan) link(links [][]string) {
 }
 
 // plan adds the step for one path.
-func (w *Workspace) plan(p *Plan, s step, now item, overwrite bool) error {
+func (w *Workspace) plan(p *Plan, s step, now item, overwrite func(path string) bool) error {
 	to, merged := s.to, false
 	switch {
 	case now.same(s.to):
@@ -103,8 +107,8 @@ func (w *Workspace) plan(p *Plan, s step, now item, overwrite bool) error {
 		case merged && to.same(now):
 			return nil
 		case merged:
-		case !overwrite || now.kind() == typeDir:
-			p.Conflicts = append(p.Conflicts, Conflict{s.path, "it was changed since"})
+		case now.kind() == typeDir || overwrite == nil || !overwrite(s.path):
+			p.Conflicts = append(p.Conflicts, Conflict{s.path, "it was changed since", now.kind() != typeDir})
 			return nil
 		default:
 			to = s.to
@@ -416,7 +420,7 @@ func (w *Workspace) carryOut(stage string, steps []Step) (conflicts []Conflict, 
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
-		conflicts = append(conflicts, Conflict{name, failed[name].Error()})
+		conflicts = append(conflicts, Conflict{Path: name, Reason: failed[name].Error()})
 	}
 	return conflicts, errors.Join(w.files.RemoveAll(stage), os.Remove(filepath.Join(w.opts.Dir, journalName)))
 }

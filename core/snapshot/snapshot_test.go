@@ -119,7 +119,7 @@ func tree(t testing.TB, root string) string {
 // restore takes back what changed from one snapshot to another.
 func restore(t testing.TB, w *snapshot.Workspace, from, to snapshot.Snapshot) []snapshot.Conflict {
 	t.Helper()
-	p, err := w.Plan(t.Context(), from.ID, to.ID, false)
+	p, err := w.Plan(t.Context(), from.ID, to.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestOverwrite(t *testing.T) {
 	write(t, root, "f: 2\n")
 	after := take(t, w)
 	write(t, root, "f: 3\n")
-	p, err := w.Plan(t.Context(), after.ID, before.ID, true)
+	p, err := w.Plan(t.Context(), after.ID, before.ID, func(string) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestOverwrite(t *testing.T) {
 	if c, err := w.Apply(t.Context(), p); err != nil || len(c) != 1 {
 		t.Errorf("a change after the plan: %v, %v", c, err)
 	}
-	if p, err = w.Plan(t.Context(), after.ID, before.ID, true); err != nil {
+	if p, err = w.Plan(t.Context(), after.ID, before.ID, func(string) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := w.Apply(t.Context(), p); err != nil || len(c) > 0 {
@@ -525,7 +525,7 @@ func victim(dir string) {
 	}
 	fmt.Println("ready")
 	for i := 0; ; i++ {
-		p, err := w.Plan(context.Background(), ids[(i+1)%2], ids[i%2], false)
+		p, err := w.Plan(context.Background(), ids[(i+1)%2], ids[i%2], nil)
 		if err != nil {
 			panic(err)
 		}
@@ -612,7 +612,7 @@ func TestReadOnlyWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(root, 0o755)
-	p, err := w.Plan(t.Context(), after.ID, before.ID, false)
+	p, err := w.Plan(t.Context(), after.ID, before.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -637,10 +637,10 @@ func TestDamagedStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.Plan(t.Context(), after.ID, before.ID, false); err == nil || !strings.Contains(err.Error(), "snapshot store") {
+	if _, err := w.Plan(t.Context(), after.ID, before.ID, nil); err == nil || !strings.Contains(err.Error(), "snapshot store") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := w.Plan(t.Context(), "nonsense", before.ID, false); err == nil {
+	if _, err := w.Plan(t.Context(), "nonsense", before.ID, nil); err == nil {
 		t.Error("an invalid id was accepted")
 	}
 	if err := w.Keep("../x", before.ID); err == nil {
