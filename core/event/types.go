@@ -283,6 +283,12 @@ type Compacted struct {
 	Usage      model.Usage `json:"usage"` // of the call for the summary
 }
 
+// Rewound says that the conversation is again as it was before an input. The log
+// keeps that input and what came after it.
+type Rewound struct {
+	Input Seq `json:"input"` // the number of the user event
+}
+
 // SubagentStart says that a subagent starts to work on an input.
 type SubagentStart struct {
 	Name  string   `json:"name"`           // the last part of its path
@@ -424,6 +430,7 @@ func (Answer) Type() string          { return "answer" }
 func (Permission) Type() string      { return "permission" }
 func (SkillsListed) Type() string    { return "skills_listed" }
 func (Compacted) Type() string       { return "compacted" }
+func (Rewound) Type() string         { return "rewound" }
 func (SubagentStart) Type() string   { return "subagent_start" }
 func (SubagentEnd) Type() string     { return "subagent_end" }
 func (SkillActivated) Type() string  { return "skill_activated" }
@@ -460,6 +467,7 @@ func (Answer) body()          {}
 func (Permission) body()      {}
 func (SkillsListed) body()    {}
 func (Compacted) body()       {}
+func (Rewound) body()         {}
 func (SubagentStart) body()   {}
 func (SubagentEnd) body()     {}
 func (SkillActivated) body()  {}
@@ -505,6 +513,7 @@ var bodyTypes = [...]bodyType{
 	typeOf[SkillActivated](),
 	typeOf[SkillsListed](),
 	typeOf[Compacted](),
+	typeOf[Rewound](),
 	typeOf[SubagentStart](),
 	typeOf[SubagentEnd](),
 	typeOf[FilesChanged](),
