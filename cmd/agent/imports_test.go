@@ -78,6 +78,7 @@ var importRules = map[string][]string{
 	"core/snapshot":           {"core/atomicfile", "core/gitindex", "core/internal/gitignore"},
 	"core/internal/charset":   {},
 	"core/changes":            {"core", "core/model", "core/event", "core/sensitive", "core/snapshot"},
+	"core/worktree":           {"core", "core/model", "core/event", "core/atomicfile", "core/changes", "core/snapshot"},
 	"core/internal/patch":     {"core/internal/textedit"},
 	"core/tools":              {"core/sensitive", "core", "core/model", "core/event", "core/output", "core/jsonpos", "core/internal/charset", "core/internal/patch", "core/internal/textedit", "core/internal/gitignore"},
 	"core/subagent":           {"core", "core/model", "core/event"},
@@ -153,10 +154,8 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/provider":   noun("core/model"),
 	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/tui", "core/changes", "core/model", "core/store"),
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
-	"cmd/agent/internal/cmd/tool":       noun("core/model"),
-	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
-	"cmd/agent/internal/cmd/trust":      noun(),
+	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
