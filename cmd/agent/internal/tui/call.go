@@ -42,7 +42,20 @@ func (s *scene) toolResult(id string, b event.ToolResult) {
 		s.setPlan(p)
 		return
 	}
+	if b.Name == event.AskTool && !b.IsError {
+		s.add("tool", s.fold(plain, c.args+" → "+answerOf(b), s.width, s.paint(yellow, "? "), "  ")...)
+		return
+	}
 	s.add("tool", s.toolLines(c, b)...)
+}
+
+// answerOf returns the user's answer to the model's question.
+func answerOf(b event.ToolResult) string {
+	var result struct{ Answer string }
+	if json.Unmarshal(b.Structured, &result) != nil || result.Answer == "" {
+		return "no answer"
+	}
+	return display.OneLine(result.Answer, 1000)
 }
 
 // Limits of the lines that are shown of a result.

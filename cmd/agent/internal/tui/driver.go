@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -384,28 +383,4 @@ func (d *driver) reply(a core.Answer) {
 		d.dialog = nil
 		d.syncQuestion()
 	}
-}
-
-// status returns the status line.
-func (d *driver) status() string {
-	var parts []string
-	st := Status{}
-	if d.Status != nil {
-		st = d.Status()
-	}
-	if st.Tokens == 0 {
-		st.Tokens = d.scene.tokens
-	}
-	for _, p := range []string{st.Model, st.Mode} {
-		if p != "" {
-			parts = append(parts, display.Printable(p))
-		}
-	}
-	if st.Tokens > 0 {
-		parts = append(parts, display.Count(st.Tokens)+" tokens")
-	}
-	if st.Priced && st.Cost > 0 {
-		parts = append(parts, fmt.Sprintf("$%.4f", st.Cost))
-	}
-	return strings.Join(parts, " · ")
 }
