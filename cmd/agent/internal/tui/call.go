@@ -134,6 +134,12 @@ func (s *scene) headline(mark, name, arg, tail string) string {
 // ones.
 func (s *scene) detail(lines []string, most int, first bool) []string {
 	var out []string
+	if s.full {
+		for _, l := range lines {
+			out = append(out, s.fold(dim, untab(l), s.width, "  ", "    ")...)
+		}
+		return out
+	}
 	hidden := len(lines) - most
 	if hidden > 0 && !first {
 		out = append(out, "  "+s.paint(dim, "… "+display.Plural(hidden, "line")+" above"))
@@ -165,7 +171,7 @@ func (s *scene) diff(diff string, most int) []string {
 		lines = lines[1:] // the headline names the file
 	}
 	for i, l := range lines {
-		if i == most {
+		if i == most && !s.full {
 			return append(out, "  "+s.paint(dim, "… "+display.Plural(len(lines)-most, "more line")+" of the diff"))
 		}
 		st := dim

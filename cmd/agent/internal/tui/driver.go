@@ -21,8 +21,9 @@ type driver struct {
 	lastJob   int
 	feeding   bool // there may be more events
 	dialog    *dialog
-	held      bool // the queue is submitted when it is ready
-	quitArmed bool // the next Ctrl-C quits
+	shown     event.Seq // the last event
+	held      bool      // the queue is submitted when it is ready
+	quitArmed bool      // the next Ctrl-C quits
 	quitting  bool
 	next      Next
 	err       error
@@ -158,6 +159,7 @@ func (d *driver) handle(msg any) {
 	case eventsMsg:
 		for _, e := range m {
 			d.scene.apply(e)
+			d.shown = e.Seq
 		}
 	case feedEndMsg:
 		d.feeding = false

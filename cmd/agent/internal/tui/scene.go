@@ -23,6 +23,7 @@ type scene struct {
 	now     func() time.Time
 	brief   bool // for the past: no tool details, truncated answers
 	verbose bool // details of every tool result
+	full    bool // nothing is truncated
 	out     []string
 	kind    string // of the last line
 	answer  *answer
@@ -87,6 +88,9 @@ func (s *scene) user(text string) {
 	const most = 12
 	lines := strings.Split(strings.TrimRight(display.Printable(text), "\n"), "\n")
 	hidden := len(lines) - most
+	if s.full {
+		hidden = 0
+	}
 	if hidden > 0 {
 		lines = lines[:most]
 	}
