@@ -21,6 +21,7 @@ import (
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/pdftext"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/core/profile"
@@ -56,6 +57,9 @@ type Options struct {
 	Allowed         []string // patterns of tool names; empty = all
 	Disallowed      []string // patterns of tool names
 	ToolSearch      ToolSearch
+	// PDFCommand is a program that calls pdftext.Serve with further arguments, with
+	// which read_file reads PDF documents; empty refuses them.
+	PDFCommand []string
 
 	// Agents are the agent types for subagents. NoSubagents disables subagents;
 	// MaxSubagentDepth limits their nesting, 0 = 1.
@@ -188,7 +192,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	}
 	a.tools = registry.New(registry.Options{Allowed: opts.Allowed, Disallowed: opts.Disallowed})
 	if !opts.NoBuiltins {
-		a.builtins = tools.Builtin(tools.Options{Unguarded: opts.UnguardedWrites})
+		a.builtins = tools.Builtin(tools.Options{Unguarded: opts.UnguardedWrites, PDF: a.pdf()})
 		if err := a.tools.AddBuiltin(ctx, a.builtins); err != nil {
 			return nil, err
 		}
@@ -215,6 +219,18 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	}
 	a.openMCP(ctx)
 	return a, nil
+}
+
+// pdf returns what reads PDF documents, nil if nothing does.
+func (a *Agent) pdf() tools.PDFReader {
+	if len(a.opts.PDFCommand) == 0 {
+		return nil
+	}
+	r := &pdftext.Reader{Command: a.opts.PDFCommand, Supervisor: a.commands}
+	if o := a.opts.Sandbox; o != nil {
+		r.Sandbox = o.Shell
+	}
+	return r.Read
 }
 
 // newPolicy returns the policy, with what the environment knows.
