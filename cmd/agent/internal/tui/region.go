@@ -101,6 +101,8 @@ func (l *lineScreen) statusRow() string {
 		return spin + l.scene.paint(dim, dots(l.elapsed(l.work.since), l.scene.wait.Text(l.scene.now()), l.scene.stepNow(), l.status(), "Ctrl-C stops", l.moreHint()))
 	case len(l.jobs) > 0:
 		return spin + l.scene.paint(dim, "running · Ctrl-C stops")
+	case l.escArmed:
+		return l.scene.paint(yellow, "Esc again goes back to before an input")
 	case l.quitArmed:
 		return l.scene.paint(yellow, "Ctrl-C again quits")
 	}
