@@ -30,6 +30,7 @@ const modulePath = "github.com/seed-009c0928/agent"
 var importRules = map[string][]string{
 	"core/model":        {"core/model/internal/longtext"},
 	"core/proc":         {"core/proc/sandbox", "core/redact"},
+	"core/pdftext":      {"core/proc", "core/proc/sandbox"},
 	"core/atomicfile":   {},
 	"core/gitindex":     {},
 	"core/jsonpos":      {},
@@ -77,6 +78,7 @@ var importRules = map[string][]string{
 	"core/snapshot":           {"core/atomicfile", "core/gitindex", "core/internal/gitignore"},
 	"core/internal/charset":   {},
 	"core/changes":            {"core", "core/model", "core/event", "core/sensitive", "core/snapshot"},
+	"core/worktree":           {"core", "core/model", "core/event", "core/atomicfile", "core/changes", "core/snapshot"},
 	"core/internal/patch":     {"core/internal/textedit"},
 	"core/tools":              {"core/sensitive", "core", "core/model", "core/event", "core/output", "core/jsonpos", "core/internal/charset", "core/internal/patch", "core/internal/textedit", "core/internal/gitignore"},
 	"core/subagent":           {"core", "core/model", "core/event"},
@@ -152,7 +154,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/provider":   noun("core/model"),
 	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/tui", "core/changes", "core/model", "core/store"),
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
-	"cmd/agent/internal/cmd/tool":       noun("core/model"),
+	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
 	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 
 	// config composes the Config that each of these packages owns.

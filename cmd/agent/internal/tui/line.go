@@ -26,7 +26,8 @@ const keyHelp = `
 | Shift+Tab | next permission mode |
 | Esc Esc | go back to before an input: /rewind |
 | Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again aborts |
-| Ctrl+O | expand the last truncated output, diff or reasoning |
+| Ctrl+O | show the last truncated output, diff or reasoning in full |
+| Ctrl+T | show the conversation in full, to scroll and search |
 | Ctrl+D, Ctrl+C twice | quit |
 | Ctrl+L, Ctrl+Z | redraw; suspend |
 `
@@ -53,6 +54,8 @@ type lineScreen struct {
 	word string   // the completed word
 
 	escArmed bool // the next Esc rewinds
+	pager    *pager
+	resized  *tea.WindowSizeMsg // the terminal's new size, while the pager is open
 
 	spin      int
 	ticking   bool
@@ -112,6 +115,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 
 // restoreTerminal undoes the changes of screen; Bubble Tea undid its own.
 func (l *lineScreen) restoreTerminal() {
+	l.closePager()
 	l.screen.draw(l.scene.take(), nil, 0, 0)
 	l.screen.erase()
 	if l.title != "" {
@@ -156,12 +160,19 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		cmd = l.key(m)
 		l.lastKey = time.Now()
 	case tea.PasteMsg:
+		if l.pager != nil {
+			break
+		}
 		urgent = true
 		l.input().paste(m.Content)
 		l.lastKey = time.Now()
 	case tea.WindowSizeMsg:
 		urgent = true
-		l.resize(m.Width, m.Height)
+		if l.pager != nil {
+			l.resized = &m
+		} else {
+			l.resize(m.Width, m.Height)
+		}
 	case tea.ResumeMsg:
 		urgent = true
 		l.suspended = false
@@ -173,6 +184,9 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		l.frameDue, urgent = false, true
 	case completeMsg:
 		l.completed(m)
+	case historyMsg:
+		urgent = true
+		l.openHistory(m)
 	default:
 		_, urgent = msg.(pastMsg)
 		l.handle(msg)
@@ -228,6 +242,10 @@ func (l *lineScreen) draw() {
 		return
 	}
 	l.drawn = time.Now()
+	if l.pager != nil {
+		l.drawPager()
+		return
+	}
 	l.setTitle()
 	rows, x, y := l.region()
 	l.screen.draw(l.scene.take(), rows, x, y)

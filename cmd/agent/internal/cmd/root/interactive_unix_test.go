@@ -111,7 +111,7 @@ func TestInteractivePlan(t *testing.T) {
 		s.answer(want, "")
 	}
 	s.answer("Ctrl-O", "\x0f")
-	s.answer("line 105", "/quit\r")
+	s.answer("line 105", "q/quit\r")
 	s.exits(0)
 
 	// A script gets what changed, and the whole as an event.
