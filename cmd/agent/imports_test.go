@@ -137,7 +137,7 @@ var importRules = map[string][]string{
 	},
 	"cmd/agent/internal/run": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent",
-		"core", "core/model", "core/event", "core/store", "core/schema", "permissions",
+		"core", "core/model", "core/event", "core/store", "core/schema", "core/worktree", "permissions",
 	},
 	"cmd/agent/internal/chat": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
@@ -155,6 +155,8 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/tui", "core/changes", "core/model", "core/store"),
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
 	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
+	"cmd/agent/internal/cmd/tool":       noun("core/model"),
+	"cmd/agent/internal/cmd/worktree":   noun("core/snapshot", "core/worktree"),
 	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 
 	// config composes the Config that each of these packages owns.

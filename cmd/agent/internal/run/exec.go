@@ -28,6 +28,7 @@ type Options struct {
 	outputSchema string
 	lastMessage  string
 	ephemeral    bool
+	isolation    isolation
 	resumption
 }
 
@@ -47,10 +48,12 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 			"6 done, but a tool call was denied, 130 SIGINT, 143 SIGTERM.",
 		Example: "  agent exec \"What does this package do?\"\n" +
 			"  agent exec --provider local --model llama3.3 --permission-mode accept-edits \"Fix the typo in README.md\"\n" +
-			"  git diff | agent exec --output-format json \"Review this\"",
+			"  git diff | agent exec --output-format json \"Review this\"\n" +
+			"  agent exec --attempts 3 --choose 'go test ./...' --apply \"Fix the race in cache.go\"",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.Run(cmd.Context(), args) },
 	}
 	o.Register(cmd.Flags())
+	cmdutil.FlagSection(cmd.Flags(), cmdutil.WorkspaceSection, o.isolation.register)
 	return cmd
 }
 
@@ -86,7 +89,7 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	default:
 		return cmdutil.Usagef("--output-format %q: use text, json or stream-json", o.format)
 	}
-	if err := cmp.Or(o.Check(), o.Recording.Check()); err != nil {
+	if err := cmp.Or(o.Check(), o.Recording.Check(), o.isolation.check(o)); err != nil {
 		return err
 	}
 	defer func() { o.Recording.Close(o.Err, err) }()
@@ -94,7 +97,7 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	if err := o.prepare(ctx, t, args); err != nil {
 		return cmdutil.Advise(t.fail(err), setup.FirstRunAdvice(ctx, err))
 	}
-	out, err := t.Run(ctx)
+	out, err := o.isolation.run(ctx, t)
 	if o.lastMessage != "" && out.Text != "" {
 		if werr := os.WriteFile(o.lastMessage, []byte(out.Text), 0o644); werr != nil {
 			err = errors.Join(err, fmt.Errorf("--output-last-message: %w", werr))
@@ -132,6 +135,7 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 	if t.Session.Provider, err = set.Providers(ctx); err != nil {
 		return err
 	}
+	t.home, t.userHome = set.Home, set.UserHome
 	t.Agent, t.Mode, t.place = set.AgentOptions(o.Logger(o.IO)), set.Mode(), set.Environment
 	var failed []error
 	if t.Agent.Agents, failed = set.Definitions(); len(failed) > 0 {
