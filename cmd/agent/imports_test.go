@@ -54,7 +54,8 @@ var importRules = map[string][]string{
 	"core/internal/recorder":     {"core/model", "core/event"},
 	"core":                       {"core/internal/answers", "core/internal/recorder", "core/internal/approvals", "core/internal/toolname", "core/internal/wording", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/conversation", "core/internal/repeat"},
 	"core/internal/answers":      {"core/model", "core/event", "core/internal/toolname"},
-	"core/internal/conversation": {"core/model", "core/event", "core/internal/answers", "core/internal/compaction", "core/internal/repeat"},
+	"core/internal/conversation": {"core/model", "core/event", "core/internal/answers", "core/internal/compaction", "core/internal/questions", "core/internal/repeat"},
+	"core/internal/questions":    {"core/model", "core/event"},
 
 	"core/model/internal/longtext": {},
 	"core/model/wire":              {"core/model", "core/sse"},
