@@ -30,7 +30,9 @@ const modulePath = "github.com/seed-009c0928/agent"
 var importRules = map[string][]string{
 	"core/model":        {"core/model/internal/longtext"},
 	"core/proc":         {"core/proc/sandbox", "core/redact"},
+	"core/pdftext":      {"core/proc", "core/proc/sandbox"},
 	"core/atomicfile":   {},
+	"core/gitindex":     {},
 	"core/jsonpos":      {},
 	"core/schema":       {"core/schema/adapt"},
 	"core/output":       {},
@@ -74,9 +76,10 @@ var importRules = map[string][]string{
 	"core/env":                {"core/env/internal/notes", "core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
 	"core/internal/textedit":  {},
 	"core/internal/gitignore": {"core/internal/textedit"},
-	"core/snapshot":           {"core/atomicfile", "core/internal/gitignore"},
+	"core/snapshot":           {"core/atomicfile", "core/gitindex", "core/internal/gitignore"},
 	"core/internal/charset":   {},
 	"core/changes":            {"core", "core/model", "core/event", "core/sensitive", "core/snapshot"},
+	"core/worktree":           {"core", "core/model", "core/event", "core/atomicfile", "core/changes", "core/snapshot"},
 	"core/internal/patch":     {"core/internal/textedit"},
 	"core/tools":              {"core/sensitive", "core", "core/model", "core/event", "core/output", "core/jsonpos", "core/internal/charset", "core/internal/patch", "core/internal/textedit", "core/internal/gitignore"},
 	"core/subagent":           {"core", "core/model", "core/event"},
@@ -91,8 +94,8 @@ var importRules = map[string][]string{
 	"core/env/envtest":        {"core", "core/model", "core/event", "core/env", "core/tools"},
 
 	"registry":          {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
-	"permissions":       {"core", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
-	"permissions/shell": {},
+	"permissions":       {"core", "core/gitindex", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
+	"permissions/shell": {"core/gitindex"},
 
 	// It knows programs, not the agent.
 	"permissions/internal/needs": {},
@@ -152,7 +155,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/provider":   noun("core/model"),
 	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/tui", "core/changes", "core/model", "core/store"),
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
-	"cmd/agent/internal/cmd/tool":       noun("core/model"),
+	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
 	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 
 	// config composes the Config that each of these packages owns.

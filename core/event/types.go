@@ -327,6 +327,14 @@ type FilesChanged struct {
 	Agent  []string     `json:"agent,omitempty"`  // path of the subagent that made the call
 	Source string       `json:"source,omitempty"` // undo, redo or restore; empty = a call
 	Undoes []Seq        `json:"undoes,omitempty"` // the events that an undo takes back
+	// Unrecorded changed as well, and is not in the snapshots.
+	Unrecorded []Unrecorded `json:"unrecorded,omitempty"`
+}
+
+// Unrecorded is a file that snapshots do not hold.
+type Unrecorded struct {
+	Path   string `json:"path"` // as in FileChange
+	Reason string `json:"reason"`
 }
 
 // FileChange is the change of one file.
