@@ -56,7 +56,8 @@ var importRules = map[string][]string{
 	"core/internal/recorder":     {"core/model", "core/event"},
 	"core":                       {"core/internal/answers", "core/internal/recorder", "core/internal/approvals", "core/internal/toolname", "core/internal/wording", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/conversation", "core/internal/repeat"},
 	"core/internal/answers":      {"core/model", "core/event", "core/internal/toolname"},
-	"core/internal/conversation": {"core/model", "core/event", "core/internal/answers", "core/internal/compaction", "core/internal/repeat"},
+	"core/internal/conversation": {"core/model", "core/event", "core/internal/answers", "core/internal/compaction", "core/internal/questions", "core/internal/repeat"},
+	"core/internal/questions":    {"core/model", "core/event"},
 
 	"core/model/internal/longtext": {},
 	"core/model/wire":              {"core/model", "core/sse"},
@@ -154,8 +155,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/provider":   noun("core/model"),
 	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/tui", "core/changes", "core/model", "core/store"),
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
-	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
-	"cmd/agent/internal/cmd/tool":       noun("core/model"),
+	"cmd/agent/internal/cmd/tool": noun("core/model", "core/pdftext"),
 	"cmd/agent/internal/cmd/worktree":   noun("core/snapshot", "core/worktree"),
 	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 

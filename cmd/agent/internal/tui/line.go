@@ -137,6 +137,8 @@ func (l *lineScreen) Init() (cmd tea.Cmd) {
 	}
 	if l.Prompt != "" {
 		l.enter(l.Prompt)
+	} else if l.Session.State() == core.StateParked {
+		l.begin("") // asks the parked question
 	}
 	l.draw()
 	return nil

@@ -108,6 +108,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 	root.Flags().BoolVarP(&o.Print, "print", "p", false, "run the prompt non-interactively and print the answer (same as exec)")
 	root.AddCommand(
 		run.NewCmd(s),
+		run.NewAnswerCmd(s),
 		demo.NewCmd(s),
 		tool.NewCmd(s),
 		mcp.NewCmd(s),
