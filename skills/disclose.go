@@ -70,7 +70,7 @@ func (s *Source) Context(ctx context.Context, req core.ContextRequest) ([]core.B
 	seen := s.seen()
 	var blocks []core.Block
 	for _, m := range result.Activated {
-		if b, ok := s.text(m, seen); ok {
+		if b, ok := s.text(m, req.Session, seen); ok {
 			blocks = append(blocks, b)
 		}
 	}
@@ -153,8 +153,8 @@ func (s *Source) seen() string {
 }
 
 // text returns the block with the full text of a skill, unless it was seen.
-func (s *Source) text(m Match, seen string) (core.Block, bool) {
-	body := disclosed(m.Skill, m.Args)
+func (s *Source) text(m Match, session core.SessionInfo, seen string) (core.Block, bool) {
+	body := disclosed(m.Skill, m.Skill.filled(m.Args, session))
 	mark := markOf(body)
 	s.opts.Usage.Note(m.Skill.Name, time.Now())
 	if s.opts.Tools != nil {
@@ -176,14 +176,17 @@ func markOf(text string) string {
 	return "content=" + hex.EncodeToString(sum[:8])
 }
 
-// disclosed returns a skill's text as it is shown to the model: with the
-// arguments of /name substituted, limited in length, and escaped so that it
-// cannot close the surrounding tags.
-func disclosed(s *Skill, args string) string {
-	body := s.Body
-	if args != "" {
-		body = withArguments(body, args)
-	}
+// filled returns a skill's text with arguments and folders in their places.
+func (s *Skill) filled(args string, session core.SessionInfo) string {
+	text, _ := Values{Args: args, Names: s.Arguments, Dir: s.Dir, Session: session}.Fill(s.Body)
+	return text
+}
+
+// disclosed returns a skill's text as it is shown to the model: limited in
+// length, escaped so that it cannot close the surrounding tags, and with what the
+// model must know about it.
+func disclosed(s *Skill, body string) string {
+	pending := len(embeddedIn(body)) > 0
 	body = strings.NewReplacer("</skill", "< /skill", "</context", "< /context", "<context", "< context").Replace(body)
 	if len(body) > 4*maxText {
 		end := strings.LastIndexByte(body[:4*maxText], '\n')
@@ -195,22 +198,17 @@ func disclosed(s *Skill, args string) string {
 	if s.Dir != "" {
 		body = "The files of this skill are in " + s.Dir + "\n\n" + body
 	}
-	return body
-}
-
-// withArguments substitutes arguments in a text: $ARGUMENTS is replaced by all
-// of them, $1 to $9 by single words.
-func withArguments(body, args string) string {
-	list := strings.Fields(args)
-	pairs := []string{"$ARGUMENTS", args}
-	for i := 1; i <= 9; i++ {
-		word := ""
-		if i <= len(list) {
-			word = list[i-1]
+	if s.Fork {
+		kind := ""
+		if s.Agent != "" {
+			kind = fmt.Sprintf(", if there is one of the type %s: %s", s.Agent, s.Agent)
 		}
-		pairs = append(pairs, fmt.Sprint("$", i), word)
+		body = "This skill is work for a subagent: give it to spawn_agent as the task, with all that it must know" + kind + ". Report its result.\n\n" + body
 	}
-	return strings.NewReplacer(pairs...).Replace(body)
+	if pending {
+		body += "\n\n[The commands in !`…` were not run. To get their output, with the user's permission, load the skill with the skill tool and commands: true.]"
+	}
+	return body
 }
 
 // list returns the block of skills to choose from. These are all skills if the

@@ -298,7 +298,7 @@ func TestInstallArchive(t *testing.T) {
 		"absolute.zip":  {zipped(t, map[string]string{"s/SKILL.md": text, "/evil": "x"}), "evil"},
 		"bomb.zip":      {zipped(t, map[string]string{"s/SKILL.md": text, "s/zeros": strings.Repeat("\x00", 60<<20)}), "may be a zip bomb"},
 		"empty.zip":     {zipped(t, map[string]string{"README.md": "x"}), "contains no skill"},
-		"broken.zip":    {zipped(t, map[string]string{"s/SKILL.md": "no front matter"}), "missing front matter"},
+		"broken.zip":    {zipped(t, map[string]string{"s/SKILL.md": "---\nname: open"}), "not closed"},
 		"none.zip":      {[]byte("not an archive at all"), "none.zip"},
 	} {
 		if _, err := tryFetch(t, in, put(name, tt.data)); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -173,10 +173,10 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 	cfg.Profile.Prompt = withDefinition(cfg.Profile.Prompt, req.Definition)
 	v := &view{base: a.tools, profile: cfg.Profile.Name}
 	if req.Definition != nil {
-		v.only = req.Definition.Tools
+		v.only, v.without = req.Definition.Tools, req.Definition.Disallowed
 	}
 	if len(child.path) >= a.maxDepth() {
-		v.without = subagentTools
+		v.without = slices.Concat(v.without, subagentTools)
 	}
 	search := a.searching(v, &cfg)
 	cfg.Tools = search

@@ -137,6 +137,9 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 	if t.Agent.Agents, failed = set.Definitions(); len(failed) > 0 {
 		fmt.Fprintf(o.Err, "agent: %v\n", errors.Join(failed...))
 	}
+	if w := set.UntrustedSkills(); w != "" {
+		fmt.Fprintf(o.Err, "agent: %s\n", w)
+	}
 	for _, w := range set.MCPWarnings() {
 		fmt.Fprintf(o.Err, "agent: %s\n", w)
 	}
