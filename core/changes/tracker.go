@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,11 +47,12 @@ type Tracker struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	start  sync.Once
+	opened chan struct{} // closed when the stores are open
 	ready  chan struct{} // closed after the first snapshots
 
 	mu      sync.Mutex
 	roots   []*root
-	failed  error // why there are no snapshots
+	failed  error // why there are no snapshots of the whole workspace
 	warned  bool
 	running int // calls under way
 }
@@ -64,37 +66,58 @@ type root struct {
 
 // New returns a tracker. It reads nothing until [Tracker.Begin].
 func New(opts Options) *Tracker {
-	t := &Tracker{opts: opts, ready: make(chan struct{})}
+	t := &Tracker{opts: opts, opened: make(chan struct{}), ready: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
 }
 
-// Begin implements [core.Watcher]: it takes the first snapshots while the first
-// calls are prepared, which are usually reads.
+// Begin implements [core.Watcher]: it takes the first snapshots in the background,
+// best while the model is called.
 func (t *Tracker) Begin(context.Context) {
 	t.start.Do(func() {
 		go func() { // ends with t.ctx, see Close
 			defer close(t.ready)
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.failed = t.open()
+			err := t.open()
+			t.fail(err)
+			close(t.opened)
+			if err == nil {
+				t.fail(t.first())
+			}
 		}()
 	})
 }
 
-// open opens the stores, finishes an undo that was interrupted, and takes the
-// first snapshots.
+// fail notes why there are no snapshots.
+func (t *Tracker) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = cmp.Or(t.failed, err)
+}
+
+// open opens the stores, and finishes an undo that was interrupted.
 func (t *Tracker) open() error {
 	for _, path := range t.opts.Roots {
 		w, err := openWorkspace(&t.opts, path)
 		if err != nil {
 			return err
 		}
-		r := &root{path: path, w: w}
-		t.roots = append(t.roots, r)
-		if r.last, err = w.Take(t.ctx, snapshot.TakeOptions{}); err != nil {
+		t.mu.Lock()
+		t.roots = append(t.roots, &root{path: path, w: w})
+		t.mu.Unlock()
+	}
+	return nil
+}
+
+// first takes the first snapshots. Nothing else writes t.roots any more.
+func (t *Tracker) first() error {
+	for _, r := range t.roots {
+		snap, err := r.w.Take(t.ctx, snapshot.TakeOptions{})
+		if err != nil {
 			return err
 		}
+		t.mu.Lock()
+		r.last = snap
+		t.mu.Unlock()
 	}
 	return nil
 }
@@ -123,7 +146,7 @@ func openWorkspace(opts *Options, path string) (*snapshot.Workspace, error) {
 // Close ends the tracker.
 func (t *Tracker) Close() error {
 	t.cancel()
-	t.start.Do(func() { close(t.ready) })
+	t.start.Do(func() { close(t.opened); close(t.ready) })
 	<-t.ready
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,19 +160,23 @@ func (t *Tracker) Close() error {
 
 // Before implements [core.Watcher].
 func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.Access) func(context.Context) []event.Body {
-	none := func(context.Context) []event.Body { return nil }
 	t.Begin(ctx)
-	select {
-	case <-t.ready:
-	case <-ctx.Done():
-		return none
+	if wait(ctx, t.opened) != nil {
+		return func(context.Context) []event.Body { return nil }
+	}
+	path := call.Session.AgentPath
+	if after := t.peek(ctx, path, accesses); after != nil {
+		return after
+	}
+	if wait(ctx, t.ready) != nil {
+		return func(context.Context) []event.Body { return nil }
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failed != nil {
 		return func(context.Context) []event.Body { return t.warning() }
 	}
-	takes := t.touched(accesses)
+	takes, _ := t.touched(accesses)
 	for i, r := range t.roots {
 		before := takes[i]
 		before.Secret = false
@@ -162,18 +189,68 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 		}
 	}
 	t.running++
-	path := call.Session.AgentPath
 	return func(ctx context.Context) []event.Body { return t.after(ctx, path, takes) }
 }
 
-// touched returns what to look at for a call with these accesses, by root. What a
-// call writes that reads sensitive files may be their content.
-func (t *Tracker) touched(accesses []core.Access) []snapshot.TakeOptions {
-	only, secret := t.running == 0, false
-	takes := make([]snapshot.TakeOptions, len(t.roots))
+func wait(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// peek watches a call that changes nothing but certain files, while there is no
+// snapshot of the whole workspace, or if it is too large for one. It returns nil
+// if the call is another one.
+func (t *Tracker) peek(ctx context.Context, agent []string, accesses []core.Access) func(context.Context) []event.Body {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var large *snapshot.TooLargeError
+	select {
+	case <-t.ready:
+		if !errors.As(t.failed, &large) {
+			return nil
+		}
+	default:
+	}
+	takes, named := t.touched(accesses)
+	if !named {
+		return nil
+	}
+	before := make([]snapshot.Snapshot, len(t.roots))
+	for i, r := range t.roots {
+		var err error
+		if before[i], err = r.w.Peek(ctx, takes[i].Paths); err != nil {
+			return func(context.Context) []event.Body { return t.failing(ctx, err) }
+		}
+	}
+	return func(ctx context.Context) []event.Body {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		var bodies []event.Body
+		for i, r := range t.roots {
+			after, err := r.w.Peek(ctx, takes[i].Paths)
+			if err != nil {
+				return append(bodies, t.failing(ctx, err)...)
+			}
+			bodies = append(bodies, t.report(ctx, r, agent, before[i], after)...)
+		}
+		return bodies
+	}
+}
+
+// touched returns what to look at for a call with these accesses, by root, and
+// whether it names all that can change. What a call writes that reads sensitive
+// files may be their content.
+func (t *Tracker) touched(accesses []core.Access) (takes []snapshot.TakeOptions, named bool) {
+	secret := false
+	named = true
+	takes = make([]snapshot.TakeOptions, len(t.roots))
 	for _, a := range accesses {
 		if !a.Scope.IsFile() {
-			only = false
+			named = false
 			continue
 		}
 		if e, ok := sensitive.Match(filepath.ToSlash(a.Resource), 0); ok && e.Class == sensitive.Secret {
@@ -187,9 +264,9 @@ func (t *Tracker) touched(accesses []core.Access) []snapshot.TakeOptions {
 		}
 	}
 	for i := range takes {
-		takes[i].Only, takes[i].Secret = only, secret
+		takes[i].Only, takes[i].Secret = named && t.running == 0, secret
 	}
-	return takes
+	return takes, named && !secret
 }
 
 // after returns the events of a call that ended.
@@ -206,21 +283,27 @@ func (t *Tracker) after(ctx context.Context, agent []string, takes []snapshot.Ta
 		if err != nil {
 			return append(bodies, t.failing(ctx, err)...)
 		}
-		body, changed, err := t.describe(ctx, r, r.last, snap)
-		if err != nil {
-			return append(bodies, t.failing(ctx, err)...)
-		}
+		before := r.last
 		r.last = snap
-		if !changed {
-			continue
-		}
-		body.Agent = agent
-		bodies = append(bodies, body)
-		if len(agent) > 0 && t.opts.Note != nil {
-			t.opts.Note(ctx, body)
-		}
+		bodies = append(bodies, t.report(ctx, r, agent, before, snap)...)
 	}
 	return bodies
+}
+
+// report returns the event for what a call of an agent changed, if anything.
+func (t *Tracker) report(ctx context.Context, r *root, agent []string, before, after snapshot.Snapshot) []event.Body {
+	body, changed, err := t.describe(ctx, r, before, after)
+	switch {
+	case err != nil:
+		return t.failing(ctx, err)
+	case !changed:
+		return nil
+	}
+	body.Agent = agent
+	if len(agent) > 0 && t.opts.Note != nil {
+		t.opts.Note(ctx, body)
+	}
+	return []event.Body{body}
 }
 
 // failing is [Tracker.warning] for an error that ends the snapshots; one that only

@@ -187,14 +187,12 @@ type RevertOptions struct {
 // caller adds the events to the session.
 func (t *Tracker) Revert(ctx context.Context, list []Change, opts RevertOptions) (Reverted, error) {
 	t.Begin(ctx)
-	select {
-	case <-t.ready:
-	case <-ctx.Done():
-		return Reverted{}, ctx.Err()
+	if err := wait(ctx, t.opened); err != nil {
+		return Reverted{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.failed != nil {
+	if len(t.roots) < len(t.opts.Roots) {
 		return Reverted{}, fmt.Errorf("changes to files were not recorded: %w", t.failed)
 	}
 	if t.running > 0 {
@@ -249,9 +247,30 @@ func hasBelow(dir string, steps []snapshot.Step, conflicts []snapshot.Conflict) 
 		slices.ContainsFunc(conflicts, func(c snapshot.Conflict) bool { return strings.HasPrefix(c.Path, dir+"/") })
 }
 
+// paths lists what changed.
+func (r *root) paths(all []span) (paths []string, err error) {
+	for _, s := range all {
+		list, err := r.w.Changes(s.before, s.after)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range list {
+			paths = append(paths, c.Path)
+			if c.From != "" {
+				paths = append(paths, c.From)
+			}
+		}
+	}
+	return paths, nil
+}
+
 func (t *Tracker) revertRoot(ctx context.Context, r *root, list []Change, opts RevertOptions, out *Reverted) error {
 	all, seqs := spans(list, r.path)
-	before, err := r.w.Take(ctx, snapshot.TakeOptions{})
+	paths, err := r.paths(all)
+	if err != nil {
+		return err
+	}
+	before, err := r.w.Peek(ctx, paths)
 	if err != nil {
 		return err
 	}
@@ -281,11 +300,10 @@ func (t *Tracker) revertRoot(ctx context.Context, r *root, list []Change, opts R
 	if opts.DryRun {
 		return nil
 	}
-	after, err := r.w.Take(ctx, snapshot.TakeOptions{})
+	after, err := r.w.Peek(ctx, paths)
 	if err != nil {
 		return err
 	}
-	r.last = after
 	body, changed, err := t.describe(ctx, r, before, after)
 	if err != nil || !changed {
 		return err

@@ -143,6 +143,8 @@ func (w *Workspace) mergeItem(now item, s step) (item, bool, error) {
 	if !ok {
 		return item{}, false, nil
 	}
+	w.mu.Lock() // not into the pack of a snapshot that may fail
+	defer w.mu.Unlock()
 	id, err := w.objects.put(kindBlob, []byte(text))
 	return item{mode, id}, true, err
 }

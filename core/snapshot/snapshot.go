@@ -208,6 +208,18 @@ func (w *Workspace) Take(ctx context.Context, opts TakeOptions) (Snapshot, error
 	return snap, err
 }
 
+// Peek takes a snapshot that holds nothing but some paths, and does not wait for a
+// Take under way. Two of the same paths tell how these changed.
+func (w *Workspace) Peek(ctx context.Context, paths []string) (Snapshot, error) {
+	objects, err := openObjects(w.opts.Dir)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	p := &Workspace{opts: w.opts, files: w.files, objects: objects, index: newIndex(), forced: map[string]bool{}}
+	only := p.force(paths)
+	return p.take(&scan{ctx: ctx, opts: &p.opts, only: only, forced: only})
+}
+
 // force keeps paths although they may be ignored. It returns them with their
 // parents.
 func (w *Workspace) force(paths []string) map[string]bool {

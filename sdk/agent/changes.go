@@ -116,11 +116,13 @@ func UndoSession(ctx context.Context, home, id string, opts UndoOptions) (out ch
 	return out, errors.Join(err, j.Sync(ctx))
 }
 
-// undoNotice tells the model of files that the user took back.
+// undoNotice tells the model of files that the user took back. It is asked just
+// before the model is called: the first snapshot is taken meanwhile.
 type undoNotice struct{ s *Session }
 
 // Context implements [core.ContextSource].
 func (n undoNotice) Context(ctx context.Context, _ core.ContextRequest) ([]core.Block, error) {
+	n.s.changes.Begin(ctx)
 	if !n.s.takenBack.Swap(false) {
 		return nil, nil
 	}

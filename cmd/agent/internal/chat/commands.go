@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -39,13 +40,14 @@ func (c *chat) commands() []tui.Command {
 			return tui.Result{Text: out}, err
 		}
 	}
-	return []tui.Command{
+	return strict([]tui.Command{
 		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or switch to another", Run: text(c.cmdModel), Complete: c.completeModel},
 		{Name: "tools", Summary: "list tools", Run: text(c.cmdTools)},
 		{Name: "mcp", Args: "[NAME]", Summary: "list MCP servers, or show one", Run: text(c.cmdMCP)},
 		{Name: "skills", Summary: "list skills; /NAME uses one", Run: text(c.cmdSkills)},
 		{Name: "plugins", Summary: "list plugins and their permissions", Run: text(c.cmdPlugins)},
-		{Name: "permissions", Summary: "show the permission mode and rules", Run: text(c.cmdPermissions)},
+		{Name: "mode", Args: "[NAME]", Summary: "show the permission mode, or switch to another", Run: text(c.cmdMode), Complete: c.completeMode},
+		{Name: "permissions", Args: "[MODE]", Summary: "show the permission mode and rules, or switch the mode", Run: text(c.cmdPermissions), Complete: c.completeMode},
 		{Name: "config", Summary: "show settings that differ from the defaults", Run: text(c.cmdConfig)},
 		{Name: "session", Summary: "show the session ID and log file", Run: text(c.cmdSession)},
 		{Name: "context", Summary: "show what fills the context window", Run: text(c.cmdContext)},
@@ -57,7 +59,23 @@ func (c *chat) commands() []tui.Command {
 		{Name: "clear", Summary: "start a new session", Run: func(context.Context, string) (tui.Result, error) {
 			return tui.Result{Next: &tui.Next{Kind: tui.NextNew}}, nil
 		}},
+	})
+}
+
+// strict makes commands without arguments refuse them.
+func strict(commands []tui.Command) []tui.Command {
+	for i, c := range commands {
+		if c.Args != "" {
+			continue
+		}
+		commands[i].Run = func(ctx context.Context, args string) (tui.Result, error) {
+			if args != "" {
+				return tui.Result{}, fmt.Errorf("this command takes no arguments, but got %q", args)
+			}
+			return c.Run(ctx, args)
+		}
 	}
+	return commands
 }
 
 // withCustom adds the custom commands, for a session in dir.

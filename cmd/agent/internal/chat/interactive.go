@@ -36,8 +36,9 @@ func Interactive(ctx context.Context, o *run.Options, args []string) (err error)
 	}
 	next := tui.Next{Kind: tui.NextNew, Prompt: strings.Join(args, " ")}
 	seen := false // the session's history is already on the screen
+	queue := tui.NewQueue()
 	for {
-		c := &chat{Options: o, seen: seen}
+		c := &chat{Options: o, seen: seen, queue: queue}
 		after, err := c.run(ctx, next)
 		switch {
 		case errors.Is(err, tui.ErrTerminated):
@@ -60,6 +61,7 @@ func Interactive(ctx context.Context, o *run.Options, args []string) (err error)
 type chat struct {
 	*run.Options
 	seen    bool // do not show the history again
+	queue   *tui.Queue
 	set     *setup.Setup
 	agent   *agent.Agent
 	session *agent.Session
@@ -98,6 +100,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	t.Session.Provider = setup.Advising{Provider: t.Session.Provider}
 	t.Session.Cost = c.count(t.Session.Cost)
 	t.Session.Hooks.BeforeModel = c.keepRequest
+	t.Session.Hooks.AfterTool = func(context.Context, model.ToolCall, *core.Result) { c.queue.Deliver() }
 	if c.policy, err = c.set.Policy(); err != nil {
 		return tui.Next{}, err
 	}
@@ -128,9 +131,9 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 // options returns what the terminal UI needs.
 func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 	o := tui.Options{
-		In: c.In, Out: c.Terminal, Session: c.session, Asker: asker, Prompt: prompt,
+		In: c.In, Out: c.Terminal, Session: c.session, Asker: asker, Queue: c.queue, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.Dir), Dir: c.set.Dir, Welcome: c.welcome(),
-		Status: c.status, Commands: c.allCommands, Env: c.Env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
+		Status: c.status, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
 		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
 			return expand(ctx, c.agent, text, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
 		},

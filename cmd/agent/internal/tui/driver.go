@@ -22,6 +22,7 @@ type driver struct {
 	lastJob   int
 	feeding   bool // there may be more events
 	dialog    *dialog
+	held      bool // the queue is submitted when it is ready
 	quitArmed bool // the next Ctrl-C quits
 	quitting  bool
 	next      Next
@@ -36,6 +37,7 @@ type driver struct {
 }
 
 func newDriver(h *host, s *scene) *driver {
+	s.queue = h.Queue
 	return &driver{
 		host: h, scene: s, jobs: map[int]context.CancelFunc{}, feeding: true,
 		echo: s.user, restore: func(string) {}, alert: func(string) {},
@@ -46,6 +48,9 @@ func newDriver(h *host, s *scene) *driver {
 func (d *driver) enter(text string) {
 	d.quitArmed = false
 	if strings.TrimSpace(text) == "" {
+		if len(d.scene.queue.labels()) > 0 && !d.work.busy {
+			d.begin("")
+		}
 		return
 	}
 	switch e := d.parse(text); {
@@ -65,21 +70,27 @@ func (d *driver) enter(text string) {
 	}
 }
 
-// begin submits an input to the session; an empty one continues with queued
-// messages.
+// begin submits an input to the session, after the queued messages; an empty one
+// submits only these.
 func (d *driver) begin(text string) {
 	if d.Session.State() == core.StateClosed {
 		d.leave(d.reopen(text), nil)
 		return
 	}
-	auto := text == ""
-	if !auto {
+	if d.held = text == "" && !d.scene.queue.settled(); d.held {
+		return // until the last one is ready
+	}
+	queued := 0
+	switch {
+	case text != "" && len(d.scene.queue.labels()) > 0:
+		queued = d.scene.queue.add(text)
+	case text != "":
 		d.echo(text)
 	}
 	ctx, abort := context.WithCancel(d.ctx)
-	d.work = work{busy: true, since: d.scene.now(), abort: abort, auto: auto}
+	d.work = work{busy: true, since: d.scene.now(), abort: abort, auto: text == ""}
 	d.scene.idle, d.scene.failed = false, false
-	d.submit(ctx, text)
+	d.submit(ctx, text, queued)
 }
 
 // job is a running command or shell of the user.
@@ -158,13 +169,18 @@ func (d *driver) handle(msg any) {
 		for _, n := range m {
 			d.scene.note(dim, n)
 		}
+	case startedMsg:
+		d.echo(m.label)
 	case steerMsg:
 		if m.err != nil {
 			d.scene.fail("%v", m.err)
 			d.restore(m.label)
-		} else {
-			d.scene.queue = append(d.scene.queue, queued{m.text, m.label})
 		}
+		if d.held && !d.work.busy {
+			d.begin("")
+		}
+	case replaceMsg:
+		d.replace(m)
 	case doneMsg:
 		d.work.done = &m
 	case shellOutMsg:
@@ -213,11 +229,11 @@ func (d *driver) finish() {
 	if d.scene.now().Sub(w.since) >= longTask {
 		d.alert("agent finished")
 	}
-	switch {
-	case !d.scene.waiting() || closed:
-	case w.auto:
-		d.scene.queue = nil
-	case done.out.Stop == core.StopDone || done.out.Stop == core.StopAwaitingInput:
+	goesOn := !closed && (done.out.Stop == core.StopDone || done.out.Stop == core.StopAwaitingInput)
+	if goesOn && w.auto {
+		d.scene.queue.forget()
+	}
+	if goesOn && len(d.scene.queue.labels()) > 0 {
 		d.begin("") // a queued message came too late for the last round
 	}
 }
@@ -232,8 +248,7 @@ func (d *driver) shellDone(m shellDoneMsg) {
 		d.scene.fail("%v", m.err)
 	}
 	text := shellSteering(m)
-	d.scene.queue = append(d.scene.queue, queued{text: text})
-	d.Session.Steer(core.TextInput(text))
+	d.scene.queue.ready(d.scene.queue.add(""), core.TextInput(text))
 	d.scene.note(dim, "The model sees this with your next message.")
 }
 
@@ -252,7 +267,43 @@ func (d *driver) commandDone(m commandMsg) {
 	case n.Kind != NextQuit && d.work.busy:
 		d.scene.fail("/%s: the agent is working: stop it with Ctrl-C first", m.name)
 	default:
-		d.leave(*n, nil)
+		d.change(*n)
+	}
+}
+
+// Answers to what becomes of the queue.
+const (
+	withoutQueue core.Choice = "yes, without them"
+	withQueue    core.Choice = "yes, with them"
+)
+
+// change leaves this session for another one, and asks what becomes of the queue.
+func (d *driver) change(next Next) {
+	n := len(d.scene.queue.labels())
+	if next.Kind == NextQuit || n == 0 {
+		d.scene.queue.clear()
+		d.leave(next, nil)
+		return
+	}
+	d.wg.Go(func() {
+		a, err := d.Asker.Ask(d.ctx, core.Question{
+			Kind: core.QuestionConfirm, Title: "Leave this session? Not sent yet: " + display.Plural(n, "message") + ".",
+			Choices: []core.Choice{withoutQueue, withQueue, core.ChoiceNo},
+		})
+		if err == nil {
+			d.post(replaceMsg{next, a.Choice})
+		}
+	})
+}
+
+// replace leaves the session as the user answered.
+func (d *driver) replace(m replaceMsg) {
+	switch m.choice {
+	case withoutQueue:
+		d.scene.queue.clear()
+		d.leave(m.next, nil)
+	case withQueue:
+		d.leave(m.next, nil)
 	}
 }
 

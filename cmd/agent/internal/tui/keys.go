@@ -28,6 +28,10 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		l.scene.expand()
 	case l.dialog != nil && !l.waitsForPause():
 		l.dialogKey(msg)
+	case name == "shift+tab" && len(l.list) < 2 && l.NextMode != nil:
+		if err := l.NextMode(); err != nil {
+			l.scene.fail("%v", err)
+		}
 	case name == "tab", name == "shift+tab":
 		l.complete(name == "tab")
 	case l.editor.search != nil && name != "enter" && name != "ctrl+c":
@@ -63,8 +67,20 @@ func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 		if listed == nil && l.work.busy && l.work.stopped == 0 {
 			l.halt("interrupted by Esc")
 		}
+	case name == "alt+up":
+		l.editQueued()
 	default:
 		l.editor.key(msg)
+	}
+}
+
+// editQueued takes the last queued message back into the box.
+func (l *lineScreen) editQueued() {
+	messages := l.scene.queue.shown()
+	for i := len(messages) - 1; i >= 0 && l.editor.empty(); i-- {
+		if m, ok := l.scene.queue.remove(messages[i].id); ok {
+			l.editor.set(m.label)
+		}
 	}
 }
 
@@ -72,10 +88,7 @@ func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 func (l *lineScreen) send() {
 	text := l.editor.value()
 	entry := l.editor.remember()
-	if strings.TrimSpace(text) == "" {
-		return
-	}
-	if l.SaveHistory != nil {
+	if strings.TrimSpace(text) != "" && l.SaveHistory != nil {
 		l.SaveHistory(entry)
 	}
 	l.enter(text)

@@ -20,8 +20,10 @@ const keyHelp = `
 |---|---|
 | Enter | send; while the agent works, queue for its next step |
 | Alt+Enter, Ctrl+J, \ at the end | new line |
+| Alt+Up | edit the last queued message |
 | Up, Down, Ctrl+R | browse the history; search it |
 | Tab | complete commands and @files |
+| Shift+Tab | next permission mode |
 | Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again aborts |
 | Ctrl+O | expand the last truncated output, diff or reasoning |
 | Ctrl+D, Ctrl+C twice | quit |

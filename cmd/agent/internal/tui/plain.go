@@ -12,6 +12,8 @@ import (
 
 	"github.com/muesli/cancelreader"
 	"golang.org/x/term"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 )
 
 // runPlain runs the session line by line, without redrawing anything, for dumb
@@ -101,8 +103,11 @@ func (p *plainScreen) loop(inbox <-chan any, lines *lineReader) (Next, error) {
 // show.
 func (p *plainScreen) receive(msg any) {
 	_, isSignal := msg.(signalMsg)
-	stopped := p.work.stopped
+	stopped, busy := p.work.stopped, p.work.busy
 	p.handle(msg)
+	if n := len(p.scene.queue.labels()); n > 0 && busy && !p.work.busy {
+		p.scene.note(plain, "↳ Not sent yet: "+display.Plural(n, "queued message")+". Press Enter to send.")
+	}
 	switch {
 	case isSignal && p.work.busy && stopped == 0:
 		p.scene.note(plain, "! Stopping after the current step. Press Ctrl-C again to abort.")

@@ -158,9 +158,10 @@ func TestPlainSteersAndShell(t *testing.T) {
 		{Text: "turned around"},
 		{Text: "last"},
 	}
-	s, asker := mustOpen(t, act{turns: provider})
+	queue := NewQueue()
+	s, asker := mustOpen(t, act{turns: provider, queue: queue})
 	r := startPlain(t, t.Context(), Options{
-		Session: s, Asker: asker, Commands: testCommands,
+		Session: s, Asker: asker, Commands: testCommands, Queue: queue,
 		Shell: func(_ context.Context, command string, out io.Writer) error {
 			fmt.Fprintf(out, "output of %s\nunfinished", command)
 			return errors.New("exit status 3")

@@ -199,10 +199,25 @@ func (l *lineScreen) running(width, most int) []string {
 	if s.shell != "" {
 		rows = append(rows, "  "+untab(display.OneLine(s.shell, width-2)))
 	}
-	for _, q := range s.queue {
-		if q.label != "" {
-			rows = append(rows, s.paint(dim, "↳ queued: "+display.OneLine(q.label, max(10, width-12))))
-		}
-	}
+	rows = append(rows, l.queueRows(width)...)
 	return rows[max(0, len(rows)-most):]
+}
+
+// maxQueueRows limits the queued messages that are shown.
+const maxQueueRows = 4
+
+// queueRows lists the queued messages.
+func (l *lineScreen) queueRows(width int) (rows []string) {
+	messages := l.scene.queue.shown()
+	for i, m := range messages {
+		if i == maxQueueRows && len(messages) > maxQueueRows+1 {
+			rows = append(rows, l.scene.paint(dim, fmt.Sprintf("↳ … %d more", len(messages)-i)))
+			break
+		}
+		rows = append(rows, l.scene.paint(dim, "↳ queued: "+display.OneLine(m.label, max(10, width-12))))
+	}
+	if len(rows) > 0 && !l.work.busy {
+		rows = append(rows, l.scene.paint(yellow, "  Not sent yet: Enter sends, Alt+Up edits"))
+	}
+	return rows
 }

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ type scene struct {
 	shell   string // the unfinished line of a user's command
 	calls   []*call
 	ask     map[string]string // titles of open questions
-	queue   []queued
+	queue   *Queue
 	plan    event.Plan // the latest; shown when it changes
 	more    *more      // what was last truncated, or nil
 
@@ -44,14 +43,8 @@ type scene struct {
 	ended  bool
 }
 
-// queued is a message that waits until the working agent takes it.
-type queued struct {
-	text  string // for the model
-	label string // as the user entered it; empty if it was shown already
-}
-
 func newScene(p painter, width int, dir string) *scene {
-	return &scene{painter: p, md: newMarkdown(p), width: width, dir: dir, now: time.Now, ask: map[string]string{}}
+	return &scene{painter: p, md: newMarkdown(p), width: width, dir: dir, now: time.Now, ask: map[string]string{}, queue: NewQueue()}
 }
 
 // take returns the lines since the last take.
@@ -294,21 +287,12 @@ func (s *scene) steering(b event.Steering) {
 	}
 	text := b.Content.Text()
 	s.settle()
-	for i, q := range s.queue {
-		if q.text == text {
-			s.queue = slices.Delete(s.queue, i, i+1)
-			text = q.label
-			break
-		}
+	if m, ok := s.queue.taken(text); ok {
+		text = m.label
 	}
 	if text != "" {
 		s.user(text)
 	}
-}
-
-// waiting reports whether a message of the user is queued.
-func (s *scene) waiting() bool {
-	return slices.ContainsFunc(s.queue, func(q queued) bool { return q.label != "" })
 }
 
 // relative makes paths in the workspace relative.

@@ -21,6 +21,7 @@ type act struct {
 	turns   []coretest.Turn
 	policy  core.Policy
 	journal core.Journal
+	queue   *Queue // delivered after each tool call
 }
 
 type shellArgs struct {
@@ -93,6 +94,9 @@ func (a act) open(ctx context.Context) (*core.Session, *Asker, error) {
 	cfg := core.Config{
 		ID: "session-1", Provider: coretest.Model(a.turns...), Env: memoryEnv(), Tools: actTools(),
 		Policy: policy, Asker: asker, Journal: a.journal,
+	}
+	if a.queue != nil {
+		cfg.Hooks.AfterTool = func(context.Context, model.ToolCall, *core.Result) { a.queue.Deliver() }
 	}
 	if saver, ok := policy.(ruleSaver); ok {
 		cfg.SaveRules = saver.save
