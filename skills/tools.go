@@ -317,8 +317,11 @@ func (s *Skill) resources() []string {
 	return all
 }
 
-// maxResource bounds a single read of a resource, in bytes.
-const maxResource = 40_000
+// Bounds of a resource, and of a single read of it, in bytes.
+const (
+	maxResourceFile = 8 << 20
+	maxResource     = 40_000
+)
 
 // resource reads a file of a skill.
 func (t *Tools) resource(in toolArgs) (string, *refusal) {
@@ -336,10 +339,14 @@ func (t *Tools) resource(in toolArgs) (string, *refusal) {
 	if err := s.contained(name); err != nil {
 		return "", refuse(core.CodeNotFound, "%v. Its files: %s.", err, strings.Join(s.resources(), ", "))
 	}
-	data, err := readFile(s.Files, name, 8<<20)
+	data, err := readFile(s.Files, name, maxResourceFile+1)
 	switch {
 	case err != nil:
 		return "", refuse(core.CodeIO, "Cannot read %s of skill %s: %v.", name, s.Name, err)
+	case len(data) > maxResourceFile:
+		return "", refuse(core.CodeValidation, "%s of skill %s is larger than %d MiB.", name, s.Name, maxResourceFile>>20)
+	case s.Installed && s.lock.Files[name] != sumOf(data):
+		return "", refuse(core.CodePermission, "%v. Tell the user, and continue without it.", s.changed(name))
 	case !utf8.Valid(data):
 		return "", refuse(core.CodeValidation, "%s of skill %s is not a text file.", name, s.Name)
 	}
