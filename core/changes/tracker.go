@@ -33,8 +33,11 @@ type Options struct {
 // Dir returns the directory of all stores below home, such as ~/.agent.
 func Dir(home string) string { return filepath.Join(home, "snapshots") }
 
-// storeDir returns the store of a root.
-func storeDir(dir, root string) string {
+// Worktrees returns the directory of all worktrees of a home; see core/worktree.
+func Worktrees(home string) string { return home + "-worktrees" }
+
+// Store returns the store of a root; dir is that of all stores.
+func Store(dir, root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(dir, hex.EncodeToString(sum[:10]))
 }
@@ -97,7 +100,7 @@ func (t *Tracker) fail(err error) {
 // open opens the stores, and finishes an undo that was interrupted.
 func (t *Tracker) open() error {
 	for _, path := range t.opts.Roots {
-		w, err := openWorkspace(&t.opts, path)
+		w, err := Open(t.opts, path, path)
 		if err != nil {
 			return err
 		}
@@ -122,11 +125,13 @@ func (t *Tracker) first() error {
 	return nil
 }
 
-func openWorkspace(opts *Options, path string) (*snapshot.Workspace, error) {
-	skip := len(path)
+// Open opens a directory as a tracker does, with the store of root: that
+// directory, or one that it is a copy of. The caller closes it.
+func Open(opts Options, path, root string) (*snapshot.Workspace, error) {
+	skip, home := len(path), filepath.Dir(opts.Dir)
 	w, err := snapshot.Open(snapshot.Options{
-		Root: path, Dir: storeDir(opts.Dir, path), Excludes: opts.Excludes, Skip: []string{filepath.Dir(opts.Dir)},
-		Secret: opts.Secret,
+		Root: path, Dir: Store(opts.Dir, root), NoIndex: path != root,
+		Excludes: opts.Excludes, Skip: []string{home, Worktrees(home)}, Secret: opts.Secret,
 		Leave: func(name string) string {
 			if e, ok := sensitive.Match(filepath.ToSlash(path)+"/"+name, skip); ok && e.Class == sensitive.Secret {
 				return "it may hold secrets"
@@ -173,7 +178,7 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.failed != nil {
+	if t.large() || len(t.roots) < len(t.opts.Roots) {
 		return func(context.Context) []event.Body { return t.warning() }
 	}
 	takes, _ := t.touched(accesses)
@@ -188,8 +193,15 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 			r.last = snap
 		}
 	}
+	t.failed, t.warned = nil, false // a disk that was full has space again
 	t.running++
 	return func(ctx context.Context) []event.Body { return t.after(ctx, path, takes) }
+}
+
+// large reports whether the workspace is too large for snapshots.
+func (t *Tracker) large() bool {
+	var large *snapshot.TooLargeError
+	return errors.As(t.failed, &large)
 }
 
 func wait(ctx context.Context, done <-chan struct{}) error {
@@ -207,10 +219,9 @@ func wait(ctx context.Context, done <-chan struct{}) error {
 func (t *Tracker) peek(ctx context.Context, agent []string, accesses []core.Access) func(context.Context) []event.Body {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var large *snapshot.TooLargeError
 	select {
 	case <-t.ready:
-		if !errors.As(t.failed, &large) {
+		if !t.large() {
 			return nil
 		}
 	default:
@@ -337,22 +348,34 @@ func (t *Tracker) describe(ctx context.Context, r *root, before, after snapshot.
 		return event.FilesChanged{}, false, nil
 	}
 	list, err := r.w.Changes(before.ID, after.ID)
-	if err != nil || len(list) == 0 {
+	if err != nil {
+		return event.FilesChanged{}, false, err
+	}
+	left, err := r.w.LeftOut(before.ID, after.ID)
+	if err != nil || len(list)+len(left) == 0 {
 		return event.FilesChanged{}, false, err
 	}
 	if err := errors.Join(r.w.Keep(t.opts.Session, before.ID), r.w.Keep(t.opts.Session, after.ID)); err != nil {
 		return event.FilesChanged{}, false, err
 	}
 	body := event.FilesChanged{Root: r.path, Before: before.ID, After: after.ID, Left: max(0, len(list)-maxFiles)}
-	left := maxDiff
-	for _, c := range list[:min(len(list), maxFiles)] {
-		d, err := r.w.Diff(ctx, c)
-		if err != nil {
-			return event.FilesChanged{}, false, err
-		}
-		body.Files = append(body.Files, fileChange(c, d, &left))
+	for _, l := range left[:min(len(left), maxFiles)] {
+		body.Unrecorded = append(body.Unrecorded, event.Unrecorded{Path: l.Path, Reason: l.Reason})
 	}
-	return body, true, nil
+	body.Files, err = Files(ctx, r.w, list[:min(len(list), maxFiles)], maxDiff)
+	return body, true, err
+}
+
+// Files describes changes, with at most that many bytes of diffs.
+func Files(ctx context.Context, w *snapshot.Workspace, list []snapshot.Change, diffs int) (files []event.FileChange, err error) {
+	for _, c := range list {
+		d, err := w.Diff(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, fileChange(c, d, &diffs))
+	}
+	return files, nil
 }
 
 // fileChange describes a change. Left is how much diff fits.

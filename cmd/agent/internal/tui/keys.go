@@ -14,6 +14,10 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		l.quitArmed = false
 	}
 	switch {
+	case l.pager != nil:
+		if l.pager.key(msg) {
+			l.closePager()
+		}
 	case name == "ctrl+z" && !canSuspend():
 		l.scene.note(dim, "Cannot suspend: no shell to return to.")
 	case name == "ctrl+z":
@@ -24,8 +28,12 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	case name == "ctrl+l":
 		l.screen.write("\x1b[H\x1b[2J")
 		l.screen.rows, l.screen.x, l.screen.y = nil, 0, 0
+	case name == "ctrl+t":
+		l.readHistory()
 	case name == "ctrl+o":
-		l.scene.expand()
+		if m := l.scene.more; m != nil {
+			l.openPager(&pager{title: m.title, render: func(width int) []string { return m.lines(l.scene, width) }})
+		}
 	case l.dialog != nil && !l.waitsForPause():
 		l.dialogKey(msg)
 	case name == "shift+tab" && len(l.list) < 2 && l.NextMode != nil:

@@ -25,7 +25,8 @@ const keyHelp = `
 | Tab | complete commands and @files |
 | Shift+Tab | next permission mode |
 | Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again aborts |
-| Ctrl+O | expand the last truncated output, diff or reasoning |
+| Ctrl+O | show the last truncated output, diff or reasoning in full |
+| Ctrl+T | show the conversation in full, to scroll and search |
 | Ctrl+D, Ctrl+C twice | quit |
 | Ctrl+L, Ctrl+Z | redraw; suspend |
 `
@@ -50,6 +51,9 @@ type lineScreen struct {
 	list []string // completions
 	at   int      // index of the shown completion, -1 if none
 	word string   // the completed word
+
+	pager   *pager
+	resized *tea.WindowSizeMsg // the terminal's new size, while the pager is open
 
 	spin      int
 	ticking   bool
@@ -109,6 +113,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 
 // restoreTerminal undoes the changes of screen; Bubble Tea undid its own.
 func (l *lineScreen) restoreTerminal() {
+	l.closePager()
 	l.screen.draw(l.scene.take(), nil, 0, 0)
 	l.screen.erase()
 	if l.title != "" {
@@ -153,12 +158,19 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		cmd = l.key(m)
 		l.lastKey = time.Now()
 	case tea.PasteMsg:
+		if l.pager != nil {
+			break
+		}
 		urgent = true
 		l.input().paste(m.Content)
 		l.lastKey = time.Now()
 	case tea.WindowSizeMsg:
 		urgent = true
-		l.resize(m.Width, m.Height)
+		if l.pager != nil {
+			l.resized = &m
+		} else {
+			l.resize(m.Width, m.Height)
+		}
 	case tea.ResumeMsg:
 		urgent = true
 		l.suspended = false
@@ -170,6 +182,9 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		l.frameDue, urgent = false, true
 	case completeMsg:
 		l.completed(m)
+	case historyMsg:
+		urgent = true
+		l.openHistory(m)
 	default:
 		_, urgent = msg.(pastMsg)
 		l.handle(msg)
@@ -225,6 +240,10 @@ func (l *lineScreen) draw() {
 		return
 	}
 	l.drawn = time.Now()
+	if l.pager != nil {
+		l.drawPager()
+		return
+	}
 	l.setTitle()
 	rows, x, y := l.region()
 	l.screen.draw(l.scene.take(), rows, x, y)
