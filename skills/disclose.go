@@ -212,7 +212,7 @@ func disclosed(s *Skill, body string) string {
 }
 
 // list returns the block of skills to choose from. These are all skills if the
-// user asks for them; otherwise those whose Paths match a file of the
+// user asks for them, or a first page of them; otherwise those whose Paths match a file of the
 // conversation, and those with neither Paths nor triggers. If the list is too
 // long, the highest ranked skills are kept and the rest is counted.
 func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block, bool) {
@@ -232,8 +232,14 @@ func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block
 		lines[skill] = listLine(skill)
 		size += len(lines[skill]) / 4
 	}
-	all := len(wanted)
-	if size > cmp.Or(budget, maxList) {
+	all, more := len(wanted), "search for them with the skill tool"
+	switch fits := size <= cmp.Or(budget, maxList); {
+	case fits:
+	case r.Asked:
+		wanted = wanted[:prefix(wanted, lines, cmp.Or(budget, maxList))]
+		next := 1 + slices.Index(c.listed(), wanted[len(wanted)-1])
+		more = fmt.Sprintf("for the rest, search with the skill tool without a query, from offset %d", next)
+	default:
 		wanted = nil
 		for _, m := range r.Shortlist {
 			if lines[m.Skill] != "" {
@@ -255,9 +261,20 @@ func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block
 	left := all - len(wanted)
 	text := "Skills to load with the skill tool if one fits the work:\n" + b.String()
 	if left > 0 {
-		text += fmt.Sprintf("[%d more: search for them with the skill tool]\n", left)
+		text += fmt.Sprintf("[%d more: %s]\n", left, more)
 	}
 	return core.Block{Source: sourceList, Text: strings.TrimSuffix(text, "\n"), Event: event.SkillsListed{Names: names, Left: left}}, true
+}
+
+// prefix returns how many lines fit into a budget in tokens, at least one.
+func prefix(list []*Skill, lines map[*Skill]string, budget int) int {
+	size := 0
+	for i, s := range list {
+		if size += len(lines[s]) / 4; size > budget {
+			return max(i, 1)
+		}
+	}
+	return len(list)
 }
 
 // listLine returns the line of a skill in a list: its name and brief description.
@@ -270,12 +287,7 @@ func listLine(s *Skill) string {
 func (l *Library) Breadcrumb() string { return l.Catalog().breadcrumb() }
 
 func (c *Catalog) breadcrumb() string {
-	n := 0
-	for _, s := range c.Active() {
-		if !s.NoModel {
-			n++
-		}
-	}
+	n := len(c.listed())
 	switch n {
 	case 0:
 		return ""

@@ -160,7 +160,7 @@ type toolArgs struct {
 	Name   string   `json:"name,omitempty"`
 	Query  string   `json:"query,omitempty"`
 	Path   string   `json:"path,omitempty" jsonschema:"file in the skill's folder"`
-	Offset int      `json:"offset,omitempty" jsonschema:"byte offset in the resource"`
+	Offset int      `json:"offset,omitempty" jsonschema:"byte offset in the resource, or in the list"`
 	Args   []string `json:"args,omitempty" jsonschema:"arguments of the script or skill"`
 	// Commands runs the commands in a text that is loaded.
 	Commands bool `json:"commands,omitempty" jsonschema:"load: also run the commands in the text"`
@@ -211,7 +211,7 @@ func (t *Tools) run(ctx context.Context, call *core.Call, in toolArgs) (core.Res
 	var failure *refusal
 	switch in.Action {
 	case "search":
-		text, failure = t.search(in.Query)
+		text, failure = t.search(in.Query, in.Offset)
 	case "load":
 		text, failure = t.load(ctx, call, in)
 	case "read_resource":
@@ -227,17 +227,22 @@ func (t *Tools) run(ctx context.Context, call *core.Call, in toolArgs) (core.Res
 	return core.TextResult(text), nil
 }
 
-// search lists the best matches of a query, or the first skills without one.
-func (t *Tools) search(query string) (string, *refusal) {
+// pageSize is the number of skills that a search without a query lists at once.
+const pageSize = 50
+
+// search lists the best matches of a query; without one, all skills, by pages.
+func (t *Tools) search(query string, offset int) (string, *refusal) {
 	catalog := t.opts.Library.Catalog()
-	var found []*Skill
+	found, more := []*Skill{}, ""
 	if strings.TrimSpace(query) == "" {
-		for _, s := range catalog.Active() {
-			if !s.NoModel {
-				found = append(found, s)
-			}
+		all := catalog.listed()
+		if offset < 0 || offset > len(all) {
+			return "", refuse(core.CodeValidation, "The offset %d is not within the list of %d skills.", offset, len(all))
 		}
-		found = found[:min(len(found), 50)]
+		end := min(offset+pageSize, len(all))
+		if found = all[offset:end]; end < len(all) {
+			more = fmt.Sprintf("[%d of %d skills; continue with offset %d]\n", len(found), len(all), end)
+		}
 	} else {
 		for _, m := range catalog.Matcher().Match(query, MatchOptions{Used: t.opts.Usage.Last}).Shortlist {
 			if !m.Skill.NoModel {
@@ -252,7 +257,7 @@ func (t *Tools) search(query string) (string, *refusal) {
 	for _, s := range found {
 		b.WriteString(listLine(s))
 	}
-	return b.String() + "Load one by name.", nil
+	return b.String() + more + "Load one by name.", nil
 }
 
 // find returns a skill that the model may use.

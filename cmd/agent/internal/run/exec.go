@@ -120,7 +120,11 @@ func (o *Options) prepare(ctx context.Context, t *Task, args []string) error {
 	if err != nil {
 		return err
 	}
-	t.Prompt = set.ExpandCommand(prompt)
+	if t.Prompt = set.ExpandCommand(prompt); t.Prompt == prompt {
+		if w := set.UnknownName(prompt); w != "" {
+			fmt.Fprintf(o.Err, "agent: %s\n", w)
+		}
+	}
 	return o.Configure(ctx, t, set)
 }
 

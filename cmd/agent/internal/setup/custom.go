@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/frontmatter"
+	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/subagent"
 	"github.com/seed-009c0928/agent/skills"
 )
@@ -183,6 +185,42 @@ func (s *Setup) ExpandCommand(prompt string) string {
 		}
 	}
 	return prompt
+}
+
+// UnknownName says that the /NAME which a prompt begins with is no command, no
+// skill, or one that is not used; it is empty if there is nothing to say. The
+// prompt may still be meant as it is: it may begin with a path.
+func (s *Setup) UnknownName(prompt string) string {
+	lib := s.SkillOptions().Library
+	name, _, ok := cutCommand(prompt)
+	if !ok || lib == nil || name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return r != ':' && r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return ""
+	}
+	if _, err := os.Lstat("/" + name); err == nil {
+		return ""
+	}
+	c := lib.Catalog()
+	switch skill, ok := c.Find(name); {
+	case ok && (skill.State == skills.StateOn || skill.State == skills.StateShadowed):
+		return ""
+	case ok:
+		return display.OneLine(fmt.Sprintf("the skill /%s is not used: %s", name, skill.Why), 500)
+	}
+	var names []string
+	for _, skill := range c.Active() {
+		names = append(names, skill.Name)
+	}
+	commands, _ := s.CustomCommands() // invalid ones are reported by interactive sessions
+	for _, c := range commands {
+		names = append(names, c.Name)
+	}
+	text := fmt.Sprintf("there is no skill or command /%s", name)
+	if near := jsonpos.Nearest(name, names); near != "" {
+		return text + "; did you mean /" + near + "?"
+	}
+	return text + "; the prompt is used as it is"
 }
 
 // cutCommand splits a prompt that begins with a slash command into the command's
