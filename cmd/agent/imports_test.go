@@ -41,6 +41,7 @@ var importRules = map[string][]string{
 	"core/sse":          {},
 	"core/sensitive":    {},
 	"core/bundle":       {"core/atomicfile", "core/jsonpos"},
+	"core/frontmatter":  {},
 	"core/schema/adapt": {},
 
 	"core/proc/internal/early": {},
@@ -82,7 +83,7 @@ var importRules = map[string][]string{
 	"core/worktree":           {"core", "core/model", "core/event", "core/atomicfile", "core/changes", "core/snapshot"},
 	"core/internal/patch":     {"core/internal/textedit"},
 	"core/tools":              {"core/sensitive", "core", "core/model", "core/event", "core/output", "core/jsonpos", "core/internal/charset", "core/internal/patch", "core/internal/textedit", "core/internal/gitignore"},
-	"core/subagent":           {"core", "core/model", "core/event"},
+	"core/subagent":           {"core", "core/frontmatter", "core/model", "core/event"},
 	"core/profile":            {"core", "core/model", "core/event"},
 	"core/store":              {"core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/redact"},
 	"core/redact":             {},
@@ -115,7 +116,7 @@ var importRules = map[string][]string{
 	"mcp/oauth":                    {"core/atomicfile"},
 	"mcp/oauth/oauthtest":          {},
 	"mcp/server":                   {"core", "core/model", "core/event", "mcp/internal/jsonrpc"},
-	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/rank", "core/bundle"},
+	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle"},
 	"skills/internal/bench":        {"skills", "bundled_skills"},
 	"bundled_skills":               {},
 	"plugins/web":                  {"sdk"},
@@ -133,7 +134,7 @@ var importRules = map[string][]string{
 	},
 	"cmd/agent/internal/setup": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "sdk/agent",
-		"core", "core/atomicfile", "core/model/...", "core/env/...", "core/schema/adapt", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
+		"core", "core/atomicfile", "core/model/...", "core/env/...", "core/frontmatter", "core/schema/adapt", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
 		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "skills", "bundled_skills", "sdk",
 	},
 	"cmd/agent/internal/run": {

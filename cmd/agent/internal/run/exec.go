@@ -129,6 +129,9 @@ func (o *Options) prepare(ctx context.Context, t *Task, args []string) error {
 	}
 	if prompt != "" {
 		t.Prompt = set.ExpandCommand(prompt)
+		if w := set.UnknownName(prompt); w != "" && t.Prompt == prompt {
+			fmt.Fprintf(o.Err, "agent: %s\n", w)
+		}
 	}
 	if err := o.Configure(ctx, t, set); err != nil {
 		return err
@@ -155,6 +158,9 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 	var failed []error
 	if t.Agent.Agents, failed = set.Definitions(); len(failed) > 0 {
 		fmt.Fprintf(o.Err, "agent: %v\n", errors.Join(failed...))
+	}
+	if w := set.UntrustedSkills(); w != "" {
+		fmt.Fprintf(o.Err, "agent: %s\n", w)
 	}
 	for _, w := range set.MCPWarnings() {
 		fmt.Fprintf(o.Err, "agent: %s\n", w)
