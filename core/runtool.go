@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/output"
@@ -133,7 +134,7 @@ func (s *Session) runBatch(r *run, batch []*pending) {
 		if c.permission.Decision == "deny" {
 			r.out.Denied = append(r.out.Denied, c.permission)
 		}
-		s.history.addResult(toolResult(c.call, results[i]))
+		s.conversation.AddResult(toolResult(c.call, results[i]))
 	}
 }
 
@@ -324,33 +325,22 @@ func (s *Session) fileFor(ctx context.Context, c *pending) func() (output.File, 
 // runIsolated calls Run so that neither a panic nor a tool that ignores its
 // context can block the session.
 func (s *Session) runIsolated(ctx context.Context, c *pending) Result {
-	done := make(chan Result, 1)
-	go func() {
-		var res Result
+	res, ended := timeout.Await(ctx, abandonAfter, func() (res Result) {
 		var err error
 		defer func() {
 			if err != nil {
 				res = s.toolError(ctx, c, err)
 			}
-			done <- res
 		}()
 		defer s.recovered(ctx, "tool "+c.call.Name, &err)
 		res, err = c.entry.Tool.Run(ctx, c.tool)
-	}()
-	select {
-	case res := <-done:
 		return res
-	case <-ctx.Done():
-	}
-	grace := time.NewTimer(abandonAfter)
-	defer grace.Stop()
-	select {
-	case res := <-done:
-		return res
-	case <-grace.C:
+	})
+	if !ended {
 		s.Warn(ctx, "TOOL", fmt.Sprintf("%s did not stop within %s of being cancelled and was abandoned", c.call.Name, abandonAfter))
 		return Failf(CodeTimeout, "%s did not stop when it was cancelled.", c.call.Name)
 	}
+	return res
 }
 
 // toolError turns a Go error into a result.
@@ -371,18 +361,7 @@ func (s *Session) toolError(ctx context.Context, c *pending, err error) Result {
 // shape joins live output and returned text, truncates what the model gets, and
 // stores images if it may.
 func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result, store bool) (Result, *event.Output) {
-	var others model.Parts
-	var text string
-	for _, p := range res.Content {
-		if t, ok := p.(model.Text); ok {
-			if text != "" {
-				text += "\n"
-			}
-			text += t.Text
-		} else {
-			others = append(others, p)
-		}
-	}
+	text, others := answers.Texts(res.Content)
 	kept, full, err := spool.Finish(text)
 	if err != nil {
 		s.Warn(ctx, "STORE", fmt.Sprintf("the full output could not be stored: %v", err))

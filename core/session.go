@@ -18,7 +18,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/approvals"
-	"github.com/seed-009c0928/agent/core/internal/compaction"
+	"github.com/seed-009c0928/agent/core/internal/conversation"
 	"github.com/seed-009c0928/agent/core/internal/recorder"
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -117,10 +117,7 @@ type Session struct {
 	children  model.Usage   // of subagents that ended, for the next outcome
 
 	// Owned by the goroutine that processes an input.
-	history history
-	prompt  prompt
-	memory  compaction.Memory
-	recent  []string // signatures of the last tool calls
+	conversation conversation.Conversation
 }
 
 // settings are what can change between two model calls.
@@ -171,7 +168,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	if cfg.Journal != nil {
 		replay = cfg.Journal.Replay
 	}
-	s.memory.Dir = cfg.Env.Info().Dir
+	s.conversation.Memory.Dir, s.conversation.Price = cfg.Env.Info().Dir, cfg.Cost
 	s.log = event.NewLog(logWindow, replay)
 	s.rec = recorder.New(s.log, cfg.Journal, cfg.JournalOptional)
 	resumed, err := s.rebuild(ctx)
@@ -317,7 +314,7 @@ func (s *Session) finish(r *run, stop StopReason, err error) {
 
 // end writes the last record and ends the readers' sequences.
 func (s *Session) end(ctx context.Context, reason string) {
-	s.emit(ctx, "", event.SessionEnd{Reason: reason, Usage: s.history.usage})
+	s.emit(ctx, "", event.SessionEnd{Reason: reason, Usage: s.conversation.Usage})
 	s.sync(ctx)
 	s.log.Close()
 }
@@ -485,8 +482,9 @@ func (s *Session) emit(ctx context.Context, call string, body event.Body) {
 	s.emitAs(ctx, call, body, body)
 }
 
-// emitAs is emit for a body that has secrets and is logged without them.
-func (s *Session) emitAs(ctx context.Context, call string, body, record event.Body) {
+// emitAs is emit for a body that has secrets and is logged without them. It returns
+// the event's number.
+func (s *Session) emitAs(ctx context.Context, call string, body, record event.Body) event.Seq {
 	e := event.Event{
 		V: event.Version, Time: s.cfg.Clock(), Session: s.id, Parent: s.cfg.Parent, Call: call,
 		Iteration: int(s.iteration.Load()), Tokens: int(s.tokens.Load()),
@@ -495,10 +493,12 @@ func (s *Session) emitAs(ctx context.Context, call string, body, record event.Bo
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		e.Trace, e.Span = sc.TraceID().String(), sc.SpanID().String()
 	}
-	s.memory.Add(call, record)
-	if err := s.rec.Add(ctx, e, record); err != nil {
+	s.conversation.Memory.Add(call, record)
+	seq, err := s.rec.Add(ctx, e, record)
+	if err != nil {
 		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session is no longer logged and continues in memory only: %v", err))
 	}
+	return seq
 }
 
 // Warn emits a warning for the user. It is safe for concurrent use.

@@ -30,7 +30,9 @@ const modulePath = "github.com/seed-009c0928/agent"
 var importRules = map[string][]string{
 	"core/model":        {"core/model/internal/longtext"},
 	"core/proc":         {"core/proc/sandbox", "core/redact"},
+	"core/pdftext":      {"core/proc", "core/proc/sandbox"},
 	"core/atomicfile":   {},
+	"core/gitindex":     {},
 	"core/jsonpos":      {},
 	"core/schema":       {"core/schema/adapt"},
 	"core/output":       {},
@@ -44,16 +46,17 @@ var importRules = map[string][]string{
 	"core/proc/internal/early": {},
 	"core/proc/sandbox":        {"core/proc/internal/early"},
 
-	"core/event":               {"core/model"},
-	"core/internal/images":     {"core/model"},
-	"core/internal/compaction": {"core/model", "core/event"},
-	"core/internal/repeat":     {"core/model"},
-	"core/internal/approvals":  {},
-	"core/internal/toolname":   {},
-	"core/internal/wording":    {},
-	"core/internal/recorder":   {"core/model", "core/event"},
-	"core":                     {"core/internal/answers", "core/internal/recorder", "core/internal/approvals", "core/internal/toolname", "core/internal/wording", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/repeat"},
-	"core/internal/answers":    {"core/model", "core/event", "core/internal/toolname"},
+	"core/event":                 {"core/model"},
+	"core/internal/images":       {"core/model"},
+	"core/internal/compaction":   {"core/model", "core/event"},
+	"core/internal/repeat":       {"core/model"},
+	"core/internal/approvals":    {},
+	"core/internal/toolname":     {},
+	"core/internal/wording":      {},
+	"core/internal/recorder":     {"core/model", "core/event"},
+	"core":                       {"core/internal/answers", "core/internal/recorder", "core/internal/approvals", "core/internal/toolname", "core/internal/wording", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/conversation", "core/internal/repeat"},
+	"core/internal/answers":      {"core/model", "core/event", "core/internal/toolname"},
+	"core/internal/conversation": {"core/model", "core/event", "core/internal/answers", "core/internal/compaction", "core/internal/repeat"},
 
 	"core/model/internal/longtext": {},
 	"core/model/wire":              {"core/model", "core/sse"},
@@ -72,10 +75,11 @@ var importRules = map[string][]string{
 	"core/env":                {"core/env/internal/notes", "core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
 	"core/internal/textedit":  {},
 	"core/internal/gitignore": {"core/internal/textedit"},
-	"core/snapshot":           {"core/atomicfile", "core/internal/gitignore"},
+	"core/snapshot":           {"core/atomicfile", "core/gitindex", "core/internal/gitignore"},
 	"core/internal/charset":   {},
 	"core/preview":            {"core", "core/internal/charset"},
 	"core/changes":            {"core", "core/model", "core/event", "core/sensitive", "core/snapshot"},
+	"core/worktree":           {"core", "core/model", "core/event", "core/atomicfile", "core/changes", "core/snapshot"},
 	"core/internal/patch":     {"core/internal/textedit"},
 	"core/tools":              {"core/preview", "core/sensitive", "core", "core/model", "core/event", "core/output", "core/jsonpos", "core/internal/charset", "core/internal/patch", "core/internal/textedit", "core/internal/gitignore"},
 	"core/subagent":           {"core", "core/model", "core/event"},
@@ -90,8 +94,8 @@ var importRules = map[string][]string{
 	"core/env/envtest":        {"core", "core/model", "core/event", "core/env", "core/tools"},
 
 	"registry":          {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
-	"permissions":       {"core", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
-	"permissions/shell": {},
+	"permissions":       {"core", "core/gitindex", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
+	"permissions/shell": {"core/gitindex"},
 
 	// It knows programs, not the agent.
 	"permissions/internal/needs": {},
@@ -152,8 +156,8 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/provider":   noun("core/model"),
 	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/tui", "core/changes", "core/model", "core/store"),
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
-	"cmd/agent/internal/cmd/tool":       noun("core/model"),
-	"cmd/agent/internal/cmd/trust":      noun(),
+	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
+	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {

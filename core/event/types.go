@@ -283,6 +283,12 @@ type Compacted struct {
 	Usage      model.Usage `json:"usage"` // of the call for the summary
 }
 
+// Rewound says that the conversation is again as it was before an input. The log
+// keeps that input and what came after it.
+type Rewound struct {
+	Input Seq `json:"input"` // the number of the user event
+}
+
 // SubagentStart says that a subagent starts to work on an input.
 type SubagentStart struct {
 	Name  string   `json:"name"`           // the last part of its path
@@ -318,6 +324,14 @@ type FilesChanged struct {
 	Agent  []string     `json:"agent,omitempty"`  // path of the subagent that made the call
 	Source string       `json:"source,omitempty"` // undo, redo or restore; empty = a call
 	Undoes []Seq        `json:"undoes,omitempty"` // the events that an undo takes back
+	// Unrecorded changed as well, and is not in the snapshots.
+	Unrecorded []Unrecorded `json:"unrecorded,omitempty"`
+}
+
+// Unrecorded is a file that snapshots do not hold.
+type Unrecorded struct {
+	Path   string `json:"path"` // as in FileChange
+	Reason string `json:"reason"`
 }
 
 // FileChange is the change of one file.
@@ -416,6 +430,7 @@ func (Answer) Type() string          { return "answer" }
 func (Permission) Type() string      { return "permission" }
 func (SkillsListed) Type() string    { return "skills_listed" }
 func (Compacted) Type() string       { return "compacted" }
+func (Rewound) Type() string         { return "rewound" }
 func (SubagentStart) Type() string   { return "subagent_start" }
 func (SubagentEnd) Type() string     { return "subagent_end" }
 func (SkillActivated) Type() string  { return "skill_activated" }
@@ -452,6 +467,7 @@ func (Answer) body()          {}
 func (Permission) body()      {}
 func (SkillsListed) body()    {}
 func (Compacted) body()       {}
+func (Rewound) body()         {}
 func (SubagentStart) body()   {}
 func (SubagentEnd) body()     {}
 func (SkillActivated) body()  {}
@@ -497,6 +513,7 @@ var bodyTypes = [...]bodyType{
 	typeOf[SkillActivated](),
 	typeOf[SkillsListed](),
 	typeOf[Compacted](),
+	typeOf[Rewound](),
 	typeOf[SubagentStart](),
 	typeOf[SubagentEnd](),
 	typeOf[FilesChanged](),

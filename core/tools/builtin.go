@@ -12,6 +12,8 @@ type Options struct {
 	// Unguarded lets a session change files that it has not read, or that have
 	// changed since.
 	Unguarded bool
+	// PDF reads PDF documents for read_file; nil refuses them.
+	PDF PDFReader
 }
 
 // Set is the built-in tools as a toolset named "builtin". It never changes.
@@ -26,9 +28,10 @@ var _ core.Toolset = (*Set)(nil)
 // Builtin returns the built-in tools. Close ends their background commands.
 func Builtin(opts Options) *Set {
 	background := newJobs()
+	files := fileReader{pdf: opts.PDF}
 	all := []core.Tool{
-		ReadFile(),
-		ReadManyFiles(),
+		files.one(),
+		files.many(),
 		WriteFile(),
 		EditFile(),
 		ApplyPatch(),

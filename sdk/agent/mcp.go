@@ -23,6 +23,8 @@ type MCPOptions struct {
 	Dir string
 	// Authorize signs in to HTTP servers; nil signs in nowhere.
 	Authorize mcp.Authorizer
+	// Command runs the commands in the settings of servers; nil refuses them.
+	Command mcp.Command
 }
 
 // openMCP opens the MCP host and adds the servers' tools. A server that cannot be
@@ -34,7 +36,7 @@ func (a *Agent) openMCP(ctx context.Context) {
 	}
 	info := a.env.Info()
 	connect := mcp.ConnectOptions{
-		Supervisor: a.commands, Authorize: o.Authorize, Dir: a.opts.Dir, Sample: a.sample, Prepare: a.confine,
+		Supervisor: a.commands, Authorize: o.Authorize, Command: o.Command, Dir: a.opts.Dir, Sample: a.sample, Prepare: a.confine,
 		ClientName: "agent", ClientVersion: a.opts.Version,
 	}
 	if a.opts.Env == nil { // servers run on this machine, so other directories mean nothing to them

@@ -13,11 +13,12 @@ import (
 const tempPrefix = "agent-tmp-"
 
 // TempDir is a directory for temporary files, such as those of confined processes,
-// that only this user can access. It is locked while it is used: that of a killed
-// agent is removed by [SweepTempDirs].
+// that only this user can access. It is locked until it is removed, even if the
+// TempDir is dropped while processes still use it: that of a killed agent is
+// removed by [SweepTempDirs].
 type TempDir struct {
-	Path string
-	dir  *os.File
+	Path   string
+	unlock func()
 }
 
 // NewTempDir creates a directory. The caller must remove it.
@@ -37,10 +38,16 @@ func NewTempDirIn(base string) (*TempDir, error) {
 		if err != nil {
 			return nil, err
 		}
-		if runtime.GOOS == "windows" || tryLock(dir) && sameDir(dir, path) {
-			return &TempDir{path, dir}, nil
-		}
+		locked := runtime.GOOS == "windows" || tryLock(dir) && sameDir(dir, path)
+		unlock, err := keepOpen(dir)
 		dir.Close()
+		if err != nil {
+			return nil, errors.Join(err, os.Remove(path))
+		}
+		if locked {
+			return &TempDir{path, unlock}, nil
+		}
+		unlock()
 	}
 }
 
@@ -49,11 +56,7 @@ func (t *TempDir) Remove() error {
 	if t == nil {
 		return nil
 	}
-	if runtime.GOOS != "windows" { // where open directories cannot be removed
-		defer t.dir.Close()
-	} else {
-		t.dir.Close()
-	}
+	defer t.unlock()
 	return removeAll(t.Path)
 }
 

@@ -90,7 +90,7 @@ func retryNote(b event.LLMRetry) string {
 	return fmt.Sprintf("%s; retrying in %s (%d of %d)", text, Duration(wait), b.Attempt, b.Max)
 }
 
-// infoNote describes subagents, skills and compactions.
+// infoNote describes subagents, skills, compactions and rewinds.
 func infoNote(body event.Body) (Note, bool) {
 	switch b := body.(type) {
 	case event.SubagentStart:
@@ -107,6 +107,8 @@ func infoNote(body event.Body) (Note, bool) {
 		return Note{Text: fmt.Sprintf("%s listed, %d left out", Plural(len(b.Names), "skill"), b.Left)}, b.Left > 0
 	case event.Compacted:
 		return Note{Text: fmt.Sprintf("conversation compacted: %s → %s tokens", Count(b.Before), Count(b.After))}, true
+	case event.Rewound:
+		return Note{Text: fmt.Sprintf("conversation rewound to before input %d", b.Input)}, true
 	}
 	return Note{}, false
 }

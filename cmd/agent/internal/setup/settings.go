@@ -130,6 +130,9 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 			MaxAge:   time.Duration(s.Settings.Session.ContextMaxAgeDays) * 24 * time.Hour,
 		},
 	}
+	if self, err := os.Executable(); err == nil {
+		o.PDFCommand = []string{self, InternalPDF}
+	}
 	o.MCP = s.mcpOptions()
 	o.Secrets = append(o.Secrets, mcpSecrets(o.MCP.Servers)...)
 	o.Permissions.Confine = s.Trusted

@@ -344,7 +344,7 @@ func (d *driver) past(m pastMsg) {
 				count()
 			}
 			past.apply(e)
-		case event.ToolUse, event.Steering, event.Error, event.Cancelled, event.Compacted:
+		case event.ToolUse, event.Steering, event.Error, event.Cancelled, event.Compacted, event.Rewound:
 			past.apply(e)
 		}
 	}

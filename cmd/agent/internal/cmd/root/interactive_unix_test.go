@@ -187,6 +187,41 @@ func TestInteractiveUndo(t *testing.T) {
 	}
 }
 
+// TestInteractiveUndoAsks: about a file that the user changed in the same lines, and
+// about no other.
+func TestInteractiveUndoAsks(t *testing.T) {
+	w := newWorld(t, `[
+		{calls: [{name: shell, args: {command: "for f in a b c d; do echo agent >$f.txt; done"}}]},
+		{text: ["First answer."]}]`)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(w.workspace, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"a.txt", "b.txt", "c.txt"} {
+		write(name, "old\n")
+	}
+	s := w.onTerminal("--permission-mode", "bypass")
+	s.answer("/help", "Change it\r")
+	s.answer("First answer.", "")
+	s.idle()
+	write("a.txt", "mine\n")
+	write("b.txt", "mine\n")
+	write("c.txt", "mine\n")
+	s.answer("", "/undo\r")
+	s.answer("Restore a.txt?", "n")
+	s.answer("Restore b.txt?", "y")
+	s.answer("Restore c.txt?", "n")
+	s.answer("delete d.txt", "/quit\r")
+	s.exits(0)
+	for name, want := range map[string]string{"a.txt": "mine\n", "b.txt": "old\n", "c.txt": "mine\n"} {
+		if got, err := os.ReadFile(filepath.Join(w.workspace, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 // TestInteractiveNewSkill: a skill that is added while a session is open is a
 // command there, and gone when it is removed.
 func TestInteractiveNewSkill(t *testing.T) {

@@ -113,6 +113,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		skill.NewCmd(s),
 		plugin.NewCmd(s),
 		plugin.NewInternalCmd(s),
+		tool.NewPDFCmd(s),
 		permission.NewCmd(s),
 		config.NewCmd(s),
 		provider.NewCmd(s),
