@@ -1,13 +1,12 @@
 package mcp
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,7 +29,8 @@ const (
 )
 
 // Server is the settings of a server: how to reach it and what it may do.
-// Strings may use environment variables: ${NAME} or ${NAME:-default}.
+// Strings may refer to environment variables, and some to the output of commands;
+// see [Server.Expand].
 type Server struct {
 	Type    string            `json:"type,omitempty" enum:"stdio,http,sse" doc:"Transport; default stdio with a command, http with a URL."`
 	Command string            `json:"command,omitempty" doc:"Program to run."`
@@ -64,7 +64,7 @@ type Confine struct {
 // OAuth configures signing in with an authorization server.
 type OAuth struct {
 	ClientID     string   `json:"clientId,omitempty" doc:"ID of a client that was registered manually."`
-	ClientSecret string   `json:"clientSecret,omitempty" doc:"Its secret, as ${NAME}."`
+	ClientSecret string   `json:"clientSecret,omitempty" doc:"Its secret, as ${NAME} or $(command)."`
 	Scopes       []string `json:"scopes,omitempty" doc:"Scopes to request."`
 	CallbackPort int      `json:"callbackPort,omitempty" doc:"Port of the local redirect URL; 0 means any."`
 }
@@ -135,6 +135,14 @@ func (e *FieldError) Error() string {
 
 // Check validates the settings of a server. Its error is a [*FieldError].
 func (s Server) Check() error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	return s.checkCommands()
+}
+
+// check is Check for settings whose references are expanded, or not yet.
+func (s Server) check() error {
 	fail := func(field, message, hint string) error { return &FieldError{field, message, hint} }
 	switch s.Transport() {
 	case TransportStdio:
@@ -197,8 +205,9 @@ func (s Server) checkHeaders() error {
 }
 
 // Hash identifies what is started or connected to: the transport, the command
-// with its arguments, environment and directory, or the URL with its headers, as
-// written in the settings, before variables are expanded. Trust, caches and
+// with its arguments, environment and directory, or the URL with its headers, and
+// the commands in their values, as written in the settings, before they are
+// expanded. Trust, caches and
 // pinned definitions are bound to it.
 func (s Server) Hash() string {
 	identity := struct {
@@ -206,7 +215,8 @@ func (s Server) Hash() string {
 		Args                         []string
 		Env, Headers                 map[string]string
 		Sandbox                      *Confine `json:",omitempty"`
-	}{s.Transport(), s.Command, s.Cwd, s.URL, append([]string{}, s.Args...), s.Env, s.Headers, s.Sandbox}
+		Commands                     []string `json:",omitempty"` // also that of the client secret
+	}{s.Transport(), s.Command, s.Cwd, s.URL, append([]string{}, s.Args...), s.Env, s.Headers, s.Sandbox, s.Commands()}
 	if len(s.Env) == 0 {
 		identity.Env = nil
 	}
@@ -237,10 +247,10 @@ func (s Server) Describe() string {
 }
 
 // Redacted returns the settings without values that may be secret: those of
-// variables, headers and the client secret, unless they are a ${NAME}.
+// variables, headers and the client secret, unless they are a ${NAME} or $(command).
 func (s Server) Redacted() Server {
 	hide := func(text string) string {
-		if text == "" || variable.FindString(text) == text {
+		if text == "" || reference.FindString(text) == text || strings.HasPrefix(text, "$(") && commandLen(text) == len(text) {
 			return text
 		}
 		return "…"
@@ -257,9 +267,10 @@ func (s Server) Redacted() Server {
 }
 
 // Secrets returns the values of variables and headers that may be secret, for
-// logs that hide them. Variables are expanded; unset ones are left out.
+// logs that hide them. Variables are expanded; unset ones are left out, and no
+// command is run: a [Conn] hides what commands print.
 func (s Server) Secrets(lookup func(name string) (string, bool)) []string {
-	expanded, _ := s.Expand(lookup) // its errors are reported elsewhere
+	expanded, _ := s.Expand(context.Background(), lookup, nil) // its errors are reported elsewhere
 	var list []string
 	for name, value := range expanded.Env {
 		if secretName.MatchString(name) {
@@ -277,48 +288,6 @@ func (s Server) Secrets(lookup func(name string) (string, bool)) []string {
 }
 
 var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie|_pat$|_pwd$|dsn`)
-
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
-
-// Expand expands the variables in a server's settings. One that is unset and has
-// no default is an error that names it.
-func (s Server) Expand(lookup func(name string) (string, bool)) (Server, error) {
-	var errs []error
-	expand := func(field, text string) string {
-		return variable.ReplaceAllStringFunc(text, func(m string) string {
-			part := variable.FindStringSubmatch(m)
-			value, ok := lookup(part[1])
-			switch {
-			case ok && (value != "" || part[2] == ""):
-				return value
-			case part[2] != "":
-				return part[3]
-			}
-			errs = append(errs, &FieldError{field, fmt.Sprintf("environment variable %s is not set", part[1]), "set it, or use ${" + part[1] + ":-default}"})
-			return ""
-		})
-	}
-	s.Command, s.Cwd, s.URL = expand("command", s.Command), expand("cwd", s.Cwd), expand("url", s.URL)
-	s.Args = slices.Clone(s.Args)
-	for i := range s.Args {
-		s.Args[i] = expand("args", s.Args[i])
-	}
-	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
-	for name, value := range s.Env {
-		s.Env[name] = expand("env."+name, value)
-	}
-	for name, value := range s.Headers {
-		s.Headers[name] = expand("headers."+name, value)
-	}
-	s.OAuth.ClientSecret = expand("oauth.clientSecret", s.OAuth.ClientSecret)
-	if err := errors.Join(errs...); err != nil {
-		return s, err
-	}
-	return s, s.Check()
-}
-
-// Environ looks up a variable in the environment of this process.
-func Environ(name string) (string, bool) { return os.LookupEnv(name) }
 
 func (s Server) startTimeout() time.Duration { return millis(s.StartTimeout, defaultStartTimeout) }
 func (s Server) listTimeout() time.Duration  { return millis(s.StartTimeout, defaultListTimeout) }

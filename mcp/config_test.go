@@ -1,7 +1,9 @@
 package mcp_test
 
 import (
+	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -78,30 +80,77 @@ func TestExpand(t *testing.T) {
 	env := map[string]string{"A": "1", "EMPTY": ""}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	s := mcp.Server{Command: "${A}x", Args: []string{"${B:-two}", "${EMPTY}", "${EMPTY:-e}", "$A", "${", "${A}${A}"}, Env: map[string]string{"K": "v${A}"}}
-	got, err := s.Expand(lookup)
+	got, err := s.Expand(t.Context(), lookup, nil)
 	if err != nil || got.Command != "1x" || !slices.Equal(got.Args, []string{"two", "", "e", "$A", "${", "11"}) || got.Env["K"] != "v1" {
 		t.Errorf("Expand = %+v, %v", got, err)
 	}
 	if s.Args[0] != "${B:-two}" || s.Env["K"] != "v${A}" {
 		t.Error("Expand changes what it was given")
 	}
-	if _, err := (mcp.Server{URL: "https://${HOST}/"}).Expand(lookup); err == nil || !strings.Contains(err.Error(), "url: environment variable HOST is not set; set it, or use ${HOST:-default}") {
+	if _, err := (mcp.Server{URL: "https://${HOST}/"}).Expand(t.Context(), lookup, nil); err == nil || !strings.Contains(err.Error(), "url: environment variable HOST is not set; set it, or use ${HOST:-default}") {
 		t.Errorf("a missing variable: %v", err)
 	}
-	if _, err := (mcp.Server{URL: "${A}"}).Expand(lookup); err == nil || !strings.Contains(err.Error(), "expected an http or https URL") {
+	if _, err := (mcp.Server{URL: "${A}"}).Expand(t.Context(), lookup, nil); err == nil || !strings.Contains(err.Error(), "expected an http or https URL") {
 		t.Errorf("an invalid URL after expansion: %v", err)
 	}
 }
 
+// TestExpandCommands: commands run for values of env, headers and the client
+// secret, and nowhere else.
+func TestExpandCommands(t *testing.T) {
+	s := mcp.Server{
+		Command: "sh", Args: []string{"-c", "echo $(date)"},
+		Env:   map[string]string{"A": `$(pass "a)b" '(' "$(inner)")`, "B": "$$(plain)", "C": "x $( one )${V}$(one)", "D": "$HOME $"},
+		OAuth: mcp.OAuth{ClientSecret: "$(secret)"},
+	}
+	var ran []string
+	run := func(_ context.Context, line string) (string, error) {
+		ran = append(ran, line)
+		return "<" + line + "$(no)${V}>", nil
+	}
+	got, err := s.Expand(t.Context(), func(string) (string, bool) { return "$(v)", true }, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := s
+	want.Env = map[string]string{"A": `<pass "a)b" '(' "$(inner)"$(no)${V}>`, "B": "$(plain)", "C": "x <one$(no)${V}>$(v)<one$(no)${V}>", "D": "$HOME $"}
+	want.OAuth.ClientSecret = "<secret$(no)${V}>"
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	slices.Sort(ran)
+	if commands := s.Commands(); !slices.Equal(commands, slices.Compact(ran)) || len(commands) != 3 {
+		t.Errorf("Commands() = %q, ran %q", commands, ran)
+	}
+	for name, text := range map[string]string{"no end": "$(x", "quoted end": "$(x ')'", "escaped end": `$(x \)`} {
+		err := mcp.Server{Command: "x", Env: map[string]string{"K": text}}.Check()
+		if err == nil || !strings.Contains(err.Error(), "env.K: $( without ); write $$( for a plain $(") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	other := s
+	other.OAuth.ClientSecret = "$(another)"
+	if other.Hash() == s.Hash() {
+		t.Error("another command for the client secret has the same hash")
+	}
+	remote := mcp.Server{URL: "https://x/$(url)", Headers: map[string]string{"Authorization": "Bearer $(token)"}}
+	if got, err := remote.Expand(t.Context(), nil, run); err != nil || got.Headers["Authorization"] != "Bearer <token$(no)${V}>" || got.URL != remote.URL {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := remote.Expand(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "$(token): commands in settings are not run here") {
+		t.Errorf("without a way to run commands: %v", err)
+	}
+}
+
 func TestRedacted(t *testing.T) {
-	s := mcp.Server{Command: "x", Env: map[string]string{"API_KEY": "sk-1", "FROM": "${FROM}"}, Headers: map[string]string{"Authorization": "Bearer abc"}, OAuth: mcp.OAuth{ClientSecret: "s3"}}
+	s := mcp.Server{Command: "x", Env: map[string]string{"API_KEY": "sk-1", "FROM": "${FROM}", "CMD": "$(show)", "MIX": "$(a)hidden(b)"}, Headers: map[string]string{"Authorization": "Bearer abc"}, OAuth: mcp.OAuth{ClientSecret: "s3"}}
 	shown := string(jsonrpc.Encode(s.Redacted()))
-	for _, secret := range []string{"sk-1", "abc", "s3"} {
+	for _, secret := range []string{"sk-1", "abc", "s3", "hidden"} {
 		if strings.Contains(shown, secret) {
 			t.Errorf("%s shows in %s", secret, shown)
 		}
 	}
-	if !strings.Contains(shown, "${FROM}") {
+	if !strings.Contains(shown, "${FROM}") || !strings.Contains(shown, "$(show)") {
 		t.Error("the name of a variable does not show")
 	}
 	if got := s.Secrets(func(string) (string, bool) { return "", true }); !slices.Contains(got, "sk-1") || !slices.Contains(got, "abc") || !slices.Contains(got, "s3") {

@@ -24,7 +24,10 @@ type ConnectOptions struct {
 	Prepare   func(name string, s Server, spec *proc.Spec) error
 	Authorize Authorizer // nil for no sign-in
 	// Lookup looks up variables of the settings; nil uses the environment.
-	Lookup  func(name string) (string, bool)
+	Lookup func(name string) (string, bool)
+	// Command runs the commands in the settings, each time a connection is made; nil
+	// refuses them. What they print is removed from all that the server sends.
+	Command Command
 	Environ []string // environment whose harmless variables servers inherit; nil is os.Environ()
 	Dir     string   // default working directory of servers; empty = the current one
 	Known   Known    // from an earlier connection
@@ -57,13 +60,13 @@ func Connect(ctx context.Context, name string, s Server, o ConnectOptions) (*Con
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	wrap := func(err error) error { return (&Conn{name: name}).wrap(err) }
-	s, err := s.Expand(o.Lookup)
-	if err != nil {
-		return nil, wrap(err)
-	}
-	d := &dialer{name: name, server: s, options: o}
 	ctx, cancel := withStartTimeout(ctx, s)
 	defer cancel()
+	d := &dialer{name: name, options: o}
+	var err error
+	if d.server, err = s.Expand(ctx, o.Lookup, d.command()); err != nil {
+		return nil, wrap(err)
+	}
 	c, err := d.connect(ctx)
 	if err != nil {
 		return nil, wrap(err)
@@ -82,6 +85,19 @@ type dialer struct {
 	name    string
 	server  Server
 	options ConnectOptions
+	secrets secrets // what commands of the settings printed
+}
+
+// command returns the option Command, whose results are kept secret.
+func (d *dialer) command() Command {
+	if d.options.Command == nil {
+		return nil
+	}
+	return func(ctx context.Context, line string) (string, error) {
+		value, err := d.options.Command(ctx, line)
+		d.secrets.add(value)
+		return value, err
+	}
 }
 
 // connect tries the newest protocol first, unless the server's is known. A server
@@ -133,6 +149,7 @@ var (
 // attempt tries one transport; an empty version is negotiated.
 func (d *dialer) attempt(ctx context.Context, kind, version string) (*Conn, error) {
 	c := &Conn{session: newSession(), name: d.name, server: d.server}
+	c.secrets = d.secrets
 	c.notices = newNotices(d.options.Notify)
 	c.notify = c.handleNotification
 	c.answer = d.newHandlers(c).answer

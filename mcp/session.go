@@ -43,9 +43,11 @@ type transport interface {
 // waiting calls, and requests and notifications to their handlers. Other messages
 // are counted and dropped.
 type session struct {
-	link   transport
-	answer func(ctx context.Context, method string, params json.RawMessage) (any, error) // to a request of the server
-	notify func(method string, params json.RawMessage)                                   // must not block
+	link transport
+	// secrets are removed from what the server sends
+	secrets secrets
+	answer  func(ctx context.Context, method string, params json.RawMessage) (any, error) // to a request of the server
+	notify  func(method string, params json.RawMessage)                                   // must not block
 
 	ctx context.Context // ends with the connection
 	end context.CancelCauseFunc
@@ -198,7 +200,7 @@ func (s *session) waits(id json.RawMessage) bool {
 // which is nil where one stream carries everything. It never blocks or waits for
 // a handler.
 func (s *session) receive(p *pending, data []byte) {
-	data = bytes.TrimSpace(data)
+	data = s.secrets.hide(bytes.TrimSpace(data))
 	if len(data) == 0 {
 		return
 	}

@@ -138,7 +138,7 @@ func (t *stdio) failAfterExit(cause error) {
 
 func (t *stdio) withStderr(err error) error {
 	if text := t.stderr.String(); text != "" {
-		return fmt.Errorf("%w; stderr:\n%s", err, text)
+		return fmt.Errorf("%w; stderr:\n%s", err, t.secrets.hide([]byte(text)))
 	}
 	return err
 }

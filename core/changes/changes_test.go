@@ -3,11 +3,15 @@ package changes_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -27,13 +31,17 @@ type record struct {
 	events []event.Event
 }
 
-func newRecord(t *testing.T) *record {
+func newRecord(t *testing.T, change ...func(*changes.Options)) *record {
 	t.Helper()
 	r := &record{t: t, root: t.TempDir()}
-	r.tr = changes.New(changes.Options{
+	opts := changes.Options{
 		Session: "s", Roots: []string{r.root}, Dir: filepath.Join(t.TempDir(), "snapshots"),
 		Note: func(_ context.Context, body event.Body) { r.add(body) },
-	})
+	}
+	for _, c := range change {
+		c(&opts)
+	}
+	r.tr = changes.New(opts)
 	t.Cleanup(func() {
 		if err := r.tr.Close(); err != nil {
 			t.Error(err)
@@ -234,4 +242,173 @@ func TestNoSnapshotsIsSaidOnce(t *testing.T) {
 	if err := tr.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestFirstSnapshotBlocksNoEdit: an edit runs, is recorded and can be undone while
+// the first snapshot of a large workspace is still being taken. A command waits.
+func TestFirstSnapshotBlocksNoEdit(t *testing.T) {
+	begun, release := make(chan bool), make(chan bool)
+	var once sync.Once
+	r := newRecord(t, func(o *changes.Options) {
+		o.Secret = func(content []byte) bool {
+			if string(content) == "slow" {
+				once.Do(func() { close(begun) })
+				<-release
+			}
+			return false
+		}
+	})
+	r.write("slow", "slow")
+	r.write(".gitignore", "*.log\n")
+	r.write("a", "1\n2\n3\n")
+	r.write("sub/gone.log", "x\n")
+	r.input("go")
+	r.tr.Begin(t.Context())
+	<-begun
+	r.call(core.ScopeWrite, filepath.Join(r.root, "a"), func() { r.write("a", "1\n2\nTHREE\n") })
+	r.call(core.ScopeWrite, filepath.Join(r.root, "new/b"), func() { r.write("new/b", "1\n") })
+	r.call(core.ScopeDelete, filepath.Join(r.root, "sub/gone.log"), func() { os.Remove(filepath.Join(r.root, "sub/gone.log")) })
+	if n := len(r.history().Turns[0].Changes); n != 3 {
+		t.Fatalf("%d changes", n)
+	}
+	list, err := r.history().Last()
+	r.revert(changes.SourceUndo, list, err)
+	r.expect("a: 1\n2\n3\n", "new/b: none", "sub/gone.log: x\n")
+	list, err = r.history().Undone()
+	r.revert(changes.SourceRedo, list, err)
+	r.expect("a: 1\n2\nTHREE\n", "new/b: 1\n", "sub/gone.log: none")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := r.tr.Before(ctx, &core.Call{}, []core.Access{{Scope: core.ScopeShell}})(t.Context()); len(got) > 0 {
+		t.Errorf("a command that did not wait has events: %v", got)
+	}
+	close(release)
+	r.call(core.ScopeShell, "", func() { r.write("a", "2\n3\n") })
+	list, err = r.history().Last()
+	r.revert(changes.SourceUndo, list, err)
+	r.expect("a: 1\n2\n3\n", "new/b: none", "sub/gone.log: x\n")
+}
+
+// TestLargeRepository: in a repository of 100,000 files that nobody has seen before,
+// the first edit does not wait for the first snapshot, and commands are recorded.
+func TestLargeRepository(t *testing.T) {
+	files := 100_000
+	if testing.Short() {
+		files = 5_000
+	}
+	var read atomic.Int64
+	r := newRecord(t, func(o *changes.Options) {
+		o.Secret = func([]byte) bool { read.Add(1); return false }
+	})
+	for i := range files {
+		if i%50 == 0 {
+			r.write(fmt.Sprintf("d%d/s%d/first", i/5000, i/50), "x\n")
+		}
+		path := filepath.Join(r.root, fmt.Sprintf("d%d/s%d/file%d.go", i/5000, i/50, i))
+		if err := os.WriteFile(path, fmt.Appendf(nil, "package p\n\nfunc f%d() {}\n", i), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.input("go")
+	start := time.Now()
+	r.tr.Begin(t.Context())
+	r.call(core.ScopeWrite, filepath.Join(r.root, "d0/s0/file0.go"), func() { r.write("d0/s0/file0.go", "package q\n") })
+	t.Logf("the first edit took %v; %d files were read", time.Since(start), read.Load())
+	if n := read.Load(); n >= int64(files) {
+		t.Errorf("the edit waited for a snapshot of %d files", n)
+	}
+	r.call(core.ScopeShell, "", func() {
+		r.write("d0/s1/file50.go", "other\n")
+		os.RemoveAll(filepath.Join(r.root, "d0/s2"))
+	})
+	t.Logf("the first command had to wait until %v", time.Since(start))
+	start = time.Now()
+	r.call(core.ScopeShell, "", func() {})
+	t.Logf("a command without changes took %v", time.Since(start))
+	if all := r.history().Turns[0].Changes; len(all) != 2 || len(all[1].Files) != 52 {
+		t.Fatalf("%d changes", len(all))
+	}
+	start = time.Now()
+	list, err := r.history().Last()
+	r.revert(changes.SourceUndo, list, err)
+	t.Logf("undo took %v", time.Since(start))
+	r.expect("d0/s0/file0.go: package p\n\nfunc f0() {}\n", "d0/s1/first: x\n", "d0/s2/file100.go: package p\n\nfunc f100() {}\n")
+}
+
+// TestTooLarge: where the workspace is too large for snapshots, edits are recorded
+// all the same.
+func TestTooLarge(t *testing.T) {
+	r := newRecord(t)
+	for i := range 110 { // 1.1 GiB of holes
+		r.write(fmt.Sprintf("big%d", i), "")
+		if err := os.Truncate(filepath.Join(r.root, fmt.Sprintf("big%d", i)), 10<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.write("a", "1\n")
+	r.input("go")
+	r.call(core.ScopeShell, "", func() {})
+	if w, ok := r.events[1].Body.(event.Warning); !ok || !strings.Contains(w.Message, "too large") {
+		t.Fatalf("%+v", r.events)
+	}
+	r.call(core.ScopeWrite, filepath.Join(r.root, "a"), func() { r.write("a", "2\n") })
+	list, err := r.history().Last()
+	r.revert(changes.SourceUndo, list, err)
+	r.expect("a: 1\n")
+}
+
+// TestStoreWorksAgain: a store that cannot be written costs the calls until it can.
+func TestStoreWorksAgain(t *testing.T) {
+	var dir string
+	r := newRecord(t, func(o *changes.Options) { dir = o.Dir })
+	r.write("a", "1\n")
+	r.input("go")
+	r.call(core.ScopeShell, "", func() {})
+	objects, err := filepath.Glob(filepath.Join(dir, "*", "objects"))
+	if err != nil || len(objects) != 1 {
+		t.Fatal(objects, err)
+	}
+	if err := errors.Join(os.Rename(objects[0], objects[0]+".away"), os.WriteFile(objects[0], nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r.call(core.ScopeShell, "", func() { r.write("a", "2\n") })
+	}
+	if w, ok := r.events[1].Body.(event.Warning); !ok || len(r.events) != 2 {
+		t.Fatalf("%v: %+v", w, r.events)
+	}
+	if err := errors.Join(os.Remove(objects[0]), os.Rename(objects[0]+".away", objects[0])); err != nil {
+		t.Fatal(err)
+	}
+	r.call(core.ScopeShell, "", func() { r.write("a", "3\n") })
+	list, err := r.history().Last()
+	r.revert(changes.SourceUndo, list, err)
+	r.expect("a: 2\n")
+}
+
+// TestTwoRoots: an undo in several directories is one undo.
+func TestTwoRoots(t *testing.T) {
+	other := t.TempDir()
+	r := newRecord(t, func(o *changes.Options) { o.Roots = append(o.Roots, other) })
+	far := filepath.Join(other, "b")
+	r.input("go")
+	r.call(core.ScopeShell, "", func() {
+		r.write("a", "1\n")
+		if err := os.WriteFile(far, []byte("1\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+	list, err := r.history().Last()
+	r.revert(changes.SourceUndo, list, err)
+	if _, err := os.Lstat(far); err == nil {
+		t.Error("undone in one directory only")
+	}
+	r.expect("a: none")
+	list, err = r.history().Undone()
+	r.revert(changes.SourceRedo, list, err)
+	if _, err := os.Lstat(far); err != nil {
+		t.Error(err)
+	}
+	r.expect("a: 1\n")
 }

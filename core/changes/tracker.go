@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,8 +33,11 @@ type Options struct {
 // Dir returns the directory of all stores below home, such as ~/.agent.
 func Dir(home string) string { return filepath.Join(home, "snapshots") }
 
-// storeDir returns the store of a root.
-func storeDir(dir, root string) string {
+// Worktrees returns the directory of all worktrees of a home; see core/worktree.
+func Worktrees(home string) string { return home + "-worktrees" }
+
+// Store returns the store of a root; dir is that of all stores.
+func Store(dir, root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(dir, hex.EncodeToString(sum[:10]))
 }
@@ -46,11 +50,12 @@ type Tracker struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	start  sync.Once
+	opened chan struct{} // closed when the stores are open
 	ready  chan struct{} // closed after the first snapshots
 
 	mu      sync.Mutex
 	roots   []*root
-	failed  error // why there are no snapshots
+	failed  error // why there are no snapshots of the whole workspace
 	warned  bool
 	running int // calls under way
 }
@@ -64,46 +69,69 @@ type root struct {
 
 // New returns a tracker. It reads nothing until [Tracker.Begin].
 func New(opts Options) *Tracker {
-	t := &Tracker{opts: opts, ready: make(chan struct{})}
+	t := &Tracker{opts: opts, opened: make(chan struct{}), ready: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
 }
 
-// Begin implements [core.Watcher]: it takes the first snapshots while the first
-// calls are prepared, which are usually reads.
+// Begin implements [core.Watcher]: it takes the first snapshots in the background,
+// best while the model is called.
 func (t *Tracker) Begin(context.Context) {
 	t.start.Do(func() {
 		go func() { // ends with t.ctx, see Close
 			defer close(t.ready)
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.failed = t.open()
+			err := t.open()
+			t.fail(err)
+			close(t.opened)
+			if err == nil {
+				t.fail(t.first())
+			}
 		}()
 	})
 }
 
-// open opens the stores, finishes an undo that was interrupted, and takes the
-// first snapshots.
+// fail notes why there are no snapshots.
+func (t *Tracker) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = cmp.Or(t.failed, err)
+}
+
+// open opens the stores, and finishes an undo that was interrupted.
 func (t *Tracker) open() error {
 	for _, path := range t.opts.Roots {
-		w, err := openWorkspace(&t.opts, path)
+		w, err := Open(t.opts, path, path)
 		if err != nil {
 			return err
 		}
-		r := &root{path: path, w: w}
-		t.roots = append(t.roots, r)
-		if r.last, err = w.Take(t.ctx, snapshot.TakeOptions{}); err != nil {
-			return err
-		}
+		t.mu.Lock()
+		t.roots = append(t.roots, &root{path: path, w: w})
+		t.mu.Unlock()
 	}
 	return nil
 }
 
-func openWorkspace(opts *Options, path string) (*snapshot.Workspace, error) {
-	skip := len(path)
+// first takes the first snapshots. Nothing else writes t.roots any more.
+func (t *Tracker) first() error {
+	for _, r := range t.roots {
+		snap, err := r.w.Take(t.ctx, snapshot.TakeOptions{})
+		if err != nil {
+			return err
+		}
+		t.mu.Lock()
+		r.last = snap
+		t.mu.Unlock()
+	}
+	return nil
+}
+
+// Open opens a directory as a tracker does, with the store of root: that
+// directory, or one that it is a copy of. The caller closes it.
+func Open(opts Options, path, root string) (*snapshot.Workspace, error) {
+	skip, home := len(path), filepath.Dir(opts.Dir)
 	w, err := snapshot.Open(snapshot.Options{
-		Root: path, Dir: storeDir(opts.Dir, path), Excludes: opts.Excludes, Skip: []string{filepath.Dir(opts.Dir)},
-		Secret: opts.Secret,
+		Root: path, Dir: Store(opts.Dir, root), NoIndex: path != root,
+		Excludes: opts.Excludes, Skip: []string{home, Worktrees(home)}, Secret: opts.Secret,
 		Leave: func(name string) string {
 			if e, ok := sensitive.Match(filepath.ToSlash(path)+"/"+name, skip); ok && e.Class == sensitive.Secret {
 				return "it may hold secrets"
@@ -123,7 +151,7 @@ func openWorkspace(opts *Options, path string) (*snapshot.Workspace, error) {
 // Close ends the tracker.
 func (t *Tracker) Close() error {
 	t.cancel()
-	t.start.Do(func() { close(t.ready) })
+	t.start.Do(func() { close(t.opened); close(t.ready) })
 	<-t.ready
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,19 +165,23 @@ func (t *Tracker) Close() error {
 
 // Before implements [core.Watcher].
 func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.Access) func(context.Context) []event.Body {
-	none := func(context.Context) []event.Body { return nil }
 	t.Begin(ctx)
-	select {
-	case <-t.ready:
-	case <-ctx.Done():
-		return none
+	if wait(ctx, t.opened) != nil {
+		return func(context.Context) []event.Body { return nil }
+	}
+	path := call.Session.AgentPath
+	if after := t.peek(ctx, path, accesses); after != nil {
+		return after
+	}
+	if wait(ctx, t.ready) != nil {
+		return func(context.Context) []event.Body { return nil }
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.failed != nil {
+	if t.large() || len(t.roots) < len(t.opts.Roots) {
 		return func(context.Context) []event.Body { return t.warning() }
 	}
-	takes := t.touched(accesses)
+	takes, _ := t.touched(accesses)
 	for i, r := range t.roots {
 		before := takes[i]
 		before.Secret = false
@@ -161,19 +193,75 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 			r.last = snap
 		}
 	}
+	t.failed, t.warned = nil, false // a disk that was full has space again
 	t.running++
-	path := call.Session.AgentPath
 	return func(ctx context.Context) []event.Body { return t.after(ctx, path, takes) }
 }
 
-// touched returns what to look at for a call with these accesses, by root. What a
-// call writes that reads sensitive files may be their content.
-func (t *Tracker) touched(accesses []core.Access) []snapshot.TakeOptions {
-	only, secret := t.running == 0, false
-	takes := make([]snapshot.TakeOptions, len(t.roots))
+// large reports whether the workspace is too large for snapshots.
+func (t *Tracker) large() bool {
+	var large *snapshot.TooLargeError
+	return errors.As(t.failed, &large)
+}
+
+func wait(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// peek watches a call that changes nothing but certain files, while there is no
+// snapshot of the whole workspace, or if it is too large for one. It returns nil
+// if the call is another one.
+func (t *Tracker) peek(ctx context.Context, agent []string, accesses []core.Access) func(context.Context) []event.Body {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.ready:
+		if !t.large() {
+			return nil
+		}
+	default:
+	}
+	takes, named := t.touched(accesses)
+	if !named {
+		return nil
+	}
+	before := make([]snapshot.Snapshot, len(t.roots))
+	for i, r := range t.roots {
+		var err error
+		if before[i], err = r.w.Peek(ctx, takes[i].Paths); err != nil {
+			return func(context.Context) []event.Body { return t.failing(ctx, err) }
+		}
+	}
+	return func(ctx context.Context) []event.Body {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		var bodies []event.Body
+		for i, r := range t.roots {
+			after, err := r.w.Peek(ctx, takes[i].Paths)
+			if err != nil {
+				return append(bodies, t.failing(ctx, err)...)
+			}
+			bodies = append(bodies, t.report(ctx, r, agent, before[i], after)...)
+		}
+		return bodies
+	}
+}
+
+// touched returns what to look at for a call with these accesses, by root, and
+// whether it names all that can change. What a call writes that reads sensitive
+// files may be their content.
+func (t *Tracker) touched(accesses []core.Access) (takes []snapshot.TakeOptions, named bool) {
+	secret := false
+	named = true
+	takes = make([]snapshot.TakeOptions, len(t.roots))
 	for _, a := range accesses {
 		if !a.Scope.IsFile() {
-			only = false
+			named = false
 			continue
 		}
 		if e, ok := sensitive.Match(filepath.ToSlash(a.Resource), 0); ok && e.Class == sensitive.Secret {
@@ -187,9 +275,9 @@ func (t *Tracker) touched(accesses []core.Access) []snapshot.TakeOptions {
 		}
 	}
 	for i := range takes {
-		takes[i].Only, takes[i].Secret = only, secret
+		takes[i].Only, takes[i].Secret = named && t.running == 0, secret
 	}
-	return takes
+	return takes, named && !secret
 }
 
 // after returns the events of a call that ended.
@@ -206,21 +294,27 @@ func (t *Tracker) after(ctx context.Context, agent []string, takes []snapshot.Ta
 		if err != nil {
 			return append(bodies, t.failing(ctx, err)...)
 		}
-		body, changed, err := t.describe(ctx, r, r.last, snap)
-		if err != nil {
-			return append(bodies, t.failing(ctx, err)...)
-		}
+		before := r.last
 		r.last = snap
-		if !changed {
-			continue
-		}
-		body.Agent = agent
-		bodies = append(bodies, body)
-		if len(agent) > 0 && t.opts.Note != nil {
-			t.opts.Note(ctx, body)
-		}
+		bodies = append(bodies, t.report(ctx, r, agent, before, snap)...)
 	}
 	return bodies
+}
+
+// report returns the event for what a call of an agent changed, if anything.
+func (t *Tracker) report(ctx context.Context, r *root, agent []string, before, after snapshot.Snapshot) []event.Body {
+	body, changed, err := t.describe(ctx, r, before, after)
+	switch {
+	case err != nil:
+		return t.failing(ctx, err)
+	case !changed:
+		return nil
+	}
+	body.Agent = agent
+	if len(agent) > 0 && t.opts.Note != nil {
+		t.opts.Note(ctx, body)
+	}
+	return []event.Body{body}
 }
 
 // failing is [Tracker.warning] for an error that ends the snapshots; one that only
@@ -254,22 +348,34 @@ func (t *Tracker) describe(ctx context.Context, r *root, before, after snapshot.
 		return event.FilesChanged{}, false, nil
 	}
 	list, err := r.w.Changes(before.ID, after.ID)
-	if err != nil || len(list) == 0 {
+	if err != nil {
+		return event.FilesChanged{}, false, err
+	}
+	left, err := r.w.LeftOut(before.ID, after.ID)
+	if err != nil || len(list)+len(left) == 0 {
 		return event.FilesChanged{}, false, err
 	}
 	if err := errors.Join(r.w.Keep(t.opts.Session, before.ID), r.w.Keep(t.opts.Session, after.ID)); err != nil {
 		return event.FilesChanged{}, false, err
 	}
 	body := event.FilesChanged{Root: r.path, Before: before.ID, After: after.ID, Left: max(0, len(list)-maxFiles)}
-	left := maxDiff
-	for _, c := range list[:min(len(list), maxFiles)] {
-		d, err := r.w.Diff(ctx, c)
-		if err != nil {
-			return event.FilesChanged{}, false, err
-		}
-		body.Files = append(body.Files, fileChange(c, d, &left))
+	for _, l := range left[:min(len(left), maxFiles)] {
+		body.Unrecorded = append(body.Unrecorded, event.Unrecorded{Path: l.Path, Reason: l.Reason})
 	}
-	return body, true, nil
+	body.Files, err = Files(ctx, r.w, list[:min(len(list), maxFiles)], maxDiff)
+	return body, true, err
+}
+
+// Files describes changes, with at most that many bytes of diffs.
+func Files(ctx context.Context, w *snapshot.Workspace, list []snapshot.Change, diffs int) (files []event.FileChange, err error) {
+	for _, c := range list {
+		d, err := w.Diff(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, fileChange(c, d, &diffs))
+	}
+	return files, nil
 }
 
 // fileChange describes a change. Left is how much diff fits.

@@ -110,8 +110,11 @@ func (p *plain) write(text string) {
 				p.parser.Reset()
 				continue
 			}
-			p.parser.Advance(text[0])
-			text = text[1:]
+			_, size := utf8.DecodeRuneInString(text)
+			for i := 0; i < size && p.parser.State() != parser.GroundState; i++ {
+				p.parser.Advance(text[i]) // a byte within a character may end the sequence
+			}
+			text = text[size:]
 			continue
 		}
 		n := special(text)

@@ -112,6 +112,7 @@ func FuzzPlain(f *testing.F) {
 	f.Add("\x1b[31mred\x1b[0m\r\x1b[2A\x1b[J")
 	f.Add("a\b\b\x1b[5;5Hx\x1b[@\x1b[P\x1b[X\x1b[1J\x1b[1K\x1bM\x1bc\x1b[?1049h")
 	f.Add("\u009b1\x1b]x\x1b\\\x1bP\n")
+	f.Add("\x1bP00C0\x00\x04\U0009cb54") // a byte of it ends the sequence
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 		got := output.Plain(text)

@@ -23,6 +23,8 @@ type MCPOptions struct {
 	Dir string
 	// Authorize signs in to HTTP servers; nil signs in nowhere.
 	Authorize mcp.Authorizer
+	// Command runs the commands in the settings of servers; nil refuses them.
+	Command mcp.Command
 }
 
 // openMCP opens the MCP host and adds the servers' tools. A server that cannot be
@@ -34,7 +36,7 @@ func (a *Agent) openMCP(ctx context.Context) {
 	}
 	info := a.env.Info()
 	connect := mcp.ConnectOptions{
-		Supervisor: a.commands, Authorize: o.Authorize, Dir: a.opts.Dir, Sample: a.sample, Prepare: a.confine,
+		Supervisor: a.commands, Authorize: o.Authorize, Command: o.Command, Dir: a.opts.Dir, Sample: a.sample, Prepare: a.confine,
 		ClientName: "agent", ClientVersion: a.opts.Version,
 	}
 	if a.opts.Env == nil { // servers run on this machine, so other directories mean nothing to them
@@ -42,7 +44,7 @@ func (a *Agent) openMCP(ctx context.Context) {
 	}
 	a.mcp = mcp.NewHost(mcp.HostOptions{Servers: o.Servers, Connect: connect, Dir: o.Dir, Logger: a.opts.Logger})
 	for _, set := range a.mcp.Toolsets() {
-		if err := a.tools.Add(ctx, set); err != nil {
+		if err := a.tools.Add(ctx, watched{set, a}); err != nil {
 			a.mcp.Refuse(set.Name(), err)
 		}
 	}
@@ -75,8 +77,9 @@ func (a *Agent) confine(name string, s mcp.Server, spec *proc.Spec) error {
 	}
 	if confined {
 		p.Masked = slices.DeleteFunc(p.Masked, func(m string) bool { return slices.Contains(p.Writable, m) })
-		env.Protect(p, a.protected())
 	}
+	env.Protect(p, a.protected())
+	a.confined.set(name, confinedProcess{p, slices.Clone(p.Writable)})
 	spec.Sandbox = p
 	return p.Check()
 }

@@ -28,6 +28,13 @@ func lock(dir *os.File, how int) bool {
 // tryLock takes an exclusive lock.
 func tryLock(dir *os.File) bool { return lock(dir, unix.LOCK_EX) }
 
+// keepOpen keeps an open directory, and a lock on it, after the file is closed,
+// which the garbage collector may do.
+func keepOpen(dir *os.File) (done func(), err error) {
+	fd, err := unix.FcntlInt(dir.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return func() { _ = unix.Close(fd) }, err
+}
+
 // ownedByUser reports whether a file belongs to the user of this process.
 func ownedByUser(f *os.File) bool {
 	var stat unix.Stat_t

@@ -6,22 +6,28 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 // tempPrefix is the prefix of the names of temporary directories.
 const tempPrefix = "agent-tmp-"
 
-// TempDir is a directory for temporary files of confined processes. It is locked
-// while it is used: that of a killed agent is removed by [SweepTempDirs].
+// TempDir is a directory for temporary files, such as those of confined processes,
+// that only this user can access. It is locked until it is removed, even if the
+// TempDir is dropped while processes still use it: that of a killed agent is
+// removed by [SweepTempDirs].
 type TempDir struct {
-	Path string
-	dir  *os.File
+	Path   string
+	unlock func()
 }
 
 // NewTempDir creates a directory. The caller must remove it.
-func NewTempDir() (*TempDir, error) {
+func NewTempDir() (*TempDir, error) { return NewTempDirIn(os.TempDir()) }
+
+// NewTempDirIn is [NewTempDir] in base, which is one of [TempBases].
+func NewTempDirIn(base string) (*TempDir, error) {
 	for {
-		path, err := os.MkdirTemp("", tempPrefix)
+		path, err := os.MkdirTemp(base, tempPrefix)
 		if err != nil {
 			return nil, err
 		}
@@ -32,10 +38,16 @@ func NewTempDir() (*TempDir, error) {
 		if err != nil {
 			return nil, err
 		}
-		if runtime.GOOS == "windows" || tryLock(dir) && sameDir(dir, path) {
-			return &TempDir{path, dir}, nil
-		}
+		locked := runtime.GOOS == "windows" || tryLock(dir) && sameDir(dir, path)
+		unlock, err := keepOpen(dir)
 		dir.Close()
+		if err != nil {
+			return nil, errors.Join(err, os.Remove(path))
+		}
+		if locked {
+			return &TempDir{path, unlock}, nil
+		}
+		unlock()
 	}
 }
 
@@ -44,17 +56,17 @@ func (t *TempDir) Remove() error {
 	if t == nil {
 		return nil
 	}
-	if runtime.GOOS != "windows" { // where open directories cannot be removed
-		defer t.dir.Close()
-	} else {
-		t.dir.Close()
-	}
+	defer t.unlock()
 	return removeAll(t.Path)
 }
 
 // SweepTempDirs removes the directories of agents of this user that were killed.
 func SweepTempDirs() {
-	paths, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*")) // cannot fail
+	var paths []string
+	for _, base := range TempBases() {
+		found, _ := filepath.Glob(filepath.Join(base, tempPrefix+"*")) // cannot fail
+		paths = append(paths, found...)
+	}
 	for _, path := range paths {
 		dir, err := openDir(path)
 		if err != nil {
@@ -65,6 +77,13 @@ func SweepTempDirs() {
 		}
 		dir.Close()
 	}
+}
+
+// TempBases returns the directories for temporary files, the best for sockets
+// first.
+func TempBases() []string {
+	bases := []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"}
+	return slices.Compact(slices.DeleteFunc(bases, func(dir string) bool { return !filepath.IsAbs(dir) }))
 }
 
 // sameDir reports whether path is the open directory.

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 // skills, plugins and servers come and go. Of two with the same name, the first
 // has it and the other is called SCOPE:NAME.
 func (c *chat) allCommands() []tui.Command {
-	commands := withCustom(c.commands(), c.custom)
+	commands := withCustom(c.commands(), c.custom, c.set.Dir)
 	commands = withSkills(commands, c.library)
 	commands = withPluginCommands(commands, c.agent, c.session)
 	return append(commands, c.promptCommands()...)
@@ -39,35 +40,53 @@ func (c *chat) commands() []tui.Command {
 			return tui.Result{Text: out}, err
 		}
 	}
-	return []tui.Command{
+	return strict([]tui.Command{
 		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or switch to another", Run: text(c.cmdModel), Complete: c.completeModel},
 		{Name: "tools", Summary: "list tools", Run: text(c.cmdTools)},
 		{Name: "mcp", Args: "[NAME]", Summary: "list MCP servers, or show one", Run: text(c.cmdMCP)},
 		{Name: "skills", Summary: "list skills; /NAME uses one", Run: text(c.cmdSkills)},
 		{Name: "plugins", Summary: "list plugins and their permissions", Run: text(c.cmdPlugins)},
-		{Name: "permissions", Summary: "show the permission mode and rules", Run: text(c.cmdPermissions)},
+		{Name: "mode", Args: "[NAME]", Summary: "show the permission mode, or switch to another", Run: text(c.cmdMode), Complete: c.completeMode},
+		{Name: "permissions", Args: "[MODE]", Summary: "show the permission mode and rules, or switch the mode", Run: text(c.cmdPermissions), Complete: c.completeMode},
 		{Name: "config", Summary: "show settings that differ from the defaults", Run: text(c.cmdConfig)},
 		{Name: "session", Summary: "show the session ID and log file", Run: text(c.cmdSession)},
 		{Name: "context", Summary: "show what fills the context window", Run: text(c.cmdContext)},
 		{Name: "compact", Args: "[INSTRUCTIONS]", Summary: "replace the conversation by a summary", Run: text(c.cmdCompact)},
 		{Name: "undo", Args: "[--overwrite]", Summary: "take back what the last input changed in files", Run: text(c.cmdUndo)},
 		{Name: "redo", Summary: "take the last undo back", Run: text(c.cmdRedo)},
+		{Name: "rewind", Args: "[N [both|conversation|files]]", Summary: "go back to before an input (Esc Esc)", Run: c.cmdRewind},
 		{Name: "cost", Summary: "show token usage and cost", Run: text(c.cmdCost)},
 		{Name: "resume", Args: "[ID]", Summary: "list this directory's sessions, or resume one", Run: c.cmdResume},
 		{Name: "clear", Summary: "start a new session", Run: func(context.Context, string) (tui.Result, error) {
 			return tui.Result{Next: &tui.Next{Kind: tui.NextNew}}, nil
 		}},
-	}
+	})
 }
 
-// withCustom adds the custom commands.
-func withCustom(builtin []tui.Command, custom []setup.CustomCommand) []tui.Command {
+// strict makes commands without arguments refuse them.
+func strict(commands []tui.Command) []tui.Command {
+	for i, c := range commands {
+		if c.Args != "" {
+			continue
+		}
+		commands[i].Run = func(ctx context.Context, args string) (tui.Result, error) {
+			if args != "" {
+				return tui.Result{}, fmt.Errorf("this command takes no arguments, but got %q", args)
+			}
+			return c.Run(ctx, args)
+		}
+	}
+	return commands
+}
+
+// withCustom adds the custom commands, for a session in dir.
+func withCustom(builtin []tui.Command, custom []setup.CustomCommand, dir string) []tui.Command {
 	out := slices.Clone(builtin)
 	for _, c := range custom {
 		out = withCommand(out, c.Scope, tui.Command{
 			Name: c.Name, Args: c.Hint, Summary: c.Summary + " (" + c.Scope + ")",
 			Run: func(_ context.Context, args string) (tui.Result, error) {
-				return tui.Result{Prompt: c.Prompt(args)}, nil
+				return tui.Result{Prompt: c.Prompt(args, dir)}, nil
 			},
 		})
 	}

@@ -131,9 +131,12 @@ func (c *chat) cmdTools(ctx context.Context, _ string) (string, error) {
 	return b.String(), nil
 }
 
-func (c *chat) cmdPermissions(context.Context, string) (string, error) {
+func (c *chat) cmdPermissions(ctx context.Context, args string) (string, error) {
+	if strings.TrimSpace(args) != "" {
+		return c.cmdMode(ctx, args)
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Mode **%s**.", c.policy.Mode())
+	fmt.Fprintf(&b, "Mode **%s**.", c.mode())
 	rules := c.policy.Rules()
 	if len(rules) == 0 {
 		b.WriteString(" No rules; add some with `--allow`, `--deny` or `permissions` in the settings.")

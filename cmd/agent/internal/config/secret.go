@@ -106,21 +106,32 @@ func (s *secretState) reveal(ctx context.Context) (string, error) {
 	if !ok {
 		return s.text, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	out, err := run(ctx, command)
-	value := strings.TrimSpace(string(out))
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return "", fmt.Errorf("%s: the command timed out after %s: %w", s.key, commandTimeout, ctx.Err())
-	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s: the command was cancelled: %w", s.key, ctx.Err())
-	case err != nil:
-		return "", fmt.Errorf("%s: the command failed: %w; run it in a shell to see why", s.key, err)
-	case value == "":
-		return "", fmt.Errorf("%s: the command printed nothing", s.key)
+	value, err := Command(ctx, command)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", s.key, err)
 	}
 	s.value = value
+	return value, nil
+}
+
+// Command runs a line of the user's settings in the system's shell, for at most 10
+// seconds, and returns its output without surrounding white space. Errors never
+// contain the output.
+func Command(ctx context.Context, line string) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	out, err := run(limited, line)
+	value := strings.TrimSpace(string(out))
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("the command was cancelled: %w", context.Cause(ctx))
+	case limited.Err() != nil:
+		return "", fmt.Errorf("the command timed out after %s: %w", commandTimeout, limited.Err())
+	case err != nil:
+		return "", fmt.Errorf("the command failed: %w; run it in a shell to see why", err)
+	case value == "":
+		return "", errors.New("the command printed nothing")
+	}
 	return value, nil
 }
 

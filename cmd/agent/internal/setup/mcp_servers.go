@@ -100,7 +100,7 @@ func checkTrust(name, trusted, hash string) error {
 
 // mcpOptions returns the options of an agent's MCP servers.
 func (s *Setup) mcpOptions() agent.MCPOptions {
-	var o agent.MCPOptions
+	o := agent.MCPOptions{Command: config.Command}
 	if !s.bare {
 		o.Servers, _ = s.Servers()
 	}

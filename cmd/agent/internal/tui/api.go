@@ -51,6 +51,7 @@ type Result struct {
 	Next *Next  // leaves this session; nil stays
 	// Prompt is submitted as if the user had entered it.
 	Prompt string
+	Draft  string // put into the input box, if it is empty
 }
 
 // NextKind tells what the caller of [Run] does next.
@@ -94,6 +95,8 @@ type Options struct {
 
 	Session Session
 	Asker   *Asker // the same as the session's
+	// Queue keeps messages from one Run to the next; nil is a new one.
+	Queue *Queue
 
 	Title   string // of the terminal
 	Dir     string // the workspace, to shorten paths in it
@@ -102,6 +105,8 @@ type Options struct {
 	Welcome string // Markdown, shown first; may be empty
 
 	Status func() Status // must be fast: it is called for each frame
+	// NextMode switches to the next permission mode. It must be fast.
+	NextMode func() error
 	// Commands lists the current commands; of equal names, the first counts. It
 	// is called with each key of a command's name, from several goroutines.
 	Commands func() []Command

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -22,7 +21,9 @@ type driver struct {
 	lastJob   int
 	feeding   bool // there may be more events
 	dialog    *dialog
-	quitArmed bool // the next Ctrl-C quits
+	shown     event.Seq // the last event
+	held      bool      // the queue is submitted when it is ready
+	quitArmed bool      // the next Ctrl-C quits
 	quitting  bool
 	next      Next
 	err       error
@@ -31,14 +32,17 @@ type driver struct {
 	echo func(text string)
 	// restore gives an entered text that was not used back to the user.
 	restore func(text string)
+	// draft offers a text to the user.
+	draft func(text string)
 	// alert notifies the user.
 	alert func(reason string)
 }
 
 func newDriver(h *host, s *scene) *driver {
+	s.queue = h.Queue
 	return &driver{
 		host: h, scene: s, jobs: map[int]context.CancelFunc{}, feeding: true,
-		echo: s.user, restore: func(string) {}, alert: func(string) {},
+		echo: s.user, restore: func(string) {}, draft: func(string) {}, alert: func(string) {},
 	}
 }
 
@@ -46,6 +50,9 @@ func newDriver(h *host, s *scene) *driver {
 func (d *driver) enter(text string) {
 	d.quitArmed = false
 	if strings.TrimSpace(text) == "" {
+		if len(d.scene.queue.labels()) > 0 && !d.work.busy {
+			d.begin("")
+		}
 		return
 	}
 	switch e := d.parse(text); {
@@ -65,21 +72,27 @@ func (d *driver) enter(text string) {
 	}
 }
 
-// begin submits an input to the session; an empty one continues with queued
-// messages.
+// begin submits an input to the session, after the queued messages; an empty one
+// submits only these.
 func (d *driver) begin(text string) {
 	if d.Session.State() == core.StateClosed {
 		d.leave(d.reopen(text), nil)
 		return
 	}
-	auto := text == ""
-	if !auto {
+	if d.held = text == "" && !d.scene.queue.settled(); d.held {
+		return // until the last one is ready
+	}
+	queued := 0
+	switch {
+	case text != "" && len(d.scene.queue.labels()) > 0:
+		queued = d.scene.queue.add(text)
+	case text != "":
 		d.echo(text)
 	}
 	ctx, abort := context.WithCancel(d.ctx)
-	d.work = work{busy: true, since: d.scene.now(), abort: abort, auto: auto}
+	d.work = work{busy: true, since: d.scene.now(), abort: abort, auto: text == ""}
 	d.scene.idle, d.scene.failed = false, false
-	d.submit(ctx, text)
+	d.submit(ctx, text, queued)
 }
 
 // job is a running command or shell of the user.
@@ -148,6 +161,7 @@ func (d *driver) handle(msg any) {
 	case eventsMsg:
 		for _, e := range m {
 			d.scene.apply(e)
+			d.shown = e.Seq
 		}
 	case feedEndMsg:
 		d.feeding = false
@@ -158,13 +172,18 @@ func (d *driver) handle(msg any) {
 		for _, n := range m {
 			d.scene.note(dim, n)
 		}
+	case startedMsg:
+		d.echo(m.label)
 	case steerMsg:
 		if m.err != nil {
 			d.scene.fail("%v", m.err)
 			d.restore(m.label)
-		} else {
-			d.scene.queue = append(d.scene.queue, queued{m.text, m.label})
 		}
+		if d.held && !d.work.busy {
+			d.begin("")
+		}
+	case replaceMsg:
+		d.replace(m)
 	case doneMsg:
 		d.work.done = &m
 	case shellOutMsg:
@@ -213,11 +232,11 @@ func (d *driver) finish() {
 	if d.scene.now().Sub(w.since) >= longTask {
 		d.alert("agent finished")
 	}
-	switch {
-	case !d.scene.waiting() || closed:
-	case w.auto:
-		d.scene.queue = nil
-	case done.out.Stop == core.StopDone || done.out.Stop == core.StopAwaitingInput:
+	goesOn := !closed && (done.out.Stop == core.StopDone || done.out.Stop == core.StopAwaitingInput)
+	if goesOn && w.auto {
+		d.scene.queue.forget()
+	}
+	if goesOn && len(d.scene.queue.labels()) > 0 {
 		d.begin("") // a queued message came too late for the last round
 	}
 }
@@ -232,8 +251,7 @@ func (d *driver) shellDone(m shellDoneMsg) {
 		d.scene.fail("%v", m.err)
 	}
 	text := shellSteering(m)
-	d.scene.queue = append(d.scene.queue, queued{text: text})
-	d.Session.Steer(core.TextInput(text))
+	d.scene.queue.ready(d.scene.queue.add(""), core.TextInput(text))
 	d.scene.note(dim, "The model sees this with your next message.")
 }
 
@@ -242,6 +260,9 @@ func (d *driver) commandDone(m commandMsg) {
 	d.scene.markdown(m.result.Text)
 	if m.err != nil {
 		d.scene.fail("/%s: %v", m.name, m.err)
+	}
+	if m.result.Draft != "" {
+		d.draft(m.result.Draft)
 	}
 	switch n := m.result.Next; {
 	case n == nil && m.result.Prompt != "" && m.err == nil && d.work.busy:
@@ -252,7 +273,43 @@ func (d *driver) commandDone(m commandMsg) {
 	case n.Kind != NextQuit && d.work.busy:
 		d.scene.fail("/%s: the agent is working: stop it with Ctrl-C first", m.name)
 	default:
-		d.leave(*n, nil)
+		d.change(*n)
+	}
+}
+
+// Answers to what becomes of the queue.
+const (
+	withoutQueue core.Choice = "yes, without them"
+	withQueue    core.Choice = "yes, with them"
+)
+
+// change leaves this session for another one, and asks what becomes of the queue.
+func (d *driver) change(next Next) {
+	n := len(d.scene.queue.labels())
+	if next.Kind == NextQuit || n == 0 {
+		d.scene.queue.clear()
+		d.leave(next, nil)
+		return
+	}
+	d.wg.Go(func() {
+		a, err := d.Asker.Ask(d.ctx, core.Question{
+			Kind: core.QuestionConfirm, Title: "Leave this session? Not sent yet: " + display.Plural(n, "message") + ".",
+			Choices: []core.Choice{withoutQueue, withQueue, core.ChoiceNo},
+		})
+		if err == nil {
+			d.post(replaceMsg{next, a.Choice})
+		}
+	})
+}
+
+// replace leaves the session as the user answered.
+func (d *driver) replace(m replaceMsg) {
+	switch m.choice {
+	case withoutQueue:
+		d.scene.queue.clear()
+		d.leave(m.next, nil)
+	case withQueue:
+		d.leave(m.next, nil)
 	}
 }
 
@@ -292,7 +349,7 @@ func (d *driver) past(m pastMsg) {
 				count()
 			}
 			past.apply(e)
-		case event.ToolUse, event.Steering, event.Error, event.Cancelled, event.Compacted:
+		case event.ToolUse, event.Steering, event.Error, event.Cancelled, event.Compacted, event.Rewound:
 			past.apply(e)
 		}
 	}
@@ -333,28 +390,4 @@ func (d *driver) reply(a core.Answer) {
 		d.dialog = nil
 		d.syncQuestion()
 	}
-}
-
-// status returns the status line.
-func (d *driver) status() string {
-	var parts []string
-	st := Status{}
-	if d.Status != nil {
-		st = d.Status()
-	}
-	if st.Tokens == 0 {
-		st.Tokens = d.scene.tokens
-	}
-	for _, p := range []string{st.Model, st.Mode} {
-		if p != "" {
-			parts = append(parts, display.Printable(p))
-		}
-	}
-	if st.Tokens > 0 {
-		parts = append(parts, display.Count(st.Tokens)+" tokens")
-	}
-	if st.Priced && st.Cost > 0 {
-		parts = append(parts, fmt.Sprintf("$%.4f", st.Cost))
-	}
-	return strings.Join(parts, " · ")
 }

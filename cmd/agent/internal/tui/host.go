@@ -48,10 +48,16 @@ type (
 		err     error
 		refused string // the entered text, if the session did not take it
 	}
-	// steerMsg reports that a message is queued, or why it is not.
+	startedMsg struct{ label string } // a queued message is submitted
+	// steerMsg reports that a queued message is ready, or why it is not.
 	steerMsg struct {
-		label, text string // as entered; for the model
-		err         error
+		label string // as entered
+		err   error
+	}
+	// replaceMsg is the answer to what becomes of the queue in the next session.
+	replaceMsg struct {
+		next   Next
+		choice core.Choice
 	}
 	shellOutMsg  struct{ text string }
 	shellDoneMsg struct {
@@ -71,7 +77,11 @@ type (
 )
 
 func newHost(ctx context.Context, o Options) *host {
+	if o.Queue == nil {
+		o.Queue = NewQueue()
+	}
 	h := &host{Options: o}
+	o.Queue.bind(o.Session)
 	h.ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return h
 }
@@ -104,6 +114,7 @@ func (h *host) start(caller context.Context) {
 func (h *host) close() {
 	h.stop()
 	h.wg.Wait()
+	h.Queue.bind(nil)
 }
 
 // follow posts the past and then the events, in batches of a frame.
@@ -361,9 +372,9 @@ func (h *host) help() string {
 	return b.String() + keyHelp
 }
 
-// submit submits an input to the session; an empty text continues with queued
-// messages. Cancelling ctx aborts the work.
-func (h *host) submit(ctx context.Context, text string) {
+// submit submits the queued messages and a text to the session. A text with an ID
+// is itself in the queue. Cancelling ctx aborts the work.
+func (h *host) submit(ctx context.Context, text string, id int) {
 	h.wg.Go(func() {
 		done := doneMsg{refused: text}
 		defer func() { h.post(done) }()
@@ -373,8 +384,16 @@ func (h *host) submit(ctx context.Context, text string) {
 			var err error
 			if input, err = h.expand(ctx, text); err != nil {
 				done.err = err
+				h.Queue.remove(id)
 				return
 			}
+			h.Queue.ready(id, input)
+		}
+		if first, ok := h.Queue.start(); ok {
+			h.post(startedMsg{first.label})
+			input, done.refused = first.input, first.label
+		} else if id != 0 { // the session has messages that come first
+			input, done.refused = core.Input{}, ""
 		}
 		out, err := h.Session.Submit(ctx, input)
 		if !errors.Is(err, core.ErrBusy) && !errors.Is(err, core.ErrClosed) {
@@ -386,18 +405,20 @@ func (h *host) submit(ctx context.Context, text string) {
 
 // steer queues a message for the working session.
 func (h *host) steer(ctx context.Context, text string) {
+	id := h.Queue.add(text)
 	h.wg.Go(func() {
 		msg := steerMsg{label: text}
-		var input core.Input
 		defer func() {
-			h.post(msg)
-			if msg.err == nil {
-				h.Session.Steer(input)
+			if msg.err != nil {
+				h.Queue.remove(id)
 			}
+			h.post(msg)
 		}()
 		defer h.guard(&msg.err)
-		input, msg.err = h.expand(ctx, text)
-		msg.text = input.Content.Text()
+		input, err := h.expand(ctx, text)
+		if msg.err = err; err == nil {
+			h.Queue.ready(id, input)
+		}
 	})
 }
 

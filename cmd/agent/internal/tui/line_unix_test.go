@@ -86,7 +86,7 @@ func TestLinePermission(t *testing.T) {
 		{"always", "a", []string{"→ always: shell(make)", "✓ shell make"}, 1, "shell(make)"},
 		{"always wider", "wa", []string{"→ always: shell(make *)", "✓ shell make"}, 1, "shell(make *)"},
 		{"session wider and back", "wws", []string{"→ session: shell(make)", "✓ shell make"}, 1, ""},
-		{"deny", "n", []string{"→ deny", "✗ shell make"}, 2, ""},
+		{"deny", "n", []string{"→ deny", "✗ shell make", "Permission denied: the user denied it."}, 2, ""},
 		{"deny with a reason", "rtry it dry\r", []string{"→ deny: try it dry", "✗ shell make"}, 2, ""},
 		{"with the arrows", keyDown + "\r", []string{"→ session", "✓ shell make"}, 1, ""},
 		{"back from the reason", "rbecause", nil, 2, ""},
@@ -165,7 +165,7 @@ func TestLineForm(t *testing.T) {
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{Session: s, Asker: asker})
 	c.send("go\r")
-	c.wait("? The tool asks", "age [integer] (optional) field 1 of 2")
+	c.wait("? The tool asks", "age [integer] (optional) (field 1 of 2)")
 	c.send("x\r")
 	c.wait("enter a number")
 	c.send("\x7f41\r")
@@ -184,14 +184,14 @@ func TestLineForm(t *testing.T) {
 
 func TestLineSteers(t *testing.T) {
 	t.Parallel()
-	release := make(chan struct{})
-	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+	release, queue := make(chan struct{}), NewQueue()
+	s, asker := mustOpen(t, act{queue: queue, turns: []coretest.Turn{
 		{Text: "working", Calls: coretest.CallTools(toolCall("shell", `{"command":"one"}`)).Calls, Block: release},
 		{Text: "turned around", Block: release},
 		{Text: "and again"},
 	}})
 	c := newConsole(t, 80, 24)
-	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Queue: queue})
 	c.send("go\r")
 	c.wait("working")
 	c.send("turn around\r")
@@ -206,6 +206,75 @@ func TestLineSteers(t *testing.T) {
 	c.wait("> once more", "and again")
 	c.gone("↳ queued")
 	r.quit(c)
+}
+
+// TestLineQueueOutlivesAFailure queues messages for a model that then fails: they
+// wait, in their order, can be edited, and come before what is entered later.
+func TestLineQueueOutlivesAFailure(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+		{Text: "working", Block: release, Err: &model.Error{Code: model.CodeNetwork, Message: "the service is down"}},
+		{Text: "answered all"},
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Commands: testCommands})
+	c.send("go\r")
+	c.wait("working")
+	c.send("first\r")
+	c.wait("↳ queued: first")
+	c.send("secnd\r")
+	c.wait("↳ queued: secnd")
+	close(release)
+	c.wait("the service is down", "Not sent yet: Enter sends, Alt+Up edits")
+	c.send("\x1b[1;3A") // Alt+Up
+	c.gone("↳ queued: secnd")
+	c.send("\x7f\x7fond\r")
+	c.wait("answered all")
+	c.gone("↳ queued")
+	var users []string
+	for _, m := range s.Messages() {
+		if m.Role == model.RoleUser {
+			users = append(users, m.Parts.Text())
+		}
+	}
+	if got := strings.Join(users, "|"); got != "go|first|second" && got != "go|firstsecond" {
+		t.Errorf("the model got %q; want go, first, second", got)
+	}
+	r.quit(c)
+}
+
+// TestLineNewSessionAsksAboutTheQueue leaves a session whose queue holds messages.
+func TestLineNewSessionAsksAboutTheQueue(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		key  string
+		next NextKind
+		left int
+	}{{"1", NextNew, 0}, {"2", NextNew, 1}, {"n", NextQuit, 0}} {
+		s, asker := mustOpen(t, act{turns: []coretest.Turn{{Text: "working", Block: make(chan struct{})}}})
+		queue := NewQueue()
+		c := newConsole(t, 80, 24)
+		r := c.start(t.Context(), Options{Session: s, Asker: asker, Commands: testCommands, Queue: queue})
+		c.send("go\r")
+		c.wait("working")
+		c.send("later\r")
+		c.wait("↳ queued: later")
+		c.send(keyEsc)
+		c.wait("Not sent yet")
+		c.send("/new\r")
+		c.wait("Leave this session? Not sent yet: 1 message.", "1 yes, without them", "2 yes, with them", "n no")
+		c.send(tt.key)
+		if tt.next == NextQuit {
+			c.gone("Leave this session?")
+			r.quit(c)
+		} else if next, err := r.wait(t); err != nil || next.Kind != tt.next {
+			t.Errorf("%s: Run = %+v, %v; want %s", tt.key, next, err, tt.next)
+		}
+		if n := len(queue.labels()); n != tt.left {
+			t.Errorf("%s: %d messages are left in the queue, want %d", tt.key, n, tt.left)
+		}
+	}
 }
 
 func TestLineCtrlC(t *testing.T) {
@@ -433,12 +502,12 @@ func TestLineNarrowAndResize(t *testing.T) {
 		c.send("\x7f")
 		c.gone("> x")
 	}
-	c.wait("tail that is not finished", "a-model-with")
+	c.wait("tail that is not finished", "accept-edits · Ctrl-C stops")
 	// Narrow and wide again before the size is read: the size is the same as
 	// before, but the rows are not.
 	c.see(func(v *vt.Terminal) { v.Resize(12, 12); v.Resize(40, 12) })
 	c.resize(40, 12)
-	c.wait("tail that is not finished", "a-model-with")
+	c.wait("tail that is not finished", "accept-edits · Ctrl-C stops")
 	close(release)
 	// Twelve rows have no room for the question: it is printed above the region.
 	c.wait("y yes, once")
@@ -656,5 +725,23 @@ func BenchmarkLineEcho(b *testing.B) {
 	s.finish <- core.Outcome{Stop: core.StopDone}
 	c.gone("Ctrl-C stops")
 	c.send("\x15")
+	r.quit(c)
+}
+
+// TestLineAskUser shows the model's question once, with its answer; a choice is
+// made with a key.
+func TestLineAskUser(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+		coretest.CallTools(toolCall("ask_user", `{"question":"Which colour?","options":["red","green"]}`)),
+		coretest.CallTools(toolCall("wait_agent", `{"agent_id":"agent-1"}`)), coretest.Say("the end"),
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	c.send("go\r")
+	c.wait("? Which colour?", "1 red", "2 green", "3 something else", "Esc: no answer")
+	c.send("2")
+	c.wait("? Which colour? → green", "wait_agent agent-1", "the end")
+	lacks(t, c.all(), "{", "→ yes", "✓ ask_user")
 	r.quit(c)
 }

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -89,37 +88,6 @@ func (l *lineScreen) listRows(room int) []string {
 	return rows
 }
 
-// statusRow returns the status line.
-func (l *lineScreen) statusRow() string {
-	spin := l.scene.paint(cyan, spinner[l.spin%len(spinner)]) + " "
-	switch {
-	case l.work.busy && l.work.stopped > 1:
-		return spin + l.scene.paint(yellow, "aborting")
-	case l.work.busy && l.work.stopped == 1:
-		return spin + l.scene.paint(yellow, "stopping after the current step · Ctrl-C again aborts")
-	case l.work.busy:
-		return spin + l.scene.paint(dim, dots(l.elapsed(l.work.since), l.scene.wait.Text(l.scene.now()), l.scene.stepNow(), l.status(), "Ctrl-C stops", l.moreHint()))
-	case len(l.jobs) > 0:
-		return spin + l.scene.paint(dim, "running · Ctrl-C stops")
-	case l.quitArmed:
-		return l.scene.paint(yellow, "Ctrl-C again quits")
-	}
-	return l.scene.paint(dim, dots(l.status(), l.moreHint()))
-}
-
-// moreHint is the hint that there is truncated text.
-func (l *lineScreen) moreHint() string {
-	if l.scene.more == nil {
-		return ""
-	}
-	return "Ctrl-O expands"
-}
-
-// dots joins the non-empty parts.
-func dots(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " · ")
-}
-
 // elapsed is the time since t, in whole seconds.
 func (l *lineScreen) elapsed(t time.Time) string {
 	d := l.scene.now().Sub(t).Truncate(time.Second)
@@ -147,7 +115,7 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 	} else {
 		below = l.scene.choices(d, l.selected)
 		y = l.selected
-		hint := "  press a key, or Enter to answer · Esc: no"
+		hint := "  press a key, or Enter to answer · Esc: " + d.dismissed()
 		if n := l.Asker.waiting(); n > 0 {
 			hint += fmt.Sprintf(" · %d more waiting", n)
 		}
@@ -160,6 +128,9 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		below = append(below, l.scene.paint(dim, "  (unsent: "+display.OneLine(l.editor.text(), 60)+")"))
 	}
 	head := l.scene.head(d)
+	if d.review != nil && !d.explaining {
+		head = append(head, l.reviewRows(height-len(head)-len(below))...)
+	}
 	if !l.inScrollback && len(head)+len(below) > height {
 		// No part of the question may be cut off.
 		l.inScrollback = true
@@ -199,10 +170,25 @@ func (l *lineScreen) running(width, most int) []string {
 	if s.shell != "" {
 		rows = append(rows, "  "+untab(display.OneLine(s.shell, width-2)))
 	}
-	for _, q := range s.queue {
-		if q.label != "" {
-			rows = append(rows, s.paint(dim, "↳ queued: "+display.OneLine(q.label, max(10, width-12))))
-		}
-	}
+	rows = append(rows, l.queueRows(width)...)
 	return rows[max(0, len(rows)-most):]
+}
+
+// maxQueueRows limits the queued messages that are shown.
+const maxQueueRows = 4
+
+// queueRows lists the queued messages.
+func (l *lineScreen) queueRows(width int) (rows []string) {
+	messages := l.scene.queue.shown()
+	for i, m := range messages {
+		if i == maxQueueRows && len(messages) > maxQueueRows+1 {
+			rows = append(rows, l.scene.paint(dim, fmt.Sprintf("↳ … %d more", len(messages)-i)))
+			break
+		}
+		rows = append(rows, l.scene.paint(dim, "↳ queued: "+display.OneLine(m.label, max(10, width-12))))
+	}
+	if len(rows) > 0 && !l.work.busy {
+		rows = append(rows, l.scene.paint(yellow, "  Not sent yet: Enter sends, Alt+Up edits"))
+	}
+	return rows
 }

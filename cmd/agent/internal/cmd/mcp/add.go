@@ -35,8 +35,8 @@ func newAddCmd(s *cmdutil.IO) *cobra.Command {
 		Use:   "add NAME URL | NAME -- COMMAND [ARGS…]",
 		Short: "Add an MCP server and read its tools",
 		Long: "Write a server to your settings, or with --scope project to this directory's .mcp.json, and connect to it once\n" +
-			"to read its tools. Values may contain ${NAME} or ${NAME:-default}, which refer to environment variables: use\n" +
-			"this for secrets, in single quotes.",
+			"to read its tools. Values may contain ${NAME} or ${NAME:-default}, which refer to environment variables, and\n" +
+			"those of --env and --header also $(command): use them for secrets, in single quotes.",
 		Example: "  agent mcp add files -- npx -y @modelcontextprotocol/server-filesystem .\n" +
 			"  agent mcp add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'\n" +
 			"  agent mcp add db -e 'DATABASE_URL=${DATABASE_URL}' --scope project -- ./tools/db-server",

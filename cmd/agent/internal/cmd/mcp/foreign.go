@@ -170,15 +170,16 @@ func convert(name string, value any, p places) candidate {
 	if c.server.URL != "" && c.server.Command != "" {
 		c.server.URL = ""
 	}
+	plain := func(v string) string { return strings.ReplaceAll(v, "$(", "$$(") } // other programs run no commands
 	for k, v := range f.Env {
-		c.server.Env[k] = v
+		c.server.Env[k] = plain(v)
 	}
 	for _, k := range f.EnvVars {
 		c.server.Env[k] = "${" + k + "}"
 	}
 	for _, headers := range []map[string]string{f.Headers, f.HTTPHeaders} {
 		for k, v := range headers {
-			c.server.Headers[k] = v
+			c.server.Headers[k] = plain(v)
 		}
 	}
 	for k, v := range f.EnvHeaders {

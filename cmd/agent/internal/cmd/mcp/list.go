@@ -126,6 +126,9 @@ func printServer(out io.Writer, i setup.ServerInfo) error {
 	for _, name := range cmdutil.SortedKeys(i.Config.Headers) {
 		row("header", name+": "+i.Config.Headers[name])
 	}
+	for _, line := range i.Config.Commands() {
+		row("runs", line)
+	}
 	row("hash", i.Hash)
 	if i.Server != nil {
 		row("server", strings.TrimSpace(i.Server.Name+" "+i.Server.Version)+", protocol "+i.Server.Protocol)

@@ -51,7 +51,7 @@ func (o *loginOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t, err := transport(set, c, &browser{Prompter: cmdutil.NewPrompter(o.IO), disabled: o.noBrowser})
+	t, err := transport(ctx, set, c, &browser{Prompter: cmdutil.NewPrompter(o.IO), disabled: o.noBrowser})
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (o *logoutOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t, err := transport(set, c, nil)
+	t, err := transport(ctx, set, c, nil)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (o *logoutOptions) run(ctx context.Context, name string) error {
 	return nil
 }
 
-// remote finds a server that is reached over HTTP, and expands its variables.
+// remote finds a server that is reached over HTTP.
 func (o *serverOptions) remote(name string) (*setup.Setup, mcp.Configured, error) {
 	set, c, err := o.server(name)
 	switch {
@@ -138,15 +138,16 @@ func (o *serverOptions) remote(name string) (*setup.Setup, mcp.Configured, error
 	case c.Server.Transport() == mcp.TransportStdio:
 		return nil, c, cmdutil.Usagef("MCP server %s is a local command with nothing to sign in to: pass credentials as environment variables (agent mcp add --env)", name)
 	}
-	if c.Server, err = c.Server.Expand(mcp.Environ); err != nil {
-		return nil, c, &config.Error{Key: "mcp.servers." + name, Err: err}
-	}
 	return set, c, nil
 }
 
 // transport returns the HTTP transport that signs in to a server.
-func transport(set *setup.Setup, c mcp.Configured, p oauth.Browser) (*oauth.Transport, error) {
-	t, err := set.SignIn(p).Transport(c.Server, nil)
+func transport(ctx context.Context, set *setup.Setup, c mcp.Configured, p oauth.Browser) (*oauth.Transport, error) {
+	s, err := c.Server.Expand(ctx, mcp.Environ, config.Command)
+	var t *oauth.Transport
+	if err == nil {
+		t, err = set.SignIn(p).Transport(s, nil)
+	}
 	if err != nil {
 		return nil, &config.Error{Key: "mcp.servers." + c.Name, Err: err}
 	}

@@ -142,6 +142,9 @@ func (o *enableOptions) run(ctx context.Context, name string) error {
 			return err
 		}
 		fmt.Fprintf(o.Out, "Trusted in this directory: %s\n", display.VisibleLine(c.Server.Describe(), 2000))
+		for _, line := range c.Server.Commands() {
+			fmt.Fprintf(o.Out, "It runs, for a value of its settings: %s\n", display.VisibleLine(line, 2000))
+		}
 		if errors.Is(c.Problem, setup.ErrUntrustedServer) {
 			c.Problem = nil
 		}

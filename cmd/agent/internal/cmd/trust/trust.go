@@ -15,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
+	"github.com/seed-009c0928/agent/mcp"
 )
 
 // trustOptions are the options of agent trust. At most one of revoke, list and
@@ -129,8 +130,16 @@ func (o *trustOptions) trustServers(ctx context.Context, store *trust.Store, dir
 			return false, err
 		}
 		fmt.Fprintf(o.Out, "%s is now trusted to use MCP server %s: %s\n", dir, name, display.VisibleLine(servers[name].Describe(), 500))
+		printCommands(o.Out, servers[name])
 	}
 	return len(servers) > 0, nil
+}
+
+// printCommands prints the commands that run for values of a server's settings.
+func printCommands(out io.Writer, s mcp.Server) {
+	for _, line := range s.Commands() {
+		fmt.Fprintf(out, "    runs: %s\n", display.VisibleLine(line, 500))
+	}
 }
 
 // printCovered prints what trust covers: the files, with the first digits of
@@ -219,6 +228,7 @@ func (o *trustOptions) showTrust(store *trust.Store, dir string) error {
 	servers, _, err := config.ProjectServers(dir)
 	for _, name := range cmdutil.SortedKeys(servers) {
 		fmt.Fprintf(o.Out, "  MCP server %s: %s\n", name, display.VisibleLine(servers[name].Describe(), 500))
+		printCommands(o.Out, servers[name])
 	}
 	return err
 }

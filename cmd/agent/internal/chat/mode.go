@@ -1,0 +1,80 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-009c0928/agent/permissions"
+)
+
+// setMode switches the permission mode of the session and its subagents, from the
+// next tool call on.
+func (c *chat) setMode(m permissions.Mode) error {
+	if m == permissions.ModeWorkspace {
+		if err := c.workspaceMode(); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.policy = c.policy.WithMode(m)
+	c.session.SetPolicy(c.policy)
+	return nil
+}
+
+// workspaceMode returns why mode workspace cannot be used here.
+func (c *chat) workspaceMode() error {
+	switch {
+	case !c.set.Trusted:
+		return errors.New("mode workspace needs a trusted directory: run agent trust in it, and start again")
+	case !c.policy.Sandboxed():
+		return errors.New("mode workspace needs a sandbox, which does not work here; agent doctor says why")
+	}
+	return nil
+}
+
+// nextMode switches to the next of the modes that one key goes through.
+func (c *chat) nextMode() error {
+	modes := []permissions.Mode{permissions.ModeDefault, permissions.ModeAcceptEdits}
+	if c.workspaceMode() == nil {
+		modes = append(modes, permissions.ModeWorkspace)
+	}
+	return c.setMode(modes[(slices.Index(modes, c.mode())+1)%len(modes)])
+}
+
+func (c *chat) mode() permissions.Mode {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.policy.Mode()
+}
+
+func (c *chat) cmdMode(_ context.Context, args string) (string, error) {
+	name := strings.TrimSpace(args)
+	if name == "" {
+		return fmt.Sprintf("The permission mode is **%s**. `/mode NAME` switches to another: %s. Shift+Tab goes through them.", c.mode(), modeNames()), nil
+	}
+	m, err := permissions.ParseMode(name)
+	if err != nil {
+		return "", err
+	}
+	if err := c.setMode(m); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("The permission mode is now **%s**.", m), nil
+}
+
+func modeNames() string {
+	var names []string
+	for _, m := range permissions.Modes() {
+		names = append(names, string(m))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c *chat) completeMode(_ context.Context, prefix string) []string {
+	names := strings.Split(modeNames(), ", ")
+	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, prefix) })
+}

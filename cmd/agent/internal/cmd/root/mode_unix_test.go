@@ -1,0 +1,38 @@
+//go:build unix
+
+package root
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// TestInteractiveMode: Shift+Tab, /mode and /permissions switch the permission
+// mode, and what it allows.
+func TestInteractiveMode(t *testing.T) {
+	w := newWorld(t, `[
+		{calls: [{name: write_file, args: {file_path: one.txt, content: one}}]}, {text: ["First answer."]},
+		{calls: [{name: write_file, args: {file_path: two.txt, content: two}}]}, {text: ["Second answer."]}]`)
+	s := w.onTerminal()
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.answer("· default", "\x1b[Z") // Shift+Tab
+	s.answer("· accept-edits", "Write one\r")
+	s.answer("First answer.", "/permissions read-only\r")
+	s.answer("· read-only ·", "Write two\r")
+	s.answer("Second answer.", "/mode nonsense\r")
+	s.answer("unknown permission mode", "/cost please\r")
+	s.answer("takes no arguments", "/mode workspace\r")
+	s.answer("needs a trusted directory", "/quit\r")
+	s.exits(0)
+	if _, err := os.Stat(filepath.Join(w.workspace, "one.txt")); err != nil {
+		t.Errorf("mode accept-edits did not write: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.workspace, "two.txt")); err == nil {
+		t.Error("mode read-only wrote a file")
+	}
+}
