@@ -153,10 +153,8 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/provider":   noun("core/model"),
 	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/tui", "core/changes", "core/model", "core/store"),
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
-	"cmd/agent/internal/cmd/tool":       noun("core/model"),
-	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
-	"cmd/agent/internal/cmd/trust":      noun(),
+	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
