@@ -67,6 +67,7 @@ func TestRealEngine(t *testing.T) {
 		if testing.Short() && engine == "podman" {
 			return // it differs from docker only in how it runs programs
 		}
+		t.Run("Terminal", func(t *testing.T) { envtest.TestTerminal(t, factory) })
 		envtest.TestHardCases(t, factory)
 		envtest.TestSearch(t, factory)
 	})

@@ -36,6 +36,10 @@ func newCluster(t *testing.T) *envtest.Engine {
 }
 
 func plan(args []string) envtest.Call {
+	terminal := len(args) > 1 && args[1] == "--tty"
+	if terminal {
+		args = slices.Delete(slices.Clone(args), 1, 2)
+	}
 	want := []string{
 		"exec", "--stdin", "--quiet", "--kubeconfig=/config", "--context=test", "--namespace=work", "--container=main", "pod-1", "--",
 	}
@@ -43,7 +47,12 @@ func plan(args []string) envtest.Call {
 		return envtest.Call{Stderr: "Error from server (NotFound): pods not found\n", Code: 1}
 	}
 	// kubectl reports on stderr that a program failed.
-	return envtest.Call{Argv: args[len(want):], Stderr: "command terminated with exit code 1\n"}
+	return envtest.Call{Argv: args[len(want):], Terminal: terminal, Stderr: "command terminated with exit code 1\n"}
+}
+
+func TestTerminal(t *testing.T) {
+	cluster := newCluster(t)
+	envtest.TestTerminal(t, func(t *testing.T) core.Environment { return newEnv(t, cluster) })
 }
 
 func newEnv(t *testing.T, cluster *envtest.Engine) core.Environment {
