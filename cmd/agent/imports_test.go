@@ -56,7 +56,8 @@ var importRules = map[string][]string{
 	"core/internal/recorder":     {"core/model", "core/event"},
 	"core":                       {"core/internal/answers", "core/internal/recorder", "core/internal/approvals", "core/internal/toolname", "core/internal/wording", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/conversation", "core/internal/repeat"},
 	"core/internal/answers":      {"core/model", "core/event", "core/internal/toolname"},
-	"core/internal/conversation": {"core/model", "core/event", "core/internal/answers", "core/internal/compaction", "core/internal/repeat"},
+	"core/internal/conversation": {"core/model", "core/event", "core/internal/answers", "core/internal/compaction", "core/internal/questions", "core/internal/repeat"},
+	"core/internal/questions":    {"core/model", "core/event"},
 
 	"core/model/internal/longtext": {},
 	"core/model/wire":              {"core/model", "core/sse"},
@@ -78,6 +79,7 @@ var importRules = map[string][]string{
 	"core/snapshot":           {"core/atomicfile", "core/gitindex", "core/internal/gitignore"},
 	"core/internal/charset":   {},
 	"core/changes":            {"core", "core/model", "core/event", "core/sensitive", "core/snapshot"},
+	"core/worktree":           {"core", "core/model", "core/event", "core/atomicfile", "core/changes", "core/snapshot"},
 	"core/internal/patch":     {"core/internal/textedit"},
 	"core/tools":              {"core/sensitive", "core", "core/model", "core/event", "core/output", "core/jsonpos", "core/internal/charset", "core/internal/patch", "core/internal/textedit", "core/internal/gitignore"},
 	"core/subagent":           {"core", "core/model", "core/event"},
@@ -136,7 +138,7 @@ var importRules = map[string][]string{
 	},
 	"cmd/agent/internal/run": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent",
-		"core", "core/model", "core/event", "core/store", "core/schema", "permissions",
+		"core", "core/model", "core/event", "core/store", "core/schema", "core/worktree", "permissions",
 	},
 	"cmd/agent/internal/chat": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
@@ -153,10 +155,9 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/provider":   noun("core/model"),
 	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/tui", "core/changes", "core/model", "core/store"),
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
-	"cmd/agent/internal/cmd/tool":       noun("core/model"),
+	"cmd/agent/internal/cmd/tool": noun("core/model", "core/pdftext"),
+	"cmd/agent/internal/cmd/worktree":   noun("core/snapshot", "core/worktree"),
 	"cmd/agent/internal/cmd/trust":      noun("mcp"),
-	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
-	"cmd/agent/internal/cmd/trust":      noun(),
 
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {

@@ -33,8 +33,11 @@ type Options struct {
 // Dir returns the directory of all stores below home, such as ~/.agent.
 func Dir(home string) string { return filepath.Join(home, "snapshots") }
 
-// storeDir returns the store of a root.
-func storeDir(dir, root string) string {
+// Worktrees returns the directory of all worktrees of a home; see core/worktree.
+func Worktrees(home string) string { return home + "-worktrees" }
+
+// Store returns the store of a root; dir is that of all stores.
+func Store(dir, root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(dir, hex.EncodeToString(sum[:10]))
 }
@@ -97,7 +100,7 @@ func (t *Tracker) fail(err error) {
 // open opens the stores, and finishes an undo that was interrupted.
 func (t *Tracker) open() error {
 	for _, path := range t.opts.Roots {
-		w, err := openWorkspace(&t.opts, path)
+		w, err := Open(t.opts, path, path)
 		if err != nil {
 			return err
 		}
@@ -122,11 +125,13 @@ func (t *Tracker) first() error {
 	return nil
 }
 
-func openWorkspace(opts *Options, path string) (*snapshot.Workspace, error) {
-	skip := len(path)
+// Open opens a directory as a tracker does, with the store of root: that
+// directory, or one that it is a copy of. The caller closes it.
+func Open(opts Options, path, root string) (*snapshot.Workspace, error) {
+	skip, home := len(path), filepath.Dir(opts.Dir)
 	w, err := snapshot.Open(snapshot.Options{
-		Root: path, Dir: storeDir(opts.Dir, path), Excludes: opts.Excludes, Skip: []string{filepath.Dir(opts.Dir)},
-		Secret: opts.Secret,
+		Root: path, Dir: Store(opts.Dir, root), NoIndex: path != root,
+		Excludes: opts.Excludes, Skip: []string{home, Worktrees(home)}, Secret: opts.Secret,
 		Leave: func(name string) string {
 			if e, ok := sensitive.Match(filepath.ToSlash(path)+"/"+name, skip); ok && e.Class == sensitive.Secret {
 				return "it may hold secrets"
@@ -357,15 +362,20 @@ func (t *Tracker) describe(ctx context.Context, r *root, before, after snapshot.
 	for _, l := range left[:min(len(left), maxFiles)] {
 		body.Unrecorded = append(body.Unrecorded, event.Unrecorded{Path: l.Path, Reason: l.Reason})
 	}
-	room := maxDiff
-	for _, c := range list[:min(len(list), maxFiles)] {
-		d, err := r.w.Diff(ctx, c)
+	body.Files, err = Files(ctx, r.w, list[:min(len(list), maxFiles)], maxDiff)
+	return body, true, err
+}
+
+// Files describes changes, with at most that many bytes of diffs.
+func Files(ctx context.Context, w *snapshot.Workspace, list []snapshot.Change, diffs int) (files []event.FileChange, err error) {
+	for _, c := range list {
+		d, err := w.Diff(ctx, c)
 		if err != nil {
-			return event.FilesChanged{}, false, err
+			return nil, err
 		}
-		body.Files = append(body.Files, fileChange(c, d, &room))
+		files = append(files, fileChange(c, d, &diffs))
 	}
-	return body, true, nil
+	return files, nil
 }
 
 // fileChange describes a change. Left is how much diff fits.

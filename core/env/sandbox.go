@@ -117,7 +117,7 @@ func (l *Local) confine(ctx context.Context, cmd *core.Command, spec *proc.Spec)
 		return nil, fmt.Errorf("create a directory for temporary files: %w", err)
 	}
 	c := &confined{dir: spec.Dir}
-	c.profile = &sandbox.Profile{Mode: mode, Readable: l.info.Roots, Tmp: tmp, Scratch: l.sandbox.Scratch, Layers: layers}
+	c.profile = &sandbox.Profile{Mode: mode, Readable: append(borrowed(l.info.Roots), l.info.Roots...), Tmp: tmp, Scratch: l.sandbox.Scratch, Layers: layers}
 	c.planted = l.grantFiles(c.profile, cmd.Grants)
 	c.unsigned = unsigned(strings.Join(append(slices.Clone(cmd.Argv), cmd.Script), " "), l.info.Home, l.info.Roots)
 	spec.Env = gitEnv(spec.Env)
@@ -232,6 +232,7 @@ func (l *Local) hidden(writable []string, grants []core.Grant) []string {
 	for _, dir := range l.info.Roots { // the repository of a worktree
 		open = append(open, gitDirs(dir)...)
 	}
+	open = append(open, borrowed(l.info.Roots)...)
 	for _, g := range grants {
 		if g.Scope == core.ScopeRead {
 			open = append(open, g.Resource)
@@ -321,7 +322,7 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 		lines = append(lines, "the connection to "+host+" was refused")
 	}
 	for _, path := range aside {
-		lines = append(lines, strings.TrimSuffix(path, sandbox.AsideSuffix)+" is protected and was set aside as "+path)
+		lines = append(lines, asideNote(path))
 	}
 	if c.unsigned && exit.Code == 0 {
 		lines = append(lines, "git signs nothing here, since keys are hidden: the commits and tags of this command are unsigned")

@@ -23,6 +23,10 @@ type Options struct {
 	Root string // the workspace, absolute
 	Dir  string // the store, outside of the workspace; it is created
 
+	// NoIndex keeps no index between processes, as of a directory that shares the
+	// store of another one.
+	NoIndex bool
+
 	MaxFiles    int   // in the workspace; 0 = 200,000
 	MaxBytes    int64 // of files read for one snapshot; 0 = 1 GiB
 	MaxFileSize int64 // larger files are left out; 0 = 10 MiB

@@ -18,7 +18,6 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/changes"
-	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/pdftext"
@@ -121,6 +120,7 @@ type Agent struct {
 	policy   core.Policy
 	recorded atomic.Bool // a session has a log
 	hidden   store.Hidden
+	confined profiles // of plugins and MCP servers
 
 	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without
@@ -130,6 +130,7 @@ type Agent struct {
 	usage     *skills.Usage
 	// pluginErrs are about plugins whose tools are not in the table.
 	pluginErrs []error
+	sweeping   sync.WaitGroup
 	mu         sync.Mutex
 	scratch    *sandbox.TempDir // changes of caches by MCP servers; may be nil
 	nodes      map[string]*node // by the session's id
@@ -177,10 +178,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 		}
 	}
 	if a.env = opts.Env; a.env == nil {
-		local, err := env.NewLocal(env.LocalOptions{
-			Dir: opts.Dir, AddDirs: opts.AddDirs, PassEnv: opts.PassEnv, Supervisor: a.commands, Logger: opts.Logger,
-			Sandbox: a.sandbox(),
-		})
+		local, err := a.localEnv(opts.Dir, opts.AddDirs)
 		if err != nil {
 			return nil, err
 		}
@@ -217,6 +215,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 		return nil, err
 	}
 	a.openMCP(ctx)
+	a.sweeping.Go(a.sweep)
 	return a, nil
 }
 
@@ -266,6 +265,7 @@ func (a *Agent) Policy() core.Policy { return a.policy }
 // Close closes the toolsets and the environment and ends all processes. Close the
 // sessions first.
 func (a *Agent) Close() error {
+	a.sweeping.Wait()
 	var errs []error
 	if a.plugins != nil { // all at once, before the table closes them one by one
 		errs = append(errs, a.plugins.Close())

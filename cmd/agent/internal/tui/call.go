@@ -42,7 +42,20 @@ func (s *scene) toolResult(id string, b event.ToolResult) {
 		s.setPlan(p)
 		return
 	}
+	if b.Name == event.AskTool && !b.IsError {
+		s.add("tool", s.fold(plain, c.args+" → "+answerOf(b), s.width, s.paint(yellow, "? "), "  ")...)
+		return
+	}
 	s.add("tool", s.toolLines(c, b)...)
+}
+
+// answerOf returns the user's answer to the model's question.
+func answerOf(b event.ToolResult) string {
+	var result struct{ Answer string }
+	if json.Unmarshal(b.Structured, &result) != nil || result.Answer == "" {
+		return "no answer"
+	}
+	return display.OneLine(result.Answer, 1000)
 }
 
 // Limits of the lines that are shown of a result.
@@ -121,6 +134,12 @@ func (s *scene) headline(mark, name, arg, tail string) string {
 // ones.
 func (s *scene) detail(lines []string, most int, first bool) []string {
 	var out []string
+	if s.full {
+		for _, l := range lines {
+			out = append(out, s.fold(dim, untab(l), s.width, "  ", "    ")...)
+		}
+		return out
+	}
 	hidden := len(lines) - most
 	if hidden > 0 && !first {
 		out = append(out, "  "+s.paint(dim, "… "+display.Plural(hidden, "line")+" above"))
@@ -152,7 +171,7 @@ func (s *scene) diff(diff string, most int) []string {
 		lines = lines[1:] // the headline names the file
 	}
 	for i, l := range lines {
-		if i == most {
+		if i == most && !s.full {
 			return append(out, "  "+s.paint(dim, "… "+display.Plural(len(lines)-most, "more line")+" of the diff"))
 		}
 		st := dim

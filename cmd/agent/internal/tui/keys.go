@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,7 +14,13 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	if name != "ctrl+c" {
 		l.quitArmed = false
 	}
+	armed := l.escArmed
+	l.escArmed = false
 	switch {
+	case l.pager != nil:
+		if l.pager.key(msg) {
+			l.closePager()
+		}
 	case name == "ctrl+z" && !canSuspend():
 		l.scene.note(dim, "Cannot suspend: no shell to return to.")
 	case name == "ctrl+z":
@@ -24,8 +31,12 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	case name == "ctrl+l":
 		l.screen.write("\x1b[H\x1b[2J")
 		l.screen.rows, l.screen.x, l.screen.y = nil, 0, 0
+	case name == "ctrl+t":
+		l.readHistory()
 	case name == "ctrl+o":
-		l.scene.expand()
+		if m := l.scene.more; m != nil {
+			l.openPager(&pager{title: m.title, render: func(width int) []string { return m.lines(l.scene, width) }})
+		}
 	case l.dialog != nil && !l.waitsForPause():
 		l.dialogKey(msg)
 	case name == "shift+tab" && len(l.list) < 2 && l.NextMode != nil:
@@ -36,10 +47,20 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		l.complete(name == "tab")
 	case l.editor.search != nil && name != "enter" && name != "ctrl+c":
 		l.editor.key(msg)
+	case name == "esc" && l.list == nil && l.rewinds():
+		if l.escArmed = !armed; armed {
+			l.enter("/rewind")
+		}
 	default:
 		l.editKey(msg)
 	}
 	return nil
+}
+
+// rewinds reports whether Esc Esc rewinds: nothing is running or typed.
+func (l *lineScreen) rewinds() bool {
+	return !l.work.busy && len(l.jobs) == 0 && l.editor.empty() &&
+		slices.ContainsFunc(l.commands(), func(c Command) bool { return c.Name == "rewind" })
 }
 
 // editKey handles a key for the input box or the session.
