@@ -74,7 +74,7 @@ var importRules = map[string][]string{
 	"core/model/scripted":          {"core/model"},
 
 	"core/env/internal/notes": {"core", "core/model", "core/event"},
-	"core/env":                {"core/env/internal/notes", "core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
+	"core/env":                {"core/env/internal/notes", "core/internal/gitignore", "core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
 	"core/internal/textedit":  {},
 	"core/internal/gitignore": {"core/internal/textedit"},
 	"core/snapshot":           {"core/atomicfile", "core/gitindex", "core/internal/gitignore"},
