@@ -252,6 +252,37 @@ func (t *Tracker) peek(ctx context.Context, agent []string, accesses []core.Acce
 	}
 }
 
+// Holds takes a snapshot, and reports whether it holds all of the files, ignored ones
+// included: a call that removes or overwrites them can be undone.
+func (t *Tracker) Holds(ctx context.Context, files []string) bool {
+	t.Begin(ctx)
+	if wait(ctx, t.ready) != nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.failed != nil {
+		return false
+	}
+	found := 0
+	for _, r := range t.roots {
+		var paths []string
+		for _, name := range files {
+			if rel, err := filepath.Rel(r.path, filepath.FromSlash(name)); err == nil && filepath.IsLocal(rel) {
+				paths = append(paths, filepath.ToSlash(rel))
+			}
+		}
+		if found += len(paths); len(paths) == 0 {
+			continue
+		}
+		snap, err := r.w.Take(ctx, snapshot.TakeOptions{Paths: paths})
+		if err != nil || !r.w.Holds(paths) || r.w.Keep(t.opts.Session, snap.ID) != nil {
+			return false
+		}
+	}
+	return found >= len(files)
+}
+
 // touched returns what to look at for a call with these accesses, by root, and
 // whether it names all that can change. What a call writes that reads sensitive
 // files may be their content.
