@@ -412,3 +412,43 @@ func TestTwoRoots(t *testing.T) {
 	}
 	r.expect("a: 1\n")
 }
+
+// TestTwoSessions: what an edit of another session changes while a command runs is
+// not the command's doing, and its undo leaves it alone.
+func TestTwoSessions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "snapshots")
+	a := newRecord(t, func(o *changes.Options) { o.Session, o.Dir = "a", dir })
+	b := newRecord(t, func(o *changes.Options) { o.Session, o.Dir, o.Roots = "b", dir, []string{a.root} })
+	b.root = a.root
+	for _, name := range []string{"both/one", "both/two", "alone/x", "late", "early"} {
+		a.write(name, "old\n")
+	}
+	a.input("go")
+	b.input("go")
+	edit := func(name string) {
+		b.call(core.ScopeWrite, filepath.Join(b.root, name), func() { b.write(name, "b\n") })
+	}
+	a.call(core.ScopeShell, "", func() {})
+	edit("early")
+	a.call(core.ScopeShell, "", func() {
+		a.write("both/one", "a\n")
+		edit("both/two")
+		edit("new/deep/file")
+		b.call(core.ScopeDelete, filepath.Join(b.root, "alone/x"), func() { os.RemoveAll(filepath.Join(b.root, "alone")) })
+		a.write("early", "a\n")
+	})
+	edit("late")
+	var got []string
+	for _, f := range a.history().Turns[0].Changes[0].Files {
+		got = append(got, f.Kind+" "+f.Path)
+	}
+	if want := "modify both/one|modify early"; strings.Join(got, "|") != want {
+		t.Errorf("the command changed %q, want %s", got, want)
+	}
+	list, err := a.history().Last()
+	a.revert(changes.SourceUndo, list, err)
+	a.expect("both/one: old\n", "both/two: b\n", "new/deep/file: b\n", "alone/x: none", "late: b\n", "early: b\n")
+	list, err = b.history().Last()
+	b.revert(changes.SourceUndo, list, err)
+	b.expect("both/one: old\n", "both/two: old\n", "new/deep/file: none", "alone/x: old\n", "late: old\n", "early: old\n")
+}

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
@@ -62,9 +64,10 @@ type Tracker struct {
 
 // root is one directory of the workspace.
 type root struct {
-	path string
-	w    *snapshot.Workspace
-	last snapshot.Snapshot // the state up to which all changes are known
+	path  string
+	w     *snapshot.Workspace
+	last  snapshot.Snapshot // the state up to which all changes are known
+	since time.Time         // when last was taken
 }
 
 // New returns a tracker. It reads nothing until [Tracker.Begin].
@@ -169,7 +172,15 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 	if wait(ctx, t.opened) != nil {
 		return func(context.Context) []event.Body { return nil }
 	}
-	path := call.Session.AgentPath
+	done := t.claim(accesses)
+	after := t.before(ctx, call.Session.AgentPath, accesses)
+	return func(ctx context.Context) []event.Body {
+		defer done()
+		return after(ctx)
+	}
+}
+
+func (t *Tracker) before(ctx context.Context, path []string, accesses []core.Access) func(context.Context) []event.Body {
 	if after := t.peek(ctx, path, accesses); after != nil {
 		return after
 	}
@@ -190,7 +201,7 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 			return func(context.Context) []event.Body { return t.failing(ctx, err) }
 		}
 		if t.running == 0 { // what came before was no call's doing
-			r.last = snap
+			r.last, r.since = snap, time.Now()
 		}
 	}
 	t.failed, t.warned = nil, false // a disk that was full has space again
@@ -326,7 +337,13 @@ func (t *Tracker) after(ctx context.Context, agent []string, takes []snapshot.Ta
 			return append(bodies, t.failing(ctx, err)...)
 		}
 		before := r.last
-		r.last = snap
+		if others := t.claimed(r, r.since); len(others) > 0 && !takes[i].Only {
+			others = slices.DeleteFunc(others, func(p string) bool { return slices.Contains(takes[i].Paths, p) })
+			if before, err = r.w.Graft(before, snap, others); err != nil {
+				return append(bodies, t.failing(ctx, err)...)
+			}
+		}
+		r.last, r.since = snap, time.Now()
 		bodies = append(bodies, t.report(ctx, r, agent, before, snap)...)
 	}
 	return bodies

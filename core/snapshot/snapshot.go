@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/seed-009c0928/agent/core/internal/gitignore"
 )
@@ -330,7 +329,7 @@ func (w *Workspace) store(s *scan) (Snapshot, error) {
 	if w.last.ID != "" && w.tree == w.index.id && bytes.Equal(note, w.note) {
 		return w.last, nil
 	}
-	id, err := w.objects.put(kindCommit, fmt.Appendf(nil, "tree %s\nauthor agent <> %d +0000\ncommitter agent <> %[2]d +0000\n\nsnapshot\n\n%s\n", w.index.id, time.Now().Unix(), note))
+	id, err := w.objects.putCommit(w.index.id, note)
 	if err != nil {
 		return Snapshot{}, err
 	}
