@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -451,4 +453,101 @@ func TestTwoSessions(t *testing.T) {
 	list, err = b.history().Last()
 	b.revert(changes.SourceUndo, list, err)
 	b.expect("both/one: old\n", "both/two: old\n", "new/deep/file: none", "alone/x: old\n", "late: old\n", "early: old\n")
+}
+
+// TestUndoEverything: whatever tools, commands and the user do at random, undoing
+// all turns leaves the first tree, with the user's own files as they are now.
+func TestUndoEverything(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	r := newRecord(t)
+	name := func(owner string) string { return fmt.Sprintf("%s/%c/f%d", owner, 'a'+rune(rnd.IntN(3)), rnd.IntN(4)) }
+	change := func(owner string) func() {
+		return func() {
+			for range 1 + rnd.IntN(4) {
+				switch at := filepath.Join(r.root, name(owner)); rnd.IntN(5) {
+				case 0:
+					os.RemoveAll(filepath.Dir(at))
+				case 1:
+					os.Rename(at, filepath.Join(r.root, name(owner)))
+				case 2:
+					os.Chmod(at, 0o600)
+				default:
+					r.write(name(owner), fmt.Sprintf("%s %d\n", owner, rnd.IntN(1000)))
+				}
+			}
+		}
+	}
+	for range 6 {
+		change("agents")()
+		change("users")()
+	}
+	was := r.tree("agents")
+	for range 8 {
+		r.input("go")
+		for range 3 {
+			change("users")()
+			if edited := name("agents"); rnd.IntN(2) == 0 {
+				r.call(core.ScopeWrite, filepath.Join(r.root, edited), func() { r.write(edited, fmt.Sprint(rnd.IntN(1000))) })
+			} else {
+				r.call(core.ScopeShell, "", change("agents"))
+			}
+		}
+	}
+	is, users := r.tree("agents"), r.tree("users")
+	for {
+		list, err := r.history().Last()
+		if errors.Is(err, changes.ErrNothing) {
+			break
+		}
+		if out := r.revert(changes.SourceUndo, list, err); len(out.Conflicts) > 0 {
+			t.Fatalf("conflicts %v", out.Conflicts)
+		}
+	}
+	if got := r.tree("agents"); got != was {
+		t.Errorf("undone:\n%s\nwant:\n%s", got, was)
+	}
+	for {
+		list, err := r.history().Undone()
+		if err != nil {
+			break
+		}
+		r.revert(changes.SourceRedo, list, nil)
+	}
+	if got := r.tree("agents"); got != is {
+		t.Errorf("redone:\n%s\nwant:\n%s", got, is)
+	}
+	if got := r.tree("users"); got != users {
+		t.Errorf("the user's files:\n%s\nwere:\n%s", got, users)
+	}
+}
+
+// tree describes the files below a directory of the workspace.
+func (r *record) tree(dir string) string {
+	r.t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(filepath.Join(r.root, dir), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s %v ", strings.TrimPrefix(path, r.root), info.Mode())
+		if info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			b.Write(data)
+		}
+		b.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return b.String()
 }
