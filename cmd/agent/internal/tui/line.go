@@ -38,13 +38,15 @@ const keyHelp = `
 type lineScreen struct {
 	*driver
 	screen *screen
+	tty    *os.File // the terminal's input
 	editor *editor
 	watch  *watcher
 	title  string // the terminal's title that was set
 
-	typed        *editor  // a typed answer
-	inputError   string   // why the typed answer is invalid
-	selected     int      // index of the question's option
+	typed        *editor // a typed answer
+	inputError   string  // why the typed answer is invalid
+	selected     int     // index of the question's option
+	reviewTop    int
 	current      *pending // the question that these fields belong to
 	inScrollback bool     // the question is in the scrollback, since the region has no room for it
 	lastKey      time.Time
@@ -89,7 +91,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == ""}
 	l := &lineScreen{
 		driver: newDriver(h, newScene(p, width, o.Dir)),
-		screen: &screen{out: out, width: width, height: height},
+		screen: &screen{out: out, width: width, height: height}, tty: in,
 		editor: newEditor(p, o.History), at: -1,
 	}
 	l.alert, l.restore, l.draft = l.notify, l.takeBack, l.takeBack
@@ -137,6 +139,8 @@ func (l *lineScreen) Init() (cmd tea.Cmd) {
 	}
 	if l.Prompt != "" {
 		l.enter(l.Prompt)
+	} else if l.Session.State() == core.StateParked {
+		l.begin("") // asks the parked question
 	}
 	l.draw()
 	return nil
@@ -184,6 +188,9 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		l.frameDue, urgent = false, true
 	case completeMsg:
 		l.completed(m)
+	case editedMsg:
+		urgent = true
+		l.edited(m)
 	case historyMsg:
 		urgent = true
 		l.openHistory(m)
@@ -275,6 +282,7 @@ func (l *lineScreen) syncDialog() {
 	}
 	if now != l.current {
 		l.current, l.typed, l.inputError, l.selected, l.inScrollback = now, nil, "", 0, false
+		l.reviewTop = 0
 	}
 	if l.dialog != nil && l.dialog.typing() && l.typed == nil {
 		l.typed = newEditor(l.scene.painter, nil)

@@ -128,7 +128,7 @@ func TestInteractivePlan(t *testing.T) {
 func TestInteractiveCustomCommand(t *testing.T) {
 	w := newWorld(t, `[{text: ["First answer."]}, {text: ["Second answer."]}]`)
 	for path, text := range map[string]string{
-		filepath.Join(w.home, ".agent", "commands", "greet.md"):        "---\ndescription: greets\n---\nSay hello to $1.",
+		filepath.Join(w.home, ".agent", "commands", "greet.md"):        "---\ndescription: greets\n---\nSay hello to $0.",
 		filepath.Join(w.workspace, ".agent", "commands", "project.md"): "Of the project.",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
