@@ -247,6 +247,7 @@ func (a *Agent) newPolicy(ctx context.Context) (core.Policy, error) {
 		p.Sandboxed = sync.OnceValue(func() bool { return confines.Sandboxed(context.WithoutCancel(ctx)) })
 	}
 	p.Sandbox, _ = a.env.(permissions.Sandbox)
+	p.Held = a.held
 	p.FoldCase = p.FoldCase || info.OS == "windows" || info.OS == "darwin"
 	if p.AgentHome == "" {
 		p.AgentHome = a.opts.Home
