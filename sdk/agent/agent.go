@@ -404,6 +404,9 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		Env: a.env, Policy: a.policy, Asker: opts.Asker, SaveRules: opts.SaveRules, Context: opts.Context, Hooks: opts.Hooks,
 		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
 	}
+	if cfg.Asker != nil {
+		cfg.Asker = tryingAsker{cfg.Asker, a}
+	}
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
 		cfg.Profile = profile.Default(profile.Options{})
 	}
