@@ -32,8 +32,30 @@ func (s *Session) Compact(ctx context.Context, focus string) error {
 // Messages returns the conversation as the next request sends it. It may be
 // called at any time; the messages are shared and must not be changed.
 func (s *Session) Messages() []model.Message {
-	if m := s.history.shown.Load(); m != nil {
-		return (*m)[:len(*m):len(*m)]
+	return s.conversation.View().Messages
+}
+
+// Inputs returns the numbers of the inputs that Rewind can take back, oldest first.
+// Those that summaries replaced long ago are not among them. It may be called at any
+// time.
+func (s *Session) Inputs() []event.Seq { return s.conversation.View().Inputs() }
+
+// Rewind takes the conversation back to what it was before an input, of which it
+// gets the number, that of its [event.User]. Files stay as they are, as do costs and
+// subagents. The error is ErrBusy, ErrClosed, that of an unknown input, or a
+// *JournalError: then the session is rewound, but not yet recorded.
+func (s *Session) Rewind(ctx context.Context, input event.Seq) error {
+	r, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.finish(r, StopDone, nil)
+	if !s.conversation.Rewind(input) {
+		return fmt.Errorf("the conversation has no input %d to rewind to; its inputs are %v", input, s.Inputs())
+	}
+	s.emit(r.ctx, "", event.Rewound{Input: input})
+	if r.soft.Err() != nil {
+		return context.Cause(r.soft)
 	}
 	return nil
 }
@@ -41,21 +63,7 @@ func (s *Session) Messages() []model.Message {
 // full reports whether it is time to compact.
 func (s *Session) full() bool {
 	limit := s.current().limits.CompactAt * float64(s.current().profile.ContextWindow)
-	return limit > 0 && float64(s.history.context) > limit
-}
-
-// boundTokens is more than a model can take.
-const boundTokens = 2 << 20
-
-// bound drops what no model could be sent, so that a conversation that was never
-// compacted fits into memory. A resumed session does it at the same points.
-func (s *Session) bound() {
-	h, window := &s.history, s.current().profile.ContextWindow
-	if most := max(boundTokens, window); h.size > 4*most {
-		kept := compaction.Keep(h.messages, most)
-		dropped := h.messages[:len(h.messages)-kept]
-		h.compact(compaction.Summary(compaction.Dropped, s.memory.Text(h.messages[len(dropped):], most), dropped, most/10), kept)
-	}
+	return limit > 0 && float64(s.conversation.Context) > limit
 }
 
 // tryCompact compacts at most once per input; a failure is only a warning.
@@ -72,15 +80,14 @@ func (s *Session) tryCompact(r *run) bool {
 }
 
 func (s *Session) compact(r *run, focus string) error {
-	s.bound()
-	set, h := s.current(), &s.history
+	set, c := s.current(), &s.conversation
+	c.Bound(set.profile.ContextWindow)
 	window := cmp.Or(set.profile.ContextWindow, 32_000)
-	kept := compaction.Keep(h.messages, window/10)
-	dropped := h.messages[:len(h.messages)-kept]
-	if len(dropped) < 2 {
+	split := c.Split(window/10, window/4)
+	if len(split.Dropped) < 2 {
 		return ErrShort
 	}
-	req, name := compaction.Request(set.model, dropped, window/2, focus), set.provider.Info().Name
+	req, name := compaction.Request(set.model, split.Dropped, window/2, focus), set.provider.Info().Name
 	s.emit(r.ctx, "", event.LLMStart{Provider: name, Model: req.Model, Messages: len(req.Messages)})
 	if err := r.soft.Err(); err != nil {
 		return err
@@ -99,11 +106,10 @@ func (s *Session) compact(r *run, focus string) error {
 	end.Usage, end.Stop = resp.Usage, resp.Stop
 	end.Provider, end.Model = answers.By(resp, name, req.Model)
 	s.emit(r.ctx, "", end)
-	done := event.Compacted{Content: compaction.Summary(resp.Parts.Text(), s.memory.Text(h.messages[len(dropped):], window/4), dropped, window/10), Before: h.context, Kept: kept, Summarised: len(dropped), Provider: end.Provider, Model: end.Model, Usage: resp.Usage}
-	h.usage = h.usage.Add(resp.Usage)
-	h.compact(done.Content, kept)
-	h.context += len(s.prompt.text) / 4
-	done.After = h.context
+	done := event.Compacted{Content: split.Summary(resp.Parts.Text(), window/10), Before: c.Context, Kept: split.Kept, Summarised: len(split.Dropped), Provider: end.Provider, Model: end.Model, Usage: resp.Usage}
+	c.Compact(done)
+	c.Context += len(c.Prompt.Text) / 4
+	done.After = c.Context
 	s.emit(r.ctx, "", done)
 	s.spend(r, end.Provider, end.Model, resp.Usage)
 	return nil

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -87,22 +88,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	def := func(v *time.Duration, d time.Duration) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	def(&l.CommandTimeout, 10*time.Second)
-	def(&l.MaxCommandTimeout, 600*time.Second)
-	if l.WarnAt <= 0 {
-		l.WarnAt = 0.8
-	}
-	if l.ParallelCalls <= 0 {
-		l.ParallelCalls = 8
-	}
-	if l.LoopWindow <= 0 {
-		l.LoopWindow = 10
-	}
+	l.CommandTimeout = cmp.Or(max(l.CommandTimeout, 0), 10*time.Second)
+	l.MaxCommandTimeout = cmp.Or(max(l.MaxCommandTimeout, 0), 600*time.Second)
+	l.WarnAt = cmp.Or(max(l.WarnAt, 0), 0.8)
+	l.ParallelCalls = cmp.Or(max(l.ParallelCalls, 0), 8)
+	l.LoopWindow = cmp.Or(max(l.LoopWindow, 0), 10)
 	return l
 }
 

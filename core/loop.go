@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -14,13 +13,18 @@ import (
 
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/answers"
-	"github.com/seed-009c0928/agent/core/internal/repeat"
+	"github.com/seed-009c0928/agent/core/internal/conversation"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/schema"
 )
 
 // process runs one input through the loop.
 func (s *Session) process(r *run, in Input) (StopReason, error) {
+	if open := s.conversation.Open(); len(open) > 0 { // of a parked session
+		if s.runCalls(r, s.snapshot(r.ctx), "", open); r.parked {
+			return StopParked, nil
+		}
+	}
 	s.takeInput(r, in)
 	for {
 		s.drainSteering(r.ctx)
@@ -30,7 +34,7 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 		if stop := s.checkLimits(r); stop != "" {
 			return stop, nil
 		}
-		if s.bound(); s.full() {
+		if s.conversation.Bound(s.current().profile.ContextWindow); s.full() {
 			s.tryCompact(r)
 		}
 		snapshot := s.snapshot(r.ctx)
@@ -64,7 +68,9 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 			s.skipCalls(r, calls, "the limit on tokens or cost was reached")
 			return stop, nil
 		}
-		s.runCalls(r, snapshot, answer, calls)
+		if s.runCalls(r, snapshot, answer.Stop, calls); r.parked {
+			return StopParked, nil
+		}
 		s.detectLoop(r, calls)
 	}
 }
@@ -90,8 +96,8 @@ func (s *Session) takeInput(r *run, in Input) {
 			parts, record = append(parts, block), append(record, block)
 		}
 	}
-	s.emitAs(r.ctx, "", event.User{Content: parts}, event.User{Content: record})
-	s.history.addUser(parts)
+	s.conversation.Begin()
+	s.conversation.AddInput(s.emitAs(r.ctx, "", event.User{Content: parts}, event.User{Content: record}), parts)
 }
 
 // drainSteering adds the messages of Steer and Notify.
@@ -108,8 +114,7 @@ func (s *Session) drainSteering(ctx context.Context) {
 
 func (s *Session) steer(ctx context.Context, parts, record model.Parts, source string) {
 	s.emitAs(ctx, "", event.Steering{Content: parts, Source: source}, event.Steering{Content: record, Source: source})
-	s.history.add(model.RoleUser, parts)
-	s.history.images = s.history.images || parts.HasImage()
+	s.conversation.Add(model.RoleUser, parts)
 }
 
 // checkLimits returns a reason to stop before the next model call, or "".
@@ -119,11 +124,11 @@ func (s *Session) checkLimits(r *run) StopReason {
 		s.emit(r.ctx, "", event.TurnLimit{Limit: "maxRounds", Max: limits.MaxRounds})
 		return StopTurnLimit
 	}
-	if limits.MaxTurns > 0 && s.history.turns >= limits.MaxTurns {
+	if limits.MaxTurns > 0 && s.conversation.Turns >= limits.MaxTurns {
 		s.emit(r.ctx, "", event.TurnLimit{Limit: "maxTurns", Max: limits.MaxTurns})
 		return StopTurnLimit
 	}
-	if stop := s.checkTokens(r, s.history.context); stop != "" {
+	if stop := s.checkTokens(r, s.conversation.Context); stop != "" {
 		return stop
 	}
 	for _, l := range s.spendLimits(r) {
@@ -159,11 +164,11 @@ type spendLimit struct {
 }
 
 func (s *Session) spendLimits(r *run) []spendLimit {
-	limits, h := s.current().limits, &s.history
+	limits, c := s.current().limits, &s.conversation
 	return []spendLimit{
 		{"maxInputTokens", float64(limits.MaxInputTokens), float64(r.inputTokens)},
-		{"maxSessionTokens", float64(limits.MaxSessionTokens), float64(h.usage.Total())},
-		{limitCost, limits.MaxCost, h.cost},
+		{"maxSessionTokens", float64(limits.MaxSessionTokens), float64(c.Usage.Total())},
+		{limitCost, limits.MaxCost, c.Cost},
 	}
 }
 
@@ -196,7 +201,7 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	})
 
 	start := s.cfg.Clock()
-	resp, first, err := s.stream(ctx, set.provider, req)
+	resp, first, err := answers.Read(ctx, set.provider, req, s.cfg.Clock, func(b event.Body) { s.emit(ctx, "", b) })
 	answer := event.Message{Provider: name, Model: req.Model}
 	if resp != nil {
 		answer.Content, answer.Usage, answer.Stop, answer.ResponseID = resp.Parts, resp.Usage, resp.Stop, resp.ID
@@ -227,15 +232,15 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, answer event.Message) {
 	if len(answer.Content) > 0 || answer.Usage != (model.Usage{}) {
 		s.emitAs(ctx, "", answer, s.withoutSecrets(ctx, snapshot, answer))
-		s.history.addAnswer(answer)
+		s.conversation.AddAnswer(answer)
 	}
 	s.spend(r, answer.Provider, answer.Model, answer.Usage)
 	r.out.Text = answer.Content.Text()
 	p := s.current().profile
 	window := p.ContextWindow
-	if window > 0 && !s.history.warned && s.history.context*5 > window*4 {
-		s.history.warned = true
-		text := fmt.Sprintf("about %d %% of the model's context window is used", s.history.context*100/window)
+	if window > 0 && !s.conversation.Warned && s.conversation.Context*5 > window*4 {
+		s.conversation.Warned = true
+		text := fmt.Sprintf("about %d %% of the model's context window is used", s.conversation.Context*100/window)
 		if p.WindowNote != "" {
 			text += "; " + p.WindowNote
 		}
@@ -243,25 +248,14 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, an
 	}
 }
 
-// spend adds up the usage of a call.
+// spend adds up the usage of a call, and its cost as far as it is known.
 func (s *Session) spend(r *run, provider, name string, u model.Usage) {
-	s.tokens.Store(int64(s.history.usage.Total()))
+	s.tokens.Store(int64(s.conversation.Usage.Total()))
 	r.out.Usage = r.out.Usage.Add(u)
 	r.inputTokens += u.Total()
-	s.price(r, provider, name, u)
-}
-
-// price adds up the cost, as far as it is known.
-func (s *Session) price(r *run, provider, name string, u model.Usage) {
-	usd, ok := 0.0, false
-	if s.cfg.Cost != nil {
-		usd, ok = s.cfg.Cost(provider, name, u)
-	}
-	s.history.cost += usd
-	if r != nil {
-		r.out.Cost += usd
-		r.out.Priced = r.out.Priced && ok
-	}
+	usd, known := s.conversation.Spend(provider, name, u)
+	r.out.Cost += usd
+	r.out.Priced = r.out.Priced && known
 }
 
 // request builds the next request. It begins with the messages of the one
@@ -275,7 +269,7 @@ func (s *Session) request(ctx context.Context, set settings, snapshot *Snapshot)
 		return nil, err
 	}
 	req := &model.Request{
-		Model: set.model, System: s.prompt.text, Messages: messages, Tools: snapshot.Defs(),
+		Model: set.model, System: s.conversation.Prompt.Text, Messages: messages, Tools: snapshot.Defs(),
 		Effort: set.request.Effort, MaxTokens: set.request.MaxTokens, Temperature: set.request.Temperature,
 		OutputSchema: set.request.OutputSchema, ProviderOptions: set.request.ProviderOptions,
 	}
@@ -289,68 +283,26 @@ func (s *Session) request(ctx context.Context, set settings, snapshot *Snapshot)
 
 // buildPrompt builds the system prompt, unless it is current.
 func (s *Session) buildPrompt(ctx context.Context, set settings) error {
-	p := &s.prompt
+	p := &s.conversation.Prompt
 	provider := set.provider.Info().Name
-	if p.built && p.provider == provider && p.model == set.model && p.profile == set.profile.Name {
+	if p.Built && p.Provider == provider && p.Model == set.model && p.Profile == set.profile.Name {
 		return nil
 	}
-	*p = prompt{provider: provider, model: set.model, profile: set.profile.Name, built: true}
+	*p = conversation.Prompt{Provider: provider, Model: set.model, Profile: set.profile.Name, Built: true}
 	if set.profile.Prompt != nil {
 		text, err := set.profile.Prompt(ctx, PromptRequest{Provider: provider, Model: set.model, Env: s.cfg.Env.Info(), Time: s.cfg.Clock(), Environment: s.cfg.Env})
 		if err != nil {
-			p.built = false
+			p.Built = false
 			return fmt.Errorf("system prompt of profile %q: %w", set.profile.Name, err)
 		}
-		p.text = text
+		p.Text = text
 	}
 	if own := strings.TrimSpace(set.profile.Append); own != "" {
-		p.text = strings.TrimSpace(strings.TrimSpace(p.text)+"\n\n"+own) + "\n"
+		p.Text = strings.TrimSpace(strings.TrimSpace(p.Text)+"\n\n"+own) + "\n"
 	}
-	s.history.context += len(p.text) / 4
-	s.emit(ctx, "", event.Prompt{Provider: provider, Model: set.model, Profile: set.profile.Name, Text: p.text})
+	s.conversation.Context += len(p.Text) / 4
+	s.emit(ctx, "", event.Prompt{Provider: provider, Model: set.model, Profile: set.profile.Name, Text: p.Text})
 	return nil
-}
-
-// stream reads the answer. On an error the response holds what was received.
-func (s *Session) stream(ctx context.Context, p model.Provider, req *model.Request) (resp *model.Response, first time.Duration, err error) {
-	var g model.Gatherer
-	start, begun, name := s.cfg.Clock(), false, req.Model
-	defer func() {
-		if v := recover(); v != nil {
-			err = &model.Error{Code: model.CodeUnknown, Provider: p.Info().Name, Message: fmt.Sprintf("the provider panicked: %v", v)}
-		}
-	}()
-	if err := ctx.Err(); err != nil { // nothing is asked after a cancellation
-		return nil, 0, err
-	}
-	for d, derr := range p.Stream(ctx, req) {
-		if derr != nil {
-			partial, _ := g.Response()
-			return partial, first, derr
-		}
-		if d.Kind == model.DeltaRetry {
-			if s.emit(ctx, "", answers.Retry(d.Retry)); d.Retry.Discard {
-				begun, first = false, 0
-			}
-			if d.Retry.Next != nil {
-				name = d.Retry.Next.Model
-			}
-		} else if !begun {
-			begun, first = true, s.cfg.Clock().Sub(start)
-			s.emit(ctx, "", event.MessageStart{Model: name})
-		}
-		switch d.Kind {
-		case model.DeltaText:
-			s.emit(ctx, "", event.MessageDelta{Text: d.Text})
-		case model.DeltaReasoning:
-			s.emit(ctx, "", event.ReasoningDelta{Text: d.Text})
-		}
-		if err := g.Add(d); err != nil {
-			return nil, first, err
-		}
-	}
-	resp, err = g.Response()
-	return resp, first, err
 }
 
 // checkSchema validates a final answer. The model gets one chance to correct it.
@@ -359,11 +311,7 @@ func (s *Session) checkSchema(r *run, answer event.Message) (again bool, err err
 	if len(raw) == 0 || answer.Stop != model.StopEnd && answer.Stop != model.StopOther {
 		return false, nil
 	}
-	want, err := schema.Parse(raw)
-	if err == nil {
-		err = want.ValidateText(answer.Content.Text())
-	}
-	if err == nil {
+	if err = schema.CheckText(raw, answer.Content.Text()); err == nil {
 		return false, nil
 	}
 	if !r.corrected {
@@ -434,9 +382,6 @@ func (s *Session) cancelled(r *run) (StopReason, error) {
 	return StopCancelled, nil
 }
 
-// loopDetection is the source of a warning's steering turn.
-const loopDetection = "loop_detection"
-
 // detectLoop warns the model when its last calls repeat a pattern of one, two
 // or three calls.
 func (s *Session) detectLoop(r *run, calls []model.ToolCall) {
@@ -444,13 +389,12 @@ func (s *Session) detectLoop(r *run, calls []model.ToolCall) {
 	if limits.NoLoopDetection {
 		return
 	}
-	s.recent = repeat.Add(s.recent, calls, limits.LoopWindow)
-	n := repeat.Pattern(s.recent, limits.LoopWindow)
+	n := s.conversation.Repeats(calls, limits.LoopWindow)
 	if n == 0 {
 		return
 	}
 	message := fmt.Sprintf("Loop detected: the last %d tool calls follow a repeating pattern. Try a different approach.", limits.LoopWindow)
 	s.emit(r.ctx, "", event.LoopDetection{Message: message, Pattern: n})
-	s.steer(r.ctx, model.TextParts(message), model.TextParts(message), loopDetection)
-	s.recent = nil
+	s.steer(r.ctx, model.TextParts(message), model.TextParts(message), conversation.LoopDetection)
+	s.conversation.NewPattern()
 }

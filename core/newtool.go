@@ -2,8 +2,6 @@ package core
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/seed-009c0928/agent/core/schema"
@@ -60,12 +58,7 @@ func (t *funcTool[In]) Run(ctx context.Context, call *Call) (Result, error) {
 }
 
 func (t *funcTool[In]) decode(call *Call) (In, error) {
-	var in In
-	err := json.Unmarshal(call.Args, &in)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) { // without the Go types
-		return in, fmt.Errorf("arguments of %s: %s: %s is out of range or of the wrong type", t.def.Name, wrong.Field, wrong.Value)
-	}
+	in, err := schema.Decode[In](call.Args)
 	if err != nil {
 		return in, fmt.Errorf("arguments of %s: %w", t.def.Name, err)
 	}

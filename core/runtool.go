@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/output"
@@ -37,6 +38,7 @@ type pending struct {
 	approved   <-chan struct{} // closed by the next approval: decide again
 	failed     *Result         // why it cannot run
 	permission event.Permission
+	parked     bool // the question about it stays open
 	start      time.Time
 	notes      []string // what was corrected in the call, for the model
 }
@@ -74,12 +76,13 @@ func (c *pending) title() string {
 }
 
 // runCalls runs the calls of one answer: adjacent reads in parallel, all others
-// alone. Every call gets a result, in the order of the calls.
-func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, calls []model.ToolCall) {
-	switch answer.Stop { // the calls of a truncated response may be incomplete
+// alone. Every call gets a result, in the order of the calls, until a question is
+// parked.
+func (s *Session) runCalls(r *run, snapshot *Snapshot, stop model.StopReason, calls []model.ToolCall) {
+	switch stop { // the calls of a truncated response may be incomplete
 	case model.StopMaxTokens, model.StopContentFilter, model.StopRefusal:
 		for _, c := range calls {
-			s.record(r.ctx, c, Failf(CodeValidation, "This call was not run: the response was cut off (%s), so its arguments may be incomplete. Make the call again, with less in it.", answer.Stop), nil, 0)
+			s.record(r.ctx, c, Failf(CodeValidation, "This call was not run: the response was cut off (%s), so its arguments may be incomplete. Make the call again, with less in it.", stop), nil, 0)
 		}
 		return
 	}
@@ -88,7 +91,7 @@ func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, cal
 	}
 	set := s.current()
 	var next *pending
-	for i := 0; i < len(calls); {
+	for i := 0; i < len(calls) && !r.parked; {
 		if r.soft.Err() != nil {
 			s.record(r.ctx, calls[i], Fail(CodeCancelled, "The call was cancelled before it started."), nil, 0)
 			i++
@@ -130,10 +133,14 @@ func (s *Session) runBatch(r *run, batch []*pending) {
 		wg.Wait()
 	}
 	for i, c := range batch {
+		if c.parked {
+			r.parked = true
+			continue
+		}
 		if c.permission.Decision == "deny" {
 			r.out.Denied = append(r.out.Denied, c.permission)
 		}
-		s.history.addResult(toolResult(c.call, results[i]))
+		s.conversation.AddResult(toolResult(c.call, results[i]))
 	}
 }
 
@@ -159,7 +166,9 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 	use := event.ToolUse{Name: c.call.Name, Source: entry.Source, Args: c.call.Args}
 	logged := use
 	logged.Args = s.loggedArgs(r.ctx, snapshot, c.call)
-	s.emitAs(r.ctx, call.ID, use, logged)
+	if !s.conversation.Questions.Shown(call.ID) {
+		s.emitAs(r.ctx, call.ID, use, logged)
+	}
 	switch {
 	case hooked != nil:
 		c.permission = event.Permission{Tool: c.call.Name, Decision: "deny", Decider: "hook", Reason: hooked.Error()}
@@ -238,7 +247,9 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	var changes []event.Body
 	if c.failed != nil {
 		res = *c.failed
-	} else if ok, why := s.permit(r.soft, c); !ok {
+	} else if ok, why := s.permit(r.soft, c); c.parked {
+		return res
+	} else if !ok {
 		res = Failf(CodePermission, "Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", cmp.Or(why, "the user denied it"))
 	} else if r.soft.Err() != nil { // cancelled while it was asked, or its approval is not recorded
 		res = Fail(CodeCancelled, "The call was cancelled before it started.")
@@ -324,33 +335,22 @@ func (s *Session) fileFor(ctx context.Context, c *pending) func() (output.File, 
 // runIsolated calls Run so that neither a panic nor a tool that ignores its
 // context can block the session.
 func (s *Session) runIsolated(ctx context.Context, c *pending) Result {
-	done := make(chan Result, 1)
-	go func() {
-		var res Result
+	res, ended := timeout.Await(ctx, abandonAfter, func() (res Result) {
 		var err error
 		defer func() {
 			if err != nil {
 				res = s.toolError(ctx, c, err)
 			}
-			done <- res
 		}()
 		defer s.recovered(ctx, "tool "+c.call.Name, &err)
 		res, err = c.entry.Tool.Run(ctx, c.tool)
-	}()
-	select {
-	case res := <-done:
 		return res
-	case <-ctx.Done():
-	}
-	grace := time.NewTimer(abandonAfter)
-	defer grace.Stop()
-	select {
-	case res := <-done:
-		return res
-	case <-grace.C:
+	})
+	if !ended {
 		s.Warn(ctx, "TOOL", fmt.Sprintf("%s did not stop within %s of being cancelled and was abandoned", c.call.Name, abandonAfter))
 		return Failf(CodeTimeout, "%s did not stop when it was cancelled.", c.call.Name)
 	}
+	return res
 }
 
 // toolError turns a Go error into a result.
@@ -371,18 +371,7 @@ func (s *Session) toolError(ctx context.Context, c *pending, err error) Result {
 // shape joins live output and returned text, truncates what the model gets, and
 // stores images if it may.
 func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result, store bool) (Result, *event.Output) {
-	var others model.Parts
-	var text string
-	for _, p := range res.Content {
-		if t, ok := p.(model.Text); ok {
-			if text != "" {
-				text += "\n"
-			}
-			text += t.Text
-		} else {
-			others = append(others, p)
-		}
-	}
+	text, others := answers.Texts(res.Content)
 	kept, full, err := spool.Finish(text)
 	if err != nil {
 		s.Warn(ctx, "STORE", fmt.Sprintf("the full output could not be stored: %v", err))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/gitindex"
 	"github.com/seed-009c0928/agent/permissions/shell"
 )
 
@@ -30,7 +31,7 @@ type losses struct {
 // worktree is what git has of a directory.
 type worktree struct {
 	root string
-	held map[string]shell.IndexEntry
+	held map[string]gitindex.Entry
 }
 
 // count adds the files at a path.
@@ -79,7 +80,7 @@ func (j *scriptJudge) countBelow(a *shell.Access, name string, recursive bool) {
 // unheld reports whether git does not have the content of a file that is lost.
 func (j *scriptJudge) unheld(loss shell.Loss, name string, info fs.FileInfo) bool {
 	tree := j.worktree(path.Dir(name))
-	entry, tracked := shell.IndexEntry{}, false
+	entry, tracked := gitindex.Entry{}, false
 	if tree != nil {
 		entry, tracked = tree.held[strings.TrimPrefix(strings.TrimPrefix(name, tree.root), "/")]
 	}
@@ -107,8 +108,8 @@ func (j *scriptJudge) worktree(dir string) *worktree {
 	var tree *worktree
 	switch {
 	case err == nil:
-		tree = &worktree{root: dir, held: map[string]shell.IndexEntry{}}
-		entries, _ := shell.ReadIndex(index) // what cannot be read is not held
+		tree = &worktree{root: dir, held: map[string]gitindex.Entry{}}
+		entries, _ := gitindex.Read(index) // what cannot be read is not held
 		for _, e := range entries {
 			tree.held[e.Path] = e
 		}

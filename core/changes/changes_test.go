@@ -357,3 +357,58 @@ func TestTooLarge(t *testing.T) {
 	r.revert(changes.SourceUndo, list, err)
 	r.expect("a: 1\n")
 }
+
+// TestStoreWorksAgain: a store that cannot be written costs the calls until it can.
+func TestStoreWorksAgain(t *testing.T) {
+	var dir string
+	r := newRecord(t, func(o *changes.Options) { dir = o.Dir })
+	r.write("a", "1\n")
+	r.input("go")
+	r.call(core.ScopeShell, "", func() {})
+	objects, err := filepath.Glob(filepath.Join(dir, "*", "objects"))
+	if err != nil || len(objects) != 1 {
+		t.Fatal(objects, err)
+	}
+	if err := errors.Join(os.Rename(objects[0], objects[0]+".away"), os.WriteFile(objects[0], nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r.call(core.ScopeShell, "", func() { r.write("a", "2\n") })
+	}
+	if w, ok := r.events[1].Body.(event.Warning); !ok || len(r.events) != 2 {
+		t.Fatalf("%v: %+v", w, r.events)
+	}
+	if err := errors.Join(os.Remove(objects[0]), os.Rename(objects[0]+".away", objects[0])); err != nil {
+		t.Fatal(err)
+	}
+	r.call(core.ScopeShell, "", func() { r.write("a", "3\n") })
+	list, err := r.history().Last()
+	r.revert(changes.SourceUndo, list, err)
+	r.expect("a: 2\n")
+}
+
+// TestTwoRoots: an undo in several directories is one undo.
+func TestTwoRoots(t *testing.T) {
+	other := t.TempDir()
+	r := newRecord(t, func(o *changes.Options) { o.Roots = append(o.Roots, other) })
+	far := filepath.Join(other, "b")
+	r.input("go")
+	r.call(core.ScopeShell, "", func() {
+		r.write("a", "1\n")
+		if err := os.WriteFile(far, []byte("1\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+	list, err := r.history().Last()
+	r.revert(changes.SourceUndo, list, err)
+	if _, err := os.Lstat(far); err == nil {
+		t.Error("undone in one directory only")
+	}
+	r.expect("a: none")
+	list, err = r.history().Undone()
+	r.revert(changes.SourceRedo, list, err)
+	if _, err := os.Lstat(far); err != nil {
+		t.Error(err)
+	}
+	r.expect("a: 1\n")
+}

@@ -178,7 +178,7 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.failed != nil {
+	if t.large() || len(t.roots) < len(t.opts.Roots) {
 		return func(context.Context) []event.Body { return t.warning() }
 	}
 	takes, _ := t.touched(accesses)
@@ -193,8 +193,15 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 			r.last = snap
 		}
 	}
+	t.failed, t.warned = nil, false // a disk that was full has space again
 	t.running++
 	return func(ctx context.Context) []event.Body { return t.after(ctx, path, takes) }
+}
+
+// large reports whether the workspace is too large for snapshots.
+func (t *Tracker) large() bool {
+	var large *snapshot.TooLargeError
+	return errors.As(t.failed, &large)
 }
 
 func wait(ctx context.Context, done <-chan struct{}) error {
@@ -212,10 +219,9 @@ func wait(ctx context.Context, done <-chan struct{}) error {
 func (t *Tracker) peek(ctx context.Context, agent []string, accesses []core.Access) func(context.Context) []event.Body {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var large *snapshot.TooLargeError
 	select {
 	case <-t.ready:
-		if !errors.As(t.failed, &large) {
+		if !t.large() {
 			return nil
 		}
 	default:
@@ -342,13 +348,20 @@ func (t *Tracker) describe(ctx context.Context, r *root, before, after snapshot.
 		return event.FilesChanged{}, false, nil
 	}
 	list, err := r.w.Changes(before.ID, after.ID)
-	if err != nil || len(list) == 0 {
+	if err != nil {
+		return event.FilesChanged{}, false, err
+	}
+	left, err := r.w.LeftOut(before.ID, after.ID)
+	if err != nil || len(list)+len(left) == 0 {
 		return event.FilesChanged{}, false, err
 	}
 	if err := errors.Join(r.w.Keep(t.opts.Session, before.ID), r.w.Keep(t.opts.Session, after.ID)); err != nil {
 		return event.FilesChanged{}, false, err
 	}
 	body := event.FilesChanged{Root: r.path, Before: before.ID, After: after.ID, Left: max(0, len(list)-maxFiles)}
+	for _, l := range left[:min(len(left), maxFiles)] {
+		body.Unrecorded = append(body.Unrecorded, event.Unrecorded{Path: l.Path, Reason: l.Reason})
+	}
 	body.Files, err = Files(ctx, r.w, list[:min(len(list), maxFiles)], maxDiff)
 	return body, true, err
 }

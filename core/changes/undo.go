@@ -8,16 +8,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/snapshot"
 )
 
 // Turn is an input and what changed until the next one.
 type Turn struct {
 	Seq     event.Seq // of the input
-	Input   string
+	Time    time.Time
+	Input   string   // without what context sources added
 	Changes []Change // in order
+	Rewound bool     // it is no longer part of the conversation
 }
 
 // Change is a recorded change of files.
@@ -45,7 +49,11 @@ func Read(events iter.Seq2[event.Event, error]) (History, error) {
 		}
 		switch b := e.Body.(type) {
 		case event.User:
-			h.Turns = append(h.Turns, Turn{Seq: e.Seq, Input: b.Content.Text()})
+			h.Turns = append(h.Turns, Turn{Seq: e.Seq, Time: e.Time, Input: inputText(b.Content)})
+		case event.Rewound:
+			for i := range h.Turns {
+				h.Turns[i].Rewound = h.Turns[i].Rewound || h.Turns[i].Seq >= b.Input
+			}
 		case event.FilesChanged:
 			h.add(Change{Seq: e.Seq, FilesChanged: b})
 		}
@@ -53,10 +61,21 @@ func Read(events iter.Seq2[event.Event, error]) (History, error) {
 	return h, nil
 }
 
+// inputText returns what the user entered.
+func inputText(parts model.Parts) string {
+	var own model.Parts
+	for i, p := range parts {
+		if t, ok := p.(model.Text); ok && (i == 0 || !strings.HasPrefix(t.Text, "<context source=")) {
+			own = append(own, t)
+		}
+	}
+	return own.Text()
+}
+
 func (h *History) add(c Change) {
 	if c.Source != "" {
 		for _, seq := range c.Undoes {
-			h.mark(seq, true)
+			h.toggle(seq)
 		}
 		h.undos = append(h.undos, c)
 		return
@@ -68,21 +87,21 @@ func (h *History) add(c Change) {
 	last.Changes = append(last.Changes, c)
 }
 
-// mark marks a change as undone or not. What an undo took back is there again if
-// the undo itself is undone.
-func (h *History) mark(seq event.Seq, undone bool) {
+// toggle notes that a change was taken back, or made again. What an undo took back
+// is there again if the undo itself is undone.
+func (h *History) toggle(seq event.Seq) {
 	for i := range h.Turns {
 		for j := range h.Turns[i].Changes {
 			if c := &h.Turns[i].Changes[j]; c.Seq == seq {
-				c.undone = undone
+				c.undone = !c.undone
 			}
 		}
 	}
 	for i := range h.undos {
 		if c := &h.undos[i]; c.Seq == seq {
-			c.undone = undone
+			c.undone = !c.undone
 			for _, other := range c.Undoes {
-				h.mark(other, !undone)
+				h.toggle(other)
 			}
 		}
 	}
@@ -126,12 +145,21 @@ func (h History) Last() ([]Change, error) {
 	return nil, ErrNothing
 }
 
+// index returns the index of the turn whose input has the number seq.
+func (h History) index(seq event.Seq) (int, error) {
+	i := slices.IndexFunc(h.Turns, func(t Turn) bool { return t.Seq == seq })
+	if i < 0 {
+		return 0, fmt.Errorf("the session has no input %d; `agent sessions diff` lists them", seq)
+	}
+	return i, nil
+}
+
 // Since returns the changes of the turn whose input has the number seq, and of
 // all later ones.
 func (h History) Since(seq event.Seq) ([]Change, error) {
-	i := slices.IndexFunc(h.Turns, func(t Turn) bool { return t.Seq == seq })
-	if i < 0 {
-		return nil, fmt.Errorf("the session has no input %d; `agent sessions diff` lists them", seq)
+	i, err := h.index(seq)
+	if err != nil {
+		return nil, err
 	}
 	var list []Change
 	for _, t := range h.Turns[i:] {
@@ -143,14 +171,34 @@ func (h History) Since(seq event.Seq) ([]Change, error) {
 	return list, nil
 }
 
+// Until returns the changes before the input with the number seq, or all if it is
+// 0, that were taken back.
+func (h History) Until(seq event.Seq) ([]Change, error) {
+	i, err := len(h.Turns), error(nil)
+	if seq > 0 {
+		if i, err = h.index(seq); err != nil {
+			return nil, err
+		}
+	}
+	var list []Change
+	for _, t := range h.Turns[:i] {
+		for _, c := range t.Changes {
+			if c.undone {
+				list = append(list, c)
+			}
+		}
+	}
+	return list, nil
+}
+
 // Undone returns what the last undo did that can be taken back.
 func (h History) Undone() ([]Change, error) {
 	var list []Change
 	for _, c := range slices.Backward(h.undos) {
 		switch {
-		case c.undone || c.Source == SourceRedo:
+		case c.undone || c.Source == SourceRedo: // a restore counts as an undo
 			continue
-		case len(list) > 0 && !slices.Equal(c.Undoes, list[0].Undoes):
+		case len(list) > 0 && (c.Seq+1 != list[len(list)-1].Seq || slices.Contains(rootsOf(list), c.Root)):
 			return list, nil
 		}
 		list = append(list, c) // an undo has one event for each root
@@ -163,8 +211,9 @@ func (h History) Undone() ([]Change, error) {
 
 // What an event.FilesChanged without a call comes from.
 const (
-	SourceUndo = "undo"
-	SourceRedo = "redo"
+	SourceUndo    = "undo"
+	SourceRedo    = "redo"
+	SourceRestore = "restore"
 )
 
 // Reverted is what a [Tracker.Revert] did, or would do.
@@ -172,17 +221,23 @@ type Reverted struct {
 	Steps     []snapshot.Step     // with paths below the root that Roots names; no parents of others
 	Roots     []string            // one for each step
 	Conflicts []snapshot.Conflict // paths that stay as they are; absolute
-	Events    []event.FilesChanged
+	// Left is what snapshots do not hold, although it changed or, of a repository
+	// in the workspace, may have. It stays as it is. Paths are absolute.
+	Left   []snapshot.Left
+	Events []event.FilesChanged
 }
 
 // RevertOptions control a [Tracker.Revert].
 type RevertOptions struct {
-	Source    string // SourceUndo or SourceRedo
-	Overwrite bool   // also files that were changed since, if they cannot be merged
-	DryRun    bool   // change nothing
+	Source string // SourceUndo, SourceRedo or SourceRestore
+	// Overwrite decides about a file, absolute, that was changed since and cannot be
+	// merged: the later changes are lost if it returns true. Nil keeps them.
+	Overwrite func(path string) bool
+	Again     []Change // to make again afterwards
+	DryRun    bool     // change nothing
 }
 
-// Revert takes changes back, the last one first. What was changed since is kept:
+// Revert takes changes back, the last one first, and makes others again. What was changed since is kept:
 // it is merged, or stays as it is, and is reported. No call may be under way. The
 // caller adds the events to the session.
 func (t *Tracker) Revert(ctx context.Context, list []Change, opts RevertOptions) (Reverted, error) {
@@ -199,7 +254,7 @@ func (t *Tracker) Revert(ctx context.Context, list []Change, opts RevertOptions)
 		return Reverted{}, errors.New("a tool call is under way; try again when it has ended")
 	}
 	var out Reverted
-	for _, name := range rootsOf(list) {
+	for _, name := range rootsOf(slices.Concat(list, opts.Again)) {
 		i := slices.IndexFunc(t.roots, func(r *root) bool { return r.path == name })
 		if i < 0 {
 			return out, fmt.Errorf("%s is not a directory of this workspace; run the command there", name)
@@ -247,6 +302,8 @@ func hasBelow(dir string, steps []snapshot.Step, conflicts []snapshot.Conflict) 
 		slices.ContainsFunc(conflicts, func(c snapshot.Conflict) bool { return strings.HasPrefix(c.Path, dir+"/") })
 }
 
+func (r *root) abs(name string) string { return filepath.Join(r.path, filepath.FromSlash(name)) }
+
 // paths lists what changed.
 func (r *root) paths(all []span) (paths []string, err error) {
 	for _, s := range all {
@@ -264,8 +321,30 @@ func (r *root) paths(all []span) (paths []string, err error) {
 	return paths, nil
 }
 
+// addLeft adds what snapshots left out.
+func (o *Reverted) addLeft(r *root, s span) error {
+	list, err := r.w.LeftOut(s.before, s.after)
+	if err != nil {
+		return err
+	}
+	repositories, err := r.w.Repositories(s.after)
+	for _, l := range append(list, repositories...) {
+		l.Path = r.abs(l.Path)
+		if !slices.ContainsFunc(o.Left, func(other snapshot.Left) bool { return other.Path == l.Path }) {
+			o.Left = append(o.Left, l)
+		}
+	}
+	return err
+}
+
 func (t *Tracker) revertRoot(ctx context.Context, r *root, list []Change, opts RevertOptions, out *Reverted) error {
 	all, seqs := spans(list, r.path)
+	slices.Reverse(all)
+	for i, s := range all {
+		all[i] = span{s.after, s.before}
+	}
+	again, more := spans(opts.Again, r.path)
+	all, seqs = append(all, again...), append(seqs, more...)
 	paths, err := r.paths(all)
 	if err != nil {
 		return err
@@ -274,8 +353,13 @@ func (t *Tracker) revertRoot(ctx context.Context, r *root, list []Change, opts R
 	if err != nil {
 		return err
 	}
-	for _, s := range slices.Backward(all) {
-		p, err := r.w.Plan(ctx, s.after, s.before, opts.Overwrite)
+	for _, s := range all {
+		if err := out.addLeft(r, s); err != nil {
+			return err
+		}
+		p, err := r.w.Plan(ctx, s.before, s.after, func(name string) bool {
+			return opts.Overwrite != nil && opts.Overwrite(r.abs(name))
+		})
 		if err != nil {
 			return err
 		}
@@ -293,7 +377,7 @@ func (t *Tracker) revertRoot(ctx context.Context, r *root, list []Change, opts R
 			}
 		}
 		for _, c := range conflicts {
-			c.Path = strings.TrimSuffix(r.path, "/") + "/" + c.Path
+			c.Path = r.abs(c.Path)
 			out.Conflicts = append(out.Conflicts, c)
 		}
 	}
@@ -308,7 +392,7 @@ func (t *Tracker) revertRoot(ctx context.Context, r *root, list []Change, opts R
 	if err != nil || !changed {
 		return err
 	}
-	body.Source, body.Undoes = opts.Source, seqs
+	body.Source, body.Undoes, body.Unrecorded = opts.Source, seqs, nil
 	out.Events = append(out.Events, body)
 	return nil
 }

@@ -57,7 +57,7 @@ func (e Event) IsDelta() bool {
 // event is marked as required.
 func Rebuilds(b Body) bool {
 	switch b.(type) {
-	case Prompt, User, Message, ToolResult, Steering, Compacted:
+	case Prompt, User, Message, ToolResult, Steering, Compacted, Rewound:
 		return true
 	}
 	return false

@@ -26,7 +26,7 @@ func (s *Sequence) Next(e Event) error {
 			return fmt.Errorf("it is the result of call %.80q, which is unknown or already has one", e.Call)
 		}
 		delete(s.open, e.Call)
-	case User, Steering, Compacted, Message:
+	case User, Steering, Compacted, Rewound, Message:
 		for call := range s.open {
 			return fmt.Errorf("the result of call %.80q is missing before it", call)
 		}

@@ -42,7 +42,7 @@ type User struct {
 
 // Idle says that the session waits for the next input.
 type Idle struct {
-	State string `json:"state"` // "idle" or "awaiting_input"
+	State string `json:"state"` // "idle", "awaiting_input" or "parked"
 	Stop  string `json:"stop"`  // why the input's processing ended, see core.StopReason
 }
 
@@ -201,11 +201,14 @@ type LLMRetry struct {
 	Model    string `json:"model,omitempty"`    // its model
 }
 
-// Question is put to the user.
+// Question is put to the user. The envelope's Call holds the call that it is about; a
+// question of a subagent, or of a running tool, has none.
 type Question struct {
 	QID       string          `json:"qid"`
 	Kind      string          `json:"kind"`
 	AgentPath []string        `json:"agentPath,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Accesses  []Access        `json:"accesses,omitempty"` // what the call would do
 	Title     string          `json:"title"`
 	Detail    string          `json:"detail,omitempty"`
 	Choices   []string        `json:"choices,omitempty"`
@@ -283,6 +286,12 @@ type Compacted struct {
 	Usage      model.Usage `json:"usage"` // of the call for the summary
 }
 
+// Rewound says that the conversation is again as it was before an input. The log
+// keeps that input and what came after it.
+type Rewound struct {
+	Input Seq `json:"input"` // the number of the user event
+}
+
 // SubagentStart says that a subagent starts to work on an input.
 type SubagentStart struct {
 	Name  string   `json:"name"`           // the last part of its path
@@ -318,6 +327,14 @@ type FilesChanged struct {
 	Agent  []string     `json:"agent,omitempty"`  // path of the subagent that made the call
 	Source string       `json:"source,omitempty"` // undo, redo or restore; empty = a call
 	Undoes []Seq        `json:"undoes,omitempty"` // the events that an undo takes back
+	// Unrecorded changed as well, and is not in the snapshots.
+	Unrecorded []Unrecorded `json:"unrecorded,omitempty"`
+}
+
+// Unrecorded is a file that snapshots do not hold.
+type Unrecorded struct {
+	Path   string `json:"path"` // as in FileChange
+	Reason string `json:"reason"`
 }
 
 // FileChange is the change of one file.
@@ -382,6 +399,7 @@ type Result struct {
 	Usage      model.Usage  `json:"usage"`
 	CostUSD    *float64     `json:"costUsd,omitempty"`
 	Denied     []Permission `json:"denied"`
+	Questions  []Question   `json:"questions,omitempty"` // that the session waits for
 	Error      *Error       `json:"error,omitempty"`
 }
 
@@ -416,6 +434,7 @@ func (Answer) Type() string          { return "answer" }
 func (Permission) Type() string      { return "permission" }
 func (SkillsListed) Type() string    { return "skills_listed" }
 func (Compacted) Type() string       { return "compacted" }
+func (Rewound) Type() string         { return "rewound" }
 func (SubagentStart) Type() string   { return "subagent_start" }
 func (SubagentEnd) Type() string     { return "subagent_end" }
 func (SkillActivated) Type() string  { return "skill_activated" }
@@ -452,6 +471,7 @@ func (Answer) body()          {}
 func (Permission) body()      {}
 func (SkillsListed) body()    {}
 func (Compacted) body()       {}
+func (Rewound) body()         {}
 func (SubagentStart) body()   {}
 func (SubagentEnd) body()     {}
 func (SkillActivated) body()  {}
@@ -497,6 +517,7 @@ var bodyTypes = [...]bodyType{
 	typeOf[SkillActivated](),
 	typeOf[SkillsListed](),
 	typeOf[Compacted](),
+	typeOf[Rewound](),
 	typeOf[SubagentStart](),
 	typeOf[SubagentEnd](),
 	typeOf[FilesChanged](),

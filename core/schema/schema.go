@@ -89,6 +89,26 @@ func (s *Schema) ValidateText(text string) error {
 	return s.resolved.Validate(value)
 }
 
+// CheckText validates a text against a schema, given as JSON.
+func CheckText(raw json.RawMessage, text string) error {
+	s, err := Parse(raw)
+	if err != nil {
+		return err
+	}
+	return s.ValidateText(text)
+}
+
+// Decode decodes arguments into a Go value. Its error names no Go types.
+func Decode[T any](args json.RawMessage) (T, error) {
+	var in T
+	err := json.Unmarshal(args, &in)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return in, fmt.Errorf("%s: %s is out of range or of the wrong type", wrong.Field, wrong.Value)
+	}
+	return in, err
+}
+
 func jsonKind(v any) string {
 	switch v.(type) {
 	case nil:

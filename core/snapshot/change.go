@@ -37,13 +37,13 @@ type Change struct {
 // Changes lists what changed between two snapshots, sorted by path. A file that
 // disappeared and one that appeared with the same content is a Rename.
 func (w *Workspace) Changes(from, to string) ([]Change, error) {
-	steps, left, err := w.steps(from, to)
+	d, err := w.differ(from, to)
 	if err != nil {
 		return nil, err
 	}
 	var all []Change
-	for _, s := range steps {
-		if hidden(left, s.path) {
+	for _, s := range d.steps {
+		if d.hidden(s.path) {
 			continue
 		}
 		c := Change{Path: s.path, Kind: Modify, before: s.from, after: s.to}
@@ -62,24 +62,56 @@ func (w *Workspace) Changes(from, to string) ([]Change, error) {
 	return renames(withoutParents(all)), nil
 }
 
-// steps compares two snapshots, and lists what either has left out.
-func (w *Workspace) steps(from, to string) ([]step, []Left, error) {
-	before, left, err := w.objects.commit(from)
-	if err != nil {
-		return nil, nil, err
-	}
-	after, more, err := w.objects.commit(to)
-	if err != nil {
-		return nil, nil, err
-	}
-	steps, err := w.objects.compare(before, after)
-	return steps, append(left, more...), err
+// difference is what differs between two snapshots.
+type difference struct {
+	steps    []step
+	from, to note
 }
 
-// hidden reports whether a path is left out, or in a directory that is: its
-// absence is no deletion.
-func hidden(left []Left, at string) bool {
-	return slices.ContainsFunc(left, func(l Left) bool { return at == l.Path || strings.HasPrefix(at, l.Path+"/") })
+func (w *Workspace) differ(from, to string) (*difference, error) {
+	before, was, err := w.objects.commit(from)
+	if err != nil {
+		return nil, err
+	}
+	after, is, err := w.objects.commit(to)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := w.objects.compare(before, after)
+	return &difference{steps, was, is}, err
+}
+
+// hidden reports whether a path is left out of either snapshot, or in a directory
+// that is: its absence is no deletion.
+func (d *difference) hidden(at string) bool {
+	out := func(l Left) bool { return at == l.Path || strings.HasPrefix(at, l.Path+"/") }
+	return slices.ContainsFunc(d.from.Left, out) || slices.ContainsFunc(d.to.Left, out)
+}
+
+// LeftOut lists what changed between two snapshots although they do not hold it,
+// as far as that is known: of repositories in the workspace it is not.
+func (w *Workspace) LeftOut(from, to string) (list []Left, err error) {
+	d, err := w.differ(from, to)
+	if err != nil {
+		return nil, err
+	}
+	for _, pair := range [][2][]Left{{d.to.Left, d.from.Left}, {d.from.Left, d.to.Left}} {
+		for _, l := range pair[0] {
+			same := func(o Left) bool { return o.Path == l.Path && (o.State == l.State || l.Reason == leftRepository) }
+			listed := func(o Left) bool { return o.Path == l.Path }
+			if !slices.ContainsFunc(pair[1], same) && !slices.ContainsFunc(list, listed) {
+				list = append(list, l)
+			}
+		}
+	}
+	return list, nil
+}
+
+// Repositories lists the git repositories in the workspace, such as submodules,
+// which a snapshot leaves out.
+func (w *Workspace) Repositories(id string) ([]Left, error) {
+	_, about, err := w.objects.commit(id)
+	return slices.DeleteFunc(about.Left, func(l Left) bool { return l.Reason != leftRepository }), err
 }
 
 // withoutParents drops directories whose creation or deletion follows from that

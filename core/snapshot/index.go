@@ -18,7 +18,7 @@ import (
 // and ends with a checksum.
 const (
 	indexName    = "agent-index"
-	indexVersion = "agent index 1\n"
+	indexVersion = "agent index 2\n"
 )
 
 func newIndex() *node { return &node{isDir: true, dirty: true} }
@@ -99,6 +99,7 @@ func (n *node) encode(out []byte) []byte {
 		out = binary.AppendVarint(out, v)
 	}
 	out = binary.AppendUvarint(out, n.stamp.inode)
+	out = binary.AppendUvarint(out, n.stamp.links)
 	out = append(out, n.id[:]...)
 	out = binary.AppendUvarint(out, uint64(n.written.mode))
 	out = append(out, n.written.id[:]...)
@@ -151,7 +152,7 @@ func (d *decoder) node() *node {
 	n.racy, n.ignored, n.isDir, n.dirty = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
 	n.stamp.mode = uint32(d.uvarint())
 	n.stamp.size, n.stamp.mtime, n.stamp.ctime = d.varint(), d.varint(), d.varint()
-	n.stamp.inode = d.uvarint()
+	n.stamp.inode, n.stamp.links = d.uvarint(), d.uvarint()
 	n.id = d.id()
 	n.written.mode = uint32(d.uvarint())
 	n.written.id = d.id()

@@ -110,14 +110,24 @@ func (o *objects) put(k kind, data []byte) (ID, error) {
 	if o.claim(id) {
 		return id, nil
 	}
+	err := o.write(k, id, head, data)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.known, id)
+	}
+	return id, err
+}
+
+func (o *objects) write(k kind, id ID, head, data []byte) error {
 	if o.open != nil {
-		return id, o.open.add(k, id, data)
+		return o.open.add(k, id, data)
 	}
 	path := o.loose(id)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return id, err
+		return err
 	}
-	return id, writeLoose(path, head, data)
+	return writeLoose(path, head, data)
 }
 
 // claim reports whether an object is in the repository. If it is not, the caller

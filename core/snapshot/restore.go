@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/gofrs/flock"
 
@@ -36,46 +37,62 @@ type Step struct {
 	Dir    bool // before or after
 
 	from, to item
+	links    []string // paths that are to be the same file
 }
 
 // Conflict is a path that a restore leaves as it is.
 type Conflict struct {
 	Path   string
 	Reason string
+	// Changed says that the path was changed since, and can be restored if that
+	// may be lost.
+	Changed bool
 }
 
 // Plan plans to take back what changed from one snapshot to another: to bring
 // every path that differs from its state in from to that in to. A path that is
 // not as in from any more was changed since. Such a file is merged if the changes
-// are in different lines; otherwise it is a conflict, unless overwrite is set.
-func (w *Workspace) Plan(ctx context.Context, from, to string, overwrite bool) (*Plan, error) {
-	steps, left, err := w.steps(from, to)
+// are in different lines; otherwise it is a conflict, unless overwrite, which may be
+// nil, says that the later changes may be lost.
+func (w *Workspace) Plan(ctx context.Context, from, to string, overwrite func(path string) bool) (*Plan, error) {
+	d, err := w.differ(from, to)
 	if err != nil {
 		return nil, err
 	}
 	p := &Plan{}
-	for _, s := range steps {
+	for _, s := range d.steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if hidden(left, s.path) {
-			p.Conflicts = append(p.Conflicts, Conflict{s.path, "it was left out of a snapshot"})
+		if d.hidden(s.path) {
+			p.Conflicts = append(p.Conflicts, Conflict{Path: s.path, Reason: "it was left out of a snapshot"})
 			continue
 		}
 		now, err := w.current(s.path)
 		if err != nil {
-			p.Conflicts = append(p.Conflicts, Conflict{s.path, err.Error()})
+			p.Conflicts = append(p.Conflicts, Conflict{Path: s.path, Reason: err.Error()})
 			continue
 		}
 		if err := w.plan(p, s, now, overwrite); err != nil {
 			return nil, err
 		}
 	}
+	p.link(d.to.Links)
 	return p, nil
 }
 
+// link names the other paths of files that have several.
+func (p *Plan) link(links [][]string) {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if g := slices.IndexFunc(links, func(names []string) bool { return slices.Contains(names, s.Path) }); g >= 0 && s.to.kind() == typeRegular {
+			s.links = links[g]
+		}
+	}
+}
+
 // plan adds the step for one path.
-func (w *Workspace) plan(p *Plan, s step, now item, overwrite bool) error {
+func (w *Workspace) plan(p *Plan, s step, now item, overwrite func(path string) bool) error {
 	to, merged := s.to, false
 	switch {
 	case now.same(s.to):
@@ -90,8 +107,8 @@ func (w *Workspace) plan(p *Plan, s step, now item, overwrite bool) error {
 		case merged && to.same(now):
 			return nil
 		case merged:
-		case !overwrite || now.kind() == typeDir:
-			p.Conflicts = append(p.Conflicts, Conflict{s.path, "it was changed since"})
+		case now.kind() == typeDir || overwrite == nil || !overwrite(s.path):
+			p.Conflicts = append(p.Conflicts, Conflict{s.path, "it was changed since", now.kind() != typeDir})
 			return nil
 		default:
 			to = s.to
@@ -217,6 +234,7 @@ type journalStep struct {
 	Path             string
 	FromMode, ToMode uint32
 	From, To         string
+	Links            []string `json:",omitempty"`
 }
 
 // Apply carries out a plan. It first prepares all files and writes down what it
@@ -239,7 +257,7 @@ func (w *Workspace) Apply(ctx context.Context, p *Plan) ([]Conflict, error) {
 	name := restorePrefix + strconv.Itoa(os.Getpid())
 	j := journal{Stage: name}
 	for _, s := range p.Steps {
-		j.Steps = append(j.Steps, journalStep{s.Path, s.from.mode, s.to.mode, s.from.id.String(), s.to.id.String()})
+		j.Steps = append(j.Steps, journalStep{s.Path, s.from.mode, s.to.mode, s.from.id.String(), s.to.id.String(), s.links})
 	}
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -294,7 +312,7 @@ func (w *Workspace) recover() (bool, error) {
 		if err := errors.Join(fromErr, toErr); err != nil {
 			return false, err
 		}
-		steps = append(steps, Step{Path: s.Path, from: item{s.FromMode, from}, to: item{s.ToMode, to}})
+		steps = append(steps, Step{Path: s.Path, from: item{s.FromMode, from}, to: item{s.ToMode, to}, links: s.Links})
 	}
 	if err := w.stage(j.Stage, steps); err != nil {
 		return false, err
@@ -320,15 +338,39 @@ func (w *Workspace) stage(dir string, steps []Step) error {
 			}
 			continue
 		}
+		if err := w.files.RemoveAll(at); err != nil {
+			return err
+		}
+		if w.relink(dir, steps, i) {
+			continue
+		}
 		data, err := w.content(s.to)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(w.files.RemoveAll(at), w.create(at, s.to, data)); err != nil {
+		if err := w.create(at, s.to, data); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// relink stages a file as another name of one that is there already, and reports
+// whether there is one.
+func (w *Workspace) relink(dir string, steps []Step, i int) bool {
+	for _, name := range steps[i].links {
+		other := slices.IndexFunc(steps, func(s Step) bool { return s.Path == name })
+		switch {
+		case other >= i:
+			continue
+		case other >= 0:
+			name = path.Join(dir, strconv.Itoa(other))
+		}
+		if now, err := w.current(name); err == nil && now.same(steps[i].to) && w.files.Link(name, path.Join(dir, strconv.Itoa(i))) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // create creates a file or link.
@@ -372,8 +414,13 @@ func (w *Workspace) carryOut(stage string, steps []Step) (conflicts []Conflict, 
 			}
 		}
 	}
+	for _, err := range failed {
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			return nil, fmt.Errorf("%w: only a part is restored; free some space, and the next session here finishes it", err)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
-		conflicts = append(conflicts, Conflict{name, failed[name].Error()})
+		conflicts = append(conflicts, Conflict{Path: name, Reason: failed[name].Error()})
 	}
 	return conflicts, errors.Join(w.files.RemoveAll(stage), os.Remove(filepath.Join(w.opts.Dir, journalName)))
 }

@@ -30,6 +30,7 @@ type stamp struct {
 	size         int64
 	mtime, ctime int64 // nanoseconds
 	inode        uint64
+	links        uint64 // names of a file; 0 if it has one
 }
 
 func (s stamp) kind() uint32 { return s.mode & typeMask }

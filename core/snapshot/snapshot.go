@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,6 +79,14 @@ func (o *Options) leaves(at string, st stamp) string {
 type Left struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
+	// State differs if the file has changed; empty if that is not known.
+	State string `json:"state,omitempty"`
+}
+
+// note is what a snapshot says besides its tree.
+type note struct {
+	Left  []Left     `json:"left,omitempty"`
+	Links [][]string `json:"links,omitempty"` // paths of the same file
 }
 
 // Snapshot is a state of a workspace.
@@ -98,7 +107,9 @@ type Workspace struct {
 	index  *node
 	forced map[string]bool
 	last   Snapshot
-	tree   ID // of last
+	tree   ID     // of last
+	note   []byte // of last
+	git    gitIndex
 }
 
 // Open opens the store of a workspace. It reads nothing of the workspace yet.
@@ -114,13 +125,14 @@ func Open(opts Options) (*Workspace, error) {
 	}
 	set(&opts.MaxBytes, 1<<30)
 	set(&opts.MaxFileSize, 10<<20)
-	opts.levels = outerLevels(&opts)
+	levels, git := outerLevels(&opts)
+	opts.levels = levels
 	opts.skip = skipped(&opts)
 	files, err := os.OpenRoot(opts.Root)
 	if err != nil {
 		return nil, err
 	}
-	w := &Workspace{opts: opts, files: files, forced: map[string]bool{}}
+	w := &Workspace{opts: opts, files: files, forced: map[string]bool{}, git: git}
 	if w.lock, err = lockStore(opts.Dir); err != nil {
 		return nil, errors.Join(err, files.Close())
 	}
@@ -154,8 +166,8 @@ func skipped(opts *Options) map[string]bool {
 
 // outerLevels returns the rules from outside of the workspace: the excluded files
 // of the options, .git/info/exclude, and the .gitignore files of the directories
-// above, up to the root of the repository.
-func outerLevels(opts *Options) (levels []gitignore.Level) {
+// above, up to the root of the repository, whose index it names.
+func outerLevels(opts *Options) (levels []gitignore.Level, git gitIndex) {
 	read := func(file, below string) {
 		data, err := os.ReadFile(file)
 		if rules := gitignore.Parse(string(data)); err == nil && len(data) <= maxIgnoreFile && len(rules) > 0 {
@@ -176,6 +188,7 @@ func outerLevels(opts *Options) (levels []gitignore.Level) {
 		dir = parent
 	}
 	top := len(dirs) - 1
+	git = gitIndex{file: filepath.Join(gitDir(dirs[top]), "index"), below: below[top]}
 	for _, file := range opts.Excludes {
 		read(file, below[top])
 	}
@@ -183,7 +196,7 @@ func outerLevels(opts *Options) (levels []gitignore.Level) {
 	for i := top; i > 0; i-- {
 		read(filepath.Join(dirs[i], ".gitignore"), below[i])
 	}
-	return levels
+	return levels, git
 }
 
 // TakeOptions describe a snapshot.
@@ -201,6 +214,7 @@ func (w *Workspace) Take(ctx context.Context, opts TakeOptions) (Snapshot, error
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := &scan{ctx: ctx, opts: &w.opts, forced: w.forced, secret: opts.Secret && w.last.ID != ""}
+	w.force(w.git.added())
 	only := w.force(opts.Paths)
 	if opts.Only && w.last.ID != "" {
 		s.only = only
@@ -229,32 +243,31 @@ func (w *Workspace) Peek(ctx context.Context, paths []string) (Snapshot, error) 
 func (w *Workspace) force(paths []string) map[string]bool {
 	all := map[string]bool{}
 	for _, p := range paths {
-		for p = path.Clean(p); filepath.IsLocal(p) && p != "."; p = path.Dir(p) {
-			all[p] = true
-			if w.forced[p] {
-				continue
-			}
-			w.forced[p] = true
-			for n := w.index; n != nil; n = n.child(p) { // list the directories again
-				n.racy = true
-			}
+		if p = path.Clean(p); !filepath.IsLocal(p) {
+			continue
+		}
+		if !w.forced[p] {
+			w.index.relist(p)
+		}
+		for ; p != "."; p = path.Dir(p) {
+			all[p], w.forced[p] = true, true
 		}
 	}
 	return all
 }
 
-// child returns the directory below n in which the path is, or nil.
-func (n *node) child(at string) *node {
-	name, _, more := strings.Cut(at, "/")
-	if !more {
-		return nil
-	}
-	for _, kid := range n.kids {
-		if kid.name == name && kid.isDir {
-			return kid
+// relist makes the next scan list the directories on the way to a path again.
+func (n *node) relist(at string) {
+	for more := true; more; {
+		n.racy = true
+		var name string
+		name, at, more = strings.Cut(at, "/")
+		i, found := slices.BinarySearchFunc(n.kids, name, func(kid *node, name string) int { return strings.Compare(kid.name, name) })
+		if !found || !n.kids[i].isDir {
+			return
 		}
+		n = n.kids[i]
 	}
-	return nil
 }
 
 // bulkFrom is the number of changed files from which on they go into a pack.
@@ -283,19 +296,19 @@ func (w *Workspace) store(s *scan) (Snapshot, error) {
 	if err := w.objects.putTree(w.index); err != nil {
 		return Snapshot{}, err
 	}
-	left := w.index.leftOut(nil, "")
-	if w.last.ID != "" && w.tree == w.index.id && slices.Equal(left, w.last.Left) {
-		return w.last, nil
-	}
-	note, err := json.Marshal(left)
+	about := w.index.about()
+	note, err := json.Marshal(about)
 	if err != nil {
 		return Snapshot{}, err
+	}
+	if w.last.ID != "" && w.tree == w.index.id && bytes.Equal(note, w.note) {
+		return w.last, nil
 	}
 	id, err := w.objects.put(kindCommit, fmt.Appendf(nil, "tree %s\nauthor agent <> %d +0000\ncommitter agent <> %[2]d +0000\n\nsnapshot\n\n%s\n", w.index.id, time.Now().Unix(), note))
 	if err != nil {
 		return Snapshot{}, err
 	}
-	w.last, w.tree = Snapshot{ID: id.String(), Left: left}, w.index.id
+	w.last, w.tree, w.note = Snapshot{ID: id.String(), Left: about.Left}, w.index.id, note
 	return w.last, nil
 }
 
@@ -362,15 +375,33 @@ func (w *Workspace) read(at string, n *node) (id ID, left string, err error) {
 	return id, "", err
 }
 
-// leftOut lists what is left out.
-func (n *node) leftOut(list []Left, at string) []Left {
+// about describes what the tree below n does not.
+func (n *node) about() note {
+	var about note
+	links := map[stamp][]string{}
+	n.collect(&about, links, "")
+	for _, names := range links {
+		if len(names) > 1 {
+			about.Links = append(about.Links, names)
+		}
+	}
+	slices.SortFunc(about.Links, slices.Compare)
+	return about
+}
+
+func (n *node) collect(about *note, links map[stamp][]string, at string) {
 	for _, kid := range n.kids {
 		switch path := at + kid.name; {
 		case kid.left != "":
-			list = append(list, Left{Path: path, Reason: kid.left})
+			l := Left{Path: path, Reason: kid.left}
+			if kid.stamp != (stamp{}) {
+				l.State = fmt.Sprintf("%d %d", kid.stamp.size, kid.stamp.mtime)
+			}
+			about.Left = append(about.Left, l)
 		case kid.isDir:
-			list = kid.leftOut(list, path+"/")
+			kid.collect(about, links, path+"/")
+		case kid.stamp.links > 1:
+			links[kid.stamp] = append(links[kid.stamp], path)
 		}
 	}
-	return list
 }

@@ -119,7 +119,7 @@ func tree(t testing.TB, root string) string {
 // restore takes back what changed from one snapshot to another.
 func restore(t testing.TB, w *snapshot.Workspace, from, to snapshot.Snapshot) []snapshot.Conflict {
 	t.Helper()
-	p, err := w.Plan(t.Context(), from.ID, to.ID, false)
+	p, err := w.Plan(t.Context(), from.ID, to.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestOverwrite(t *testing.T) {
 	write(t, root, "f: 2\n")
 	after := take(t, w)
 	write(t, root, "f: 3\n")
-	p, err := w.Plan(t.Context(), after.ID, before.ID, true)
+	p, err := w.Plan(t.Context(), after.ID, before.ID, func(string) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestOverwrite(t *testing.T) {
 	if c, err := w.Apply(t.Context(), p); err != nil || len(c) != 1 {
 		t.Errorf("a change after the plan: %v, %v", c, err)
 	}
-	if p, err = w.Plan(t.Context(), after.ID, before.ID, true); err != nil {
+	if p, err = w.Plan(t.Context(), after.ID, before.ID, func(string) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := w.Apply(t.Context(), p); err != nil || len(c) > 0 {
@@ -291,9 +291,15 @@ func TestLeftOut(t *testing.T) {
 		}
 	})
 	s := take(t, w, "build/named")
-	want := []snapshot.Left{{"big", "it is larger than 0 MiB"}, {"nested", "it is another git repository"}, {"secret.env", "it holds secrets"}}
-	if !slices.Equal(s.Left, want) {
-		t.Errorf("left out: %v, want %v", s.Left, want)
+	left := func(list []snapshot.Left) (text []string) {
+		for _, l := range list {
+			text = append(text, l.Path+": "+l.Reason)
+		}
+		return text
+	}
+	want := []string{"big: it is larger than 0 MiB", "nested: it is another git repository", "secret.env: it holds secrets"}
+	if got := left(s.Left); !slices.Equal(got, want) {
+		t.Errorf("left out: %v, want %v", got, want)
 	}
 	for _, dir := range []string{"nested", "build", "sub"} {
 		if err := os.RemoveAll(filepath.Join(root, dir)); err != nil {
@@ -305,6 +311,9 @@ func TestLeftOut(t *testing.T) {
 	const changes = "delete build/named +0 -1\ndelete sub/.gitignore +0 -1\ndelete sub/keep.log +0 -1"
 	if got := describe(t, w, s, after); got != changes {
 		t.Errorf("changes:\n%s\nwant:\n%s", got, changes)
+	}
+	if list, err := w.LeftOut(s.ID, after.ID); err != nil || !slices.Equal(left(list), []string{"secret.env: it holds secrets", "big: it is larger than 0 MiB", "nested: it is another git repository"}) {
+		t.Errorf("left out of the changes: %v, %v", list, err)
 	}
 	restore(t, w, after, s)
 	for name, want := range map[string]string{"build/named": "1\n", "big": "small now", "secret.env": "OTHER", "sub/keep.log": "1"} {
@@ -516,7 +525,7 @@ func victim(dir string) {
 	}
 	fmt.Println("ready")
 	for i := 0; ; i++ {
-		p, err := w.Plan(context.Background(), ids[(i+1)%2], ids[i%2], false)
+		p, err := w.Plan(context.Background(), ids[(i+1)%2], ids[i%2], nil)
 		if err != nil {
 			panic(err)
 		}
@@ -603,7 +612,7 @@ func TestReadOnlyWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(root, 0o755)
-	p, err := w.Plan(t.Context(), after.ID, before.ID, false)
+	p, err := w.Plan(t.Context(), after.ID, before.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -628,10 +637,10 @@ func TestDamagedStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.Plan(t.Context(), after.ID, before.ID, false); err == nil || !strings.Contains(err.Error(), "snapshot store") {
+	if _, err := w.Plan(t.Context(), after.ID, before.ID, nil); err == nil || !strings.Contains(err.Error(), "snapshot store") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := w.Plan(t.Context(), "nonsense", before.ID, false); err == nil {
+	if _, err := w.Plan(t.Context(), "nonsense", before.ID, nil); err == nil {
 		t.Error("an invalid id was accepted")
 	}
 	if err := w.Keep("../x", before.ID); err == nil {

@@ -42,5 +42,9 @@ func statOpen(f *os.File) (stamp, error) {
 
 func stampOf(st *unix.Stat_t) stamp {
 	//nolint:unconvert // the types differ by system
-	return stamp{mode: uint32(st.Mode), size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), inode: st.Ino}
+	s := stamp{mode: uint32(st.Mode), size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), inode: st.Ino}
+	if s.kind() == typeRegular && st.Nlink > 1 {
+		s.links = uint64(st.Nlink)
+	}
+	return s
 }

@@ -76,20 +76,20 @@ func treeMode(mode uint32) uint32 {
 	return mode & (typeMask | permMask)
 }
 
-// commit returns the tree of a snapshot and what was left out.
-func (o *objects) commit(id string) (tree ID, left []Left, err error) {
+// commit returns the tree of a snapshot and its note.
+func (o *objects) commit(id string) (tree ID, about note, err error) {
 	name, err := parseID(id)
 	if err != nil {
-		return ID{}, nil, err
+		return ID{}, note{}, err
 	}
 	data, err := o.get(kindCommit, name)
 	if err != nil {
-		return ID{}, nil, err
+		return ID{}, note{}, err
 	}
 	head, rest, _ := strings.Cut(string(data), "\n")
-	_, note, _ := strings.Cut(rest, "\n\nsnapshot\n\n")
+	_, text, _ := strings.Cut(rest, "\n\nsnapshot\n\n")
 	tree, err = parseID(strings.TrimPrefix(head, "tree "))
-	return tree, left, errors.Join(err, json.Unmarshal([]byte(note), &left))
+	return tree, about, errors.Join(err, json.Unmarshal([]byte(text), &about))
 }
 
 // entries reads a tree.

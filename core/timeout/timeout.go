@@ -86,3 +86,23 @@ func (t *Timer) Restart() {
 		t.timer.Reset(t.left)
 	}
 }
+
+// Await runs f and returns its result. When ctx is done, f gets some more time;
+// then ok is false and f continues alone.
+func Await[T any](ctx context.Context, grace time.Duration, f func() T) (result T, ok bool) {
+	done := make(chan T, 1)
+	go func() { done <- f() }()
+	select {
+	case result = <-done:
+		return result, true
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case result = <-done:
+		return result, true
+	case <-timer.C:
+		return result, false
+	}
+}

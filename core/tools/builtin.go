@@ -12,12 +12,15 @@ type Options struct {
 	// Unguarded lets a session change files that it has not read, or that have
 	// changed since.
 	Unguarded bool
+	// PDF reads PDF documents for read_file; nil refuses them.
+	PDF PDFReader
 }
 
 // Set is the built-in tools as a toolset named "builtin". It never changes.
 type Set struct {
-	tools []core.Tool
-	jobs  *jobs
+	tools   []core.Tool
+	jobs    *jobs
+	amended *amendments
 }
 
 var _ core.Toolset = (*Set)(nil)
@@ -25,9 +28,10 @@ var _ core.Toolset = (*Set)(nil)
 // Builtin returns the built-in tools. Close ends their background commands.
 func Builtin(opts Options) *Set {
 	background := newJobs()
+	files := fileReader{pdf: opts.PDF}
 	all := []core.Tool{
-		ReadFile(),
-		ReadManyFiles(),
+		files.one(),
+		files.many(),
 		WriteFile(),
 		EditFile(),
 		ApplyPatch(),
@@ -40,13 +44,17 @@ func Builtin(opts Options) *Set {
 		UpdatePlan(),
 		AskUser(),
 	}
-	if !opts.Unguarded {
-		g := newGuard()
-		for i, t := range all {
-			all[i] = g.wrap(t)
+	amended, g := &amendments{}, newGuard()
+	for i, t := range all {
+		if files, ok := t.(fileTool); ok {
+			files.amended = amended
+			all[i] = files
+		}
+		if !opts.Unguarded {
+			all[i] = g.wrap(all[i])
 		}
 	}
-	return &Set{jobs: background, tools: all}
+	return &Set{jobs: background, tools: all, amended: amended}
 }
 
 // Name implements [core.Toolset].

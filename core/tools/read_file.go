@@ -32,13 +32,21 @@ var readFileDoc string
 
 type readFileArgs struct {
 	FilePath string `json:"file_path" jsonschema:"absolute, or relative to the working directory"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"first line to read, counted from 1"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"maximum number of lines (default 2000)"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"first line (or page) to read, counted from 1"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"maximum number of lines (default 2000) or pages"`
+}
+
+// fileReader is what the tools that read files read with.
+type fileReader struct {
+	pdf PDFReader // may be nil
 }
 
 // ReadFile returns the tool read_file: the lines of a text file with their
 // numbers, or an image.
-func ReadFile() core.Tool {
+func ReadFile() core.Tool { return fileReader{}.one() }
+
+// one returns the tool that reads one file.
+func (fr fileReader) one() core.Tool {
 	tool := core.NewTool(core.ToolDefinition{
 		Name:        "read_file",
 		Description: strings.TrimSpace(readFileDoc),
@@ -48,11 +56,11 @@ func ReadFile() core.Tool {
 		Output:      core.OutputLimit{MaxChars: 50_000, Mode: core.HeadTail},
 	}, func(_ context.Context, _ *core.Call, in readFileArgs) ([]core.Access, error) {
 		return fileAccess(core.ScopeRead, in.FilePath, false), nil
-	}, runReadFile)
+	}, fr.read)
 	return fileTool{Tool: tool, knows: func(args json.RawMessage, _ core.Result) []string { return filePath(args) }}
 }
 
-func runReadFile(ctx context.Context, call *core.Call, in readFileArgs) (core.Result, error) {
+func (fr fileReader) read(ctx context.Context, call *core.Call, in readFileArgs) (core.Result, error) {
 	switch {
 	case in.FilePath == "":
 		return invalid("file_path is empty. Give the path of a file.")
@@ -83,7 +91,11 @@ func runReadFile(ctx context.Context, call *core.Call, in readFileArgs) (core.Re
 	if strings.HasPrefix(in.FilePath, core.HandlePrefix) {
 		r = output.PlainReader(r)
 	}
-	return readOpened(bufio.NewReaderSize(r, size), info.Size(), in), nil
+	opened := bufio.NewReaderSize(r, size)
+	if mark, _ := opened.Peek(len(pdfMark)); string(mark) == pdfMark && fr.pdf != nil {
+		return fr.readPDF(ctx, opened, in)
+	}
+	return readOpened(opened, info.Size(), in), nil
 }
 
 // missing is the failure for a file that does not exist.

@@ -30,7 +30,10 @@ type readManyFilesArgs struct {
 
 // ReadManyFiles returns the tool read_many_files, which reads several text
 // files in one call. The result of a file that cannot be read is its failure.
-func ReadManyFiles() core.Tool {
+func ReadManyFiles() core.Tool { return fileReader{}.many() }
+
+// many returns the tool that reads several files.
+func (fr fileReader) many() core.Tool {
 	tool := core.NewTool(core.ToolDefinition{
 		Name:        "read_many_files",
 		Description: strings.TrimSpace(readManyFilesDoc),
@@ -49,10 +52,10 @@ func ReadManyFiles() core.Tool {
 			}
 		}
 		return all, nil
-	}, runReadManyFiles)
+	}, fr.readMany)
 	return fileTool{Tool: tool, knows: func(_ json.RawMessage, r core.Result) []string {
 		var read manyRead
-		_ = json.Unmarshal(r.Structured, &read) // written by runReadManyFiles, or empty
+		_ = json.Unmarshal(r.Structured, &read) // written by readMany, or empty
 		return read.Files
 	}}
 }
@@ -69,7 +72,7 @@ func fixedPart(pattern string) string {
 	return base
 }
 
-func runReadManyFiles(ctx context.Context, call *core.Call, in readManyFilesArgs) (core.Result, error) {
+func (fr fileReader) readMany(ctx context.Context, call *core.Call, in readManyFilesArgs) (core.Result, error) {
 	if len(in.Paths) == 0 {
 		return invalid("paths is empty. Give file paths, or patterns such as src/**/*.go.")
 	}
@@ -98,7 +101,7 @@ func runReadManyFiles(ctx context.Context, call *core.Call, in readManyFilesArgs
 			fmt.Fprintf(&out, "\n(%d more files match; name those that you need.)", len(files)-i)
 			break
 		}
-		result, err := runReadFile(ctx, call, readFileArgs{FilePath: f, Limit: manyLines})
+		result, err := fr.read(ctx, call, readFileArgs{FilePath: f, Limit: manyLines})
 		if err != nil {
 			return core.Result{}, err
 		}

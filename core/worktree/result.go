@@ -93,7 +93,7 @@ func (w *Worktree) Apply(ctx context.Context, state string, overwrite bool) (con
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	plan, err := to.Plan(ctx, w.rec.Base, state, overwrite)
+	plan, err := to.Plan(ctx, w.rec.Base, state, func(string) bool { return overwrite })
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,13 @@
 package shell
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/gitindex"
 )
 
 const maxSubmodules = 200
@@ -167,7 +167,7 @@ func (c *repositoryCheck) submodules(worktree, gitDir string) error {
 	if err != nil {
 		return fmt.Errorf("reading the index of the repository: %w", err)
 	}
-	entries, err := ReadIndex(index)
+	entries, err := gitindex.Read(index)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path.Join(gitDir, "index"), err)
 	}
@@ -183,95 +183,4 @@ func (c *repositoryCheck) submodules(worktree, gitDir string) error {
 		}
 	}
 	return nil
-}
-
-var errIndex = errors.New("unsupported index format")
-
-// IndexEntry is a file that git knows, as it was when git saw it last.
-type IndexEntry struct {
-	Path      string    // relative to the working tree
-	Size      uint32    // the lower bits
-	ModTime   [2]uint32 // seconds and nanoseconds
-	Submodule bool
-}
-
-// ReadIndex returns the entries of an index of git. The format is in Git's
-// gitformat-index(5).
-func ReadIndex(index []byte) ([]IndexEntry, error) {
-	const header, fixed, timeAt, modeAt, sizeAt, flagsAt, extended = 12, 62, 8, 24, 36, 60, 0x4000
-	if len(index) < header || !bytes.HasPrefix(index, []byte("DIRC")) {
-		return nil, errIndex
-	}
-	version, count := binary.BigEndian.Uint32(index[4:]), binary.BigEndian.Uint32(index[8:])
-	if version < 2 || version > 4 {
-		return nil, errIndex
-	}
-	var entries []IndexEntry
-	name, rest := []byte(nil), index[header:]
-	for ; count > 0; count-- {
-		if len(rest) < fixed+2 {
-			return nil, errIndex
-		}
-		mode, size := binary.BigEndian.Uint32(rest[modeAt:]), fixed
-		if version > 2 && binary.BigEndian.Uint16(rest[flagsAt:])&extended != 0 {
-			size += 2
-		}
-		text := rest[size:]
-		if version == 4 {
-			strip, n := indexVarint(text)
-			if n == 0 || strip > len(name) {
-				return nil, errIndex
-			}
-			text, size = text[n:], size+n
-			name = name[:len(name)-strip]
-		} else {
-			name = name[:0]
-		}
-		end := bytes.IndexByte(text, 0)
-		if end < 0 {
-			return nil, errIndex
-		}
-		name = append(name, text[:end]...)
-		if size += end + 1; version < 4 {
-			size = (size + 7) &^ 7 // padded by 1 to 8 NULs
-		}
-		if size > len(rest) {
-			return nil, errIndex
-		}
-		entries = append(entries, IndexEntry{
-			Path: string(name), Size: binary.BigEndian.Uint32(rest[sizeAt:]), Submodule: mode == 0o160000,
-			ModTime: [2]uint32{binary.BigEndian.Uint32(rest[timeAt:]), binary.BigEndian.Uint32(rest[timeAt+4:])},
-		})
-		rest = rest[size:]
-	}
-	return entries, checkExtensions(rest)
-}
-
-// checkExtensions looks for the extension that puts entries in another file.
-func checkExtensions(rest []byte) error {
-	const header, checksum = 8, 20
-	for len(rest) > checksum {
-		if len(rest) < header+checksum || bytes.HasPrefix(rest, []byte("link")) {
-			return errors.New("split indexes are not supported")
-		}
-		size := binary.BigEndian.Uint32(rest[4:])
-		if uint64(size) > uint64(len(rest)-header-checksum) {
-			return errIndex
-		}
-		rest = rest[header+int(size):]
-	}
-	return nil
-}
-
-// indexVarint reads a number in the encoding of index version 4, and returns its
-// length in bytes, 0 if it is incomplete.
-func indexVarint(b []byte) (value, n int) {
-	for i, c := range b[:min(len(b), 4)] {
-		value = value<<7 | int(c&0x7f)
-		if c&0x80 == 0 {
-			return value, i + 1
-		}
-		value++
-	}
-	return 0, 0
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/seed-009c0928/agent/core/changes"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/pdftext"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/core/profile"
@@ -55,6 +56,9 @@ type Options struct {
 	Allowed         []string // patterns of tool names; empty = all
 	Disallowed      []string // patterns of tool names
 	ToolSearch      ToolSearch
+	// PDFCommand is a program that calls pdftext.Serve with further arguments, with
+	// which read_file reads PDF documents; empty refuses them.
+	PDFCommand []string
 
 	// Agents are the agent types for subagents. NoSubagents disables subagents;
 	// MaxSubagentDepth limits their nesting, 0 = 1.
@@ -116,6 +120,7 @@ type Agent struct {
 	policy   core.Policy
 	recorded atomic.Bool // a session has a log
 	hidden   store.Hidden
+	confined profiles // of plugins and MCP servers
 
 	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without
@@ -184,7 +189,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	}
 	a.tools = registry.New(registry.Options{Allowed: opts.Allowed, Disallowed: opts.Disallowed})
 	if !opts.NoBuiltins {
-		a.builtins = tools.Builtin(tools.Options{Unguarded: opts.UnguardedWrites})
+		a.builtins = tools.Builtin(tools.Options{Unguarded: opts.UnguardedWrites, PDF: a.pdf()})
 		if err := a.tools.AddBuiltin(ctx, a.builtins); err != nil {
 			return nil, err
 		}
@@ -212,6 +217,18 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	a.openMCP(ctx)
 	a.sweeping.Go(a.sweep)
 	return a, nil
+}
+
+// pdf returns what reads PDF documents, nil if nothing does.
+func (a *Agent) pdf() tools.PDFReader {
+	if len(a.opts.PDFCommand) == 0 {
+		return nil
+	}
+	r := &pdftext.Reader{Command: a.opts.PDFCommand, Supervisor: a.commands}
+	if o := a.opts.Sandbox; o != nil {
+		r.Sandbox = o.Shell
+	}
+	return r.Read
 }
 
 // newPolicy returns the policy, with what the environment knows.

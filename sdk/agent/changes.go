@@ -44,10 +44,23 @@ type UndoOptions struct {
 	Since event.Seq
 	// Redo takes the last undo back instead.
 	Redo bool
-	// Overwrite restores also files that were changed since, if the changes
-	// cannot be merged. Otherwise they stay as they are.
-	Overwrite bool
+	// Restore brings the files to what they were before the input Since, or, if it
+	// is 0, after the last one: it also makes again what was taken back of the
+	// changes before.
+	Restore bool
+	// Overwrite decides about a file, absolute, that was changed since and cannot be
+	// merged: the later changes are lost if it returns true. Nil keeps them.
+	Overwrite func(path string) bool
 	DryRun    bool // only tell
+}
+
+// History returns the session's inputs, and what the tool calls of each changed in
+// files.
+func (s *Session) History(ctx context.Context) (changes.History, error) {
+	if s.journal == nil {
+		return changes.History{}, errors.New("this session is not recorded")
+	}
+	return changes.Read(s.journal.Replay(ctx, 0))
 }
 
 // Undo takes back what the session's tool calls changed in files. What the user
@@ -70,25 +83,31 @@ func revert(ctx context.Context, t *changes.Tracker, j *store.Journal, opts Undo
 	if err != nil {
 		return changes.Reverted{}, err
 	}
-	list, err := chosen(h, opts)
+	o := changes.RevertOptions{Source: changes.SourceUndo, Overwrite: opts.Overwrite, DryRun: opts.DryRun}
+	var list []changes.Change
+	switch {
+	case opts.Restore:
+		o.Source = changes.SourceRestore
+		if o.Again, err = h.Until(opts.Since); err == nil && opts.Since > 0 {
+			list, err = h.Since(opts.Since)
+		}
+		if errors.Is(err, changes.ErrNothing) && len(o.Again) > 0 {
+			err = nil
+		} else if err == nil && len(list)+len(o.Again) == 0 {
+			err = changes.ErrNothing
+		}
+	case opts.Redo:
+		o.Source = changes.SourceRedo
+		list, err = h.Undone()
+	case opts.Since > 0:
+		list, err = h.Since(opts.Since)
+	default:
+		list, err = h.Last()
+	}
 	if err != nil {
 		return changes.Reverted{}, err
 	}
-	source := changes.SourceUndo
-	if opts.Redo {
-		source = changes.SourceRedo
-	}
-	return t.Revert(ctx, list, changes.RevertOptions{Source: source, Overwrite: opts.Overwrite, DryRun: opts.DryRun})
-}
-
-func chosen(h changes.History, opts UndoOptions) ([]changes.Change, error) {
-	switch {
-	case opts.Redo:
-		return h.Undone()
-	case opts.Since > 0:
-		return h.Since(opts.Since)
-	}
-	return h.Last()
+	return t.Revert(ctx, list, o)
 }
 
 // UndoSession is [Session.Undo] for a session below home, a Home of [Options], that

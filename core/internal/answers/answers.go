@@ -80,3 +80,39 @@ func MatchNames(answer model.Parts, calls []model.ToolCall, results map[string]m
 	}
 	return parts, renamed
 }
+
+// WithArgs returns an answer whose calls have other arguments. The answer itself
+// does not change.
+func WithArgs(answer model.Parts, args func(model.ToolCall) string) model.Parts {
+	changed := false
+	for i, p := range answer {
+		call, ok := p.(model.ToolCall)
+		if !ok {
+			continue
+		}
+		if text := args(call); text != call.Args {
+			if !changed {
+				answer, changed = slices.Clone(answer), true
+			}
+			call.Args = text
+			answer[i] = call
+		}
+	}
+	return answer
+}
+
+// Texts returns the texts of parts, one per line, and the other parts.
+func Texts(parts model.Parts) (text string, others model.Parts) {
+	for _, p := range parts {
+		t, ok := p.(model.Text)
+		switch {
+		case !ok:
+			others = append(others, p)
+		case text == "":
+			text = t.Text
+		default:
+			text += "\n" + t.Text
+		}
+	}
+	return text, others
+}

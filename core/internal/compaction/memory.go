@@ -26,7 +26,13 @@ const (
 type Memory struct {
 	Dir string // the paths of files below it are shown relative to it
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	Notes
+}
+
+// Notes are what a [Memory] holds at one moment. Their lists are shared: what is in
+// one never changes.
+type Notes struct {
 	said    []string // by the user, oldest first
 	left    int      // messages before them
 	size    int      // bytes of said
@@ -37,6 +43,22 @@ type Memory struct {
 	open    []string // questions that the user did not answer
 	answer  string   // the last one of the model
 	asked   string   // its question to the user
+}
+
+// Save returns what is held now, between two inputs.
+func (m *Memory) Save() Notes {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.Notes
+	n.said, n.calls = slices.Clip(n.said), nil
+	return n
+}
+
+// Restore goes back to earlier notes, which must not be used again.
+func (m *Memory) Restore(n Notes) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Notes = n
 }
 
 // toolCall is a call without a result.
@@ -143,9 +165,9 @@ func (m *Memory) question(c *toolCall, b event.ToolResult) {
 	at := slices.Index(m.open, in.Question)
 	switch answered := !b.IsError && len(b.Structured) > 0; {
 	case answered && at >= 0:
-		m.open = slices.Delete(m.open, at, at+1)
+		m.open = slices.Delete(slices.Clone(m.open), at, at+1)
 	case !answered && at < 0:
-		m.open = append(m.open, in.Question)
+		m.open = append(slices.Clip(m.open), in.Question)
 		m.open = m.open[max(0, len(m.open)-maxQuestions):]
 	}
 }
@@ -172,7 +194,7 @@ func oneLine(name string) string {
 
 // latest moves a file to the end of a list, and forgets the oldest.
 func latest(list []string, path string) []string {
-	list = append(slices.DeleteFunc(list, func(p string) bool { return p == path }), path)
+	list = append(slices.DeleteFunc(slices.Clone(list), func(p string) bool { return p == path }), path)
 	return list[max(0, len(list)-maxFiles):]
 }
 

@@ -56,10 +56,10 @@ func (r *Recorder) OnError(stop func(error)) {
 	r.stop = stop
 }
 
-// Add numbers an event, records it with the body record, and shows it. The error
+// Add numbers an event, records it with the body record, and shows it. It returns the number. The error
 // is that of an optional journal that is given up; the one of any other goes to
 // the function of OnError.
-func (r *Recorder) Add(ctx context.Context, e event.Event, record event.Body) error {
+func (r *Recorder) Add(ctx context.Context, e event.Event, record event.Body) (event.Seq, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq++
@@ -76,11 +76,11 @@ func (r *Recorder) Add(ctx context.Context, e event.Event, record event.Body) er
 	case err == nil:
 	case r.optional:
 		r.journal, r.pending = nil, nil
-		return err
+		return e.Seq, err
 	case r.stop != nil:
 		r.stop(err)
 	}
-	return nil
+	return e.Seq, nil
 }
 
 // Flush records what the journal refused before.

@@ -31,10 +31,10 @@ func FileChange(f event.FileChange) string {
 
 // Reverted describes what an undo did, or is going to do, a path a line.
 func Reverted(r changes.Reverted, planned bool) string {
-	if len(r.Steps)+len(r.Conflicts) == 0 {
-		return "All files are already as they were.\n"
-	}
 	var out strings.Builder
+	if len(r.Steps)+len(r.Conflicts) == 0 {
+		out.WriteString("All files are already as they were.\n")
+	}
 	for _, s := range r.Steps {
 		note := ""
 		if s.Merged {
@@ -48,6 +48,14 @@ func Reverted(r changes.Reverted, planned bool) string {
 	}
 	for _, c := range r.Conflicts {
 		fmt.Fprintf(&out, "  %-6s %s: %s\n", verb, OneLine(c.Path, 500), c.Reason)
+	}
+	const most = 20
+	for i, l := range r.Left {
+		if i == most {
+			fmt.Fprintf(&out, "  … and %d more that are not recorded\n", len(r.Left)-most)
+			break
+		}
+		fmt.Fprintf(&out, "  %-6s %s: not recorded, since %s\n", verb, OneLine(l.Path, 500), l.Reason)
 	}
 	return out.String()
 }

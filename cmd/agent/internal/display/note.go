@@ -1,6 +1,7 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -90,7 +91,7 @@ func retryNote(b event.LLMRetry) string {
 	return fmt.Sprintf("%s; retrying in %s (%d of %d)", text, Duration(wait), b.Attempt, b.Max)
 }
 
-// infoNote describes subagents, skills and compactions.
+// infoNote describes subagents, skills, compactions and rewinds.
 func infoNote(body event.Body) (Note, bool) {
 	switch b := body.(type) {
 	case event.SubagentStart:
@@ -107,6 +108,8 @@ func infoNote(body event.Body) (Note, bool) {
 		return Note{Text: fmt.Sprintf("%s listed, %d left out", Plural(len(b.Names), "skill"), b.Left)}, b.Left > 0
 	case event.Compacted:
 		return Note{Text: fmt.Sprintf("conversation compacted: %s → %s tokens", Count(b.Before), Count(b.After))}, true
+	case event.Rewound:
+		return Note{Text: fmt.Sprintf("conversation rewound to before input %d", b.Input)}, true
 	}
 	return Note{}, false
 }
@@ -133,6 +136,7 @@ func StepMark(s event.PlanStatus) string {
 
 // AnswerTo describes the answer to a question with this title in one line.
 func AnswerTo(title string, a event.Answer) string {
+	title = cmp.Or(title, "Parked question") // of an earlier run
 	text := a.Choice
 	switch {
 	case a.Withdrawn:

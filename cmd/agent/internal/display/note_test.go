@@ -27,6 +27,7 @@ func TestNoteOf(t *testing.T) {
 		{event.SkillsListed{Names: []string{"a", "b"}, Left: 3}, "— 2 skills listed, 3 left out"},
 		{event.SkillsListed{Names: []string{"a"}}, ""},
 		{event.Compacted{Before: 20_000, After: 1500}, "— conversation compacted: 20.0k → 1.5k tokens"},
+		{event.Rewound{Input: 12}, "— conversation rewound to before input 12"},
 		{event.Idle{}, ""},
 	} {
 		n, ok := NoteOf(tt.body)

@@ -58,6 +58,8 @@ func (i *isolation) check(o *Options) error {
 		return cmdutil.Usagef("--apply needs --worktree or --attempts")
 	case i.on() && (o.Latest || o.Resume != ""):
 		return cmdutil.Usagef("a session cannot be moved to a worktree: leave out --continue and --resume; a session of a worktree resumes there")
+	case i.attempts > 0 && o.onAsk == onAskPark:
+		return cmdutil.Usagef("attempts cannot be parked: use --worktree, or leave out --on-ask park")
 	case i.attempts > 0 && o.Recording.On():
 		return cmdutil.Usagef("attempts cannot be recorded or replayed: use --worktree")
 	}

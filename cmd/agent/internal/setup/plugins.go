@@ -27,6 +27,9 @@ func BundledPlugins() []sdk.Plugin { return []sdk.Plugin{web.Plugin(cmdutil.Vers
 // InternalPlugin is the name of the hidden command that serves a bundled plugin.
 const InternalPlugin = "internal-plugin"
 
+// InternalPDF is the name of the hidden command that reads a PDF document.
+const InternalPDF = "internal-pdf"
+
 // PluginOptions returns which plugins an agent has and how they run.
 func (s *Setup) PluginOptions() *plugins.Options {
 	set := s.Settings.Plugins

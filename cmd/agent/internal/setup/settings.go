@@ -37,6 +37,7 @@ type Setup struct {
 	addDirs     []string
 	bundled     func() []sdk.Plugin
 	Trusted     bool // the directory is trusted
+	advice      string
 	bare        bool // --bare
 	found       *foundServers
 	Environment Environment
@@ -79,7 +80,7 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)
 	}
 	set := &Setup{
-		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, bare: o.bare, Environment: place,
+		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, advice: from.Advice, bare: o.bare, Environment: place,
 	}
 	if w := set.langchainWarning(); w != "" {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)
@@ -129,6 +130,9 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 			MaxBytes: int64(s.Settings.Session.MaxContextMB) << 20,
 			MaxAge:   time.Duration(s.Settings.Session.ContextMaxAgeDays) * 24 * time.Hour,
 		},
+	}
+	if self, err := os.Executable(); err == nil {
+		o.PDFCommand = []string{self, InternalPDF}
 	}
 	o.MCP = s.mcpOptions()
 	o.Secrets = append(o.Secrets, mcpSecrets(o.MCP.Servers)...)

@@ -109,12 +109,14 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 	root.Flags().BoolVarP(&o.Print, "print", "p", false, "run the prompt non-interactively and print the answer (same as exec)")
 	root.AddCommand(
 		run.NewCmd(s),
+		run.NewAnswerCmd(s),
 		demo.NewCmd(s),
 		tool.NewCmd(s),
 		mcp.NewCmd(s),
 		skill.NewCmd(s),
 		plugin.NewCmd(s),
 		plugin.NewInternalCmd(s),
+		tool.NewPDFCmd(s),
 		permission.NewCmd(s),
 		config.NewCmd(s),
 		provider.NewCmd(s),

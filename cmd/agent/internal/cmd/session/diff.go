@@ -3,7 +3,6 @@ package session
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -105,72 +104,11 @@ func writeTurn(out io.Writer, t changes.Turn, diffs bool) {
 				fmt.Fprint(out, display.Printable(f.Diff))
 			}
 		}
+		for _, f := range c.Unrecorded {
+			fmt.Fprintf(out, "  not recorded: %s: %s\n", display.OneLine(f.Path, 500), f.Reason)
+		}
 		if c.Left > 0 {
 			fmt.Fprintf(out, "  … and %s more\n", display.Plural(c.Left, "file"))
 		}
 	}
-}
-
-type undoOptions struct {
-	*cmdutil.IO
-	to  uint64
-	yes bool
-	agent.UndoOptions
-}
-
-func newUndoCmd(s *cmdutil.IO) *cobra.Command {
-	o := &undoOptions{IO: s}
-	cmd := &cobra.Command{
-		Use:   "undo ID",
-		Short: "Take back what a session changed in files",
-		Long: "Take back what the tool calls of a session changed in files since the last input that changed\n" +
-			"some, or since an earlier one (--to). What was changed in a file since is merged; where that is not\n" +
-			"possible, the file stays as it is and is named. --redo takes the last undo back.",
-		Args: cmdutil.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
-	}
-	f := cmd.Flags()
-	f.Uint64Var(&o.to, "to", 0, "go back to before the input with this `number`; 'agent sessions diff' lists them")
-	f.BoolVar(&o.Redo, "redo", false, "take the last undo back")
-	f.BoolVar(&o.Overwrite, "overwrite", false, "restore files even if later changes are lost")
-	f.BoolVarP(&o.DryRun, "dry-run", "n", false, "only show what would be restored")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	return cmd
-}
-
-func (o *undoOptions) run(ctx context.Context, prefix string) error {
-	if o.Redo && o.to > 0 {
-		return cmdutil.Usagef("--redo takes the last undo back: it cannot be combined with --to")
-	}
-	home, id, err := setup.FindSession(o.IO, prefix)
-	if err != nil {
-		return err
-	}
-	o.Since = event.Seq(o.to)
-	opts := o.UndoOptions
-	opts.DryRun = true
-	planned, err := agent.UndoSession(ctx, home, id, opts)
-	if err != nil {
-		return setup.SessionAdvice(err, id)
-	}
-	fmt.Fprint(o.Out, display.Reverted(planned, true))
-	if o.DryRun || len(planned.Steps) == 0 {
-		return nil
-	}
-	if ok, err := o.Confirm(ctx, fmt.Sprintf("Restore %s?", display.Plural(len(planned.Steps), "file")), o.yes); err != nil {
-		return err
-	} else if !ok {
-		fmt.Fprintln(o.Err, "Nothing was changed.")
-		return nil
-	}
-	done, err := agent.UndoSession(ctx, home, id, o.UndoOptions)
-	if err != nil {
-		return err
-	}
-	if n := len(done.Conflicts); n > len(planned.Conflicts) {
-		fmt.Fprint(o.Out, display.Reverted(changes.Reverted{Conflicts: done.Conflicts}, false))
-		return errors.New("not everything was restored")
-	}
-	fmt.Fprintf(o.Out, "Restored %s.\n", display.Plural(len(done.Steps), "file"))
-	return nil
 }
