@@ -160,6 +160,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
 	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
 	"cmd/agent/internal/cmd/worktree":   noun("core/snapshot", "core/worktree"),
+	"cmd/agent/internal/cmd/try":        noun("core/env"),
 	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 
 	// config composes the Config that each of these packages owns.

@@ -428,6 +428,9 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
 		Hider: a.hidden,
 	}
+	if cfg.Asker != nil {
+		cfg.Asker = tryingAsker{cfg.Asker, a}
+	}
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
 		cfg.Profile = profile.Default(profile.Options{})
 	}
