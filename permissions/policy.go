@@ -488,7 +488,7 @@ func (p *Policy) sandbox() []core.Grant {
 			}
 		case core.ScopeWrite:
 			for _, g := range r.globs {
-				if g.tree != "" && g.tree != "/" && p.mode != ModeReadOnly {
+				if g.tree != "" && g.tree != "/" && p.mode != ModeReadOnly && p.mode != ModePlan {
 					open(core.ScopeWrite, g.tree, true)
 				}
 			}

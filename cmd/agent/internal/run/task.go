@@ -36,12 +36,14 @@ type Task struct {
 	Narrate bool // print text and calls on stdout, in one stream
 	Forget  bool // the session is deleted afterwards
 
-	Agent    agent.Options
-	place    setup.Environment
-	Session  agent.SessionOptions
-	Mode     string // permission mode, for the init event
-	Scripted bool
-	Prompt   string
+	Agent   agent.Options
+	place   setup.Environment
+	Session agent.SessionOptions
+	Mode    string // permission mode, for the init event
+	// Otherwise is the model outside mode plan, as PROVIDER/MODEL.
+	Otherwise string
+	Scripted  bool
+	Prompt    string
 }
 
 // Run runs the task. With an error, the outcome is how far the task came.
