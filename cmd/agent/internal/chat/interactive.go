@@ -63,6 +63,7 @@ type chat struct {
 	*run.Options
 	seen  bool // do not show the history again
 	queue *tui.Queue
+	asker *tui.Asker
 	open  openCalls
 	plan  *planmode.Mode
 	// otherwise is the model outside mode plan, as PROVIDER/MODEL.
@@ -113,7 +114,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		c.open.remove(call.ID)
 		c.queue.Deliver()
 	}
-	asker.Review = c.review
+	c.asker, asker.Review = asker, c.review
 	if c.policy, err = c.set.Policy(); err != nil {
 		return tui.Next{}, err
 	}
