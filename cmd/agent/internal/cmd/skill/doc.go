@@ -1,3 +1,3 @@
-// Package skill implements the command agent skills: list, match, install,
+// Package skill implements the command agent skills: list, match, test, install,
 // create and lint skills.
 package skill

@@ -17,7 +17,7 @@ import (
 // NewCmd returns agent skills.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	return cmdutil.Group("skills", "Manage skills",
-		newListCmd(s), newShowCmd(s), newMatchCmd(s), newWhyCmd(s), newLintCmd(s), newCreateCmd(s),
+		newListCmd(s), newShowCmd(s), newMatchCmd(s), newWhyCmd(s), newEvalCmd(s), newLintCmd(s), newCreateCmd(s),
 		newEnableCmd(s), newDisableCmd(s),
 		newAddCmd(s), newUpdateCmd(s), newRemoveCmd(s), newVerifyCmd(s),
 	)
