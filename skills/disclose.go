@@ -284,7 +284,7 @@ func listLine(s *Skill) string {
 
 // Breadcrumb returns a short hint that skills are available, or "" if there are
 // none that the model can use.
-func (l *Library) Breadcrumb() string { return l.Catalog().breadcrumb() }
+func (l *Library) Breadcrumb() string { return l.latest().breadcrumb() }
 
 func (c *Catalog) breadcrumb() string {
 	n := len(c.listed())

@@ -120,10 +120,22 @@ type Demoted struct {
 }
 
 // NewMatcher builds a matcher for skills.
-func NewMatcher(list []*Skill) *Matcher {
+func NewMatcher(list []*Skill) *Matcher { return newMatcher(list, nil) }
+
+// rankFields are the fields of the index of skills.
+var rankFields = []rank.Field{{Name: "name", Weight: 3}, {Name: "description", Weight: 2}, {Name: "triggers", Weight: 2}, {Name: "body", Weight: 1}}
+
+// indexed returns the texts of a skill that are indexed, by field.
+func indexed(s *Skill) []string {
+	t := s.Triggers
+	return []string{s.Name, s.Description, strings.Join(slices.Concat(t.Keywords, t.Verbs, []string{s.WhenToUse}), "\n"), s.Body}
+}
+
+// newMatcher is NewMatcher with an index from the cache, if there is one.
+func newMatcher(list []*Skill, cache *diskCache) *Matcher {
 	m := &Matcher{
 		skills: list, byName: map[string]int{}, specs: make([]spec, len(list)), byWord: map[string][]int{}, byPair: map[string][]int{},
-		index: rank.New(rank.Field{Name: "name", Weight: 3}, rank.Field{Name: "description", Weight: 2}, rank.Field{Name: "triggers", Weight: 2}, rank.Field{Name: "body", Weight: 1}),
+		index: cache.index(list),
 	}
 	for i, s := range list {
 		id := strings.ToLower(s.FullName())
@@ -134,8 +146,6 @@ func NewMatcher(list []*Skill) *Matcher {
 		}
 		m.specs[i] = newSpec(&s.Manifest, common)
 		m.watch(i)
-		t := s.Triggers
-		m.index.Put(id, s.Name, s.Description, strings.Join(slices.Concat(t.Keywords, t.Verbs, []string{s.WhenToUse}), "\n"), s.Body)
 	}
 	return m
 }
