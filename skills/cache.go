@@ -143,10 +143,9 @@ func (d *diskCache) load(place string, list []found) map[string]*Skill {
 	return known
 }
 
-// store writes the skills of a place, except those that changed just now: a
-// further change could leave no trace.
-func (d *diskCache) store(place string, list []cached) {
-	at := time.Now()
+// store writes the skills of a place as they are at a time, except those that
+// changed just before: a further change could leave no trace.
+func (d *diskCache) store(place string, list []cached, at time.Time) {
 	c := &coder{out: make([]byte, 4, 1<<20), writing: true}
 	for _, one := range list {
 		if one.skill != nil && one.found.state.settled(at) {

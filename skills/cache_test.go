@@ -1,23 +1,20 @@
 package skills_test
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/skills"
 )
 
-// manySkills writes n skills of about 4 kB, with the time of an hour ago.
+// manySkills writes n skills of about 4 kB.
 func manySkills(tb testing.TB, dir string, n int) {
 	tb.Helper()
 	random := rand.New(rand.NewPCG(uint64(n), 1))
@@ -34,13 +31,6 @@ func manySkills(tb testing.TB, dir string, n int) {
 		files["skills/"+name+"/SKILL.md"] = skillText(name, words(20)+"Use when "+words(5), "", strings.Repeat(words(12)+"\n", 40))
 	}
 	write(tb, dir, files)
-	past := time.Now().Add(-time.Hour)
-	for name := range files {
-		if err := os.Chtimes(filepath.Join(dir, filepath.FromSlash(name)), past, past); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	time.Sleep(100 * time.Millisecond)
 }
 
 func cachedLibrary(dir string) *skills.Library {
@@ -81,4 +71,67 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-var _ = []any{bytes.Equal, reflect.DeepEqual, runtime.GOOS, sync.OnceFunc}
+// TestCache: with a cache that is new, filled, damaged, stale, unwritable or shared,
+// a session starts with the same skills as without.
+func TestCache(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	manySkills(t, dir, 80)
+	cache := filepath.Join(dir, "cache")
+	check := func(when string) {
+		t.Helper()
+		want := homeLibrary(dir)
+		for range 2 {
+			got := cachedLibrary(dir)
+			if got, want := start(t, got), start(t, want); got != want {
+				t.Errorf("%s: %s, want %s", when, got, want)
+			}
+			if got, want := states(got.Catalog()), states(want.Catalog()); got != want {
+				t.Errorf("%s: %s, want %s", when, got, want)
+			}
+			for i, s := range got.Catalog().Skills {
+				if w := want.Catalog().Skills[i]; s.Hash != w.Hash || !reflect.DeepEqual(s.Manifest, w.Manifest) || !reflect.DeepEqual(s.Diagnostics, w.Diagnostics) || s.File != w.File || s.Dir != w.Dir {
+					t.Errorf("%s: %+v, want %+v", when, s, w)
+				}
+			}
+		}
+	}
+	check("new")
+	files, err := filepath.Glob(filepath.Join(cache, "*"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("cache files %v, %v", files, err)
+	}
+	for _, damage := range []func([]byte) []byte{
+		func([]byte) []byte { return nil },
+		func(data []byte) []byte { return data[:len(data)/2] },
+		func(data []byte) []byte { data[len(data)/3] ^= 1; return data },
+		func(data []byte) []byte { return append(data, 0) },
+	} {
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err == nil {
+				err = os.WriteFile(file, damage(data), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		check("damaged")
+	}
+	write(t, dir, map[string]string{"skills/skill-00007/SKILL.md": skillText("seven", "Counts to seven.", "", "der kal"), "skills/new/SKILL.md": skillText("new", "x", "", "y")})
+	if err := os.RemoveAll(filepath.Join(dir, "skills", "skill-00008")); err != nil {
+		t.Fatal(err)
+	}
+	check("stale")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { start(t, cachedLibrary(dir)) })
+	}
+	all.Wait()
+	check("shared")
+	if err := os.RemoveAll(cache); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{"cache": "a file, so that nothing can be written"})
+	check("unwritable")
+}

@@ -279,7 +279,7 @@ func prefix(list []*Skill, lines map[*Skill]string, budget int) int {
 
 // listLine returns the line of a skill in a list: its name and brief description.
 func listLine(s *Skill) string {
-	return fmt.Sprintf("- %s: %s\n", s.Name, strings.NewReplacer("</context", "< /context", "\n", " ").Replace(s.Brief))
+	return fmt.Sprintf("- %s: %s\n", s.Name, strings.ReplaceAll(strings.ReplaceAll(s.Brief, "</context", "< /context"), "\n", " "))
 }
 
 // Breadcrumb returns a short hint that skills are available, or "" if there are

@@ -152,7 +152,7 @@ func (l *Library) scan() *Catalog {
 			order = append(order, c)
 		}
 		if l.current == nil && len(list) >= minCached && len(known) < len(list) {
-			disk.store(p.Dir, order[len(order)-len(list):])
+			disk.store(p.Dir, order[len(order)-len(list):], time.Now())
 		}
 	}
 	if !changed && len(read) == len(l.read) {

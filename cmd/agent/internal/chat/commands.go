@@ -54,6 +54,7 @@ func (c *chat) commands() []tui.Command {
 		{Name: "compact", Args: "[INSTRUCTIONS]", Summary: "replace the conversation by a summary", Run: text(c.cmdCompact)},
 		{Name: "undo", Args: "[--overwrite]", Summary: "take back what the last input changed in files", Run: text(c.cmdUndo)},
 		{Name: "redo", Summary: "take the last undo back", Run: text(c.cmdRedo)},
+		{Name: "rewind", Args: "[N [both|conversation|files]]", Summary: "go back to before an input (Esc Esc)", Run: c.cmdRewind},
 		{Name: "cost", Summary: "show token usage and cost", Run: text(c.cmdCost)},
 		{Name: "resume", Args: "[ID]", Summary: "list this directory's sessions, or resume one", Run: c.cmdResume},
 		{Name: "clear", Summary: "start a new session", Run: func(context.Context, string) (tui.Result, error) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/core"
 )
 
 // runPlain runs the session line by line, without redrawing anything, for dumb
@@ -67,6 +68,8 @@ func (p *plainScreen) loop(inbox <-chan any, lines *lineReader) (Next, error) {
 	if p.Prompt != "" {
 		p.scene.user(p.Prompt)
 		p.enter(p.Prompt)
+	} else if p.Session.State() == core.StateParked {
+		p.begin("") // asks the parked question
 	}
 	input := lines.lines
 	for {
@@ -157,6 +160,7 @@ func (p *plainScreen) show(open bool) {
 		p.shown = p.dialog.pending
 		p.endLine()
 		p.printLines(p.scene.head(p.dialog))
+		p.printLines(p.scene.review(p.dialog.review))
 		p.ask()
 		if !open { // the input has ended
 			p.reply(p.dialog.dismissal())
@@ -178,6 +182,9 @@ func (p *plainScreen) ask() {
 	} else {
 		var keys []string
 		for _, o := range d.options {
+			if o.choice == viewReview || o.choice == editReview {
+				continue // the changes are above, and the screen is not ours
+			}
 			p.print(fmt.Sprintf("  %c: %s\n", o.key, o.label))
 			keys = append(keys, string(o.key))
 		}
