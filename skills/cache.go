@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/rank"
@@ -122,7 +123,9 @@ func (d *diskCache) load(place string, list []found) map[string]*Skill {
 	if data == nil {
 		return nil
 	}
-	c := &coder{in: string(data)}
+	// The texts are parts of data, which nobody changes: copying the megabytes would
+	// take as long as reading them.
+	c := &coder{in: unsafe.String(unsafe.SliceData(data), len(data))}
 	now := map[string]found{}
 	for _, f := range list {
 		now[f.path()] = f

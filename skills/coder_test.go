@@ -107,3 +107,25 @@ func TestCacheEntries(t *testing.T) {
 		t.Errorf("%d cache files, %v", len(left), err)
 	}
 }
+
+// TestWalkLimit: the upper folders are searched first, and what is left out is said.
+func TestWalkLimit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"a/deep/er", "b"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, "SKILL.md"), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &walker{place: Place{Dir: dir}, files: os.DirFS(dir), real: dir, seen: map[string]bool{}, most: 3}
+	w.scan()
+	if len(w.found) != 1 || w.found[0].rel != "b" {
+		t.Errorf("found %+v", w.found)
+	}
+	if len(w.problems) != 1 || !w.problems[0].Incomplete || !strings.Contains(w.problems[0].Error(), "more than 3 folders: 1 of them and what is below are left out, such as "+filepath.Join(dir, "a", "deep")) {
+		t.Errorf("problems %v", w.problems)
+	}
+}

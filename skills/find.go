@@ -45,6 +45,7 @@ type walker struct {
 	within   string // symbolic links may not leave this folder; empty = anywhere
 	seen     map[string]bool
 	folders  int
+	most     int // folders
 	found    []found
 	problems []Problem
 }
@@ -52,7 +53,7 @@ type walker struct {
 // walk lists the skills of a place, ordered by path. Seen contains the real paths
 // of the folders visited so far, across places.
 func walk(p Place, seen map[string]bool) ([]found, []Problem) {
-	w := &walker{place: p, files: p.Files, seen: seen}
+	w := &walker{place: p, files: p.Files, seen: seen, most: maxFolders}
 	if w.files == nil {
 		real, err := filepath.EvalSymlinks(p.Dir)
 		if err != nil {
@@ -110,8 +111,9 @@ func (w *walker) scan() {
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
-		if w.folders++; w.folders > maxFolders {
-			w.problem(w.onDisk("."), "more than %d folders: %d of them and what is below are left out, such as %s", maxFolders, len(queue)+1, w.onDisk(at.rel))
+		if w.folders++; w.folders > w.most {
+			w.problem(w.onDisk("."), "more than %d folders: %d of them and what is below are left out, such as %s", w.most, len(queue)+1, w.onDisk(at.rel))
+			w.problems[len(w.problems)-1].Incomplete = true
 			return
 		}
 		queue = append(queue, w.visit(at)...)

@@ -68,6 +68,12 @@ type Catalog struct {
 	cache   *diskCache
 }
 
+// Incomplete returns the problems that leave out skills which may be fine: places
+// with too many folders.
+func (l *Library) Incomplete() []Problem {
+	return slices.DeleteFunc(slices.Clone(l.latest().Problems), func(p Problem) bool { return !p.Incomplete })
+}
+
 // Active returns the skills with StateOn, sorted by name.
 func (c *Catalog) Active() []*Skill {
 	return slices.DeleteFunc(slices.Clone(c.Skills), func(s *Skill) bool { return s.State != StateOn })
