@@ -267,7 +267,7 @@ func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block
 
 // Breadcrumb returns a short hint that skills are available, or "" if there are
 // none that the model can use.
-func (l *Library) Breadcrumb() string { return l.Catalog().breadcrumb() }
+func (l *Library) Breadcrumb() string { return l.latest().breadcrumb() }
 
 func (c *Catalog) breadcrumb() string {
 	n := len(c.listed())

@@ -11,23 +11,23 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // Bounds of the search below one place.
 const (
 	maxDepth   = 6
-	maxFolders = 2000
+	maxFolders = 50_000
 )
+
+const manifestFile = "SKILL.md"
 
 // found is a SKILL.md and where it was found.
 type found struct {
-	place   Place
-	dir     string // on disk; empty for a bundled one
-	rel     string // relative to the place, with slashes
-	file    string // its name as it is written
-	size    int64
-	changed time.Time
+	place Place
+	dir   string // on disk; empty for a bundled one
+	rel   string // relative to the place, with slashes
+	file  string // its name as it is written
+	state fileState
 }
 
 func (f found) path() string {
@@ -45,6 +45,7 @@ type walker struct {
 	within   string // symbolic links may not leave this folder; empty = anywhere
 	seen     map[string]bool
 	folders  int
+	most     int // folders
 	found    []found
 	problems []Problem
 }
@@ -52,7 +53,7 @@ type walker struct {
 // walk lists the skills of a place, ordered by path. Seen contains the real paths
 // of the folders visited so far, across places.
 func walk(p Place, seen map[string]bool) ([]found, []Problem) {
-	w := &walker{place: p, files: p.Files, seen: seen}
+	w := &walker{place: p, files: p.Files, seen: seen, most: maxFolders}
 	if w.files == nil {
 		real, err := filepath.EvalSymlinks(p.Dir)
 		if err != nil {
@@ -73,7 +74,7 @@ func walk(p Place, seen map[string]bool) ([]found, []Problem) {
 		}
 		w.real, w.files = real, os.DirFS(real)
 	}
-	w.visit(".", w.real, 0, nil)
+	w.scan()
 	return w.found, w.problems
 }
 
@@ -96,47 +97,78 @@ func within(top, at string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// visit scans a folder. One with a SKILL.md is a skill, including everything
-// below it.
-func (w *walker) visit(rel, real string, depth int, rules []ignoreRule) {
-	if w.real != "" {
-		if w.seen[real] {
+// folder is a folder to scan.
+type folder struct {
+	rel, real string
+	depth     int
+	rules     []ignoreRule
+}
+
+// scan scans the place breadth-first, so that what a limit leaves out is what lies
+// deepest.
+func (w *walker) scan() {
+	queue := []folder{{rel: ".", real: w.real}}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		if w.folders++; w.folders > w.most {
+			w.problem(w.onDisk("."), "more than %d folders: %d of them and what is below are left out, such as %s", w.most, len(queue)+1, w.onDisk(at.rel))
+			w.problems[len(w.problems)-1].Incomplete = true
 			return
 		}
-		w.seen[real] = true
+		queue = append(queue, w.visit(at)...)
 	}
-	if w.folders++; w.folders > maxFolders {
-		if w.folders == maxFolders+1 {
-			w.problem(w.onDisk("."), "more than %d folders: the rest is ignored", maxFolders)
+}
+
+// visit scans a folder and returns those below it. One with a SKILL.md is a skill,
+// including everything below it.
+func (w *walker) visit(at folder) (below []folder) {
+	if w.real != "" {
+		if w.seen[at.real] {
+			return nil
 		}
-		return
+		w.seen[at.real] = true
+		if at.rel != "." && w.takeQuickly(at) {
+			return nil
+		}
 	}
-	entries, err := fs.ReadDir(w.files, rel)
+	entries, err := fs.ReadDir(w.files, at.rel)
 	if err != nil {
-		w.problem(w.onDisk(rel), "cannot read: %v", err)
-		return
+		w.problem(w.onDisk(at.rel), "cannot read: %v", err)
+		return nil
 	}
 	if name, linked := manifestEntry(entries); name != "" {
-		if rel == "." {
-			w.problem(w.onDisk(name), "a skill needs its own folder: move it to %s", path.Join("NAME", name))
-		} else {
-			w.take(rel, real, name, linked)
-			return
+		if at.rel != "." {
+			w.take(at.rel, at.real, name, linked)
+			return nil
 		}
+		w.problem(w.onDisk(name), "a skill needs its own folder: move it to %s", path.Join("NAME", name))
 	}
-	if depth == maxDepth {
-		return
+	if at.depth == maxDepth {
+		return nil
 	}
-	rules = append(rules[:len(rules):len(rules)], readIgnore(w.files, rel)...)
+	rules := append(at.rules[:len(at.rules):len(at.rules)], readIgnore(w.files, at.rel)...)
 	for _, e := range entries {
-		below := path.Join(rel, e.Name())
-		if skipped(e.Name()) || ignored(rules, below) {
+		rel := path.Join(at.rel, e.Name())
+		if skipped(e.Name()) || ignored(rules, rel) {
 			continue
 		}
-		if at, ok := w.folder(e, below, real); ok {
-			w.visit(below, at, depth+1, rules)
+		if real, ok := w.folder(e, rel, at.real); ok {
+			below = append(below, folder{rel, real, at.depth + 1, rules})
 		}
 	}
+	return below
+}
+
+// takeQuickly takes a skill without listing its folder, if its SKILL.md is a
+// regular file of exactly this name: most are.
+func (w *walker) takeQuickly(at folder) bool {
+	info, err := os.Lstat(filepath.Join(at.real, manifestFile))
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	w.found = append(w.found, found{place: w.place, dir: at.real, rel: at.rel, file: manifestFile, state: stateOf(info)})
+	return true
 }
 
 // folder returns the real path of an entry that is a folder, or a link to one.
@@ -200,7 +232,7 @@ func (w *walker) take(rel, real, name string, linked bool) {
 		w.problem(w.onDisk(path.Join(rel, name)), "not a readable regular file")
 		return
 	}
-	f := found{place: w.place, rel: rel, file: name, size: info.Size(), changed: info.ModTime()}
+	f := found{place: w.place, rel: rel, file: name, state: stateOf(info)}
 	if w.real != "" {
 		f.dir = real
 	}

@@ -456,7 +456,7 @@ func termsOf(e bundle.Entry) (terms Terms) {
 
 // Locks returns a lookup in the lock files of folders, for a [Library]. They are
 // read on first use and again when they change.
-func Locks(dirs ...string) func(dir string) (Lock, bool) {
+func Locks(dirs ...string) func(folder string) map[string]Lock {
 	return (&locks{dirs: slices.Clone(dirs), read: map[string]lockFile{}}).of
 }
 
@@ -468,42 +468,40 @@ type locks struct {
 
 // lockFile is a cached lock file.
 type lockFile struct {
-	changed time.Time
-	size    int64
+	state   fileState
 	entries map[string]Lock // by name
-	err     error           // it cannot be read, so no skill of its folder is used
 }
 
-func (l *locks) of(dir string) (Lock, bool) {
+func (l *locks) of(folder string) map[string]Lock {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, root := range l.dirs {
 		real, err := filepath.EvalSymlinks(root)
-		if err != nil || filepath.Dir(dir) != real {
+		if err != nil || folder != real {
 			continue
 		}
 		store := bundle.Open(root, bundle.Options{})
 		info, err := os.Stat(store.LockFile())
-		if errors.Is(err, fs.ErrNotExist) {
-			return Lock{}, false
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return map[string]Lock{allNames: {Err: err}}
 		}
 		f, ok := l.read[root]
-		if err == nil && (!ok || !f.changed.Equal(info.ModTime()) || f.size != info.Size()) {
-			f = readLocks(store)
-			f.changed, f.size = info.ModTime(), info.Size()
+		if state := stateOf(info); !ok || f.state != state {
+			f = lockFile{state, readLocks(store)}
 			l.read[root] = f
 		}
-		if err = errors.Join(err, f.err); err != nil {
-			return Lock{Err: err}, true
-		}
-		lock, ok := f.entries[filepath.Base(dir)]
-		return lock, ok
+		return f.entries
 	}
-	return Lock{}, false
+	return nil
 }
 
-func readLocks(store *bundle.Store) lockFile {
-	f := lockFile{entries: map[string]Lock{}}
+// readLocks reads a lock file. If it cannot be read, no skill of its folder is
+// used.
+func readLocks(store *bundle.Store) map[string]Lock {
+	locks := map[string]Lock{}
 	entries, err := store.List(context.Background())
 	for _, e := range entries {
 		lock := Lock{Files: map[string]string{}, Toolsets: len(termsOf(e).Toolsets) > 0}
@@ -513,16 +511,16 @@ func readLocks(store *bundle.Store) lockFile {
 		if !e.Consented() {
 			lock.Err = errors.New("not approved: install it with agent skills add")
 		}
-		f.entries[e.Name] = lock
+		locks[e.Name] = lock
 	}
 	edited := editedErrors(err)
 	for _, one := range edited {
-		f.entries[one.Name] = Lock{Err: one}
+		locks[one.Name] = Lock{Err: one}
 	}
 	if err != nil && len(edited) == 0 {
-		f.err = err
+		return map[string]Lock{allNames: {Err: err}}
 	}
-	return f
+	return locks
 }
 
 // editedErrors collects the [bundle.EditedError]s in an error tree.

@@ -3,9 +3,11 @@ package skills
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // LibraryOptions configure a [Library].
@@ -15,9 +17,12 @@ type LibraryOptions struct {
 	// manifests. Disable takes precedence. "*" means all skills, "SCOPE:*" all of
 	// a scope.
 	Enable, Disable []string
-	// Locked returns what the user approved for the installed skill in a folder;
-	// false if it is not an installed one. Nil means that none is. See [Locks].
-	Locked func(dir string) (Lock, bool)
+	// Locked returns what the user approved of the installed skills in a folder,
+	// by the names of their folders. Nil means nothing. See [Locks].
+	Locked func(folder string) map[string]Lock
+	// Cache is a folder for what was read and indexed of many skills; empty for
+	// none.
+	Cache string
 }
 
 // Lock is what the user approved for an installed skill.
@@ -37,6 +42,7 @@ type Library struct {
 	read     map[string]cached // by the path of the SKILL.md
 	current  *Catalog
 	versions int
+	fresh    time.Time // of the scan by latest; zero if it was used
 }
 
 // cached is a file that was read.
@@ -59,6 +65,13 @@ type Catalog struct {
 
 	once    sync.Once
 	matcher *Matcher
+	cache   *diskCache
+}
+
+// Incomplete returns the problems that leave out skills which may be fine: places
+// with too many folders.
+func (l *Library) Incomplete() []Problem {
+	return slices.DeleteFunc(slices.Clone(l.latest().Problems), func(p Problem) bool { return !p.Incomplete })
 }
 
 // Active returns the skills with StateOn, sorted by name.
@@ -85,15 +98,40 @@ func (c *Catalog) Find(name string) (*Skill, bool) {
 
 // Matcher returns the matcher of the active skills, built on first use.
 func (c *Catalog) Matcher() *Matcher {
-	c.once.Do(func() { c.matcher = NewMatcher(c.Active()) })
+	c.once.Do(func() { c.matcher = newMatcher(c.Active(), c.cache) })
 	return c.matcher
 }
 
-// Catalog returns the current skills. Files whose size and time did not change
+// freshness is how long a scan at the start of a session serves its first input.
+const freshness = time.Second
+
+// Catalog returns the current skills. Files whose size and times did not change
 // are not read again, and the same catalog is returned until something changes.
 func (l *Library) Catalog() *Catalog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if fresh := l.fresh; !fresh.IsZero() {
+		if l.fresh = (time.Time{}); time.Since(fresh) < freshness {
+			return l.current
+		}
+	}
+	return l.scan()
+}
+
+// latest returns the last catalog, or the first one.
+func (l *Library) latest() *Catalog {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil {
+		l.scan()
+		l.fresh = time.Now()
+	}
+	return l.current
+}
+
+// scan looks for changes. The caller has the lock.
+func (l *Library) scan() *Catalog {
+	disk := &diskCache{dir: l.opts.Cache}
 	seen := map[string]bool{}
 	read := map[string]cached{}
 	changed := l.current == nil
@@ -102,16 +140,25 @@ func (l *Library) Catalog() *Catalog {
 	for _, p := range l.opts.Places {
 		list, odd := walk(p, seen)
 		problems = append(problems, odd...)
+		var known map[string]*Skill
+		if l.current == nil && len(list) >= minCached {
+			known = disk.load(p.Dir, list)
+		}
 		for _, f := range list {
 			key := f.path()
 			c, ok := l.read[key]
-			if !ok || c.found.size != f.size || !c.found.changed.Equal(f.changed) {
-				c = cached{found: f}
-				c.skill, c.problem = f.read()
+			if !ok || c.found.state != f.state {
+				c = cached{found: f, skill: known[key]}
+				if c.skill == nil {
+					c.skill, c.problem = f.read()
+				}
 				changed = true
 			}
 			read[key] = c
 			order = append(order, c)
+		}
+		if l.current == nil && len(list) >= minCached && len(known) < len(list) {
+			disk.store(p.Dir, order[len(order)-len(list):], time.Now())
 		}
 	}
 	if !changed && len(read) == len(l.read) {
@@ -120,6 +167,7 @@ func (l *Library) Catalog() *Catalog {
 	l.read = read
 	l.versions++
 	l.current = l.arrange(order, problems)
+	l.current.cache = disk
 	return l.current
 }
 
@@ -127,7 +175,8 @@ func (l *Library) Catalog() *Catalog {
 // later ones with the same name, and identical ones are dropped.
 func (l *Library) arrange(order []cached, problems []Problem) *Catalog {
 	c := &Catalog{Version: l.versions, Problems: problems}
-	contents := map[string]bool{}
+	contents, names := map[string]bool{}, map[string]*Skill{}
+	locks := map[string]map[string]Lock{}
 	for _, at := range order {
 		if at.problem != nil {
 			c.Problems = append(c.Problems, *at.problem)
@@ -140,9 +189,9 @@ func (l *Library) arrange(order []cached, problems []Problem) *Catalog {
 		}
 		contents[key] = true
 		s.Diagnostics = slices.Clone(s.Diagnostics)
-		l.judge(&s)
+		l.judge(&s, locks)
 		if s.State == StateOn {
-			c.shadow(&s)
+			shadow(names, &s)
 		}
 		c.Skills = append(c.Skills, &s)
 	}
@@ -150,10 +199,15 @@ func (l *Library) arrange(order []cached, problems []Problem) *Catalog {
 	return c
 }
 
-// judge sets the state of a skill, apart from shadowing.
-func (l *Library) judge(s *Skill) {
+// judge sets the state of a skill, apart from shadowing. Locks are those of the
+// folders seen so far.
+func (l *Library) judge(s *Skill, locks map[string]map[string]Lock) {
 	if l.opts.Locked != nil && s.Dir != "" {
-		if lock, ok := l.opts.Locked(s.Dir); ok {
+		parent := filepath.Dir(s.Dir)
+		if _, seen := locks[parent]; !seen {
+			locks[parent] = l.opts.Locked(parent)
+		}
+		if lock, ok := lockOf(locks[parent], filepath.Base(s.Dir)); ok {
 			s.Installed, s.lock = true, lock
 			switch {
 			case lock.Err != nil:
@@ -189,18 +243,29 @@ func listed(names []string, s *Skill) bool {
 	})
 }
 
+// allNames is the key of a [Lock] for all skills of a folder.
+const allNames = "*"
+
+func lockOf(locks map[string]Lock, name string) (Lock, bool) {
+	if lock, ok := locks[allNames]; ok {
+		return lock, true
+	}
+	lock, ok := locks[name]
+	return lock, ok
+}
+
 // shadow marks a skill whose name is already taken.
-func (c *Catalog) shadow(s *Skill) {
-	for _, other := range c.Skills {
-		if other.State != StateOn || !strings.EqualFold(other.Name, s.Name) {
-			continue
-		}
-		s.State, s.Why = StateShadowed, fmt.Sprintf("%s takes precedence", other.File)
-		message := fmt.Sprintf("%s shadows the %s skill of the same name: use %s for that one", other.FullName(), s.Scope, s.FullName())
-		if other.Scope == s.Scope {
-			message = fmt.Sprintf("another %s skill with the same name is ignored: %s: rename one of them", s.Scope, s.File)
-		}
-		other.Diagnostics = append(other.Diagnostics, Diagnostic{File: other.File, Line: 1, Column: 1, Severity: Warning, Message: message})
+func shadow(names map[string]*Skill, s *Skill) {
+	key := strings.ToLower(s.Name)
+	other := names[key]
+	if other == nil {
+		names[key] = s
 		return
 	}
+	s.State, s.Why = StateShadowed, fmt.Sprintf("%s takes precedence", other.File)
+	message := fmt.Sprintf("%s shadows the %s skill of the same name: use %s for that one", other.FullName(), s.Scope, s.FullName())
+	if other.Scope == s.Scope {
+		message = fmt.Sprintf("another %s skill with the same name is ignored: %s: rename one of them", s.Scope, s.File)
+	}
+	other.Diagnostics = append(other.Diagnostics, Diagnostic{File: other.File, Line: 1, Column: 1, Severity: Warning, Message: message})
 }

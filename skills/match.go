@@ -117,10 +117,21 @@ type Demoted struct {
 }
 
 // NewMatcher builds a matcher for skills.
-func NewMatcher(list []*Skill) *Matcher {
+func NewMatcher(list []*Skill) *Matcher { return newMatcher(list, nil) }
+
+// rankFields are the fields of the index of skills.
+var rankFields = []rank.Field{{Name: "name", Weight: 1}, {Name: "description", Weight: 1}, {Name: "triggers", Weight: 1}, {Name: "body", Weight: 0.1}}
+
+// indexed returns the texts of a skill that are indexed, by field.
+func indexed(s *Skill) []string {
+	t := s.Triggers
+	return []string{s.Name, positive(s.Description), strings.Join(slices.Concat(t.Keywords, t.Verbs, literals(t.Patterns), []string{positive(s.WhenToUse)}), "\n"), s.Body}
+}
+
+// newMatcher is NewMatcher with an index from the cache, if there is one.
+func newMatcher(list []*Skill, cache *diskCache) *Matcher {
 	m := &Matcher{
-		skills: list, byName: map[string]int{}, specs: make([]func() *spec, len(list)),
-		index: rank.New(rank.Field{Name: "name", Weight: 1}, rank.Field{Name: "description", Weight: 1}, rank.Field{Name: "triggers", Weight: 1}, rank.Field{Name: "body", Weight: 0.1}),
+		skills: list, byName: map[string]int{}, specs: make([]func() *spec, len(list)), index: cache.index(list),
 	}
 	for i, s := range list {
 		id := strings.ToLower(s.FullName())
@@ -129,8 +140,6 @@ func NewMatcher(list []*Skill) *Matcher {
 		if len(s.Paths) > 0 {
 			m.withPaths++
 		}
-		t := s.Triggers
-		m.index.Put(id, s.Name, positive(s.Description), strings.Join(slices.Concat(t.Keywords, t.Verbs, literals(t.Patterns), []string{positive(s.WhenToUse)}), "\n"), s.Body)
 	}
 	return m
 }

@@ -56,6 +56,7 @@ func (s *Skill) Called(name string) bool {
 type Problem struct {
 	Path        string
 	Diagnostics []Diagnostic
+	Incomplete  bool // the place has more folders than are searched
 }
 
 // Error implements error. It returns the first error, else the first diagnostic.

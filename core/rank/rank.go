@@ -29,7 +29,8 @@ type Index struct {
 	fields []Field
 	docs   []document
 	terms  map[string][]posting
-	sizes  []int // number of terms of all documents, by field
+	sizes  []int   // number of terms of all documents, by field
+	frozen *frozen // instead of terms
 }
 
 // document is an indexed document.
@@ -112,7 +113,7 @@ func (x *Index) SearchTerms(query []Weighted, k int) []Hit {
 	}
 	scores := make([]float64, len(x.docs))
 	for _, term := range terms {
-		x.score(x.terms[term.Text], func(doc int32, score float64) { scores[doc] += term.Weight * score })
+		x.score(x.postings(term.Text), func(doc int32, score float64) { scores[doc] += term.Weight * score })
 	}
 	best := x.best(scores, k)
 	hits := make([]Hit, len(best))
@@ -123,10 +124,18 @@ func (x *Index) SearchTerms(query []Weighted, k int) []Hit {
 	return hits
 }
 
+// postings returns the postings of a term.
+func (x *Index) postings(term string) []posting {
+	if x.frozen != nil {
+		return x.frozen.of(term, len(x.docs), len(x.fields))
+	}
+	return x.terms[term]
+}
+
 // explain says which terms the hits, whose places are given, were found by.
 func (x *Index) explain(hits []Hit, docs []int32, terms []Weighted) {
 	for _, term := range terms {
-		list := x.terms[term.Text]
+		list := x.postings(term.Text)
 		rarity := x.rarity(list)
 		for i, doc := range docs {
 			from, _ := slices.BinarySearchFunc(list, doc, func(p posting, doc int32) int { return cmp.Compare(p.doc, doc) })
@@ -217,3 +226,6 @@ func (x *Index) best(scores []float64, k int) []int32 {
 	}
 	return found
 }
+
+// Len returns the number of documents.
+func (x *Index) Len() int { return len(x.docs) }

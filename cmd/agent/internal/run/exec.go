@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core/schema"
@@ -188,6 +189,11 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 	}
 	if w := set.UntrustedSkills(); w != "" {
 		fmt.Fprintf(o.Err, "agent: %s\n", w)
+	}
+	if lib := t.Agent.Skills.Library; lib != nil {
+		for _, p := range lib.Incomplete() {
+			fmt.Fprintf(o.Err, "agent: %s\n", display.OneLine(p.Error(), 500))
+		}
 	}
 	for _, w := range set.MCPWarnings() {
 		fmt.Fprintf(o.Err, "agent: %s\n", w)

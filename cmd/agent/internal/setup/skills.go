@@ -33,7 +33,11 @@ func (s *Setup) Library() *skills.Library {
 			folders = append(folders, p.Dir)
 		}
 	}
-	return skills.NewLibrary(skills.LibraryOptions{Places: places, Enable: set.Enable, Disable: set.Disable, Locked: skills.Locks(folders...)})
+	o := skills.LibraryOptions{Places: places, Enable: set.Enable, Disable: set.Disable, Locked: skills.Locks(folders...)}
+	if s.Home != "" {
+		o.Cache = filepath.Join(s.Home, "cache", "skills")
+	}
+	return skills.NewLibrary(o)
 }
 
 // UntrustedSkills says which skills of the project are not used because its
