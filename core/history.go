@@ -60,10 +60,19 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 	return last > 0, nil
 }
 
-// answerOpenCalls adds a result to every call without one: no provider accepts a
-// conversation with an open call.
+// answerOpenCalls adds a result to every call without one, as no provider accepts a
+// conversation with an open call. Those of a parked session that did not start stay open.
 func (s *Session) answerOpenCalls(ctx context.Context) {
+	asked := &s.conversation.Questions
 	for _, c := range s.conversation.Open() {
+		if asked.Parked() && !asked.Started(c.ID) {
+			if !event.LacksSecrets(c.Args) {
+				s.state = StateParked
+				continue
+			}
+			s.record(ctx, c, Fail(CodeCancelled, "This call was not run: its arguments were not recorded, because they may contain secrets. Make it again."), nil, 0)
+			continue
+		}
 		s.record(ctx, c, Fail(CodeCancelled, "The call was interrupted when the agent ended; what it did is unknown."), nil, 0)
 	}
 }

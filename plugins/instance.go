@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -44,8 +45,8 @@ type instance struct {
 	child   *child
 	conn    *grpc.ClientConn
 	client  toolproto.PluginClient
-	stdin   *os.File // write end of the plugin's stdin: the plugin exits when it closes
-	dir     string   // of the socket
+	stdin   *os.File         // write end of the plugin's stdin: the plugin exits when it closes
+	dir     *sandbox.TempDir // of the socket
 	kill    context.CancelCauseFunc
 	alive   context.Context // done when the process has ended
 	stdio   sync.WaitGroup  // readers of the plugin's output
@@ -102,13 +103,13 @@ func launch(ctx context.Context, s launchSpec) (_ *instance, err error) {
 		SkipHostEnv:      true,
 		StartTimeout:     s.timeout + time.Minute, // our timeout comes first
 		Logger:           hclog.NewNullLogger(),
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: i.dir},
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: i.dir.Path},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
 			s.command.Env = append(s.command.Env, cmd.Env...)
 			if s.command.Sandbox != nil {
-				s.command.Sandbox.Writable = append(s.command.Sandbox.Writable, i.dir)
+				s.command.Sandbox.Writable = append(s.command.Sandbox.Writable, i.dir.Path)
 			}
-			i.child = newChild(lives, s.supervisor, s.command, i.dir, s.log)
+			i.child = newChild(lives, s.supervisor, s.command, i.dir.Path, s.log)
 			return i.child, nil
 		},
 	}
@@ -288,8 +289,8 @@ func (i *instance) stop(patience time.Duration) {
 			_ = i.conn.Close()
 			i.stdio.Wait()
 		}
-		if i.dir != "" {
-			_ = os.RemoveAll(i.dir)
+		if i.dir != nil {
+			_ = i.dir.Remove()
 		}
 	})
 	<-i.stopped
@@ -300,16 +301,15 @@ func (i *instance) stop(patience time.Duration) {
 const maxSocketDir = 60
 
 // socketDir creates a directory that only this user can access.
-func socketDir() (string, error) {
-	for _, base := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
-		if !filepath.IsAbs(base) || len(base) > maxSocketDir-len("/agent-0123456789") {
+func socketDir() (*sandbox.TempDir, error) {
+	for _, base := range sandbox.TempBases() {
+		base, err := filepath.EvalSymlinks(base)
+		if err != nil || len(base) > maxSocketDir-len("/agent-tmp-0123456789") {
 			continue
 		}
-		dir, err := os.MkdirTemp(base, "agent-") // with mode 0700
-		if err != nil {
-			continue
+		if dir, err := sandbox.NewTempDirIn(base); err == nil {
+			return dir, nil
 		}
-		return filepath.EvalSymlinks(dir)
 	}
-	return "", fmt.Errorf("no directory for a socket: %s is too long or not writable", strings.Join([]string{os.TempDir(), "/tmp"}, ", "))
+	return nil, fmt.Errorf("no directory for a socket: %s is too long or not writable", strings.Join([]string{os.TempDir(), "/tmp"}, ", "))
 }

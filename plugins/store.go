@@ -134,11 +134,12 @@ func (c *Candidate) fromPackage(ctx context.Context, source string) error {
 		version = "latest"
 	}
 	c.Source = bundle.Source{Kind: "go", Location: pkg, Ref: version}
-	work, err := os.MkdirTemp("", "agent-build-")
+	dir, err := sandbox.NewTempDir()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer dir.Remove()
+	work := dir.Path
 	mod := "module build\n"
 	if err := os.WriteFile(filepath.Join(work, "go.mod"), []byte(mod), 0o600); err != nil {
 		return err

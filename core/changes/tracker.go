@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
@@ -33,8 +35,11 @@ type Options struct {
 // Dir returns the directory of all stores below home, such as ~/.agent.
 func Dir(home string) string { return filepath.Join(home, "snapshots") }
 
-// storeDir returns the store of a root.
-func storeDir(dir, root string) string {
+// Worktrees returns the directory of all worktrees of a home; see core/worktree.
+func Worktrees(home string) string { return home + "-worktrees" }
+
+// Store returns the store of a root; dir is that of all stores.
+func Store(dir, root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(dir, hex.EncodeToString(sum[:10]))
 }
@@ -59,9 +64,10 @@ type Tracker struct {
 
 // root is one directory of the workspace.
 type root struct {
-	path string
-	w    *snapshot.Workspace
-	last snapshot.Snapshot // the state up to which all changes are known
+	path  string
+	w     *snapshot.Workspace
+	last  snapshot.Snapshot // the state up to which all changes are known
+	since time.Time         // when last was taken
 }
 
 // New returns a tracker. It reads nothing until [Tracker.Begin].
@@ -97,7 +103,7 @@ func (t *Tracker) fail(err error) {
 // open opens the stores, and finishes an undo that was interrupted.
 func (t *Tracker) open() error {
 	for _, path := range t.opts.Roots {
-		w, err := openWorkspace(&t.opts, path)
+		w, err := Open(t.opts, path, path)
 		if err != nil {
 			return err
 		}
@@ -122,11 +128,13 @@ func (t *Tracker) first() error {
 	return nil
 }
 
-func openWorkspace(opts *Options, path string) (*snapshot.Workspace, error) {
-	skip := len(path)
+// Open opens a directory as a tracker does, with the store of root: that
+// directory, or one that it is a copy of. The caller closes it.
+func Open(opts Options, path, root string) (*snapshot.Workspace, error) {
+	skip, home := len(path), filepath.Dir(opts.Dir)
 	w, err := snapshot.Open(snapshot.Options{
-		Root: path, Dir: storeDir(opts.Dir, path), Excludes: opts.Excludes, Skip: []string{filepath.Dir(opts.Dir)},
-		Secret: opts.Secret,
+		Root: path, Dir: Store(opts.Dir, root), NoIndex: path != root,
+		Excludes: opts.Excludes, Skip: []string{home, Worktrees(home)}, Secret: opts.Secret,
 		Leave: func(name string) string {
 			if e, ok := sensitive.Match(filepath.ToSlash(path)+"/"+name, skip); ok && e.Class == sensitive.Secret {
 				return "it may hold secrets"
@@ -164,7 +172,15 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 	if wait(ctx, t.opened) != nil {
 		return func(context.Context) []event.Body { return nil }
 	}
-	path := call.Session.AgentPath
+	done := t.claim(accesses)
+	after := t.before(ctx, call.Session.AgentPath, accesses)
+	return func(ctx context.Context) []event.Body {
+		defer done()
+		return after(ctx)
+	}
+}
+
+func (t *Tracker) before(ctx context.Context, path []string, accesses []core.Access) func(context.Context) []event.Body {
 	if after := t.peek(ctx, path, accesses); after != nil {
 		return after
 	}
@@ -185,7 +201,7 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 			return func(context.Context) []event.Body { return t.failing(ctx, err) }
 		}
 		if t.running == 0 { // what came before was no call's doing
-			r.last = snap
+			r.last, r.since = snap, time.Now()
 		}
 	}
 	t.failed, t.warned = nil, false // a disk that was full has space again
@@ -247,6 +263,37 @@ func (t *Tracker) peek(ctx context.Context, agent []string, accesses []core.Acce
 	}
 }
 
+// Holds takes a snapshot, and reports whether it holds all of the files, ignored ones
+// included: a call that removes or overwrites them can be undone.
+func (t *Tracker) Holds(ctx context.Context, files []string) bool {
+	t.Begin(ctx)
+	if wait(ctx, t.ready) != nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.failed != nil {
+		return false
+	}
+	found := 0
+	for _, r := range t.roots {
+		var paths []string
+		for _, name := range files {
+			if rel, err := filepath.Rel(r.path, filepath.FromSlash(name)); err == nil && filepath.IsLocal(rel) {
+				paths = append(paths, filepath.ToSlash(rel))
+			}
+		}
+		if found += len(paths); len(paths) == 0 {
+			continue
+		}
+		snap, err := r.w.Take(ctx, snapshot.TakeOptions{Paths: paths})
+		if err != nil || !r.w.Holds(paths) || r.w.Keep(t.opts.Session, snap.ID) != nil {
+			return false
+		}
+	}
+	return found >= len(files)
+}
+
 // touched returns what to look at for a call with these accesses, by root, and
 // whether it names all that can change. What a call writes that reads sensitive
 // files may be their content.
@@ -290,7 +337,13 @@ func (t *Tracker) after(ctx context.Context, agent []string, takes []snapshot.Ta
 			return append(bodies, t.failing(ctx, err)...)
 		}
 		before := r.last
-		r.last = snap
+		if others := t.claimed(r, r.since); len(others) > 0 && !takes[i].Only {
+			others = slices.DeleteFunc(others, func(p string) bool { return slices.Contains(takes[i].Paths, p) })
+			if before, err = r.w.Graft(before, snap, others); err != nil {
+				return append(bodies, t.failing(ctx, err)...)
+			}
+		}
+		r.last, r.since = snap, time.Now()
 		bodies = append(bodies, t.report(ctx, r, agent, before, snap)...)
 	}
 	return bodies
@@ -357,15 +410,20 @@ func (t *Tracker) describe(ctx context.Context, r *root, before, after snapshot.
 	for _, l := range left[:min(len(left), maxFiles)] {
 		body.Unrecorded = append(body.Unrecorded, event.Unrecorded{Path: l.Path, Reason: l.Reason})
 	}
-	room := maxDiff
-	for _, c := range list[:min(len(list), maxFiles)] {
-		d, err := r.w.Diff(ctx, c)
+	body.Files, err = Files(ctx, r.w, list[:min(len(list), maxFiles)], maxDiff)
+	return body, true, err
+}
+
+// Files describes changes, with at most that many bytes of diffs.
+func Files(ctx context.Context, w *snapshot.Workspace, list []snapshot.Change, diffs int) (files []event.FileChange, err error) {
+	for _, c := range list {
+		d, err := w.Diff(ctx, c)
 		if err != nil {
-			return event.FilesChanged{}, false, err
+			return nil, err
 		}
-		body.Files = append(body.Files, fileChange(c, d, &room))
+		files = append(files, fileChange(c, d, &diffs))
 	}
-	return body, true, nil
+	return files, nil
 }
 
 // fileChange describes a change. Left is how much diff fits.

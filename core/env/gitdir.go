@@ -96,6 +96,28 @@ func gitDirs(dir string) []string {
 	return dirs
 }
 
+// borrowed returns the directories with objects that the repositories of
+// directories use of others.
+func borrowed(dirs []string) (found []string) {
+	for _, dir := range dirs {
+		objects := filepath.Join(dir, ".git", "objects")
+		text, err := os.ReadFile(filepath.Join(objects, "info", "alternates"))
+		if err != nil || len(text) > maxSetting {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			other := strings.TrimSuffix(line, "\n")
+			if !filepath.IsAbs(other) {
+				other = filepath.Join(objects, other)
+			}
+			if filepath.Base(other) == "objects" && isGitDir(filepath.Dir(other)) {
+				found = append(found, other)
+			}
+		}
+	}
+	return found
+}
+
 // gitFile returns the directory that a .git file refers to.
 func gitFile(path string) (dir string, ok bool) {
 	text, err := os.ReadFile(path)

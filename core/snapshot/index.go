@@ -26,6 +26,9 @@ func newIndex() *node { return &node{isDir: true, dirty: true} }
 // loadIndex reads the index that the previous process wrote. Without a valid one
 // the next scan reads everything.
 func (w *Workspace) loadIndex() *node {
+	if w.opts.NoIndex {
+		return newIndex()
+	}
 	data, err := os.ReadFile(filepath.Join(w.opts.Dir, indexName))
 	if err != nil || len(data) < len(indexVersion)+4 {
 		return newIndex()
@@ -60,7 +63,7 @@ func (w *Workspace) rulesText() string {
 
 // saveIndex writes the index, unless nothing was scanned.
 func (w *Workspace) saveIndex() error {
-	if w.last.ID == "" {
+	if w.last.ID == "" || w.opts.NoIndex {
 		return nil
 	}
 	out := []byte(indexVersion)

@@ -19,6 +19,7 @@ type spawnArgs struct {
 	Task       string  `json:"task" jsonschema:"everything that the agent must know"`
 	Agent      string  `json:"agent,omitempty" jsonschema:"agent type"`
 	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"subdirectory that becomes its working directory and workspace"`
+	Isolation  string  `json:"isolation,omitempty" jsonschema:"\"worktree\": it works on a copy of the workspace, apply_result takes over what it changed"`
 	Background bool    `json:"background,omitempty" jsonschema:"you get a message when it is done, so you need not wait"`
 	Model      string  `json:"model,omitempty" jsonschema:"another model"`
 	MaxTurns   int     `json:"max_turns,omitempty" jsonschema:"limit on its turns (default none)"`
@@ -80,6 +81,10 @@ func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (cor
 	if clean := path.Clean("/" + in.WorkingDir); in.WorkingDir != "" && (path.IsAbs(in.WorkingDir) || clean == "/" && in.WorkingDir != "." || strings.Contains(in.WorkingDir, "..")) {
 		return core.Failf(core.CodeValidation, "working_dir %q is not a subdirectory: give one relative to the working directory.", in.WorkingDir), nil
 	}
+	if in.Isolation != "" && in.Isolation != "worktree" {
+		return core.Failf(core.CodeValidation, "isolation %q is unknown: use \"worktree\", or leave it out.", in.Isolation), nil
+	}
+	req.Isolated = in.Isolation != ""
 	session, err := s.host.Spawn(ctx, req)
 	if err != nil {
 		return core.Failf(core.CodeConfig, "The agent could not be started: %v.", err), nil
@@ -107,6 +112,9 @@ func task(in spawnArgs) string {
 	text := in.Task
 	if in.WorkingDir != "" {
 		text += "\n\nYour working directory is " + in.WorkingDir + ". It is your whole workspace: anything outside it needs approval."
+	}
+	if in.Isolation != "" {
+		text += "\n\nYou work in a copy of the workspace, on a separate branch. Leave your changes in its files, committed or not: they are looked at and taken over from there. Use relative paths."
 	}
 	return text
 }
@@ -185,7 +193,16 @@ func (s *Toolset) wait(ctx context.Context, call *core.Call, in agentArgs) (core
 	if !out.Success {
 		return failure(a.id, out)
 	}
-	return answer(fmt.Sprintf("Agent %s is done (%d turns). It reports:\n\n%s", a.id, out.Turns, out.Output), out)
+	text := fmt.Sprintf("Agent %s is done (%d turns). It reports:\n\n%s", a.id, out.Turns, out.Output)
+	if session, ok := a.session.(Isolated); ok {
+		did, err := session.Changes(ctx)
+		if err != nil {
+			return core.Failf(core.CodeUnknown, "%s\n\nWhat it changed is unknown: %v.", text, err), nil
+		}
+		out.Files = did.Files
+		text += "\n\n" + did.text()
+	}
+	return answer(text, out)
 }
 
 // failure is the result of waiting for an agent that failed, with what it wrote

@@ -34,10 +34,34 @@ type Request struct {
 	Name       string // the last part of its agent path
 	Definition *Definition
 	WorkingDir string // below the parent's; empty = the parent's
+	Isolated   bool   // it works in a worktree: its session is an [Isolated]
 	Model      string // empty = the parent's
 	MaxTurns   int    // 0 = none, as the limits below
 	MaxTokens  int
 	MaxCost    float64 // USD
+}
+
+// Isolated is the session of an agent that works in a copy of the workspace.
+// Closing it drops what it changed there.
+type Isolated interface {
+	Session
+	// Changes returns what it changed, and the name of that state. It must not be
+	// called while an input is being processed.
+	Changes(ctx context.Context) (Changes, error)
+	// Apply makes the changes of a state in the workspace, and returns the paths
+	// that it left as they are, with the reasons.
+	Apply(ctx context.Context, state string) (conflicts []string, err error)
+	// Branch makes a branch of its files in the user's repository. An empty name
+	// lets it choose one.
+	Branch(ctx context.Context, name, message string) (branch string, err error)
+}
+
+// Changes are what an isolated agent changed.
+type Changes struct {
+	State string
+	Root  string // the directory of the workspace that paths are relative to
+	Files []event.FileChange
+	Left  []string // paths that are not part of it, with the reasons
 }
 
 // Host opens the sessions of subagents: with the environment and policy of the
@@ -85,7 +109,7 @@ func (s *Toolset) Changed() <-chan struct{} { return nil }
 
 // Tools implements [core.Toolset].
 func (s *Toolset) Tools(context.Context) ([]core.Tool, error) {
-	return []core.Tool{s.spawnTool(), s.sendTool(), s.waitTool(), s.closeTool()}, nil
+	return []core.Tool{s.spawnTool(), s.sendTool(), s.waitTool(), s.applyTool(), s.closeTool()}, nil
 }
 
 // Close implements [core.Toolset].
@@ -157,6 +181,7 @@ type agent struct {
 	mu   sync.Mutex
 	done chan struct{} // closed when the current input is done
 	last outcome
+	seen string // the state that apply_result may apply
 }
 
 // outcome is the result of an input.
@@ -169,6 +194,8 @@ type outcome struct {
 	CostUSD float64 `json:"costUsd,omitempty"`
 	Stop    string  `json:"stop,omitempty"`  // of a failure, a core.StopReason
 	Error   string  `json:"error,omitempty"` // of a failure
+	// Files are what an isolated agent changed.
+	Files []event.FileChange `json:"files,omitempty"`
 }
 
 // begin submits an input to the agent, which must be idle.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/changes"
-	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/pdftext"
@@ -136,6 +135,7 @@ type Agent struct {
 	usage     *skills.Usage
 	// pluginErrs are about plugins whose tools are not in the table.
 	pluginErrs []error
+	sweeping   sync.WaitGroup
 	mu         sync.Mutex
 	scratch    *sandbox.TempDir // changes of caches by MCP servers; may be nil
 	nodes      map[string]*node // by the session's id
@@ -183,10 +183,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 		}
 	}
 	if a.env = opts.Env; a.env == nil {
-		local, err := env.NewLocal(env.LocalOptions{
-			Dir: opts.Dir, AddDirs: opts.AddDirs, PassEnv: opts.PassEnv, Supervisor: a.commands, Logger: opts.Logger,
-			Sandbox: a.sandbox(),
-		})
+		local, err := a.localEnv(opts.Dir, opts.AddDirs)
 		if err != nil {
 			return nil, err
 		}
@@ -223,6 +220,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 		return nil, err
 	}
 	a.openMCP(ctx)
+	a.sweeping.Go(a.sweep)
 	return a, nil
 }
 
@@ -249,6 +247,7 @@ func (a *Agent) newPolicy(ctx context.Context) (core.Policy, error) {
 		p.Sandboxed = sync.OnceValue(func() bool { return confines.Sandboxed(context.WithoutCancel(ctx)) })
 	}
 	p.Sandbox, _ = a.env.(permissions.Sandbox)
+	p.Held = a.held
 	p.FoldCase = p.FoldCase || info.OS == "windows" || info.OS == "darwin"
 	if p.AgentHome == "" {
 		p.AgentHome = a.opts.Home
@@ -272,6 +271,7 @@ func (a *Agent) Policy() core.Policy { return a.policy }
 // Close closes the toolsets and the environment and ends all processes. Close the
 // sessions first.
 func (a *Agent) Close() error {
+	a.sweeping.Wait()
 	var errs []error
 	if a.plugins != nil { // all at once, before the table closes them one by one
 		errs = append(errs, a.plugins.Close())
@@ -427,6 +427,9 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		Env: a.env, Policy: a.policy, Asker: opts.Asker, SaveRules: opts.SaveRules, Context: opts.Context, Hooks: opts.Hooks,
 		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
 		Hider: a.hidden,
+	}
+	if cfg.Asker != nil {
+		cfg.Asker = tryingAsker{cfg.Asker, a}
 	}
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
 		cfg.Profile = profile.Default(profile.Options{})

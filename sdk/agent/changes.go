@@ -23,13 +23,32 @@ func (a *Agent) watch(cfg *core.Config, s *Session) {
 	info := a.env.Info()
 	s.changes = changes.New(changes.Options{
 		Session: cfg.ID, Roots: info.Roots, Dir: changes.Dir(a.opts.Home),
-		Excludes: []string{filepath.Join(info.Home, ".config", "git", "ignore")},
+		Excludes: a.excludes(),
 		Secret:   a.hidden.In,
 		Note:     func(ctx context.Context, body event.Body) { s.Note(ctx, body) },
 	})
 	cfg.Watcher = s.changes
 	s.takenBack.Store(true) // the record of a resumed session may have an undo
 	cfg.Context = append(cfg.Context, undoNotice{s})
+}
+
+// held reports whether a snapshot of a session holds files.
+func (a *Agent) held(ctx context.Context, session string, files []string) bool {
+	a.mu.Lock()
+	n := a.nodes[session]
+	a.mu.Unlock()
+	if n == nil {
+		return false
+	}
+	n.mu.Lock()
+	t, ok := n.cfg.Watcher.(*changes.Tracker)
+	n.mu.Unlock()
+	return ok && t.Holds(ctx, files)
+}
+
+// excludes are the user's rules of what git ignores everywhere.
+func (a *Agent) excludes() []string {
+	return []string{filepath.Join(a.env.Info().Home, ".config", "git", "ignore")}
 }
 
 // UndoOptions say what to undo.
@@ -47,6 +66,15 @@ type UndoOptions struct {
 	// merged: the later changes are lost if it returns true. Nil keeps them.
 	Overwrite func(path string) bool
 	DryRun    bool // only tell
+}
+
+// History returns the session's inputs, and what the tool calls of each changed in
+// files.
+func (s *Session) History(ctx context.Context) (changes.History, error) {
+	if s.journal == nil {
+		return changes.History{}, errors.New("this session is not recorded")
+	}
+	return changes.Read(s.journal.Replay(ctx, 0))
 }
 
 // Undo takes back what the session's tool calls changed in files. What the user

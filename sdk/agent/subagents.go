@@ -17,7 +17,7 @@ import (
 )
 
 // subagentTools are the tools that an agent at the maximum depth does not get.
-var subagentTools = []string{"spawn_agent", "send_input", "wait", "close_agent"}
+var subagentTools = []string{"spawn_agent", "send_input", "wait", "apply_result", "close_agent"}
 
 // node is a node in the tree of a session and its subagents: the configuration
 // that subagents inherit, and what they have spent.
@@ -147,7 +147,7 @@ func (f *node) limits(req subagent.Request) (core.Limits, error) {
 }
 
 // Spawn implements [subagent.Host].
-func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Session, error) {
+func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Session, err error) {
 	a.mu.Lock()
 	parent := a.nodes[req.Parent.ID]
 	a.mu.Unlock()
@@ -166,19 +166,18 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 	cfg.ID, cfg.Parent, cfg.AgentPath = newID(), req.Parent.ID, child.path
 	cfg.Journal, cfg.Store, cfg.Context = nil, nil, nil
 	cfg.Limits = limits
-	if err := narrow(ctx, &cfg, req.WorkingDir); err != nil {
+	in, err := a.place(ctx, &cfg, req)
+	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, in.close())
+		}
+	}()
 	cfg.Model = firstOf(req.Model, definedModel(req.Definition), cfg.Model)
 	cfg.Profile.Prompt = withDefinition(cfg.Profile.Prompt, req.Definition)
-	v := &view{base: a.tools, profile: cfg.Profile.Name}
-	if req.Definition != nil {
-		v.only = req.Definition.Tools
-	}
-	if len(child.path) >= a.maxDepth() {
-		v.without = subagentTools
-	}
-	search := a.searching(v, &cfg)
+	search := a.searching(a.viewOf(child, req.Definition, cfg.Profile.Name), &cfg)
 	cfg.Tools = search
 	child.cfg = cfg
 	cfg.Hooks = search.hooks(cfg.Hooks)
@@ -206,7 +205,36 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (subagent.Sessi
 	if req.Definition != nil {
 		kind = req.Definition.Name
 	}
-	return &childSession{Session: s, agent: a, node: child, journal: journal, name: req.Name, kind: kind}, nil
+	session := &childSession{Session: s, agent: a, node: child, journal: journal, name: req.Name, kind: kind}
+	if in != nil {
+		return &isolatedSession{session, in}, nil
+	}
+	return session, nil
+}
+
+// place moves a session to the directory of a subagent, and to its worktree.
+func (a *Agent) place(ctx context.Context, cfg *core.Config, req subagent.Request) (in *isolation, err error) {
+	if req.Isolated {
+		if in, err = a.isolate(ctx, cfg); err != nil {
+			return nil, err
+		}
+	}
+	if err := narrow(ctx, cfg, req.WorkingDir); err != nil {
+		return nil, errors.Join(err, in.close())
+	}
+	return in, nil
+}
+
+// viewOf returns the tools of a subagent.
+func (a *Agent) viewOf(child *node, d *subagent.Definition, profile string) *view {
+	v := &view{base: a.tools, profile: profile}
+	if d != nil {
+		v.only, v.without = d.Tools, d.Disallowed
+	}
+	if len(child.path) >= a.maxDepth() {
+		v.without = slices.Concat(v.without, subagentTools)
+	}
+	return v
 }
 
 // notify adds a message to a session, unless it has ended.
@@ -231,11 +259,7 @@ func narrow(ctx context.Context, cfg *core.Config, dir string) (err error) {
 	if cfg.Env, err = env.Within(ctx, cfg.Env, dir); err != nil {
 		return fmt.Errorf("working_dir: %w", err)
 	}
-	if p, ok := cfg.Policy.(interface {
-		Within(env core.Environment) core.Policy
-	}); ok {
-		cfg.Policy = p.Within(cfg.Env)
-	}
+	move(cfg)
 	return nil
 }
 

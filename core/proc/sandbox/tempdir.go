@@ -6,23 +6,28 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 // tempPrefix is the prefix of the names of temporary directories.
 const tempPrefix = "agent-tmp-"
 
-// TempDir is a directory for temporary files of confined processes. It is locked
-// until it is removed, even if the TempDir is dropped while processes still use it:
-// that of a killed agent is removed by [SweepTempDirs].
+// TempDir is a directory for temporary files, such as those of confined processes,
+// that only this user can access. It is locked until it is removed, even if the
+// TempDir is dropped while processes still use it: that of a killed agent is
+// removed by [SweepTempDirs].
 type TempDir struct {
 	Path   string
 	unlock func()
 }
 
 // NewTempDir creates a directory. The caller must remove it.
-func NewTempDir() (*TempDir, error) {
+func NewTempDir() (*TempDir, error) { return NewTempDirIn(os.TempDir()) }
+
+// NewTempDirIn is [NewTempDir] in base, which is one of [TempBases].
+func NewTempDirIn(base string) (*TempDir, error) {
 	for {
-		path, err := os.MkdirTemp("", tempPrefix)
+		path, err := os.MkdirTemp(base, tempPrefix)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +62,11 @@ func (t *TempDir) Remove() error {
 
 // SweepTempDirs removes the directories of agents of this user that were killed.
 func SweepTempDirs() {
-	paths, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*")) // cannot fail
+	var paths []string
+	for _, base := range TempBases() {
+		found, _ := filepath.Glob(filepath.Join(base, tempPrefix+"*")) // cannot fail
+		paths = append(paths, found...)
+	}
 	for _, path := range paths {
 		dir, err := openDir(path)
 		if err != nil {
@@ -68,6 +77,13 @@ func SweepTempDirs() {
 		}
 		dir.Close()
 	}
+}
+
+// TempBases returns the directories for temporary files, the best for sockets
+// first.
+func TempBases() []string {
+	bases := []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"}
+	return slices.Compact(slices.DeleteFunc(bases, func(dir string) bool { return !filepath.IsAbs(dir) }))
 }
 
 // sameDir reports whether path is the open directory.

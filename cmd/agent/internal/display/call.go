@@ -2,6 +2,7 @@ package display
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -16,7 +17,7 @@ func Arguments(args, dir string, width int) string {
 	if json.Unmarshal([]byte(args), &m) != nil {
 		return OneLine(args, width)
 	}
-	for _, key := range []string{"command", "file_path", "pattern", "path", "url", "query", "task", "name"} {
+	for _, key := range []string{"command", "file_path", "pattern", "path", "url", "query", "task", "question", "name"} {
 		var s string
 		if json.Unmarshal(m[key], &s) == nil && s != "" {
 			return OneLine(Local(s, dir), width)
@@ -29,7 +30,28 @@ func Arguments(args, dir string, width int) string {
 	case json.Unmarshal(m["patch"], &patch) == nil && patch != "":
 		return OneLine(Local(patchedFiles(patch), dir), width)
 	}
-	return OneLine(args, width)
+	return OneLine(Local(pairs(args, len(m)), dir), width)
+}
+
+// pairs formats an object of n values as "name: value, name: value", and a single
+// string as it is.
+func pairs(object string, n int) string {
+	dec := json.NewDecoder(strings.NewReader(object))
+	_, _ = dec.Token() // {
+	var out []string
+	for dec.More() {
+		var value json.RawMessage
+		name, _ := dec.Token()
+		if dec.Decode(&value) != nil {
+			return object
+		}
+		text := string(value)
+		if err := json.Unmarshal(value, &text); n > 1 || err != nil {
+			text = fmt.Sprintf("%s: %s", name, text)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
 }
 
 // patchedFiles lists the files of a patch.

@@ -71,7 +71,10 @@ func TestArguments(t *testing.T) {
 		{`{"path": "", "query": "deltas"}`, "deltas"},
 		{`{"patch": "*** Begin Patch\n*** Update File: a.go\n*** Add File: b.go\n+x\n*** End Patch"}`, "a.go, b.go"},
 		{`{}`, ""},
-		{`{"n": 1}`, `{"n": 1}`},
+		{`{"n": 1}`, "n: 1"},
+		{`{"agent_id": "agent-1"}`, "agent-1"},
+		{`{"id": "j1", "keys": ["up"], "n": 2}`, `id: j1, keys: ["up"], n: 2`},
+		{`{"question": "Which one?", "options": ["a"]}`, "Which one?"},
 		{`{"n`, `{"n`},
 		{`{"file_path": ` + strconv.Quote(deep+string(filepath.Separator)+"a.go") + `}`, "a.go"},
 	} {

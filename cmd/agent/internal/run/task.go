@@ -38,10 +38,13 @@ type Task struct {
 
 	Agent    agent.Options
 	place    setup.Environment
+	home     string // of the agent's files
+	userHome string
 	Session  agent.SessionOptions
 	Mode     string // permission mode, for the init event
 	Scripted bool
-	Prompt   string
+	Prompt   string // empty continues a parked session
+	reply    *reply // to its question; nil = none
 }
 
 // Run runs the task. With an error, the outcome is how far the task came.
@@ -55,8 +58,10 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	if err := t.ready(ctx, a); err != nil {
 		return core.Outcome{}, t.fail(err)
 	}
-	if t.Prompt, err = setup.PluginPrompt(ctx, a, t.Prompt); err != nil {
-		return core.Outcome{}, t.fail(err)
+	if t.Prompt != "" {
+		if t.Prompt, err = setup.PluginPrompt(ctx, a, t.Prompt); err != nil {
+			return core.Outcome{}, t.fail(err)
+		}
 	}
 	view := &oneAtATime{view: t.newView()}
 	var reading sync.WaitGroup
@@ -77,6 +82,9 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 		return core.Outcome{}, t.fail(err)
 	}
 	defer s.Close()
+	if err := t.unpark(ctx, s); err != nil {
+		return core.Outcome{}, t.fail(err)
+	}
 	setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
 
 	view.begin(t.initEvent(ctx, a, s))
@@ -92,7 +100,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	})
 	quiet := view.tick()
 	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { s.Cancel("interrupted by Ctrl-C") })
-	out, err := s.Submit(watched, core.TextInput(t.Prompt))
+	out, err := t.submit(watched, s)
 	for err == nil && out.Stop == core.StopDone && s.AwaitBackground(watched) {
 		before := out
 		out, err = s.Submit(watched, core.Input{})
@@ -108,6 +116,18 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 		err = shown
 	}
 	return out, errors.Join(err, closed)
+}
+
+// submit runs the prompt, unless the session waits for an answer.
+func (t *Task) submit(ctx context.Context, s *agent.Session) (core.Outcome, error) {
+	if len(s.Pending()) > 0 {
+		return core.Outcome{Stop: core.StopParked}, nil
+	}
+	var in core.Input
+	if t.Prompt != "" {
+		in = core.TextInput(t.Prompt)
+	}
+	return s.Submit(ctx, in)
 }
 
 // add returns the outcome of two inputs that belong together.
@@ -227,7 +247,11 @@ func (t *Task) initEvent(ctx context.Context, a *agent.Agent, s *agent.Session) 
 }
 
 func resultEvent(s *agent.Session, out core.Outcome, err error) event.Event {
-	return event.Event{V: event.Version, ID: s.ID() + "-result", Time: time.Now(), Session: s.ID(), Tokens: out.Usage.Total(), Body: result(out, err)}
+	body := result(out, err)
+	if out.Stop == core.StopParked {
+		body.Questions = s.Pending()
+	}
+	return event.Event{V: event.Version, ID: s.ID() + "-result", Time: time.Now(), Session: s.ID(), Tokens: out.Usage.Total(), Body: body}
 }
 
 func result(out core.Outcome, err error) event.Result {

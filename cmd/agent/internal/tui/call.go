@@ -42,7 +42,20 @@ func (s *scene) toolResult(id string, b event.ToolResult) {
 		s.setPlan(p)
 		return
 	}
+	if b.Name == event.AskTool && !b.IsError {
+		s.add("tool", s.fold(plain, c.args+" → "+answerOf(b), s.width, s.paint(yellow, "? "), "  ")...)
+		return
+	}
 	s.add("tool", s.toolLines(c, b)...)
+}
+
+// answerOf returns the user's answer to the model's question.
+func answerOf(b event.ToolResult) string {
+	var result struct{ Answer string }
+	if json.Unmarshal(b.Structured, &result) != nil || result.Answer == "" {
+		return "no answer"
+	}
+	return display.OneLine(result.Answer, 1000)
 }
 
 // Limits of the lines that are shown of a result.
@@ -121,6 +134,12 @@ func (s *scene) headline(mark, name, arg, tail string) string {
 // ones.
 func (s *scene) detail(lines []string, most int, first bool) []string {
 	var out []string
+	if s.full {
+		for _, l := range lines {
+			out = append(out, s.fold(dim, untab(l), s.width, "  ", "    ")...)
+		}
+		return out
+	}
 	hidden := len(lines) - most
 	if hidden > 0 && !first {
 		out = append(out, "  "+s.paint(dim, "… "+display.Plural(hidden, "line")+" above"))
@@ -142,31 +161,6 @@ func (s *scene) detailWidth() int {
 		return plainWidth
 	}
 	return s.width - 2
-}
-
-// diff formats a unified diff in colours.
-func (s *scene) diff(diff string, most int) []string {
-	var out []string
-	lines := strings.Split(strings.TrimRight(display.Printable(diff), "\n"), "\n")
-	for len(lines) > 0 && !strings.HasPrefix(lines[0], "@@") {
-		lines = lines[1:] // the headline names the file
-	}
-	for i, l := range lines {
-		if i == most {
-			return append(out, "  "+s.paint(dim, "… "+display.Plural(len(lines)-most, "more line")+" of the diff"))
-		}
-		st := dim
-		switch {
-		case strings.HasPrefix(l, "+"):
-			st = green
-		case strings.HasPrefix(l, "-"):
-			st = red
-		case strings.HasPrefix(l, "@@"):
-			st = cyan
-		}
-		out = append(out, "  "+s.paint(st, display.Clip(untab(l), s.detailWidth())))
-	}
-	return out
 }
 
 func diffOf(b event.ToolResult) string {

@@ -143,6 +143,11 @@ func TestTerminalIsRestored(t *testing.T) {
 			p.wait("half of the answer")
 			_ = p.cmd.Process.Kill()
 		}, ""},
+		{"SIGKILL on the alternate screen", func(p *process) {
+			p.send("\x14") // Ctrl-T
+			p.wait("q closes")
+			_ = p.cmd.Process.Kill()
+		}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -22,8 +21,9 @@ type driver struct {
 	lastJob   int
 	feeding   bool // there may be more events
 	dialog    *dialog
-	held      bool // the queue is submitted when it is ready
-	quitArmed bool // the next Ctrl-C quits
+	shown     event.Seq // the last event
+	held      bool      // the queue is submitted when it is ready
+	quitArmed bool      // the next Ctrl-C quits
 	quitting  bool
 	next      Next
 	err       error
@@ -32,6 +32,8 @@ type driver struct {
 	echo func(text string)
 	// restore gives an entered text that was not used back to the user.
 	restore func(text string)
+	// draft offers a text to the user.
+	draft func(text string)
 	// alert notifies the user.
 	alert func(reason string)
 }
@@ -40,7 +42,7 @@ func newDriver(h *host, s *scene) *driver {
 	s.queue = h.Queue
 	return &driver{
 		host: h, scene: s, jobs: map[int]context.CancelFunc{}, feeding: true,
-		echo: s.user, restore: func(string) {}, alert: func(string) {},
+		echo: s.user, restore: func(string) {}, draft: func(string) {}, alert: func(string) {},
 	}
 }
 
@@ -159,6 +161,7 @@ func (d *driver) handle(msg any) {
 	case eventsMsg:
 		for _, e := range m {
 			d.scene.apply(e)
+			d.shown = e.Seq
 		}
 	case feedEndMsg:
 		d.feeding = false
@@ -257,6 +260,9 @@ func (d *driver) commandDone(m commandMsg) {
 	d.scene.markdown(m.result.Text)
 	if m.err != nil {
 		d.scene.fail("/%s: %v", m.name, m.err)
+	}
+	if m.result.Draft != "" {
+		d.draft(m.result.Draft)
 	}
 	switch n := m.result.Next; {
 	case n == nil && m.result.Prompt != "" && m.err == nil && d.work.busy:
@@ -384,28 +390,4 @@ func (d *driver) reply(a core.Answer) {
 		d.dialog = nil
 		d.syncQuestion()
 	}
-}
-
-// status returns the status line.
-func (d *driver) status() string {
-	var parts []string
-	st := Status{}
-	if d.Status != nil {
-		st = d.Status()
-	}
-	if st.Tokens == 0 {
-		st.Tokens = d.scene.tokens
-	}
-	for _, p := range []string{st.Model, st.Mode} {
-		if p != "" {
-			parts = append(parts, display.Printable(p))
-		}
-	}
-	if st.Tokens > 0 {
-		parts = append(parts, display.Count(st.Tokens)+" tokens")
-	}
-	if st.Priced && st.Cost > 0 {
-		parts = append(parts, fmt.Sprintf("$%.4f", st.Cost))
-	}
-	return strings.Join(parts, " · ")
 }

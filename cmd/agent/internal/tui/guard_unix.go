@@ -19,16 +19,19 @@ import (
 const watchScript = `trap '' HUP INT QUIT TERM TSTP TTIN TTOU
 saved=$(stty -g <&3) || exit 1
 raw=
+leave=
 echo ready
 while read -r word; do
 	case $word in
 	raw) raw=$(stty -g <&3) ;;
+	alt) leave='\033[?1049l' ;;
+	main) leave= ;;
 	bye) exit 0 ;;
 	esac
 done
 if [ -z "$raw" ] || [ "$(stty -g <&3)" = "$raw" ]; then
 	stty "$saved" <&3
-	printf '\r\n\033[J\033[?2004l\033[?25h\033[0m' >&4
+	printf "$leave"'\r\n\033[J\033[?2004l\033[?25h\033[0m' >&4
 fi`
 
 // watcher is a small process that restores the terminal after the session was
@@ -63,8 +66,13 @@ func watchTerminal(in, out *os.File, path string) *watcher {
 
 // raw tells the watcher that the session has set the terminal's modes.
 func (w *watcher) raw() {
+	w.tell("raw")
+}
+
+// tell tells the watcher a word of its script.
+func (w *watcher) tell(word string) {
 	if w != nil {
-		_, _ = io.WriteString(w.pipe, "raw\n") // the session works without a watcher, too
+		_, _ = io.WriteString(w.pipe, word+"\n") // the session works without a watcher, too
 	}
 }
 

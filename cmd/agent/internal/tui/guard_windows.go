@@ -8,8 +8,9 @@ type watcher struct{}
 
 func watchTerminal(_, _ *os.File, _ string) *watcher { return nil }
 
-func (*watcher) raw()   {}
-func (*watcher) close() {}
+func (*watcher) raw()        {}
+func (*watcher) tell(string) {}
+func (*watcher) close()      {}
 
 // capable reports whether a terminal of this type can move its cursor, as a
 // console can.

@@ -86,7 +86,7 @@ func TestLinePermission(t *testing.T) {
 		{"always", "a", []string{"→ always: shell(make)", "✓ shell make"}, 1, "shell(make)"},
 		{"always wider", "wa", []string{"→ always: shell(make *)", "✓ shell make"}, 1, "shell(make *)"},
 		{"session wider and back", "wws", []string{"→ session: shell(make)", "✓ shell make"}, 1, ""},
-		{"deny", "n", []string{"→ deny", "✗ shell make"}, 2, ""},
+		{"deny", "n", []string{"→ deny", "✗ shell make", "Permission denied: the user denied it."}, 2, ""},
 		{"deny with a reason", "rtry it dry\r", []string{"→ deny: try it dry", "✗ shell make"}, 2, ""},
 		{"with the arrows", keyDown + "\r", []string{"→ session", "✓ shell make"}, 1, ""},
 		{"back from the reason", "rbecause", nil, 2, ""},
@@ -165,7 +165,7 @@ func TestLineForm(t *testing.T) {
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{Session: s, Asker: asker})
 	c.send("go\r")
-	c.wait("? The tool asks", "age [integer] (optional) field 1 of 2")
+	c.wait("? The tool asks", "age [integer] (optional) (field 1 of 2)")
 	c.send("x\r")
 	c.wait("enter a number")
 	c.send("\x7f41\r")
@@ -502,12 +502,12 @@ func TestLineNarrowAndResize(t *testing.T) {
 		c.send("\x7f")
 		c.gone("> x")
 	}
-	c.wait("tail that is not finished", "a-model-with")
+	c.wait("tail that is not finished", "accept-edits · Ctrl-C stops")
 	// Narrow and wide again before the size is read: the size is the same as
 	// before, but the rows are not.
 	c.see(func(v *vt.Terminal) { v.Resize(12, 12); v.Resize(40, 12) })
 	c.resize(40, 12)
-	c.wait("tail that is not finished", "a-model-with")
+	c.wait("tail that is not finished", "accept-edits · Ctrl-C stops")
 	close(release)
 	// Twelve rows have no room for the question: it is printed above the region.
 	c.wait("y yes, once")
@@ -725,5 +725,23 @@ func BenchmarkLineEcho(b *testing.B) {
 	s.finish <- core.Outcome{Stop: core.StopDone}
 	c.gone("Ctrl-C stops")
 	c.send("\x15")
+	r.quit(c)
+}
+
+// TestLineAskUser shows the model's question once, with its answer; a choice is
+// made with a key.
+func TestLineAskUser(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+		coretest.CallTools(toolCall("ask_user", `{"question":"Which colour?","options":["red","green"]}`)),
+		coretest.CallTools(toolCall("wait_agent", `{"agent_id":"agent-1"}`)), coretest.Say("the end"),
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	c.send("go\r")
+	c.wait("? Which colour?", "1 red", "2 green", "3 something else", "Esc: no answer")
+	c.send("2")
+	c.wait("? Which colour? → green", "wait_agent agent-1", "the end")
+	lacks(t, c.all(), "{", "→ yes", "✓ ask_user")
 	r.quit(c)
 }

@@ -33,11 +33,22 @@ func newMarkdown(p painter) *markdown {
 	return &markdown{p, goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList)).Parser()}
 }
 
-// render renders complete blocks. Lines are at most width columns wide, except
-// code, which the terminal wraps, so that it can be copied.
+// render renders complete blocks. Lines are at most width columns wide; a width of
+// 0 has no limit, and no tables.
 func (m *markdown) render(source string, width int) []string {
+	if width > 0 {
+		width = max(8, width)
+	}
 	src := []byte(display.Printable(source))
-	return m.blocks(m.parser.Parse(text.NewReader(src)), src, max(8, width))
+	return m.blocks(m.parser.Parse(text.NewReader(src)), src, width)
+}
+
+// within returns the width that is left of a width beside a prefix.
+func within(width, prefix int) int {
+	if width <= 0 {
+		return 0
+	}
+	return max(4, width-prefix)
 }
 
 // blocks renders the children of a block with an empty line between them,
@@ -74,7 +85,7 @@ func (m *markdown) block(n ast.Node, src []byte, width int) []string {
 		var out []string
 		for i := range n.Lines().Len() {
 			seg := n.Lines().At(i)
-			out = append(out, m.codeLine(string(seg.Value(src))))
+			out = append(out, m.codeLine(string(seg.Value(src)), width)...)
 		}
 		return out
 	case *ast.HTMLBlock:
@@ -88,22 +99,59 @@ func (m *markdown) block(n ast.Node, src []byte, width int) []string {
 		return m.list(n, src, width)
 	case *ast.Blockquote:
 		bar := m.paint(dim, "│ ")
-		return indent(m.blocks(n, src, max(4, width-2)), bar, bar)
+		return indent(m.blocks(n, src, within(width, 2)), bar, bar)
 	case *ast.ThematicBreak:
-		return []string{m.paint(dim, strings.Repeat("─", min(width, 24)))}
+		return []string{m.paint(dim, strings.Repeat("─", min(cmp.Or(width, 24), 24)))}
 	case *extast.Table:
 		return m.table(n, src, width)
 	}
 	return m.wrap(m.inline(n, src, plain), width)
 }
 
-// codeLine formats a line of a code block: unchanged, and indented.
-func (m *markdown) codeLine(line string) string {
+// codeLine formats a line of a code block, indented. What does not fit continues
+// below, indented further than the code.
+func (m *markdown) codeLine(line string, width int) []string {
 	line = untab(strings.TrimRight(line, "\r\n"))
 	if line == "" {
-		return ""
+		return []string{""}
 	}
-	return "  " + m.paint(codeStyle, line)
+	return m.codeSpans([]span{{line, codeStyle}}, width)
+}
+
+// codeSpans breaks a line of code, at spaces if they are not far.
+func (m *markdown) codeSpans(line []span, width int) []string {
+	const margin = "  "
+	code := flat(line)
+	depth := min(len(code)-len(strings.TrimLeft(code, " ")), max(0, width/2-6))
+	rest := margin + strings.Repeat(" ", depth+2)
+	if width <= 0 || ansi.StringWidth(code)+len(margin) <= width {
+		rest = margin
+	}
+	var cells []cell
+	for _, s := range line {
+		for text := s.text; text != ""; {
+			c, columns := cluster(text)
+			cells, text = append(cells, cell{c, columns, s.style}), text[len(c):]
+		}
+	}
+	var out []string
+	for prefix := margin; ; prefix = rest {
+		n, used := 0, len(prefix)
+		for n < len(cells) && (width <= 0 || n == 0 || used+cells[n].width <= width) {
+			used += cells[n].width
+			n++
+		}
+		for at := n; n < len(cells) && at > n*2/3; at-- {
+			if cells[at-1].text == " " {
+				n = at
+				break
+			}
+		}
+		out = append(out, strings.TrimRight(prefix+m.join(cells[:n]), " "))
+		if cells = cells[n:]; len(cells) == 0 {
+			return out
+		}
+	}
 }
 
 func (m *markdown) list(n *ast.List, src []byte, width int) []string {
@@ -116,7 +164,7 @@ func (m *markdown) list(n *ast.List, src []byte, width int) []string {
 			number++
 		}
 		pad := strings.Repeat(" ", ansi.StringWidth(marker))
-		lines := m.blocks(item, src, max(4, width-len(pad)))
+		lines := m.blocks(item, src, within(width, len(pad)))
 		if len(lines) == 0 {
 			lines = []string{""}
 		}
@@ -214,7 +262,7 @@ func (m *markdown) table(t *extast.Table, src []byte, width int) []string {
 			widths[i] = max(widths[i], ansi.StringWidth(flat(c)), 1)
 		}
 	}
-	if !fit(widths, width-3*(len(widths)-1)) {
+	if width <= 0 || !fit(widths, width-3*(len(widths)-1)) {
 		return m.stacked(rows, width)
 	}
 	var out []string
@@ -378,7 +426,7 @@ func (a *answer) line(line string, width int) []string {
 			a.fence, a.after = "", "block"
 			return nil
 		}
-		return a.separate("code", []string{a.md.codeLine(display.Printable(line))})
+		return a.separate("code", a.md.codeLine(display.Printable(line), width))
 	}
 	if a.nested != "" {
 		a.block = append(a.block, line)
@@ -460,7 +508,7 @@ func (a *answer) tail(width int) []string {
 		if text == "" || closes(strings.TrimLeft(text, " "), a.fence) {
 			return nil
 		}
-		return []string{a.md.codeLine(display.Printable(text))}
+		return a.md.codeLine(display.Printable(text), width)
 	}
 	open := a.block[:len(a.block):len(a.block)]
 	if a.blank {

@@ -5,15 +5,14 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// Limits of expanded text.
-const (
-	maxMoreBytes = 256 << 10
-	maxMoreLines = 2_000
-)
+// maxMoreBytes limits the text that is shown in full.
+const maxMoreBytes = 4 << 20
 
 // more is the text that was last truncated; a key expands it.
 type more struct {
@@ -38,36 +37,26 @@ func (s *scene) keepMore(title string, b event.ToolResult, diff string, shown in
 	}
 }
 
-// expand shows the last truncated text in full.
-func (s *scene) expand() {
-	m := s.more
-	if m == nil {
-		s.note(dim, "Nothing to expand.")
-		return
-	}
-	s.more = nil
+// lines formats the whole text.
+func (m *more) lines(s *scene, width int) []string {
 	text, cut := m.whole()
-	lines := strings.Split(strings.TrimRight(s.relative(display.Printable(text)), "\n"), "\n")
-	hidden := len(lines) - maxMoreLines
-	if hidden > 0 {
-		lines = lines[:maxMoreLines]
-	}
-	s.separate()
-	s.add("more", display.Clip(s.paint(bold, m.title), s.columns()))
+	all := strings.Split(strings.TrimRight(s.relative(display.Printable(text)), "\n"), "\n")
+	var out []string
 	if m.diff {
-		s.add("more", s.diff(strings.Join(lines, "\n"), maxMoreLines)...)
+		wide := *s
+		wide.width = 1 << 16
+		for _, l := range wide.diff(strings.Join(all, "\n"), len(all)) {
+			out = append(out, strings.Split(ansi.Hardwrap(l, width, true), "\n")...)
+		}
 	} else {
-		for _, l := range lines {
-			s.add("more", s.fold(dim, untab(l), s.width, "  ", "  ")...)
+		for _, l := range all {
+			out = append(out, s.fold(plain, untab(l), width, "", "  ")...)
 		}
 	}
-	switch {
-	case cut && m.output.Path != "":
-		s.add("more", s.paint(dim, "  … the full output is in "+m.output.Path))
-	case hidden > 0:
-		s.add("more", s.paint(dim, "  … "+display.Plural(hidden, "more line")))
+	if cut {
+		out = append(out, s.paint(dim, "… the full output is in "+m.output.Path))
 	}
-	s.separate()
+	return out
 }
 
 // whole returns the text, and whether it is truncated.

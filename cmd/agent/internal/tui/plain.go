@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/core"
 )
 
 // runPlain runs the session line by line, without redrawing anything, for dumb
@@ -28,7 +29,6 @@ func runPlain(ctx context.Context, o Options) (Next, error) {
 		}
 	}
 	p := &plainScreen{driver: newDriver(h, newScene(painter{}, 0, o.Dir)), out: o.Out}
-	p.scene.stream = p.stream
 	p.alert = p.ring
 	if f, ok := o.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.prompts = true
@@ -63,11 +63,13 @@ type plainScreen struct {
 // loop serves the user and the session until one of them ends.
 func (p *plainScreen) loop(inbox <-chan any, lines *lineReader) (Next, error) {
 	if p.Welcome != "" {
-		p.scene.note(plain, p.Welcome)
+		p.scene.markdown(p.Welcome)
 	}
 	if p.Prompt != "" {
 		p.scene.user(p.Prompt)
 		p.enter(p.Prompt)
+	} else if p.Session.State() == core.StateParked {
+		p.begin("") // asks the parked question
 	}
 	input := lines.lines
 	for {
@@ -144,9 +146,6 @@ func (p *plainScreen) line(line string) {
 	case answer != nil:
 		p.reply(*answer)
 	default:
-		if !p.dialog.typing() {
-			p.printLines(p.scene.choices(p.dialog, -1))
-		}
 		p.ask()
 	}
 }
@@ -160,7 +159,8 @@ func (p *plainScreen) show(open bool) {
 	if p.dialog != nil && p.shown != p.dialog.pending {
 		p.shown = p.dialog.pending
 		p.endLine()
-		p.printLines(append(p.scene.head(p.dialog), p.scene.choices(p.dialog, -1)...))
+		p.printLines(p.scene.head(p.dialog))
+		p.printLines(p.scene.review(p.dialog.review))
 		p.ask()
 		if !open { // the input has ended
 			p.reply(p.dialog.dismissal())
@@ -173,30 +173,28 @@ func (p *plainScreen) show(open bool) {
 	}
 }
 
-// ask prints the prompt of a question.
+// ask prints the answers to a question, and what to enter.
 func (p *plainScreen) ask() {
-	if p.dialog.typing() {
-		p.print(strings.TrimSpace(p.dialog.label()+" "+p.dialog.hint()) + "\n? ")
+	d := p.dialog
+	if d.typing() {
+		p.print(strings.TrimSpace(d.label()+" "+d.hint()) + "\n")
+		p.print("Your answer: ")
 	} else {
-		p.print(p.dialog.hint() + "? ")
+		var keys []string
+		for _, o := range d.options {
+			if o.choice == viewReview || o.choice == editReview {
+				continue // the changes are above, and the screen is not ours
+			}
+			p.print(fmt.Sprintf("  %c: %s\n", o.key, o.label))
+			keys = append(keys, string(o.key))
+		}
+		last := len(keys) - 1
+		if last > 0 {
+			keys = append(keys[:last-1], keys[last-1]+" or "+keys[last])
+		}
+		p.print(fmt.Sprintf("Enter %s (an empty line: %s): ", strings.Join(keys, ", "), d.dismissed()))
 	}
 	p.prompted = true
-}
-
-// stream prints an answer as it arrives.
-func (p *plainScreen) stream(text string) {
-	lines := p.scene.take()
-	if p.prompted && p.midLine {
-		p.endLine()
-	}
-	for _, l := range lines {
-		p.endLine()
-		p.print(l + "\n")
-	}
-	if text == "\n" && !p.midLine {
-		return
-	}
-	p.print(text)
 }
 
 // ring notifies the user.

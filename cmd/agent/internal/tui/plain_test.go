@@ -79,11 +79,11 @@ func TestPlain(t *testing.T) {
 		Session: s, Asker: asker, Commands: testCommands, SaveHistory: func(e string) { saved = append(saved, e) },
 	})
 	r.send("build it")
-	r.sees("I build it.", "● shell make", "? Run `make`?", "commands are asked about", "always: add shell(make)", "w wider: shell(make *)", "y/s/a/w/n/r? ")
+	r.sees("I build it.", "● shell make", "? Run `make`?", "commands are asked about", "always: add shell(make)", "  w: wider: shell(make *)", "Enter y, s, a, w, n or r (an empty line: no): ")
 	r.send("what")
 	r.sees("! not one of the choices")
 	r.send("w")
-	r.sees("always: add shell(make *)", "w narrower: shell(make)")
+	r.sees("always: add shell(make *)", "w: narrower: shell(make)")
 	r.send("w")
 	r.send("a")
 	if rule := <-saver.saved; rule != "shell(make)" {
@@ -118,7 +118,7 @@ func TestPlainQuestions(t *testing.T) {
 		coretest.Say("All asked."),
 	}})
 	r := startPlain(t, t.Context(), Options{Session: s, Asker: asker, Prompt: "ask me"})
-	r.sees("> ask me", "age [integer] (optional) field 1 of 2")
+	r.sees("> ask me", "age [integer] (optional) (field 1 of 2)")
 	r.send("old")
 	r.sees("! enter a number")
 	r.send("7")
@@ -154,7 +154,7 @@ func TestPlainSteersAndShell(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	provider := []coretest.Turn{
-		{Text: "working", Calls: coretest.CallTools(toolCall("shell", `{"command":"one"}`)).Calls, Block: release},
+		{Text: "working\n\n", Calls: coretest.CallTools(toolCall("shell", `{"command":"one"}`)).Calls, Block: release},
 		{Text: "turned around"},
 		{Text: "last"},
 	}
@@ -273,4 +273,24 @@ func TestTranscript(t *testing.T) {
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+}
+
+// TestPlainMarkdown: answers are rendered, for a screen reader: no marks of
+// Markdown, no tables of characters, no line breaks within a paragraph.
+func TestPlainMarkdown(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+		{Text: "Some **bold** " + strings.Repeat("word ", 30) + "end.\n\n| name | size |\n|---|---|\n| a.go | 10 |\n"},
+		coretest.CallTools(toolCall("ask_user", `{"question":"Which colour?","options":["red","green"]}`)),
+		coretest.Say("the end"),
+	}})
+	r := startPlain(t, t.Context(), Options{Session: s, Asker: asker, Welcome: "**agent** `here`"})
+	r.sees("agent `here`\n")
+	r.send("go")
+	r.sees("Some bold word", "word end.\n", "name: a.go\nsize: 10\n")
+	r.send("ask")
+	r.sees("? Which colour?\n  1: red\n  2: green\n  3: something else\nEnter 1, 2 or 3 (an empty line: no answer): ")
+	r.send("Green")
+	r.sees("? Which colour? → green\n", "the end")
+	lacks(t, r.out.String(), "**", "|")
 }

@@ -92,7 +92,7 @@ func TestExpand(t *testing.T) {
 		long[i] = fmt.Sprintf("line %d.", i)
 	}
 	file := filepath.Join(t.TempDir(), "output")
-	if err := os.WriteFile(file, []byte("first\n"+strings.Repeat("x", 300<<10)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("first\n"+strings.Repeat("x", 5<<20)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	diff, _ := json.Marshal("--- a/x\n+++ b/x\n@@ -1,1 +1,40 @@\n" + strings.Repeat("+new line\n", 40))
@@ -104,21 +104,23 @@ func TestExpand(t *testing.T) {
 		body        event.ToolResult
 		want, lacks []string
 	}{
-		{"nothing hidden", shell("one\ntwo", nil), []string{"Nothing to expand."}, nil},
-		{"an output", shell(strings.Join(long[:20], "\n"), nil), []string{"tool arg", "  line 0.", "  line 19."}, []string{"more line"}},
-		{"a very long one", shell(strings.Join(long, "\n"), nil), []string{"  line 1999.", "… 100 more lines"}, []string{"line 2000."}},
-		{"what the model got less of", shell("cut", &event.Output{Text: strings.Join(long[:30], "\n")}), []string{"  line 0.", "  line 29."}, nil},
-		{"in a file", shell("cut", &event.Output{Path: file, Bytes: 300 << 10}), []string{"  first", "… the full output is in " + file}, nil},
+		{"nothing hidden", shell("one\ntwo", nil), []string{""}, nil},
+		{"an output", shell(strings.Join(long[:20], "\n"), nil), []string{"line 0.", "line 19."}, []string{"more line"}},
+		{"a very long one", shell(strings.Join(long, "\n"), nil), []string{"line 1999.", "line 2099."}, []string{"more line"}},
+		{"what the model got less of", shell("cut", &event.Output{Text: strings.Join(long[:30], "\n")}), []string{"line 0.", "line 29."}, nil},
+		{"in a file", shell("cut", &event.Output{Path: file, Bytes: 5 << 20}), []string{"first", "… the full output is in " + file}, nil},
 		{"a missing file", shell("what is left", &event.Output{Path: file + "-gone"}), []string{"what is left", "cannot read the full output"}, nil},
-		{"a change", event.ToolResult{Name: "edit_file", Content: model.TextParts("edited"), Meta: map[string]json.RawMessage{"diff": diff}}, []string{strings.Repeat("  +new line\n", 40)}, []string{"more line"}},
-		{"a file that was read", event.ToolResult{Name: "read_file", Content: model.TextParts(strings.Join(long[:5], "\n"))}, []string{"  line 0.", "  line 4."}, nil},
+		{"a change", event.ToolResult{Name: "edit_file", Content: model.TextParts("edited"), Meta: map[string]json.RawMessage{"diff": diff}}, []string{"   1 +new line\n", "  40 +new line\n"}, []string{"more line"}},
+		{"a file that was read", event.ToolResult{Name: "read_file", Content: model.TextParts(strings.Join(long[:5], "\n"))}, []string{"line 0.", "line 4."}, nil},
 	} {
 		s := newScene(painter{}, 80, "/w")
 		s.apply(event.Event{Call: "1", Body: event.ToolUse{Name: "tool", Args: `{"command":"arg"}`}})
 		s.apply(event.Event{Call: "1", Body: tt.body})
 		s.take()
-		s.expand()
-		got := strings.Join(s.take(), "\n") + "\n"
+		var got string
+		if s.more != nil {
+			got = strings.Join(s.more.lines(s, 80), "\n") + "\n"
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			has(t, got, tt.want...)
 			lacks(t, got, tt.lacks...)
@@ -132,8 +134,7 @@ func TestExpand(t *testing.T) {
 		now = now.Add(3 * time.Second)
 		s.apply(event.Event{Body: event.MessageDelta{Text: "Hello."}})
 		s.take()
-		s.expand()
-		has(t, strings.Join(s.take(), "\n"), "∴ thought for 3.0 s", "  first this,", "  then that")
+		has(t, s.more.title+"\n"+strings.Join(s.more.lines(s, 80), "\n"), "∴ thought for 3.0 s", "first this,", "then that")
 	})
 }
 

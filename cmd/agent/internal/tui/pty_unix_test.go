@@ -208,7 +208,7 @@ func (r *running) quit(c *console) {
 func (c *console) restored() {
 	c.t.Helper()
 	eventually(c.t, c.screen, func() (ok bool) {
-		c.see(func(v *vt.Terminal) { ok = !v.Hidden && !v.Paste })
+		c.see(func(v *vt.Terminal) { ok = !v.Hidden && !v.Paste && !v.Other })
 		return ok
 	})
 	c.see(func(v *vt.Terminal) {

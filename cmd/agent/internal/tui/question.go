@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,19 +27,38 @@ type option struct {
 	key    rune
 	choice core.Choice
 	label  string
-	reason bool // the user is asked for a reason
+	reason bool            // the user is asked for a reason
+	values json.RawMessage // of a form
 }
 
 func newDialog(q *pending) *dialog {
 	d := &dialog{pending: q}
 	if q.Kind == core.QuestionForm {
 		d.fields, d.formErr = parseForm(q.Schema)
+		if d.options = fieldOptions(d.fields); len(d.options) > 0 {
+			d.fields = nil
+		}
 		if d.formErr == nil {
 			return d
 		}
 	}
-	d.options = d.optionsOf()
+	d.options = d.reviewOptions(d.optionsOf())
 	return d
+}
+
+// fieldOptions returns the options of a form that has only a choice.
+func fieldOptions(fields []field) (out []option) {
+	const most = 9 // keys
+	if len(fields) != 1 || len(fields[0].schema.Enum) > most {
+		return nil
+	}
+	f := fields[0]
+	for i, value := range f.schema.Enum {
+		out = append(out, option{
+			key: rune('1' + i), choice: core.ChoiceYes, label: display.Visible(value), values: formValues(fields, []string{quoted(value)}),
+		})
+	}
+	return out
 }
 
 // widen is the option that replaces the offer by a wider one, or by the narrowest.
@@ -114,6 +134,14 @@ func (d *dialog) dismissal() core.Answer {
 	return core.Answer{}
 }
 
+// dismissed names the answer of a user who dismisses the question.
+func (d *dialog) dismissed() string {
+	if d.dismissal().Choice == "" {
+		return "no answer"
+	}
+	return "no"
+}
+
 // typing reports whether the answer is typed.
 func (d *dialog) typing() bool { return d.explaining || len(d.fields) > 0 }
 
@@ -134,10 +162,21 @@ func (d *dialog) pick(o option) *core.Answer {
 		return nil
 	case o.choice == widen:
 		d.offer = (d.offer + 1) % len(d.Offers)
-		d.options = d.optionsOf()
+		d.options = d.reviewOptions(d.optionsOf())
 		return nil
+	case o.choice == acceptEdits:
+		if err := d.review.AcceptEdits(); err != nil {
+			d.formErr = err
+			return nil
+		}
+		o.choice = core.ChoiceOnce
+	case o.choice == editReview, o.choice == viewReview:
+		return nil // only a screen can do it
 	}
-	return &core.Answer{Choice: o.choice, Offer: d.offer}
+	if o.choice != core.ChoiceDeny {
+		d.review.accept()
+	}
+	return &core.Answer{Choice: o.choice, Offer: d.offer, Values: o.values}
 }
 
 // enter handles a typed text. It returns nil if there are more fields, and an
@@ -166,7 +205,10 @@ func (d *dialog) answerLine(line string) (*core.Answer, error) {
 	line = strings.TrimSpace(line)
 	word, rest, _ := strings.Cut(line, " ")
 	for _, o := range d.options {
-		if word != string(o.key) && !strings.EqualFold(word, string(o.choice)) {
+		if strings.EqualFold(line, o.label) {
+			return d.pick(o), nil
+		}
+		if word != string(o.key) && (!strings.EqualFold(word, string(o.choice)) || o.values != nil) {
 			continue
 		}
 		switch {
@@ -202,7 +244,7 @@ func (s *scene) head(d *dialog) []string {
 		out = append(out, s.fold(underline, display.Visible(d.URL), 0, "  ", "  ")...)
 	}
 	if d.formErr != nil {
-		out = append(out, s.fold(red, "cannot show this form: "+display.Printable(d.formErr.Error()), s.width, "  ", "  ")...)
+		out = append(out, s.fold(red, "✗ "+display.Printable(d.formErr.Error()), s.width, "  ", "  ")...)
 	}
 	return out
 }
@@ -220,22 +262,10 @@ func (s *scene) choices(d *dialog, selected int) []string {
 	return out
 }
 
-// keysOf lists the keys of the options: "y/s/n".
-func (d *dialog) keysOf() string {
-	var keys []string
-	for _, o := range d.options {
-		keys = append(keys, string(o.key))
-	}
-	return strings.Join(keys, "/")
-}
-
-// hint tells how to answer.
+// hint tells which field of a form it is.
 func (d *dialog) hint() string {
-	if d.typing() {
-		if len(d.fields) > 1 {
-			return fmt.Sprintf("field %d of %d", d.at+1, len(d.fields))
-		}
-		return ""
+	if len(d.fields) > 1 {
+		return fmt.Sprintf("(field %d of %d)", d.at+1, len(d.fields))
 	}
-	return d.keysOf()
+	return ""
 }

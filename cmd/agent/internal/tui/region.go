@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -89,37 +88,6 @@ func (l *lineScreen) listRows(room int) []string {
 	return rows
 }
 
-// statusRow returns the status line.
-func (l *lineScreen) statusRow() string {
-	spin := l.scene.paint(cyan, spinner[l.spin%len(spinner)]) + " "
-	switch {
-	case l.work.busy && l.work.stopped > 1:
-		return spin + l.scene.paint(yellow, "aborting")
-	case l.work.busy && l.work.stopped == 1:
-		return spin + l.scene.paint(yellow, "stopping after the current step · Ctrl-C again aborts")
-	case l.work.busy:
-		return spin + l.scene.paint(dim, dots(l.elapsed(l.work.since), l.scene.wait.Text(l.scene.now()), l.scene.stepNow(), l.status(), "Ctrl-C stops", l.moreHint()))
-	case len(l.jobs) > 0:
-		return spin + l.scene.paint(dim, "running · Ctrl-C stops")
-	case l.quitArmed:
-		return l.scene.paint(yellow, "Ctrl-C again quits")
-	}
-	return l.scene.paint(dim, dots(l.status(), l.moreHint()))
-}
-
-// moreHint is the hint that there is truncated text.
-func (l *lineScreen) moreHint() string {
-	if l.scene.more == nil {
-		return ""
-	}
-	return "Ctrl-O expands"
-}
-
-// dots joins the non-empty parts.
-func dots(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " · ")
-}
-
 // elapsed is the time since t, in whole seconds.
 func (l *lineScreen) elapsed(t time.Time) string {
 	d := l.scene.now().Sub(t).Truncate(time.Second)
@@ -147,7 +115,7 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 	} else {
 		below = l.scene.choices(d, l.selected)
 		y = l.selected
-		hint := "  press a key, or Enter to answer · Esc: no"
+		hint := "  press a key, or Enter to answer · Esc: " + d.dismissed()
 		if n := l.Asker.waiting(); n > 0 {
 			hint += fmt.Sprintf(" · %d more waiting", n)
 		}
@@ -160,6 +128,9 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		below = append(below, l.scene.paint(dim, "  (unsent: "+display.OneLine(l.editor.text(), 60)+")"))
 	}
 	head := l.scene.head(d)
+	if d.review != nil && !d.explaining {
+		head = append(head, l.reviewRows(height-len(head)-len(below))...)
+	}
 	if !l.inScrollback && len(head)+len(below) > height {
 		// No part of the question may be cut off.
 		l.inScrollback = true

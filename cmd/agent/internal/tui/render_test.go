@@ -44,7 +44,7 @@ func TestMarkdownGolden(t *testing.T) {
 			}
 			checkGolden(t, name, lines)
 			for _, l := range lines {
-				if w := ansi.StringWidth(l); w > width && !strings.Contains(ansi.Strip(l), "code line") {
+				if w := ansi.StringWidth(l); w > width {
 					t.Errorf("a line is %d columns wide, want at most %d: %q", w, width, l)
 				}
 				if !colors && strings.Contains(l, "\x1b") {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +21,9 @@ type scene struct {
 	width   int // columns; 0 = no line breaks
 	dir     string
 	now     func() time.Time
-	stream  func(text string) // prints answers as they arrive; nil renders them
-	brief   bool              // for the past: no tool details, truncated answers
-	verbose bool              // details of every tool result
+	brief   bool // for the past: no tool details, truncated answers
+	verbose bool // details of every tool result
+	full    bool // nothing is truncated
 	out     []string
 	kind    string // of the last line
 	answer  *answer
@@ -87,6 +88,9 @@ func (s *scene) user(text string) {
 	const most = 12
 	lines := strings.Split(strings.TrimRight(display.Printable(text), "\n"), "\n")
 	hidden := len(lines) - most
+	if s.full {
+		hidden = 0
+	}
 	if hidden > 0 {
 		lines = lines[:most]
 	}
@@ -101,7 +105,7 @@ func (s *scene) user(text string) {
 func (s *scene) markdown(text string) {
 	if strings.TrimSpace(text) != "" {
 		s.separate()
-		s.add("text", s.md.render(text, s.columns())...)
+		s.add("text", s.md.render(text, s.width)...)
 	}
 }
 
@@ -133,7 +137,7 @@ func (s *scene) apply(e event.Event) {
 		s.endThought()
 		s.endAnswer()
 		c := &call{id: e.Call, name: display.VisibleLine(b.Name, 80), since: s.now()}
-		if c.announced = b.Name == event.PlanTool; !c.announced { // the plan is shown instead
+		if c.announced = b.Name == event.PlanTool || b.Name == event.AskTool; b.Name != event.PlanTool { // the plan is shown instead
 			c.args = display.Arguments(b.Args, s.dir, 200)
 		}
 		s.calls = append(s.calls, c)
@@ -149,6 +153,9 @@ func (s *scene) apply(e event.Event) {
 		s.toolResult(e.Call, b)
 	case event.Question:
 		s.ask[b.QID] = b.Title
+		if b.Kind == string(core.QuestionForm) && slices.ContainsFunc(s.calls, func(c *call) bool { return c.name == event.AskTool }) {
+			s.ask[b.QID] = "" // the call's result has the answer
+		}
 	case event.Answer:
 		s.answered(b)
 	case event.Steering:
@@ -190,13 +197,7 @@ func (s *scene) addText(text string) {
 		s.answer = &answer{md: s.md}
 		s.separate()
 	}
-	if s.stream != nil {
-		s.answer.text.WriteString(text)
-		s.kind = "text"
-		s.stream(display.Printable(text))
-		return
-	}
-	s.add("text", s.answer.add(text, s.columns())...)
+	s.add("text", s.answer.add(text, s.width)...)
 }
 
 // message handles a complete answer: it shows what was not streamed.
@@ -229,11 +230,7 @@ func (s *scene) endAnswer() {
 		return
 	}
 	s.answer = nil
-	if s.stream != nil {
-		s.stream("\n")
-		return
-	}
-	s.add("text", a.end(s.columns())...)
+	s.add("text", a.end(s.width)...)
 }
 
 // pastAnswer shows the beginning of an earlier answer.
@@ -242,7 +239,7 @@ func (s *scene) pastAnswer(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	lines := s.md.render(text, s.columns())
+	lines := s.md.render(text, s.width)
 	if hidden := len(lines) - most; hidden > 1 {
 		lines = append(lines[:most:most], s.paint(dim, "… "+display.Plural(hidden, "more line")))
 	}
@@ -271,6 +268,10 @@ func (s *scene) endThought() {
 }
 
 func (s *scene) answered(b event.Answer) {
+	if title, ok := s.ask[b.QID]; ok && title == "" {
+		delete(s.ask, b.QID)
+		return
+	}
 	width := max(100, s.width)
 	if s.width == 0 {
 		width = 1000

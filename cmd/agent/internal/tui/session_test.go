@@ -13,6 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/tools"
 )
 
 // act is the script of a session: its model's turns, and the policy for
@@ -32,6 +33,14 @@ type shellArgs struct {
 // until it is cancelled, question asks the user.
 func actTools() core.ToolTable {
 	return core.StaticTools(
+		tools.AskUser(),
+		core.NewTool(core.ToolDefinition{Name: "wait_agent", Description: "waits"}, nil,
+			func(context.Context, *core.Call, struct {
+				ID string `json:"agent_id"`
+			},
+			) (core.Result, error) {
+				return core.TextResult("done"), nil
+			}),
 		core.NewTool(core.ToolDefinition{Name: "shell", Description: "runs"},
 			func(_ context.Context, _ *core.Call, in shellArgs) ([]core.Access, error) {
 				return []core.Access{{Scope: core.ScopeShell, Resource: in.Command}}, nil

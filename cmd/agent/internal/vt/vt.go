@@ -12,6 +12,7 @@ import (
 type Terminal struct {
 	Hidden  bool // the cursor is hidden
 	Paste   bool // bracketed paste is on
+	Other   bool // the alternate screen is shown
 	Title   string
 	Bells   int
 	Notices []string // OSC 9
@@ -25,6 +26,26 @@ type Terminal struct {
 	x, y          int
 	wrapNext      bool
 	rest          string // an incomplete sequence
+	main          screen // while the alternate screen is shown
+}
+
+// screen is what the alternate screen hides.
+type screen struct {
+	cells [][]Cell
+	x, y  int
+}
+
+// alternate switches to the alternate screen, or back.
+func (v *Terminal) alternate(on bool) {
+	switch {
+	case on && !v.Other:
+		v.main = screen{v.cells, v.x, v.y}
+		v.cells, v.x, v.y = make([][]Cell, v.height), 0, 0
+	case !on && v.Other:
+		v.cells, v.x, v.y = v.main.cells, v.main.x, v.main.y
+	}
+	v.Other, v.wrapNext = on, false
+	v.Resize(v.width, v.height)
 }
 
 // Cell is one column of a line.
@@ -47,7 +68,7 @@ func (v *Terminal) Resize(width, height int) {
 		v.cells = v.cells[:len(v.cells)-1]
 	}
 	for len(v.cells) > height {
-		v.scroll = append(v.scroll, v.cells[0])
+		v.scrollOff()
 		v.cells = v.cells[1:]
 		v.y--
 	}
@@ -157,8 +178,15 @@ func (v *Terminal) down() {
 	v.wrapNext = false
 	if v.y++; v.y == v.height {
 		v.y--
-		v.scroll = append(v.scroll, v.cells[0])
+		v.scrollOff()
 		v.cells = append(v.cells[1:], nil)
+	}
+}
+
+// scrollOff keeps the first line, unless it is of the alternate screen.
+func (v *Terminal) scrollOff() {
+	if !v.Other {
+		v.scroll = append(v.scroll, v.cells[0])
 	}
 }
 
@@ -233,6 +261,8 @@ func (v *Terminal) csi(args string, final byte) {
 		switch args {
 		case "?25":
 			v.Hidden = final == 'l'
+		case "?1049":
+			v.alternate(final == 'h')
 		case "?2004":
 			v.Paste = final == 'h'
 		default:

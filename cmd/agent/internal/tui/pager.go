@@ -1,0 +1,180 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+)
+
+// Sequences of the pager.
+const (
+	enterAlternate = "\x1b[?1049h\x1b[2J"
+	leaveAlternate = "\x1b[?1049l"
+	cursorHome     = "\x1b[H"
+)
+
+// pager shows a long text on the terminal's alternate screen, where it can be
+// scrolled and searched. What it showed is gone when it is closed.
+type pager struct {
+	title  string
+	render func(width int) []string
+	hint   string // other keys
+	// other handles keys that are not the pager's; it may be nil.
+	other func(key string) (handled bool)
+
+	lines  []string // for this width
+	width  int
+	height int // of the text
+	top    int
+	typing bool // the search term is being typed
+	term   string
+	failed bool // nothing was found
+}
+
+// layout renders the text for a size of the screen.
+func (p *pager) layout(width, height int) {
+	p.height = max(1, height-2)
+	if p.width != width || p.lines == nil {
+		p.width, p.lines = width, p.render(width)
+	}
+	p.scroll(0)
+}
+
+// scroll moves the text.
+func (p *pager) scroll(by int) {
+	p.top = max(0, min(p.top+by, len(p.lines)-p.height))
+}
+
+// rows returns the screen.
+func (p *pager) rows(paint painter) []string {
+	rows := []string{paint.paint(bold, display.Clip(p.title, p.width))}
+	for i := range p.height {
+		row := ""
+		if at := p.top + i; at < len(p.lines) {
+			row = display.Clip(p.lines[at], p.width)
+			if p.term != "" && !p.typing && p.matches(at) {
+				row = paint.paint(yellow, ansi.Strip(row))
+			}
+		}
+		rows = append(rows, row)
+	}
+	switch {
+	case p.typing:
+		return append(rows, "/"+p.term+"▏")
+	case p.failed:
+		return append(rows, paint.paint(yellow, display.Clip("not found: "+p.term, p.width)))
+	}
+	at := "all"
+	if len(p.lines) > p.height {
+		at = fmt.Sprintf("%d-%d of %d", p.top+1, min(len(p.lines), p.top+p.height), len(p.lines))
+	}
+	return append(rows, paint.paint(dim, fitted([]part{{at, 1}, {p.hint, 0}, {"↑↓ PgUp PgDn", 3}, {"/ search", 2}, {"q closes", 1}}, p.width)))
+}
+
+func (p *pager) matches(line int) bool {
+	return strings.Contains(strings.ToLower(ansi.Strip(p.lines[line])), strings.ToLower(p.term))
+}
+
+// find goes to the next line with the term, or to the one before.
+func (p *pager) find(from, step int) {
+	p.failed = p.term != ""
+	for i := from; p.term != "" && i >= 0 && i < len(p.lines); i += step {
+		if p.matches(i) {
+			p.top, p.failed = i, false
+			p.scroll(0)
+			return
+		}
+	}
+}
+
+// key handles a key. It reports whether the pager is closed.
+func (p *pager) key(msg tea.KeyPressMsg) (closed bool) {
+	name := msg.String()
+	if p.typing {
+		p.edit(msg)
+		return false
+	}
+	p.failed = false
+	if p.other != nil && p.other(name) {
+		return false
+	}
+	switch name {
+	case "q", "esc", "ctrl+c", "ctrl+o", "ctrl+t":
+		return true
+	case "up", "k", "ctrl+p":
+		p.scroll(-1)
+	case "down", "j", "ctrl+n", "enter":
+		p.scroll(1)
+	case "pgup", "b", "ctrl+b":
+		p.scroll(-p.height)
+	case "pgdown", "space", "f", "ctrl+f":
+		p.scroll(p.height)
+	case "home", "g":
+		p.top = 0
+	case "end", "G", "shift+g":
+		p.scroll(len(p.lines))
+	case "/":
+		p.typing, p.term = true, ""
+	case "n":
+		p.find(p.top+1, 1)
+	case "N", "shift+n":
+		p.find(p.top-1, -1)
+	}
+	return false
+}
+
+// edit handles a key for the search term.
+func (p *pager) edit(msg tea.KeyPressMsg) {
+	switch msg.String() {
+	case "enter":
+		p.typing = false
+		p.find(p.top, 1)
+	case "esc", "ctrl+c":
+		p.typing, p.term = false, ""
+	case "backspace":
+		if r := []rune(p.term); len(r) > 0 {
+			p.term = string(r[:len(r)-1])
+		}
+	default:
+		p.term += display.Printable(msg.Text)
+	}
+}
+
+// openPager shows a text on the alternate screen.
+func (l *lineScreen) openPager(p *pager) {
+	if l.pager == nil {
+		l.draw() // so that the session's screen is complete
+		l.watch.tell("alt")
+		l.screen.write(hideCursor + enterAlternate)
+	}
+	l.pager = p
+}
+
+// closePager returns to the session's screen.
+func (l *lineScreen) closePager() {
+	if l.pager == nil {
+		return
+	}
+	l.pager = nil
+	l.screen.write(leaveAlternate + showCursor)
+	l.watch.tell("main")
+	if l.resized != nil {
+		size := *l.resized
+		l.resized = nil
+		l.resize(size.Width, size.Height)
+	}
+}
+
+// drawPager draws the pager.
+func (l *lineScreen) drawPager() {
+	width, height := l.screen.width, l.screen.height
+	if l.resized != nil {
+		width, height = l.resized.Width, l.resized.Height
+	}
+	l.pager.layout(width, height)
+	l.screen.write(cursorHome + strings.Join(l.pager.rows(l.scene.painter), resetStyle+"\x1b[K\r\n") + "\x1b[K")
+}
