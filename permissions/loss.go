@@ -95,7 +95,7 @@ func lossesOf(script *shell.Analysis) (list []shell.Access) {
 func (j *scriptJudge) countNamed(text string) {
 	words := strings.FieldsFunc(stripQuotes(text), notInWord)
 	removes := func(w string) bool { return slices.Contains([]string{"rm", "unlink", "shred"}, program(w)) }
-	if j.mode != ModeWorkspace || j.environment == nil || j.lost.files > 0 || !slices.ContainsFunc(words, removes) {
+	if j.mode != ModeWorkspace || j.environment == nil || len(j.lost.files) > 0 || !slices.ContainsFunc(words, removes) {
 		return
 	}
 	for _, w := range words {
@@ -103,7 +103,7 @@ func (j *scriptJudge) countNamed(text string) {
 			j.count(&shell.Access{Recursive: true, Loss: shell.LosesAll}, name)
 		}
 	}
-	j.lost.atMost = j.lost.files > 1
+	j.lost.atMost = len(j.lost.files) > 1
 }
 
 // unheld reports whether git does not have the content of a file that is lost.
