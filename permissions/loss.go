@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
@@ -75,6 +76,34 @@ func (j *scriptJudge) countBelow(a *shell.Access, name string, recursive bool) {
 			j.countBelow(a, strings.TrimSuffix(name, "/")+"/"+e.Name(), true)
 		}
 	}
+}
+
+// lossesOf returns what the commands of a script lose, without what else they do.
+func lossesOf(script *shell.Analysis) (list []shell.Access) {
+	for a := range script.Accesses() {
+		if a.Loss != shell.LosesNone {
+			lost := *a
+			lost.Kind = shell.List
+			list = append(list, lost)
+		}
+	}
+	return list
+}
+
+// countNamed adds the files that a script which could not be analyzed names, if it
+// also names a program that removes files.
+func (j *scriptJudge) countNamed(text string) {
+	words := strings.FieldsFunc(stripQuotes(text), notInWord)
+	removes := func(w string) bool { return slices.Contains([]string{"rm", "unlink", "shred"}, program(w)) }
+	if j.mode != ModeWorkspace || j.environment == nil || len(j.lost.files) > 0 || !slices.ContainsFunc(words, removes) {
+		return
+	}
+	for _, w := range words {
+		if name, ok := j.operand(w, j.whole.dir); ok && name != j.whole.dir && slices.ContainsFunc(j.roots, func(root string) bool { return under(fold(name), root) }) {
+			j.count(&shell.Access{Recursive: true, Loss: shell.LosesAll}, name)
+		}
+	}
+	j.lost.atMost = len(j.lost.files) > 1
 }
 
 // unheld reports whether git does not have the content of a file that is lost.

@@ -36,7 +36,15 @@ func TestLossOfWork(t *testing.T) {
 		"rm kept": "", "rm -rf src": "", "rm -f empty": "", "echo x > kept": "", "echo x > absent": "", "echo x >> new": "", "mv new elsewhere": "", "git checkout main": "", "git clean -n": "",
 		"rm -rf build": "deletes 2 files", "rm new": "deletes new,", "rm -rf src build": "2 files", "rm *": "deletes 2 files", "cd build && rm 1": "deletes build/1",
 		"find . -name '*.o' -delete": "up to", "find build -delete": "up to 2 files", "git clean -fd": "up to 3 files", "git reset --hard": "changed", "git checkout -- .": "changed", "git restore .": "changed", "git checkout -- kept": "", "git restore changed": "deletes or overwrites changed,",
-		"echo x > new": "overwrites new", "true; cat kept > changed": "overwrites changed", "echo x | tee new": "new", "truncate -s 0 new": "new", "bash -c 'rm -rf build'": "2 files",
+		"echo x > new": "overwrites new", "true; cat kept > changed": "overwrites changed", "echo x | tee new": "new",
+		// What is not rm removes and replaces files, too.
+		"cp kept new": "deletes or overwrites new,", "cp -n kept new": "", "cp new kept": "", "cp kept elsewhere": "", "mv -f kept new": "new,", "mv kept build": "", "cp src/a build/1": "build/1", "mv build/1 src": "", "mv build/1 build/2 .": "",
+		"install -m 644 kept new": "new,", "ln -sf kept new": "new,", "ln -s kept new": "", "dd if=/dev/zero of=new count=1": "new,", "sort -o new kept": "new,", "sort --output=new kept": "new,", "curl -o new file:///dev/null": "new,",
+		"shred -u new": "new,", "unlink new": "new,", "find build -exec rm {} +": "2 files", "find build -name '*.o' -exec grep x {} +": "", "ls build | xargs rm": "up to", "rm $(ls)": "up to", "rm \"$X\"": "up to",
+		"git checkout changed": "changed", "git checkout kept": "", "git rm -f changed": "changed", "git rm --cached -f changed": "", "git mv -f kept new": "new,", "git checkout-index -f -a": "changed", "rsync -a --delete src/ build/": "up to 2 files", "rsync -a src/ build/": "",
+		// Programs and scripts that are written in other ways.
+		"'rm' new": "new,", "r''m new": "new,", `\rm new`: "new,", "eval 'rm new'": "new,", "env -S 'rm new'": "new,", "alias x=rm; x new": "new,", "trap 'rm new' EXIT": "new,", "eval 'cat new'": "",
+		"truncate -s 0 new": "new", "bash -c 'rm -rf build'": "2 files",
 	} {
 		d := m.decide(t, line)
 		if want == "" && d.Verdict != allow || want != "" && (d.Verdict != ask || !strings.Contains(d.Reason, want)) {

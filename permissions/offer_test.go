@@ -78,7 +78,7 @@ func TestWhy(t *testing.T) {
 		"go test ./...":              "go test may run programs or change files",
 		"cat /etc/hosts .env; npm i": "reads .env, which may contain secrets | npm is not known to be read-only | reads /etc/hosts, outside the workspace",
 		"echo x > .git/config":       "writes .git/config, which programs run or trust",
-		"rm -rf $X; cat .env":        "reads .env, which may contain secrets | $X may be an option",
+		"rm -rf $X; cat .env":        "`rm -rf $X` deletes up to 2 files with content that git does not have, in the working directory | reads .env, which may contain secrets | $X may be an option",
 		"rm docs/x.md && mystery":    "`rm docs/x.md` deletes docs/x.md, whose content git does not have | mode default asks before deleting files | mystery is not known to be read-only",
 		"rm -r docs":                 "deletes docs/x.md, whose content git does not have | mode default asks before deleting files",
 	} {

@@ -24,9 +24,13 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	case len(j.script.Unclear) == 0:
 		j.commands()
 	case len(s.Argv) > 0: // the words are known, only their effect is not
-		why := unclearReason(j.script.Unclear[0])
-		j.script = shell.Analysis{Commands: []shell.Command{{Argv: s.Argv, Text: s.Resource, Why: why}}}
+		why, lost := unclearReason(j.script.Unclear[0]), lossesOf(&j.script)
+		j.script = shell.Analysis{Commands: []shell.Command{{Argv: s.Argv, Text: s.Resource, Why: why, Accesses: lost}}}
 		j.commands()
+		if len(lost) == 0 {
+			j.countNamed(s.Resource)
+			j.addLosses(nil)
+		}
 	default:
 		j.unclear(j.script.Unclear[0])
 	}
@@ -119,6 +123,7 @@ func (j *scriptJudge) unclear(found shell.Finding) {
 	for a := range j.script.Accesses() {
 		j.access(a, "", byPermitted) // the text was judged
 	}
+	j.countNamed(j.whole.Resource)
 	j.addLosses(nil)
 }
 

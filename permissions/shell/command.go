@@ -124,6 +124,7 @@ func (in *invocation) judge(program *word) {
 	if in.wrapper() {
 		return
 	}
+	in.losses()
 	if judge := judgeOf(in.name); judge != nil {
 		judge(in)
 		return

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,9 @@ var findRefused = map[string]string{
 	"-ok": "runs a program", "-okdir": "runs a program", "-execdir": "runs a program in the directories it finds", "-L": followsLink, "-follow": followsLink, "-files0-from": readsList,
 }
 
+// removers are programs that remove the files that they are given.
+var removers = []string{"rm", "unlink", "shred"}
+
 // find judges find: roots, then an expression.
 func find(in *invocation) {
 	i := 0
@@ -36,7 +40,7 @@ func find(in *invocation) {
 	}
 	roots := in.args[start:i]
 	a := Access{Kind: List, Recursive: true}
-	if slices.ContainsFunc(in.args[i:], func(w word) bool { return w.text == "-delete" }) {
+	if slices.ContainsFunc(in.args[i:], func(w word) bool { return w.text == "-delete" || slices.Contains(removers, path.Base(w.text)) }) {
 		a.Loss = LosesSome
 	}
 	in.each(roots, a)

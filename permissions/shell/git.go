@@ -357,8 +357,21 @@ func (in *invocation) gitLosses(known bool) {
 			loss = LosesModified
 		}
 	case "checkout":
-		if has("--", ".", "-f", "--force", "--ours", "--theirs") {
+		if loss = LosesModified; !has("--", ".", "-f", "--force", "--ours", "--theirs") {
+			in.discards(in.args[1:], loss) // of those that are paths
+			return
+		}
+	case "read-tree", "checkout-index":
+		if has("-u", "--reset", "-f", "--force", "-a") {
 			loss = LosesModified
+		}
+	case "rm":
+		if !has("--cached") && slices.ContainsFunc(in.args, func(a word) bool { return a.text == "--force" || isCluster(a.text, "f") }) {
+			in.discards(in.args[1:], LosesModified)
+		}
+	case "mv":
+		if n := len(in.args); n > 2 && slices.ContainsFunc(in.args, func(a word) bool { return a.text == "--force" || isCluster(a.text, "f") }) {
+			in.replaces(&in.args[n-1], in.args[1:n-1])
 		}
 	case "switch":
 		if has("-f", "--force", "--discard-changes") {
@@ -378,8 +391,21 @@ func (in *invocation) gitLosses(known bool) {
 	} else if in.args[0].text != "restore" {
 		paths = nil
 	}
-	paths = slices.DeleteFunc(slices.Clone(paths), func(a word) bool { return strings.HasPrefix(a.text, "-") || !a.exact() })
-	in.each(paths, Access{Kind: List, Recursive: true, Loss: loss})
+	if paths = exactPaths(paths); len(paths) == 0 {
+		in.here(Access{Kind: List, Recursive: true, Loss: loss})
+	}
+	in.discards(paths, loss)
+}
+
+// discards records what git discards at paths.
+func (in *invocation) discards(paths []word, loss Loss) {
+	if paths = exactPaths(paths); len(paths) > 0 {
+		in.each(paths, Access{Kind: List, Recursive: true, Loss: loss})
+	}
+}
+
+func exactPaths(args []word) []word {
+	return slices.DeleteFunc(slices.Clone(args), func(a word) bool { return strings.HasPrefix(a.text, "-") || !a.exact() })
 }
 
 // isCluster reports whether a word is options of one letter, one of them this.
