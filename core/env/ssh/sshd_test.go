@@ -136,9 +136,13 @@ func (s *sshd) newEnv(t *testing.T) core.Environment {
 func TestOpenSSH(t *testing.T) {
 	s := startSSHD(t)
 	coretest.TestEnvironment(t, s.newEnv, coretest.EnvironmentOptions{HasShell: true, HasSymlinks: true, HasSetsid: true})
-	envtest.TestHardCases(t, s.newEnv)
-	envtest.TestSearch(t, s.newEnv)
+	// Most of the time is spent waiting for the host.
+	for name, suite := range map[string]func(*testing.T, func(*testing.T) core.Environment){
+		"hard cases": envtest.TestHardCases, "search": envtest.TestSearch, "terminal": envtest.TestTerminal,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			suite(t, s.newEnv)
+		})
+	}
 }
-
-// TestTerminal runs commands on a terminal of the host.
-func TestTerminal(t *testing.T) { envtest.TestTerminal(t, startSSHD(t).newEnv) }
