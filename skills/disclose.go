@@ -227,30 +227,29 @@ func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block
 			wanted = append(wanted, skill)
 		}
 	}
-	lines, size := map[*Skill]string{}, 0
-	for _, skill := range wanted {
-		lines[skill] = listLine(skill)
-		size += len(lines[skill]) / 4
-	}
+	budget = cmp.Or(budget, maxList)
 	all, more := len(wanted), "search for them with the skill tool"
-	switch fits := size <= cmp.Or(budget, maxList); {
-	case fits:
+	switch fit := fitting(wanted, budget); {
+	case fit == len(wanted):
 	case r.Asked:
-		wanted = wanted[:prefix(wanted, lines, cmp.Or(budget, maxList))]
+		wanted = wanted[:fit]
 		next := 1 + slices.Index(c.listed(), wanted[len(wanted)-1])
 		more = fmt.Sprintf("for the rest, search with the skill tool without a query, from offset %d", next)
 	default:
+		candidates := wanted
 		wanted = nil
 		for _, m := range r.Shortlist {
-			if lines[m.Skill] != "" {
+			if slices.Contains(candidates, m.Skill) {
 				wanted = append(wanted, m.Skill)
 			}
 		}
+		wanted = wanted[:fitting(wanted, budget)]
 	}
+	lines := listLines(wanted, r.Shortlist, budget)
 	var b strings.Builder
 	var names []string
 	for _, skill := range wanted {
-		if !strings.Contains(seen, lines[skill]) {
+		if !hasLine(skill, seen) {
 			b.WriteString(lines[skill])
 			names = append(names, skill.Name)
 		}
@@ -264,22 +263,6 @@ func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block
 		text += fmt.Sprintf("[%d more: %s]\n", left, more)
 	}
 	return core.Block{Source: sourceList, Text: strings.TrimSuffix(text, "\n"), Event: event.SkillsListed{Names: names, Left: left}}, true
-}
-
-// prefix returns how many lines fit into a budget in tokens, at least one.
-func prefix(list []*Skill, lines map[*Skill]string, budget int) int {
-	size := 0
-	for i, s := range list {
-		if size += len(lines[s]) / 4; size > budget {
-			return max(i, 1)
-		}
-	}
-	return len(list)
-}
-
-// listLine returns the line of a skill in a list: its name and brief description.
-func listLine(s *Skill) string {
-	return fmt.Sprintf("- %s: %s\n", s.Name, strings.NewReplacer("</context", "< /context", "\n", " ").Replace(s.Brief))
 }
 
 // Breadcrumb returns a short hint that skills are available, or "" if there are

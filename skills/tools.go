@@ -254,8 +254,11 @@ func (t *Tools) search(query string, offset int) (string, *refusal) {
 		return fmt.Sprintf("No skill matches %q. Continue without one.", query), nil
 	}
 	var b strings.Builder
-	for _, s := range found {
-		b.WriteString(listLine(s))
+	for i, s := range found {
+		if strings.TrimSpace(query) == "" {
+			i = lastRank
+		}
+		b.WriteString(listLine(s, i))
 	}
 	return b.String() + more + "Load one by name.", nil
 }
