@@ -162,26 +162,42 @@ func (t *Trial) limits(c *confined) {
 // Close drops the changes.
 func (t *Trial) Close() error { return t.dir.Remove() }
 
-// Protects reports whether a path below a directory of the workspace is one that
+// Protects reports whether a path, absolute and without symbolic links, is one that
 // commands must not write: programs run it later, or trust what it contains.
-func (l *Local) Protects(dir, rel string) bool {
+func (l *Local) Protects(path string) bool {
 	if l.sandbox == nil {
 		return false
 	}
 	names := newNames(l.sandbox.ReadOnly)
-	at := dir
-	parts := strings.Split(filepath.ToSlash(rel), "/")
+	at := path[:len(path)-len(strings.TrimLeft(path, "/"))]
+	parts := strings.Split(strings.TrimLeft(filepath.ToSlash(path), "/"), "/")
 	for i, part := range parts {
 		at = filepath.Join(at, part)
-		if part == ".git" && names.match(at) {
-			rest := strings.Join(parts[i+1:], "/")
-			return rest == "" || !isGitDir(at) || strings.HasPrefix(rest, "modules/") || slices.ContainsFunc(gitPaths, func(p string) bool {
-				return rest == p || strings.HasPrefix(rest, p+"/")
-			}) || strings.HasPrefix(rest, "worktrees/") && filepath.Base(rest) != "HEAD" && filepath.Base(rest) != "index"
+		if slices.Contains(l.sandbox.ReadOnly, at) {
+			return true
 		}
-		if names.match(at) || slices.Contains(l.sandbox.ReadOnly, at) {
+		if !slices.ContainsFunc(l.info.Roots, func(root string) bool { return at != root && sandbox.Below(root, at) }) && part != ".git" {
+			continue // the names apply in the workspace
+		}
+		if part == ".git" && names.match(at) {
+			return gitProtects(at, strings.Join(parts[i+1:], "/"))
+		}
+		if names.match(at) {
 			return true
 		}
 	}
 	return false
+}
+
+// gitProtects reports whether a path in the directory of a repository makes git run
+// programs.
+func gitProtects(dir, rest string) bool {
+	if rest == "" || !isGitDir(dir) || strings.HasPrefix(rest, "modules/") {
+		return true
+	}
+	if strings.HasPrefix(rest, "worktrees/") {
+		name := filepath.Base(rest)
+		return name == "commondir" || name == "gitdir" || name == "config.worktree"
+	}
+	return slices.ContainsFunc(gitPaths, func(p string) bool { return rest == p || strings.HasPrefix(rest, p+"/") })
 }

@@ -88,7 +88,7 @@ func TestTry(t *testing.T) {
 	for path, protected := range map[string]bool{
 		".envrc": true, ".git/hooks/x": true, ".git/config": true, ".git/HEAD": false, "sub/.git/HEAD": true, ".vscode/tasks.json": true, "main.go": false, ".git": true,
 	} {
-		if l.Protects(dir, path) != protected {
+		if l.Protects(filepath.Join(dir, path)) != protected {
 			t.Errorf("%s: protected is %t", path, !protected)
 		}
 	}

@@ -111,32 +111,37 @@ func (t *Trial) name(d *env.Tried, rel string) string {
 	return filepath.Join(d.Dir, rel)
 }
 
-// refused returns why a change must not be applied: paths that are protected in the
-// sandbox, and those that the rules deny or always ask about.
+// refused returns why a change must not be applied.
 func (t *Trial) refused(ctx context.Context, d *env.Tried, c sandbox.Change) string {
 	if !c.Mode.IsRegular() && !c.Mode.IsDir() && c.Mode&fs.ModeSymlink == 0 && c.Kind != sandbox.Deleted {
 		return "it is not a regular file"
 	}
-	if local, ok := t.agent.env.(*env.Local); ok && local.Protects(d.Dir, c.Path) {
+	return t.agent.Refuses(ctx, filepath.Join(d.Dir, c.Path), c.Kind == sandbox.Deleted)
+}
+
+// Refuses returns why a path in the workspace must not be changed even though the
+// user approves of edits: it is protected, or the rules deny it or always ask. It is
+// empty if it may be.
+func (a *Agent) Refuses(ctx context.Context, path string, remove bool) string {
+	if local, ok := a.env.(*env.Local); ok && local.Protects(path) {
 		return "it is protected: programs run it or trust what it contains"
 	}
-	if inGit(c.Path) {
+	if inGit(path) {
 		return ""
 	}
-	policy := t.agent.policy
+	policy := a.policy
 	if p, ok := policy.(*permissions.Policy); ok && p.Mode() != permissions.ModeReadOnly {
-		policy = p.WithMode(permissions.ModeBypass) // whoever applies it approves; what is protected or has a rule stays so
+		policy = p.WithMode(permissions.ModeBypass) // what is protected or has a rule stays so
 	}
 	scope, tool := core.ScopeWrite, "write_file"
-	if c.Kind == sandbox.Deleted {
+	if remove {
 		scope, tool = core.ScopeDelete, "apply_patch"
 	}
-	path := filepath.Join(d.Dir, c.Path)
-	decision := policy.Decide(ctx, core.PermissionRequest{
+	d := policy.Decide(ctx, core.PermissionRequest{
 		Tool: tool, Args: json.RawMessage("{}"), Accesses: []core.Access{{Scope: scope, Resource: path, Inside: true}},
 	})
-	if decision.Verdict != core.Allow {
-		return decision.Reason
+	if d.Verdict != core.Allow {
+		return d.Reason
 	}
 	return ""
 }
@@ -160,9 +165,9 @@ func (t *Trial) list(ctx context.Context, d *env.Tried) {
 		f := TriedFile{Refused: t.refused(ctx, d, c)}
 		f.Path, f.Kind, f.Dir = t.name(d, c.Path), string(c.Kind), c.Mode.IsDir()
 		key := c.Path
-		if inGit(c.Path) {
-			key = strings.SplitAfter("/"+filepath.ToSlash(c.Path)+"/", "/.git/")[0]
-			key = strings.Trim(key, "/")
+		at := filepath.Join(d.Dir, c.Path)
+		if inGit(at) {
+			key, _ = filepath.Rel(d.Dir, strings.SplitAfter(at+"/", "/.git/")[0]) // both are absolute
 			f.Path, f.Kind, f.Dir = t.name(d, key), string(sandbox.Modified), true
 		} else if c.Kind == sandbox.Deleted {
 			for dir := filepath.Dir(c.Path); dir != "."; dir = filepath.Dir(dir) {
@@ -171,7 +176,7 @@ func (t *Trial) list(ctx context.Context, d *env.Tried) {
 				}
 			}
 		}
-		if i, ok := groups[key]; ok && f.Refused == t.Files[i].Refused && (key != c.Path || inGit(c.Path)) {
+		if i, ok := groups[key]; ok && f.Refused == t.Files[i].Refused && (key != c.Path || inGit(at)) {
 			t.Files[i].Below++
 			continue
 		}

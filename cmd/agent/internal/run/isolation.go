@@ -167,6 +167,9 @@ func (i *isolation) finish(ctx context.Context, t *Task, w *worktree.Worktree, d
 		fmt.Fprintf(t.Err, "agent: %s changed in worktree %s: agent worktrees diff|apply|branch|remove %[2]s\n", changed, name)
 		return nil
 	}
+	if err := t.permitted(ctx, state); err != nil {
+		return fmt.Errorf("worktree %s: its changes were not applied: %w", name, err)
+	}
 	conflicts, err := w.Apply(ctx, state.ID, false)
 	if err != nil {
 		return fmt.Errorf("worktree %s: its changes were not applied: %w", name, err)
@@ -184,12 +187,38 @@ func (i *isolation) finish(ctx context.Context, t *Task, w *worktree.Worktree, d
 	return nil
 }
 
+// permitted checks the changes by the rules for the workspace, which may name other
+// paths than those of a worktree.
+func (t *Task) permitted(ctx context.Context, state worktree.State) error {
+	a, err := t.plain(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	for _, f := range state.Files {
+		at := func(name string) string { return filepath.Join(a.Env().Info().Dir, filepath.FromSlash(name)) }
+		reason := a.Refuses(ctx, at(f.Path), f.Kind == "delete")
+		if f.From != "" {
+			reason = cmp.Or(reason, a.Refuses(ctx, at(f.From), true))
+		}
+		if reason != "" {
+			return fmt.Errorf("%s: %s", display.Printable(f.Path), reason)
+		}
+	}
+	return nil
+}
+
+// plain opens an agent without tools.
+func (t *Task) plain(ctx context.Context) (*agent.Agent, error) {
+	opts := t.Agent
+	opts.Plugins, opts.MCP, opts.NoBuiltins = nil, agent.MCPOptions{}, true
+	return agent.Open(ctx, opts)
+}
+
 // check runs a command in a worktree as the agent's commands run, in the sandbox,
 // and returns its exit code and the end of its output.
 func (t *Task) check(ctx context.Context, command string) (code int, output string, err error) {
-	opts := t.Agent
-	opts.Plugins, opts.MCP, opts.NoBuiltins = nil, agent.MCPOptions{}, true
-	a, err := agent.Open(ctx, opts)
+	a, err := t.plain(ctx)
 	if err != nil {
 		return 0, "", err
 	}
