@@ -210,7 +210,9 @@ func TestParkedRequestIsTheSame(t *testing.T) {
 	}
 	live := newRig(t, func(c *core.Config) {
 		parked(map[string]int{}, nil)(c)
-		c.Asker = coretest.Asker(func(context.Context, core.Question) (core.Answer, error) { return core.Answer{Choice: core.ChoiceOnce}, nil })
+		c.Asker = coretest.Asker(func(context.Context, core.Question) (core.Answer, error) {
+			return core.Answer{Choice: core.ChoiceOnce}, nil
+		})
 	}, parkingTurns...)
 	live.submit(t, "go")
 	first := newRig(t, parked(map[string]int{}, nil), parkingTurns...)

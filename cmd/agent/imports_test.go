@@ -120,7 +120,9 @@ var importRules = map[string][]string{
 	"bundled_skills":               {},
 	"plugins/web":                  {"sdk"},
 
-	"sdk/agent": {"...", "!cmd/..."},
+	"sdk/agent":         {"...", "!cmd/...", "!sdk/host/..."},
+	"sdk/host":          {"core", "core/event", "core/model", "sdk/agent"},
+	"sdk/host/hosttest": {"core", "core/coretest", "core/event", "core/model", "sdk/host"},
 
 	// The command line: cmdutil is the kernel of every command, setup opens what
 	// the settings ask for, run and chat run sessions, and each noun is a package
@@ -137,7 +139,7 @@ var importRules = map[string][]string{
 		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "skills", "bundled_skills", "sdk",
 	},
 	"cmd/agent/internal/run": {
-		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent",
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent", "sdk/host",
 		"core", "core/model", "core/event", "core/store", "core/schema", "permissions",
 	},
 	"cmd/agent/internal/chat": {
