@@ -233,8 +233,8 @@ func (p *Policy) judge(ctx context.Context, f *finding) {
 	}
 	// What the user approves runs as the user would run it. Scripts of skills
 	// stay in the sandbox, and so do commands that would run there but for the
-	// files that they lose or what can be opened to them.
-	f.free = s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask && !f.confined || p.mode == ModeBypass)
+	// files that they lose or what can be opened to them. Mode bypass has none.
+	f.free = p.mode == ModeBypass || s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask && !f.confined)
 }
 
 // settled says what decides on an access that no rule matches.

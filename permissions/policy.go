@@ -439,7 +439,7 @@ func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.
 		return nil
 	}
 	grants := make([]core.Grant, len(req.Accesses))
-	confined := false
+	confined, script := false, false
 	var opened []core.Grant
 	for i, a := range req.Accesses {
 		f, g := &findings[i], &grants[i]
@@ -448,7 +448,7 @@ func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.
 		case startsProgram(a.Scope):
 			g.Unconfined, g.Env = f.free, f.environ
 			if !f.free {
-				confined = true
+				confined, script = true, script || a.Scope == core.ScopeSkillScript
 				opened = append(opened, f.opened...)
 			}
 		case a.Scope == core.ScopeRead && a.Recursive:
@@ -463,19 +463,21 @@ func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.
 		}
 	}
 	if confined && p.Sandboxed() {
-		grants = append(append(grants, p.sandbox()...), opened...)
+		grants = append(append(grants, p.sandbox(script)...), opened...)
 	}
 	return grants
 }
 
 // sandbox returns what a command in the sandbox may write and reach: the
 // workspace if the mode allows writing, and the trees and hosts of allow rules.
-func (p *Policy) sandbox() []core.Grant {
+// Scripts of skills, which stay in the sandbox when they are approved, write to
+// the workspace also where approved commands may.
+func (p *Policy) sandbox(script bool) []core.Grant {
 	var grants []core.Grant
 	open := func(scope core.Scope, resource string, recursive bool) {
 		grants = append(grants, core.Grant{Access: core.Access{Scope: scope, Resource: resource, Recursive: recursive}})
 	}
-	if p.mode == ModeWorkspace || p.mode == ModeAcceptEdits {
+	if p.mode == ModeWorkspace || p.mode == ModeAcceptEdits || script && p.mode == ModeDefault {
 		for _, dir := range p.workspace {
 			open(core.ScopeWrite, dir, true)
 		}

@@ -322,7 +322,7 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 		lines = append(lines, "the connection to "+host+" was refused")
 	}
 	for _, path := range aside {
-		lines = append(lines, strings.TrimSuffix(path, sandbox.AsideSuffix)+" is protected and was set aside as "+path)
+		lines = append(lines, asideNote(path))
 	}
 	if c.unsigned && exit.Code == 0 {
 		lines = append(lines, "git signs nothing here, since keys are hidden: the commits and tags of this command are unsigned")

@@ -18,8 +18,9 @@ type Options struct {
 
 // Set is the built-in tools as a toolset named "builtin". It never changes.
 type Set struct {
-	tools []core.Tool
-	jobs  *jobs
+	tools   []core.Tool
+	jobs    *jobs
+	amended *amendments
 }
 
 var _ core.Toolset = (*Set)(nil)
@@ -43,13 +44,17 @@ func Builtin(opts Options) *Set {
 		UpdatePlan(),
 		AskUser(),
 	}
-	if !opts.Unguarded {
-		g := newGuard()
-		for i, t := range all {
-			all[i] = g.wrap(t)
+	amended, g := &amendments{}, newGuard()
+	for i, t := range all {
+		if files, ok := t.(fileTool); ok {
+			files.amended = amended
+			all[i] = files
+		}
+		if !opts.Unguarded {
+			all[i] = g.wrap(all[i])
 		}
 	}
-	return &Set{jobs: background, tools: all}
+	return &Set{jobs: background, tools: all, amended: amended}
 }
 
 // Name implements [core.Toolset].

@@ -45,6 +45,8 @@ type fileTool struct {
 	// moves lists the files that a call moves, with their new paths. It may be
 	// nil.
 	moves func(args json.RawMessage) map[string]string
+	// amended are the user's changes of calls; nil if there can be none.
+	amended *amendments
 }
 
 // wrap puts the guard around a fileTool.
@@ -81,7 +83,7 @@ func (t guarded) Run(ctx context.Context, call *core.Call) (core.Result, error) 
 			}
 		}
 	}
-	result, err := t.Tool.Run(ctx, call)
+	result, err := t.fileTool.Run(ctx, call)
 	if err != nil || result.Code != "" {
 		return result, err
 	}

@@ -120,6 +120,7 @@ type Agent struct {
 	policy   core.Policy
 	recorded atomic.Bool // a session has a log
 	hidden   store.Hidden
+	confined profiles // of plugins and MCP servers
 
 	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without

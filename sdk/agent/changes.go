@@ -54,6 +54,15 @@ type UndoOptions struct {
 	DryRun    bool // only tell
 }
 
+// History returns the session's inputs, and what the tool calls of each changed in
+// files.
+func (s *Session) History(ctx context.Context) (changes.History, error) {
+	if s.journal == nil {
+		return changes.History{}, errors.New("this session is not recorded")
+	}
+	return changes.Read(s.journal.Replay(ctx, 0))
+}
+
 // Undo takes back what the session's tool calls changed in files. What the user
 // changed since is merged or stays. It must not be called while an input is being
 // processed.

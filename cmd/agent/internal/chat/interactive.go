@@ -61,6 +61,7 @@ type chat struct {
 	*run.Options
 	seen    bool // do not show the history again
 	queue   *tui.Queue
+	open    openCalls
 	set     *setup.Setup
 	agent   *agent.Agent
 	session *agent.Session
@@ -99,7 +100,15 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	t.Session.Provider = setup.Advising{Provider: t.Session.Provider}
 	t.Session.Cost = c.count(t.Session.Cost)
 	t.Session.Hooks.BeforeModel = c.keepRequest
-	t.Session.Hooks.AfterTool = func(context.Context, model.ToolCall, *core.Result) { c.queue.Deliver() }
+	t.Session.Hooks.BeforeTool = func(_ context.Context, call *model.ToolCall) error {
+		c.open.add(*call)
+		return nil
+	}
+	t.Session.Hooks.AfterTool = func(_ context.Context, call model.ToolCall, _ *core.Result) {
+		c.open.remove(call.ID)
+		c.queue.Deliver()
+	}
+	asker.Review = c.review
 	if c.policy, err = c.set.Policy(); err != nil {
 		return tui.Next{}, err
 	}

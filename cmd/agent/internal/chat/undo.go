@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -31,30 +32,39 @@ func (c *chat) cmdRedo(ctx context.Context, _ string) (string, error) {
 // revert takes changes back, and asks about files that were changed since and
 // cannot be merged.
 func (c *chat) revert(ctx context.Context, opts agent.UndoOptions) (string, error) {
-	if opts.Overwrite == nil {
-		plan := opts
-		plan.DryRun = true
-		planned, err := c.session.Undo(ctx, plan)
-		if err != nil {
-			return "", err
-		}
-		var changed []string
-		for _, f := range planned.Conflicts {
-			if f.Changed {
-				changed = append(changed, f.Path)
-			}
-		}
-		lost, err := c.askOverwrite(ctx, changed)
-		if err != nil {
-			return "", err
-		}
-		opts.Overwrite = func(path string) bool { return lost[path] }
+	if err := c.decide(ctx, &opts); err != nil {
+		return "", err
 	}
 	done, err := c.session.Undo(ctx, opts)
 	if err != nil {
 		return "", err
 	}
 	return "```\n" + display.Reverted(done, false) + "```", nil
+}
+
+// decide asks which files are restored although later changes are lost.
+func (c *chat) decide(ctx context.Context, opts *agent.UndoOptions) error {
+	if c.session.State() == core.StateProcessing {
+		return errors.New("the agent is working: stop it with Ctrl-C first")
+	}
+	if opts.Overwrite != nil {
+		return nil
+	}
+	plan := *opts
+	plan.DryRun = true
+	planned, err := c.session.Undo(ctx, plan)
+	if err != nil {
+		return err
+	}
+	var changed []string
+	for _, f := range planned.Conflicts {
+		if f.Changed {
+			changed = append(changed, f.Path)
+		}
+	}
+	lost, err := c.askOverwrite(ctx, changed)
+	opts.Overwrite = func(path string) bool { return lost[path] }
+	return err
 }
 
 // Answers about all files at once.

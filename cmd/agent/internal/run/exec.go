@@ -29,6 +29,7 @@ type Options struct {
 	outputSchema string
 	lastMessage  string
 	ephemeral    bool
+	isolation    isolation
 	onAsk        string
 	answer       *reply // of agent answer
 	resumption
@@ -51,10 +52,12 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 			"6 done, but a tool call was denied, 7 parked, 130 SIGINT, 143 SIGTERM.",
 		Example: "  agent exec \"What does this package do?\"\n" +
 			"  agent exec --provider local --model llama3.3 --permission-mode accept-edits \"Fix the typo in README.md\"\n" +
-			"  git diff | agent exec --output-format json \"Review this\"",
+			"  git diff | agent exec --output-format json \"Review this\"\n" +
+			"  agent exec --attempts 3 --choose 'go test ./...' --apply \"Fix the race in cache.go\"",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.Run(cmd.Context(), args) },
 	}
 	o.Register(cmd.Flags())
+	cmdutil.FlagSection(cmd.Flags(), cmdutil.WorkspaceSection, o.isolation.register)
 	return cmd
 }
 
@@ -97,7 +100,7 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	default:
 		return cmdutil.Usagef("--input-format %q: use text or stream-json", o.inputFormat)
 	}
-	if err := cmp.Or(o.Check(), o.Recording.Check(), o.checkOnAsk()); err != nil {
+	if err := cmp.Or(o.Check(), o.Recording.Check(), o.checkOnAsk(), o.isolation.check(o)); err != nil {
 		return err
 	}
 	defer func() { o.Recording.Close(o.Err, err) }()
@@ -108,7 +111,7 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	if err := o.prepare(ctx, t, args); err != nil {
 		return cmdutil.Advise(t.fail(err), setup.FirstRunAdvice(ctx, err))
 	}
-	out, err := t.Run(ctx)
+	out, err := o.isolation.run(ctx, t)
 	if o.lastMessage != "" && out.Text != "" {
 		if werr := os.WriteFile(o.lastMessage, []byte(out.Text), 0o644); werr != nil {
 			err = errors.Join(err, fmt.Errorf("--output-last-message: %w", werr))
@@ -136,6 +139,9 @@ func (o *Options) prepare(ctx context.Context, t *Task, args []string) error {
 	}
 	if prompt != "" {
 		t.Prompt = set.ExpandCommand(prompt)
+		if w := set.UnknownName(prompt); w != "" && t.Prompt == prompt {
+			fmt.Fprintf(o.Err, "agent: %s\n", w)
+		}
 	}
 	if err := o.Configure(ctx, t, set); err != nil {
 		return err
@@ -157,10 +163,14 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 	if t.Session.Provider, err = set.Providers(ctx); err != nil {
 		return err
 	}
+	t.home, t.userHome = set.Home, set.UserHome
 	t.Agent, t.Mode, t.place = set.AgentOptions(o.Logger(o.IO)), set.Mode(), set.Environment
 	var failed []error
 	if t.Agent.Agents, failed = set.Definitions(); len(failed) > 0 {
 		fmt.Fprintf(o.Err, "agent: %v\n", errors.Join(failed...))
+	}
+	if w := set.UntrustedSkills(); w != "" {
+		fmt.Fprintf(o.Err, "agent: %s\n", w)
 	}
 	for _, w := range set.MCPWarnings() {
 		fmt.Fprintf(o.Err, "agent: %s\n", w)

@@ -58,6 +58,8 @@ func (o *Options) runLines(ctx context.Context, args []string) error {
 	switch {
 	case o.answer != nil:
 		return cmdutil.Usagef("--input-format stream-json: use it with exec --resume ID, and send the answer as a line")
+	case o.isolation.on():
+		return cmdutil.Usagef("--input-format stream-json: leave out --worktree and --attempts, and run agent in the worktree")
 	case format(o.format) != FormatStream:
 		return cmdutil.Usagef("--input-format stream-json needs --output-format stream-json")
 	case len(args) > 0:

@@ -38,6 +38,8 @@ type Task struct {
 
 	Agent    agent.Options
 	place    setup.Environment
+	home     string // of the agent's files
+	userHome string
 	Session  agent.SessionOptions
 	Mode     string // permission mode, for the init event
 	Scripted bool

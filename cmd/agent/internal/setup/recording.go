@@ -39,10 +39,13 @@ func (t *Recording) Check() error {
 	return nil
 }
 
+// On reports whether something is recorded or replayed.
+func (t *Recording) On() bool { return t.record != "" || t.replay != "" }
+
 // Open makes the providers of the settings use the recording. A second call, for
 // another session, continues it.
 func (t *Recording) Open(set *Setup) (err error) {
-	if t.record == "" && t.replay == "" {
+	if !t.On() {
 		return nil
 	}
 	opts, err := recordingOptions(set)

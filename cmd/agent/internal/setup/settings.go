@@ -37,6 +37,7 @@ type Setup struct {
 	addDirs     []string
 	bundled     func() []sdk.Plugin
 	Trusted     bool // the directory is trusted
+	advice      string
 	bare        bool // --bare
 	found       *foundServers
 	Environment Environment
@@ -79,7 +80,7 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)
 	}
 	set := &Setup{
-		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, bare: o.bare, Environment: place,
+		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, advice: from.Advice, bare: o.bare, Environment: place,
 	}
 	if w := set.langchainWarning(); w != "" {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)

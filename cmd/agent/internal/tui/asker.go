@@ -15,6 +15,9 @@ type Asker struct {
 	// Rules is the file to which an answer "always" adds its rule, for display.
 	// It may be empty, and must be set before the first question.
 	Rules string
+	// Review returns what the user sees of the call that a question is about, or
+	// nil. It may be nil, and must be set before the first question.
+	Review func(ctx context.Context, q core.Question) *Review
 
 	mu      sync.Mutex
 	queue   []*pending
@@ -27,6 +30,8 @@ type pending struct {
 	core.Question
 	reply chan core.Answer // holds one
 	rules string           // Asker.Rules
+	// review is nil if there is nothing to show.
+	review *Review
 }
 
 // NewAsker returns an Asker for one session and its [Run].
@@ -38,7 +43,10 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return core.Answer{}, err
 	}
-	p := &pending{q, make(chan core.Answer, 1), a.Rules}
+	p := &pending{Question: q, reply: make(chan core.Answer, 1), rules: a.Rules}
+	if a.Review != nil && q.Kind == core.QuestionPermission {
+		p.review = a.Review(ctx, q)
+	}
 	if !a.push(p) {
 		return core.Answer{}, core.ErrNonInteractive
 	}

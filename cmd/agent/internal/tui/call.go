@@ -163,31 +163,6 @@ func (s *scene) detailWidth() int {
 	return s.width - 2
 }
 
-// diff formats a unified diff in colours.
-func (s *scene) diff(diff string, most int) []string {
-	var out []string
-	lines := strings.Split(strings.TrimRight(display.Printable(diff), "\n"), "\n")
-	for len(lines) > 0 && !strings.HasPrefix(lines[0], "@@") {
-		lines = lines[1:] // the headline names the file
-	}
-	for i, l := range lines {
-		if i == most && !s.full {
-			return append(out, "  "+s.paint(dim, "… "+display.Plural(len(lines)-most, "more line")+" of the diff"))
-		}
-		st := dim
-		switch {
-		case strings.HasPrefix(l, "+"):
-			st = green
-		case strings.HasPrefix(l, "-"):
-			st = red
-		case strings.HasPrefix(l, "@@"):
-			st = cyan
-		}
-		out = append(out, "  "+s.paint(st, display.Clip(untab(l), s.detailWidth())))
-	}
-	return out
-}
-
 func diffOf(b event.ToolResult) string {
 	var diff string
 	if json.Unmarshal(b.Meta["diff"], &diff) != nil {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,6 +14,8 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	if name != "ctrl+c" {
 		l.quitArmed = false
 	}
+	armed := l.escArmed
+	l.escArmed = false
 	switch {
 	case l.pager != nil:
 		if l.pager.key(msg) {
@@ -35,7 +38,7 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 			l.openPager(&pager{title: m.title, render: func(width int) []string { return m.lines(l.scene, width) }})
 		}
 	case l.dialog != nil && !l.waitsForPause():
-		l.dialogKey(msg)
+		return l.dialogKey(msg)
 	case name == "shift+tab" && len(l.list) < 2 && l.NextMode != nil:
 		if err := l.NextMode(); err != nil {
 			l.scene.fail("%v", err)
@@ -44,10 +47,20 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		l.complete(name == "tab")
 	case l.editor.search != nil && name != "enter" && name != "ctrl+c":
 		l.editor.key(msg)
+	case name == "esc" && l.list == nil && l.rewinds():
+		if l.escArmed = !armed; armed {
+			l.enter("/rewind")
+		}
 	default:
 		l.editKey(msg)
 	}
 	return nil
+}
+
+// rewinds reports whether Esc Esc rewinds: nothing is running or typed.
+func (l *lineScreen) rewinds() bool {
+	return !l.work.busy && len(l.jobs) == 0 && l.editor.empty() &&
+		slices.ContainsFunc(l.commands(), func(c Command) bool { return c.Name == "rewind" })
 }
 
 // editKey handles a key for the input box or the session.
@@ -103,34 +116,50 @@ func (l *lineScreen) send() {
 }
 
 // dialogKey handles a key as an answer to the question.
-func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) {
+func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) tea.Cmd {
 	defer l.syncDialog()
 	name := msg.String()
 	switch {
 	case name == "ctrl+c":
 		l.interrupt()
-		return
+		return nil
 	case l.dialog.typing():
 		l.typedKey(msg)
-		return
+		return nil
 	case name == "esc":
 		a := l.dialog.dismissal()
 		l.answer(&a)
-		return
+		return nil
+	case name == "pgup":
+		l.reviewTop -= 10
+	case name == "pgdown":
+		l.reviewTop += 10
 	case name == "up", name == "shift+tab":
 		l.selected = max(0, l.selected-1)
 	case name == "down", name == "tab":
 		l.selected = min(len(l.dialog.options)-1, l.selected+1)
 	case name == "enter":
-		l.answer(l.dialog.pick(l.dialog.options[l.selected]))
-		return
+		return l.pick(l.dialog.options[l.selected])
 	}
 	for _, o := range l.dialog.options {
 		if msg.Text == string(o.key) {
-			l.answer(l.dialog.pick(o))
-			return
+			return l.pick(o)
 		}
 	}
+	return nil
+}
+
+// pick selects an option of the question.
+func (l *lineScreen) pick(o option) tea.Cmd {
+	switch o.choice {
+	case viewReview:
+		l.viewReview()
+	case editReview:
+		return l.editReview()
+	default:
+		l.answer(l.dialog.pick(o))
+	}
+	return nil
 }
 
 // typedKey handles a key for a typed answer.

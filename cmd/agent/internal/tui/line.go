@@ -24,6 +24,7 @@ const keyHelp = `
 | Up, Down, Ctrl+R | browse the history; search it |
 | Tab | complete commands and @files |
 | Shift+Tab | next permission mode |
+| Esc Esc | go back to before an input: /rewind |
 | Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again aborts |
 | Ctrl+O | show the last truncated output, diff or reasoning in full |
 | Ctrl+T | show the conversation in full, to scroll and search |
@@ -37,13 +38,15 @@ const keyHelp = `
 type lineScreen struct {
 	*driver
 	screen *screen
+	tty    *os.File // the terminal's input
 	editor *editor
 	watch  *watcher
 	title  string // the terminal's title that was set
 
-	typed        *editor  // a typed answer
-	inputError   string   // why the typed answer is invalid
-	selected     int      // index of the question's option
+	typed        *editor // a typed answer
+	inputError   string  // why the typed answer is invalid
+	selected     int     // index of the question's option
+	reviewTop    int
 	current      *pending // the question that these fields belong to
 	inScrollback bool     // the question is in the scrollback, since the region has no room for it
 	lastKey      time.Time
@@ -52,8 +55,9 @@ type lineScreen struct {
 	at   int      // index of the shown completion, -1 if none
 	word string   // the completed word
 
-	pager   *pager
-	resized *tea.WindowSizeMsg // the terminal's new size, while the pager is open
+	escArmed bool // the next Esc rewinds
+	pager    *pager
+	resized  *tea.WindowSizeMsg // the terminal's new size, while the pager is open
 
 	spin      int
 	ticking   bool
@@ -87,10 +91,10 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == ""}
 	l := &lineScreen{
 		driver: newDriver(h, newScene(p, width, o.Dir)),
-		screen: &screen{out: out, width: width, height: height},
+		screen: &screen{out: out, width: width, height: height}, tty: in,
 		editor: newEditor(p, o.History), at: -1,
 	}
-	l.alert, l.restore = l.notify, l.takeBack
+	l.alert, l.restore, l.draft = l.notify, l.takeBack, l.takeBack
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
 	defer l.watch.close()
 	program := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(silentFile{out}), tea.WithoutSignalHandler(), tea.WithFPS(1))
@@ -184,6 +188,9 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		l.frameDue, urgent = false, true
 	case completeMsg:
 		l.completed(m)
+	case editedMsg:
+		urgent = true
+		l.edited(m)
 	case historyMsg:
 		urgent = true
 		l.openHistory(m)
@@ -275,6 +282,7 @@ func (l *lineScreen) syncDialog() {
 	}
 	if now != l.current {
 		l.current, l.typed, l.inputError, l.selected, l.inScrollback = now, nil, "", 0, false
+		l.reviewTop = 0
 	}
 	if l.dialog != nil && l.dialog.typing() && l.typed == nil {
 		l.typed = newEditor(l.scene.painter, nil)

@@ -91,9 +91,6 @@ func TestPagerGolden(t *testing.T) {
 	}
 }
 
-// sizes are the terminals of the golden files.
-var sizes = [][2]int{{80, 24}, {120, 40}, {200, 50}}
-
 func diffMeta(diff string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{"diff": json.RawMessage(quoted(diff))}
 }

@@ -160,6 +160,7 @@ func (p *plainScreen) show(open bool) {
 		p.shown = p.dialog.pending
 		p.endLine()
 		p.printLines(p.scene.head(p.dialog))
+		p.printLines(p.scene.review(p.dialog.review))
 		p.ask()
 		if !open { // the input has ended
 			p.reply(p.dialog.dismissal())
@@ -181,6 +182,9 @@ func (p *plainScreen) ask() {
 	} else {
 		var keys []string
 		for _, o := range d.options {
+			if o.choice == viewReview || o.choice == editReview {
+				continue // the changes are above, and the screen is not ours
+			}
 			p.print(fmt.Sprintf("  %c: %s\n", o.key, o.label))
 			keys = append(keys, string(o.key))
 		}

@@ -110,7 +110,7 @@ func TestExpand(t *testing.T) {
 		{"what the model got less of", shell("cut", &event.Output{Text: strings.Join(long[:30], "\n")}), []string{"line 0.", "line 29."}, nil},
 		{"in a file", shell("cut", &event.Output{Path: file, Bytes: 5 << 20}), []string{"first", "… the full output is in " + file}, nil},
 		{"a missing file", shell("what is left", &event.Output{Path: file + "-gone"}), []string{"what is left", "cannot read the full output"}, nil},
-		{"a change", event.ToolResult{Name: "edit_file", Content: model.TextParts("edited"), Meta: map[string]json.RawMessage{"diff": diff}}, []string{strings.Repeat("  +new line\n", 40)}, []string{"more line"}},
+		{"a change", event.ToolResult{Name: "edit_file", Content: model.TextParts("edited"), Meta: map[string]json.RawMessage{"diff": diff}}, []string{"   1 +new line\n", "  40 +new line\n"}, []string{"more line"}},
 		{"a file that was read", event.ToolResult{Name: "read_file", Content: model.TextParts(strings.Join(long[:5], "\n"))}, []string{"line 0.", "line 4."}, nil},
 	} {
 		s := newScene(painter{}, 80, "/w")

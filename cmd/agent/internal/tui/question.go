@@ -42,7 +42,7 @@ func newDialog(q *pending) *dialog {
 			return d
 		}
 	}
-	d.options = d.optionsOf()
+	d.options = d.reviewOptions(d.optionsOf())
 	return d
 }
 
@@ -162,8 +162,19 @@ func (d *dialog) pick(o option) *core.Answer {
 		return nil
 	case o.choice == widen:
 		d.offer = (d.offer + 1) % len(d.Offers)
-		d.options = d.optionsOf()
+		d.options = d.reviewOptions(d.optionsOf())
 		return nil
+	case o.choice == acceptEdits:
+		if err := d.review.AcceptEdits(); err != nil {
+			d.formErr = err
+			return nil
+		}
+		o.choice = core.ChoiceOnce
+	case o.choice == editReview, o.choice == viewReview:
+		return nil // only a screen can do it
+	}
+	if o.choice != core.ChoiceDeny {
+		d.review.accept()
 	}
 	return &core.Answer{Choice: o.choice, Offer: d.offer, Values: o.values}
 }
@@ -233,7 +244,7 @@ func (s *scene) head(d *dialog) []string {
 		out = append(out, s.fold(underline, display.Visible(d.URL), 0, "  ", "  ")...)
 	}
 	if d.formErr != nil {
-		out = append(out, s.fold(red, "cannot show this form: "+display.Printable(d.formErr.Error()), s.width, "  ", "  ")...)
+		out = append(out, s.fold(red, "✗ "+display.Printable(d.formErr.Error()), s.width, "  ", "  ")...)
 	}
 	return out
 }

@@ -128,6 +128,9 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		below = append(below, l.scene.paint(dim, "  (unsent: "+display.OneLine(l.editor.text(), 60)+")"))
 	}
 	head := l.scene.head(d)
+	if d.review != nil && !d.explaining {
+		head = append(head, l.reviewRows(height-len(head)-len(below))...)
+	}
 	if !l.inScrollback && len(head)+len(below) > height {
 		// No part of the question may be cut off.
 		l.inScrollback = true

@@ -15,6 +15,7 @@ const (
 	dim       style = "2"
 	italic    style = "3"
 	underline style = "4"
+	reverse   style = "7"
 	struck    style = "9"
 	red       style = "31"
 	green     style = "32"

@@ -1,0 +1,141 @@
+package tui
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+)
+
+// hunkHead is the head of a hunk, with the numbers of its first lines.
+var hunkHead = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
+
+// diffRow is a line of a diff.
+type diffRow struct {
+	sign   byte // '+', '-', ' ', or 0 for a head
+	number int
+	text   string
+	from   int // the bytes from here to to differ from the line that it replaces
+	to     int
+}
+
+// diffRows parses a unified diff. The names of the files are heads if there are
+// several.
+func diffRows(diff string) []diffRow {
+	var rows []diffRow
+	var before, after int
+	files := strings.Count("\n"+diff, "\n+++ ")
+	inHunk, hunks := false, 0
+	for line := range strings.SplitSeq(strings.TrimRight(display.Printable(diff), "\n"), "\n") {
+		if m := hunkHead.FindStringSubmatch(line); m != nil {
+			_, _ = fmt.Sscan(m[1], &before)
+			_, _ = fmt.Sscan(m[2], &after)
+			if inHunk = true; hunks > 0 {
+				rows = append(rows, diffRow{text: "⋯"})
+			}
+			hunks++
+			continue
+		}
+		switch {
+		case strings.HasPrefix(line, "diff "):
+			inHunk = false
+		case !inHunk && strings.HasPrefix(line, "+++ ") && files > 1:
+			rows, hunks = append(rows, diffRow{text: strings.TrimPrefix(line[4:], "b/")}), 0
+		case !inHunk || line == "":
+		case line[0] == '+':
+			rows = append(rows, diffRow{sign: '+', number: after, text: line[1:]})
+			after++
+		case line[0] == '-':
+			rows = append(rows, diffRow{sign: '-', number: before, text: line[1:]})
+			before++
+		case line[0] == ' ':
+			rows = append(rows, diffRow{sign: ' ', number: after, text: line[1:]})
+			before++
+			after++
+		}
+	}
+	markWords(rows)
+	return rows
+}
+
+// markWords marks what differs between removed lines and the same number of lines
+// that replace them.
+func markWords(rows []diffRow) {
+	for i := 0; i < len(rows); {
+		run := func(from int, sign byte) int {
+			n := 0
+			for from+n < len(rows) && rows[from+n].sign == sign {
+				n++
+			}
+			return n
+		}
+		removed := run(i, '-')
+		added := run(i+removed, '+')
+		if removed > 0 && removed == added {
+			for j := range removed {
+				markChange(&rows[i+j], &rows[i+removed+j])
+			}
+		}
+		i += max(1, removed+added)
+	}
+}
+
+// markChange marks what differs between two lines, if they have much in common.
+func markChange(a, b *diffRow) {
+	prefix := 0
+	for prefix < len(a.text) && prefix < len(b.text) && a.text[prefix] == b.text[prefix] {
+		prefix++
+	}
+	for prefix > 0 && (!utf8.RuneStart(at(a.text, prefix)) || !utf8.RuneStart(at(b.text, prefix))) {
+		prefix--
+	}
+	suffix := 0
+	for suffix < len(a.text)-prefix && suffix < len(b.text)-prefix && a.text[len(a.text)-1-suffix] == b.text[len(b.text)-1-suffix] {
+		suffix++
+	}
+	for suffix > 0 && !utf8.RuneStart(a.text[len(a.text)-suffix]) {
+		suffix--
+	}
+	if 3*(prefix+suffix) < max(len(a.text), len(b.text)) {
+		return
+	}
+	a.from, a.to = prefix, len(a.text)-suffix
+	b.from, b.to = prefix, len(b.text)-suffix
+}
+
+// at returns a byte of text, or 0 after its end.
+func at(text string, i int) byte {
+	if i < len(text) {
+		return text[i]
+	}
+	return 0
+}
+
+// diff formats a unified diff with numbered lines, at most the given number.
+func (s *scene) diff(diff string, most int) []string {
+	rows := diffRows(diff)
+	digits := 2
+	for _, r := range rows {
+		digits = max(digits, len(fmt.Sprint(r.number)))
+	}
+	var out []string
+	for i, r := range rows {
+		if i == most && !s.full {
+			return append(out, "  "+s.paint(dim, "… "+display.Plural(len(rows)-most, "more line")+" of the diff"))
+		}
+		if r.sign == 0 {
+			out = append(out, "  "+s.paint(cyan, display.Clip(r.text, s.detailWidth())))
+			continue
+		}
+		st := map[byte]style{'+': green, '-': red}[r.sign]
+		line := s.paint(st, string(r.sign)+untab(r.text))
+		if r.from < r.to {
+			line = s.paint(st, string(r.sign)+untab(r.text[:r.from])) + s.paint(st.and(reverse), untab(r.text[r.from:r.to])) + s.paint(st, untab(r.text[r.to:]))
+		}
+		number := s.paint(dim, fmt.Sprintf("%*d ", digits, r.number))
+		out = append(out, "  "+display.Clip(number+line, s.detailWidth()))
+	}
+	return out
+}

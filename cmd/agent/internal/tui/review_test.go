@@ -1,0 +1,80 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/preview"
+)
+
+// sizes are the terminals of the golden files.
+var sizes = [][2]int{{80, 24}, {120, 40}, {200, 50}}
+
+// TestReviewGolden draws the question about an edit at the usual sizes.
+func TestReviewGolden(t *testing.T) {
+	t.Parallel()
+	var before, after strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&before, "line %d of the old file\n", i)
+		fmt.Fprintf(&after, "line %d of the new file\n", i)
+	}
+	whole := Review{
+		Changes: []preview.Change{
+			{Path: "/w/main.go", At: "/w/main.go", Before: []byte("func main() {\n\trun(1)\n}\n"), After: []byte("func main() {\n\trun(2, \"größer\")\n}\n")},
+			{Path: "new.txt", At: "/w/new.txt", After: []byte("first\nsecond \x1b[31mred\n")},
+			{Path: "gone.bin", At: "/w/gone.bin", Before: []byte("\x00\x01")},
+			{Path: "long.txt", At: "/w/long.txt", Before: []byte(before.String()), After: []byte(after.String())},
+		},
+		Amend: func([]preview.Change) {}, AcceptEdits: func() error { return nil },
+	}
+	question := core.Question{
+		Kind: core.QuestionPermission, Tool: "edit_file", Title: "Write main.go, new.txt, gone.bin and long.txt?", Detail: "mode default asks before writing files",
+		Choices: []core.Choice{core.ChoiceOnce, core.ChoiceSession, core.ChoiceAlways, core.ChoiceDeny}, Offers: []core.Offer{{Rules: []string{"edit_file(./main.go)"}}},
+	}
+	for _, size := range sizes {
+		for name, p := range map[string]painter{"plain": {}, "colors": {true}} {
+			l := &lineScreen{driver: newDriver(newHost(t.Context(), Options{Session: newFakeSession(), Asker: NewAsker()}), newScene(p, size[0], "/w")), screen: &screen{out: &safeBuffer{}, width: size[0], height: size[1]}, editor: newEditor(p, nil), at: -1}
+			review := whole
+			l.dialog = newDialog(&pending{Question: question, review: &review})
+			l.syncDialog()
+			rows, _, _ := l.region()
+			checkGolden(t, fmt.Sprintf("review-%dx%d-%s", size[0], size[1], name), rows)
+			if len(rows) >= size[1] {
+				t.Errorf("%d rows on a screen of %d", len(rows), size[1])
+			}
+			for _, r := range rows {
+				if w := ansi.StringWidth(r); w > size[0] {
+					t.Errorf("a row is %d columns wide: %q", w, r)
+				}
+			}
+			l.reviewTop = 1000
+			rows, _, _ = l.region()
+			if text := ansi.Strip(strings.Join(rows, "\n")); !strings.Contains(text, "line 39 of the new file") {
+				t.Errorf("scrolled to the end, the review does not show it:\n%s", text)
+			}
+		}
+	}
+}
+
+func TestMarkChange(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ before, after, removed, added string }{
+		{"run(1)", "run(2)", "1", "2"},
+		{"a := b", "a := b + c", "", " + c"},
+		{"größe", "größer", "", "r"},
+		{"x := \"é\"", "x := \"è\"", "é", "è"},
+		{"one thing", "quite another", "", ""},
+	} {
+		rows := diffRows("--- a\n+++ b\n@@ -1,1 +1,1 @@\n-" + tt.before + "\n+" + tt.after + "\n")
+		if got := rows[0].text[rows[0].from:rows[0].to]; got != tt.removed {
+			t.Errorf("of %q %q is marked, want %q", tt.before, got, tt.removed)
+		}
+		if got := rows[1].text[rows[1].from:rows[1].to]; got != tt.added {
+			t.Errorf("of %q %q is marked, want %q", tt.after, got, tt.added)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package preview
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/internal/charset"
+)
+
+// Change is what a call does to one file.
+type Change struct {
+	Path   string // as in the call's arguments
+	At     string // absolute, symbolic links resolved
+	Before []byte // nil: the file is new
+	After  []byte // nil: the file is deleted
+}
+
+// Diff returns the change as a unified diff. Text in other encodings is shown in
+// UTF-8.
+func (c Change) Diff() string {
+	name := strings.TrimPrefix(filepath.ToSlash(c.Path), "/")
+	return string(diff.Diff("a/"+name, utf8Text(c.Before), "b/"+name, utf8Text(c.After)))
+}
+
+func utf8Text(data []byte) []byte {
+	e, _ := charset.Detect(data)
+	return e.Decode(data)
+}
+
+// Previewer is a tool that can tell what a call would change.
+type Previewer interface {
+	// Preview returns the changes, and makes none. It returns no changes if the
+	// call would fail. It reads through call.Env, asks nothing, and is safe for
+	// concurrent use.
+	Preview(ctx context.Context, call *core.Call) ([]Change, error)
+}
+
+// Run returns the changes that run would make through call.Env: it gets a copy of
+// the call whose files can be changed without any effect. A command that it starts
+// fails.
+func Run(ctx context.Context, call *core.Call, run func(ctx context.Context, call *core.Call) (core.Result, error)) ([]Change, error) {
+	files := &overlay{FS: call.Env.Files(), env: call.Env, changed: map[string]*file{}}
+	dry := *call
+	dry.Env = dryEnv{call.Env, files}
+	result, err := run(ctx, &dry)
+	if err != nil || result.Code != "" {
+		return nil, err
+	}
+	return files.changes(ctx)
+}
