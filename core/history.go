@@ -91,8 +91,10 @@ func (s *Session) storeInput(ctx context.Context, in Input) (parts, record model
 
 // hide keeps secrets of what is not logged out of later records.
 func (s *Session) hide(parts model.Parts) {
-	if h, ok := s.cfg.Journal.(Hider); ok {
-		h.Hide(parts.Text())
+	for _, p := range parts {
+		if text, ok := p.(model.Text); ok && s.cfg.Hider != nil {
+			s.cfg.Hider.Hide(text.Text)
+		}
 	}
 }
 
@@ -106,7 +108,7 @@ func (s *Session) withoutSecrets(ctx context.Context, snapshot *Snapshot, answer
 // loggedArgs returns the arguments of a call as they are logged.
 func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model.ToolCall) string {
 	entry, known := snapshot.Lookup(call.Name)
-	if !known || s.cfg.Journal == nil || entry.Validate(json.RawMessage(call.Args)) != nil {
+	if !known || s.cfg.Hider == nil || entry.Validate(json.RawMessage(call.Args)) != nil {
 		return call.Args
 	}
 	c := &pending{call: call, entry: entry, tool: &Call{ID: call.ID, Name: call.Name, Args: json.RawMessage(call.Args), Session: s.info(), Env: s.cfg.Env}}

@@ -160,6 +160,9 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		cfg.Tracer = noop.NewTracerProvider().Tracer("")
 	}
 	cfg.Model = cmp.Or(cfg.Model, cfg.Provider.Info().Model)
+	if cfg.Hider == nil {
+		cfg.Hider, _ = cfg.Journal.(Hider)
+	}
 	s := &Session{
 		cfg: cfg, id: cfg.ID, tracer: cfg.Tracer,
 		asking: make(chan struct{}, 1), state: StateIdle, approved: approvals.New(),

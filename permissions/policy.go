@@ -49,6 +49,9 @@ type Options struct {
 	// Sandbox tells what a command in the sandbox will lack, to ask beforehand. With
 	// nil, nothing is foreseen.
 	Sandbox Sandbox
+	// Held takes a snapshot for a session, and reports whether it holds all of the
+	// files. Losing them then needs no approval. With nil, it does.
+	Held func(ctx context.Context, session string, files []string) bool
 }
 
 // Policy implements [core.Policy] by modes and rules; see the package
@@ -71,6 +74,7 @@ type Policy struct {
 	posix       bool        // the dialect can be analyzed
 	sandboxed   func() bool // nil = no
 	confines    Sandbox     // may be nil
+	held        func(ctx context.Context, session string, files []string) bool
 
 	home      string
 	workspace []string
@@ -120,7 +124,7 @@ func New(o Options) (*Policy, error) {
 }
 
 func (p *Policy) setEnv(o *Options) {
-	p.environment, p.dialect, p.sandboxed, p.confines = o.Env, o.Shell, o.Sandboxed, o.Sandbox
+	p.environment, p.dialect, p.sandboxed, p.confines, p.held = o.Env, o.Shell, o.Sandboxed, o.Sandbox, o.Held
 	if p.dialect == "" && o.Env != nil {
 		p.dialect = o.Env.Info().Shell
 	}

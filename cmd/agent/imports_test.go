@@ -74,7 +74,7 @@ var importRules = map[string][]string{
 	"core/model/scripted":          {"core/model"},
 
 	"core/env/internal/notes": {"core", "core/model", "core/event"},
-	"core/env":                {"core/env/internal/notes", "core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
+	"core/env":                {"core/env/internal/notes", "core/internal/gitignore", "core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
 	"core/internal/textedit":  {},
 	"core/internal/gitignore": {"core/internal/textedit"},
 	"core/snapshot":           {"core/atomicfile", "core/gitindex", "core/internal/gitignore"},
@@ -148,7 +148,7 @@ var importRules = map[string][]string{
 		"core/preview",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
 		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",
-		"core", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "skills",
+		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "skills",
 	},
 	"cmd/agent/internal/cmd/root":       {"cmd/agent/internal/...", "core/store", "core/tools", "sdk", "sdk/agent"},
 	"cmd/agent/internal/cmd/config":     noun(),
@@ -162,6 +162,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
 	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
 	"cmd/agent/internal/cmd/worktree":   noun("core/snapshot", "core/worktree"),
+	"cmd/agent/internal/cmd/try":        noun("core/env"),
 	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 
 	// config composes the Config that each of these packages owns.

@@ -13,7 +13,6 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/changes"
-	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
@@ -74,7 +73,7 @@ func joined(choices []core.Choice) string {
 
 func findTurn(turns []changes.Turn, number string) (*changes.Turn, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(number, "#"), 10, 64)
-	i := slices.IndexFunc(turns, func(t changes.Turn) bool { return t.Seq == event.Seq(n) })
+	i := slices.IndexFunc(turns, func(t changes.Turn) bool { return uint64(t.Seq) == n })
 	if err != nil || i < 0 {
 		return nil, fmt.Errorf("the conversation has no input %q; /rewind lists them", number)
 	}

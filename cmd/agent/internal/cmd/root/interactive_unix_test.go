@@ -210,7 +210,8 @@ func TestInteractiveUndoAsks(t *testing.T) {
 	write("b.txt", "mine\n")
 	write("c.txt", "mine\n")
 	s.answer("", "/undo\r")
-	s.answer("Restore a.txt?", "n")
+	s.answer("Restore a.txt?", "")
+	s.answer("-mine", "n") // what would be lost
 	s.answer("Restore b.txt?", "y")
 	s.answer("Restore c.txt?", "n")
 	s.answer("delete d.txt", "/quit\r")

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/skill"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/tool"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/trust"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/try"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/worktree"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/keyring"
@@ -123,6 +124,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		doctor.NewCmd(s),
 		session.NewCmd(s),
 		worktree.NewCmd(s),
+		try.NewCmd(s),
 		chat.NewResumeCmd(s),
 		trust.NewCmd(s),
 		newCompletionCmd(s),
