@@ -165,8 +165,8 @@ func (p *Policy) modeReason(f, whole *finding, what string, always []string) str
 		return "mode " + string(p.mode) + " allows it: the command runs in the sandbox, which can write only in the workspace and reach only the hosts that rules allow" + whole.snapshot()
 	case f.verdict == core.Allow:
 		return "mode " + string(p.mode) + " allows it"
-	case f.verdict == core.Deny && p.mode == ModeReadOnly:
-		return fmt.Sprintf("mode read-only denies %s%s; reading inside the workspace is allowed", what, because(f))
+	case f.verdict == core.Deny && (p.mode == ModeReadOnly || p.mode == ModePlan):
+		return fmt.Sprintf("mode %s denies %s%s; reading inside the workspace is allowed", p.mode, what, because(f))
 	case f.verdict == core.Deny:
 		return fmt.Sprintf("unknown mode %q, so %s is denied", string(p.mode), what)
 	}

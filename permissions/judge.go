@@ -180,15 +180,26 @@ func (p *Policy) judgeAll(ctx context.Context, req *core.PermissionRequest) []fi
 		f := &findings[i]
 		f.subject = p.subject(req, a)
 		f.subject.carved = carved && a.Scope == core.ScopeRead
-		p.judge(ctx, f)
+		judge := p
+		if p != nil && p.mode == ModePlan && (a.Scope == core.ScopeWrite || a.Scope == core.ScopeDelete || a.Scope == core.ScopeShell) {
+			judge = p.withoutRules()
+		}
+		judge.judge(ctx, f)
 		f.sensitive = f.sensitivePlaces()
-		if f.verdict == core.Ask && f.grantable() && req.Granted != nil && req.Granted(a) {
+		if f.verdict == core.Ask && judge == p && f.grantable() && req.Granted != nil && req.Granted(a) {
 			f.verdict, f.step, f.rule, f.parts = core.Allow, byGrant, nil, nil
 		}
 	}
 	settleFetch(findings)
 	p.widen(findings)
 	return findings
+}
+
+// withoutRules returns the policy without allow rules.
+func (p *Policy) withoutRules() *Policy {
+	q := *p
+	q.allow, q.approved = ruleList{}, ruleList{}
+	return &q
 }
 
 // webFetch is the tool of the bundled plugin that does nothing but connect to
@@ -421,7 +432,7 @@ func (p *Policy) byDefault(s *subject, by settled) core.Verdict {
 	switch p.mode {
 	case ModeBypass:
 		return core.Allow
-	case ModeReadOnly:
+	case ModeReadOnly, ModePlan:
 		if s.Scope == core.ScopeWrite || s.Scope == core.ScopeDelete || s.Scope == core.ScopeShell {
 			return core.Deny
 		}

@@ -494,7 +494,7 @@ func (p *Policy) sandbox(script bool) []core.Grant {
 			}
 		case core.ScopeWrite:
 			for _, g := range r.globs {
-				if g.tree != "" && g.tree != "/" && p.mode != ModeReadOnly {
+				if g.tree != "" && g.tree != "/" && p.mode != ModeReadOnly && p.mode != ModePlan {
 					open(core.ScopeWrite, g.tree, true)
 				}
 			}

@@ -93,7 +93,7 @@ const (
 func TestModes(t *testing.T) {
 	modes := []permissions.Mode{
 		permissions.ModeDefault, permissions.ModeAcceptEdits, permissions.ModeWorkspace,
-		permissions.ModeReadOnly, permissions.ModeBypass,
+		permissions.ModeReadOnly, permissions.ModePlan, permissions.ModeBypass,
 	}
 	if !slices.Equal(modes, permissions.Modes()) {
 		t.Fatalf("Modes() = %v: the table below does not speak of all of them", permissions.Modes())
@@ -101,35 +101,35 @@ func TestModes(t *testing.T) {
 	tests := []struct {
 		name   string
 		access core.Access
-		want   [5]core.Verdict // in the order of modes
+		want   [6]core.Verdict // in the order of modes
 	}{
-		{"read inside", read(ws + "/a.go"), [5]core.Verdict{allow, allow, allow, allow, allow}},
-		{"read a tree inside", tree(core.ScopeRead, ws), [5]core.Verdict{allow, allow, allow, allow, allow}},
-		{"read outside", read("/etc/hosts"), [5]core.Verdict{ask, ask, ask, ask, allow}},
-		{"read a stored output", read(core.HandlePrefix + "17"), [5]core.Verdict{allow, allow, allow, allow, allow}},
-		{"write inside", write(ws + "/a.go"), [5]core.Verdict{ask, allow, allow, deny, allow}},
-		{"write outside", write("/tmp/a"), [5]core.Verdict{ask, ask, ask, deny, allow}},
-		{"delete inside", remove(ws + "/a.go"), [5]core.Verdict{ask, ask, ask, deny, allow}},
-		{"command", run("ls"), [5]core.Verdict{ask, ask, ask, deny, allow}},
-		{"script", script("ls | wc"), [5]core.Verdict{ask, ask, ask, deny, allow}},
-		{"network", other(core.ScopeNetwork, "example.com"), [5]core.Verdict{ask, ask, ask, ask, allow}},
-		{"mcp", other(core.ScopeMCP, "github/get"), [5]core.Verdict{ask, ask, ask, ask, allow}},
-		{"plugin", other(core.ScopePlugin, "web/fetch"), [5]core.Verdict{ask, ask, ask, ask, allow}},
-		{"skill script", other(core.ScopeSkillScript, "/s/x.sh"), [5]core.Verdict{ask, ask, ask, ask, allow}},
-		{"subagent", other(core.ScopeSubagent, "helper"), [5]core.Verdict{allow, allow, allow, allow, allow}},
-		{"unknown", other(core.ScopeUnknown, "?"), [5]core.Verdict{ask, ask, ask, ask, ask}},
-		{"no scope", core.Access{}, [5]core.Verdict{ask, ask, ask, ask, ask}},
-		{"an unknown scope", other("gpu", "0"), [5]core.Verdict{ask, ask, ask, ask, ask}},
-		{"read a relative path", read("a.go"), [5]core.Verdict{ask, ask, ask, ask, ask}},
-		{"read a path that is not clean", read(ws + "/../x"), [5]core.Verdict{ask, ask, ask, ask, ask}},
-		{"a command with CR", script("ls\r"), [5]core.Verdict{ask, ask, ask, deny, ask}},
-		{"an overlong command", run("echo", strings.Repeat("x", 20_000)), [5]core.Verdict{ask, ask, ask, deny, ask}},
-		{"write a path with NUL", write(ws + "/a\x00"), [5]core.Verdict{ask, ask, ask, deny, ask}},
-		{"read a secret inside", read(ws + "/.env"), [5]core.Verdict{ask, ask, ask, ask, ask}},
-		{"write a protected file", write(ws + "/.git/config"), [5]core.Verdict{ask, ask, ask, deny, ask}},
-		{"delete a tree", tree(core.ScopeDelete, ws+"/out"), [5]core.Verdict{ask, ask, ask, deny, ask}},
-		{"delete the workspace", remove(ws), [5]core.Verdict{deny, deny, deny, deny, deny}},
-		{"sudo", run("sudo", "ls"), [5]core.Verdict{deny, deny, deny, deny, deny}},
+		{"read inside", read(ws + "/a.go"), [6]core.Verdict{allow, allow, allow, allow, allow, allow}},
+		{"read a tree inside", tree(core.ScopeRead, ws), [6]core.Verdict{allow, allow, allow, allow, allow, allow}},
+		{"read outside", read("/etc/hosts"), [6]core.Verdict{ask, ask, ask, ask, ask, allow}},
+		{"read a stored output", read(core.HandlePrefix + "17"), [6]core.Verdict{allow, allow, allow, allow, allow, allow}},
+		{"write inside", write(ws + "/a.go"), [6]core.Verdict{ask, allow, allow, deny, deny, allow}},
+		{"write outside", write("/tmp/a"), [6]core.Verdict{ask, ask, ask, deny, deny, allow}},
+		{"delete inside", remove(ws + "/a.go"), [6]core.Verdict{ask, ask, ask, deny, deny, allow}},
+		{"command", run("ls"), [6]core.Verdict{ask, ask, ask, deny, deny, allow}},
+		{"script", script("ls | wc"), [6]core.Verdict{ask, ask, ask, deny, deny, allow}},
+		{"network", other(core.ScopeNetwork, "example.com"), [6]core.Verdict{ask, ask, ask, ask, ask, allow}},
+		{"mcp", other(core.ScopeMCP, "github/get"), [6]core.Verdict{ask, ask, ask, ask, ask, allow}},
+		{"plugin", other(core.ScopePlugin, "web/fetch"), [6]core.Verdict{ask, ask, ask, ask, ask, allow}},
+		{"skill script", other(core.ScopeSkillScript, "/s/x.sh"), [6]core.Verdict{ask, ask, ask, ask, ask, allow}},
+		{"subagent", other(core.ScopeSubagent, "helper"), [6]core.Verdict{allow, allow, allow, allow, allow, allow}},
+		{"unknown", other(core.ScopeUnknown, "?"), [6]core.Verdict{ask, ask, ask, ask, ask, ask}},
+		{"no scope", core.Access{}, [6]core.Verdict{ask, ask, ask, ask, ask, ask}},
+		{"an unknown scope", other("gpu", "0"), [6]core.Verdict{ask, ask, ask, ask, ask, ask}},
+		{"read a relative path", read("a.go"), [6]core.Verdict{ask, ask, ask, ask, ask, ask}},
+		{"read a path that is not clean", read(ws + "/../x"), [6]core.Verdict{ask, ask, ask, ask, ask, ask}},
+		{"a command with CR", script("ls\r"), [6]core.Verdict{ask, ask, ask, deny, deny, ask}},
+		{"an overlong command", run("echo", strings.Repeat("x", 20_000)), [6]core.Verdict{ask, ask, ask, deny, deny, ask}},
+		{"write a path with NUL", write(ws + "/a\x00"), [6]core.Verdict{ask, ask, ask, deny, deny, ask}},
+		{"read a secret inside", read(ws + "/.env"), [6]core.Verdict{ask, ask, ask, ask, ask, ask}},
+		{"write a protected file", write(ws + "/.git/config"), [6]core.Verdict{ask, ask, ask, deny, deny, ask}},
+		{"delete a tree", tree(core.ScopeDelete, ws+"/out"), [6]core.Verdict{ask, ask, ask, deny, deny, ask}},
+		{"delete the workspace", remove(ws), [6]core.Verdict{deny, deny, deny, deny, deny, deny}},
+		{"sudo", run("sudo", "ls"), [6]core.Verdict{deny, deny, deny, deny, deny, deny}},
 	}
 	for i, mode := range modes {
 		p := newPolicy(t, options(mode))
@@ -353,6 +353,30 @@ func TestWorstAccessCounts(t *testing.T) {
 		d := p.Decide(t.Context(), request("t", tt.accesses...))
 		if d.Verdict != tt.want || d.Rule != tt.rule {
 			t.Errorf("%s: %s by %q, want %s by %q", tt.name, d.Verdict, d.Rule, tt.want, tt.rule)
+		}
+	}
+}
+
+// TestPlanMode: what allow rules and approvals allow elsewhere is denied in mode
+// plan, except for reading; deny rules hold.
+func TestPlanMode(t *testing.T) {
+	p := newPolicy(t, options(permissions.ModePlan, user(settings("fs-write(./**); fs-delete(./**); shell(make *); fs-read(/etc/hosts)", "", "fs-read(./no)"))))
+	for _, tt := range []struct {
+		access core.Access
+		want   core.Verdict
+	}{
+		{write(ws + "/a.go"), deny},
+		{remove(ws + "/a.go"), deny},
+		{script("make all"), deny},
+		{read("/etc/hosts"), allow},
+		{read(ws + "/a.go"), allow},
+		{read(ws + "/no"), deny},
+		{other(core.ScopeSubagent, "helper"), allow},
+	} {
+		req := request("todo", tt.access)
+		req.Granted = func(core.Access) bool { return true }
+		if d := p.Decide(t.Context(), req); d.Verdict != tt.want {
+			t.Errorf("%v: %v (%s), want %v", tt.access, d.Verdict, d.Reason, tt.want)
 		}
 	}
 }

@@ -45,6 +45,9 @@ const (
 	ModeWorkspace Mode = "workspace"
 	// ModeReadOnly is ModeDefault, but denies writing, deleting and commands.
 	ModeReadOnly Mode = "read-only"
+	// ModePlan is ModeReadOnly, but no rule and no approval allows writing, deleting
+	// or commands.
+	ModePlan Mode = "plan"
 	// ModeBypass allows everything, even if an ask rule matches. Deny rules,
 	// built-in denials and requests about sensitive places remain.
 	ModeBypass Mode = "bypass"
@@ -52,7 +55,7 @@ const (
 
 // Modes returns all modes.
 func Modes() []Mode {
-	return []Mode{ModeDefault, ModeAcceptEdits, ModeWorkspace, ModeReadOnly, ModeBypass}
+	return []Mode{ModeDefault, ModeAcceptEdits, ModeWorkspace, ModeReadOnly, ModePlan, ModeBypass}
 }
 
 // ParseMode returns the mode with a name.

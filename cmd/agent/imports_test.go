@@ -140,11 +140,14 @@ var importRules = map[string][]string{
 		"core", "core/atomicfile", "core/model/...", "core/env/...", "core/frontmatter", "core/schema/adapt", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
 		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "skills", "bundled_skills", "sdk",
 	},
+	"cmd/agent/internal/planmode": {"core", "permissions"},
 	"cmd/agent/internal/run": {
+		"cmd/agent/internal/config", "cmd/agent/internal/planmode",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent", "sdk/host",
 		"core", "core/model", "core/event", "core/store", "core/schema", "core/worktree", "permissions",
 	},
 	"cmd/agent/internal/chat": {
+		"cmd/agent/internal/planmode",
 		"core/preview",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
 		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",

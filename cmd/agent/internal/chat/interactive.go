@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
@@ -59,16 +60,20 @@ func Interactive(ctx context.Context, o *run.Options, args []string) (err error)
 // chat is one interactive session and the state of its slash commands.
 type chat struct {
 	*run.Options
-	seen    bool // do not show the history again
-	queue   *tui.Queue
-	open    openCalls
-	set     *setup.Setup
-	agent   *agent.Agent
-	session *agent.Session
-	opts    agent.SessionOptions
-	history history
-	custom  []setup.CustomCommand
-	library *skills.Library // nil without skills
+	seen  bool // do not show the history again
+	queue *tui.Queue
+	asker *tui.Asker
+	open  openCalls
+	plan  *planmode.Mode
+	// otherwise is the model outside mode plan, as PROVIDER/MODEL.
+	otherwise string
+	set       *setup.Setup
+	agent     *agent.Agent
+	session   *agent.Session
+	opts      agent.SessionOptions
+	history   history
+	custom    []setup.CustomCommand
+	library   *skills.Library // nil without skills
 
 	mu      sync.Mutex // guards the fields below
 	model   string
@@ -108,7 +113,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		c.open.remove(call.ID)
 		c.queue.Deliver()
 	}
-	asker.Review = c.review
+	c.asker, asker.Review = asker, c.review
 	if c.policy, err = c.set.Policy(); err != nil {
 		return tui.Next{}, err
 	}
@@ -116,6 +121,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	if c.custom, failed = c.set.CustomCommands(); len(failed) > 0 {
 		fmt.Fprintf(c.Err, "agent: %v\n", errors.Join(failed...))
 	}
+	c.addPlanMode(t)
 	if c.agent, err = c.set.Environment.OpenAgent(ctx, t.Agent); err != nil {
 		return tui.Next{}, err
 	}
@@ -134,6 +140,19 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	c.history = history{filepath.Join(c.set.Home, "history")}
 
 	return tui.Run(ctx, c.options(asker, next.Prompt))
+}
+
+// addPlanMode adds mode plan to the agent and the session.
+func (c *chat) addPlanMode(t *run.Task) {
+	dir := ""
+	if t.Agent.Home != "" {
+		dir = filepath.Join(t.Agent.Home, "plans")
+	}
+	c.plan = planmode.New(dir, c.runModes, func(_ context.Context, m permissions.Mode) error { return c.setMode(m) })
+	c.plan.Set(c.policy.Mode() == permissions.ModePlan)
+	c.otherwise = t.Otherwise
+	t.Agent.Toolsets = append(t.Agent.Toolsets, c.plan)
+	t.Session.Context = append(t.Session.Context, c.plan)
 }
 
 // options returns what the terminal UI needs.

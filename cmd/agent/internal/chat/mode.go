@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
+	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/permissions"
 )
 
@@ -19,10 +21,40 @@ func (c *chat) setMode(m permissions.Mode) error {
 		}
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	was := c.policy.Mode()
 	c.policy = c.policy.WithMode(m)
 	c.session.SetPolicy(c.policy)
-	return nil
+	c.mu.Unlock()
+	c.plan.Set(m == permissions.ModePlan)
+	if m == permissions.ModePlan && was != m && c.session.State() == core.StateProcessing {
+		c.session.Notify(planmode.Text)
+	}
+	if (was == permissions.ModePlan) == (m == permissions.ModePlan) {
+		return nil
+	}
+	return c.planModel(m == permissions.ModePlan)
+}
+
+// planModel switches to the model for plans, or back.
+func (c *chat) planModel(on bool) error {
+	if c.set.Settings.Agent.PlanModel == "" {
+		return nil
+	}
+	name := c.otherwise
+	if on {
+		c.otherwise, name = c.modelName(), c.set.Settings.Agent.PlanModel
+	}
+	_, err := c.cmdModel(context.Background(), name)
+	return err
+}
+
+// runModes are the modes in which a plan can be carried out.
+func (c *chat) runModes() []permissions.Mode {
+	modes := []permissions.Mode{permissions.ModeDefault, permissions.ModeAcceptEdits}
+	if c.workspaceMode() == nil {
+		modes = append(modes, permissions.ModeWorkspace)
+	}
+	return modes
 }
 
 // workspaceMode returns why mode workspace cannot be used here.
@@ -38,10 +70,7 @@ func (c *chat) workspaceMode() error {
 
 // nextMode switches to the next of the modes that one key goes through.
 func (c *chat) nextMode() error {
-	modes := []permissions.Mode{permissions.ModeDefault, permissions.ModeAcceptEdits}
-	if c.workspaceMode() == nil {
-		modes = append(modes, permissions.ModeWorkspace)
-	}
+	modes := slices.Insert(c.runModes(), 2, permissions.ModePlan)
 	return c.setMode(modes[(slices.Index(modes, c.mode())+1)%len(modes)])
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
@@ -48,6 +49,12 @@ func (o *openCalls) of(tool string) []model.ToolCall {
 // review returns what the user sees of the call that a permission request is about.
 func (c *chat) review(ctx context.Context, q core.Question) *tui.Review {
 	calls := c.open.of(q.Tool)
+	if q.Tool == planmode.Tool && len(calls) > 0 {
+		return c.reviewPlan(calls[0])
+	}
+	if q.Kind != core.QuestionPermission {
+		return nil
+	}
 	for _, call := range calls {
 		changes, err := c.agent.Preview(ctx, call)
 		if err != nil || len(changes) == 0 || !touches(q.Accesses, changes) {
@@ -63,6 +70,18 @@ func (c *chat) review(ctx context.Context, q core.Question) *tui.Review {
 		return &tui.Review{Args: argumentLines(calls[0].Args)}
 	}
 	return nil
+}
+
+// reviewPlan shows a plan.
+func (c *chat) reviewPlan(call model.ToolCall) *tui.Review {
+	var in struct{ Plan string }
+	if json.Unmarshal([]byte(call.Args), &in) != nil {
+		return nil
+	}
+	return &tui.Review{
+		Markdown: true, Changes: []preview.Change{{Path: "plan.md", At: "plan.md", After: []byte(in.Plan)}},
+		Amend: func(changes []preview.Change) { c.plan.Amend(call.ID, string(changes[0].After)) },
+	}
 }
 
 // touches reports whether a request is about these changes.

@@ -2,16 +2,20 @@ package chat
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
+	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/facts"
 	"github.com/seed-009c0928/agent/core/store"
@@ -181,34 +185,60 @@ func (c *chat) cmdCost(context.Context, string) (string, error) {
 	return text + " The price of this model is unknown; set it in the setting models.", nil
 }
 
-func (c *chat) cmdResume(_ context.Context, args string) (tui.Result, error) {
+// cmdResume resumes a session, one that the user chooses if none is named.
+func (c *chat) cmdResume(ctx context.Context, args string) (tui.Result, error) {
 	dir := agent.SessionsDir(c.set.Home)
-	if id := strings.TrimSpace(args); id != "" {
-		found, err := store.Find(dir, id)
-		if err != nil {
+	id := strings.TrimSpace(args)
+	if id == "" {
+		var err error
+		if id, err = c.chooseSession(ctx, dir); err != nil || id == "" {
 			return tui.Result{}, err
 		}
-		return tui.Result{Next: &tui.Next{Kind: tui.NextResume, Session: found}}, nil
 	}
-	all, err := store.List(dir)
-	if err != nil && len(all) == 0 {
+	found, err := store.Find(dir, id)
+	if err != nil {
 		return tui.Result{}, err
 	}
-	var b strings.Builder
-	n := 0
+	return tui.Result{Next: &tui.Next{Kind: tui.NextResume, Session: found}}, nil
+}
+
+// chooseSession lets the user choose one of the latest sessions of this directory,
+// without those of subagents. It returns "" if none is chosen.
+func (c *chat) chooseSession(ctx context.Context, dir string) (string, error) {
+	all, err := store.List(dir)
+	if err != nil && len(all) == 0 {
+		return "", err
+	}
+	const most = 9 // keys
+	var ids, labels []string
 	for _, s := range all {
-		if s.Cwd != c.set.Dir || s.ID == c.session.ID() {
-			continue
+		if s.Cwd == c.set.Dir && s.Parent == "" && s.ID != c.session.ID() && len(ids) < most {
+			ids = append(ids, s.ID)
+			labels = append(labels, fmt.Sprintf("%s ago: %s (%s)", cmdutil.Age(time.Since(s.Time)), display.OneLine(s.Text, 60), s.Short))
 		}
-		if n++; n > 10 {
-			break
-		}
-		fmt.Fprintf(&b, "- `/resume %s` %s ago: %s\n", s.ID, time.Since(s.Time).Round(time.Minute), display.OneLine(s.Text, 60))
 	}
-	if n == 0 {
-		return tui.Result{Text: "No other session in this directory."}, nil
+	if len(ids) == 0 {
+		return "", errors.New("no other session in this directory")
 	}
-	return tui.Result{Text: b.String()}, nil
+	at, err := c.choose(ctx, "Which session?", labels)
+	if err != nil || at < 0 {
+		return "", err
+	}
+	return ids[at], nil
+}
+
+// choose asks the user for one of the labels. It returns -1 if none is chosen.
+func (c *chat) choose(ctx context.Context, title string, labels []string) (int, error) {
+	schema, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{"choice": map[string]any{"type": "string", "enum": labels}}})
+	if err != nil {
+		return -1, err
+	}
+	answer, err := c.asker.Ask(ctx, core.Question{Kind: core.QuestionForm, Title: title, Schema: schema})
+	var values struct{ Choice string }
+	if err != nil || json.Unmarshal(answer.Values, &values) != nil {
+		return -1, err
+	}
+	return slices.Index(labels, values.Choice), nil
 }
 
 // cmdSkills lists the skills.

@@ -101,7 +101,7 @@ func TestSetRefuses(t *testing.T) {
 		{"group", old, "agent", "{}", false, "it is a group; set a key in it, such as agent.systemPrompt", true},
 		{"type", old, "agent.maxRounds", "many", false, "/agent/maxRounds: expected a whole number, found a string", true},
 		{"bounds", old, "agent.maxRounds", "-1", false, "agent.maxRounds: -1 is too small; the minimum is 0", true},
-		{"enum", old, "permissions.mode", "yolo", false, `invalid value "yolo": expected one of read-only, default`, true},
+		{"enum", old, "permissions.mode", "yolo", false, `invalid value "yolo": expected one of plan, read-only, default`, true},
 		{"url", old, "providers.local.baseUrl", "localhost", false, "expected an http or https URL", true},
 		{"rule", old, "permissions.allow", `["shell("]`, false, `permission rule "shell(", column 7: expected )`, true},
 		{"key", old, "providers.openai.apiKey", "[redacted]", false, "this is the placeholder", true},

@@ -141,6 +141,7 @@ type agentSettings struct {
 	SystemPrompt        string   `json:"systemPrompt" doc:"Text appended to the system prompt."`
 	MaxTokens           int      `json:"maxTokens" default:"0" min:"0" doc:"Maximum tokens of one response; 0 is the provider's default."`
 	Temperature         *float64 `json:"temperature" min:"0" max:"2" doc:"Temperature of the model. Default: the provider's."`
+	PlanModel           string   `json:"planModel" doc:"Model in permission mode plan: [PROVIDER/]MODEL. Default: the same as otherwise."`
 	Effort              string   `json:"effort" enum:"none,low,medium,high,xhigh" doc:"Reasoning effort. Default: the provider's."`
 	MaxRounds           int      `json:"maxRounds" default:"50" min:"0" doc:"Maximum tool rounds per prompt; 0 is no limit."`
 	MaxTurns            int      `json:"maxTurns" default:"0" min:"0" doc:"Maximum user and assistant turns of the session; 0 is no limit."`
@@ -179,7 +180,7 @@ type timeoutSettings struct {
 
 // permissionSettings are the permission rules and the mode.
 type permissionSettings struct {
-	Mode  string             `json:"mode" default:"\"default\"" enum:"read-only,default,workspace,accept-edits,bypass" doc:"What happens when no rule matches. A project's file can only make it stricter."`
+	Mode  string             `json:"mode" default:"\"default\"" enum:"plan,read-only,default,workspace,accept-edits,bypass" doc:"What happens when no rule matches. A project's file can only make it stricter."`
 	Allow []string           `json:"allow" merge:"append" doc:"Allow rules, such as shell(go test *). Those of untrusted directories are ignored."`
 	Ask   []string           `json:"ask" merge:"append" doc:"Ask rules: matching calls need approval."`
 	Deny  []string           `json:"deny" merge:"append" doc:"Deny rules; they apply in every mode."`

@@ -13,8 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core/schema"
+	"github.com/seed-009c0928/agent/permissions"
 )
 
 // Options are the options of all commands that run a session.
@@ -152,7 +155,31 @@ func (o *Options) prepare(ctx context.Context, t *Task, args []string) error {
 		}
 		t.Session.Asker, t.Session.SaveRules = parker{}, set.SaveRules
 	}
+	if t.Mode == string(permissions.ModePlan) {
+		t.Session.Context = append(t.Session.Context, planmode.Printed{})
+	}
 	return nil
+}
+
+// planModel makes agent.planModel the model of a session that begins in mode plan.
+func (o *Options) planModel(ctx context.Context, t *Task, set *setup.Setup) error {
+	info := t.Session.Provider.Info()
+	t.Otherwise = info.Name + "/" + info.Model
+	name := set.Settings.Agent.PlanModel
+	if name == "" || t.Mode != string(permissions.ModePlan) || o.Changed("model") {
+		return nil
+	}
+	provider, name, err := config.SplitModel(name, "", info.Name, set.Settings.Providers.Names())
+	if err != nil {
+		return &config.Error{Key: "agent.planModel", Err: err}
+	}
+	provider = cmp.Or(provider, info.Name)
+	if t.Session.Provider, err = set.Switch(ctx, provider, name); err != nil {
+		return err
+	}
+	t.Session.Model = name
+	t.Session.Profile, err = set.Profile(provider, name)
+	return err
 }
 
 // Configure fills in the agent and session of any run, interactive or not.
@@ -176,6 +203,9 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 		fmt.Fprintf(o.Err, "agent: %s\n", w)
 	}
 	if err := set.SessionOptions(&t.Session); err != nil {
+		return err
+	}
+	if err := o.planModel(ctx, t, set); err != nil {
 		return err
 	}
 	t.Session.Ephemeral = o.ephemeral || !set.Settings.Session.Save

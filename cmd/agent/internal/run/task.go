@@ -42,9 +42,11 @@ type Task struct {
 	userHome string
 	Session  agent.SessionOptions
 	Mode     string // permission mode, for the init event
-	Scripted bool
-	Prompt   string // empty continues a parked session
-	reply    *reply // to its question; nil = none
+	// Otherwise is the model outside mode plan, as PROVIDER/MODEL.
+	Otherwise string
+	Scripted  bool
+	Prompt    string // empty continues a parked session
+	reply     *reply // to its question; nil = none
 }
 
 // Run runs the task. With an error, the outcome is how far the task came.

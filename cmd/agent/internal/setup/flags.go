@@ -118,7 +118,7 @@ func (o *Flags) registerPrompt(f *pflag.FlagSet) {
 }
 
 func (o *Flags) registerPermissions(f *pflag.FlagSet) {
-	f.StringVar(&o.Mode, "permission-mode", "", "permission `MODE` when no rule matches: read-only, default, workspace, accept-edits or bypass")
+	f.StringVar(&o.Mode, "permission-mode", "", "permission `MODE` when no rule matches: plan, read-only, default, workspace, accept-edits or bypass")
 	f.BoolVar(&o.skipPermissions, "dangerously-skip-permissions", false, "alias for --permission-mode bypass")
 	f.StringArrayVar(&o.allow, "allow", nil, "allow calls that match `RULE`, such as 'shell(go test *)'")
 	f.StringArrayVar(&o.deny, "deny", nil, "deny calls that match `RULE`, in every mode")

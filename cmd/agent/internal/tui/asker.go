@@ -44,7 +44,7 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 		return core.Answer{}, err
 	}
 	p := &pending{Question: q, reply: make(chan core.Answer, 1), rules: a.Rules}
-	if a.Review != nil && q.Kind == core.QuestionPermission {
+	if a.Review != nil && (q.Kind == core.QuestionPermission || q.Kind == core.QuestionConfirm) {
 		p.review = a.Review(ctx, q)
 	}
 	if !a.push(p) {

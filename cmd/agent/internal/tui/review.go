@@ -21,6 +21,8 @@ import (
 type Review struct {
 	// Changes are what the call would change in files.
 	Changes []preview.Change
+	// Markdown says that Changes is one new document, to be rendered.
+	Markdown bool
 	// Args are the arguments of a call without changes, for display.
 	Args string
 	// Amend replaces the changes by those that the user made of them; nil if they
@@ -74,6 +76,9 @@ func (s *scene) review(r *Review) []string {
 	}
 	if len(r.Changes) == 0 {
 		return s.fold(plain, display.Visible(r.Args), s.width, "  ", "    ")
+	}
+	if r.Markdown {
+		return indent(s.md.render(string(r.Changes[0].After), within(s.width, 2)), "  ", "  ")
 	}
 	var out []string
 	for _, c := range r.Changes {

@@ -5,6 +5,7 @@ package root
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/creack/pty"
@@ -34,5 +35,31 @@ func TestInteractiveMode(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(w.workspace, "two.txt")); err == nil {
 		t.Error("mode read-only wrote a file")
+	}
+}
+
+// TestInteractiveResume: /resume offers the sessions of the directory, without
+// those of subagents, and one is chosen with a key.
+func TestInteractiveResume(t *testing.T) {
+	w := newWorld(t, `[
+		{calls: [{name: spawn_agent, args: {task: "look around"}}]}, {text: ["Looked."]},
+		{text: ["First answer."]}, {text: ["Second answer."]}]`)
+	first := w.onTerminal("the first prompt")
+	first.answer("1 tool round", "")
+	first.idle()
+	first.answer("", "/quit\r")
+	first.exits(0)
+	w.model(`[{text: ["Other answer."]}]`)
+	s := w.onTerminal("another prompt")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.answer("Other answer.", "/resume\r")
+	s.answer("Which session?", "")
+	s.answer("ago: the first prompt", "1")
+	s.answer("resumed session", "/quit\r")
+	s.exits(0)
+	if strings.Contains(s.text(), "ago: look around") {
+		t.Error("the session of a subagent is offered")
 	}
 }
