@@ -43,7 +43,11 @@ func (s *Session) ask(ctx context.Context, call string, q Question) (Answer, err
 	for _, c := range q.Choices {
 		shown.Choices = append(shown.Choices, string(c))
 	}
-	earlier, given := s.conversation.Questions.Take(call, shown)
+	var earlier string
+	var given *event.Answer
+	if call != "" {
+		earlier, given = s.conversation.Questions.Take(call, shown)
+	}
 	if given != nil {
 		return q.answer(given), nil
 	}
@@ -70,8 +74,9 @@ func (q *Question) answer(a *event.Answer) Answer {
 	return Answer{Choice: Choice(a.Choice), Offer: max(offer, 0), Reason: a.Reason}
 }
 
-// Pending returns the questions that a parked session waits for. Questions whose
-// answer is recorded are not among them; Submit continues with those.
+// Pending returns the questions without an answer: those that the [Asker] is being
+// asked, or those that a parked session waits for. If the answer to one is recorded,
+// Submit continues with it.
 func (s *Session) Pending() []event.Question { return s.conversation.Questions.Open() }
 
 // Answer records the answer to a question of [Session.Pending]; then Submit, also of

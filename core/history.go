@@ -55,6 +55,7 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
+	s.conversation.Questions.Resume()
 	s.rec.Skip(last)
 	s.tokens.Store(int64(s.conversation.Usage.Total()))
 	return last > 0, nil

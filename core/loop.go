@@ -60,7 +60,10 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 			if err != nil {
 				return s.modelFailed(r, err)
 			}
-			return s.stopped(r, answer), nil
+			if stop := s.stopped(r, answer); stop != StopDone && stop != StopAwaitingInput || !s.Unread() {
+				return stop, nil
+			}
+			continue // a message came during the answer
 		}
 		r.rounds++
 		r.out.Rounds++
@@ -97,7 +100,7 @@ func (s *Session) takeInput(r *run, in Input) {
 		}
 	}
 	s.conversation.Begin()
-	s.conversation.AddInput(s.emitAs(r.ctx, "", event.User{Content: parts}, event.User{Content: record}), parts)
+	s.conversation.AddInput(s.emitAs(r.ctx, "", event.User{Content: parts, Run: in.Run}, event.User{Content: record, Run: in.Run}), parts)
 }
 
 // drainSteering adds the messages of Steer and Notify.

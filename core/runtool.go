@@ -239,7 +239,7 @@ func (s *Session) recovered(ctx context.Context, what string, err *error) {
 // Tool.Run: permission, restricted environment, timeout, full output and
 // truncation are the same for every tool of every source.
 func (s *Session) runTool(r *run, c *pending) Result {
-	ctx, span := s.tracer.Start(r.ctx, "tool.execute", trace.WithAttributes(attribute.String("tool.name", c.call.Name)))
+	ctx, span := s.tracer.Start(r.tools, "tool.execute", trace.WithAttributes(attribute.String("tool.name", c.call.Name)))
 	defer span.End()
 	var res Result
 	var out *event.Output

@@ -56,6 +56,7 @@ const (
 // Input is what the user, or a host for them, submits.
 type Input struct {
 	Content model.Parts
+	Run     string // names the input in its [event.User]; may be empty
 	// Record is logged instead of Content, which has secrets; nil logs Content.
 	Record model.Parts
 }
@@ -230,13 +231,28 @@ func (s *Session) Events(ctx context.Context, after event.Seq) iter.Seq2[event.E
 // ErrClosed), of the journal (a *JournalError), of the model (a *model.Error), or of ctx: when ctx is done, the
 // work is aborted and the session closed. The Outcome is valid in any case.
 func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
-	r, err := s.begin(ctx)
+	work, err := s.Start(ctx, in)
 	if err != nil {
 		return Outcome{}, err
 	}
+	return work()
+}
+
+// Start is Submit in two steps: when it returns, the session is processing, so that a
+// Cancel counts and another input is refused. The caller must then call work, which
+// returns when the input is processed.
+func (s *Session) Start(ctx context.Context, in Input) (work func() (Outcome, error), err error) {
+	r, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func() (Outcome, error) { return s.work(r, in) }, nil
+}
+
+func (s *Session) work(r *run, in Input) (Outcome, error) {
 	ctx, span := s.tracer.Start(r.ctx, "agent.run")
 	defer span.End()
-	r.ctx, r.soft = ctx, trace.ContextWithSpan(r.soft, span)
+	r.ctx, r.soft, r.tools = ctx, trace.ContextWithSpan(r.soft, span), trace.ContextWithSpan(r.tools, span)
 	stop, err := s.process(r, in)
 	for err == nil && stop != StopCancelled && stop != StopParked {
 		next, ok := s.nextFollowUp()
@@ -261,6 +277,8 @@ type run struct {
 	abort   context.CancelCauseFunc
 	soft    context.Context // ends on abort and on Cancel
 	cancel  context.CancelCauseFunc
+	tools   context.Context // ends on abort and on Interrupt
+	stop    context.CancelCauseFunc
 	started time.Time
 	out     Outcome
 
@@ -283,7 +301,8 @@ func (s *Session) begin(ctx context.Context) (*run, error) {
 	}
 	r := &run{started: s.cfg.Clock(), out: Outcome{Priced: true}}
 	r.ctx, r.abort = context.WithCancelCause(ctx)
-	r.soft, r.cancel = context.WithCancelCause(r.ctx)
+	r.tools, r.stop = context.WithCancelCause(r.ctx)
+	r.soft, r.cancel = context.WithCancelCause(r.tools)
 	if err := s.rec.Flush(ctx); err != nil {
 		return nil, &JournalError{err}
 	}
@@ -416,6 +435,16 @@ func (s *Session) Cancel(reason string) {
 	s.mu.Unlock()
 	if r != nil {
 		r.cancel(&cancelledError{reason})
+	}
+}
+
+// Interrupt is Cancel that ends running tools, too, and withdraws their questions.
+func (s *Session) Interrupt(reason string) {
+	s.mu.Lock()
+	r := s.run
+	s.mu.Unlock()
+	if r != nil {
+		r.stop(&cancelledError{reason})
 	}
 }
 

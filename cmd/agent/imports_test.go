@@ -122,7 +122,9 @@ var importRules = map[string][]string{
 	"bundled_skills":               {},
 	"plugins/web":                  {"sdk"},
 
-	"sdk/agent": {"...", "!cmd/..."},
+	"sdk/agent":         {"...", "!cmd/...", "!sdk/host/..."},
+	"sdk/host":          {"core", "core/event", "core/model", "sdk/agent"},
+	"sdk/host/hosttest": {"core", "core/coretest", "core/event", "core/model", "sdk/host"},
 
 	// The command line: cmdutil is the kernel of every command, setup opens what
 	// the settings ask for, run and chat run sessions, and each noun is a package
@@ -141,7 +143,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/planmode": {"core", "permissions"},
 	"cmd/agent/internal/run": {
 		"cmd/agent/internal/config", "cmd/agent/internal/planmode",
-		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent",
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent", "sdk/host",
 		"core", "core/model", "core/event", "core/store", "core/schema", "core/worktree", "permissions",
 	},
 	"cmd/agent/internal/chat": {

@@ -38,6 +38,7 @@ type Prompt struct {
 // User is an input, with what the context sources added to it.
 type User struct {
 	Content model.Parts `json:"content"`
+	Run     string      `json:"run,omitempty"` // the host's name for the input
 }
 
 // Idle says that the session waits for the next input.
@@ -387,11 +388,13 @@ type Init struct {
 	Tools    []string `json:"tools"`
 	Log      string   `json:"log,omitempty"` // the session's file
 	Scripted bool     `json:"scripted,omitempty"`
+	Protocol int      `json:"protocol,omitempty"` // version of the host protocol, with --input-format stream-json
 }
 
-// Result is the last event of `agent exec`.
+// Result ends a run: the last event of `agent exec`, or what came of an input of a host.
 type Result struct {
-	Outcome    string       `json:"outcome"` // a core.StopReason
+	Run        string       `json:"run,omitempty"` // the host's name for the input
+	Outcome    string       `json:"outcome"`       // a core.StopReason
 	ExitCode   int          `json:"exitCode"`
 	Text       string       `json:"text"`
 	Rounds     int          `json:"rounds"`
@@ -401,6 +404,12 @@ type Result struct {
 	Denied     []Permission `json:"denied"`
 	Questions  []Question   `json:"questions,omitempty"` // that the session waits for
 	Error      *Error       `json:"error,omitempty"`
+}
+
+// SettingChanged says that a driver changed a setting of the session.
+type SettingChanged struct {
+	Setting string `json:"setting"`
+	Value   string `json:"value"`
 }
 
 // Unknown holds an event of an unknown type.
@@ -444,6 +453,7 @@ func (Warning) Type() string         { return "warning" }
 func (Error) Type() string           { return "error" }
 func (Init) Type() string            { return "init" }
 func (Result) Type() string          { return "result" }
+func (SettingChanged) Type() string  { return "setting_changed" }
 func (u Unknown) Type() string       { return u.Kind }
 
 func (SessionStart) body()    {}
@@ -481,6 +491,7 @@ func (Warning) body()         {}
 func (Error) body()           {}
 func (Init) body()            {}
 func (Result) body()          {}
+func (SettingChanged) body()  {}
 func (Unknown) body()         {}
 
 // bodyType is a type of event: its name, and the decoder of its members.
@@ -526,6 +537,7 @@ var bodyTypes = [...]bodyType{
 	typeOf[Error](),
 	typeOf[Init](),
 	typeOf[Result](),
+	typeOf[SettingChanged](),
 }
 
 func typeOf[B Body]() bodyType {

@@ -348,6 +348,12 @@ func (s *Session) SetModel(p model.Provider, name string) {
 	s.Session.SetModel(p, name)
 }
 
+// SetRequest changes the request's options, also for new subagents.
+func (s *Session) SetRequest(o core.RequestOptions) {
+	s.node.change(func(c *core.Config) { c.Request = o })
+	s.Session.SetRequest(o)
+}
+
 // SetPolicy changes the policy, also for new subagents.
 func (s *Session) SetPolicy(p core.Policy) {
 	s.node.change(func(c *core.Config) { c.Policy = p })
@@ -363,14 +369,37 @@ func (s *Session) Cancel(reason string) {
 	s.Session.Cancel(reason)
 }
 
+// Interrupt is Cancel that ends running tools, too. See [core.Session.Interrupt].
+func (s *Session) Interrupt(reason string) {
+	if s.agent.subagents != nil {
+		s.agent.subagents.Cancel(s.ID(), reason)
+	}
+	s.Session.Interrupt(reason)
+}
+
 // Submit runs an input; see [core.Session.Submit]. If it is aborted, the subagents
 // end, too.
 func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, error) {
-	out, err := s.Session.Submit(ctx, in)
-	if s.State() == core.StateClosed {
-		s.agent.forget(s.ID())
+	work, err := s.Start(ctx, in)
+	if err != nil {
+		return core.Outcome{}, err
 	}
-	return out, err
+	return work()
+}
+
+// Start is Submit in two steps; see [core.Session.Start].
+func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.Outcome, error), err error) {
+	run, err := s.Session.Start(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return func() (core.Outcome, error) {
+		out, err := run()
+		if s.State() == core.StateClosed {
+			s.agent.forget(s.ID())
+		}
+		return out, err
+	}, nil
 }
 
 // AwaitBackground waits for background subagents, and reports whether messages wait

@@ -17,7 +17,7 @@ type Set struct {
 	started map[string]bool // calls that may have done something
 }
 
-// question is a question about a call.
+// question is a question, about a call of the session or none.
 type question struct {
 	event.Question
 	call   string
@@ -31,7 +31,8 @@ func (s *Set) Add(call string, body event.Body) {
 	defer s.mu.Unlock()
 	switch b := body.(type) {
 	case event.Message:
-		s.asked, s.shown, s.started = nil, map[string]bool{}, map[string]bool{}
+		s.asked = slices.DeleteFunc(s.asked, func(q question) bool { return q.call != "" || q.answer != nil })
+		s.shown, s.started = map[string]bool{}, map[string]bool{}
 	case event.ToolUse:
 		s.mark(s.shown, call)
 	case event.Permission:
@@ -43,7 +44,7 @@ func (s *Set) Add(call string, body event.Body) {
 			s.asked[i].used = s.asked[i].used || s.asked[i].call == call
 		}
 	case event.Question:
-		if at := s.find(b.QID); call != "" && at < 0 {
+		if s.find(b.QID) < 0 {
 			s.asked = append(s.asked, question{Question: b, call: call})
 		}
 	case event.Answer:
@@ -78,7 +79,7 @@ func (s *Set) Take(call string, like event.Question) (id string, answer *event.A
 	return "", nil
 }
 
-// Open returns the questions without an answer.
+// Open returns the questions without an answer, those about no call included.
 func (s *Set) Open() (list []event.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +96,15 @@ func (s *Set) Open() (list []event.Question) {
 func (s *Set) Parked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.asked) > 0
+	return slices.ContainsFunc(s.asked, func(q question) bool { return q.call != "" })
+}
+
+// Resume drops the questions that nobody waits for in another process: those about no
+// call of the session itself.
+func (s *Set) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = slices.DeleteFunc(s.asked, func(q question) bool { return q.call == "" })
 }
 
 // Started reports whether a call may have done something.

@@ -16,7 +16,11 @@ func TestAnswersAreUsedOnce(t *testing.T) {
 	s.Add("", event.Message{})
 	s.Add("c1", event.ToolUse{})
 	s.Add("c1", ask("q1"))
-	s.Add("", ask("q0")) // about no call
+	s.Add("", ask("q0")) // of a subagent
+	if open := s.Open(); len(open) != 2 {
+		t.Errorf("open %+v", open)
+	}
+	s.Resume()
 	if open := s.Open(); len(open) != 1 || open[0].QID != "q1" || !s.Parked() || !s.Shown("c1") || s.Started("c1") {
 		t.Fatalf("open %+v", open)
 	}

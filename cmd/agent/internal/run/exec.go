@@ -29,6 +29,7 @@ type Options struct {
 	Print        bool // the root command's --print
 	Verbose      bool
 	format       string
+	inputFormat  string
 	outputSchema string
 	lastMessage  string
 	ephemeral    bool
@@ -80,6 +81,7 @@ func (o *Options) registerSession(f *pflag.FlagSet) {
 
 func (o *Options) registerOutput(f *pflag.FlagSet) {
 	f.StringVar(&o.format, "output-format", string(FormatText), "`FORMAT` of stdout: text, json (the result event) or stream-json (one event per line)")
+	f.StringVar(&o.inputFormat, "input-format", string(FormatText), "`FORMAT` of stdin: text (a prompt) or stream-json (commands of a host, see docs/host-protocol.md)")
 	f.StringVar(&o.outputSchema, "output-schema", "", "require an answer that matches the JSON Schema in `FILE`, if the provider supports it")
 	f.StringVarP(&o.lastMessage, "output-last-message", "o", "", "also write the final answer to `FILE`")
 	o.RegisterVerbose(f)
@@ -97,10 +99,18 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	default:
 		return cmdutil.Usagef("--output-format %q: use text, json or stream-json", o.format)
 	}
+	switch format(o.inputFormat) {
+	case FormatText, FormatStream:
+	default:
+		return cmdutil.Usagef("--input-format %q: use text or stream-json", o.inputFormat)
+	}
 	if err := cmp.Or(o.Check(), o.Recording.Check(), o.checkOnAsk(), o.isolation.check(o)); err != nil {
 		return err
 	}
 	defer func() { o.Recording.Close(o.Err, err) }()
+	if format(o.inputFormat) == FormatStream {
+		return o.runLines(ctx, args)
+	}
 	t := &Task{IO: o.IO, Format: format(o.format), verbose: o.Verbose, reply: o.answer}
 	if err := o.prepare(ctx, t, args); err != nil {
 		return cmdutil.Advise(t.fail(err), setup.FirstRunAdvice(ctx, err))

@@ -1,0 +1,268 @@
+package run
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/sdk/host"
+)
+
+// Protocol is the version of the host protocol, docs/host-protocol.md.
+const Protocol = 1
+
+// maxLine is the size of the longest line that is read.
+const maxLine = 64 << 20
+
+// Request is a line that a host writes: a command of sdk/host, hello or now.
+type Request struct {
+	ID       string `json:"id,omitempty" jsonschema:"the line is answered by a reply with this id"`
+	Protocol int    `json:"protocol,omitempty" jsonschema:"of a hello: the version that the host speaks"`
+	host.Command
+}
+
+// Reply is the answer to a line.
+type Reply struct {
+	Type     string      `json:"type"` // reply
+	ID       string      `json:"id,omitempty"`
+	Protocol int         `json:"protocol,omitempty"` // to a hello
+	Run      string      `json:"run,omitempty"`      // its result event answers the input
+	Now      *host.Now   `json:"now,omitempty"`      // to a now
+	Error    *host.Error `json:"error,omitempty"`
+}
+
+// lines drives a session by lines of JSON on stdin and stdout.
+type lines struct {
+	*Task
+	session *host.Session
+
+	mu  sync.Mutex
+	out *json.Encoder
+	err error // of writing
+}
+
+// runLines runs a session for a host.
+func (o *Options) runLines(ctx context.Context, args []string) error {
+	switch {
+	case o.answer != nil:
+		return cmdutil.Usagef("--input-format stream-json: use it with exec --resume ID, and send the answer as a line")
+	case o.isolation.on():
+		return cmdutil.Usagef("--input-format stream-json: leave out --worktree and --attempts, and run agent in the worktree")
+	case format(o.format) != FormatStream:
+		return cmdutil.Usagef("--input-format stream-json needs --output-format stream-json")
+	case len(args) > 0:
+		return cmdutil.Usagef("--input-format stream-json: prompts come as lines on stdin, not as arguments")
+	}
+	set, err := o.Load(o.IO)
+	if err != nil {
+		return err
+	}
+	t := &Task{IO: o.IO, Format: FormatStream}
+	if err := o.Configure(ctx, t, set); err != nil {
+		return cmdutil.Advise(err, setup.FirstRunAdvice(ctx, err))
+	}
+	t.Session.SaveRules = set.SaveRules
+	l := &lines{Task: t, out: json.NewEncoder(o.Out)}
+	var children sync.WaitGroup
+	t.Session.OnSubagent = func(child *core.Session) {
+		children.Go(func() { l.follow(child.Events(context.WithoutCancel(ctx), 0)) })
+	}
+	h := host.New(l.open(set))
+	if l.session, err = h.Open(ctx, host.Open{ID: t.Session.Resume, Dir: t.Agent.Dir}); err != nil {
+		return cmdutil.Advise(setup.SessionAdvice(err, t.Session.Resume), setup.FirstRunAdvice(ctx, err))
+	}
+	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { _, _ = l.session.Do(ctx, host.Command{Type: "cancel", Reason: "interrupted by Ctrl-C"}) })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		l.follow(l.session.Events(context.WithoutCancel(ctx), l.session.Past()))
+	}()
+	go l.read(watched)
+	select {
+	case <-ended:
+	case <-watched.Done():
+	}
+	closed := h.Close()
+	<-ended
+	children.Wait()
+	if sig := stop(); sig != nil {
+		return sig
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Join(closed, l.err)
+}
+
+// open returns what opens the session of the command line.
+func (l *lines) open(set *setup.Setup) host.Opener {
+	return func(ctx context.Context, _ host.Open, asker core.Asker) (host.Opened, error) {
+		a, err := l.place.OpenAgent(ctx, l.Agent)
+		if err != nil {
+			return host.Opened{}, err
+		}
+		l.Session.Asker = asker
+		var s *agent.Session
+		if err = l.ready(ctx, a); err == nil {
+			s, err = a.NewSession(ctx, l.Session)
+		}
+		if err != nil {
+			return host.Opened{}, errors.Join(err, a.Close())
+		}
+		init := l.initEvent(ctx, a, s)
+		body := init.Body.(event.Init)
+		body.Protocol = Protocol
+		init.Body = body
+		l.write(init)
+		return host.Opened{Session: s, Settings: l.settings(set, a, s, body), Close: a.Close}, nil
+	}
+}
+
+// settings returns what a host can change while the session is open.
+func (l *lines) settings(set *setup.Setup, a *agent.Agent, s *agent.Session, now event.Init) []host.Setting {
+	request := l.Session.Request
+	efforts := []string{string(model.EffortNone), string(model.EffortLow), string(model.EffortMedium), string(model.EffortHigh), string(model.EffortXHigh)}
+	list := []host.Setting{{
+		ID: "model", Name: "Model", Category: "model", Value: now.Model,
+		Set: func(name string) error {
+			profile, err := set.Profile(now.Provider, name)
+			if err == nil {
+				s.SetModel(nil, name)
+				s.SetProfile(profile)
+			}
+			return err
+		},
+	}, {
+		ID: "effort", Name: "Effort", Category: "thought_level", Value: string(request.Effort), Values: efforts,
+		Set: func(value string) error {
+			request.Effort = model.Effort(value)
+			s.SetRequest(request)
+			return nil
+		},
+	}}
+	if p, ok := a.Policy().(*permissions.Policy); ok {
+		list = append(list, host.Setting{
+			ID: "mode", Name: "Permission mode", Category: "mode", Value: now.Mode, Values: modes(set, p),
+			Set: func(value string) error {
+				s.SetPolicy(p.WithMode(permissions.Mode(value)))
+				return nil
+			},
+		})
+	}
+	return list
+}
+
+// modes returns the permission modes that can be used here.
+func modes(set *setup.Setup, p *permissions.Policy) (list []string) {
+	for _, m := range permissions.Modes() {
+		if m != permissions.ModeWorkspace || set.Trusted && p.Sandboxed() {
+			list = append(list, string(m))
+		}
+	}
+	return list
+}
+
+// follow writes events until they end.
+func (l *lines) follow(events func(func(event.Event, error) bool)) {
+	for e, err := range events {
+		if err != nil {
+			fmt.Fprintf(l.Err, "agent: reading the session's events: %v\n", err)
+			return
+		}
+		l.write(e)
+	}
+}
+
+// write writes one line. If the host does not read any more, the session is closed.
+func (l *lines) write(line any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return
+	}
+	if l.err = l.out.Encode(line); l.err != nil && l.session != nil {
+		_, _ = l.session.Do(context.Background(), host.Command{Type: "close"})
+	}
+}
+
+// read carries out the lines on stdin. At their end the work that was begun is
+// finished, unless it needs an answer.
+func (l *lines) read(ctx context.Context) {
+	in := bufio.NewReaderSize(l.In, 64<<10)
+	for {
+		line, long, err := readLine(in)
+		switch {
+		case long:
+			l.write(Reply{Type: "reply", Error: &host.Error{Code: host.CodeInvalid, Message: fmt.Sprintf("the line is longer than %d MiB", maxLine>>20)}})
+		case len(bytes.TrimSpace(line)) > 0:
+			l.handle(ctx, line)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if ctx.Err() == nil {
+		l.session.Leave(ctx)
+	}
+}
+
+// readLine reads a line; of one that is too long it returns nothing.
+func readLine(in *bufio.Reader) (line []byte, long bool, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if line = append(line, part...); len(line) > maxLine {
+			line, long = line[:0], true
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			if long {
+				line = nil
+			}
+			return line, long, err
+		}
+	}
+}
+
+// handle carries out one line. A line with an ID is answered, and so is a wrong one.
+func (l *lines) handle(ctx context.Context, line []byte) {
+	var r Request
+	reply := Reply{Type: "reply"}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&r)
+	if err == nil {
+		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("text after the JSON object")
+		}
+	}
+	reply.ID = r.ID
+	switch {
+	case err != nil:
+		err = &host.Error{Code: host.CodeInvalid, Message: fmt.Sprintf("the line is not a command: %v", err)}
+	case r.Type == "hello":
+		if reply.Protocol = Protocol; r.Protocol != Protocol {
+			err = &host.Error{Code: host.CodeInvalid, Message: fmt.Sprintf("protocol %d is not supported: this is version %d", r.Protocol, Protocol)}
+		}
+	case r.Type == "now":
+		now := l.session.Now()
+		reply.Now = &now
+	default:
+		reply.Run, err = l.session.Do(ctx, r.Command)
+	}
+	if err != nil && !errors.As(err, &reply.Error) {
+		reply.Error = &host.Error{Code: host.CodeFailed, Message: err.Error()}
+	}
+	if r.ID != "" || reply.Error != nil {
+		l.write(reply)
+	}
+}

@@ -1,0 +1,142 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+// answer answers an open question. That of a parked session continues it.
+func (s *Session) answer(ctx context.Context, c Command) (string, error) {
+	pending := s.session.Pending()
+	at := slices.IndexFunc(pending, func(q event.Question) bool { return q.QID == c.Question })
+	if at < 0 {
+		return "", fail(CodeUnknown, "no question %q is open", c.Question)
+	}
+	q := pending[at]
+	if len(q.Choices) > 0 && !slices.Contains(q.Choices, string(c.Choice)) {
+		return "", fail(CodeUnknown, "question %s has no choice %q: use one of %s", c.Question, c.Choice, strings.Join(q.Choices, ", "))
+	}
+	if c.Offer < 0 || c.Offer > 0 && c.Offer >= len(q.Offers) {
+		return "", fail(CodeUnknown, "question %s has %d offers, and none with index %d", c.Question, len(q.Offers), c.Offer)
+	}
+	a := core.Answer{Choice: c.Choice, Offer: c.Offer, Reason: c.Reason}
+	if c.Values != nil {
+		var err error
+		if a.Values, err = json.Marshal(c.Values); err != nil {
+			return "", fail(CodeInvalid, "values: %v", err)
+		}
+	}
+	if s.session.State() == core.StateParked {
+		if err := s.session.Answer(ctx, c.Question, a); err != nil {
+			return "", errorOf(err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.start(core.Input{Run: c.Run})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answered[c.Question] {
+		return "", fail(CodeUnknown, "question %q has an answer already", c.Question)
+	}
+	s.answered[c.Question] = true
+	if reply := s.asked[c.Question]; reply != nil {
+		reply <- a
+	} else {
+		s.answers[c.Question] = a
+	}
+	return "", nil
+}
+
+// cancel ends the current run and drops the queued inputs.
+func (s *Session) cancel(c Command) error {
+	end := s.session.Interrupt
+	switch c.Reach {
+	case "", "tools":
+	case "model":
+		end = s.session.Cancel
+	default:
+		return fail(CodeInvalid, "reach is %q: use model or tools", c.Reach)
+	}
+	s.drop()
+	s.mu.Lock()
+	r := s.current
+	s.mu.Unlock()
+	if r != nil {
+		r.stop()
+		end(cmp.Or(c.Reason, byUser))
+	}
+	return nil
+}
+
+func (s *Session) set(ctx context.Context, c Command) error {
+	s.mu.Lock()
+	at := slices.IndexFunc(s.opened.Settings, func(o Setting) bool { return o.ID == c.Setting })
+	if at < 0 {
+		s.mu.Unlock()
+		return fail(CodeUnknown, "there is no setting %q", c.Setting)
+	}
+	setting := s.opened.Settings[at]
+	s.mu.Unlock()
+	if len(setting.Values) > 0 && !slices.Contains(setting.Values, c.Value) {
+		return fail(CodeUnknown, "%s cannot be %q: use one of %s", c.Setting, c.Value, strings.Join(setting.Values, ", "))
+	}
+	if err := setting.Set(c.Value); err != nil {
+		return fail(CodeFailed, "%s: %v", c.Setting, err)
+	}
+	s.mu.Lock()
+	s.opened.Settings[at].Value = c.Value
+	s.mu.Unlock()
+	s.session.Note(ctx, event.SettingChanged{Setting: c.Setting, Value: c.Value})
+	return nil
+}
+
+// close ends the session, with what is being processed.
+func (s *Session) close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		s.wg.Wait()
+		return nil
+	}
+	s.closed = true
+	current := s.current
+	s.mu.Unlock()
+	defer s.host.forget(s.ID())()
+	if current != nil {
+		current.stop()
+	}
+	s.drop()
+	err := s.session.Close()
+	s.wg.Wait()
+	if s.opened.Close != nil {
+		if cerr := s.opened.Close(); err == nil {
+			err = cerr
+		}
+	}
+	return err
+}
+
+// Leave closes the session when all inputs are processed. A question ends them
+// before, as the driver that could answer it has gone.
+func (s *Session) Leave(ctx context.Context) {
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	go func() {
+		s.wg.Wait()
+		done()
+	}()
+	for e, err := range s.session.Events(ctx, s.Past()) {
+		q, asked := e.Body.(event.Question)
+		if err != nil || asked && slices.ContainsFunc(s.session.Pending(), func(open event.Question) bool { return open.QID == q.QID }) {
+			break
+		}
+	}
+	_ = s.close()
+}
