@@ -14,9 +14,16 @@ import (
 // ErrNonInteractive is the error of a question in a non-interactive session.
 var ErrNonInteractive = errors.New("the session is non-interactive: no user can answer")
 
+// ErrParked is returned by an [Asker] for a question that outlives the run: Submit
+// returns [StopParked], and the call continues when the question is answered. For a
+// question that is not about a call of the session itself it is ErrNonInteractive.
+var ErrParked = errors.New("the question is parked until it is answered")
+
 // Ask puts a question to the user. One question is open at a time; the others
 // wait. It makes a session the Asker of its subagents.
-func (s *Session) Ask(ctx context.Context, q Question) (Answer, error) {
+func (s *Session) Ask(ctx context.Context, q Question) (Answer, error) { return s.ask(ctx, "", q) }
+
+func (s *Session) ask(ctx context.Context, call string, q Question) (Answer, error) {
 	if s.cfg.Asker == nil {
 		return Answer{}, ErrNonInteractive
 	}
@@ -26,23 +33,75 @@ func (s *Session) Ask(ctx context.Context, q Question) (Answer, error) {
 	case <-ctx.Done():
 		return Answer{}, ctx.Err()
 	}
-	if q.ID == "" {
-		q.ID = s.cfg.NewID()
-	}
 	if q.AgentPath == nil {
 		q.AgentPath = s.cfg.AgentPath
 	}
 	shown := event.Question{
-		QID: q.ID, Kind: string(q.Kind), AgentPath: q.AgentPath, Title: q.Title, Detail: q.Detail,
+		Kind: string(q.Kind), AgentPath: q.AgentPath, Tool: q.Tool, Accesses: recorded(q.Accesses), Title: q.Title, Detail: q.Detail,
 		Offers: q.Offers, Schema: q.Schema, URL: q.URL,
 	}
 	for _, c := range q.Choices {
 		shown.Choices = append(shown.Choices, string(c))
 	}
-	s.emit(ctx, "", shown)
+	earlier, given := s.conversation.Questions.Take(call, shown)
+	if given != nil {
+		return q.answer(given), nil
+	}
+	if q.ID = cmp.Or(q.ID, earlier); q.ID == "" {
+		q.ID = fmt.Sprintf("%s-%d", s.id, s.rec.Last()+1)
+	}
+	shown.QID = q.ID
+	s.emit(ctx, call, shown)
 	answer, err := s.cfg.Asker.Ask(ctx, q)
-	s.emit(ctx, "", event.Answer{QID: q.ID, Choice: string(answer.Choice), Rules: q.accepted(answer).Rules, Reason: answer.Reason, Withdrawn: err != nil})
+	if errors.Is(err, ErrParked) {
+		if call != "" {
+			return Answer{}, err
+		}
+		err = ErrNonInteractive
+	}
+	s.emit(ctx, call, event.Answer{QID: q.ID, Choice: string(answer.Choice), Rules: q.accepted(answer).Rules, Reason: answer.Reason, Withdrawn: err != nil})
+	s.conversation.Questions.Take(call, shown)
 	return answer, err
+}
+
+// answer is an answer as it was recorded.
+func (q *Question) answer(a *event.Answer) Answer {
+	offer := slices.IndexFunc(q.Offers, func(o Offer) bool { return slices.Equal(o.Rules, a.Rules) })
+	return Answer{Choice: Choice(a.Choice), Offer: max(offer, 0), Reason: a.Reason}
+}
+
+// Pending returns the questions that a parked session waits for. Questions whose
+// answer is recorded are not among them; Submit continues with those.
+func (s *Session) Pending() []event.Question { return s.conversation.Questions.Open() }
+
+// Answer records the answer to a question of [Session.Pending]; then Submit, also of
+// a later process, continues where the session stopped.
+func (s *Session) Answer(ctx context.Context, id string, a Answer) error {
+	if s.State() != StateParked {
+		return fmt.Errorf("no question is open: the session is %s", s.State())
+	}
+	pending := s.Pending()
+	at := slices.IndexFunc(pending, func(q event.Question) bool { return q.QID == id })
+	if at < 0 {
+		return fmt.Errorf("no question %q is open", id)
+	}
+	if !slices.Contains(pending[at].Choices, string(a.Choice)) {
+		return fmt.Errorf("question %s cannot be answered with %q: its choices are %v", id, a.Choice, pending[at].Choices)
+	}
+	q := Question{Offers: pending[at].Offers}
+	s.emit(ctx, "", event.Answer{QID: id, Choice: string(a.Choice), Rules: q.accepted(a).Rules, Reason: a.Reason})
+	if err := cmp.Or(s.rec.Flush(ctx), s.rec.Sync(ctx)); err != nil {
+		return &JournalError{err}
+	}
+	return nil
+}
+
+// recorded returns accesses as they are logged.
+func recorded(accesses []Access) (list []event.Access) {
+	for _, a := range accesses {
+		list = append(list, event.Access{Scope: string(a.Scope), Resource: a.Resource, Recursive: a.Recursive, Argv: a.Argv, Unconfined: a.Unconfined})
+	}
+	return list
 }
 
 // permit asks the user if the decision says so. It returns whether the call may
@@ -55,6 +114,9 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 		switch {
 		case errors.Is(err, errDecided):
 			allowed, why = c.decision.Verdict == Allow, c.decision.Reason
+		case errors.Is(err, ErrParked):
+			c.parked = true
+			return false, ""
 		case errors.Is(err, ErrNonInteractive):
 			p.Decider, why = "headless", c.decision.Reason+"; the session is non-interactive, so nobody can approve it"
 		case err != nil:
@@ -67,9 +129,7 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 	if p.Rule, p.Source, p.Reason = c.decision.Rule, c.decision.Source, why; allowed {
 		p.Decision = "allow"
 	}
-	for _, a := range c.accesses {
-		p.Accesses = append(p.Accesses, event.Access{Scope: string(a.Scope), Resource: a.Resource, Recursive: a.Recursive, Argv: a.Argv, Unconfined: a.Unconfined})
-	}
+	p.Accesses = recorded(c.accesses)
 	s.emit(ctx, c.call.ID, p)
 	c.permission = p
 	return allowed, why
@@ -130,7 +190,7 @@ func (s *Session) askUntilDecided(ctx context.Context, c *pending, q Question) (
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		answer, err = s.Ask(ctx, q)
+		answer, err = s.ask(ctx, c.call.ID, q)
 	}()
 	for {
 		select {

@@ -45,6 +45,7 @@ type Config struct {
 	Journal Journal // nil = in memory only
 	// JournalOptional lets a session continue in memory when the journal fails.
 	JournalOptional bool
+	Hider           Hider        // learns what is not recorded; nil = the journal, if it is one
 	Store           ContextStore // nil = full outputs are not kept
 	// Secrets are replaced by a marker in all output of tools.
 	Secrets []string
@@ -206,7 +207,7 @@ type ContextStore interface {
 // them by these names, in every environment and without approval.
 const HandlePrefix = "context:"
 
-// Hider is a Journal that keeps the secrets of a text out of all later records. A
+// Hider keeps the secrets of a text out of all later records, as a Journal may. A
 // session calls Hide with what it does not record, which a model may repeat.
 type Hider interface{ Hide(text string) }
 

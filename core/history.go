@@ -60,10 +60,19 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 	return last > 0, nil
 }
 
-// answerOpenCalls adds a result to every call without one: no provider accepts a
-// conversation with an open call.
+// answerOpenCalls adds a result to every call without one, as no provider accepts a
+// conversation with an open call. Those of a parked session that did not start stay open.
 func (s *Session) answerOpenCalls(ctx context.Context) {
+	asked := &s.conversation.Questions
 	for _, c := range s.conversation.Open() {
+		if asked.Parked() && !asked.Started(c.ID) {
+			if !event.LacksSecrets(c.Args) {
+				s.state = StateParked
+				continue
+			}
+			s.record(ctx, c, Fail(CodeCancelled, "This call was not run: its arguments were not recorded, because they may contain secrets. Make it again."), nil, 0)
+			continue
+		}
 		s.record(ctx, c, Fail(CodeCancelled, "The call was interrupted when the agent ended; what it did is unknown."), nil, 0)
 	}
 }
@@ -81,8 +90,10 @@ func (s *Session) storeInput(ctx context.Context, in Input) (parts, record model
 
 // hide keeps secrets of what is not logged out of later records.
 func (s *Session) hide(parts model.Parts) {
-	if h, ok := s.cfg.Journal.(Hider); ok {
-		h.Hide(parts.Text())
+	for _, p := range parts {
+		if text, ok := p.(model.Text); ok && s.cfg.Hider != nil {
+			s.cfg.Hider.Hide(text.Text)
+		}
 	}
 }
 
@@ -96,7 +107,7 @@ func (s *Session) withoutSecrets(ctx context.Context, snapshot *Snapshot, answer
 // loggedArgs returns the arguments of a call as they are logged.
 func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model.ToolCall) string {
 	entry, known := snapshot.Lookup(call.Name)
-	if !known || s.cfg.Journal == nil || entry.Validate(json.RawMessage(call.Args)) != nil {
+	if !known || s.cfg.Hider == nil || entry.Validate(json.RawMessage(call.Args)) != nil {
 		return call.Args
 	}
 	c := &pending{call: call, entry: entry, tool: &Call{ID: call.ID, Name: call.Name, Args: json.RawMessage(call.Args), Session: s.info(), Env: s.cfg.Env}}

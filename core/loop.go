@@ -20,6 +20,11 @@ import (
 
 // process runs one input through the loop.
 func (s *Session) process(r *run, in Input) (StopReason, error) {
+	if open := s.conversation.Open(); len(open) > 0 { // of a parked session
+		if s.runCalls(r, s.snapshot(r.ctx), "", open); r.parked {
+			return StopParked, nil
+		}
+	}
 	s.takeInput(r, in)
 	for {
 		s.drainSteering(r.ctx)
@@ -63,7 +68,9 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 			s.skipCalls(r, calls, "the limit on tokens or cost was reached")
 			return stop, nil
 		}
-		s.runCalls(r, snapshot, answer, calls)
+		if s.runCalls(r, snapshot, answer.Stop, calls); r.parked {
+			return StopParked, nil
+		}
 		s.detectLoop(r, calls)
 	}
 }

@@ -38,6 +38,7 @@ type pending struct {
 	approved   <-chan struct{} // closed by the next approval: decide again
 	failed     *Result         // why it cannot run
 	permission event.Permission
+	parked     bool // the question about it stays open
 	start      time.Time
 	notes      []string // what was corrected in the call, for the model
 }
@@ -75,12 +76,13 @@ func (c *pending) title() string {
 }
 
 // runCalls runs the calls of one answer: adjacent reads in parallel, all others
-// alone. Every call gets a result, in the order of the calls.
-func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, calls []model.ToolCall) {
-	switch answer.Stop { // the calls of a truncated response may be incomplete
+// alone. Every call gets a result, in the order of the calls, until a question is
+// parked.
+func (s *Session) runCalls(r *run, snapshot *Snapshot, stop model.StopReason, calls []model.ToolCall) {
+	switch stop { // the calls of a truncated response may be incomplete
 	case model.StopMaxTokens, model.StopContentFilter, model.StopRefusal:
 		for _, c := range calls {
-			s.record(r.ctx, c, Failf(CodeValidation, "This call was not run: the response was cut off (%s), so its arguments may be incomplete. Make the call again, with less in it.", answer.Stop), nil, 0)
+			s.record(r.ctx, c, Failf(CodeValidation, "This call was not run: the response was cut off (%s), so its arguments may be incomplete. Make the call again, with less in it.", stop), nil, 0)
 		}
 		return
 	}
@@ -89,7 +91,7 @@ func (s *Session) runCalls(r *run, snapshot *Snapshot, answer event.Message, cal
 	}
 	set := s.current()
 	var next *pending
-	for i := 0; i < len(calls); {
+	for i := 0; i < len(calls) && !r.parked; {
 		if r.soft.Err() != nil {
 			s.record(r.ctx, calls[i], Fail(CodeCancelled, "The call was cancelled before it started."), nil, 0)
 			i++
@@ -131,6 +133,10 @@ func (s *Session) runBatch(r *run, batch []*pending) {
 		wg.Wait()
 	}
 	for i, c := range batch {
+		if c.parked {
+			r.parked = true
+			continue
+		}
 		if c.permission.Decision == "deny" {
 			r.out.Denied = append(r.out.Denied, c.permission)
 		}
@@ -160,7 +166,9 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 	use := event.ToolUse{Name: c.call.Name, Source: entry.Source, Args: c.call.Args}
 	logged := use
 	logged.Args = s.loggedArgs(r.ctx, snapshot, c.call)
-	s.emitAs(r.ctx, call.ID, use, logged)
+	if !s.conversation.Questions.Shown(call.ID) {
+		s.emitAs(r.ctx, call.ID, use, logged)
+	}
 	switch {
 	case hooked != nil:
 		c.permission = event.Permission{Tool: c.call.Name, Decision: "deny", Decider: "hook", Reason: hooked.Error()}
@@ -239,7 +247,9 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	var changes []event.Body
 	if c.failed != nil {
 		res = *c.failed
-	} else if ok, why := s.permit(r.soft, c); !ok {
+	} else if ok, why := s.permit(r.soft, c); c.parked {
+		return res
+	} else if !ok {
 		res = Failf(CodePermission, "Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", cmp.Or(why, "the user denied it"))
 	} else if r.soft.Err() != nil { // cancelled while it was asked, or its approval is not recorded
 		res = Fail(CodeCancelled, "The call was cancelled before it started.")

@@ -31,6 +31,7 @@ const (
 	StateIdle          State = "idle"
 	StateProcessing    State = "processing"
 	StateAwaitingInput State = "awaiting_input" // as idle, but the model asked the user something
+	StateParked        State = "parked"         // as idle, but tool calls wait for the answer to a question
 	StateClosed        State = "closed"
 )
 
@@ -41,6 +42,7 @@ type StopReason string
 const (
 	StopDone          StopReason = "done"
 	StopAwaitingInput StopReason = "awaiting_input"
+	StopParked        StopReason = "parked" // see Session.Pending
 	StopTurnLimit     StopReason = "turn_limit"
 	StopTokenLimit    StopReason = "token_limit" // tokens or cost
 	StopMaxTokens     StopReason = "max_tokens"  // the response was truncated
@@ -131,7 +133,8 @@ type settings struct {
 }
 
 // New opens a session. If the journal holds records, that session is resumed; a
-// tool call without a result gets one that says it was cancelled.
+// tool call without a result gets one that says it was cancelled, unless the session
+// was asking the user: then it is parked, and calls that had not started can continue.
 func New(ctx context.Context, cfg Config) (*Session, error) {
 	switch {
 	case cfg.Provider == nil:
@@ -156,6 +159,9 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		cfg.Tracer = noop.NewTracerProvider().Tracer("")
 	}
 	cfg.Model = cmp.Or(cfg.Model, cfg.Provider.Info().Model)
+	if cfg.Hider == nil {
+		cfg.Hider, _ = cfg.Journal.(Hider)
+	}
 	s := &Session{
 		cfg: cfg, id: cfg.ID, tracer: cfg.Tracer,
 		asking: make(chan struct{}, 1), state: StateIdle, approved: approvals.New(),
@@ -217,7 +223,8 @@ func (s *Session) Events(ctx context.Context, after event.Seq) iter.Seq2[event.E
 }
 
 // Submit processes an input and then the follow-ups. An empty input continues
-// the conversation as it is, for instance after a failed call.
+// the conversation as it is, for instance after a failed call. A parked session
+// first continues the calls that wait, with the answers that it has.
 //
 // The error is that of a session that cannot take the input (ErrBusy,
 // ErrClosed), of the journal (a *JournalError), of the model (a *model.Error), or of ctx: when ctx is done, the
@@ -231,7 +238,7 @@ func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
 	defer span.End()
 	r.ctx, r.soft = ctx, trace.ContextWithSpan(r.soft, span)
 	stop, err := s.process(r, in)
-	for err == nil && stop != StopCancelled {
+	for err == nil && stop != StopCancelled && stop != StopParked {
 		next, ok := s.nextFollowUp()
 		if !ok {
 			break
@@ -260,6 +267,7 @@ type run struct {
 	rounds      int
 	inputTokens int
 	compacted   bool
+	parked      bool // a question stays open
 	emptied     bool // the last answer was empty
 	corrected   bool // the model was told that its answer does not match the schema
 }
@@ -293,6 +301,8 @@ func (s *Session) finish(r *run, stop StopReason, err error) {
 		next = StateClosed
 	case stop == StopAwaitingInput:
 		next = StateAwaitingInput
+	case stop == StopParked:
+		next = StateParked
 	}
 	ctx := context.WithoutCancel(r.ctx)
 	if next == StateClosed {
@@ -493,7 +503,7 @@ func (s *Session) emitAs(ctx context.Context, call string, body, record event.Bo
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		e.Trace, e.Span = sc.TraceID().String(), sc.SpanID().String()
 	}
-	s.conversation.Memory.Add(call, record)
+	s.conversation.Note(call, record)
 	seq, err := s.rec.Add(ctx, e, record)
 	if err != nil {
 		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session is no longer logged and continues in memory only: %v", err))

@@ -145,13 +145,24 @@ func specialReason(f *finding, what string) string {
 	return fmt.Sprintf("%s always needs approval: the path %s; %s", what, kind, rest)
 }
 
+// snapshot says that what the command removes can be brought back.
+func (f *finding) snapshot() string {
+	switch f.kept {
+	case 0:
+		return ""
+	case 1:
+		return "; a snapshot holds the file that it may remove or overwrite"
+	}
+	return fmt.Sprintf("; a snapshot holds the %d files that it may remove or overwrite", f.kept)
+}
+
 func (p *Policy) modeReason(f, whole *finding, what string, always []string) string {
 	s := &f.subject
 	switch {
 	case f.verdict == core.Allow && whole.reads:
 		return "mode " + string(p.mode) + " allows everything the command does"
 	case f.verdict == core.Allow && len(whole.parts) > 0 && !whole.free:
-		return "mode " + string(p.mode) + " allows it: the command runs in the sandbox, which can write only in the workspace and reach only the hosts that rules allow"
+		return "mode " + string(p.mode) + " allows it: the command runs in the sandbox, which can write only in the workspace and reach only the hosts that rules allow" + whole.snapshot()
 	case f.verdict == core.Allow:
 		return "mode " + string(p.mode) + " allows it"
 	case f.verdict == core.Deny && (p.mode == ModeReadOnly || p.mode == ModePlan):

@@ -14,17 +14,18 @@ import (
 // subject is an access, or a part of one, prepared for matching rules.
 type subject struct {
 	core.Access
-	tool   string
-	source string // the tool's toolset
-	agent  string // the calling subagent; empty for the root
-	dir    string // the session's, slashed; empty if unknown
-	path   string // of a file, slashed; empty if invalid
-	folded string // path with case folded
-	ruled  string // path as deny and ask rules compare it
-	handle bool   // a stored output of the session, not a file
-	carved bool   // parts of the tree can be excluded
-	vague  bool   // it is not known what is accessed
-	whole  bool   // a command for an unknown shell
+	tool    string
+	source  string // the tool's toolset
+	agent   string // the calling subagent; empty for the root
+	dir     string // the session's, slashed; empty if unknown
+	session string // its ID
+	path    string // of a file, slashed; empty if invalid
+	folded  string // path with case folded
+	ruled   string // path as deny and ask rules compare it
+	handle  bool   // a stored output of the session, not a file
+	carved  bool   // parts of the tree can be excluded
+	vague   bool   // it is not known what is accessed
+	whole   bool   // a command for an unknown shell
 
 	sure     int      // how many words of Argv are known, from the first
 	program  string   // of a command whose first word is known
@@ -37,7 +38,7 @@ type subject struct {
 // subject prepares an access.
 func (p *Policy) subject(req *core.PermissionRequest, a core.Access) subject {
 	s := subject{
-		Access: a, tool: req.Tool, source: req.Source, dir: slashed(req.Session.Dir),
+		Access: a, tool: req.Tool, source: req.Source, dir: slashed(req.Session.Dir), session: req.Session.ID,
 		agent: strings.Join(req.Session.AgentPath, "/"), sure: len(a.Argv),
 	}
 	_, known := scopeOf(string(a.Scope))
@@ -120,6 +121,7 @@ type finding struct {
 	// that only for files that it loses, or for what opened opens.
 	confined bool
 	opened   []core.Grant
+	kept     int    // files that are lost, but for a snapshot
 	need     bool   // a part that is foreseen
 	remedy   string // flags that would allow all that is foreseen
 }
@@ -244,8 +246,8 @@ func (p *Policy) judge(ctx context.Context, f *finding) {
 	}
 	// What the user approves runs as the user would run it. Scripts of skills
 	// stay in the sandbox, and so do commands that would run there but for the
-	// files that they lose or what can be opened to them.
-	f.free = s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask && !f.confined || p.mode == ModeBypass)
+	// files that they lose or what can be opened to them. Mode bypass has none.
+	f.free = p.mode == ModeBypass || s.Scope == core.ScopeShell && (f.free || f.verdict == core.Ask && !f.confined)
 }
 
 // settled says what decides on an access that no rule matches.

@@ -19,10 +19,10 @@ const maxLost = 5000
 // losses counts the files that one command would remove or empty although git
 // does not have their content.
 type losses struct {
-	files   int
+	files   []string
+	bytes   int64
 	tooMany bool
 	where   string // the first path that a command names
-	first   string // the first file
 	atMost  bool   // some of the files stay
 	asked   bool   // the command needs approval anyway
 	trees   map[string]*worktree
@@ -37,9 +37,9 @@ type worktree struct {
 // count adds the files at a path.
 func (j *scriptJudge) count(a *shell.Access, name string) {
 	l := &j.lost
-	before := l.files
+	before := len(l.files)
 	j.countBelow(a, name, a.Recursive)
-	if l.files > before {
+	if len(l.files) > before {
 		l.atMost = l.atMost || a.Loss == shell.LosesSome || a.Loss == shell.LosesUntracked
 		if l.where == "" {
 			l.where = name
@@ -49,7 +49,7 @@ func (j *scriptJudge) count(a *shell.Access, name string) {
 
 func (j *scriptJudge) countBelow(a *shell.Access, name string, recursive bool) {
 	l := &j.lost
-	if l.tooMany = l.tooMany || l.files > maxLost; l.tooMany {
+	if l.tooMany = l.tooMany || len(l.files) > maxLost; l.tooMany {
 		return
 	}
 	info, err := j.environment.Files().Stat(j.ctx, name)
@@ -58,8 +58,8 @@ func (j *scriptJudge) countBelow(a *shell.Access, name string, recursive bool) {
 	}
 	if !info.IsDir() {
 		if info.Size() > 0 && j.unheld(a.Loss, name, info) {
-			l.files++
-			l.first = cmp.Or(l.first, name)
+			l.files = append(l.files, name)
+			l.bytes += info.Size()
 		}
 		return
 	}
@@ -134,11 +134,24 @@ func (j *scriptJudge) gitDir(dir string) string {
 	return path.Join(dir, at)
 }
 
-// addLosses asks about what a command or, if c is nil, redirections lose.
+// maxHeld bounds the bytes of lost files for which a snapshot is taken.
+const maxHeld = 256 << 20
+
+// restorable reports whether what is lost can be brought back from a snapshot.
+func (j *scriptJudge) restorable(l *losses) bool {
+	return j.held != nil && !l.asked && !l.tooMany && l.bytes <= maxHeld && j.held(j.ctx, j.whole.session, l.files)
+}
+
+// addLosses asks about what a command or, if c is nil, redirections lose, unless it
+// can be brought back.
 func (j *scriptJudge) addLosses(c *shell.Command) {
 	l := j.lost
 	j.lost = losses{trees: l.trees}
-	if l.files == 0 {
+	if len(l.files) == 0 {
+		return
+	}
+	if j.restorable(&l) {
+		j.kept += len(l.files)
 		return
 	}
 	f := finding{subject: *j.whole, verdict: core.Ask, step: byMode, confined: true, extra: l.asked}
@@ -153,7 +166,7 @@ func (j *scriptJudge) addLosses(c *shell.Command) {
 			verb = "deletes "
 		}
 	}
-	number := fmt.Sprintf("%d files", l.files)
+	number := fmt.Sprintf("%d files", len(l.files))
 	switch {
 	case l.tooMany:
 		number = fmt.Sprintf("more than %d files", maxLost)
@@ -164,8 +177,8 @@ func (j *scriptJudge) addLosses(c *shell.Command) {
 		return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(name, j.whole.dir), "/"), "the working directory")
 	}
 	f.why = verb + number + " with content that git does not have, in " + within(l.where)
-	if l.files == 1 {
-		f.why = verb + within(l.first) + ", whose content git does not have"
+	if len(l.files) == 1 {
+		f.why = verb + within(l.files[0]) + ", whose content git does not have"
 	}
 	j.add(f)
 }

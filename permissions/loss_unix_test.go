@@ -3,9 +3,11 @@
 package permissions_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +52,46 @@ func TestLossOfWork(t *testing.T) {
 	})
 	if d.Verdict != allow {
 		t.Errorf("granted: %s", d.Verdict)
+	}
+}
+
+// TestHeldLossRunsUnasked: what a snapshot holds may be lost; what it does not hold
+// is asked about, as is what is asked about for other reasons.
+func TestHeldLossRunsUnasked(t *testing.T) {
+	m := newMachine(t, permissions.ModeWorkspace)
+	var asked []string
+	p := newPolicy(t, permissions.Options{
+		Mode: permissions.ModeWorkspace, Home: filepath.Dir(m.ws), Workspace: []string{m.ws}, Env: m.env, Shell: "bash", Sandboxed: func() bool { return true },
+		Held: func(_ context.Context, session string, files []string) bool {
+			if session != "s" {
+				t.Errorf("session %q", session)
+			}
+			asked = append(asked, files...)
+			return !slices.ContainsFunc(files, func(name string) bool { return strings.HasSuffix(name, ".bin") })
+		},
+	})
+	for _, name := range []string{"build/1", "build/2", "new", "other/big.bin", ".git/config"} {
+		path := filepath.Join(m.ws, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		m.write(t, path, "x")
+	}
+	for line, want := range map[string]core.Verdict{
+		"rm -rf build": allow, "echo x > new": allow, "find build -delete": allow, "rm -rf build && rm new": allow, "true > new": allow,
+		"rm -rf other": ask, "rm -rf build other": ask, "rm -rf .git": ask, "rm -rf .": deny,
+	} {
+		d := p.Decide(t.Context(), core.PermissionRequest{Tool: "shell", Accesses: []core.Access{script(line)}, Session: core.SessionInfo{ID: "s", Dir: m.ws}})
+		if d.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", line, d.Verdict, d.Reason, want)
+		}
+	}
+	d := p.Decide(t.Context(), core.PermissionRequest{Tool: "shell", Accesses: []core.Access{script("rm -rf build && rm new")}, Session: core.SessionInfo{ID: "s", Dir: m.ws}})
+	if !strings.Contains(d.Reason, "a snapshot holds the 3 files that it may remove") {
+		t.Errorf("reason %q", d.Reason)
+	}
+	if !slices.Contains(asked, filepath.Join(m.ws, "build/2")) {
+		t.Errorf("asked for %q", asked)
 	}
 }
 

@@ -49,6 +49,9 @@ type Options struct {
 	// Sandbox tells what a command in the sandbox will lack, to ask beforehand. With
 	// nil, nothing is foreseen.
 	Sandbox Sandbox
+	// Held takes a snapshot for a session, and reports whether it holds all of the
+	// files. Losing them then needs no approval. With nil, it does.
+	Held func(ctx context.Context, session string, files []string) bool
 }
 
 // Policy implements [core.Policy] by modes and rules; see the package
@@ -71,6 +74,7 @@ type Policy struct {
 	posix       bool        // the dialect can be analyzed
 	sandboxed   func() bool // nil = no
 	confines    Sandbox     // may be nil
+	held        func(ctx context.Context, session string, files []string) bool
 
 	home      string
 	workspace []string
@@ -120,7 +124,7 @@ func New(o Options) (*Policy, error) {
 }
 
 func (p *Policy) setEnv(o *Options) {
-	p.environment, p.dialect, p.sandboxed, p.confines = o.Env, o.Shell, o.Sandboxed, o.Sandbox
+	p.environment, p.dialect, p.sandboxed, p.confines, p.held = o.Env, o.Shell, o.Sandboxed, o.Sandbox, o.Held
 	if p.dialect == "" && o.Env != nil {
 		p.dialect = o.Env.Info().Shell
 	}
@@ -439,7 +443,7 @@ func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.
 		return nil
 	}
 	grants := make([]core.Grant, len(req.Accesses))
-	confined := false
+	confined, script := false, false
 	var opened []core.Grant
 	for i, a := range req.Accesses {
 		f, g := &findings[i], &grants[i]
@@ -448,7 +452,7 @@ func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.
 		case startsProgram(a.Scope):
 			g.Unconfined, g.Env = f.free, f.environ
 			if !f.free {
-				confined = true
+				confined, script = true, script || a.Scope == core.ScopeSkillScript
 				opened = append(opened, f.opened...)
 			}
 		case a.Scope == core.ScopeRead && a.Recursive:
@@ -463,19 +467,21 @@ func (p *Policy) grants(req *core.PermissionRequest, findings []finding) []core.
 		}
 	}
 	if confined && p.Sandboxed() {
-		grants = append(append(grants, p.sandbox()...), opened...)
+		grants = append(append(grants, p.sandbox(script)...), opened...)
 	}
 	return grants
 }
 
 // sandbox returns what a command in the sandbox may write and reach: the
 // workspace if the mode allows writing, and the trees and hosts of allow rules.
-func (p *Policy) sandbox() []core.Grant {
+// Scripts of skills, which stay in the sandbox when they are approved, write to
+// the workspace also where approved commands may.
+func (p *Policy) sandbox(script bool) []core.Grant {
 	var grants []core.Grant
 	open := func(scope core.Scope, resource string, recursive bool) {
 		grants = append(grants, core.Grant{Access: core.Access{Scope: scope, Resource: resource, Recursive: recursive}})
 	}
-	if p.mode == ModeWorkspace || p.mode == ModeAcceptEdits {
+	if p.mode == ModeWorkspace || p.mode == ModeAcceptEdits || script && p.mode == ModeDefault {
 		for _, dir := range p.workspace {
 			open(core.ScopeWrite, dir, true)
 		}

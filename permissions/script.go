@@ -36,7 +36,7 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 	if slices.ContainsFunc(j.parts, func(p finding) bool { return p.verdict == core.Ask && !p.confined }) {
 		j.parts = append(j.parts, j.hidden...) // approved, it runs where nothing is hidden
 	}
-	f.parts, f.opened = j.parts, j.opened
+	f.parts, f.opened, f.kept = j.parts, j.opened, j.kept
 	for i := range f.parts {
 		if f.parts[i].worse(&f.parts[f.worst]) {
 			f.worst = i
@@ -68,6 +68,7 @@ type scriptJudge struct {
 	touched map[touch]bool // already judged
 	opened  []core.Grant   // what the commands will need
 	lost    losses
+	kept    int // lost files that a snapshot holds
 
 	writes    bool // a known command changes files
 	relied    bool // a command is allowed because of what it does

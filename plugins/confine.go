@@ -60,8 +60,8 @@ func (h *Host) profile(m Manifest, l *loaded, data string) *sandbox.Profile {
 	}
 	masked := sandbox.HideExcept(sandbox.UserRoots(h.home, h.workspace, h.agentHome), visible)
 	p := &sandbox.Profile{Mode: h.sandbox, Readable: read, Writable: write, Masked: append(masked, h.maskedPaths(open)...), Limits: m.Limits.or(h.limits).forSandbox()}
-	if len(m.Write) > 0 {
-		h.protect(p)
+	if dirs := h.expand(m.Write); len(dirs) > 0 {
+		h.protect(l.spec.Name, p, dirs)
 	}
 	p.Network.Serve = true // the socket on which it is called
 	if slices.Contains(m.Network, "*") {

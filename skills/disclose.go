@@ -70,7 +70,7 @@ func (s *Source) Context(ctx context.Context, req core.ContextRequest) ([]core.B
 	seen := s.seen()
 	var blocks []core.Block
 	for _, m := range result.Activated {
-		if b, ok := s.text(m, seen); ok {
+		if b, ok := s.text(m, req.Session, seen); ok {
 			blocks = append(blocks, b)
 		}
 	}
@@ -153,8 +153,8 @@ func (s *Source) seen() string {
 }
 
 // text returns the block with the full text of a skill, unless it was seen.
-func (s *Source) text(m Match, seen string) (core.Block, bool) {
-	body := disclosed(m.Skill, m.Args)
+func (s *Source) text(m Match, session core.SessionInfo, seen string) (core.Block, bool) {
+	body := disclosed(m.Skill, m.Skill.filled(m.Args, session))
 	mark := markOf(body)
 	s.opts.Usage.Note(m.Skill.Name, time.Now())
 	if s.opts.Tools != nil {
@@ -176,14 +176,17 @@ func markOf(text string) string {
 	return "content=" + hex.EncodeToString(sum[:8])
 }
 
-// disclosed returns a skill's text as it is shown to the model: with the
-// arguments of /name substituted, limited in length, and escaped so that it
-// cannot close the surrounding tags.
-func disclosed(s *Skill, args string) string {
-	body := s.Body
-	if args != "" {
-		body = withArguments(body, args)
-	}
+// filled returns a skill's text with arguments and folders in their places.
+func (s *Skill) filled(args string, session core.SessionInfo) string {
+	text, _ := Values{Args: args, Names: s.Arguments, Dir: s.Dir, Session: session}.Fill(s.Body)
+	return text
+}
+
+// disclosed returns a skill's text as it is shown to the model: limited in
+// length, escaped so that it cannot close the surrounding tags, and with what the
+// model must know about it.
+func disclosed(s *Skill, body string) string {
+	pending := len(embeddedIn(body)) > 0
 	body = strings.NewReplacer("</skill", "< /skill", "</context", "< /context", "<context", "< context").Replace(body)
 	if len(body) > 4*maxText {
 		end := strings.LastIndexByte(body[:4*maxText], '\n')
@@ -195,26 +198,21 @@ func disclosed(s *Skill, args string) string {
 	if s.Dir != "" {
 		body = "The files of this skill are in " + s.Dir + "\n\n" + body
 	}
+	if s.Fork {
+		kind := ""
+		if s.Agent != "" {
+			kind = fmt.Sprintf(", if there is one of the type %s: %s", s.Agent, s.Agent)
+		}
+		body = "This skill is work for a subagent: give it to spawn_agent as the task, with all that it must know" + kind + ". Report its result.\n\n" + body
+	}
+	if pending {
+		body += "\n\n[The commands in !`…` were not run. To get their output, with the user's permission, load the skill with the skill tool and commands: true.]"
+	}
 	return body
 }
 
-// withArguments substitutes arguments in a text: $ARGUMENTS is replaced by all
-// of them, $1 to $9 by single words.
-func withArguments(body, args string) string {
-	list := strings.Fields(args)
-	pairs := []string{"$ARGUMENTS", args}
-	for i := 1; i <= 9; i++ {
-		word := ""
-		if i <= len(list) {
-			word = list[i-1]
-		}
-		pairs = append(pairs, fmt.Sprint("$", i), word)
-	}
-	return strings.NewReplacer(pairs...).Replace(body)
-}
-
 // list returns the block of skills to choose from. These are all skills if the
-// user asks for them; otherwise those whose Paths match a file of the
+// user asks for them, or a first page of them; otherwise those whose Paths match a file of the
 // conversation, and those with neither Paths nor triggers. If the list is too
 // long, the highest ranked skills are kept and the rest is counted.
 func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block, bool) {
@@ -229,24 +227,29 @@ func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block
 			wanted = append(wanted, skill)
 		}
 	}
-	lines, size := map[*Skill]string{}, 0
-	for _, skill := range wanted {
-		lines[skill] = listLine(skill)
-		size += len(lines[skill]) / 4
-	}
-	all := len(wanted)
-	if size > cmp.Or(budget, maxList) {
+	budget = cmp.Or(budget, maxList)
+	all, more := len(wanted), "search for them with the skill tool"
+	switch fit := fitting(wanted, budget); {
+	case fit == len(wanted):
+	case r.Asked:
+		wanted = wanted[:fit]
+		next := 1 + slices.Index(c.listed(), wanted[len(wanted)-1])
+		more = fmt.Sprintf("for the rest, search with the skill tool without a query, from offset %d", next)
+	default:
+		candidates := wanted
 		wanted = nil
 		for _, m := range r.Shortlist {
-			if lines[m.Skill] != "" {
+			if slices.Contains(candidates, m.Skill) {
 				wanted = append(wanted, m.Skill)
 			}
 		}
+		wanted = wanted[:fitting(wanted, budget)]
 	}
+	lines := listLines(wanted, r.Shortlist, budget)
 	var b strings.Builder
 	var names []string
 	for _, skill := range wanted {
-		if !strings.Contains(seen, lines[skill]) {
+		if !hasLine(skill, seen) {
 			b.WriteString(lines[skill])
 			names = append(names, skill.Name)
 		}
@@ -257,14 +260,9 @@ func (s *Source) list(c *Catalog, r Result, seen string, budget int) (core.Block
 	left := all - len(wanted)
 	text := "Skills to load with the skill tool if one fits the work:\n" + b.String()
 	if left > 0 {
-		text += fmt.Sprintf("[%d more: search for them with the skill tool]\n", left)
+		text += fmt.Sprintf("[%d more: %s]\n", left, more)
 	}
 	return core.Block{Source: sourceList, Text: strings.TrimSuffix(text, "\n"), Event: event.SkillsListed{Names: names, Left: left}}, true
-}
-
-// listLine returns the line of a skill in a list: its name and brief description.
-func listLine(s *Skill) string {
-	return fmt.Sprintf("- %s: %s\n", s.Name, strings.NewReplacer("</context", "< /context", "\n", " ").Replace(s.Brief))
 }
 
 // Breadcrumb returns a short hint that skills are available, or "" if there are
@@ -272,12 +270,7 @@ func listLine(s *Skill) string {
 func (l *Library) Breadcrumb() string { return l.Catalog().breadcrumb() }
 
 func (c *Catalog) breadcrumb() string {
-	n := 0
-	for _, s := range c.Active() {
-		if !s.NoModel {
-			n++
-		}
-	}
+	n := len(c.listed())
 	switch n {
 	case 0:
 		return ""

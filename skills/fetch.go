@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -13,7 +14,9 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,6 +36,8 @@ type fetched struct {
 	stage  *bundle.Stage
 	commit string // of a repository
 	tag    bool   // the ref is a tag
+	// leftOut are links and the like, relative to the stage.
+	leftOut []bundle.RefusedError
 }
 
 // fetch unpacks a source into a stage of the store. The caller closes the stage.
@@ -64,6 +69,7 @@ func (in *Installer) fetch(ctx context.Context, o Origin, commit string) (_ *fet
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o, err)
 	}
+	f.leftOut = append(f.leftOut, stage.Refused()...)
 	return f, nil
 }
 
@@ -230,6 +236,11 @@ func (in *Installer) published(ctx context.Context, f *fetched, name, kind, addr
 		if _, err := inner.Tree(ctx); err != nil {
 			return err
 		}
+		for _, r := range inner.Refused() {
+			if rel, err := filepath.Rel(inner.Root(), filepath.Join(inner.Dir(), filepath.FromSlash(r.Path))); err == nil && filepath.IsLocal(rel) {
+				f.leftOut = append(f.leftOut, bundle.RefusedError{Path: path.Join(name, filepath.ToSlash(rel)), Reason: r.Reason})
+			}
+		}
 		return os.CopyFS(folder, os.DirFS(inner.Root()))
 	}
 	return fmt.Errorf("unsupported type %q", cut(kind, 40))
@@ -238,9 +249,10 @@ func (in *Installer) published(ctx context.Context, f *fetched, name, kind, addr
 var commitHash = lazily(`^[0-9a-f]{40}$`)
 
 // git fetches a repository with the git program: go-git would add seven
-// megabytes and not know the user's credentials. Nothing is checked out: git
-// archive writes the files of the commit, without hooks, filters, submodules or
-// links that git would follow. A commit takes precedence over the ref.
+// megabytes and not know the user's credentials. Nothing is checked out: the
+// files are those of the commit, byte for byte, without hooks, submodules, and
+// the filters, attributes and line endings that the user's settings ask for. A
+// commit takes precedence over the ref.
 func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
 	program, err := exec.LookPath("git")
 	if err != nil {
@@ -251,7 +263,7 @@ func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	run := func(args ...string) (string, error) { return runGit(ctx, program, dir, args...) }
+	run := func(args ...string) (string, error) { return runGit(ctx, program, dir, "", args...) }
 	if _, err := run("init", "--quiet"); err != nil {
 		return err
 	}
@@ -278,22 +290,98 @@ func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
 	}
 	fetchHead, err := os.ReadFile(filepath.Join(dir, ".git", "FETCH_HEAD"))
 	f.tag = err == nil && bytes.Contains(fetchHead, []byte("\ttag '"))
+	list := []string{"ls-tree", "-r", "-z", "--full-tree", "--long", f.commit}
+	if f.origin.Path != "" {
+		list = append(list, "--", f.origin.Path+"/")
+	}
+	text, err := run(list...)
+	if err != nil || text == "" {
+		return err
+	}
+	files, ids, err := gitFiles(text)
+	if err != nil {
+		return err
+	}
+	contents, err := runGit(ctx, program, dir, ids, "cat-file", "--batch")
+	if err != nil {
+		return err
+	}
 	file := filepath.Join(dir, "files.tar")
-	if _, err := run("archive", "--format=tar", "--output="+file, f.commit); err != nil {
+	if err := writeTar(file, files, contents); err != nil {
 		return err
 	}
 	return f.stage.AddArchive(ctx, file)
 }
 
+// gitFiles reads the output of git ls-tree. Ids are the objects of the regular
+// files, one per line.
+func gitFiles(list string) (files []*tar.Header, ids string, err error) {
+	total := int64(0)
+	for line := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
+		info, name, _ := strings.Cut(line, "\t")
+		fields := strings.Fields(info) // mode, type, object, size
+		if len(fields) != 4 {
+			return nil, "", fmt.Errorf("git ls-tree: unexpected line %q", cut(line, 200))
+		}
+		h := &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Format: tar.FormatPAX}
+		switch {
+		case fields[0] == "120000":
+			h.Typeflag, h.Linkname = tar.TypeSymlink, "."
+		case fields[1] != "blob": // a submodule
+			h.Typeflag = tar.TypeFifo
+		default:
+			if h.Size, err = strconv.ParseInt(fields[3], 10, 64); err != nil {
+				return nil, "", fmt.Errorf("git ls-tree: %w", err)
+			}
+			if total += h.Size; total > skillLimits.Bytes {
+				return nil, "", fmt.Errorf("the files have more than %d MiB: name a folder of the repository", skillLimits.Bytes>>20)
+			}
+			if fields[0] == "100755" {
+				h.Mode = 0o755
+			}
+			ids += fields[2] + "\n"
+		}
+		files = append(files, h)
+	}
+	return files, ids, nil
+}
+
+// writeTar writes an archive of files with the contents that git cat-file printed.
+func writeTar(file string, files []*tar.Header, contents string) (err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	packed := tar.NewWriter(out)
+	defer func() { err = errors.Join(err, packed.Close(), out.Close()) }()
+	for _, h := range files {
+		content := ""
+		if h.Typeflag == tar.TypeReg {
+			head, rest, _ := strings.Cut(contents, "\n")
+			if !strings.HasSuffix(head, fmt.Sprintf(" blob %d", h.Size)) || int64(len(rest)) <= h.Size {
+				return fmt.Errorf("git cat-file: unexpected answer %q for %s", cut(head, 200), h.Name)
+			}
+			content, contents = rest[:h.Size], rest[h.Size+1:]
+		}
+		if err := packed.WriteHeader(h); err != nil {
+			return fmt.Errorf("%s: %w", h.Name, err)
+		}
+		if _, err := io.WriteString(packed, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // runGit runs git without prompts, hooks or unusual transports.
-func runGit(ctx context.Context, program, dir string, args ...string) (string, error) {
+func runGit(ctx context.Context, program, dir, stdin string, args ...string) (string, error) {
 	all := append([]string{
 		"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never", "-c", "gc.auto=0",
 		"-c", "init.defaultBranch=main", "-C", dir,
 	}, args...)
 	cmd := exec.CommandContext(ctx, program, all...)
 	cmd.Env = append(withoutGit(os.Environ()), "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "LC_ALL=C")
-	cmd.WaitDelay = 2 * time.Second
+	cmd.WaitDelay, cmd.Stdin = 2*time.Second, strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,8 +44,9 @@ type value struct {
 	node *yaml.Node
 }
 
-// manifest reads the mapping. It returns nil if there is no description.
-func (r *report) manifest(root *yaml.Node) *Manifest {
+// manifest reads the mapping, nil if there is none. It returns nil if there is
+// nothing to describe the skill by.
+func (r *report) manifest(root *yaml.Node, body string) *Manifest {
 	d := &reader{r, maxNodes}
 	m := &Manifest{Metadata: map[string]string{}}
 	seen := map[string]*yaml.Node{}
@@ -59,17 +61,39 @@ func (r *report) manifest(root *yaml.Node) *Manifest {
 			d.unknown(key, v.node)
 		}
 	}
+	if m.Agent != "" && !m.Fork {
+		d.at(Note, seen["agent"], "agent is ignored without context: fork")
+	}
 	if d.left <= 0 {
 		d.add(Warning, 2, 1, "the front matter has more than %d values, including aliases: the rest is ignored", maxNodes)
 	}
 	if m.Description == "" {
-		d.add(Error, 2, 1, "missing description: say in one or two sentences what the skill does and when to use it")
-		return nil
+		if m.Description = cut(firstParagraph(body), maxDescription); m.Description == "" {
+			d.add(Error, 1, 1, "missing description: say in one or two sentences what the skill does and when to use it")
+			return nil
+		}
+		d.add(Warning, 1, 1, "missing description: the first paragraph is used; say in the front matter what the skill does and when to use it")
 	}
 	if m.Brief == "" {
 		m.Brief = brief(m.Description)
 	}
 	return m
+}
+
+// firstParagraph returns the first paragraph of a Markdown text that is not a
+// heading; of a text with headings only, the first heading.
+func firstParagraph(text string) string {
+	title := ""
+	for part := range strings.SplitSeq(text, "\n\n") {
+		for part = strings.TrimSpace(part); strings.HasPrefix(part, "#"); {
+			heading, rest, _ := strings.Cut(part, "\n")
+			title, part = cmp.Or(title, strings.TrimSpace(strings.TrimLeft(heading, "#"))), strings.TrimSpace(rest)
+		}
+		if part = strings.Join(strings.Fields(part), " "); part != "" {
+			return part
+		}
+	}
+	return title
 }
 
 func (d *reader) at(s Severity, n *yaml.Node, format string, args ...any) {
@@ -160,6 +184,16 @@ func (d *reader) field(m *Manifest, key string, n *yaml.Node) {
 		m.Compatibility = d.text(key, n)
 	case "argument-hint":
 		m.ArgumentHint = d.hint(n)
+	case "arguments":
+		m.Arguments = d.list(key, n, splitWords)
+	case "context":
+		m.Fork = d.text(key, n) == "fork"
+	case "agent":
+		m.Agent = d.text(key, n)
+	case "model", "effort":
+		d.at(Note, n, "%s is ignored: the session's is used, or that of the agent type", key)
+	case "hooks":
+		d.at(Warning, n, "hooks are not run")
 	case "allowed-tools":
 		m.AllowedTools = d.list(key, n, splitTools)
 	case "toolsets":

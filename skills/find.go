@@ -165,9 +165,12 @@ func (w *walker) follow(rel string) (string, bool) {
 	return real, true
 }
 
-// skipped reports whether a folder is hidden or contains dependencies.
+var keptEdits = lazily(`.\.orig(-[0-9]+)?$`)
+
+// skipped reports whether a folder is hidden, contains dependencies, or keeps what
+// the user edited in an installed skill.
 func skipped(name string) bool {
-	return name == "node_modules" || name != "." && strings.HasPrefix(name, ".")
+	return name == "node_modules" || keptEdits().MatchString(name) || name != "." && strings.HasPrefix(name, ".")
 }
 
 // manifestName returns the name of a folder's SKILL.md, ignoring case.
@@ -263,11 +266,16 @@ func (f found) read() (*Skill, *Problem) {
 	if f.file != "SKILL.md" {
 		r.add(Note, 1, 1, "the file is named %q: other programs look for SKILL.md", f.file)
 	}
-	sum := sha256.Sum256(data)
 	return &Skill{
 		Manifest: *m, Scope: f.place.Scope, Base: f.place.Base, Dir: f.dir, File: f.path(), Files: files,
-		Hash: hex.EncodeToString(sum[:]), State: StateOn, Diagnostics: r.sorted(),
+		Hash: sumOf(data), State: StateOn, Diagnostics: r.sorted(),
 	}, nil
+}
+
+// sumOf returns the SHA-256 of data in hex.
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // readFile reads at most the given number of bytes of a file.

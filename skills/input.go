@@ -2,9 +2,12 @@ package skills
 
 import (
 	_ "embed"
+	"math"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/core/rank"
 )
 
 // maxInput bounds the part of an input that is examined, in bytes.
@@ -12,7 +15,7 @@ const maxInput = 16 << 10
 
 // input is a user's input, prepared for matching.
 type input struct {
-	text  string
+	text  string // without names and what the user does not want
 	lower string // the text in lower case
 	words []word
 	at    map[string][]int // the positions of a word
@@ -22,14 +25,19 @@ type input struct {
 
 // mention is a possible skill name in the input.
 type mention struct {
-	name string
-	args string // the text after a /name at the beginning
+	name       string
+	args       string // the text after a name at the beginning
+	start, end int
 }
 
-var mentioned = lazily(`(?:^|[\s("'])[/$]((?:(?:project|user|bundled):)?[A-Za-z0-9][A-Za-z0-9-]*)`)
-
-// hyphened matches a name of several parts.
-var hyphened = lazily(`[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+`)
+var (
+	mentioned = lazily(`(?:^|[\s("'])([/$])((?:(?:project|user|bundled):)?[A-Za-z0-9][A-Za-z0-9-]*)`)
+	// assigned is what follows a $variable in code.
+	assigned = lazily(`^\s*(?:[=\[(;+]|->|\.=)`)
+	inPath   = lazily(`\S*[/\\]\S*`)
+	// refused is what the user does not want.
+	refused = lazily(`(?im)(?:^\W*|[.,;:!?]\s*|\b(?:please|and|but|then|so|you)\s+)(?:do not|don['’]?t|never)\b[^.,;:!?\n]*|\b(?:without|instead of|rather than|except)\b[^.,;:!?\n]*`)
+)
 
 // newInput prepares a text; of a long one, its beginning and end.
 func newInput(text string) *input {
@@ -40,28 +48,43 @@ func newInput(text string) *input {
 		}
 		text = strings.ToValidUTF8(head, "") + "\n" + tail
 	}
-	in := &input{text: text, lower: strings.ToLower(text), words: words(text), at: map[string][]int{}}
+	wanted := refused().ReplaceAllStringFunc(text, blank)
+	in := &input{names: mentions(wanted, text), at: map[string][]int{}}
+	text = wanted
+	for _, m := range in.names {
+		text = text[:m.start] + blank(text[m.start:m.end]) + text[m.end:]
+	}
+	in.text, in.lower, in.words = text, strings.ToLower(text), words(text)
 	for i, w := range in.words {
 		in.at[w.text] = append(in.at[w.text], i)
 	}
 	in.pairs = pairs(in.words)
+	return in
+}
+
+// blank returns as many spaces as the text has bytes.
+func blank(text string) string { return strings.Repeat(" ", len(text)) }
+
+// mentions returns the names in a text: /name anywhere, $name at the beginning.
+// The arguments are those in full, which is as long.
+func mentions(text, full string) []mention {
+	var list []mention
+	leading := 0 // end of the names at the beginning
 	for _, found := range mentioned().FindAllStringSubmatchIndex(text, -1) {
-		m := mention{name: text[found[2]:found[3]]}
-		end := found[3]
-		if end < len(text) && strings.IndexByte("/._@\\", text[end]) >= 0 && !endsSentence(text[end:]) {
+		m := mention{name: text[found[4]:found[5]], start: found[2], end: found[5]}
+		if m.end < len(text) && strings.IndexByte("/._@\\", text[m.end]) >= 0 && !endsSentence(text[m.end:]) {
 			continue // a path
 		}
-		if strings.TrimSpace(text[:found[2]-1]) == "" {
-			m.args = strings.TrimSpace(text[end:])
+		if strings.TrimSpace(text[leading:m.start]) == "" {
+			leading = m.end
+			m.args = strings.TrimSpace(full[m.end:])
 		}
-		in.names = append(in.names, m)
-	}
-	for _, at := range hyphened().FindAllStringIndex(text, -1) {
-		if alone(text, at[0], at[1]) {
-			in.names = append(in.names, mention{name: text[at[0]:at[1]]})
+		if text[m.start] == '$' && (leading != m.end || assigned().MatchString(text[m.end:])) {
+			continue // a variable
 		}
+		list = append(list, m)
 	}
-	return in
+	return list
 }
 
 func endsSentence(rest string) bool {
@@ -82,26 +105,6 @@ func (in *input) has(phrase []string) bool {
 	return false
 }
 
-// called reports whether the user named the skill: /name, $name, or the plain
-// name if it has several parts.
-func (in *input) called(s *Skill) (Match, bool) {
-	for _, m := range in.names {
-		if s.Called(m.name) {
-			return Match{By: ByName, Trigger: m.name, Args: m.args}, true
-		}
-	}
-	return Match{}, false
-}
-
-// alone reports whether a name is not part of a longer name, a path or a URL.
-func alone(text string, from, to int) bool {
-	return (from == 0 || !partOfName(text[from-1])) && (to == len(text) || !partOfName(text[to]) || endsSentence(text[to:]))
-}
-
-func partOfName(c byte) bool {
-	return strings.IndexByte("-_/.\\@:$", c) >= 0 || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= utf8.RuneSelf
-}
-
 var whichSkills = lazily(`(?i)\b(what|which|list|show|name)\b[^.?!\n]{0,40}\bskills\b|\bwhat (can|could) you do\b|\bwhat are you able to do\b|\bskills do you have\b`)
 
 // asks reports whether the input asks what skills exist.
@@ -110,13 +113,38 @@ func (in *input) asks() bool { return whichSkills().MatchString(in.text) }
 //go:embed calibration.txt
 var calibrationText string
 
-// calibration returns ordinary inputs that are unrelated to any skill.
-var calibration = sync.OnceValue(func() []*input {
-	var all []*input
+// ordinary is a sample of inputs that are unrelated to any skill.
+type ordinary struct {
+	inputs []*input
+	with   map[string]int // number of inputs that contain a term
+}
+
+var calibration = sync.OnceValue(func() *ordinary {
+	o := &ordinary{with: map[string]int{}}
 	for line := range strings.Lines(calibrationText) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			all = append(all, newInput(line))
+			o.inputs = append(o.inputs, newInput(line))
+			for term := range setOf(rank.Tokens(line)) {
+				o.with[term]++
+			}
 		}
 	}
-	return all
+	return o
 })
+
+// weight says how much a term tells about an input: the rarer it is in ordinary
+// ones, the more. It does not depend on which skills there are.
+func (o *ordinary) weight(term string) float64 {
+	with := float64(o.with[term]) + 0.5
+	return math.Log(1 + (float64(len(o.inputs))+1-with)/with)
+}
+
+// weight returns the weight of the input's terms, except those of paths and URLs,
+// which say little of the subject.
+func (in *input) weight() float64 {
+	sum := 0.0
+	for term := range setOf(rank.Tokens(inPath().ReplaceAllString(in.text, " "))) {
+		sum += calibration().weight(term)
+	}
+	return sum
+}

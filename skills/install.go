@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,8 @@ type Offer struct {
 	Commit   string // if it comes from a repository
 	Tree     bundle.Tree
 	Scripts  []string
-	Findings []Diagnostic // of the scan; an empty list proves nothing
+	Findings []Diagnostic          // of the scan; an empty list proves nothing
+	LeftOut  []bundle.RefusedError // links, odd names and duplicates in its folder
 
 	Before    *bundle.Entry   // the installed skill of that name, if any
 	Changes   []bundle.Change // against Before
@@ -177,6 +179,12 @@ func (in *Installer) offer(ctx context.Context, f *fetched, s *Skill) (*Offer, e
 	if rel, err := filepath.Rel(f.stage.Root(), s.Dir); err == nil && rel != "." {
 		o.Origin.Path = filepath.ToSlash(rel)
 	}
+	for _, r := range f.leftOut {
+		at := filepath.Join(f.stage.Dir(), filepath.FromSlash(r.Path))
+		if rel, err := filepath.Rel(s.Dir, at); err == nil && filepath.IsLocal(rel) {
+			o.LeftOut = append(o.LeftOut, bundle.RefusedError{Path: filepath.ToSlash(rel), Reason: r.Reason})
+		}
+	}
 	before, err := in.store.Entry(ctx, s.Name)
 	switch {
 	case errors.Is(err, bundle.ErrNotInstalled):
@@ -204,6 +212,9 @@ type Terms struct {
 	Toolsets     []string `json:"toolsets,omitempty"` // allowed to start
 	AllowedTools []string `json:"allowedTools,omitempty"`
 	Triggers     Triggers `json:"triggers"`
+	// Upstream is the tree of the source whose files the user edited and then
+	// accepted; empty if the files are those of the source.
+	Upstream string `json:"upstream,omitempty"`
 }
 
 // Terms returns all terms of the offer, including toolsets.
@@ -243,9 +254,58 @@ func (o *Offer) SensitiveChanges() []string {
 	return list
 }
 
-// Install installs an offer atomically and records the approved terms. It does
-// not overwrite local edits.
-func (in *Installer) Install(ctx context.Context, o *Offer, terms Terms, now time.Time) (err error) {
+// Edited reports whether the user edited an installed skill, accepted edits
+// included. Upstream is the tree of its source at that time.
+func (in *Installer) Edited(ctx context.Context, e bundle.Entry) (upstream string, edited bool, err error) {
+	if _, err := os.Lstat(in.store.Path(e.Name)); errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil // nothing is left of it
+	}
+	_, changes, err := in.store.Verify(ctx, e.Name)
+	upstream = cmp.Or(termsOf(e).Upstream, e.Tree)
+	return upstream, len(changes) > 0 || upstream != e.Tree, err
+}
+
+// keepSuffix ends the names of folders that keep what the user edited.
+const keepSuffix = ".orig"
+
+// keep copies an installed skill to NAME.orig, or NAME.orig-2 and so on if that
+// exists, and returns the path.
+func (in *Installer) keep(name string) (string, error) {
+	from := in.store.Path(name)
+	to := from + keepSuffix
+	for i := 2; ; i++ {
+		err := os.Mkdir(to, 0o755)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+		to = fmt.Sprint(from, keepSuffix, "-", i)
+	}
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return "", errors.Join(fmt.Errorf("keeping your edits: %w", err), os.RemoveAll(to))
+	}
+	return to, nil
+}
+
+// Install installs an offer atomically and records the approved terms. What the
+// user edited is kept in a folder, whose path it returns.
+func (in *Installer) Install(ctx context.Context, o *Offer, terms Terms, now time.Time) (kept string, err error) {
+	if o.Before != nil {
+		_, edited, err := in.Edited(ctx, *o.Before)
+		if err == nil && edited {
+			kept, err = in.keep(o.Skill.Name)
+		}
+		if err != nil {
+			return kept, fmt.Errorf("skill %s: %w", o.Skill.Name, err)
+		}
+	}
+	return kept, in.place(ctx, o, terms, now, kept != "")
+}
+
+// place installs an offer; discard replaces an edited skill.
+func (in *Installer) place(ctx context.Context, o *Offer, terms Terms, now time.Time, discard bool) (err error) {
 	stage, err := in.store.Stage(ctx)
 	if err != nil {
 		return err
@@ -259,7 +319,7 @@ func (in *Installer) Install(ctx context.Context, o *Offer, terms Terms, now tim
 		return err
 	}
 	_, err = stage.Install(ctx, bundle.Install{
-		Name: o.Skill.Name, Tree: o.Tree.Hash, Replace: o.Before != nil,
+		Name: o.Skill.Name, Tree: o.Tree.Hash, Replace: o.Before != nil, Discard: discard,
 		Source:  bundle.Source{Kind: string(o.Origin.Kind), Location: o.Origin.Location, Path: o.Origin.Path, Ref: o.Origin.Ref, Commit: o.Commit},
 		Consent: &bundle.Consent{Tree: o.Tree.Hash, Given: now.UTC().Truncate(time.Second), Terms: text},
 	})
@@ -366,9 +426,12 @@ func (in *Installer) Accept(ctx context.Context, name string, now time.Time) (er
 	}
 	terms := o.Terms()
 	if len(terms.Toolsets) > 0 {
-		terms.Toolsets = approvedToolsets(e)
+		terms.Toolsets = termsOf(e).Toolsets
 	}
-	if err := in.Install(ctx, o, terms, now); err != nil {
+	if terms.Upstream = cmp.Or(termsOf(e).Upstream, e.Tree); terms.Upstream == o.Tree.Hash {
+		terms.Upstream = ""
+	}
+	if err := in.place(ctx, o, terms, now, false); err != nil {
 		return errors.Join(err, os.CopyFS(in.store.Path(name), os.DirFS(o.dir)))
 	}
 	return nil
@@ -383,13 +446,12 @@ func (in *Installer) Remove(ctx context.Context, name string, discard bool) erro
 	return nil
 }
 
-// approvedToolsets returns the toolsets that the user allowed to start.
-func approvedToolsets(e bundle.Entry) []string {
-	var terms Terms
+// termsOf returns what the user approved; nothing if that cannot be read.
+func termsOf(e bundle.Entry) (terms Terms) {
 	if !e.Consented() || json.Unmarshal(e.Consent.Terms, &terms) != nil {
-		return nil
+		return Terms{}
 	}
-	return terms.Toolsets
+	return terms
 }
 
 // Locks returns a lookup in the lock files of folders, for a [Library]. They are
@@ -444,7 +506,7 @@ func readLocks(store *bundle.Store) lockFile {
 	f := lockFile{entries: map[string]Lock{}}
 	entries, err := store.List(context.Background())
 	for _, e := range entries {
-		lock := Lock{Files: map[string]string{}, Toolsets: len(approvedToolsets(e)) > 0}
+		lock := Lock{Files: map[string]string{}, Toolsets: len(termsOf(e).Toolsets) > 0}
 		for _, file := range e.Files {
 			lock.Files[file.Path] = file.SHA256
 		}

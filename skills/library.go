@@ -66,6 +66,11 @@ func (c *Catalog) Active() []*Skill {
 	return slices.DeleteFunc(slices.Clone(c.Skills), func(s *Skill) bool { return s.State != StateOn })
 }
 
+// listed returns the skills that the model may load, sorted by name.
+func (c *Catalog) listed() []*Skill {
+	return slices.DeleteFunc(c.Active(), func(s *Skill) bool { return s.NoModel })
+}
+
 // Find returns the skill with a name or full name, in any state. If there are
 // several, it prefers the active one.
 func (c *Catalog) Find(name string) (*Skill, bool) {

@@ -72,7 +72,7 @@ func TestLibraryOrder(t *testing.T) {
 		"home/.agent/skills/same/SKILL.md":              skillText("same", "the user's", "", "x"),
 		"home/.agents/skills/lower/skill.md":            skillText("lower", "in lower case", "", "x"),
 		"home/.agent/skills/off/SKILL.md":               skillText("off", "by default", "default_enabled: false\n", "x"),
-		"home/.agent/skills/broken/SKILL.md":            "---\nname: broken\n---\nx\n",
+		"home/.agent/skills/broken/SKILL.md":            "---\nname: broken\nx\n",
 		"home/.agent/skills/node_modules/m/SKILL.md":    skillText("m", "a dependency's", "", "x"),
 		"home/.agent/skills/.hidden/h/SKILL.md":         skillText("h", "hidden", "", "x"),
 		"home/.agent/skills/.gitignore":                 "# not these\nold/\n!old-but-good\n",
@@ -95,7 +95,7 @@ func TestLibraryOrder(t *testing.T) {
 	if got := states(c); got != want {
 		t.Errorf("skills\n%s, want\n%s", got, want)
 	}
-	if len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Error(), filepath.Join("broken", "SKILL.md")+":2:1: error: missing description") {
+	if len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Error(), filepath.Join("broken", "SKILL.md")+":1:1: error: the front matter is not closed") {
 		t.Errorf("problems %v", c.Problems)
 	}
 	if s, ok := c.Find("user:same"); !ok || s.Description != "the user's" {
@@ -190,7 +190,7 @@ func TestLibraryChanges(t *testing.T) {
 	if got := states(lib.Catalog()); got != "user:a=on" {
 		t.Errorf("after removing: %s", got)
 	}
-	write(t, dir, map[string]string{"skills/a/SKILL.md": "broken"})
+	write(t, dir, map[string]string{"skills/a/SKILL.md": "---\nbroken"})
 	if c := lib.Catalog(); len(c.Skills) != 0 || len(c.Problems) != 1 {
 		t.Errorf("after breaking: %s, %v", states(c), c.Problems)
 	}

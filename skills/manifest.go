@@ -23,8 +23,11 @@ type Manifest struct {
 	WhenToUse     string
 	Version       string
 	License       string
-	Compatibility string // requirements ("compatibility")
-	ArgumentHint  string // for the arguments of /name
+	Compatibility string   // requirements ("compatibility")
+	ArgumentHint  string   // for the arguments of /name
+	Arguments     []string // their names, see [Values]
+	Fork          bool     // to be run by a subagent ("context: fork")
+	Agent         string   // its type; empty = any
 	Triggers      Triggers
 	Toolsets      []string // names of binaries in toolsets/
 	Scripts       []string // for information; all files in scripts/ can be run

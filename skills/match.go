@@ -3,8 +3,11 @@ package skills
 import (
 	"cmp"
 	"maps"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/rank"
@@ -15,15 +18,13 @@ type Reason string
 
 // The reasons, the strongest first.
 const (
-	ByName    Reason = "name"         // the user named it: /name, $name, or its exact name
+	ByName    Reason = "name"         // the user named it: /name, or $name at the beginning
 	ByPhrase  Reason = "phrase"       // a phrase of two or more words, or an identifier
 	ByPattern Reason = "pattern"      // a regular expression
 	ByPair    Reason = "keyword+verb" // a keyword with a verb near it
-	ByText    Reason = "text"         // the skill's text, if it has no triggers
+	ByText    Reason = "text"         // the words of its text
 	ByRank    Reason = "rank"         // full-text rank; it is listed, not disclosed
 )
-
-var byOrder = []Reason{ByName, ByPhrase, ByPattern, ByPair, ByText, ByRank}
 
 // Match is a skill that matches an input.
 type Match struct {
@@ -33,7 +34,6 @@ type Match struct {
 	Score    float64 // full-text rank; comparable within one result
 	Args     string  // the text after /name
 	HeldBack string  // why it is not activated although it matched
-	weight   int     // number of words that the trigger matched
 }
 
 // Result is the outcome of matching an input.
@@ -46,9 +46,10 @@ type Result struct {
 
 // MatchOptions configure a match. The zero value means the defaults.
 type MatchOptions struct {
-	Max       int // activated skills; 0 = 3, negative = only named ones
+	Max       int // activated skills besides those named; 0 = 3, negative = none
 	Shortlist int // length of the shortlist; 0 = 12
-	// Used returns when a skill was last used, to break ties. May be nil.
+	// Used returns when a skill was last used, to order equally ranked ones. May be
+	// nil.
 	Used func(name string) time.Time
 	// About reports whether a file of the conversation matches the Paths of a
 	// skill. Nil means that one does.
@@ -73,30 +74,26 @@ const maxDemoted = 0.02
 // Matcher finds the skills that match an input. It is built for a fixed set of
 // skills and safe for concurrent use.
 //
-// Single words rank well but decide badly, so one never activates a skill. What
-// does is its name, and the author's phrases, patterns and keyword+verb pairs,
-// unless they match more than two percent of ordinary inputs: then they only
-// rank. A skill without triggers is matched by its text.
+// What the user names is activated: /name anywhere, $name at the beginning. Of
+// the others at most one is, under one rule: it ranks first, ahead of the next by
+// a margin, and enough speaks for it, see support. Words alone rank
+// well but decide badly: they also occur in inputs about something else.
 type Matcher struct {
-	skills []*Skill
-	byName map[string]int // by name and full name, in lower case
-	index  *rank.Index    // by full name
-	specs  []spec
-
-	// A skill is only examined if the input has one of these words or word
-	// pairs.
-	byWord, byPair map[string][]int
-	always         []int // skills with patterns
-	withPaths      []int // skills with Paths
+	skills    []*Skill
+	byName    map[string]int // by name and full name, in lower case
+	index     *rank.Index    // by full name
+	specs     []func() *spec // compiled on first use
+	withPaths int            // number of skills with Paths
 }
 
-// spec is the compiled triggers of one skill.
+// spec is what a skill's author says of its use, compiled.
 type spec struct {
 	phrases  []phrase
 	patterns []pattern
 	keywords map[string]string // word to keyword
 	verbs    map[string]string
-	text     *evidence // nil if the author wrote triggers
+	pairs    map[string]bool // adjacent words of the description
+	name     map[string]bool // terms of the name
 	demoted  []Demoted
 }
 
@@ -122,84 +119,30 @@ type Demoted struct {
 // NewMatcher builds a matcher for skills.
 func NewMatcher(list []*Skill) *Matcher {
 	m := &Matcher{
-		skills: list, byName: map[string]int{}, specs: make([]spec, len(list)), byWord: map[string][]int{}, byPair: map[string][]int{},
-		index: rank.New(rank.Field{Name: "name", Weight: 3}, rank.Field{Name: "description", Weight: 2}, rank.Field{Name: "triggers", Weight: 2}, rank.Field{Name: "body", Weight: 1}),
+		skills: list, byName: map[string]int{}, specs: make([]func() *spec, len(list)),
+		index: rank.New(rank.Field{Name: "name", Weight: 1}, rank.Field{Name: "description", Weight: 1}, rank.Field{Name: "triggers", Weight: 1}, rank.Field{Name: "body", Weight: 0.1}),
 	}
 	for i, s := range list {
 		id := strings.ToLower(s.FullName())
 		m.byName[id], m.byName[strings.ToLower(s.Name)] = i, i
-		var common []*input
-		if s.Scope != ScopeBundled { // those are checked by a test
-			common = calibration()
+		m.specs[i] = sync.OnceValue(func() *spec { return newSpec(&s.Manifest, calibration().inputs) })
+		if len(s.Paths) > 0 {
+			m.withPaths++
 		}
-		m.specs[i] = newSpec(&s.Manifest, common)
-		m.watch(i)
 		t := s.Triggers
-		m.index.Put(id, s.Name, s.Description, strings.Join(slices.Concat(t.Keywords, t.Verbs, []string{s.WhenToUse}), "\n"), s.Body)
+		m.index.Put(id, s.Name, positive(s.Description), strings.Join(slices.Concat(t.Keywords, t.Verbs, literals(t.Patterns), []string{positive(s.WhenToUse)}), "\n"), s.Body)
 	}
 	return m
 }
 
-// watch indexes the words and pairs that make a skill a candidate.
-func (m *Matcher) watch(i int) {
-	put := func(in map[string][]int, key string) {
-		if list := in[key]; len(list) == 0 || list[len(list)-1] != i {
-			in[key] = append(list, i)
-		}
-	}
-	sp := &m.specs[i]
-	if len(m.skills[i].Paths) > 0 {
-		m.withPaths = append(m.withPaths, i)
-	}
-	if len(sp.patterns) > 0 {
-		m.always = append(m.always, i)
-	}
-	for word := range sp.keywords {
-		put(m.byWord, word)
-	}
-	for _, p := range sp.phrases {
-		put(m.byWord, p.words[0])
-	}
-	if sp.text == nil {
-		return
-	}
-	for _, p := range sp.text.phrases {
-		put(m.byWord, p.words[0])
-	}
-	for _, w := range sp.text.name {
-		put(m.byWord, w)
-	}
-	for pair := range sp.text.pairs {
-		put(m.byPair, pair)
-	}
+// nameAlone returns a pattern of a name that is not part of a path or of another
+// name.
+func nameAlone(name string) string {
+	return `(?:^|[\s"'(])` + regexp.QuoteMeta(name) + `(?:$|[\s"'),;:?!]|\.(?:\s|$))`
 }
 
-// candidates returns the skills that an input may match, in order.
-func (m *Matcher) candidates(in *input) []int {
-	seen := map[int]bool{}
-	for _, i := range m.always {
-		seen[i] = true
-	}
-	for _, name := range in.names {
-		if i, ok := m.byName[strings.ToLower(name.name)]; ok {
-			seen[i] = true
-		}
-	}
-	for word := range in.at {
-		for _, i := range m.byWord[word] {
-			seen[i] = true
-		}
-	}
-	for _, pair := range in.pairs {
-		for _, i := range m.byPair[pair] {
-			seen[i] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
-}
-
-func newSpec(m *Manifest, common []*input) spec {
-	sp := spec{keywords: map[string]string{}, verbs: map[string]string{}}
+func newSpec(m *Manifest, common []*input) *spec {
+	sp := &spec{keywords: map[string]string{}, verbs: map[string]string{}, pairs: map[string]bool{}, name: map[string]bool{}}
 	for _, k := range m.Triggers.Keywords {
 		p, ok := newPhrase(k)
 		if ok {
@@ -212,6 +155,10 @@ func newSpec(m *Manifest, common []*input) spec {
 			}
 		}
 	}
+	if p, ok := newPattern(nameAlone(m.Name)); ok && strings.Contains(m.Name, "-") && !m.Triggers.None() {
+		p.written = m.Name
+		sp.patterns = append(sp.patterns, p)
+	}
 	for _, v := range m.Triggers.Verbs {
 		for _, w := range words(v) {
 			sp.verbs[w.text] = v
@@ -222,22 +169,21 @@ func newSpec(m *Manifest, common []*input) spec {
 			sp.patterns = append(sp.patterns, compiled)
 		}
 	}
-	if m.Triggers.None() {
-		e := derive(m)
-		sp.text = &e
+	for _, pair := range slices.Concat(pairs(words(positive(m.Description))), pairs(words(positive(m.WhenToUse)))) {
+		sp.pairs[pair] = true
+	}
+	for _, term := range rank.Tokens(m.Name) {
+		sp.name[term] = true
 	}
 	sp.demote(common)
 	return sp
 }
 
 // Demoted returns the triggers of a manifest that are only used for ranking.
-func (m *Manifest) Demoted() []Demoted { return newSpec(m, calibration()).demoted }
+func (m *Manifest) Demoted() []Demoted { return newSpec(m, calibration().inputs).demoted }
 
 // demote removes the triggers that match too many ordinary inputs.
 func (sp *spec) demote(common []*input) {
-	if len(common) == 0 {
-		return
-	}
 	often := func(by Reason, trigger string, matches func(*input) bool) bool {
 		n := 0
 		for _, in := range common {
@@ -275,21 +221,15 @@ func (sp *spec) match(in *input) (Match, bool) {
 		}
 	}
 	if best >= 0 {
-		p := sp.phrases[best]
-		return Match{By: ByPhrase, Trigger: p.written, weight: len(p.words)}, true
+		return Match{By: ByPhrase, Trigger: sp.phrases[best].written}, true
 	}
 	for _, p := range sp.patterns {
-		if at := p.find(in); at != "" {
-			return Match{By: ByPattern, Trigger: p.written, weight: len(strings.Fields(at))}, true
+		if p.find(in) != "" {
+			return Match{By: ByPattern, Trigger: p.written}, true
 		}
 	}
 	if trigger := sp.pair(in); trigger != "" {
 		return Match{By: ByPair, Trigger: trigger}, true
-	}
-	if sp.text != nil {
-		if why := sp.text.supports(in); why != "" {
-			return Match{By: ByText, Trigger: why}, true
-		}
 	}
 	return Match{}, false
 }
@@ -351,119 +291,163 @@ func (m *Matcher) Match(text string, o MatchOptions) Result {
 	if len(m.skills) == 0 {
 		return r
 	}
-	hits, unrelated := m.search(in, &o)
-	var matches []Match
-	for _, i := range m.candidates(in) {
-		s := m.skills[i]
-		c, ok := in.called(s)
-		if !ok {
-			c, ok = m.specs[i].match(in)
+	named := map[*Skill]bool{}
+	for _, mention := range in.names {
+		if i, ok := m.byName[strings.ToLower(mention.name)]; ok && !named[m.skills[i]] {
+			named[m.skills[i]] = true
+			r.Activated = append(r.Activated, Match{Skill: m.skills[i], By: ByName, Trigger: mention.name, Args: mention.args})
 		}
-		if !ok {
-			continue
-		}
-		c.Skill, c.Score = s, m.score(hits, i)
-		c.HeldBack = m.heldBack(&c, hits, unrelated)
-		matches = append(matches, c)
 	}
-	m.settle(&r, matches, o)
-	m.shortlist(&r, hits, unrelated, o)
+	ranked, unrelated := m.search(in, &o, named)
+	unasked(&r, in, ranked, o)
+	for _, c := range unrelated {
+		if hit, ok := c.spec().match(in); ok {
+			hit.Skill, hit.Score, hit.HeldBack = c.Skill, c.Score, c.HeldBack
+			r.HeldBack = append(r.HeldBack, hit)
+		}
+	}
+	r.Shortlist = slices.Clone(r.Activated)
+	for _, c := range ranked {
+		taken := slices.ContainsFunc(r.Activated, func(a Match) bool { return a.Skill == c.Skill })
+		if !taken && !c.Skill.NoModel && len(r.Shortlist) < o.Shortlist {
+			r.Shortlist = append(r.Shortlist, c.Match)
+		}
+	}
 	return r
 }
 
-// search ranks the skills by the input's words, except those whose paths match
-// no file of the conversation, which it returns separately.
-func (m *Matcher) search(in *input, o *MatchOptions) (hits []rank.Hit, unrelated map[*Skill]bool) {
-	unrelated = map[*Skill]bool{}
-	for _, i := range m.withPaths {
-		if o.unrelated(m.skills[i]) {
-			unrelated[m.skills[i]] = true
-		}
-	}
-	hits = m.index.Search(in.text, max(o.Shortlist, 2)+len(in.names)+len(unrelated))
-	return slices.DeleteFunc(hits, func(h rank.Hit) bool { return unrelated[m.skills[m.byName[h.ID]]] }), unrelated
+// candidate is a skill that shares words with the input.
+type candidate struct {
+	Match
+	terms []rank.Term
+	spec  func() *spec
 }
 
-// score returns a skill's score, 0 if it is not among the hits.
-func (m *Matcher) score(hits []rank.Hit, i int) float64 {
-	for _, h := range hits {
-		if m.byName[h.ID] == i {
-			return h.Score
+// search ranks the skills by the input's words, except those that are named.
+// Those whose Paths match no file of the conversation are apart.
+func (m *Matcher) search(in *input, o *MatchOptions, named map[*Skill]bool) (ranked, unrelated []candidate) {
+	for _, h := range m.index.Search(in.text, max(o.Shortlist, 2)+len(named)+m.withPaths) {
+		i := m.byName[h.ID]
+		if named[m.skills[i]] {
+			continue
 		}
-	}
-	return 0
-}
-
-// heldBack says why a matching skill is not activated; "" if it is.
-func (m *Matcher) heldBack(c *Match, hits []rank.Hit, unrelated map[*Skill]bool) string {
-	switch {
-	case c.By == ByName:
-	case c.Skill.NoModel:
-		return "only the user may activate it"
-	case unrelated[c.Skill]:
-		return "no file in the conversation matches its paths: " + strings.Join(c.Skill.Paths, ", ")
-	case c.By == ByText && !m.ahead(c, hits):
-		return "it has no triggers, and other skills rank as high"
-	}
-	return ""
-}
-
-// ahead reports whether a skill ranks first by a margin.
-func (m *Matcher) ahead(c *Match, hits []rank.Hit) bool {
-	if len(hits) == 0 || m.skills[m.byName[hits[0].ID]] != c.Skill {
-		return false
-	}
-	return len(hits) == 1 || hits[0].Score >= derivedMargin*hits[1].Score
-}
-
-// settle sorts the matches and holds back those over the limit.
-func (m *Matcher) settle(r *Result, matches []Match, o MatchOptions) {
-	used := func(s *Skill) int64 {
-		if o.Used == nil {
-			return 0
-		}
-		return o.Used(s.Name).UnixNano()
-	}
-	slices.SortStableFunc(matches, func(a, b Match) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(byOrder, a.By), slices.Index(byOrder, b.By)),
-			cmp.Compare(b.weight, a.weight),
-			cmp.Compare(b.Score, a.Score),
-			cmp.Compare(used(b.Skill), used(a.Skill)),
-			cmp.Compare(a.Skill.Name, b.Skill.Name),
-		)
-	})
-	for _, c := range matches {
-		if c.HeldBack == "" && c.By != ByName && len(r.Activated) >= o.Max {
-			c.HeldBack = "the maximum number of skills is reached"
-		}
-		if c.HeldBack == "" {
-			r.Activated = append(r.Activated, c)
-		} else {
-			r.HeldBack = append(r.HeldBack, c)
-		}
-	}
-}
-
-// shortlist adds the highest ranked skills.
-func (m *Matcher) shortlist(r *Result, hits []rank.Hit, unrelated map[*Skill]bool, o MatchOptions) {
-	r.Shortlist = slices.Clone(r.Activated)
-	add := func(c Match) {
-		taken := slices.ContainsFunc(r.Shortlist, func(o Match) bool { return o.Skill == c.Skill })
-		if !taken && len(r.Shortlist) < o.Shortlist && !c.Skill.NoModel && !unrelated[c.Skill] {
-			r.Shortlist = append(r.Shortlist, c)
-		}
-	}
-	for _, c := range r.HeldBack {
-		if c.By != ByText {
-			add(c)
-		}
-	}
-	for _, h := range hits {
 		var terms []string
 		for _, t := range h.Terms[:min(len(h.Terms), 5)] {
 			terms = append(terms, t.Text)
 		}
-		add(Match{Skill: m.skills[m.byName[h.ID]], By: ByRank, Score: h.Score, Trigger: strings.Join(terms, ", ")})
+		c := candidate{Match{Skill: m.skills[i], By: ByRank, Score: h.Score, Trigger: strings.Join(terms, ", ")}, h.Terms, m.specs[i]}
+		if o.unrelated(c.Skill) {
+			c.HeldBack = "no file in the conversation matches its paths: " + strings.Join(c.Skill.Paths, ", ")
+			unrelated = append(unrelated, c)
+			continue
+		}
+		ranked = append(ranked, c)
 	}
+	if o.Used != nil {
+		slices.SortStableFunc(ranked, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(b.Score, a.Score), o.Used(b.Skill.Name).Compare(o.Used(a.Skill.Name)))
+		})
+	}
+	return ranked, unrelated
+}
+
+// A skill that is not named needs this ratio of its score to the next best one's,
+// this weight of words that the next best one does not have, and this sum of what
+// speaks for it. The numbers were fitted on some suites of labelled inputs and
+// checked on others, see docs/skills.md.
+const (
+	minMargin = 1.4
+	maxMargin = 4 // more says nothing: among few skills any word may stand alone
+	minOwn    = 6.0
+	enough    = 7.0
+
+	perMargin  = 2.2 // times the logarithm of the ratio
+	perName    = 0.2 // times the weight of the name's words in the input
+	perShare   = 7.0 // times the weight of its words in that of all the input's words
+	perPair    = 0.7 // times the number of adjacent words that its description has, too
+	maxPairs   = 3
+	perTrigger = 3.0 // for one of the author's triggers
+	unsaid     = 12  // weight added to that of the input's words: two words are no evidence
+)
+
+// unasked activates the skill that ranks first, if it is ahead of the next one
+// and enough speaks for it. It also tells why others, whose triggers match, are
+// held back.
+func unasked(r *Result, in *input, ranked []candidate, o MatchOptions) {
+	for i, c := range ranked {
+		hit, triggered := c.spec().match(in)
+		hit.Skill, hit.Score = c.Skill, c.Score
+		if !triggered {
+			hit.By, hit.Trigger = ByText, c.Trigger
+		}
+		sure := i == 0 && (triggered || c.Skill.Triggers.None()) && c.support(in, ranked[1:], triggered) >= enough
+		switch {
+		case !triggered && !sure:
+			continue
+		case i > 0:
+			hit.HeldBack = ranked[0].Skill.Name + " ranks higher"
+		case c.Skill.NoModel:
+			hit.HeldBack = "only the user may activate it"
+		case !c.ahead(in, ranked[1:], triggered):
+			hit.HeldBack = ranked[1].Skill.Name + " ranks almost as high"
+		case !sure:
+			hit.HeldBack = "too much of the input is about something else"
+		case o.Max < 0:
+			hit.HeldBack = "only skills that you name are activated"
+		default:
+			r.Activated = append(r.Activated, hit)
+			continue
+		}
+		r.HeldBack = append(r.HeldBack, hit)
+	}
+}
+
+// margin returns the ratio of the score to that of the next best skill.
+func (c *candidate) margin(others []candidate) float64 {
+	if len(others) == 0 {
+		return maxMargin
+	}
+	return min(c.Score/others[0].Score, maxMargin)
+}
+
+// ahead reports whether the next best skill is no match for this one. One that
+// has the same words is, however often it has them, unless a trigger decides.
+func (c *candidate) ahead(in *input, others []candidate, triggered bool) bool {
+	if len(others) == 0 {
+		return true
+	}
+	own := 0.0
+	if _, too := others[0].spec().match(in); triggered && !too {
+		own = minOwn
+	}
+	for _, t := range c.terms {
+		if !slices.ContainsFunc(others[0].terms, func(o rank.Term) bool { return o.Text == t.Text }) {
+			own += calibration().weight(t.Text)
+		}
+	}
+	return c.margin(others) >= minMargin && own >= minOwn
+}
+
+// support adds up what speaks for the skill that ranks first.
+func (c *candidate) support(in *input, others []candidate, triggered bool) float64 {
+	sp := c.spec()
+	its, name := 0.0, 0.0
+	for _, t := range c.terms {
+		weight := calibration().weight(t.Text)
+		its += weight
+		if sp.name[t.Text] {
+			name += weight
+		}
+	}
+	shared := 0
+	for _, pair := range in.pairs {
+		if sp.pairs[pair] {
+			shared++
+		}
+	}
+	sum := perMargin*math.Log(c.margin(others)) + perName*name + perShare*min(its/(in.weight()+unsaid), 1) + perPair*float64(min(shared, maxPairs))
+	if triggered {
+		sum += perTrigger
+	}
+	return sum
 }

@@ -3,19 +3,19 @@ package skills
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/adrg/frontmatter"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seed-009c0928/agent/core/frontmatter"
 )
 
 // Parse reads a SKILL.md. It is lenient: what can be repaired is repaired and
-// reported. The manifest is nil only if the file is not text, is too large, or
-// has no readable front matter or no description; then a diagnostic of severity
-// Error says why. File is the name used in diagnostics.
+// reported, and without a description the first paragraph serves as one. The
+// manifest is nil only if the file is empty, not text, too large, or has front
+// matter that cannot be read; then a diagnostic of severity Error says why. File
+// is the name used in diagnostics.
 func Parse(file string, data []byte) (*Manifest, []Diagnostic) {
 	r := &report{file: file}
 	text, ok := normal(r, data)
@@ -30,12 +30,13 @@ func Parse(file string, data []byte) (*Manifest, []Diagnostic) {
 	if !ok {
 		return nil, r.sorted()
 	}
-	m := r.manifest(root)
+	clean, hiddenChars := visible(body)
+	clean = strings.TrimSpace(clean)
+	m := r.manifest(root, clean)
 	if m == nil {
 		return nil, r.sorted()
 	}
-	clean, hiddenChars := visible(body)
-	m.Body = strings.TrimSpace(clean)
+	m.Body = clean
 	m.BodyLine = bodyLine + strings.Count(body[:len(body)-len(strings.TrimLeft(body, " \t\n"))], "\n")
 	if hiddenChars > 0 {
 		r.add(Warning, m.BodyLine, 1, "the text contains %d invisible characters (control, bidirectional or tag): removed", hiddenChars)
@@ -80,167 +81,54 @@ func position(data []byte, at int) (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, at - bytes.LastIndexByte(before, '\n')
 }
 
-// split cuts a file at the fences of its front matter: lines of three dashes in
-// the first column. The front matter keeps the empty lines above it, so that its
-// line numbers are one less than the file's.
+// split cuts a file at the fences of its front matter. A file without any is
+// only a body, unless it has front matter in another form or place.
 func split(r *report, text string) (front, body string, bodyLine int, ok bool) {
-	lines := strings.SplitAfter(text, "\n")
-	first := 0
-	for first < len(lines) && strings.TrimSpace(lines[first]) == "" {
-		first++
-	}
-	if first == len(lines) {
-		r.add(Error, 1, 1, "the file is empty: add front matter with a description")
+	if strings.TrimSpace(text) == "" {
+		r.add(Error, 1, 1, "the file is empty: describe the work, below front matter with a description")
 		return "", "", 0, false
 	}
-	if !fence(lines[first]) {
-		r.add(Error, first+1, 1, "missing front matter: the file must begin with a line of three dashes")
+	front, body, bodyLine, err := frontmatter.Split(text)
+	first := 1 + strings.Count(text[:len(text)-len(strings.TrimLeft(text, " \t\n"))], "\n")
+	switch {
+	case errors.Is(err, frontmatter.ErrNone) && !otherForm().MatchString(text):
+	case err != nil:
+		r.add(Error, first, 1, "%v", err)
+		return "", "", 0, false
+	case len(front) > maxFrontMatter:
+		r.add(Error, first, 1, "the front matter is larger than %d KiB", maxFrontMatter>>10)
 		return "", "", 0, false
 	}
-	for i := first + 1; i < len(lines); i++ {
-		if !fence(lines[i]) {
-			continue
-		}
-		front = strings.Repeat("\n", first) + strings.Join(lines[first+1:i], "")
-		if len(front) > maxFrontMatter {
-			r.add(Error, first+1, 1, "the front matter is larger than %d KiB", maxFrontMatter>>10)
-			return "", "", 0, false
-		}
-		return front, strings.Join(lines[i+1:], ""), i + 2, true
-	}
-	r.add(Error, first+1, 1, "the front matter is not closed: end it with a line of three dashes in the first column")
-	return "", "", 0, false
+	return front, body, bodyLine, true
 }
 
-func fence(line string) bool { return strings.TrimRight(line, " \t\n") == "---" }
+// otherForm matches what is meant as front matter but is none: JSON, TOML, other
+// fences, or text above it.
+var otherForm = lazily(`^\s*(?:---|\+\+\+|\{)|(?m:^---[ \t]*\n(?:[^\n]*\n){0,20}?(?:name|description):)`)
 
-// delimiter fences the front matter for the library. Its default, a line that
-// is three dashes after trimming, would end at an indented one in a block; the
-// text cannot contain a NUL at this point.
-const delimiter = "---\x00"
-
-// decode reads the front matter's YAML, repaired if necessary.
+// decode reads the front matter's YAML, repaired if necessary. Without any, the
+// mapping is nil.
 func (r *report) decode(front string) (*yaml.Node, bool) {
-	root, err := decodeYAML(front)
-	if err == nil {
-		return r.mapping(root)
+	if strings.TrimSpace(front) == "" {
+		return nil, true
 	}
-	line, message := yamlError(err)
-	if repaired := repair(front); repaired != front {
-		if root, again := decodeYAML(repaired); again == nil {
-			r.add(Warning, line, 1, "the front matter is not valid YAML (%s) and was repaired: quote values that contain a colon, and indent with spaces", message)
-			return r.mapping(root)
-		}
+	root, fault := frontmatter.Decode(front)
+	switch {
+	case root == nil:
+		r.add(Error, fault.Line, 1, "the front matter is not valid YAML: %s", fault.Message)
+		return nil, false
+	case fault != nil:
+		r.add(Warning, fault.Line, 1, "the front matter is not valid YAML (%s) and was repaired: quote values that contain a colon, and indent with spaces", fault.Message)
 	}
-	r.add(Error, line, 1, "the front matter is not valid YAML: %s", message)
-	return nil, false
-}
-
-func decodeYAML(front string) (root *yaml.Node, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("yaml: line 1: cannot read: %v", v)
-		}
-	}()
-	root = &yaml.Node{}
-	format := frontmatter.NewFormat(delimiter, delimiter, yaml.Unmarshal)
-	_, err = frontmatter.MustParse(strings.NewReader(delimiter+"\n"+front+delimiter+"\n"), root, format)
-	return root, err
-}
-
-var yamlLine = lazily(`^yaml: (?:unmarshal errors:\s+)?line (\d+): `)
-
-// yamlError extracts the line from the library's message. Line numbers of the
-// front matter are one less than those of the file.
-func yamlError(err error) (line int, message string) {
-	text := err.Error()
-	if m := yamlLine().FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		text = text[len(m[0]):]
-	}
-	if errors.Is(err, frontmatter.ErrNotFound) {
-		text = "not found"
-	}
-	return line + 1, strings.TrimPrefix(text, "yaml: ")
-}
-
-// mapping returns the top-level mapping of a front matter.
-func (r *report) mapping(root *yaml.Node) (*yaml.Node, bool) {
 	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
 		root = root.Content[0]
 	}
-	if root.Kind == yaml.MappingNode {
+	switch root.Kind {
+	case 0:
+		return nil, true
+	case yaml.MappingNode:
 		return root, true
-	}
-	if root.Kind == 0 {
-		r.add(Error, 1, 1, "the front matter is empty: add a description")
-		return nil, false
 	}
 	r.add(Error, root.Line+1, root.Column, "the front matter is not a mapping: write lines such as \"description: …\"")
 	return nil, false
-}
-
-var keyLine = lazily(`^([ \t]*)([A-Za-z_][A-Za-z0-9_.-]*):[ \t]+(\S.*)$`)
-
-// repair quotes plain values that YAML would misread, including continuation
-// lines, and replaces leading tabs by spaces. Line numbers do not change.
-func repair(front string) string {
-	lines := strings.Split(front, "\n")
-	for i := range lines {
-		text := strings.TrimLeft(lines[i], "\t")
-		lines[i] = strings.Repeat("  ", len(lines[i])-len(text)) + text
-	}
-	for i := 0; i < len(lines); i++ {
-		m := keyLine().FindStringSubmatch(lines[i])
-		if m == nil {
-			continue
-		}
-		indent, value, end := len(m[1]), strings.TrimSpace(m[3]), i+1
-		if !plain(value) {
-			if value[0] == '|' || value[0] == '>' { // a block scalar: its lines are text
-				for i+1 < len(lines) && continues(lines[i+1], indent) {
-					i++
-				}
-			}
-			continue
-		}
-		for end < len(lines) && continues(lines[end], indent) && strings.TrimSpace(lines[end]) != "" {
-			value += " " + strings.TrimSpace(lines[end])
-			end++
-		}
-		if !misread(value) {
-			continue
-		}
-		lines[i] = m[1] + m[2] + ": '" + strings.ReplaceAll(value, "'", "''") + "'"
-		for j := i + 1; j < end; j++ {
-			lines[j] = ""
-		}
-		i = end - 1
-	}
-	return strings.Join(lines, "\n")
-}
-
-// continues reports whether a line belongs to the value of a key at indent.
-func continues(line string, indent int) bool {
-	text := strings.TrimLeft(line, " ")
-	return text == "" || len(line)-len(text) > indent
-}
-
-// plain reports whether a value is meant as a plain scalar: not quoted, and not
-// a block, list, mapping, anchor or tag.
-func plain(value string) bool {
-	switch value[0] {
-	case '"', '\'', '|', '>', '{', '&', '!':
-		return false
-	case '[':
-		return strings.IndexByte(value, ']') != len(value)-1
-	case '*':
-		return strings.ContainsAny(value, " \t*") && len(value) > 1 && strings.ContainsAny(value[1:], " *")
-	}
-	return true
-}
-
-// misread reports whether YAML reads a plain value as something else.
-func misread(value string) bool {
-	return strings.Contains(value, ": ") || strings.HasSuffix(value, ":") || strings.Contains(value, " #") || strings.ContainsAny(value[:1], "@`%*[]},?")
 }

@@ -60,3 +60,14 @@ func needed(e *syntax.Regexp) string {
 	}
 	return ""
 }
+
+var escapes = lazily(`\\[a-zA-Z]`)
+
+// literals returns the words that are written in regular expressions.
+func literals(patterns []string) []string {
+	out := make([]string, len(patterns))
+	for i, p := range patterns {
+		out[i] = escapes().ReplaceAllString(p, " ")
+	}
+	return out
+}

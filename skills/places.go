@@ -26,12 +26,17 @@ type PlaceOptions struct {
 	Home     string // the agent's directory, ~/.agent
 	UserHome string // the user's home directory
 	Trusted  bool   // use the project's skills
+	NoClaude bool   // leave out the folders of Claude Code
 	Bundled  fs.FS  // nil for none
 }
 
 // projectFolders are the skill folders of a project. Those of other programs are
 // read but never written.
-var projectFolders = []string{".agent/skills", ".agents/skills", ".claude/skills"}
+var projectFolders = []string{".agent/skills", ".agents/skills", claudeFolder}
+
+// claudeFolder is the folder of Claude Code, in a project and in the home
+// directory.
+const claudeFolder = ".claude/skills"
 
 // Places lists the places of skills in order of precedence. Project skills are
 // searched from the working directory up to the top of its repository.
@@ -43,6 +48,9 @@ func Places(o PlaceOptions) []Place {
 		for i, dir := range chain {
 			base := strings.TrimSuffix(strings.Repeat("../", i), "/")
 			for _, folder := range projectFolders {
+				if o.NoClaude && folder == claudeFolder {
+					continue
+				}
 				all = append(all, Place{Scope: ScopeProject, Dir: filepath.Join(dir, filepath.FromSlash(folder)), Base: base, Within: top})
 			}
 		}
@@ -53,6 +61,9 @@ func Places(o PlaceOptions) []Place {
 	}
 	if o.UserHome != "" {
 		own = append(own, filepath.Join(o.UserHome, ".agents", "skills"))
+		if !o.NoClaude {
+			own = append(own, filepath.Join(o.UserHome, filepath.FromSlash(claudeFolder)))
+		}
 	}
 	// In the home directory, the user's skills are not project skills.
 	all = slices.DeleteFunc(all, func(p Place) bool { return slices.Contains(own, p.Dir) })

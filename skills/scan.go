@@ -18,7 +18,7 @@ type scanRule struct {
 
 // scanRules only warn: they are easy to evade.
 var scanRules = []scanRule{
-	{"downloads and runs a program", lazily(`(?i)\b(curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(ba|z|da|k|fi)?sh\b|(?i)\b(curl|wget|iwr|irm)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(python3?|node|perl|ruby|iex|invoke-expression)\b|(?i)\b(bash|sh|eval|iex)\b\s*(-c\s*)?["'(<$ ]{1,4}\(?\s*(curl|wget|iwr|irm)\b`)},
+	{"downloads and runs a program", lazily(`(?i)\b(curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(ba|z|da|k|fi)?sh\b|(?im)\b(curl|wget|iwr|irm)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(iex\b|invoke-expression\b|(python3?|node|perl|ruby)(\s+-[uBEsSI]+)*(\s+-(\s|$)|[ \t]*($|[|;&)"'\x60])))|(?i)\b((ba|z|da|k|fi)?sh|eval|source)\b([ \t]+-c)?[ \t]*["']?(\$\(|<[ \t]*\(|\x60)[ \t]*(curl|wget)\b|(?i)\b(iex|invoke-expression)\b[ \t]*["']?\$?\(+[ \t]*(curl|wget|iwr|irm|invoke-webrequest|invoke-restmethod)\b`)},
 	{"refers to a file with credentials", lazily(`(?i)(~|\$HOME|\$\{HOME\}|%USERPROFILE%|/home/\w+|/root)[/\\](\.ssh\b|\.aws[/\\]credentials|\.netrc|\.gnupg|\.kube[/\\]config|\.git-credentials|\.docker[/\\]config\.json|\.npmrc|\.pypirc|\.config[/\\]gh[/\\]hosts)|\bid_(rsa|ed25519|ecdsa)\b|/etc/shadow\b|login\.keychain|/proc/(self|\d+)/environ`)},
 	{"sends a variable that may be a secret over the network", lazily(`(?i)\b(curl|wget|nc|ncat)\b[^\n]{0,200}\$\{?[A-Z_]*(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL)[A-Z_]*\}?[^\n]{0,80}https?://|(?i)\b(printenv|env|set)\b\s*\|\s*(curl|wget|nc|base64)\b`)},
 	{"contains a long block of encoded data", lazily(`[A-Za-z0-9+/]{400,}={0,2}|(?:\\x[0-9a-fA-F]{2}){60,}`)},

@@ -93,9 +93,14 @@ func (s *Skill) native(folder, name string) (file, sum string, err error) {
 	}
 	sum = hex.EncodeToString(hash.Sum(nil))
 	if s.Installed && s.lock.Files[rel] != sum {
-		return "", "", fmt.Errorf("%s of skill %s changed since it was installed: see agent skills verify %s", rel, s.Name, s.Name)
+		return "", "", s.changed(rel)
 	}
 	return filepath.Join(s.Dir, filepath.FromSlash(rel)), sum, nil
+}
+
+// changed is the error of a file that is not as the user approved it.
+func (s *Skill) changed(rel string) error {
+	return fmt.Errorf("%s of skill %s changed since it was installed: see agent skills verify %s", rel, s.Name, s.Name)
 }
 
 // prepare checks a script call and determines the command.

@@ -45,6 +45,7 @@ type Tools struct {
 	mu     sync.Mutex
 	shown  bool // the last call of Tools returned the tool
 	opened map[string]bool
+	active map[string]bool // activated skills, by hash
 	closed bool
 }
 
@@ -55,9 +56,9 @@ func NewTools(opts ToolsOptions) *Tools {
 	if opts.ScriptTimeout <= 0 {
 		opts.ScriptTimeout = defaultScriptTimeout
 	}
-	t := &Tools{opts: opts, changed: make(chan struct{}, 1), opened: map[string]bool{}}
+	t := &Tools{opts: opts, changed: make(chan struct{}, 1), opened: map[string]bool{}, active: map[string]bool{}}
 	t.skill = core.NewTool(core.ToolDefinition{
-		Name: ToolName, Description: strings.TrimSpace(toolDoc), Scopes: []core.Scope{core.ScopeSkillScript},
+		Name: ToolName, Description: strings.TrimSpace(toolDoc), Scopes: []core.Scope{core.ScopeSkillScript, core.ScopeShell},
 		Output: core.OutputLimit{MaxChars: 50_000, Mode: core.HeadTail},
 	}, t.access, t.run)
 	return t
@@ -108,11 +109,21 @@ func (t *Tools) Close() error {
 // from the next model request on. Toolsets are native code, so only those that
 // the user approved on installation are started.
 func (t *Tools) Activate(s *Skill) {
+	t.mu.Lock()
+	t.active[s.Hash] = true
+	t.mu.Unlock()
 	for _, name := range s.Toolsets {
 		if err := t.open(s, name); err != nil && t.opts.Problem != nil {
 			t.opts.Problem(fmt.Errorf("toolset %s of skill %s: %w", name, s.Name, err))
 		}
 	}
+}
+
+// activated reports whether a skill was activated before.
+func (t *Tools) activated(s *Skill) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.active[s.Hash]
 }
 
 func (t *Tools) open(s *Skill, name string) error {
@@ -149,14 +160,33 @@ type toolArgs struct {
 	Name   string   `json:"name,omitempty"`
 	Query  string   `json:"query,omitempty"`
 	Path   string   `json:"path,omitempty" jsonschema:"file in the skill's folder"`
-	Offset int      `json:"offset,omitempty" jsonschema:"byte offset in the resource"`
-	Args   []string `json:"args,omitempty" jsonschema:"script arguments"`
+	Offset int      `json:"offset,omitempty" jsonschema:"byte offset in the resource, or in the list"`
+	Args   []string `json:"args,omitempty" jsonschema:"arguments of the script or skill"`
+	// Commands runs the commands in a text that is loaded.
+	Commands bool `json:"commands,omitempty" jsonschema:"load: also run the commands in the text"`
 }
 
-// access declares what a call accesses. Only scripts need permission; a skill's
-// texts are there to be read.
-func (t *Tools) access(_ context.Context, call *core.Call, in toolArgs) ([]core.Access, error) {
-	if in.Action != "run_script" {
+// plainCommand matches a program with arguments in which no shell finds more.
+var plainCommand = lazily(`^[A-Za-z0-9_./+-]+( [A-Za-z0-9_./:@%+,=-]+)*$`)
+
+// access declares what a call accesses. Only scripts and the commands in a text
+// need permission; a skill's texts are there to be read.
+func (t *Tools) access(_ context.Context, call *core.Call, in toolArgs) (all []core.Access, err error) {
+	switch {
+	case in.Action == "load" && in.Commands:
+		s, failure := t.find(in.Name)
+		if failure != nil {
+			return nil, errors.New(failure.text)
+		}
+		for _, command := range Embedded(s.filled(quoteArgs(in.Args), call.Session)) {
+			access := core.Access{Scope: core.ScopeShell, Resource: command}
+			if plainCommand().MatchString(command) {
+				access.Argv = strings.Fields(command)
+			}
+			all = append(all, access)
+		}
+		return all, nil
+	case in.Action != "run_script":
 		return nil, nil
 	}
 	c, failure := t.prepare(call, in)
@@ -181,9 +211,9 @@ func (t *Tools) run(ctx context.Context, call *core.Call, in toolArgs) (core.Res
 	var failure *refusal
 	switch in.Action {
 	case "search":
-		text, failure = t.search(in.Query)
+		text, failure = t.search(in.Query, in.Offset)
 	case "load":
-		text, failure = t.load(in.Name)
+		text, failure = t.load(ctx, call, in)
 	case "read_resource":
 		text, failure = t.resource(in)
 	case "run_script":
@@ -197,17 +227,22 @@ func (t *Tools) run(ctx context.Context, call *core.Call, in toolArgs) (core.Res
 	return core.TextResult(text), nil
 }
 
-// search lists the best matches of a query, or the first skills without one.
-func (t *Tools) search(query string) (string, *refusal) {
+// pageSize is the number of skills that a search without a query lists at once.
+const pageSize = 50
+
+// search lists the best matches of a query; without one, all skills, by pages.
+func (t *Tools) search(query string, offset int) (string, *refusal) {
 	catalog := t.opts.Library.Catalog()
-	var found []*Skill
+	found, more := []*Skill{}, ""
 	if strings.TrimSpace(query) == "" {
-		for _, s := range catalog.Active() {
-			if !s.NoModel {
-				found = append(found, s)
-			}
+		all := catalog.listed()
+		if offset < 0 || offset > len(all) {
+			return "", refuse(core.CodeValidation, "The offset %d is not within the list of %d skills.", offset, len(all))
 		}
-		found = found[:min(len(found), 50)]
+		end := min(offset+pageSize, len(all))
+		if found = all[offset:end]; end < len(all) {
+			more = fmt.Sprintf("[%d of %d skills; continue with offset %d]\n", len(found), len(all), end)
+		}
 	} else {
 		for _, m := range catalog.Matcher().Match(query, MatchOptions{Used: t.opts.Usage.Last}).Shortlist {
 			if !m.Skill.NoModel {
@@ -219,10 +254,13 @@ func (t *Tools) search(query string) (string, *refusal) {
 		return fmt.Sprintf("No skill matches %q. Continue without one.", query), nil
 	}
 	var b strings.Builder
-	for _, s := range found {
-		b.WriteString(listLine(s))
+	for i, s := range found {
+		if strings.TrimSpace(query) == "" {
+			i = lastRank
+		}
+		b.WriteString(listLine(s, i))
 	}
-	return b.String() + "Load one by name.", nil
+	return b.String() + more + "Load one by name.", nil
 }
 
 // find returns a skill that the model may use.
@@ -241,7 +279,7 @@ func (t *Tools) find(name string) (*Skill, *refusal) {
 			return nil, refuse(core.CodeNotFound, "No skill named %q. Search for one.", name)
 		}
 		return nil, refuse(core.CodeNotFound, "No skill named %q. Similar skills: %s.", name, strings.Join(near, ", "))
-	case s.NoModel:
+	case s.NoModel && !t.activated(s):
 		return nil, refuse(core.CodePermission, "Only the user can activate the skill %s, with /%s.", s.Name, s.Name)
 	case s.State == StateOff || s.State == StateChanged:
 		return nil, refuse(core.CodePermission, "The skill %s cannot be used: %s. Tell the user, and continue without it.", s.Name, s.Why)
@@ -249,14 +287,18 @@ func (t *Tools) find(name string) (*Skill, *refusal) {
 	return s, nil
 }
 
-func (t *Tools) load(name string) (string, *refusal) {
-	s, failure := t.find(name)
+func (t *Tools) load(ctx context.Context, call *core.Call, in toolArgs) (string, *refusal) {
+	s, failure := t.find(in.Name)
 	if failure != nil {
 		return "", failure
 	}
 	t.opts.Usage.Note(s.Name, time.Now())
 	t.Activate(s)
-	text := fmt.Sprintf("<skill name=%q scope=%q>\n%s\n</skill>", s.Name, s.Scope, disclosed(s, ""))
+	body := s.filled(quoteArgs(in.Args), call.Session)
+	if in.Commands {
+		body = t.runEmbedded(ctx, call, body)
+	}
+	text := fmt.Sprintf("<skill name=%q scope=%q>\n%s\n</skill>", s.Name, s.Scope, disclosed(s, body))
 	if files := s.resources(); len(files) > 0 {
 		text += "\nFiles: " + strings.Join(files, ", ")
 	}
@@ -283,8 +325,11 @@ func (s *Skill) resources() []string {
 	return all
 }
 
-// maxResource bounds a single read of a resource, in bytes.
-const maxResource = 40_000
+// Bounds of a resource, and of a single read of it, in bytes.
+const (
+	maxResourceFile = 8 << 20
+	maxResource     = 40_000
+)
 
 // resource reads a file of a skill.
 func (t *Tools) resource(in toolArgs) (string, *refusal) {
@@ -302,10 +347,14 @@ func (t *Tools) resource(in toolArgs) (string, *refusal) {
 	if err := s.contained(name); err != nil {
 		return "", refuse(core.CodeNotFound, "%v. Its files: %s.", err, strings.Join(s.resources(), ", "))
 	}
-	data, err := readFile(s.Files, name, 8<<20)
+	data, err := readFile(s.Files, name, maxResourceFile+1)
 	switch {
 	case err != nil:
 		return "", refuse(core.CodeIO, "Cannot read %s of skill %s: %v.", name, s.Name, err)
+	case len(data) > maxResourceFile:
+		return "", refuse(core.CodeValidation, "%s of skill %s is larger than %d MiB.", name, s.Name, maxResourceFile>>20)
+	case s.Installed && s.lock.Files[name] != sumOf(data):
+		return "", refuse(core.CodePermission, "%v. Tell the user, and continue without it.", s.changed(name))
 	case !utf8.Valid(data):
 		return "", refuse(core.CodeValidation, "%s of skill %s is not a text file.", name, s.Name)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -309,3 +310,42 @@ func (emptySet) Name() string                               { return "lookup" }
 func (emptySet) Tools(context.Context) ([]core.Tool, error) { return nil, nil }
 func (emptySet) Changed() <-chan struct{}                   { return nil }
 func (emptySet) Close() error                               { return nil }
+
+// TestListPages: a user who asks gets all skills, the first page in the input and
+// the others by the tool.
+func TestListPages(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	files := map[string]string{}
+	for i := range 130 {
+		name := fmt.Sprintf("skill-%03d", i)
+		files["skills/"+name+"/SKILL.md"] = skillText(name, fmt.Sprintf("Does the thing number %d of many.", i), "", "x")
+	}
+	write(t, dir, files)
+	lib := homeLibrary(dir)
+	blocks, err := skills.NewSource(skills.SourceOptions{Library: lib}).Context(t.Context(), core.ContextRequest{Input: core.TextInput("Which skills are there?").Content, Budget: 300})
+	if err != nil || len(blocks) != 1 {
+		t.Fatalf("%d blocks, %v", len(blocks), err)
+	}
+	text := blocks[0].Text
+	last := text[strings.LastIndex(text, "["):]
+	var left, offset int
+	if _, err := fmt.Sscanf(last, "[%d more: for the rest, search with the skill tool without a query, from offset %d]", &left, &offset); err != nil || left+offset != 130 || left == 0 {
+		t.Fatalf("%q: %v", last, err)
+	}
+	w := newWorkshop(t, files, 0)
+	offset++ // its library also has a bundled skill, which comes first
+	for offset < 131 {
+		_, page := w.call(t.Context(), map[string]any{"action": "search", "offset": offset})
+		text += page
+		offset += 50
+	}
+	for i := range 130 {
+		if n := strings.Count(text, fmt.Sprintf("- skill-%03d:", i)); n != 1 {
+			t.Errorf("skill-%03d is listed %d times", i, n)
+		}
+	}
+	if _, page := w.call(t.Context(), map[string]any{"action": "search", "offset": 1000}); !strings.Contains(page, "The offset 1000 is not within the list of 131 skills.") {
+		t.Errorf("beyond the end: %s", page)
+	}
+}

@@ -33,19 +33,17 @@ func words(text string) []word {
 	return out
 }
 
-// named reports whether a word looks like an identifier.
-func named(s string) bool { return humps(s) > 0 }
-
-// humps counts the upper-case letters that follow a lower-case one.
-func humps(s string) int {
-	n, before := 0, ' '
+// named reports whether a word looks like an identifier: a capital follows a
+// small letter.
+func named(s string) bool {
+	before := ' '
 	for _, r := range s {
 		if unicode.IsUpper(r) && unicode.IsLower(before) {
-			n++
+			return true
 		}
 		before = r
 	}
-	return n
+	return false
 }
 
 // singular strips the ending of a regular plural.
@@ -62,11 +60,11 @@ func singular(s string) string {
 }
 
 // fillers are words that say nothing about a text's subject.
-var fillers = setOf("a an the of to in on for and or with by at from as is are be this that these those it its my our your i we you me us do does did can could should would will please how what when where which who why not no so if then than there here any some all into about over using use used make made get set new want need help let")
+var fillers = setOf(strings.Fields("a an the of to in on for and or with by at from as is are be this that these those it its my our your i we you me us do does did can could should would will please how what when where which who why not no so if then than there here any some all into about over using use used make made get set new want need help let"))
 
-func setOf(list string) map[string]bool {
+func setOf(list []string) map[string]bool {
 	set := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
+	for _, w := range list {
 		set[w] = true
 	}
 	return set
@@ -90,4 +88,36 @@ func texts(list []word) []string {
 		out[i] = w.text
 	}
 	return out
+}
+
+// pairs returns the distinct pairs of adjacent words that are not fillers.
+func pairs(list []word) []string {
+	var out []string
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(list); i++ {
+		pair := list[i].text + " " + list[i+1].text
+		if !fillers[list[i].text] && !fillers[list[i+1].text] && !seen[pair] {
+			seen[pair] = true
+			out = append(out, pair)
+		}
+	}
+	return out
+}
+
+var negates = lazily(`(?i)\b(do not use|don't use|do not activate|not for|not use|never use|skip (?:this|if|for)|avoid|except)\b`)
+
+// positive removes from a text what the skill is not for: from the negation to
+// the end of the sentence or line.
+func positive(text string) string {
+	for {
+		at := negates().FindStringIndex(text)
+		if at == nil {
+			return text
+		}
+		end := strings.IndexAny(text[at[1]:], ".\n;")
+		if end < 0 {
+			return text[:at[0]]
+		}
+		text = text[:at[0]] + text[at[1]+end:]
+	}
 }

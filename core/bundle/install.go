@@ -20,6 +20,7 @@ type Install struct {
 	Tree    string   // hash of the files that the user was shown
 	Consent *Consent // nil without the user's consent
 	Replace bool     // replace the bundle of this name
+	Discard bool     // with Replace, also if it was edited
 }
 
 // Install moves the selected folder of the stage into the store and records it
@@ -83,7 +84,9 @@ func (s *Store) mayPlace(ctx context.Context, in Install) error {
 	case gone != nil:
 		return nil
 	}
-	_, err = s.unedited(ctx, in.Name)
+	if _, err = s.unedited(ctx, in.Name); in.Discard && errors.Is(err, ErrLocalEdits) {
+		return nil
+	}
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -115,6 +116,9 @@ func (g *Stage) Unwrap() error {
 	}
 	return nil
 }
+
+// Refused returns what AddArchive or AddFolder left out, relative to Dir.
+func (g *Stage) Refused() []RefusedError { return slices.Clone(g.refused) }
 
 // Tree returns the content of the selected folder. Version control (.git) and
 // files such as .DS_Store are removed from it first. The error names everything

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -411,4 +413,141 @@ func TestTwoRoots(t *testing.T) {
 		t.Error(err)
 	}
 	r.expect("a: 1\n")
+}
+
+// TestTwoSessions: what an edit of another session changes while a command runs is
+// not the command's doing, and its undo leaves it alone.
+func TestTwoSessions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "snapshots")
+	a := newRecord(t, func(o *changes.Options) { o.Session, o.Dir = "a", dir })
+	b := newRecord(t, func(o *changes.Options) { o.Session, o.Dir, o.Roots = "b", dir, []string{a.root} })
+	b.root = a.root
+	for _, name := range []string{"both/one", "both/two", "alone/x", "late", "early"} {
+		a.write(name, "old\n")
+	}
+	a.input("go")
+	b.input("go")
+	edit := func(name string) {
+		b.call(core.ScopeWrite, filepath.Join(b.root, name), func() { b.write(name, "b\n") })
+	}
+	a.call(core.ScopeShell, "", func() {})
+	edit("early")
+	a.call(core.ScopeShell, "", func() {
+		a.write("both/one", "a\n")
+		edit("both/two")
+		edit("new/deep/file")
+		b.call(core.ScopeDelete, filepath.Join(b.root, "alone/x"), func() { os.RemoveAll(filepath.Join(b.root, "alone")) })
+		a.write("early", "a\n")
+	})
+	edit("late")
+	var got []string
+	for _, f := range a.history().Turns[0].Changes[0].Files {
+		got = append(got, f.Kind+" "+f.Path)
+	}
+	if want := "modify both/one|modify early"; strings.Join(got, "|") != want {
+		t.Errorf("the command changed %q, want %s", got, want)
+	}
+	list, err := a.history().Last()
+	a.revert(changes.SourceUndo, list, err)
+	a.expect("both/one: old\n", "both/two: b\n", "new/deep/file: b\n", "alone/x: none", "late: b\n", "early: b\n")
+	list, err = b.history().Last()
+	b.revert(changes.SourceUndo, list, err)
+	b.expect("both/one: old\n", "both/two: old\n", "new/deep/file: none", "alone/x: old\n", "late: old\n", "early: old\n")
+}
+
+// TestUndoEverything: whatever tools, commands and the user do at random, undoing
+// all turns leaves the first tree, with the user's own files as they are now.
+func TestUndoEverything(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	r := newRecord(t)
+	name := func(owner string) string { return fmt.Sprintf("%s/%c/f%d", owner, 'a'+rune(rnd.IntN(3)), rnd.IntN(4)) }
+	change := func(owner string) func() {
+		return func() {
+			for range 1 + rnd.IntN(4) {
+				switch at := filepath.Join(r.root, name(owner)); rnd.IntN(5) {
+				case 0:
+					os.RemoveAll(filepath.Dir(at))
+				case 1:
+					os.Rename(at, filepath.Join(r.root, name(owner)))
+				case 2:
+					os.Chmod(at, 0o600)
+				default:
+					r.write(name(owner), fmt.Sprintf("%s %d\n", owner, rnd.IntN(1000)))
+				}
+			}
+		}
+	}
+	for range 6 {
+		change("agents")()
+		change("users")()
+	}
+	was := r.tree("agents")
+	for range 8 {
+		r.input("go")
+		for range 3 {
+			change("users")()
+			if edited := name("agents"); rnd.IntN(2) == 0 {
+				r.call(core.ScopeWrite, filepath.Join(r.root, edited), func() { r.write(edited, fmt.Sprint(rnd.IntN(1000))) })
+			} else {
+				r.call(core.ScopeShell, "", change("agents"))
+			}
+		}
+	}
+	is, users := r.tree("agents"), r.tree("users")
+	for {
+		list, err := r.history().Last()
+		if errors.Is(err, changes.ErrNothing) {
+			break
+		}
+		if out := r.revert(changes.SourceUndo, list, err); len(out.Conflicts) > 0 {
+			t.Fatalf("conflicts %v", out.Conflicts)
+		}
+	}
+	if got := r.tree("agents"); got != was {
+		t.Errorf("undone:\n%s\nwant:\n%s", got, was)
+	}
+	for {
+		list, err := r.history().Undone()
+		if err != nil {
+			break
+		}
+		r.revert(changes.SourceRedo, list, nil)
+	}
+	if got := r.tree("agents"); got != is {
+		t.Errorf("redone:\n%s\nwant:\n%s", got, is)
+	}
+	if got := r.tree("users"); got != users {
+		t.Errorf("the user's files:\n%s\nwere:\n%s", got, users)
+	}
+}
+
+// tree describes the files below a directory of the workspace.
+func (r *record) tree(dir string) string {
+	r.t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(filepath.Join(r.root, dir), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s %v ", strings.TrimPrefix(path, r.root), info.Mode())
+		if info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			b.Write(data)
+		}
+		b.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return b.String()
 }

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
@@ -62,9 +64,10 @@ type Tracker struct {
 
 // root is one directory of the workspace.
 type root struct {
-	path string
-	w    *snapshot.Workspace
-	last snapshot.Snapshot // the state up to which all changes are known
+	path  string
+	w     *snapshot.Workspace
+	last  snapshot.Snapshot // the state up to which all changes are known
+	since time.Time         // when last was taken
 }
 
 // New returns a tracker. It reads nothing until [Tracker.Begin].
@@ -169,7 +172,15 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 	if wait(ctx, t.opened) != nil {
 		return func(context.Context) []event.Body { return nil }
 	}
-	path := call.Session.AgentPath
+	done := t.claim(accesses)
+	after := t.before(ctx, call.Session.AgentPath, accesses)
+	return func(ctx context.Context) []event.Body {
+		defer done()
+		return after(ctx)
+	}
+}
+
+func (t *Tracker) before(ctx context.Context, path []string, accesses []core.Access) func(context.Context) []event.Body {
 	if after := t.peek(ctx, path, accesses); after != nil {
 		return after
 	}
@@ -190,7 +201,7 @@ func (t *Tracker) Before(ctx context.Context, call *core.Call, accesses []core.A
 			return func(context.Context) []event.Body { return t.failing(ctx, err) }
 		}
 		if t.running == 0 { // what came before was no call's doing
-			r.last = snap
+			r.last, r.since = snap, time.Now()
 		}
 	}
 	t.failed, t.warned = nil, false // a disk that was full has space again
@@ -252,6 +263,37 @@ func (t *Tracker) peek(ctx context.Context, agent []string, accesses []core.Acce
 	}
 }
 
+// Holds takes a snapshot, and reports whether it holds all of the files, ignored ones
+// included: a call that removes or overwrites them can be undone.
+func (t *Tracker) Holds(ctx context.Context, files []string) bool {
+	t.Begin(ctx)
+	if wait(ctx, t.ready) != nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.failed != nil {
+		return false
+	}
+	found := 0
+	for _, r := range t.roots {
+		var paths []string
+		for _, name := range files {
+			if rel, err := filepath.Rel(r.path, filepath.FromSlash(name)); err == nil && filepath.IsLocal(rel) {
+				paths = append(paths, filepath.ToSlash(rel))
+			}
+		}
+		if found += len(paths); len(paths) == 0 {
+			continue
+		}
+		snap, err := r.w.Take(ctx, snapshot.TakeOptions{Paths: paths})
+		if err != nil || !r.w.Holds(paths) || r.w.Keep(t.opts.Session, snap.ID) != nil {
+			return false
+		}
+	}
+	return found >= len(files)
+}
+
 // touched returns what to look at for a call with these accesses, by root, and
 // whether it names all that can change. What a call writes that reads sensitive
 // files may be their content.
@@ -295,7 +337,13 @@ func (t *Tracker) after(ctx context.Context, agent []string, takes []snapshot.Ta
 			return append(bodies, t.failing(ctx, err)...)
 		}
 		before := r.last
-		r.last = snap
+		if others := t.claimed(r, r.since); len(others) > 0 && !takes[i].Only {
+			others = slices.DeleteFunc(others, func(p string) bool { return slices.Contains(takes[i].Paths, p) })
+			if before, err = r.w.Graft(before, snap, others); err != nil {
+				return append(bodies, t.failing(ctx, err)...)
+			}
+		}
+		r.last, r.since = snap, time.Now()
 		bodies = append(bodies, t.report(ctx, r, agent, before, snap)...)
 	}
 	return bodies

@@ -8,16 +8,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/snapshot"
 )
 
 // Turn is an input and what changed until the next one.
 type Turn struct {
 	Seq     event.Seq // of the input
-	Input   string
+	Time    time.Time
+	Input   string   // without what context sources added
 	Changes []Change // in order
+	Rewound bool     // it is no longer part of the conversation
 }
 
 // Change is a recorded change of files.
@@ -45,12 +49,27 @@ func Read(events iter.Seq2[event.Event, error]) (History, error) {
 		}
 		switch b := e.Body.(type) {
 		case event.User:
-			h.Turns = append(h.Turns, Turn{Seq: e.Seq, Input: b.Content.Text()})
+			h.Turns = append(h.Turns, Turn{Seq: e.Seq, Time: e.Time, Input: inputText(b.Content)})
+		case event.Rewound:
+			for i := range h.Turns {
+				h.Turns[i].Rewound = h.Turns[i].Rewound || h.Turns[i].Seq >= b.Input
+			}
 		case event.FilesChanged:
 			h.add(Change{Seq: e.Seq, FilesChanged: b})
 		}
 	}
 	return h, nil
+}
+
+// inputText returns what the user entered.
+func inputText(parts model.Parts) string {
+	var own model.Parts
+	for i, p := range parts {
+		if t, ok := p.(model.Text); ok && (i == 0 || !strings.HasPrefix(t.Text, "<context source=")) {
+			own = append(own, t)
+		}
+	}
+	return own.Text()
 }
 
 func (h *History) add(c Change) {

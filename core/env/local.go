@@ -177,6 +177,11 @@ func (l *Local) Close() error {
 
 // Start implements [core.Environment].
 func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, error) {
+	return l.start(ctx, cmd, "")
+}
+
+// start starts a command, whose changes go to a layer in try if that is not empty.
+func (l *Local) start(ctx context.Context, cmd core.Command, try string) (core.Process, error) {
 	if err := checkCommand(cmd); err != nil {
 		return nil, err
 	}
@@ -207,7 +212,7 @@ func (l *Local) Start(ctx context.Context, cmd core.Command) (core.Process, erro
 		Cols:      cmd.Cols,
 		Interrupt: cmd.Interrupt,
 	}
-	c, err := l.confine(ctx, &cmd, &spec)
+	c, err := l.confine(ctx, &cmd, &spec, try)
 	if err != nil {
 		return nil, err
 	}

@@ -65,14 +65,41 @@ type inspection struct {
 // inspect prepares the check of a command that is about to start.
 func inspect(n *names, roots []string) *inspection {
 	in := &inspection{names: n, spare: map[string]bool{}, known: map[string]stamp{}, left: plantedEntries}
+	in.add(roots)
+	in.since = now()
+	return in
+}
+
+// add adds writable files and directories.
+func (in *inspection) add(roots []string) {
 	for _, root := range roots {
 		in.spare[root] = true
-		if info, err := os.Lstat(root); err == nil && info.IsDir() && !n.match(root) {
+		if info, err := os.Lstat(root); err == nil && info.IsDir() && !in.names.match(root) {
 			in.roots = append(in.roots, root)
 		}
 	}
-	in.since = now()
-	return in
+}
+
+// Watch starts to watch for what a process in a sandbox plants: what it changes or
+// creates of the names of [Sandbox.ReadOnly]. The returned function renames that in
+// the directories, which the process of this profile can write, and returns notes
+// for the model.
+func Watch(readOnly []string) func(p *sandbox.Profile, dirs []string) (notes []string) {
+	in := &inspection{names: newNames(readOnly), spare: map[string]bool{}, known: map[string]stamp{}, left: plantedEntries, since: now()}
+	return func(p *sandbox.Profile, dirs []string) (notes []string) {
+		in.add(dirs)
+		in.exclude(p.ReadOnly)
+		for _, path := range in.setAside() {
+			notes = append(notes, asideNote(path))
+		}
+		return notes
+	}
+}
+
+// asideNote tells that a file was set aside.
+func asideNote(path string) string {
+	name, _, _ := strings.Cut(path, sandbox.AsideSuffix)
+	return name + " is protected and was set aside as " + path
 }
 
 // exclude leaves out what is read-only for the command: all paths that exist, except

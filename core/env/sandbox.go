@@ -96,7 +96,7 @@ type confined struct {
 
 // confine derives the sandbox of a command from its grants and adds it to the
 // spec. It returns nil for a command that is not confined.
-func (l *Local) confine(ctx context.Context, cmd *core.Command, spec *proc.Spec) (*confined, error) {
+func (l *Local) confine(ctx context.Context, cmd *core.Command, spec *proc.Spec, try string) (*confined, error) {
 	if l.sandbox == nil || cmd.Grants == nil {
 		return nil, nil
 	}
@@ -119,6 +119,9 @@ func (l *Local) confine(ctx context.Context, cmd *core.Command, spec *proc.Spec)
 	c := &confined{dir: spec.Dir}
 	c.profile = &sandbox.Profile{Mode: mode, Readable: append(borrowed(l.info.Roots), l.info.Roots...), Tmp: tmp, Scratch: l.sandbox.Scratch, Layers: layers}
 	c.planted = l.grantFiles(c.profile, cmd.Grants)
+	if try != "" {
+		c.try(try)
+	}
 	c.unsigned = unsigned(strings.Join(append(slices.Clone(cmd.Argv), cmd.Script), " "), l.info.Home, l.info.Roots)
 	spec.Env = gitEnv(spec.Env)
 	c.grantNetwork(l.sandbox.Hosts, cmd.Grants)
@@ -322,7 +325,7 @@ func (c *confined) explain(level sandbox.Level, exit core.Exit, aside []string) 
 		lines = append(lines, "the connection to "+host+" was refused")
 	}
 	for _, path := range aside {
-		lines = append(lines, strings.TrimSuffix(path, sandbox.AsideSuffix)+" is protected and was set aside as "+path)
+		lines = append(lines, asideNote(path))
 	}
 	if c.unsigned && exit.Code == 0 {
 		lines = append(lines, "git signs nothing here, since keys are hidden: the commits and tags of this command are unsigned")

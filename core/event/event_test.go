@@ -144,6 +144,10 @@ func unescape(v reflect.Value) {
 			for k, r := range raw {
 				raw[k] = json.RawMessage(plain.Replace(string(r)))
 			}
+		case []Question:
+			for j := range raw {
+				raw[j].Schema = json.RawMessage(plain.Replace(string(raw[j].Schema)))
+			}
 		}
 	}
 	v.Set(cp)

@@ -42,7 +42,7 @@ type User struct {
 
 // Idle says that the session waits for the next input.
 type Idle struct {
-	State string `json:"state"` // "idle" or "awaiting_input"
+	State string `json:"state"` // "idle", "awaiting_input" or "parked"
 	Stop  string `json:"stop"`  // why the input's processing ended, see core.StopReason
 }
 
@@ -201,11 +201,14 @@ type LLMRetry struct {
 	Model    string `json:"model,omitempty"`    // its model
 }
 
-// Question is put to the user.
+// Question is put to the user. The envelope's Call holds the call that it is about; a
+// question of a subagent, or of a running tool, has none.
 type Question struct {
 	QID       string          `json:"qid"`
 	Kind      string          `json:"kind"`
 	AgentPath []string        `json:"agentPath,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Accesses  []Access        `json:"accesses,omitempty"` // what the call would do
 	Title     string          `json:"title"`
 	Detail    string          `json:"detail,omitempty"`
 	Choices   []string        `json:"choices,omitempty"`
@@ -396,6 +399,7 @@ type Result struct {
 	Usage      model.Usage  `json:"usage"`
 	CostUSD    *float64     `json:"costUsd,omitempty"`
 	Denied     []Permission `json:"denied"`
+	Questions  []Question   `json:"questions,omitempty"` // that the session waits for
 	Error      *Error       `json:"error,omitempty"`
 }
 

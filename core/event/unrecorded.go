@@ -59,6 +59,14 @@ func UnrecordedArgs(args string, paths []string) string {
 	return string(out)
 }
 
+const notRecorded = " are not recorded"
+
+// LacksSecrets reports whether recorded arguments may lack what the model sent: the
+// content of sensitive files, or secrets.
+func LacksSecrets(args string) bool {
+	return strings.Contains(args, notRecorded+"]") || strings.Contains(args, "[redacted]")
+}
+
 func withoutTexts(value any, paths []string) any {
 	switch v := value.(type) {
 	case string:
@@ -69,7 +77,7 @@ func withoutTexts(value any, paths []string) any {
 		}) {
 			return v
 		}
-		return fmt.Sprintf("[%d bytes are not recorded]", len(v))
+		return fmt.Sprintf("[%d bytes%s]", len(v), notRecorded)
 	case []any:
 		for i := range v {
 			v[i] = withoutTexts(v[i], paths)

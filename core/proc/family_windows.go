@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -110,8 +112,25 @@ func (f *family) signal([]member, bool) {
 	_ = f.leader.Kill()
 }
 
-// interrupt does nothing: a console event would reach this program too.
-func (f *family) interrupt() {}
+// interruptScript sends CTRL_BREAK to a process group, which only a process on its
+// console can do. That of this program must stay as it is.
+const interruptScript = `$k = Add-Type -Name Kernel -Namespace Agent -PassThru -MemberDefinition '
+[DllImport("kernel32.dll")] public static extern bool FreeConsole();
+[DllImport("kernel32.dll")] public static extern bool AttachConsole(uint process);
+[DllImport("kernel32.dll")] public static extern bool GenerateConsoleCtrlEvent(uint kind, uint group);'
+[void]$k::FreeConsole(); if ($k::AttachConsole(%[1]d)) { [void]$k::GenerateConsoleCtrlEvent(1, %[1]d) }`
+
+// interruptTime limits how long interrupting takes.
+const interruptTime = 5 * time.Second
+
+// interrupt sends CTRL_BREAK to the leader's group: CTRL_C is ignored in a new group.
+func (f *family) interrupt() {
+	ctx, cancel := context.WithTimeout(context.Background(), interruptTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "powershell.exe", "-NoProfile", "-NonInteractive", "-Command", fmt.Sprintf(interruptScript, f.leader.Pid))
+	cmd.SysProcAttr = childAttributes()
+	_ = cmd.Run() // the command may have ended
+}
 
 // status returns the exit code; there are no signals.
 func status(state *os.ProcessState) (code int, signal string) { return state.ExitCode(), "" }

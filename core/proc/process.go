@@ -49,7 +49,7 @@ type Spec struct {
 	Terminal   bool
 	Rows, Cols int // of the terminal; 0 = 40 and 120
 	// Interrupt, once closed, interrupts the command as Ctrl-C on a terminal does:
-	// SIGINT to its process group. On Windows it has no effect.
+	// SIGINT to its process group, on Windows CTRL_BREAK.
 	Interrupt <-chan struct{}
 	// Grace is the time between SIGTERM and SIGKILL; 0 means two seconds.
 	Grace time.Duration

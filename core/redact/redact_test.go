@@ -154,3 +154,49 @@ func BenchmarkRedactCleanLine(b *testing.B) {
 		r.Record(line)
 	}
 }
+
+// TestStream splits secrets over the events of a stream, in every way.
+func TestStream(t *testing.T) {
+	const secret = `corr"ect-horse-battery`
+	r := New([]string{secret})
+	event := func(text string) string {
+		data, err := json.Marshal(map[string]any{"n": json.Number("12345678901234567890"), "choices": []any{map[string]any{"delta": map[string]any{"content": text, "role": "x"}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "event: e\ndata: " + string(data) + "\n\n"
+	}
+	text := "is " + secret + " and " + secret + secret[:10] + " sk-" + letters + "."
+	for size := 1; size <= len(text); size++ {
+		var in strings.Builder
+		for rest := text; rest != ""; {
+			n := min(size, len(rest))
+			in.WriteString(event(rest[:n]))
+			rest = rest[n:]
+		}
+		in.WriteString("data: [DONE]\n\n")
+		out, _ := r.Text(r.Stream([]byte(in.String())))
+		var got strings.Builder
+		for line := range strings.Lines(string(out)) {
+			var e struct {
+				N       json.Number
+				Choices []struct{ Delta struct{ Content string } }
+			}
+			if data, ok := strings.CutPrefix(line, "data: {"); ok {
+				if err := json.Unmarshal([]byte("{"+data), &e); err != nil || e.N != "12345678901234567890" {
+					t.Fatalf("%v: %s", err, line)
+				}
+				got.WriteString(e.Choices[0].Delta.Content)
+			}
+		}
+		if want := "is [redacted] and [redacted]" + secret[:10] + " [redacted]."; got.String() != want {
+			t.Errorf("size %d: %q", size, got.String())
+		}
+		if !strings.HasSuffix(string(out), "data: [DONE]\n\n") || strings.Count(string(out), "\n\n") != strings.Count(in.String(), "\n\n") {
+			t.Errorf("size %d: other events: %s", size, out)
+		}
+	}
+	if in := event("nothing") + "data: {broken\n\n: comment\n"; string(r.Stream([]byte(in))) != in {
+		t.Error("a stream without secrets was changed")
+	}
+}

@@ -179,9 +179,6 @@ func (w *Workspace) Diff(ctx context.Context, c Change) (Diff, error) {
 	if err != nil {
 		return Diff{}, err
 	}
-	if isBinary(before) || isBinary(after) {
-		return Diff{Binary: true}, nil
-	}
 	old, name := "a/"+c.Path, "b/"+c.Path
 	switch c.Kind {
 	case Create:
@@ -190,6 +187,14 @@ func (w *Workspace) Diff(ctx context.Context, c Change) (Diff, error) {
 		name = "/dev/null"
 	case Rename:
 		old = "a/" + c.From
+	}
+	return Compare(old, name, before, after), ctx.Err()
+}
+
+// Compare returns how a content changed; the names are for the heading.
+func Compare(old, name string, before, after []byte) Diff {
+	if isBinary(before) || isBinary(after) {
+		return Diff{Binary: true}
 	}
 	d := Diff{Text: udiff.Unified(old, name, string(before), string(after))}
 	for i, line := range strings.Split(d.Text, "\n") {
@@ -201,7 +206,7 @@ func (w *Workspace) Diff(ctx context.Context, c Change) (Diff, error) {
 			d.Removed++
 		}
 	}
-	return d, ctx.Err()
+	return d
 }
 
 // content returns the content of a file, or the target of a link.

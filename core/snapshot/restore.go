@@ -18,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/aymanbagabas/go-udiff"
 	"github.com/gofrs/flock"
 
 	"github.com/seed-009c0928/agent/core/atomicfile"
@@ -47,6 +48,7 @@ type Conflict struct {
 	// Changed says that the path was changed since, and can be restored if that
 	// may be lost.
 	Changed bool
+	Diff    string // of a text that is Changed: what restoring it would do to its lines
 }
 
 // Plan plans to take back what changed from one snapshot to another: to bring
@@ -108,7 +110,7 @@ func (w *Workspace) plan(p *Plan, s step, now item, overwrite func(path string) 
 			return nil
 		case merged:
 		case now.kind() == typeDir || overwrite == nil || !overwrite(s.path):
-			p.Conflicts = append(p.Conflicts, Conflict{s.path, "it was changed since", now.kind() != typeDir})
+			p.Conflicts = append(p.Conflicts, Conflict{s.path, "it was changed since", now.kind() != typeDir, w.lostBy(now, s)})
 			return nil
 		default:
 			to = s.to
@@ -125,6 +127,19 @@ func (w *Workspace) plan(p *Plan, s step, now item, overwrite func(path string) 
 		Path: s.path, Kind: kind, Merged: merged, Dir: now.kind() == typeDir || to.kind() == typeDir, from: now, to: to,
 	})
 	return nil
+}
+
+// lostBy compares a file with what it would be restored to.
+func (w *Workspace) lostBy(now item, s step) string {
+	if now.kind() != typeRegular || s.to.mode != 0 && s.to.kind() != typeRegular {
+		return ""
+	}
+	mine, err := w.readFile(s.path)
+	to, toErr := w.content(s.to)
+	if err != nil || toErr != nil || isBinary(mine) || isBinary(to) {
+		return ""
+	}
+	return udiff.Unified("now", "restored", string(mine), string(to))
 }
 
 // mergeItem merges what changed from s.from to now with what changes from s.from

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/seed-009c0928/agent/core/internal/gitignore"
 )
@@ -238,6 +237,34 @@ func (w *Workspace) Peek(ctx context.Context, paths []string) (Snapshot, error) 
 	return p.take(&scan{ctx: ctx, opts: &p.opts, only: only, forced: only})
 }
 
+// Holds reports whether the latest snapshot holds all of some files.
+func (w *Workspace) Holds(paths []string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range paths {
+		n := w.index.at(path.Clean(p))
+		if w.last.ID == "" || n == nil || n.isDir || !n.kept() || n.id == (ID{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// at returns the node at a path; nil if there is none, or if it is left out with a
+// directory.
+func (n *node) at(path string) *node {
+	for more := true; more; {
+		var name string
+		name, path, more = strings.Cut(path, "/")
+		i, found := slices.BinarySearchFunc(n.kids, name, func(kid *node, name string) int { return strings.Compare(kid.name, name) })
+		if !found {
+			return nil
+		}
+		n = n.kids[i]
+	}
+	return n
+}
+
 // force keeps paths although they may be ignored. It returns them with their
 // parents.
 func (w *Workspace) force(paths []string) map[string]bool {
@@ -258,15 +285,13 @@ func (w *Workspace) force(paths []string) map[string]bool {
 
 // relist makes the next scan list the directories on the way to a path again.
 func (n *node) relist(at string) {
-	for more := true; more; {
+	for n != nil && n.isDir {
 		n.racy = true
-		var name string
-		name, at, more = strings.Cut(at, "/")
-		i, found := slices.BinarySearchFunc(n.kids, name, func(kid *node, name string) int { return strings.Compare(kid.name, name) })
-		if !found || !n.kids[i].isDir {
+		name, rest, more := strings.Cut(at, "/")
+		if !more {
 			return
 		}
-		n = n.kids[i]
+		n, at = n.at(name), rest
 	}
 }
 
@@ -304,7 +329,7 @@ func (w *Workspace) store(s *scan) (Snapshot, error) {
 	if w.last.ID != "" && w.tree == w.index.id && bytes.Equal(note, w.note) {
 		return w.last, nil
 	}
-	id, err := w.objects.put(kindCommit, fmt.Appendf(nil, "tree %s\nauthor agent <> %d +0000\ncommitter agent <> %[2]d +0000\n\nsnapshot\n\n%s\n", w.index.id, time.Now().Unix(), note))
+	id, err := w.objects.putCommit(w.index.id, note)
 	if err != nil {
 		return Snapshot{}, err
 	}

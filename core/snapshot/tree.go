@@ -24,14 +24,33 @@ func (i item) same(other item) bool {
 	return i.mode == other.mode && (i.id == other.id || i.kind() == typeDir)
 }
 
+// treeLine is an entry of a tree.
+type treeLine struct {
+	key  string // git sorts a directory as if its name ended in a slash
+	text []byte
+}
+
+func lineOf(name string, i item) treeLine {
+	key := name
+	if i.kind() == typeDir {
+		key += "/"
+	}
+	return treeLine{key, append(fmt.Appendf(nil, "%o %s\x00", i.mode, name), i.id[:]...)}
+}
+
+// treeText returns the content of a tree.
+func treeText(lines []treeLine) (data []byte) {
+	slices.SortFunc(lines, func(a, b treeLine) int { return strings.Compare(a.key, b.key) })
+	for _, l := range lines {
+		data = append(data, l.text...)
+	}
+	return data
+}
+
 // putTree writes the trees that changed. Modes have all permissions, which git
 // reads as the ones it knows.
 func (o *objects) putTree(n *node) error {
-	type line struct {
-		key  string // git sorts a directory as if its name ended in a slash
-		text []byte
-	}
-	var lines []line
+	var lines []treeLine
 	changed := n.dirty || n.id == ID{}
 	for _, kid := range n.kids {
 		if kid.isDir && kid.kept() {
@@ -42,11 +61,7 @@ func (o *objects) putTree(n *node) error {
 		var now item
 		if kid.kept() && kid.id != (ID{}) {
 			now = item{treeMode(kid.stamp.mode), kid.id}
-			key := kid.name
-			if kid.isDir {
-				key += "/"
-			}
-			lines = append(lines, line{key, append(fmt.Appendf(nil, "%o %s\x00", now.mode, kid.name), now.id[:]...)})
+			lines = append(lines, lineOf(kid.name, now))
 		}
 		changed = changed || now != kid.written
 		kid.written = now
@@ -54,13 +69,8 @@ func (o *objects) putTree(n *node) error {
 	if !changed {
 		return nil
 	}
-	slices.SortFunc(lines, func(a, b line) int { return strings.Compare(a.key, b.key) })
-	var data []byte
-	for _, l := range lines {
-		data = append(data, l.text...)
-	}
 	var err error
-	n.id, err = o.put(kindTree, data)
+	n.id, err = o.put(kindTree, treeText(lines))
 	n.dirty = err != nil
 	return err
 }

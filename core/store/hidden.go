@@ -18,16 +18,29 @@ type Hidden struct {
 	mu      sync.Mutex
 	secrets map[string]bool
 	list    []string
+	texts   []string         // whole, of at most maxTexts bytes
+	size    int              // of texts
 	redact  *redact.Redactor // nil = none
 }
 
 // maxHidden bounds the number of values, and with it the time for a record.
 const maxHidden = 1000
 
-// add learns the secrets of a text.
-func (h *Hidden) add(text string) {
+// maxTexts bounds the memory for whole texts.
+const maxTexts = 32 << 20
+
+// minText is the length of the shortest text that is kept whole: shorter ones occur
+// in harmless texts.
+const minText = 8
+
+// Hide implements core.Hider: it learns a text and its secrets.
+func (h *Hidden) Hide(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if text = strings.TrimSpace(text); len(text) >= minText && h.size+len(text) <= maxTexts && !slices.Contains(h.texts, text) {
+		h.texts = append(h.texts, text)
+		h.size += len(text)
+	}
 	if h.secrets == nil {
 		h.secrets = map[string]bool{}
 	}
@@ -41,6 +54,13 @@ func (h *Hidden) add(text string) {
 	if len(h.list) > before {
 		h.redact = redact.New(h.list)
 	}
+}
+
+// Learnt returns the whole texts, and the secrets in them.
+func (h *Hidden) Learnt() (texts, secrets []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.texts), slices.Clone(h.list)
 }
 
 // In reports whether data has one of the secrets.

@@ -122,7 +122,7 @@ func (j *Journal) Repaired() *Repair { return j.repair }
 
 // Hide implements core.Hider: the secrets of a text, which are values that look
 // like passwords and keys, are redacted in all later records.
-func (j *Journal) Hide(text string) { j.hidden.add(text) }
+func (j *Journal) Hide(text string) { j.hidden.Hide(text) }
 
 // Append implements core.Journal: one line, in one write. It ignores ctx, since
 // a cancellation must be recorded as well.

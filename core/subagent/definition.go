@@ -1,7 +1,6 @@
 package subagent
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adrg/frontmatter"
+	"github.com/seed-009c0928/agent/core/frontmatter"
 )
 
 // Definition is an agent type: a Markdown file with front matter.
@@ -18,6 +17,7 @@ import (
 //	name: reviewer
 //	description: looks for bugs in a change
 //	tools: read_file, grep, glob     # or a list; default all
+//	disallowedTools: shell           # of these, in the same form
 //	model: claude-haiku-4-5          # default that of the parent
 //	---
 //	You review changes. …
@@ -25,6 +25,7 @@ type Definition struct {
 	Name        string
 	Description string
 	Tools       []string // empty = all
+	Disallowed  []string // of Tools
 	Model       string
 	Prompt      string // added to the system prompt
 	Path        string // of the file
@@ -33,23 +34,19 @@ type Definition struct {
 // maxDefinition is the largest size of a file, in bytes.
 const maxDefinition = 64 << 10
 
-// Load reads the definitions in a directory, by name. Invalid ones are left out
+// Load reads the definitions below a directory, by path. Invalid ones are left out
 // and returned as errors; a missing directory has none.
-func Load(files fs.FS, dir string) ([]Definition, []error) {
-	entries, err := fs.ReadDir(files, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, []error{fmt.Errorf("agents: %w", err)}
-	}
-	var all []Definition
-	var failed []error
-	for _, e := range entries {
-		if e.IsDir() || !strings.HasSuffix(e.Name(), ".md") {
-			continue
+func Load(files fs.FS, dir string) (all []Definition, failed []error) {
+	err := fs.WalkDir(files, dir, func(at string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil && at == dir:
+			return err
+		case err != nil:
+			failed = append(failed, fmt.Errorf("agents: %w", err))
+			return nil
+		case e.IsDir() || !strings.HasSuffix(e.Name(), ".md"):
+			return nil
 		}
-		at := path.Join(dir, e.Name())
 		d, err := read(files, at)
 		switch {
 		case err != nil:
@@ -59,6 +56,10 @@ func Load(files fs.FS, dir string) ([]Definition, []error) {
 		default:
 			all = append(all, d)
 		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		failed = append(failed, fmt.Errorf("agents: %w", err))
 	}
 	return all, failed
 }
@@ -75,17 +76,21 @@ func read(files fs.FS, at string) (Definition, error) {
 		Name        string `yaml:"name"`
 		Description string `yaml:"description"`
 		Tools       any    `yaml:"tools"`
+		Disallowed  any    `yaml:"disallowedTools"`
 		Model       string `yaml:"model"`
 	}
-	body, err := frontmatter.Parse(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))), &head)
+	body, err := frontmatter.Parse(data, &head)
 	if err != nil {
-		return Definition{}, fmt.Errorf("front matter: %w", err)
+		return Definition{}, err
 	}
-	d := Definition{Name: head.Name, Description: strings.TrimSpace(head.Description), Model: head.Model, Prompt: strings.TrimSpace(string(body)), Path: at}
+	d := Definition{Name: head.Name, Description: strings.TrimSpace(head.Description), Model: head.Model, Prompt: strings.TrimSpace(body), Path: at}
 	if d.Name == "" {
 		d.Name = strings.TrimSuffix(path.Base(at), ".md")
 	}
-	if d.Tools, err = toolNames(head.Tools); err != nil {
+	if d.Tools, err = toolNames("tools", head.Tools); err != nil {
+		return Definition{}, err
+	}
+	if d.Disallowed, err = toolNames("disallowedTools", head.Disallowed); err != nil {
 		return Definition{}, err
 	}
 	switch {
@@ -102,7 +107,7 @@ func read(files fs.FS, at string) (Definition, error) {
 }
 
 // toolNames reads a list, or comma-separated names.
-func toolNames(v any) ([]string, error) {
+func toolNames(key string, v any) ([]string, error) {
 	var out []string
 	switch v := v.(type) {
 	case nil:
@@ -116,12 +121,12 @@ func toolNames(v any) ([]string, error) {
 		for _, one := range v {
 			name, ok := one.(string)
 			if !ok {
-				return nil, fmt.Errorf("tools: %v is not a name", one)
+				return nil, fmt.Errorf("%s: %v is not a name", key, one)
 			}
 			out = append(out, name)
 		}
 	default:
-		return nil, fmt.Errorf("tools: expected a list of names, found %T", v)
+		return nil, fmt.Errorf("%s: expected a list of names, found %T", key, v)
 	}
 	return out, nil
 }

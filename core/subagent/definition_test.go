@@ -29,7 +29,7 @@ func TestLoadBroken(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"no-front-matter.md", "You review.", "description is missing"},
 		{"no-text.md", head + "---\n", "text is missing"},
-		{"not-yaml.md", "---\ndescription: [\n---\nx", "front matter"},
+		{"not-yaml.md", "---\ndescription: {\n---\nx", "front matter"},
 		{"name.md", head + "name: Not Good\n---\nx", "lower-case letters"},
 		{"tools.md", head + "tools: 7\n---\nx", "expected a list of names"},
 		{"tools-of-numbers.md", head + "tools: [7]\n---\nx", "is not a name"},
@@ -38,6 +38,7 @@ func TestLoadBroken(t *testing.T) {
 	}
 	files := fstest.MapFS{
 		"agents/good.md":    file("\ufeff" + head + "tools:\n  - grep\nmodel: small\n---\nYou do.\n"),
+		"agents/sub/for.md": file("---\ndescription: Use it: when asked. user: \"hi\"\ndisallowedTools: shell\n---\nYou do.\n"),
 		"agents/readme.txt": file("not one"),
 		"agents/dir.md/x":   file("a directory"),
 	}
@@ -45,7 +46,7 @@ func TestLoadBroken(t *testing.T) {
 		files["agents/"+tt.name] = file(tt.text)
 	}
 	kinds, broken := subagent.Load(files, "agents")
-	if len(kinds) != 1 || kinds[0].Name != "good" || kinds[0].Model != "small" || kinds[0].Prompt != "You do." || len(kinds[0].Tools) != 1 {
+	if len(kinds) != 2 || strings.Join(kinds[1].Disallowed, " ") != "shell" || kinds[0].Name != "good" || kinds[0].Model != "small" || kinds[0].Prompt != "You do." || len(kinds[0].Tools) != 1 {
 		t.Errorf("loaded %+v", kinds)
 	}
 	if len(broken) != len(tests) {

@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -247,5 +248,25 @@ func TestApplyPatchAndLinks(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(dir, "bin", "script")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("the moved script: %v, %v", info, err)
+	}
+}
+
+// TestApplyUnifiedDiff: a diff as git prints it is applied, and needs the same
+// permissions.
+func TestApplyUnifiedDiff(t *testing.T) {
+	where := env.NewMemory("", map[string]string{"f.txt": "a\nb\nc\n", "g.txt": "x\n"})
+	diff := "diff --git a/f.txt b/f.txt\nindex 1..2 100644\n--- a/f.txt\n+++ b/f.txt\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n--- a/g.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+	check(t, tools.ApplyPatch(), where, args{"patch": diff}, "", "Done:\nM f.txt\nD g.txt")
+	if got := content(t, where, "f.txt"); got != "a\nB\nc\n" {
+		t.Errorf("f.txt is %q", got)
+	}
+	raw, err := json.Marshal(args{"patch": diff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := &core.Call{Args: raw, Env: where}
+	accesses, err := tools.ApplyPatch().Access(t.Context(), call)
+	if err != nil || len(accesses) < 2 {
+		t.Errorf("accesses %v, %v", accesses, err)
 	}
 }

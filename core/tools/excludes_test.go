@@ -26,10 +26,13 @@ func TestGlobalExcludes(t *testing.T) {
 		"included":    {".gitconfig": "[include]\npath = more\n", "more": "[CORE] excludesfile = \"~/with space\"\n", "with space": "sub/build\n"},
 		"XDG":         {"xdg/git/config": "[core]\nexcludesfile=~/none\n", "xdg/git/ignore": "*.swp\n"},
 		"XDG default": {"xdg/git/ignore": "*.swp\n", ".config/git/ignore": "*.txt\n"},
+		"here":        {".gitconfig": "[includeIf \"gitdir:~/../**/\"]\npath = more\n[includeIf \"gitdir:/elsewhere/\"]\npath = other\n", "more": "[core]\nexcludesFile = ~/x\n", "other": "[core]\nexcludesFile = ~/y\n", "x": "*.swp\n", "y": "*.txt\n"},
+		"named":       {".gitconfig": "[includeIf \"gitdir:project/\"]\npath = more\n[includeIf \"gitdir/i:PROJECT/.GIT\"]\n  path = other\n", "more": "[core]\nexcludesFile = ~/x\n", "other": "[core]\nexcludesFile = ~/y\n", "x": "*.swp\n", "y": "*.txt\n"},
+		"branch":      {".gitconfig": "[includeIf \"onbranch:feature/\"]\npath = more\n[includeIf \"onbranch:main\"]\npath = other\n", "more": "[core]\nexcludesFile = ~/x\n", "other": "[core]\nexcludesFile = ~/y\n", "x": "*.swp\n", "y": "*.txt\n"},
 		"endless":     {".gitconfig": "[include]\npath = .gitconfig\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			home, dir := t.TempDir(), t.TempDir()
+			home, dir := t.TempDir(), filepath.Join(t.TempDir(), "project")
 			put := func(root, name, text string) {
 				path := filepath.Join(root, filepath.FromSlash(name))
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -58,7 +61,7 @@ func TestGlobalExcludes(t *testing.T) {
 				}
 				return string(out)
 			}
-			gitRun("init", "-q")
+			gitRun("init", "-q", "-b", "feature/x")
 			put(dir, ".git/info/exclude", "local.txt\n")
 			put(dir, ".gitignore", "!keep.swp\n")
 			var want []string

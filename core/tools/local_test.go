@@ -81,17 +81,20 @@ func TestLocalShell(t *testing.T) {
 // once.
 func TestLocalShellNeverWaits(t *testing.T) {
 	where := posixShell(t)
-	_, text := run(t, tools.Shell(), where, args{"command": `echo "$PAGER $GIT_PAGER $TERM"; sh -c "$EDITOR"' "$@"' editor file; echo "editor: $?"`})
-	for _, want := range []string{"cat cat dumb\n", "No editor is available.", "editor: 1\n"} {
+	_, text := run(t, tools.Shell(), where, args{"command": `echo "$PAGER $GIT_PAGER $TERM"; sh -c "$EDITOR"' "$@"' editor file; echo "editor: $?"; $EDITOR file; echo "editor: $?"; env "$EDITOR" file; echo "editor: $?"`})
+	for _, want := range []string{"cat cat dumb\n", "no-editor-is-available--give-the-text-as-an-argument"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %q", want, text)
 		}
+	}
+	if n := strings.Count(text, "editor: 127\n"); n != 3 {
+		t.Errorf("the editor failed %d of 3 times:\n%s", n, text)
 	}
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git")
 	}
 	_, text = run(t, tools.Shell(), where, args{"command": "git init -q && git -c user.name=a -c user.email=a@b.c commit --allow-empty; git rev-parse -q --verify HEAD || echo none"})
-	if !strings.Contains(text, "git commit -m TEXT") || !strings.Contains(text, "none") {
+	if !strings.Contains(text, "git-commit--m-TEXT") || !strings.Contains(text, "none") {
 		t.Errorf("git commit without a message: %q", text)
 	}
 }

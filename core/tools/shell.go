@@ -145,8 +145,9 @@ func encodingNote(e charset.Encoding) string {
 	return fmt.Sprintf("\n[decoded from %s]", e)
 }
 
-// noEditor is an editor that fails at once, instead of waiting for a user.
-const noEditor = `echo "No editor is available. Give the text as an argument, for example git commit -m TEXT or git rebase with GIT_SEQUENCE_EDITOR=true." >&2; false`
+// noEditor is an editor that fails at once, instead of waiting for a user. It does so
+// however it is started, since there is no such program; its name is the hint.
+const noEditor = "no-editor-is-available--give-the-text-as-an-argument--for-example--git-commit--m-TEXT--or-set-GIT_SEQUENCE_EDITOR-to-true"
 
 // commandEnv returns the variables that keep programs from waiting for a user,
 // and from writing for a terminal that is not there.

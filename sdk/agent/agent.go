@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,6 +84,10 @@ type Options struct {
 	PassEnv []string // variables that commands get although they look like secrets
 	Secrets []string // strings to hide in tool output and in the session log
 
+	// Hidden learns what sessions do not record of sensitive files, to be kept out of
+	// other records, too, such as a recording of the model; nil is a new one.
+	Hidden *store.Hidden
+
 	Store StoreOptions
 	// NoSnapshots records no changes of files, which then cannot be undone. They
 	// are recorded only on this machine, and with a Home.
@@ -119,7 +124,8 @@ type Agent struct {
 	tools    *registry.Registry
 	policy   core.Policy
 	recorded atomic.Bool // a session has a log
-	hidden   store.Hidden
+	hidden   *store.Hidden
+	confined profiles // of plugins and MCP servers
 
 	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without
@@ -164,7 +170,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Agent{opts: opts, nodes: map[string]*node{}}
+	a := &Agent{opts: opts, nodes: map[string]*node{}, hidden: cmp.Or(opts.Hidden, &store.Hidden{})}
 	defer func() {
 		if err != nil {
 			_ = a.Close()
@@ -241,6 +247,7 @@ func (a *Agent) newPolicy(ctx context.Context) (core.Policy, error) {
 		p.Sandboxed = sync.OnceValue(func() bool { return confines.Sandboxed(context.WithoutCancel(ctx)) })
 	}
 	p.Sandbox, _ = a.env.(permissions.Sandbox)
+	p.Held = a.held
 	p.FoldCase = p.FoldCase || info.OS == "windows" || info.OS == "darwin"
 	if p.AgentHome == "" {
 		p.AgentHome = a.opts.Home
@@ -419,6 +426,10 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		Provider: model.WithRetry(opts.Provider, opts.Retry), Model: opts.Model, Profile: opts.Profile, Request: opts.Request,
 		Env: a.env, Policy: a.policy, Asker: opts.Asker, SaveRules: opts.SaveRules, Context: opts.Context, Hooks: opts.Hooks,
 		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
+		Hider: a.hidden,
+	}
+	if cfg.Asker != nil {
+		cfg.Asker = tryingAsker{cfg.Asker, a}
 	}
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
 		cfg.Profile = profile.Default(profile.Options{})
@@ -483,7 +494,7 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 	if resume {
 		open = store.Open
 	}
-	journal, err := open(dir, cfg.ID, store.Options{Secrets: a.opts.Secrets, Hidden: &a.hidden})
+	journal, err := open(dir, cfg.ID, store.Options{Secrets: a.opts.Secrets, Hidden: a.hidden})
 	switch {
 	case err != nil && resume:
 		if errors.Is(err, os.ErrNotExist) {

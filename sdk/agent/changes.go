@@ -32,6 +32,20 @@ func (a *Agent) watch(cfg *core.Config, s *Session) {
 	cfg.Context = append(cfg.Context, undoNotice{s})
 }
 
+// held reports whether a snapshot of a session holds files.
+func (a *Agent) held(ctx context.Context, session string, files []string) bool {
+	a.mu.Lock()
+	n := a.nodes[session]
+	a.mu.Unlock()
+	if n == nil {
+		return false
+	}
+	n.mu.Lock()
+	t, ok := n.cfg.Watcher.(*changes.Tracker)
+	n.mu.Unlock()
+	return ok && t.Holds(ctx, files)
+}
+
 // excludes are the user's rules of what git ignores everywhere.
 func (a *Agent) excludes() []string {
 	return []string{filepath.Join(a.env.Info().Home, ".config", "git", "ignore")}
@@ -52,6 +66,15 @@ type UndoOptions struct {
 	// merged: the later changes are lost if it returns true. Nil keeps them.
 	Overwrite func(path string) bool
 	DryRun    bool // only tell
+}
+
+// History returns the session's inputs, and what the tool calls of each changed in
+// files.
+func (s *Session) History(ctx context.Context) (changes.History, error) {
+	if s.journal == nil {
+		return changes.History{}, errors.New("this session is not recorded")
+	}
+	return changes.Read(s.journal.Replay(ctx, 0))
 }
 
 // Undo takes back what the session's tool calls changed in files. What the user

@@ -44,7 +44,7 @@ func (a *Agent) openMCP(ctx context.Context) {
 	}
 	a.mcp = mcp.NewHost(mcp.HostOptions{Servers: o.Servers, Connect: connect, Dir: o.Dir, Logger: a.opts.Logger})
 	for _, set := range a.mcp.Toolsets() {
-		if err := a.tools.Add(ctx, set); err != nil {
+		if err := a.tools.Add(ctx, watched{set, a}); err != nil {
 			a.mcp.Refuse(set.Name(), err)
 		}
 	}
@@ -77,8 +77,9 @@ func (a *Agent) confine(name string, s mcp.Server, spec *proc.Spec) error {
 	}
 	if confined {
 		p.Masked = slices.DeleteFunc(p.Masked, func(m string) bool { return slices.Contains(p.Writable, m) })
-		env.Protect(p, a.protected())
 	}
+	env.Protect(p, a.protected())
+	a.confined.set(name, confinedProcess{p, slices.Clone(p.Writable)})
 	spec.Sandbox = p
 	return p.Check()
 }

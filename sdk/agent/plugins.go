@@ -19,7 +19,7 @@ func (a *Agent) openPlugins(ctx context.Context) error {
 	}
 	a.plugins = plugins.Open(ctx, a.pluginOptions())
 	for _, p := range a.plugins.Plugins() {
-		if err := a.tools.Add(ctx, p); err != nil { // its name is taken
+		if err := a.tools.Add(ctx, watched{p, a}); err != nil { // its name is taken
 			if ctx.Err() != nil {
 				return err
 			}
@@ -36,7 +36,10 @@ func (a *Agent) pluginOptions() plugins.Options {
 	if o.Sandbox == "" && a.opts.Sandbox != nil {
 		o.Sandbox = a.opts.Sandbox.Plugins
 	}
-	o.Protect = func(p *sandbox.Profile) { env.Protect(p, sensitive.ProtectedNames()) }
+	o.Protect = func(name string, p *sandbox.Profile, dirs []string) {
+		env.Protect(p, sensitive.ProtectedNames())
+		a.confined.set(name, confinedProcess{p, dirs})
+	}
 	o.Masked = append(slices.Clone(o.Masked), a.masked()...)
 	if o.Workspace == "" && info.OS != "" {
 		o.Workspace = a.opts.Dir

@@ -229,10 +229,10 @@ func (a *Agent) place(ctx context.Context, cfg *core.Config, req subagent.Reques
 func (a *Agent) viewOf(child *node, d *subagent.Definition, profile string) *view {
 	v := &view{base: a.tools, profile: profile}
 	if d != nil {
-		v.only = d.Tools
+		v.only, v.without = d.Tools, d.Disallowed
 	}
 	if len(child.path) >= a.maxDepth() {
-		v.without = subagentTools
+		v.without = slices.Concat(v.without, subagentTools)
 	}
 	return v
 }

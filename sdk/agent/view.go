@@ -41,7 +41,7 @@ func (v *view) Snapshot(ctx context.Context) (*core.Snapshot, error) {
 	entries := slices.DeleteFunc(slices.Clone(all.Entries()), func(e core.Entry) bool {
 		def := e.Tool.Definition()
 		return !profile.HasTool(v.profile, def) ||
-			len(v.only) > 0 && !slices.Contains(v.only, e.ModelName) || slices.Contains(v.without, def.Name)
+			len(v.only) > 0 && !slices.Contains(v.only, e.ModelName) || slices.Contains(v.without, def.Name) || slices.Contains(v.without, e.ModelName)
 	})
 	v.of, v.now = all, all
 	if len(entries) < len(all.Entries()) {

@@ -87,6 +87,10 @@ var (
 // closeTime is the timeout for removing a container.
 const closeTime = 20 * time.Second
 
+// detachKeys is what must be typed on a terminal to leave it: nothing that a
+// program uses. The default includes ctrl-p, which is kept back for it.
+const detachKeys = "ctrl-^,ctrl-_,ctrl-^,ctrl-_"
+
 // New starts a new container, unless Container is set, and returns the
 // environment in it. ctx is only for the start, which pulls the image if
 // necessary.
@@ -107,7 +111,7 @@ func New(ctx context.Context, opts Options) (*Env, error) {
 	if opts.User != "" {
 		args = append(args, "--user="+opts.User)
 	}
-	inside, err := posix.New(ctx, e.cli.Runner(append(args, e.container)...), posix.Options{
+	inside, err := posix.New(ctx, e.cli.Runner(append(slices.Clip(args), e.container), "--tty", "--detach-keys="+detachKeys), posix.Options{
 		Dir: opts.Dir, AddDirs: opts.AddDirs, Home: opts.Home, Inherit: opts.Inherit, PassEnv: opts.PassEnv,
 	})
 	if err != nil {

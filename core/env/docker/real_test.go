@@ -5,8 +5,10 @@ package docker_test
 import (
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -67,6 +69,7 @@ func TestRealEngine(t *testing.T) {
 		if testing.Short() && engine == "podman" {
 			return // it differs from docker only in how it runs programs
 		}
+		t.Run("Terminal", func(t *testing.T) { envtest.TestTerminal(t, factory) })
 		envtest.TestHardCases(t, factory)
 		envtest.TestSearch(t, factory)
 	})
@@ -124,6 +127,53 @@ func TestRealFailures(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRealAdvice: what the clients say when there is no engine, or no access to it.
+func TestRealAdvice(t *testing.T) {
+	dir := t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(dir, "closed.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if err := errors.Join(os.Chmod(listener.Addr().String(), 0), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ engine, variable, socket, want string }{
+		"no docker":     {"docker", "DOCKER_HOST", "none.sock", "start docker, or set DOCKER_HOST"},
+		"closed docker": {"docker", "DOCKER_HOST", "closed.sock", "your user may not use docker: join the group docker"},
+		"no podman":     {"podman", "CONTAINER_HOST", "none.sock", "start podman's service, or unset CONTAINER_HOST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, err := exec.LookPath(c.engine)
+			if err != nil {
+				t.Skipf("%s is not installed", c.engine)
+			}
+			start := "exec " + client
+			if os.Getuid() == 0 && c.engine == "docker" { // whom no mode keeps out
+				start = "exec setpriv --reuid=65534 --regid=65534 --clear-groups " + client
+			}
+			if c.engine == "podman" {
+				start += " --remote"
+			}
+			tool := filepath.Join(t.TempDir(), c.engine)
+			if err := os.WriteFile(tool, []byte("#!/bin/sh\n"+start+" \"$@\"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			environ := append(os.Environ(), c.variable+"=unix://"+filepath.Join(dir, c.socket), "HOME="+dir)
+			for _, opts := range []docker.Options{{Container: "any"}, {Image: "any"}} {
+				opts.Command, opts.Environ = tool, environ
+				e, err := docker.New(t.Context(), opts)
+				if err == nil {
+					e.Close()
+				}
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("New = %v, want an error with %q", err, c.want)
+				}
+			}
+		})
+	}
 }
 
 // TestRealMounts: the workspace is read on this machine, but links mean what they

@@ -18,6 +18,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
 )
 
 // Engine is a fake backend of a command line tool: it receives the arguments of
@@ -42,10 +45,11 @@ type Engine struct {
 	running map[int]struct{}
 }
 
-// Call is what a call of the tool does: it runs Argv, or prints Stdout and
-// Stderr and exits with Code.
+// Call is what a call of the tool does: it runs Argv, on a terminal if told so, or
+// prints Stdout and Stderr and exits with Code.
 type Call struct {
 	Argv           []string
+	Terminal       bool
 	Stdout, Stderr string
 	Code           int
 }
@@ -162,7 +166,7 @@ func (e *Engine) serve(conn net.Conn) {
 	}
 	call := e.Plan(first.Args)
 	if len(call.Argv) > 0 {
-		call = Call{Code: e.run(call.Argv, in, out), Stderr: call.Stderr}
+		call = Call{Code: e.run(call, in, out), Stderr: call.Stderr}
 	}
 	out.send(1, []byte(call.Stdout))
 	out.send(2, []byte(call.Stderr))
@@ -172,18 +176,14 @@ func (e *Engine) serve(conn net.Conn) {
 }
 
 // run runs a program to the end of its output.
-func (e *Engine) run(argv []string, in *gob.Decoder, out *sender) int {
-	cmd := exec.Command(argv[0], argv[1:]...)
+func (e *Engine) run(call Call, in *gob.Decoder, out *sender) int {
+	cmd := exec.Command(call.Argv[0], call.Argv[1:]...)
 	cmd.Env = append(slices.Clone(e.Env), e.mark())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if e.User != 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: e.User, Gid: e.User}
 	}
-	cmd.Stdout, cmd.Stderr = stream{out, 1}, stream{out, 2}
-	stdin, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
+	stdin, drained, err := start(cmd, call.Terminal, out)
 	if err != nil {
 		out.send(2, []byte(err.Error()+"\n"))
 		return 126
@@ -202,6 +202,7 @@ func (e *Engine) run(argv []string, in *gob.Decoder, out *sender) int {
 		}
 	}()
 	_ = cmd.Wait()
+	<-drained
 	e.mu.Lock()
 	delete(e.running, cmd.Process.Pid)
 	e.mu.Unlock()
@@ -209,6 +210,29 @@ func (e *Engine) run(argv []string, in *gob.Decoder, out *sender) int {
 		return 128 + int(status.Signal())
 	}
 	return cmd.ProcessState.ExitCode()
+}
+
+// start starts a program. Its output ends when drained is closed.
+func start(cmd *exec.Cmd, terminal bool, out *sender) (stdin io.WriteCloser, drained chan struct{}, err error) {
+	drained = make(chan struct{})
+	if !terminal {
+		close(drained) // Wait waits for it
+		cmd.Stdout, cmd.Stderr = stream{out, 1}, stream{out, 2}
+		if stdin, err = cmd.StdinPipe(); err == nil {
+			err = cmd.Start()
+		}
+		return stdin, drained, err
+	}
+	cmd.SysProcAttr.Setctty = true
+	ours, err := pty.StartWithAttrs(cmd, nil, cmd.SysProcAttr)
+	if err != nil {
+		return nil, drained, err
+	}
+	go func() { // ends with the program
+		defer close(drained)
+		_, _ = io.Copy(stream{out, 1}, ours)
+	}()
+	return ours, drained, nil
 }
 
 // sender sends frames one at a time.
@@ -248,6 +272,11 @@ func Tool() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if slices.Contains(os.Args, "--tty") {
+		if _, err := term.MakeRaw(0); err != nil {
+			fmt.Fprintln(os.Stderr, "Unable to use a TTY:", err)
+		}
 	}
 	enc, dec := gob.NewEncoder(conn), gob.NewDecoder(conn)
 	if err := enc.Encode(frame{Args: os.Args[1:]}); err != nil {

@@ -69,7 +69,7 @@ func New(ctx context.Context, opts Options) (*Env, error) {
 	cli := posix.NewCLI(posix.CLIOptions{
 		Command: opts.Command, Environ: opts.Environ, Supervisor: opts.Supervisor, Logger: opts.Logger,
 	})
-	inside, err := posix.New(ctx, cli.Runner(execArgs(opts)...), posix.Options{
+	inside, err := posix.New(ctx, cli.Runner(execArgs(opts), "--tty"), posix.Options{
 		Dir: opts.Dir, AddDirs: opts.AddDirs, Home: opts.Home, Inherit: opts.Inherit, PassEnv: opts.PassEnv,
 	})
 	if err != nil {

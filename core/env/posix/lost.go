@@ -62,6 +62,7 @@ func (p *process) lost() error {
 var adviceFor = []struct{ message, advice string }{
 	{"permission denied while trying to connect to the docker", "your user may not use docker: join the group docker and log in again, or use podman"},
 	{"cannot connect to the docker daemon", "start docker, or set DOCKER_HOST to the engine to use"},
+	{"failed to connect to the docker api", "start docker, or set DOCKER_HOST to the engine to use"},
 	{"cannot connect to podman", "start podman's service, or unset CONTAINER_HOST"},
 	{"no such container", "list the running containers with docker ps"},
 	{"no container with name or id", "list the running containers with podman ps"},

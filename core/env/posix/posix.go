@@ -82,11 +82,14 @@ func (e *Env) describe(out []byte, opts Options) error {
 		return fmt.Errorf("its system is %s: Linux is required for files", e.info.OS)
 	}
 	e.shell = []string{"/bin/" + e.info.Shell, "-c"}
-	fields, environ, ok := bytes.Cut(lines[3], []byte("\x00\x00"))
+	fields, rest, ok := bytes.Cut(lines[3], []byte("\x00\x00"))
 	home, dirs, ok2 := strings.Cut(string(fields), "\x00")
-	if !ok || !ok2 || dirs == "" {
+	ends := bytes.LastIndexByte(rest, 0)
+	if !ok || !ok2 || dirs == "" || ends < 0 {
 		return errors.New("the output has no directory")
 	}
+	e.info.Ignore = string(rest[:ends])
+	environ := rest[ends+1:]
 	e.info.Home = home
 	if opts.Home != "" {
 		e.info.Home = opts.Home

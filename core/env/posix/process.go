@@ -178,7 +178,7 @@ func (p *process) connect(cmd core.Command, header, dir string, argv []string) {
 	p.hangUp = hangUp
 	if cmd.Terminal {
 		p.control = newControl(stdout, secret)
-		go p.runTerminal(run, []string{"sh", "-c", processLib + runScript, "sh", innerScript, "merged", secret, dir, "terminal"}, argv, header, cmd.Stdin)
+		go p.runTerminal(run, cmd, []string{"sh", "-c", processLib + runScript, "sh", innerScript, "merged", secret, dir, "terminal"}, argv, header)
 		return
 	}
 	p.control = newControl(stderr, secret)

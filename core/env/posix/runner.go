@@ -3,6 +3,7 @@ package posix
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -113,8 +114,10 @@ func (c *CLI) Output(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), err
 }
 
-// Runner returns a runner that appends the argv to run to args.
-func (c *CLI) Runner(args ...string) Runner { return cliRunner{c, args} }
+// Runner returns a runner that appends the argv to run to args. It is a
+// [TerminalRunner]: the flags, after the first of args, make the program connect
+// its terminal with one of the userland.
+func (c *CLI) Runner(args []string, terminal ...string) Runner { return cliRunner{c, args, terminal} }
 
 // Close ends all processes, if the CLI created the supervisor.
 func (c *CLI) Close() error {
@@ -125,21 +128,84 @@ func (c *CLI) Close() error {
 }
 
 type cliRunner struct {
-	cli  *CLI
-	args []string
+	cli      *CLI
+	args     []string
+	terminal []string
 }
+
+var _ TerminalRunner = cliRunner{}
 
 // Run implements [Runner].
 func (r cliRunner) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	if slices.ContainsFunc(argv, func(arg string) bool { return !utf8.ValidString(arg) }) { // JSON has no such strings
-		var script string
-		script, stdin = ByLine(argv, stdin)
-		argv = []string{"sh", "-c", script}
-	}
+	argv, stdin = encodable(argv, stdin)
 	p, err := r.cli.Start(ctx, slices.Concat(r.args, argv), stdin, stdout, stderr)
 	if err != nil {
 		return err
 	}
 	_, err = p.Wait()
 	return err
+}
+
+// encodable returns a command line that JSON can have, and its stdin.
+func encodable(argv []string, stdin io.Reader) ([]string, io.Reader) {
+	if !slices.ContainsFunc(argv, func(arg string) bool { return !utf8.ValidString(arg) }) {
+		return argv, stdin
+	}
+	script, stdin := ByLine(argv, stdin)
+	return []string{"sh", "-c", script}, stdin
+}
+
+// RunTerminal implements [TerminalRunner]. The program runs on a terminal of this
+// machine, and passes on what is typed there as it is once it has connected the two.
+func (r cliRunner) RunTerminal(ctx context.Context, argv []string, rows, cols int, stdin io.Reader, stdout io.Writer) error {
+	argv, stdin = encodable(argv, stdin)
+	script := fmt.Sprintf(`stty raw -echo rows %d cols %d; printf '%%s\n' "$0"; exec "$@"`, rows, cols)
+	text := rand.Text()
+	args := slices.Concat(r.args[:1], r.terminal, r.args[1:], []string{"sh", "-c", script, text}, argv)
+	out, ended := &mark{Writer: stdout, text: []byte(text), written: make(chan struct{})}, make(chan struct{})
+	defer close(ended)
+	p, err := r.cli.supervisor.Start(ctx, proc.Spec{
+		Path: r.cli.command, Args: args, Env: r.cli.environ, Stdin: &after{stdin, out.written, ended}, Stdout: out,
+		Terminal: true, Rows: rows, Cols: cols, Grace: cliGrace,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = p.Wait()
+	return err
+}
+
+// mark notices when a text is written.
+type mark struct {
+	io.Writer
+	text, seen []byte
+	written    chan struct{} // closed then
+}
+
+// Write implements io.Writer.
+func (m *mark) Write(p []byte) (int, error) {
+	if m.text != nil {
+		m.seen = append(m.seen, p...)
+		if bytes.Contains(m.seen, m.text) {
+			close(m.written)
+			m.text, m.seen = nil, nil
+		}
+	}
+	return m.Writer.Write(p)
+}
+
+// after reads from a reader once a channel is closed.
+type after struct {
+	from        io.Reader
+	open, ended <-chan struct{}
+}
+
+// Read implements io.Reader.
+func (a *after) Read(p []byte) (int, error) {
+	select {
+	case <-a.open:
+		return a.from.Read(p)
+	case <-a.ended:
+		return 0, io.EOF
+	}
 }

@@ -3,12 +3,8 @@
 package ssh_test
 
 import (
-	"bufio"
-	"context"
 	"encoding/pem"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -145,39 +141,4 @@ func TestOpenSSH(t *testing.T) {
 }
 
 // TestTerminal runs commands on a terminal of the host.
-func TestTerminal(t *testing.T) {
-	s := startSSHD(t)
-	e := s.newEnv(t)
-	defer e.Close()
-	for _, c := range []struct {
-		cmd  core.Command
-		want string
-		code int
-	}{
-		{core.Command{Script: "test -t 0 && test -t 1 && test -t 2 && echo three; stty size; cat; echo end; exit 3"}, "three\n40 120\nend\n", 3},
-		{core.Command{Script: "echo to the terminal >/dev/tty"}, "to the terminal\n", 0},
-		{core.Command{Script: "read -r a; echo got $a; read -r b; echo got $b; cat", Stdin: strings.NewReader("one\ntwo\nrest\n")}, "got one\ngot two\nrest\n", 0},
-		{core.Command{Script: `printf '%s' "$ODD"`, Env: []string{"ODD=a\r\n\x03\x04\x11'" + strings.Repeat("long ", 2000)}}, "a\r\n\x03\x04\x11'" + strings.Repeat("long ", 2000), 0},
-		{core.Command{Argv: []string{"sh", "-c", "kill -TERM $$"}}, "", -1},
-	} {
-		c.cmd.Terminal = true
-		out, exit, err := core.Exec(t.Context(), e, c.cmd)
-		if err != nil || string(out) != c.want || exit.Code != c.code {
-			t.Errorf("%q: %q, %+v, %v, want %q and code %d", c.cmd.Script, out, exit, err, c.want, c.code)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	out, stdout := io.Pipe()
-	p, err := e.Start(ctx, core.Command{Script: "echo ready; sleep 300", Terminal: true, Stdout: stdout})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	if _, err := p.Wait(); !errors.Is(err, context.Canceled) {
-		t.Errorf("Wait: %v", err)
-	}
-}
+func TestTerminal(t *testing.T) { envtest.TestTerminal(t, startSSHD(t).newEnv) }

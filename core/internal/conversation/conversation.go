@@ -8,19 +8,22 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/compaction"
+	"github.com/seed-009c0928/agent/core/internal/questions"
 	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
 // Conversation is the messages of a session and its cost. What was sent once is sent
-// again byte for byte. It is owned by one goroutine; only View and Memory may be
-// used by others.
+// again byte for byte. It is owned by one goroutine; only View, Note, Memory and
+// Questions may be used by others.
 type Conversation struct {
 	state
 	Prompt Prompt
 	Memory compaction.Memory
-	Usage  model.Usage // of all answers, also of those taken back
-	Cost   float64     // USD
+	// Questions are those about the calls of the last answer.
+	Questions questions.Set
+	Usage     model.Usage // of all answers, also of those taken back
+	Cost      float64     // USD
 	// Price is the price of a usage; nil, or false, if it is unknown.
 	Price func(provider, name string, u model.Usage) (float64, bool)
 
@@ -186,6 +189,13 @@ func (c *Conversation) Repeats(calls []model.ToolCall, window int) int {
 // NewPattern forgets the recent calls, of which the model was warned.
 func (c *Conversation) NewPattern() { c.recent = nil }
 
+// Note takes an event, in the form in which it is recorded. It is safe for concurrent
+// use.
+func (c *Conversation) Note(call string, body event.Body) {
+	c.Memory.Add(call, body)
+	c.Questions.Add(call, body)
+}
+
 // Options are the settings with which a session log is read.
 type Options struct {
 	Window     int // the model's context window, in tokens; 0 = unknown
@@ -197,7 +207,7 @@ func (c *Conversation) Apply(e event.Event, o Options) error {
 	if _, ok := e.Body.(event.User); ok {
 		c.Begin()
 	}
-	c.Memory.Add(e.Call, e.Body)
+	c.Note(e.Call, e.Body)
 	switch b := e.Body.(type) {
 	case event.Prompt:
 		c.Prompt = Prompt{b.Text, b.Provider, b.Model, b.Profile, true}

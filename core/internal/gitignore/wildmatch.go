@@ -29,6 +29,9 @@ func wildmatch(pattern, text string, path bool) bool {
 	return m.match(0, text) == matched
 }
 
+// Match reports whether a pattern of git's settings matches a path.
+func Match(pattern, path string) bool { return wildmatch(pattern, path, true) }
+
 // at returns a byte of the pattern, 0 behind its end.
 func (m *matcher) at(i int) byte {
 	if i < len(m.pattern) {

@@ -85,7 +85,7 @@ type parser struct {
 }
 
 // Parse parses a patch. It skips blank lines, a code fence or here-document
-// around the patch, and carriage returns. The error is a *[SyntaxError].
+// around the patch, and carriage returns, and it takes a unified diff. The error is a *[SyntaxError].
 func Parse(text string) (*Patch, error) {
 	p, err := unwrap(text)
 	if err != nil {
@@ -117,6 +117,9 @@ func unwrap(text string) (*parser, error) {
 	}
 	lines := strings.Split(text, "\n")
 	first := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) == begin })
+	if first < 0 && isUnified(lines) {
+		return &parser{lines: fromUnified(lines)}, nil
+	}
 	if first < 0 {
 		return nil, &SyntaxError{0, "a patch must begin with the line " + begin}
 	}
@@ -144,6 +147,9 @@ func unwrap(text string) (*parser, error) {
 	lines = slices.Clone(lines[first+1 : last])
 	for i, l := range lines {
 		lines[i] = strings.TrimPrefix(l, margin)
+	}
+	if isUnified(lines) {
+		lines = fromUnified(lines)
 	}
 	return &parser{lines: lines, from: first + 1}, nil
 }

@@ -29,6 +29,10 @@ type Options struct {
 	// URLs or base64. Known formats of keys are not written either. It is called
 	// for every exchange, from any goroutine, and may be nil.
 	Secrets func() []string
+	// Hidden returns texts that are never written, of which the file has the size
+	// instead. A replay must learn of the same ones at the same points. It is called
+	// like Secrets.
+	Hidden func() []string
 	// Stable names texts that differ between machines. The file contains the
 	// names, which a replay replaces by the texts of its machine. In a streamed
 	// answer, a text is found only within one piece.
@@ -107,12 +111,13 @@ var (
 // codec converts between exchanges and the file.
 type codec struct {
 	secrets func() []string
+	hidden  func() []string
 	stable  []Stable // longest text first
 	ignore  []*regexp.Regexp
 }
 
 func newCodec(o Options) *codec {
-	c := &codec{secrets: o.Secrets, ignore: o.Ignore}
+	c := &codec{secrets: o.Secrets, hidden: o.Hidden, ignore: o.Ignore}
 	for _, s := range o.Stable {
 		if len(s.Text) >= 2 { // "/" occurs everywhere
 			c.stable = append(c.stable, s)
@@ -124,8 +129,9 @@ func newCodec(o Options) *codec {
 
 func placeholder(name string) string { return "{{" + name + "}}" }
 
-// clean replaces stable texts by their names, and removes secrets.
+// clean removes hidden texts and secrets, and replaces stable texts by their names.
 func (c *codec) clean(text []byte) []byte {
+	text = c.withoutHidden(text)
 	for _, s := range c.stable {
 		name := []byte(placeholder(s.Name))
 		text = replaceWord(text, []byte(s.Text), name)
@@ -134,6 +140,23 @@ func (c *codec) clean(text []byte) []byte {
 		}
 	}
 	text, _ = c.redactor().Text(text)
+	return text
+}
+
+// withoutHidden replaces hidden texts, longer ones first, in JSON.
+func (c *codec) withoutHidden(text []byte) []byte {
+	if c.hidden == nil {
+		return text
+	}
+	list := c.hidden()
+	slices.SortStableFunc(list, func(a, b string) int { return len(b) - len(a) })
+	for _, hidden := range list {
+		marker := fmt.Sprintf("[%d bytes are not recorded, because they may contain secrets]", len(hidden))
+		escaped, _ := json.Marshal(hidden) // a string always encodes
+		for _, form := range []string{quoted(hidden), string(escaped[1 : len(escaped)-1])} {
+			text = bytes.ReplaceAll(text, []byte(form), []byte(marker))
+		}
+	}
 	return text
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 )
 
@@ -19,15 +20,24 @@ type Recorder struct {
 	next  http.RoundTripper
 	codec *codec
 
-	mu    sync.Mutex
-	file  *os.File
-	count int   // of exchanges written
-	err   error // of file
+	mu      sync.Mutex
+	file    *os.File
+	pending []pending // answered, but not written yet
+	count   int       // of exchanges written
+	err     error     // of file
+}
+
+// pending is an exchange whose answer is not cleaned yet: what a call in it writes
+// to a sensitive file is known to be secret when the call has been judged.
+type pending struct {
+	exchange
+	stream bool
+	answer []byte
 }
 
 // Record creates a file at path, which must not exist, and returns a transport
-// that sends requests by next. An exchange is written, at once, when its answer
-// has been read, so that a crash loses only the exchanges in progress. Answers are
+// that sends requests by next. An exchange is written before the next request, so
+// that a crash loses only the last exchange and those in progress. Answers are
 // passed through as they arrive.
 func Record(path string, next http.RoundTripper, o Options) (*Recorder, error) {
 	h := header{Cassette: version}
@@ -51,13 +61,18 @@ func Record(path string, next http.RoundTripper, o Options) (*Recorder, error) {
 // RoundTrip implements [http.RoundTripper]. It fails if the file cannot be
 // written, as an incomplete recording is of no use.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := r.failed(); err != nil {
+	r.mu.Lock()
+	r.flush()
+	err := r.err
+	r.mu.Unlock()
+	if err != nil {
 		return nil, err
 	}
 	data, err := takeBody(req)
 	if err != nil {
 		return nil, err
 	}
+	asked := r.codec.request(req, data)
 	sent := req.Clone(req.Context())
 	sent.Body = io.NopCloser(bytes.NewReader(data))
 	resp, err := r.next.RoundTrip(sent)
@@ -65,12 +80,10 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body = &recordedBody{ReadCloser: resp.Body, done: func(text []byte, cut bool) {
-		r.write(exchange{
-			Request: r.codec.request(req, data),
-			Response: response{
-				Status: resp.StatusCode, Header: pick(resp.Header, responseHeaders), Body: newBody(r.codec.clean(text)), Cut: cut,
-			},
-		})
+		x := exchange{Request: asked, Response: response{Status: resp.StatusCode, Header: pick(resp.Header, responseHeaders), Cut: cut}}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.pending = append(r.pending, pending{x, strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"), text})
 	}}
 	return resp, nil
 }
@@ -84,27 +97,27 @@ func takeBody(req *http.Request) ([]byte, error) {
 	return data, errors.Join(err, req.Body.Close())
 }
 
-func (r *Recorder) write(x exchange) {
-	text, err := document(x)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err != nil {
-		return
+// flush writes the pending exchanges. The caller holds the lock.
+func (r *Recorder) flush() {
+	for _, x := range r.pending {
+		if r.err != nil {
+			break
+		}
+		if x.stream {
+			x.answer = r.codec.redactor().Stream(x.answer)
+		}
+		x.Response.Body = newBody(r.codec.clean(x.answer))
+		text, err := document(x.exchange)
+		if err == nil {
+			_, err = r.file.Write(text)
+		}
+		if err != nil {
+			r.err = fmt.Errorf("cassette: the exchange was not recorded: %w", err)
+			break
+		}
+		r.count++
 	}
-	if err == nil {
-		_, err = r.file.Write(text)
-	}
-	if err != nil {
-		r.err = fmt.Errorf("cassette: the exchange was not recorded: %w", err)
-		return
-	}
-	r.count++
-}
-
-func (r *Recorder) failed() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
+	r.pending = nil
 }
 
 // errClosed is the error of requests after Close.
@@ -118,6 +131,7 @@ func (r *Recorder) Close() error {
 	if errors.Is(r.err, errClosed) {
 		return nil
 	}
+	r.flush()
 	err := errors.Join(r.err, r.file.Close())
 	if r.count == 0 {
 		err = errors.Join(err, os.Remove(r.file.Name()))

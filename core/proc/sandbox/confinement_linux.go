@@ -133,14 +133,14 @@ func (c *Confinement) planNamespace(p *Profile, program, dir string) (*plan, err
 		return nil, err
 	}
 	l.hideSockets()
-	for _, s := range l.scratch {
+	for _, s := range slices.Concat(l.scratch, l.tried) {
 		for _, dir := range []string{s.upper, s.work} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return nil, fmt.Errorf("sandbox: create a directory for changes to %s: %w", s.path, err)
 			}
 		}
 	}
-	if len(l.writable)+len(l.readable)+len(l.pins)+len(l.holds) > maxTrees {
+	if len(l.writable)+len(l.readable)+len(l.pins)+len(l.holds)+len(l.tried) > maxTrees {
 		return nil, fmt.Errorf("sandbox: more than %d writable, readable and protected paths", maxTrees)
 	}
 	var there []pin

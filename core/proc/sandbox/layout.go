@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +22,7 @@ type layout struct {
 	holds    []string // directories between a writable one and a pin
 	masked   []mask
 	scratch  []layer
+	tried    []layer
 	all      bool // everything is writable
 }
 
@@ -64,6 +67,9 @@ func newLayout(p *Profile, visible ...string) (*layout, error) {
 	l.writable, l.readable = ordered(l.writable), ordered(l.readable)
 	l.all = slices.Contains(l.writable, "/")
 	l.addScratch(p)
+	if err := l.addTried(p); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(l.masked, func(a, b mask) int { return cmp.Compare(a.path, b.path) })
 	l.masked = slices.Compact(l.masked)
 	for _, path := range p.ReadOnly {
@@ -93,6 +99,43 @@ func (l *layout) addScratch(p *Profile) {
 	}
 	slices.SortFunc(l.scratch, func(a, b layer) int { return cmp.Compare(a.path, b.path) })
 	l.scratch = slices.CompactFunc(l.scratch, func(a, b layer) bool { return Below(a.path, b.path) })
+}
+
+// addTried adds the directories whose changes are only tried.
+func (l *layout) addTried(p *Profile) error {
+	for _, path := range p.Tried {
+		resolved, info, ok := existing(path)
+		switch {
+		case !ok || !info.IsDir():
+			continue
+		case resolved == "/" || strings.ContainsAny(resolved+p.Try, `,:\`):
+			return fmt.Errorf("sandbox: no layer is possible on %s because of its name", resolved)
+		case l.rootOf(resolved) != "":
+			return fmt.Errorf("sandbox: %s is writable, so that nothing can be tried in it", resolved)
+		}
+		upper := TriedIn(p.Try, resolved)
+		l.tried = append(l.tried, layer{path: resolved, upper: upper, work: upper + ".work"})
+	}
+	slices.SortFunc(l.tried, func(a, b layer) int { return cmp.Compare(a.path, b.path) })
+	l.tried = slices.CompactFunc(l.tried, func(a, b layer) bool { return Below(a.path, b.path) })
+	return nil
+}
+
+// TriedIn returns the directory in try, a Try of a [Profile], with the changes of a
+// directory without symbolic links in its path.
+func TriedIn(try, dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return filepath.Join(try, hex.EncodeToString(sum[:8]))
+}
+
+// triedRoot returns the directory with a path in it whose changes are only tried.
+func (l *layout) triedRoot(path string) string {
+	for _, t := range l.tried {
+		if Below(t.path, path) {
+			return t.path
+		}
+	}
+	return ""
 }
 
 // existing resolves the symbolic links of a path that exists.
@@ -127,7 +170,10 @@ func (l *layout) pin(path string) error {
 	if slices.Contains(l.writable, wanted.path) {
 		return nil
 	}
-	root := l.rootOf(parent)
+	root, tried := l.rootOf(parent), false
+	if root == "" {
+		root, tried = l.triedRoot(parent), true
+	}
 	if root == "" {
 		return nil
 	}
@@ -145,6 +191,12 @@ func (l *layout) pin(path string) error {
 		return &LinkError{Path: wanted.path}
 	default:
 		wanted.dir = info.IsDir()
+	}
+	if tried { // nothing is created for a missing one, and no directory is made writable
+		if !wanted.missing {
+			l.pins = append(l.pins, wanted)
+		}
+		return nil
 	}
 	l.pins = append(l.pins, wanted)
 	for dir := parent; dir != root && !slices.Contains(l.writable, dir); dir = filepath.Dir(dir) {

@@ -108,6 +108,9 @@ func (b *plan) cloneAll(p *Profile, l *layout) (trees []tree) {
 	for _, s := range l.scratch {
 		trees = append(trees, tree{path: s.path, slot: b.layer(s), layer: true})
 	}
+	for _, t := range l.tried {
+		trees = append(trees, tree{path: t.path, slot: b.tried(t)})
+	}
 	for _, path := range l.holds {
 		add(path, false, false)
 	}
@@ -135,6 +138,21 @@ func (b *plan) layer(s layer) slot {
 	mount := b.do(what, unix.SYS_FSMOUNT, fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	mount.Keep = uint8(fs)
 	may(mount)
+	return fs
+}
+
+// tried is [plan.layer] for changes that are thrown away: it must work, and need
+// not survive the machine.
+func (b *plan) tried(s layer) slot {
+	what := "make a layer on " + s.path
+	fs := b.keep(what, unix.SYS_FSOPEN, "overlay", unix.FSOPEN_CLOEXEC)
+	b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_FLAG, "userxattr", 0, 0)
+	for _, option := range [...][2]string{{"lowerdir", s.path}, {"upperdir", s.upper}, {"workdir", s.work}} {
+		b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_STRING, option[0], option[1], 0)
+	}
+	ignore(b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_FLAG, "volatile", 0, 0), unix.EINVAL)
+	b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0)
+	b.do(what, unix.SYS_FSMOUNT, fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV).Keep = uint8(fs)
 	return fs
 }
 

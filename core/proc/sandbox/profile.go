@@ -91,6 +91,12 @@ type Profile struct {
 	// variables move the common caches to Tmp.
 	Scratch []string
 	Layers  string
+	// Tried are directories that the process may write without changing them, on
+	// level Namespace: the changes of each go to [TriedIn] of Try, an empty
+	// directory that exists, and [ReadChanges] lists them. Where that is
+	// impossible, the process does not start. ReadOnly applies to what exists.
+	Tried []string
+	Try   string
 	// Network is the network access of the process.
 	Network Network
 	// Limits bound what the process uses.
@@ -134,14 +140,14 @@ func (p *Profile) Check() error {
 	if !p.Mode.Valid() {
 		return fmt.Errorf("unknown sandbox mode %q: use auto, require, namespace, landlock or off", p.Mode)
 	}
-	for _, list := range [][]string{p.Writable, p.Readable, p.ReadOnly, p.Masked, p.Scratch} {
+	for _, list := range [][]string{p.Writable, p.Readable, p.ReadOnly, p.Masked, p.Scratch, p.Tried} {
 		for _, path := range list {
 			if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 				return fmt.Errorf("sandbox: %q is not an absolute path", path)
 			}
 		}
 	}
-	for _, dir := range []string{p.Tmp, p.Layers} {
+	for _, dir := range []string{p.Tmp, p.Layers, p.Try} {
 		if dir != "" && !filepath.IsAbs(dir) {
 			return fmt.Errorf("sandbox: %q is not an absolute path", dir)
 		}

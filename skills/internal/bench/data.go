@@ -2,17 +2,22 @@ package main
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 
+	bundled "github.com/seed-009c0928/agent/bundled_skills"
 	"github.com/seed-009c0928/agent/skills"
 )
 
 // dataset contains labelled queries for suites of skills.
 type dataset struct {
 	skills  map[string][]*skills.Skill
+	bundled []*skills.Skill
 	queries []query
 }
 
@@ -28,7 +33,7 @@ type query struct {
 const maxLine = 1 << 20
 
 func load(files fs.FS) (*dataset, error) {
-	text, err := fs.ReadFile(files, "skills.json")
+	text, err := readSkills(files)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +45,8 @@ func load(files fs.FS) (*dataset, error) {
 		return nil, fmt.Errorf("skills.json: %w", err)
 	}
 	d := &dataset{skills: map[string][]*skills.Skill{}}
+	places := skills.Places(skills.PlaceOptions{Bundled: bundled.Files})
+	d.bundled = skills.NewLibrary(skills.LibraryOptions{Places: places}).Catalog().Active()
 	for _, s := range list {
 		m := skills.Manifest{Name: s.Name, Description: s.Description, WhenToUse: s.When, Body: s.Body, Triggers: s.Triggers}
 		d.skills[s.Suite] = append(d.skills[s.Suite], &skills.Skill{Manifest: m, Scope: skills.ScopeUser, State: skills.StateOn})
@@ -59,6 +66,30 @@ func load(files fs.FS) (*dataset, error) {
 		d.queries = append(d.queries, q)
 	}
 	return d, lines.Err()
+}
+
+// readSkills reads skills.json, which may be compressed.
+func readSkills(files fs.FS) ([]byte, error) {
+	f, err := files.Open("skills.json.gz")
+	if errors.Is(err, fs.ErrNotExist) {
+		return fs.ReadFile(files, "skills.json")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("skills.json.gz: %w", err)
+	}
+	return io.ReadAll(z)
+}
+
+// labelled returns the names of the suites that have queries.
+func (d *dataset) labelled() []string {
+	return slices.DeleteFunc(d.suites(), func(name string) bool {
+		return !slices.ContainsFunc(d.queries, func(q query) bool { return q.Suite == name })
+	})
 }
 
 // suites returns the names of the suites.

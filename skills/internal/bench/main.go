@@ -28,7 +28,7 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	suites := data.suites()
+	suites := data.labelled()
 	if flags.NArg() > 0 {
 		for _, name := range flags.Args() {
 			if !slices.Contains(suites, name) {
@@ -43,7 +43,9 @@ func run(args []string, out io.Writer) error {
 		log = out
 	}
 	for _, suite := range suites {
-		all = append(all, data.score(suite, log))
+		for _, pool := range pools {
+			all = append(all, data.score(suite, pool, log))
+		}
 	}
 	if *asJSON {
 		encoder := json.NewEncoder(out)

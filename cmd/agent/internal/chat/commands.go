@@ -18,7 +18,7 @@ import (
 // skills, plugins and servers come and go. Of two with the same name, the first
 // has it and the other is called SCOPE:NAME.
 func (c *chat) allCommands() []tui.Command {
-	commands := withCustom(c.commands(), c.custom)
+	commands := withCustom(c.commands(), c.custom, c.set.Dir)
 	commands = withSkills(commands, c.library)
 	commands = withPluginCommands(commands, c.agent, c.session)
 	return append(commands, c.promptCommands()...)
@@ -54,6 +54,7 @@ func (c *chat) commands() []tui.Command {
 		{Name: "compact", Args: "[INSTRUCTIONS]", Summary: "replace the conversation by a summary", Run: text(c.cmdCompact)},
 		{Name: "undo", Args: "[--overwrite]", Summary: "take back what the last input changed in files", Run: text(c.cmdUndo)},
 		{Name: "redo", Summary: "take the last undo back", Run: text(c.cmdRedo)},
+		{Name: "rewind", Args: "[N [both|conversation|files]]", Summary: "go back to before an input (Esc Esc)", Run: c.cmdRewind},
 		{Name: "cost", Summary: "show token usage and cost", Run: text(c.cmdCost)},
 		{Name: "resume", Args: "[ID]", Summary: "resume another session, which you choose if you name none", Run: c.cmdResume},
 		{Name: "clear", Summary: "start a new session", Run: func(context.Context, string) (tui.Result, error) {
@@ -78,14 +79,14 @@ func strict(commands []tui.Command) []tui.Command {
 	return commands
 }
 
-// withCustom adds the custom commands.
-func withCustom(builtin []tui.Command, custom []setup.CustomCommand) []tui.Command {
+// withCustom adds the custom commands, for a session in dir.
+func withCustom(builtin []tui.Command, custom []setup.CustomCommand, dir string) []tui.Command {
 	out := slices.Clone(builtin)
 	for _, c := range custom {
 		out = withCommand(out, c.Scope, tui.Command{
 			Name: c.Name, Args: c.Hint, Summary: c.Summary + " (" + c.Scope + ")",
 			Run: func(_ context.Context, args string) (tui.Result, error) {
-				return tui.Result{Prompt: c.Prompt(args)}, nil
+				return tui.Result{Prompt: c.Prompt(args, dir)}, nil
 			},
 		})
 	}

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
@@ -102,7 +101,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 			asker.Rules = filepath.Join("~", rest)
 		}
 	}
-	t.Session.Asker, t.Session.SaveRules = asker, c.saveRules
+	t.Session.Asker, t.Session.SaveRules = asker, c.set.SaveRules
 	t.Session.Provider = setup.Advising{Provider: t.Session.Provider}
 	t.Session.Cost = c.count(t.Session.Cost)
 	t.Session.Hooks.BeforeModel = c.keepRequest
@@ -230,17 +229,4 @@ func (c *chat) shell(ctx context.Context, command string, out io.Writer) error {
 		err = fmt.Errorf("exit code %d", exit.Code)
 	}
 	return err
-}
-
-// saveRules writes allow rules to the user's settings, for later sessions.
-func (c *chat) saveRules(_ context.Context, rules []string) error {
-	if c.set.Home == "" {
-		return errors.New("no home directory to save the rule in: set HOME or AGENT_HOME")
-	}
-	for _, r := range rules {
-		if err := config.AddAllowRule(filepath.Join(c.set.Home, "settings.json"), r); err != nil {
-			return err
-		}
-	}
-	return nil
 }

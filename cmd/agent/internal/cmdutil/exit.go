@@ -23,6 +23,7 @@ const (
 	ExitProvider = 4
 	ExitLimit    = 5
 	ExitDenied   = 6
+	ExitParked   = 7
 	ExitSIGINT   = 130
 	ExitSIGTERM  = 143
 )

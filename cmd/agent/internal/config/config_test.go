@@ -96,7 +96,7 @@ func TestDefaults(t *testing.T) {
 		Session:     sessionSettings{Save: true, Strict: true, Undo: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    terminalSettings{Notify: "bell"},
 		Tools:       toolSettings{ReadBeforeWrite: true, Search: "auto", SearchBudget: 0.02},
-		Skills:      skillSettings{Enabled: true, MaxSkills: 3, ScriptTimeoutMs: 60_000},
+		Skills:      skillSettings{Enabled: true, MaxSkills: 3, Claude: true, ScriptTimeoutMs: 60_000},
 	}
 	want.Providers.addPresets()
 	if !reflect.DeepEqual(l.Settings, want) {

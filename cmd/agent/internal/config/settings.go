@@ -235,7 +235,8 @@ type skillSettings struct {
 	Enabled         bool     `json:"enabled" default:"true" doc:"Use skills."`
 	Enable          []string `json:"enable" merge:"append" doc:"Skills to enable that are off by default: NAME, or SCOPE:NAME with the scope project, user or bundled."`
 	Disable         []string `json:"disable" merge:"append" doc:"Disabled skills: NAME, SCOPE:NAME, or SCOPE:* for a whole scope."`
-	MaxSkills       int      `json:"maxSkills" default:"3" min:"0" max:"10" doc:"Maximum number of skills activated per prompt; 0 activates only those that you name."`
+	MaxSkills       int      `json:"maxSkills" default:"3" min:"0" max:"10" doc:"Maximum number of skills activated per prompt besides those that you name, of which at most one qualifies; 0 = none."`
+	Claude          bool     `json:"claude" default:"true" scope:"user" doc:"Also read what Claude Code reads: skills, commands and agents in ~/.claude, and in .claude of a trusted directory."`
 	PluginDir       string   `json:"pluginDir" scope:"user" doc:"Additional folder of user skills."`
 	ScriptTimeoutMs int      `json:"scriptTimeoutMs" default:"60000" min:"1" scope:"user" doc:"Timeout of a skill's script in milliseconds."`
 }

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -135,6 +136,7 @@ func StepMark(s event.PlanStatus) string {
 
 // AnswerTo describes the answer to a question with this title in one line.
 func AnswerTo(title string, a event.Answer) string {
+	title = cmp.Or(title, "Parked question") // of an earlier run
 	text := a.Choice
 	switch {
 	case a.Withdrawn:

@@ -31,6 +31,9 @@ type Options struct {
 	outputSchema string
 	lastMessage  string
 	ephemeral    bool
+	isolation    isolation
+	onAsk        string
+	answer       *reply // of agent answer
 	resumption
 }
 
@@ -44,16 +47,19 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 		Use:     "exec [flags] [PROMPT|-]",
 		Aliases: []string{"e"},
 		Short:   "Run one prompt non-interactively",
-		Long: "Run one prompt to completion and print the answer. Calls that need approval are denied and reported.\n" +
+		Long: "Run one prompt to completion and print the answer. Calls that need approval are denied and reported,\n" +
+			"or with --on-ask park the run ends, and agent answer continues it.\n" +
 			"Text piped to stdin is appended to the prompt; with - it is the prompt.\n\n" +
 			"Exit codes: 0 done, 1 error, 2 usage, 3 configuration, 4 provider, 5 limit reached,\n" +
-			"6 done, but a tool call was denied, 130 SIGINT, 143 SIGTERM.",
+			"6 done, but a tool call was denied, 7 parked, 130 SIGINT, 143 SIGTERM.",
 		Example: "  agent exec \"What does this package do?\"\n" +
 			"  agent exec --provider local --model llama3.3 --permission-mode accept-edits \"Fix the typo in README.md\"\n" +
-			"  git diff | agent exec --output-format json \"Review this\"",
+			"  git diff | agent exec --output-format json \"Review this\"\n" +
+			"  agent exec --attempts 3 --choose 'go test ./...' --apply \"Fix the race in cache.go\"",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.Run(cmd.Context(), args) },
 	}
 	o.Register(cmd.Flags())
+	cmdutil.FlagSection(cmd.Flags(), cmdutil.WorkspaceSection, o.isolation.register)
 	return cmd
 }
 
@@ -68,6 +74,7 @@ func (o *Options) Register(f *pflag.FlagSet) {
 func (o *Options) registerSession(f *pflag.FlagSet) {
 	o.resumption.register(f)
 	f.BoolVar(&o.ephemeral, "ephemeral", false, "do not save the session")
+	f.StringVar(&o.onAsk, "on-ask", cmp.Or(o.onAsk, onAskDeny), "`ACTION` for a call that needs approval: deny, or park (end with exit code 7 until agent answer)")
 }
 
 func (o *Options) registerOutput(f *pflag.FlagSet) {
@@ -89,15 +96,15 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	default:
 		return cmdutil.Usagef("--output-format %q: use text, json or stream-json", o.format)
 	}
-	if err := cmp.Or(o.Check(), o.Recording.Check()); err != nil {
+	if err := cmp.Or(o.Check(), o.Recording.Check(), o.checkOnAsk(), o.isolation.check(o)); err != nil {
 		return err
 	}
 	defer func() { o.Recording.Close(o.Err, err) }()
-	t := &Task{IO: o.IO, Format: format(o.format), verbose: o.Verbose}
+	t := &Task{IO: o.IO, Format: format(o.format), verbose: o.Verbose, reply: o.answer}
 	if err := o.prepare(ctx, t, args); err != nil {
 		return cmdutil.Advise(t.fail(err), setup.FirstRunAdvice(ctx, err))
 	}
-	out, err := t.Run(ctx)
+	out, err := o.isolation.run(ctx, t)
 	if o.lastMessage != "" && out.Text != "" {
 		if werr := os.WriteFile(o.lastMessage, []byte(out.Text), 0o644); werr != nil {
 			err = errors.Join(err, fmt.Errorf("--output-last-message: %w", werr))
@@ -123,9 +130,20 @@ func (o *Options) prepare(ctx context.Context, t *Task, args []string) error {
 	if err != nil {
 		return err
 	}
-	t.Prompt = set.ExpandCommand(prompt)
+	if prompt != "" {
+		t.Prompt = set.ExpandCommand(prompt)
+		if w := set.UnknownName(prompt); w != "" && t.Prompt == prompt {
+			fmt.Fprintf(o.Err, "agent: %s\n", w)
+		}
+	}
 	if err := o.Configure(ctx, t, set); err != nil {
 		return err
+	}
+	if o.onAsk == onAskPark {
+		if t.Session.Ephemeral {
+			return cmdutil.Usagef("--on-ask park: the session must be saved; leave out --ephemeral, or set session.save=true")
+		}
+		t.Session.Asker, t.Session.SaveRules = parker{}, set.SaveRules
 	}
 	if t.Mode == string(permissions.ModePlan) {
 		t.Session.Context = append(t.Session.Context, planmode.Printed{})
@@ -162,10 +180,14 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 	if t.Session.Provider, err = set.Providers(ctx); err != nil {
 		return err
 	}
+	t.home, t.userHome = set.Home, set.UserHome
 	t.Agent, t.Mode, t.place = set.AgentOptions(o.Logger(o.IO)), set.Mode(), set.Environment
 	var failed []error
 	if t.Agent.Agents, failed = set.Definitions(); len(failed) > 0 {
 		fmt.Fprintf(o.Err, "agent: %v\n", errors.Join(failed...))
+	}
+	if w := set.UntrustedSkills(); w != "" {
+		fmt.Fprintf(o.Err, "agent: %s\n", w)
 	}
 	for _, w := range set.MCPWarnings() {
 		fmt.Fprintf(o.Err, "agent: %s\n", w)
@@ -204,6 +226,9 @@ func (o *Options) Load(s *cmdutil.IO) (*setup.Setup, error) {
 
 // prompt joins the arguments and the text on stdin.
 func (o *Options) prompt(ctx context.Context, args []string) (string, error) {
+	if o.answer != nil {
+		return "", nil
+	}
 	text := strings.Join(args, " ")
 	if text == "-" || (!o.InTTY && o.piped()) {
 		in, err := cmdutil.ReadAll(ctx, o.In)
@@ -217,11 +242,13 @@ func (o *Options) prompt(ctx context.Context, args []string) (string, error) {
 			text += "\n\n<stdin>\n" + in + "\n</stdin>"
 		}
 	}
-	if strings.TrimSpace(text) == "" {
-		return "", cmdutil.Usagef("no prompt: pass it as an argument or pipe it to stdin")
+	if strings.TrimSpace(text) == "" && o.Resume == "" && !o.Latest { // a parked session needs none
+		return "", errNoPrompt
 	}
 	return text, nil
 }
+
+var errNoPrompt = cmdutil.Usagef("no prompt: pass it as an argument or pipe it to stdin")
 
 // piped reports whether stdin may have text: it is not a device such as /dev/null.
 func (o *Options) piped() bool {

@@ -15,6 +15,8 @@ func OutcomeCode(out core.Outcome, err error) int {
 		return cmdutil.ExitLimit
 	case core.StopCancelled, core.StopAborted:
 		return cmdutil.ExitSIGINT
+	case core.StopParked:
+		return cmdutil.ExitParked
 	case core.StopRefused:
 		return cmdutil.ExitError
 	}

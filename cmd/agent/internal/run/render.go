@@ -139,7 +139,14 @@ func (v *textView) end(result event.Event) error {
 	b := result.Body.(event.Result)
 	v.clearWait()
 	v.endLine()
-	if v.out != nil && b.Text != "" {
+	for _, q := range b.Questions {
+		if v.out != nil {
+			v.print(v.out, q.QID+"\n")
+		}
+		v.note("? %s", display.OneLine(q.Title, 1000))
+		v.note("  To answer: agent answer %s yes|no|rule", q.QID)
+	}
+	if v.out != nil && b.Text != "" && len(b.Questions) == 0 {
 		v.print(v.out, strings.TrimRight(b.Text, "\n")+"\n")
 	}
 	for _, d := range b.Denied {

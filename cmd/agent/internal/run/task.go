@@ -36,14 +36,17 @@ type Task struct {
 	Narrate bool // print text and calls on stdout, in one stream
 	Forget  bool // the session is deleted afterwards
 
-	Agent   agent.Options
-	place   setup.Environment
-	Session agent.SessionOptions
-	Mode    string // permission mode, for the init event
+	Agent    agent.Options
+	place    setup.Environment
+	home     string // of the agent's files
+	userHome string
+	Session  agent.SessionOptions
+	Mode     string // permission mode, for the init event
 	// Otherwise is the model outside mode plan, as PROVIDER/MODEL.
 	Otherwise string
 	Scripted  bool
-	Prompt    string
+	Prompt    string // empty continues a parked session
+	reply     *reply // to its question; nil = none
 }
 
 // Run runs the task. With an error, the outcome is how far the task came.
@@ -57,8 +60,10 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	if err := t.ready(ctx, a); err != nil {
 		return core.Outcome{}, t.fail(err)
 	}
-	if t.Prompt, err = setup.PluginPrompt(ctx, a, t.Prompt); err != nil {
-		return core.Outcome{}, t.fail(err)
+	if t.Prompt != "" {
+		if t.Prompt, err = setup.PluginPrompt(ctx, a, t.Prompt); err != nil {
+			return core.Outcome{}, t.fail(err)
+		}
 	}
 	view := &oneAtATime{view: t.newView()}
 	var reading sync.WaitGroup
@@ -79,6 +84,9 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 		return core.Outcome{}, t.fail(err)
 	}
 	defer s.Close()
+	if err := t.unpark(ctx, s); err != nil {
+		return core.Outcome{}, t.fail(err)
+	}
 	setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
 
 	view.begin(t.initEvent(ctx, a, s))
@@ -94,7 +102,7 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	})
 	quiet := view.tick()
 	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { s.Cancel("interrupted by Ctrl-C") })
-	out, err := s.Submit(watched, core.TextInput(t.Prompt))
+	out, err := t.submit(watched, s)
 	for err == nil && out.Stop == core.StopDone && s.AwaitBackground(watched) {
 		before := out
 		out, err = s.Submit(watched, core.Input{})
@@ -110,6 +118,18 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 		err = shown
 	}
 	return out, errors.Join(err, closed)
+}
+
+// submit runs the prompt, unless the session waits for an answer.
+func (t *Task) submit(ctx context.Context, s *agent.Session) (core.Outcome, error) {
+	if len(s.Pending()) > 0 {
+		return core.Outcome{Stop: core.StopParked}, nil
+	}
+	var in core.Input
+	if t.Prompt != "" {
+		in = core.TextInput(t.Prompt)
+	}
+	return s.Submit(ctx, in)
 }
 
 // add returns the outcome of two inputs that belong together.
@@ -229,7 +249,11 @@ func (t *Task) initEvent(ctx context.Context, a *agent.Agent, s *agent.Session) 
 }
 
 func resultEvent(s *agent.Session, out core.Outcome, err error) event.Event {
-	return event.Event{V: event.Version, ID: s.ID() + "-result", Time: time.Now(), Session: s.ID(), Tokens: out.Usage.Total(), Body: result(out, err)}
+	body := result(out, err)
+	if out.Stop == core.StopParked {
+		body.Questions = s.Pending()
+	}
+	return event.Event{V: event.Version, ID: s.ID() + "-result", Time: time.Now(), Session: s.ID(), Tokens: out.Usage.Total(), Body: body}
 }
 
 func result(out core.Outcome, err error) event.Result {

@@ -1,38 +1,46 @@
 package setup
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/adrg/frontmatter"
+	"unicode"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/frontmatter"
+	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/subagent"
+	"github.com/seed-009c0928/agent/skills"
 )
 
 // folder holds files that users write, such as custom commands.
 type folder struct {
-	scope string // project or user
-	root  string
-	name  string // below root
+	scope  string // project or user
+	root   string
+	name   string // below root
+	claude bool   // written for Claude Code
 }
 
 // folders returns the folders of a name: the project's, if it is trusted, before
-// the user's.
+// the user's, and each before that of Claude Code.
 func (s *Setup) folders(name string) []folder {
 	var all []folder
 	if s.Trusted {
-		all = append(all, folder{"project", filepath.Join(s.Dir, ".agent"), name})
+		all = append(all, folder{"project", filepath.Join(s.Dir, ".agent"), name, false})
+		if s.Settings.Skills.Claude && s.Dir != s.UserHome {
+			all = append(all, folder{"project", filepath.Join(s.Dir, ".claude"), name, true})
+		}
 	}
 	if s.Home != "" {
-		all = append(all, folder{"user", s.Home, name})
+		all = append(all, folder{"user", s.Home, name, false})
+	}
+	if s.Settings.Skills.Claude && s.UserHome != "" {
+		all = append(all, folder{"user", filepath.Join(s.UserHome, ".claude"), name, true})
 	}
 	return all
 }
@@ -46,6 +54,9 @@ func (s *Setup) Definitions() (all []subagent.Definition, failed []error) {
 			failed = append(failed, fmt.Errorf("%s: %w", f.root, err))
 		}
 		for _, d := range list {
+			if f.claude {
+				d = fromClaude(d)
+			}
 			if !slices.ContainsFunc(all, func(other subagent.Definition) bool { return other.Name == d.Name }) {
 				all = append(all, d)
 			}
@@ -58,7 +69,8 @@ func (s *Setup) Definitions() (all []subagent.Definition, failed []error) {
 type CustomCommand struct {
 	Name, Scope string
 	Summary     string
-	Hint        string // for its arguments, such as "FILE"
+	Hint        string   // for its arguments, such as "FILE"
+	Arguments   []string // their names
 	Body        string
 }
 
@@ -70,28 +82,32 @@ const maxCommand = 64 << 10
 func (s *Setup) CustomCommands() (all []CustomCommand, failed []error) {
 	for _, f := range s.folders("commands") {
 		files := os.DirFS(f.root)
-		entries, err := fs.ReadDir(files, f.name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = append(failed, fmt.Errorf("commands in %s: %w", f.root, err))
-		}
-		for _, e := range entries {
-			if e.IsDir() || !strings.HasSuffix(e.Name(), ".md") {
-				continue
+		err := fs.WalkDir(files, f.name, func(at string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || !strings.HasSuffix(at, ".md") {
+				return err
 			}
-			c, err := readCommand(files, path.Join(f.name, e.Name()))
+			c, err := readCommand(files, f.name, at)
 			if err != nil {
-				failed = append(failed, fmt.Errorf("command %s: %w", filepath.Join(f.root, f.name, e.Name()), err))
-				continue
+				failed = append(failed, fmt.Errorf("command %s: %w", filepath.Join(f.root, filepath.FromSlash(at)), err))
+				return nil
 			}
 			c.Scope = f.scope
-			all = append(all, c)
+			if !slices.ContainsFunc(all, func(o CustomCommand) bool { return o.Name == c.Name && o.Scope == c.Scope }) {
+				all = append(all, c)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = append(failed, fmt.Errorf("commands in %s: %w", f.root, err))
 		}
 	}
 	return all, failed
 }
 
-func readCommand(files fs.FS, at string) (CustomCommand, error) {
-	c := CustomCommand{Name: strings.TrimSuffix(path.Base(at), ".md")}
+// readCommand reads a file below a folder: that of git/fix.md is git:fix.
+func readCommand(files fs.FS, dir, at string) (CustomCommand, error) {
+	name := strings.TrimSuffix(strings.TrimPrefix(at, dir+"/"), ".md")
+	c := CustomCommand{Name: strings.ReplaceAll(name, "/", ":")}
 	data, err := fs.ReadFile(files, at)
 	if err != nil {
 		return c, err
@@ -101,13 +117,17 @@ func readCommand(files fs.FS, at string) (CustomCommand, error) {
 	}
 	var head struct {
 		Description string `yaml:"description"`
-		Hint        string `yaml:"argument-hint"`
+		Hint        any    `yaml:"argument-hint"` // YAML reads [FILE] as a list
+		Arguments   any    `yaml:"arguments"`
 	}
-	body, err := frontmatter.Parse(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))), &head)
+	body, err := frontmatter.Parse(data, &head)
 	if err != nil {
-		return c, fmt.Errorf("front matter: %w", err)
+		return c, err
 	}
-	c.Body, c.Hint = strings.TrimSpace(string(body)), display.OneLine(head.Hint, 60)
+	c.Body, c.Arguments = strings.TrimSpace(body), names(head.Arguments)
+	if head.Hint != nil {
+		c.Hint = display.OneLine(fmt.Sprint(head.Hint), 60)
+	}
 	c.Summary = display.OneLine(head.Description, 100)
 	if c.Summary == "" {
 		first, _, _ := strings.Cut(c.Body, "\n")
@@ -116,28 +136,36 @@ func readCommand(files fs.FS, at string) (CustomCommand, error) {
 	switch {
 	case c.Body == "":
 		return c, errors.New("it is empty: expected a prompt")
-	case strings.ContainsAny(c.Name, " \t/\\:"):
+	case strings.ContainsAny(name, " \t\\:"):
 		return c, fmt.Errorf("invalid name %q: it must not contain spaces, slashes or colons", c.Name)
 	}
 	return c, nil
 }
 
-// Prompt inserts arguments into the text: $ARGUMENTS is all of them, $1 to $9 are
-// the words. If the text uses none of these, the arguments are appended.
-func (c CustomCommand) Prompt(args string) string {
-	args = strings.TrimSpace(args)
-	words := strings.Fields(args)
-	pairs := []string{"$ARGUMENTS", args}
-	for i := 1; i <= 9; i++ {
-		word := ""
-		if i <= len(words) {
-			word = words[i-1]
-		}
-		pairs = append(pairs, fmt.Sprint("$", i), word)
+// names reads a list, or names separated by spaces or commas.
+func names(v any) (list []string) {
+	all, ok := v.([]any)
+	if !ok {
+		all = []any{v}
 	}
-	text := strings.NewReplacer(pairs...).Replace(c.Body)
-	if text == c.Body && args != "" {
+	for _, one := range all {
+		if text, ok := one.(string); ok {
+			list = append(list, strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })...)
+		}
+	}
+	return list
+}
+
+// Prompt inserts arguments into the text, see [skills.Values]. If the text uses
+// none, the arguments are appended. Dir is the working directory.
+func (c CustomCommand) Prompt(args, dir string) string {
+	args = strings.TrimSpace(args)
+	text, used := skills.Values{Args: args, Names: c.Arguments, Session: core.SessionInfo{Dir: dir}}.Fill(c.Body)
+	if !used && args != "" {
 		text += "\n\n" + args
+	}
+	if len(skills.Embedded(text)) > 0 {
+		text += "\n\n[The commands in !`…` were not run: run them with the tool shell, where their output belongs.]"
 	}
 	return text
 }
@@ -153,10 +181,46 @@ func (s *Setup) ExpandCommand(prompt string) string {
 	commands, _ := s.CustomCommands() // invalid ones are reported by interactive sessions
 	for _, c := range commands {
 		if name == c.Name || name == c.Scope+":"+c.Name {
-			return c.Prompt(args)
+			return c.Prompt(args, s.Dir)
 		}
 	}
 	return prompt
+}
+
+// UnknownName says that the /NAME which a prompt begins with is no command, no
+// skill, or one that is not used; it is empty if there is nothing to say. The
+// prompt may still be meant as it is: it may begin with a path.
+func (s *Setup) UnknownName(prompt string) string {
+	lib := s.SkillOptions().Library
+	name, _, ok := cutCommand(prompt)
+	if !ok || lib == nil || name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return r != ':' && r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return ""
+	}
+	if _, err := os.Lstat("/" + name); err == nil {
+		return ""
+	}
+	c := lib.Catalog()
+	switch skill, ok := c.Find(name); {
+	case ok && (skill.State == skills.StateOn || skill.State == skills.StateShadowed):
+		return ""
+	case ok:
+		return display.OneLine(fmt.Sprintf("the skill /%s is not used: %s", name, skill.Why), 500)
+	}
+	var names []string
+	for _, skill := range c.Active() {
+		names = append(names, skill.Name)
+	}
+	commands, _ := s.CustomCommands() // invalid ones are reported by interactive sessions
+	for _, c := range commands {
+		names = append(names, c.Name)
+	}
+	text := fmt.Sprintf("there is no skill or command /%s", name)
+	if near := jsonpos.Nearest(name, names); near != "" {
+		return text + "; did you mean /" + near + "?"
+	}
+	return text + "; the prompt is used as it is"
 }
 
 // cutCommand splits a prompt that begins with a slash command into the command's

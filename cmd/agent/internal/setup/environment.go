@@ -17,6 +17,9 @@ import (
 // Environment is where tools work, as set by --env.
 type Environment struct{ kind, name string }
 
+// Local reports whether it is this machine.
+func (w Environment) Local() bool { return w.kind == "local" }
+
 // OpenAgent opens an agent that works there.
 func (w Environment) OpenAgent(ctx context.Context, opts agent.Options) (*agent.Agent, error) {
 	var err error

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/model/cassette"
 	"github.com/seed-009c0928/agent/core/model/wire"
+	"github.com/seed-009c0928/agent/core/store"
 )
 
 // replayed stands for the API key in a replay.
@@ -21,6 +22,7 @@ const replayed = "replayed"
 // Recording records the exchanges with the provider, or replays them.
 type Recording struct {
 	record, replay string
+	hidden         store.Hidden // what is not recorded
 	recorder       *cassette.Recorder
 	player         *cassette.Player
 }
@@ -39,13 +41,17 @@ func (t *Recording) Check() error {
 	return nil
 }
 
+// On reports whether something is recorded or replayed.
+func (t *Recording) On() bool { return t.record != "" || t.replay != "" }
+
 // Open makes the providers of the settings use the recording. A second call, for
 // another session, continues it.
 func (t *Recording) Open(set *Setup) (err error) {
-	if t.record == "" && t.replay == "" {
+	if !t.On() {
 		return nil
 	}
-	opts, err := recordingOptions(set)
+	set.hidden = &t.hidden
+	opts, err := t.options(set)
 	if err != nil {
 		return err
 	}
@@ -80,10 +86,17 @@ var volatile = []string{
 	`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`,
 }
 
-func recordingOptions(set *Setup) (cassette.Options, error) {
+func (t *Recording) options(set *Setup) (cassette.Options, error) {
 	o := cassette.Options{
-		Secrets: set.KnownSecrets,
-		Stable:  []cassette.Stable{{Name: "workspace", Text: set.Dir}, {Name: "home", Text: set.UserHome}},
+		Secrets: func() []string {
+			_, secrets := t.hidden.Learnt()
+			return append(set.KnownSecrets(), secrets...)
+		},
+		Hidden: func() []string {
+			texts, _ := t.hidden.Learnt()
+			return texts
+		},
+		Stable: []cassette.Stable{{Name: "workspace", Text: set.Dir}, {Name: "home", Text: set.UserHome}},
 	}
 	for _, text := range volatile {
 		o.Ignore = append(o.Ignore, regexp.MustCompile(text))

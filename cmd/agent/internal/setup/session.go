@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -42,4 +44,17 @@ func WarnUnrecorded(ctx context.Context, s *agent.Session, home string, ephemera
 	if home == "" && !ephemeral {
 		s.Warn(ctx, "JOURNAL", "nothing is recorded, so this session cannot be resumed: there is no home directory; set HOME or AGENT_HOME, or use --ephemeral")
 	}
+}
+
+// SaveRules adds allow rules to the user's settings.
+func (s *Setup) SaveRules(_ context.Context, rules []string) error {
+	if s.Home == "" {
+		return errors.New("no home directory to save the rule in: set HOME or AGENT_HOME")
+	}
+	for _, r := range rules {
+		if err := config.AddAllowRule(filepath.Join(s.Home, "settings.json"), r); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model/facts"
 	"github.com/seed-009c0928/agent/core/model/wire"
 	"github.com/seed-009c0928/agent/core/profile"
+	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -37,6 +38,7 @@ type Setup struct {
 	addDirs     []string
 	bundled     func() []sdk.Plugin
 	Trusted     bool // the directory is trusted
+	advice      string
 	bare        bool // --bare
 	found       *foundServers
 	Environment Environment
@@ -45,6 +47,7 @@ type Setup struct {
 	catalog   func() facts.Catalog // of the last update; nil is none
 	transport http.RoundTripper    // shared by the providers; nil gives each its own
 	replays   bool                 // transport replays a recording
+	hidden    *store.Hidden        // what the recording must not have; nil without one
 }
 
 // Load reads the settings and prints their warnings.
@@ -79,7 +82,7 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)
 	}
 	set := &Setup{
-		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, bare: o.bare, Environment: place,
+		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, advice: from.Advice, bare: o.bare, Environment: place,
 	}
 	if w := set.langchainWarning(); w != "" {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)
@@ -122,6 +125,7 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 		ToolSearch:  agent.ToolSearch{Budget: s.Settings.Tools.SearchBudget, Off: s.Settings.Tools.Search == "off", ByCall: s.Settings.Tools.Search == "call"},
 		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home},
 		Sandbox:     s.sandbox(), MaxSubagentDepth: s.Settings.Agent.MaxSubagentDepth,
+		Hidden:      s.hidden,
 		NoSnapshots: !s.Settings.Session.Undo,
 		Secrets:     s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
 		Store: agent.StoreOptions{

@@ -1,12 +1,15 @@
 package setup
 
 import (
+	"cmp"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	bundled "github.com/seed-009c0928/agent/bundled_skills"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/skills"
 )
@@ -15,7 +18,7 @@ import (
 func (s *Setup) Library() *skills.Library {
 	set := s.Settings.Skills
 	places := skills.Places(skills.PlaceOptions{
-		Dir: s.Dir, Home: s.Home, UserHome: s.UserHome, Trusted: s.Trusted, Bundled: bundled.Files,
+		Dir: s.Dir, Home: s.Home, UserHome: s.UserHome, Trusted: s.Trusted, NoClaude: !set.Claude, Bundled: bundled.Files,
 	})
 	if dir := set.PluginDir; dir != "" {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
@@ -31,6 +34,28 @@ func (s *Setup) Library() *skills.Library {
 		}
 	}
 	return skills.NewLibrary(skills.LibraryOptions{Places: places, Enable: set.Enable, Disable: set.Disable, Locked: skills.Locks(folders...)})
+}
+
+// UntrustedSkills says which skills of the project are not used because its
+// directory is not trusted, and what to do; it is empty if there are none.
+func (s *Setup) UntrustedSkills() string {
+	if s.Trusted || s.bare || !s.Settings.Skills.Enabled {
+		return ""
+	}
+	places := skills.Places(skills.PlaceOptions{Dir: s.Dir, Home: s.Home, UserHome: s.UserHome, Trusted: true, NoClaude: !s.Settings.Skills.Claude})
+	places = slices.DeleteFunc(places, func(p skills.Place) bool { return p.Scope != skills.ScopeProject })
+	var names []string
+	for _, skill := range skills.NewLibrary(skills.LibraryOptions{Places: places}).Catalog().Skills {
+		names = append(names, skill.Name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	list := strings.Join(names, ", ")
+	if most := 5; len(names) > most {
+		list = fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return display.OneLine(fmt.Sprintf("%s of this directory not used (%s): %s", display.Plural(len(names), "skill"), list, cmp.Or(s.advice, "the directory is not trusted")), 1000)
 }
 
 // SkillOptions returns the skills of an agent; none if they are disabled.

@@ -42,11 +42,11 @@ func (s *Store) addSkills(dir string, found map[string]string) error {
 	}
 }
 
-// ownSkills reports whether a folder is ~/.agents/skills, the user's skills that
-// several programs share.
+// ownSkills reports whether a folder is ~/.agents/skills or ~/.claude/skills, the
+// user's skills that several programs share.
 func ownSkills(root string) bool {
 	home, err := os.UserHomeDir()
-	return err == nil && sameFile(root, filepath.Join(home, ".agents", "skills"))
+	return err == nil && (sameFile(root, filepath.Join(home, ".agents", "skills")) || sameFile(root, filepath.Join(home, ".claude", "skills")))
 }
 
 // inRepository reports whether a directory is in a git repository.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,16 +28,14 @@ const version = 1
 // the checksums of their files.
 func covered(dir string) []string {
 	names := []string{".agent/settings.json"}
-	for _, sub := range []string{".agent/agents", ".agent/commands"} {
-		entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(sub)))
-		if err != nil {
-			continue // then nothing in it is used either
-		}
-		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), ".md") {
-				names = append(names, sub+"/"+e.Name())
+	for _, sub := range []string{".agent/agents", ".agent/commands", ".claude/agents", ".claude/commands"} {
+		top := os.DirFS(filepath.Join(dir, filepath.FromSlash(path.Dir(sub))))
+		_ = fs.WalkDir(top, path.Base(sub), func(name string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() && strings.HasSuffix(name, ".md") {
+				names = append(names, path.Dir(sub)+"/"+name)
 			}
-		}
+			return nil // nothing is used of what cannot be read
+		})
 	}
 	plugins, err := os.ReadDir(filepath.Join(dir, ".agent", "plugins"))
 	if err != nil {

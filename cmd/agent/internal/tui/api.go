@@ -51,6 +51,7 @@ type Result struct {
 	Next *Next  // leaves this session; nil stays
 	// Prompt is submitted as if the user had entered it.
 	Prompt string
+	Draft  string // put into the input box, if it is empty
 }
 
 // NextKind tells what the caller of [Run] does next.

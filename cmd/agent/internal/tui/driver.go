@@ -32,6 +32,8 @@ type driver struct {
 	echo func(text string)
 	// restore gives an entered text that was not used back to the user.
 	restore func(text string)
+	// draft offers a text to the user.
+	draft func(text string)
 	// alert notifies the user.
 	alert func(reason string)
 }
@@ -40,7 +42,7 @@ func newDriver(h *host, s *scene) *driver {
 	s.queue = h.Queue
 	return &driver{
 		host: h, scene: s, jobs: map[int]context.CancelFunc{}, feeding: true,
-		echo: s.user, restore: func(string) {}, alert: func(string) {},
+		echo: s.user, restore: func(string) {}, draft: func(string) {}, alert: func(string) {},
 	}
 }
 
@@ -258,6 +260,9 @@ func (d *driver) commandDone(m commandMsg) {
 	d.scene.markdown(m.result.Text)
 	if m.err != nil {
 		d.scene.fail("/%s: %v", m.name, m.err)
+	}
+	if m.result.Draft != "" {
+		d.draft(m.result.Draft)
 	}
 	switch n := m.result.Next; {
 	case n == nil && m.result.Prompt != "" && m.err == nil && d.work.busy:

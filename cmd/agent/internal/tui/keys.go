@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,6 +14,8 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	if name != "ctrl+c" {
 		l.quitArmed = false
 	}
+	armed := l.escArmed
+	l.escArmed = false
 	switch {
 	case l.pager != nil:
 		if l.pager.key(msg) {
@@ -44,10 +47,20 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		l.complete(name == "tab")
 	case l.editor.search != nil && name != "enter" && name != "ctrl+c":
 		l.editor.key(msg)
+	case name == "esc" && l.list == nil && l.rewinds():
+		if l.escArmed = !armed; armed {
+			l.enter("/rewind")
+		}
 	default:
 		l.editKey(msg)
 	}
 	return nil
+}
+
+// rewinds reports whether Esc Esc rewinds: nothing is running or typed.
+func (l *lineScreen) rewinds() bool {
+	return !l.work.busy && len(l.jobs) == 0 && l.editor.empty() &&
+		slices.ContainsFunc(l.commands(), func(c Command) bool { return c.Name == "rewind" })
 }
 
 // editKey handles a key for the input box or the session.

@@ -24,6 +24,7 @@ const keyHelp = `
 | Up, Down, Ctrl+R | browse the history; search it |
 | Tab | complete commands and @files |
 | Shift+Tab | next permission mode |
+| Esc Esc | go back to before an input: /rewind |
 | Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again aborts |
 | Ctrl+O | show the last truncated output, diff or reasoning in full |
 | Ctrl+T | show the conversation in full, to scroll and search |
@@ -54,8 +55,9 @@ type lineScreen struct {
 	at   int      // index of the shown completion, -1 if none
 	word string   // the completed word
 
-	pager   *pager
-	resized *tea.WindowSizeMsg // the terminal's new size, while the pager is open
+	escArmed bool // the next Esc rewinds
+	pager    *pager
+	resized  *tea.WindowSizeMsg // the terminal's new size, while the pager is open
 
 	spin      int
 	ticking   bool
@@ -92,7 +94,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		screen: &screen{out: out, width: width, height: height}, tty: in,
 		editor: newEditor(p, o.History), at: -1,
 	}
-	l.alert, l.restore = l.notify, l.takeBack
+	l.alert, l.restore, l.draft = l.notify, l.takeBack, l.takeBack
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
 	defer l.watch.close()
 	program := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(silentFile{out}), tea.WithoutSignalHandler(), tea.WithFPS(1))
@@ -137,6 +139,8 @@ func (l *lineScreen) Init() (cmd tea.Cmd) {
 	}
 	if l.Prompt != "" {
 		l.enter(l.Prompt)
+	} else if l.Session.State() == core.StateParked {
+		l.begin("") // asks the parked question
 	}
 	l.draw()
 	return nil

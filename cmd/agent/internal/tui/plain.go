@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/core"
 )
 
 // runPlain runs the session line by line, without redrawing anything, for dumb
@@ -67,6 +68,8 @@ func (p *plainScreen) loop(inbox <-chan any, lines *lineReader) (Next, error) {
 	if p.Prompt != "" {
 		p.scene.user(p.Prompt)
 		p.enter(p.Prompt)
+	} else if p.Session.State() == core.StateParked {
+		p.begin("") // asks the parked question
 	}
 	input := lines.lines
 	for {

@@ -53,6 +53,8 @@ func (l *lineScreen) statusRow() string {
 		return spin + l.scene.paint(dim, fitted(append(parts, part{"Ctrl-C stops", 2}, l.moreHint()), room-2))
 	case len(l.jobs) > 0:
 		return spin + l.scene.paint(dim, "running · Ctrl-C stops")
+	case l.escArmed:
+		return l.scene.paint(yellow, "Esc again goes back to before an input")
 	case l.quitArmed:
 		return l.scene.paint(yellow, "Ctrl-C again quits")
 	}

@@ -23,5 +23,10 @@ for root; do
 	printf '%s\000' "$path"
 done
 printf '\000'
+# What the user tells git to ignore in all repositories.
+cd -P "$dir"
+file=$(git config --type=path --get core.excludesFile 2>/dev/null </dev/null) || file=${XDG_CONFIG_HOME:-${HOME-}/.config}/git/ignore
+if [ -f "$file" ] && [ -r "$file" ]; then head -c 1048576 "$file"; fi
+printf '\000'
 unset LC_ALL
 env

@@ -16,3 +16,4 @@ status=$?
 [ -n "$group" ] || exit 0
 finish '' 20
 printf '\000%s ended %s %s\n' "$token" "$status" "$left" >&3
+[ "$3" != terminal ] || IFS= read -r answer # it was received

@@ -175,6 +175,25 @@ func unreadable(err error) bool {
 	return err != nil
 }
 
+// checkSkills reports skills that cannot be read or are not trusted.
+func (d *doctor) checkSkills(context.Context) finding {
+	if d.set == nil {
+		return found(healthSkip, "the settings are invalid")
+	}
+	lib := d.set.SkillOptions().Library
+	if lib == nil {
+		return found(healthOK, "disabled")
+	}
+	c := lib.Catalog()
+	if w := d.set.UntrustedSkills(); w != "" {
+		return found(healthWarn, "%s", w)
+	}
+	if n := len(c.Problems); n > 0 {
+		return found(healthWarn, "%s left out, such as %v", display.Plural(n, "skill"), c.Problems[0]).fix("agent skills lint")
+	}
+	return found(healthOK, "%d, %d of them on", len(c.Skills), len(c.Active()))
+}
+
 func (d *doctor) checkKey(ctx context.Context) finding {
 	k, info, skip := d.provider()
 	if skip != nil {

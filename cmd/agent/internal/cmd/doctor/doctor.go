@@ -162,6 +162,7 @@ func (d *doctor) checks() []check {
 		{"home", d.checkHome},
 		{"disk", d.checkDisk},
 		{"sessions", d.checkSessions},
+		{"skills", d.checkSkills},
 		{"key", d.checkKey},
 		{"endpoint", d.checkEndpoint},
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// firstStart is the time limit for a server to start, in milliseconds, unless its
-// settings have one: the first start may install it.
+// firstStart is the time limit for the first start of a program, in milliseconds,
+// unless its settings have one: it may be installed first.
 const firstStart = 60_000
 
 // NewCmd returns agent mcp.
@@ -100,9 +100,6 @@ func statuses(set *setup.Setup, servers ...mcp.Configured) []mcp.Status {
 
 // withHost runs f with a host that can start one server.
 func (o *serverOptions) withHost(ctx context.Context, set *setup.Setup, c mcp.Configured, f func(context.Context, *mcp.Host) error) error {
-	if c.Server.StartTimeout == 0 {
-		c.Server.StartTimeout = firstStart
-	}
 	opts := set.AgentOptions(o.flags.Logger(o.IO))
 	opts.NoBuiltins, opts.Home, opts.MCP.Servers = true, "", []mcp.Configured{c}
 	a, err := agent.Open(ctx, opts)
@@ -117,6 +114,9 @@ func (o *serverOptions) withHost(ctx context.Context, set *setup.Setup, c mcp.Co
 // first use, and prints their names. A failure is only reported: the server stays
 // configured.
 func (o *serverOptions) readTools(ctx context.Context, set *setup.Setup, c mcp.Configured) error {
+	if c.Server.StartTimeout == 0 && c.Server.Transport() == mcp.TransportStdio {
+		c.Server.StartTimeout = firstStart
+	}
 	return o.withHost(ctx, set, c, func(ctx context.Context, host *mcp.Host) error {
 		stop := o.progress(c.Name)
 		st, err := host.Refresh(ctx, c.Name)

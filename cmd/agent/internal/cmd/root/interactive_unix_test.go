@@ -128,7 +128,7 @@ func TestInteractivePlan(t *testing.T) {
 func TestInteractiveCustomCommand(t *testing.T) {
 	w := newWorld(t, `[{text: ["First answer."]}, {text: ["Second answer."]}]`)
 	for path, text := range map[string]string{
-		filepath.Join(w.home, ".agent", "commands", "greet.md"):        "---\ndescription: greets\n---\nSay hello to $1.",
+		filepath.Join(w.home, ".agent", "commands", "greet.md"):        "---\ndescription: greets\n---\nSay hello to $0.",
 		filepath.Join(w.workspace, ".agent", "commands", "project.md"): "Of the project.",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -210,7 +210,8 @@ func TestInteractiveUndoAsks(t *testing.T) {
 	write("b.txt", "mine\n")
 	write("c.txt", "mine\n")
 	s.answer("", "/undo\r")
-	s.answer("Restore a.txt?", "n")
+	s.answer("Restore a.txt?", "")
+	s.answer("-mine", "n") // what would be lost
 	s.answer("Restore b.txt?", "y")
 	s.answer("Restore c.txt?", "n")
 	s.answer("delete d.txt", "/quit\r")
@@ -219,6 +220,61 @@ func TestInteractiveUndoAsks(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(w.workspace, name)); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+// TestInteractiveRewind: Esc Esc shows the inputs with their changes; the
+// conversation, the files or both go back to before one of them.
+func TestInteractiveRewind(t *testing.T) {
+	w := newWorld(t, `[
+		{calls: [{name: shell, args: {command: "echo 1 >a.txt"}}]}, {text: ["First answer."]},
+		{calls: [{name: shell, args: {command: "echo 2 >a.txt; echo 2 >b.txt"}}]}, {text: ["Second answer."]},
+		{text: ["Third answer."]}, {text: ["Fourth answer."]}]`)
+	expect := func(want map[string]string) {
+		t.Helper()
+		for name, text := range want {
+			if got, err := os.ReadFile(filepath.Join(w.workspace, name)); text == "" && err == nil || string(got) != text {
+				t.Errorf("%s: %q, %v, want %q", name, got, err, text)
+			}
+		}
+	}
+	const escape = "\x1b"
+	s := w.onTerminal("--permission-mode", "bypass")
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.answer("/help", "Write one\r")
+	s.answer("First answer.", "")
+	s.idle()
+	s.answer("", "Write two\r")
+	s.answer("Second answer.", "")
+	s.idle()
+	s.answer("", escape)
+	s.answer("Esc again goes back", escape)
+	s.answer("Rewind to before which input?", "")
+	s.answer("Write two · 2 files +2 -1", "1")
+	s.answer("Changed since: 2 files +2 -1", "")
+	s.answer("conversation and files", "1")
+	s.answer("delete b.txt", " again\r") // the input is back in the box
+	s.answer("Third answer.", "")
+	s.idle()
+	expect(map[string]string{"a.txt": "1\n", "b.txt": ""})
+	third := string(w.chat.Requests()[4].Body)
+	if strings.Contains(third, "Second answer.") || !strings.Contains(third, "First answer.") || !strings.Contains(third, "Write two again") || !strings.Contains(third, "The user took back changes") {
+		t.Errorf("after the rewind the model gets %s", third)
+	}
+
+	s.answer("", "/rewind 1 files\r")
+	s.answer(`no input "1"`, "/rewind\r")
+	s.answer("Write two again · just now", "2")
+	s.answer(`Rewind to before "Write one"?`, "3")
+	s.answer("delete a.txt", "/redo\r")
+	s.answer("create a.txt", "go on\r")
+	s.answer("Fourth answer.", "/quit\r")
+	s.exits(0)
+	expect(map[string]string{"a.txt": "1\n"})
+	if last := string(w.chat.Requests()[5].Body); !strings.Contains(last, "Third answer.") {
+		t.Errorf("rewinding the files changed the conversation: %s", last)
 	}
 }
 

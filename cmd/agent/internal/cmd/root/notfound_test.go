@@ -13,14 +13,15 @@ import (
 // namers are all commands that take the name of something that may not exist.
 // "nix" stands for a name.
 var namers = []string{
-	"exec --resume nix PROMPT",
+	"answer nix yes", "exec --resume nix PROMPT",
 	"mcp disable nix", "mcp enable nix", "mcp get nix", "mcp login nix", "mcp logout nix", "mcp remove nix", "mcp test nix",
 	"permissions check --tool nix", "permissions explain --tool nix", "permissions log nix",
 	"plugins add ./nix", "plugins disable nix", "plugins enable nix", "plugins logs nix", "plugins remove nix", "plugins seal nix", "plugins update nix", "plugins verify nix",
-	"sessions delete nix", "sessions diff nix", "sessions undo nix", "sessions export nix", "sessions fork nix", "sessions repair nix", "sessions show nix",
+	"sessions delete nix", "sessions diff nix", "sessions undo nix", "sessions restore nix", "sessions export nix", "sessions fork nix", "sessions repair nix", "sessions show nix",
 	"skills add ./nix", "skills disable nix", "skills enable nix", "skills lint nix", "skills remove nix", "skills show nix", "skills update nix", "skills verify nix",
 	"tools call nix", "tools show nix",
 	"trust nix",
+	"worktrees apply nix", "worktrees branch nix", "worktrees diff nix", "worktrees remove nix",
 }
 
 // fixedNames are commands whose argument is not such a name: one of a fixed list,

@@ -22,6 +22,8 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/skill"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/tool"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/trust"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/try"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/worktree"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/keyring"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
@@ -107,6 +109,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 	root.Flags().BoolVarP(&o.Print, "print", "p", false, "run the prompt non-interactively and print the answer (same as exec)")
 	root.AddCommand(
 		run.NewCmd(s),
+		run.NewAnswerCmd(s),
 		demo.NewCmd(s),
 		tool.NewCmd(s),
 		mcp.NewCmd(s),
@@ -120,6 +123,8 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		provider.NewModelsCmd(s),
 		doctor.NewCmd(s),
 		session.NewCmd(s),
+		worktree.NewCmd(s),
+		try.NewCmd(s),
 		chat.NewResumeCmd(s),
 		trust.NewCmd(s),
 		newCompletionCmd(s),

@@ -48,7 +48,8 @@ import (
 //	[!] found PATTERN         there is a file of such a name
 //	site FILE                 serve this file as a web page at $SITE, whose host and port are $SITE_HOST
 //
-// and the condition [sandbox]: a level of the sandbox works here.
+// and the conditions [sandbox]: a level of the sandbox works here; [layers]: level
+// namespace does.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"), RequireUniqueNames: true, UpdateScripts: *update,
@@ -62,12 +63,13 @@ func TestScripts(t *testing.T) {
 
 // condition decides on the conditions of our own.
 func condition(name string) (bool, error) {
-	if name != "sandbox" {
+	mode, known := map[string]sandbox.Mode{"sandbox": sandbox.ModeRequire, "layers": sandbox.ModeNamespace}[name]
+	if !known {
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
 	s := proc.NewSupervisor(proc.Options{})
 	defer s.Close()
-	_, err := s.Sandbox().Choose(context.Background(), sandbox.ModeRequire)
+	_, err := s.Sandbox().Choose(context.Background(), mode)
 	return err == nil, nil
 }
 

@@ -156,6 +156,7 @@ func (o *addOptions) restoreOne(ctx context.Context, e bundle.Entry) (outcome, e
 		return outcome{}, err
 	}
 	defer batch.Close()
+	o.restores = true
 	d, err := o.install(ctx, batch.Offers[0])
 	if d.Result == resultUpdated {
 		d.Result = resultInstalled

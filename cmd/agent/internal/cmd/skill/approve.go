@@ -19,6 +19,7 @@ import (
 type approveOptions struct {
 	installedOptions
 	yes, allowToolsets bool
+	restores           bool // an edited skill is replaced even if its source did not change
 }
 
 func (o *approveOptions) register(cmd *cobra.Command) {
@@ -31,11 +32,18 @@ func (o *approveOptions) register(cmd *cobra.Command) {
 func (o *approveOptions) install(ctx context.Context, offer *skills.Offer) (outcome, error) {
 	done := outcome{Name: offer.Skill.Name, Source: offer.Origin.String(), Commit: offer.Commit, Tree: offer.Tree.Hash, Result: resultInstalled}
 	if offer.Before != nil {
-		if o.intact(ctx, offer.Skill.Name) && len(offer.Changes) == 0 && offer.Before.Source.Commit == offer.Commit {
-			done.Result = resultCurrent
+		upstream, edited, err := o.installer.Edited(ctx, *offer.Before)
+		if err != nil {
+			return done, err
+		}
+		if upstream == offer.Tree.Hash && (edited && !o.restores || !edited && offer.Before.Source.Commit == offer.Commit) {
+			done.Result, done.Edited = resultCurrent, edited
 			return done, nil
 		}
 		done.Result, done.Changes = resultUpdated, offer.Changes
+		if edited {
+			fmt.Fprintf(o.Err, "\nYou edited %s: your version will be kept beside the new one.\n", offer.Skill.Name)
+		}
 	}
 	if err := o.show(ctx, offer); err != nil {
 		return done, err
@@ -58,7 +66,8 @@ func (o *approveOptions) install(ctx context.Context, offer *skills.Offer) (outc
 			terms.Toolsets = nil
 		}
 	}
-	return done, o.installer.Install(ctx, offer, terms, time.Now())
+	done.Kept, err = o.installer.Install(ctx, offer, terms, time.Now())
+	return done, err
 }
 
 // intact reports whether the files of an installed skill are those of the lock
@@ -123,6 +132,9 @@ func (o *approveOptions) showWarnings(offer *skills.Offer) {
 	}
 	for _, d := range offer.Findings {
 		warn("%s:%d: %s", display.VisibleLine(d.File, 200), d.Line, display.VisibleLine(d.Message, 300))
+	}
+	for _, r := range offer.LeftOut {
+		warn("left out: %s: %s", display.VisibleLine(r.Path, 200), r.Reason)
 	}
 	if len(offer.Findings) == 0 {
 		fmt.Fprintln(o.Err, "  The scan found nothing suspicious, which does not prove the skill safe.")

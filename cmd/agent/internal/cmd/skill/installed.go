@@ -85,6 +85,8 @@ type outcome struct {
 	Commit  string          `json:"commit,omitempty"`
 	Tree    string          `json:"tree,omitempty"`
 	Changes []bundle.Change `json:"changes,omitempty"`
+	Edited  bool            `json:"edited,omitempty"` // by the user, and left so
+	Kept    string          `json:"kept,omitempty"`   // where the user's edits are
 }
 
 func newOutcome(e bundle.Entry, result string) outcome {
@@ -104,7 +106,13 @@ func (o *installedOptions) report(done []outcome) error {
 		if d.Commit != "" {
 			line += " at " + d.Commit[:min(12, len(d.Commit))]
 		}
+		if d.Edited {
+			line += ", with your edits"
+		}
 		fmt.Fprintln(o.Out, line)
+		if d.Kept != "" {
+			fmt.Fprintf(o.Out, "  your edits are kept in %s\n", display.VisibleLine(d.Kept, 500))
+		}
 		for _, c := range d.Changes {
 			fmt.Fprintf(o.Out, "  %s %s\n", c.Kind, display.VisibleLine(c.Path, 200))
 		}

@@ -42,6 +42,9 @@ func (o *options) load() (*setup.Setup, *skills.Library, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if w := set.UntrustedSkills(); w != "" {
+		fmt.Fprintf(o.Err, "agent: %s\n", w)
+	}
 	lib := set.Library()
 	for _, p := range lib.Catalog().Problems {
 		fmt.Fprintf(o.Err, "agent: %s\n", display.OneLine(p.Error(), 500))

@@ -1,0 +1,135 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+// The actions of --on-ask.
+const (
+	onAskDeny = "deny"
+	onAskPark = "park"
+)
+
+func (o *Options) checkOnAsk() error {
+	if o.onAsk != onAskDeny && o.onAsk != onAskPark {
+		return cmdutil.Usagef("--on-ask %q: use deny or park", o.onAsk)
+	}
+	return nil
+}
+
+// parker leaves every question to agent answer.
+type parker struct{}
+
+// Ask implements [core.Asker].
+func (parker) Ask(context.Context, core.Question) (core.Answer, error) {
+	return core.Answer{}, core.ErrParked
+}
+
+// reply is the answer to a parked question.
+type reply struct {
+	question string // its ID; empty = the only one of the session
+	answer   string // yes, no or rule
+	reason   string
+}
+
+// NewAnswerCmd returns agent answer.
+func NewAnswerCmd(s *cmdutil.IO) *cobra.Command {
+	o := NewOptions(s)
+	o.onAsk = onAskPark
+	r := &reply{}
+	cmd := &cobra.Command{
+		Use:   "answer [flags] ID yes|no|rule",
+		Short: "Answer a parked question and continue its session",
+		Long: "Answer the question that ended agent exec --on-ask park, and continue the session where it stopped.\n" +
+			"ID is the question's or the session's. With yes the call runs, with no it is denied, with rule it runs\n" +
+			"and the first rule on offer is added to your settings. Pass the flags that exec was run with.\n\n" +
+			"The answer is recorded first: if the command is killed, agent exec --resume ID continues. Output and exit\n" +
+			"codes are those of exec; the next question is parked, too.",
+		Example: "  id=$(agent exec --on-ask park \"Run the tests\")\n  agent answer \"$id\" yes",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.answer = args[1]; !slices.Contains([]string{"yes", "no", "rule"}, r.answer) {
+				return cmdutil.Usagef("answer %q: use yes, no or rule", r.answer)
+			}
+			if r.reason != "" && r.answer != "no" {
+				return cmdutil.Usagef("--reason: only with no")
+			}
+			if o.Resume != "" || o.Latest || o.Fork {
+				return cmdutil.Usagef("--resume, --continue and --fork: the ID says which session to continue")
+			}
+			var err error
+			if o.Resume, r.question, err = findQuestion(s, args[0]); err != nil {
+				return err
+			}
+			o.answer = r
+			return o.Run(cmd.Context(), nil)
+		},
+	}
+	o.Register(cmd.Flags())
+	cmd.Flags().StringVar(&r.reason, "reason", "", "with no: `TEXT` for the model")
+	return cmd
+}
+
+// findQuestion returns the session that an ID names, and the ID of the question if
+// it is one: the session's ID and a number.
+func findQuestion(s *cmdutil.IO, id string) (session, question string, err error) {
+	_, session, err = setup.FindSession(s, id)
+	if at := strings.LastIndex(id, "-"); errors.Is(err, fs.ErrNotExist) && at > 0 {
+		if _, found, err := setup.FindSession(s, id[:at]); err == nil {
+			return found, id, nil
+		}
+	}
+	return session, "", err
+}
+
+// unpark answers the question of agent answer, and checks that the task has
+// something to do.
+func (t *Task) unpark(ctx context.Context, s *agent.Session) error {
+	open := s.Pending()
+	if t.reply != nil && len(open) > 0 {
+		at := slices.IndexFunc(open, func(q event.Question) bool { return t.reply.question == "" || q.QID == t.reply.question })
+		if at < 0 {
+			return fmt.Errorf("session %s does not wait for an answer to %s, but to %s", s.ID(), t.reply.question, open[0].QID)
+		}
+		choice, err := t.reply.choice(open[at])
+		if err != nil {
+			return err
+		}
+		return s.Answer(ctx, open[at].QID, core.Answer{Choice: choice, Reason: t.reply.reason})
+	}
+	switch parked := s.State() == core.StateParked; {
+	case t.reply != nil && !parked:
+		return fmt.Errorf("session %s waits for no answer", s.ID())
+	case t.reply != nil:
+		fmt.Fprintf(t.Err, "agent: the question has an answer already; continuing with that\n")
+	case t.Prompt == "" && !parked:
+		return errNoPrompt
+	}
+	return nil
+}
+
+// choice returns the choice that an answer means for a question.
+func (r *reply) choice(q event.Question) (core.Choice, error) {
+	choices := map[string][]core.Choice{
+		"yes": {core.ChoiceOnce, core.ChoiceYes}, "no": {core.ChoiceDeny, core.ChoiceNo}, "rule": {core.ChoiceAlways},
+	}
+	for _, c := range choices[r.answer] {
+		if slices.Contains(q.Choices, string(c)) {
+			return c, nil
+		}
+	}
+	return "", cmdutil.Usagef("question %s cannot be answered with %s: no rule is on offer; use yes or no", q.QID, r.answer)
+}

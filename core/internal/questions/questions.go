@@ -1,0 +1,113 @@
+package questions
+
+import (
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/seed-009c0928/agent/core/event"
+)
+
+// Set is the questions about the calls of one answer. It is safe for concurrent use;
+// the zero value is empty.
+type Set struct {
+	mu      sync.Mutex
+	asked   []question
+	shown   map[string]bool // calls with a tool_use event
+	started map[string]bool // calls that may have done something
+}
+
+// question is a question about a call.
+type question struct {
+	event.Question
+	call   string
+	answer *event.Answer // nil while it is open
+	used   bool          // its answer was used, or it is no longer needed
+}
+
+// Add takes an event of the session.
+func (s *Set) Add(call string, body event.Body) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch b := body.(type) {
+	case event.Message:
+		s.asked, s.shown, s.started = nil, map[string]bool{}, map[string]bool{}
+	case event.ToolUse:
+		s.mark(s.shown, call)
+	case event.Permission:
+		if b.Decision == "allow" {
+			s.mark(s.started, call)
+		}
+	case event.ToolResult:
+		for i := range s.asked {
+			s.asked[i].used = s.asked[i].used || s.asked[i].call == call
+		}
+	case event.Question:
+		if at := s.find(b.QID); call != "" && at < 0 {
+			s.asked = append(s.asked, question{Question: b, call: call})
+		}
+	case event.Answer:
+		if at := s.find(b.QID); at >= 0 {
+			s.asked[at].answer, s.asked[at].used = &b, b.Withdrawn
+		}
+	}
+}
+
+func (s *Set) mark(calls map[string]bool, call string) {
+	if calls != nil && call != "" {
+		calls[call] = true
+	}
+}
+
+func (s *Set) find(id string) int {
+	return slices.IndexFunc(s.asked, func(q question) bool { return q.QID == id })
+}
+
+// Take looks for a question that was asked before about the call. It returns its ID,
+// and its answer, once.
+func (s *Set) Take(call string, like event.Question) (id string, answer *event.Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.asked {
+		q := &s.asked[i]
+		if !q.used && q.call == call && q.Kind == like.Kind && q.Title == like.Title && reflect.DeepEqual(q.Accesses, like.Accesses) {
+			q.used = q.answer != nil
+			return q.QID, q.answer
+		}
+	}
+	return "", nil
+}
+
+// Open returns the questions without an answer.
+func (s *Set) Open() (list []event.Question) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.asked {
+		if q.answer == nil && !q.used {
+			list = append(list, q.Question)
+		}
+	}
+	return list
+}
+
+// Parked reports whether the user was asked about a call of the answer: then those
+// that were not started can run when the session is resumed.
+func (s *Set) Parked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked) > 0
+}
+
+// Started reports whether a call may have done something.
+func (s *Set) Started(call string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started[call]
+}
+
+// Shown reports whether a call has a tool_use event.
+func (s *Set) Shown(call string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown[call]
+}
