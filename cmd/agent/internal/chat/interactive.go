@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
@@ -84,6 +86,9 @@ type chat struct {
 	request *model.Request // the last one
 	cost    float64        // USD
 	priced  bool           // the price of every call is known
+
+	branchName string
+	branchRead time.Time
 }
 
 func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
@@ -201,7 +206,38 @@ func (c *chat) status() tui.Status {
 	name := c.modelName()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return tui.Status{Model: name, Mode: string(c.policy.Mode()), Tokens: c.usage.Total(), Cost: c.cost, Priced: c.priced}
+	st := tui.Status{
+		Model: name, Effort: c.set.Settings.Agent.Effort, Mode: string(c.policy.Mode()), Branch: c.branch(),
+		Tokens: c.usage.Total(), Cost: c.cost, Priced: c.priced,
+	}
+	if window := c.opts.Profile.ContextWindow; window > 0 {
+		st.Used = 100 * c.last.Total() / window
+	}
+	return st
+}
+
+// branch returns the branch of the workspace's repository, or "". It is read once a
+// second at most; c.mu is held.
+func (c *chat) branch() string {
+	if time.Since(c.branchRead) < time.Second {
+		return c.branchName
+	}
+	c.branchRead, c.branchName = time.Now(), ""
+	for dir := c.set.Dir; ; dir = filepath.Dir(dir) {
+		head, err := os.ReadFile(filepath.Join(dir, ".git", "HEAD"))
+		if err == nil {
+			ref := strings.TrimSpace(string(head))
+			if name, ok := strings.CutPrefix(ref, "ref: refs/heads/"); ok {
+				c.branchName = name
+			} else {
+				c.branchName = ref[:min(len(ref), 8)]
+			}
+			return c.branchName
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
 }
 
 // count returns price, wrapped to add up what the session uses.

@@ -28,6 +28,9 @@ type Session interface {
 type Status struct {
 	Model  string
 	Mode   string // permission mode
+	Effort string // of reasoning
+	Branch string // of the workspace's repository
+	Used   int    // percent of the context window
 	Tokens int    // used by the session
 	Cost   float64
 	Priced bool // Cost is known, in USD

@@ -78,7 +78,10 @@ func (d *driver) statusParts() []part {
 	if st.Tokens == 0 {
 		st.Tokens = d.scene.tokens
 	}
-	parts := []part{{display.Printable(st.Model), 4}, {display.Printable(st.Mode), 1}}
+	parts := []part{{display.Printable(st.Model), 4}, {display.Printable(st.Effort), 8}, {display.Printable(st.Mode), 1}, {display.OneLine(st.Branch, 40), 6}}
+	if st.Used > 0 {
+		parts = append(parts, part{fmt.Sprintf("context %d %%", st.Used), 4})
+	}
 	if st.Tokens > 0 {
 		parts = append(parts, part{display.Count(st.Tokens) + " tokens", 6})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model/scripted"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -29,7 +30,7 @@ var (
 	demoWorkspace []byte
 )
 
-const demoPrompt = "There is a failing test in this package. Find out why it fails, fix the code, and run the test again."
+const demoPrompt = "There is a failing test here. Find out why it fails, fix the code, and run the test again."
 
 // NewCmd returns agent demo.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
@@ -38,9 +39,9 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a scripted model fix a failing test",
-		Long: "Create a small Go package with a failing test in a temporary directory and let a scripted model fix it, with\n" +
+		Long: "Create a small script with a failing test in a temporary directory and let a scripted model fix it, with\n" +
 			"the real tools and permission policy. A second agent inspects the result as an MCP server in a separate\n" +
-			"process. It needs Go, but no API key and no network.",
+			"process. It needs neither an API key nor a network. On a terminal it is an interactive session.",
 		Args: cmdutil.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), s, keep, disallowed) },
 	}
@@ -51,17 +52,17 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 
 // runDemo runs the task of exec with a scripted model and scripted approvals.
 func runDemo(ctx context.Context, s *cmdutil.IO, keep bool, without []string) (err error) {
-	if _, err := exec.LookPath("go"); err != nil {
-		return fmt.Errorf("the demo runs `go test` and needs the go command: %w", err)
+	if _, err := exec.LookPath("sh"); err != nil {
+		return fmt.Errorf("the demo tests a shell script and needs sh: %w", err)
 	}
-	root, err := os.MkdirTemp("", "agent-demo-")
+	root, remove, err := demoDir(keep)
 	if err != nil {
 		return fmt.Errorf("temporary directory: %w", err)
 	}
 	defer func() {
 		if keep {
 			fmt.Fprintf(s.Out, "\nKept: %s\n", root)
-		} else if rerr := os.RemoveAll(root); err == nil {
+		} else if rerr := remove(); err == nil {
 			err = rerr
 		}
 	}()
@@ -79,6 +80,13 @@ func runDemo(ctx context.Context, s *cmdutil.IO, keep bool, without []string) (e
 		return err
 	}
 	t.Forget, t.Agent.Disallowed = !keep, without
+	if s.InTTY && s.OutTTY {
+		if err := onTerminal(ctx, s, t); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.Out, "That was a script. To use a real model: agent providers setup")
+		return nil
+	}
 	fmt.Fprintf(s.Out, "This is a demonstration. The model is a script: its text and tool calls are fixed. The rest is real: the loop,\n"+
 		"the tools, the files, the commands, the plugin that fetches a page from a server on this machine, the MCP\n"+
 		"server, the permission policy.\n\n"+
@@ -93,6 +101,20 @@ func runDemo(ctx context.Context, s *cmdutil.IO, keep bool, without []string) (e
 	}
 	fmt.Fprintln(s.Out, "\nThat was a script. To use a real model: agent providers setup")
 	return nil
+}
+
+// demoDir creates the directory of the demo. The next agent removes that of a
+// killed demo, unless it is to be kept.
+func demoDir(keep bool) (root string, remove func() error, err error) {
+	if keep {
+		root, err = os.MkdirTemp("", "agent-demo-")
+		return root, nil, err
+	}
+	dir, err := sandbox.NewTempDir()
+	if err != nil {
+		return "", nil, err
+	}
+	return dir.Path, dir.Remove, nil
 }
 
 // demoTask is the task of the demo, with its files below root.

@@ -17,11 +17,17 @@ func TestInteractiveMode(t *testing.T) {
 	w := newWorld(t, `[
 		{calls: [{name: write_file, args: {file_path: one.txt, content: one}}]}, {text: ["First answer."]},
 		{calls: [{name: write_file, args: {file_path: two.txt, content: two}}]}, {text: ["Second answer."]}]`)
+	if err := os.MkdirAll(filepath.Join(w.workspace, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.workspace, ".git", "HEAD"), []byte("ref: refs/heads/topic/one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s := w.onTerminal()
 	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
 		t.Fatal(err)
 	}
-	s.answer("· default", "\x1b[Z") // Shift+Tab
+	s.answer("· default · topic/one", "\x1b[Z") // Shift+Tab
 	s.answer("· accept-edits", "Write one\r")
 	s.answer("First answer.", "/permissions read-only\r")
 	s.answer("· read-only ·", "Write two\r")

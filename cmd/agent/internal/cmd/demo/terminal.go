@@ -1,0 +1,88 @@
+package demo
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/sdk/agent"
+)
+
+const welcome = "This is a demonstration. The model is a **script**: its text and tool calls are fixed. The rest is real: the loop, the tools, " +
+	"the files, the commands, the plugin that fetches a page from a server on this machine, the MCP server, the permission policy. " +
+	"You are asked before anything is run or changed; /quit ends it."
+
+// onTerminal runs the demo as an interactive session: the user answers, and can
+// type.
+func onTerminal(ctx context.Context, s *cmdutil.IO, t *run.Task) error {
+	a, err := agent.Open(ctx, t.Agent)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	asker, queue, calls := tui.NewAsker(), tui.NewQueue(), &lastCall{}
+	asker.Review = func(ctx context.Context, q core.Question) *tui.Review {
+		call, ok := calls.of(q.Tool)
+		changes, err := a.Preview(ctx, call)
+		if !ok || err != nil || len(changes) == 0 {
+			return nil
+		}
+		return &tui.Review{Changes: changes}
+	}
+	t.Session.Asker, t.Session.Provider, t.Session.Ephemeral = asker, talkative{t.Session.Provider}, true
+	t.Session.Hooks.BeforeTool = calls.set
+	t.Session.Hooks.AfterTool = func(context.Context, model.ToolCall, *core.Result) { queue.Deliver() }
+	session, err := a.NewSession(ctx, t.Session)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	_, err = tui.Run(ctx, tui.Options{
+		In: s.In, Out: s.Terminal, Env: s.Env, Session: session, Asker: asker, Queue: queue, Title: "agent demo", Dir: t.Agent.Dir,
+		Prompt: demoPrompt, Welcome: welcome, Status: func() tui.Status { return tui.Status{Model: "a script", Mode: t.Mode} },
+	})
+	return err
+}
+
+// lastCall is the latest tool call. It is safe for concurrent use.
+type lastCall struct {
+	mu   sync.Mutex
+	call model.ToolCall
+}
+
+func (l *lastCall) set(_ context.Context, call *model.ToolCall) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.call = *call
+	return nil
+}
+
+func (l *lastCall) of(tool string) (model.ToolCall, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.call, l.call.Name == tool
+}
+
+// talkative is the script, with an answer to what it does not expect.
+type talkative struct{ model.Provider }
+
+// Stream implements [model.Provider].
+func (p talkative) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		for d, err := range p.Provider.Stream(ctx, req) {
+			if err != nil && ctx.Err() == nil && model.AsError(err).Code == model.CodeInvalidRequest {
+				_ = yield(model.Delta{Kind: model.DeltaText, Text: "I am only a script, and this is not in it. A real model would continue: `agent providers setup` sets one up. /quit ends the demonstration."}, nil) &&
+					yield(model.Delta{Kind: model.DeltaDone, Stop: model.StopEnd}, nil)
+				return
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
