@@ -83,16 +83,6 @@ func (q *Queue) remove(id int) (queued, bool) {
 	return item, true
 }
 
-// move moves a message that the session does not have by one place.
-func (q *Queue) move(id, by int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	i := slices.IndexFunc(q.items, func(m queued) bool { return m.id == id })
-	if j := i + by; i >= 0 && j >= 0 && j < len(q.items) && !q.items[i].sent && !q.items[j].sent {
-		q.items[i], q.items[j] = q.items[j], q.items[i]
-	}
-}
-
 // taken removes the first message that the session has with this text, now that it
 // is part of the conversation.
 func (q *Queue) taken(text string) (queued, bool) {

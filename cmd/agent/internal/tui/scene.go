@@ -109,13 +109,6 @@ func (s *scene) markdown(text string) {
 	}
 }
 
-func (s *scene) columns() int {
-	if s.width <= 0 {
-		return 80
-	}
-	return s.width
-}
-
 // apply handles the next event.
 func (s *scene) apply(e event.Event) {
 	if e.Tokens > 0 {
