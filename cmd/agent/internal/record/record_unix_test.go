@@ -33,9 +33,9 @@ func TestSession(t *testing.T) {
 	}
 	text := shown(t, svg)
 	for _, want := range []string{
-		"agent (devel) · local/scripted · ~/slug", "> The test fails.", "plan · 0 of 4 done", "✓ read_file slug.go",
-		"? Run `go test ./...`? → session", "✗ shell go test ./...", "✓ edit_file slug.go · +1 −1",
-		"plan · 3 of 4 done", "✓ shell go test ./...", "The test passes.",
+		"agent (devel) · local/scripted · ~/slug", "> The test fails.", "plan · 0 of 4 done", "✓ read_file slug.sh",
+		"? Run `sh slug_test.sh`? → session", "✗ shell sh slug_test.sh", "✓ edit_file slug.sh · +1 −1",
+		"plan · 3 of 4 done", "✓ shell sh slug_test.sh", "The test passes.",
 	} {
 		_, after, ok := strings.Cut(text, want)
 		if !ok {

@@ -69,32 +69,32 @@ func sessionTurns(workspace string) []modeltest.Turn {
 	}
 	plan := func(statuses ...string) modeltest.Call {
 		var steps []map[string]string
-		for i, step := range []string{"Read the package and its test", "Run the test to see it fail", "Repair it", "Run the test again"} {
+		for i, step := range []string{"Read the script and its test", "Run the test to see it fail", "Repair it", "Run the test again"} {
 			steps = append(steps, map[string]string{"step": step, "status": statuses[i]})
 		}
 		return call("update_plan", map[string]any{"plan": steps})
 	}
 	file := func(name string) string { return filepath.Join(workspace, name) }
-	test := map[string]any{"command": "go test ./...", "timeout_ms": 300_000}
+	test := map[string]any{"command": "sh slug_test.sh"}
 	const done, now, later = "completed", "in_progress", "pending"
 	return []modeltest.Turn{
-		{Text: []string{"I'll read ", "the package first."}, Calls: []modeltest.Call{
+		{Text: []string{"I'll read ", "the script first."}, Calls: []modeltest.Call{
 			plan(now, later, later, later),
-			call("read_file", map[string]any{"file_path": file("slug.go")}),
-			call("read_file", map[string]any{"file_path": file("slug_test.go")}),
+			call("read_file", map[string]any{"file_path": file("slug.sh")}),
+			call("read_file", map[string]any{"file_path": file("slug_test.sh")}),
 		}, Usage: modeltest.Usage{Prompt: 1900, Completion: 120}},
 		{Calls: []modeltest.Call{call("shell", test)}, Usage: modeltest.Usage{Prompt: 2400, Completion: 40}},
 		{
-			Text: []string{"`strings.Split` keeps the empty words between two spaces; ", "`strings.Fields` drops them."},
+			Text: []string{"`tr` replaces every space; with `-s` it makes one dash of a run, ", "and `sed` drops those at the ends."},
 			Calls: []modeltest.Call{call("edit_file", map[string]any{
-				"file_path":  file("slug.go"),
-				"old_string": "\twords := strings.Split(strings.ToLower(title), \" \")",
-				"new_string": "\twords := strings.Fields(strings.ToLower(title))",
+				"file_path":  file("slug.sh"),
+				"old_string": "tr ' ' '-'",
+				"new_string": "tr -s ' ' '-' | sed 's/^-//; s/-$//'",
 			})},
 			Usage: modeltest.Usage{Prompt: 2700, Completion: 150},
 		},
 		{Calls: []modeltest.Call{plan(done, done, done, now), call("shell", test)}, Usage: modeltest.Usage{Prompt: 3000, Completion: 90}},
-		{Text: []string{"The test **passes**. ", "`Make` split the title at every single space; ", "it now takes a run of spaces for one separator."}, Usage: modeltest.Usage{Prompt: 3200, Completion: 60}},
+		{Text: []string{"The test **passes**. ", "`slug.sh` made a dash of every single space; ", "it now takes a run of spaces for one separator."}, Usage: modeltest.Usage{Prompt: 3200, Completion: 60}},
 	}
 }
 
@@ -128,11 +128,6 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 	cmd := exec.CommandContext(ctx, s.binary, "--provider", "local", "--model", "scripted", "--set", "providers.local.baseUrl="+url)
 	cmd.Dir = s.workspace
 	cmd.Env = append(os.Environ(), "HOME="+s.home, "TERM=xterm-256color", "AGENT_HOME=", "NO_COLOR=", "CI=")
-	for _, name := range []string{"GOCACHE", "GOPATH"} { // those of the real home
-		if out, err := exec.CommandContext(ctx, "go", "env", name).Output(); err == nil {
-			cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(out)))
-		}
-	}
 	master, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: height})
 	if err != nil {
 		return nil, err
@@ -149,8 +144,8 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 		}
 	}()
 	for _, step := range []struct{ see, keys string }{
-		{"/help", "The test fails. Please repair the package.\r"},
-		{"Run `go test", "s"},
+		{"/help", "The test fails. Please repair the script.\r"},
+		{"Run `sh slug_test.sh", "s"},
 		{"Edit ", "y"},
 		{"one separator.", ""},
 		{"tool rounds", ""},
