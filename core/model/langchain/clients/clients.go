@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -191,7 +192,8 @@ func (c *call) check(ctx context.Context, d model.Delta, err error) (model.Delta
 	if ended := c.Ended(ctx); ended != nil {
 		return model.Delta{}, ended
 	}
-	if failed := c.relay.Err(); failed != nil {
+	// A client that has the whole answer may hang up before the service does.
+	if failed := c.relay.Err(); failed != nil && (err != nil || !errors.Is(failed, context.Canceled)) {
 		return model.Delta{}, failed
 	}
 	if err == nil && c.client.ended != nil {
