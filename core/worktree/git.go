@@ -244,6 +244,36 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, 0o644)
 }
 
+// copyIndex returns a temporary copy of an index with its time: from that git tells
+// which files may have changed in the second after they were added. Without the
+// index there is no copy.
+func copyIndex(from string) (path string, err error) {
+	temp, err := os.CreateTemp("", "agent-index-")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp.Name())
+		}
+	}()
+	info, err := os.Stat(from)
+	if errors.Is(err, fs.ErrNotExist) { // nothing was ever added
+		return temp.Name(), errors.Join(temp.Close(), os.Remove(temp.Name()))
+	}
+	if err != nil {
+		return "", errors.Join(err, temp.Close())
+	}
+	data, err := os.ReadFile(from)
+	if err == nil {
+		_, err = temp.Write(data)
+	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return "", err
+	}
+	return temp.Name(), os.Chtimes(temp.Name(), info.ModTime(), info.ModTime())
+}
+
 // branch makes a branch of the state of a worktree, in the user's repository: its
 // commits, and one more if there are other changes. The user's index and working
 // tree are not touched.
@@ -255,22 +285,13 @@ func (r *repository) branch(ctx context.Context, tree, name, message string) (co
 	if _, err := r.git(ctx, nil, "rev-parse", "--verify", "-q", ref); err == nil {
 		return "", fmt.Errorf("there is a branch %s already: give another name", name)
 	}
-	index, err := os.CreateTemp("", "agent-index-")
+	git := filepath.Join(tree, ".git")
+	index, err := copyIndex(filepath.Join(git, "index"))
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.Remove(index.Name()) }()
-	git := filepath.Join(tree, ".git")
-	data, err := os.ReadFile(filepath.Join(git, "index"))
-	if errors.Is(err, fs.ErrNotExist) { // nothing was ever added
-		err = os.Remove(index.Name())
-	} else if err == nil {
-		_, err = index.Write(data)
-	}
-	if err = errors.Join(err, index.Close()); err != nil {
-		return "", err
-	}
-	env := []string{"GIT_INDEX_FILE=" + index.Name(), "GIT_WORK_TREE=" + tree, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strconv.Quote(filepath.Join(git, "objects"))}
+	defer func() { _ = os.Remove(index) }()
+	env := []string{"GIT_INDEX_FILE=" + index, "GIT_WORK_TREE=" + tree, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strconv.Quote(filepath.Join(git, "objects"))}
 	head := ""
 	if out, err := (&repository{top: tree}).git(ctx, nil, "rev-parse", "--verify", "-q", "HEAD"); err == nil {
 		head = strings.TrimSpace(string(out))

@@ -82,7 +82,7 @@ func TestIsolatedSubagent(t *testing.T) {
 		return string(data)
 	}
 	if read("a.txt") != "one\n" || git("show", "second:a.txt") != "two" || git("log", "--format=%s", "main") != "first" || read(".git/index") != string(index) {
-		t.Errorf("a.txt %q", read("a.txt"))
+		t.Errorf("a.txt %q, on the branch %q, main %q, the index changed: %v", read("a.txt"), git("show", "second:a.txt"), git("log", "--format=%s", "main"), read(".git/index") != string(index))
 	}
 	if _, err := s.Undo(t.Context(), agent.UndoOptions{}); err != nil || read("a.txt") != "old\n" {
 		t.Errorf("undo: a.txt %q, %v", read("a.txt"), err)
