@@ -92,10 +92,12 @@ func (c *coercer) value(s *jsonschema.Schema, v any, at string) any {
 
 // object corrects the properties of an object in place.
 func (c *coercer) object(s *jsonschema.Schema, v map[string]any, at string) {
+	// The only argument of a tool may have the name that it has in other programs.
+	only := len(s.Properties) == 1 && len(s.Required) == 1 && len(v) == 1 && closed(s)
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		p, known := s.Properties[name]
 		if !known {
-			name, p, known = c.unknown(s, v, name, at)
+			name, p, known = c.unknown(s, v, name, at, only)
 		}
 		switch {
 		case !known:
@@ -108,9 +110,9 @@ func (c *coercer) object(s *jsonschema.Schema, v map[string]any, at string) {
 	}
 }
 
-// unknown renames a property that is only spelt differently, and drops one that
-// the schema does not allow.
-func (c *coercer) unknown(s *jsonschema.Schema, v map[string]any, name, at string) (string, *jsonschema.Schema, bool) {
+// unknown renames a property that is only spelt differently, or is the only one,
+// and drops one that the schema does not allow.
+func (c *coercer) unknown(s *jsonschema.Schema, v map[string]any, name, at string, only bool) (string, *jsonschema.Schema, bool) {
 	for _, other := range slices.Sorted(maps.Keys(s.Properties)) {
 		if _, given := v[other]; !given && slices.Contains(adapt.PropertyNames(other), name) { // as it was sent
 			v[other] = v[name]
@@ -120,7 +122,7 @@ func (c *coercer) unknown(s *jsonschema.Schema, v map[string]any, name, at strin
 		}
 	}
 	for _, other := range slices.Sorted(maps.Keys(s.Properties)) {
-		if _, given := v[other]; !given && plainName(other) == plainName(name) {
+		if _, given := v[other]; !given && (only || plainName(other) == plainName(name)) {
 			v[other] = v[name]
 			delete(v, name)
 			c.note(at+"/"+name, "used as %s", other)

@@ -133,6 +133,20 @@ func TestCompile(t *testing.T) {
 
 // TestCoerceRestoresNames: arguments have the names that were sent to a service
 // which rejects the tool's own.
+// TestCoerceTheOnlyArgument: Codex calls the patch "input".
+func TestCoerceTheOnlyArgument(t *testing.T) {
+	s := schema.Compile(json.RawMessage(`{"type":"object","properties":{"patch":{"type":"string"}},"required":["patch"],"additionalProperties":false}`))
+	for in, want := range map[string]string{
+		`{"input":"x"}`:             `{"patch":"x"}`,
+		`{"input":"x","other":"y"}`: `{}`,
+		`{"patch":"x","input":"y"}`: `{"patch":"x"}`,
+	} {
+		if got, notes := s.Coerce(json.RawMessage(in)); string(got) != want || len(notes) == 0 {
+			t.Errorf("%s: %s %q, want %s", in, got, notes, want)
+		}
+	}
+}
+
 func TestCoerceRestoresNames(t *testing.T) {
 	s := schema.Compile(json.RawMessage(`{"type":"object","properties":{"filter[id]":{"type":"string"},"日期":{"type":"string"}},"additionalProperties":false}`))
 	adapted, _ := adapt.Adapt(adapt.Anthropic, json.RawMessage(`{"type":"object","properties":{"日期":{"type":"string"}}}`))
