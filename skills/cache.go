@@ -73,7 +73,7 @@ func key(kind string, parts ...string) string {
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
-// read returns the content of a cache file, nil if there is none or it is damaged.
+// read returns the content of a cache file, nil if the file is missing or damaged.
 func (d *diskCache) read(name string) []byte {
 	if d == nil || d.dir == "" || runningProgram() == "" {
 		return nil

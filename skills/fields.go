@@ -44,8 +44,8 @@ type value struct {
 	node *yaml.Node
 }
 
-// manifest reads the mapping, nil if there is none. It returns nil if there is
-// nothing to describe the skill by.
+// manifest reads the mapping, which may be nil. It returns nil if nothing describes
+// the skill.
 func (r *report) manifest(root *yaml.Node, body string) *Manifest {
 	d := &reader{r, maxNodes}
 	m := &Manifest{Metadata: map[string]string{}}

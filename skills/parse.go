@@ -102,7 +102,7 @@ func split(r *report, text string) (front, body string, bodyLine int, ok bool) {
 	return front, body, bodyLine, true
 }
 
-// otherForm matches what is meant as front matter but is none: JSON, TOML, other
+// otherForm matches what is meant as front matter but is not YAML: JSON, TOML, other
 // fences, or text above it.
 var otherForm = lazily(`^\s*(?:---|\+\+\+|\{)|(?m:^---[ \t]*\n(?:[^\n]*\n){0,20}?(?:name|description):)`)
 

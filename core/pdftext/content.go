@@ -91,7 +91,7 @@ func (in *interpreter) run(content, resources pdf.Value, s state, depth int) {
 	})
 }
 
-// arg returns an argument, null if there is none.
+// arg returns an argument, or null.
 func arg(args []pdf.Value, i int) pdf.Value {
 	if i < len(args) {
 		return args[i]

@@ -232,8 +232,8 @@ func TestTwoSessions(t *testing.T) {
 	allObjects(t, store)
 }
 
-// fullVar makes the test binary the process that works on full and read-only file
-// systems of its own, mounted at the directory that it names.
+// fullVar names a directory: the test binary mounts full and read-only file systems
+// there and works on them.
 const fullVar = "TEST_SNAPSHOT_FULL"
 
 // TestFullDisk: a full disk during a snapshot or an undo loses nothing, and

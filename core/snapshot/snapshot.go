@@ -250,7 +250,7 @@ func (w *Workspace) Holds(paths []string) bool {
 	return true
 }
 
-// at returns the node at a path; nil if there is none, or if it is left out with a
+// at returns the node at a path; nil if it does not exist or is left out with a
 // directory.
 func (n *node) at(path string) *node {
 	for more := true; more; {

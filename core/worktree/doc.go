@@ -3,7 +3,7 @@
 //
 // A worktree has the files of the workspace as they are, untracked ones included
 // and ignored ones not, and, if the workspace is in a git repository, a
-// repository of its own that borrows the user's objects: the same branches and
+// separate repository that borrows the user's objects: the same branches and
 // staged changes, and a branch agent/NAME. Other than with git worktree, nothing
 // that happens in it reaches the user's index, HEAD, stash or branches. Without
 // git, it is a copy of all files.

@@ -183,15 +183,8 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	cfg.Hooks = search.hooks(cfg.Hooks)
 	child.cfg.Cost = host
 	cfg.Cost = child.price(host)
-	journal, err := a.openRecord(&cfg, false, child.ephemeral)
+	s, journal, err := a.openChild(ctx, &cfg, child.ephemeral)
 	if err != nil {
-		return nil, err
-	}
-	s, err := core.New(ctx, cfg)
-	if err != nil {
-		if journal != nil {
-			err = errors.Join(err, journal.Close())
-		}
 		return nil, err
 	}
 	child.open(s)
@@ -201,15 +194,27 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	if child.onChild != nil {
 		child.onChild(s)
 	}
-	kind := ""
+	session := &childSession{Session: s, agent: a, node: child, journal: journal, name: req.Name}
 	if req.Definition != nil {
-		kind = req.Definition.Name
+		session.kind = req.Definition.Name
 	}
-	session := &childSession{Session: s, agent: a, node: child, journal: journal, name: req.Name, kind: kind}
 	if in != nil {
 		return &isolatedSession{session, in}, nil
 	}
 	return session, nil
+}
+
+// openChild opens the session of a subagent and its journal, which may be nil.
+func (a *Agent) openChild(ctx context.Context, cfg *core.Config, ephemeral bool) (*core.Session, *store.Journal, error) {
+	journal, err := a.openRecord(cfg, false, ephemeral)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := core.New(ctx, *cfg)
+	if err != nil && journal != nil {
+		err = errors.Join(err, journal.Close())
+	}
+	return s, journal, err
 }
 
 // place moves a session to the directory of a subagent, and to its worktree.

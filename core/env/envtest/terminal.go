@@ -35,6 +35,12 @@ func TestTerminal(t *testing.T, factory func(t *testing.T) core.Environment) {
 			t.Errorf("%q: %q, %+v, %v, want %q and code %d", c.cmd.Script, out, exit, err, c.want, c.code)
 		}
 	}
+	testTyping(t, e)
+}
+
+// testTyping tests keys, an interrupt and a cancel while a command runs.
+func testTyping(t *testing.T, e core.Environment) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	start := func(cmd core.Command) (core.Process, *bufio.Reader) {

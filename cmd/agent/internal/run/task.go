@@ -67,17 +67,8 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	}
 	view := &oneAtATime{view: t.newView()}
 	var reading sync.WaitGroup
-	if t.Format == FormatStream { // with the events of subagents
-		t.Session.OnSubagent = func(child *core.Session) {
-			reading.Go(func() {
-				for e, err := range child.Events(context.WithoutCancel(ctx), 0) {
-					if err != nil {
-						return
-					}
-					view.show(e)
-				}
-			})
-		}
+	if t.Format == FormatStream {
+		t.Session.OnSubagent = view.subagents(ctx, &reading)
 	}
 	s, err := a.NewSession(ctx, t.Session)
 	if err != nil {
@@ -118,6 +109,20 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 		err = shown
 	}
 	return out, errors.Join(err, closed)
+}
+
+// subagents returns a function that shows the events of a subagent until it ends.
+func (v *oneAtATime) subagents(ctx context.Context, reading *sync.WaitGroup) func(*core.Session) {
+	return func(child *core.Session) {
+		reading.Go(func() {
+			for e, err := range child.Events(context.WithoutCancel(ctx), 0) {
+				if err != nil {
+					return
+				}
+				v.show(e)
+			}
+		})
+	}
 }
 
 // submit runs the prompt, unless the session waits for an answer.
