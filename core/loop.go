@@ -110,7 +110,7 @@ func (s *Session) drainSteering(ctx context.Context) {
 	s.steering = nil
 	s.mu.Unlock()
 	for _, m := range queue {
-		parts, record := s.storeInput(ctx, m.Input)
+		parts, record := s.storeInput(ctx, m.input(ctx))
 		s.steer(ctx, parts, record, m.source)
 	}
 }
@@ -239,11 +239,9 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, an
 	}
 	s.spend(r, answer.Provider, answer.Model, answer.Usage)
 	r.out.Text = answer.Content.Text()
-	p := s.current().profile
-	window := p.ContextWindow
-	if window > 0 && !s.conversation.Warned && s.conversation.Context*5 > window*4 {
+	if p := s.current().profile; p.ContextWindow > 0 && !s.conversation.Warned && s.conversation.Context*5 > p.ContextWindow*4 {
 		s.conversation.Warned = true
-		text := fmt.Sprintf("about %d %% of the model's context window is used", s.conversation.Context*100/window)
+		text := fmt.Sprintf("about %d %% of the model's context window is used", s.conversation.Context*100/p.ContextWindow)
 		if p.WindowNote != "" {
 			text += "; " + p.WindowNote
 		}

@@ -145,9 +145,6 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	case cfg.Policy == nil:
 		return nil, errors.New("core.New: Config.Policy is required: it decides on every tool call")
 	}
-	if cfg.Tools == nil {
-		cfg.Tools = StaticTools()
-	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
@@ -155,10 +152,9 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		cfg.NewID = randomID
 	}
 	cfg.ID = cmp.Or(cfg.ID, cfg.NewID())
+	cfg.Tools = cmp.Or(cfg.Tools, StaticTools())
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	if cfg.Tracer == nil {
-		cfg.Tracer = noop.NewTracerProvider().Tracer("")
-	}
+	cfg.Tracer = cmp.Or(cfg.Tracer, noop.NewTracerProvider().Tracer(""))
 	cfg.Model = cmp.Or(cfg.Model, cfg.Provider.Info().Model)
 	if cfg.Hider == nil {
 		cfg.Hider, _ = cfg.Journal.(Hider)
@@ -378,18 +374,28 @@ func (s *Session) Close() error {
 
 // Steer adds a message after the current round of tool calls; an idle session
 // keeps it for the next input.
-func (s *Session) Steer(in Input) { s.queue(steered{in, "user"}) }
+func (s *Session) Steer(in Input) {
+	s.queue(steered{"user", func(context.Context) Input { return in }})
+}
 
 // Notify adds a message of the host, such as that something is done. The model gets
 // it as a system message; it is recorded, and queued like one of Steer.
 func (s *Session) Notify(text string) {
-	s.queue(steered{TextInput("<system_message>\n" + text + "\n</system_message>"), "system"})
+	s.NotifyAfter(func(context.Context) string { return text })
+}
+
+// NotifyAfter is Notify with the text that work returns. Work runs before the next
+// model call, which waits for it.
+func (s *Session) NotifyAfter(work func(context.Context) string) {
+	s.queue(steered{"system", func(ctx context.Context) Input {
+		return TextInput("<system_message>\n" + work(ctx) + "\n</system_message>")
+	}})
 }
 
 // steered is a message that waits, and who it is from.
 type steered struct {
-	Input
 	source string
+	input  func(context.Context) Input
 }
 
 func (s *Session) queue(m steered) {

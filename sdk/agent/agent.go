@@ -395,6 +395,7 @@ func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.O
 	}
 	return func() (core.Outcome, error) {
 		out, err := run()
+		s.node.adjust("", "")
 		if s.State() == core.StateClosed {
 			s.agent.forget(s.ID())
 		}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,8 @@ type node struct {
 	// children are the open subagents.
 	children  []*node
 	ephemeral bool
-	ceiling   int // tokens that a subagent may use; 0 = none
+	ceiling   int  // tokens that a subagent may use; 0 = none
+	adjusted  bool // a skill set model or effort for the current input
 }
 
 // open sets the session when it is open.
@@ -146,11 +148,16 @@ func (f *node) limits(req subagent.Request) (core.Limits, error) {
 	return l, nil
 }
 
+// nodeOf returns the node of a session, nil if it has ended.
+func (a *Agent) nodeOf(session string) *node {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.nodes[session]
+}
+
 // Spawn implements [subagent.Host].
 func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Session, err error) {
-	a.mu.Lock()
-	parent := a.nodes[req.Parent.ID]
-	a.mu.Unlock()
+	parent := a.nodeOf(req.Parent.ID)
 	if parent == nil {
 		return nil, errors.New("the session has ended")
 	}
@@ -176,6 +183,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 		}
 	}()
 	cfg.Model = firstOf(req.Model, definedModel(req.Definition), cfg.Model)
+	cfg.Request.Effort = cmp.Or(req.Effort, cfg.Request.Effort)
 	cfg.Profile.Prompt = withDefinition(cfg.Profile.Prompt, req.Definition)
 	search := a.searching(a.viewOf(child, req.Definition, cfg.Profile.Name), &cfg)
 	cfg.Tools = search
@@ -244,9 +252,7 @@ func (a *Agent) viewOf(child *node, d *subagent.Definition, profile string) *vie
 
 // notify adds a message to a session, unless it has ended.
 func (a *Agent) notify(id, text string) {
-	a.mu.Lock()
-	f := a.nodes[id]
-	a.mu.Unlock()
+	f := a.nodeOf(id)
 	if f == nil {
 		return
 	}
@@ -289,6 +295,7 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 	c.node.mu.Unlock()
 	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.node.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text()})
 	out, err := c.Session.Submit(ctx, in)
+	c.node.adjust("", "")
 	end := event.SubagentEnd{Name: c.name, Child: c.ID(), Outcome: string(out.Stop), Text: out.Text, Usage: out.Usage, DurationMS: out.Duration.Milliseconds()}
 	if err != nil {
 		end.Error = err.Error()
