@@ -88,7 +88,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		return Next{}, fmt.Errorf("cannot get the terminal's size: %w", err)
 	}
 	h := newHost(ctx, o)
-	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == ""}
+	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == "", look: &look{theme: ansiTheme}}
 	l := &lineScreen{
 		driver: newDriver(h, newScene(p, width, o.Dir)),
 		screen: &screen{out: out, width: width, height: height}, tty: in,
