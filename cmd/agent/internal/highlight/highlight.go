@@ -3,6 +3,7 @@ package highlight
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 const (
 	maxBytes = 32 << 10
 	maxLine  = 4 << 10
-	maxTime  = 150 * time.Millisecond
+	maxTime  = 300 * time.Millisecond
 )
 
 //go:embed languages.zip
@@ -53,6 +54,8 @@ type Span struct {
 // Highlighter knows the languages. The zero value is ready. It is safe for
 // concurrent use.
 type Highlighter struct {
+	limit time.Duration // of the time for one code; 0 means maxTime
+
 	mu      sync.Mutex
 	archive *zip.Reader
 	known   []language
@@ -102,7 +105,7 @@ func (h *Highlighter) Lines(language, code string) [][]Span {
 	if l == nil {
 		return nil
 	}
-	lines, late := split(l, code)
+	lines, late := split(l, code, cmp.Or(h.limit, maxTime))
 	if late {
 		h.loaded[file] = nil // it would be late again
 	}
@@ -180,7 +183,7 @@ func (h *Highlighter) load(file string) chroma.Lexer {
 }
 
 // split reads code. It reports whether that took too long.
-func split(l chroma.Lexer, code string) (lines [][]Span, late bool) {
+func split(l chroma.Lexer, code string, limit time.Duration) (lines [][]Span, late bool) {
 	defer func() {
 		if recover() != nil { // chroma's way to say that a definition is wrong
 			lines = nil
@@ -194,7 +197,7 @@ func split(l chroma.Lexer, code string) (lines [][]Span, late bool) {
 	line, at := []Span{}, 0
 	for t := next(); t != chroma.EOF; t = next() {
 		rest := code[at:]
-		if time.Since(begin) > maxTime {
+		if time.Since(begin) > limit {
 			return nil, true
 		}
 		if !strings.HasPrefix(rest, t.Value) {

@@ -3,6 +3,7 @@ package highlight
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // marked returns a text in which what is not Other has the letter of its kind.
@@ -37,7 +38,7 @@ func plain(lines [][]Span) string {
 
 func TestLines(t *testing.T) {
 	t.Parallel()
-	var h Highlighter
+	h := Highlighter{limit: time.Minute}
 	for _, tt := range []struct{ language, code, want string }{
 		{"go", "func F(a int) string { return \"a\" + `b\nc` + 1.5 } // d", "k{func} f{F}(a t{int}) t{string} { k{return} s{\"a\"} + s{`b}⏎s{c`} + n{1.5} } c{// d}"},
 		{"Go", "/* a\n\nb */\nx\n", "c{/* a}⏎⏎c{b */}⏎x"},
@@ -63,7 +64,7 @@ func TestLines(t *testing.T) {
 
 func TestLanguageOfFile(t *testing.T) {
 	t.Parallel()
-	var h Highlighter
+	h := Highlighter{limit: time.Minute}
 	for file, want := range map[string]string{
 		"a/b.go": "go", "x.tsx": "typescript", "Dockerfile": "docker", "Makefile": "makefile", "a.unknown": "", "": "", "README.md": "markdown", "/a/.bashrc": "bash", "a.h": "c", "a.hpp": "c++",
 	} {
@@ -78,7 +79,7 @@ const sample = "#!/bin/sh\n<?php /* a */ ?><a b='c'>{{ .D }}</a>\n<script>var e 
 
 func TestEveryLanguageIsUsable(t *testing.T) {
 	t.Parallel()
-	var h Highlighter
+	h := Highlighter{limit: time.Minute}
 	for _, l := range h.index() {
 		for _, used := range l.Uses {
 			if h.find(used) == "" {
@@ -101,7 +102,7 @@ func FuzzLines(f *testing.F) {
 	for i := range 70 {
 		f.Add(i, sample)
 	}
-	var h Highlighter
+	h := Highlighter{limit: time.Minute}
 	known := h.index()
 	f.Fuzz(func(t *testing.T, language int, code string) {
 		l := known[max(0, language)%len(known)].File
@@ -115,7 +116,7 @@ func FuzzLines(f *testing.F) {
 func BenchmarkLines(b *testing.B) {
 	code := strings.Repeat("// F is a function\nfunc F(a int) string {\n\treturn \"a\" + fmt.Sprint(f(1.5), a, \"some text\")\n}\n\n", 5)
 	for _, language := range []string{"go", "python"} {
-		var h Highlighter
+		h := Highlighter{limit: time.Minute}
 		b.Run(language, func(b *testing.B) {
 			b.SetBytes(int64(len(code)))
 			for b.Loop() {
@@ -124,7 +125,7 @@ func BenchmarkLines(b *testing.B) {
 		})
 		b.Run(language+"-first", func(b *testing.B) {
 			for b.Loop() {
-				var h Highlighter
+				h := Highlighter{limit: time.Minute}
 				h.Lines(language, "x")
 			}
 		})
