@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/colorprofile"
+
 	"github.com/seed-009c0928/agent/cmd/agent/internal/highlight"
 )
 
@@ -52,8 +54,11 @@ func (t theme) sgr(s style) string {
 
 // look is what a session's painters have in common.
 type look struct {
-	theme theme
-	code  highlight.Highlighter
+	named      string // the theme's name
+	depth      colorprofile.Profile
+	background background
+	theme      theme
+	code       highlight.Highlighter
 }
 
 // tints reports whether changed lines have a background, so that their text can
