@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
@@ -23,6 +24,9 @@ type Opened struct {
 	Settings []Setting
 	Commands []string     // names of slash commands, for display
 	Close    func() error // closes what belongs to the session, after it
+	// Waiting is called when a run has nothing to do but wait for background work;
+	// it may be nil.
+	Waiting func()
 }
 
 // Setting is something that drivers can change at any time.
@@ -58,7 +62,7 @@ func (h *Host) Open(ctx context.Context, o Open) (*Session, error) {
 	if s := h.sessions[o.ID]; s != nil && o.ID != "" {
 		return s, nil
 	}
-	s := &Session{host: h, asked: map[string]chan core.Answer{}, answers: map[string]core.Answer{}, answered: map[string]bool{}}
+	s := &Session{host: h, asked: map[string]chan core.Answer{}, answers: map[string]core.Answer{}, answered: map[string]bool{}, awaited: map[string]chan event.Result{}}
 	opened, err := h.opener(ctx, o, asker{s})
 	if err != nil {
 		return nil, err
