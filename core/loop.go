@@ -81,7 +81,7 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 // takeInput adds the user turn: the input, and what the context sources add.
 func (s *Session) takeInput(r *run, in Input) {
 	s.iteration.Store(0)
-	if len(in.Content) == 0 {
+	if len(in.Content)+len(in.Context) == 0 {
 		return
 	}
 	parts, record := s.storeInput(r.ctx, in)
@@ -95,8 +95,7 @@ func (s *Session) takeInput(r *run, in Input) {
 			if b.Event != nil {
 				s.emit(r.ctx, "", b.Event)
 			}
-			block := model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, b.Text)}
-			parts, record = append(parts, block), append(record, block)
+			parts, record = append(parts, b.part()), append(record, b.part())
 		}
 	}
 	s.conversation.Begin()

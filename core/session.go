@@ -59,6 +59,8 @@ type Input struct {
 	Run     string // names the input in its [event.User]; may be empty
 	// Record is logged instead of Content, which has secrets; nil logs Content.
 	Record model.Parts
+	// Context is what the host adds, such as an open file: not the user's words.
+	Context []Block
 }
 
 // TextInput is an input of one text.
@@ -105,7 +107,7 @@ type Session struct {
 	opened event.Seq // the session_start written by New
 	// approved is shared with subagents.
 	approved *approvals.Set
-	asking   chan struct{} // holds a token while a question is open
+	asking   sync.Mutex // held while a question gets its ID
 
 	iteration, tokens atomic.Int64 // for the events' envelope
 	rec               *recorder.Recorder
@@ -155,6 +157,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		cfg.NewID = randomID
 	}
 	cfg.ID = cmp.Or(cfg.ID, cfg.NewID())
+	cfg.ToolEnv = cmp.Or(cfg.ToolEnv, cfg.Env)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Tracer == nil {
 		cfg.Tracer = noop.NewTracerProvider().Tracer("")
@@ -165,7 +168,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	}
 	s := &Session{
 		cfg: cfg, id: cfg.ID, tracer: cfg.Tracer,
-		asking: make(chan struct{}, 1), state: StateIdle, approved: approvals.New(),
+		state: StateIdle, approved: approvals.New(),
 		settings: settings{cfg.Provider, cfg.Model, cfg.Profile, cfg.Request, cfg.Limits.withDefaults(), cfg.Policy},
 	}
 	if parent, ok := cfg.Asker.(*Session); ok {
@@ -209,6 +212,10 @@ func (s *Session) ID() string { return s.id }
 // Opened returns the number of the session_start event that New wrote: earlier
 // events are those of a resumed session.
 func (s *Session) Opened() event.Seq { return s.opened }
+
+// Settings returns what a resumed session's host had changed, by the names in
+// [event.SettingChanged]; the host applies them.
+func (s *Session) Settings() map[string]string { return s.conversation.Settings }
 
 // State returns the current state.
 func (s *Session) State() State {

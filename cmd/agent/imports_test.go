@@ -79,7 +79,7 @@ var importRules = map[string][]string{
 	"core/internal/gitignore": {"core/internal/textedit"},
 	"core/snapshot":           {"core/atomicfile", "core/gitindex", "core/internal/gitignore"},
 	"core/internal/charset":   {},
-	"core/preview":            {"core", "core/internal/charset"},
+	"core/preview":            {"core", "core/model", "core/event", "core/internal/charset"},
 	"core/changes":            {"core", "core/model", "core/event", "core/sensitive", "core/snapshot"},
 	"core/worktree":           {"core", "core/model", "core/event", "core/atomicfile", "core/changes", "core/snapshot"},
 	"core/internal/patch":     {"core/internal/textedit"},
@@ -123,7 +123,7 @@ var importRules = map[string][]string{
 	"plugins/web":                  {"sdk"},
 
 	"sdk/agent":         {"...", "!cmd/...", "!sdk/host/..."},
-	"sdk/host":          {"core", "core/changes", "core/event", "core/model", "sdk/agent"},
+	"sdk/host":          {"core", "core/changes", "core/event", "core/model", "core/store", "mcp", "sdk/agent"},
 	"sdk/host/hosttest": {"core", "core/coretest", "core/event", "core/model", "sdk/host"},
 
 	// The command line: cmdutil is the kernel of every command, setup opens what

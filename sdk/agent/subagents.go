@@ -34,7 +34,9 @@ type node struct {
 	// children are the open subagents.
 	children  []*node
 	ephemeral bool
-	ceiling   int // tokens that a subagent may use; 0 = none
+	ownModel  bool                                    // another one than the parent's
+	toolEnv   func(core.Environment) core.Environment // SessionOptions.ToolEnv
+	ceiling   int                                     // tokens that a subagent may use; 0 = none
 }
 
 // open sets the session when it is open.
@@ -63,6 +65,23 @@ func (f *node) change(set func(*core.Config)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	set(&f.cfg)
+}
+
+// changeAll changes the configuration of a session, and that of its open subagents
+// unless they or a parent are left out. Set gets the session of a subagent.
+func (f *node) changeAll(except func(*node) bool, set func(c *core.Config, child *core.Session)) {
+	f.mu.Lock()
+	session, children := f.session, slices.Clone(f.children)
+	if f.parent == nil {
+		session = nil
+	}
+	set(&f.cfg, session)
+	f.mu.Unlock()
+	for _, c := range children {
+		if except == nil || !except(c) {
+			c.changeAll(except, set)
+		}
+	}
 }
 
 // price wraps the host's cost function so that a session's limit covers its
@@ -160,7 +179,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	}
 	parent.mu.Lock()
 	cfg, host := parent.cfg, parent.cfg.Cost
-	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, ephemeral: parent.ephemeral, ceiling: req.MaxTokens}
+	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, toolEnv: parent.toolEnv, ephemeral: parent.ephemeral, ceiling: req.MaxTokens}
 	parent.mu.Unlock()
 
 	cfg.ID, cfg.Parent, cfg.AgentPath = newID(), req.Parent.ID, child.path
@@ -175,7 +194,9 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 			err = errors.Join(err, in.close())
 		}
 	}()
-	cfg.Model = firstOf(req.Model, definedModel(req.Definition), cfg.Model)
+	own := firstOf(req.Model, definedModel(req.Definition))
+	child.ownModel, cfg.Model = own != "", firstOf(own, cfg.Model)
+	cfg.ToolEnv = wrapped(child.toolEnv, cfg.Env)
 	cfg.Profile.Prompt = withDefinition(cfg.Profile.Prompt, req.Definition)
 	search := a.searching(a.viewOf(child, req.Definition, cfg.Profile.Name), &cfg)
 	cfg.Tools = search

@@ -25,6 +25,12 @@ func (c Command) input() (core.Input, error) {
 		if in.Content, err = parts(c.Content); err != nil {
 			return in, err
 		}
+		if in.Context, err = blocks(c.Context); err != nil {
+			return in, err
+		}
+		if len(in.Content)+len(in.Context) == 0 {
+			return in, fail(CodeInvalid, "the input has no content: send content with at least one part")
+		}
 	}
 	in.Run = cmp.Or(c.Run, uuid.NewString())
 	return in, nil

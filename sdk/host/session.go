@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"iter"
 	"slices"
 	"sync"
@@ -25,6 +26,8 @@ type Command struct {
 	Run     string `json:"run,omitempty" jsonschema:"of an input, continue, compact, and an answer that continues a session: a name for its events; empty for a new one"`
 	// Own is an input of a driver in this process, instead of Content.
 	Own *core.Input `json:"-"`
+	// Context is what the driver adds to an input, such as an open file.
+	Context []Context `json:"context,omitempty" jsonschema:"of an input: what the host adds to it, such as open files; the model is told that these are not the user's words"`
 
 	// Of an answer.
 	Question string      `json:"question,omitempty" jsonschema:"of an answer: the qid of the question"`
@@ -32,6 +35,8 @@ type Command struct {
 	Offer    int         `json:"offer,omitempty" jsonschema:"of an answer with session or always: index of the question's offer"`
 	Values   any         `json:"values,omitempty" jsonschema:"of an answer to a form: an object"`
 	Reason   string      `json:"reason,omitempty" jsonschema:"of an answer or a cancel, in the user's words"`
+	// Args replace the arguments of the call that a permission request is about.
+	Args json.RawMessage `json:"args,omitempty" jsonschema:"of an answer with once to a permission request: an object that replaces the arguments of the call"`
 
 	Reach string `json:"reach,omitempty" jsonschema:"of a cancel: model to let running tools finish, tools (the default) to end them"`
 
@@ -40,6 +45,23 @@ type Command struct {
 
 	Focus string    `json:"focus,omitempty" jsonschema:"of a compact: what the summary must cover"`
 	Input event.Seq `json:"input,omitempty" jsonschema:"of a rewind: seq of the user event"`
+}
+
+// Context is a text that a driver adds to an input.
+type Context struct {
+	Source string `json:"source" jsonschema:"where it comes from, such as a file or a URL"`
+	Text   string `json:"text"`
+}
+
+// blocks returns what a driver adds to an input.
+func blocks(list []Context) (all []core.Block, err error) {
+	for i, c := range list {
+		if c.Source == "" {
+			return nil, fail(CodeInvalid, "context[%d]: send it with source and text", i)
+		}
+		all = append(all, core.Block{Source: c.Source, Text: c.Text})
+	}
+	return all, nil
 }
 
 // Part is a part of an input: a text or an image.
@@ -52,9 +74,6 @@ type Part struct {
 
 // parts returns the content of an input.
 func parts(content []Part) (model.Parts, error) {
-	if len(content) == 0 {
-		return nil, fail(CodeInvalid, "the input has no content: send content with at least one part")
-	}
 	var list model.Parts
 	for i, p := range content {
 		switch {
@@ -182,7 +201,7 @@ func (s *Session) Do(ctx context.Context, c Command) (run string, err error) {
 		}
 		return "", nil
 	case "close":
-		go func() { _ = s.close() }() // its events say so
+		go func() { _ = s.Close() }() // its events say so
 		return "", nil
 	}
 	return "", fail(CodeInvalid, "unknown command %q: use input, continue, answer, cancel, set, compact, rewind or close", c.Type)
@@ -288,7 +307,7 @@ func (s *Session) finish(r *run, out core.Outcome, err error) {
 			s.result(in.Run, core.Outcome{Stop: core.StopCancelled}, nil)
 		}
 		s.queue = nil
-		go func() { _ = s.close() }() // frees what belongs to the session
+		go func() { _ = s.Close() }() // frees what belongs to the session
 		return
 	}
 	for len(s.queue) > 0 {

@@ -128,7 +128,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		fmt.Fprintf(c.Err, "agent: %v\n", errors.Join(failed...))
 	}
 	c.addPlanMode(t)
-	h := host.New(c.opener(t))
+	h := host.New(t.Agent.Home, c.opener(t))
 	if c.session, err = h.Open(ctx, host.Open{ID: t.Session.Resume, Dir: t.Agent.Dir}); err != nil {
 		return tui.Next{}, err
 	}

@@ -51,10 +51,10 @@ func (c *chat) settings(s *agent.Session) []host.Setting {
 		modes = append(modes, string(m))
 	}
 	return []host.Setting{{
-		ID: settingModel, Name: "Model", Category: "model", Value: c.modelName(),
+		ID: settingModel, Name: "Model", Category: "model", Value: c.modelName(), Given: c.Changed("model"),
 		Set: func(name string) error { return c.useModel(s, name) },
 	}, {
-		ID: settingMode, Name: "Permission mode", Category: "mode", Value: string(c.mode()), Values: modes,
+		ID: settingMode, Name: "Permission mode", Category: "mode", Value: string(c.mode()), Values: modes, Given: c.Changed("permission-mode"),
 		Set: func(mode string) error { return c.useMode(s, permissions.Mode(mode)) },
 	}}
 }

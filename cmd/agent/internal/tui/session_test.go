@@ -107,7 +107,7 @@ func (s acting) Close() error { return s.host.Close() }
 
 // open opens a session for an act, and the asker of its screen.
 func (a act) open(ctx context.Context) (acting, *Asker, error) {
-	h := sessions.New(func(ctx context.Context, _ sessions.Open, asker core.Asker) (sessions.Opened, error) {
+	h := sessions.New(a.home, func(ctx context.Context, _ sessions.Open, asker core.Asker) (sessions.Opened, error) {
 		policy := a.policy
 		if policy == nil {
 			policy = coretest.AllowAll

@@ -25,7 +25,7 @@ func onTerminal(ctx context.Context, s *cmdutil.IO, t *run.Task) error {
 	t.Session.Provider, t.Session.Ephemeral = talkative{t.Session.Provider}, true
 	t.Session.Hooks.BeforeTool = calls.set
 	t.Session.Hooks.AfterTool = func(context.Context, model.ToolCall, *core.Result) { queue.Deliver() }
-	h := host.New(func(ctx context.Context, _ host.Open, questions core.Asker) (host.Opened, error) {
+	h := host.New("", func(ctx context.Context, _ host.Open, questions core.Asker) (host.Opened, error) {
 		a, err := agent.Open(ctx, t.Agent)
 		if err != nil {
 			return host.Opened{}, err
