@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -12,10 +13,11 @@ const pause = 300 * time.Millisecond
 
 // slips tells answers from text that the user was typing when a question came.
 type slips struct {
-	typed    time.Time // when the user last typed text
-	answered time.Time // when a letter last answered a question
-	letter   string    // that letter
-	stray    bool      // the comment was begun by such text, without a pause since
+	typed    time.Time       // when the user last typed text
+	answered time.Time       // when a letter last answered a question
+	letter   string          // that letter
+	first    tea.KeyPressMsg // a letter that is no answer, until it is known to begin a text
+	stray    bool            // the comment was begun by such text, without a pause since
 }
 
 // recent reports whether something happened a moment ago.
@@ -37,34 +39,40 @@ func (l *lineScreen) drafting() bool {
 // typeKey gives a key to a box.
 func (l *lineScreen) typeKey(box *editor, msg tea.KeyPressMsg) {
 	box.key(msg)
+	l.slips.first = tea.KeyPressMsg{}
 	if msg.Text != "" {
 		l.slips.typed = l.scene.now()
 	}
 }
 
 // strayKey takes a letter that is no answer: what the user types becomes the comment
-// of the question, or the message if there is none. It reports whether it took it.
+// of the question, or the message if there is none. A single letter that is no answer
+// is ignored. It reports whether it took the key.
 func (l *lineScreen) strayKey(msg tea.KeyPressMsg) bool {
 	if msg.Text == "" {
 		return false
 	}
-	known := false
-	for _, o := range l.dialog.options {
-		known = known || msg.Text == string(o.key)
-	}
+	known := slices.ContainsFunc(l.dialog.options, func(o option) bool { return msg.Text == string(o.key) })
 	switch {
 	case msg.Text == l.slips.letter && l.recent(l.slips.answered): // held, or pressed twice
 		l.slips.answered = l.scene.now()
-	case known && !l.recent(l.slips.typed):
+		return true
+	case !l.recent(l.slips.typed) && known:
 		return false
-	case l.dialog.comments():
-		l.slips.stray = true
-		l.dialog.explaining = true
-		l.syncDialog()
-		l.typeKey(l.typed, msg)
-	default:
-		l.typeKey(l.editor, msg)
+	case !l.recent(l.slips.typed):
+		l.slips.first, l.slips.typed = msg, l.scene.now()
+		return true
 	}
+	box := l.editor
+	if l.dialog.comments() {
+		l.slips.stray, l.dialog.explaining = true, true
+		l.syncDialog()
+		box = l.typed
+	}
+	if l.slips.first.Text != "" {
+		box.key(l.slips.first)
+	}
+	l.typeKey(box, msg)
 	return true
 }
 
@@ -76,10 +84,5 @@ func (l *lineScreen) strayEnter() bool {
 
 // comments reports whether an answer can have a comment.
 func (d *dialog) comments() bool {
-	for _, o := range d.options {
-		if o.reason {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.options, func(o option) bool { return o.reason })
 }
