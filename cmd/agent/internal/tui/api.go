@@ -55,6 +55,7 @@ type Result struct {
 	// Prompt is submitted as if the user had entered it.
 	Prompt string
 	Draft  string // put into the input box, if it is empty
+	Theme  string // the session's theme from now on; empty means no change
 }
 
 // NextKind tells what the caller of [Run] does next.
@@ -124,6 +125,7 @@ type Options struct {
 	SaveHistory func(entry string)
 
 	Notify Notify
+	Theme  string                   // one of [Themes]; empty means auto
 	Env    func(name string) string // nil means os.Getenv
 
 	now func() time.Time // nil means time.Now
@@ -138,6 +140,9 @@ var ErrTerminated = errors.New("terminated")
 func Run(ctx context.Context, o Options) (Next, error) {
 	if o.Session == nil || o.Asker == nil {
 		return Next{}, errors.New("tui.Run: Options.Session and Options.Asker are required")
+	}
+	if o.Theme == "" {
+		o.Theme = "auto"
 	}
 	if o.Env == nil {
 		o.Env = os.Getenv

@@ -37,6 +37,8 @@ type driver struct {
 	restore func(text string)
 	// draft offers a text to the user.
 	draft func(text string)
+	// theme changes the colours.
+	theme func(name string)
 	// alert notifies the user.
 	alert func(reason string)
 }
@@ -45,7 +47,7 @@ func newDriver(h *host, s *scene) *driver {
 	s.queue = h.Queue
 	return &driver{
 		host: h, scene: s, jobs: map[int]context.CancelFunc{}, asked: map[string]context.CancelFunc{},
-		echo: s.user, restore: func(string) {}, draft: func(string) {}, alert: func(string) {},
+		echo: s.user, restore: func(string) {}, draft: func(string) {}, theme: func(string) {}, alert: func(string) {},
 	}
 }
 
@@ -308,6 +310,9 @@ func (d *driver) commandDone(m commandMsg) {
 	}
 	if m.result.Draft != "" {
 		d.draft(m.result.Draft)
+	}
+	if m.result.Theme != "" {
+		d.theme(m.result.Theme)
 	}
 	switch n := m.result.Next; {
 	case n == nil && m.result.Prompt != "" && m.err == nil && d.work.busy:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
@@ -88,14 +89,14 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		return Next{}, fmt.Errorf("cannot get the terminal's size: %w", err)
 	}
 	h := newHost(ctx, o)
-	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == ""}
+	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == "", look: newLook(o.Env, o.Theme)}
 	l := &lineScreen{
 		driver: newDriver(h, newScene(p, width, o.Dir)),
 		screen: &screen{out: out, width: width, height: height}, tty: in,
 		editor: newEditor(p, o.History), at: -1,
 	}
 	l.scene.now = o.now
-	l.alert, l.restore, l.draft = l.notify, l.takeBack, l.takeBack
+	l.alert, l.restore, l.draft, l.theme = l.notify, l.takeBack, l.takeBack, l.setTheme
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
 	defer l.watch.close()
 	program := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(silentFile{out}), tea.WithoutSignalHandler(), tea.WithFPS(1))
@@ -135,6 +136,9 @@ func (l *lineScreen) Init() (cmd tea.Cmd) {
 		l.screen.write(pushTitle)
 	}
 	l.screen.write(pasteOn)
+	if p := l.scene.painter; p.colors && p.look.asks(l.Env) {
+		l.screen.write(ansi.RequestBackgroundColor) // the answer comes among the keys
+	}
 	if l.Welcome != "" {
 		l.scene.markdown(l.Welcome)
 	}
@@ -177,6 +181,9 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		} else {
 			l.resize(m.Width, m.Height)
 		}
+	case tea.BackgroundColorMsg:
+		urgent = true
+		l.setBackground(m.IsDark())
 	case tea.ResumeMsg:
 		urgent = true
 		l.suspended = false

@@ -670,13 +670,26 @@ func TestLineEchoesWhileItStreams(t *testing.T) {
 // BenchmarkLineEcho measures the time from a key to its echo while an answer
 // streams at 1,000 deltas a second.
 func BenchmarkLineEcho(b *testing.B) {
+	b.Run("text", func(b *testing.B) { benchmarkEcho(b, "word ", ".\n\n") })
+	b.Run("code", func(b *testing.B) { benchmarkEcho(b, "X(1, \"Y\") ", "// Z\n", "~~~go\n") })
+}
+
+// benchmarkEcho streams begin, and then piece over and over with an end after
+// every 100 of text, or 6 of code.
+func benchmarkEcho(b *testing.B, piece, end string, begin ...string) {
+	every := 100
+	if len(begin) > 0 {
+		every = 6
+	}
 	s := newFakeSession()
 	s.past(1)
 	c := newConsole(b, 100, 40)
 	r := c.start(b.Context(), Options{Session: s, Asker: NewAsker(), Commands: testCommands})
 	c.send("go\r")
 	<-s.submit
+	s.emit(event.MessageDelta{Text: strings.Join(begin, "")})
 	stop, done := make(chan struct{}), make(chan struct{})
+	deltas, before := 0, c.length()
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(time.Millisecond)
@@ -684,17 +697,18 @@ func BenchmarkLineEcho(b *testing.B) {
 		for i := 0; ; i++ {
 			select {
 			case <-tick.C:
-				piece := "word "
-				if i%100 == 99 {
-					piece = ".\n\n"
+				text := piece
+				if i%every == every-1 {
+					text = end
 				}
-				s.emit(event.MessageDelta{Text: piece})
+				s.emit(event.MessageDelta{Text: text})
+				deltas++
 			case <-stop:
 				return
 			}
 		}
 	}()
-	c.wait("word")
+	c.wait(strings.TrimSpace(piece))
 	var worst time.Duration
 	n := 0
 	for b.Loop() {
@@ -714,6 +728,7 @@ func BenchmarkLineEcho(b *testing.B) {
 	b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
 	close(stop)
 	<-done
+	b.ReportMetric(float64(c.length()-before)/float64(deltas), "bytes/delta")
 	s.finish <- core.Outcome{Stop: core.StopDone}
 	c.gone("Ctrl-C stops")
 	c.send("\x15")
