@@ -123,7 +123,7 @@ var importRules = map[string][]string{
 	"plugins/web":                  {"sdk"},
 
 	"sdk/agent":         {"...", "!cmd/...", "!sdk/host/..."},
-	"sdk/host":          {"core", "core/event", "core/model", "core/store", "mcp", "sdk/agent"},
+	"sdk/host":          {"core", "core/changes", "core/event", "core/model", "core/store", "mcp", "sdk/agent"},
 	"sdk/host/hosttest": {"core", "core/coretest", "core/event", "core/model", "sdk/host"},
 
 	// The command line: cmdutil is the kernel of every command, setup opens what
@@ -151,11 +151,11 @@ var importRules = map[string][]string{
 		"core/preview",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
 		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",
-		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "skills",
+		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "sdk/host", "skills",
 	},
 	"cmd/agent/internal/cmd/root":       {"cmd/agent/internal/...", "core/store", "core/tools", "sdk", "sdk/agent"},
 	"cmd/agent/internal/cmd/config":     noun(),
-	"cmd/agent/internal/cmd/demo":       noun("cmd/agent/internal/run", "cmd/agent/internal/tui", "core/model", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web"),
+	"cmd/agent/internal/cmd/demo":       noun("cmd/agent/internal/run", "cmd/agent/internal/tui", "core/model", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web", "sdk/host"),
 	"cmd/agent/internal/cmd/doctor":     noun("core/env", "core/jsonpos", "core/model", "core/sensitive", "core/proc", "core/proc/sandbox", "core/store"),
 	"cmd/agent/internal/cmd/mcp":        noun("core/jsonpos", "mcp", "mcp/oauth", "mcp/server"),
 	"cmd/agent/internal/cmd/permission": noun("core/jsonpos", "core/store", "permissions"),
@@ -177,7 +177,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/privatefile":     {"core/atomicfile"},
 	"cmd/agent/internal/keyring":         {},
 	"cmd/agent/internal/record":          {"cmd/agent/internal/vt", "core/model/modeltest"},
-	"cmd/agent/internal/tui":             {"core/preview", "core/proc/sandbox", "core", "core/model", "core/event", "core/jsonpos", "cmd/agent/internal/display", "cmd/agent/internal/highlight"},
+	"cmd/agent/internal/tui":             {"core/preview", "core/proc/sandbox", "core", "core/model", "core/event", "core/jsonpos", "cmd/agent/internal/display", "cmd/agent/internal/highlight", "sdk/host"},
 	"cmd/agent/internal/highlight":       {},
 	"cmd/agent/internal/display":         {"core/event", "core/changes"},
 	"cmd/agent/internal/vt":              {},
