@@ -154,6 +154,10 @@ type SessionOptions struct {
 	SaveRules func(ctx context.Context, rules []string) error
 	Hooks     core.Hooks
 	Context   []core.ContextSource // adds text to inputs
+	// Wrap returns the environment of the session's tools, such as one with the unsaved
+	// files of an editor, given the agent's; nil is that one. What the agent itself
+	// reads, such as AGENTS.md, stays in its own.
+	Wrap func(core.Environment) core.Environment
 	// OnSubagent is called with every subagent of the session before it starts.
 	OnSubagent func(*core.Session)
 	// Cost returns the price of a model call in USD; false if unknown.
@@ -415,7 +419,7 @@ func (s *Session) AwaitBackground(ctx context.Context) bool {
 // model calls.
 func (s *Session) SetProfile(p core.Profile) {
 	s.tools.set(p.Name)
-	p = s.agent.withBreadcrumb(p)
+	p = s.agent.ownReads(s.agent.withBreadcrumb(p))
 	s.node.change(func(c *core.Config) {
 		c.Profile = p
 		s.search.adapt(c)
@@ -476,6 +480,10 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		return nil, err
 	}
 	a.watch(&cfg, s)
+	if opts.Wrap != nil {
+		cfg.Env = opts.Wrap(a.env)
+	}
+	cfg.Profile = a.ownReads(cfg.Profile)
 	s.node.cfg = cfg
 	cfg.Hooks = s.search.hooks(cfg.Hooks)
 	cfg.Cost = s.node.price(opts.Cost)
@@ -491,6 +499,20 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	defer a.mu.Unlock()
 	a.nodes[s.ID()] = s.node
 	return s, nil
+}
+
+// ownReads makes the prompt of a profile read in the agent's environment, even if
+// the tools have another.
+func (a *Agent) ownReads(p core.Profile) core.Profile {
+	if prompt := p.Prompt; prompt != nil {
+		p.Prompt = func(ctx context.Context, req core.PromptRequest) (string, error) {
+			if req.Environment != nil && req.Env.Dir == a.env.Info().Dir { // not of a subagent in a copy
+				req.Environment = a.env
+			}
+			return prompt(ctx, req)
+		}
+	}
+	return p
 }
 
 // addSources adds the context of plugins, MCP servers and skills.
