@@ -154,10 +154,9 @@ type SessionOptions struct {
 	SaveRules func(ctx context.Context, rules []string) error
 	Hooks     core.Hooks
 	Context   []core.ContextSource // adds text to inputs
-	// Wrap returns the environment of the session's tools, such as one with the unsaved
-	// files of an editor, given the agent's; nil is that one. What the agent itself
-	// reads, such as AGENTS.md, stays in its own.
-	Wrap func(core.Environment) core.Environment
+	// ToolEnv returns the view of the environment that tools get, such as one with the
+	// files as an editor has them; nil = the environment. Subagents have it, too.
+	ToolEnv func(core.Environment) core.Environment
 	// OnSubagent is called with every subagent of the session before it starts.
 	OnSubagent func(*core.Session)
 	// Cost returns the price of a model call in USD; false if unknown.
@@ -339,28 +338,40 @@ type Session struct {
 	node      *node
 }
 
-// SetModel changes the provider and the model, also for new subagents. See
-// [core.Session.SetModel].
+// SetModel changes the provider and the model, also of subagents without a model of
+// their own. See [core.Session.SetModel].
 func (s *Session) SetModel(p model.Provider, name string) {
-	s.node.change(func(c *core.Config) {
+	s.node.changeAll(func(n *node) bool { return n.ownModel }, func(c *core.Config, child *core.Session) {
 		if p != nil {
 			c.Provider = p
 		}
 		c.Model = name
-		s.search.adapt(c)
+		if child != nil {
+			child.SetModel(p, name)
+		}
 	})
+	s.node.change(s.search.adapt)
 	s.Session.SetModel(p, name)
 }
 
-// SetRequest changes the request's options, also for new subagents.
+// SetRequest changes the request's options, also of subagents.
 func (s *Session) SetRequest(o core.RequestOptions) {
-	s.node.change(func(c *core.Config) { c.Request = o })
+	s.node.changeAll(nil, func(c *core.Config, child *core.Session) {
+		if c.Request = o; child != nil {
+			child.SetRequest(o)
+		}
+	})
 	s.Session.SetRequest(o)
 }
 
-// SetPolicy changes the policy, also for new subagents.
+// SetPolicy changes the policy, also of subagents.
 func (s *Session) SetPolicy(p core.Policy) {
-	s.node.change(func(c *core.Config) { c.Policy = p })
+	s.node.changeAll(nil, func(c *core.Config, child *core.Session) {
+		if c.Policy = p; child != nil {
+			move(c)
+			child.SetPolicy(c.Policy)
+		}
+	})
 	s.Session.SetPolicy(p)
 }
 
@@ -399,6 +410,7 @@ func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.O
 	}
 	return func() (core.Outcome, error) {
 		out, err := run()
+		s.node.adjust("", "")
 		if s.State() == core.StateClosed {
 			s.agent.forget(s.ID())
 		}
@@ -419,7 +431,7 @@ func (s *Session) AwaitBackground(ctx context.Context) bool {
 // model calls.
 func (s *Session) SetProfile(p core.Profile) {
 	s.tools.set(p.Name)
-	p = s.agent.ownReads(s.agent.withBreadcrumb(p))
+	p = s.agent.withBreadcrumb(p)
 	s.node.change(func(c *core.Config) {
 		c.Profile = p
 		s.search.adapt(c)
@@ -461,16 +473,14 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
 		Hider: a.hidden,
 	}
-	if cfg.Asker != nil {
-		cfg.Asker = tryingAsker{cfg.Asker, a}
-	}
+	cfg.Explain, cfg.ToolEnv = a.explain, wrapped(opts.ToolEnv, cfg.Env)
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
 		cfg.Profile = profile.Default(profile.Options{})
 	}
 	if cfg.ID == "" {
 		cfg.ID = newID()
 	}
-	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, ephemeral: opts.Ephemeral}}
+	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, toolEnv: opts.ToolEnv, ephemeral: opts.Ephemeral}}
 	a.addSources(&cfg, s)
 	s.search = a.searching(s.tools, &cfg)
 	cfg.Tools = s.search
@@ -480,10 +490,6 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		return nil, err
 	}
 	a.watch(&cfg, s)
-	if opts.Wrap != nil {
-		cfg.Env = opts.Wrap(a.env)
-	}
-	cfg.Profile = a.ownReads(cfg.Profile)
 	s.node.cfg = cfg
 	cfg.Hooks = s.search.hooks(cfg.Hooks)
 	cfg.Cost = s.node.price(opts.Cost)
@@ -501,18 +507,12 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	return s, nil
 }
 
-// ownReads makes the prompt of a profile read in the agent's environment, even if
-// the tools have another.
-func (a *Agent) ownReads(p core.Profile) core.Profile {
-	if prompt := p.Prompt; prompt != nil {
-		p.Prompt = func(ctx context.Context, req core.PromptRequest) (string, error) {
-			if req.Environment != nil && req.Env.Dir == a.env.Info().Dir { // not of a subagent in a copy
-				req.Environment = a.env
-			}
-			return prompt(ctx, req)
-		}
+// wrapped returns the view of an environment that tools get.
+func wrapped(view func(core.Environment) core.Environment, env core.Environment) core.Environment {
+	if view == nil {
+		return env
 	}
-	return p
+	return view(env)
 }
 
 // addSources adds the context of plugins, MCP servers and skills.

@@ -121,17 +121,9 @@ func newWorld(t *testing.T, p model.Provider) *world {
 // options returns a server's options.
 func (w *world) options() acp.Options {
 	o := acp.Options{
-		Version: "test", SetupArgs: []string{"setup"},
+		Version: "test", Home: w.home, SetupArgs: []string{"setup"},
 		Open:  w.open,
 		Check: func(context.Context) error { return nil }, SignOut: func(context.Context) error { return nil },
-		Delete: func(id string) error { return agent.DeleteSession(w.home, id) },
-		List: func() (list []acp.Summary, err error) {
-			all, err := store.List(agent.SessionsDir(w.home))
-			for _, s := range all {
-				list = append(list, acp.Summary{ID: s.ID, Dir: s.Cwd, Title: s.Text, Changed: s.Time})
-			}
-			return list, err
-		},
 	}
 	if w.change != nil {
 		w.change(&o)
@@ -140,20 +132,20 @@ func (w *world) options() acp.Options {
 }
 
 // open opens a session with two settings, whose policy takes deny rules.
-func (w *world) open(ctx context.Context, r acp.Request, asker core.Asker) (*acp.Opened, error) {
+func (w *world) open(ctx context.Context, r host.Open, asker core.Asker) (*acp.Opened, error) {
 	if r.ID != "" {
 		if _, err := store.Stat(agent.SessionsDir(w.home), r.ID); err != nil {
 			return nil, err
 		}
 	}
 	a, err := agent.Open(ctx, agent.Options{
-		Dir: r.Dir, AddDirs: r.AddDirs, Home: w.home, Tools: w.tools, MCP: agent.MCPOptions{Servers: r.Servers}, Permissions: permissions.Options{Mode: w.mode},
+		Dir: r.Dir, AddDirs: r.AddDirs, Home: w.home, Tools: w.tools, MCP: agent.MCPOptions{Servers: r.MCP}, Permissions: permissions.Options{Mode: w.mode},
 	})
 	if err != nil {
 		return nil, err
 	}
 	s, err := a.NewSession(ctx, agent.SessionOptions{
-		Provider: w.provider, Asker: asker, Resume: r.ID, Wrap: r.Wrap, SaveRules: func(context.Context, []string) error { return nil },
+		Provider: w.provider, Asker: asker, Resume: r.ID, ToolEnv: r.ToolEnv, SaveRules: func(context.Context, []string) error { return nil },
 	})
 	if err != nil {
 		return nil, err
@@ -162,7 +154,8 @@ func (w *world) open(ctx context.Context, r acp.Request, asker core.Asker) (*acp
 	mode := policy.Mode()
 	o := &acp.Opened{
 		Dir: a.Env().Info().Dir, Preview: a.Preview, Window: func() int { return 1000 },
-		Cost: func(string, string, model.Usage) (float64, bool) { return 0.5, true },
+		Cost:   func(string, string, model.Usage) (float64, bool) { return 0.5, true },
+		Models: []string{"m", "n"},
 		Commands: []acp.Command{{Name: "compact", Summary: "compact"}, {
 			Name: "twice", Summary: "says it twice", Hint: "WORD",
 			Run: func(_ context.Context, args string) (string, string, error) { return "", args + " " + args, nil },

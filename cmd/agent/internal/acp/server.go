@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/acp/protocol"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/preview"
 	"github.com/seed-009c0928/agent/internal/jsonrpc"
-	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/sdk/host"
 )
 
@@ -33,10 +31,8 @@ var ErrSignIn = errors.New("no provider is configured: run agent providers setup
 // Options configure a [Server]. All functions are required.
 type Options struct {
 	Version string // of this program
-	Open    func(ctx context.Context, r Request, asker core.Asker) (*Opened, error)
-	// List returns the recorded sessions, the last changed first.
-	List   func() ([]Summary, error)
-	Delete func(id string) error
+	Home    string // of the sessions, see [host.New]
+	Open    func(ctx context.Context, o host.Open, asker core.Asker) (*Opened, error)
 	// Check reports whether a provider is configured, as an ErrSignIn.
 	Check func(ctx context.Context) error
 	// SignOut removes the key of the provider.
@@ -45,21 +41,12 @@ type Options struct {
 	SetupArgs []string
 }
 
-// Request says which session to open.
-type Request struct {
-	ID      string // of a recorded session; empty for a new one
-	Dir     string
-	AddDirs []string
-	Servers []mcp.Configured // the client's
-	// Wrap returns the environment of the tools.
-	Wrap func(core.Environment) core.Environment
-}
-
 // Opened is a session that was opened. Functions may be nil.
 type Opened struct {
 	host.Opened
 	Dir      string    // working directory, absolute
 	Commands []Command // in place of those of host.Opened
+	Models   []string  // to choose from
 	// Preview returns what a call would change in files.
 	Preview func(ctx context.Context, call model.ToolCall) ([]preview.Change, error)
 	// Reject denies what the rules match from now on.
@@ -81,17 +68,11 @@ type Command struct {
 	Run func(ctx context.Context, args string) (text, prompt string, err error)
 }
 
-// Summary describes a recorded session.
-type Summary struct {
-	ID, Dir, Title string
-	AddDirs        []string
-	Changed        time.Time
-}
-
 // Server serves one client.
 type Server struct {
 	Options
 	conn *jsonrpc.Conn
+	host *host.Host // of the sessions that are not open
 
 	mu       sync.Mutex
 	ready    bool // initialize has succeeded
@@ -103,7 +84,7 @@ type Server struct {
 // Serve serves the client at in and out until in ends, out breaks or ctx is done. It
 // then cancels what is running, and closes the sessions.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
-	s := &Server{Options: o, conn: jsonrpc.NewConn(out), sessions: map[string]*session{}, opening: map[string]bool{}}
+	s := &Server{Options: o, conn: jsonrpc.NewConn(out), host: host.New(o.Home, nil), sessions: map[string]*session{}, opening: map[string]bool{}}
 	s.conn.Handlers = map[string]jsonrpc.Handler{
 		protocol.MethodInitialize:             jsonrpc.On(s.initialize),
 		protocol.MethodAuthenticate:           on(s, later(s.authenticate)),

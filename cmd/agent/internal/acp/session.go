@@ -45,19 +45,11 @@ func newSession(s *Server) *session {
 	return one
 }
 
-// start reads the events, and returns when the past is read and the settings are as
-// they were at its end.
+// start reads the events, and returns when the past is read.
 func (s *session) start(replay bool) {
 	s.calls = map[string]*call{}
 	go s.follow(replay)
 	<-s.ready
-	now := s.Now()
-	for _, setting := range now.Settings {
-		if value, ok := s.past[setting.ID]; ok && value != setting.Value {
-			// A value that is not possible any more stays as it is now.
-			_, _ = s.Do(s.ctx, host.Command{Type: "set", Setting: setting.ID, Value: value})
-		}
-	}
 }
 
 // begin tells the client what follows the response that opened the session.
@@ -143,6 +135,9 @@ func (s *session) options() ([]protocol.SessionConfigOption, *protocol.SessionMo
 	var modes *protocol.SessionModeState
 	for _, setting := range s.Now().Settings {
 		values := setting.Values
+		if setting.Category == categoryModel {
+			values = s.opened.Models
+		}
 		if !slices.Contains(values, setting.Value) {
 			values = append([]string{setting.Value}, values...)
 		}
@@ -165,11 +160,15 @@ func (s *session) options() ([]protocol.SessionConfigOption, *protocol.SessionMo
 	return options, modes
 }
 
-const categoryMode = "mode"
+// The categories of settings that are special.
+const (
+	categoryMode  = "mode"
+	categoryModel = "model"
+)
 
 // rank orders the categories: clients show the options in their order.
 func rank(c protocol.SessionConfigOptionCategory) int {
-	at := slices.Index([]protocol.SessionConfigOptionCategory{categoryMode, "model", "thought_level"}, c)
+	at := slices.Index([]protocol.SessionConfigOptionCategory{categoryMode, categoryModel, "thought_level"}, c)
 	if at < 0 {
 		return len(c) + 3
 	}

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/acp/protocol"
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/internal/jsonrpc"
 	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/sdk/host"
@@ -79,16 +77,15 @@ func (s *Server) open(ctx context.Context, id, dir string, addDirs []string, ser
 		defer s.release(id)
 	}
 	opened := newSession(s)
-	h := host.New(func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
+	h := host.New(s.Home, func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
 		var err error
-		opened.opened, err = s.Open(ctx, Request{ID: o.ID, Dir: o.Dir, AddDirs: o.AddDirs, Servers: mcpServers, Wrap: opened.wrap}, asker)
-		if err != nil {
+		if opened.opened, err = s.Open(ctx, o, asker); err != nil {
 			return host.Opened{}, err
 		}
 		return opened.opened.Opened, nil
 	})
 	opened.host = h
-	opened.Session, err = h.Open(ctx, host.Open{ID: id, Dir: dir, AddDirs: addDirs})
+	opened.Session, err = h.Open(ctx, host.Open{ID: id, Dir: dir, AddDirs: addDirs, MCP: mcpServers, ToolEnv: opened.wrap})
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && id != "":
 		return nil, noSession(id, "recorded")
@@ -126,32 +123,19 @@ func (s *Server) release(id string) {
 	delete(s.opening, id)
 }
 
-// pageSize is the number of sessions in a page of a list.
-const pageSize = 50
-
 func (s *Server) listSessions(_ context.Context, r protocol.ListSessionsRequest) (any, error) {
-	all, err := s.List()
-	if err != nil && len(all) == 0 {
-		return nil, err
+	dir := r.Cwd
+	if real, err := filepath.EvalSymlinks(dir); err == nil && dir != "" {
+		dir = real // as sessions record it
 	}
-	if r.Cwd != "" {
-		all = slices.DeleteFunc(all, func(one Summary) bool { return one.Dir != filepath.Clean(r.Cwd) })
+	list, next, err := s.host.List(dir, r.Cursor)
+	if err != nil {
+		return nil, invalid("%v", err)
 	}
-	if r.Cursor != "" {
-		at := slices.IndexFunc(all, func(one Summary) bool { return one.ID == r.Cursor })
-		if at < 0 {
-			return nil, invalid("the cursor %q is unknown: list the sessions from the beginning", r.Cursor)
-		}
-		all = all[at+1:]
-	}
-	page := protocol.ListSessionsResponse{Sessions: []protocol.SessionInfo{}}
-	if len(all) > pageSize {
-		all = all[:pageSize]
-		page.NextCursor = all[pageSize-1].ID
-	}
-	for _, one := range all {
+	page := protocol.ListSessionsResponse{Sessions: []protocol.SessionInfo{}, NextCursor: next}
+	for _, one := range list {
 		page.Sessions = append(page.Sessions, protocol.SessionInfo{
-			SessionID: one.ID, Cwd: one.Dir, Title: one.Title, UpdatedAt: one.Changed.UTC().Format(time.RFC3339), AdditionalDirectories: one.AddDirs,
+			SessionID: one.ID, Cwd: one.Cwd, Title: one.Text, UpdatedAt: one.Time.UTC().Format(time.RFC3339),
 		})
 	}
 	return page, nil
@@ -173,7 +157,7 @@ func (s *Server) deleteSession(_ context.Context, r protocol.DeleteSessionReques
 			return nil, err
 		}
 	}
-	if err := s.Delete(r.SessionID); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.host.Delete(r.SessionID); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	return protocol.DeleteSessionResponse{}, nil
@@ -228,15 +212,4 @@ func serverName(name string) string {
 		return "editor"
 	}
 	return clean
-}
-
-// lastSettings returns the values that the settings had at the end of a record.
-func lastSettings(events []event.Event) map[string]string {
-	values := map[string]string{}
-	for _, e := range events {
-		if b, ok := e.Body.(event.SettingChanged); ok {
-			values[b.Setting] = b.Value
-		}
-	}
-	return values
 }

@@ -13,10 +13,9 @@ import (
 
 // view is what a session's events add up to.
 type view struct {
-	past     map[string]string // settings at the end of the past, as they were changed
-	messages int               // answers of the model, to name them
-	streamed bool              // deltas of the present answer came
-	titled   bool              // the session has an input
+	messages int  // answers of the model, to name them
+	streamed bool // deltas of the present answer came
+	titled   bool // the session has an input
 	used     int
 	cost     float64
 	priced   bool
@@ -68,7 +67,9 @@ func (s *session) show(e event.Event, past, tell bool) {
 			s.ask(b, e.Call)
 		}
 	case event.SettingChanged:
-		s.setting(b, past)
+		if !past {
+			s.showSetting(b)
+		}
 	case event.Answer:
 		s.answered(b.QID)
 	case event.Warning:
@@ -93,23 +94,14 @@ func (s *session) skip(e event.Event) {
 		if b.CostUSD != nil {
 			s.cost, s.priced = s.cost+*b.CostUSD, true
 		}
-	case event.SettingChanged:
-		s.setting(b, true)
 	}
 }
 
-// setting takes up the change of a setting.
-func (s *session) setting(b event.SettingChanged, past bool) {
-	if past {
-		if s.past == nil {
-			s.past = map[string]string{}
-		}
-		s.past[b.Setting] = b.Value
-		return
-	}
-	options, modes := s.options()
+// showSetting shows the change of a setting.
+func (s *session) showSetting(b event.SettingChanged) {
+	options, _ := s.options()
 	for _, o := range options {
-		if modes != nil && o.ID == b.Setting && o.Category == categoryMode {
+		if o.ID == b.Setting && o.Category == categoryMode {
 			s.update("current_mode_update", &protocol.CurrentModeUpdate{CurrentModeID: b.Value})
 		}
 	}

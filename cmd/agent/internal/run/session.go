@@ -73,7 +73,7 @@ func (d *Driven) settings(s *agent.Session) {
 		setting := &d.Settings[i]
 		switch setting.ID {
 		case "model":
-			setting.Value, setting.Values = d.provider+"/"+d.name, d.Setup.KnownModels()
+			setting.Value = d.provider + "/" + d.name
 			setting.Set = d.locked(func(value string) (err error) {
 				provider, name, err := d.Setup.UseModel(context.Background(), s, d.provider, value)
 				if err == nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core/model"
-	"github.com/seed-009c0928/agent/core/store"
-	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/sdk/host"
 )
 
 // setupCommand is the name of the command below agent acp that sets up a provider.
@@ -48,12 +47,12 @@ func NewCmd(s *cmdutil.IO, setupCmd *cobra.Command) *cobra.Command {
 
 // run serves until the editor closes stdin or a signal arrives.
 func (o *options) run(ctx context.Context) error {
-	if _, err := o.load(""); err != nil { // the editor shows what is said before its first message
+	set, err := o.load("") // an editor shows what goes wrong at the start
+	if err != nil {
 		return err
 	}
 	opts := acp.Options{
-		Version: cmdutil.Version(), SetupArgs: []string{setupCommand},
-		Open: o.open, List: o.list, Delete: o.delete, Check: o.check, SignOut: o.signOut,
+		Version: cmdutil.Version(), Home: set.Home, SetupArgs: []string{setupCommand}, Open: o.open, Check: o.check, SignOut: o.signOut,
 	}
 	return cmdutil.Interruptible(ctx, func(ctx context.Context) error { return acp.Serve(ctx, o.In, o.Out, opts) })
 }
@@ -112,32 +111,8 @@ func (o *options) signOut(ctx context.Context) error {
 	return nil
 }
 
-// list returns the recorded sessions, without those of subagents.
-func (o *options) list() ([]acp.Summary, error) {
-	home, err := o.AgentHome()
-	if err != nil {
-		return nil, err
-	}
-	all, err := store.List(agent.SessionsDir(home))
-	list := make([]acp.Summary, 0, len(all))
-	for _, one := range all {
-		if one.Parent == "" && one.Text != "" {
-			list = append(list, acp.Summary{ID: one.ID, Dir: one.Cwd, Title: one.Text, Changed: one.Time})
-		}
-	}
-	return list, err
-}
-
-func (o *options) delete(id string) error {
-	home, err := o.AgentHome()
-	if err != nil {
-		return err
-	}
-	return agent.DeleteSession(home, id)
-}
-
 // sessionOptions returns the options of the session in a directory.
-func (o *options) sessionOptions(r acp.Request) *run.Options {
+func (o *options) sessionOptions(r host.Open) *run.Options {
 	opts := run.NewOptions(o.IO)
 	flags := o.flags
 	opts.Flags = &flags

@@ -12,10 +12,11 @@ import (
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/sdk/host"
 )
 
 // open opens a session with the settings of its directory.
-func (o *options) open(ctx context.Context, r acp.Request, asker core.Asker) (*acp.Opened, error) {
+func (o *options) open(ctx context.Context, r host.Open, asker core.Asker) (*acp.Opened, error) {
 	if r.ID != "" {
 		home, err := o.AgentHome()
 		if err != nil {
@@ -27,16 +28,16 @@ func (o *options) open(ctx context.Context, r acp.Request, asker core.Asker) (*a
 	}
 	opts := o.sessionOptions(r)
 	d, err := opts.Drive(ctx, asker, func(a *agent.Options, s *agent.SessionOptions) {
-		a.MCP.Servers = merged(a.MCP.Servers, r.Servers)
-		if a.Env == nil && opts.Local() {
-			s.Wrap = r.Wrap
+		a.MCP.Servers = merged(a.MCP.Servers, r.MCP)
+		if opts.Local() { // the editor has the files of this machine
+			s.ToolEnv = r.ToolEnv
 		}
 	})
 	if err != nil {
 		return nil, signIn(err)
 	}
 	opened := &acp.Opened{
-		Opened: d.Opened, Dir: d.Agent.Env().Info().Dir, Commands: commands(d), Preview: d.Agent.Preview, Reject: d.Deny, Cost: d.Cost,
+		Opened: d.Opened, Dir: d.Agent.Env().Info().Dir, Commands: commands(d), Models: d.Setup.KnownModels(), Preview: d.Agent.Preview, Reject: d.Deny, Cost: d.Cost,
 		Window: func() int {
 			provider, name := d.Model()
 			profile, err := d.Setup.Profile(provider, name)
