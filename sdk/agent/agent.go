@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/changes"
@@ -98,7 +97,6 @@ type Options struct {
 	Subreaper bool
 
 	Logger *slog.Logger
-	Tracer trace.Tracer
 }
 
 // StoreOptions say what is stored below Home.
@@ -470,7 +468,7 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		ID: opts.Resume, Version: a.opts.Version,
 		Provider: model.WithRetry(opts.Provider, opts.Retry), Model: opts.Model, Profile: opts.Profile, Request: opts.Request,
 		Env: a.env, Policy: a.policy, Asker: opts.Asker, SaveRules: opts.SaveRules, Context: opts.Context, Hooks: opts.Hooks,
-		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
+		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger,
 		Hider: a.hidden,
 	}
 	cfg.Explain, cfg.ToolEnv = a.explain, wrapped(opts.ToolEnv, cfg.Env)
