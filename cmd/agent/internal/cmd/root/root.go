@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/chat"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/acp"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/demo"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/doctor"
@@ -125,6 +126,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		session.NewCmd(s),
 		worktree.NewCmd(s),
 		try.NewCmd(s),
+		acp.NewCmd(s, provider.NewSetupCmd(s)),
 		chat.NewResumeCmd(s),
 		trust.NewCmd(s),
 		newCompletionCmd(s),
