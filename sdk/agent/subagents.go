@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
@@ -33,6 +34,7 @@ type node struct {
 	session *core.Session // nil until it is open
 	// children are the open subagents.
 	children  []*node
+	began     time.Time // of a subagent
 	ephemeral bool
 	ownModel  bool                                    // another one than the parent's
 	toolEnv   func(core.Environment) core.Environment // SessionOptions.ToolEnv
@@ -208,6 +210,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	if err != nil {
 		return nil, err
 	}
+	child.began = time.Now()
 	child.open(s)
 	a.mu.Lock()
 	a.nodes[cfg.ID] = child
