@@ -39,6 +39,9 @@ type Options struct {
 	SignOut func(ctx context.Context) error
 	// SetupArgs make this command set up a provider in a terminal.
 	SetupArgs []string
+	// Tail is a command that calls [Tail] with its last argument and ends with the exit
+	// code; without it, no terminals of the client are used.
+	Tail []string
 }
 
 // Opened is a session that was opened. Functions may be nil.

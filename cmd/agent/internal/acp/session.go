@@ -15,9 +15,10 @@ import (
 // session is an open session, and what the client sees of it.
 type session struct {
 	*host.Session
-	server *Server
-	host   *host.Host
-	opened *Opened
+	server  *Server
+	host    *host.Host
+	opened  *Opened
+	request host.Open // with the session's ID
 
 	ctx     context.Context // ends with the session
 	stop    context.CancelFunc

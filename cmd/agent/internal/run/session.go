@@ -47,12 +47,13 @@ func (o *Options) Drive(ctx context.Context, asker core.Asker, change func(*agen
 		return nil, err
 	}
 	setup.ReportPlugins(o.IO, a)
-	var s *agent.Session
-	if err = t.ready(ctx, a); err == nil {
-		s, err = a.NewSession(ctx, t.Session)
-	}
+	missing := t.ready(ctx, a) // the session works without its MCP servers
+	s, err := a.NewSession(ctx, t.Session)
 	if err != nil {
 		return nil, errors.Join(setup.SessionAdvice(err, t.Session.Resume), a.Close())
+	}
+	if missing != nil {
+		s.Warn(ctx, "MCP", missing.Error())
 	}
 	setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
 	d := &Driven{Setup: set, Agent: a, task: t}
