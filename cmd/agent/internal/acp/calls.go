@@ -39,7 +39,7 @@ var kinds = map[string]protocol.ToolKind{
 	"write_file": protocol.ToolKindEdit, "edit_file": protocol.ToolKindEdit, "apply_patch": protocol.ToolKindEdit,
 	"grep": protocol.ToolKindSearch, "glob": protocol.ToolKindSearch, "search_tools": protocol.ToolKindSearch, "web_search": protocol.ToolKindSearch,
 	shellTool: protocol.ToolKindExecute, "write_stdin": protocol.ToolKindExecute, "run_skill_script": protocol.ToolKindExecute,
-	"web_fetch": protocol.ToolKindFetch, event.PlanTool: protocol.ToolKindThink,
+	"web_fetch": protocol.ToolKindFetch, event.PlanTool: protocol.ToolKindThink, "submit_plan": protocol.ToolKindSwitchMode,
 }
 
 func kindOf(tool string) protocol.ToolKind {

@@ -164,7 +164,7 @@ func (w *world) options() acp.Options {
 }
 
 // open opens a session with two settings, whose policy takes deny rules.
-func (w *world) open(ctx context.Context, r host.Open, asker core.Asker) (*acp.Opened, error) {
+func (w *world) open(ctx context.Context, r host.Open, asker core.Asker, _ acp.Do) (*acp.Opened, error) {
 	if r.ID != "" {
 		if _, err := store.Stat(agent.SessionsDir(w.home), r.ID); err != nil {
 			return nil, err

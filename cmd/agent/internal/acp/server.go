@@ -32,7 +32,8 @@ var ErrSignIn = errors.New("no provider is configured: run agent providers setup
 type Options struct {
 	Version string // of this program
 	Home    string // of the sessions, see [host.New]
-	Open    func(ctx context.Context, o host.Open, asker core.Asker) (*Opened, error)
+	// Open opens a session. Do carries out commands in it, once it is open.
+	Open func(ctx context.Context, o host.Open, asker core.Asker, do Do) (*Opened, error)
 	// Check reports whether a provider is configured, as an ErrSignIn.
 	Check func(ctx context.Context) error
 	// SignOut removes the key of the provider.
@@ -43,6 +44,9 @@ type Options struct {
 	// code; without it, no terminals of the client are used.
 	Tail []string
 }
+
+// Do carries out a command.
+type Do func(ctx context.Context, c host.Command) error
 
 // Opened is a session that was opened. Functions may be nil.
 type Opened struct {

@@ -46,6 +46,12 @@ func newSession(s *Server) *session {
 	return one
 }
 
+// do is [Do].
+func (s *session) do(ctx context.Context, c host.Command) error {
+	_, err := s.Do(ctx, c)
+	return err
+}
+
 // start reads the events, and returns when the past is read.
 func (s *session) start(replay bool) {
 	s.calls = map[string]*call{}

@@ -84,7 +84,7 @@ func (s *Server) connect(ctx context.Context, o host.Open, replay bool) (*sessio
 	opened := newSession(s)
 	h := host.New(s.Home, func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
 		var err error
-		if opened.opened, err = s.Open(ctx, o, asker); err != nil {
+		if opened.opened, err = s.Open(ctx, o, asker, opened.do); err != nil {
 			return host.Opened{}, err
 		}
 		return opened.opened.Opened, nil

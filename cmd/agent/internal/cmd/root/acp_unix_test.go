@@ -44,6 +44,8 @@ func TestOfficialClient(t *testing.T) {
 	modules := acpModules(t)
 	turns := []string{
 		`{calls: [{name: write_file, args: {file_path: a.txt, content: "new\n"}}]}`, `{text: [Wrote it.]}`,
+		`{calls: [{name: write_file, args: {file_path: b.txt, content: x}}]}`, `{calls: [{name: write_file, args: {file_path: b.txt, content: x}}]}`, `{text: [Not written.]}`,
+		`{calls: [{name: submit_plan, args: {plan: "Change nothing at all."}}]}`, `{text: [Planned.]}`,
 		`{calls: [{name: shell, args: {command: "echo started; sleep 60"}}]}`,
 	}
 	for range 20 {

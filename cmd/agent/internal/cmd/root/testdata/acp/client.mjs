@@ -9,6 +9,7 @@ import { Readable, Writable } from "node:stream";
 const [sdk, work, agent, ...args] = process.argv.slice(2);
 const acp = await import(join(sdk, "dist/v1/stable/acp.js"));
 const updates = [], asked = [];
+let choice = "allow_once";
 const of = (kind, id) => updates.filter((u) => u.sessionId === id && u.update.sessionUpdate === kind).map((u) => u.update);
 const said = (id) => of("agent_message_chunk", id).map((u) => u.content.text).join("");
 
@@ -22,7 +23,7 @@ async function connect(f) {
     .onNotification("session/update", ({ params }) => void updates.push(params))
     .onRequest("session/request_permission", async ({ params }) => {
       asked.push(params);
-      return { outcome: { outcome: "selected", optionId: params.options.find((o) => o.kind === "allow_once").optionId } };
+      return { outcome: { outcome: "selected", optionId: params.options.find((o) => o.kind === choice).optionId } };
     })
     .connectWith(stream, async (c) => {
       const info = await c.request("initialize", { protocolVersion: 1, clientCapabilities: { auth: { terminal: true } } });
@@ -46,6 +47,15 @@ await connect(async (c) => {
   assert.equal(asked.length, 1);
   assert.equal(of("tool_call_update", id).at(-1).content[0].newText, "new\n");
   assert.ok(of("available_commands_update", id)[0].availableCommands.some((x) => x.name === "compact"));
+  choice = "reject_always"; // is remembered, and saved
+  assert.equal((await prompt(c, id, "write twice")).stopReason, "end_turn");
+  assert.equal(asked.length, 2);
+  assert.match(readFileSync(join(process.env.HOME, ".agent/settings.json"), "utf8"), /"deny": \["fs-write\(.*b\.txt\)"\]|"deny":\s*\[\s*"fs-write/);
+  choice = "allow_once";
+  await c.request("session/set_mode", { sessionId: id, modeId: "plan" });
+  assert.equal((await prompt(c, id, "plan")).stopReason, "end_turn");
+  assert.match(JSON.stringify(asked.at(-1)), /Change nothing at all/);
+  assert.equal(of("current_mode_update", id).at(-1).currentModeId, "default");
   await c.request("session/set_config_option", { sessionId: id, configId: "effort", value: "high" });
   await c.request("session/set_config_option", { sessionId: id, configId: "mode", value: "bypass" });
   const running = prompt(c, id, "run");
