@@ -170,12 +170,13 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/permission":   noun("core/jsonpos", "core/store", "permissions"),
 	"cmd/agent/internal/cmd/plugin":       noun("plugins", "sdk"),
 	"cmd/agent/internal/cmd/provider":     noun("core/model"),
-	"cmd/agent/internal/cmd/session":      noun("cmd/agent/internal/tui", "core/changes", "core/model", "core/store"),
+	"cmd/agent/internal/cmd/session":      noun("cmd/agent/internal/tui", "core/changes", "core/model", "core/store", "cmd/agent/internal/insight", "cmd/agent/internal/page"),
 	"cmd/agent/internal/cmd/skill":        noun("core/bundle", "skills"),
 	"cmd/agent/internal/cmd/tool":         noun("core/model", "core/pdftext"),
 	"cmd/agent/internal/cmd/worktree":     noun("core/snapshot", "core/worktree"),
 	"cmd/agent/internal/cmd/try":          noun("core/env"),
 	"cmd/agent/internal/cmd/trust":        noun("mcp"),
+	"cmd/agent/internal/cmd/insights":     noun("cmd/agent/internal/insight"),
 
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
@@ -185,9 +186,12 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/trust":           {"core/jsonpos", "cmd/agent/internal/privatefile"},
 	"cmd/agent/internal/privatefile":     {"core/atomicfile"},
 	"cmd/agent/internal/keyring":         {},
-	"cmd/agent/internal/record":          {"cmd/agent/internal/vt", "core/model/modeltest"},
+	"cmd/agent/internal/record":          {"cmd/agent/internal/vt", "core/model/modeltest", "cmd/agent/internal/browser"},
 	"cmd/agent/internal/tui":             {"core/preview", "core/proc/sandbox", "core", "core/model", "core/event", "core/jsonpos", "cmd/agent/internal/display", "cmd/agent/internal/highlight", "sdk/host"},
 	"cmd/agent/internal/highlight":       {},
+	"cmd/agent/internal/browser":         {},
+	"cmd/agent/internal/insight":         {"cmd/agent/internal/display", "core/event", "core/model", "core/store"},
+	"cmd/agent/internal/page":            {"cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "sdk/agent"},
 	"cmd/agent/internal/display":         {"core/event", "core/changes"},
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},

@@ -181,3 +181,35 @@ func TestTerminal(t *testing.T) {
 		t.Error("the terminal was killed")
 	}
 }
+
+// TestParked: a question that was open when the process died is asked again.
+func TestParked(t *testing.T) {
+	write := calls("write_file", object{"file_path": "a.txt", "content": "new\n"})
+	w := newWorld(t, coretest.Model(write, coretest.Say("Done.")))
+	first := w.connect(t)
+	died := t.TempDir() // the files as they are when it dies
+	asked, release := make(chan struct{}), make(chan struct{})
+	first.answer = func(string, json.RawMessage) any {
+		if err := os.CopyFS(died, os.DirFS(w.home)); err != nil {
+			t.Error(err)
+		}
+		close(asked)
+		<-release
+		return nil
+	}
+	first.initialize(object{})
+	id := first.session(w.dir)
+	first.send("session/prompt", promptOf(id, "write"))
+	<-asked
+	later := newWorld(t, coretest.Model(coretest.Say("Done.")))
+	later.home, later.dir = died, w.dir
+	c := later.connect(t)
+	c.answer = choosing("allow_once")
+	c.initialize(object{})
+	c.call("session/load", object{"sessionId": id, "cwd": w.dir, "mcpServers": []any{}})
+	c.until("the answer of the model", func() bool { return c.said("agent_message_chunk") == "Done." })
+	if data, err := os.ReadFile(filepath.Join(w.dir, "a.txt")); string(data) != "new\n" {
+		t.Errorf("the file: %q, %v", data, err)
+	}
+	close(release)
+}

@@ -62,8 +62,6 @@ type Opened struct {
 	Cost func(provider, model string, u model.Usage) (float64, bool)
 	// Window returns the size of the current model's context window, in tokens.
 	Window func() int
-	// Image returns the bytes of a recorded image.
-	Image func(ctx context.Context, img model.Image) ([]byte, error)
 }
 
 // Command is a slash command.

@@ -34,7 +34,8 @@ type session struct {
 	asked     map[string]context.CancelFunc // withdraws questions, by ID
 	made      []string                      // calls that are shown for questions without one
 
-	view // owned by follow
+	showing sync.Mutex // guards view
+	view
 }
 
 func newSession(s *Server) *session {
@@ -71,6 +72,8 @@ func (s *session) begin() {
 	}
 	s.update("available_commands_update", &protocol.AvailableCommandsUpdate{AvailableCommands: commands})
 	if now := s.Now(); now.State == core.StateParked {
+		s.showing.Lock()
+		defer s.showing.Unlock()
 		for _, q := range now.Questions {
 			s.ask(q, "")
 		}
@@ -99,7 +102,9 @@ func (s *session) follow(replay bool) {
 			s.notice("error", "The session's events cannot be read", err.Error())
 			return
 		}
+		s.showing.Lock()
 		s.show(e, reading, !reading || replay)
+		s.showing.Unlock()
 	}
 	if reading {
 		close(s.ready)

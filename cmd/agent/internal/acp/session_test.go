@@ -180,7 +180,7 @@ func TestContent(t *testing.T) {
 	c.call("session/close", object{"sessionId": id})
 	c.forget()
 	c.call("session/load", object{"sessionId": id, "cwd": w.dir, "mcpServers": []any{}})
-	if u := c.updates("user_message_chunk"); len(u) < 3 || strings.Contains(jsonOf(t, u), "<context") {
+	if u := c.updates("user_message_chunk"); len(u) < 3 || strings.Contains(jsonOf(t, u), "<context") || strings.Count(jsonOf(t, u), "iVBORw0KGgo=") != 2 {
 		t.Errorf("replayed %s", jsonOf(t, u))
 	}
 	c.fails(-32602, "session/prompt", prompt())
