@@ -196,10 +196,18 @@ func inputOf(blocks []protocol.ContentBlock) (host.Command, error) {
 	return in, nil
 }
 
-// link returns a link to a resource as the model reads it: a file by its path.
+// link returns a link to a resource as the model reads it: a file by its path, with the
+// lines that are meant.
 func link(l *protocol.ResourceLink) string {
 	if u, err := url.Parse(l.URI); err == nil && u.Scheme == "file" {
-		return "@" + u.Path
+		path := u.Path
+		if len(path) > 2 && path[2] == ':' { // /C:/… on Windows
+			path = path[1:]
+		}
+		if u.Fragment != "" { // lines
+			path += "#" + u.Fragment
+		}
+		return "@" + path
 	}
 	return fmt.Sprintf("[%s](%s)", l.Name, l.URI)
 }

@@ -164,7 +164,7 @@ func TestContent(t *testing.T) {
 	c.call("session/prompt", prompt(
 		object{"type": "text", "text": "Look:"},
 		object{"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="},
-		object{"type": "resource_link", "name": "a.txt", "uri": "file:///w/a%20b.txt"},
+		object{"type": "resource_link", "name": "a.txt", "uri": "file:///w/a%20b.txt#L3:5"},
 		object{"type": "resource", "resource": object{"uri": "file:///w/c.txt", "text": "the content"}},
 		object{"type": "resource", "resource": object{"uri": "file:///w/d.png", "mimeType": "image/png", "blob": "iVBORw0KGgo="}},
 	))
@@ -174,7 +174,7 @@ func TestContent(t *testing.T) {
 			images++
 		}
 	}
-	if text := got.Text(); images != 2 || !strings.Contains(text, "Look:") || !strings.Contains(text, "@/w/a b.txt") || !strings.Contains(text, "the content") || !strings.Contains(text, "file:///w/c.txt") {
+	if text := got.Text(); images != 2 || !strings.Contains(text, "Look:") || !strings.Contains(text, "@/w/a b.txt#L3:5") || !strings.Contains(text, "the content") || !strings.Contains(text, "file:///w/c.txt") {
 		t.Errorf("%d images, text %q", images, text)
 	}
 	c.call("session/close", object{"sessionId": id})
