@@ -1,5 +1,5 @@
-"""Runs one prompt and asks on the terminal what agent asks, on a session of its own
-or, with the path of a socket in AGENT_SOCKET, on one of agent serve --socket."""
+"""Runs one prompt and asks on the terminal what agent asks: in a separate session or, with
+the path of a socket in AGENT_SOCKET, in one of agent serve --socket."""
 import json, os, socket, subprocess, sys
 
 if os.environ.get("AGENT_SOCKET"):
