@@ -139,6 +139,8 @@ var importRules = map[string][]string{
 	"core/goldentest": {},
 
 	"cmd/agent": {"cmd/agent/internal/cmd/root"},
+	// For programs that embed an agent: what the command reads, as options of sdk/agent.
+	"cmd/agent/settings": {"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/keyring", "cmd/agent/internal/setup", "core/model", "sdk/agent"},
 	"cmd/agent/internal/cmdutil": {
 		"cmd/agent/internal/config", "core/jsonpos", "core/model", "core/proc", "mcp", "sdk",
 	},
