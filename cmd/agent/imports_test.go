@@ -151,7 +151,7 @@ var importRules = map[string][]string{
 		"core/preview",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
 		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",
-		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "skills",
+		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/event", "core/store", "mcp", "permissions", "skills",
 	},
 	"cmd/agent/internal/cmd/root":       {"cmd/agent/internal/...", "core/store", "core/tools", "sdk", "sdk/agent"},
 	"cmd/agent/internal/cmd/config":     noun(),

@@ -162,6 +162,7 @@ func (c *chat) addPlanMode(t *run.Task) {
 
 // options returns what the terminal UI needs.
 func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
+	files := &fileList{env: c.agent.Env()}
 	o := tui.Options{
 		In: c.In, Out: c.Terminal, Session: c.session, Asker: asker, Queue: c.queue, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.Dir), Dir: c.set.Dir, Welcome: c.welcome(),
@@ -171,7 +172,7 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 		},
 		Shell: c.shell,
 		Complete: func(prefix string) []string {
-			return append(c.resources(prefix), completePath(context.Background(), c.agent.Env(), prefix)...)
+			return append(c.resources(prefix), files.complete(context.Background(), prefix)...)
 		},
 	}
 	switch {

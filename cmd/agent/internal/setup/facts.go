@@ -9,6 +9,9 @@ import (
 	"github.com/seed-009c0928/agent/core/model/facts"
 )
 
+// Facts returns what is known of a provider's model.
+func (s *Setup) Facts(provider, name string) facts.Model { return s.facts(provider, name) }
+
 // facts returns the facts of a provider's model, as overridden by the settings.
 // For an Azure deployment, they are those of its base model.
 func (s *Setup) facts(provider, name string) facts.Model {
