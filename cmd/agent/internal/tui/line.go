@@ -27,7 +27,7 @@ const keyHelp = `
 | Ctrl+K | search the commands |
 | Shift+Tab | next permission mode |
 | Esc Esc | go back to before an input: /rewind |
-| Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again aborts |
+| Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again ends running tools, too |
 | Ctrl+O | show the last truncated output, diff or reasoning in full |
 | Ctrl+T | show the conversation in full, to scroll and search |
 | Ctrl+D, Ctrl+C twice | quit |
@@ -51,7 +51,7 @@ type lineScreen struct {
 	reviewTop    int
 	current      *pending // the question that these fields belong to
 	inScrollback bool     // the question is in the scrollback, since the region has no room for it
-	lastKey      time.Time
+	slips        slips
 
 	list []string // completions
 	at   int      // index of the shown completion, -1 if none
@@ -65,6 +65,7 @@ type lineScreen struct {
 
 	escArmed bool // the next Esc rewinds
 	pager    *pager
+	paged    string             // what the pager has drawn
 	resized  *tea.WindowSizeMsg // the terminal's new size, while the pager is open
 
 	spin      int
@@ -103,7 +104,9 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		screen: &screen{out: out, width: width, height: height}, tty: in,
 		editor: newEditor(p, o.History), at: -1,
 	}
+	l.scene.now = o.now
 	l.alert, l.restore, l.draft, l.theme = l.notify, l.takeBack, l.takeBack, l.setTheme
+	l.view = l.openView
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
 	defer l.watch.close()
 	program := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(silentFile{out}), tea.WithoutSignalHandler(), tea.WithFPS(1))
@@ -126,7 +129,9 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 
 // restoreTerminal undoes the changes of screen; Bubble Tea undid its own.
 func (l *lineScreen) restoreTerminal() {
-	l.closePager()
+	for l.pager != nil {
+		l.closePager()
+	}
 	l.screen.draw(l.scene.take(), nil, 0, 0)
 	l.screen.erase()
 	if l.title != "" {
@@ -151,7 +156,7 @@ func (l *lineScreen) Init() (cmd tea.Cmd) {
 	}
 	if l.Prompt != "" {
 		l.enter(l.Prompt)
-	} else if l.Session.State() == core.StateParked {
+	} else if l.Session.Now().State == core.StateParked {
 		l.begin("") // asks the parked question
 	}
 	l.draw()
@@ -174,7 +179,6 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	case tea.KeyPressMsg:
 		urgent = true
 		cmd = l.key(m)
-		l.lastKey = time.Now()
 	case tea.PasteMsg:
 		if l.pager != nil {
 			break
@@ -185,7 +189,7 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 			break
 		}
 		l.input().paste(m.Content)
-		l.lastKey = time.Now()
+		l.slips.typed = l.scene.now()
 	case tea.WindowSizeMsg:
 		urgent = true
 		if l.pager != nil {
@@ -203,6 +207,9 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	case tickMsg:
 		l.ticking = false
 		l.spin++
+		if l.working() > 0 {
+			l.countWork()
+		}
 	case drawMsg:
 		l.frameDue, urgent = false, true
 	case completeMsg:
@@ -255,11 +262,21 @@ func (l *lineScreen) show(urgent bool) tea.Cmd {
 
 // tick updates the spinner and the clocks while something is running.
 func (l *lineScreen) tick() tea.Cmd {
-	if l.ticking || !l.work.busy && len(l.jobs) == 0 && !l.waitsForPause() {
+	wait, ok := l.pace()
+	if l.ticking || !ok {
 		return nil
 	}
 	l.ticking = true
-	return tea.Tick(100*time.Millisecond, func(time.Time) tea.Msg { return tickMsg{} })
+	return tea.Tick(wait, func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+// pace returns how often the screen changes by itself, if it does.
+func (l *lineScreen) pace() (time.Duration, bool) {
+	switch {
+	case l.work.busy, len(l.jobs) > 0, l.waitsForPause(), l.pager != nil && l.pager.live:
+		return 100 * time.Millisecond, true
+	}
+	return time.Second, l.working() > 0
 }
 
 func (l *lineScreen) resize(width, height int) {
@@ -282,22 +299,6 @@ func (l *lineScreen) draw() {
 	l.screen.draw(l.scene.take(), rows, x, y)
 }
 
-// pause is the time without typing before a key can answer a question, so that a
-// question that appears while the user types is not answered by accident.
-const pause = 700 * time.Millisecond
-
-// waitsForPause reports whether a question waits for the user to stop typing.
-func (l *lineScreen) waitsForPause() bool {
-	return l.dialog != nil && !l.stillTyping().IsZero()
-}
-
-func (l *lineScreen) stillTyping() time.Time {
-	if l.current == nil || l.editor.empty() || time.Since(l.lastKey) >= pause {
-		return time.Time{}
-	}
-	return l.lastKey
-}
-
 // syncDialog resets the dialog's state for a new question.
 func (l *lineScreen) syncDialog() {
 	var now *pending
@@ -315,7 +316,7 @@ func (l *lineScreen) syncDialog() {
 
 // input returns the box that has the focus.
 func (l *lineScreen) input() *editor {
-	if l.dialog != nil && l.dialog.typing() && l.typed != nil && !l.waitsForPause() {
+	if l.dialog != nil && l.dialog.typing() && l.typed != nil {
 		return l.typed
 	}
 	return l.editor

@@ -42,7 +42,7 @@ type previewMsg struct {
 // picking returns the list that has the focus, or nil.
 func (l *lineScreen) picking() *picker {
 	switch {
-	case l.dialog == nil || l.waitsForPause():
+	case l.dialog == nil || l.drafting():
 		return l.palette
 	case l.dialog.list == nil:
 		return nil

@@ -161,7 +161,7 @@ func TestLongTaskNotifies(t *testing.T) {
 			<-s.submit
 			now = now.Add(tt.lasts)
 			d.handle(eventsMsg{{Body: event.Idle{State: "idle"}}})
-			d.handle(doneMsg{out: core.Outcome{Stop: core.StopDone}})
+			d.handle(eventsMsg{{Body: event.Result{Run: d.work.run, Outcome: string(core.StopDone)}}})
 			if d.work.busy {
 				t.Error("the work is not over")
 			}
