@@ -160,7 +160,7 @@ var importRules = map[string][]string{
 		"core/preview",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
 		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",
-		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "sdk/host", "skills",
+		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/event", "core/store", "mcp", "permissions", "sdk/host", "skills",
 	},
 	"cmd/agent/internal/acp": {
 		"cmd/agent/internal/acp/protocol", "cmd/agent/internal/display", "internal/jsonrpc", "sdk/host",
