@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ type node struct {
 	children  []*node
 	began     time.Time // of a subagent
 	ephemeral bool
+	adjusted  bool                                    // a skill set model or effort for the current input
 	ownModel  bool                                    // another one than the parent's
 	toolEnv   func(core.Environment) core.Environment // SessionOptions.ToolEnv
 	ceiling   int                                     // tokens that a subagent may use; 0 = none
@@ -167,11 +169,16 @@ func (f *node) limits(req subagent.Request) (core.Limits, error) {
 	return l, nil
 }
 
+// nodeOf returns the node of a session, nil if it has ended.
+func (a *Agent) nodeOf(session string) *node {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.nodes[session]
+}
+
 // Spawn implements [subagent.Host].
 func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Session, err error) {
-	a.mu.Lock()
-	parent := a.nodes[req.Parent.ID]
-	a.mu.Unlock()
+	parent := a.nodeOf(req.Parent.ID)
 	if parent == nil {
 		return nil, errors.New("the session has ended")
 	}
@@ -198,6 +205,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	}()
 	own := firstOf(req.Model, definedModel(req.Definition))
 	child.ownModel, cfg.Model = own != "", firstOf(own, cfg.Model)
+	cfg.Request.Effort = cmp.Or(req.Effort, cfg.Request.Effort)
 	cfg.ToolEnv = wrapped(child.toolEnv, cfg.Env)
 	cfg.Profile.Prompt = withDefinition(cfg.Profile.Prompt, req.Definition)
 	search := a.searching(a.viewOf(child, req.Definition, cfg.Profile.Name), &cfg)
@@ -268,9 +276,7 @@ func (a *Agent) viewOf(child *node, d *subagent.Definition, profile string) *vie
 
 // notify adds a message to a session, unless it has ended.
 func (a *Agent) notify(id, text string) {
-	a.mu.Lock()
-	f := a.nodes[id]
-	a.mu.Unlock()
+	f := a.nodeOf(id)
 	if f == nil {
 		return
 	}
@@ -313,6 +319,7 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 	c.node.mu.Unlock()
 	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.node.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text()})
 	out, err := c.Session.Submit(ctx, in)
+	c.node.adjust("", "")
 	end := event.SubagentEnd{Name: c.name, Child: c.ID(), Outcome: string(out.Stop), Text: out.Text, Usage: out.Usage, DurationMS: out.Duration.Milliseconds()}
 	if err != nil {
 		end.Error = err.Error()
