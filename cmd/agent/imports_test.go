@@ -119,7 +119,7 @@ var importRules = map[string][]string{
 	"mcp/oauth":                    {"core/atomicfile"},
 	"mcp/oauth/oauthtest":          {},
 	"mcp/server":                   {"core", "core/model", "core/event", "internal/jsonrpc"},
-	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive"},
+	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/proc/sandbox"},
 	"skills/internal/bench":        {"skills", "bundled_skills"},
 	"bundled_skills":               {},
 	"plugins/web":                  {"sdk"},
