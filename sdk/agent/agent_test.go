@@ -24,7 +24,10 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	serveTraces()
+	goleak.VerifyTestMain(m)
+}
 
 // open returns an agent with the real tools, policy and environment, in a
 // workspace with the files.
