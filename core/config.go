@@ -28,10 +28,16 @@ type Config struct {
 	Profile  Profile
 	Request  RequestOptions
 
-	Env    Environment
-	Tools  ToolTable // nil = none
-	Policy Policy    // decides on every call
-	Asker  Asker     // nil = non-interactive: calls that need approval are denied
+	Env Environment
+	// ToolEnv is where tools work, if that is not Env itself but a view of it, such as
+	// the files as an editor has them; nil = Env.
+	ToolEnv Environment
+	Tools   ToolTable // nil = none
+	Policy  Policy    // decides on every call
+	Asker   Asker     // nil = non-interactive: calls that need approval are denied
+	// Explain adds to a permission request before it is shown, such as what the call
+	// would change; nil adds nothing.
+	Explain func(ctx context.Context, e Entry, call *Call, q *Question)
 	// SaveRules adds allow rules to the user's settings. With it, permission
 	// requests may offer [ChoiceAlways].
 	SaveRules func(ctx context.Context, rules []string) error

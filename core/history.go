@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
@@ -87,17 +88,28 @@ func (s *Session) answerOpenCalls(ctx context.Context) {
 func (s *Session) storeInput(ctx context.Context, in Input) (parts, record model.Parts) {
 	if in.Record == nil {
 		parts = s.storeImages(ctx, slices.Clone(in.Content))
-		return parts, slices.Clone(parts)
+		record = slices.Clone(parts)
+	} else {
+		s.hide(in.Content)
+		parts, record = slices.Clone(in.Content), s.storeImages(ctx, slices.Clone(in.Record))
 	}
-	s.hide(in.Content)
-	return slices.Clone(in.Content), s.storeImages(ctx, slices.Clone(in.Record))
+	for _, b := range in.Context {
+		parts, record = append(parts, b.part()), append(record, b.part())
+	}
+	return parts, record
+}
+
+// part returns the block as a part of the user turn.
+func (b Block) part() model.Part {
+	text := strings.ReplaceAll(b.Text, "</context", "< /context") // does not end the block
+	return model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, text)}
 }
 
 // hide keeps secrets of what is not logged out of later records.
 func (s *Session) hide(parts model.Parts) {
 	for _, p := range parts {
-		if text, ok := p.(model.Text); ok && s.cfg.Hider != nil {
-			s.cfg.Hider.Hide(text.Text)
+		if text := model.Written(p); text != "" && s.cfg.Hider != nil {
+			s.cfg.Hider.Hide(text)
 		}
 	}
 }
@@ -115,7 +127,7 @@ func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model
 	if !known || s.cfg.Hider == nil || entry.Validate(json.RawMessage(call.Args)) != nil {
 		return call.Args
 	}
-	c := &pending{call: call, entry: entry, tool: &Call{ID: call.ID, Name: call.Name, Args: json.RawMessage(call.Args), Session: s.info(), Env: s.cfg.Env}}
+	c := &pending{call: call, entry: entry, tool: &Call{ID: call.ID, Name: call.Name, Args: json.RawMessage(call.Args), Session: s.info(), Env: s.cfg.ToolEnv}}
 	scopes := entry.Tool.Definition().Scopes
 	runs := slices.Contains(scopes, ScopeShell) // and may write a secret that is in its command line
 	if !runs && !slices.Contains(scopes, ScopeWrite) || s.decide(ctx, c) != nil || len(c.decision.Sensitive) == 0 ||

@@ -78,7 +78,7 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 // takeInput adds the user turn: the input, and what the context sources add.
 func (s *Session) takeInput(r *run, in Input) {
 	s.iteration.Store(0)
-	if len(in.Content) == 0 {
+	if len(in.Content)+len(in.Context) == 0 {
 		return
 	}
 	parts, record := s.storeInput(r.ctx, in)
@@ -92,8 +92,7 @@ func (s *Session) takeInput(r *run, in Input) {
 			if b.Event != nil {
 				s.emit(r.ctx, "", b.Event)
 			}
-			block := model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, b.Text)}
-			parts, record = append(parts, block), append(record, block)
+			parts, record = append(parts, b.part()), append(record, b.part())
 		}
 	}
 	s.conversation.Begin()
@@ -109,7 +108,7 @@ func (s *Session) drainSteering(ctx context.Context) {
 	s.steering = nil
 	s.mu.Unlock()
 	for _, m := range queue {
-		parts, record := s.storeInput(ctx, m.Input)
+		parts, record := s.storeInput(ctx, m.input(ctx))
 		s.steer(ctx, parts, record, m.source)
 	}
 }
@@ -231,11 +230,9 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, an
 	}
 	s.spend(r, answer.Provider, answer.Model, answer.Usage)
 	r.out.Text = answer.Content.Text()
-	p := s.current().profile
-	window := p.ContextWindow
-	if window > 0 && !s.conversation.Warned && s.conversation.Context*5 > window*4 {
+	if p := s.current().profile; p.ContextWindow > 0 && !s.conversation.Warned && s.conversation.Context*5 > p.ContextWindow*4 {
 		s.conversation.Warned = true
-		text := fmt.Sprintf("about %d %% of the model's context window is used", s.conversation.Context*100/window)
+		text := fmt.Sprintf("about %d %% of the model's context window is used", s.conversation.Context*100/p.ContextWindow)
 		if p.WindowNote != "" {
 			text += "; " + p.WindowNote
 		}

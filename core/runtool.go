@@ -186,7 +186,7 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 		return fail(CodeValidation, "Invalid arguments for tool: %s: %v. Correct the arguments and call it again.", c.call.Name, err)
 	}
 	c.notes = append(c.notes, notes...)
-	c.tool = &Call{ID: call.ID, Name: c.call.Name, Args: corrected, Session: s.info(), Env: s.cfg.Env}
+	c.tool = &Call{ID: call.ID, Name: c.call.Name, Args: corrected, Session: s.info(), Env: s.cfg.ToolEnv}
 	if err := s.decide(r.ctx, c); err != nil {
 		return fail(CodeValidation, "Tool error (%s): %v", c.call.Name, err)
 	}
@@ -297,7 +297,7 @@ func (s *Session) execute(ctx context.Context, c *pending) (Result, *event.Outpu
 	})
 	timer := timeout.New(ctx, def.Timeout)
 	defer timer.Stop()
-	c.tool.Env = Restrict(s.cfg.Env, c.decision.Grants, s.cfg.Store)
+	c.tool.Env = Restrict(s.cfg.ToolEnv, c.decision.Grants, s.cfg.Store)
 	c.tool.Output = spool
 	c.tool.Progress = func(p Progress) {
 		s.emit(ctx, c.call.ID, event.ToolProgress{Done: p.Done, Total: p.Total, Message: p.Message})

@@ -57,6 +57,8 @@ type Input struct {
 	Run     string // names the input in its [event.User]; may be empty
 	// Record is logged instead of Content, which has secrets; nil logs Content.
 	Record model.Parts
+	// Context is what the host adds, such as an open file: not the user's words.
+	Context []Block
 }
 
 // TextInput is an input of one text.
@@ -103,7 +105,7 @@ type Session struct {
 	started time.Time
 	// approved is shared with subagents.
 	approved *approvals.Set
-	asking   chan struct{} // holds a token while a question is open
+	asking   sync.Mutex // held while a question gets its ID
 
 	iteration, tokens atomic.Int64 // for the events' envelope
 	rec               *recorder.Recorder
@@ -144,9 +146,6 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	case cfg.Policy == nil:
 		return nil, errors.New("core.New: Config.Policy is required: it decides on every tool call")
 	}
-	if cfg.Tools == nil {
-		cfg.Tools = StaticTools()
-	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
@@ -154,14 +153,15 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		cfg.NewID = randomID
 	}
 	cfg.ID = cmp.Or(cfg.ID, cfg.NewID())
+	cfg.Tools = cmp.Or(cfg.Tools, StaticTools())
+	cfg.ToolEnv = cmp.Or(cfg.ToolEnv, cfg.Env)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	cfg.Model = cmp.Or(cfg.Model, cfg.Provider.Info().Model)
 	if cfg.Hider == nil {
 		cfg.Hider, _ = cfg.Journal.(Hider)
 	}
 	s := &Session{
-		cfg: cfg, id: cfg.ID,
-		asking: make(chan struct{}, 1), state: StateIdle, approved: approvals.New(),
+		cfg: cfg, id: cfg.ID, state: StateIdle, approved: approvals.New(),
 		settings: settings{cfg.Provider, cfg.Model, cfg.Profile, cfg.Request, cfg.Limits.withDefaults(), cfg.Policy},
 	}
 	if parent, ok := cfg.Asker.(*Session); ok {
@@ -206,6 +206,10 @@ func (s *Session) ID() string { return s.id }
 // Opened returns the number of the session_start event that New wrote: earlier
 // events are those of a resumed session.
 func (s *Session) Opened() event.Seq { return s.opened }
+
+// Settings returns what a resumed session's host had changed, by the names in
+// [event.SettingChanged]; the host applies them.
+func (s *Session) Settings() map[string]string { return s.conversation.Settings }
 
 // State returns the current state.
 func (s *Session) State() State {
@@ -380,18 +384,28 @@ func (s *Session) Close() error {
 
 // Steer adds a message after the current round of tool calls; an idle session
 // keeps it for the next input.
-func (s *Session) Steer(in Input) { s.queue(steered{in, "user"}) }
+func (s *Session) Steer(in Input) {
+	s.queue(steered{"user", func(context.Context) Input { return in }})
+}
 
 // Notify adds a message of the host, such as that something is done. The model gets
 // it as a system message; it is recorded, and queued like one of Steer.
 func (s *Session) Notify(text string) {
-	s.queue(steered{TextInput("<system_message>\n" + text + "\n</system_message>"), "system"})
+	s.NotifyAfter(func(context.Context) string { return text })
+}
+
+// NotifyAfter is Notify with the text that work returns. Work runs before the next
+// model call, which waits for it.
+func (s *Session) NotifyAfter(work func(context.Context) string) {
+	s.queue(steered{"system", func(ctx context.Context) Input {
+		return TextInput("<system_message>\n" + work(ctx) + "\n</system_message>")
+	}})
 }
 
 // steered is a message that waits, and who it is from.
 type steered struct {
-	Input
 	source string
+	input  func(context.Context) Input
 }
 
 func (s *Session) queue(m steered) {

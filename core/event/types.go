@@ -222,6 +222,7 @@ type Question struct {
 	Detail    string          `json:"detail,omitempty"`
 	Choices   []string        `json:"choices,omitempty"`
 	Offers    []Offer         `json:"offers,omitempty"`
+	Edits     []Edit          `json:"edits,omitempty"` // what a call that changes files would change
 	Schema    json.RawMessage `json:"schema,omitempty"`
 	URL       string          `json:"url,omitempty"`
 }
@@ -240,6 +241,7 @@ type Answer struct {
 	Choice    string   `json:"choice,omitempty"`
 	Rules     []string `json:"rules,omitempty"` // of the offer that was accepted
 	Reason    string   `json:"reason,omitempty"`
+	Args      string   `json:"args,omitempty"`      // with which the user replaced those of the call
 	Withdrawn bool     `json:"withdrawn,omitempty"` // cancelled without an answer
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,9 @@ import (
 
 func TestMain(m *testing.M) {
 	serveTraces()
+	if slices.Contains(os.Args[1:], agent.ReaderFlag) {
+		agent.ServeReader()
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -79,7 +79,7 @@ func (o *Options) runLines(ctx context.Context, args []string) error {
 	t.Session.OnSubagent = func(child *core.Session) {
 		children.Go(func() { l.follow(child.Events(context.WithoutCancel(ctx), 0)) })
 	}
-	h := host.New(l.open(set))
+	h := host.New(set.Home, l.open(set))
 	if l.session, err = h.Open(ctx, host.Open{ID: t.Session.Resume, Dir: t.Agent.Dir}); err != nil {
 		return cmdutil.Advise(setup.SessionAdvice(err, t.Session.Resume), setup.FirstRunAdvice(ctx, err))
 	}
@@ -136,11 +136,7 @@ func (l *lines) settings(set *setup.Setup, a *agent.Agent, s *agent.Session, now
 	list := []host.Setting{{
 		ID: "model", Name: "Model", Category: "model", Value: now.Model,
 		Set: func(name string) error {
-			profile, err := set.Profile(now.Provider, name)
-			if err == nil {
-				s.SetModel(nil, name)
-				s.SetProfile(profile)
-			}
+			_, _, err := set.UseModel(context.Background(), s, now.Provider, name)
 			return err
 		},
 	}, {
