@@ -217,7 +217,7 @@ func (p pages) output(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "The event has no output.", http.StatusNotFound)
 		return
 	}
-	var from io.ReadCloser = io.NopCloser(strings.NewReader(b.Output.Text))
+	from := io.NopCloser(strings.NewReader(b.Output.Text))
 	if b.Output.Path != "" {
 		if from, err = p.open(b.Output.Path); err != nil {
 			fail(w, err)
