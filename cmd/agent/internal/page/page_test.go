@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -259,6 +260,30 @@ func TestHostileText(t *testing.T) {
 	}
 	if len(html) > 4<<20 {
 		t.Errorf("the page has %d bytes", len(html))
+	}
+}
+
+// broken is a Source whose sessions cannot be read to their end.
+type broken struct{ memory }
+
+func (b broken) Read(ctx context.Context, id string, after event.Seq) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for e := range b.memory.Read(ctx, id, after) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		yield(event.Event{}, &store.CorruptError{File: "s.jsonl", Line: 7, Err: io.ErrUnexpectedEOF})
+	}
+}
+
+// TestDamaged checks that a damaged session is shown as far as it can be read.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	err := Export(t.Context(), &b, broken{memory{"s": workday()}}, "s", cents, time.UTC)
+	if html := b.String(); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(html, "It was a typo") || !strings.Contains(html, "line 7 is damaged; &#39;agent sessions repair s&#39;") {
+		t.Errorf("%v, %s", err, html)
 	}
 }
 
