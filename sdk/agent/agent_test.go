@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 	if slices.Contains(os.Args[1:], agent.ReaderFlag) {
 		agent.ServeReader()
 	}
+	serveTraces()
 	goleak.VerifyTestMain(m)
 }
 

@@ -217,6 +217,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 		return nil, err
 	}
 	child.open(s)
+	a.report(s)
 	a.mu.Lock()
 	a.nodes[cfg.ID] = child
 	a.mu.Unlock()

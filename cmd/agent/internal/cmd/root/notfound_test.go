@@ -17,7 +17,7 @@ var namers = []string{
 	"mcp disable nix", "mcp enable nix", "mcp get nix", "mcp login nix", "mcp logout nix", "mcp remove nix", "mcp test nix",
 	"permissions check --tool nix", "permissions explain --tool nix", "permissions log nix",
 	"plugins add ./nix", "plugins disable nix", "plugins enable nix", "plugins logs nix", "plugins remove nix", "plugins seal nix", "plugins update nix", "plugins verify nix",
-	"sessions delete nix", "sessions diff nix", "sessions undo nix", "sessions restore nix", "sessions export nix", "sessions fork nix", "sessions repair nix", "sessions show nix", "sessions view nix",
+	"sessions delete nix", "sessions diff nix", "sessions undo nix", "sessions restore nix", "sessions export nix", "sessions fork nix", "sessions repair nix", "sessions show nix", "sessions trace nix", "sessions view nix",
 	"skills add ./nix", "skills disable nix", "skills enable nix", "skills eval nix", "skills lint nix", "skills remove nix", "skills show nix", "skills update nix", "skills verify nix",
 	"tools call nix", "tools show nix",
 	"trust nix",

@@ -21,6 +21,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/provider"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/session"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/skill"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/telemetry"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/tool"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/trust"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/try"
@@ -127,6 +128,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		insights.NewCmd(s),
 		worktree.NewCmd(s),
 		try.NewCmd(s),
+		telemetry.NewCmd(s),
 		chat.NewResumeCmd(s),
 		trust.NewCmd(s),
 		newCompletionCmd(s),
