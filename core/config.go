@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -30,10 +28,16 @@ type Config struct {
 	Profile  Profile
 	Request  RequestOptions
 
-	Env    Environment
-	Tools  ToolTable // nil = none
-	Policy Policy    // decides on every call
-	Asker  Asker     // nil = non-interactive: calls that need approval are denied
+	Env Environment
+	// ToolEnv is where tools work, if that is not Env itself but a view of it, such as
+	// the files as an editor has them; nil = Env.
+	ToolEnv Environment
+	Tools   ToolTable // nil = none
+	Policy  Policy    // decides on every call
+	Asker   Asker     // nil = non-interactive: calls that need approval are denied
+	// Explain adds to a permission request before it is shown, such as what the call
+	// would change; nil adds nothing.
+	Explain func(ctx context.Context, e Entry, call *Call, q *Question)
 	// SaveRules adds allow rules to the user's settings. With it, permission
 	// requests may offer [ChoiceAlways].
 	SaveRules func(ctx context.Context, rules []string) error
@@ -57,7 +61,6 @@ type Config struct {
 	Clock  func() time.Time // nil = time.Now
 	NewID  func() string    // nil = random
 	Logger *slog.Logger     // nil = silent
-	Tracer trace.Tracer     // nil = none
 }
 
 // RequestOptions are part of every request. They can change between calls.

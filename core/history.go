@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
@@ -13,6 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core/internal/conversation"
 	"github.com/seed-009c0928/agent/core/internal/images"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/tracecontext"
 )
 
 // requestMessages returns the conversation with the images' bytes filled in.
@@ -51,6 +53,9 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			return false, fmt.Errorf("record %d: %w", e.Seq, err)
 		}
 		last = e.Seq
+		if _, ok := e.Body.(event.User); ok {
+			s.span = tracecontext.Span{Trace: e.Trace, ID: e.Span}.Child(s.id, uint64(e.Seq))
+		}
 		if err := s.conversation.Apply(e, options); err != nil {
 			return false, err
 		}
@@ -83,10 +88,21 @@ func (s *Session) answerOpenCalls(ctx context.Context) {
 func (s *Session) storeInput(ctx context.Context, in Input) (parts, record model.Parts) {
 	if in.Record == nil {
 		parts = s.storeImages(ctx, slices.Clone(in.Content))
-		return parts, slices.Clone(parts)
+		record = slices.Clone(parts)
+	} else {
+		s.hide(in.Content)
+		parts, record = slices.Clone(in.Content), s.storeImages(ctx, slices.Clone(in.Record))
 	}
-	s.hide(in.Content)
-	return slices.Clone(in.Content), s.storeImages(ctx, slices.Clone(in.Record))
+	for _, b := range in.Context {
+		parts, record = append(parts, b.part()), append(record, b.part())
+	}
+	return parts, record
+}
+
+// part returns the block as a part of the user turn.
+func (b Block) part() model.Part {
+	text := strings.ReplaceAll(b.Text, "</context", "< /context") // does not end the block
+	return model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, text)}
 }
 
 // hide keeps secrets of what is not logged out of later records.
@@ -111,7 +127,7 @@ func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model
 	if !known || s.cfg.Hider == nil || entry.Validate(json.RawMessage(call.Args)) != nil {
 		return call.Args
 	}
-	c := &pending{call: call, entry: entry, tool: &Call{ID: call.ID, Name: call.Name, Args: json.RawMessage(call.Args), Session: s.info(), Env: s.cfg.Env}}
+	c := &pending{call: call, entry: entry, tool: &Call{ID: call.ID, Name: call.Name, Args: json.RawMessage(call.Args), Session: s.info(), Env: s.cfg.ToolEnv}}
 	scopes := entry.Tool.Definition().Scopes
 	runs := slices.Contains(scopes, ScopeShell) // and may write a secret that is in its command line
 	if !runs && !slices.Contains(scopes, ScopeWrite) || s.decide(ctx, c) != nil || len(c.decision.Sensitive) == 0 ||
@@ -126,14 +142,14 @@ func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model
 
 // record logs a call's result and adds it to the conversation.
 func (s *Session) record(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration) {
-	s.emitResult(ctx, c, res, out, took, nil)
+	s.emitResult(ctx, c, res, out, took, 0, nil)
 	s.conversation.AddResult(toolResult(c, res))
 }
 
-func (s *Session) emitResult(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration, sensitive []string) {
+func (s *Session) emitResult(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took, waited time.Duration, sensitive []string) {
 	body := event.ToolResult{
 		Name: c.Name, Content: res.Content, IsError: res.Code != "", Code: string(res.Code), Output: out,
-		DurationMS: took.Milliseconds(), Structured: res.Structured, Meta: res.Meta,
+		DurationMS: took.Milliseconds(), WaitedMS: waited.Milliseconds(), Structured: res.Structured, Meta: res.Meta,
 	}
 	if len(sensitive) == 0 {
 		s.emit(ctx, c.ID, body)

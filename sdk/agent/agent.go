@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/changes"
@@ -98,7 +97,6 @@ type Options struct {
 	Subreaper bool
 
 	Logger *slog.Logger
-	Tracer trace.Tracer
 }
 
 // StoreOptions say what is stored below Home.
@@ -154,6 +152,9 @@ type SessionOptions struct {
 	SaveRules func(ctx context.Context, rules []string) error
 	Hooks     core.Hooks
 	Context   []core.ContextSource // adds text to inputs
+	// ToolEnv returns the view of the environment that tools get, such as one with the
+	// files as an editor has them; nil = the environment. Subagents have it, too.
+	ToolEnv func(core.Environment) core.Environment
 	// OnSubagent is called with every subagent of the session before it starts.
 	OnSubagent func(*core.Session)
 	// Cost returns the price of a model call in USD; false if unknown.
@@ -335,28 +336,40 @@ type Session struct {
 	node      *node
 }
 
-// SetModel changes the provider and the model, also for new subagents. See
-// [core.Session.SetModel].
+// SetModel changes the provider and the model, also of subagents without a model of
+// their own. See [core.Session.SetModel].
 func (s *Session) SetModel(p model.Provider, name string) {
-	s.node.change(func(c *core.Config) {
+	s.node.changeAll(func(n *node) bool { return n.ownModel }, func(c *core.Config, child *core.Session) {
 		if p != nil {
 			c.Provider = p
 		}
 		c.Model = name
-		s.search.adapt(c)
+		if child != nil {
+			child.SetModel(p, name)
+		}
 	})
+	s.node.change(s.search.adapt)
 	s.Session.SetModel(p, name)
 }
 
-// SetRequest changes the request's options, also for new subagents.
+// SetRequest changes the request's options, also of subagents.
 func (s *Session) SetRequest(o core.RequestOptions) {
-	s.node.change(func(c *core.Config) { c.Request = o })
+	s.node.changeAll(nil, func(c *core.Config, child *core.Session) {
+		if c.Request = o; child != nil {
+			child.SetRequest(o)
+		}
+	})
 	s.Session.SetRequest(o)
 }
 
-// SetPolicy changes the policy, also for new subagents.
+// SetPolicy changes the policy, also of subagents.
 func (s *Session) SetPolicy(p core.Policy) {
-	s.node.change(func(c *core.Config) { c.Policy = p })
+	s.node.changeAll(nil, func(c *core.Config, child *core.Session) {
+		if c.Policy = p; child != nil {
+			move(c)
+			child.SetPolicy(c.Policy)
+		}
+	})
 	s.Session.SetPolicy(p)
 }
 
@@ -395,6 +408,7 @@ func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.O
 	}
 	return func() (core.Outcome, error) {
 		out, err := run()
+		s.node.adjust("", "")
 		if s.State() == core.StateClosed {
 			s.agent.forget(s.ID())
 		}
@@ -454,19 +468,17 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		ID: opts.Resume, Version: a.opts.Version,
 		Provider: model.WithRetry(opts.Provider, opts.Retry), Model: opts.Model, Profile: opts.Profile, Request: opts.Request,
 		Env: a.env, Policy: a.policy, Asker: opts.Asker, SaveRules: opts.SaveRules, Context: opts.Context, Hooks: opts.Hooks,
-		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
+		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger,
 		Hider: a.hidden,
 	}
-	if cfg.Asker != nil {
-		cfg.Asker = tryingAsker{cfg.Asker, a}
-	}
+	cfg.Explain, cfg.ToolEnv = a.explain, wrapped(opts.ToolEnv, cfg.Env)
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
 		cfg.Profile = profile.Default(profile.Options{})
 	}
 	if cfg.ID == "" {
 		cfg.ID = newID()
 	}
-	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, ephemeral: opts.Ephemeral}}
+	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, toolEnv: opts.ToolEnv, ephemeral: opts.Ephemeral}}
 	a.addSources(&cfg, s)
 	s.search = a.searching(s.tools, &cfg)
 	cfg.Tools = s.search
@@ -491,6 +503,14 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	defer a.mu.Unlock()
 	a.nodes[s.ID()] = s.node
 	return s, nil
+}
+
+// wrapped returns the view of an environment that tools get.
+func wrapped(view func(core.Environment) core.Environment, env core.Environment) core.Environment {
+	if view == nil {
+		return env
+	}
+	return view(env)
 }
 
 // addSources adds the context of plugins, MCP servers and skills.

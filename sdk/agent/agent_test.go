@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,12 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if slices.Contains(os.Args[1:], agent.ReaderFlag) {
+		agent.ServeReader()
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // open returns an agent with the real tools, policy and environment, in a
 // workspace with the files.

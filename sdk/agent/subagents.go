@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,10 @@ type node struct {
 	// children are the open subagents.
 	children  []*node
 	ephemeral bool
-	ceiling   int // tokens that a subagent may use; 0 = none
+	adjusted  bool                                    // a skill set model or effort for the current input
+	ownModel  bool                                    // another one than the parent's
+	toolEnv   func(core.Environment) core.Environment // SessionOptions.ToolEnv
+	ceiling   int                                     // tokens that a subagent may use; 0 = none
 }
 
 // open sets the session when it is open.
@@ -63,6 +67,23 @@ func (f *node) change(set func(*core.Config)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	set(&f.cfg)
+}
+
+// changeAll changes the configuration of a session, and that of its open subagents
+// unless they or a parent are left out. Set gets the session of a subagent.
+func (f *node) changeAll(except func(*node) bool, set func(c *core.Config, child *core.Session)) {
+	f.mu.Lock()
+	session, children := f.session, slices.Clone(f.children)
+	if f.parent == nil {
+		session = nil
+	}
+	set(&f.cfg, session)
+	f.mu.Unlock()
+	for _, c := range children {
+		if except == nil || !except(c) {
+			c.changeAll(except, set)
+		}
+	}
 }
 
 // price wraps the host's cost function so that a session's limit covers its
@@ -146,11 +167,16 @@ func (f *node) limits(req subagent.Request) (core.Limits, error) {
 	return l, nil
 }
 
+// nodeOf returns the node of a session, nil if it has ended.
+func (a *Agent) nodeOf(session string) *node {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.nodes[session]
+}
+
 // Spawn implements [subagent.Host].
 func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Session, err error) {
-	a.mu.Lock()
-	parent := a.nodes[req.Parent.ID]
-	a.mu.Unlock()
+	parent := a.nodeOf(req.Parent.ID)
 	if parent == nil {
 		return nil, errors.New("the session has ended")
 	}
@@ -160,7 +186,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	}
 	parent.mu.Lock()
 	cfg, host := parent.cfg, parent.cfg.Cost
-	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, ephemeral: parent.ephemeral, ceiling: req.MaxTokens}
+	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, toolEnv: parent.toolEnv, ephemeral: parent.ephemeral, ceiling: req.MaxTokens}
 	parent.mu.Unlock()
 
 	cfg.ID, cfg.Parent, cfg.AgentPath = newID(), req.Parent.ID, child.path
@@ -175,7 +201,10 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 			err = errors.Join(err, in.close())
 		}
 	}()
-	cfg.Model = firstOf(req.Model, definedModel(req.Definition), cfg.Model)
+	own := firstOf(req.Model, definedModel(req.Definition))
+	child.ownModel, cfg.Model = own != "", firstOf(own, cfg.Model)
+	cfg.Request.Effort = cmp.Or(req.Effort, cfg.Request.Effort)
+	cfg.ToolEnv = wrapped(child.toolEnv, cfg.Env)
 	cfg.Profile.Prompt = withDefinition(cfg.Profile.Prompt, req.Definition)
 	search := a.searching(a.viewOf(child, req.Definition, cfg.Profile.Name), &cfg)
 	cfg.Tools = search
@@ -244,9 +273,7 @@ func (a *Agent) viewOf(child *node, d *subagent.Definition, profile string) *vie
 
 // notify adds a message to a session, unless it has ended.
 func (a *Agent) notify(id, text string) {
-	a.mu.Lock()
-	f := a.nodes[id]
-	a.mu.Unlock()
+	f := a.nodeOf(id)
 	if f == nil {
 		return
 	}
@@ -289,6 +316,7 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 	c.node.mu.Unlock()
 	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.node.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text()})
 	out, err := c.Session.Submit(ctx, in)
+	c.node.adjust("", "")
 	end := event.SubagentEnd{Name: c.name, Child: c.ID(), Outcome: string(out.Stop), Text: out.Text, Usage: out.Usage, DurationMS: out.Duration.Milliseconds()}
 	if err != nil {
 		end.Error = err.Error()

@@ -24,6 +24,8 @@ type Conversation struct {
 	Questions questions.Set
 	Usage     model.Usage // of all answers, also of those taken back
 	Cost      float64     // USD
+	// Settings are those that the host has recorded as changed, by name.
+	Settings map[string]string
 	// Price is the price of a usage; nil, or false, if it is unknown.
 	Price func(provider, name string, u model.Usage) (float64, bool)
 
@@ -209,6 +211,11 @@ func (c *Conversation) Apply(e event.Event, o Options) error {
 	}
 	c.Note(e.Call, e.Body)
 	switch b := e.Body.(type) {
+	case event.SettingChanged:
+		if c.Settings == nil {
+			c.Settings = map[string]string{}
+		}
+		c.Settings[b.Setting] = b.Value
 	case event.Prompt:
 		c.Prompt = Prompt{b.Text, b.Provider, b.Model, b.Profile, true}
 	case event.User:

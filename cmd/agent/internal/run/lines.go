@@ -79,7 +79,7 @@ func (o *Options) runLines(ctx context.Context, args []string) error {
 	t.Session.OnSubagent = func(child *core.Session) {
 		children.Go(func() { l.follow(child.Events(context.WithoutCancel(ctx), 0)) })
 	}
-	h := host.New(l.open(set))
+	h := host.New(set.Home, l.open(set))
 	if l.session, err = h.Open(ctx, host.Open{ID: t.Session.Resume, Dir: t.Agent.Dir}); err != nil {
 		return cmdutil.Advise(setup.SessionAdvice(err, t.Session.Resume), setup.FirstRunAdvice(ctx, err))
 	}

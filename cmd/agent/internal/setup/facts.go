@@ -2,12 +2,34 @@ package setup
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/facts"
 )
+
+// hasModel reports whether a provider is known to have a model: from the settings, a
+// catalog or, of a provider that makes its models, the table.
+func (s *Setup) hasModel(provider, name string) bool {
+	for _, key := range []string{name, provider + "/" + name} {
+		if _, ok := s.Settings.Models[key]; ok {
+			return true
+		}
+	}
+	var updated facts.Catalog
+	if s.catalog != nil {
+		updated = s.catalog()
+	}
+	for _, c := range []facts.Catalog{updated, facts.Builtin()} {
+		if _, ok := c.Lookup(provider, name); ok {
+			return true
+		}
+	}
+	m := facts.Lookup(provider, name)
+	return m.Known && slices.Contains(facts.OfVendor(provider), m.ID)
+}
 
 // facts returns the facts of a provider's model, as overridden by the settings.
 // For an Azure deployment, they are those of its base model.

@@ -68,7 +68,7 @@ func (p *plainScreen) loop(inbox <-chan any, lines *lineReader) (Next, error) {
 	if p.Prompt != "" {
 		p.scene.user(p.Prompt)
 		p.enter(p.Prompt)
-	} else if p.Session.State() == core.StateParked {
+	} else if p.Session.Now().State == core.StateParked {
 		p.begin("") // asks the parked question
 	}
 	input := lines.lines
