@@ -77,7 +77,7 @@ var importRules = map[string][]string{
 	"core/env/internal/notes": {"core", "core/model", "core/event"},
 	"core/env":                {"core/env/internal/notes", "core/gitignore", "core/sensitive", "core", "core/model", "core/event", "core/proc", "core/proc/sandbox"},
 	"core/internal/textedit":  {},
-	"core/gitignore": {"core/internal/textedit"},
+	"core/gitignore":          {"core/internal/textedit"},
 	"core/snapshot":           {"core/atomicfile", "core/gitindex", "core/gitignore"},
 	"core/internal/charset":   {},
 	"core/preview":            {"core", "core/model", "core/event", "core/internal/charset"},
@@ -123,6 +123,7 @@ var importRules = map[string][]string{
 	"skills/internal/bench":        {"skills", "bundled_skills"},
 	"bundled_skills":               {},
 	"plugins/web":                  {"sdk"},
+	"plugins/graph":                {"sdk", "core/gitignore"},
 
 	"sdk/agent":         {"...", "!cmd/...", "!sdk/host/..."},
 	"sdk/host":          {"core", "core/changes", "core/event", "core/model", "core/store", "mcp", "sdk/agent"},

@@ -178,3 +178,29 @@ func contentHash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:12])
 }
+
+// countFiles counts down the source files below a directory until there are none
+// left to find or to look at.
+func countFiles(dir string, n, left *int, depth int) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil || depth > 16 {
+		return false
+	}
+	for _, e := range entries {
+		if *left--; *left <= 0 {
+			return false
+		}
+		switch {
+		case strings.HasPrefix(e.Name(), ".") || skipped[e.Name()]:
+		case e.IsDir():
+			if countFiles(dir+"/"+e.Name(), n, left, depth+1) {
+				return true
+			}
+		case languages[strings.ToLower(path.Ext(e.Name()))] != "":
+			if *n--; *n <= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,9 +18,26 @@ import (
 
 // PluginOptions configure the bundled plugin.
 type PluginOptions struct {
-	Languages []string
-	Ignore    []string
-	Tokens    int // of context for an input; 0 is none
+	Languages []string `json:"languages,omitempty"`
+	Ignore    []string `json:"ignore,omitempty"`
+	Tokens    int      `json:"tokens,omitempty"` // of context for an input; 0 is none
+}
+
+// OptionsEnv is the environment variable that tells the plugin's process its
+// options, as JSON.
+const OptionsEnv = "AGENT_GRAPH_OPTIONS"
+
+// OptionsFromEnv returns the options of the plugin's process.
+func OptionsFromEnv() PluginOptions {
+	var o PluginOptions
+	_ = json.Unmarshal([]byte(os.Getenv(OptionsEnv)), &o) // without it, or for another program: the defaults
+	return o
+}
+
+// Encode returns the options for OptionsEnv.
+func (o PluginOptions) Encode() string {
+	data, _ := json.Marshal(o) // cannot fail: texts and a number
+	return string(data)
 }
 
 // Plugin returns the bundled plugin with the tools get_impact and graph_query. It
@@ -28,7 +46,7 @@ func Plugin(version string, o PluginOptions) sdk.Plugin {
 	s := &server{options: o, indexes: map[string]*indexing{}}
 	p := sdk.Plugin{
 		Name: "graph", Version: version, Summary: "Knows what calls what, and what a change may break",
-		Manifest: sdk.Manifest{Read: []string{"$WORKSPACE"}},
+		Manifest: sdk.Manifest{Read: []string{"$WORKSPACE"}, Env: []string{OptionsEnv}},
 		Extensions: []sdk.Extension{
 			sdk.Tool("get_impact", "Lists what changing a file or a symbol may break: affected files and functions, and the tests to run with their command. Use it before you change code that others call.", s.impact, sdk.ReadOnly(), sdk.Timeout(2*time.Minute)),
 			sdk.Tool("graph_query", "Answers from the code's dependency graph who calls a function (callers), what it uses (callees), and how one symbol depends on another (path). Cheaper and more exact than searching for the name.", s.query, sdk.ReadOnly(), sdk.Timeout(2*time.Minute)),

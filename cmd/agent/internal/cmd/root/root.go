@@ -14,6 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/demo"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/doctor"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/graph"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/mcp"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/permission"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/plugin"
@@ -123,6 +124,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		provider.NewModelsCmd(s),
 		doctor.NewCmd(s),
 		session.NewCmd(s),
+		graph.NewCmd(s),
 		worktree.NewCmd(s),
 		try.NewCmd(s),
 		chat.NewResumeCmd(s),
