@@ -108,8 +108,8 @@ func (b Block) part() model.Part {
 // hide keeps secrets of what is not logged out of later records.
 func (s *Session) hide(parts model.Parts) {
 	for _, p := range parts {
-		if text, ok := p.(model.Text); ok && s.cfg.Hider != nil {
-			s.cfg.Hider.Hide(text.Text)
+		if text := model.Written(p); text != "" && s.cfg.Hider != nil {
+			s.cfg.Hider.Hide(text)
 		}
 	}
 }

@@ -93,7 +93,11 @@ func grep(in *invocation) {
 	}
 	recursive = recursive || in.maybeOptions()
 	if recursive || len(paths) > 0 {
-		in.each(paths, Access{Kind: Read, Recursive: recursive})
+		a := Access{Kind: Read, Recursive: recursive, Without: in.patterns("--exclude", "--exclude-dir")}
+		if include := in.values("--include"); len(include) == 1 && include[0].kind != unknown && !strings.Contains(include[0].text, `\`) {
+			a.Name = include[0].text
+		}
+		in.each(paths, a)
 	}
 	if slices.ContainsFunc(paths, func(p word) bool { return p.kind == glob && strings.Trim(p.text, "*?") == "" }) {
 		in.here(Access{Kind: Read, Recursive: true}) // the only file may be named -r

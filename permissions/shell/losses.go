@@ -99,7 +99,7 @@ func (in *invocation) losses() {
 
 // plain returns the arguments that are no options.
 func (in *invocation) plain() []word {
-	return slices.DeleteFunc(slices.Clone(in.args), func(w word) bool { return strings.HasPrefix(w.text, "-") })
+	return slices.DeleteFunc(slices.Clone(in.args), func(w word) bool { return strings.HasPrefix(w.text, "-") && w.text != "-" })
 }
 
 // given reports whether one of the options is among the arguments, also together

@@ -87,6 +87,10 @@ type Access struct {
 	// SkipsHidden excludes names below Path that begin with a dot, as rg, fd and
 	// tree do.
 	SkipsHidden bool
+	// Name limits a recursive access to files with names that match this pattern, if
+	// there is one, and Without excludes names.
+	Name    string
+	Without []string
 	// Loss is what becomes of the content of the files.
 	Loss Loss
 	// From limits the loss to files below Path with the names of those in this
