@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -51,7 +50,7 @@ type Summary struct {
 	Edges      map[Relation]map[string]int `json:"edges"` // by confidence
 	Languages  map[string]int              `json:"languages"`
 	Warnings   map[string]int              `json:"warnings"` // by code
-	Changed    int                         `json:"changed"`  // files read by the last refresh
+	Changed    int                         `json:"changed"`  // files that differed at the last refresh
 	Elapsed    time.Duration               `json:"-"`
 	Millis     float64                     `json:"ms"`
 	Incomplete bool                        `json:"incomplete,omitempty"`
@@ -126,12 +125,13 @@ func (x *Index) Refresh(ctx context.Context) error {
 		}
 	}
 	x.scan(ctx, read, changed)
+	fresh := len(changed)
 	err := x.analyse(ctx, w, changed)
 	for path, f := range changed {
 		x.graph.put(path, f)
 	}
 	x.link()
-	x.summary.Changed, x.summary.Elapsed, x.summary.Incomplete = len(read), time.Since(start), err != nil
+	x.summary.Changed, x.summary.Elapsed, x.summary.Incomplete = fresh, time.Since(start), err != nil
 	if x.store != nil && len(changed) > 0 {
 		err = errors.Join(err, x.store.save(changed, x.scanned))
 	}
@@ -149,9 +149,13 @@ func (x *Index) scan(ctx context.Context, files []source, changed map[string]*fi
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for s := range work {
-				f := x.scanFile(s, x.known(&mu, s.path))
+				old := x.known(&mu, s.path)
+				f := x.scanFile(s, old)
 				mu.Lock()
-				x.scanned[s.path], changed[s.path] = f, f
+				x.scanned[s.path] = f
+				if old == nil || old.hash != f.hash || f.hash == "" {
+					changed[s.path] = f
+				}
 				mu.Unlock()
 			}
 		})
@@ -270,6 +274,3 @@ func (x *Index) Summary() Summary {
 	}
 	return s
 }
-
-// files returns the paths of all files.
-func (x *Index) files() []string { return slices.Sorted(maps.Keys(x.scanned)) }

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -83,17 +82,25 @@ func byName(tests []Affected, args []string, name func(Affected) string) Command
 	return Command{".", append(args, unique(tests, name)...)}
 }
 
+// maxTestNames is the number of tests up to which a command names each; with more
+// it runs all of their packages.
+const maxTestNames = 40
+
 // goTest returns one command for tests of any packages: names that other packages
-// have, too, run there as well, which is no loss.
+// have, too, run there as well, which is no loss. Benchmarks are left out.
 func goTest(tests []Affected) Command {
+	tests = slices.DeleteFunc(slices.Clone(tests), func(t Affected) bool { return strings.HasPrefix(t.Name(), "Benchmark") })
 	dirs := unique(tests, func(t Affected) string {
 		if dir := path.Dir(t.File); dir != "." {
 			return "./" + dir
 		}
 		return "."
 	})
-	names := unique(tests, Affected.goTestName)
-	return Command{".", append([]string{"go", "test", "-run", "^(" + strings.Join(names, "|") + ")$"}, dirs...)}
+	args := []string{"go", "test"}
+	if names := unique(tests, Affected.goTestName); len(names) <= maxTestNames {
+		args = append(args, "-run", "^("+strings.Join(names, "|")+")$")
+	}
+	return Command{".", append(args, dirs...)}
 }
 
 func (a Affected) goTestName() string {
@@ -103,8 +110,3 @@ func (a Affected) goTestName() string {
 
 // nearest returns the first n of a list.
 func nearest[T any](list []T, n int) []T { return list[:min(n, len(list))] }
-
-// compareNodes orders nodes by file and line.
-func compareNodes(a, b Node) int {
-	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
-}

@@ -104,7 +104,7 @@ func newBuildCmd(s *cmdutil.IO) *cobra.Command {
 }
 
 func (o *options) summary(sum graph.Summary) {
-	fmt.Fprintf(o.Out, "%d files, %d lines; %d files read in %.0f ms\n", sum.Files, sum.Lines, sum.Changed, sum.Millis)
+	fmt.Fprintf(o.Out, "%d files, %d lines; %d files changed, in %.0f ms\n", sum.Files, sum.Lines, sum.Changed, sum.Millis)
 	counts := func(title string, parts []string) {
 		if len(parts) > 0 {
 			fmt.Fprintf(o.Out, "%-10s %s\n", title, strings.Join(parts, ", "))
