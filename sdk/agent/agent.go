@@ -299,7 +299,7 @@ func (a *Agent) Close() error {
 // clean removes the outputs of deleted and long unused sessions. It runs once a
 // day: the time of a file is when it last ran.
 func (a *Agent) clean(now time.Time) {
-	dir := contextDir(a.opts.Home)
+	dir := ContextsDir(a.opts.Home)
 	marker := filepath.Join(dir, ".cleaned")
 	if info, err := os.Stat(marker); err == nil && now.Sub(info.ModTime()) < 24*time.Hour {
 		return
@@ -558,7 +558,7 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 		cfg.Journal = noJournal{err}
 		return nil, nil
 	}
-	keep, err := store.NewContext(contextDir(a.opts.Home), cfg.ID, store.ContextOptions{MaxBytes: a.opts.Store.MaxBytes, Secrets: a.opts.Secrets})
+	keep, err := store.NewContext(ContextsDir(a.opts.Home), cfg.ID, store.ContextOptions{MaxBytes: a.opts.Store.MaxBytes, Secrets: a.opts.Secrets})
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
@@ -581,7 +581,8 @@ func (noJournal) Replay(context.Context, event.Seq) iter.Seq2[event.Event, error
 // [Options].
 func SessionsDir(home string) string { return filepath.Join(home, "sessions") }
 
-func contextDir(home string) string { return filepath.Join(home, "context") }
+// ContextsDir is the directory with the stored outputs and images of all sessions.
+func ContextsDir(home string) string { return filepath.Join(home, "context") }
 
 // newID returns an ID that sorts by time.
 func newID() string {

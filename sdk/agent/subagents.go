@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
@@ -34,6 +35,7 @@ type node struct {
 	session *core.Session // nil until it is open
 	// children are the open subagents.
 	children  []*node
+	began     time.Time // of a subagent
 	ephemeral bool
 	adjusted  bool                                    // a skill set model or effort for the current input
 	ownModel  bool                                    // another one than the parent's
@@ -216,6 +218,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	if err != nil {
 		return nil, err
 	}
+	child.began = time.Now()
 	child.open(s)
 	a.mu.Lock()
 	a.nodes[cfg.ID] = child

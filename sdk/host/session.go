@@ -18,7 +18,7 @@ import (
 
 // Command is what a driver wants. Type says which of the other fields apply.
 type Command struct {
-	Type string `json:"type" jsonschema:"input, continue, answer, cancel, set, compact, rewind or close; on lines also hello and now"`
+	Type string `json:"type" jsonschema:"input, continue, answer, cancel, set, compact, rewind, end or close; on lines also hello and now"`
 
 	// Of an input.
 	Content []Part `json:"content,omitempty" jsonschema:"of an input"`
@@ -39,6 +39,8 @@ type Command struct {
 	Args json.RawMessage `json:"args,omitempty" jsonschema:"of an answer with once to a permission request: an object that replaces the arguments of the call"`
 
 	Reach string `json:"reach,omitempty" jsonschema:"of a cancel: model to let running tools finish, tools (the default) to end them"`
+
+	Work string `json:"work,omitempty" jsonschema:"of an end, and of an input to a subagent that is working: its id in now"`
 
 	Setting string `json:"setting,omitempty" jsonschema:"of a set: its id"`
 	Value   string `json:"value,omitempty" jsonschema:"of a set"`
@@ -94,6 +96,7 @@ type Now struct {
 	Run       string           `json:"run,omitempty"` // being processed
 	Queued    []string         `json:"queued,omitempty"`
 	Questions []event.Question `json:"questions,omitempty"` // that are open
+	Work      []Work           `json:"work,omitempty"`      // in the background, and subagents
 	Settings  []Setting        `json:"settings,omitempty"`
 	Commands  []string         `json:"commands,omitempty"`
 }
@@ -169,7 +172,7 @@ func numbered(e event.Event, seq event.Seq) event.Event {
 func (s *Session) Now() Now {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := Now{State: s.session.State(), Questions: s.session.Pending(), Settings: slices.Clone(s.opened.Settings), Commands: s.opened.Commands}
+	n := Now{State: s.session.State(), Questions: s.session.Pending(), Work: s.session.Work(), Settings: slices.Clone(s.opened.Settings), Commands: s.opened.Commands}
 	if s.current != nil {
 		n.Run = s.current.id
 	}
@@ -200,17 +203,22 @@ func (s *Session) Do(ctx context.Context, c Command) (run string, err error) {
 			return "", errorOf(err)
 		}
 		return "", nil
+	case "end":
+		return "", s.endWork(c)
 	case "close":
 		go func() { _ = s.Close() }() // its events say so
 		return "", nil
 	}
-	return "", fail(CodeInvalid, "unknown command %q: use input, continue, answer, cancel, set, compact, rewind or close", c.Type)
+	return "", fail(CodeInvalid, "unknown command %q: use input, continue, answer, cancel, set, compact, rewind, end or close", c.Type)
 }
 
 func (s *Session) input(c Command) (string, error) {
 	in, err := c.input()
 	if err != nil {
 		return "", err
+	}
+	if c.Work != "" {
+		return "", s.steerWork(c.Work, in)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

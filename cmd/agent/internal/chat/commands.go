@@ -26,7 +26,7 @@ func (c *chat) allCommands() []tui.Command {
 
 // withCommand adds a command, as SCOPE:NAME if its name is taken.
 func withCommand(commands []tui.Command, scope string, c tui.Command) []tui.Command {
-	if c.Name == "help" || c.Name == "quit" || slices.ContainsFunc(commands, func(o tui.Command) bool { return o.Name == c.Name }) {
+	if tui.Reserved(c.Name) || slices.ContainsFunc(commands, func(o tui.Command) bool { return o.Name == c.Name }) {
 		c.Name = scope + ":" + c.Name
 	}
 	return append(commands, c)

@@ -22,6 +22,9 @@ type Session interface {
 	Now() sessions.Now
 	Do(ctx context.Context, c sessions.Command) (run string, err error)
 	Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error]
+	Work() []sessions.Work
+	WorkOutput(work string) (string, error)
+	WorkEvents(ctx context.Context, work string, after event.Seq) iter.Seq2[event.Event, error]
 }
 
 // Status is the content of the status line. Empty fields are omitted.
@@ -55,6 +58,7 @@ type Result struct {
 	// Prompt is submitted as if the user had entered it.
 	Prompt string
 	Draft  string // put into the input box, if it is empty
+	view   view
 	Theme  string // the session's theme from now on; empty means no change
 }
 

@@ -18,18 +18,20 @@ import (
 // and handles the results. It is not safe for concurrent use.
 type driver struct {
 	*host
-	scene     *scene
-	work      work
-	jobs      map[int]context.CancelFunc // running commands and shells
-	lastJob   int
-	asked     map[string]context.CancelFunc // open questions of the session
-	dialog    *dialog
-	shown     event.Seq // the last event
-	held      bool      // the queue is submitted when it is ready
-	quitArmed bool      // the next Ctrl-C quits
-	quitting  bool
-	next      Next
-	err       error
+	scene   *scene
+	work    work
+	jobs    map[int]context.CancelFunc // running commands and shells
+	lastJob int
+	asked   map[string]context.CancelFunc // open questions of the session
+
+	jobCount, agentCount int // that run in the background
+	dialog               *dialog
+	shown                event.Seq // the last event
+	held                 bool      // the queue is submitted when it is ready
+	quitArmed            bool      // the next Ctrl-C quits
+	quitting             bool
+	next                 Next
+	err                  error
 
 	// echo shows what the user entered.
 	echo func(text string)
@@ -41,6 +43,8 @@ type driver struct {
 	theme func(name string)
 	// alert notifies the user.
 	alert func(reason string)
+	// view shows a view that a command asked for.
+	view func(view)
 }
 
 func newDriver(h *host, s *scene) *driver {
@@ -228,6 +232,8 @@ func (d *driver) event(e event.Event) {
 		d.ask(b, "")
 	case event.Answer:
 		d.answered(b.QID)
+	case event.ToolResult, event.SubagentStart, event.SubagentEnd, event.Idle:
+		d.countWork()
 	case event.Result:
 		if b.Run == d.work.run {
 			d.work.done = &doneMsg{result: b}
@@ -305,6 +311,9 @@ func (d *driver) shellDone(m shellDoneMsg) {
 func (d *driver) commandDone(m commandMsg) {
 	d.endJob(m.job)
 	d.scene.markdown(m.result.Text)
+	if m.result.view != "" {
+		d.view(m.result.view)
+	}
 	if m.err != nil {
 		d.scene.fail("/%s: %v", m.name, m.err)
 	}

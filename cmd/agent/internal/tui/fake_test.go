@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,10 @@ type fakeSession struct {
 	opened event.Seq
 	submit chan core.Input
 	finish chan core.Outcome
+	work   []sessions.Work
+	output string
+	mu     sync.Mutex
+	sent   []sessions.Command // about work
 	once   sync.Once
 	left   chan struct{} // closed by a cancel
 }
@@ -40,7 +45,25 @@ func (s *fakeSession) Events(ctx context.Context, after event.Seq) iter.Seq2[eve
 	return s.log.Read(ctx, after)
 }
 
+func (s *fakeSession) Work() []sessions.Work                { return s.work }
+func (s *fakeSession) WorkOutput(id string) (string, error) { return s.output, nil }
+func (s *fakeSession) WorkEvents(ctx context.Context, _ string, after event.Seq) iter.Seq2[event.Event, error] {
+	return s.log.Read(ctx, after)
+}
+
+func (s *fakeSession) commands() []sessions.Command {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sent)
+}
+
 func (s *fakeSession) Do(_ context.Context, c sessions.Command) (string, error) {
+	if c.Work != "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sent = append(s.sent, c)
+		return "", nil
+	}
 	if c.Type == "input" && c.When != "keep" {
 		s.submit <- *c.Own
 		go func() {

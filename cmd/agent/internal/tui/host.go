@@ -338,6 +338,7 @@ func (h *host) commands() []Command {
 		Command{Name: "help", Summary: "show commands and keys", Run: func(context.Context, string) (Result, error) {
 			return Result{Text: h.help()}, nil
 		}},
+		Command{Name: "jobs", Args: "[ID | end ID | steer ID TEXT]", Summary: "show commands in the background and subagents", Run: h.cmdJobs},
 		Command{Name: "quit", Summary: "quit the session", Run: func(context.Context, string) (Result, error) {
 			return Result{Next: &Next{Kind: NextQuit}}, nil
 		}},

@@ -185,7 +185,7 @@ func (l *lineScreen) typedKey(msg tea.KeyPressMsg) {
 			l.inputError = err.Error()
 			return
 		}
-		l.inputError, l.typed = "", nil
+		l.inputError, l.typed, l.slips = "", nil, slips{}
 		l.answer(a)
 	default:
 		l.inputError = ""

@@ -58,6 +58,7 @@ type lineScreen struct {
 
 	escArmed bool // the next Esc rewinds
 	pager    *pager
+	paged    string             // what the pager has drawn
 	resized  *tea.WindowSizeMsg // the terminal's new size, while the pager is open
 
 	spin      int
@@ -97,6 +98,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 	}
 	l.scene.now = o.now
 	l.alert, l.restore, l.draft, l.theme = l.notify, l.takeBack, l.takeBack, l.setTheme
+	l.view = l.openView
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
 	defer l.watch.close()
 	program := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(silentFile{out}), tea.WithoutSignalHandler(), tea.WithFPS(1))
@@ -119,7 +121,9 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 
 // restoreTerminal undoes the changes of screen; Bubble Tea undid its own.
 func (l *lineScreen) restoreTerminal() {
-	l.closePager()
+	for l.pager != nil {
+		l.closePager()
+	}
 	l.screen.draw(l.scene.take(), nil, 0, 0)
 	l.screen.erase()
 	if l.title != "" {
@@ -191,6 +195,9 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	case tickMsg:
 		l.ticking = false
 		l.spin++
+		if l.working() > 0 {
+			l.countWork()
+		}
 	case drawMsg:
 		l.frameDue, urgent = false, true
 	case completeMsg:
@@ -238,11 +245,21 @@ func (l *lineScreen) show(urgent bool) tea.Cmd {
 
 // tick updates the spinner and the clocks while something is running.
 func (l *lineScreen) tick() tea.Cmd {
-	if l.ticking || !l.work.busy && len(l.jobs) == 0 && !l.waitsForPause() {
+	wait, ok := l.pace()
+	if l.ticking || !ok {
 		return nil
 	}
 	l.ticking = true
-	return tea.Tick(100*time.Millisecond, func(time.Time) tea.Msg { return tickMsg{} })
+	return tea.Tick(wait, func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+// pace returns how often the screen changes by itself, if it does.
+func (l *lineScreen) pace() (time.Duration, bool) {
+	switch {
+	case l.work.busy, len(l.jobs) > 0, l.waitsForPause(), l.pager != nil && l.pager.live:
+		return 100 * time.Millisecond, true
+	}
+	return time.Second, l.working() > 0
 }
 
 func (l *lineScreen) resize(width, height int) {

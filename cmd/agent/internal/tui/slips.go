@@ -5,6 +5,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/seed-009c0928/agent/core"
 )
 
 // pause is the time without typing before a letter can answer a question, so that a
@@ -54,7 +56,7 @@ func (l *lineScreen) strayKey(msg tea.KeyPressMsg) bool {
 	}
 	known := slices.ContainsFunc(l.dialog.options, func(o option) bool { return msg.Text == string(o.key) })
 	switch {
-	case msg.Text == l.slips.letter && l.recent(l.slips.answered): // held, or pressed twice
+	case l.dialog.Kind == core.QuestionPermission && msg.Text == l.slips.letter && l.recent(l.slips.answered): // held, or pressed twice
 		l.slips.answered = l.scene.now()
 		return true
 	case !l.recent(l.slips.typed) && known:
