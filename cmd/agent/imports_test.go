@@ -121,7 +121,7 @@ var importRules = map[string][]string{
 	"mcp/oauth":                    {"core/atomicfile"},
 	"mcp/oauth/oauthtest":          {},
 	"mcp/server":                   {"core", "core/model", "core/event", "internal/jsonrpc"},
-	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/invisible", "core/lazy"},
+	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/invisible", "core/lazy", "core/proc/sandbox"},
 	"skills/internal/bench":        {"skills", "bundled_skills"},
 	"bundled_skills":               {},
 	"plugins/web":                  {"sdk", "core/invisible"},
@@ -136,6 +136,8 @@ var importRules = map[string][]string{
 	"core/goldentest": {},
 
 	"cmd/agent": {"cmd/agent/internal/cmd/root"},
+	// For programs that embed an agent: what the command reads, as options of sdk/agent.
+	"cmd/agent/settings": {"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/keyring", "cmd/agent/internal/setup", "core/model", "sdk/agent"},
 	"cmd/agent/internal/cmdutil": {
 		"cmd/agent/internal/config", "core/jsonpos", "core/model", "core/proc", "mcp", "sdk",
 	},
@@ -155,7 +157,7 @@ var importRules = map[string][]string{
 		"core/preview",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
 		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",
-		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "sdk/host", "skills",
+		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/event", "core/store", "mcp", "permissions", "sdk/host", "skills",
 	},
 	"cmd/agent/internal/acp": {
 		"cmd/agent/internal/acp/protocol", "cmd/agent/internal/display", "internal/jsonrpc", "sdk/host",
