@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core/bundle"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Bounds of a fetch.
@@ -246,7 +247,7 @@ func (in *Installer) published(ctx context.Context, f *fetched, name, kind, addr
 	return fmt.Errorf("unsupported type %q", cut(kind, 40))
 }
 
-var commitHash = lazily(`^[0-9a-f]{40}$`)
+var commitHash = lazy.Regexp(`^[0-9a-f]{40}$`)
 
 // git fetches a repository with the git program: go-git would add seven
 // megabytes and not know the user's credentials. Nothing is checked out: the

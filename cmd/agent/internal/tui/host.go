@@ -74,6 +74,7 @@ type (
 		err    error
 	}
 	askMsg        struct{}
+	refreshMsg    struct{} // the status has changed
 	signalMsg     struct{ os.Signal }
 	callerDoneMsg struct{ err error } // the caller's context is done
 )
@@ -103,6 +104,8 @@ func (h *host) start(caller context.Context) {
 				h.post(signalMsg{sig})
 			case <-h.Asker.changed:
 				h.post(askMsg{})
+			case <-h.Refresh:
+				h.post(refreshMsg{})
 			case <-caller.Done():
 				h.post(callerDoneMsg{context.Cause(caller)})
 				caller = context.Background()

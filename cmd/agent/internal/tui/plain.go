@@ -176,7 +176,10 @@ func (p *plainScreen) show(open bool) {
 // ask prints the answers to a question, and what to enter.
 func (p *plainScreen) ask() {
 	d := p.dialog
-	if d.typing() {
+	if d.list != nil {
+		p.printLines(d.list.lines())
+		p.print("Number or name (an empty line: none): ")
+	} else if d.typing() {
 		p.print(strings.TrimSpace(d.label()+" "+d.hint()) + "\n")
 		p.print("Your answer: ")
 	} else {
