@@ -22,6 +22,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/bundle"
 	"github.com/seed-009c0928/agent/core/lazy"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
 // Bounds of a fetch.
@@ -259,11 +260,13 @@ func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
 	if err != nil {
 		return fmt.Errorf("this source requires git, which is not in PATH: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "agent-skill-git-*")
+	sandbox.SweepTempDirs()
+	temp, err := sandbox.NewTempDir()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer temp.Remove()
+	dir := temp.Path
 	run := func(args ...string) (string, error) { return runGit(ctx, program, dir, "", args...) }
 	if _, err := run("init", "--quiet"); err != nil {
 		return err

@@ -125,6 +125,7 @@ var importRules = map[string][]string{
 	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive"},
 	"mcp/server":                   {"core", "core/model", "core/event", "mcp/internal/jsonrpc"},
 	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/invisible", "core/lazy"},
+	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/proc/sandbox"},
 	"skills/internal/bench":        {"skills", "bundled_skills"},
 	"bundled_skills":               {},
 	"plugins/web":                  {"sdk", "core/invisible"},
