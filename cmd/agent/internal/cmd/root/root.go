@@ -125,6 +125,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		provider.NewModelsCmd(s),
 		doctor.NewCmd(s),
 		session.NewCmd(s),
+		session.NewDashboardCmd(s),
 		insights.NewCmd(s),
 		worktree.NewCmd(s),
 		try.NewCmd(s),
