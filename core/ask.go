@@ -121,7 +121,9 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 	p := event.Permission{Tool: c.call.Name, Decision: "deny", Decider: "policy"}
 	allowed, why := c.decision.Verdict == Allow, c.decision.Reason
 	if c.decision.Verdict == Ask {
+		asked := s.cfg.Clock()
 		answer, offer, err := s.askPermission(ctx, c)
+		c.waited = s.cfg.Clock().Sub(asked)
 		switch {
 		case errors.Is(err, errDecided):
 			allowed, why = c.decision.Verdict == Allow, c.decision.Reason

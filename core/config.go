@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -67,7 +65,6 @@ type Config struct {
 	Clock  func() time.Time // nil = time.Now
 	NewID  func() string    // nil = random
 	Logger *slog.Logger     // nil = silent
-	Tracer trace.Tracer     // nil = none
 }
 
 // OpenCall is a call without a result, of a session that is resumed.

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core/internal/images"
 	"github.com/seed-009c0928/agent/core/internal/wording"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/tracecontext"
 )
 
 // requestMessages returns the conversation with the images' bytes filled in.
@@ -53,6 +54,9 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			return false, fmt.Errorf("record %d: %w", e.Seq, err)
 		}
 		last = e.Seq
+		if _, ok := e.Body.(event.User); ok {
+			s.span = tracecontext.Span{Trace: e.Trace, ID: e.Span}.Child(s.id, uint64(e.Seq))
+		}
 		if err := s.conversation.Apply(e, options); err != nil {
 			return false, err
 		}
@@ -141,8 +145,8 @@ func (s *Session) storeInput(ctx context.Context, in Input) (parts, record model
 // hide keeps secrets of what is not logged out of later records.
 func (s *Session) hide(parts model.Parts) {
 	for _, p := range parts {
-		if text, ok := p.(model.Text); ok && s.cfg.Hider != nil {
-			s.cfg.Hider.Hide(text.Text)
+		if text := model.Written(p); text != "" && s.cfg.Hider != nil {
+			s.cfg.Hider.Hide(text)
 		}
 	}
 }
@@ -175,14 +179,14 @@ func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model
 
 // record logs a call's result and adds it to the conversation.
 func (s *Session) record(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration) {
-	s.emitResult(ctx, c, res, out, took, nil)
+	s.emitResult(ctx, c, res, out, took, 0, nil)
 	s.conversation.AddResult(toolResult(c, res))
 }
 
-func (s *Session) emitResult(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration, sensitive []string) {
+func (s *Session) emitResult(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took, waited time.Duration, sensitive []string) {
 	body := event.ToolResult{
 		Name: c.Name, Content: res.Content, IsError: res.Code != "", Code: string(res.Code), Output: out,
-		DurationMS: took.Milliseconds(), Structured: res.Structured, Meta: res.Meta,
+		DurationMS: took.Milliseconds(), WaitedMS: waited.Milliseconds(), Structured: res.Structured, Meta: res.Meta,
 	}
 	if len(sensitive) == 0 {
 		s.emit(ctx, c.ID, body)

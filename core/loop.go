@@ -8,15 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/conversation"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/schema"
+	"github.com/seed-009c0928/agent/core/tracecontext"
 )
 
 // process runs one input through the loop.
@@ -107,8 +104,9 @@ func (s *Session) takeInput(r *run, in Input) {
 	}
 	parts, record := s.storeInput(r.ctx, in)
 	s.conversation.Begin()
-	seq := s.emitAs(r.ctx, "", event.User{Content: parts, Run: in.Run, Input: in.ID}, event.User{Content: record, Run: in.Run, Input: in.ID})
+	seq := s.emitAs(tracecontext.With(r.ctx, r.caller), "", event.User{Content: parts, Run: in.Run, Input: in.ID}, event.User{Content: record, Run: in.Run, Input: in.ID})
 	s.conversation.AddInput(seq, in.ID, parts)
+	s.trace(r, r.caller.Child(s.id, uint64(seq)))
 }
 
 // drainSteering adds the messages of Steer and Notify.
@@ -118,7 +116,7 @@ func (s *Session) drainSteering(ctx context.Context) {
 	s.steering = nil
 	s.mu.Unlock()
 	for _, m := range queue {
-		parts, record := s.storeInput(ctx, m.Input)
+		parts, record := s.storeInput(ctx, m.input(ctx))
 		s.steer(ctx, parts, record, m.source)
 	}
 }
@@ -192,12 +190,9 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	}
 	info := set.provider.Info()
 	name := info.Name
-	ctx, span := s.tracer.Start(r.soft, "gen_ai.chat", trace.WithAttributes(
-		attribute.String("gen_ai.operation.name", "chat"),
-		attribute.String("gen_ai.provider.name", name), attribute.String("gen_ai.request.model", req.Model)))
-	defer span.End()
+	ctx := r.soft
 	s.emit(ctx, "", event.LLMStart{
-		Provider: name, Model: req.Model, Messages: len(req.Messages), Tools: len(req.Tools),
+		Provider: name, Model: req.Model, Server: info.Endpoint, Messages: len(req.Messages), Tools: len(req.Tools),
 		FirstByteMS: info.Timeouts.FirstByte.Milliseconds(), IdleMS: info.Timeouts.Idle.Milliseconds(), TotalMS: info.Timeouts.Total.Milliseconds(),
 	})
 
@@ -207,7 +202,6 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	if resp != nil {
 		answer.Content, answer.Usage, answer.Stop, answer.ResponseID = resp.Parts, resp.Usage, resp.Stop, resp.ID
 		answer.Provider, answer.Model = answers.By(resp, name, req.Model)
-		span.SetAttributes(attribute.String("gen_ai.response.model", cmp.Or(resp.Model, answer.Model)))
 	}
 	if err == nil && resp.Empty() {
 		err = &model.Error{Code: model.CodeInvalidResponse, Provider: answer.Provider, Message: model.ErrEmpty.Error(), Err: model.ErrEmpty}
@@ -216,14 +210,11 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	end := event.LLMEnd{Provider: answer.Provider, Model: answer.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds(), FirstMS: first.Milliseconds()}
 	if err != nil {
 		answer.Partial = true
-		span.SetStatus(codes.Error, err.Error())
-		end.Error = err.Error()
+		end.Error, end.Code = err.Error(), model.AsError(err).Code
 		answer.Content = answers.TextOnly(answer.Content)
 	}
 	answers.UniqueIDs(answer.Content, s.cfg.NewID)
 	end.Usage, end.Stop = answer.Usage, answer.Stop
-	span.SetAttributes(attribute.String("gen_ai.provider.name", end.Provider),
-		attribute.Int("gen_ai.usage.input_tokens", end.Usage.Input), attribute.Int("gen_ai.usage.output_tokens", end.Usage.Output))
 	s.takeAnswer(ctx, r, snapshot, answer)
 	s.emit(ctx, "", end)
 	return answer, err
@@ -237,11 +228,9 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, an
 	}
 	s.spend(r, answer.Provider, answer.Model, answer.Usage)
 	r.out.Text = answer.Content.Text()
-	p := s.current().profile
-	window := p.ContextWindow
-	if window > 0 && !s.conversation.Warned && s.conversation.Context*5 > window*4 {
+	if p := s.current().profile; p.ContextWindow > 0 && !s.conversation.Warned && s.conversation.Context*5 > p.ContextWindow*4 {
 		s.conversation.Warned = true
-		text := fmt.Sprintf("about %d %% of the model's context window is used", s.conversation.Context*100/window)
+		text := fmt.Sprintf("about %d %% of the model's context window is used", s.conversation.Context*100/p.ContextWindow)
 		if p.WindowNote != "" {
 			text += "; " + p.WindowNote
 		}

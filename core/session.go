@@ -12,14 +12,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
-
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/approvals"
 	"github.com/seed-009c0928/agent/core/internal/conversation"
 	"github.com/seed-009c0928/agent/core/internal/recorder"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/tracecontext"
 )
 
 // State is the state of a session. Only the session changes it.
@@ -106,11 +104,11 @@ func (e *JournalError) Unwrap() error { return e.Err }
 // reads the events, and may steer. All methods are safe for concurrent use; one
 // input is processed at a time.
 type Session struct {
-	cfg    Config
-	id     string
-	tracer trace.Tracer
-	log    *event.Log
-	opened event.Seq // the session_start written by New
+	cfg     Config
+	id      string
+	log     *event.Log
+	opened  event.Seq // the session_start written by New
+	started time.Time
 	// approved is shared with subagents.
 	approved *approvals.Set
 	asking   sync.Mutex // held while a question gets its ID
@@ -129,7 +127,8 @@ type Session struct {
 
 	// Owned by the goroutine that processes an input.
 	conversation conversation.Conversation
-	confirm      []string // open calls that run again if the user agrees
+	confirm      []string          // open calls that run again if the user agrees
+	span         tracecontext.Span // of the last input
 }
 
 // settings are what can change between two model calls.
@@ -155,9 +154,6 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	case cfg.Policy == nil:
 		return nil, errors.New("core.New: Config.Policy is required: it decides on every tool call")
 	}
-	if cfg.Tools == nil {
-		cfg.Tools = StaticTools()
-	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
@@ -165,18 +161,15 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		cfg.NewID = rand.Text
 	}
 	cfg.ID = cmp.Or(cfg.ID, cfg.NewID())
+	cfg.Tools = cmp.Or(cfg.Tools, StaticTools())
 	cfg.ToolEnv = cmp.Or(cfg.ToolEnv, cfg.Env)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	if cfg.Tracer == nil {
-		cfg.Tracer = noop.NewTracerProvider().Tracer("")
-	}
 	cfg.Model = cmp.Or(cfg.Model, cfg.Provider.Info().Model)
 	if cfg.Hider == nil {
 		cfg.Hider, _ = cfg.Journal.(Hider)
 	}
 	s := &Session{
-		cfg: cfg, id: cfg.ID, tracer: cfg.Tracer,
-		state: StateIdle, approved: approvals.New(),
+		cfg: cfg, id: cfg.ID, state: StateIdle, approved: approvals.New(),
 		settings: settings{cfg.Provider, cfg.Model, cfg.Profile, cfg.Request, cfg.Limits.withDefaults(), cfg.Policy},
 	}
 	if parent, ok := cfg.Asker.(*Session); ok {
@@ -193,8 +186,9 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session %s cannot be resumed: %w", s.id, err)
 	}
-	s.emit(ctx, "", event.SessionStart{
-		Agent: cfg.Version, Cwd: cfg.Env.Info().Dir, Provider: cfg.Provider.Info().Name,
+	s.started = cfg.Clock()
+	s.emit(tracecontext.With(ctx, s.span), "", event.SessionStart{
+		Agent: cfg.Version, Path: cfg.AgentPath, Cwd: cfg.Env.Info().Dir, Provider: cfg.Provider.Info().Name,
 		Model: cfg.Model, Profile: cfg.Profile.Name, Resumed: resumed,
 	})
 	s.opened = s.rec.Last()
@@ -260,9 +254,7 @@ func (s *Session) Start(ctx context.Context, in Input) (work func() (Outcome, er
 }
 
 func (s *Session) work(r *run, in Input) (Outcome, error) {
-	ctx, span := s.tracer.Start(r.ctx, "agent.run")
-	defer span.End()
-	r.ctx, r.soft, r.tools = ctx, trace.ContextWithSpan(r.soft, span), trace.ContextWithSpan(r.tools, span)
+	s.trace(r, s.span) // an input begins its own
 	stop, err := s.process(r, in)
 	for err == nil && stop != StopCancelled && stop != StopParked {
 		next, ok := s.nextFollowUp()
@@ -291,6 +283,7 @@ type run struct {
 	tools   context.Context // ends on abort and on Interrupt
 	stop    context.CancelCauseFunc
 	started time.Time
+	caller  tracecontext.Span // of who submits
 	out     Outcome
 
 	rounds      int
@@ -299,6 +292,12 @@ type run struct {
 	parked      bool // a question stays open
 	emptied     bool // the last answer was empty
 	corrected   bool // the model was told that its answer does not match the schema
+}
+
+// trace makes the work of the run part of a span.
+func (s *Session) trace(r *run, span tracecontext.Span) {
+	s.span = span
+	r.ctx, r.soft, r.tools = tracecontext.With(r.ctx, span), tracecontext.With(r.soft, span), tracecontext.With(r.tools, span)
 }
 
 func (s *Session) begin(ctx context.Context) (*run, error) {
@@ -310,7 +309,7 @@ func (s *Session) begin(ctx context.Context) (*run, error) {
 	case StateClosed:
 		return nil, ErrClosed
 	}
-	r := &run{started: s.cfg.Clock(), out: Outcome{Priced: true}}
+	r := &run{started: s.cfg.Clock(), caller: tracecontext.From(ctx), out: Outcome{Priced: true}}
 	r.ctx, r.abort = context.WithCancelCause(ctx)
 	r.tools, r.stop = context.WithCancelCause(r.ctx)
 	r.soft, r.cancel = context.WithCancelCause(r.tools)
@@ -365,7 +364,7 @@ func (s *Session) finish(r *run, stop StopReason, err error) {
 
 // end writes the last record and ends the readers' sequences.
 func (s *Session) end(ctx context.Context, reason string) {
-	s.emit(ctx, "", event.SessionEnd{Reason: reason, Usage: s.conversation.Usage})
+	s.emit(ctx, "", event.SessionEnd{Reason: reason, Usage: s.conversation.Usage, DurationMS: s.cfg.Clock().Sub(s.started).Milliseconds()})
 	s.sync(ctx)
 	s.log.Close()
 }
@@ -400,18 +399,28 @@ func (s *Session) Close() error {
 
 // Steer adds a message after the current round of tool calls; an idle session
 // keeps it for the next input.
-func (s *Session) Steer(in Input) { s.queue(steered{in, "user"}) }
+func (s *Session) Steer(in Input) {
+	s.queue(steered{"user", func(context.Context) Input { return in }})
+}
 
 // Notify adds a message of the host, such as that something is done. The model gets
 // it as a system message; it is recorded, and queued like one of Steer.
 func (s *Session) Notify(text string) {
-	s.queue(steered{TextInput("<system_message>\n" + text + "\n</system_message>"), "system"})
+	s.NotifyAfter(func(context.Context) string { return text })
+}
+
+// NotifyAfter is Notify with the text that work returns. Work runs before the next
+// model call, which waits for it.
+func (s *Session) NotifyAfter(work func(context.Context) string) {
+	s.queue(steered{"system", func(ctx context.Context) Input {
+		return TextInput("<system_message>\n" + work(ctx) + "\n</system_message>")
+	}})
 }
 
 // steered is a message that waits, and who it is from.
 type steered struct {
-	Input
 	source string
+	input  func(context.Context) Input
 }
 
 func (s *Session) queue(m steered) {
@@ -536,7 +545,7 @@ func (s *Session) Note(ctx context.Context, body event.Body) {
 
 // emit numbers an event, logs it, and publishes it, in this order.
 func (s *Session) emit(ctx context.Context, call string, body event.Body) {
-	s.emitAs(ctx, call, body, body)
+	s.emitAs(ctx, call, body, nil)
 }
 
 // emitAs is emit for a body that has secrets and is logged without them. It returns
@@ -545,13 +554,14 @@ func (s *Session) emitAs(ctx context.Context, call string, body, record event.Bo
 	e := event.Event{
 		V: event.Version, Time: s.cfg.Clock(), Session: s.id, Parent: s.cfg.Parent, Call: call,
 		Iteration: int(s.iteration.Load()), Tokens: int(s.tokens.Load()),
-		Required: event.Rebuilds(body), Body: body,
+		Required: event.Rebuilds(body), Body: body, Record: record,
 	}
-	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
-		e.Trace, e.Span = sc.TraceID().String(), sc.SpanID().String()
+	switch body.(type) {
+	case event.SessionStart, event.User:
+		e.Trace, e.Span = tracecontext.From(ctx).Trace, tracecontext.From(ctx).ID
 	}
-	s.conversation.Note(call, record)
-	seq, err := s.rec.Add(ctx, e, record)
+	s.conversation.Note(call, e.Recorded())
+	seq, err := s.rec.Add(ctx, e)
 	if err != nil {
 		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session is no longer logged and continues in memory only: %v", err))
 	}

@@ -47,9 +47,9 @@ type Options struct {
 	// Masked are absolute paths that are hidden even in a directory that a manifest
 	// grants. The last element may be a pattern of filepath.Match.
 	Masked []string
-	// Protect adds to the profile of a plugin what must not be written in the directories
-	// that its manifest grants, such as the settings of git; nil adds nothing.
-	Protect func(plugin string, p *sandbox.Profile, dirs []string)
+	// Protect adds to the profile of a plugin what must not be read or written in the
+	// directories that its manifest grants, such as the settings of git; nil adds nothing.
+	Protect func(plugin string, p *sandbox.Profile, read, write []string)
 	// Limits bound each plugin whose manifest sets none; those that are 0 are 1 GiB,
 	// 512 processes and an hour.
 	Limits  Limits
@@ -76,7 +76,7 @@ type Host struct {
 	sandbox      sandbox.Mode
 	masked       []string
 	limits       Limits
-	protect      func(plugin string, p *sandbox.Profile, dirs []string)
+	protect      func(plugin string, p *sandbox.Profile, read, write []string)
 	environ      []string
 	startTimeout time.Duration
 	callTimeout  time.Duration
@@ -110,7 +110,7 @@ func Open(ctx context.Context, o Options) *Host {
 		h.environ = os.Environ()
 	}
 	if h.protect = o.Protect; h.protect == nil {
-		h.protect = func(string, *sandbox.Profile, []string) {}
+		h.protect = func(string, *sandbox.Profile, []string, []string) {}
 	}
 	if h.clock == nil {
 		h.clock = time.Now

@@ -211,7 +211,7 @@ func (c *coder) entry(e *cacheEntry) {
 	}
 	e.state.Number = uint64(number)
 	m := &e.skill.Manifest
-	for _, s := range []*string{&e.skill.Hash, &m.Name, &m.Description, &m.Brief, &m.WhenToUse, &m.Version, &m.License, &m.Compatibility, &m.ArgumentHint, &m.Agent, &m.Body} {
+	for _, s := range []*string{&e.skill.Hash, &m.Name, &m.Description, &m.Brief, &m.WhenToUse, &m.Version, &m.License, &m.Compatibility, &m.ArgumentHint, &m.Agent, &m.Model, (*string)(&m.Effort), &m.Body} {
 		c.text(s)
 	}
 	for _, l := range []*[]string{&m.Arguments, &m.Triggers.Keywords, &m.Triggers.Verbs, &m.Triggers.Patterns, &m.Toolsets, &m.Scripts, &m.AllowedTools, &m.Paths} {

@@ -43,6 +43,12 @@ type SourceOptions struct {
 	Exists func(ctx context.Context, path string) bool
 	// Tools is notified of activated skills. May be nil.
 	Tools *Tools
+	// Fork starts the work of a skill in a subagent, and adds its report to the
+	// session. Nil means that there are no subagents.
+	Fork func(Fork)
+	// Adjust sets model and effort for the input; empty ones are the session's.
+	// May be nil.
+	Adjust func(model string, effort model.Effort)
 }
 
 // Source discloses skills to one session. It implements [core.ContextSource].
@@ -70,10 +76,15 @@ func (s *Source) Context(ctx context.Context, req core.ContextRequest) ([]core.B
 	seen := s.seen()
 	var blocks []core.Block
 	for _, m := range result.Activated {
-		if b, ok := s.text(m, req.Session, seen); ok {
+		disclose := s.text
+		if m.Skill.Fork && s.opts.Fork != nil {
+			disclose = s.fork
+		}
+		if b, ok := disclose(m, req, seen); ok {
 			blocks = append(blocks, b)
 		}
 	}
+	s.adjust(result.Activated)
 	if b, ok := s.list(catalog, result, seen, req.Budget); ok {
 		blocks = append(blocks, b)
 	}
@@ -153,21 +164,30 @@ func (s *Source) seen() string {
 }
 
 // text returns the block with the full text of a skill, unless it was seen.
-func (s *Source) text(m Match, session core.SessionInfo, seen string) (core.Block, bool) {
-	body := disclosed(m.Skill, m.Skill.filled(m.Args, session))
+func (s *Source) text(m Match, req core.ContextRequest, seen string) (core.Block, bool) {
+	body := disclosed(m.Skill, m.Skill.filled(m.Args, req.Session))
 	mark := markOf(body)
-	s.opts.Usage.Note(m.Skill.Name, time.Now())
-	if s.opts.Tools != nil {
-		s.opts.Tools.Activate(m.Skill)
-	}
+	s.used(m.Skill)
 	if strings.Contains(seen, mark) {
 		return core.Block{}, false
 	}
-	text := fmt.Sprintf("<skill name=%q scope=%q %s>\n%s\n</skill>", m.Skill.Name, m.Skill.Scope, mark, body)
+	return m.block(fmt.Sprintf("<skill name=%q scope=%q %s>\n%s\n</skill>", m.Skill.Name, m.Skill.Scope, mark, body)), true
+}
+
+// used notes that a skill is used.
+func (s *Source) used(skill *Skill) {
+	s.opts.Usage.Note(skill.Name, time.Now())
+	if s.opts.Tools != nil {
+		s.opts.Tools.Activate(skill)
+	}
+}
+
+// block returns the block of an activated skill.
+func (m Match) block(text string) core.Block {
 	return core.Block{
 		Source: sourceText + " " + m.Skill.Name, Trusted: true, Text: text,
 		Event: event.SkillActivated{Name: m.Skill.Name, Scope: string(m.Skill.Scope), By: string(m.By), Trigger: m.Trigger, File: m.Skill.File, Size: len(text) / 4},
-	}, true
+	}
 }
 
 // markOf returns an attribute that identifies a text.
@@ -197,13 +217,6 @@ func disclosed(s *Skill, body string) string {
 	}
 	if s.Dir != "" {
 		body = "The files of this skill are in " + s.Dir + "\n\n" + body
-	}
-	if s.Fork {
-		kind := ""
-		if s.Agent != "" {
-			kind = fmt.Sprintf(", if there is one of the type %s: %s", s.Agent, s.Agent)
-		}
-		body = "This skill is work for a subagent: give it to spawn_agent as the task, with all that it must know" + kind + ". Report its result.\n\n" + body
 	}
 	if pending {
 		body += "\n\n[The commands in !`…` were not run. To get their output, with the user's permission, load the skill with the skill tool and commands: true.]"

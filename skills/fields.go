@@ -190,8 +190,10 @@ func (d *reader) field(m *Manifest, key string, n *yaml.Node) {
 		m.Fork = d.text(key, n) == "fork"
 	case "agent":
 		m.Agent = d.text(key, n)
-	case "model", "effort":
-		d.at(Note, n, "%s is ignored: the session's is used, or that of the agent type", key)
+	case "model":
+		m.Model = d.model(n)
+	case "effort":
+		m.Effort = d.effort(n)
 	case "hooks":
 		d.at(Warning, n, "hooks are not run")
 	case "allowed-tools":

@@ -3,6 +3,8 @@ package skills
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 // Bounds of a SKILL.md. The first two are in bytes, the others in characters.
@@ -26,8 +28,10 @@ type Manifest struct {
 	Compatibility string   // requirements ("compatibility")
 	ArgumentHint  string   // for the arguments of /name
 	Arguments     []string // their names, see [Values]
-	Fork          bool     // to be run by a subagent ("context: fork")
-	Agent         string   // its type; empty = any
+	Fork          bool     // a subagent does the work ("context: fork"), see [Fork]
+	Agent         string   // its type; empty = general
+	Model         string   // for the work; empty = the session's
+	Effort        model.Effort
 	Triggers      Triggers
 	Toolsets      []string // names of binaries in toolsets/
 	Scripts       []string // for information; all files in scripts/ can be run

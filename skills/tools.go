@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 //go:embed tool.md
@@ -32,6 +33,13 @@ type ToolsOptions struct {
 	AddToolset  func(core.Toolset) error
 	// ScriptTimeout bounds a script; 0 = 1 min.
 	ScriptTimeout time.Duration
+	// Fork lets a subagent of the calling session do the work of a skill, and
+	// returns its report. The session does the work itself if Fork is nil or
+	// returns [ErrNoFork].
+	Fork func(context.Context, Fork) (report string, err error)
+	// Adjust sets model and effort until a session's input is done; empty ones
+	// stay. May be nil.
+	Adjust func(session core.SessionInfo, model string, effort model.Effort)
 	// Problem is called if a toolset cannot be started. May be nil.
 	Problem func(error)
 }
@@ -58,7 +66,7 @@ func NewTools(opts ToolsOptions) *Tools {
 	}
 	t := &Tools{opts: opts, changed: make(chan struct{}, 1), opened: map[string]bool{}, active: map[string]bool{}}
 	t.skill = core.NewTool(core.ToolDefinition{
-		Name: ToolName, Description: strings.TrimSpace(toolDoc), Scopes: []core.Scope{core.ScopeSkillScript, core.ScopeShell},
+		Name: ToolName, Description: strings.TrimSpace(toolDoc), Scopes: []core.Scope{core.ScopeSkillScript, core.ScopeShell, core.ScopeSubagent},
 		Output: core.OutputLimit{MaxChars: 50_000, Mode: core.HeadTail},
 	}, t.access, t.run)
 	return t
@@ -169,14 +177,20 @@ type toolArgs struct {
 // plainCommand matches a program with arguments in which no shell finds more.
 var plainCommand = lazily(`^[A-Za-z0-9_./+-]+( [A-Za-z0-9_./:@%+,=-]+)*$`)
 
-// access declares what a call accesses. Only scripts and the commands in a text
-// need permission; a skill's texts are there to be read.
+// access declares what a call accesses. Only scripts, subagents and the commands in
+// a text need permission; a skill's texts are there to be read.
 func (t *Tools) access(_ context.Context, call *core.Call, in toolArgs) (all []core.Access, err error) {
 	switch {
-	case in.Action == "load" && in.Commands:
+	case in.Action == "load":
 		s, failure := t.find(in.Name)
 		if failure != nil {
-			return nil, errors.New(failure.text)
+			return nil, nil // run says why
+		}
+		if s.Fork && t.opts.Fork != nil {
+			all = append(all, s.forkAccess())
+		}
+		if !in.Commands {
+			return all, nil
 		}
 		for _, command := range Embedded(s.filled(quoteArgs(in.Args), call.Session)) {
 			access := core.Access{Scope: core.ScopeShell, Resource: command}
@@ -294,6 +308,14 @@ func (t *Tools) load(ctx context.Context, call *core.Call, in toolArgs) (string,
 	}
 	t.opts.Usage.Note(s.Name, time.Now())
 	t.Activate(s)
+	if s.Fork && t.opts.Fork != nil {
+		if text, failure := t.fork(ctx, call, s, in); text != "" || failure != nil {
+			return text, failure
+		}
+	}
+	if t.opts.Adjust != nil && (s.Model != "" || s.Effort != "") {
+		t.opts.Adjust(call.Session, s.Model, s.Effort)
+	}
 	body := s.filled(quoteArgs(in.Args), call.Session)
 	if in.Commands {
 		body = t.runEmbedded(ctx, call, body)

@@ -19,12 +19,15 @@ type SessionStart struct {
 	Model    string `json:"model,omitempty"`
 	Profile  string `json:"profile,omitempty"`
 	Resumed  bool   `json:"resumed,omitempty"`
+	// Path is the names of the subagents from the root session to this one.
+	Path []string `json:"path,omitempty"`
 }
 
 // SessionEnd closes a session.
 type SessionEnd struct {
-	Reason string      `json:"reason"`
-	Usage  model.Usage `json:"usage"`
+	Reason     string      `json:"reason"`
+	Usage      model.Usage `json:"usage"`
+	DurationMS int64       `json:"durationMs,omitempty"` // since it was opened or resumed
 }
 
 // Prompt is the system prompt used from here on.
@@ -101,6 +104,8 @@ type ToolResult struct {
 	Code       string                     `json:"code,omitempty"` // core.ErrorCode of a failure
 	Output     *Output                    `json:"output,omitempty"`
 	DurationMS int64                      `json:"durationMs"`
+	WaitedMS   int64                      `json:"waitedMs,omitempty"` // for the user
+	Bytes      int64                      `json:"bytes,omitempty"`    // of a content that is not recorded
 	Structured json.RawMessage            `json:"structured,omitempty"`
 	Meta       map[string]json.RawMessage `json:"meta,omitempty"`
 }
@@ -172,6 +177,8 @@ type LoopDetection struct {
 type LLMStart struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
+	Server   string `json:"server,omitempty"`  // base URL, without secrets
+	Purpose  string `json:"purpose,omitempty"` // "compaction"; empty = the answer
 	Messages int    `json:"messages"`
 	Tools    int    `json:"tools"`
 	// The time limits of each attempt; 0 is none or unknown.
@@ -189,6 +196,7 @@ type LLMEnd struct {
 	LatencyMS int64            `json:"latencyMs"`
 	FirstMS   int64            `json:"firstMs"` // to the first delta
 	Error     string           `json:"error,omitempty"`
+	Code      model.ErrorCode  `json:"code,omitempty"` // of the error
 }
 
 // LLMRetry says that a request failed and is repeated.
@@ -296,6 +304,14 @@ type Compacted struct {
 // keeps that input and what came after it.
 type Rewound struct {
 	Input Seq `json:"input"` // the number of the user event
+}
+
+// SourceStarted says that a plugin or an MCP server was started, or could not be.
+type SourceStarted struct {
+	Kind       string `json:"kind"` // plugin, mcp
+	Name       string `json:"name"`
+	DurationMS int64  `json:"durationMs"`
+	Error      string `json:"error,omitempty"`
 }
 
 // SubagentStart says that a subagent starts to work on an input.
@@ -456,6 +472,7 @@ func (Permission) Type() string      { return "permission" }
 func (SkillsListed) Type() string    { return "skills_listed" }
 func (Compacted) Type() string       { return "compacted" }
 func (Rewound) Type() string         { return "rewound" }
+func (SourceStarted) Type() string   { return "source_started" }
 func (SubagentStart) Type() string   { return "subagent_start" }
 func (SubagentEnd) Type() string     { return "subagent_end" }
 func (SkillActivated) Type() string  { return "skill_activated" }
@@ -495,6 +512,7 @@ func (Permission) body()      {}
 func (SkillsListed) body()    {}
 func (Compacted) body()       {}
 func (Rewound) body()         {}
+func (SourceStarted) body()   {}
 func (SubagentStart) body()   {}
 func (SubagentEnd) body()     {}
 func (SkillActivated) body()  {}
@@ -543,6 +561,7 @@ var bodyTypes = [...]bodyType{
 	typeOf[SkillsListed](),
 	typeOf[Compacted](),
 	typeOf[Rewound](),
+	typeOf[SourceStarted](),
 	typeOf[SubagentStart](),
 	typeOf[SubagentEnd](),
 	typeOf[FilesChanged](),

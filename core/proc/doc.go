@@ -17,8 +17,9 @@
 // A process belongs to a command by its group and session, by its ancestors, or
 // by a random marker in its environment (AGENT_PROC_ID). A process that leaves
 // the session, loses its parents and clears its environment is found only by a
-// supervisor that adopts orphans (see [Supervisor.Subreaper]), and survives a
-// SIGKILL of this process.
+// supervisor that adopts orphans (see [Supervisor.Subreaper]) and, after a SIGKILL of
+// this process, by a number in its limit of file locks (Linux), which it inherits and
+// the kernel does not use.
 //
 // A command can be confined to a sandbox, see [Spec] and package sandbox. On
 // Linux this program is then started again as the command's helper, which takes

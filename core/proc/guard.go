@@ -13,8 +13,8 @@ const guardTimeout = 200 * time.Millisecond
 
 // guard is a small process that knows the running commands. It reads from a pipe
 // whose other end only this process has. When the pipe ends, this process has
-// died, and the guard kills the commands and all processes with their marker. It
-// is started before the first command, which would otherwise survive a SIGKILL.
+// died, and the guard kills the commands and all processes with their marker or
+// brand. It is started before the first command, which would otherwise survive a SIGKILL.
 type guard struct {
 	supervisor *Supervisor
 
@@ -87,7 +87,11 @@ func (g *guard) start() error {
 		return err
 	}
 	g.cmd, g.pipe = cmd, w
-	g.tell(g.supervisor.token + "\n")
+	brand := newBrand()
+	g.tell(fmt.Sprintf("%s\n%d\n", g.supervisor.token, brand))
+	g.supervisor.forking.Lock()
+	defer g.supervisor.forking.Unlock()
+	g.supervisor.brand = brand // the guard itself has none
 	return nil
 }
 

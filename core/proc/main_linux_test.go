@@ -74,6 +74,7 @@ func playAgent() error {
 		`(setsid sh -c 'sleep 300 & echo $! >"$F"; wait' >/dev/null 2>&1 &); while [ ! -s "$F" ]; do sleep 0.01; done`,
 		`env -i sleep 300 & echo $! >"$F"; wait`,
 		`exec bash -c 'set -m; env -i sleep 300 & echo $! >"$F"; wait'`,
+		`(env -i setsid /bin/sh -c 'trap "" TERM HUP; echo $$ >"'"$F"'"; exec /bin/sleep 300' >/dev/null 2>&1 &); while [ ! -s "$F" ]; do sleep 0.01; done`,
 	} {
 		spec := sh(script)
 		spec.Env = append(spec.Env, fmt.Sprintf("F=%s/%d", dir, i))
@@ -94,7 +95,7 @@ func TestKilledAgentLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var pids []int
-	for i := range 6 {
+	for i := range 7 {
 		pids = append(pids, readPID(t, filepath.Join(dir, strconv.Itoa(i))))
 	}
 	// The guard starts with the first command: wait for it too.

@@ -53,6 +53,7 @@ type Supervisor struct {
 	// must know every child that other code waits for.
 	forking sync.Mutex
 	own     map[int]struct{} // children of this supervisor, not yet waited for
+	brand   uint64           // of the commands, see newBrand; 0 until there is a guard
 	adopts  bool
 }
 
@@ -182,7 +183,7 @@ func (s *Supervisor) launch(ctx context.Context, cmd *exec.Cmd) error {
 func (s *Supervisor) fork(cmd *exec.Cmd) error {
 	s.forking.Lock()
 	defer s.forking.Unlock()
-	if err := cmd.Start(); err != nil {
+	if err := branded(s.brand, cmd.Start); err != nil {
 		return err
 	}
 	s.own[cmd.Process.Pid] = struct{}{}

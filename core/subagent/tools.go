@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -70,13 +71,13 @@ func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (cor
 	}
 	req := Request{Parent: call.Session, WorkingDir: in.WorkingDir, Model: in.Model, MaxTurns: in.MaxTurns, MaxTokens: in.MaxTokens, MaxCost: in.MaxCostUSD}
 	id := s.nextID()
-	req.Name = id
+	req.name(id, nil)
 	if in.Agent != "" {
 		d, err := s.definition(in.Agent)
 		if err != nil {
 			return core.Failf(core.CodeNotFound, "%v", err), nil
 		}
-		req.Definition, req.Name = d, d.Name+"-"+strings.TrimPrefix(id, "agent-")
+		req.name(id, d)
 	}
 	if clean := path.Clean("/" + in.WorkingDir); in.WorkingDir != "" && (path.IsAbs(in.WorkingDir) || clean == "/" && in.WorkingDir != "." || strings.Contains(in.WorkingDir, "..")) {
 		return core.Failf(core.CodeValidation, "working_dir %q is not a subdirectory: give one relative to the working directory.", in.WorkingDir), nil
@@ -85,26 +86,44 @@ func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (cor
 		return core.Failf(core.CodeValidation, "isolation %q is unknown: use \"worktree\", or leave it out.", in.Isolation), nil
 	}
 	req.Isolated = in.Isolation != ""
-	session, err := s.host.Spawn(ctx, req)
-	if err != nil {
-		return core.Failf(core.CodeConfig, "The agent could not be started: %v.", err), nil
-	}
-	a := &agent{id: id, name: req.Name, session: session}
+	var notify func(outcome)
 	if in.Background && s.opts.Notify != nil {
-		a.notify = func(out outcome) {
+		notify = func(out outcome) {
 			s.opts.Notify(call.Session.ID, fmt.Sprintf("Agent %s is done (%s). wait returns its report.", id, out.Status))
 		}
 	}
-	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := s.add(call.Session.ID, a); err != nil {
-		a.stop()
-		return core.Failf(core.CodeRateLimited, "The agent could not be started: %v.", err), session.Close()
+	a, err := s.start(ctx, id, req, notify)
+	if err != nil {
+		return core.Failf(core.CodeConfig, "The agent could not be started: %v.", err), nil
 	}
 	a.begin(&s.wg, task(in))
+	text := fmt.Sprintf("Agent %s is running. wait returns its outcome.", id)
 	if a.notify != nil {
-		return answer(fmt.Sprintf("Agent %s is running in the background. A message comes when it is done.", id), map[string]string{"agentId": id, "status": "running", "session": session.ID()})
+		text = fmt.Sprintf("Agent %s is running in the background. A message comes when it is done.", id)
 	}
-	return answer(fmt.Sprintf("Agent %s is running. wait returns its outcome.", id), map[string]string{"agentId": id, "status": "running", "session": session.ID()})
+	return answer(text, map[string]string{"agentId": id, "status": "running", "session": a.session.ID()})
+}
+
+// name names a subagent after its type, which may be nil.
+func (r *Request) name(id string, d *Definition) {
+	if r.Definition, r.Name = d, id; d != nil {
+		r.Name = d.Name + "-" + strings.TrimPrefix(id, "agent-")
+	}
+}
+
+// start opens a subagent, which has nothing to do yet.
+func (s *Toolset) start(ctx context.Context, id string, req Request, notify func(outcome)) (*agent, error) {
+	session, err := s.host.Spawn(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{id: id, name: req.Name, session: session, notify: notify}
+	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.add(req.Parent.ID, a); err != nil {
+		a.stop()
+		return nil, errors.Join(err, session.Close())
+	}
+	return a, nil
 }
 
 // task is the first message to an agent.
@@ -123,10 +142,13 @@ func task(in spawnArgs) string {
 func (s *Toolset) definition(name string) (*Definition, error) {
 	var names []string
 	for i, d := range s.opts.Definitions {
-		if d.Name == name {
+		if strings.EqualFold(d.Name, name) {
 			return &s.opts.Definitions[i], nil
 		}
 		names = append(names, d.Name)
+	}
+	if d, ok := known()[strings.ToLower(name)]; ok {
+		return d, nil
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("there is no agent type %q: leave agent out", name)
@@ -173,23 +195,10 @@ func (s *Toolset) wait(ctx context.Context, call *core.Call, in agentArgs) (core
 	if refusal != nil {
 		return *refusal, nil
 	}
-	watching, stop := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		a.watch(watching, call.Progress)
-	}()
-	defer func() {
-		stop()
-		<-watched
-	}()
-	_, done := a.state()
-	select {
-	case <-done:
-	case <-ctx.Done():
+	out, err := a.await(ctx, call.Progress)
+	if err != nil {
 		return core.Failf(core.CodeCancelled, "Waiting for %s was cancelled; it keeps running.", a.id), nil
 	}
-	out, _ := a.state()
 	if !out.Success {
 		return failure(a.id, out)
 	}
@@ -203,6 +212,28 @@ func (s *Toolset) wait(ctx context.Context, call *core.Call, in agentArgs) (core
 		text += "\n\n" + did.text()
 	}
 	return answer(text, out)
+}
+
+// await waits until the agent is done, and reports its tool calls as progress.
+func (a *agent) await(ctx context.Context, progress func(core.Progress)) (outcome, error) {
+	watching, stop := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		a.watch(watching, progress)
+	}()
+	defer func() {
+		stop()
+		<-watched
+	}()
+	_, done := a.state()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return outcome{}, context.Cause(ctx)
+	}
+	out, _ := a.state()
+	return out, nil
 }
 
 // failure is the result of waiting for an agent that failed, with what it wrote

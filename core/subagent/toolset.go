@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 // Session is the part of [core.Session] that is needed of an agent's session.
@@ -36,7 +37,8 @@ type Request struct {
 	WorkingDir string // below the parent's; empty = the parent's
 	Isolated   bool   // it works in a worktree: its session is an [Isolated]
 	Model      string // empty = the parent's
-	MaxTurns   int    // 0 = none, as the limits below
+	Effort     model.Effort
+	MaxTurns   int // 0 = none, as the limits below
 	MaxTokens  int
 	MaxCost    float64 // USD
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/changes"
@@ -98,7 +97,6 @@ type Options struct {
 	Subreaper bool
 
 	Logger *slog.Logger
-	Tracer trace.Tracer
 }
 
 // StoreOptions say what is stored below Home.
@@ -317,7 +315,7 @@ func (a *Agent) Close() error {
 // clean removes the outputs of deleted and long unused sessions. It runs once a
 // day: the time of a file is when it last ran.
 func (a *Agent) clean(now time.Time) {
-	dir := contextDir(a.opts.Home)
+	dir := ContextsDir(a.opts.Home)
 	marker := filepath.Join(dir, ".cleaned")
 	if info, err := os.Stat(marker); err == nil && now.Sub(info.ModTime()) < 24*time.Hour {
 		return
@@ -426,6 +424,7 @@ func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.O
 	}
 	return func() (core.Outcome, error) {
 		out, err := run()
+		s.node.adjust("", "")
 		switch {
 		case s.State() == core.StateClosed:
 			s.agent.forget(s.ID())
@@ -493,7 +492,7 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		ID: opts.Resume, Version: a.opts.Version,
 		Provider: model.WithRetry(opts.Provider, opts.Retry), Model: opts.Model, Profile: opts.Profile, Request: opts.Request,
 		Env: a.env, Policy: a.policy, Asker: opts.Asker, SaveRules: opts.SaveRules, Context: opts.Context, Hooks: opts.Hooks,
-		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
+		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger,
 		Hider: a.hidden, OnOpenCall: opts.OnOpenCall, Clock: opts.Clock,
 	}
 	if opts.NewID != nil {
@@ -588,7 +587,7 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 		cfg.Journal = noJournal{err}
 		return nil, nil
 	}
-	keep, err := store.NewContext(contextDir(a.opts.Home), cfg.ID, store.ContextOptions{MaxBytes: a.opts.Store.MaxBytes, Secrets: a.opts.Secrets})
+	keep, err := store.NewContext(ContextsDir(a.opts.Home), cfg.ID, store.ContextOptions{MaxBytes: a.opts.Store.MaxBytes, Secrets: a.opts.Secrets})
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
@@ -616,7 +615,8 @@ func (noJournal) Replay(context.Context, event.Seq) iter.Seq2[event.Event, error
 // [Options].
 func SessionsDir(home string) string { return filepath.Join(home, "sessions") }
 
-func contextDir(home string) string { return filepath.Join(home, "context") }
+// ContextsDir is the directory with the stored outputs and images of all sessions.
+func ContextsDir(home string) string { return filepath.Join(home, "context") }
 
 // newID returns an ID that sorts by time.
 func newID() string {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,9 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if slices.Contains(os.Args[1:], agent.ReaderFlag) {
+		agent.ServeReader()
 	}
 	goleak.VerifyTestMain(m)
 }

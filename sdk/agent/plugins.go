@@ -36,9 +36,12 @@ func (a *Agent) pluginOptions() plugins.Options {
 	if o.Sandbox == "" && a.opts.Sandbox != nil {
 		o.Sandbox = a.opts.Sandbox.Plugins
 	}
-	o.Protect = func(name string, p *sandbox.Profile, dirs []string) {
-		env.Protect(p, sensitive.ProtectedNames())
-		a.confined.set(name, confinedProcess{p, dirs})
+	o.Protect = func(name string, p *sandbox.Profile, read, write []string) {
+		p.Masked = append(p.Masked, secretsIn(slices.Concat(read, write))...)
+		if len(write) > 0 {
+			env.Protect(p, sensitive.ProtectedNames())
+			a.confined.set(name, confinedProcess{p, write})
+		}
 	}
 	o.Masked = append(slices.Clone(o.Masked), a.masked()...)
 	if o.Workspace == "" && info.OS != "" {

@@ -21,6 +21,9 @@ type SkillOptions struct {
 	// OpenToolset opens a skill's binary, see skills.ToolsOptions; nil opens it
 	// as a plugin.
 	OpenToolset func(path, sum string) (core.Toolset, error)
+	// HasModel reports whether a provider has the model that a skill wants; nil
+	// means that it has. Without it, the session's model is used, with a warning.
+	HasModel func(provider, model string) bool
 }
 
 // addSkills adds the tools of the skills. It reads nothing yet.
@@ -40,6 +43,7 @@ func (a *Agent) addSkills(ctx context.Context) error {
 		Library: o.Library, Usage: a.usage, ScriptTimeout: o.ScriptTimeout, OpenToolset: open,
 		AddToolset: func(set core.Toolset) error { return a.tools.Add(context.WithoutCancel(ctx), set) },
 		Problem:    func(err error) { a.opts.Logger.WarnContext(ctx, "skill", "error", err) },
+		Fork:       a.fork, Adjust: a.adjust,
 	})
 	if err := a.tools.AddBuiltin(ctx, a.skills); err != nil {
 		return fmt.Errorf("skills: %w", err)
@@ -57,14 +61,21 @@ func (a *Agent) openToolset(path, sum string) (core.Toolset, error) {
 
 // skillSource discloses skills to a session, which may be set up later.
 func (a *Agent) skillSource(s *Session) core.ContextSource {
-	return skills.NewSource(skills.SourceOptions{
+	opts := skills.SourceOptions{
 		Library: a.opts.Skills.Library, Max: a.opts.Skills.Max, Usage: a.usage, Tools: a.skills,
 		Conversation: func() []model.Message { return s.Messages() },
 		Exists: func(ctx context.Context, path string) bool {
 			_, err := a.env.Files().Stat(ctx, path)
 			return err == nil
 		},
-	})
+		Adjust: func(name string, effort model.Effort) { a.adjust(core.SessionInfo{ID: s.ID()}, name, effort) },
+	}
+	if a.subagents != nil {
+		opts.Fork = func(f skills.Fork) {
+			s.NotifyAfter(func(ctx context.Context) string { return f.Result(a.requestedFork(ctx, f)) })
+		}
+	}
+	return skills.NewSource(opts)
 }
 
 // withBreadcrumb appends the number of skills to a profile's prompt. Like the rest

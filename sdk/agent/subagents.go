@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
@@ -34,9 +36,11 @@ type node struct {
 	session *core.Session // nil until it is open
 	// children are the open subagents.
 	children  []*node
+	began     time.Time // of a subagent
 	ephemeral bool
 	// openRecord is SessionOptions.OpenSubagent; may be nil.
 	openRecord func(ctx context.Context, id string) (core.Journal, core.ContextStore, error)
+	adjusted   bool                                    // a skill set model or effort for the current input
 	ownModel   bool                                    // another one than the parent's
 	toolEnv    func(core.Environment) core.Environment // SessionOptions.ToolEnv
 	ceiling    int                                     // tokens that a subagent may use; 0 = none
@@ -168,11 +172,16 @@ func (f *node) limits(req subagent.Request) (core.Limits, error) {
 	return l, nil
 }
 
+// nodeOf returns the node of a session, nil if it has ended.
+func (a *Agent) nodeOf(session string) *node {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.nodes[session]
+}
+
 // Spawn implements [subagent.Host].
 func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Session, err error) {
-	a.mu.Lock()
-	parent := a.nodes[req.Parent.ID]
-	a.mu.Unlock()
+	parent := a.nodeOf(req.Parent.ID)
 	if parent == nil {
 		return nil, errors.New("the session has ended")
 	}
@@ -199,6 +208,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	}()
 	own := firstOf(req.Model, definedModel(req.Definition))
 	child.ownModel, cfg.Model = own != "", firstOf(own, cfg.Model)
+	cfg.Request.Effort = cmp.Or(req.Effort, cfg.Request.Effort)
 	cfg.ToolEnv = wrapped(child.toolEnv, cfg.Env)
 	cfg.Profile.Prompt = withDefinition(cfg.Profile.Prompt, req.Definition)
 	search := a.searching(a.viewOf(child, req.Definition, cfg.Profile.Name), &cfg)
@@ -211,6 +221,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	if err != nil {
 		return nil, err
 	}
+	child.began = time.Now()
 	child.open(s)
 	a.mu.Lock()
 	a.nodes[cfg.ID] = child
@@ -278,9 +289,7 @@ func (a *Agent) viewOf(child *node, d *subagent.Definition, profile string) *vie
 
 // notify adds a message to a session, unless it has ended.
 func (a *Agent) notify(id, text string) {
-	a.mu.Lock()
-	f := a.nodes[id]
-	a.mu.Unlock()
+	f := a.nodeOf(id)
 	if f == nil {
 		return
 	}
@@ -323,6 +332,7 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 	c.node.mu.Unlock()
 	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.node.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text()})
 	out, err := c.Session.Submit(ctx, in)
+	c.node.adjust("", "")
 	end := event.SubagentEnd{Name: c.name, Child: c.ID(), Outcome: string(out.Stop), Text: out.Text, Usage: out.Usage, DurationMS: out.Duration.Milliseconds()}
 	if err != nil {
 		end.Error = err.Error()

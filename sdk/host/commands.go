@@ -88,7 +88,7 @@ func (s *Session) cancel(c Command) error {
 func (s *Session) restore(ctx context.Context) {
 	for i, setting := range s.opened.Settings {
 		value, ok := s.session.Settings()[setting.ID]
-		if !ok || value == setting.Value {
+		if !ok || setting.Given || value == setting.Value {
 			continue
 		}
 		var err error

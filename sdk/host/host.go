@@ -33,6 +33,9 @@ type Opened struct {
 	Settings []Setting
 	Commands []string     // names of slash commands, for display
 	Close    func() error // closes what belongs to the session, after it
+	// Waiting is called when a run has nothing to do but wait for background work;
+	// it may be nil.
+	Waiting func()
 }
 
 // Setting is something that drivers can change at any time.
@@ -42,6 +45,9 @@ type Setting struct {
 	Category string   `json:"category,omitempty"`
 	Value    string   `json:"value"`
 	Values   []string `json:"values,omitempty"` // the possible ones; empty = any
+	// Given says that the user asked for Value: it is not replaced by that of an
+	// earlier opening.
+	Given bool `json:"-"`
 	// Set applies a value.
 	Set func(value string) error `json:"-"`
 }
@@ -80,7 +86,7 @@ func (h *Host) Open(ctx context.Context, o Open) (*Session, error) {
 	if s := h.sessions[o.ID]; s != nil && o.ID != "" {
 		return s, nil
 	}
-	s := &Session{host: h, asked: map[string]chan core.Answer{}, answers: map[string]core.Answer{}, answered: map[string]bool{}}
+	s := &Session{host: h, asked: map[string]chan core.Answer{}, answers: map[string]core.Answer{}, answered: map[string]bool{}, awaited: map[string]chan event.Result{}}
 	opened, err := h.opener(ctx, o, asker{s})
 	if err != nil {
 		return nil, err

@@ -60,10 +60,10 @@ func (r *Recorder) OnError(stop func(error)) {
 	r.stop = stop
 }
 
-// Add numbers an event, records it with the body record, and shows it. It returns the number. The error
-// is that of an optional journal that is given up; the one of any other goes to
-// the function of OnError.
-func (r *Recorder) Add(ctx context.Context, e event.Event, record event.Body) (event.Seq, error) {
+// Add numbers an event, records what is to be recorded of it, and shows it. It returns
+// the number. The error is that of an optional journal that is given up; the one of any
+// other goes to the function of OnError.
+func (r *Recorder) Add(ctx context.Context, e event.Event) (event.Seq, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq++
@@ -71,7 +71,7 @@ func (r *Recorder) Add(ctx context.Context, e event.Event, record event.Body) (e
 	var err error
 	if r.journal != nil && !e.IsDelta() {
 		logged := e
-		logged.Body = record
+		logged.Body, logged.Record = e.Recorded(), nil
 		r.pending = append(r.pending, logged)
 		err = r.flush(ctx)
 	}

@@ -37,6 +37,7 @@ func Run(t *testing.T, open Open) {
 	t.Run("several questions", func(t *testing.T) { several(t, open) })
 	t.Run("changed arguments", func(t *testing.T) { changed(t, open) })
 	t.Run("two drivers and a question", func(t *testing.T) { question(t, open) })
+	t.Run("kept inputs", func(t *testing.T) { kept(t, open) })
 	t.Run("reconnect", func(t *testing.T) { reconnect(t, open) })
 	t.Run("wrong commands", func(t *testing.T) { wrong(t, open) })
 	t.Run("close", func(t *testing.T) { closing(t, open) })

@@ -20,13 +20,13 @@ import (
 func (c *chat) allCommands() []tui.Command {
 	commands := withCustom(c.commands(), c.custom, c.set.Dir)
 	commands = withSkills(commands, c.library)
-	commands = withPluginCommands(commands, c.agent, c.session)
+	commands = withPluginCommands(commands, c.agent, c.session.ID())
 	return append(commands, c.promptCommands()...)
 }
 
 // withCommand adds a command, as SCOPE:NAME if its name is taken.
 func withCommand(commands []tui.Command, scope string, c tui.Command) []tui.Command {
-	if c.Name == "help" || c.Name == "quit" || slices.ContainsFunc(commands, func(o tui.Command) bool { return o.Name == c.Name }) {
+	if tui.Reserved(c.Name) || slices.ContainsFunc(commands, func(o tui.Command) bool { return o.Name == c.Name }) {
 		c.Name = scope + ":" + c.Name
 	}
 	return append(commands, c)
@@ -49,6 +49,7 @@ func (c *chat) commands() []tui.Command {
 		{Name: "mode", Args: "[NAME]", Summary: "show the permission mode, or switch to another", Run: text(c.cmdMode), Complete: c.completeMode},
 		{Name: "permissions", Args: "[MODE]", Summary: "show the permission mode and rules, or switch the mode", Run: text(c.cmdPermissions), Complete: c.completeMode},
 		{Name: "config", Summary: "show settings that differ from the defaults", Run: text(c.cmdConfig)},
+		{Name: "theme", Args: "[NAME]", Summary: "choose the colours", Run: c.cmdTheme, Complete: completeTheme},
 		{Name: "session", Summary: "show the session ID and log file", Run: text(c.cmdSession)},
 		{Name: "context", Summary: "show what fills the context window", Run: text(c.cmdContext)},
 		{Name: "compact", Args: "[INSTRUCTIONS]", Summary: "replace the conversation by a summary", Run: text(c.cmdCompact)},
@@ -94,7 +95,7 @@ func withCustom(builtin []tui.Command, custom []setup.CustomCommand, dir string)
 }
 
 // withPluginCommands adds the commands of plugins.
-func withPluginCommands(others []tui.Command, a *agent.Agent, s *agent.Session) []tui.Command {
+func withPluginCommands(others []tui.Command, a *agent.Agent, session string) []tui.Command {
 	if a.Plugins() == nil {
 		return others
 	}
@@ -103,7 +104,7 @@ func withPluginCommands(others []tui.Command, a *agent.Agent, s *agent.Session) 
 		out = withCommand(out, c.Plugin, tui.Command{
 			Name: c.Name, Args: c.Args, Summary: c.Summary + " (" + c.Plugin + ")",
 			Run: func(ctx context.Context, args string) (tui.Result, error) {
-				reply, err := c.Run(ctx, core.SessionInfo{ID: s.ID(), Dir: a.Env().Info().Dir}, strings.TrimSpace(args))
+				reply, err := c.Run(ctx, core.SessionInfo{ID: session, Dir: a.Env().Info().Dir}, strings.TrimSpace(args))
 				return tui.Result{Text: reply.Text, Prompt: reply.Prompt}, err
 			},
 		})

@@ -21,6 +21,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/skills"
 )
 
@@ -71,7 +72,7 @@ type chat struct {
 	otherwise string
 	set       *setup.Setup
 	agent     *agent.Agent
-	session   *agent.Session
+	session   *host.Session
 	opts      agent.SessionOptions
 	history   history
 	custom    []setup.CustomCommand
@@ -106,7 +107,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 			asker.Rules = filepath.Join("~", rest)
 		}
 	}
-	t.Session.Asker, t.Session.SaveRules = asker, c.set.SaveRules
+	t.Session.SaveRules = c.set.SaveRules
 	t.Session.Provider = setup.Advising{Provider: t.Session.Provider}
 	t.Session.Cost = c.count(t.Session.Cost)
 	t.Session.Hooks.BeforeModel = c.keepRequest
@@ -127,21 +128,12 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		fmt.Fprintf(c.Err, "agent: %v\n", errors.Join(failed...))
 	}
 	c.addPlanMode(t)
-	if c.agent, err = c.set.Environment.OpenAgent(ctx, t.Agent); err != nil {
+	h := host.New(t.Agent.Home, c.opener(t))
+	if c.session, err = h.Open(ctx, host.Open{ID: t.Session.Resume, Dir: t.Agent.Dir}); err != nil {
 		return tui.Next{}, err
 	}
-	defer c.agent.Close()
-	if p, ok := c.agent.Policy().(*permissions.Policy); ok {
-		c.policy = p // it knows the environment
-	}
-	setup.ReportPlugins(c.Options.IO, c.agent)
-	if c.session, err = c.agent.NewSession(ctx, t.Session); err != nil {
-		return tui.Next{}, err
-	}
-	defer c.session.Close()
-	setup.WarnUnrecorded(ctx, c.session, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
+	defer h.Close()
 	c.library = t.Agent.Skills.Library
-	c.opts, c.model = t.Session, t.Session.Provider.Info().Model
 	c.history = history{filepath.Join(c.set.Home, "history")}
 
 	return tui.Run(ctx, c.options(asker, next.Prompt))
@@ -153,7 +145,7 @@ func (c *chat) addPlanMode(t *run.Task) {
 	if t.Agent.Home != "" {
 		dir = filepath.Join(t.Agent.Home, "plans")
 	}
-	c.plan = planmode.New(dir, c.runModes, func(_ context.Context, m permissions.Mode) error { return c.setMode(m) })
+	c.plan = planmode.New(dir, c.runModes, c.setMode)
 	c.plan.Set(c.policy.Mode() == permissions.ModePlan)
 	c.otherwise = t.Otherwise
 	t.Agent.Toolsets = append(t.Agent.Toolsets, c.plan)
@@ -165,7 +157,7 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 	o := tui.Options{
 		In: c.In, Out: c.Terminal, Session: c.session, Asker: asker, Queue: c.queue, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.Dir), Dir: c.set.Dir, Welcome: c.welcome(),
-		Status: c.status, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
+		Status: c.status, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Notify: tui.Notify(c.set.Settings.Terminal.Notify), Theme: c.set.Settings.Terminal.Theme,
 		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
 			return expand(ctx, c.agent, text, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
 		},

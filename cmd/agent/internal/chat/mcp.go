@@ -157,7 +157,7 @@ func fillPrompt(p mcp.Prompt, args string) map[string]string {
 
 // caller identifies the user at the terminal.
 func (c *chat) caller() mcp.Caller {
-	return mcp.Caller{Session: core.SessionInfo{ID: c.session.ID(), Dir: c.set.Dir}, Ask: c.session.Ask}
+	return mcp.Caller{Session: core.SessionInfo{ID: c.session.ID(), Dir: c.set.Dir}, Ask: c.asker.Ask}
 }
 
 // resource reads "@SERVER:URI"; the parts are nil if no server has that name.

@@ -62,7 +62,7 @@ func (c *chat) review(ctx context.Context, q core.Question) *tui.Review {
 		}
 		r := &tui.Review{Changes: changes, Amend: func(changes []preview.Change) { c.agent.Amend(call.ID, changes) }}
 		if c.mode() == permissions.ModeDefault {
-			r.AcceptEdits = func() error { return c.setMode(permissions.ModeAcceptEdits) }
+			r.AcceptEdits = func() error { return c.setMode(context.Background(), permissions.ModeAcceptEdits) }
 		}
 		return r
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
@@ -27,33 +26,11 @@ func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	if name == "" {
 		return "The model is `" + c.modelName() + "`. `/model NAME` switches to another; `agent models` lists those of the provider.", nil
 	}
+	if err := c.change(ctx, settingModel, name); err != nil {
+		return "", err
+	}
 	c.mu.Lock()
-	using := c.opts.Provider.Info().Name
-	c.mu.Unlock()
-	wanted, name, err := config.SplitModel(name, "", using, c.set.Settings.Providers.Names())
-	if err != nil {
-		return "", err
-	}
-	var p model.Provider
-	if wanted != "" && wanted != using {
-		if p, err = c.set.Switch(ctx, wanted, name); err != nil {
-			return "", err
-		}
-		p, using = setup.Advising{Provider: p}, wanted
-	} else if err := c.unknownProvider(ctx, using, name); err != nil {
-		return "", err
-	}
-	prof, err := c.set.Profile(using, name)
-	if err != nil {
-		return "", err
-	}
-	c.session.SetModel(p, name)
-	c.session.SetProfile(prof)
-	c.mu.Lock()
-	c.model, c.opts.Profile = name, prof
-	if p != nil {
-		c.opts.Provider = p
-	}
+	prof := c.opts.Profile
 	c.mu.Unlock()
 	return "Next calls use `" + c.modelName() + "`, profile " + prof.Name + ".", nil
 }

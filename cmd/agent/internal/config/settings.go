@@ -253,6 +253,7 @@ type sessionSettings struct {
 // terminalSettings configures the interactive session.
 type terminalSettings struct {
 	Notify string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
+	Theme  string `json:"theme" default:"\"auto\"" enum:"auto,dark,light,high-contrast,colorblind,ansi" doc:"Colours of the interactive session. auto, high-contrast and colorblind suit the terminal's background, if it tells; ansi has only its own 16 colours. NO_COLOR=1 turns colours off."`
 }
 
 // replaySettings configures the comparison with a recording.

@@ -165,11 +165,7 @@ func (l *lines) settings(set *setup.Setup, a *agent.Agent, s *agent.Session, now
 	list := []host.Setting{{
 		ID: "model", Name: "Model", Category: "model", Value: now.Model,
 		Set: func(name string) error {
-			profile, err := set.Profile(now.Provider, name)
-			if err == nil {
-				s.SetModel(nil, name)
-				s.SetProfile(profile)
-			}
+			_, _, err := set.UseModel(context.Background(), s, now.Provider, name)
 			return err
 		},
 	}, {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/subagent"
+	"github.com/seed-009c0928/agent/skills"
 )
 
 // claudeTools maps the tools of Claude Code to those that do the same here.
@@ -15,14 +16,11 @@ var claudeTools = map[string][]string{
 	"Task": {"spawn_agent", "send_input", "wait", "close_agent"}, "Agent": {"spawn_agent", "send_input", "wait", "close_agent"},
 }
 
-// claudeModels are words for a model that only Claude Code understands.
-var claudeModels = []string{"inherit", "default", "sonnet", "opus", "haiku", "opusplan", "best"}
-
 // fromClaude translates an agent type that was written for Claude Code. Names of
 // tools that it does not know stay: a list of tools never becomes the empty one,
 // which means all.
 func fromClaude(d subagent.Definition) subagent.Definition {
-	if slices.Contains(claudeModels, strings.ToLower(d.Model)) {
+	if skills.SessionModel(d.Model) {
 		d.Model = ""
 	}
 	if slices.Contains(d.Tools, "*") {

@@ -68,7 +68,7 @@ func (s *Setup) SkillOptions() agent.SkillOptions {
 	if !set.Enabled || s.bare {
 		return agent.SkillOptions{}
 	}
-	o := agent.SkillOptions{Library: s.Library(), Max: set.MaxSkills, ScriptTimeout: time.Duration(set.ScriptTimeoutMs) * time.Millisecond}
+	o := agent.SkillOptions{Library: s.Library(), Max: set.MaxSkills, ScriptTimeout: time.Duration(set.ScriptTimeoutMs) * time.Millisecond, HasModel: s.hasModel}
 	if o.Max == 0 {
 		o.Max = -1 // only skills that the user names
 	}

@@ -3,6 +3,7 @@ package tui
 import (
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -41,7 +42,7 @@ var changedLines = regexp.MustCompile(`\+\d+ −\d+ · `)
 func (l *lineScreen) openHistory(events []event.Event) {
 	p := &pager{title: "The conversation so far", hint: "u input · c change · e error"}
 	p.render = func(width int) []string {
-		s := newScene(l.scene.painter, width, l.scene.dir)
+		s := newScene(l.scene.hurried(200*time.Millisecond), width, l.scene.dir)
 		s.verbose, s.full = true, true
 		for _, e := range events {
 			if b, ok := e.Body.(event.User); ok {

@@ -37,7 +37,7 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		if m := l.scene.more; m != nil {
 			l.openPager(&pager{title: m.title, render: func(width int) []string { return m.lines(l.scene, width) }})
 		}
-	case l.dialog != nil && !l.waitsForPause():
+	case l.dialog != nil && !l.drafting():
 		return l.dialogKey(msg)
 	case name == "shift+tab" && len(l.list) < 2 && l.NextMode != nil:
 		if err := l.NextMode(); err != nil {
@@ -46,7 +46,7 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	case name == "tab", name == "shift+tab":
 		l.complete(name == "tab")
 	case l.editor.search != nil && name != "enter" && name != "ctrl+c":
-		l.editor.key(msg)
+		l.typeKey(l.editor, msg)
 	case name == "esc" && l.list == nil && l.rewinds():
 		if l.escArmed = !armed; armed {
 			l.enter("/rewind")
@@ -91,7 +91,7 @@ func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 	case name == "alt+up":
 		l.editQueued()
 	default:
-		l.editor.key(msg)
+		l.typeKey(l.editor, msg)
 	}
 }
 
@@ -109,6 +109,7 @@ func (l *lineScreen) editQueued() {
 func (l *lineScreen) send() {
 	text := l.editor.value()
 	entry := l.editor.remember()
+	l.slips = slips{}
 	if strings.TrimSpace(text) != "" && l.SaveHistory != nil {
 		l.SaveHistory(entry)
 	}
@@ -125,6 +126,8 @@ func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) tea.Cmd {
 		return nil
 	case l.dialog.typing():
 		l.typedKey(msg)
+		return nil
+	case l.strayKey(msg):
 		return nil
 	case name == "esc":
 		a := l.dialog.dismissal()
@@ -157,7 +160,11 @@ func (l *lineScreen) pick(o option) tea.Cmd {
 	case editReview:
 		return l.editReview()
 	default:
-		l.answer(l.dialog.pick(o))
+		a := l.dialog.pick(o)
+		if a != nil {
+			l.slips.answered, l.slips.letter = l.scene.now(), string(o.key)
+		}
+		l.answer(a)
 	}
 	return nil
 }
@@ -171,17 +178,18 @@ func (l *lineScreen) typedKey(msg tea.KeyPressMsg) {
 	case name == "esc":
 		a := l.dialog.dismissal()
 		l.answer(&a)
+	case name == "enter" && l.strayEnter():
 	case name == "enter":
 		a, err := l.dialog.enter(l.typed.value())
 		if err != nil {
 			l.inputError = err.Error()
 			return
 		}
-		l.inputError, l.typed = "", nil
+		l.inputError, l.typed, l.slips = "", nil, slips{}
 		l.answer(a)
 	default:
 		l.inputError = ""
-		l.typed.key(msg)
+		l.typeKey(l.typed, msg)
 	}
 }
 

@@ -111,7 +111,11 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		if l.inputError != "" {
 			below = append(below, l.scene.paint(red, "  "+display.Printable(l.inputError)))
 		}
-		below = append(below, l.scene.paint(dim, "  Enter: answer · Esc: back"))
+		hint := "  Enter: answer · Esc: back"
+		if l.strayEnter() {
+			hint = "  pause typing, then Enter: answer · Esc: back"
+		}
+		below = append(below, l.scene.paint(dim, hint))
 	} else {
 		below = l.scene.choices(d, l.selected)
 		y = l.selected
@@ -124,7 +128,7 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		}
 		below = append(below, l.scene.paint(dim, hint))
 	}
-	if l.waitsForPause() || !l.editor.empty() {
+	if !l.editor.empty() {
 		below = append(below, l.scene.paint(dim, "  (unsent: "+display.OneLine(l.editor.text(), 60)+")"))
 	}
 	head := l.scene.head(d)

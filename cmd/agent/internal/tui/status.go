@@ -79,6 +79,7 @@ func (d *driver) statusParts() []part {
 		st.Tokens = d.scene.tokens
 	}
 	parts := []part{{display.Printable(st.Model), 4}, {display.Printable(st.Effort), 8}, {display.Printable(st.Mode), 1}, {display.OneLine(st.Branch, 40), 6}}
+	parts = append(parts, part{d.workStatus(), 2})
 	if st.Used > 0 {
 		parts = append(parts, part{fmt.Sprintf("context %d %%", st.Used), 4})
 	}

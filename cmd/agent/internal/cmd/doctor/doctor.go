@@ -179,6 +179,7 @@ func (d *doctor) checks() []check {
 		check{"clock", d.checkClock},
 		check{"variables", d.checkVariables},
 		check{"secrets", d.checkSecrets},
+		check{"paths", d.checkPaths},
 	)
 }
 

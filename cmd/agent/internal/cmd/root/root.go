@@ -11,9 +11,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/chat"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/acp"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/demo"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/doctor"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/insights"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/mcp"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/permission"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/plugin"
@@ -124,8 +126,10 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		provider.NewModelsCmd(s),
 		doctor.NewCmd(s),
 		session.NewCmd(s),
+		insights.NewCmd(s),
 		worktree.NewCmd(s),
 		try.NewCmd(s),
+		acp.NewCmd(s, provider.NewSetupCmd(s)),
 		chat.NewResumeCmd(s),
 		trust.NewCmd(s),
 		newCompletionCmd(s),

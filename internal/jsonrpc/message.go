@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // Message is a message of any kind: a request has a method and an ID, a
@@ -20,7 +18,16 @@ type Message struct {
 	Error   *Error          `json:"error,omitempty"`
 }
 
-// Error is an error response. Its codes are those of package mcp of mcp-go.
+// The codes of errors that JSON-RPC defines.
+const (
+	CodeParse    = -32700 // not JSON
+	CodeRequest  = -32600 // not a message
+	CodeMethod   = -32601 // an unknown method
+	CodeParams   = -32602
+	CodeInternal = -32603
+)
+
+// Error is an error response.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -36,7 +43,7 @@ func (e *Error) UnmarshalJSON(data []byte) error {
 	type object Error
 	err := json.Unmarshal(data, (*object)(e))
 	if err != nil && json.Unmarshal(data, &e.Message) == nil {
-		e.Code, err = mcp.INTERNAL_ERROR, nil
+		e.Code, err = CodeInternal, nil
 	}
 	return err
 }
@@ -57,7 +64,6 @@ func Parse(data []byte) (Message, error) {
 
 // Encode returns v as JSON, without HTML escapes or trailing newline. It is for
 // types that can always be encoded.
-
 func Encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

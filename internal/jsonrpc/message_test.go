@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 )
 
 func ExampleParse() {

@@ -1,0 +1,27 @@
+package tui
+
+import "slices"
+
+// view is a part of the terminal that a command opens.
+type view string
+
+const viewJobs view = "jobs"
+
+// openView opens a view on the alternate screen.
+func (l *lineScreen) openView(v view) {
+	switch v {
+	case viewJobs:
+		l.openJobs()
+	}
+}
+
+// printView prints a view, for screens that do not redraw.
+func (p *plainScreen) printView(v view) {
+	switch v {
+	case viewJobs:
+		p.scene.markdown(p.jobsText())
+	}
+}
+
+// Reserved reports whether a command of that name is the terminal's own.
+func Reserved(name string) bool { return slices.Contains([]string{"help", "jobs", "quit"}, name) }
