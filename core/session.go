@@ -127,8 +127,8 @@ type Session struct {
 
 	// Owned by the goroutine that processes an input.
 	conversation conversation.Conversation
-	confirm      []string          // open calls that run again if the user agrees
 	span         tracecontext.Span // of the last input
+	confirm      []string          // open calls that run again if the user agrees
 }
 
 // settings are what can change between two model calls.

@@ -38,9 +38,9 @@ type node struct {
 	children  []*node
 	began     time.Time // of a subagent
 	ephemeral bool
+	adjusted  bool // a skill set model or effort for the current input
 	// openRecord is SessionOptions.OpenSubagent; may be nil.
 	openRecord func(ctx context.Context, id string) (core.Journal, core.ContextStore, error)
-	adjusted   bool                                    // a skill set model or effort for the current input
 	ownModel   bool                                    // another one than the parent's
 	toolEnv    func(core.Environment) core.Environment // SessionOptions.ToolEnv
 	ceiling    int                                     // tokens that a subagent may use; 0 = none
