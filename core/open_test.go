@@ -219,3 +219,37 @@ func TestAFenceBetweenInputs(t *testing.T) {
 		t.Errorf("error %v, state %s", err, r.State())
 	}
 }
+
+// TestAParkedQuestionAboutAnOpenCall: whether a call runs again can be answered later.
+func TestAParkedQuestionAboutAnOpenCall(t *testing.T) {
+	t.Parallel()
+	ran := map[string]int{}
+	r := newRig(t, withTools(counting("work", false, ran)), coretest.CallTools(model.ToolCall{ID: "1", Name: "work", Args: "{}"}), coretest.Say("Done."))
+	r.submit(t, "go")
+	r.ended(t)
+	after(t, r.journal, "permission", 1)
+	clear(ran)
+	resume := func() *rig {
+		return newRig(t, func(c *core.Config) {
+			withTools(counting("work", false, ran))(c)
+			c.Journal, c.Asker = r.journal, parker{}
+			c.OnOpenCall = func(core.OpenCall) core.OpenCallAction { return core.AskCall }
+		}, coretest.Say("Done."))
+	}
+	first := resume()
+	if out := first.submit(t, ""); out.Stop != core.StopParked || first.State() != core.StateParked || len(ran) != 0 {
+		t.Fatalf("asked: %+v, state %s, ran %v", out, first.State(), ran)
+	}
+	first.ended(t)
+	second := resume() // another process
+	open := second.Pending()
+	if second.State() != core.StateParked || len(open) != 1 || open[0].Title != "Run work again?" {
+		t.Fatalf("state %s, questions %+v", second.State(), open)
+	}
+	if err := second.Answer(t.Context(), open[0].QID, core.Answer{Choice: core.ChoiceYes}); err != nil {
+		t.Fatal(err)
+	}
+	if out := second.submit(t, ""); out.Text != "Done." || ran["work"] != 1 || second.State() != core.StateIdle {
+		t.Errorf("answered: %+v, state %s, ran %v", out, second.State(), ran)
+	}
+}

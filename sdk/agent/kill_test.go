@@ -131,7 +131,9 @@ func durableProcess(dir string) error {
 	}
 	defer requests.Close()
 	deploy := core.NewTool(core.ToolDefinition{Name: "deploy", Description: "Deploys."},
-		func(context.Context, *core.Call, struct{}) ([]core.Access, error) { return core.UnknownAccess("deploy"), nil },
+		func(context.Context, *core.Call, struct{}) ([]core.Access, error) {
+			return core.UnknownAccess("deploy"), nil
+		},
 		func(context.Context, *core.Call, struct{}) (core.Result, error) {
 			f, err := os.OpenFile(filepath.Join(dir, "work", "effects.txt"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err != nil {

@@ -115,7 +115,7 @@ func (t *Task) unpark(ctx context.Context, s *agent.Session) error {
 		return fmt.Errorf("session %s waits for no answer", s.ID())
 	case t.reply != nil:
 		fmt.Fprintf(t.Err, "agent: the question has an answer already; continuing with that\n")
-	case t.Prompt == "" && !parked:
+	case t.Prompt == "" && !parked && s.State() != core.StateUnfinished:
 		return errNoPrompt
 	}
 	return nil

@@ -51,7 +51,8 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 		Short:   "Run one prompt non-interactively",
 		Long: "Run one prompt to completion and print the answer. Calls that need approval are denied and reported,\n" +
 			"or with --on-ask park the run ends, and agent answer continues it.\n" +
-			"Text piped to stdin is appended to the prompt; with - it is the prompt.\n\n" +
+			"Text piped to stdin is appended to the prompt; with - it is the prompt. Without one, --continue and\n" +
+			"--resume continue a session that was interrupted.\n\n" +
 			"Exit codes: 0 done, 1 error, 2 usage, 3 configuration, 4 provider, 5 limit reached,\n" +
 			"6 done, but a tool call was denied, 7 parked, 130 SIGINT, 143 SIGTERM.",
 		Example: "  agent exec \"What does this package do?\"\n" +
@@ -259,7 +260,7 @@ func (o *Options) prompt(ctx context.Context, args []string) (string, error) {
 			text += "\n\n<stdin>\n" + in + "\n</stdin>"
 		}
 	}
-	if strings.TrimSpace(text) == "" && o.Resume == "" && !o.Latest { // a parked session needs none
+	if strings.TrimSpace(text) == "" && o.Resume == "" && !o.Latest { // a parked or unfinished session needs none
 		return "", errNoPrompt
 	}
 	return text, nil

@@ -45,7 +45,7 @@ type Task struct {
 	// Otherwise is the model outside mode plan, as PROVIDER/MODEL.
 	Otherwise string
 	Scripted  bool
-	Prompt    string // empty continues a parked session
+	Prompt    string // empty continues a parked or unfinished session
 	reply     *reply // to its question; nil = none
 }
 

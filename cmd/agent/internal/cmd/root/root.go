@@ -128,6 +128,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		provider.NewModelsCmd(s),
 		doctor.NewCmd(s),
 		session.NewCmd(s),
+		session.NewDashboardCmd(s),
 		graph.NewCmd(s),
 		insights.NewCmd(s),
 		worktree.NewCmd(s),
