@@ -41,7 +41,9 @@ var importRules = map[string][]string{
 	"core/rank":         {},
 	"core/sse":          {},
 	"core/sensitive":    {},
-	"core/bundle":       {"core/atomicfile", "core/jsonpos"},
+	"core/lazy":         {},
+	"core/invisible":    {},
+	"core/bundle":       {"core/atomicfile", "core/invisible", "core/jsonpos"},
 	"core/frontmatter":  {},
 	"core/schema/adapt": {},
 
@@ -71,7 +73,7 @@ var importRules = map[string][]string{
 	"core/model/openai":            {"core/model", "core/model/wire", "core/schema/adapt"},
 	"core/model/anthropic":         {"core/model", "core/model/wire", "core/schema/adapt"},
 	"core/model/gemini":            {"core/model", "core/model/wire", "core/schema/adapt"},
-	"core/model/modeltest":         {"core/model"},
+	"core/model/modeltest":         {"core/lazy", "core/model"},
 	"core/model/scripted":          {"core/model"},
 
 	"core/env/internal/notes": {"core", "core/model", "core/event"},
@@ -99,7 +101,7 @@ var importRules = map[string][]string{
 	"core/env/envtest":        {"core", "core/model", "core/event", "core/env", "core/tools"},
 
 	"registry":          {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
-	"permissions":       {"core", "core/gitindex", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
+	"permissions":       {"core", "core/lazy", "core/gitindex", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
 	"permissions/shell": {"core/gitindex"},
 
 	// It knows programs, not the agent.
@@ -110,6 +112,12 @@ var importRules = map[string][]string{
 	"sdk":           {"sdk/toolproto"},
 	"sdk/sdktest":   {"sdk", "sdk/toolproto"},
 	"plugins": {
+		"core/sensitive", "core/invisible", "core/lazy",
+		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/atomicfile", "core/bundle",
+		"sdk", "sdk/toolproto",
+	},
+	"mcp":                          {"core/sensitive", "core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/proc", "core/schema", "core/schema/adapt", "core/sse", "core/timeout", "internal/jsonrpc"},
+	"mcp":                          {"core/sensitive", "core/invisible", "core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/proc", "core/schema", "core/schema/adapt", "core/sse", "core/timeout", "mcp/internal/jsonrpc"},
 		"core/tracecontext", "core/sensitive",
 		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/atomicfile", "core/bundle",
 		"sdk", "sdk/toolproto",
@@ -121,9 +129,12 @@ var importRules = map[string][]string{
 	"mcp/oauth/oauthtest":          {},
 	"mcp/server":                   {"core", "core/model", "core/event", "internal/jsonrpc"},
 	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive"},
+	"mcp/server":                   {"core", "core/model", "core/event", "mcp/internal/jsonrpc"},
+	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/invisible", "core/lazy"},
+	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/proc/sandbox"},
 	"skills/internal/bench":        {"skills", "bundled_skills"},
 	"bundled_skills":               {},
-	"plugins/web":                  {"sdk"},
+	"plugins/web":                  {"sdk", "core/invisible"},
 
 	"sdk/agent":         {"...", "!cmd/...", "!sdk/host/..."},
 	"sdk/host":          {"core", "core/changes", "core/event", "core/model", "core/store", "mcp", "sdk/agent"},
@@ -135,6 +146,8 @@ var importRules = map[string][]string{
 	"core/goldentest": {},
 
 	"cmd/agent": {"cmd/agent/internal/cmd/root"},
+	// For programs that embed an agent: what the command reads, as options of sdk/agent.
+	"cmd/agent/settings": {"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/keyring", "cmd/agent/internal/setup", "core/model", "sdk/agent"},
 	"cmd/agent/internal/cmdutil": {
 		"cmd/agent/internal/config", "core/jsonpos", "core/model", "core/proc", "mcp", "sdk",
 	},
@@ -155,7 +168,7 @@ var importRules = map[string][]string{
 		"core/preview",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
 		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",
-		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/store", "mcp", "permissions", "sdk/host", "skills",
+		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/event", "core/store", "mcp", "permissions", "sdk/host", "skills",
 	},
 	"cmd/agent/internal/acp": {
 		"cmd/agent/internal/acp/protocol", "cmd/agent/internal/display", "internal/jsonrpc", "sdk/host",
@@ -180,6 +193,22 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/try":          noun("core/env"),
 	"cmd/agent/internal/cmd/trust":        noun("mcp"),
 	"cmd/agent/internal/cmd/insights":     noun("cmd/agent/internal/insight"),
+	"cmd/agent/internal/cmd/root":       {"cmd/agent/internal/...", "core/store", "core/tools", "sdk", "sdk/agent"},
+	"cmd/agent/internal/cmd/config":     noun(),
+	"cmd/agent/internal/cmd/demo":       noun("cmd/agent/internal/run", "cmd/agent/internal/tui", "core/model", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web", "sdk/host"),
+	"cmd/agent/internal/cmd/doctor":     noun("core/env", "core/jsonpos", "core/model", "core/sensitive", "core/proc", "core/proc/sandbox", "core/store"),
+	"cmd/agent/internal/cmd/insights":   noun("cmd/agent/internal/insight"),
+	"cmd/agent/internal/cmd/mcp":        noun("core/jsonpos", "mcp", "mcp/oauth", "mcp/server"),
+	"cmd/agent/internal/cmd/permission": noun("core/jsonpos", "core/store", "permissions"),
+	"cmd/agent/internal/cmd/plugin":     noun("plugins", "sdk"),
+	"cmd/agent/internal/cmd/provider":   noun("core/model"),
+	"cmd/agent/internal/cmd/session":    noun("cmd/agent/internal/insight", "cmd/agent/internal/page", "cmd/agent/internal/tui", "core/changes", "core/model", "core/store", "core/telemetry", "core/telemetry/otlp"),
+	"cmd/agent/internal/cmd/skill":      noun("core/bundle", "skills"),
+	"cmd/agent/internal/cmd/telemetry":  noun("cmd/agent/internal/privatefile"),
+	"cmd/agent/internal/cmd/tool":       noun("core/model", "core/pdftext"),
+	"cmd/agent/internal/cmd/worktree":   noun("core/snapshot", "core/worktree"),
+	"cmd/agent/internal/cmd/try":        noun("core/env"),
+	"cmd/agent/internal/cmd/trust":      noun("mcp"),
 
 	// config composes the Config that each of these packages owns.
 	"cmd/agent/internal/config": {
@@ -195,7 +224,14 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/browser":         {},
 	"cmd/agent/internal/insight":         {"cmd/agent/internal/display", "core/event", "core/model", "core/store"},
 	"cmd/agent/internal/page":            {"cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "sdk/agent"},
+	"cmd/agent/internal/record":          {"cmd/agent/internal/browser", "cmd/agent/internal/vt", "core/model/modeltest"},
+	"cmd/agent/internal/browser":         {},
+	"cmd/agent/internal/insight":         {"cmd/agent/internal/display", "core/event", "core/model", "core/store"},
+	"cmd/agent/internal/page":            {"cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "sdk/agent"},
+	"cmd/agent/internal/tui":             {"core/preview", "core/proc/sandbox", "core", "core/model", "core/event", "core/jsonpos", "cmd/agent/internal/display", "cmd/agent/internal/highlight", "sdk/host"},
+	"cmd/agent/internal/highlight":       {},
 	"cmd/agent/internal/display":         {"core/event", "core/changes"},
+	"cmd/agent/internal/display":         {"core/event", "core/changes", "core/invisible"},
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/bench/yardstick": {},

@@ -41,14 +41,14 @@ func (c *chat) commands() []tui.Command {
 		}
 	}
 	return strict([]tui.Command{
-		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or switch to another", Run: text(c.cmdModel), Complete: c.completeModel},
+		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "choose the model, or switch to the one named", Run: text(c.cmdModel), Complete: c.completeModel},
 		{Name: "tools", Summary: "list tools", Run: text(c.cmdTools)},
-		{Name: "mcp", Args: "[NAME]", Summary: "list MCP servers, or show one", Run: text(c.cmdMCP)},
-		{Name: "skills", Summary: "list skills; /NAME uses one", Run: text(c.cmdSkills)},
+		{Name: "mcp", Args: "[NAME]", Summary: "list MCP servers: turn them on and off, sign in; or show one", Run: text(c.cmdMCP)},
+		{Name: "skills", Summary: "choose a skill; /NAME uses one", Run: c.cmdSkills},
 		{Name: "plugins", Summary: "list plugins and their permissions", Run: text(c.cmdPlugins)},
 		{Name: "mode", Args: "[NAME]", Summary: "show the permission mode, or switch to another", Run: text(c.cmdMode), Complete: c.completeMode},
 		{Name: "permissions", Args: "[MODE]", Summary: "show the permission mode and rules, or switch the mode", Run: text(c.cmdPermissions), Complete: c.completeMode},
-		{Name: "config", Summary: "show settings that differ from the defaults", Run: text(c.cmdConfig)},
+		{Name: "config", Summary: "show and change settings", Run: c.cmdConfig},
 		{Name: "theme", Args: "[NAME]", Summary: "choose the colours", Run: c.cmdTheme, Complete: completeTheme},
 		{Name: "session", Summary: "show the session ID and log file", Run: text(c.cmdSession)},
 		{Name: "context", Summary: "show what fills the context window", Run: text(c.cmdContext)},

@@ -88,6 +88,8 @@ type chat struct {
 	cost    float64        // USD
 	priced  bool           // the price of every call is known
 
+	line *statusLine
+
 	branchName string
 	branchRead time.Time
 }
@@ -136,34 +138,53 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	c.library = t.Agent.Skills.Library
 	c.history = history{filepath.Join(c.set.Home, "history")}
 
+	var git func(context.Context) (bool, error)
+	if c.set.Trusted {
+		git = c.uncommitted
+	}
+	c.line = newStatusLine(ctx, c.set.Settings.Terminal.StatusLine, git)
+	defer c.line.close()
 	return tui.Run(ctx, c.options(asker, next.Prompt))
 }
 
 // addPlanMode adds mode plan to the agent and the session.
 func (c *chat) addPlanMode(t *run.Task) {
-	dir := ""
-	if t.Agent.Home != "" {
-		dir = filepath.Join(t.Agent.Home, "plans")
-	}
-	c.plan = planmode.New(dir, c.runModes, c.setMode)
+	c.plan = planmode.New(c.planDir(t.Agent.Home), c.runModes, c.setMode)
 	c.plan.Set(c.policy.Mode() == permissions.ModePlan)
 	c.otherwise = t.Otherwise
 	t.Agent.Toolsets = append(t.Agent.Toolsets, c.plan)
 	t.Session.Context = append(t.Session.Context, c.plan)
 }
 
+// planDir returns the directory for plans; empty saves none.
+func (c *chat) planDir(home string) string {
+	dir := c.set.Settings.Agent.PlanDir
+	switch rest, inHome := strings.CutPrefix(dir, "~/"); {
+	case dir == "" && home == "":
+		return ""
+	case dir == "":
+		return filepath.Join(home, "plans")
+	case inHome:
+		return filepath.Join(c.set.UserHome, rest)
+	case filepath.IsAbs(dir):
+		return dir
+	}
+	return filepath.Join(c.set.Dir, dir)
+}
+
 // options returns what the terminal UI needs.
 func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
+	files := &fileList{env: c.agent.Env()}
 	o := tui.Options{
 		In: c.In, Out: c.Terminal, Session: c.session, Asker: asker, Queue: c.queue, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.Dir), Dir: c.set.Dir, Welcome: c.welcome(),
-		Status: c.status, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Notify: tui.Notify(c.set.Settings.Terminal.Notify), Theme: c.set.Settings.Terminal.Theme,
+		Status: c.status, Refresh: c.line.changed, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Notify: tui.Notify(c.set.Settings.Terminal.Notify), Theme: c.set.Settings.Terminal.Theme,
 		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
 			return expand(ctx, c.agent, text, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
 		},
 		Shell: c.shell,
 		Complete: func(prefix string) []string {
-			return append(c.resources(prefix), completePath(context.Background(), c.agent.Env(), prefix)...)
+			return append(c.resources(prefix), files.complete(context.Background(), prefix)...)
 		},
 	}
 	switch {
@@ -202,9 +223,15 @@ func (c *chat) status() tui.Status {
 		Model: name, Effort: c.set.Settings.Agent.Effort, Mode: string(c.policy.Mode()), Branch: c.branch(),
 		Tokens: c.usage.Total(), Cost: c.cost, Priced: c.priced,
 	}
-	if window := c.opts.Profile.ContextWindow; window > 0 {
+	window := c.opts.Profile.ContextWindow
+	if window > 0 {
 		st.Used = 100 * c.last.Total() / window
 	}
+	input := ""
+	if c.line.command != "" {
+		input = c.statusInput(st, window)
+	}
+	st.Line, st.Dirty = c.line.show(input)
 	return st
 }
 

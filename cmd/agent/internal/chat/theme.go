@@ -14,7 +14,11 @@ import (
 func (c *chat) cmdTheme(ctx context.Context, args string) (tui.Result, error) {
 	name, themes := strings.TrimSpace(args), tui.Themes()
 	if name == "" {
-		at, err := c.choose(ctx, "Which theme?", themes)
+		list := tui.List{Title: "Which theme?", At: slices.Index(themes, c.set.Settings.Terminal.Theme)}
+		for _, t := range themes {
+			list.Items = append(list.Items, tui.Item{Label: t, Detail: themeDetails[t]})
+		}
+		at, err := c.asker.Choose(ctx, list)
 		if err != nil || at < 0 {
 			return tui.Result{}, err
 		}
@@ -36,4 +40,10 @@ func (c *chat) cmdTheme(ctx context.Context, args string) (tui.Result, error) {
 
 func completeTheme(_ context.Context, prefix string) []string {
 	return slices.DeleteFunc(tui.Themes(), func(n string) bool { return !strings.HasPrefix(n, prefix) })
+}
+
+// themeDetails says what the themes are for.
+var themeDetails = map[string]string{
+	"auto": "suits the terminal's background", "dark": "for dark backgrounds", "light": "for light backgrounds", "high-contrast": "no faint text",
+	"colorblind": "orange and blue in place of red and green", "ansi": "the terminal's own 16 colours",
 }

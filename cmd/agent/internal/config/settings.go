@@ -143,6 +143,7 @@ type agentSettings struct {
 	MaxTokens           int      `json:"maxTokens" default:"0" min:"0" doc:"Maximum tokens of one response; 0 is the provider's default."`
 	Temperature         *float64 `json:"temperature" min:"0" max:"2" doc:"Temperature of the model. Default: the provider's."`
 	PlanModel           string   `json:"planModel" doc:"Model in permission mode plan: [PROVIDER/]MODEL. Default: the same as otherwise."`
+	PlanDir             string   `json:"planDir" scope:"user" doc:"Directory for the plans of permission mode plan; ~/ is your home directory, another path is in the working directory. Default: plans in the agent's directory."`
 	Effort              string   `json:"effort" enum:"none,low,medium,high,xhigh" doc:"Reasoning effort. Default: the provider's."`
 	MaxRounds           int      `json:"maxRounds" default:"50" min:"0" doc:"Maximum tool rounds per prompt; 0 is no limit."`
 	MaxTurns            int      `json:"maxTurns" default:"0" min:"0" doc:"Maximum user and assistant turns of the session; 0 is no limit."`
@@ -253,8 +254,9 @@ type sessionSettings struct {
 
 // terminalSettings configures the interactive session.
 type terminalSettings struct {
-	Notify string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
-	Theme  string `json:"theme" default:"\"auto\"" enum:"auto,dark,light,high-contrast,colorblind,ansi" doc:"Colours of the interactive session. auto, high-contrast and colorblind suit the terminal's background, if it tells; ansi has only its own 16 colours. NO_COLOR=1 turns colours off."`
+	Notify     string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
+	StatusLine string `json:"statusLine" scope:"user" doc:"A command whose first line of output is the status line, instead of the model, branch, context, tokens and cost. It gets JSON on stdin, as Claude Code's does; see terminal.md."`
+	Theme      string `json:"theme" default:"\"auto\"" enum:"auto,dark,light,high-contrast,colorblind,ansi" doc:"Colours of the interactive session. auto, high-contrast and colorblind suit the terminal's background, if it tells; ansi has only its own 16 colours. NO_COLOR=1 turns colours off."`
 }
 
 // telemetrySettings configures what is sent to a collector.

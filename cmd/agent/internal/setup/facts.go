@@ -13,6 +13,9 @@ import (
 	"github.com/seed-009c0928/agent/core/model/facts"
 )
 
+// Facts returns what is known of a provider's model.
+func (s *Setup) Facts(provider, name string) facts.Model { return s.facts(provider, name) }
+
 // hasModel reports whether a provider is known to have a model: from the settings, a
 // catalog or, of a provider that makes its models, the table.
 func (s *Setup) hasModel(provider, name string) bool {

@@ -33,6 +33,8 @@ type Status struct {
 	Mode   string // permission mode
 	Effort string // of reasoning
 	Branch string // of the workspace's repository
+	Dirty  bool   // it has changes that are not committed
+	Line   string // the user's own status line, instead of all but the mode
 	Used   int    // percent of the context window
 	Tokens int    // used by the session
 	Cost   float64
@@ -113,6 +115,8 @@ type Options struct {
 	Welcome string // Markdown, shown first; may be empty
 
 	Status func() Status // must be fast: it is called for each frame
+	// Refresh receives when Status has something new; nil never does.
+	Refresh <-chan struct{}
 	// NextMode switches to the next permission mode. It must be fast.
 	NextMode func() error
 	// Commands lists the current commands; of equal names, the first counts. It

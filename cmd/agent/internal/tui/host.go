@@ -74,6 +74,7 @@ type (
 		err    error
 	}
 	askMsg        struct{}
+	refreshMsg    struct{} // the status has changed
 	signalMsg     struct{ os.Signal }
 	callerDoneMsg struct{ err error } // the caller's context is done
 )
@@ -103,6 +104,8 @@ func (h *host) start(caller context.Context) {
 				h.post(signalMsg{sig})
 			case <-h.Asker.changed:
 				h.post(askMsg{})
+			case <-h.Refresh:
+				h.post(refreshMsg{})
 			case <-caller.Done():
 				h.post(callerDoneMsg{context.Cause(caller)})
 				caller = context.Background()
@@ -339,6 +342,7 @@ func (h *host) commands() []Command {
 			return Result{Text: h.help()}, nil
 		}},
 		Command{Name: "jobs", Args: "[ID | end ID | steer ID TEXT]", Summary: "show commands in the background and subagents", Run: h.cmdJobs},
+		Command{Name: "queue", Args: "[edit|drop|up|down N]", Summary: "show and change the queued messages", Run: h.cmdQueue},
 		Command{Name: "quit", Summary: "quit the session", Run: func(context.Context, string) (Result, error) {
 			return Result{Next: &Next{Kind: NextQuit}}, nil
 		}},

@@ -16,11 +16,14 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	armed := l.escArmed
 	l.escArmed = false
+	list := l.picking()
 	switch {
 	case l.pager != nil:
 		if l.pager.key(msg) {
 			l.closePager()
 		}
+	case list != nil && name != "ctrl+z" && name != "ctrl+l":
+		l.pickKey(list, msg)
 	case name == "ctrl+z" && !canSuspend():
 		l.scene.note(dim, "Cannot suspend: no shell to return to.")
 	case name == "ctrl+z":
@@ -39,10 +42,13 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		}
 	case l.dialog != nil && !l.drafting():
 		return l.dialogKey(msg)
-	case name == "shift+tab" && len(l.list) < 2 && l.NextMode != nil:
+	case l.suggestKey(msg):
+	case name == "shift+tab" && (len(l.list) < 2 || l.suggesting) && l.NextMode != nil:
 		if err := l.NextMode(); err != nil {
 			l.scene.fail("%v", err)
 		}
+	case name == "ctrl+k" && l.editor.empty():
+		l.openPalette()
 	case name == "tab", name == "shift+tab":
 		l.complete(name == "tab")
 	case l.editor.search != nil && name != "enter" && name != "ctrl+c":
@@ -66,7 +72,9 @@ func (l *lineScreen) rewinds() bool {
 // editKey handles a key for the input box or the session.
 func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 	listed := l.list
-	l.list, l.at = nil, -1
+	if !l.suggesting {
+		l.list, l.at = nil, -1
+	}
 	switch name := msg.String(); {
 	case name == "enter":
 		l.editor.search = nil
@@ -92,7 +100,10 @@ func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 		l.editQueued()
 	default:
 		l.typeKey(l.editor, msg)
+		l.suggest()
+		return
 	}
+	l.list, l.at, l.suggesting = nil, -1, false
 }
 
 // editQueued takes the last queued message back into the box.
@@ -159,6 +170,8 @@ func (l *lineScreen) pick(o option) tea.Cmd {
 		l.viewReview()
 	case editReview:
 		return l.editReview()
+	case hunkReview:
+		l.openHunks()
 	default:
 		a := l.dialog.pick(o)
 		if a != nil {
@@ -196,7 +209,7 @@ func (l *lineScreen) typedKey(msg tea.KeyPressMsg) {
 // complete completes the word before the cursor; repeated, it cycles through the
 // completions.
 func (l *lineScreen) complete(forward bool) {
-	if len(l.list) > 1 {
+	if len(l.list) > 1 && !l.suggesting {
 		step := 1
 		if !forward {
 			step = len(l.list) - 1
@@ -211,6 +224,7 @@ func (l *lineScreen) complete(forward bool) {
 		l.editor.complete(shown, l.list[l.at])
 		return
 	}
+	l.list, l.at, l.suggesting = nil, -1, false
 	word := l.editor.word()
 	if list := l.completer(); list != nil {
 		_, arg, _ := l.editor.argument()
@@ -222,11 +236,7 @@ func (l *lineScreen) complete(forward bool) {
 		l.completed(completeMsg{word, commandsFor(l.commands(), word)})
 	case strings.HasPrefix(word, "@") && l.Complete != nil:
 		l.wg.Go(func() {
-			var list []string
-			for _, f := range l.Complete(word[1:]) {
-				list = append(list, "@"+f)
-			}
-			l.post(completeMsg{word, list})
+			l.post(suggestMsg{word, filesFor(l.Complete, word)})
 		})
 	}
 }
@@ -253,15 +263,22 @@ func (l *lineScreen) completes(word string) bool {
 	return l.editor.word() == word
 }
 
-// commandsFor lists the commands with a prefix.
+// commandsFor lists the commands with a prefix, or else those that match fuzzily.
 func commandsFor(commands []Command, word string) []string {
-	var out []string
+	var out, all []string
 	seen := map[string]bool{}
 	for _, c := range commands {
-		if name := "/" + c.Name; strings.HasPrefix(name, word) && !seen[name] {
-			seen[name] = true
+		name := "/" + c.Name
+		if !seen[name] && strings.HasPrefix(name, word) {
 			out = append(out, name)
 		}
+		if !seen[name] {
+			all = append(all, name)
+		}
+		seen[name] = true
+	}
+	if len(out) == 0 {
+		return Rank(word, all)
 	}
 	return out
 }

@@ -24,11 +24,12 @@ const keyHelp = `
 | Alt+Up | edit the last queued message |
 | Up, Down, Ctrl+R | browse the history; search it |
 | Tab | complete commands and @files |
+| Ctrl+K | search the commands |
 | Shift+Tab | next permission mode |
 | Esc Esc | go back to before an input: /rewind |
 | Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again ends running tools, too |
 | Ctrl+O | show the last truncated output, diff or reasoning in full |
-| Ctrl+T | show the conversation in full, to scroll and search |
+| Ctrl+T | show the conversation in full: search, jump, fold, copy, export |
 | Ctrl+D, Ctrl+C twice | quit |
 | Ctrl+L, Ctrl+Z | redraw; suspend |
 `
@@ -55,6 +56,12 @@ type lineScreen struct {
 	list []string // completions
 	at   int      // index of the shown completion, -1 if none
 	word string   // the completed word
+	// suggesting says that list appeared while typing.
+	suggesting bool
+
+	palette  *picker  // of the commands, or nil
+	picker   *picker  // of the question
+	pickerOf *pending // that question
 
 	escArmed bool // the next Esc rewinds
 	pager    *pager
@@ -90,6 +97,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		return Next{}, fmt.Errorf("cannot get the terminal's size: %w", err)
 	}
 	h := newHost(ctx, o)
+	o.Asker.list()
 	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == "", look: newLook(o.Env, o.Theme)}
 	l := &lineScreen{
 		driver: newDriver(h, newScene(p, width, o.Dir)),
@@ -176,6 +184,10 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 			break
 		}
 		urgent = true
+		if p := l.picking(); p != nil {
+			p.search(p.query + display.OneLine(m.Content, 200))
+			break
+		}
 		l.input().paste(m.Content)
 		l.slips.typed = l.scene.now()
 	case tea.WindowSizeMsg:
@@ -202,9 +214,14 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		l.frameDue, urgent = false, true
 	case completeMsg:
 		l.completed(m)
+	case suggestMsg:
+		urgent = true
+		l.suggested(m)
 	case editedMsg:
 		urgent = true
 		l.edited(m)
+	case previewMsg:
+		m.of.previews[m.at] = m.text
 	case historyMsg:
 		urgent = true
 		l.openHistory(m)

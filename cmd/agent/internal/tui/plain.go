@@ -176,13 +176,16 @@ func (p *plainScreen) show(open bool) {
 // ask prints the answers to a question, and what to enter.
 func (p *plainScreen) ask() {
 	d := p.dialog
-	if d.typing() {
+	if d.list != nil {
+		p.printLines(d.list.lines())
+		p.print("Number or name (an empty line: none): ")
+	} else if d.typing() {
 		p.print(strings.TrimSpace(d.label()+" "+d.hint()) + "\n")
 		p.print("Your answer: ")
 	} else {
 		var keys []string
 		for _, o := range d.options {
-			if o.choice == viewReview || o.choice == editReview {
+			if o.choice == viewReview || o.choice == editReview || o.choice == hunkReview {
 				continue // the changes are above, and the screen is not ours
 			}
 			p.print(fmt.Sprintf("  %c: %s\n", o.key, o.label))
