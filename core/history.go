@@ -3,16 +3,17 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/conversation"
 	"github.com/seed-009c0928/agent/core/internal/images"
+	"github.com/seed-009c0928/agent/core/internal/wording"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/tracecontext"
 )
@@ -66,21 +67,62 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 	return last > 0, nil
 }
 
-// answerOpenCalls adds a result to every call without one, as no provider accepts a
-// conversation with an open call. Those of a parked session that did not start stay open.
-func (s *Session) answerOpenCalls(ctx context.Context) {
-	asked := &s.conversation.Questions
+// settleOpenCalls decides on the calls without a result. Those that do not run with the
+// next input get one, as no provider accepts a conversation with an open call.
+func (s *Session) settleOpenCalls(ctx context.Context) {
+	asked, parked := &s.conversation.Questions, false
 	for _, c := range s.conversation.Open() {
-		if asked.Parked() && !asked.Started(c.ID) {
-			if !event.LacksSecrets(c.Args) {
-				s.state = StateParked
-				continue
-			}
-			s.record(ctx, c, Fail(CodeCancelled, "This call was not run: its arguments were not recorded, because they may contain secrets. Make it again."), nil, 0)
+		open := OpenCall{ToolCall: c, Started: asked.Started(c.ID)}
+		action, waits := RerunCall, asked.Parked() && !open.Started
+		if !waits {
+			action = s.onOpenCall(ctx, open)
+		}
+		parked = parked || waits || action == AskCall && len(asked.Open()) > 0
+		switch {
+		case action == CancelCall:
+			s.record(ctx, c, Fail(CodeCancelled, wording.Interrupted(open.Started)), nil, 0)
+		case event.LacksSecrets(c.Args):
+			s.record(ctx, c, Fail(CodeCancelled, wording.Unrecorded), nil, 0)
+		case action == AskCall:
+			s.confirm = append(s.confirm, c.ID)
+		}
+	}
+	if s.conversation.Unfinished() {
+		s.state = StateUnfinished
+	}
+	if parked && len(s.conversation.Open()) > 0 {
+		s.state = StateParked
+	}
+}
+
+func (s *Session) onOpenCall(ctx context.Context, c OpenCall) OpenCallAction {
+	entry, known := s.snapshot(ctx).Lookup(c.Name)
+	c.ReadOnly = known && entry.Tool.Definition().ReadOnly
+	if s.cfg.OnOpenCall != nil {
+		return s.cfg.OnOpenCall(c)
+	}
+	if c.ReadOnly {
+		return RerunCall
+	}
+	return CancelCall
+}
+
+// confirmOpenCalls asks the user whether open calls run again, and answers those that
+// do not.
+func (s *Session) confirmOpenCalls(r *run, open []model.ToolCall) {
+	for _, c := range open {
+		if !slices.Contains(s.confirm, c.ID) || r.soft.Err() != nil {
 			continue
 		}
-		s.record(ctx, c, Fail(CodeCancelled, "The call was interrupted when the agent ended; what it did is unknown."), nil, 0)
+		a, err := s.ask(r.soft, c.ID, Question{Kind: QuestionConfirm, Tool: c.Name, Choices: []Choice{ChoiceYes, ChoiceNo}, Title: "Run " + c.Name + " again?", Detail: wording.Interrupted(true) + "\n" + c.Args})
+		if r.parked = errors.Is(err, ErrParked); r.parked {
+			return
+		}
+		if a.Choice != ChoiceYes {
+			s.record(r.ctx, c, Fail(CodeCancelled, wording.Interrupted(true)+" The user did not let it run again."), nil, 0)
+		}
 	}
+	s.confirm = nil
 }
 
 // storeInput returns an input and what is logged of it, with images stored. The
@@ -94,15 +136,10 @@ func (s *Session) storeInput(ctx context.Context, in Input) (parts, record model
 		parts, record = slices.Clone(in.Content), s.storeImages(ctx, slices.Clone(in.Record))
 	}
 	for _, b := range in.Context {
-		parts, record = append(parts, b.part()), append(record, b.part())
+		part := model.Text{Text: wording.Context(b.Source, b.Trusted, b.Text)}
+		parts, record = append(parts, part), append(record, part)
 	}
 	return parts, record
-}
-
-// part returns the block as a part of the user turn.
-func (b Block) part() model.Part {
-	text := strings.ReplaceAll(b.Text, "</context", "< /context") // does not end the block
-	return model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, text)}
 }
 
 // hide keeps secrets of what is not logged out of later records.

@@ -80,9 +80,7 @@ func (c *pending) title() string {
 func (s *Session) runCalls(r *run, snapshot *Snapshot, stop model.StopReason, calls []model.ToolCall) {
 	switch stop { // the calls of a truncated response may be incomplete
 	case model.StopMaxTokens, model.StopContentFilter, model.StopRefusal:
-		for _, c := range calls {
-			s.record(r.ctx, c, Failf(CodeValidation, "This call was not run: the response was cut off (%s), so its arguments may be incomplete. Make the call again, with less in it.", stop), nil, 0)
-		}
+		s.skipCalls(r, calls, CodeValidation, fmt.Sprintf("the response was cut off (%s), so its arguments may be incomplete. Make the call again, with less in it", stop))
 		return
 	}
 	if s.cfg.Watcher != nil {
@@ -113,9 +111,9 @@ func (s *Session) runCalls(r *run, snapshot *Snapshot, stop model.StopReason, ca
 }
 
 // skipCalls answers calls that are not run.
-func (s *Session) skipCalls(r *run, calls []model.ToolCall, why string) {
+func (s *Session) skipCalls(r *run, calls []model.ToolCall, code ErrorCode, why string) {
 	for _, c := range calls {
-		s.record(r.ctx, c, Failf(CodeCancelled, "This call was not run: %s.", why), nil, 0)
+		s.record(r.ctx, c, Failf(code, "This call was not run: %s.", why), nil, 0)
 	}
 }
 
@@ -386,5 +384,5 @@ func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result, st
 	if full == nil {
 		return res, nil
 	}
-	return res, &event.Output{Text: full.Text, Path: full.Path, Bytes: full.Bytes}
+	return res, &event.Output{Text: full.Text, Handle: full.Handle, Path: full.Path, Bytes: full.Bytes}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -28,8 +27,9 @@ type State string
 const (
 	StateIdle          State = "idle"
 	StateProcessing    State = "processing"
-	StateAwaitingInput State = "awaiting_input" // as idle, but the model asked the user something
-	StateParked        State = "parked"         // as idle, but tool calls wait for the answer to a question
+	StateAwaitingInput State = "awaiting_input"        // as idle, but the model asked the user something
+	StateParked        State = "parked"                // as idle, but tool calls wait for the answer to a question
+	StateUnfinished    State = conversation.Unfinished // as idle, but the work on the last input was interrupted: an empty input continues it
 	StateClosed        State = "closed"
 )
 
@@ -47,7 +47,7 @@ const (
 	StopRefused       StopReason = "refused"     // by the model or its provider's filter
 	StopContextLength StopReason = "context_length"
 	StopCancelled     StopReason = "cancelled" // the session is idle
-	StopAborted       StopReason = "aborted"   // the session is closed
+	StopAborted       StopReason = "aborted"   // by Close, or by the end of Submit's context
 	StopError         StopReason = "error"
 )
 
@@ -55,6 +55,9 @@ const (
 type Input struct {
 	Content model.Parts
 	Run     string // names the input in its [event.User]; may be empty
+	// ID identifies the input: with that of an earlier one, it is not added again, and
+	// Submit continues as with an empty input. It may be empty.
+	ID string
 	// Record is logged instead of Content, which has secrets; nil logs Content.
 	Record model.Parts
 	// Context is what the host adds, such as an open file: not the user's words.
@@ -80,6 +83,9 @@ type Outcome struct {
 var (
 	ErrBusy   = errors.New("the session is processing an input: wait for it, or use FollowUp or Steer")
 	ErrClosed = errors.New("the session is closed")
+	// ErrFenced is what a [Journal] returns when another process has taken over the
+	// session: it ends at once.
+	ErrFenced = recorder.ErrFenced
 )
 
 // JournalError is the error of a session whose journal fails. The session is idle:
@@ -122,6 +128,7 @@ type Session struct {
 	// Owned by the goroutine that processes an input.
 	conversation conversation.Conversation
 	span         tracecontext.Span // of the last input
+	confirm      []string          // open calls that run again if the user agrees
 }
 
 // settings are what can change between two model calls.
@@ -134,9 +141,10 @@ type settings struct {
 	policy   Policy
 }
 
-// New opens a session. If the journal holds records, that session is resumed; a
-// tool call without a result gets one that says it was cancelled, unless the session
-// was asking the user: then it is parked, and calls that had not started can continue.
+// New opens a session. If the journal holds records, that session is resumed. It
+// continues with the next input, which may be empty: if it was asking the user, it is
+// parked, and calls that had not started can continue; what becomes of others without
+// a result, [Config].OnOpenCall says.
 func New(ctx context.Context, cfg Config) (*Session, error) {
 	switch {
 	case cfg.Provider == nil:
@@ -150,7 +158,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		cfg.Clock = time.Now
 	}
 	if cfg.NewID == nil {
-		cfg.NewID = randomID
+		cfg.NewID = rand.Text
 	}
 	cfg.ID = cmp.Or(cfg.ID, cfg.NewID())
 	cfg.Tools = cmp.Or(cfg.Tools, StaticTools())
@@ -184,7 +192,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		Model: cfg.Model, Profile: cfg.Profile.Name, Resumed: resumed,
 	})
 	s.opened = s.rec.Last()
-	s.answerOpenCalls(ctx)
+	s.settleOpenCalls(ctx)
 	if err := s.rec.Flush(ctx); err != nil {
 		return nil, &JournalError{err}
 	}
@@ -193,12 +201,6 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 
 // logWindow is the number of events kept in memory for readers.
 const logWindow = 1024
-
-func randomID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
-	return hex.EncodeToString(b[:])
-}
 
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }
@@ -225,12 +227,13 @@ func (s *Session) Events(ctx context.Context, after event.Seq) iter.Seq2[event.E
 }
 
 // Submit processes an input and then the follow-ups. An empty input continues
-// the conversation as it is, for instance after a failed call. A parked session
-// first continues the calls that wait, with the answers that it has.
+// the conversation as it is, for instance after a failed call; if all is answered, that
+// is StopDone at once. A parked session first continues the calls that wait, with the
+// answers that it has.
 //
 // The error is that of a session that cannot take the input (ErrBusy,
 // ErrClosed), of the journal (a *JournalError), of the model (a *model.Error), or of ctx: when ctx is done, the
-// work is aborted and the session closed. The Outcome is valid in any case.
+// work is aborted, and the session can be used again. The Outcome is valid in any case.
 func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
 	work, err := s.Start(ctx, in)
 	if err != nil {
@@ -261,6 +264,7 @@ func (s *Session) work(r *run, in Input) (Outcome, error) {
 		r.rounds, r.inputTokens, r.compacted, r.corrected = 0, 0, false, false
 		stop, err = s.process(r, next)
 	}
+	s.conversation.Stopped = err == nil && stop != StopAborted
 	s.finish(r, stop, err)
 	r.out.Stop = stop
 	s.mu.Lock()
@@ -310,9 +314,17 @@ func (s *Session) begin(ctx context.Context) (*run, error) {
 	r.tools, r.stop = context.WithCancelCause(r.ctx)
 	r.soft, r.cancel = context.WithCancelCause(r.tools)
 	if err := s.rec.Flush(ctx); err != nil {
+		if errors.Is(err, ErrFenced) {
+			s.state = StateClosed
+			s.log.Close()
+		}
 		return nil, &JournalError{err}
 	}
-	s.rec.OnError(func(err error) { r.cancel(&JournalError{err}) })
+	s.rec.OnError(func(err error) {
+		if r.cancel(&JournalError{err}); errors.Is(err, ErrFenced) {
+			r.abort(&JournalError{err})
+		}
+	})
 	s.state, s.run, s.idle = StateProcessing, r, make(chan struct{})
 	return r, nil
 }
@@ -321,9 +333,12 @@ func (s *Session) begin(ctx context.Context) (*run, error) {
 // the session takes the next input, and before anything of that input.
 func (s *Session) finish(r *run, stop StopReason, err error) {
 	next := StateIdle
+	cause := context.Cause(r.ctx)
 	switch {
-	case stop == StopAborted || (err != nil && closes(err)):
+	case errors.Is(cause, ErrClosed) || errors.Is(cause, ErrFenced) || stop == StopError && err != nil && closes(err):
 		next = StateClosed
+	case s.conversation.Unfinished() && stop != StopParked:
+		next = StateUnfinished
 	case stop == StopAwaitingInput:
 		next = StateAwaitingInput
 	case stop == StopParked:
@@ -509,13 +524,9 @@ func (s *Session) current() settings {
 // info describes the session to tools and policies.
 func (s *Session) info() SessionInfo {
 	set := s.current()
-	timeout := set.limits.CommandTimeout
-	if t := set.profile.CommandTimeout; t > 0 {
-		timeout = t
-	}
 	return SessionInfo{
 		ID: s.id, AgentPath: s.cfg.AgentPath, Dir: s.cfg.Env.Info().Dir,
-		CommandTimeout: timeout, MaxCommandTimeout: set.limits.MaxCommandTimeout,
+		CommandTimeout: cmp.Or(max(set.profile.CommandTimeout, 0), set.limits.CommandTimeout), MaxCommandTimeout: set.limits.MaxCommandTimeout,
 	}
 }
 

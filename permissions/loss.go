@@ -73,7 +73,7 @@ func (j *scriptJudge) countBelow(a *shell.Access, name string, recursive bool) {
 		}
 		return
 	}
-	if !recursive || a.Loss >= shell.LosesUntracked && path.Base(name) == ".git" {
+	if !recursive || (a.Unpacked || a.Loss >= shell.LosesUntracked) && path.Base(name) == ".git" {
 		return
 	}
 	entries, err := j.environment.Files().ReadDir(j.ctx, name)

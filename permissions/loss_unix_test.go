@@ -55,7 +55,7 @@ func TestLossOfWork(t *testing.T) {
 		"tar xf ../packed/new.tar": "new,", "tar -xzf ../packed/new.tgz": "new,", "tar xf ../packed/new.tar -C build": "", "tar xkf ../packed/new.tar": "", "tar tf ../packed/new.tar": "", "tar --extract --file=../packed/new.tar --strip-components=1": "new,", "cat ../packed/new.tar | tar x": "up to", "tar cf new kept": "new,", "tar czf fresh.tgz kept": "",
 		"unzip -o ../packed/new.zip": "new,", "unzip -o ../packed/new.zip -d build": "", "unzip ../packed/new.zip": "", "patch -p1 < ../packed/new.diff": "new,", "patch -p1 -i ../packed/new.diff": "new,", "patch new < x": "new,", "patch -p1 --dry-run < ../packed/new.diff": "",
 		"git apply ../packed/new.diff": "new,", "git apply --check ../packed/new.diff": "", "git apply <<'E'\n--- a/new\n+++ b/new\n@@ -1 +1 @@\n-x\n+y\nE": "new,", "curl -s file:///x | git apply": "changed",
-		"git checkout HEAD~1 -- new": "new,", "git checkout HEAD new": "new,", "git checkout -b new main": "", "git restore --source=HEAD new": "new,",
+		"git checkout HEAD~1 -- new": "new,", "git checkout HEAD new": "new,", "git checkout -b new main": "", "git merge --abort": "changed", "git rebase --skip": "changed", "git rebase --continue": "", "tar xf missing.tar": "up to 4 files", "tar xf ../packed/pipe": "up to 4 files", "patch < ../packed/pipe": "changed", "git restore --source=HEAD new": "new,",
 	} {
 		d := m.decide(t, line)
 		if want == "" && d.Verdict != allow || want != "" && (d.Verdict != ask || !strings.Contains(d.Reason, want)) {
@@ -78,7 +78,7 @@ func TestLossOfWork(t *testing.T) {
 func (m *machine) packed(t *testing.T) {
 	t.Helper()
 	for _, line := range []string{
-		"mkdir -p ../packed/other && cd ../packed && echo y > other/new && tar cf new.tar -C other new && tar czf new.tgz -C other new && cd other && python3 -m zipfile -c ../new.zip new",
+		"mkdir -p ../packed/other && cd ../packed && echo y > other/new && tar cf new.tar -C other new && tar czf new.tgz -C other new && cd other && python3 -m zipfile -c ../new.zip new && mkfifo ../pipe",
 		"printf -- '--- a/new\\n+++ b/new\\n@@ -1 +1 @@\\n-x\\n+y\\n' > ../packed/new.diff",
 	} {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)

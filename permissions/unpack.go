@@ -17,8 +17,8 @@ import (
 
 // The limits of what is read to learn which files an archive or a patch replaces.
 const (
-	maxArchive  = 64 << 20  // bytes of the file
-	maxUnpacked = 512 << 20 // bytes that it unpacks to
+	maxArchive  = 32 << 20  // bytes of the file
+	maxUnpacked = 128 << 20 // bytes that it unpacks to
 )
 
 // namedIn returns the names of the files to which an access limits its loss; false

@@ -582,3 +582,22 @@ func TestScan(t *testing.T) {
 		t.Errorf("bait: %s", text)
 	}
 }
+
+// TestInstallGitSweeps: what a killed run left behind is removed by the next one, which
+// leaves nothing.
+func TestInstallGitSweeps(t *testing.T) {
+	repo := newRepository(t)
+	repo.commit(map[string]string{"a/SKILL.md": skillText("a", "Does a.", "", "x")})
+	temp := tempDir(t)
+	t.Setenv("TMPDIR", temp)
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	left, err := os.MkdirTemp("", "agent-tmp-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, left, map[string]string{".git/FETCH_HEAD": "x"})
+	fetch(t, skills.NewInstaller(filepath.Join(tempDir(t), "skills"), nil), "file://"+filepath.ToSlash(repo.dir)+"//a")
+	if all, err := os.ReadDir(temp); err != nil || len(all) > 0 {
+		t.Errorf("left are %v, %v", all, err)
+	}
+}

@@ -41,7 +41,9 @@ var importRules = map[string][]string{
 	"core/rank":         {},
 	"core/sse":          {},
 	"core/sensitive":    {},
-	"core/bundle":       {"core/atomicfile", "core/jsonpos"},
+	"core/lazy":         {},
+	"core/invisible":    {},
+	"core/bundle":       {"core/atomicfile", "core/invisible", "core/jsonpos"},
 	"core/frontmatter":  {},
 	"core/schema/adapt": {},
 
@@ -71,7 +73,7 @@ var importRules = map[string][]string{
 	"core/model/openai":            {"core/model", "core/model/wire", "core/schema/adapt"},
 	"core/model/anthropic":         {"core/model", "core/model/wire", "core/schema/adapt"},
 	"core/model/gemini":            {"core/model", "core/model/wire", "core/schema/adapt"},
-	"core/model/modeltest":         {"core/model"},
+	"core/model/modeltest":         {"core/lazy", "core/model"},
 	"core/model/scripted":          {"core/model"},
 
 	"core/env/internal/notes": {"core", "core/model", "core/event"},
@@ -98,7 +100,7 @@ var importRules = map[string][]string{
 	"core/env/envtest":        {"core", "core/model", "core/event", "core/env", "core/tools"},
 
 	"registry":          {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
-	"permissions":       {"core", "core/gitindex", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
+	"permissions":       {"core", "core/lazy", "core/gitindex", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
 	"permissions/shell": {"core/gitindex"},
 
 	// It knows programs, not the agent.
@@ -109,20 +111,24 @@ var importRules = map[string][]string{
 	"sdk":           {"sdk/toolproto"},
 	"sdk/sdktest":   {"sdk", "sdk/toolproto"},
 	"plugins": {
-		"core/sensitive",
+		"core/sensitive", "core/invisible", "core/lazy",
 		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/atomicfile", "core/bundle",
 		"sdk", "sdk/toolproto",
 	},
 	"mcp":                          {"core/sensitive", "core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/proc", "core/schema", "core/schema/adapt", "core/sse", "core/timeout", "internal/jsonrpc"},
+	"mcp":                          {"core/sensitive", "core/invisible", "core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/proc", "core/schema", "core/schema/adapt", "core/sse", "core/timeout", "mcp/internal/jsonrpc"},
 	"mcp/internal/conformancetest": {},
 	"internal/jsonrpc":             {},
 	"mcp/oauth":                    {"core/atomicfile"},
 	"mcp/oauth/oauthtest":          {},
 	"mcp/server":                   {"core", "core/model", "core/event", "internal/jsonrpc"},
 	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive"},
+	"mcp/server":                   {"core", "core/model", "core/event", "mcp/internal/jsonrpc"},
+	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/invisible", "core/lazy"},
+	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/proc/sandbox"},
 	"skills/internal/bench":        {"skills", "bundled_skills"},
 	"bundled_skills":               {},
-	"plugins/web":                  {"sdk"},
+	"plugins/web":                  {"sdk", "core/invisible"},
 
 	"sdk/agent":         {"...", "!cmd/...", "!sdk/host/..."},
 	"sdk/host":          {"core", "core/changes", "core/event", "core/model", "core/store", "mcp", "sdk/agent"},
@@ -134,6 +140,8 @@ var importRules = map[string][]string{
 	"core/goldentest": {},
 
 	"cmd/agent": {"cmd/agent/internal/cmd/root"},
+	// For programs that embed an agent: what the command reads, as options of sdk/agent.
+	"cmd/agent/settings": {"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/keyring", "cmd/agent/internal/setup", "core/model", "sdk/agent"},
 	"cmd/agent/internal/cmdutil": {
 		"cmd/agent/internal/config", "core/jsonpos", "core/model", "core/proc", "mcp", "sdk",
 	},
@@ -193,6 +201,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/insight":         {"cmd/agent/internal/display", "core/event", "core/model", "core/store"},
 	"cmd/agent/internal/page":            {"cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "sdk/agent"},
 	"cmd/agent/internal/display":         {"core/event", "core/changes"},
+	"cmd/agent/internal/display":         {"core/event", "core/changes", "core/invisible"},
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/bench/yardstick": {},

@@ -41,12 +41,13 @@ type Prompt struct {
 // User is an input, with what the context sources added to it.
 type User struct {
 	Content model.Parts `json:"content"`
-	Run     string      `json:"run,omitempty"` // the host's name for the input
+	Run     string      `json:"run,omitempty"`   // the host's name for the input
+	Input   string      `json:"input,omitempty"` // its ID: an input is taken once
 }
 
 // Idle says that the session waits for the next input.
 type Idle struct {
-	State string `json:"state"` // "idle", "awaiting_input" or "parked"
+	State string `json:"state"` // "idle", "awaiting_input", "parked" or "unfinished"
 	Stop  string `json:"stop"`  // why the input's processing ended, see core.StopReason
 }
 
@@ -132,9 +133,11 @@ func (b *ToolResult) Sandbox() (level string) {
 
 // Output is the full text of a tool's result, if the model got less.
 type Output struct {
-	Text  string `json:"text,omitempty"` // up to 64 KiB, 1 MiB without a store
-	Path  string `json:"path,omitempty"` // the file that holds a longer one
-	Bytes int64  `json:"bytes"`
+	Text string `json:"text,omitempty"` // up to 64 KiB, 1 MiB without a store
+	// Handle names a longer one in the store, and Path its file, if there is one.
+	Handle string `json:"handle,omitempty"`
+	Path   string `json:"path,omitempty"`
+	Bytes  int64  `json:"bytes"`
 }
 
 // Open returns a reader over the full text. The caller closes it.
@@ -372,7 +375,7 @@ type FileChange struct {
 // Cancelled says that processing was cancelled.
 type Cancelled struct {
 	Reason string `json:"reason"`
-	Abort  bool   `json:"abort,omitempty"` // the session closes
+	Abort  bool   `json:"abort,omitempty"` // by the end of its context, or as the session closes
 }
 
 // Warning is a problem that does not stop the work.
@@ -430,6 +433,13 @@ type SettingChanged struct {
 	Value   string `json:"value"`
 }
 
+// Host is an event of the host's own, see core.Session.Note. The name begins with a domain or path of the
+// host, such as "example.com/ticket".
+type Host struct {
+	Name string          `json:"name"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
 // Unknown holds an event of an unknown type.
 type Unknown struct {
 	Kind string
@@ -473,6 +483,7 @@ func (Error) Type() string           { return "error" }
 func (Init) Type() string            { return "init" }
 func (Result) Type() string          { return "result" }
 func (SettingChanged) Type() string  { return "setting_changed" }
+func (Host) Type() string            { return "host" }
 func (u Unknown) Type() string       { return u.Kind }
 
 func (SessionStart) body()    {}
@@ -512,6 +523,7 @@ func (Error) body()           {}
 func (Init) body()            {}
 func (Result) body()          {}
 func (SettingChanged) body()  {}
+func (Host) body()            {}
 func (Unknown) body()         {}
 
 // bodyType is a type of event: its name, and the decoder of its members.
@@ -559,6 +571,7 @@ var bodyTypes = [...]bodyType{
 	typeOf[Init](),
 	typeOf[Result](),
 	typeOf[SettingChanged](),
+	typeOf[Host](),
 }
 
 func typeOf[B Body]() bodyType {

@@ -72,8 +72,11 @@ func (c *coercer) note(at, format string, args ...any) {
 
 // value corrects a value for its schema.
 func (c *coercer) value(s *jsonschema.Schema, v any, at string) any {
-	if s == nil || s.Type == "" {
+	if s == nil {
 		return v
+	}
+	if s.Type == "" {
+		return c.union(s, v, at)
 	}
 	if converted, ok := convert(s.Type, v); ok {
 		c.note(at, "used as %s", article(s.Type))
@@ -90,6 +93,28 @@ func (c *coercer) value(s *jsonschema.Schema, v any, at string) any {
 	return v
 }
 
+// union corrects an object or an array for the alternative that fits, if the names
+// that it was sent are all that is wrong with it.
+func (c *coercer) union(s *jsonschema.Schema, v any, at string) any {
+	for _, one := range slices.Concat(s.AnyOf, s.OneOf) {
+		if one == nil || one.Type != "object" {
+			continue
+		}
+		given, ok := v.(map[string]any)
+		if !ok {
+			break
+		}
+		try, tried := coercer{}, maps.Clone(given)
+		try.object(one, tried, at)
+		missing := slices.ContainsFunc(one.Required, func(name string) bool { _, ok := tried[name]; return !ok })
+		if try.changed && len(try.notes) == 0 && !missing {
+			c.changed = true
+			return tried
+		}
+	}
+	return v
+}
+
 // object corrects the properties of an object in place.
 func (c *coercer) object(s *jsonschema.Schema, v map[string]any, at string) {
 	// The only argument of a tool may have the name that it has in other programs.
@@ -100,6 +125,8 @@ func (c *coercer) object(s *jsonschema.Schema, v map[string]any, at string) {
 			name, p, known = c.unknown(s, v, name, at, only)
 		}
 		switch {
+		case !known && s.AdditionalProperties != nil && s.PatternProperties == nil && v[name] != nil:
+			v[name] = c.value(s.AdditionalProperties, v[name], at+"/"+name)
 		case !known:
 		case v[name] == nil && !slices.Contains(s.Required, name) && !allowsNull(p):
 			delete(v, name)
@@ -108,6 +135,18 @@ func (c *coercer) object(s *jsonschema.Schema, v map[string]any, at string) {
 			v[name] = c.value(p, v[name], at+"/"+name)
 		}
 	}
+	for _, name := range s.Required {
+		if _, given := v[name]; !given && s.Properties[name] != nil && saysNull(s.Properties[name]) {
+			v[name] = nil // services that know no null leave it out
+			c.changed = true
+		}
+	}
+}
+
+// saysNull reports whether a schema lists null among its types or alternatives.
+func saysNull(s *jsonschema.Schema) bool {
+	return slices.Contains(s.Types, "null") || s.Type == "" && len(s.Types) == 0 && slices.Contains(s.Enum, nil) ||
+		slices.ContainsFunc(slices.Concat(s.AnyOf, s.OneOf), func(one *jsonschema.Schema) bool { return one != nil && (one.Type == "null" || saysNull(one)) })
 }
 
 // unknown renames a property that is only spelt differently, or is the only one,

@@ -39,12 +39,11 @@ func Parse(raw json.RawMessage) (*Schema, error) {
 // Compile is Parse for the schema of a tool that others wrote: what cannot be
 // parsed is repaired or left out, so that it validates as much as possible.
 func Compile(raw json.RawMessage) *Schema {
-	if s, err := Parse(raw); err == nil {
-		return s
-	}
-	raw, _ = adapt.Adapt(adapt.Validator, raw)
-	if s, err := Parse(raw); err == nil {
-		return s
+	adapted, _ := adapt.Adapt(adapt.Validator, raw)
+	for _, form := range []json.RawMessage{adapted, raw} {
+		if s, err := Parse(form); err == nil {
+			return s
+		}
 	}
 	s, err := Parse(nil)
 	if err != nil {

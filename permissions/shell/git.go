@@ -364,6 +364,10 @@ func (in *invocation) gitLosses(known bool) {
 			in.discards(in.args[1:], loss) // of those that are paths
 			return
 		}
+	case "merge", "rebase", "cherry-pick", "revert", "am":
+		if has("--abort", "--skip") {
+			loss = LosesModified
+		}
 	case "apply":
 		in.args = in.args[1:]
 		in.patches(in.plain())

@@ -163,6 +163,22 @@ type SessionOptions struct {
 	Resume string
 	// Ephemeral keeps the session only in memory.
 	Ephemeral bool
+
+	// Journal is the session's log, instead of a file below Home. If it holds records,
+	// that session is resumed. The caller closes it after the session.
+	Journal core.Journal
+	Store   core.ContextStore // of a session with a Journal; nil keeps no full outputs
+	// OpenSubagent opens the journal and the store of a subagent in a session with a
+	// Journal, before it starts. Nil keeps subagents only in memory. Journals that are
+	// io.Closers are closed with the subagent.
+	OpenSubagent func(ctx context.Context, id string) (core.Journal, core.ContextStore, error)
+	// ID is that of a new session, or of the one in the Journal; empty = NewID().
+	ID    string
+	Clock func() time.Time // nil = time.Now
+	NewID func() string    // of sessions and calls; nil = random IDs that sort by time
+	// OnOpenCall is [core.Config].OnOpenCall: what becomes of calls that were open when
+	// the process of a resumed session died.
+	OnOpenCall func(core.OpenCall) core.OpenCallAction
 }
 
 // Open creates an agent. It reads no file of the workspace, and starts no process
@@ -391,7 +407,7 @@ func (s *Session) Interrupt(reason string) {
 }
 
 // Submit runs an input; see [core.Session.Submit]. If it is aborted, the subagents
-// end, too.
+// are cancelled, too.
 func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, error) {
 	work, err := s.Start(ctx, in)
 	if err != nil {
@@ -409,8 +425,11 @@ func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.O
 	return func() (core.Outcome, error) {
 		out, err := run()
 		s.node.adjust("", "")
-		if s.State() == core.StateClosed {
+		switch {
+		case s.State() == core.StateClosed:
 			s.agent.forget(s.ID())
+		case out.Stop == core.StopAborted && s.agent.subagents != nil:
+			s.agent.subagents.Cancel(s.ID(), "the input was aborted")
 		}
 		return out, err
 	}, nil
@@ -461,30 +480,40 @@ func (s *Session) Close() error {
 // NewSession opens a new session, or resumes one if opts.Resume is set. The caller
 // must close it before the agent.
 func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, error) {
-	if opts.Provider == nil {
+	switch {
+	case opts.Provider == nil:
 		return nil, errors.New("agent.NewSession: a Provider is required, for example langchain.Local")
+	case opts.Journal != nil && (opts.Resume != "" || opts.Ephemeral):
+		return nil, errors.New("agent.NewSession: a Journal has the session to resume: set its ID, and leave out Resume and Ephemeral")
+	case opts.ID != "" && opts.Resume != "":
+		return nil, errors.New("agent.NewSession: ID is for a new session: leave it out with Resume")
 	}
 	cfg := core.Config{
 		ID: opts.Resume, Version: a.opts.Version,
 		Provider: model.WithRetry(opts.Provider, opts.Retry), Model: opts.Model, Profile: opts.Profile, Request: opts.Request,
 		Env: a.env, Policy: a.policy, Asker: opts.Asker, SaveRules: opts.SaveRules, Context: opts.Context, Hooks: opts.Hooks,
 		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger,
-		Hider: a.hidden,
+		Hider: a.hidden, OnOpenCall: opts.OnOpenCall, Clock: opts.Clock,
+	}
+	if opts.NewID != nil {
+		cfg.NewID = opts.NewID
 	}
 	cfg.Explain, cfg.ToolEnv = a.explain, wrapped(opts.ToolEnv, cfg.Env)
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
 		cfg.Profile = profile.Default(profile.Options{})
 	}
-	if cfg.ID == "" {
-		cfg.ID = newID()
+	if cfg.ID = cmp.Or(cfg.ID, opts.ID); cfg.ID == "" {
+		cfg.ID = cfg.NewID()
 	}
-	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, toolEnv: opts.ToolEnv, ephemeral: opts.Ephemeral}}
+	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, toolEnv: opts.ToolEnv, ephemeral: opts.Ephemeral || opts.Journal != nil, openRecord: opts.OpenSubagent}}
 	a.addSources(&cfg, s)
 	s.search = a.searching(s.tools, &cfg)
 	cfg.Tools = s.search
 	cfg.Hooks.AfterTool = keyWarning(func(ctx context.Context, code, message string) { s.Warn(ctx, code, message) }, opts.Hooks.AfterTool)
 	var err error
-	if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
+	if opts.Journal != nil {
+		cfg.Journal, cfg.Store = store.Redacted(opts.Journal, a.redaction()), opts.Store
+	} else if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
 		return nil, err
 	}
 	a.watch(&cfg, s)
@@ -543,7 +572,7 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 	if resume {
 		open = store.Open
 	}
-	journal, err := open(dir, cfg.ID, store.Options{Secrets: a.opts.Secrets, Hidden: a.hidden})
+	journal, err := open(dir, cfg.ID, a.redaction())
 	switch {
 	case err != nil && resume:
 		if errors.Is(err, os.ErrNotExist) {
@@ -565,6 +594,11 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 	cfg.Journal, cfg.Store = journal, keep
 	a.recorded.Store(true)
 	return journal, nil
+}
+
+// redaction is what session logs must not have.
+func (a *Agent) redaction() store.Options {
+	return store.Options{Secrets: a.opts.Secrets, Hidden: a.hidden}
 }
 
 // noJournal replaces a log that could not be created: the session warns with its

@@ -29,6 +29,13 @@ func TestMain(m *testing.M) {
 	if slices.Contains(os.Args[1:], agent.ReaderFlag) {
 		agent.ServeReader()
 	}
+	if dir := os.Getenv("AGENT_TEST_DURABLE"); dir != "" {
+		if err := durableProcess(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 

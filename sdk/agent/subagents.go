@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -37,10 +38,12 @@ type node struct {
 	children  []*node
 	began     time.Time // of a subagent
 	ephemeral bool
-	adjusted  bool                                    // a skill set model or effort for the current input
-	ownModel  bool                                    // another one than the parent's
-	toolEnv   func(core.Environment) core.Environment // SessionOptions.ToolEnv
-	ceiling   int                                     // tokens that a subagent may use; 0 = none
+	adjusted  bool // a skill set model or effort for the current input
+	// openRecord is SessionOptions.OpenSubagent; may be nil.
+	openRecord func(ctx context.Context, id string) (core.Journal, core.ContextStore, error)
+	ownModel   bool                                    // another one than the parent's
+	toolEnv    func(core.Environment) core.Environment // SessionOptions.ToolEnv
+	ceiling    int                                     // tokens that a subagent may use; 0 = none
 }
 
 // open sets the session when it is open.
@@ -188,10 +191,10 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	}
 	parent.mu.Lock()
 	cfg, host := parent.cfg, parent.cfg.Cost
-	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, toolEnv: parent.toolEnv, ephemeral: parent.ephemeral, ceiling: req.MaxTokens}
+	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, toolEnv: parent.toolEnv, ephemeral: parent.ephemeral, openRecord: parent.openRecord, ceiling: req.MaxTokens}
 	parent.mu.Unlock()
 
-	cfg.ID, cfg.Parent, cfg.AgentPath = newID(), req.Parent.ID, child.path
+	cfg.ID, cfg.Parent, cfg.AgentPath = cfg.NewID(), req.Parent.ID, child.path
 	cfg.Journal, cfg.Store, cfg.Context = nil, nil, nil
 	cfg.Limits = limits
 	in, err := a.place(ctx, &cfg, req)
@@ -214,7 +217,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	cfg.Hooks = search.hooks(cfg.Hooks)
 	child.cfg.Cost = host
 	cfg.Cost = child.price(host)
-	s, journal, err := a.openChild(ctx, &cfg, child.ephemeral)
+	s, journal, err := a.openChild(ctx, &cfg, child)
 	if err != nil {
 		return nil, err
 	}
@@ -236,11 +239,21 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	return session, nil
 }
 
-// openChild opens the session of a subagent and its journal, which may be nil.
-func (a *Agent) openChild(ctx context.Context, cfg *core.Config, ephemeral bool) (*core.Session, *store.Journal, error) {
-	journal, err := a.openRecord(cfg, false, ephemeral)
+// openChild opens the session of a subagent, and what closes its journal.
+func (a *Agent) openChild(ctx context.Context, cfg *core.Config, child *node) (_ *core.Session, journal io.Closer, err error) {
+	if child.openRecord != nil {
+		var opened core.Journal
+		if opened, cfg.Store, err = child.openRecord(ctx, cfg.ID); err == nil && opened != nil {
+			journal, _ = opened.(io.Closer)
+			cfg.Journal = store.Redacted(opened, a.redaction())
+		}
+	} else if file, openErr := a.openRecord(cfg, false, child.ephemeral); file != nil {
+		journal = file
+	} else {
+		err = openErr
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the log of the subagent: %w", err)
 	}
 	s, err := core.New(ctx, *cfg)
 	if err != nil && journal != nil {
@@ -304,7 +317,7 @@ type childSession struct {
 	*core.Session
 	agent      *Agent
 	node       *node
-	journal    *store.Journal // nil if only in memory
+	journal    io.Closer // nil if there is nothing to close
 	name, kind string
 }
 

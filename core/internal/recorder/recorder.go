@@ -5,6 +5,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/seed-009c0928/agent/core/event"
@@ -15,6 +16,9 @@ type Journal interface {
 	Append(ctx context.Context, e event.Event) error
 	Sync(ctx context.Context) error
 }
+
+// ErrFenced is the error of a journal that another process writes now.
+var ErrFenced = errors.New("another process has taken over the session")
 
 // Recorder records the events of one session. It is safe for concurrent use.
 type Recorder struct {
@@ -74,7 +78,7 @@ func (r *Recorder) Add(ctx context.Context, e event.Event) (event.Seq, error) {
 	r.log.Append(e)
 	switch {
 	case err == nil:
-	case r.optional:
+	case r.optional && !errors.Is(err, ErrFenced):
 		r.journal, r.pending = nil, nil
 		return e.Seq, err
 	case r.stop != nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-const wireSchema = `{"type":"object","properties":{"z":{"type":"integer","maximum":12345678901234567890},"a":{"description":"<&>"}},"required":["z"]}`
+const wireSchema = `{"type":"object","properties":{"z":{"type":"integer","maximum":12345678901234567890},"a":{"type":"string","description":"<&>"}},"required":["z"]}`
 
 func wireTools() []model.ToolDef {
 	return []model.ToolDef{{Name: "count", Description: "Counts.", Schema: json.RawMessage(wireSchema)}, {Name: "now", Deferred: true}}

@@ -22,7 +22,7 @@ var typeNames = map[string]string{
 // written in.
 func repair(a *adapter, root *object) {
 	repairSchema(a, root, "")
-	if s := root.text("$schema"); s != "" && !strings.Contains(s, "/draft-07/") && !strings.Contains(s, "/draft/20") {
+	if s := root.text("$schema"); s != "" && !strings.Contains(s, "/draft-07/") && !strings.Contains(s, "/draft/2020-12/") {
 		root.drop("$schema")
 	}
 }
@@ -37,6 +37,7 @@ func repairSchema(a *adapter, o *object, at string) {
 		{repairTypes, "types repaired"},
 		{repairTuples, "tuples of draft-07 replaced"},
 		{repairDependencies, "dependencies of draft-07 replaced"},
+		{repairRecursion, "$recursiveRef of draft 2019-09 replaced"},
 		{repairNullable, "nullable replaced"},
 		{repairRequired, "required repaired"},
 	}
@@ -326,6 +327,19 @@ func repairDependencies(o *object) bool {
 	return true
 }
 
+// repairRecursion replaces the references of draft 2019-09 to the root.
+func repairRecursion(o *object) bool {
+	if !o.has("$recursiveRef") && !o.has("$recursiveAnchor") {
+		return false
+	}
+	o.drop("$recursiveAnchor")
+	if o.has("$ref") {
+		o.drop("$recursiveRef")
+	}
+	o.rename("$recursiveRef", "$ref")
+	return true
+}
+
 // repairNullable replaces nullable of OpenAPI.
 func repairNullable(o *object) bool {
 	if !o.has("nullable") {
@@ -351,8 +365,20 @@ func addNull(o *object) {
 			o.set("type", append(slices.Clone(t), "null"))
 		}
 	default:
-		if list := o.list("anyOf"); list != nil {
-			o.set("anyOf", append(slices.Clone(list), asSchema("null")))
+		for _, keyword := range []string{"anyOf", "oneOf"} {
+			if list := o.list(keyword); list != nil {
+				o.set(keyword, append(slices.Clone(list), asSchema("null")))
+				return
+			}
+		}
+		for _, keyword := range []string{"$ref", "allOf"} {
+			if o.has(keyword) {
+				one := newObject()
+				one.set(keyword, o.get(keyword))
+				o.drop(keyword)
+				o.set("anyOf", []any{one, asSchema("null")})
+				return
+			}
 		}
 	}
 	if list := o.list("enum"); list != nil && !slices.Contains(list, nil) {

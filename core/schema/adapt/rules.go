@@ -37,6 +37,7 @@ const (
 	geminiTypes    = "https://github.com/taylorwilsdon/google_workspace_mcp/issues/1099"
 	geminiObjects  = "https://github.com/mastra-ai/mastra/issues/22489"
 	vertexAnyOf    = "https://github.com/anomalyco/opencode/issues/14788"
+	vertexTypes    = "https://github.com/archestra-ai/archestra/pull/6220"
 	vertexSchema   = "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Schema"
 	llamaGrammar   = "https://github.com/ggml-org/llama.cpp/blob/master/grammars/README.md"
 	llamaPatterns  = "https://github.com/ggml-org/llama.cpp/issues/25746"
@@ -78,17 +79,19 @@ var tables = map[Dialect][]rule{
 		{conditionals, geminiSchema},
 		{tuplesAsLists, geminiSchema},
 		{constAsEnum, geminiTypes},
+		{optionalNulls, geminiTypes},
 		{singleUnions, vertexAnyOf},
 		{plainEnums, geminiEnums},
 		{typeLists, geminiTypes},
 		{patterns, geminiSchema},
 		{keywords("type format title description enum items minItems maxItems minimum maximum minLength maxLength pattern properties required anyOf"), geminiSchema},
+		{itemsOfArrays, geminiSchema},
 		{types, geminiObjects},
+		{anyTypes, vertexTypes},
 		{formats("enum date-time float double int32 int64"), geminiFormats},
 		{numericEnums, geminiEnums},
 		{lonelyUnions, vertexAnyOf},
 		{enumsUpTo(500, 15_000, 1000), vertexSchema},
-		{itemsOfArrays, geminiSchema},
 		{knownRequired, geminiSchema},
 		{depthUpTo(20), protobufDepth},
 	},
@@ -101,15 +104,17 @@ var tables = map[Dialect][]rule{
 		{conditionals, llamaGrammar},
 		{tuplesAsLists, llamaGrammar},
 		{constAsEnum, geminiTypes},
+		{optionalNulls, geminiTypes},
 		{singleUnions, zodNull},
 		{plainEnums, geminiEnums},
 		{typeLists, geminiTypes},
 		{keywords("type format title description default enum items minItems maxItems minimum maximum properties required additionalProperties anyOf"), llamaPatterns},
+		{itemsOfArrays, openAIItems},
 		{types, geminiObjects},
+		{anyTypes, vertexTypes},
 		{formats("date-time date time uuid"), llamaGrammar},
 		{boundsUpTo(100), llamaBounds},
 		{enumsUpTo(250, 15_000, 1000), openAIFormat},
-		{itemsOfArrays, openAIItems},
 		{knownRequired, geminiSchema},
 		{renameProperties, anthropicNames},
 		{depthUpTo(10), llamaPatterns},

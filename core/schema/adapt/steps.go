@@ -374,8 +374,14 @@ func tuplesAsLists(a *adapter, root *object) {
 				distinct = append(distinct, v)
 			}
 		}
-		if rest := o.object("items"); rest != nil && !contains(distinct, rest) {
-			distinct = append(distinct, rest)
+		rest, closed := o.get("items"), false
+		switch rest := rest.(type) {
+		case *object:
+			if !contains(distinct, rest) {
+				distinct = append(distinct, rest)
+			}
+		case bool:
+			closed = !rest
 		}
 		union := newObject()
 		union.set("anyOf", distinct)
@@ -385,7 +391,7 @@ func tuplesAsLists(a *adapter, root *object) {
 		describe(o, "in this order: "+string(encode(list)))
 		o.drop("prefixItems", "items", "additionalItems")
 		o.set("items", union)
-		if !o.has("maxItems") {
+		if closed && !o.has("maxItems") {
 			o.set("maxItems", json.Number(strconv.Itoa(len(list))))
 		}
 		a.note("tuple replaced by an array", at)
@@ -407,12 +413,75 @@ func types(a *adapter, root *object) {
 			{"minLength", "string"},
 			{"maxLength", "string"},
 			{"format", "string"},
+			{"minimum", "number"},
+			{"maximum", "number"},
 		} {
 			if o.has(implied[0]) && !o.has("type") {
 				o.set("type", implied[1])
 				a.note("type added", at)
 			}
 		}
+	})
+}
+
+// anyTypes lists all types for a schema that has none.
+func anyTypes(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		if o.has("type") || o.has("anyOf") || o == root {
+			return
+		}
+		var union []any
+		for _, name := range []string{"string", "number", "boolean", "object", "array"} {
+			s := asSchema(name)
+			if name == "array" {
+				s.set("items", asSchema("string"))
+			}
+			union = append(union, s)
+		}
+		o.set("anyOf", union)
+		a.note("types of any value listed", at)
+	})
+}
+
+// optionalNulls lets required properties that may be null be left out instead: null
+// cannot be said.
+func optionalNulls(a *adapter, root *object) {
+	each(root, "", func(o *object, at string) {
+		p := o.object("properties")
+		names := o.list("required")
+		if p == nil || names == nil {
+			return
+		}
+		kept := slices.DeleteFunc(slices.Clone(names), func(v any) bool {
+			s := p.object(v.(string))
+			return s != nil && takesNull(s, 0)
+		})
+		if len(kept) == len(names) {
+			return
+		}
+		for _, v := range names {
+			if !contains(kept, v) {
+				describe(p.object(v.(string)), "null if left out")
+			}
+		}
+		if o.set("required", kept); len(kept) == 0 {
+			o.drop("required")
+		}
+		a.note("required null made optional", at)
+	})
+}
+
+// takesNull reports whether a schema has null among others.
+func takesNull(s *object, depth int) bool {
+	if types, ok := s.get("type").([]any); ok {
+		return slices.Contains(types, any("null"))
+	}
+	if list := s.list("enum"); list != nil && !s.has("type") {
+		return slices.Contains(list, nil)
+	}
+	return depth < 3 && slices.ContainsFunc(s.list("anyOf"), func(v any) bool {
+		one, ok := v.(*object)
+		return ok && (one.get("type") == "null" || takesNull(one, depth+1))
 	})
 }
 

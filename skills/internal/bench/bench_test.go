@@ -46,6 +46,24 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// TestEveryday matches inputs of everyday life, and inputs about software that use
+// their words, against skills that only have a description: few are activated, and
+// those must be right.
+func TestEveryday(t *testing.T) {
+	t.Parallel()
+	d, err := load(os.DirFS("testdata/everyday"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pool := range pools {
+		var wrong strings.Builder
+		r := d.score("everyday", pool, &wrong)
+		if r.Queries != 180 || r.Precision.Of == 0 || r.Precision.Value < 0.95 || r.Cross.Value > 0.05 {
+			t.Errorf("%s: precision %.3f of %d activations, %.3f of the unrelated inputs activate something\n%s", pool, r.Precision.Value, r.Precision.Of, r.Cross.Value, wrong.String())
+		}
+	}
+}
+
 func TestRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

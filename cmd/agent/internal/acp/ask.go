@@ -20,8 +20,8 @@ func (s *session) ask(q event.Question, callID string) {
 	use := event.ToolUse{Name: q.Tool}
 	if c := s.calls[callID]; c != nil {
 		use = c.use
-	} else {
-		callID = s.callOf(q)
+	} else if callID = s.callOf(q); s.calls[callID] != nil {
+		use = s.calls[callID].use
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.mu.Lock()
@@ -103,6 +103,10 @@ func (s *session) askPermission(ctx context.Context, q event.Question, callID st
 		if changes, err := s.opened.Preview(ctx, model.ToolCall{ID: callID, Name: use.Name, Args: use.Args}); err == nil {
 			u.Content = previews(changes)
 		}
+	}
+	var in struct{ Plan string } // that the model submits in mode plan
+	if json.Unmarshal([]byte(use.Args), &in) == nil && in.Plan != "" {
+		u.Content = append(u.Content, contentOf(text(in.Plan)))
 	}
 	if q.Detail != "" {
 		u.Content = append(u.Content, contentOf(text(q.Detail)))

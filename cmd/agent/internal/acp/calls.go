@@ -14,12 +14,13 @@ import (
 
 // call is a tool call that the client sees.
 type call struct {
-	use     event.ToolUse
-	located bool
-	output  strings.Builder // live output, until it is long
-	shown   time.Time       // when the live output was shown
-	content []protocol.ToolCallContent
-	ended   bool
+	use      event.ToolUse
+	located  bool
+	output   strings.Builder // live output, until it is long
+	shown    time.Time       // when the live output was shown
+	terminal *terminal       // of the client, which shows the output; nil without
+	content  []protocol.ToolCallContent
+	ended    bool
 }
 
 // maxLive is the length of the live output that is shown, in bytes, and liveEvery
@@ -29,13 +30,16 @@ const (
 	liveEvery = 200 * time.Millisecond
 )
 
+// shellTool is the tool that runs commands.
+const shellTool = "shell"
+
 // kinds are the kinds of the built-in tools.
 var kinds = map[string]protocol.ToolKind{
 	"read_file": protocol.ToolKindRead, "read_many_files": protocol.ToolKindRead, "list_dir": protocol.ToolKindRead, "read_mcp_resource": protocol.ToolKindRead,
 	"write_file": protocol.ToolKindEdit, "edit_file": protocol.ToolKindEdit, "apply_patch": protocol.ToolKindEdit,
 	"grep": protocol.ToolKindSearch, "glob": protocol.ToolKindSearch, "search_tools": protocol.ToolKindSearch, "web_search": protocol.ToolKindSearch,
-	"shell": protocol.ToolKindExecute, "write_stdin": protocol.ToolKindExecute, "run_skill_script": protocol.ToolKindExecute,
-	"web_fetch": protocol.ToolKindFetch, event.PlanTool: protocol.ToolKindThink,
+	shellTool: protocol.ToolKindExecute, "write_stdin": protocol.ToolKindExecute, "run_skill_script": protocol.ToolKindExecute,
+	"web_fetch": protocol.ToolKindFetch, event.PlanTool: protocol.ToolKindThink, "submit_plan": protocol.ToolKindSwitchMode,
 }
 
 func kindOf(tool string) protocol.ToolKind {
@@ -60,6 +64,9 @@ func (s *session) showCall(e event.Event, past bool) {
 		u := &protocol.ToolCallUpdate{ToolCallID: e.Call}
 		if b.Decision == "allow" {
 			u.Status = protocol.ToolCallStatusInProgress
+			if c.use.Name == shellTool && !past {
+				c.terminal = s.openTerminal(e.Call)
+			}
 		}
 		if !c.located {
 			u.Locations = places(b.Accesses)
@@ -103,7 +110,7 @@ func rawInput(args string) any {
 func (s *session) title(use event.ToolUse) string {
 	args := display.Arguments(use.Args, s.opened.Dir, 200)
 	switch {
-	case use.Name == "shell" && args != "":
+	case use.Name == shellTool && args != "":
 		return "`" + strings.ReplaceAll(args, "`", "'") + "`"
 	case args == "":
 		return use.Name
@@ -163,8 +170,12 @@ func contentOf(b protocol.ContentBlock) protocol.ToolCallContent {
 	return protocol.ToolCallContent{Tag: "content", Value: &protocol.Content{Content: b}}
 }
 
-// showOutput shows live output.
+// showOutput shows live output, in the terminal if there is one.
 func (s *session) showOutput(id string, c *call, out string) {
+	if c.terminal != nil {
+		c.terminal.write(out)
+		return
+	}
 	if c.output.Len() < maxLive {
 		c.output.WriteString(out)
 	}
@@ -185,6 +196,11 @@ func (s *session) endCall(id string, c *call, b event.ToolResult) {
 	if len(diffs) == 0 {
 		c.content = s.contents(c.use.Name, b)
 	}
+	if c.terminal != nil {
+		if shown := c.terminal.end(exitCode(b)); shown != nil {
+			c.content = []protocol.ToolCallContent{*shown}
+		}
+	}
 	u.Content = slices.Concat(c.content, diffs)
 	if len(b.Structured) > 0 && json.Valid(b.Structured) {
 		u.RawOutput = b.Structured
@@ -199,6 +215,17 @@ func (s *session) endCall(id string, c *call, b event.ToolResult) {
 		}
 		s.update("plan", &protocol.Plan{Entries: entries})
 	}
+}
+
+// exitCode returns the exit code of a command.
+func exitCode(b event.ToolResult) int {
+	var exit struct {
+		Code int `json:"exitCode"`
+	}
+	if json.Unmarshal(b.Structured, &exit) != nil && b.IsError {
+		return 1
+	}
+	return exit.Code
 }
 
 // contents returns the content of a result: files and output as they are, in a code

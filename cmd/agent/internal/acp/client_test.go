@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 	"go.uber.org/goleak"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/acp"
@@ -28,7 +30,37 @@ import (
 	"github.com/seed-009c0928/agent/sdk/host"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Flags with which the test binary is another program.
+const (
+	serveFlag = "-serve-mcp"
+	tailFlag  = "-tail"
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case slices.Contains(os.Args[1:], serveFlag):
+		if err := server.ServeStdio(greeter(os.Getenv("GREETING"))); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case len(os.Args) == 3 && os.Args[1] == tailFlag:
+		code, err := acp.Tail(context.Background(), os.Args[2], os.Stdout)
+		if err != nil {
+			code = 99
+		}
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// greeter is an MCP server with one tool.
+func greeter(greeting string) *server.MCPServer {
+	s := server.NewMCPServer("greeter", "1", server.WithToolCapabilities(false))
+	s.AddTool(mcp.NewTool("greet", mcp.WithString("name")), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(greeting + ", " + r.GetString("name", "nobody")), nil
+	})
+	return s
+}
 
 // checker holds lines against the schema of the protocol.
 type checker struct {
@@ -121,7 +153,7 @@ func newWorld(t *testing.T, p model.Provider) *world {
 // options returns a server's options.
 func (w *world) options() acp.Options {
 	o := acp.Options{
-		Version: "test", Home: w.home, SetupArgs: []string{"setup"},
+		Version: "test", Home: w.home, SetupArgs: []string{"setup"}, Tail: []string{os.Args[0], tailFlag},
 		Open:  w.open,
 		Check: func(context.Context) error { return nil }, SignOut: func(context.Context) error { return nil },
 	}
@@ -132,7 +164,7 @@ func (w *world) options() acp.Options {
 }
 
 // open opens a session with two settings, whose policy takes deny rules.
-func (w *world) open(ctx context.Context, r host.Open, asker core.Asker) (*acp.Opened, error) {
+func (w *world) open(ctx context.Context, r host.Open, asker core.Asker, _ acp.Do) (*acp.Opened, error) {
 	if r.ID != "" {
 		if _, err := store.Stat(agent.SessionsDir(w.home), r.ID); err != nil {
 			return nil, err
@@ -142,6 +174,9 @@ func (w *world) open(ctx context.Context, r host.Open, asker core.Asker) (*acp.O
 		Dir: r.Dir, AddDirs: r.AddDirs, Home: w.home, Tools: w.tools, MCP: agent.MCPOptions{Servers: r.MCP}, Permissions: permissions.Options{Mode: w.mode},
 	})
 	if err != nil {
+		return nil, err
+	}
+	if _, err := a.Ready(ctx); err != nil {
 		return nil, err
 	}
 	s, err := a.NewSession(ctx, agent.SessionOptions{

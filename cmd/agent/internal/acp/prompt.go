@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -26,18 +27,37 @@ func (s *Server) prompt(ctx context.Context, r protocol.PromptRequest) (any, err
 	if err != nil {
 		return nil, err
 	}
-	content, err := parts(r.Prompt)
+	input, err := inputOf(r.Prompt)
 	if err != nil {
 		return nil, err
 	}
 	run := uuid.NewString()
-	switch c, args, ok := one.command(content); {
+	switch c, args, ok := one.command(input.Content); {
 	case ok && c.Name == compact:
 		return one.submit(ctx, run, host.Command{Type: compact, Focus: args})
 	case ok:
 		return one.runCommand(ctx, run, c, args), nil
 	}
-	return one.submit(ctx, run, host.Command{Type: "input", Content: content})
+	wait, err := one.submit(ctx, run, input)
+	var closed *host.Error
+	if errors.As(err, &closed) && closed.Code == host.CodeClosed {
+		return jsonrpc.Later(func() (any, error) { return one.resubmit(ctx, run, input) }), nil
+	}
+	return wait, err
+}
+
+// resubmit opens a session again which an error has closed, such as that of a wrong
+// key, and submits an input.
+func (s *session) resubmit(ctx context.Context, run string, input host.Command) (any, error) {
+	again, err := s.server.connect(ctx, s.request, false)
+	if err != nil {
+		return nil, err
+	}
+	wait, err := again.submit(ctx, run, input)
+	if err != nil {
+		return nil, err
+	}
+	return wait()
 }
 
 // submit begins a run and returns the wait for its result.
@@ -128,12 +148,13 @@ func (s *Server) cancel(ctx context.Context, r protocol.CancelNotification) (any
 	return nil, err
 }
 
-// parts returns the content of a prompt.
-func parts(blocks []protocol.ContentBlock) ([]host.Part, error) {
-	var list []host.Part
+// inputOf returns a prompt as an input. The texts of resources are context: they are
+// not the user's words.
+func inputOf(blocks []protocol.ContentBlock) (host.Command, error) {
+	in := host.Command{Type: "input"}
 	text := func(t string) {
 		if t != "" {
-			list = append(list, host.Part{Type: "text", Text: t})
+			in.Content = append(in.Content, host.Part{Type: "text", Text: t})
 		}
 	}
 	image := func(i int, mediaType, data string) error {
@@ -141,7 +162,7 @@ func parts(blocks []protocol.ContentBlock) ([]host.Part, error) {
 		if err != nil || len(bytes) == 0 || mediaType == "" {
 			return invalid("prompt[%d]: an image needs data in base64 and a mimeType", i)
 		}
-		list = append(list, host.Part{Type: "image", MediaType: mediaType, Data: bytes})
+		in.Content = append(in.Content, host.Part{Type: "image", MediaType: mediaType, Data: bytes})
 		return nil
 	}
 	for i, b := range blocks {
@@ -156,7 +177,7 @@ func parts(blocks []protocol.ContentBlock) ([]host.Part, error) {
 		case *protocol.EmbeddedResource:
 			switch r := v.Resource; {
 			case r.Blob == "":
-				text(fmt.Sprintf("<resource uri=%q>\n%s\n</resource>", r.URI, r.Text))
+				in.Context = append(in.Context, host.Context{Source: label(r.URI), Text: r.Text})
 			case strings.HasPrefix(r.MimeType, "image/"):
 				err = image(i, r.MimeType, r.Blob)
 			default:
@@ -166,18 +187,26 @@ func parts(blocks []protocol.ContentBlock) ([]host.Part, error) {
 			err = invalid("prompt[%d]: content of type %q is not supported: use text, image, resource_link or resource", i, b.Tag)
 		}
 		if err != nil {
-			return nil, err
+			return in, err
 		}
 	}
-	if len(list) == 0 {
-		return nil, invalid("the prompt is empty")
+	if len(in.Content)+len(in.Context) == 0 {
+		return in, invalid("the prompt is empty")
 	}
-	return list, nil
+	return in, nil
 }
 
-// link returns a link to a resource as the model reads it: a file by its path.
+// link returns a link to a resource as the model reads it: a file by its path, with the
+// lines that are meant.
 func link(l *protocol.ResourceLink) string {
-	if path, ok := strings.CutPrefix(l.URI, "file://"); ok {
+	if u, err := url.Parse(l.URI); err == nil && u.Scheme == "file" {
+		path := u.Path
+		if len(path) > 2 && path[2] == ':' { // /C:/… on Windows
+			path = path[1:]
+		}
+		if u.Fragment != "" { // lines
+			path += "#" + u.Fragment
+		}
 		return "@" + path
 	}
 	return fmt.Sprintf("[%s](%s)", l.Name, l.URI)
@@ -185,10 +214,10 @@ func link(l *protocol.ResourceLink) string {
 
 // command returns the slash command that a prompt begins with, and its arguments.
 func (s *session) command(content []host.Part) (*Command, string, bool) {
-	rest, ok := strings.CutPrefix(content[0].Text, "/")
-	if !ok {
+	if len(content) == 0 || !strings.HasPrefix(content[0].Text, "/") {
 		return nil, "", false
 	}
+	rest := content[0].Text[1:]
 	name, args := rest, ""
 	if at := strings.IndexAny(rest, " \n"); at >= 0 {
 		name, args = rest[:at], strings.TrimSpace(rest[at+1:])

@@ -32,14 +32,21 @@ var ErrSignIn = errors.New("no provider is configured: run agent providers setup
 type Options struct {
 	Version string // of this program
 	Home    string // of the sessions, see [host.New]
-	Open    func(ctx context.Context, o host.Open, asker core.Asker) (*Opened, error)
+	// Open opens a session. Do carries out commands in it, once it is open.
+	Open func(ctx context.Context, o host.Open, asker core.Asker, do Do) (*Opened, error)
 	// Check reports whether a provider is configured, as an ErrSignIn.
 	Check func(ctx context.Context) error
 	// SignOut removes the key of the provider.
 	SignOut func(ctx context.Context) error
 	// SetupArgs make this command set up a provider in a terminal.
 	SetupArgs []string
+	// Tail is a command that calls [Tail] with its last argument and ends with the exit
+	// code; without it, no terminals of the client are used.
+	Tail []string
 }
+
+// Do carries out a command.
+type Do func(ctx context.Context, c host.Command) error
 
 // Opened is a session that was opened. Functions may be nil.
 type Opened struct {
@@ -55,8 +62,6 @@ type Opened struct {
 	Cost func(provider, model string, u model.Usage) (float64, bool)
 	// Window returns the size of the current model's context window, in tokens.
 	Window func() int
-	// Image returns the bytes of a recorded image.
-	Image func(ctx context.Context, img model.Image) ([]byte, error)
 }
 
 // Command is a slash command.

@@ -15,9 +15,10 @@ import (
 // session is an open session, and what the client sees of it.
 type session struct {
 	*host.Session
-	server *Server
-	host   *host.Host
-	opened *Opened
+	server  *Server
+	host    *host.Host
+	opened  *Opened
+	request host.Open // with the session's ID
 
 	ctx     context.Context // ends with the session
 	stop    context.CancelFunc
@@ -33,7 +34,8 @@ type session struct {
 	asked     map[string]context.CancelFunc // withdraws questions, by ID
 	made      []string                      // calls that are shown for questions without one
 
-	view // owned by follow
+	showing sync.Mutex // guards view
+	view
 }
 
 func newSession(s *Server) *session {
@@ -43,6 +45,12 @@ func newSession(s *Server) *session {
 	}
 	one.ctx, one.stop = context.WithCancel(context.Background())
 	return one
+}
+
+// do is [Do].
+func (s *session) do(ctx context.Context, c host.Command) error {
+	_, err := s.Do(ctx, c)
+	return err
 }
 
 // start reads the events, and returns when the past is read.
@@ -64,6 +72,8 @@ func (s *session) begin() {
 	}
 	s.update("available_commands_update", &protocol.AvailableCommandsUpdate{AvailableCommands: commands})
 	if now := s.Now(); now.State == core.StateParked {
+		s.showing.Lock()
+		defer s.showing.Unlock()
 		for _, q := range now.Questions {
 			s.ask(q, "")
 		}
@@ -92,7 +102,9 @@ func (s *session) follow(replay bool) {
 			s.notice("error", "The session's events cannot be read", err.Error())
 			return
 		}
+		s.showing.Lock()
 		s.show(e, reading, !reading || replay)
+		s.showing.Unlock()
 	}
 	if reading {
 		close(s.ready)

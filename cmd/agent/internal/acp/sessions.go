@@ -58,8 +58,7 @@ func (s *Server) resumeSession(ctx context.Context, r protocol.ResumeSessionRequ
 	return jsonrpc.Then{Result: protocol.ResumeSessionResponse{ConfigOptions: options, Modes: modes}, Do: opened.begin}, nil
 }
 
-// open opens a session, a recorded one if id is not empty, and replays it if asked.
-// One that is open already is closed first: the client wants it anew.
+// open is connect for the parameters of a request.
 func (s *Server) open(ctx context.Context, id, dir string, addDirs []string, servers []protocol.MCPServer, replay bool) (*session, error) {
 	for _, d := range append([]string{dir}, addDirs...) {
 		if !filepath.IsAbs(d) {
@@ -70,28 +69,38 @@ func (s *Server) open(ctx context.Context, id, dir string, addDirs []string, ser
 	if err != nil {
 		return nil, err
 	}
-	if id != "" {
-		if err := s.reserve(id); err != nil {
+	return s.connect(ctx, host.Open{ID: id, Dir: dir, AddDirs: addDirs, MCP: mcpServers}, replay)
+}
+
+// connect opens a session, a recorded one if it has an ID, and replays it if asked.
+// One that is open already is closed first: the client wants it anew.
+func (s *Server) connect(ctx context.Context, o host.Open, replay bool) (*session, error) {
+	if o.ID != "" {
+		if err := s.reserve(o.ID); err != nil {
 			return nil, err
 		}
-		defer s.release(id)
+		defer s.release(o.ID)
 	}
 	opened := newSession(s)
 	h := host.New(s.Home, func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
 		var err error
-		if opened.opened, err = s.Open(ctx, o, asker); err != nil {
+		if opened.opened, err = s.Open(ctx, o, asker, opened.do); err != nil {
 			return host.Opened{}, err
 		}
 		return opened.opened.Opened, nil
 	})
 	opened.host = h
-	opened.Session, err = h.Open(ctx, host.Open{ID: id, Dir: dir, AddDirs: addDirs, MCP: mcpServers, ToolEnv: opened.wrap})
+	o.ToolEnv = opened.wrap
+	var err error
+	opened.Session, err = h.Open(ctx, o)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && id != "":
-		return nil, noSession(id, "recorded")
+	case errors.Is(err, fs.ErrNotExist) && o.ID != "":
+		return nil, noSession(o.ID, "recorded")
 	case err != nil:
 		return nil, failed(err)
 	}
+	opened.request = o
+	opened.request.ID = opened.ID()
 	s.mu.Lock()
 	s.sessions[opened.ID()] = opened
 	s.mu.Unlock()
@@ -167,7 +176,7 @@ func (s *Server) deleteSession(_ context.Context, r protocol.DeleteSessionReques
 // tool names.
 func clientServers(list []protocol.MCPServer) (all []mcp.Configured, err error) {
 	add := func(name string, server mcp.Server) {
-		server.Verbatim = true
+		server.Verbatim, server.Required = true, true // its tools are waited for
 		all = append(all, mcp.Configured{Name: serverName(name), Server: server, Source: "the editor"})
 	}
 	for _, one := range list {
@@ -200,16 +209,17 @@ func headers(list []protocol.HTTPHeader) map[string]string {
 	return all
 }
 
-// serverName replaces the characters that names of servers may not have.
+// serverName returns a name that servers may have.
 func serverName(name string) string {
-	clean := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return '-'
-	}, name)
-	if clean = strings.Trim(clean, "-_"); clean == "" {
-		return "editor"
+	if mcp.CheckName(name) == nil {
+		return name
 	}
-	return clean
+	words := strings.FieldsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+	clean := strings.Join(words, "-")
+	if clean = clean[:min(len(clean), 30)]; mcp.CheckName(clean) != nil {
+		clean = "editor-" + clean
+	}
+	return strings.TrimSuffix(clean, "-")
 }

@@ -151,15 +151,9 @@ func (s *session) block(p model.Part) (protocol.ContentBlock, bool) {
 	case model.Text:
 		return text(p.Text), p.Text != ""
 	case model.Image:
-		data := p.Data
-		if len(data) == 0 && s.opened.Image != nil {
-			var err error
-			if data, err = s.opened.Image(context.WithoutCancel(s.ctx), p); err != nil {
-				return text("[an image that is not stored any more]"), true
-			}
-		}
-		if len(data) == 0 {
-			return text("[an image]"), true
+		data, err := s.opened.Session.Image(context.WithoutCancel(s.ctx), p)
+		if err != nil {
+			return text("[an image that is not stored any more]"), true
 		}
 		return protocol.ContentBlock{Tag: "image", Value: &protocol.ImageContent{MimeType: p.MediaType, Data: base64.StdEncoding.EncodeToString(data)}}, true
 	}

@@ -149,15 +149,27 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 
 // addPlanMode adds mode plan to the agent and the session.
 func (c *chat) addPlanMode(t *run.Task) {
-	dir := ""
-	if t.Agent.Home != "" {
-		dir = filepath.Join(t.Agent.Home, "plans")
-	}
-	c.plan = planmode.New(dir, c.runModes, c.setMode)
+	c.plan = planmode.New(c.planDir(t.Agent.Home), c.runModes, c.setMode)
 	c.plan.Set(c.policy.Mode() == permissions.ModePlan)
 	c.otherwise = t.Otherwise
 	t.Agent.Toolsets = append(t.Agent.Toolsets, c.plan)
 	t.Session.Context = append(t.Session.Context, c.plan)
+}
+
+// planDir returns the directory for plans; empty saves none.
+func (c *chat) planDir(home string) string {
+	dir := c.set.Settings.Agent.PlanDir
+	switch rest, inHome := strings.CutPrefix(dir, "~/"); {
+	case dir == "" && home == "":
+		return ""
+	case dir == "":
+		return filepath.Join(home, "plans")
+	case inHome:
+		return filepath.Join(c.set.UserHome, rest)
+	case filepath.IsAbs(dir):
+		return dir
+	}
+	return filepath.Join(c.set.Dir, dir)
 }
 
 // options returns what the terminal UI needs.

@@ -142,6 +142,7 @@ type agentSettings struct {
 	MaxTokens           int      `json:"maxTokens" default:"0" min:"0" doc:"Maximum tokens of one response; 0 is the provider's default."`
 	Temperature         *float64 `json:"temperature" min:"0" max:"2" doc:"Temperature of the model. Default: the provider's."`
 	PlanModel           string   `json:"planModel" doc:"Model in permission mode plan: [PROVIDER/]MODEL. Default: the same as otherwise."`
+	PlanDir             string   `json:"planDir" scope:"user" doc:"Directory for the plans of permission mode plan; ~/ is your home directory, another path is in the working directory. Default: plans in the agent's directory."`
 	Effort              string   `json:"effort" enum:"none,low,medium,high,xhigh" doc:"Reasoning effort. Default: the provider's."`
 	MaxRounds           int      `json:"maxRounds" default:"50" min:"0" doc:"Maximum tool rounds per prompt; 0 is no limit."`
 	MaxTurns            int      `json:"maxTurns" default:"0" min:"0" doc:"Maximum user and assistant turns of the session; 0 is no limit."`

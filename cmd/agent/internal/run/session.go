@@ -3,8 +3,11 @@ package run
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"slices"
 	"sync"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
@@ -25,11 +28,13 @@ type Driven struct {
 	provider, name string // of the model
 	mode           permissions.Mode
 	policy         *permissions.Policy // nil without rules
+	plan           *planmode.Mode
 }
 
 // Drive opens a session with the options, which are used once. Change adds to what
-// the settings make of the agent and the session; it may be nil.
-func (o *Options) Drive(ctx context.Context, asker core.Asker, change func(*agent.Options, *agent.SessionOptions)) (*Driven, error) {
+// the settings make of the agent and the session. Do carries out commands of tools, such
+// as to leave mode plan, when the session is open.
+func (o *Options) Drive(ctx context.Context, asker core.Asker, do func(context.Context, host.Command) error, change func(*agent.Options, *agent.SessionOptions)) (*Driven, error) {
 	set, err := o.Load(o.IO)
 	if err != nil {
 		return nil, err
@@ -39,23 +44,24 @@ func (o *Options) Drive(ctx context.Context, asker core.Asker, change func(*agen
 		return nil, err
 	}
 	t.Session.SaveRules, t.Session.Asker = set.SaveRules, asker
-	if change != nil {
-		change(&t.Agent, &t.Session)
-	}
+	change(&t.Agent, &t.Session)
+	d := &Driven{Setup: set, task: t}
+	d.addPlanMode(do)
 	a, err := t.place.OpenAgent(ctx, t.Agent)
 	if err != nil {
 		return nil, err
 	}
 	setup.ReportPlugins(o.IO, a)
-	var s *agent.Session
-	if err = t.ready(ctx, a); err == nil {
-		s, err = a.NewSession(ctx, t.Session)
-	}
+	missing := t.ready(ctx, a) // the session works without its MCP servers
+	s, err := a.NewSession(ctx, t.Session)
 	if err != nil {
 		return nil, errors.Join(setup.SessionAdvice(err, t.Session.Resume), a.Close())
 	}
+	if missing != nil {
+		s.Warn(ctx, "MCP", missing.Error())
+	}
 	setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
-	d := &Driven{Setup: set, Agent: a, task: t}
+	d.Agent = a
 	d.Opened = host.Opened{Session: s, Close: a.Close}
 	d.settings(s)
 	return d, nil
@@ -83,14 +89,42 @@ func (d *Driven) settings(s *agent.Session) {
 			})
 		case "mode":
 			setting.Set = d.locked(func(value string) error {
+				was := d.mode
 				d.mode = permissions.Mode(value)
 				s.SetPolicy(d.policy.WithMode(d.mode))
+				d.plan.Set(d.mode == permissions.ModePlan)
+				if d.mode == permissions.ModePlan && was != d.mode && s.State() == core.StateProcessing {
+					s.Notify(planmode.Text)
+				}
 				return nil
 			})
 		case "effort":
 			setting.Values = append([]string{""}, setting.Values...) // the model's default
 		}
 	}
+}
+
+// addPlanMode adds mode plan to the agent and the session.
+func (d *Driven) addPlanMode(do func(context.Context, host.Command) error) {
+	dir := ""
+	if home := d.task.Agent.Home; home != "" {
+		dir = filepath.Join(home, "plans")
+	}
+	runModes := func() (list []permissions.Mode) {
+		possible := modes(d.Setup, d.policy)
+		for _, m := range []permissions.Mode{permissions.ModeDefault, permissions.ModeAcceptEdits, permissions.ModeWorkspace} {
+			if slices.Contains(possible, string(m)) {
+				list = append(list, m)
+			}
+		}
+		return list
+	}
+	d.plan = planmode.New(dir, runModes, func(ctx context.Context, m permissions.Mode) error {
+		return do(ctx, host.Command{Type: "set", Setting: "mode", Value: string(m)})
+	})
+	d.plan.Set(d.task.Mode == string(permissions.ModePlan))
+	d.task.Agent.Toolsets = append(d.task.Agent.Toolsets, d.plan)
+	d.task.Session.Context = append(d.task.Session.Context, d.plan)
 }
 
 // locked makes a function run alone.

@@ -342,6 +342,7 @@ func (h *host) commands() []Command {
 			return Result{Text: h.help()}, nil
 		}},
 		Command{Name: "jobs", Args: "[ID | end ID | steer ID TEXT]", Summary: "show commands in the background and subagents", Run: h.cmdJobs},
+		Command{Name: "queue", Args: "[edit|drop|up|down N]", Summary: "show and change the queued messages", Run: h.cmdQueue},
 		Command{Name: "quit", Summary: "quit the session", Run: func(context.Context, string) (Result, error) {
 			return Result{Next: &Next{Kind: NextQuit}}, nil
 		}},

@@ -171,7 +171,7 @@ func (v *jobsView) act(key string, w sessions.Work) {
 	case key == "enter":
 		v.followCommand(w)
 	case !w.Running:
-		v.failed = "it does not run any more"
+		v.note = "it does not run any more"
 	case key == "x":
 		v.ask("End "+display.OneLine(w.Title, 40)+"? y ends it: ", func(text string) {
 			if text == "y" || text == "yes" {
@@ -179,7 +179,7 @@ func (v *jobsView) act(key string, w sessions.Work) {
 			}
 		})
 	case !isAgent(w):
-		v.failed = "a command reads no messages: only agents can be steered"
+		v.note = "a command reads no messages: only agents can be steered"
 	default:
 		v.ask("To "+display.OneLine(w.Title, 40)+": ", func(text string) {
 			if strings.TrimSpace(text) != "" {
@@ -192,7 +192,7 @@ func (v *jobsView) act(key string, w sessions.Work) {
 
 func (v *jobsView) command(c sessions.Command) {
 	if _, err := v.Session.Do(v.ctx, c); err != nil {
-		v.failed = err.Error()
+		v.note = err.Error()
 	}
 }
 

@@ -172,6 +172,8 @@ func (l *lineScreen) pick(o option) tea.Cmd {
 		l.viewReview()
 	case editReview:
 		return l.editReview()
+	case hunkReview:
+		l.openHunks()
 	default:
 		a := l.dialog.pick(o)
 		if a != nil {

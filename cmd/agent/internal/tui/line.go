@@ -32,7 +32,7 @@ const keyHelp = `
 | Esc Esc | go back to before an input: /rewind |
 | Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again ends running tools, too |
 | Ctrl+O | show the last truncated output, diff or reasoning in full |
-| Ctrl+T | show the conversation in full, to scroll and search |
+| Ctrl+T | show the conversation in full: search, jump, fold, copy, export |
 | Ctrl+D, Ctrl+C twice | quit |
 | Ctrl+L, Ctrl+Z | redraw; suspend |
 `

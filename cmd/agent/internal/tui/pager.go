@@ -32,7 +32,8 @@ type pager struct {
 	width  int
 	height int // of the text
 	top    int
-	failed string // why the last key had no effect
+	cursor int    // a line that stands out; 0 or less is none
+	note   string // what the last key did, or why nothing
 	term   string // that was searched for
 
 	prompt string // of what is being typed; empty if nothing is
@@ -73,14 +74,17 @@ func (p *pager) rows(paint painter) []string {
 			if p.term != "" && p.prompt == "" && p.matches(at) {
 				row = paint.paint(yellow, ansi.Strip(row))
 			}
+			if at == p.cursor && at > 0 {
+				row = paint.paint(reverse, ansi.Strip(row))
+			}
 		}
 		rows = append(rows, row)
 	}
 	switch {
 	case p.prompt != "":
 		return append(rows, display.Clip(p.prompt+p.typed+"▏", p.width))
-	case p.failed != "":
-		return append(rows, paint.paint(yellow, display.Clip(p.failed, p.width)))
+	case p.note != "":
+		return append(rows, paint.paint(yellow, display.Clip(p.note, p.width)))
 	}
 	at := "all"
 	if len(p.lines) > p.height {
@@ -95,13 +99,13 @@ func (p *pager) matches(line int) bool {
 
 // find goes to the next line with the term, or to the one before.
 func (p *pager) find(from, step int) {
-	p.failed = ""
+	p.note = ""
 	if p.term != "" {
-		p.failed = "not found: " + p.term
+		p.note = "not found: " + p.term
 	}
 	for i := from; p.term != "" && i >= 0 && i < len(p.lines); i += step {
 		if p.matches(i) {
-			p.top, p.failed = i, ""
+			p.top, p.note = i, ""
 			p.scroll(0)
 			return
 		}
@@ -115,7 +119,7 @@ func (p *pager) key(msg tea.KeyPressMsg) (closed bool) {
 		p.edit(msg)
 		return false
 	}
-	p.failed = ""
+	p.note = ""
 	if p.other != nil && p.other(name) {
 		return false
 	}

@@ -185,7 +185,7 @@ func (p *plainScreen) ask() {
 	} else {
 		var keys []string
 		for _, o := range d.options {
-			if o.choice == viewReview || o.choice == editReview {
+			if o.choice == viewReview || o.choice == editReview || o.choice == hunkReview {
 				continue // the changes are above, and the screen is not ours
 			}
 			p.print(fmt.Sprintf("  %c: %s\n", o.key, o.label))

@@ -173,7 +173,7 @@ func (d *dialog) pick(o option) *core.Answer {
 			return nil
 		}
 		o.choice = core.ChoiceOnce
-	case o.choice == editReview, o.choice == viewReview:
+	case o.choice == editReview, o.choice == viewReview, o.choice == hunkReview:
 		return nil // only a screen can do it
 	}
 	if o.choice != core.ChoiceDeny {

@@ -191,7 +191,7 @@ func (l *lineScreen) queueRows(width int) (rows []string) {
 		rows = append(rows, l.scene.paint(dim, "↳ queued: "+display.OneLine(m.label, max(10, width-12))))
 	}
 	if len(rows) > 0 && !l.work.busy {
-		rows = append(rows, l.scene.paint(yellow, "  Not sent yet: Enter sends, Alt+Up edits"))
+		rows = append(rows, l.scene.paint(yellow, "  Not sent yet: Enter sends, Alt+Up edits, /queue changes"))
 	}
 	return rows
 }

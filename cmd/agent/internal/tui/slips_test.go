@@ -21,7 +21,10 @@ type typist struct {
 func newTypist(t *testing.T) *typist {
 	h := newHost(t.Context(), Options{Session: newFakeSession(), Asker: NewAsker()})
 	h.post = func(any) {}
-	t.Cleanup(h.close)
+	t.Cleanup(func() {
+		h.Asker.bind(false)
+		h.close()
+	})
 	u := &typist{t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), lineScreen: &lineScreen{
 		driver: newDriver(h, newScene(painter{}, 80, "/w")), screen: &screen{out: &safeBuffer{}, width: 80, height: 24}, editor: newEditor(painter{}, nil), at: -1,
 	}}

@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/acp/protocol"
@@ -38,4 +39,26 @@ func TestUnion(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"type":3}`), &b); err == nil {
 		t.Error("a tag that is not a string is taken")
 	}
+}
+
+// FuzzUnion: what was decoded is encoded so that it is decoded as the same.
+func FuzzUnion(f *testing.F) {
+	f.Add([]byte(`{"type":"image","data":"AAAA","mimeType":"image/png"}`))
+	f.Add([]byte(`{"type":"x","type":"text","text":1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var first, second protocol.ContentBlock
+		if json.Unmarshal(data, &first) != nil {
+			return
+		}
+		if _, unknown := first.Value.(json.RawMessage); unknown {
+			return // it is never sent
+		}
+		text, err := json.Marshal(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &second); err != nil || !reflect.DeepEqual(first, second) {
+			t.Errorf("%s became %s: %+v, %v", data, text, second, err)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,9 @@ import (
 
 // setupCommand is the name of the command below agent acp that sets up a provider.
 const setupCommand = "setup"
+
+// tailCommand is the name of the one that shows output.
+const tailCommand = "tail"
 
 type options struct {
 	*cmdutil.IO
@@ -41,8 +45,26 @@ func NewCmd(s *cmdutil.IO, setupCmd *cobra.Command) *cobra.Command {
 	}
 	o.flags.Register(cmd.Flags(), setup.SessionFlags&^setup.DirFlag)
 	setupCmd.Hidden = true
-	cmd.AddCommand(setupCmd)
+	cmd.AddCommand(setupCmd, newTailCmd(s))
 	return cmd
+}
+
+// newTailCmd returns the hidden command that shows the output of a command in a
+// terminal of the editor.
+func newTailCmd(s *cmdutil.IO) *cobra.Command {
+	return &cobra.Command{
+		Use:    tailCommand + " SOCKET",
+		Short:  "Show the output of a command in a terminal of the editor",
+		Hidden: true,
+		Args:   cmdutil.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			code, err := acp.Tail(cmd.Context(), args[0], s.Out)
+			if err == nil && code != 0 {
+				err = &cmdutil.StatusError{Code: code}
+			}
+			return err
+		},
+	}
 }
 
 // run serves until the editor closes stdin or a signal arrives.
@@ -52,9 +74,19 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	opts := acp.Options{
+		Tail:    tail(),
 		Version: cmdutil.Version(), Home: set.Home, SetupArgs: []string{setupCommand}, Open: o.open, Check: o.check, SignOut: o.signOut,
 	}
 	return cmdutil.Interruptible(ctx, func(ctx context.Context) error { return acp.Serve(ctx, o.In, o.Out, opts) })
+}
+
+// tail returns the command that shows output; none if this program has no path.
+func tail() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, "acp", tailCommand}
 }
 
 // load reads the settings of a directory; empty is the working directory.

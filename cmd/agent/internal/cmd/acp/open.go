@@ -8,6 +8,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/acp"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/mcp"
@@ -16,7 +17,7 @@ import (
 )
 
 // open opens a session with the settings of its directory.
-func (o *options) open(ctx context.Context, r host.Open, asker core.Asker) (*acp.Opened, error) {
+func (o *options) open(ctx context.Context, r host.Open, asker core.Asker, do acp.Do) (*acp.Opened, error) {
 	if r.ID != "" {
 		home, err := o.AgentHome()
 		if err != nil {
@@ -27,7 +28,7 @@ func (o *options) open(ctx context.Context, r host.Open, asker core.Asker) (*acp
 		}
 	}
 	opts := o.sessionOptions(r)
-	d, err := opts.Drive(ctx, asker, func(a *agent.Options, s *agent.SessionOptions) {
+	d, err := opts.Drive(ctx, asker, do, func(a *agent.Options, s *agent.SessionOptions) {
 		a.MCP.Servers = merged(a.MCP.Servers, r.MCP)
 		if opts.Local() { // the editor has the files of this machine
 			s.ToolEnv = r.ToolEnv
@@ -37,7 +38,7 @@ func (o *options) open(ctx context.Context, r host.Open, asker core.Asker) (*acp
 		return nil, signIn(err)
 	}
 	opened := &acp.Opened{
-		Opened: d.Opened, Dir: d.Agent.Env().Info().Dir, Commands: commands(d), Models: d.Setup.KnownModels(), Preview: d.Agent.Preview, Reject: d.Deny, Cost: d.Cost,
+		Opened: d.Opened, Dir: d.Agent.Env().Info().Dir, Commands: commands(d), Models: models(d.Setup, o.Env), Preview: d.Agent.Preview, Reject: d.Deny, Cost: d.Cost,
 		Window: func() int {
 			provider, name := d.Model()
 			profile, err := d.Setup.Profile(provider, name)
@@ -48,6 +49,19 @@ func (o *options) open(ctx context.Context, r host.Open, asker core.Asker) (*acp
 		},
 	}
 	return opened, nil
+}
+
+// models returns the models of the providers that can be used.
+func models(set *setup.Setup, env func(string) string) []string {
+	return slices.DeleteFunc(set.KnownModels(), func(name string) bool {
+		provider, _, _ := strings.Cut(name, "/")
+		kind, err := set.FindProvider(provider)
+		if err != nil {
+			return true
+		}
+		key := set.Describe(kind, env).Key
+		return key.Needed && key.Status == setup.KeyMissing
+	})
 }
 
 // merged adds the servers of the editor, which replace those of the same name.

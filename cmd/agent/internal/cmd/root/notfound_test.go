@@ -28,7 +28,7 @@ var namers = []string{
 // whose other values are wrong usage, a new name, a text or a settings file.
 var fixedNames = []string{
 	"completion", "config get", "config set", "config unset", "config validate", "exec", "mcp add", "permissions test", "plugins new",
-	"acp setup", "providers setup", "providers test", "resume", "skills match", "skills new", "skills why", "try",
+	"acp setup", "acp tail", "providers setup", "providers test", "resume", "skills match", "skills new", "skills why", "try",
 }
 
 // TestNotFound checks that "not found" has the same exit code in all commands and

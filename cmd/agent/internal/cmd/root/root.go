@@ -112,6 +112,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 	root.AddCommand(
 		run.NewCmd(s),
 		run.NewAnswerCmd(s),
+		run.NewServeCmd(s),
 		demo.NewCmd(s),
 		tool.NewCmd(s),
 		mcp.NewCmd(s),
