@@ -49,6 +49,8 @@ func (c *chat) commands() []tui.Command {
 		{Name: "mode", Args: "[NAME]", Summary: "show the permission mode, or switch to another", Run: text(c.cmdMode), Complete: c.completeMode},
 		{Name: "permissions", Args: "[MODE]", Summary: "show the permission mode and rules, or switch the mode", Run: text(c.cmdPermissions), Complete: c.completeMode},
 		{Name: "config", Summary: "show and change settings", Run: c.cmdConfig},
+		{Name: "effort", Args: "[LEVEL]", Summary: "choose how much the model reasons", Run: text(c.cmdEffort), Complete: completeEffort},
+		{Name: "diff", Summary: "show what this session changed in files", Run: text(c.cmdDiff)},
 		{Name: "copy", Args: "[code]", Summary: "copy the last answer, or its last code block, to the clipboard", Run: c.cmdCopy},
 		{Name: "theme", Args: "[NAME]", Summary: "choose the colours", Run: c.cmdTheme, Complete: completeTheme},
 		{Name: "session", Summary: "show the session ID and log file", Run: text(c.cmdSession)},
