@@ -156,7 +156,11 @@ func (s *server) begin() (*Conn, *dial, error) {
 	known := s.record().Known
 	if !s.host.spawn(func(context.Context) {
 		defer cancel()
+		start := time.Now()
 		d.conn, d.err = s.connect(life, known)
+		if started := s.host.options.Started; started != nil {
+			started(s.Name, time.Since(start), d.err)
+		}
 		s.finish(d)
 	}) {
 		cancel()

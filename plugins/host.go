@@ -63,6 +63,8 @@ type Options struct {
 	Version string // of the agent
 	Clock   func() time.Time
 	Logger  *slog.Logger
+	// Started is called when a plugin's process was started, or could not be; may be nil.
+	Started func(plugin string, took time.Duration, err error)
 }
 
 // Host runs plugins. It is safe for concurrent use.
@@ -85,6 +87,7 @@ type Host struct {
 	version      string
 	clock        func() time.Time
 	logger       *slog.Logger
+	started      func(plugin string, took time.Duration, err error) // may be nil
 
 	ctx    context.Context // done when the host is closed
 	cancel context.CancelFunc
@@ -104,7 +107,7 @@ func Open(ctx context.Context, o Options) *Host {
 		limits:       o.Limits.or(Limits{MemoryMiB: 1024, Processes: 512, CPUSeconds: 3600}),
 		startTimeout: cmp.Or(o.StartTimeout, 10*time.Second), callTimeout: cmp.Or(o.CallTimeout, 2*time.Minute),
 		idle: cmp.Or(o.Idle, 5*time.Minute), watchEvery: cmp.Or(o.Watch, time.Second),
-		version: o.Version, clock: o.Clock, logger: o.Logger,
+		version: o.Version, clock: o.Clock, logger: o.Logger, started: o.Started,
 	}
 	if h.environ == nil {
 		h.environ = os.Environ()

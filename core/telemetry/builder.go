@@ -34,10 +34,15 @@ func Spans(events []event.Event) []*Span {
 		b.Add(e)
 	}
 	b.Close()
+	Sort(spans)
+	return spans
+}
+
+// Sort sorts spans by their beginnings, outer ones first.
+func Sort(spans []*Span) {
 	slices.SortStableFunc(spans, func(x, y *Span) int {
 		return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(x.Session, y.Session), cmp.Compare(x.Seq, y.Seq), y.End.Compare(x.End))
 	})
-	return spans
 }
 
 // session is what is open in a session.
@@ -105,6 +110,20 @@ func (b *Builder) Open(now time.Time) (list []Span) {
 		}
 	}
 	return list
+}
+
+// At returns the innermost open span that an event of a session belongs to.
+func (b *Builder) At(e event.Event) tracecontext.Span {
+	s := b.sessions[e.Session]
+	if s == nil {
+		return tracecontext.Span{}
+	}
+	for _, span := range []*Span{s.calls[e.Call], s.chat, s.compact, s.run} {
+		if span != nil && (e.Call == "" || span.Kind != KindChat) {
+			return tracecontext.Span{Trace: span.Trace, ID: span.ID}
+		}
+	}
+	return tracecontext.Span{}
 }
 
 // open returns what is open, the inner spans first.
@@ -370,7 +389,9 @@ func (s *session) tool(e event.Event) {
 		call.Decision, call.Decider = body.Decision, body.Decider
 		call.set("agent.permission.decision", body.Decision)
 		call.set("agent.permission.decider", body.Decider)
-		call.set("agent.permission.rule", body.Rule)
+		if s.b.Content { // it names commands and paths
+			call.set("agent.permission.rule", body.Rule)
+		}
 	case event.Question:
 		span := s.begin(e, KindQuestion, "question "+body.Kind, s.calls[e.Call])
 		span.Tool = body.Tool

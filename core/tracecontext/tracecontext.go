@@ -60,6 +60,14 @@ func Header(ctx context.Context) string {
 	return "00-" + s.Trace + "-" + s.ID + "-" + flags
 }
 
+// Environ returns the variable that another process gets; none if Header is empty.
+func Environ(ctx context.Context) []string {
+	if header := Header(ctx); header != "" {
+		return []string{Variable + "=" + header}
+	}
+	return nil
+}
+
 // Parse reads a traceparent. What is not valid is not ok, and is to be ignored.
 func Parse(header string) (s Span, sampled, ok bool) {
 	parts := strings.Split(header, "-")

@@ -97,6 +97,8 @@ type Options struct {
 	Subreaper bool
 
 	Logger *slog.Logger
+	// Telemetry learns what all sessions do; nil is none. The agent closes it.
+	Telemetry Telemetry
 }
 
 // StoreOptions say what is stored below Home.
@@ -137,6 +139,7 @@ type Agent struct {
 	mu         sync.Mutex
 	scratch    *sandbox.TempDir // changes of caches by MCP servers; may be nil
 	nodes      map[string]*node // by the session's id
+	reports    reports
 }
 
 // SessionOptions configure a session. Only Provider is required.
@@ -193,6 +196,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 			_ = a.Close()
 		}
 	}()
+	a.reports.open(a)
 	a.commands = proc.NewSupervisor(proc.Options{Logger: opts.Logger})
 	if opts.Subreaper {
 		if err := a.commands.Subreaper(); err != nil {
@@ -305,7 +309,7 @@ func (a *Agent) Close() error {
 	if a.commands != nil {
 		errs = append(errs, a.commands.Close())
 	}
-	errs = append(errs, a.scratch.Remove())
+	errs = append(errs, a.scratch.Remove(), a.reports.close(a.opts.Telemetry))
 	if a.recorded.Load() {
 		a.clean(time.Now())
 	}
@@ -418,6 +422,9 @@ func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, erro
 
 // Start is Submit in two steps; see [core.Session.Start].
 func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.Outcome, error), err error) {
+	if t := s.agent.opts.Telemetry; t != nil {
+		ctx = t.Context(ctx)
+	}
 	run, err := s.Session.Start(ctx, in)
 	if err != nil {
 		return nil, err
@@ -527,10 +534,12 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		return nil, err
 	}
 	s.node.open(s.Session)
+	a.report(s.Session)
 	s.node.change(func(c *core.Config) { c.Asker = s.Session }) // permission requests of subagents queue up there
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.nodes[s.ID()] = s.node
+	a.reports.note(s.Session)
 	return s, nil
 }
 

@@ -26,6 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	serveTraces()
 	if slices.Contains(os.Args[1:], agent.ReaderFlag) {
 		agent.ServeReader()
 	}

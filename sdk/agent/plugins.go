@@ -33,6 +33,7 @@ func (a *Agent) openPlugins(ctx context.Context) error {
 func (a *Agent) pluginOptions() plugins.Options {
 	o, info := *a.opts.Plugins, a.env.Info()
 	o.Supervisor, o.Version, o.Logger = a.commands, a.opts.Version, a.opts.Logger
+	o.Started = a.sourceStarted("plugin")
 	if o.Sandbox == "" && a.opts.Sandbox != nil {
 		o.Sandbox = a.opts.Sandbox.Plugins
 	}

@@ -223,6 +223,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	}
 	child.began = time.Now()
 	child.open(s)
+	a.report(s)
 	a.mu.Lock()
 	a.nodes[cfg.ID] = child
 	a.mu.Unlock()

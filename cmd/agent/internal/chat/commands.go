@@ -60,6 +60,7 @@ func (c *chat) commands() []tui.Command {
 		{Name: "redo", Summary: "take the last undo back", Run: text(c.cmdRedo)},
 		{Name: "rewind", Args: "[N [both|conversation|files]]", Summary: "go back to before an input (Esc Esc)", Run: c.cmdRewind},
 		{Name: "cost", Summary: "show token usage and cost", Run: text(c.cmdCost)},
+		{Name: "telemetry", Summary: "show where telemetry is sent", Run: text(c.cmdTelemetry)},
 		{Name: "resume", Args: "[ID]", Summary: "resume another session, which you choose if you name none", Run: c.cmdResume},
 		{Name: "clear", Summary: "start a new session", Run: func(context.Context, string) (tui.Result, error) {
 			return tui.Result{Next: &tui.Next{Kind: tui.NextNew}}, nil

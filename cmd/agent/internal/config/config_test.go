@@ -95,6 +95,7 @@ func TestDefaults(t *testing.T) {
 		Sandbox:     Sandbox{Shell: "auto", Skills: "auto", Plugins: "auto", MCP: "auto", MCPServers: "project", Home: "listed"},
 		Session:     sessionSettings{Save: true, Strict: true, Undo: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    terminalSettings{Notify: "bell", Theme: "auto"},
+		Telemetry:   telemetrySettings{Protocol: "grpc", SampleRatio: 1},
 		Tools:       toolSettings{ReadBeforeWrite: true, Search: "auto", SearchBudget: 0.02},
 		Skills:      skillSettings{Enabled: true, MaxSkills: 3, Claude: true, ScriptTimeoutMs: 60_000},
 	}

@@ -12,8 +12,8 @@ const settingsVersion = 1
 
 // Settings are all settings. Tags: doc is the documentation, default the
 // default in JSON, enum the allowed values, min and max bound a number, env
-// names the environment variable that sets a key, scope:"user" forbids a key in
-// a project's file, merge:"append" appends a list to those of lower layers.
+// names the environment variable that sets a key, secret:"all" makes all headers
+// secret, scope:"user" forbids a key in a project's file, merge:"append" appends a list to those of lower layers.
 type Settings struct {
 	Schema      string             `json:"$schema,omitempty" doc:"URL of the JSON Schema, for editors."`
 	Version     int                `json:"version" default:"1" min:"1" max:"1" doc:"Version of the settings format."`
@@ -26,10 +26,12 @@ type Settings struct {
 	Sandbox     Sandbox            `json:"sandbox" doc:"Sandbox levels of the processes that the agent starts; see sandbox.md."`
 	Tools       toolSettings       `json:"tools" doc:"Tools that the model gets."`
 	Plugins     pluginSettings     `json:"plugins" doc:"Plugins; see plugins.md."`
+	Graph       graphSettings      `json:"graph" doc:"The dependency graph of the code; see graph.md."`
 	MCP         mcpSettings        `json:"mcp" doc:"MCP servers; see mcp.md. agent mcp add writes them."`
 	Skills      skillSettings      `json:"skills" doc:"Skills; see skills.md."`
 	Session     sessionSettings    `json:"session" doc:"Storage of sessions."`
 	Terminal    terminalSettings   `json:"terminal" doc:"The interactive session."`
+	Telemetry   telemetrySettings  `json:"telemetry" doc:"Traces, metrics and logs for an OpenTelemetry collector; see telemetry.md. The OTEL_ variables take precedence."`
 	Replay      replaySettings     `json:"replay" doc:"Comparison with a recording; see recording.md."`
 }
 
@@ -222,6 +224,14 @@ type pluginSettings struct {
 	CPUSeconds  int      `json:"cpuSeconds" default:"3600" min:"1" max:"31536000" scope:"user" doc:"Processor time in seconds of each process of a plugin, unless its manifest sets a limit. The next call starts it again."`
 }
 
+// graphSettings configures the bundled plugin graph.
+type graphSettings struct {
+	Enabled     string   `json:"enabled" default:"\"auto\"" enum:"auto,on,off" doc:"The tools get_impact and graph_query, and context about the code at hand. auto: from 200 source files on."`
+	Languages   []string `json:"languages" doc:"Languages to read: go, python, javascript, java, rust, c. Empty means all."`
+	Ignore      []string `json:"ignore" merge:"append" doc:"Files to leave out, besides those that git ignores: patterns as in .gitignore."`
+	TokenBudget int      `json:"tokenBudget" default:"1500" min:"0" max:"20000" doc:"Tokens of context that an input gets about the code that it names or that was touched; 0 is none."`
+}
+
 // mcpSettings configures MCP servers.
 type mcpSettings struct {
 	Servers  serverTable `json:"servers" scope:"user" doc:"Servers by name. A program has command, args, env and cwd; a remote server has url and headers. A project's servers are in .mcp.json."`
@@ -256,6 +266,17 @@ type terminalSettings struct {
 	Notify     string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9,osc777" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
 	StatusLine string `json:"statusLine" scope:"user" doc:"A command whose first line of output is the status line, instead of the model, branch, context, tokens and cost. It gets JSON on stdin, as Claude Code's does; see terminal.md."`
 	Theme      string `json:"theme" default:"\"auto\"" enum:"auto,dark,light,high-contrast,colorblind,ansi" doc:"Colours of the interactive session. auto, high-contrast and colorblind suit the terminal's background, if it tells; ansi has only its own 16 colours. NO_COLOR=1 turns colours off."`
+}
+
+// telemetrySettings configures what is sent to a collector.
+type telemetrySettings struct {
+	Enabled             bool    `json:"enabled" default:"false" scope:"user" env:"AGENT_TELEMETRY" doc:"Send telemetry."`
+	Endpoint            string  `json:"endpoint" scope:"user" format:"url" doc:"Base URL of the collector. Default: this machine, at port 4317, or 4318 for http/protobuf."`
+	Protocol            string  `json:"protocol" default:"\"grpc\"" enum:"grpc,http/protobuf" scope:"user" doc:"OTLP over gRPC or HTTP."`
+	Headers             headers `json:"headers" scope:"user" secret:"all" doc:"Headers sent to the endpoint, such as a key. All are secret."`
+	EnableSensitiveData bool    `json:"enableSensitiveData" default:"false" scope:"user" doc:"Also send prompts, answers, arguments and results, without known secrets and what is in sensitive files."`
+	SampleRatio         float64 `json:"sampleRatio" default:"1" min:"0" max:"1" scope:"user" doc:"Share of the traces that is sent."`
+	Logs                bool    `json:"logs" default:"false" scope:"user" doc:"Also send the events of sessions as logs."`
 }
 
 // replaySettings configures the comparison with a recording.

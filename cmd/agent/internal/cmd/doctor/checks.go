@@ -259,6 +259,26 @@ func (d *doctor) checkEndpoint(ctx context.Context) finding {
 	return found(healthOK, "%s answered in %d ms and has %s", info.Endpoint, time.Since(start).Milliseconds(), info.Model)
 }
 
+// checkTelemetry connects to the collector.
+func (d *doctor) checkTelemetry(ctx context.Context) finding {
+	switch {
+	case d.set == nil:
+		return found(healthSkip, "the settings are invalid")
+	case !d.set.TelemetryOn():
+		return found(healthOK, "off")
+	}
+	target, err := d.set.TelemetryTarget(ctx)
+	switch {
+	case err != nil:
+		return found(healthFail, "%v", err).fix("correct telemetry.*; see docs/telemetry.md")
+	case d.offline:
+		return found(healthSkip, "%s is not called (--offline)", target.Endpoint)
+	case !setup.TelemetryReachable(ctx, target.Endpoint):
+		return found(healthWarn, "nothing answers at %s", target.Endpoint).fix("start the collector, or set telemetry.endpoint or telemetry.enabled")
+	}
+	return found(healthOK, "on, to %s (%s)", target.Endpoint, target.Protocol)
+}
+
 // program is an optional program. agent itself needs none.
 type program struct {
 	name, use, get string

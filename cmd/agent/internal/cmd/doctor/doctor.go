@@ -165,6 +165,7 @@ func (d *doctor) checks() []check {
 		{"skills", d.checkSkills},
 		{"key", d.checkKey},
 		{"endpoint", d.checkEndpoint},
+		{"telemetry", d.checkTelemetry},
 	}
 	for _, p := range programs {
 		list = append(list, check{p.name, func(ctx context.Context) finding { return d.checkProgram(ctx, p) }})

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/demo"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/doctor"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/graph"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/insights"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/mcp"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/permission"
@@ -22,6 +23,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/provider"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/session"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/skill"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/telemetry"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/tool"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/trust"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/try"
@@ -126,9 +128,11 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		provider.NewModelsCmd(s),
 		doctor.NewCmd(s),
 		session.NewCmd(s),
+		graph.NewCmd(s),
 		insights.NewCmd(s),
 		worktree.NewCmd(s),
 		try.NewCmd(s),
+		telemetry.NewCmd(s),
 		acp.NewCmd(s, provider.NewSetupCmd(s)),
 		chat.NewResumeCmd(s),
 		trust.NewCmd(s),
