@@ -73,7 +73,7 @@ func (f *fileList) list(ctx context.Context) []string {
 // ofGit returns the files that git knows or does not ignore.
 func (f *fileList) ofGit(ctx context.Context) ([]string, error) {
 	var out strings.Builder
-	p, err := f.env.Start(ctx, core.Command{Script: "git ls-files -z --cached --others --exclude-standard", Stdout: &out, Stderr: io.Discard})
+	p, err := f.env.Start(ctx, core.Command{Script: "git -c core.fsmonitor=false ls-files -z --cached --others --exclude-standard", Stdout: &out, Stderr: io.Discard})
 	if err != nil {
 		return nil, err
 	}

@@ -220,7 +220,7 @@ func (c *chat) status() tui.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st := tui.Status{
-		Model: name, Effort: c.set.Settings.Agent.Effort, Mode: string(c.policy.Mode()), Branch: c.branch(),
+		Model: name, Effort: string(c.opts.Request.Effort), Mode: string(c.policy.Mode()), Branch: c.branch(),
 		Tokens: c.usage.Total(), Cost: c.cost, Priced: c.priced,
 	}
 	window := c.opts.Profile.ContextWindow

@@ -263,7 +263,7 @@ type sessionSettings struct {
 
 // terminalSettings configures the interactive session.
 type terminalSettings struct {
-	Notify     string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
+	Notify     string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9,osc777" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
 	StatusLine string `json:"statusLine" scope:"user" doc:"A command whose first line of output is the status line, instead of the model, branch, context, tokens and cost. It gets JSON on stdin, as Claude Code's does; see terminal.md."`
 	Theme      string `json:"theme" default:"\"auto\"" enum:"auto,dark,light,high-contrast,colorblind,ansi" doc:"Colours of the interactive session. auto, high-contrast and colorblind suit the terminal's background, if it tells; ansi has only its own 16 colours. NO_COLOR=1 turns colours off."`
 }

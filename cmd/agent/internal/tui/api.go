@@ -61,6 +61,7 @@ type Result struct {
 	Prompt string
 	Draft  string // put into the input box, if it is empty
 	view   view
+	Copy   string // put into the terminal's clipboard
 	Theme  string // the session's theme from now on; empty means no change
 }
 
@@ -93,6 +94,8 @@ const (
 	NotifyOff  Notify = "off"
 	NotifyBell Notify = "bell"
 	NotifyOSC9 Notify = "osc9"
+	// NotifyOSC777 is for terminals such as foot, urxvt and Ghostty.
+	NotifyOSC777 Notify = "osc777"
 )
 
 // Options are the options of [Run]. Session and Asker are required; a nil

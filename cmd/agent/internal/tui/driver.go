@@ -39,6 +39,8 @@ type driver struct {
 	restore func(text string)
 	// draft offers a text to the user.
 	draft func(text string)
+	// copied puts a text into the clipboard.
+	copied func(text string)
 	// theme changes the colours.
 	theme func(name string)
 	// alert notifies the user.
@@ -51,7 +53,7 @@ func newDriver(h *host, s *scene) *driver {
 	s.queue = h.Queue
 	return &driver{
 		host: h, scene: s, jobs: map[int]context.CancelFunc{}, asked: map[string]context.CancelFunc{},
-		echo: s.user, restore: func(string) {}, draft: func(string) {}, theme: func(string) {}, alert: func(string) {},
+		echo: s.user, restore: func(string) {}, draft: func(string) {}, theme: func(string) {}, copied: func(string) {}, alert: func(string) {},
 	}
 }
 
@@ -320,6 +322,9 @@ func (d *driver) commandDone(m commandMsg) {
 	}
 	if m.result.Draft != "" {
 		d.draft(m.result.Draft)
+	}
+	if m.result.Copy != "" {
+		d.copied(m.result.Copy)
 	}
 	if m.result.Theme != "" {
 		d.theme(m.result.Theme)

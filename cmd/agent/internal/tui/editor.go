@@ -23,6 +23,8 @@ type editor struct {
 	at      int    // index of the shown history entry; len(history) is the draft
 	draft   string // the text before the history was used
 	search  *search
+	undone  []string // earlier texts, for undo
+	inWord  bool     // the last key was a letter
 }
 
 // search is a search in the history.
@@ -83,6 +85,7 @@ func (e *editor) set(text string) {
 }
 
 func (e *editor) clear() {
+	e.keep()
 	e.area.Reset()
 	e.at, e.draft, e.search = len(e.history), "", nil
 }
@@ -103,6 +106,7 @@ func (e *editor) remember() string {
 
 // paste inserts a text: a large one as a placeholder.
 func (e *editor) paste(text string) {
+	e.keep()
 	text = untab(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
 	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 	if lines <= 5 && len(text) <= 1000 {
@@ -136,10 +140,15 @@ func (e *editor) key(msg tea.KeyPressMsg) {
 	case (k == "down" || k == "ctrl+n") && last:
 		e.recall(1)
 		return
+	case k == "ctrl+_", k == "ctrl+/", k == "ctrl+-":
+		e.undo()
+		return
 	case k == "ctrl+r":
 		e.search = &search{found: -1, prior: e.text()}
 		return
-	case k == "backspace" && e.dropPaste(msg):
+	}
+	e.keepBefore(msg)
+	if msg.String() == "backspace" && e.dropPaste(msg) {
 		return
 	}
 	e.area, _ = e.area.Update(msg)

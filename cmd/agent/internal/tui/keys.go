@@ -47,6 +47,8 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		if err := l.NextMode(); err != nil {
 			l.scene.fail("%v", err)
 		}
+	case name == "ctrl+g" && l.editor.search == nil && l.dialog == nil:
+		return l.compose()
 	case name == "ctrl+k" && l.editor.empty():
 		l.openPalette()
 	case name == "tab", name == "shift+tab":

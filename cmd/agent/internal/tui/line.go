@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -25,6 +26,8 @@ const keyHelp = `
 | Up, Down, Ctrl+R | browse the history; search it |
 | Tab | complete commands and @files |
 | Ctrl+K | search the commands |
+| Ctrl+G | edit the message in $VISUAL or $EDITOR |
+| Ctrl+_ | undo a change in the input box |
 | Shift+Tab | next permission mode |
 | Esc Esc | go back to before an input: /rewind |
 | Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again ends running tools, too |
@@ -105,7 +108,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		editor: newEditor(p, o.History), at: -1,
 	}
 	l.scene.now = o.now
-	l.alert, l.restore, l.draft, l.theme = l.notify, l.takeBack, l.takeBack, l.setTheme
+	l.alert, l.restore, l.draft, l.theme, l.copied = l.notify, l.takeBack, l.takeBack, l.setTheme, l.copyText
 	l.view = l.openView
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
 	defer l.watch.close()
@@ -217,6 +220,9 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	case suggestMsg:
 		urgent = true
 		l.suggested(m)
+	case composedMsg:
+		urgent = true
+		l.composed(m)
 	case editedMsg:
 		urgent = true
 		l.edited(m)
@@ -334,6 +340,8 @@ func (l *lineScreen) notify(what string) {
 	switch l.Notify {
 	case NotifyBell:
 		l.screen.write("\a")
+	case NotifyOSC777:
+		l.screen.write("\x1b]777;notify;agent;" + strings.ReplaceAll(display.OneLine(what, 120), ";", ",") + "\a")
 	case NotifyOSC9:
 		l.screen.write("\x1b]9;" + display.OneLine(what, 120) + "\a")
 	}
