@@ -3,12 +3,14 @@ package core
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 // ErrNonInteractive is the error of a question in a non-interactive session.
@@ -19,26 +21,19 @@ var ErrNonInteractive = errors.New("the session is non-interactive: no user can 
 // question that is not about a call of the session itself it is ErrNonInteractive.
 var ErrParked = errors.New("the question is parked until it is answered")
 
-// Ask puts a question to the user. One question is open at a time; the others
-// wait. It makes a session the Asker of its subagents.
+// Ask puts a question to the user. It makes a session the Asker of its subagents.
 func (s *Session) Ask(ctx context.Context, q Question) (Answer, error) { return s.ask(ctx, "", q) }
 
 func (s *Session) ask(ctx context.Context, call string, q Question) (Answer, error) {
 	if s.cfg.Asker == nil {
 		return Answer{}, ErrNonInteractive
 	}
-	select {
-	case s.asking <- struct{}{}:
-		defer func() { <-s.asking }()
-	case <-ctx.Done():
-		return Answer{}, ctx.Err()
-	}
 	if q.AgentPath == nil {
 		q.AgentPath = s.cfg.AgentPath
 	}
 	shown := event.Question{
 		Kind: string(q.Kind), AgentPath: q.AgentPath, Tool: q.Tool, Accesses: recorded(q.Accesses), Title: q.Title, Detail: q.Detail,
-		Offers: q.Offers, Schema: q.Schema, URL: q.URL,
+		Offers: q.Offers, Edits: q.Edits, Schema: q.Schema, URL: q.URL,
 	}
 	for _, c := range q.Choices {
 		shown.Choices = append(shown.Choices, string(c))
@@ -51,11 +46,13 @@ func (s *Session) ask(ctx context.Context, call string, q Question) (Answer, err
 	if given != nil {
 		return q.answer(given), nil
 	}
+	s.asking.Lock()
 	if q.ID = cmp.Or(q.ID, earlier); q.ID == "" {
 		q.ID = fmt.Sprintf("%s-%d", s.id, s.rec.Last()+1)
 	}
 	shown.QID = q.ID
 	s.emit(ctx, call, shown)
+	s.asking.Unlock()
 	answer, err := s.cfg.Asker.Ask(ctx, q)
 	if errors.Is(err, ErrParked) {
 		if call != "" {
@@ -63,15 +60,25 @@ func (s *Session) ask(ctx context.Context, call string, q Question) (Answer, err
 		}
 		err = ErrNonInteractive
 	}
-	s.emit(ctx, call, event.Answer{QID: q.ID, Choice: string(answer.Choice), Rules: q.accepted(answer).Rules, Reason: answer.Reason, Withdrawn: err != nil})
+	s.answered(ctx, call, &q, answer, err != nil)
 	s.conversation.Questions.Take(call, shown)
 	return answer, err
+}
+
+// answered records an answer.
+func (s *Session) answered(ctx context.Context, call string, q *Question, a Answer, withdrawn bool) {
+	body := event.Answer{QID: q.ID, Choice: string(a.Choice), Rules: q.accepted(a).Rules, Reason: a.Reason, Args: string(a.Args), Withdrawn: withdrawn}
+	logged := body
+	if len(a.Args) > 0 {
+		logged.Args = s.loggedArgs(ctx, s.snapshot(ctx), model.ToolCall{ID: call, Name: q.Tool, Args: body.Args})
+	}
+	s.emitAs(ctx, call, body, logged)
 }
 
 // answer is an answer as it was recorded.
 func (q *Question) answer(a *event.Answer) Answer {
 	offer := slices.IndexFunc(q.Offers, func(o Offer) bool { return slices.Equal(o.Rules, a.Rules) })
-	return Answer{Choice: Choice(a.Choice), Offer: max(offer, 0), Reason: a.Reason}
+	return Answer{Choice: Choice(a.Choice), Offer: max(offer, 0), Reason: a.Reason, Args: json.RawMessage(a.Args)}
 }
 
 // Pending returns the questions without an answer: those that the [Asker] is being
@@ -93,8 +100,7 @@ func (s *Session) Answer(ctx context.Context, id string, a Answer) error {
 	if !slices.Contains(pending[at].Choices, string(a.Choice)) {
 		return fmt.Errorf("question %s cannot be answered with %q: its choices are %v", id, a.Choice, pending[at].Choices)
 	}
-	q := Question{Offers: pending[at].Offers}
-	s.emit(ctx, "", event.Answer{QID: id, Choice: string(a.Choice), Rules: q.accepted(a).Rules, Reason: a.Reason})
+	s.answered(ctx, "", &Question{ID: id, Tool: pending[at].Tool, Offers: pending[at].Offers}, a, false)
 	if err := cmp.Or(s.rec.Flush(ctx), s.rec.Sync(ctx)); err != nil {
 		return &JournalError{err}
 	}
@@ -115,7 +121,9 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 	p := event.Permission{Tool: c.call.Name, Decision: "deny", Decider: "policy"}
 	allowed, why := c.decision.Verdict == Allow, c.decision.Reason
 	if c.decision.Verdict == Ask {
+		asked := s.cfg.Clock()
 		answer, offer, err := s.askPermission(ctx, c)
+		c.waited = s.cfg.Clock().Sub(asked)
 		switch {
 		case errors.Is(err, errDecided):
 			allowed, why = c.decision.Verdict == Allow, c.decision.Reason
@@ -128,7 +136,9 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 			p.Decider, why = "person", "the question was withdrawn: "+err.Error()
 		default:
 			p.Decider, why, p.Choice, p.Rules = "person", answer.Reason, string(answer.Choice), offer.Rules
-			allowed = s.approve(ctx, c, answer.Choice, offer)
+			if allowed = s.approve(ctx, c, answer.Choice, offer); allowed && len(answer.Args) > 0 {
+				allowed, why = s.amend(ctx, c, answer.Args)
+			}
 		}
 	}
 	if p.Rule, p.Source, p.Reason = c.decision.Rule, c.decision.Source, why; allowed {
@@ -138,6 +148,24 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 	s.emit(ctx, c.call.ID, p)
 	c.permission = p
 	return allowed, why
+}
+
+// amend gives a call the arguments that the user made of it. It returns whether the
+// call may run with them, and if not, why.
+func (s *Session) amend(ctx context.Context, c *pending, args json.RawMessage) (bool, string) {
+	if event.LacksSecrets(string(args)) {
+		return false, "the user changed the arguments, and they were not recorded, because they may contain secrets"
+	}
+	args, _, err := c.entry.Coerce(args)
+	if err == nil {
+		c.call.Args, c.tool.Args = string(args), args
+		err = s.decide(ctx, c)
+	}
+	if err != nil {
+		return false, fmt.Sprintf("the user changed the arguments to %s, which are wrong: %v", args, err)
+	}
+	c.notes = append(c.notes, fmt.Sprintf("the user changed the arguments to %s", args))
+	return c.decision.Verdict != Deny, c.decision.Reason
 }
 
 // errDecided says that a call no longer needs approval: the user has approved it
@@ -150,6 +178,12 @@ func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, Offer,
 	q := Question{
 		Kind: QuestionPermission, Tool: c.call.Name, Accesses: c.accesses, Offers: slices.Clone(c.decision.Offers),
 		Title: question(c.call.Name, c.accesses), Detail: cmp.Or(strings.Join(c.decision.Why, "\n"), c.decision.Reason),
+	}
+	if s.cfg.Explain != nil {
+		s.cfg.Explain(ctx, c.entry, c.tool, &q)
+	}
+	if len(c.decision.Sensitive) > 0 {
+		q.Edits = nil // they may contain secrets
 	}
 	for {
 		q.Choices = []Choice{ChoiceOnce}

@@ -88,7 +88,7 @@ func (s *Session) compact(r *run, focus string) error {
 		return ErrShort
 	}
 	req, name := compaction.Request(set.model, split.Dropped, window/2, focus), set.provider.Info().Name
-	s.emit(r.ctx, "", event.LLMStart{Provider: name, Model: req.Model, Messages: len(req.Messages)})
+	s.emit(r.ctx, "", event.LLMStart{Provider: name, Model: req.Model, Server: set.provider.Info().Endpoint, Purpose: "compaction", Messages: len(req.Messages)})
 	if err := r.soft.Err(); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *Session) compact(r *run, focus string) error {
 		err = errors.New("the model returned no text")
 	}
 	if err != nil {
-		end.Error = err.Error()
+		end.Error, end.Code = err.Error(), model.AsError(err).Code
 		s.emit(r.ctx, "", end)
 		return fmt.Errorf("the conversation could not be summarised: %w", err)
 	}

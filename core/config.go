@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -30,17 +28,27 @@ type Config struct {
 	Profile  Profile
 	Request  RequestOptions
 
-	Env    Environment
-	Tools  ToolTable // nil = none
-	Policy Policy    // decides on every call
-	Asker  Asker     // nil = non-interactive: calls that need approval are denied
+	Env Environment
+	// ToolEnv is where tools work, if that is not Env itself but a view of it, such as
+	// the files as an editor has them; nil = Env.
+	ToolEnv Environment
+	Tools   ToolTable // nil = none
+	Policy  Policy    // decides on every call
+	Asker   Asker     // nil = non-interactive: calls that need approval are denied
+	// Explain adds to a permission request before it is shown, such as what the call
+	// would change; nil adds nothing.
+	Explain func(ctx context.Context, e Entry, call *Call, q *Question)
 	// SaveRules adds allow rules to the user's settings. With it, permission
 	// requests may offer [ChoiceAlways].
 	SaveRules func(ctx context.Context, rules []string) error
-	Context   []ContextSource // what adds to each input
-	Hooks     Hooks
-	Watcher   Watcher // learns what calls change; nil = none
-	Limits    Limits
+	// OnOpenCall decides on a call that was open when the process of a resumed session
+	// died: RerunCall, CancelCall or AskCall. Nil runs it again if its tool is read-only,
+	// and else cancels it.
+	OnOpenCall func(OpenCall) OpenCallAction
+	Context    []ContextSource // what adds to each input
+	Hooks      Hooks
+	Watcher    Watcher // learns what calls change; nil = none
+	Limits     Limits
 
 	Journal Journal // nil = in memory only
 	// JournalOptional lets a session continue in memory when the journal fails.
@@ -57,8 +65,24 @@ type Config struct {
 	Clock  func() time.Time // nil = time.Now
 	NewID  func() string    // nil = random
 	Logger *slog.Logger     // nil = silent
-	Tracer trace.Tracer     // nil = none
 }
+
+// OpenCall is a call without a result, of a session that is resumed.
+type OpenCall struct {
+	model.ToolCall
+	ReadOnly bool // of its tool; false if that is unknown
+	Started  bool // it was permitted, and may have done something
+}
+
+// OpenCallAction is what becomes of an [OpenCall].
+type OpenCallAction = Verdict
+
+// The actions. A call that runs again needs the policy's permission, like any other.
+const (
+	CancelCall = Deny  // the model is told that it was interrupted
+	AskCall    = Ask   // it runs again if the user agrees
+	RerunCall  = Allow // it runs again with the next input
+)
 
 // RequestOptions are part of every request. They can change between calls.
 type RequestOptions struct {
@@ -184,6 +208,7 @@ type Watcher interface {
 //
 // When Append fails, the session starts no further tool or model call, ends the
 // input with a [JournalError], and appends the record again before the next input.
+// With [ErrFenced] the session ends at once instead.
 // With JournalOptional it warns, continues in memory, and does not call it again.
 type Journal interface {
 	Append(ctx context.Context, e event.Event) error

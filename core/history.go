@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,7 +13,9 @@ import (
 	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/conversation"
 	"github.com/seed-009c0928/agent/core/internal/images"
+	"github.com/seed-009c0928/agent/core/internal/wording"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/tracecontext"
 )
 
 // requestMessages returns the conversation with the images' bytes filled in.
@@ -51,6 +54,9 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			return false, fmt.Errorf("record %d: %w", e.Seq, err)
 		}
 		last = e.Seq
+		if _, ok := e.Body.(event.User); ok {
+			s.span = tracecontext.Span{Trace: e.Trace, ID: e.Span}.Child(s.id, uint64(e.Seq))
+		}
 		if err := s.conversation.Apply(e, options); err != nil {
 			return false, err
 		}
@@ -61,21 +67,62 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 	return last > 0, nil
 }
 
-// answerOpenCalls adds a result to every call without one, as no provider accepts a
-// conversation with an open call. Those of a parked session that did not start stay open.
-func (s *Session) answerOpenCalls(ctx context.Context) {
-	asked := &s.conversation.Questions
+// settleOpenCalls decides on the calls without a result. Those that do not run with the
+// next input get one, as no provider accepts a conversation with an open call.
+func (s *Session) settleOpenCalls(ctx context.Context) {
+	asked, parked := &s.conversation.Questions, false
 	for _, c := range s.conversation.Open() {
-		if asked.Parked() && !asked.Started(c.ID) {
-			if !event.LacksSecrets(c.Args) {
-				s.state = StateParked
-				continue
-			}
-			s.record(ctx, c, Fail(CodeCancelled, "This call was not run: its arguments were not recorded, because they may contain secrets. Make it again."), nil, 0)
+		open := OpenCall{ToolCall: c, Started: asked.Started(c.ID)}
+		action, waits := RerunCall, asked.Parked() && !open.Started
+		if !waits {
+			action = s.onOpenCall(ctx, open)
+		}
+		parked = parked || waits || action == AskCall && len(asked.Open()) > 0
+		switch {
+		case action == CancelCall:
+			s.record(ctx, c, Fail(CodeCancelled, wording.Interrupted(open.Started)), nil, 0)
+		case event.LacksSecrets(c.Args):
+			s.record(ctx, c, Fail(CodeCancelled, wording.Unrecorded), nil, 0)
+		case action == AskCall:
+			s.confirm = append(s.confirm, c.ID)
+		}
+	}
+	if s.conversation.Unfinished() {
+		s.state = StateUnfinished
+	}
+	if parked && len(s.conversation.Open()) > 0 {
+		s.state = StateParked
+	}
+}
+
+func (s *Session) onOpenCall(ctx context.Context, c OpenCall) OpenCallAction {
+	entry, known := s.snapshot(ctx).Lookup(c.Name)
+	c.ReadOnly = known && entry.Tool.Definition().ReadOnly
+	if s.cfg.OnOpenCall != nil {
+		return s.cfg.OnOpenCall(c)
+	}
+	if c.ReadOnly {
+		return RerunCall
+	}
+	return CancelCall
+}
+
+// confirmOpenCalls asks the user whether open calls run again, and answers those that
+// do not.
+func (s *Session) confirmOpenCalls(r *run, open []model.ToolCall) {
+	for _, c := range open {
+		if !slices.Contains(s.confirm, c.ID) || r.soft.Err() != nil {
 			continue
 		}
-		s.record(ctx, c, Fail(CodeCancelled, "The call was interrupted when the agent ended; what it did is unknown."), nil, 0)
+		a, err := s.ask(r.soft, c.ID, Question{Kind: QuestionConfirm, Tool: c.Name, Choices: []Choice{ChoiceYes, ChoiceNo}, Title: "Run " + c.Name + " again?", Detail: wording.Interrupted(true) + "\n" + c.Args})
+		if r.parked = errors.Is(err, ErrParked); r.parked {
+			return
+		}
+		if a.Choice != ChoiceYes {
+			s.record(r.ctx, c, Fail(CodeCancelled, wording.Interrupted(true)+" The user did not let it run again."), nil, 0)
+		}
 	}
+	s.confirm = nil
 }
 
 // storeInput returns an input and what is logged of it, with images stored. The
@@ -83,17 +130,23 @@ func (s *Session) answerOpenCalls(ctx context.Context) {
 func (s *Session) storeInput(ctx context.Context, in Input) (parts, record model.Parts) {
 	if in.Record == nil {
 		parts = s.storeImages(ctx, slices.Clone(in.Content))
-		return parts, slices.Clone(parts)
+		record = slices.Clone(parts)
+	} else {
+		s.hide(in.Content)
+		parts, record = slices.Clone(in.Content), s.storeImages(ctx, slices.Clone(in.Record))
 	}
-	s.hide(in.Content)
-	return slices.Clone(in.Content), s.storeImages(ctx, slices.Clone(in.Record))
+	for _, b := range in.Context {
+		part := model.Text{Text: wording.Context(b.Source, b.Trusted, b.Text)}
+		parts, record = append(parts, part), append(record, part)
+	}
+	return parts, record
 }
 
 // hide keeps secrets of what is not logged out of later records.
 func (s *Session) hide(parts model.Parts) {
 	for _, p := range parts {
-		if text, ok := p.(model.Text); ok && s.cfg.Hider != nil {
-			s.cfg.Hider.Hide(text.Text)
+		if text := model.Written(p); text != "" && s.cfg.Hider != nil {
+			s.cfg.Hider.Hide(text)
 		}
 	}
 }
@@ -111,7 +164,7 @@ func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model
 	if !known || s.cfg.Hider == nil || entry.Validate(json.RawMessage(call.Args)) != nil {
 		return call.Args
 	}
-	c := &pending{call: call, entry: entry, tool: &Call{ID: call.ID, Name: call.Name, Args: json.RawMessage(call.Args), Session: s.info(), Env: s.cfg.Env}}
+	c := &pending{call: call, entry: entry, tool: &Call{ID: call.ID, Name: call.Name, Args: json.RawMessage(call.Args), Session: s.info(), Env: s.cfg.ToolEnv}}
 	scopes := entry.Tool.Definition().Scopes
 	runs := slices.Contains(scopes, ScopeShell) // and may write a secret that is in its command line
 	if !runs && !slices.Contains(scopes, ScopeWrite) || s.decide(ctx, c) != nil || len(c.decision.Sensitive) == 0 ||
@@ -126,14 +179,14 @@ func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model
 
 // record logs a call's result and adds it to the conversation.
 func (s *Session) record(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration) {
-	s.emitResult(ctx, c, res, out, took, nil)
+	s.emitResult(ctx, c, res, out, took, 0, nil)
 	s.conversation.AddResult(toolResult(c, res))
 }
 
-func (s *Session) emitResult(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took time.Duration, sensitive []string) {
+func (s *Session) emitResult(ctx context.Context, c model.ToolCall, res Result, out *event.Output, took, waited time.Duration, sensitive []string) {
 	body := event.ToolResult{
 		Name: c.Name, Content: res.Content, IsError: res.Code != "", Code: string(res.Code), Output: out,
-		DurationMS: took.Milliseconds(), Structured: res.Structured, Meta: res.Meta,
+		DurationMS: took.Milliseconds(), WaitedMS: waited.Milliseconds(), Structured: res.Structured, Meta: res.Meta,
 	}
 	if len(sensitive) == 0 {
 		s.emit(ctx, c.ID, body)

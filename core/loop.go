@@ -5,27 +5,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/conversation"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/schema"
+	"github.com/seed-009c0928/agent/core/tracecontext"
 )
 
 // process runs one input through the loop.
 func (s *Session) process(r *run, in Input) (StopReason, error) {
-	if open := s.conversation.Open(); len(open) > 0 { // of a parked session
-		if s.runCalls(r, s.snapshot(r.ctx), "", open); r.parked {
-			return StopParked, nil
-		}
+	if s.confirmOpenCalls(r, s.conversation.Open()); !r.parked && len(s.conversation.Open()) > 0 { // of a resumed session
+		s.runCalls(r, s.snapshot(r.ctx), "", s.conversation.Open())
 	}
-	s.takeInput(r, in)
+	if r.parked {
+		return StopParked, nil
+	}
+	if in.ID == "" || !s.conversation.Taken(in.ID) {
+		s.takeInput(r, in)
+	}
+	if s.conversation.Answered && !s.Unread() {
+		r.out.Text = s.conversation.LastText()
+		return StopDone, nil
+	}
 	for {
 		s.drainSteering(r.ctx)
 		if r.soft.Err() != nil {
@@ -68,7 +73,7 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 		r.rounds++
 		r.out.Rounds++
 		if stop := s.checkTokens(r, 0); stop != "" {
-			s.skipCalls(r, calls, "the limit on tokens or cost was reached")
+			s.skipCalls(r, calls, CodeCancelled, "the limit on tokens or cost was reached")
 			return stop, nil
 		}
 		if s.runCalls(r, snapshot, answer.Stop, calls); r.parked {
@@ -81,10 +86,9 @@ func (s *Session) process(r *run, in Input) (StopReason, error) {
 // takeInput adds the user turn: the input, and what the context sources add.
 func (s *Session) takeInput(r *run, in Input) {
 	s.iteration.Store(0)
-	if len(in.Content) == 0 {
+	if len(in.Content)+len(in.Context) == 0 {
 		return
 	}
-	parts, record := s.storeInput(r.ctx, in)
 	req := ContextRequest{Session: s.info(), Input: in.Content, Budget: s.current().profile.ContextWindow / 50}
 	for _, source := range s.cfg.Context {
 		blocks, err := source.Context(r.ctx, req)
@@ -95,12 +99,14 @@ func (s *Session) takeInput(r *run, in Input) {
 			if b.Event != nil {
 				s.emit(r.ctx, "", b.Event)
 			}
-			block := model.Text{Text: fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", b.Source, b.Trusted, b.Text)}
-			parts, record = append(parts, block), append(record, block)
 		}
+		in.Context = append(slices.Clip(in.Context), blocks...)
 	}
+	parts, record := s.storeInput(r.ctx, in)
 	s.conversation.Begin()
-	s.conversation.AddInput(s.emitAs(r.ctx, "", event.User{Content: parts, Run: in.Run}, event.User{Content: record, Run: in.Run}), parts)
+	seq := s.emitAs(tracecontext.With(r.ctx, r.caller), "", event.User{Content: parts, Run: in.Run, Input: in.ID}, event.User{Content: record, Run: in.Run, Input: in.ID})
+	s.conversation.AddInput(seq, in.ID, parts)
+	s.trace(r, r.caller.Child(s.id, uint64(seq)))
 }
 
 // drainSteering adds the messages of Steer and Notify.
@@ -123,20 +129,19 @@ func (s *Session) steer(ctx context.Context, parts, record model.Parts, source s
 // checkLimits returns a reason to stop before the next model call, or "".
 func (s *Session) checkLimits(r *run) StopReason {
 	limits := s.current().limits
-	if limits.MaxRounds > 0 && r.rounds >= limits.MaxRounds {
-		s.emit(r.ctx, "", event.TurnLimit{Limit: "maxRounds", Max: limits.MaxRounds})
-		return StopTurnLimit
-	}
-	if limits.MaxTurns > 0 && s.conversation.Turns >= limits.MaxTurns {
-		s.emit(r.ctx, "", event.TurnLimit{Limit: "maxTurns", Max: limits.MaxTurns})
-		return StopTurnLimit
+	used := [...]int{r.rounds, s.conversation.Turns}
+	for i, l := range [...]event.TurnLimit{{Limit: "maxRounds", Max: limits.MaxRounds}, {Limit: "maxTurns", Max: limits.MaxTurns}} {
+		if l.Max > 0 && used[i] >= l.Max {
+			s.emit(r.ctx, "", l)
+			return StopTurnLimit
+		}
 	}
 	if stop := s.checkTokens(r, s.conversation.Context); stop != "" {
 		return stop
 	}
 	for _, l := range s.spendLimits(r) {
-		if l.max > 0 && l.used >= limits.WarnAt*l.max {
-			s.Warn(r.ctx, "LIMIT", fmt.Sprintf("%s: %.6g of %.6g used", l.name, l.used, l.max))
+		if l.Max > 0 && l.Used >= limits.WarnAt*l.Max {
+			s.Warn(r.ctx, "LIMIT", fmt.Sprintf("%s: %.6g of %.6g used", l.Limit, l.Used, l.Max))
 		}
 	}
 	return ""
@@ -146,12 +151,8 @@ func (s *Session) checkLimits(r *run) StopReason {
 // or would be by so many more tokens: what cannot fit is not sent.
 func (s *Session) checkTokens(r *run, reserve int) StopReason {
 	for _, l := range s.spendLimits(r) {
-		more := float64(reserve)
-		if l.name == limitCost {
-			more = 0
-		}
-		if l.max > 0 && (l.used >= l.max || l.used+more > l.max) {
-			s.emit(r.ctx, "", event.TokenLimit{Limit: l.name, Max: l.max, Used: l.used})
+		if l.Max > 0 && (l.Used >= l.Max || l.Limit != limitCost && l.Used+float64(reserve) > l.Max) {
+			s.emit(r.ctx, "", l)
 			return StopTokenLimit
 		}
 	}
@@ -160,18 +161,13 @@ func (s *Session) checkTokens(r *run, reserve int) StopReason {
 
 const limitCost = "maxCost"
 
-// spendLimit is a limit on tokens or cost; 0 is none.
-type spendLimit struct {
-	name      string
-	max, used float64
-}
-
-func (s *Session) spendLimits(r *run) []spendLimit {
+// spendLimits returns the limits on tokens and cost; 0 is none.
+func (s *Session) spendLimits(r *run) []event.TokenLimit {
 	limits, c := s.current().limits, &s.conversation
-	return []spendLimit{
-		{"maxInputTokens", float64(limits.MaxInputTokens), float64(r.inputTokens)},
-		{"maxSessionTokens", float64(limits.MaxSessionTokens), float64(c.Usage.Total())},
-		{limitCost, limits.MaxCost, c.Cost},
+	return []event.TokenLimit{
+		{Limit: "maxInputTokens", Max: float64(limits.MaxInputTokens), Used: float64(r.inputTokens)},
+		{Limit: "maxSessionTokens", Max: float64(limits.MaxSessionTokens), Used: float64(c.Usage.Total())},
+		{Limit: limitCost, Max: limits.MaxCost, Used: c.Cost},
 	}
 }
 
@@ -194,12 +190,9 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	}
 	info := set.provider.Info()
 	name := info.Name
-	ctx, span := s.tracer.Start(r.soft, "gen_ai.chat", trace.WithAttributes(
-		attribute.String("gen_ai.operation.name", "chat"),
-		attribute.String("gen_ai.provider.name", name), attribute.String("gen_ai.request.model", req.Model)))
-	defer span.End()
+	ctx := r.soft
 	s.emit(ctx, "", event.LLMStart{
-		Provider: name, Model: req.Model, Messages: len(req.Messages), Tools: len(req.Tools),
+		Provider: name, Model: req.Model, Server: info.Endpoint, Messages: len(req.Messages), Tools: len(req.Tools),
 		FirstByteMS: info.Timeouts.FirstByte.Milliseconds(), IdleMS: info.Timeouts.Idle.Milliseconds(), TotalMS: info.Timeouts.Total.Milliseconds(),
 	})
 
@@ -209,7 +202,6 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	if resp != nil {
 		answer.Content, answer.Usage, answer.Stop, answer.ResponseID = resp.Parts, resp.Usage, resp.Stop, resp.ID
 		answer.Provider, answer.Model = answers.By(resp, name, req.Model)
-		span.SetAttributes(attribute.String("gen_ai.response.model", cmp.Or(resp.Model, answer.Model)))
 	}
 	if err == nil && resp.Empty() {
 		err = &model.Error{Code: model.CodeInvalidResponse, Provider: answer.Provider, Message: model.ErrEmpty.Error(), Err: model.ErrEmpty}
@@ -218,14 +210,11 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 	end := event.LLMEnd{Provider: answer.Provider, Model: answer.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds(), FirstMS: first.Milliseconds()}
 	if err != nil {
 		answer.Partial = true
-		span.SetStatus(codes.Error, err.Error())
-		end.Error = err.Error()
+		end.Error, end.Code = err.Error(), model.AsError(err).Code
 		answer.Content = answers.TextOnly(answer.Content)
 	}
 	answers.UniqueIDs(answer.Content, s.cfg.NewID)
 	end.Usage, end.Stop = answer.Usage, answer.Stop
-	span.SetAttributes(attribute.String("gen_ai.provider.name", end.Provider),
-		attribute.Int("gen_ai.usage.input_tokens", end.Usage.Input), attribute.Int("gen_ai.usage.output_tokens", end.Usage.Output))
 	s.takeAnswer(ctx, r, snapshot, answer)
 	s.emit(ctx, "", end)
 	return answer, err

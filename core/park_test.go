@@ -177,7 +177,7 @@ func TestParkedCallsWithoutTheirSecrets(t *testing.T) {
 	r.submit(t, "go")
 	r.ended(t)
 	again := newRig(t, parked(ran, r.journal), coretest.Say("Done."))
-	if again.State() != core.StateIdle || len(again.Pending()) != 0 {
+	if again.State() != core.StateUnfinished || len(again.Pending()) != 0 {
 		t.Errorf("state %s, pending %v", again.State(), again.Pending())
 	}
 	again.submit(t, "on")

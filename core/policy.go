@@ -136,8 +136,9 @@ type Policy interface {
 	Decide(ctx context.Context, req PermissionRequest) Decision
 }
 
-// Asker puts questions to the user. It is asked one question at a time. When
-// ctx is done it withdraws the question and returns the error of ctx.
+// Asker puts questions to the user. It may be asked several at once, such as those of
+// subagents, and must then show them one by one or together. When ctx is done it
+// withdraws the question and returns the error of ctx.
 // A nil Asker means that the session is non-interactive.
 type Asker interface {
 	Ask(ctx context.Context, q Question) (Answer, error)
@@ -178,6 +179,7 @@ type Question struct {
 	Choices   []Choice
 	Offers    []Offer // what ChoiceSession or ChoiceAlways would add, the narrowest first
 	Accesses  []Access
+	Edits     []event.Edit // what a call that changes files would change, if it is known
 	Schema    json.RawMessage
 	URL       string
 }
@@ -188,4 +190,7 @@ type Answer struct {
 	Offer  int             // index of the offer that ChoiceSession or ChoiceAlways accepts
 	Reason string          // on a denial, for the model
 	Values json.RawMessage // of a form
+	// Args replace the arguments of the call that a permission request is about.
+	// Deny rules apply to them, too.
+	Args json.RawMessage
 }

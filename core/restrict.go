@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/tracecontext"
 )
 
 // Restrict returns env restricted to the given grants: every path is resolved
@@ -52,7 +54,7 @@ func (r *restricted) Start(ctx context.Context, cmd Command) (Process, error) {
 	line := cmp.Or(cmd.Script, strings.Join(cmd.Argv, " "))
 	for _, g := range r.grants {
 		if (g.Scope == ScopeShell || g.Scope == ScopeSkillScript) && g.Resource == line {
-			cmd.Grants, cmd.Env = r.grants, slices.Concat(cmd.Env, g.Env)
+			cmd.Grants, cmd.Env = r.grants, slices.Concat(cmd.Env, g.Env, tracecontext.Environ(ctx))
 			return r.Environment.Start(ctx, cmd)
 		}
 	}

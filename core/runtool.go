@@ -12,16 +12,13 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/repeat"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/output"
 	"github.com/seed-009c0928/agent/core/timeout"
+	"github.com/seed-009c0928/agent/core/tracecontext"
 )
 
 // abandonAfter is how long a tool may keep running after its call ended. It
@@ -40,6 +37,8 @@ type pending struct {
 	permission event.Permission
 	parked     bool // the question about it stays open
 	start      time.Time
+	waited     time.Duration // for the user
+	span       tracecontext.Span
 	notes      []string // what was corrected in the call, for the model
 }
 
@@ -81,9 +80,7 @@ func (c *pending) title() string {
 func (s *Session) runCalls(r *run, snapshot *Snapshot, stop model.StopReason, calls []model.ToolCall) {
 	switch stop { // the calls of a truncated response may be incomplete
 	case model.StopMaxTokens, model.StopContentFilter, model.StopRefusal:
-		for _, c := range calls {
-			s.record(r.ctx, c, Failf(CodeValidation, "This call was not run: the response was cut off (%s), so its arguments may be incomplete. Make the call again, with less in it.", stop), nil, 0)
-		}
+		s.skipCalls(r, calls, CodeValidation, fmt.Sprintf("the response was cut off (%s), so its arguments may be incomplete. Make the call again, with less in it", stop))
 		return
 	}
 	if s.cfg.Watcher != nil {
@@ -114,9 +111,9 @@ func (s *Session) runCalls(r *run, snapshot *Snapshot, stop model.StopReason, ca
 }
 
 // skipCalls answers calls that are not run.
-func (s *Session) skipCalls(r *run, calls []model.ToolCall, why string) {
+func (s *Session) skipCalls(r *run, calls []model.ToolCall, code ErrorCode, why string) {
 	for _, c := range calls {
-		s.record(r.ctx, c, Failf(CodeCancelled, "This call was not run: %s.", why), nil, 0)
+		s.record(r.ctx, c, Failf(code, "This call was not run: %s.", why), nil, 0)
 	}
 }
 
@@ -147,7 +144,7 @@ func (s *Session) runBatch(r *run, batch []*pending) {
 // prepare takes a call up to the policy's decision: look up, validate, ask the
 // tool what it would touch, resolve the paths, decide. It changes nothing.
 func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pending {
-	c := &pending{call: call, start: s.cfg.Clock()}
+	c := &pending{call: call, start: s.cfg.Clock(), span: tracecontext.From(r.tools)}
 	fail := func(code ErrorCode, format string, args ...any) *pending {
 		res := Failf(code, format, args...)
 		c.failed = &res
@@ -167,7 +164,7 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 	logged := use
 	logged.Args = s.loggedArgs(r.ctx, snapshot, c.call)
 	if !s.conversation.Questions.Shown(call.ID) {
-		s.emitAs(r.ctx, call.ID, use, logged)
+		c.span = c.span.Child(s.id, uint64(s.emitAs(r.ctx, call.ID, use, logged)))
 	}
 	switch {
 	case hooked != nil:
@@ -187,7 +184,7 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 		return fail(CodeValidation, "Invalid arguments for tool: %s: %v. Correct the arguments and call it again.", c.call.Name, err)
 	}
 	c.notes = append(c.notes, notes...)
-	c.tool = &Call{ID: call.ID, Name: c.call.Name, Args: corrected, Session: s.info(), Env: s.cfg.Env}
+	c.tool = &Call{ID: call.ID, Name: c.call.Name, Args: corrected, Session: s.info(), Env: s.cfg.ToolEnv}
 	if err := s.decide(r.ctx, c); err != nil {
 		return fail(CodeValidation, "Tool error (%s): %v", c.call.Name, err)
 	}
@@ -239,8 +236,7 @@ func (s *Session) recovered(ctx context.Context, what string, err *error) {
 // Tool.Run: permission, restricted environment, timeout, full output and
 // truncation are the same for every tool of every source.
 func (s *Session) runTool(r *run, c *pending) Result {
-	ctx, span := s.tracer.Start(r.tools, "tool.execute", trace.WithAttributes(attribute.String("tool.name", c.call.Name)))
-	defer span.End()
+	ctx := tracecontext.With(r.tools, c.span)
 	var res Result
 	var out *event.Output
 	var sensitive []string
@@ -272,11 +268,7 @@ func (s *Session) runTool(r *run, c *pending) Result {
 			res.Content = brief
 		}
 	}
-	span.SetAttributes(attribute.Bool("tool.result.success", res.Code == ""))
-	if res.Code != "" {
-		span.SetStatus(codes.Error, string(res.Code))
-	}
-	s.emitResult(ctx, c.call, res, out, s.cfg.Clock().Sub(c.start), sensitive)
+	s.emitResult(ctx, c.call, res, out, s.cfg.Clock().Sub(c.start), c.waited, sensitive)
 	for _, body := range changes {
 		s.emit(ctx, c.call.ID, body)
 	}
@@ -303,7 +295,7 @@ func (s *Session) execute(ctx context.Context, c *pending) (Result, *event.Outpu
 	})
 	timer := timeout.New(ctx, def.Timeout)
 	defer timer.Stop()
-	c.tool.Env = Restrict(s.cfg.Env, c.decision.Grants, s.cfg.Store)
+	c.tool.Env = Restrict(s.cfg.ToolEnv, c.decision.Grants, s.cfg.Store)
 	c.tool.Output = spool
 	c.tool.Progress = func(p Progress) {
 		s.emit(ctx, c.call.ID, event.ToolProgress{Done: p.Done, Total: p.Total, Message: p.Message})
@@ -315,6 +307,7 @@ func (s *Session) execute(ctx context.Context, c *pending) (Result, *event.Outpu
 		return s.Ask(ctx, q)
 	}
 	res := s.runIsolated(timer.Context(), c)
+	c.waited += timer.Paused()
 	if timer.Expired() { // the tool's own error is only that it was cancelled
 		res = Failf(CodeTimeout, "%s timed out after %s, its limit. Ask for less at a time, or try another way.", c.title(), def.Timeout)
 	}
@@ -391,5 +384,5 @@ func (s *Session) shape(ctx context.Context, spool *output.Spool, res Result, st
 	if full == nil {
 		return res, nil
 	}
-	return res, &event.Output{Text: full.Text, Path: full.Path, Bytes: full.Bytes}
+	return res, &event.Output{Text: full.Text, Handle: full.Handle, Path: full.Path, Bytes: full.Bytes}
 }

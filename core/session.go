@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,14 +12,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
-
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/approvals"
 	"github.com/seed-009c0928/agent/core/internal/conversation"
 	"github.com/seed-009c0928/agent/core/internal/recorder"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/tracecontext"
 )
 
 // State is the state of a session. Only the session changes it.
@@ -30,8 +27,9 @@ type State string
 const (
 	StateIdle          State = "idle"
 	StateProcessing    State = "processing"
-	StateAwaitingInput State = "awaiting_input" // as idle, but the model asked the user something
-	StateParked        State = "parked"         // as idle, but tool calls wait for the answer to a question
+	StateAwaitingInput State = "awaiting_input"        // as idle, but the model asked the user something
+	StateParked        State = "parked"                // as idle, but tool calls wait for the answer to a question
+	StateUnfinished    State = conversation.Unfinished // as idle, but the work on the last input was interrupted: an empty input continues it
 	StateClosed        State = "closed"
 )
 
@@ -49,7 +47,7 @@ const (
 	StopRefused       StopReason = "refused"     // by the model or its provider's filter
 	StopContextLength StopReason = "context_length"
 	StopCancelled     StopReason = "cancelled" // the session is idle
-	StopAborted       StopReason = "aborted"   // the session is closed
+	StopAborted       StopReason = "aborted"   // by Close, or by the end of Submit's context
 	StopError         StopReason = "error"
 )
 
@@ -57,8 +55,13 @@ const (
 type Input struct {
 	Content model.Parts
 	Run     string // names the input in its [event.User]; may be empty
+	// ID identifies the input: with that of an earlier one, it is not added again, and
+	// Submit continues as with an empty input. It may be empty.
+	ID string
 	// Record is logged instead of Content, which has secrets; nil logs Content.
 	Record model.Parts
+	// Context is what the host adds, such as an open file: not the user's words.
+	Context []Block
 }
 
 // TextInput is an input of one text.
@@ -80,6 +83,9 @@ type Outcome struct {
 var (
 	ErrBusy   = errors.New("the session is processing an input: wait for it, or use FollowUp or Steer")
 	ErrClosed = errors.New("the session is closed")
+	// ErrFenced is what a [Journal] returns when another process has taken over the
+	// session: it ends at once.
+	ErrFenced = recorder.ErrFenced
 )
 
 // JournalError is the error of a session whose journal fails. The session is idle:
@@ -98,14 +104,14 @@ func (e *JournalError) Unwrap() error { return e.Err }
 // reads the events, and may steer. All methods are safe for concurrent use; one
 // input is processed at a time.
 type Session struct {
-	cfg    Config
-	id     string
-	tracer trace.Tracer
-	log    *event.Log
-	opened event.Seq // the session_start written by New
+	cfg     Config
+	id      string
+	log     *event.Log
+	opened  event.Seq // the session_start written by New
+	started time.Time
 	// approved is shared with subagents.
 	approved *approvals.Set
-	asking   chan struct{} // holds a token while a question is open
+	asking   sync.Mutex // held while a question gets its ID
 
 	iteration, tokens atomic.Int64 // for the events' envelope
 	rec               *recorder.Recorder
@@ -121,6 +127,8 @@ type Session struct {
 
 	// Owned by the goroutine that processes an input.
 	conversation conversation.Conversation
+	span         tracecontext.Span // of the last input
+	confirm      []string          // open calls that run again if the user agrees
 }
 
 // settings are what can change between two model calls.
@@ -133,9 +141,10 @@ type settings struct {
 	policy   Policy
 }
 
-// New opens a session. If the journal holds records, that session is resumed; a
-// tool call without a result gets one that says it was cancelled, unless the session
-// was asking the user: then it is parked, and calls that had not started can continue.
+// New opens a session. If the journal holds records, that session is resumed. It
+// continues with the next input, which may be empty: if it was asking the user, it is
+// parked, and calls that had not started can continue; what becomes of others without
+// a result, [Config].OnOpenCall says.
 func New(ctx context.Context, cfg Config) (*Session, error) {
 	switch {
 	case cfg.Provider == nil:
@@ -149,19 +158,18 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		cfg.Clock = time.Now
 	}
 	if cfg.NewID == nil {
-		cfg.NewID = randomID
+		cfg.NewID = rand.Text
 	}
 	cfg.ID = cmp.Or(cfg.ID, cfg.NewID())
 	cfg.Tools = cmp.Or(cfg.Tools, StaticTools())
+	cfg.ToolEnv = cmp.Or(cfg.ToolEnv, cfg.Env)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	cfg.Tracer = cmp.Or(cfg.Tracer, noop.NewTracerProvider().Tracer(""))
 	cfg.Model = cmp.Or(cfg.Model, cfg.Provider.Info().Model)
 	if cfg.Hider == nil {
 		cfg.Hider, _ = cfg.Journal.(Hider)
 	}
 	s := &Session{
-		cfg: cfg, id: cfg.ID, tracer: cfg.Tracer,
-		asking: make(chan struct{}, 1), state: StateIdle, approved: approvals.New(),
+		cfg: cfg, id: cfg.ID, state: StateIdle, approved: approvals.New(),
 		settings: settings{cfg.Provider, cfg.Model, cfg.Profile, cfg.Request, cfg.Limits.withDefaults(), cfg.Policy},
 	}
 	if parent, ok := cfg.Asker.(*Session); ok {
@@ -178,12 +186,13 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session %s cannot be resumed: %w", s.id, err)
 	}
-	s.emit(ctx, "", event.SessionStart{
-		Agent: cfg.Version, Cwd: cfg.Env.Info().Dir, Provider: cfg.Provider.Info().Name,
+	s.started = cfg.Clock()
+	s.emit(tracecontext.With(ctx, s.span), "", event.SessionStart{
+		Agent: cfg.Version, Path: cfg.AgentPath, Cwd: cfg.Env.Info().Dir, Provider: cfg.Provider.Info().Name,
 		Model: cfg.Model, Profile: cfg.Profile.Name, Resumed: resumed,
 	})
 	s.opened = s.rec.Last()
-	s.answerOpenCalls(ctx)
+	s.settleOpenCalls(ctx)
 	if err := s.rec.Flush(ctx); err != nil {
 		return nil, &JournalError{err}
 	}
@@ -193,18 +202,16 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 // logWindow is the number of events kept in memory for readers.
 const logWindow = 1024
 
-func randomID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
-	return hex.EncodeToString(b[:])
-}
-
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
 // Opened returns the number of the session_start event that New wrote: earlier
 // events are those of a resumed session.
 func (s *Session) Opened() event.Seq { return s.opened }
+
+// Settings returns what a resumed session's host had changed, by the names in
+// [event.SettingChanged]; the host applies them.
+func (s *Session) Settings() map[string]string { return s.conversation.Settings }
 
 // State returns the current state.
 func (s *Session) State() State {
@@ -220,12 +227,13 @@ func (s *Session) Events(ctx context.Context, after event.Seq) iter.Seq2[event.E
 }
 
 // Submit processes an input and then the follow-ups. An empty input continues
-// the conversation as it is, for instance after a failed call. A parked session
-// first continues the calls that wait, with the answers that it has.
+// the conversation as it is, for instance after a failed call; if all is answered, that
+// is StopDone at once. A parked session first continues the calls that wait, with the
+// answers that it has.
 //
 // The error is that of a session that cannot take the input (ErrBusy,
 // ErrClosed), of the journal (a *JournalError), of the model (a *model.Error), or of ctx: when ctx is done, the
-// work is aborted and the session closed. The Outcome is valid in any case.
+// work is aborted, and the session can be used again. The Outcome is valid in any case.
 func (s *Session) Submit(ctx context.Context, in Input) (Outcome, error) {
 	work, err := s.Start(ctx, in)
 	if err != nil {
@@ -246,9 +254,7 @@ func (s *Session) Start(ctx context.Context, in Input) (work func() (Outcome, er
 }
 
 func (s *Session) work(r *run, in Input) (Outcome, error) {
-	ctx, span := s.tracer.Start(r.ctx, "agent.run")
-	defer span.End()
-	r.ctx, r.soft, r.tools = ctx, trace.ContextWithSpan(r.soft, span), trace.ContextWithSpan(r.tools, span)
+	s.trace(r, s.span) // an input begins its own
 	stop, err := s.process(r, in)
 	for err == nil && stop != StopCancelled && stop != StopParked {
 		next, ok := s.nextFollowUp()
@@ -258,6 +264,7 @@ func (s *Session) work(r *run, in Input) (Outcome, error) {
 		r.rounds, r.inputTokens, r.compacted, r.corrected = 0, 0, false, false
 		stop, err = s.process(r, next)
 	}
+	s.conversation.Stopped = err == nil && stop != StopAborted
 	s.finish(r, stop, err)
 	r.out.Stop = stop
 	s.mu.Lock()
@@ -276,6 +283,7 @@ type run struct {
 	tools   context.Context // ends on abort and on Interrupt
 	stop    context.CancelCauseFunc
 	started time.Time
+	caller  tracecontext.Span // of who submits
 	out     Outcome
 
 	rounds      int
@@ -284,6 +292,12 @@ type run struct {
 	parked      bool // a question stays open
 	emptied     bool // the last answer was empty
 	corrected   bool // the model was told that its answer does not match the schema
+}
+
+// trace makes the work of the run part of a span.
+func (s *Session) trace(r *run, span tracecontext.Span) {
+	s.span = span
+	r.ctx, r.soft, r.tools = tracecontext.With(r.ctx, span), tracecontext.With(r.soft, span), tracecontext.With(r.tools, span)
 }
 
 func (s *Session) begin(ctx context.Context) (*run, error) {
@@ -295,14 +309,22 @@ func (s *Session) begin(ctx context.Context) (*run, error) {
 	case StateClosed:
 		return nil, ErrClosed
 	}
-	r := &run{started: s.cfg.Clock(), out: Outcome{Priced: true}}
+	r := &run{started: s.cfg.Clock(), caller: tracecontext.From(ctx), out: Outcome{Priced: true}}
 	r.ctx, r.abort = context.WithCancelCause(ctx)
 	r.tools, r.stop = context.WithCancelCause(r.ctx)
 	r.soft, r.cancel = context.WithCancelCause(r.tools)
 	if err := s.rec.Flush(ctx); err != nil {
+		if errors.Is(err, ErrFenced) {
+			s.state = StateClosed
+			s.log.Close()
+		}
 		return nil, &JournalError{err}
 	}
-	s.rec.OnError(func(err error) { r.cancel(&JournalError{err}) })
+	s.rec.OnError(func(err error) {
+		if r.cancel(&JournalError{err}); errors.Is(err, ErrFenced) {
+			r.abort(&JournalError{err})
+		}
+	})
 	s.state, s.run, s.idle = StateProcessing, r, make(chan struct{})
 	return r, nil
 }
@@ -311,9 +333,12 @@ func (s *Session) begin(ctx context.Context) (*run, error) {
 // the session takes the next input, and before anything of that input.
 func (s *Session) finish(r *run, stop StopReason, err error) {
 	next := StateIdle
+	cause := context.Cause(r.ctx)
 	switch {
-	case stop == StopAborted || (err != nil && closes(err)):
+	case errors.Is(cause, ErrClosed) || errors.Is(cause, ErrFenced) || stop == StopError && err != nil && closes(err):
 		next = StateClosed
+	case s.conversation.Unfinished() && stop != StopParked:
+		next = StateUnfinished
 	case stop == StopAwaitingInput:
 		next = StateAwaitingInput
 	case stop == StopParked:
@@ -339,7 +364,7 @@ func (s *Session) finish(r *run, stop StopReason, err error) {
 
 // end writes the last record and ends the readers' sequences.
 func (s *Session) end(ctx context.Context, reason string) {
-	s.emit(ctx, "", event.SessionEnd{Reason: reason, Usage: s.conversation.Usage})
+	s.emit(ctx, "", event.SessionEnd{Reason: reason, Usage: s.conversation.Usage, DurationMS: s.cfg.Clock().Sub(s.started).Milliseconds()})
 	s.sync(ctx)
 	s.log.Close()
 }
@@ -499,13 +524,9 @@ func (s *Session) current() settings {
 // info describes the session to tools and policies.
 func (s *Session) info() SessionInfo {
 	set := s.current()
-	timeout := set.limits.CommandTimeout
-	if t := set.profile.CommandTimeout; t > 0 {
-		timeout = t
-	}
 	return SessionInfo{
 		ID: s.id, AgentPath: s.cfg.AgentPath, Dir: s.cfg.Env.Info().Dir,
-		CommandTimeout: timeout, MaxCommandTimeout: set.limits.MaxCommandTimeout,
+		CommandTimeout: cmp.Or(max(set.profile.CommandTimeout, 0), set.limits.CommandTimeout), MaxCommandTimeout: set.limits.MaxCommandTimeout,
 	}
 }
 
@@ -524,7 +545,7 @@ func (s *Session) Note(ctx context.Context, body event.Body) {
 
 // emit numbers an event, logs it, and publishes it, in this order.
 func (s *Session) emit(ctx context.Context, call string, body event.Body) {
-	s.emitAs(ctx, call, body, body)
+	s.emitAs(ctx, call, body, nil)
 }
 
 // emitAs is emit for a body that has secrets and is logged without them. It returns
@@ -533,13 +554,14 @@ func (s *Session) emitAs(ctx context.Context, call string, body, record event.Bo
 	e := event.Event{
 		V: event.Version, Time: s.cfg.Clock(), Session: s.id, Parent: s.cfg.Parent, Call: call,
 		Iteration: int(s.iteration.Load()), Tokens: int(s.tokens.Load()),
-		Required: event.Rebuilds(body), Body: body,
+		Required: event.Rebuilds(body), Body: body, Record: record,
 	}
-	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
-		e.Trace, e.Span = sc.TraceID().String(), sc.SpanID().String()
+	switch body.(type) {
+	case event.SessionStart, event.User:
+		e.Trace, e.Span = tracecontext.From(ctx).Trace, tracecontext.From(ctx).ID
 	}
-	s.conversation.Note(call, record)
-	seq, err := s.rec.Add(ctx, e, record)
+	s.conversation.Note(call, e.Recorded())
+	seq, err := s.rec.Add(ctx, e)
 	if err != nil {
 		s.Warn(ctx, "JOURNAL", fmt.Sprintf("the session is no longer logged and continues in memory only: %v", err))
 	}

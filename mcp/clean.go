@@ -6,25 +6,12 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/core/invisible"
 )
 
-// hidden reports whether a character is invisible or changes how others are
-// shown: control and bidirectional characters, those of zero width, and tags,
-// which can spell invisible words. Tool descriptions have no honest use for them.
-// The joiners of scripts and emojis are not hidden.
-func hidden(r rune) bool {
-	switch {
-	case r == 0x200c || r == 0x200d:
-		return false
-	case r == utf8.RuneError, unicode.IsControl(r):
-		return true
-	case r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r == 0x061c, r == 0x00ad, r == 0x180e, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0:
-		return true
-	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0000 && r <= 0xe0fff, r >= 0xfff9 && r <= 0xfffb:
-		return true
-	}
-	return false
-}
+// hidden reports whether a character has no honest use in a tool's description.
+func hidden(r rune) bool { return r == utf8.RuneError || invisible.Is(r) }
 
 // cleanText removes hidden characters from a text, but keeps newlines and tabs.
 func cleanText(text string) string {

@@ -51,6 +51,9 @@ type Server struct {
 	CallTimeout   int      `json:"callTimeoutMs,omitempty" doc:"Time limit in milliseconds for a call, restarted by progress reports; 0 means 60000."`
 	MaxMessageMiB int      `json:"maxMessageMb,omitempty" doc:"Maximum size of a message from the server in MiB; 0 means 64."`
 	Sampling      Sampling `json:"sampling,omitzero" doc:"Whether it may query the model."`
+
+	// Verbatim says that its values are used as they are: Expand expands nothing.
+	Verbatim bool `json:"-"`
 }
 
 // Confine is the sandbox of a stdio server's process. With the zero value it can

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/seed-009c0928/agent/core/jsonpos"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 	"github.com/seed-009c0928/agent/mcp"
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 func TestParseFile(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
+	"github.com/seed-009c0928/agent/core/tracecontext"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 )
 
 // cancelTimeout limits the message that cancels a request or a task.
@@ -112,7 +113,7 @@ func (c *Conn) send(ctx context.Context, method mcp.MCPMethod, params fields, he
 	if err := ctx.Err(); err != nil {
 		return nil, c.wrap(err)
 	}
-	m := outgoing{jsonrpc.Message{Version: mcp.JSONRPC_VERSION, ID: c.nextID(), Method: string(method), Params: encode(c.withMeta(params))}, headers}
+	m := outgoing{jsonrpc.Message{Version: mcp.JSONRPC_VERSION, ID: c.nextID(), Method: string(method), Params: encode(c.withMeta(ctx, params))}, headers}
 	result, err := c.call(ctx, m)
 	if err == nil {
 		return result, nil
@@ -126,18 +127,23 @@ func (c *Conn) send(ctx context.Context, method mcp.MCPMethod, params fields, he
 	return nil, c.wrap(err)
 }
 
-// withMeta adds the description of the client that each request of the modern
-// protocol carries.
-func (c *Conn) withMeta(params fields) fields {
-	all := fields{}
+// withMeta adds the trace that a request belongs to, and the description of the client
+// that each request of the modern protocol carries.
+func (c *Conn) withMeta(ctx context.Context, params fields) fields {
+	all, meta := fields{}, fields{}
 	maps.Copy(all, params)
-	if !c.modern() {
-		return all
+	if header := tracecontext.Header(ctx); header != "" {
+		meta["traceparent"] = header
 	}
-	meta := fields{mcp.MetaKeyProtocolVersion: c.version()}
-	maps.Copy(meta, c.about)
-	if level, _ := c.level.Load().(string); level != "" {
-		meta[mcp.MetaKeyLogLevel] = level
+	if c.modern() {
+		meta[mcp.MetaKeyProtocolVersion] = c.version()
+		maps.Copy(meta, c.about)
+		if level, _ := c.level.Load().(string); level != "" {
+			meta[mcp.MetaKeyLogLevel] = level
+		}
+	}
+	if len(meta) == 0 {
+		return all
 	}
 	if own, ok := params["_meta"].(fields); ok {
 		maps.Copy(meta, own)

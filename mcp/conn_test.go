@@ -12,8 +12,8 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/proc"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 	"github.com/seed-009c0928/agent/mcp"
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // scriptedServer returns a server that is this test binary; see scripted.

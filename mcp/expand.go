@@ -27,6 +27,9 @@ var reference = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`
 // the client secret; $$( is a plain $(. A variable that is unset and has no
 // default is an error that names it, and so is a command if run is nil.
 func (s Server) Expand(ctx context.Context, lookup func(name string) (string, bool), run Command) (Server, error) {
+	if s.Verbatim {
+		return s, s.check()
+	}
 	x := &expansion{lookup: lookup, run: func(line string) (string, error) {
 		if run == nil {
 			return "", errors.New("commands in settings are not run here")

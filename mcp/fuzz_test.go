@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 	"github.com/seed-009c0928/agent/mcp"
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // FuzzResponse responds to a call with arbitrary bytes, in which ID is replaced by

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/schema"
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 )
 
 // Limits of sampling and of questions.

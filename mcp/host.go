@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 )
@@ -32,6 +33,8 @@ type HostOptions struct {
 	// Dir caches what is known of servers; empty disables the cache.
 	Dir    string
 	Logger *slog.Logger // nil discards
+	// Started is called when a server was started, or could not be; may be nil.
+	Started func(server string, took time.Duration, err error)
 }
 
 // Host owns the connections to servers: one per server, shared by all sessions.

@@ -26,8 +26,8 @@ import (
 	"github.com/mark3labs/mcp-go/server/servertest"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 	"github.com/seed-009c0928/agent/mcp"
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // webServer is a server of the legacy protocol over streamable HTTP.

@@ -1,6 +1,6 @@
 package mcp
 
-import "github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
+import "github.com/seed-009c0928/agent/internal/jsonrpc"
 
 // fields are the parameters of a request.
 type fields map[string]any

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 	"github.com/seed-009c0928/agent/mcp"
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // modulesEnv is the variable with the node_modules directory of third-party

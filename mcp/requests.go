@@ -13,7 +13,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/timeout"
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 )
 
 const (

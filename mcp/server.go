@@ -165,7 +165,11 @@ func (s *server) begin() (*Conn, *dial, error) {
 	known := s.record().Known
 	if !s.host.spawn(func(context.Context) {
 		defer cancel()
+		start := time.Now()
 		d.conn, d.err = s.connect(life, known, d.now.Store)
+		if started := s.host.options.Started; started != nil {
+			started(s.Name, time.Since(start), d.err)
+		}
 		s.finish(d)
 	}) {
 		cancel()

@@ -3,13 +3,12 @@ package permissions
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // hazard is something a command does that no rule can allow, except for an
@@ -242,15 +241,10 @@ func isRawDevice(p string) bool {
 var (
 	homeInBraces = strings.NewReplacer("${HOME}", "$HOME", "${PWD}", "$PWD")
 	// A function that pipes itself into itself in the background.
-	forkBomb = lazyRegexp(`([^\s;|&(){}]+)\(\)\{([^\s;|&(){}]+)\|([^\s;|&(){}]+)&\};?([^\s;|&(){}]+)`)
+	forkBomb = lazy.Regexp(`([^\s;|&(){}]+)\(\)\{([^\s;|&(){}]+)\|([^\s;|&(){}]+)&\};?([^\s;|&(){}]+)`)
 	// A redirection with its target, which may be quoted.
-	redirection = lazyRegexp(`>[|&]?\s*["']?([^\s"';|&<>()]+)`)
+	redirection = lazy.Regexp(`>[|&]?\s*["']?([^\s"';|&<>()]+)`)
 )
-
-// lazyRegexp compiles on first use: most runs need none.
-func lazyRegexp(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 var bombHazard = hazard{what: "is a fork bomb", instead: "do not run code that starts copies of itself without limit"}
 

@@ -21,6 +21,7 @@ const maxLost = 5000
 // does not have their content.
 type losses struct {
 	files   []string
+	seen    map[string]bool
 	bytes   int64
 	tooMany bool
 	where   string // the first path that a command names
@@ -39,7 +40,11 @@ type worktree struct {
 func (j *scriptJudge) count(a *shell.Access, name string) {
 	l := &j.lost
 	before := len(l.files)
-	j.countBelow(a, name, a.Recursive)
+	if names, known := j.namedIn(a); known {
+		j.countNames(a, name, names)
+	} else {
+		j.countBelow(a, name, a.Recursive)
+	}
 	if len(l.files) > before {
 		l.atMost = l.atMost || a.Loss == shell.LosesSome || a.Loss == shell.LosesUntracked
 		if l.where == "" {
@@ -58,13 +63,17 @@ func (j *scriptJudge) countBelow(a *shell.Access, name string, recursive bool) {
 		return
 	}
 	if !info.IsDir() {
-		if info.Size() > 0 && j.unheld(a.Loss, name, info) {
+		if info.Size() > 0 && !l.seen[name] && j.unheld(a.Loss, name, info) {
+			if l.seen == nil {
+				l.seen = map[string]bool{}
+			}
+			l.seen[name] = true
 			l.files = append(l.files, name)
 			l.bytes += info.Size()
 		}
 		return
 	}
-	if !recursive || a.Loss >= shell.LosesUntracked && path.Base(name) == ".git" {
+	if !recursive || (a.Unpacked || a.Loss >= shell.LosesUntracked) && path.Base(name) == ".git" {
 		return
 	}
 	entries, err := j.environment.Files().ReadDir(j.ctx, name)

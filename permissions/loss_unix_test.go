@@ -32,6 +32,7 @@ func TestLossOfWork(t *testing.T) {
 		}
 	}
 	m.write(t, filepath.Join(m.ws, "changed"), "other")
+	m.packed(t)
 	for line, want := range map[string]string{
 		"rm kept": "", "rm -rf src": "", "rm -f empty": "", "echo x > kept": "", "echo x > absent": "", "echo x >> new": "", "mv new elsewhere": "", "git checkout main": "", "git clean -n": "",
 		"rm -rf build": "deletes 2 files", "rm new": "deletes new,", "rm -rf src build": "2 files", "rm *": "deletes 2 files", "cd build && rm 1": "deletes build/1",
@@ -45,6 +46,16 @@ func TestLossOfWork(t *testing.T) {
 		// Programs and scripts that are written in other ways.
 		"'rm' new": "new,", "r''m new": "new,", `\rm new`: "new,", "eval 'rm new'": "new,", "env -S 'rm new'": "new,", "alias x=rm; x new": "new,", "trap 'rm new' EXIT": "new,", "eval 'cat new'": "",
 		"truncate -s 0 new": "new", "bash -c 'rm -rf build'": "2 files",
+		// Programs that change files in place, or write to one that they are told.
+		"sed -i s/x/y/ new": "new,", "sed -ni.bak p kept new": "new,", "sed -i s/x/y/ kept": "", "sed s/x/y/ new": "", "sed -i s/x/y/ n*": "new,", "perl -pi -e s/x/y/ new": "new,", "perl -MList::Util -e 1 new": "", "ruby -pi -e 1 new": "new,",
+		"gawk -i inplace '{print 1}' new": "new,", "ed -s new": "new,", "vim -es -c wq new": "new,", "echo y | sponge new": "new,", "grep -l x * | xargs sed -i s/x/y/": "changed", "find . -name '*.go' -exec sed -i s/x/y/ {} +": "changed",
+		"dd if=kept of=new": "new,", "curl -so new file:///dev/null": "new,", "curl -sS -o new file:///dev/null": "new,", "openssl rand -out new 4": "new,", "uniq kept new": "new,", "git diff --output=new": "new,", "cp -t build src/a": "", "cp -t . kept/new": "new,", "cp --target-directory=. x/new": "new,",
+		// Files that are only named by directories, archives and patches.
+		"cp -r ../packed/other/. .": "new,", "cp -r ../packed/other copy": "", "cp -rT ../packed/other .": "new,", "rsync -a ../packed/other/ .": "new,", "rsync -an ../packed/other/ .": "", "rsync -a ../packed/other .": "", "cp -rn ../packed/other/. .": "",
+		"tar xf ../packed/new.tar": "new,", "tar -xzf ../packed/new.tgz": "new,", "tar xf ../packed/new.tar -C build": "", "tar xkf ../packed/new.tar": "", "tar tf ../packed/new.tar": "", "tar --extract --file=../packed/new.tar --strip-components=1": "new,", "cat ../packed/new.tar | tar x": "up to", "tar cf new kept": "new,", "tar czf fresh.tgz kept": "",
+		"unzip -o ../packed/new.zip": "new,", "unzip -o ../packed/new.zip -d build": "", "unzip ../packed/new.zip": "", "patch -p1 < ../packed/new.diff": "new,", "patch -p1 -i ../packed/new.diff": "new,", "patch new < x": "new,", "patch -p1 --dry-run < ../packed/new.diff": "",
+		"git apply ../packed/new.diff": "new,", "git apply --check ../packed/new.diff": "", "git apply <<'E'\n--- a/new\n+++ b/new\n@@ -1 +1 @@\n-x\n+y\nE": "new,", "curl -s file:///x | git apply": "changed",
+		"git checkout HEAD~1 -- new": "new,", "git checkout HEAD new": "new,", "git checkout -b new main": "", "git merge --abort": "changed", "git rebase --skip": "changed", "git rebase --continue": "", "tar xf missing.tar": "up to 4 files", "tar xf ../packed/pipe": "up to 4 files", "patch < ../packed/pipe": "changed", "git restore --source=HEAD new": "new,",
 	} {
 		d := m.decide(t, line)
 		if want == "" && d.Verdict != allow || want != "" && (d.Verdict != ask || !strings.Contains(d.Reason, want)) {
@@ -60,6 +71,21 @@ func TestLossOfWork(t *testing.T) {
 	})
 	if d.Verdict != allow {
 		t.Errorf("granted: %s", d.Verdict)
+	}
+}
+
+// packed creates archives and a patch outside the workspace that name its file new.
+func (m *machine) packed(t *testing.T) {
+	t.Helper()
+	for _, line := range []string{
+		"mkdir -p ../packed/other && cd ../packed && echo y > other/new && tar cf new.tar -C other new && tar czf new.tgz -C other new && cd other && python3 -m zipfile -c ../new.zip new && mkfifo ../pipe",
+		"printf -- '--- a/new\\n+++ b/new\\n@@ -1 +1 @@\\n-x\\n+y\\n' > ../packed/new.diff",
+	} {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+		cmd.Dir = m.ws
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Skipf("%s: %v: %s", line, err, out)
+		}
 	}
 }
 

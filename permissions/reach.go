@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
@@ -112,6 +113,19 @@ func (r *reach) below(dir core.Resolved) iter.Seq[core.Resolved] {
 	}
 }
 
+// excludes reports whether the access leaves out files with a name.
+func (r *reach) excludes(name string, dir bool) bool {
+	matches := func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	}
+	if slices.ContainsFunc(r.access.Without, matches) {
+		return true
+	}
+	included, err := path.Match(fold(r.access.Name), fold(name)) // -iname
+	return !dir && r.access.Name != "" && !included && err == nil
+}
+
 func (r *reach) walk(dir core.Resolved, left *int, yield func(core.Resolved) bool) bool {
 	entries, err := r.policy.environment.Files().ReadDir(r.ctx, dir.Path)
 	if err != nil {
@@ -119,7 +133,7 @@ func (r *reach) walk(dir core.Resolved, left *int, yield func(core.Resolved) boo
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if r.access.SkipsHidden && strings.HasPrefix(name, ".") || name == ".git" || name == "node_modules" {
+		if r.access.SkipsHidden && strings.HasPrefix(name, ".") || name == ".git" || name == "node_modules" || r.excludes(name, e.IsDir()) {
 			continue
 		}
 		if *left--; *left <= 0 {

@@ -30,6 +30,7 @@ func (p *Policy) judgeScript(ctx context.Context, f *finding) {
 		if len(lost) == 0 {
 			j.countNamed(s.Resource)
 			j.addLosses(nil)
+			j.historyNamed(s.Resource)
 		}
 	default:
 		j.unclear(j.script.Unclear[0])
@@ -89,6 +90,8 @@ type touch struct {
 	path string
 	kind shell.Kind
 	by   settled
+	loss shell.Loss
+	from string
 }
 
 // add appends a part.
@@ -125,6 +128,7 @@ func (j *scriptJudge) unclear(found shell.Finding) {
 	}
 	j.countNamed(j.whole.Resource)
 	j.addLosses(nil)
+	j.historyNamed(j.whole.Resource)
 }
 
 func unclearReason(f shell.Finding) string { return show(f.Text) + " " + f.Why }
@@ -160,6 +164,7 @@ func (j *scriptJudge) commands() {
 		for k := range c.Accesses {
 			j.access(&c.Accesses[k], c.Text, by)
 		}
+		j.history(c, at.now, by)
 		j.asks = false
 		j.addLosses(c)
 		if name := c.Argv[0]; name == "cd" || name == "pushd" {
@@ -273,7 +278,7 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 		j.addUnlessPermitted(f, by)
 		return
 	}
-	once := touch{a.Path, a.Kind, by}
+	once := touch{a.Path, a.Kind, by, a.Loss, a.From}
 	if !a.Recursive && !a.Glob && j.touched[once] {
 		return
 	}

@@ -60,9 +60,7 @@ func (h *Host) profile(m Manifest, l *loaded, data string) *sandbox.Profile {
 	}
 	masked := sandbox.HideExcept(sandbox.UserRoots(h.home, h.workspace, h.agentHome), visible)
 	p := &sandbox.Profile{Mode: h.sandbox, Readable: read, Writable: write, Masked: append(masked, h.maskedPaths(open)...), Limits: m.Limits.or(h.limits).forSandbox()}
-	if dirs := h.expand(m.Write); len(dirs) > 0 {
-		h.protect(l.spec.Name, p, dirs)
-	}
+	h.protect(l.spec.Name, p, h.expand(m.Read), h.expand(m.Write))
 	p.Network.Serve = true // the socket on which it is called
 	if slices.Contains(m.Network, "*") {
 		p.Network.Full = true

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/tracecontext"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -99,6 +101,9 @@ func (c *conversation) run(ctx context.Context, first *toolproto.HostFrame) (cor
 	// The stream survives a cancellation for a grace period, but not the process.
 	streaming, stop := context.WithCancel(c.instance.alive)
 	defer stop()
+	if header := tracecontext.Header(ctx); header != "" {
+		streaming = metadata.AppendToOutgoingContext(streaming, "traceparent", header)
+	}
 	var err error
 	if c.stream, err = c.instance.client.Session(streaming); err == nil {
 		err = c.send(first)

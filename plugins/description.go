@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/atomicfile"
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -27,7 +28,7 @@ const (
 	maxTimeout     = time.Hour
 )
 
-var toolName = pattern(`^[A-Za-z0-9_-]{1,64}$`)
+var toolName = lazy.Regexp(`^[A-Za-z0-9_-]{1,64}$`)
 
 // accessScopes are the scopes that a plugin's tools may declare, in addition to
 // the plugin scope. The programs that a plugin starts are bound by its manifest.

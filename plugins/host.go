@@ -47,9 +47,9 @@ type Options struct {
 	// Masked are absolute paths that are hidden even in a directory that a manifest
 	// grants. The last element may be a pattern of filepath.Match.
 	Masked []string
-	// Protect adds to the profile of a plugin what must not be written in the directories
-	// that its manifest grants, such as the settings of git; nil adds nothing.
-	Protect func(plugin string, p *sandbox.Profile, dirs []string)
+	// Protect adds to the profile of a plugin what must not be read or written in the
+	// directories that its manifest grants, such as the settings of git; nil adds nothing.
+	Protect func(plugin string, p *sandbox.Profile, read, write []string)
 	// Limits bound each plugin whose manifest sets none; those that are 0 are 1 GiB,
 	// 512 processes and an hour.
 	Limits  Limits
@@ -63,6 +63,8 @@ type Options struct {
 	Version string // of the agent
 	Clock   func() time.Time
 	Logger  *slog.Logger
+	// Started is called when a plugin's process was started, or could not be; may be nil.
+	Started func(plugin string, took time.Duration, err error)
 }
 
 // Host runs plugins. It is safe for concurrent use.
@@ -76,7 +78,7 @@ type Host struct {
 	sandbox      sandbox.Mode
 	masked       []string
 	limits       Limits
-	protect      func(plugin string, p *sandbox.Profile, dirs []string)
+	protect      func(plugin string, p *sandbox.Profile, read, write []string)
 	environ      []string
 	startTimeout time.Duration
 	callTimeout  time.Duration
@@ -85,6 +87,7 @@ type Host struct {
 	version      string
 	clock        func() time.Time
 	logger       *slog.Logger
+	started      func(plugin string, took time.Duration, err error) // may be nil
 
 	ctx    context.Context // done when the host is closed
 	cancel context.CancelFunc
@@ -104,13 +107,13 @@ func Open(ctx context.Context, o Options) *Host {
 		limits:       o.Limits.or(Limits{MemoryMiB: 1024, Processes: 512, CPUSeconds: 3600}),
 		startTimeout: cmp.Or(o.StartTimeout, 10*time.Second), callTimeout: cmp.Or(o.CallTimeout, 2*time.Minute),
 		idle: cmp.Or(o.Idle, 5*time.Minute), watchEvery: cmp.Or(o.Watch, time.Second),
-		version: o.Version, clock: o.Clock, logger: o.Logger,
+		version: o.Version, clock: o.Clock, logger: o.Logger, started: o.Started,
 	}
 	if h.environ == nil {
 		h.environ = os.Environ()
 	}
 	if h.protect = o.Protect; h.protect == nil {
-		h.protect = func(string, *sandbox.Profile, []string) {}
+		h.protect = func(string, *sandbox.Profile, []string, []string) {}
 	}
 	if h.clock == nil {
 		h.clock = time.Now

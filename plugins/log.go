@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/output"
 )
 
@@ -116,7 +117,7 @@ func (l *logFile) open(need int64) error {
 
 // cause matches the line by which a language's runtime reports a crash; a stack
 // trace follows it.
-var cause = pattern(`^(panic|fatal error|[A-Za-z.]*(Error|Exception)): `)
+var cause = lazy.Regexp(`^(panic|fatal error|[A-Za-z.]*(Error|Exception)): `)
 
 // lastOutput returns the last relevant line, as a suffix for an error message.
 func (l *logFile) lastOutput() string {

@@ -317,7 +317,11 @@ func (p *Plugin) start(l loaded) {
 	var i *instance
 	if err == nil {
 		p.log.forget()
+		start := time.Now()
 		i, err = launch(ctx, p.host.launchSpec(p, &l))
+		if started := p.host.started; started != nil {
+			started(p.Name(), time.Since(start), err)
+		}
 	}
 	if err == nil {
 		if err = p.identify(l, i); err != nil {

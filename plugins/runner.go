@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/go-plugin/runner"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
@@ -160,8 +161,8 @@ func describeExit(e proc.Exit) string {
 }
 
 var (
-	lacksMemory    = pattern(`(?i)out of memory|cannot allocate memory|MemoryError|bad_alloc|ENOMEM`)
-	lacksProcesses = pattern(`(?i)resource temporarily unavailable|EAGAIN|failed to create new OS thread|can't start new thread`)
+	lacksMemory    = lazy.Regexp(`(?i)out of memory|cannot allocate memory|MemoryError|bad_alloc|ENOMEM`)
+	lacksProcesses = lazy.Regexp(`(?i)resource temporarily unavailable|EAGAIN|failed to create new OS thread|can't start new thread`)
 )
 
 // limit returns which limit a process with this last output and this end exceeded, as

@@ -11,14 +11,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/jsonpos"
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
@@ -90,17 +89,11 @@ type ContextBudget struct {
 const maxContextTokens = 20_000
 
 var (
-	namePattern = pattern(`^[a-z][a-z0-9-]{0,39}$`)
-	envPattern  = pattern(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	platform    = pattern(`^(\*|[a-z0-9]+(/[a-z0-9]+)?)$`)
-	sha256Hex   = pattern(`^[0-9a-f]{64}$`)
+	namePattern = lazy.Regexp(`^[a-z][a-z0-9-]{0,39}$`)
+	envPattern  = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	platform    = lazy.Regexp(`^(\*|[a-z0-9]+(/[a-z0-9]+)?)$`)
+	sha256Hex   = lazy.Regexp(`^[0-9a-f]{64}$`)
 )
-
-// pattern returns an expression that is compiled on first use: most commands
-// need none.
-func pattern(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 // reserved are the names of the agent's own toolsets, and of the bundled plugins.
 var reserved = []string{"builtin", "host", "subagent", "subagents", "mcp", "skill", "skills", "agent", "web"}

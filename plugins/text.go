@@ -2,7 +2,8 @@ package plugins
 
 import (
 	"strings"
-	"unicode"
+
+	"github.com/seed-009c0928/agent/core/invisible"
 )
 
 // cleanLine returns text as one line without control and format characters,
@@ -12,7 +13,7 @@ func cleanLine(text string) string {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
-		case hidden(r):
+		case invisible.Is(r):
 			return -1
 		}
 		return r
@@ -21,15 +22,8 @@ func cleanLine(text string) string {
 
 // cleanText is cleanLine for multi-line text.
 func cleanText(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && hidden(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return invisible.Strip(strings.ToValidUTF8(text, "\uFFFD"))
 }
-
-func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 // shorten truncates text to n runes.
 func shorten(text string, n int) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Values are what the placeholders of a text stand for.
@@ -20,7 +21,7 @@ type Values struct {
 }
 
 // placeholder matches ${VARIABLE}, {baseDir}, $1, and $NAME or $NAME[1].
-var placeholder = lazily(`\$\{([A-Z_]+)\}|\{(baseDir)\}|\$([0-9]+(?:[.,][0-9]+)*)|\$([A-Za-z_][A-Za-z0-9_]*)(\[[0-9]{1,3}\])?`)
+var placeholder = lazy.Regexp(`\$\{([A-Z_]+)\}|\{(baseDir)\}|\$([0-9]+(?:[.,][0-9]+)*)|\$([A-Za-z_][A-Za-z0-9_]*)(\[[0-9]{1,3}\])?`)
 
 // Fill replaces the placeholders of a text: $ARGUMENTS by all arguments,
 // $ARGUMENTS[0], $0 and the names by single ones, which are split as a shell
@@ -138,7 +139,7 @@ type embedded struct {
 }
 
 // commandMark matches !`command` after a space, and a block fenced by ```!.
-var commandMark = lazily("(?m)(?:^|[ \\t(:>|*-])(!`([^`\\n]+)`)|^[ \\t]*(```![^\\n]*\\n((?s:.*?))\\n[ \\t]*```)[ \\t]*$")
+var commandMark = lazy.Regexp("(?m)(?:^|[ \\t(:>|*-])(!`([^`\\n]+)`)|^[ \\t]*(```![^\\n]*\\n((?s:.*?))\\n[ \\t]*```)[ \\t]*$")
 
 // Bounds of the commands in a text.
 const (

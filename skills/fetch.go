@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core/bundle"
+	"github.com/seed-009c0928/agent/core/lazy"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
 // Bounds of a fetch.
@@ -246,7 +248,7 @@ func (in *Installer) published(ctx context.Context, f *fetched, name, kind, addr
 	return fmt.Errorf("unsupported type %q", cut(kind, 40))
 }
 
-var commitHash = lazily(`^[0-9a-f]{40}$`)
+var commitHash = lazy.Regexp(`^[0-9a-f]{40}$`)
 
 // git fetches a repository with the git program: go-git would add seven
 // megabytes and not know the user's credentials. Nothing is checked out: the
@@ -258,11 +260,13 @@ func (in *Installer) git(ctx context.Context, f *fetched, commit string) error {
 	if err != nil {
 		return fmt.Errorf("this source requires git, which is not in PATH: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "agent-skill-git-*")
+	sandbox.SweepTempDirs()
+	temp, err := sandbox.NewTempDir()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer temp.Remove()
+	dir := temp.Path
 	run := func(args ...string) (string, error) { return runGit(ctx, program, dir, "", args...) }
 	if _, err := run("init", "--quiet"); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed-009c0928/agent/core/jsonpos"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // knownKeys are the recognized keys, those of the Agent Skills standard first.
@@ -240,7 +241,7 @@ func (d *reader) text(key string, n *yaml.Node) string {
 	return text
 }
 
-var notName = lazily(`[^A-Za-z0-9-]+`)
+var notName = lazy.Regexp(`[^A-Za-z0-9-]+`)
 
 func (d *reader) name(n *yaml.Node) string {
 	text := d.text("name", n)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -78,7 +79,7 @@ func cleanGlob(glob string) string {
 
 // fileWord matches a word that may be a path or file name, without surrounding
 // punctuation or a trailing line number.
-var fileWord = lazily(`(?:^|[\s("'` + "`" + `\[=,])((?:\.{0,2}/|[A-Za-z]:[/\\])?[\pL\pN_.@+-]+(?:[/\\][\pL\pN_.@+-]+)*)`)
+var fileWord = lazy.Regexp(`(?:^|[\s("'` + "`" + `\[=,])((?:\.{0,2}/|[A-Za-z]:[/\\])?[\pL\pN_.@+-]+(?:[/\\][\pL\pN_.@+-]+)*)`)
 
 // addText adds the files named in a text. A word without a slash or without an
 // extension, such as Node.js or client/server, must be an existing file.
@@ -117,7 +118,7 @@ func (f *files) addInput(ctx context.Context, parts model.Parts) {
 }
 
 // patchFile matches the lines of a patch that name a file.
-var patchFile = lazily(`(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\r?$`)
+var patchFile = lazy.Regexp(`(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\r?$`)
 
 // addCalls adds the files that were passed to tools.
 func (f *files) addCalls(ctx context.Context, messages []model.Message) {

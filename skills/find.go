@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Bounds of the search below one place.
@@ -197,7 +199,7 @@ func (w *walker) follow(rel string) (string, bool) {
 	return real, true
 }
 
-var keptEdits = lazily(`.\.orig(-[0-9]+)?$`)
+var keptEdits = lazy.Regexp(`.\.orig(-[0-9]+)?$`)
 
 // skipped reports whether a folder is hidden, contains dependencies, or keeps what
 // the user edited in an installed skill.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/rank"
 )
 
@@ -31,12 +32,12 @@ type mention struct {
 }
 
 var (
-	mentioned = lazily(`(?:^|[\s("'])([/$])((?:(?:project|user|bundled):)?[A-Za-z0-9][A-Za-z0-9-]*)`)
+	mentioned = lazy.Regexp(`(?:^|[\s("'])([/$])((?:(?:project|user|bundled):)?[A-Za-z0-9][A-Za-z0-9-]*)`)
 	// assigned is what follows a $variable in code.
-	assigned = lazily(`^\s*(?:[=\[(;+]|->|\.=)`)
-	inPath   = lazily(`\S*[/\\]\S*`)
+	assigned = lazy.Regexp(`^\s*(?:[=\[(;+]|->|\.=)`)
+	inPath   = lazy.Regexp(`\S*[/\\]\S*`)
 	// refused is what the user does not want.
-	refused = lazily(`(?im)(?:^\W*|[.,;:!?]\s*|\b(?:please|and|but|then|so|you)\s+)(?:do not|don['’]?t|never)\b[^.,;:!?\n]*|\b(?:without|instead of|rather than|except)\b[^.,;:!?\n]*`)
+	refused = lazy.Regexp(`(?im)(?:^\W*|[.,;:!?]\s*|\b(?:please|and|but|then|so|you)\s+)(?:do not|don['’]?t|never)\b[^.,;:!?\n]*|\b(?:without|instead of|rather than|except)\b[^.,;:!?\n]*`)
 )
 
 // newInput prepares a text; of a long one, its beginning and end.
@@ -105,7 +106,7 @@ func (in *input) has(phrase []string) bool {
 	return false
 }
 
-var whichSkills = lazily(`(?i)\b(what|which|list|show|name)\b[^.?!\n]{0,40}\bskills\b|\bwhat (can|could) you do\b|\bwhat are you able to do\b|\bskills do you have\b`)
+var whichSkills = lazy.Regexp(`(?i)\b(what|which|list|show|name)\b[^.?!\n]{0,40}\bskills\b|\bwhat (can|could) you do\b|\bwhat are you able to do\b|\bskills do you have\b`)
 
 // asks reports whether the input asks what skills exist.
 func (in *input) asks() bool { return whichSkills().MatchString(in.text) }

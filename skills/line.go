@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // A line of a list has a skill's name, its purpose and when to use it. It comes in
@@ -20,10 +22,10 @@ const lastRank = 1 << 20
 
 var (
 	// when is where a description begins to say when to use the skill.
-	when = lazily(`(?i)\b(?:(?:this skill )?(?:should be used|is used|use|used|invoke|activate|apply|applies|trigger|triggers)(?: this skill| this| it)?(?: proactively| only)?(?: when(?:ever)?\b| for\b| if\b| on\b| to\b|:)|when(?:ever)? (?:the user|asked|you|working|creating|building|writing)\b)`)
+	when = lazy.Regexp(`(?i)\b(?:(?:this skill )?(?:should be used|is used|use|used|invoke|activate|apply|applies|trigger|triggers)(?: this skill| this| it)?(?: proactively| only)?(?: when(?:ever)?\b| for\b| if\b| on\b| to\b|:)|when(?:ever)? (?:the user|asked|you|working|creating|building|writing)\b)`)
 	// wordy is what can be said in fewer words.
-	wordy = lazily(`(?i)^(?:this skill )?(?:should be used|is used|use|used|invoke|activate|apply|applies)(?: this skill| this| it)?(?: proactively)? (when(?:ever)?|for|if|to)\b`)
-	asked = lazily(`(?i)\bthe user (?:asks|wants|needs|requests)(?: you)? to\b`)
+	wordy = lazy.Regexp(`(?i)^(?:this skill )?(?:should be used|is used|use|used|invoke|activate|apply|applies)(?: this skill| this| it)?(?: proactively)? (when(?:ever)?|for|if|to)\b`)
+	asked = lazy.Regexp(`(?i)\bthe user (?:asks|wants|needs|requests)(?: you)? to\b`)
 )
 
 // purposes divides what a skill's author says of it into its purpose, when to use

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/seed-009c0928/agent/core/invisible"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -95,26 +96,11 @@ func cut(text string, most int) string {
 func visible(text string) (string, int) {
 	removed := 0
 	clean := strings.Map(func(r rune) rune {
-		if hidden(r) {
+		if r != '\n' && r != '\t' && invisible.Is(r) {
 			removed++
 			return -1
 		}
 		return r
 	}, text)
 	return clean, removed
-}
-
-func hidden(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case r < 0x20, r >= 0x7f && r < 0xa0:
-	case r == 0xad, r == 0x061c, r == 0x180e, r == 0x200b, r == 0x200e, r == 0x200f, r == 0xfeff:
-	case r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f:
-	case r >= 0xfff0 && r <= 0xfffb:
-	case r >= 0xe0000 && r <= 0xe0fff:
-	default:
-		return false
-	}
-	return true
 }

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed-009c0928/agent/core/frontmatter"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Parse reads a SKILL.md. It is lenient: what can be repaired is repaired and
@@ -104,7 +105,7 @@ func split(r *report, text string) (front, body string, bodyLine int, ok bool) {
 
 // otherForm matches what is meant as front matter but is not YAML: JSON, TOML, other
 // fences, or text above it.
-var otherForm = lazily(`^\s*(?:---|\+\+\+|\{)|(?m:^---[ \t]*\n(?:[^\n]*\n){0,20}?(?:name|description):)`)
+var otherForm = lazy.Regexp(`^\s*(?:---|\+\+\+|\{)|(?m:^---[ \t]*\n(?:[^\n]*\n){0,20}?(?:name|description):)`)
 
 // decode reads the front matter's YAML, repaired if necessary. Without any, the
 // mapping is nil.

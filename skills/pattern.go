@@ -5,6 +5,8 @@ import (
 	"regexp/syntax"
 	"strings"
 	"unicode"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // pattern is a trigger that is a regular expression.
@@ -61,7 +63,7 @@ func needed(e *syntax.Regexp) string {
 	return ""
 }
 
-var escapes = lazily(`\\[a-zA-Z]`)
+var escapes = lazy.Regexp(`\\[a-zA-Z]`)
 
 // literals returns the words that are written in regular expressions.
 func literals(patterns []string) []string {

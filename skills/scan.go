@@ -8,6 +8,10 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seed-009c0928/agent/core/invisible"
+	"github.com/seed-009c0928/agent/core/lazy"
+	"github.com/seed-009c0928/agent/core/sensitive"
 )
 
 // scanRule is something that a user should review before installing a skill.
@@ -18,13 +22,12 @@ type scanRule struct {
 
 // scanRules only warn: they are easy to evade.
 var scanRules = []scanRule{
-	{"downloads and runs a program", lazily(`(?i)\b(curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(ba|z|da|k|fi)?sh\b|(?im)\b(curl|wget|iwr|irm)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(iex\b|invoke-expression\b|(python3?|node|perl|ruby)(\s+-[uBEsSI]+)*(\s+-(\s|$)|[ \t]*($|[|;&)"'\x60])))|(?i)\b((ba|z|da|k|fi)?sh|eval|source)\b([ \t]+-c)?[ \t]*["']?(\$\(|<[ \t]*\(|\x60)[ \t]*(curl|wget)\b|(?i)\b(iex|invoke-expression)\b[ \t]*["']?\$?\(+[ \t]*(curl|wget|iwr|irm|invoke-webrequest|invoke-restmethod)\b`)},
-	{"refers to a file with credentials", lazily(`(?i)(~|\$HOME|\$\{HOME\}|%USERPROFILE%|/home/\w+|/root)[/\\](\.ssh\b|\.aws[/\\]credentials|\.netrc|\.gnupg|\.kube[/\\]config|\.git-credentials|\.docker[/\\]config\.json|\.npmrc|\.pypirc|\.config[/\\]gh[/\\]hosts)|\bid_(rsa|ed25519|ecdsa)\b|/etc/shadow\b|login\.keychain|/proc/(self|\d+)/environ`)},
-	{"sends a variable that may be a secret over the network", lazily(`(?i)\b(curl|wget|nc|ncat)\b[^\n]{0,200}\$\{?[A-Z_]*(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL)[A-Z_]*\}?[^\n]{0,80}https?://|(?i)\b(printenv|env|set)\b\s*\|\s*(curl|wget|nc|base64)\b`)},
-	{"contains a long block of encoded data", lazily(`[A-Za-z0-9+/]{400,}={0,2}|(?:\\x[0-9a-fA-F]{2}){60,}`)},
-	{"decodes and runs data", lazily(`(?i)base64\s+(-d|--decode|-D)\b[^\n]{0,80}\|\s*(sudo\s+)?(ba|z)?sh\b|(?i)\b(eval|exec)\b[^\n]{0,40}\b(b64decode|atob|frombase64string)\b`)},
-	{"tells the model to ignore its instructions or to hide something from the user", lazily(`(?i)\b(ignore|disregard|forget)\b (all |any )?(of )?(the |your )?(previous|prior|above|earlier|system) (instructions?|prompts?|rules|messages?)|(?i)\b(do not|don't|never) (tell|inform|mention (this|it) to|show|reveal (this|it) to) (this to )?(the )?(user|person|human)\b`)},
-	{"disables a protection", lazily(`(?i)--dangerously-skip-permissions|--no-sandbox\b|\bchmod\b\s+(-R\s+)?0?777\b|Set-ExecutionPolicy\s+(Bypass|Unrestricted)`)},
+	{"downloads and runs a program", lazy.Regexp(`(?i)\b(curl|wget|fetch|iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(ba|z|da|k|fi)?sh\b|(?im)\b(curl|wget|iwr|irm)\b[^\n|;]{0,300}\|\s*(sudo\s+)?(iex\b|invoke-expression\b|(python3?|node|perl|ruby)(\s+-[uBEsSI]+)*(\s+-(\s|$)|[ \t]*($|[|;&)"'\x60])))|(?i)\b((ba|z|da|k|fi)?sh|eval|source)\b([ \t]+-c)?[ \t]*["']?(\$\(|<[ \t]*\(|\x60)[ \t]*(curl|wget)\b|(?i)\b(iex|invoke-expression)\b[ \t]*["']?\$?\(+[ \t]*(curl|wget|iwr|irm|invoke-webrequest|invoke-restmethod)\b`)},
+	{"sends a variable that may be a secret over the network", lazy.Regexp(`(?i)\b(curl|wget|nc|ncat)\b[^\n]{0,200}\$\{?[A-Z_]*(TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL)[A-Z_]*\}?[^\n]{0,80}https?://|(?i)\b(printenv|env|set)\b\s*\|\s*(curl|wget|nc|base64)\b`)},
+	{"contains a long block of encoded data", lazy.Regexp(`[A-Za-z0-9+/]{400,}={0,2}|(?:\\x[0-9a-fA-F]{2}){60,}`)},
+	{"decodes and runs data", lazy.Regexp(`(?i)base64\s+(-d|--decode|-D)\b[^\n]{0,80}\|\s*(sudo\s+)?(ba|z)?sh\b|(?i)\b(eval|exec)\b[^\n]{0,40}\b(b64decode|atob|frombase64string)\b`)},
+	{"tells the model to ignore its instructions or to hide something from the user", lazy.Regexp(`(?i)\b(ignore|disregard|forget)\b (all |any )?(of )?(the |your )?(previous|prior|above|earlier|system) (instructions?|prompts?|rules|messages?)|(?i)\b(do not|don't|never) (tell|inform|mention (this|it) to|show|reveal (this|it) to) (this to )?(the )?(user|person|human)\b`)},
+	{"disables a protection", lazy.Regexp(`(?i)--dangerously-skip-permissions|--no-sandbox\b|\bchmod\b\s+(-R\s+)?0?777\b|Set-ExecutionPolicy\s+(Bypass|Unrestricted)`)},
 }
 
 // Bounds of the scan.
@@ -76,10 +79,10 @@ func ScanFile(name string, data []byte, found func(line int, message string)) {
 	if strings.HasPrefix(text, "\ufeff") {
 		start = len("\ufeff")
 	}
-	if at := strings.IndexFunc(text[start:], func(r rune) bool { return r != '\r' && r != '\f' && hidden(r) }); at >= 0 {
+	if at := strings.IndexFunc(text[start:], func(r rune) bool { return !strings.ContainsRune("\r\n\t\f", r) && invisible.Is(r) }); at >= 0 {
 		n := 0
 		for _, r := range text[start:] {
-			if r != '\r' && r != '\f' && hidden(r) {
+			if !strings.ContainsRune("\r\n\t\f", r) && invisible.Is(r) {
 				n++
 			}
 		}
@@ -90,6 +93,30 @@ func ScanFile(name string, data []byte, found func(line int, message string)) {
 			found(lineOf(at[0]), fmt.Sprintf("%s: %q", rule.message, cut(strings.Join(strings.Fields(text[at[0]:at[1]]), " "), 80)))
 		}
 	}
+	for _, at := range paths().FindAllStringIndex(text, -1) {
+		if e, ok := sensitive.Match(plainPath(text[at[0]:at[1]]), 0); ok && e.Class == sensitive.Secret && e.Scope != sensitive.Anywhere {
+			found(lineOf(at[0]), fmt.Sprintf("refers to a file with %s: %q", e.Reason, cut(text[at[0]:at[1]], 80)))
+			return
+		}
+	}
+}
+
+// paths finds paths below a home directory or of the system, and names of keys.
+var paths = lazy.Regexp(`(?i)(?:(?:~|\$HOME|\$\{HOME\}|%USERPROFILE%)[/\\]|/(?:home|root|users|etc|proc|run|var)/|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|login\.keychain)[\w.@~+*/\\-]*`)
+
+// plainPath makes such a path one that the list of sensitive paths knows.
+func plainPath(p string) string {
+	p = strings.ReplaceAll(strings.TrimRight(p, "."), `\`, "/")
+	switch {
+	case strings.HasPrefix(p, "id_"):
+		return "/.ssh/" + p
+	case strings.HasPrefix(p, "login."):
+		return "/Library/Keychains/" + p
+	case !strings.HasPrefix(p, "/"):
+		_, p, _ = strings.Cut(p, "/")
+		return "/" + p
+	}
+	return p
 }
 
 // program reports whether a file is a binary program, by its magic number (ELF,
@@ -109,7 +136,7 @@ const (
 	plausibleVerbs    = 30
 )
 
-var baits = lazily(`(?i)\b(always (use|activate|load|invoke) this skill|use this skill for (every|any|all) (task|request|question|message|prompt)s?|must be used for (every|all))\b`)
+var baits = lazy.Regexp(`(?i)\b(always (use|activate|load|invoke) this skill|use this skill for (every|any|all) (task|request|question|message|prompt)s?|must be used for (every|all))\b`)
 
 // scanTriggers looks for overly broad triggers.
 func scanTriggers(r *report, s *Skill) {

@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // SourceKind is the kind of a source.
@@ -43,9 +45,9 @@ func (o Origin) String() string {
 }
 
 var (
-	shorthand = lazily(`^([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9._-]+)((?:/[^@]+)?)(?:@(.+))?$`)
-	scpLike   = lazily(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^/].*$`)
-	refName   = lazily(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
+	shorthand = lazy.Regexp(`^([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9._-]+)((?:/[^@]+)?)(?:@(.+))?$`)
+	scpLike   = lazy.Regexp(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^/].*$`)
+	refName   = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
 )
 
 // archiveEndings are the file name extensions of archives.

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -175,7 +176,7 @@ type toolArgs struct {
 }
 
 // plainCommand matches a program with arguments in which no shell finds more.
-var plainCommand = lazily(`^[A-Za-z0-9_./+-]+( [A-Za-z0-9_./:@%+,=-]+)*$`)
+var plainCommand = lazy.Regexp(`^[A-Za-z0-9_./+-]+( [A-Za-z0-9_./:@%+,=-]+)*$`)
 
 // access declares what a call accesses. Only scripts, subagents and the commands in
 // a text need permission; a skill's texts are there to be read.

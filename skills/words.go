@@ -3,6 +3,8 @@ package skills
 import (
 	"strings"
 	"unicode"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // word is a normalized word, as triggers are compared with it.
@@ -104,7 +106,7 @@ func pairs(list []word) []string {
 	return out
 }
 
-var negates = lazily(`(?i)\b(do not use|don't use|do not activate|not for|not use|never use|skip (?:this|if|for)|avoid|except)\b`)
+var negates = lazy.Regexp(`(?i)\b(do not use|don't use|do not activate|not for|not use|never use|skip (?:this|if|for)|avoid|except)\b`)
 
 // positive removes from a text what the skill is not for: from the negation to
 // the end of the sentence or line.

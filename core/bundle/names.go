@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/seed-009c0928/agent/core/invisible"
 )
 
 const (
@@ -62,7 +64,7 @@ func checkElement(name string) string {
 		return "the name is not valid UTF-8"
 	case len(name) > maxElement:
 		return fmt.Sprintf("the name is longer than %d bytes", maxElement)
-	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }):
+	case strings.ContainsFunc(name, func(r rune) bool { return invisible.Is(r) || unicode.Is(unicode.Cf, r) }):
 		return "the name has invisible characters"
 	case strings.ContainsAny(name, `\:*?"<>|`):
 		return `the name has one of \ : * ? " < > |, which not all systems allow`

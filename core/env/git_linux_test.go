@@ -43,7 +43,7 @@ func newRepository(t *testing.T, mode sandbox.Mode) (l *Local, ws string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	l, err := NewLocal(LocalOptions{Dir: ws, Home: home, Environ: environ, Sandbox: &Sandbox{
-		Shell: mode, Sensitive: func(name string) bool { return name == ".env" || strings.HasSuffix(name, ".key") },
+		Shell: mode, Sensitive: func(name string) bool { return filepath.Base(name) == ".env" || strings.HasSuffix(name, ".key") },
 		Fixture: func(path string) bool { return strings.HasPrefix(path, "testdata/") }, ReadOnly: []string{".git/", ".envrc", ".vscode/", ".cargo/config.toml", "*.git/hooks/"},
 	}})
 	if err != nil {

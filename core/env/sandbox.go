@@ -31,10 +31,10 @@ type Sandbox struct {
 	// Masked are absolute paths that commands cannot read unless granted. The
 	// last element may be a pattern of filepath.Match.
 	Masked []string
-	// Sensitive reports by name which files in the workspace are hidden too;
-	// nil hides none. It is called only for the upper levels, see
-	// docs/sandbox.md.
-	Sensitive func(name string) bool
+	// Sensitive reports by a path relative to a directory of the workspace, with
+	// forward slashes, which files there are hidden too; nil hides none. It is
+	// called only for the upper levels, see docs/sandbox.md.
+	Sensitive func(path string) bool
 	// Fixture reports by a path relative to a directory of the workspace which of
 	// these stay visible if they are committed; nil keeps none.
 	Fixture func(path string) bool
@@ -185,6 +185,18 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 // Protect adds what must not be written in the writable directories of a profile:
 // the names and paths of [Sandbox.ReadOnly].
 func Protect(p *sandbox.Profile, readOnly []string) { protect(p, readOnly, nil, nil, nil) }
+
+// Secrets returns the files to hide in directories that a process sees, found as in a
+// workspace; see [Sandbox.Sensitive] and [Sandbox.Fixture].
+func Secrets(dirs []string, secret, fixture func(path string) bool) (paths []string) {
+	committed := fixtures{roots: dirs, is: fixture}
+	scan(dirs, newNames(nil), secret, func(path string) {
+		if !committed.has(path) {
+			paths = append(paths, path)
+		}
+	}, func(string) {})
+	return paths
+}
 
 // protect adds protected paths to a profile, and reports sensitive files in its
 // writable directories and further ones. It returns what to check after the command.
@@ -402,12 +414,16 @@ var skipped = []string{"node_modules", "vendor", "target", "dist", "build", "__p
 // scan walks directories, the upper levels first, and reports sensitive files
 // and entries with protected names.
 func scan(roots []string, names *names, sensitive func(string) bool, mask, pin func(path string)) {
-	queue := slices.Clone(roots)
+	type place struct{ dir, rel string }
+	queue := make([]place, len(roots))
+	for i, dir := range roots {
+		queue[i].dir = dir
+	}
 	left := scanEntries
 	for range scanDepth {
-		var next []string
-		for _, dir := range queue {
-			entries, err := readSome(dir, left)
+		var next []place
+		for _, at := range queue {
+			entries, err := readSome(at.dir, left)
 			if err != nil {
 				continue // the command cannot read it either
 			}
@@ -415,15 +431,19 @@ func scan(roots []string, names *names, sensitive func(string) bool, mask, pin f
 				return
 			}
 			for _, e := range entries {
-				path := filepath.Join(dir, e.Name())
+				path, rel := filepath.Join(at.dir, e.Name()), at.rel+e.Name()
+				pinned := names.match(path)
 				switch {
 				case e.Type()&fs.ModeSymlink != 0:
-				case names.match(path):
+					continue
+				case pinned:
 					pin(path)
-				case sensitive != nil && sensitive(e.Name()):
+				case sensitive != nil && sensitive(rel):
 					mask(path)
-				case e.IsDir() && !slices.Contains(skipped, e.Name()):
-					next = append(next, path)
+					continue
+				}
+				if e.IsDir() && e.Name() != ".git" && !slices.Contains(skipped, e.Name()) {
+					next = append(next, place{path, rel + "/"})
 				}
 			}
 		}

@@ -33,7 +33,7 @@ func newConfined(t *testing.T) (l *Local, ws, secrets string) {
 		}
 	}
 	l, err = NewLocal(LocalOptions{Dir: ws, Sandbox: &Sandbox{
-		Shell: sandbox.ModeRequire, Masked: []string{secrets}, Sensitive: func(name string) bool { return name == ".env" },
+		Shell: sandbox.ModeRequire, Masked: []string{secrets}, Sensitive: func(name string) bool { return filepath.Base(name) == ".env" },
 		ReadOnly: []string{".git/", ".envrc"},
 	}})
 	if err != nil {
@@ -133,7 +133,7 @@ func TestScanIsBounded(t *testing.T) {
 		}
 	}
 	var masked, pinned []string
-	scan([]string{dir}, newNames([]string{".git/"}), func(name string) bool { return name == ".env" },
+	scan([]string{dir}, newNames([]string{".git/"}), func(name string) bool { return filepath.Base(name) == ".env" },
 		func(p string) { masked = append(masked, p) }, func(p string) { pinned = append(pinned, p) })
 	if len(masked) != 1 || masked[0] != filepath.Join(dir, "a", "b", ".env") {
 		t.Errorf("masked %q", masked)

@@ -89,7 +89,10 @@ func (l *Local) Try(ctx context.Context, cmd core.Command) (t *Trial, err error)
 
 // secret reports whether reading a file needs a grant for it.
 func (l *Local) secret(path string) bool {
-	return l.sandbox.Sensitive != nil && l.sandbox.Sensitive(filepath.Base(path))
+	return l.sandbox.Sensitive != nil && slices.ContainsFunc(l.info.Roots, func(root string) bool {
+		rel, err := filepath.Rel(root, path)
+		return err == nil && filepath.IsLocal(rel) && l.sandbox.Sensitive(filepath.ToSlash(rel))
+	})
 }
 
 // try sends what a command writes to layers in a directory.

@@ -33,6 +33,17 @@ type Event struct {
 	// that does not know its type must refuse.
 	Required bool `json:"required,omitempty"`
 	Body     Body `json:"-"`
+	// Record is what is logged of Body if that is less: without what may be secret.
+	Record Body `json:"-"`
+}
+
+// Recorded returns what is logged of the event, which is free of secrets as far as the
+// session knows them.
+func (e Event) Recorded() Body {
+	if e.Record != nil {
+		return e.Record
+	}
+	return e.Body
 }
 
 // Body is the content of an event, one of the types of this package. [Unknown]

@@ -19,12 +19,15 @@ type SessionStart struct {
 	Model    string `json:"model,omitempty"`
 	Profile  string `json:"profile,omitempty"`
 	Resumed  bool   `json:"resumed,omitempty"`
+	// Path is the names of the subagents from the root session to this one.
+	Path []string `json:"path,omitempty"`
 }
 
 // SessionEnd closes a session.
 type SessionEnd struct {
-	Reason string      `json:"reason"`
-	Usage  model.Usage `json:"usage"`
+	Reason     string      `json:"reason"`
+	Usage      model.Usage `json:"usage"`
+	DurationMS int64       `json:"durationMs,omitempty"` // since it was opened or resumed
 }
 
 // Prompt is the system prompt used from here on.
@@ -38,12 +41,13 @@ type Prompt struct {
 // User is an input, with what the context sources added to it.
 type User struct {
 	Content model.Parts `json:"content"`
-	Run     string      `json:"run,omitempty"` // the host's name for the input
+	Run     string      `json:"run,omitempty"`   // the host's name for the input
+	Input   string      `json:"input,omitempty"` // its ID: an input is taken once
 }
 
 // Idle says that the session waits for the next input.
 type Idle struct {
-	State string `json:"state"` // "idle", "awaiting_input" or "parked"
+	State string `json:"state"` // "idle", "awaiting_input", "parked" or "unfinished"
 	Stop  string `json:"stop"`  // why the input's processing ended, see core.StopReason
 }
 
@@ -100,6 +104,8 @@ type ToolResult struct {
 	Code       string                     `json:"code,omitempty"` // core.ErrorCode of a failure
 	Output     *Output                    `json:"output,omitempty"`
 	DurationMS int64                      `json:"durationMs"`
+	WaitedMS   int64                      `json:"waitedMs,omitempty"` // for the user
+	Bytes      int64                      `json:"bytes,omitempty"`    // of a content that is not recorded
 	Structured json.RawMessage            `json:"structured,omitempty"`
 	Meta       map[string]json.RawMessage `json:"meta,omitempty"`
 }
@@ -127,9 +133,11 @@ func (b *ToolResult) Sandbox() (level string) {
 
 // Output is the full text of a tool's result, if the model got less.
 type Output struct {
-	Text  string `json:"text,omitempty"` // up to 64 KiB, 1 MiB without a store
-	Path  string `json:"path,omitempty"` // the file that holds a longer one
-	Bytes int64  `json:"bytes"`
+	Text string `json:"text,omitempty"` // up to 64 KiB, 1 MiB without a store
+	// Handle names a longer one in the store, and Path its file, if there is one.
+	Handle string `json:"handle,omitempty"`
+	Path   string `json:"path,omitempty"`
+	Bytes  int64  `json:"bytes"`
 }
 
 // Open returns a reader over the full text. The caller closes it.
@@ -169,6 +177,8 @@ type LoopDetection struct {
 type LLMStart struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
+	Server   string `json:"server,omitempty"`  // base URL, without secrets
+	Purpose  string `json:"purpose,omitempty"` // "compaction"; empty = the answer
 	Messages int    `json:"messages"`
 	Tools    int    `json:"tools"`
 	// The time limits of each attempt; 0 is none or unknown.
@@ -186,6 +196,7 @@ type LLMEnd struct {
 	LatencyMS int64            `json:"latencyMs"`
 	FirstMS   int64            `json:"firstMs"` // to the first delta
 	Error     string           `json:"error,omitempty"`
+	Code      model.ErrorCode  `json:"code,omitempty"` // of the error
 }
 
 // LLMRetry says that a request failed and is repeated.
@@ -214,6 +225,7 @@ type Question struct {
 	Detail    string          `json:"detail,omitempty"`
 	Choices   []string        `json:"choices,omitempty"`
 	Offers    []Offer         `json:"offers,omitempty"`
+	Edits     []Edit          `json:"edits,omitempty"` // what a call that changes files would change
 	Schema    json.RawMessage `json:"schema,omitempty"`
 	URL       string          `json:"url,omitempty"`
 }
@@ -232,6 +244,7 @@ type Answer struct {
 	Choice    string   `json:"choice,omitempty"`
 	Rules     []string `json:"rules,omitempty"` // of the offer that was accepted
 	Reason    string   `json:"reason,omitempty"`
+	Args      string   `json:"args,omitempty"`      // with which the user replaced those of the call
 	Withdrawn bool     `json:"withdrawn,omitempty"` // cancelled without an answer
 }
 
@@ -291,6 +304,14 @@ type Compacted struct {
 // keeps that input and what came after it.
 type Rewound struct {
 	Input Seq `json:"input"` // the number of the user event
+}
+
+// SourceStarted says that a plugin or an MCP server was started, or could not be.
+type SourceStarted struct {
+	Kind       string `json:"kind"` // plugin, mcp
+	Name       string `json:"name"`
+	DurationMS int64  `json:"durationMs"`
+	Error      string `json:"error,omitempty"`
 }
 
 // SubagentStart says that a subagent starts to work on an input.
@@ -354,7 +375,7 @@ type FileChange struct {
 // Cancelled says that processing was cancelled.
 type Cancelled struct {
 	Reason string `json:"reason"`
-	Abort  bool   `json:"abort,omitempty"` // the session closes
+	Abort  bool   `json:"abort,omitempty"` // by the end of its context, or as the session closes
 }
 
 // Warning is a problem that does not stop the work.
@@ -412,6 +433,13 @@ type SettingChanged struct {
 	Value   string `json:"value"`
 }
 
+// Host is an event of the host's own, see core.Session.Note. The name begins with a domain or path of the
+// host, such as "example.com/ticket".
+type Host struct {
+	Name string          `json:"name"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
 // Unknown holds an event of an unknown type.
 type Unknown struct {
 	Kind string
@@ -444,6 +472,7 @@ func (Permission) Type() string      { return "permission" }
 func (SkillsListed) Type() string    { return "skills_listed" }
 func (Compacted) Type() string       { return "compacted" }
 func (Rewound) Type() string         { return "rewound" }
+func (SourceStarted) Type() string   { return "source_started" }
 func (SubagentStart) Type() string   { return "subagent_start" }
 func (SubagentEnd) Type() string     { return "subagent_end" }
 func (SkillActivated) Type() string  { return "skill_activated" }
@@ -454,6 +483,7 @@ func (Error) Type() string           { return "error" }
 func (Init) Type() string            { return "init" }
 func (Result) Type() string          { return "result" }
 func (SettingChanged) Type() string  { return "setting_changed" }
+func (Host) Type() string            { return "host" }
 func (u Unknown) Type() string       { return u.Kind }
 
 func (SessionStart) body()    {}
@@ -482,6 +512,7 @@ func (Permission) body()      {}
 func (SkillsListed) body()    {}
 func (Compacted) body()       {}
 func (Rewound) body()         {}
+func (SourceStarted) body()   {}
 func (SubagentStart) body()   {}
 func (SubagentEnd) body()     {}
 func (SkillActivated) body()  {}
@@ -492,6 +523,7 @@ func (Error) body()           {}
 func (Init) body()            {}
 func (Result) body()          {}
 func (SettingChanged) body()  {}
+func (Host) body()            {}
 func (Unknown) body()         {}
 
 // bodyType is a type of event: its name, and the decoder of its members.
@@ -529,6 +561,7 @@ var bodyTypes = [...]bodyType{
 	typeOf[SkillsListed](),
 	typeOf[Compacted](),
 	typeOf[Rewound](),
+	typeOf[SourceStarted](),
 	typeOf[SubagentStart](),
 	typeOf[SubagentEnd](),
 	typeOf[FilesChanged](),
@@ -538,6 +571,7 @@ var bodyTypes = [...]bodyType{
 	typeOf[Init](),
 	typeOf[Result](),
 	typeOf[SettingChanged](),
+	typeOf[Host](),
 }
 
 func typeOf[B Body]() bodyType {

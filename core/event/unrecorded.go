@@ -26,7 +26,7 @@ func (b ToolResult) Unrecorded(paths []string) ToolResult {
 		size = int(b.Output.Bytes)
 	}
 	b.Content = model.TextParts(fmt.Sprintf("[%d bytes are not recorded, because they may contain secrets of %s]", size, strings.Join(paths, ", ")))
-	b.Output, b.Structured = nil, nil
+	b.Output, b.Structured, b.Bytes = nil, nil, int64(size)
 	if level := b.Sandbox(); level != "" {
 		b.Meta = SandboxMeta(level)
 	} else {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,18 @@ type Image struct {
 	Blob      string `json:"blob,omitempty"`
 	Bytes     int    `json:"bytes,omitempty"`
 	Data      []byte `json:"-"`
+}
+
+// Written returns the content of a part as a request has it: its text, or an image in
+// base64. It is empty for other parts.
+func Written(p Part) string {
+	switch p := p.(type) {
+	case Text:
+		return p.Text
+	case Image:
+		return base64.StdEncoding.EncodeToString(p.Data)
+	}
+	return ""
 }
 
 // ToolCall is a model's call of a tool. Args are the arguments as the model

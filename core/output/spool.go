@@ -27,9 +27,10 @@ type File interface {
 // Full is the full output as it was written, if the model gets less: a part, or
 // none of the escape sequences.
 type Full struct {
-	Text  string // up to 64 KiB, 1 MiB if there is no file; else empty
-	Path  string // of the file that holds a longer one; empty if it could not be stored
-	Bytes int64
+	Text   string // up to 64 KiB, 1 MiB if there is no file; else empty
+	Handle string // of the file that holds a longer one; empty if it could not be stored
+	Path   string // see File
+	Bytes  int64
 }
 
 // Spool collects the text of one tool call's result while it is written. It
@@ -178,7 +179,7 @@ func (s *Spool) Finish(text string) (string, *Full, error) {
 	err := s.closeFile()
 	stored := s.file != nil && err == nil
 	if stored && out.Text == "" {
-		out.Path = s.file.Path()
+		out.Handle, out.Path = s.file.Handle(), s.file.Path()
 	}
 	switch {
 	case cut && stored:

@@ -8,6 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/charset"
 )
 
@@ -24,6 +25,21 @@ type Change struct {
 func (c Change) Diff() string {
 	name := strings.TrimPrefix(filepath.ToSlash(c.Path), "/")
 	return string(diff.Diff("a/"+name, utf8Text(c.Before), "b/"+name, utf8Text(c.After)))
+}
+
+// Edits returns the change as edits.
+func (c Change) Edits() []event.Edit { return c.EditsOf(c.Diff()) }
+
+// EditsOf is Edits with the Diff at hand.
+func (c Change) EditsOf(diff string) []event.Edit {
+	kind := "modify"
+	switch {
+	case c.Before == nil:
+		kind = "create"
+	case c.After == nil:
+		kind = "delete"
+	}
+	return event.EditsOf(c.Path, kind, diff)
 }
 
 func utf8Text(data []byte) []byte {

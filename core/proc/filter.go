@@ -110,7 +110,7 @@ func filterEnv(environ, passthrough []string, selects func(name string) bool) []
 		if !ok {
 			continue
 		}
-		if upper := strings.ToUpper(name); slices.Contains(passthrough, name) || (selects(upper) || selects(name)) && !isSecret(upper, value) {
+		if upper := strings.ToUpper(name); slices.Contains(passthrough, name) || (selects(upper) || selects(name)) && !isSecret(upper, value) && !isTrace(upper) {
 			kept = append(kept, entry)
 		}
 	}
@@ -140,6 +140,12 @@ func inherits(policy Inherit, name string) bool {
 	default:
 		return false
 	}
+}
+
+// isTrace reports whether a variable says in which trace this process runs: a child is
+// part of another one, if any.
+func isTrace(name string) bool {
+	return name == "TRACEPARENT" || name == "TRACESTATE" || name == "BAGGAGE"
 }
 
 func isCore(name string) bool {

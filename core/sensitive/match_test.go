@@ -97,8 +97,8 @@ func TestPathsForSandboxes(t *testing.T) {
 	if names := sensitive.ProtectedNames(); !slices.Contains(names, ".git/") || !slices.Contains(names, ".cargo/config.toml") {
 		t.Errorf("%q", names)
 	}
-	for name, want := range map[string]bool{".env": true, ".npmrc": true, "main.go": false} {
-		if sensitive.SecretName(name) != want {
+	for name, want := range map[string]bool{".env": true, ".npmrc": true, "sub/.docker/config.json": true, "config.json": false, "main.go": false} {
+		if sensitive.IsSecret(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
 	}

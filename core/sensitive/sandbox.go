@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// SecretName reports whether a file with this name, a single path element, may
-// contain secrets wherever it is.
-func SecretName(name string) bool {
-	e, ok := Match(name, 0)
+// IsSecret reports whether a file, by its path in a workspace with forward slashes,
+// may contain secrets.
+func IsSecret(path string) bool {
+	e, ok := Match(path, 0)
 	return ok && e.Class == Secret
 }
 

@@ -45,6 +45,9 @@ func (h *Hidden) Hide(text string) {
 		h.secrets = map[string]bool{}
 	}
 	before := len(h.list)
+	if isEncoded(text) { // its parts mean nothing
+		return
+	}
 	for _, value := range secretsOf(text) {
 		if !h.secrets[value] && len(h.list) < maxHidden {
 			h.secrets[value] = true
@@ -54,6 +57,14 @@ func (h *Hidden) Hide(text string) {
 	if len(h.list) > before {
 		h.redact = redact.New(h.list)
 	}
+}
+
+// isEncoded reports whether a text is a file in base64.
+func isEncoded(text string) bool {
+	const long = 1000 // no secret is
+	return len(text) > long && !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '+' && r != '/' && r != '=' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	})
 }
 
 // Learnt returns the whole texts, and the secrets in them.
@@ -98,7 +109,9 @@ var (
 func secretsOf(text string) []string {
 	var found []string
 	for _, m := range append(named.FindAllStringSubmatch(text, -1), userinfo.FindAllStringSubmatch(text, -1)...) {
-		found = append(found, strings.TrimRight(m[1], ",;"))
+		if value := strings.TrimRight(m[1], ",;"); !strings.HasPrefix(value, "image/") { // how a tool describes a file
+			found = append(found, value)
+		}
 	}
 	for _, word := range words.FindAllString(text, -1) {
 		if random(word) {

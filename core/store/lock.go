@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -108,4 +109,14 @@ func owner(path string) int {
 		return 0
 	}
 	return pid
+}
+
+// InUse reports whether some process has the session open, as far as that can be found
+// out without locking it.
+func InUse(dir, id string) bool {
+	if CheckID(id) != nil {
+		return false
+	}
+	pid := owner(filepath.Join(dir, id+lockSuffix))
+	return pid > 0 && !gone(pid)
 }

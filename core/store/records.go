@@ -41,6 +41,44 @@ func Read(ctx context.Context, dir, id string, after event.Seq) iter.Seq2[event.
 	}
 }
 
+// Scan yields the records of a session whose type is wanted, in their order, and decodes
+// no others. The sequence is not checked. Errors are those of [Read].
+func Scan(ctx context.Context, dir, id string, wanted func(kind string) bool) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		if err := CheckID(id); err != nil {
+			yield(event.Event{}, err)
+			return
+		}
+		f, err := os.Open(filepath.Join(dir, id+fileSuffix))
+		if err != nil {
+			yield(event.Event{}, fmt.Errorf("read session %s: %w", id, err))
+			return
+		}
+		defer f.Close()
+		lines := newLineReader(f)
+		for n := 1; ; n++ {
+			line, err := lines.next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err = cmp.Or(ctx.Err(), err); err != nil {
+				yield(event.Event{}, fmt.Errorf("%s:%d: %w", f.Name(), n, err))
+				return
+			}
+			if kind, ok := quickType(line); ok && !wanted(string(kind)) {
+				continue
+			}
+			e, err := decode(f.Name(), n, line)
+			if err == nil && !wanted(e.Body.Type()) {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // records decodes the events of a log with a number greater than after. Only a
 // complete log, after 0, is checked to be a valid sequence.
 func records(ctx context.Context, path string, r io.Reader, after event.Seq) iter.Seq2[event.Event, error] {

@@ -24,6 +24,8 @@ type Timer struct {
 	left   time.Duration
 	since  time.Time // the last start
 	pauses int       // calls of Pause without Resume
+	paused time.Duration
+	halt   time.Time // the beginning of the current pause
 }
 
 // New starts a timer; with d <= 0 it never expires. The caller calls Stop.
@@ -44,9 +46,13 @@ func (t *Timer) Context() context.Context { return t.ctx }
 func (t *Timer) Pause() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.pauses++; t.pauses == 1 && t.timer != nil {
+	if t.pauses++; t.pauses > 1 {
+		return
+	}
+	t.halt = time.Now()
+	if t.timer != nil {
 		t.timer.Stop()
-		t.left -= time.Since(t.since)
+		t.left -= t.halt.Sub(t.since)
 	}
 }
 
@@ -54,10 +60,21 @@ func (t *Timer) Pause() {
 func (t *Timer) Resume() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.pauses--; t.pauses == 0 && t.timer != nil {
-		t.since = time.Now()
+	if t.pauses--; t.pauses > 0 {
+		return
+	}
+	t.since = time.Now()
+	t.paused += t.since.Sub(t.halt)
+	if t.timer != nil {
 		t.timer.Reset(max(t.left, 0))
 	}
+}
+
+// Paused returns the time spent in pauses that are over.
+func (t *Timer) Paused() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.paused
 }
 
 // Expired reports whether the timer ended the context.

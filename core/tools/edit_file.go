@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
-
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/charset"
 	"github.com/seed-009c0928/agent/core/internal/textedit"
+	"github.com/seed-009c0928/agent/core/preview"
 )
 
 const (
@@ -91,7 +91,7 @@ func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Re
 		return failure("edit", in.FilePath, err), nil
 	}
 	result := core.TextResult(fmt.Sprintf("Edited %s: %s%s", in.FilePath, report, sentences(doc.notes())))
-	result.Meta = diffMeta(in.FilePath, data, after)
+	result.Meta = changesMeta(preview.Change{Path: in.FilePath, Before: data, After: after})
 	return result, nil
 }
 
@@ -177,18 +177,26 @@ func tooLarge(path string) *core.Result {
 	return &r
 }
 
-// diffMeta returns the change as a unified diff, for interfaces.
-func diffMeta(path string, before, after []byte) map[string]json.RawMessage {
-	if len(before) > maxDiffFile || len(after) > maxDiffFile {
+// changesMeta returns changes for interfaces: as a unified diff, and as edits. Both
+// are optional.
+func changesMeta(changes ...preview.Change) map[string]json.RawMessage {
+	var unified strings.Builder
+	var edits []event.Edit
+	for _, c := range changes {
+		if len(c.Before) > maxDiffFile || len(c.After) > maxDiffFile || unified.Len() > maxDiffSize {
+			return nil
+		}
+		diff := c.Diff()
+		unified.WriteString(diff)
+		edits = append(edits, c.EditsOf(diff)...)
+	}
+	text, err := json.Marshal(unified.String())
+	if err != nil || unified.Len() == 0 || unified.Len() > maxDiffSize {
 		return nil
 	}
-	name := strings.TrimPrefix(path, "/")
-	unified := diff.Diff("a/"+name, utf8Text(before), "b/"+name, utf8Text(after))
-	text, err := json.Marshal(string(unified))
-	if err != nil || len(unified) > maxDiffSize {
-		return nil // the diff is optional
-	}
-	return map[string]json.RawMessage{"diff": text}
+	meta := map[string]json.RawMessage{"diff": text}
+	event.EditsMeta(meta, edits)
+	return meta
 }
 
 // utf8Text returns a file's text in UTF-8.

@@ -62,6 +62,7 @@ type job struct {
 	unread  []byte
 	dropped int // bytes of output
 	total   int // bytes of output ever
+	tail    []byte
 }
 
 // Write adds output. It implements [io.Writer].
@@ -70,6 +71,9 @@ func (j *job) Write(p []byte) (int, error) {
 	defer j.mu.Unlock()
 	j.unread = append(j.unread, p...)
 	j.total += len(p)
+	if j.tail = append(j.tail, p...); len(j.tail) > 2*maxJobTail {
+		j.tail = slices.Delete(j.tail, 0, len(j.tail)-maxJobTail)
+	}
 	defer func() {
 		select {
 		case j.changed <- struct{}{}:

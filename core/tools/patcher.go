@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/internal/patch"
+	"github.com/seed-009c0928/agent/core/preview"
 )
 
 // patcher applies a patch: plan checks all sections, then write changes files.
@@ -302,9 +303,9 @@ func (w *patcher) report() []string {
 	return lines
 }
 
-// meta returns the changes of all files as a unified diff, for interfaces.
+// meta returns the changes of all files for interfaces.
 func (w *patcher) meta() map[string]json.RawMessage {
-	var all strings.Builder
+	var list []preview.Change
 	for _, c := range w.changes {
 		before, after := w.originals[c.key].data, c.after
 		if c.gone {
@@ -313,16 +314,9 @@ func (w *patcher) meta() map[string]json.RawMessage {
 		if _, _, _, ok := sniff(before); !ok || bytes.Equal(before, after) {
 			continue
 		}
-		var one string
-		if json.Unmarshal(diffMeta(c.to, before, after)["diff"], &one) == nil {
-			all.WriteString(one)
-		}
+		list = append(list, preview.Change{Path: c.to, Before: before, After: after})
 	}
-	text, err := json.Marshal(all.String())
-	if err != nil || all.Len() == 0 || all.Len() > maxDiffSize {
-		return nil
-	}
-	return map[string]json.RawMessage{"diff": text}
+	return changesMeta(list...)
 }
 
 // targets returns the changes that write a file, new ones last, because removing

@@ -3,7 +3,6 @@ package tools
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"strings"
 	"sync"
 
@@ -75,8 +74,6 @@ func runAmended(ctx context.Context, call *core.Call, changes []preview.Change) 
 		all.WriteString(c.Diff())
 	}
 	result := core.TextResult("The user changed this edit before approving it. What was written instead:\n\n" + all.String())
-	if text, err := json.Marshal(all.String()); err == nil && all.Len() <= maxDiffSize {
-		result.Meta = map[string]json.RawMessage{"diff": text}
-	}
+	result.Meta = changesMeta(changes...)
 	return result, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/preview"
 )
 
 //go:embed write_file.md
@@ -71,5 +72,10 @@ func runWriteFile(ctx context.Context, call *core.Call, in writeFileArgs) (core.
 	if err := files.Write(ctx, in.FilePath, bytes.NewReader(content), 0); err != nil {
 		return failure("write", in.FilePath, err), nil
 	}
-	return core.TextResult(verb + " " + in.FilePath + ": " + count(len(content), "byte") + " written." + sentences(notes)), nil
+	result := core.TextResult(verb + " " + in.FilePath + ": " + count(len(content), "byte") + " written." + sentences(notes))
+	if old != nil || verb == "Created" { // else it was too large to be read
+		result.Meta = changesMeta(preview.Change{Path: in.FilePath, Before: old, After: content})
+		delete(result.Meta, "diff") // the arguments have the text
+	}
+	return result, nil
 }

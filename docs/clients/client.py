@@ -1,13 +1,19 @@
-"""Runs one prompt with agent exec and asks on the terminal what agent asks."""
-import json, subprocess, sys
+"""Runs one prompt and asks on the terminal what agent asks: in a separate session or, with
+the path of a socket in AGENT_SOCKET, in one of agent serve --socket."""
+import json, os, socket, subprocess, sys
 
-agent = subprocess.Popen(
-    ["agent", "exec", "--input-format", "stream-json", "--output-format", "stream-json"],
-    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+if os.environ.get("AGENT_SOCKET"):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(os.environ["AGENT_SOCKET"])
+    lines, commands = connection.makefile("r", encoding="utf-8"), connection.makefile("w", encoding="utf-8")
+    end = lambda: connection.shutdown(socket.SHUT_WR)
+else:
+    agent = subprocess.Popen(["agent", "serve", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+    lines, commands, end = agent.stdout, agent.stdin, agent.stdin.close
 
 def send(**line):
-    agent.stdin.write(json.dumps(line) + "\n")
-    agent.stdin.flush()
+    commands.write(json.dumps(line) + "\n")
+    commands.flush()
 
 def choose(question):
     print(question["title"], question["choices"], file=sys.stderr)
@@ -16,7 +22,7 @@ def choose(question):
 
 send(type="hello", id="hello", protocol=1)
 send(type="input", id="input", content=[{"type": "text", "text": sys.argv[1]}])
-for line in agent.stdout:
+for line in lines:
     event = json.loads(line)
     if event["type"] == "message_delta":
         print(event["text"], end="", flush=True)
@@ -26,5 +32,4 @@ for line in agent.stdout:
         sys.exit(event["error"]["message"])
     elif event["type"] == "result":
         print("\n" + event["outcome"], file=sys.stderr)
-        agent.stdin.close()  # closes the session
-sys.exit(agent.wait())
+        end()  # closes the session

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 )
 
 // maxRunning limits the concurrent requests of one client.

@@ -18,8 +18,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 	"github.com/seed-009c0928/agent/mcp/internal/conformancetest"
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
 )
 
 // TestConformance runs the suite against this package's protocol, transport and

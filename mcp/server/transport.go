@@ -12,7 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/seed-009c0928/agent/mcp/internal/jsonrpc"
+	"github.com/seed-009c0928/agent/internal/jsonrpc"
 )
 
 // transport is streamable HTTP. Each message of a client is a POST, whose response

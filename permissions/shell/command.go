@@ -125,6 +125,7 @@ func (in *invocation) judge(program *word) {
 		return
 	}
 	in.losses()
+	in.trees()
 	if judge := judgeOf(in.name); judge != nil {
 		judge(in)
 		return
@@ -219,7 +220,7 @@ func (w *walker) accesses(st *state, v *value, a Access) ([]Access, bool) {
 		}
 		a.Glob = true
 	case below:
-		a.Recursive = true
+		a.Recursive, a.Name = true, v.name
 	case literal:
 		if isStream(text, a.Kind) || text == "" {
 			return nil, true

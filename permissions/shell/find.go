@@ -25,6 +25,12 @@ var findRefused = map[string]string{
 	"-ok": "runs a program", "-okdir": "runs a program", "-execdir": "runs a program in the directories it finds", "-L": followsLink, "-follow": followsLink, "-files0-from": readsList,
 }
 
+// findRunners are the words of find that run a program on what it finds.
+var findRunners = []string{"-exec", "-execdir", "-ok", "-okdir"}
+
+// blind are programs that do not read the files that they are given.
+var blind = []string{"ls", "stat", "chmod", "chown", "touch", "echo", "printf", "mv", "rm", "rmdir", "unlink", "basename", "dirname", "readlink", "realpath", "test", "du", "mkdir", "ln"}
+
 // removers are programs that remove the files that they are given.
 var removers = []string{"rm", "unlink", "shred"}
 
@@ -47,6 +53,17 @@ func find(in *invocation) {
 	in.findExpression(in.args[i:], roots)
 }
 
+// findReads records that a program that find runs may read what it finds.
+func (in *invocation) findReads(program string, args, roots []word) {
+	if slices.Contains(blind, path.Base(program)) {
+		return
+	}
+	if len(roots) == 0 {
+		roots = []word{{value: value{text: "."}, src: "find"}}
+	}
+	in.readTrees(roots, nil, Access{Kind: Read, Recursive: true, Name: named(args)})
+}
+
 func beginsExpression(in *invocation, arg *word) bool {
 	if !arg.exact() {
 		if arg.maybeOption() {
@@ -63,12 +80,19 @@ func (in *invocation) findExpression(args []word, roots []word) {
 	for i := 0; i < len(args); i++ {
 		arg := &args[i]
 		if arg.exact() && arg.text == "-exec" {
-			i += in.findExec(args[i+1:], filesBelow(roots, onlyFiles && simple))
+			found := filesBelow(roots, onlyFiles && simple)
+			if found.name = named(args); found.kind != below && i+1 < len(args) {
+				in.findReads(args[i+1].text, args, roots)
+			}
+			i += in.findExec(args[i+1:], found)
 			simple = false // the output is mixed with the command's
 			continue
 		}
 		takes, known := findWords[arg.text]
 		if !arg.exact() || !known {
+			if slices.Contains(findRunners, arg.text) && i+1 < len(args) {
+				in.findReads(args[i+1].text, args, roots)
+			}
 			in.refuseFind(arg)
 			return
 		}
@@ -77,6 +101,7 @@ func (in *invocation) findExpression(args []word, roots []word) {
 			simple = false
 		case "-print0":
 			if v := filesBelow(roots, onlyFiles && simple && i == len(args)-1); v.kind == below {
+				v.name = named(args)
 				in.found = &v
 			}
 		}

@@ -347,6 +347,8 @@ func (in *invocation) gitLosses(known bool) {
 		return slices.ContainsFunc(in.args, func(a word) bool { return slices.Contains(options, a.text) })
 	}
 	loss := LosesNone
+	all := in.args
+	defer func() { in.args = all }()
 	switch in.args[0].text {
 	case "clean":
 		if !slices.ContainsFunc(in.args, func(a word) bool { return a.text == "--dry-run" || isCluster(a.text, "n") }) {
@@ -357,9 +359,22 @@ func (in *invocation) gitLosses(known bool) {
 			loss = LosesModified
 		}
 	case "checkout":
+		in.overwrites(in.args[1:])
 		if loss = LosesModified; !has("--", ".", "-f", "--force", "--ours", "--theirs") {
 			in.discards(in.args[1:], loss) // of those that are paths
 			return
+		}
+	case "merge", "rebase", "cherry-pick", "revert", "am":
+		if has("--abort", "--skip") {
+			loss = LosesModified
+		}
+	case "apply":
+		in.args = in.args[1:]
+		in.patches(in.plain())
+		return
+	case "worktree", "submodule":
+		if has("remove", "deinit") && has("-f", "--force", "-ff") {
+			in.discards(in.args[2:], LosesAll)
 		}
 	case "read-tree", "checkout-index":
 		if has("-u", "--reset", "-f", "--force", "-a") {
@@ -371,7 +386,7 @@ func (in *invocation) gitLosses(known bool) {
 		}
 	case "mv":
 		if n := len(in.args); n > 2 && slices.ContainsFunc(in.args, func(a word) bool { return a.text == "--force" || isCluster(a.text, "f") }) {
-			in.replaces(&in.args[n-1], in.args[1:n-1])
+			in.replaces(&in.args[n-1], in.args[1:n-1], false)
 		}
 	case "switch":
 		if has("-f", "--force", "--discard-changes") {
@@ -380,6 +395,7 @@ func (in *invocation) gitLosses(known bool) {
 	case "restore":
 		if !has("--staged", "-S") || has("--worktree", "-W") {
 			loss = LosesModified
+			in.overwrites(in.args)
 		}
 	}
 	if loss == LosesNone {
@@ -401,6 +417,14 @@ func (in *invocation) gitLosses(known bool) {
 func (in *invocation) discards(paths []word, loss Loss) {
 	if paths = exactPaths(paths); len(paths) > 0 {
 		in.each(paths, Access{Kind: List, Recursive: true, Loss: loss})
+	}
+}
+
+// overwrites records the files that git takes from a commit among the arguments: it
+// also replaces those that it does not know yet.
+func (in *invocation) overwrites(args []word) {
+	if paths := exactPaths(args); len(paths) > 1 && !in.given("-b", "-B", "--orphan") {
+		in.each(paths, Access{Kind: List, Loss: LosesAll})
 	}
 }
 

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -94,7 +93,11 @@ func grep(in *invocation) {
 	}
 	recursive = recursive || in.maybeOptions()
 	if recursive || len(paths) > 0 {
-		in.each(paths, Access{Kind: Read, Recursive: recursive})
+		a := Access{Kind: Read, Recursive: recursive, Without: in.patterns("--exclude", "--exclude-dir")}
+		if include := in.values("--include"); len(include) == 1 && include[0].kind != unknown && !strings.Contains(include[0].text, `\`) {
+			a.Name = include[0].text
+		}
+		in.each(paths, a)
 	}
 	if slices.ContainsFunc(paths, func(p word) bool { return p.kind == glob && strings.Trim(p.text, "*?") == "" }) {
 		in.here(Access{Kind: Read, Recursive: true}) // the only file may be named -r
@@ -295,7 +298,7 @@ func changeFiles(in *invocation) {
 		case in.name == "mv" || in.name == "cp":
 			in.touch(Write, o, true) // may be a directory
 			if !in.has("n", "no-clobber") {
-				in.replaces(o, in.operands[:i])
+				in.replaces(o, in.operands[:i], in.copiesTrees())
 			}
 		case in.name == "truncate" || in.name == "tee" && !in.has("a", "append"):
 			in.reach(o, Access{Kind: Write, Loss: LosesAll})
@@ -304,53 +307,4 @@ func changeFiles(in *invocation) {
 		}
 	}
 	in.lower(Writes, "changes files")
-}
-
-// replaces records that a command replaces a file, or those in a directory with the
-// names of what it copies or moves there.
-func (in *invocation) replaces(to *word, sources []word) {
-	in.reach(to, Access{Kind: List, Loss: LosesAll})
-	for i := range sources {
-		if s := &sources[i]; s.exact() && to.exact() {
-			inside := *to
-			inside.text = strings.TrimSuffix(to.text, "/") + "/" + path.Base(s.text)
-			in.reach(&inside, Access{Kind: List, Loss: LosesAll})
-		}
-	}
-}
-
-// losses records the files that programs without a judge remove or replace.
-func (in *invocation) losses() {
-	a := Access{Kind: List, Loss: LosesAll}
-	var plain []word
-	for i := range in.args {
-		w, next := in.args[i], i+1
-		option, value, joined := strings.Cut(w.text, "=")
-		output := in.name == "sort" && (option == "-o" || option == "--output") || in.name == "curl" && (option == "-o" || option == "--output") ||
-			in.name == "wget" && (option == "-O" || option == "--output-document") || in.name == "dd" && option == "of"
-		switch {
-		case output && joined:
-			w.text = value
-			in.reach(&w, a)
-		case output && next < len(in.args):
-			in.reach(&in.args[next], a)
-		case !strings.HasPrefix(w.text, "-"):
-			plain = append(plain, w)
-		}
-	}
-	last := len(plain) - 1
-	switch in.name {
-	case "shred", "unlink":
-		if last >= 0 {
-			in.each(plain, a)
-		}
-	case "install", "ln":
-		if last > 0 && (in.name == "install" || slices.ContainsFunc(in.args, func(w word) bool { return w.text == "--force" || isCluster(w.text, "f") })) {
-			in.replaces(&plain[last], plain[:last])
-		}
-	case "rsync":
-		if last > 0 && slices.ContainsFunc(in.args, func(w word) bool { return strings.HasPrefix(w.text, "--del") }) {
-			in.reach(&plain[last], Access{Kind: List, Recursive: true, Loss: LosesSome})
-		}
-	}
 }

@@ -87,8 +87,19 @@ type Access struct {
 	// SkipsHidden excludes names below Path that begin with a dot, as rg, fd and
 	// tree do.
 	SkipsHidden bool
+	// Name limits a recursive access to files with names that match this pattern, if
+	// there is one, and Without excludes names.
+	Name    string
+	Without []string
 	// Loss is what becomes of the content of the files.
 	Loss Loss
+	// From limits the loss to files below Path with the names of those in this
+	// directory or, if Unpacked, archive or patch. Unpacked without From is one that
+	// the command gets through its input. Strip says that the names may lack their
+	// first elements. If the names cannot be found out, the loss is not limited.
+	From     string
+	Unpacked bool
+	Strip    bool
 	// Text is the word in the script, and Offset its position in bytes. Within
 	// the script of bash -c, Offset is that of the outer command.
 	Text   string

@@ -23,6 +23,7 @@ const (
 type value struct {
 	text string
 	kind certainty
+	name string // the pattern to which find limits files below a directory, if any
 }
 
 // word is one argument of a command, as far as it is known.

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
@@ -16,6 +15,8 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
+
+	"github.com/seed-009c0928/agent/core/invisible"
 )
 
 // document is a page as received.
@@ -99,17 +100,7 @@ func cutRune(data []byte) []byte {
 // visible removes invisible characters: control, bidirectional and tag
 // characters, and the like.
 func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\u200d' || r == '\u200c': // joiners, used by scripts and emoji
-			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r >= 0xe0000 && r <= 0xe0fff, r >= 0xfe00 && r <= 0xfe0e:
-			return -1
-		}
-		return r
-	}, strings.ReplaceAll(text, "\r\n", "\n"))
+	return invisible.Strip(strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
 // toMarkdown converts a page. If it marks its main content, the rest is omitted.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/changes"
@@ -98,7 +97,8 @@ type Options struct {
 	Subreaper bool
 
 	Logger *slog.Logger
-	Tracer trace.Tracer
+	// Telemetry learns what all sessions do; nil is none. The agent closes it.
+	Telemetry Telemetry
 }
 
 // StoreOptions say what is stored below Home.
@@ -139,6 +139,7 @@ type Agent struct {
 	mu         sync.Mutex
 	scratch    *sandbox.TempDir // changes of caches by MCP servers; may be nil
 	nodes      map[string]*node // by the session's id
+	reports    reports
 }
 
 // SessionOptions configure a session. Only Provider is required.
@@ -154,6 +155,9 @@ type SessionOptions struct {
 	SaveRules func(ctx context.Context, rules []string) error
 	Hooks     core.Hooks
 	Context   []core.ContextSource // adds text to inputs
+	// ToolEnv returns the view of the environment that tools get, such as one with the
+	// files as an editor has them; nil = the environment. Subagents have it, too.
+	ToolEnv func(core.Environment) core.Environment
 	// OnSubagent is called with every subagent of the session before it starts.
 	OnSubagent func(*core.Session)
 	// Cost returns the price of a model call in USD; false if unknown.
@@ -162,6 +166,22 @@ type SessionOptions struct {
 	Resume string
 	// Ephemeral keeps the session only in memory.
 	Ephemeral bool
+
+	// Journal is the session's log, instead of a file below Home. If it holds records,
+	// that session is resumed. The caller closes it after the session.
+	Journal core.Journal
+	Store   core.ContextStore // of a session with a Journal; nil keeps no full outputs
+	// OpenSubagent opens the journal and the store of a subagent in a session with a
+	// Journal, before it starts. Nil keeps subagents only in memory. Journals that are
+	// io.Closers are closed with the subagent.
+	OpenSubagent func(ctx context.Context, id string) (core.Journal, core.ContextStore, error)
+	// ID is that of a new session, or of the one in the Journal; empty = NewID().
+	ID    string
+	Clock func() time.Time // nil = time.Now
+	NewID func() string    // of sessions and calls; nil = random IDs that sort by time
+	// OnOpenCall is [core.Config].OnOpenCall: what becomes of calls that were open when
+	// the process of a resumed session died.
+	OnOpenCall func(core.OpenCall) core.OpenCallAction
 }
 
 // Open creates an agent. It reads no file of the workspace, and starts no process
@@ -176,6 +196,7 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 			_ = a.Close()
 		}
 	}()
+	a.reports.open(a)
 	a.commands = proc.NewSupervisor(proc.Options{Logger: opts.Logger})
 	if opts.Subreaper {
 		if err := a.commands.Subreaper(); err != nil {
@@ -288,7 +309,7 @@ func (a *Agent) Close() error {
 	if a.commands != nil {
 		errs = append(errs, a.commands.Close())
 	}
-	errs = append(errs, a.scratch.Remove())
+	errs = append(errs, a.scratch.Remove(), a.reports.close(a.opts.Telemetry))
 	if a.recorded.Load() {
 		a.clean(time.Now())
 	}
@@ -298,7 +319,7 @@ func (a *Agent) Close() error {
 // clean removes the outputs of deleted and long unused sessions. It runs once a
 // day: the time of a file is when it last ran.
 func (a *Agent) clean(now time.Time) {
-	dir := contextDir(a.opts.Home)
+	dir := ContextsDir(a.opts.Home)
 	marker := filepath.Join(dir, ".cleaned")
 	if info, err := os.Stat(marker); err == nil && now.Sub(info.ModTime()) < 24*time.Hour {
 		return
@@ -335,28 +356,40 @@ type Session struct {
 	node      *node
 }
 
-// SetModel changes the provider and the model, also for new subagents. See
-// [core.Session.SetModel].
+// SetModel changes the provider and the model, also of subagents without a model of
+// their own. See [core.Session.SetModel].
 func (s *Session) SetModel(p model.Provider, name string) {
-	s.node.change(func(c *core.Config) {
+	s.node.changeAll(func(n *node) bool { return n.ownModel }, func(c *core.Config, child *core.Session) {
 		if p != nil {
 			c.Provider = p
 		}
 		c.Model = name
-		s.search.adapt(c)
+		if child != nil {
+			child.SetModel(p, name)
+		}
 	})
+	s.node.change(s.search.adapt)
 	s.Session.SetModel(p, name)
 }
 
-// SetRequest changes the request's options, also for new subagents.
+// SetRequest changes the request's options, also of subagents.
 func (s *Session) SetRequest(o core.RequestOptions) {
-	s.node.change(func(c *core.Config) { c.Request = o })
+	s.node.changeAll(nil, func(c *core.Config, child *core.Session) {
+		if c.Request = o; child != nil {
+			child.SetRequest(o)
+		}
+	})
 	s.Session.SetRequest(o)
 }
 
-// SetPolicy changes the policy, also for new subagents.
+// SetPolicy changes the policy, also of subagents.
 func (s *Session) SetPolicy(p core.Policy) {
-	s.node.change(func(c *core.Config) { c.Policy = p })
+	s.node.changeAll(nil, func(c *core.Config, child *core.Session) {
+		if c.Policy = p; child != nil {
+			move(c)
+			child.SetPolicy(c.Policy)
+		}
+	})
 	s.Session.SetPolicy(p)
 }
 
@@ -378,7 +411,7 @@ func (s *Session) Interrupt(reason string) {
 }
 
 // Submit runs an input; see [core.Session.Submit]. If it is aborted, the subagents
-// end, too.
+// are cancelled, too.
 func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, error) {
 	work, err := s.Start(ctx, in)
 	if err != nil {
@@ -389,6 +422,9 @@ func (s *Session) Submit(ctx context.Context, in core.Input) (core.Outcome, erro
 
 // Start is Submit in two steps; see [core.Session.Start].
 func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.Outcome, error), err error) {
+	if t := s.agent.opts.Telemetry; t != nil {
+		ctx = t.Context(ctx)
+	}
 	run, err := s.Session.Start(ctx, in)
 	if err != nil {
 		return nil, err
@@ -396,8 +432,11 @@ func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.O
 	return func() (core.Outcome, error) {
 		out, err := run()
 		s.node.adjust("", "")
-		if s.State() == core.StateClosed {
+		switch {
+		case s.State() == core.StateClosed:
 			s.agent.forget(s.ID())
+		case out.Stop == core.StopAborted && s.agent.subagents != nil:
+			s.agent.subagents.Cancel(s.ID(), "the input was aborted")
 		}
 		return out, err
 	}, nil
@@ -448,32 +487,40 @@ func (s *Session) Close() error {
 // NewSession opens a new session, or resumes one if opts.Resume is set. The caller
 // must close it before the agent.
 func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, error) {
-	if opts.Provider == nil {
+	switch {
+	case opts.Provider == nil:
 		return nil, errors.New("agent.NewSession: a Provider is required, for example langchain.Local")
+	case opts.Journal != nil && (opts.Resume != "" || opts.Ephemeral):
+		return nil, errors.New("agent.NewSession: a Journal has the session to resume: set its ID, and leave out Resume and Ephemeral")
+	case opts.ID != "" && opts.Resume != "":
+		return nil, errors.New("agent.NewSession: ID is for a new session: leave it out with Resume")
 	}
 	cfg := core.Config{
 		ID: opts.Resume, Version: a.opts.Version,
 		Provider: model.WithRetry(opts.Provider, opts.Retry), Model: opts.Model, Profile: opts.Profile, Request: opts.Request,
 		Env: a.env, Policy: a.policy, Asker: opts.Asker, SaveRules: opts.SaveRules, Context: opts.Context, Hooks: opts.Hooks,
-		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger, Tracer: a.opts.Tracer,
-		Hider: a.hidden,
+		Limits: opts.Limits, Secrets: secrets(a.opts.Secrets), Cost: opts.Cost, NewID: newID, Logger: a.opts.Logger,
+		Hider: a.hidden, OnOpenCall: opts.OnOpenCall, Clock: opts.Clock,
 	}
-	if cfg.Asker != nil {
-		cfg.Asker = tryingAsker{cfg.Asker, a}
+	if opts.NewID != nil {
+		cfg.NewID = opts.NewID
 	}
+	cfg.Explain, cfg.ToolEnv = a.explain, wrapped(opts.ToolEnv, cfg.Env)
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
 		cfg.Profile = profile.Default(profile.Options{})
 	}
-	if cfg.ID == "" {
-		cfg.ID = newID()
+	if cfg.ID = cmp.Or(cfg.ID, opts.ID); cfg.ID == "" {
+		cfg.ID = cfg.NewID()
 	}
-	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, ephemeral: opts.Ephemeral}}
+	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, toolEnv: opts.ToolEnv, ephemeral: opts.Ephemeral || opts.Journal != nil, openRecord: opts.OpenSubagent}}
 	a.addSources(&cfg, s)
 	s.search = a.searching(s.tools, &cfg)
 	cfg.Tools = s.search
 	cfg.Hooks.AfterTool = keyWarning(func(ctx context.Context, code, message string) { s.Warn(ctx, code, message) }, opts.Hooks.AfterTool)
 	var err error
-	if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
+	if opts.Journal != nil {
+		cfg.Journal, cfg.Store = store.Redacted(opts.Journal, a.redaction()), opts.Store
+	} else if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
 		return nil, err
 	}
 	a.watch(&cfg, s)
@@ -487,11 +534,21 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 		return nil, err
 	}
 	s.node.open(s.Session)
+	a.report(s.Session)
 	s.node.change(func(c *core.Config) { c.Asker = s.Session }) // permission requests of subagents queue up there
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.nodes[s.ID()] = s.node
+	a.reports.note(s.Session)
 	return s, nil
+}
+
+// wrapped returns the view of an environment that tools get.
+func wrapped(view func(core.Environment) core.Environment, env core.Environment) core.Environment {
+	if view == nil {
+		return env
+	}
+	return view(env)
 }
 
 // addSources adds the context of plugins, MCP servers and skills.
@@ -524,7 +581,7 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 	if resume {
 		open = store.Open
 	}
-	journal, err := open(dir, cfg.ID, store.Options{Secrets: a.opts.Secrets, Hidden: a.hidden})
+	journal, err := open(dir, cfg.ID, a.redaction())
 	switch {
 	case err != nil && resume:
 		if errors.Is(err, os.ErrNotExist) {
@@ -539,13 +596,18 @@ func (a *Agent) openRecord(cfg *core.Config, resume, ephemeral bool) (*store.Jou
 		cfg.Journal = noJournal{err}
 		return nil, nil
 	}
-	keep, err := store.NewContext(contextDir(a.opts.Home), cfg.ID, store.ContextOptions{MaxBytes: a.opts.Store.MaxBytes, Secrets: a.opts.Secrets})
+	keep, err := store.NewContext(ContextsDir(a.opts.Home), cfg.ID, store.ContextOptions{MaxBytes: a.opts.Store.MaxBytes, Secrets: a.opts.Secrets})
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
 	cfg.Journal, cfg.Store = journal, keep
 	a.recorded.Store(true)
 	return journal, nil
+}
+
+// redaction is what session logs must not have.
+func (a *Agent) redaction() store.Options {
+	return store.Options{Secrets: a.opts.Secrets, Hidden: a.hidden}
 }
 
 // noJournal replaces a log that could not be created: the session warns with its
@@ -562,7 +624,8 @@ func (noJournal) Replay(context.Context, event.Seq) iter.Seq2[event.Event, error
 // [Options].
 func SessionsDir(home string) string { return filepath.Join(home, "sessions") }
 
-func contextDir(home string) string { return filepath.Join(home, "context") }
+// ContextsDir is the directory with the stored outputs and images of all sessions.
+func ContextsDir(home string) string { return filepath.Join(home, "context") }
 
 // newID returns an ID that sorts by time.
 func newID() string {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,20 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	serveTraces()
+	if slices.Contains(os.Args[1:], agent.ReaderFlag) {
+		agent.ServeReader()
+	}
+	if dir := os.Getenv("AGENT_TEST_DURABLE"); dir != "" {
+		if err := durableProcess(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // open returns an agent with the real tools, policy and environment, in a
 // workspace with the files.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/scripted"
@@ -129,4 +130,31 @@ func ExampleSession() {
 		}
 	}
 	// Output: called list_dir
+}
+
+// A journal of the host keeps a session, which another process can resume.
+func ExampleSessionOptions_journal() {
+	ctx := context.Background()
+	a, err := agent.Open(ctx, agent.Options{Dir: "."})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer a.Close()
+	journal := &coretest.MemoryJournal{} // instead of a database
+	for _, answer := range []string{"Good day!", "As I said."} {
+		s, err := a.NewSession(ctx, agent.SessionOptions{Provider: coretest.Model(coretest.Say(answer)), ID: "greeting", Journal: journal})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		out, err := s.Submit(ctx, core.Input{ID: answer, Content: model.TextParts("Hello!")})
+		fmt.Println(out.Text, len(s.Messages()), err)
+		if err := s.Close(); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// Good day! 2 <nil>
+	// As I said. 4 <nil>
 }

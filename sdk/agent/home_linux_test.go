@@ -174,7 +174,7 @@ func TestPluginsPlantNothing(t *testing.T) {
 			}
 			a.opts.Plugins = &plugins.Options{}
 			p := &sandbox.Profile{Mode: mode, Writable: []string{ws}}
-			a.pluginOptions().Protect("p", p, nil)
+			a.pluginOptions().Protect("p", p, nil, []string{ws})
 			script := "for f in new .git/config .git/hooks/post-commit sub/.vscode/tasks.json; do echo x >$f && echo $f; done 2>/dev/null; true"
 			if out := readAsServer(t, p, ws, script); string(out) != "new\n" {
 				t.Errorf("written: %s", out)

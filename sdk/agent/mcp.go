@@ -42,7 +42,7 @@ func (a *Agent) openMCP(ctx context.Context) {
 	if a.opts.Env == nil { // servers run on this machine, so other directories mean nothing to them
 		connect.Dir, connect.Roots = info.Dir, info.Roots
 	}
-	a.mcp = mcp.NewHost(mcp.HostOptions{Servers: o.Servers, Connect: connect, Dir: o.Dir, Logger: a.opts.Logger})
+	a.mcp = mcp.NewHost(mcp.HostOptions{Servers: o.Servers, Connect: connect, Dir: o.Dir, Logger: a.opts.Logger, Started: a.sourceStarted("mcp")})
 	for _, set := range a.mcp.Toolsets() {
 		if err := a.tools.Add(ctx, watched{set, a}); err != nil {
 			a.mcp.Refuse(set.Name(), err)

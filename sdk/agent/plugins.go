@@ -33,12 +33,16 @@ func (a *Agent) openPlugins(ctx context.Context) error {
 func (a *Agent) pluginOptions() plugins.Options {
 	o, info := *a.opts.Plugins, a.env.Info()
 	o.Supervisor, o.Version, o.Logger = a.commands, a.opts.Version, a.opts.Logger
+	o.Started = a.sourceStarted("plugin")
 	if o.Sandbox == "" && a.opts.Sandbox != nil {
 		o.Sandbox = a.opts.Sandbox.Plugins
 	}
-	o.Protect = func(name string, p *sandbox.Profile, dirs []string) {
-		env.Protect(p, sensitive.ProtectedNames())
-		a.confined.set(name, confinedProcess{p, dirs})
+	o.Protect = func(name string, p *sandbox.Profile, read, write []string) {
+		p.Masked = append(p.Masked, secretsIn(slices.Concat(read, write))...)
+		if len(write) > 0 {
+			env.Protect(p, sensitive.ProtectedNames())
+			a.confined.set(name, confinedProcess{p, write})
+		}
 	}
 	o.Masked = append(slices.Clone(o.Masked), a.masked()...)
 	if o.Workspace == "" && info.OS != "" {

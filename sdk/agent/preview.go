@@ -19,20 +19,27 @@ func (a *Agent) Preview(ctx context.Context, call model.ToolCall) (changes []pre
 		return nil, err
 	}
 	entry, ok := snapshot.Lookup(call.Name)
-	p, can := entry.Tool.(preview.Previewer)
-	if !ok || !can {
+	if !ok {
 		return nil, nil
 	}
 	args, _, err := entry.Coerce(json.RawMessage(call.Args))
 	if err != nil {
 		return nil, err
 	}
+	return previewOf(ctx, entry, &core.Call{ID: call.ID, Name: call.Name, Args: args, Session: core.SessionInfo{Dir: a.env.Info().Dir}, Env: a.env})
+}
+
+func previewOf(ctx context.Context, e core.Entry, call *core.Call) (changes []preview.Change, err error) {
+	p, ok := e.Tool.(preview.Previewer)
+	if !ok {
+		return nil, nil
+	}
 	defer func() {
 		if recover() != nil {
 			changes, err = nil, errors.New("the preview failed")
 		}
 	}()
-	return p.Preview(ctx, &core.Call{ID: call.ID, Name: call.Name, Args: args, Session: core.SessionInfo{Dir: a.env.Info().Dir}, Env: a.env})
+	return p.Preview(ctx, call)
 }
 
 // Amend replaces what a call of a built-in tool changes, which waits for approval,

@@ -56,7 +56,7 @@ func (a *Agent) sandbox() *env.Sandbox {
 	}
 	s := &env.Sandbox{
 		Shell: o.Shell, Skills: o.Skills, Writable: o.Writable, Hosts: o.Hosts,
-		Masked: a.masked(), Sensitive: sensitive.SecretName, Fixture: sensitive.Fixture,
+		Masked: a.masked(), Sensitive: sensitive.IsSecret, Fixture: sensitive.Fixture,
 	}
 	s.ReadOnly = a.protected()
 	s.Scratch = scratch()
@@ -93,6 +93,11 @@ func (a *Agent) masked() []string {
 	return masked
 }
 
+// secretsIn returns the files with secrets in directories, without these themselves.
+func secretsIn(dirs []string) []string {
+	return slices.DeleteFunc(env.Secrets(dirs, sensitive.IsSecret, sensitive.Fixture), func(path string) bool { return slices.Contains(dirs, path) })
+}
+
 // mcpSandbox returns the base sandbox of MCP servers: with the configured level,
 // and secrets hidden. It allows no writing and no network.
 func (a *Agent) mcpSandbox() *sandbox.Profile {
@@ -106,6 +111,7 @@ func (a *Agent) mcpSandbox() *sandbox.Profile {
 	if home, open := a.hiddenHome(); home != "" {
 		p.Masked = append(p.Masked, sandbox.HideExcept([]string{home}, append(open, a.env.Info().Roots...))...)
 	}
+	p.Masked = append(p.Masked, secretsIn(a.env.Info().Roots)...)
 	slices.Sort(p.Masked)
 	return p
 }

@@ -39,5 +39,5 @@ func DeleteSession(home, id string) error {
 }
 
 func dirs(home string) store.Dirs {
-	return store.Dirs{Sessions: SessionsDir(home), Contexts: contextDir(home)}
+	return store.Dirs{Sessions: SessionsDir(home), Contexts: ContextsDir(home)}
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
@@ -34,9 +36,14 @@ type node struct {
 	session *core.Session // nil until it is open
 	// children are the open subagents.
 	children  []*node
+	began     time.Time // of a subagent
 	ephemeral bool
-	ceiling   int  // tokens that a subagent may use; 0 = none
 	adjusted  bool // a skill set model or effort for the current input
+	// openRecord is SessionOptions.OpenSubagent; may be nil.
+	openRecord func(ctx context.Context, id string) (core.Journal, core.ContextStore, error)
+	ownModel   bool                                    // another one than the parent's
+	toolEnv    func(core.Environment) core.Environment // SessionOptions.ToolEnv
+	ceiling    int                                     // tokens that a subagent may use; 0 = none
 }
 
 // open sets the session when it is open.
@@ -65,6 +72,23 @@ func (f *node) change(set func(*core.Config)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	set(&f.cfg)
+}
+
+// changeAll changes the configuration of a session, and that of its open subagents
+// unless they or a parent are left out. Set gets the session of a subagent.
+func (f *node) changeAll(except func(*node) bool, set func(c *core.Config, child *core.Session)) {
+	f.mu.Lock()
+	session, children := f.session, slices.Clone(f.children)
+	if f.parent == nil {
+		session = nil
+	}
+	set(&f.cfg, session)
+	f.mu.Unlock()
+	for _, c := range children {
+		if except == nil || !except(c) {
+			c.changeAll(except, set)
+		}
+	}
 }
 
 // price wraps the host's cost function so that a session's limit covers its
@@ -167,10 +191,10 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	}
 	parent.mu.Lock()
 	cfg, host := parent.cfg, parent.cfg.Cost
-	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, ephemeral: parent.ephemeral, ceiling: req.MaxTokens}
+	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, toolEnv: parent.toolEnv, ephemeral: parent.ephemeral, openRecord: parent.openRecord, ceiling: req.MaxTokens}
 	parent.mu.Unlock()
 
-	cfg.ID, cfg.Parent, cfg.AgentPath = newID(), req.Parent.ID, child.path
+	cfg.ID, cfg.Parent, cfg.AgentPath = cfg.NewID(), req.Parent.ID, child.path
 	cfg.Journal, cfg.Store, cfg.Context = nil, nil, nil
 	cfg.Limits = limits
 	in, err := a.place(ctx, &cfg, req)
@@ -182,8 +206,10 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 			err = errors.Join(err, in.close())
 		}
 	}()
-	cfg.Model = firstOf(req.Model, definedModel(req.Definition), cfg.Model)
+	own := firstOf(req.Model, definedModel(req.Definition))
+	child.ownModel, cfg.Model = own != "", firstOf(own, cfg.Model)
 	cfg.Request.Effort = cmp.Or(req.Effort, cfg.Request.Effort)
+	cfg.ToolEnv = wrapped(child.toolEnv, cfg.Env)
 	cfg.Profile.Prompt = withDefinition(cfg.Profile.Prompt, req.Definition)
 	search := a.searching(a.viewOf(child, req.Definition, cfg.Profile.Name), &cfg)
 	cfg.Tools = search
@@ -191,11 +217,13 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	cfg.Hooks = search.hooks(cfg.Hooks)
 	child.cfg.Cost = host
 	cfg.Cost = child.price(host)
-	s, journal, err := a.openChild(ctx, &cfg, child.ephemeral)
+	s, journal, err := a.openChild(ctx, &cfg, child)
 	if err != nil {
 		return nil, err
 	}
+	child.began = time.Now()
 	child.open(s)
+	a.report(s)
 	a.mu.Lock()
 	a.nodes[cfg.ID] = child
 	a.mu.Unlock()
@@ -212,11 +240,21 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	return session, nil
 }
 
-// openChild opens the session of a subagent and its journal, which may be nil.
-func (a *Agent) openChild(ctx context.Context, cfg *core.Config, ephemeral bool) (*core.Session, *store.Journal, error) {
-	journal, err := a.openRecord(cfg, false, ephemeral)
+// openChild opens the session of a subagent, and what closes its journal.
+func (a *Agent) openChild(ctx context.Context, cfg *core.Config, child *node) (_ *core.Session, journal io.Closer, err error) {
+	if child.openRecord != nil {
+		var opened core.Journal
+		if opened, cfg.Store, err = child.openRecord(ctx, cfg.ID); err == nil && opened != nil {
+			journal, _ = opened.(io.Closer)
+			cfg.Journal = store.Redacted(opened, a.redaction())
+		}
+	} else if file, openErr := a.openRecord(cfg, false, child.ephemeral); file != nil {
+		journal = file
+	} else {
+		err = openErr
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the log of the subagent: %w", err)
 	}
 	s, err := core.New(ctx, *cfg)
 	if err != nil && journal != nil {
@@ -280,7 +318,7 @@ type childSession struct {
 	*core.Session
 	agent      *Agent
 	node       *node
-	journal    *store.Journal // nil if only in memory
+	journal    io.Closer // nil if there is nothing to close
 	name, kind string
 }
 

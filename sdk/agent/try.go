@@ -236,33 +236,37 @@ func small(path string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// tryingAsker shows what a command that deletes or overwrites files would change,
-// in the question about it.
-type tryingAsker struct {
-	core.Asker
-	agent *Agent
-}
-
 // Limits of a trial for a question.
 const (
 	tryTime  = 5 * time.Second
 	tryLines = 12
 )
 
-// Ask implements [core.Asker].
-func (t tryingAsker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
-	if line, ok := t.agent.loses(q); ok {
-		if text := t.agent.preview(ctx, line); text != "" {
+// explain adds to a permission request what a call would change: of a command that
+// deletes or overwrites files, and of a tool that is a [preview.Previewer].
+func (a *Agent) explain(ctx context.Context, e core.Entry, call *core.Call, q *core.Question) {
+	if line, ok := a.loses(call, q); ok {
+		if text := a.preview(ctx, line); text != "" {
 			q.Detail = strings.TrimSpace(q.Detail + "\n" + text)
 		}
 	}
-	return t.Asker.Ask(ctx, q)
+	changes, err := previewOf(ctx, e, call)
+	if err != nil {
+		return // the question is asked without them
+	}
+	size := 0
+	for _, c := range changes {
+		if size += len(c.Before) + len(c.After); size > maxTriedFile {
+			return
+		}
+		q.Edits = append(q.Edits, c.Edits()...)
+	}
 }
 
 // loses returns the command line that a question is about, if running it loses the
 // content of files. Those of subagents may be about other directories.
-func (a *Agent) loses(q core.Question) (line string, ok bool) {
-	if q.Kind != core.QuestionPermission || len(q.AgentPath) > 0 {
+func (a *Agent) loses(call *core.Call, q *core.Question) (line string, ok bool) {
+	if len(call.Session.AgentPath) > 0 {
 		return "", false
 	}
 	info := a.env.Info()

@@ -3,17 +3,22 @@ package agent_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -133,4 +138,49 @@ func noFileHas(t *testing.T, dir, text string) {
 	if err != nil || files == 0 {
 		t.Errorf("%d files: %v", files, err)
 	}
+}
+
+// TestSensitiveImagesAreNotRecorded: a recording is told the form in which requests have
+// the image of a sensitive file, and the records have nothing of it.
+func TestSensitiveImagesAreNotRecorded(t *testing.T) {
+	noise := image.NewNRGBA(image.Rect(0, 0, 40, 40))
+	for i, x := 0, uint32(1); i < len(noise.Pix); i++ {
+		x = x*1664525 + 1013904223
+		noise.Pix[i] = byte(x >> 24)
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, noise); err != nil {
+		t.Fatal(err)
+	}
+	home, hidden := t.TempDir(), &store.Hidden{}
+	a, _ := open(t, func(o *agent.Options) { o.Home, o.Permissions.Mode, o.Hidden = home, permissions.ModeDefault, hidden }, map[string]string{"secret.png": picture.String()})
+	p := coretest.Model(coretest.CallTools(one("read_file", args{"file_path": "secret.png"})...), coretest.Say("Noise."))
+	s, err := a.NewSession(t.Context(), agent.SessionOptions{Provider: p, Profile: core.Profile{Name: "all"}, Asker: approve{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Submit(t.Context(), core.TextInput("go")); err != nil {
+		t.Fatal(err)
+	}
+	var sent []byte
+	for _, m := range p.Requests()[1].Messages {
+		for _, part := range m.Parts {
+			if res, ok := part.(model.ToolResult); ok {
+				for _, c := range res.Content {
+					if img, ok := c.(model.Image); ok {
+						sent = img.Data
+					}
+				}
+			}
+		}
+	}
+	if len(sent) == 0 {
+		t.Fatal("the model got no image")
+	}
+	texts, secrets := hidden.Learnt()
+	if !slices.Contains(texts, base64.StdEncoding.EncodeToString(sent)) || len(secrets) > 0 {
+		t.Errorf("%d texts and the secrets %q are hidden", len(texts), secrets)
+	}
+	noFileHas(t, home, string(sent[40:80]))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,7 +26,14 @@ func (s *Session) answer(ctx context.Context, c Command) (string, error) {
 	if c.Offer < 0 || c.Offer > 0 && c.Offer >= len(q.Offers) {
 		return "", fail(CodeUnknown, "question %s has %d offers, and none with index %d", c.Question, len(q.Offers), c.Offer)
 	}
-	a := core.Answer{Choice: c.Choice, Offer: c.Offer, Reason: c.Reason}
+	a := core.Answer{Choice: c.Choice, Offer: c.Offer, Reason: c.Reason, Args: c.Args}
+	switch {
+	case len(c.Args) == 0:
+	case q.Kind != string(core.QuestionPermission) || c.Choice != core.ChoiceOnce:
+		return "", fail(CodeInvalid, "args: only with choice %s, to a permission request", core.ChoiceOnce)
+	case !json.Valid(c.Args) || c.Args[0] != '{':
+		return "", fail(CodeInvalid, "args: send the arguments of the call as an object")
+	}
 	if c.Values != nil {
 		var err error
 		if a.Values, err = json.Marshal(c.Values); err != nil {
@@ -75,6 +83,28 @@ func (s *Session) cancel(c Command) error {
 	return nil
 }
 
+// restore applies the settings that were changed in earlier openings. One that cannot
+// be applied any more is reported.
+func (s *Session) restore(ctx context.Context) {
+	for i, setting := range s.opened.Settings {
+		value, ok := s.session.Settings()[setting.ID]
+		if !ok || setting.Given || value == setting.Value {
+			continue
+		}
+		var err error
+		if len(setting.Values) > 0 && !slices.Contains(setting.Values, value) {
+			err = fmt.Errorf("use one of %s", strings.Join(setting.Values, ", "))
+		} else {
+			err = setting.Set(value)
+		}
+		if err != nil {
+			s.session.Warn(ctx, "SETTING", fmt.Sprintf("%s cannot be %q as before, and is %q: %v", setting.ID, value, setting.Value, err))
+			continue
+		}
+		s.opened.Settings[i].Value = value
+	}
+}
+
 func (s *Session) set(ctx context.Context, c Command) error {
 	s.mu.Lock()
 	at := slices.IndexFunc(s.opened.Settings, func(o Setting) bool { return o.ID == c.Setting })
@@ -97,8 +127,8 @@ func (s *Session) set(ctx context.Context, c Command) error {
 	return nil
 }
 
-// close ends the session, with what is being processed.
-func (s *Session) close() error {
+// Close ends the session, with what is being processed.
+func (s *Session) Close() error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -138,5 +168,5 @@ func (s *Session) Leave(ctx context.Context) {
 			break
 		}
 	}
-	_ = s.close()
+	_ = s.Close()
 }

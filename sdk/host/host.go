@@ -4,17 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/store"
+	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// Open says which session to open.
+// Open says which session to open. An opener gets it with ID instead of Fork.
 type Open struct {
-	ID      string // resume this session, or attach to it if it is open; empty = a new one
-	Dir     string // working directory
-	AddDirs []string
+	ID      string    // resume this session, or attach to it if it is open; empty = a new one
+	Fork    string    // resume a copy of this session; it may be open
+	At      event.Seq // of Fork: the last event to copy; 0 = all
+	Dir     string    // working directory
+	AddDirs []string  // more directories of the workspace
+	MCP     []mcp.Configured
+	// ToolEnv is [agent.SessionOptions].ToolEnv: the driver's view of files, for tools
+	// alone.
+	ToolEnv func(core.Environment) core.Environment
 }
 
 // Opened is a session that an [Opener] opened.
@@ -23,6 +33,9 @@ type Opened struct {
 	Settings []Setting
 	Commands []string     // names of slash commands, for display
 	Close    func() error // closes what belongs to the session, after it
+	// Waiting is called when a run has nothing to do but wait for background work;
+	// it may be nil.
+	Waiting func()
 }
 
 // Setting is something that drivers can change at any time.
@@ -32,15 +45,20 @@ type Setting struct {
 	Category string   `json:"category,omitempty"`
 	Value    string   `json:"value"`
 	Values   []string `json:"values,omitempty"` // the possible ones; empty = any
+	// Given says that the user asked for Value: it is not replaced by that of an
+	// earlier opening.
+	Given bool `json:"-"`
 	// Set applies a value.
 	Set func(value string) error `json:"-"`
 }
 
-// Opener opens a session whose questions the asker answers.
+// Opener opens a session whose questions the asker answers. Settings that were changed
+// in it before are applied afterwards.
 type Opener func(ctx context.Context, o Open, asker core.Asker) (Opened, error)
 
 // Host has the open sessions of a program. It is safe for concurrent use.
 type Host struct {
+	home   string
 	opener Opener
 
 	mu       sync.Mutex
@@ -48,17 +66,27 @@ type Host struct {
 	closing  sync.WaitGroup
 }
 
-// New returns a host without sessions. The caller closes it.
-func New(opener Opener) *Host { return &Host{opener: opener, sessions: map[string]*Session{}} }
+// New returns a host of the sessions below home, an [agent.Options].Home, or "" if they
+// are only in memory. The caller closes it.
+func New(home string, opener Opener) *Host {
+	return &Host{home: home, opener: opener, sessions: map[string]*Session{}}
+}
 
 // Open opens a session, or attaches to the one with that ID.
 func (h *Host) Open(ctx context.Context, o Open) (*Session, error) {
+	if o.Fork != "" {
+		id, err := agent.ForkSession(ctx, h.home, o.Fork, o.At)
+		if err != nil {
+			return nil, err
+		}
+		o.ID, o.Fork, o.At = id, "", 0
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s := h.sessions[o.ID]; s != nil && o.ID != "" {
 		return s, nil
 	}
-	s := &Session{host: h, asked: map[string]chan core.Answer{}, answers: map[string]core.Answer{}, answered: map[string]bool{}}
+	s := &Session{host: h, asked: map[string]chan core.Answer{}, answers: map[string]core.Answer{}, answered: map[string]bool{}, awaited: map[string]chan event.Result{}}
 	opened, err := h.opener(ctx, o, asker{s})
 	if err != nil {
 		return nil, err
@@ -67,8 +95,39 @@ func (h *Host) Open(ctx context.Context, o Open) (*Session, error) {
 		return nil, errors.New("host: the opener returned no session")
 	}
 	s.opened, s.session = opened, opened.Session
+	s.opened.Settings = slices.Clone(opened.Settings)
+	s.restore(ctx)
 	h.sessions[s.ID()] = s
 	return s, nil
+}
+
+// pageSize is the number of sessions in a page.
+const pageSize = 50
+
+// List returns a page of the sessions that were started in a directory, or in any if
+// it is empty, the last changed first, and the cursor of the next page. Sessions of
+// subagents are not listed.
+func (h *Host) List(dir, cursor string) (page []store.Summary, next string, err error) {
+	if h.home == "" {
+		return nil, "", nil
+	}
+	return store.Page(agent.SessionsDir(h.home), cursor, pageSize, func(s store.Summary) bool {
+		return s.Parent == "" && (dir == "" || s.Cwd == dir)
+	})
+}
+
+// Delete deletes a session with its outputs and subagents. An open one is closed
+// before; one that another program has open is an error.
+func (h *Host) Delete(id string) error {
+	h.mu.Lock()
+	s := h.sessions[id]
+	h.mu.Unlock()
+	if s != nil {
+		if err := s.Close(); err != nil {
+			return err
+		}
+	}
+	return agent.DeleteSession(h.home, id)
 }
 
 // Close closes all sessions.
@@ -81,7 +140,7 @@ func (h *Host) Close() error {
 	h.mu.Unlock()
 	var errs []error
 	for _, s := range all {
-		errs = append(errs, s.close())
+		errs = append(errs, s.Close())
 	}
 	h.closing.Wait() // for those that drivers closed
 	return errors.Join(errs...)

@@ -1,7 +1,14 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -21,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func opener(t *testing.T, home string, p model.Provider, settings []host.Setting, tools ...core.Tool) host.Opener {
 	dir := t.TempDir()
 	return func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
-		a, err := agent.Open(ctx, agent.Options{Dir: dir, Home: home, Tools: tools, NoBuiltins: true, Policy: coretest.AllowAll})
+		a, err := agent.Open(ctx, agent.Options{Dir: dir, Home: home, Tools: tools, NoBuiltins: true, Policy: hosttest.Policy{}})
 		if err != nil {
 			return host.Opened{}, err
 		}
@@ -32,7 +39,8 @@ func opener(t *testing.T, home string, p model.Provider, settings []host.Setting
 
 func TestSuite(t *testing.T) {
 	hosttest.Run(t, func(t *testing.T, p model.Provider, tools ...core.Tool) func() hosttest.Driver {
-		h := host.New(opener(t, t.TempDir(), p, nil, tools...))
+		home := t.TempDir()
+		h := host.New(home, opener(t, home, p, nil, tools...))
 		t.Cleanup(func() {
 			if err := h.Close(); err != nil {
 				t.Error(err)
@@ -47,7 +55,8 @@ func TestSuite(t *testing.T) {
 }
 
 func TestOpenAttaches(t *testing.T) {
-	h := host.New(opener(t, t.TempDir(), coretest.Model(coretest.Say("One."), coretest.Say("Two.")), nil))
+	home := t.TempDir()
+	h := host.New(home, opener(t, home, coretest.Model(coretest.Say("One."), coretest.Say("Two.")), nil))
 	defer h.Close()
 	s, err := h.Open(t.Context(), host.Open{})
 	if err != nil {
@@ -74,7 +83,8 @@ func TestOpenAttaches(t *testing.T) {
 func TestSettings(t *testing.T) {
 	set := ""
 	settings := []host.Setting{{ID: "mode", Name: "Mode", Value: "a", Values: []string{"a", "b"}, Set: func(v string) error { set = v; return nil }}}
-	h := host.New(opener(t, t.TempDir(), coretest.Model(), settings))
+	home := t.TempDir()
+	h := host.New(home, opener(t, home, coretest.Model(), settings))
 	defer h.Close()
 	s, err := h.Open(t.Context(), host.Open{})
 	if err != nil {
@@ -90,5 +100,143 @@ func TestSettings(t *testing.T) {
 		if b, ok := e.Body.(event.SettingChanged); err != nil || ok && b.Value == "b" {
 			break
 		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	set = ""
+	if s, err = h.Open(t.Context(), host.Open{ID: s.ID()}); err != nil || set != "b" || s.Now().Settings[0].Value != "b" {
+		t.Errorf("after a resume: error %v, set %q, now %+v", err, set, s.Now().Settings)
+	}
+	settings[0].Values = []string{"a"}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = h.Open(t.Context(), host.Open{ID: s.ID()}); err != nil || s.Now().Settings[0].Value != "a" {
+		t.Fatalf("after a resume: error %v, now %+v", err, s.Now().Settings)
+	}
+	for e, err := range s.Events(t.Context(), s.Past()) {
+		if b, ok := e.Body.(event.Warning); err != nil || ok && strings.Contains(b.Message, `mode cannot be "b"`) {
+			break
+		}
+	}
+}
+
+// run processes an input and returns its result.
+func run(t *testing.T, s *host.Session, text string) event.Result {
+	t.Helper()
+	run, err := s.Do(t.Context(), host.Command{Type: "input", Content: []host.Part{{Type: "text", Text: text}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range s.Events(t.Context(), s.Past()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := e.Body.(event.Result); ok && b.Run == run {
+			return b
+		}
+	}
+	t.Fatalf("run %s has no result", run)
+	return event.Result{}
+}
+
+func TestListForkDelete(t *testing.T) {
+	home := t.TempDir()
+	h := host.New(home, opener(t, home, coretest.Model(coretest.Say("One."), coretest.Say("Two.")), nil))
+	defer h.Close()
+	s, err := h.Open(t.Context(), host.Open{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, s, "first")
+	fork, err := h.Open(t.Context(), host.Open{Fork: s.ID()}) // of an open session
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, fork, "second").Text; fork.ID() == s.ID() || got != "Two." {
+		t.Errorf("fork %s of %s: %q", fork.ID(), s.ID(), got)
+	}
+	page, next, err := h.List("", "")
+	if err != nil || len(page) != 2 || next != "" || page[0].Text != "first" {
+		t.Errorf("list %+v, %q, %v", page, next, err)
+	}
+	if page, _, err := h.List("/elsewhere", ""); err != nil || len(page) != 0 {
+		t.Errorf("list of another directory: %+v, %v", page, err)
+	}
+	if err := h.Delete(s.ID()); err != nil { // also an open one
+		t.Fatal(err)
+	}
+	if page, _, _ := h.List("", ""); len(page) != 1 || page[0].ID != fork.ID() {
+		t.Errorf("after a delete: %+v", page)
+	}
+	if err := h.Delete(s.ID()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a second delete: %v", err)
+	}
+	if _, err := h.Open(t.Context(), host.Open{Fork: s.ID()}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a fork of nothing: %v", err)
+	}
+}
+
+// shouting is a view of an environment whose files are in capitals.
+type shouting struct{ core.Environment }
+
+func (e shouting) Files() core.FS { return shoutingFS{e.Environment.Files()} }
+
+type shoutingFS struct{ core.FS }
+
+func (f shoutingFS) Write(ctx context.Context, path string, content io.Reader, mode fs.FileMode) error {
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	return f.FS.Write(ctx, path, bytes.NewReader(bytes.ToUpper(data)), mode)
+}
+
+func TestToolEnv(t *testing.T) {
+	dir := t.TempDir()
+	write := model.ToolCall{Name: "write_file", Args: `{"file_path":"x.txt","content":"quiet\n"}`}
+	h := host.New("", func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
+		a, err := agent.Open(ctx, agent.Options{Dir: dir})
+		if err != nil {
+			return host.Opened{}, err
+		}
+		s, err := a.NewSession(ctx, agent.SessionOptions{Provider: coretest.Model(coretest.CallTools(write), coretest.Say("Done.")), Asker: asker, ToolEnv: o.ToolEnv})
+		return host.Opened{Session: s, Close: a.Close}, err
+	})
+	defer h.Close()
+	s, err := h.Open(t.Context(), host.Open{ToolEnv: func(e core.Environment) core.Environment { return shouting{e} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Do(t.Context(), host.Command{Type: "input", Content: []host.Part{{Type: "text", Text: "write"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range s.Events(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case event.Question:
+			if want := (event.Edit{Path: "x.txt", Line: 1, Kind: "create", New: "quiet\n"}); len(b.Edits) != 1 || b.Edits[0] != want {
+				t.Errorf("the question shows the edits %+v", b.Edits)
+			}
+			if _, err := s.Do(t.Context(), host.Command{Type: "answer", Question: b.QID, Choice: core.ChoiceOnce}); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		case event.ToolResult:
+			if got := b.Edits(); len(got) != 1 || got[0].Kind != "create" || got[0].New != "quiet\n" {
+				t.Errorf("the result has the edits %+v", got)
+			}
+			continue
+		case event.Result:
+		default:
+			continue
+		}
+		break
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "x.txt")); err != nil || string(got) != "QUIET\n" {
+		t.Errorf("the file has %q, %v", got, err)
 	}
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"iter"
 	"slices"
 	"sync"
@@ -17,12 +18,16 @@ import (
 
 // Command is what a driver wants. Type says which of the other fields apply.
 type Command struct {
-	Type string `json:"type" jsonschema:"input, answer, cancel, set, compact, rewind or close; on lines also hello and now"`
+	Type string `json:"type" jsonschema:"input, continue, answer, cancel, set, compact, rewind, end or close; on lines also hello and now"`
 
 	// Of an input.
 	Content []Part `json:"content,omitempty" jsonschema:"of an input"`
-	When    string `json:"when,omitempty" jsonschema:"of an input while another is processed: empty to refuse it, next to process it afterwards, steer to add it to the other"`
-	Run     string `json:"run,omitempty" jsonschema:"of an input: a name for its events; empty for a new one"`
+	When    string `json:"when,omitempty" jsonschema:"of an input while another is processed: empty to refuse it, next to process it afterwards, steer to add it to the other; keep to add it to what is processed now or next"`
+	Run     string `json:"run,omitempty" jsonschema:"of an input, continue, compact, and an answer that continues a session: a name for its events; empty for a new one"`
+	// Own is an input of a driver in this process, instead of Content.
+	Own *core.Input `json:"-"`
+	// Context is what the driver adds to an input, such as an open file.
+	Context []Context `json:"context,omitempty" jsonschema:"of an input: what the host adds to it, such as open files; the model is told that these are not the user's words"`
 
 	// Of an answer.
 	Question string      `json:"question,omitempty" jsonschema:"of an answer: the qid of the question"`
@@ -30,14 +35,35 @@ type Command struct {
 	Offer    int         `json:"offer,omitempty" jsonschema:"of an answer with session or always: index of the question's offer"`
 	Values   any         `json:"values,omitempty" jsonschema:"of an answer to a form: an object"`
 	Reason   string      `json:"reason,omitempty" jsonschema:"of an answer or a cancel, in the user's words"`
+	// Args replace the arguments of the call that a permission request is about.
+	Args json.RawMessage `json:"args,omitempty" jsonschema:"of an answer with once to a permission request: an object that replaces the arguments of the call"`
 
 	Reach string `json:"reach,omitempty" jsonschema:"of a cancel: model to let running tools finish, tools (the default) to end them"`
+
+	Work string `json:"work,omitempty" jsonschema:"of an end, and of an input to a subagent that is working: its id in now"`
 
 	Setting string `json:"setting,omitempty" jsonschema:"of a set: its id"`
 	Value   string `json:"value,omitempty" jsonschema:"of a set"`
 
 	Focus string    `json:"focus,omitempty" jsonschema:"of a compact: what the summary must cover"`
 	Input event.Seq `json:"input,omitempty" jsonschema:"of a rewind: seq of the user event"`
+}
+
+// Context is a text that a driver adds to an input.
+type Context struct {
+	Source string `json:"source" jsonschema:"where it comes from, such as a file or a URL"`
+	Text   string `json:"text"`
+}
+
+// blocks returns what a driver adds to an input.
+func blocks(list []Context) (all []core.Block, err error) {
+	for i, c := range list {
+		if c.Source == "" {
+			return nil, fail(CodeInvalid, "context[%d]: send it with source and text", i)
+		}
+		all = append(all, core.Block{Source: c.Source, Text: c.Text})
+	}
+	return all, nil
 }
 
 // Part is a part of an input: a text or an image.
@@ -50,9 +76,6 @@ type Part struct {
 
 // parts returns the content of an input.
 func parts(content []Part) (model.Parts, error) {
-	if len(content) == 0 {
-		return nil, fail(CodeInvalid, "the input has no content: send content with at least one part")
-	}
 	var list model.Parts
 	for i, p := range content {
 		switch {
@@ -73,6 +96,7 @@ type Now struct {
 	Run       string           `json:"run,omitempty"` // being processed
 	Queued    []string         `json:"queued,omitempty"`
 	Questions []event.Question `json:"questions,omitempty"` // that are open
+	Work      []Work           `json:"work,omitempty"`      // in the background, and subagents
 	Settings  []Setting        `json:"settings,omitempty"`
 	Commands  []string         `json:"commands,omitempty"`
 }
@@ -95,8 +119,9 @@ type Session struct {
 	closed   bool
 	wg       sync.WaitGroup
 
-	leftMu sync.Mutex
-	left   []event.Event // results of runs that ended with the session
+	leftMu  sync.Mutex
+	left    []event.Event                // results of runs that ended with the session
+	awaited map[string]chan event.Result // by run
 }
 
 // run is the processing of an input, with the background work that it started.
@@ -104,6 +129,7 @@ type run struct {
 	id   string
 	ctx  context.Context
 	stop context.CancelFunc
+	wake context.CancelFunc // while it waits for background work
 }
 
 // ID returns the session's ID.
@@ -146,7 +172,7 @@ func numbered(e event.Event, seq event.Seq) event.Event {
 func (s *Session) Now() Now {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := Now{State: s.session.State(), Questions: s.session.Pending(), Settings: slices.Clone(s.opened.Settings), Commands: s.opened.Commands}
+	n := Now{State: s.session.State(), Questions: s.session.Pending(), Work: s.session.Work(), Settings: slices.Clone(s.opened.Settings), Commands: s.opened.Commands}
 	if s.current != nil {
 		n.Run = s.current.id
 	}
@@ -162,6 +188,8 @@ func (s *Session) Do(ctx context.Context, c Command) (run string, err error) {
 	switch c.Type {
 	case "input":
 		return s.input(c)
+	case "continue":
+		return s.proceed(c)
 	case "answer":
 		return s.answer(ctx, c)
 	case "cancel":
@@ -175,32 +203,36 @@ func (s *Session) Do(ctx context.Context, c Command) (run string, err error) {
 			return "", errorOf(err)
 		}
 		return "", nil
+	case "end":
+		return "", s.endWork(c)
 	case "close":
-		go func() { _ = s.close() }() // its events say so
+		go func() { _ = s.Close() }() // its events say so
 		return "", nil
 	}
-	return "", fail(CodeInvalid, "unknown command %q: use input, answer, cancel, set, compact, rewind or close", c.Type)
+	return "", fail(CodeInvalid, "unknown command %q: use input, continue, answer, cancel, set, compact, rewind, end or close", c.Type)
 }
 
 func (s *Session) input(c Command) (string, error) {
-	content, err := parts(c.Content)
+	in, err := c.input()
 	if err != nil {
 		return "", err
 	}
-	if c.When != "" && c.When != "next" && c.When != "steer" {
-		return "", fail(CodeInvalid, "when is %q: use next or steer, or leave it out", c.When)
+	if c.Work != "" {
+		return "", s.steerWork(c.Work, in)
 	}
-	in := core.Input{Content: content, Run: cmp.Or(c.Run, uuid.NewString())}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case c.When == "keep" && !s.closed:
+		s.steer(in)
+		return "", nil
 	case s.closed || s.current == nil || c.When == "":
 		return s.start(in)
 	case c.When == "next":
 		s.queue = append(s.queue, in)
 		return in.Run, nil
 	}
-	s.session.Steer(in)
+	s.steer(in)
 	return s.current.id, nil
 }
 
@@ -219,7 +251,7 @@ func (s *Session) start(in core.Input) (string, error) {
 	s.current = r
 	s.wg.Go(func() {
 		out, err := work()
-		for err == nil && out.Stop == core.StopDone && s.session.AwaitBackground(r.ctx) {
+		for err == nil && out.Stop == core.StopDone && s.awaitBackground(r) {
 			var more core.Outcome
 			if work, err = s.session.Start(context.WithoutCancel(r.ctx), core.Input{}); err != nil {
 				break
@@ -283,7 +315,7 @@ func (s *Session) finish(r *run, out core.Outcome, err error) {
 			s.result(in.Run, core.Outcome{Stop: core.StopCancelled}, nil)
 		}
 		s.queue = nil
-		go func() { _ = s.close() }() // frees what belongs to the session
+		go func() { _ = s.Close() }() // frees what belongs to the session
 		return
 	}
 	for len(s.queue) > 0 {
@@ -325,6 +357,7 @@ func (s *Session) result(id string, out core.Outcome, err error) {
 		e := event.ErrorOf(err)
 		body.Error = &e
 	}
+	s.tell(body)
 	if s.session.State() != core.StateClosed {
 		s.session.Note(context.Background(), body)
 		return

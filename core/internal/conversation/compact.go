@@ -59,10 +59,11 @@ func (c *Conversation) replace(summary model.Parts, kept int) {
 	for kept > 0 && c.messages[len(c.messages)-kept].Role == model.RoleTool {
 		kept--
 	}
-	tail := c.messages[len(c.messages)-kept:]
+	tail, answered, stopped := c.messages[len(c.messages)-kept:], c.Answered && kept > 0, c.Stopped
 	c.messages, c.Context, c.size, c.Warned = make([]model.Message, 0, kept+8), 0, 0, false
 	c.Add(model.RoleUser, summary)
 	for _, m := range tail {
 		c.Add(m.Role, m.Parts)
 	}
+	c.Answered, c.Stopped = answered, stopped
 }

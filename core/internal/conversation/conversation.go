@@ -24,11 +24,17 @@ type Conversation struct {
 	Questions questions.Set
 	Usage     model.Usage // of all answers, also of those taken back
 	Cost      float64     // USD
+	// Settings are those that the host has recorded as changed, by name.
+	Settings map[string]string
 	// Price is the price of a usage; nil, or false, if it is unknown.
 	Price func(provider, name string, u model.Usage) (float64, bool)
 
-	view    atomic.Pointer[View]
+	view atomic.Pointer[View]
+	// Stopped says that the work on the last input ended, and not by an interruption.
+	Stopped bool
+
 	inputs  []input
+	taken   map[string]bool  // IDs of inputs
 	past    int              // tokens of all messages that summaries replaced
 	recent  []string         // signatures of the last calls
 	open    []model.ToolCall // calls of the last answer, while one has no result
@@ -41,6 +47,7 @@ type state struct {
 	Turns    int  // user and assistant turns
 	Images   bool // some message has an image
 	Warned   bool // that the window is nearly used
+	Answered bool // the last message is a complete answer
 	Context  int  // estimated tokens of the next request
 	size     int  // tokens of the messages, always estimated
 }
@@ -88,6 +95,7 @@ func (c *Conversation) Messages() []model.Message { return slices.Clip(c.message
 // Add adds a message that is not an input.
 func (c *Conversation) Add(role model.Role, parts model.Parts) {
 	c.messages = append(c.messages, model.Message{Role: role, Parts: parts})
+	c.Answered, c.Stopped = false, false
 	c.Images = c.Images || parts.HasImage()
 	size := parts.EstimateTokens()
 	c.Context, c.size = c.Context+size, c.size+size
@@ -105,8 +113,30 @@ func (c *Conversation) Begin() {
 	c.inputs = append(c.inputs, input{past: c.past, before: before, memory: c.Memory.Save()})
 }
 
-// AddInput adds the input with this number.
-func (c *Conversation) AddInput(seq event.Seq, parts model.Parts) {
+// Taken reports whether there was an input with an ID.
+func (c *Conversation) Taken(id string) bool { return c.taken[id] }
+
+// Unfinished reports whether work on an input was interrupted.
+func (c *Conversation) Unfinished() bool {
+	return len(c.messages) > 0 && !c.Stopped && (!c.Answered || len(c.open) > 0)
+}
+
+// LastText returns the text of the last message.
+func (c *Conversation) LastText() string {
+	if len(c.messages) == 0 {
+		return ""
+	}
+	return c.messages[len(c.messages)-1].Parts.Text()
+}
+
+// AddInput adds the input with this number and ID, which may be empty.
+func (c *Conversation) AddInput(seq event.Seq, id string, parts model.Parts) {
+	if id != "" && c.taken == nil {
+		c.taken = map[string]bool{}
+	}
+	if id != "" {
+		c.taken[id] = true
+	}
 	c.inputs[len(c.inputs)-1].seq = seq
 	c.Turns++
 	c.Add(model.RoleUser, parts)
@@ -141,6 +171,7 @@ func (c *Conversation) AddAnswer(m event.Message) {
 		c.Context = n
 	}
 	c.open = m.Content.ToolCalls()
+	c.Answered = len(c.open) == 0 && !m.Partial && (m.Stop == model.StopEnd || m.Stop == model.StopOther || m.Stop == "")
 	c.results = make(map[string]model.ToolResult, len(c.open))
 }
 
@@ -209,10 +240,17 @@ func (c *Conversation) Apply(e event.Event, o Options) error {
 	}
 	c.Note(e.Call, e.Body)
 	switch b := e.Body.(type) {
+	case event.SettingChanged:
+		if c.Settings == nil {
+			c.Settings = map[string]string{}
+		}
+		c.Settings[b.Setting] = b.Value
 	case event.Prompt:
 		c.Prompt = Prompt{b.Text, b.Provider, b.Model, b.Profile, true}
 	case event.User:
-		c.AddInput(e.Seq, b.Content)
+		c.AddInput(e.Seq, b.Input, b.Content)
+	case event.Idle:
+		c.Stopped = b.State != Unfinished
 	case event.Steering:
 		if b.Source == LoopDetection {
 			c.NewPattern()
@@ -240,6 +278,9 @@ func (c *Conversation) Apply(e event.Event, o Options) error {
 	}
 	return nil
 }
+
+// Unfinished is the state of a session that an event.Idle has.
+const Unfinished = "unfinished"
 
 // LoopDetection is the source of a warning's steering turn.
 const LoopDetection = "loop_detection"

@@ -5,6 +5,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/seed-009c0928/agent/core/event"
@@ -15,6 +16,9 @@ type Journal interface {
 	Append(ctx context.Context, e event.Event) error
 	Sync(ctx context.Context) error
 }
+
+// ErrFenced is the error of a journal that another process writes now.
+var ErrFenced = errors.New("another process has taken over the session")
 
 // Recorder records the events of one session. It is safe for concurrent use.
 type Recorder struct {
@@ -56,10 +60,10 @@ func (r *Recorder) OnError(stop func(error)) {
 	r.stop = stop
 }
 
-// Add numbers an event, records it with the body record, and shows it. It returns the number. The error
-// is that of an optional journal that is given up; the one of any other goes to
-// the function of OnError.
-func (r *Recorder) Add(ctx context.Context, e event.Event, record event.Body) (event.Seq, error) {
+// Add numbers an event, records what is to be recorded of it, and shows it. It returns
+// the number. The error is that of an optional journal that is given up; the one of any
+// other goes to the function of OnError.
+func (r *Recorder) Add(ctx context.Context, e event.Event) (event.Seq, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq++
@@ -67,14 +71,14 @@ func (r *Recorder) Add(ctx context.Context, e event.Event, record event.Body) (e
 	var err error
 	if r.journal != nil && !e.IsDelta() {
 		logged := e
-		logged.Body = record
+		logged.Body, logged.Record = e.Recorded(), nil
 		r.pending = append(r.pending, logged)
 		err = r.flush(ctx)
 	}
 	r.log.Append(e)
 	switch {
 	case err == nil:
-	case r.optional:
+	case r.optional && !errors.Is(err, ErrFenced):
 		r.journal, r.pending = nil, nil
 		return e.Seq, err
 	case r.stop != nil:

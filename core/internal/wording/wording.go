@@ -104,3 +104,19 @@ func Question(tool string, accesses []Access) string {
 	}
 	return strings.ToUpper(what[:1]) + what[1:] + "?"
 }
+
+// Unrecorded answers a call that cannot be run when its session is resumed.
+const Unrecorded = "This call was not run: its arguments were not recorded, because they may contain secrets. Make it again."
+
+// Interrupted answers a call that was open when the agent ended.
+func Interrupted(started bool) string {
+	if !started {
+		return "The call was not run, as the agent ended before."
+	}
+	return "The call was interrupted when the agent ended; what it did is unknown."
+}
+
+// Context is a text that is added to an input. It cannot end its own block.
+func Context(source string, trusted bool, text string) string {
+	return fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", source, trusted, strings.ReplaceAll(text, "</context", "< /context"))
+}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -19,7 +20,7 @@ import (
 // that of https://docs.github.com/en/rest/models/catalog.
 type chat struct{ api API }
 
-var deployment = pattern(`^/openai/deployments/([^/]+)/chat/completions$`)
+var deployment = lazy.Regexp(`^/openai/deployments/([^/]+)/chat/completions$`)
 
 func (c chat) route(r *http.Request) route {
 	if c.api == Azure {

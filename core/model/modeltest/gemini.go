@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -17,9 +18,9 @@ import (
 type gemini struct{ vertex bool }
 
 var (
-	geminiPath = pattern(`^/v1(?:beta|alpha)?/models/([^/:]+):(generateContent|streamGenerateContent)$`)
-	vertexPath = pattern(`^/v1(?:beta1)?/(?:projects/[^/]+/locations/[^/]+/)?publishers/google/models/([^/:]+):(generateContent|streamGenerateContent)$`)
-	vertexList = pattern(`^/v1(?:beta1)?/publishers/google/models$`)
+	geminiPath = lazy.Regexp(`^/v1(?:beta|alpha)?/models/([^/:]+):(generateContent|streamGenerateContent)$`)
+	vertexPath = lazy.Regexp(`^/v1(?:beta1)?/(?:projects/[^/]+/locations/[^/]+/)?publishers/google/models/([^/:]+):(generateContent|streamGenerateContent)$`)
+	vertexList = lazy.Regexp(`^/v1(?:beta1)?/publishers/google/models$`)
 )
 
 func (g gemini) route(r *http.Request) route {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -143,8 +144,8 @@ func (g gemini) read(s *Server, req *Request) (*Fault, error) {
 }
 
 var (
-	geminiName = pattern(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
-	gemini3    = pattern(`^gemini-[3-9]`)
+	geminiName = lazy.Regexp(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
+	gemini3    = lazy.Regexp(`^gemini-[3-9]`)
 )
 
 // checkTools checks tools and tool choice:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -174,12 +175,12 @@ func (b *messagesBody) checkTools() *Fault {
 }
 
 var (
-	messagesName  = pattern(`^[a-zA-Z0-9_-]{1,128}$`)
-	messagesID    = pattern(`^[a-zA-Z0-9_-]+$`)
-	messagesImage = pattern(`^image/(jpeg|png|gif|webp)$`)
+	messagesName  = lazy.Regexp(`^[a-zA-Z0-9_-]{1,128}$`)
+	messagesID    = lazy.Regexp(`^[a-zA-Z0-9_-]+$`)
+	messagesImage = lazy.Regexp(`^image/(jpeg|png|gif|webp)$`)
 	// adaptive are the models with adaptive thinking. See
 	// https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking.
-	adaptive = pattern(`claude-[a-z]+-(4-[6-9]|[5-9])`)
+	adaptive = lazy.Regexp(`claude-[a-z]+-(4-[6-9]|[5-9])`)
 )
 
 // checkThinking checks the rules of

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Request is a request for an answer as the server received it.
@@ -109,11 +109,7 @@ func (m *Message) parts() []contentPart {
 
 // The patterns are compiled when first needed.
 var (
-	toolName       = pattern(`^[a-zA-Z0-9_-]{1,64}$`)
-	reasoningModel = pattern(`^(o[1-9]|gpt-5)`)
-	imageURL       = pattern(`^(https?://|data:image/[a-z+.-]+;base64,[A-Za-z0-9+/]+=*$)`)
+	toolName       = lazy.Regexp(`^[a-zA-Z0-9_-]{1,64}$`)
+	reasoningModel = lazy.Regexp(`^(o[1-9]|gpt-5)`)
+	imageURL       = lazy.Regexp(`^(https?://|data:image/[a-z+.-]+;base64,[A-Za-z0-9+/]+=*$)`)
 )
-
-func pattern(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -205,7 +206,7 @@ func (t *responsesTool) checkSearch(name string) *Fault {
 	return nil
 }
 
-var searchingModel = pattern(`^gpt-(5\.([4-9]|\d\d)|[6-9])`)
+var searchingModel = lazy.Regexp(`^gpt-(5\.([4-9]|\d\d)|[6-9])`)
 
 // parsed returns the parsed request without its input.
 func (b *responsesBody) parsed() Parsed {

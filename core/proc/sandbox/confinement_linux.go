@@ -45,6 +45,7 @@ func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 		}
 	}
 	c.net = p.Network
+	c.group = systemGroups().create(p.Limits)
 	if err := c.connect(); err != nil {
 		return err
 	}
@@ -211,6 +212,11 @@ func (e *stepError) Unwrap() error { return e.Err }
 // The error of a command that cannot be started is the system's.
 func (c *Confinement) Enter(ctx context.Context) error {
 	c.started()
+	if c.group != "" {
+		if err := joinGroup(c.group, c.cmd.Process.Pid); err != nil { // other limits remain
+			c.manager.logger.Debug("move a process to its control group", "error", err)
+		}
+	}
 	_ = c.conn.SetDeadline(time.Now().Add(enterTime))
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Now()) })
 	err := c.enter()

@@ -127,7 +127,7 @@ func (m *Manager) Prepare(ctx context.Context, p *Profile, cmd *exec.Cmd) (*Conf
 
 // confine rewrites a command for a working level.
 func (m *Manager) confine(level Level, p *Profile, cmd *exec.Cmd) (*Confinement, error) {
-	c := &Confinement{Level: level, manager: m}
+	c := &Confinement{Level: level, manager: m, cmd: cmd}
 	if err := c.build(p, cmd); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -186,6 +186,9 @@ type Confinement struct {
 	plan    *plan                 // the result
 	program string
 	drop    []string // variables only for the helper
+
+	cmd   *exec.Cmd
+	group string // the control group; empty if there is none
 }
 
 // Ended is how a command ended.
@@ -297,6 +300,10 @@ func (c *Confinement) Remove() {
 	c.stands, c.absent = nil, nil
 	_ = c.tmp.Remove() // the next agent tries again
 	c.tmp = nil
+	if c.group != "" {
+		removeGroup(c.group)
+		c.group = ""
+	}
 }
 
 // Aside returns, after [Confinement.Remove], the new names of files that were created at

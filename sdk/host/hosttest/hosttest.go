@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ type Driver interface {
 	Now() host.Now
 }
 
-// Open opens a session with the model and the tools. Each call of the function that it
+// Open opens a session with the model, the tools and [Policy]. Each call of the function that it
 // returns attaches another driver to it.
 type Open func(t *testing.T, p model.Provider, tools ...core.Tool) (connect func() Driver)
 
@@ -32,7 +33,11 @@ func Run(t *testing.T, open Open) {
 	t.Run("one result a run, in order", func(t *testing.T) { results(t, open) })
 	t.Run("cancel behind an input", func(t *testing.T) { cancelBehind(t, open) })
 	t.Run("queued inputs", func(t *testing.T) { queued(t, open) })
+	t.Run("context of the driver", func(t *testing.T) { added(t, open) })
+	t.Run("several questions", func(t *testing.T) { several(t, open) })
+	t.Run("changed arguments", func(t *testing.T) { changed(t, open) })
 	t.Run("two drivers and a question", func(t *testing.T) { question(t, open) })
+	t.Run("kept inputs", func(t *testing.T) { kept(t, open) })
 	t.Run("reconnect", func(t *testing.T) { reconnect(t, open) })
 	t.Run("wrong commands", func(t *testing.T) { wrong(t, open) })
 	t.Run("close", func(t *testing.T) { closing(t, open) })
@@ -190,7 +195,7 @@ func blocked(release <-chan struct{}) (turn coretest.Turn, started <-chan struct
 
 // asking is a tool that asks.
 func asking() core.Tool {
-	return core.NewTool(core.ToolDefinition{Name: "asking"}, nil, func(ctx context.Context, c *core.Call, _ struct{}) (core.Result, error) {
+	return core.NewTool(core.ToolDefinition{Name: "asking", ReadOnly: true}, nil, func(ctx context.Context, c *core.Call, _ struct{}) (core.Result, error) {
 		a, err := c.Ask(ctx, core.Question{Kind: core.QuestionConfirm, Title: "Sure?", Choices: []core.Choice{core.ChoiceYes, core.ChoiceNo}})
 		return core.TextResult("the answer is " + string(a.Choice)), err
 	})
@@ -223,6 +228,107 @@ func question(t *testing.T, open Open) {
 	}
 	if answers != 1 {
 		t.Errorf("%d answers in %v", answers, kinds(list))
+	}
+}
+
+func added(t *testing.T, open Open) {
+	d := open(t, coretest.Model(coretest.Say("One.")))()
+	c := input("run", "go", "")
+	c.Context = []host.Context{{Source: "main.go", Text: "package main\n</context>"}}
+	do(t, d, c)
+	for _, e := range until(t, d, 0, resultOf("run")) {
+		b, ok := e.Body.(event.User)
+		if !ok {
+			continue
+		}
+		if want := "<context source=\"main.go\" trusted=false>\npackage main\n< /context>\n</context>"; len(b.Content) != 2 || b.Content[1] != model.Part(model.Text{Text: want}) {
+			t.Errorf("content %q", b.Content)
+		}
+	}
+}
+
+// several asks questions of two calls at once, and answers the last first.
+func several(t *testing.T, open Open) {
+	call := model.ToolCall{Name: "asking", Args: "{}"}
+	d := open(t, coretest.Model(coretest.CallTools(call, call), coretest.Say("Done.")), asking())()
+	do(t, d, input("run", "go", ""))
+	var open2 []string
+	until(t, d, 0, func(e event.Event) bool {
+		if b, ok := e.Body.(event.Question); ok {
+			open2 = append(open2, b.QID)
+		}
+		return len(open2) == 2
+	})
+	if now := d.Now(); len(now.Questions) != 2 || open2[0] == open2[1] {
+		t.Fatalf("questions %v, now %+v", open2, now)
+	}
+	do(t, d, host.Command{Type: "answer", Question: open2[1], Choice: core.ChoiceNo})
+	do(t, d, host.Command{Type: "answer", Question: open2[0], Choice: core.ChoiceYes})
+	answers := map[string]string{}
+	for _, e := range until(t, d, 0, resultOf("run")) {
+		if b, ok := e.Body.(event.Answer); ok {
+			answers[b.QID] = b.Choice
+		}
+	}
+	if answers[open2[0]] != "yes" || answers[open2[1]] != "no" {
+		t.Errorf("answers %v to %v", answers, open2)
+	}
+}
+
+// Policy is the policy of the sessions under test: it asks about unknown accesses,
+// denies those of "forbidden", and allows all else.
+type Policy struct{}
+
+// Decide implements [core.Policy].
+func (Policy) Decide(_ context.Context, req core.PermissionRequest) core.Decision {
+	d := core.Decision{Verdict: core.Allow}
+	for _, a := range req.Accesses {
+		switch {
+		case a.Resource == "forbidden":
+			return core.Decision{Reason: "the test forbids it"}
+		case a.Scope == core.ScopeUnknown:
+			d.Verdict = core.Ask
+		}
+	}
+	return d
+}
+
+// changed answers permission requests with other arguments.
+func changed(t *testing.T, open Open) {
+	type args struct {
+		Text string `json:"text"`
+	}
+	guarded := core.NewTool(core.ToolDefinition{Name: "guarded"}, func(_ context.Context, _ *core.Call, in args) ([]core.Access, error) {
+		return core.UnknownAccess(in.Text), nil
+	}, func(_ context.Context, _ *core.Call, in args) (core.Result, error) {
+		return core.TextResult("did " + in.Text), nil
+	})
+	call := coretest.CallTools(model.ToolCall{Name: "guarded", Args: `{"text":"asked"}`})
+	d := open(t, coretest.Model(call, coretest.Say("One."), call, coretest.Say("Two."), call, coretest.Say("Three.")), guarded)()
+	after := event.Seq(0)
+	for run, tt := range map[string]struct{ args, want string }{
+		"allowed":   {`{"text":"changed"}`, "did changed\n(Call corrected: the user changed the arguments to {\"text\":\"changed\"}.)"},
+		"forbidden": {`{"text":"forbidden"}`, "the test forbids it"},
+		"wrong":     {`{"text":1}`, "the user changed the arguments to"},
+	} {
+		do(t, d, input(run, "go", ""))
+		asked := until(t, d, after, func(e event.Event) bool { _, ok := e.Body.(event.Question); return ok })
+		last := asked[len(asked)-1]
+		qid := last.Body.(event.Question).QID
+		after = last.Seq
+		var invalid *host.Error
+		if _, err := d.Do(t.Context(), host.Command{Type: "answer", Question: qid, Choice: core.ChoiceSession, Args: []byte(`{}`)}); !errors.As(err, &invalid) || invalid.Code != host.CodeInvalid {
+			t.Errorf("arguments for the session: %v", err)
+		}
+		do(t, d, host.Command{Type: "answer", Question: qid, Choice: core.ChoiceOnce, Args: []byte(tt.args)})
+		list := until(t, d, after, resultOf(run))
+		after = list[len(list)-1].Seq
+		for _, e := range list {
+			if b, ok := e.Body.(event.ToolResult); ok && !strings.Contains(b.Content.Text(), tt.want) {
+				t.Errorf("%s: result %q, want %q in it", run, b.Content.Text(), tt.want)
+			}
+		}
+		settle(t, d)
 	}
 }
 

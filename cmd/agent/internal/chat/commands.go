@@ -20,13 +20,13 @@ import (
 func (c *chat) allCommands() []tui.Command {
 	commands := withCustom(c.commands(), c.custom, c.set.Dir)
 	commands = withSkills(commands, c.library)
-	commands = withPluginCommands(commands, c.agent, c.session)
+	commands = withPluginCommands(commands, c.agent, c.session.ID())
 	return append(commands, c.promptCommands()...)
 }
 
 // withCommand adds a command, as SCOPE:NAME if its name is taken.
 func withCommand(commands []tui.Command, scope string, c tui.Command) []tui.Command {
-	if c.Name == "help" || c.Name == "quit" || slices.ContainsFunc(commands, func(o tui.Command) bool { return o.Name == c.Name }) {
+	if tui.Reserved(c.Name) || slices.ContainsFunc(commands, func(o tui.Command) bool { return o.Name == c.Name }) {
 		c.Name = scope + ":" + c.Name
 	}
 	return append(commands, c)
@@ -41,14 +41,15 @@ func (c *chat) commands() []tui.Command {
 		}
 	}
 	return strict([]tui.Command{
-		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "show the model, or switch to another", Run: text(c.cmdModel), Complete: c.completeModel},
+		{Name: "model", Args: "[[PROVIDER/]MODEL]", Summary: "choose the model, or switch to the one named", Run: text(c.cmdModel), Complete: c.completeModel},
 		{Name: "tools", Summary: "list tools", Run: text(c.cmdTools)},
-		{Name: "mcp", Args: "[NAME]", Summary: "list MCP servers, or show one", Run: text(c.cmdMCP)},
-		{Name: "skills", Summary: "list skills; /NAME uses one", Run: text(c.cmdSkills)},
+		{Name: "mcp", Args: "[NAME]", Summary: "list MCP servers: turn them on and off, sign in; or show one", Run: text(c.cmdMCP)},
+		{Name: "skills", Summary: "choose a skill; /NAME uses one", Run: c.cmdSkills},
 		{Name: "plugins", Summary: "list plugins and their permissions", Run: text(c.cmdPlugins)},
 		{Name: "mode", Args: "[NAME]", Summary: "show the permission mode, or switch to another", Run: text(c.cmdMode), Complete: c.completeMode},
 		{Name: "permissions", Args: "[MODE]", Summary: "show the permission mode and rules, or switch the mode", Run: text(c.cmdPermissions), Complete: c.completeMode},
-		{Name: "config", Summary: "show settings that differ from the defaults", Run: text(c.cmdConfig)},
+		{Name: "config", Summary: "show and change settings", Run: c.cmdConfig},
+		{Name: "theme", Args: "[NAME]", Summary: "choose the colours", Run: c.cmdTheme, Complete: completeTheme},
 		{Name: "session", Summary: "show the session ID and log file", Run: text(c.cmdSession)},
 		{Name: "context", Summary: "show what fills the context window", Run: text(c.cmdContext)},
 		{Name: "compact", Args: "[INSTRUCTIONS]", Summary: "replace the conversation by a summary", Run: text(c.cmdCompact)},
@@ -56,6 +57,7 @@ func (c *chat) commands() []tui.Command {
 		{Name: "redo", Summary: "take the last undo back", Run: text(c.cmdRedo)},
 		{Name: "rewind", Args: "[N [both|conversation|files]]", Summary: "go back to before an input (Esc Esc)", Run: c.cmdRewind},
 		{Name: "cost", Summary: "show token usage and cost", Run: text(c.cmdCost)},
+		{Name: "telemetry", Summary: "show where telemetry is sent", Run: text(c.cmdTelemetry)},
 		{Name: "resume", Args: "[ID]", Summary: "resume another session, which you choose if you name none", Run: c.cmdResume},
 		{Name: "clear", Summary: "start a new session", Run: func(context.Context, string) (tui.Result, error) {
 			return tui.Result{Next: &tui.Next{Kind: tui.NextNew}}, nil
@@ -94,7 +96,7 @@ func withCustom(builtin []tui.Command, custom []setup.CustomCommand, dir string)
 }
 
 // withPluginCommands adds the commands of plugins.
-func withPluginCommands(others []tui.Command, a *agent.Agent, s *agent.Session) []tui.Command {
+func withPluginCommands(others []tui.Command, a *agent.Agent, session string) []tui.Command {
 	if a.Plugins() == nil {
 		return others
 	}
@@ -103,7 +105,7 @@ func withPluginCommands(others []tui.Command, a *agent.Agent, s *agent.Session) 
 		out = withCommand(out, c.Plugin, tui.Command{
 			Name: c.Name, Args: c.Args, Summary: c.Summary + " (" + c.Plugin + ")",
 			Run: func(ctx context.Context, args string) (tui.Result, error) {
-				reply, err := c.Run(ctx, core.SessionInfo{ID: s.ID(), Dir: a.Env().Info().Dir}, strings.TrimSpace(args))
+				reply, err := c.Run(ctx, core.SessionInfo{ID: session, Dir: a.Env().Info().Dir}, strings.TrimSpace(args))
 				return tui.Result{Text: reply.Text, Prompt: reply.Prompt}, err
 			},
 		})

@@ -21,6 +21,7 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/skills"
 )
 
@@ -71,7 +72,7 @@ type chat struct {
 	otherwise string
 	set       *setup.Setup
 	agent     *agent.Agent
-	session   *agent.Session
+	session   *host.Session
 	opts      agent.SessionOptions
 	history   history
 	custom    []setup.CustomCommand
@@ -86,6 +87,8 @@ type chat struct {
 	request *model.Request // the last one
 	cost    float64        // USD
 	priced  bool           // the price of every call is known
+
+	line *statusLine
 
 	branchName string
 	branchRead time.Time
@@ -106,7 +109,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 			asker.Rules = filepath.Join("~", rest)
 		}
 	}
-	t.Session.Asker, t.Session.SaveRules = asker, c.set.SaveRules
+	t.Session.SaveRules = c.set.SaveRules
 	t.Session.Provider = setup.Advising{Provider: t.Session.Provider}
 	t.Session.Cost = c.count(t.Session.Cost)
 	t.Session.Hooks.BeforeModel = c.keepRequest
@@ -127,51 +130,61 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		fmt.Fprintf(c.Err, "agent: %v\n", errors.Join(failed...))
 	}
 	c.addPlanMode(t)
-	if c.agent, err = c.set.Environment.OpenAgent(ctx, t.Agent); err != nil {
+	h := host.New(t.Agent.Home, c.opener(t))
+	if c.session, err = h.Open(ctx, host.Open{ID: t.Session.Resume, Dir: t.Agent.Dir}); err != nil {
 		return tui.Next{}, err
 	}
-	defer c.agent.Close()
-	if p, ok := c.agent.Policy().(*permissions.Policy); ok {
-		c.policy = p // it knows the environment
-	}
-	setup.ReportPlugins(c.Options.IO, c.agent)
-	if c.session, err = c.agent.NewSession(ctx, t.Session); err != nil {
-		return tui.Next{}, err
-	}
-	defer c.session.Close()
-	setup.WarnUnrecorded(ctx, c.session, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
+	defer h.Close()
 	c.library = t.Agent.Skills.Library
-	c.opts, c.model = t.Session, t.Session.Provider.Info().Model
 	c.history = history{filepath.Join(c.set.Home, "history")}
 
+	var git func(context.Context) (bool, error)
+	if c.set.Trusted {
+		git = c.uncommitted
+	}
+	c.line = newStatusLine(ctx, c.set.Settings.Terminal.StatusLine, git)
+	defer c.line.close()
 	return tui.Run(ctx, c.options(asker, next.Prompt))
 }
 
 // addPlanMode adds mode plan to the agent and the session.
 func (c *chat) addPlanMode(t *run.Task) {
-	dir := ""
-	if t.Agent.Home != "" {
-		dir = filepath.Join(t.Agent.Home, "plans")
-	}
-	c.plan = planmode.New(dir, c.runModes, func(_ context.Context, m permissions.Mode) error { return c.setMode(m) })
+	c.plan = planmode.New(c.planDir(t.Agent.Home), c.runModes, c.setMode)
 	c.plan.Set(c.policy.Mode() == permissions.ModePlan)
 	c.otherwise = t.Otherwise
 	t.Agent.Toolsets = append(t.Agent.Toolsets, c.plan)
 	t.Session.Context = append(t.Session.Context, c.plan)
 }
 
+// planDir returns the directory for plans; empty saves none.
+func (c *chat) planDir(home string) string {
+	dir := c.set.Settings.Agent.PlanDir
+	switch rest, inHome := strings.CutPrefix(dir, "~/"); {
+	case dir == "" && home == "":
+		return ""
+	case dir == "":
+		return filepath.Join(home, "plans")
+	case inHome:
+		return filepath.Join(c.set.UserHome, rest)
+	case filepath.IsAbs(dir):
+		return dir
+	}
+	return filepath.Join(c.set.Dir, dir)
+}
+
 // options returns what the terminal UI needs.
 func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
+	files := &fileList{env: c.agent.Env()}
 	o := tui.Options{
 		In: c.In, Out: c.Terminal, Session: c.session, Asker: asker, Queue: c.queue, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.Dir), Dir: c.set.Dir, Welcome: c.welcome(),
-		Status: c.status, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Notify: tui.Notify(c.set.Settings.Terminal.Notify),
+		Status: c.status, Refresh: c.line.changed, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Notify: tui.Notify(c.set.Settings.Terminal.Notify), Theme: c.set.Settings.Terminal.Theme,
 		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
 			return expand(ctx, c.agent, text, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
 		},
 		Shell: c.shell,
 		Complete: func(prefix string) []string {
-			return append(c.resources(prefix), completePath(context.Background(), c.agent.Env(), prefix)...)
+			return append(c.resources(prefix), files.complete(context.Background(), prefix)...)
 		},
 	}
 	switch {
@@ -210,9 +223,15 @@ func (c *chat) status() tui.Status {
 		Model: name, Effort: c.set.Settings.Agent.Effort, Mode: string(c.policy.Mode()), Branch: c.branch(),
 		Tokens: c.usage.Total(), Cost: c.cost, Priced: c.priced,
 	}
-	if window := c.opts.Profile.ContextWindow; window > 0 {
+	window := c.opts.Profile.ContextWindow
+	if window > 0 {
 		st.Used = 100 * c.last.Total() / window
 	}
+	input := ""
+	if c.line.command != "" {
+		input = c.statusInput(st, window)
+	}
+	st.Line, st.Dirty = c.line.show(input)
 	return st
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // cmdMCP shows the session's MCP servers.
-func (c *chat) cmdMCP(_ context.Context, args string) (string, error) {
+func (c *chat) cmdMCP(ctx context.Context, args string) (string, error) {
 	host := c.agent.MCP()
 	if host == nil {
 		return "No MCP servers. Add one with `agent mcp add`.", nil
@@ -28,6 +28,9 @@ func (c *chat) cmdMCP(_ context.Context, args string) (string, error) {
 			return "", fmt.Errorf("no MCP server %q", name)
 		}
 		return serverPage(list[i]), nil
+	}
+	if c.asker.Listing() && len(list) > 0 {
+		return c.chooseServer(ctx, list)
 	}
 	var b strings.Builder
 	b.WriteString("| Server | Status | Tools | Target |\n| --- | --- | --- | --- |\n")
@@ -157,7 +160,7 @@ func fillPrompt(p mcp.Prompt, args string) map[string]string {
 
 // caller identifies the user at the terminal.
 func (c *chat) caller() mcp.Caller {
-	return mcp.Caller{Session: core.SessionInfo{ID: c.session.ID(), Dir: c.set.Dir}, Ask: c.session.Ask}
+	return mcp.Caller{Session: core.SessionInfo{ID: c.session.ID(), Dir: c.set.Dir}, Ask: c.asker.Ask}
 }
 
 // resource reads "@SERVER:URI"; the parts are nil if no server has that name.

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -24,8 +24,12 @@ const (
 	maxImage   = 5 << 20
 )
 
-// mention is an @file: at the beginning or after a space, up to the next space.
-var mention = regexp.MustCompile(`(?:^|\s)@([^\s@]+)`)
+// mention is an @file: at the beginning or after a space, up to the next space, or
+// in quotes. Lines of it may follow: "@file:10-20" or "@file#L10-L20".
+var (
+	mention      = regexp.MustCompile(`(?:^|\s)@(?:"([^"\n]+)"(\S*)|([^\s@"]+))`)
+	mentionLines = regexp.MustCompile(`(?::|#L)(\d+)(?:-L?(\d+))?$`)
+)
 
 // expand makes an input of a prompt and attaches its @files. A word that names no
 // file is left as it is. others resolves what else a word may name; it returns no
@@ -37,7 +41,7 @@ func expand(ctx context.Context, a fileSource, text string, others func(name str
 	var notes []string
 	var seen []string
 	for _, m := range mention.FindAllStringSubmatch(text, -1) {
-		name := strings.TrimRight(m[1], ".,;:!?)")
+		name := m[1] + strings.TrimRight(m[2]+m[3], ".,;:!?)")
 		if slices.Contains(seen, name) {
 			continue
 		}
@@ -51,19 +55,19 @@ func expand(ctx context.Context, a fileSource, text string, others func(name str
 			record = append(record, parts...)
 			continue
 		}
-		info, err := env.Files().Stat(ctx, name)
-		if err != nil || info.IsDir() {
+		name, lines, info, err := findMention(ctx, env, name)
+		if err != nil {
 			if strings.ContainsAny(name, "./") {
 				notes = append(notes, fmt.Sprintf("@%s: no such file; left as text", name))
 			}
 			continue
 		}
-		part, note, err := attach(ctx, env, name, info.Size())
+		part, note, err := attach(ctx, env, name, info, lines)
 		if err != nil {
 			return core.Input{}, nil, fmt.Errorf("@%s: %w", name, err)
 		}
 		in.Content, notes = append(in.Content, part), append(notes, note)
-		if isSensitive(ctx, a, name) {
+		if !info.IsDir() && isSensitive(ctx, a, name) {
 			hidden, part = true, model.Text{Text: fmt.Sprintf("<file path=%q>\n[%d bytes are not recorded, because they may contain secrets]\n</file>", name, info.Size())}
 		}
 		record = append(record, part)
@@ -93,8 +97,35 @@ func isSensitive(ctx context.Context, a fileSource, name string) bool {
 	}).Sensitive) > 0
 }
 
-// attach reads a file that the user named.
-func attach(ctx context.Context, env core.Environment, name string, size int64) (model.Part, string, error) {
+// lineRange is a part of a file; its zero value is the whole.
+type lineRange struct{ first, last int }
+
+// findMention finds a file or directory, and the lines that the name ends with.
+func findMention(ctx context.Context, env core.Environment, name string) (string, lineRange, fs.FileInfo, error) {
+	info, err := env.Files().Stat(ctx, name)
+	m := mentionLines.FindStringSubmatchIndex(name)
+	if err == nil || m == nil {
+		return name, lineRange{}, info, err
+	}
+	part := mentionLines.FindStringSubmatch(name)
+	var r lineRange
+	r.first, _ = strconv.Atoi(part[1])
+	if r.last = r.first; part[2] != "" {
+		r.last, _ = strconv.Atoi(part[2])
+	}
+	if info, err = env.Files().Stat(ctx, name[:m[0]]); err != nil || info.IsDir() || r.first < 1 || r.last < r.first {
+		return name, lineRange{}, nil, errors.Join(err, fs.ErrNotExist)
+	}
+	return name[:m[0]], r, info, nil
+}
+
+// attach reads what the user named: a file, some lines of it, or the names in a
+// directory.
+func attach(ctx context.Context, env core.Environment, name string, info fs.FileInfo, lines lineRange) (model.Part, string, error) {
+	size := info.Size()
+	if info.IsDir() {
+		return attachDir(ctx, env, name)
+	}
 	if size > maxImage {
 		return nil, "", fmt.Errorf("too large to attach (%d bytes): write the path without @ and let the model read what it needs", size)
 	}
@@ -108,36 +139,42 @@ func attach(ctx context.Context, env core.Environment, name string, size int64) 
 	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
 		return nil, "", errors.New("not a text file or an image")
 	}
-	if len(data) > maxMention {
-		return nil, "", fmt.Errorf("too large to attach (%d bytes): write the path without @ and let the model read what it needs", size)
+	text, which := strings.TrimRight(string(data), "\n"), ""
+	if lines.first > 0 {
+		all := strings.Split(text, "\n")
+		if lines.first > len(all) {
+			return nil, "", fmt.Errorf("it has only %s", display.Plural(len(all), "line"))
+		}
+		lines.last = min(lines.last, len(all))
+		text, which = strings.Join(all[lines.first-1:lines.last], "\n"), fmt.Sprintf(" lines=\"%d-%d\"", lines.first, lines.last)
 	}
-	text := fmt.Sprintf("<file path=%q>\n%s\n</file>", name, strings.TrimRight(string(data), "\n"))
-	return model.Text{Text: text}, fmt.Sprintf("@%s: %s", name, display.Plural(strings.Count(string(data), "\n")+1, "line")), nil
+	if len(text) > maxMention {
+		return nil, "", fmt.Errorf("too large to attach (%d bytes): name lines, as in @%s:1-200, or write the path without @ and let the model read what it needs", size, name)
+	}
+	return model.Text{Text: fmt.Sprintf("<file path=%q%s>\n%s\n</file>", name, which, text)}, fmt.Sprintf("@%s: %s", name, display.Plural(strings.Count(text, "\n")+1, "line")), nil
 }
 
-// completePath lists the completions of a path in the workspace, directories with
-// a slash. Hidden entries are listed only for a prefix with a dot.
-func completePath(ctx context.Context, env core.Environment, prefix string) []string {
-	dir, base := path.Split(prefix)
-	entries, err := env.Files().ReadDir(ctx, cmp.Or(dir, "."))
+// attachDir lists a directory.
+func attachDir(ctx context.Context, env core.Environment, name string) (model.Part, string, error) {
+	const most = 500
+	entries, err := env.Files().ReadDir(ctx, name)
 	if err != nil {
-		return nil
+		return nil, "", err
 	}
-	var out []string
-	for _, e := range entries {
-		name := e.Name()
-		if !strings.HasPrefix(name, base) || strings.HasPrefix(name, ".") && !strings.HasPrefix(base, ".") || strings.ContainsAny(name, " \t\n@") {
-			continue
-		}
-		if isDir(ctx, env, dir+name, e) {
-			name += "/"
-		}
-		out = append(out, dir+name)
-		if len(out) == 100 {
+	var names []string
+	for i, e := range entries {
+		if i == most {
+			names = append(names, fmt.Sprintf("… and %d more", len(entries)-most))
 			break
 		}
+		entry := e.Name()
+		if isDir(ctx, env, path.Join(name, entry), e) {
+			entry += "/"
+		}
+		names = append(names, entry)
 	}
-	return out
+	return model.Text{Text: fmt.Sprintf("<directory path=%q>\n%s\n</directory>", name, strings.Join(names, "\n"))},
+		fmt.Sprintf("@%s: %d names", name, len(entries)), nil
 }
 
 func isDir(ctx context.Context, env core.Environment, name string, e fs.DirEntry) bool {

@@ -7,45 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
-	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/permissions"
 )
 
-// setMode switches the permission mode of the session and its subagents, from the
-// next tool call on.
-func (c *chat) setMode(m permissions.Mode) error {
-	if m == permissions.ModeWorkspace {
-		if err := c.workspaceMode(); err != nil {
-			return err
-		}
-	}
-	c.mu.Lock()
-	was := c.policy.Mode()
-	c.policy = c.policy.WithMode(m)
-	c.session.SetPolicy(c.policy)
-	c.mu.Unlock()
-	c.plan.Set(m == permissions.ModePlan)
-	if m == permissions.ModePlan && was != m && c.session.State() == core.StateProcessing {
-		c.session.Notify(planmode.Text)
-	}
-	if (was == permissions.ModePlan) == (m == permissions.ModePlan) {
-		return nil
-	}
-	return c.planModel(m == permissions.ModePlan)
-}
-
-// planModel switches to the model for plans, or back.
-func (c *chat) planModel(on bool) error {
-	if c.set.Settings.Agent.PlanModel == "" {
-		return nil
-	}
-	name := c.otherwise
-	if on {
-		c.otherwise, name = c.modelName(), c.set.Settings.Agent.PlanModel
-	}
-	_, err := c.cmdModel(context.Background(), name)
-	return err
+// setMode switches the permission mode.
+func (c *chat) setMode(ctx context.Context, m permissions.Mode) error {
+	return c.change(ctx, settingMode, string(m))
 }
 
 // runModes are the modes in which a plan can be carried out.
@@ -70,8 +37,9 @@ func (c *chat) workspaceMode() error {
 
 // nextMode switches to the next of the modes that one key goes through.
 func (c *chat) nextMode() error {
+	ctx := context.Background()
 	modes := slices.Insert(c.runModes(), 2, permissions.ModePlan)
-	return c.setMode(modes[(slices.Index(modes, c.mode())+1)%len(modes)])
+	return c.setMode(ctx, modes[(slices.Index(modes, c.mode())+1)%len(modes)])
 }
 
 func (c *chat) mode() permissions.Mode {
@@ -80,7 +48,7 @@ func (c *chat) mode() permissions.Mode {
 	return c.policy.Mode()
 }
 
-func (c *chat) cmdMode(_ context.Context, args string) (string, error) {
+func (c *chat) cmdMode(ctx context.Context, args string) (string, error) {
 	name := strings.TrimSpace(args)
 	if name == "" {
 		return fmt.Sprintf("The permission mode is **%s**. `/mode NAME` switches to another: %s. Shift+Tab goes through them.", c.mode(), modeNames()), nil
@@ -89,7 +57,7 @@ func (c *chat) cmdMode(_ context.Context, args string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := c.setMode(m); err != nil {
+	if err := c.setMode(ctx, m); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("The permission mode is now **%s**.", m), nil

@@ -62,11 +62,17 @@ func (c *chat) review(ctx context.Context, q core.Question) *tui.Review {
 		}
 		r := &tui.Review{Changes: changes, Amend: func(changes []preview.Change) { c.agent.Amend(call.ID, changes) }}
 		if c.mode() == permissions.ModeDefault {
-			r.AcceptEdits = func() error { return c.setMode(permissions.ModeAcceptEdits) }
+			r.AcceptEdits = func() error { return c.setMode(context.Background(), permissions.ModeAcceptEdits) }
 		}
 		return r
 	}
-	if len(calls) > 0 && c.foreign(ctx, q.Tool) {
+	foreign := c.foreign(ctx, q.Tool)
+	if len(calls) > 0 && (foreign || q.Tool == "shell") {
+		if changes := predict(ctx, c.agent.Env(), q.Tool, calls[0].Args); len(changes) > 0 {
+			return &tui.Review{Changes: changes, Predicted: true}
+		}
+	}
+	if len(calls) > 0 && foreign {
 		return &tui.Review{Args: argumentLines(calls[0].Args)}
 	}
 	return nil

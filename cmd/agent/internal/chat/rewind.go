@@ -14,6 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/changes"
 	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/sdk/host"
 )
 
 // What a rewind takes back.
@@ -106,7 +107,7 @@ func (c *chat) rewind(ctx context.Context, turn *changes.Turn, choice core.Choic
 		}
 	}
 	if choice != rewindFiles {
-		if err := c.session.Rewind(ctx, turn.Seq); err != nil {
+		if _, err := c.session.Do(ctx, host.Command{Type: "rewind", Input: turn.Seq}); err != nil {
 			return res, err
 		}
 		res.Draft = turn.Input
@@ -137,7 +138,7 @@ func (c *chat) chooseTurn(ctx context.Context, turns []changes.Turn) (*changes.T
 		if begin > 0 {
 			q.Choices = append(q.Choices, rewindEarlier)
 		}
-		a, err := c.opts.Asker.Ask(ctx, q)
+		a, err := c.asker.Ask(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +194,7 @@ func (c *chat) askRewind(ctx context.Context, turn *changes.Turn, list []changes
 	if s := changed(list); s != "" {
 		q.Detail = "Changed since: " + s + "."
 	}
-	a, err := c.opts.Asker.Ask(ctx, q)
+	a, err := c.asker.Ask(ctx, q)
 	if err != nil || !slices.Contains(possible, a.Choice) {
 		return "", err
 	}

@@ -3,15 +3,11 @@ package chat
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
@@ -24,36 +20,19 @@ import (
 
 func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	name := strings.TrimSpace(args)
+	if name == "" && c.asker.Listing() {
+		if name, _ = c.chooseModel(ctx); name == "" {
+			return "", nil
+		}
+	}
 	if name == "" {
 		return "The model is `" + c.modelName() + "`. `/model NAME` switches to another; `agent models` lists those of the provider.", nil
 	}
+	if err := c.change(ctx, settingModel, name); err != nil {
+		return "", err
+	}
 	c.mu.Lock()
-	using := c.opts.Provider.Info().Name
-	c.mu.Unlock()
-	wanted, name, err := config.SplitModel(name, "", using, c.set.Settings.Providers.Names())
-	if err != nil {
-		return "", err
-	}
-	var p model.Provider
-	if wanted != "" && wanted != using {
-		if p, err = c.set.Switch(ctx, wanted, name); err != nil {
-			return "", err
-		}
-		p, using = setup.Advising{Provider: p}, wanted
-	} else if err := c.unknownProvider(ctx, using, name); err != nil {
-		return "", err
-	}
-	prof, err := c.set.Profile(using, name)
-	if err != nil {
-		return "", err
-	}
-	c.session.SetModel(p, name)
-	c.session.SetProfile(prof)
-	c.mu.Lock()
-	c.model, c.opts.Profile = name, prof
-	if p != nil {
-		c.opts.Provider = p
-	}
+	prof := c.opts.Profile
 	c.mu.Unlock()
 	return "Next calls use `" + c.modelName() + "`, profile " + prof.Name + ".", nil
 }
@@ -152,17 +131,6 @@ func (c *chat) cmdPermissions(ctx context.Context, args string) (string, error) 
 	return b.String(), nil
 }
 
-func (c *chat) cmdConfig(context.Context, string) (string, error) {
-	var b strings.Builder
-	for _, f := range c.set.Files {
-		fmt.Fprintf(&b, "- `%s` (%s, %s)\n", f.Path, f.Layer, f.Status)
-	}
-	for _, key := range slices.Sorted(maps.Keys(c.set.Sources)) {
-		fmt.Fprintf(&b, "- `%s` from %s\n", key, c.set.Source(key))
-	}
-	return b.String(), nil
-}
-
 func (c *chat) cmdSession(context.Context, string) (string, error) {
 	text := "Session `" + c.session.ID() + "`"
 	if log := c.session.Log(); log != "" {
@@ -202,32 +170,7 @@ func (c *chat) cmdResume(ctx context.Context, args string) (tui.Result, error) {
 	return tui.Result{Next: &tui.Next{Kind: tui.NextResume, Session: found}}, nil
 }
 
-// chooseSession lets the user choose one of the latest sessions of this directory,
-// without those of subagents. It returns "" if none is chosen.
-func (c *chat) chooseSession(ctx context.Context, dir string) (string, error) {
-	all, err := store.List(dir)
-	if err != nil && len(all) == 0 {
-		return "", err
-	}
-	const most = 9 // keys
-	var ids, labels []string
-	for _, s := range all {
-		if s.Cwd == c.set.Dir && s.Parent == "" && s.ID != c.session.ID() && len(ids) < most {
-			ids = append(ids, s.ID)
-			labels = append(labels, fmt.Sprintf("%s ago: %s (%s)", cmdutil.Age(time.Since(s.Time)), display.OneLine(s.Text, 60), s.Short))
-		}
-	}
-	if len(ids) == 0 {
-		return "", errors.New("no other session in this directory")
-	}
-	at, err := c.choose(ctx, "Which session?", labels)
-	if err != nil || at < 0 {
-		return "", err
-	}
-	return ids[at], nil
-}
-
-// choose asks the user for one of the labels. It returns -1 if none is chosen.
+// choose asks the user for one of a few labels. It returns -1 if none is chosen.
 func (c *chat) choose(ctx context.Context, title string, labels []string) (int, error) {
 	schema, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{"choice": map[string]any{"type": "string", "enum": labels}}})
 	if err != nil {
@@ -242,16 +185,19 @@ func (c *chat) choose(ctx context.Context, title string, labels []string) (int, 
 }
 
 // cmdSkills lists the skills.
-func (c *chat) cmdSkills(context.Context, string) (string, error) {
+func (c *chat) cmdSkills(ctx context.Context, _ string) (tui.Result, error) {
 	if c.library == nil {
-		return "Skills are disabled, by the settings or --bare.", nil
+		return tui.Result{Text: "Skills are disabled, by the settings or --bare."}, nil
+	}
+	if c.asker.Listing() && len(c.library.Catalog().Skills) > 0 {
+		return c.chooseSkill(ctx)
 	}
 	var b strings.Builder
 	b.WriteString("| Skill | Scope | State | Purpose |\n| --- | --- | --- | --- |\n")
 	for _, s := range c.library.Catalog().Skills {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, s.Scope, s.State, strings.ReplaceAll(display.OneLine(s.Brief, 80), "|", "/"))
 	}
-	return b.String(), nil
+	return tui.Result{Text: b.String()}, nil
 }
 
 // cmdPlugins lists the session's plugins.

@@ -46,7 +46,7 @@ func (c *chat) revert(ctx context.Context, opts agent.UndoOptions) (string, erro
 
 // decide asks which files are restored although later changes are lost.
 func (c *chat) decide(ctx context.Context, opts *agent.UndoOptions) error {
-	if c.session.State() == core.StateProcessing {
+	if c.session.Now().Run != "" {
 		return errors.New("the agent is working: stop it with Ctrl-C first")
 	}
 	if opts.Overwrite != nil {
@@ -90,7 +90,7 @@ func (c *chat) askOverwrite(ctx context.Context, changed []snapshot.Conflict) (m
 				q.Detail += fmt.Sprintf("\n… %s more", display.Plural(len(diff)-most, "line"))
 			}
 		}
-		a, err := c.opts.Asker.Ask(ctx, q)
+		a, err := c.asker.Ask(ctx, q)
 		if err != nil {
 			return nil, err
 		}

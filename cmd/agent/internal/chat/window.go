@@ -3,12 +3,14 @@ package chat
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/sdk/host"
 )
 
 // cmdContext reports what fills the context window.
@@ -27,7 +29,11 @@ func (c *chat) cmdContext(context.Context, string) (string, error) {
 
 // cmdCompact replaces the conversation by a summary.
 func (c *chat) cmdCompact(ctx context.Context, instructions string) (string, error) {
-	return "", c.session.Compact(ctx, instructions) // an event tells the outcome
+	r, err := c.session.Run(ctx, host.Command{Type: "compact", Focus: instructions}) // an event tells the outcome
+	if err == nil && r.Error != nil {
+		err = errors.New(r.Error.Message)
+	}
+	return "", err
 }
 
 // keepRequest remembers the last request, for the report.

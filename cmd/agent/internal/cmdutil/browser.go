@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/proc"
@@ -15,7 +16,7 @@ import (
 // browserTime is how long the program that opens a page may take.
 const browserTime = 10 * time.Second
 
-// OpenBrowser opens a page in the user's browser and does not wait until it is
+// OpenBrowser opens a page in the user's browser, which BROWSER can name, and does not wait until it is
 // shown. The address is one argument and passes no shell. Environment variables
 // that look like a secret are withheld.
 func OpenBrowser(ctx context.Context, page string) error {
@@ -52,6 +53,9 @@ func browserCommand() ([]string, error) {
 		return []string{"open"}, nil
 	case "windows":
 		return []string{"rundll32", "url.dll,FileProtocolHandler"}, nil
+	}
+	if argv := strings.Fields(os.Getenv("BROWSER")); len(argv) > 0 {
+		return argv, nil
 	}
 	// Without a display, xdg-open would start a browser in this terminal.
 	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {

@@ -94,7 +94,8 @@ func TestDefaults(t *testing.T) {
 		Plugins:     pluginSettings{Enabled: true, IdleSeconds: 300, CallSeconds: 120, MemoryMB: 1024, Processes: 512, CPUSeconds: 3600},
 		Sandbox:     Sandbox{Shell: "auto", Skills: "auto", Plugins: "auto", MCP: "auto", MCPServers: "project", Home: "listed"},
 		Session:     sessionSettings{Save: true, Strict: true, Undo: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
-		Terminal:    terminalSettings{Notify: "bell"},
+		Terminal:    terminalSettings{Notify: "bell", Theme: "auto"},
+		Telemetry:   telemetrySettings{Protocol: "grpc", SampleRatio: 1},
 		Tools:       toolSettings{ReadBeforeWrite: true, Search: "auto", SearchBudget: 0.02},
 		Skills:      skillSettings{Enabled: true, MaxSkills: 3, Claude: true, ScriptTimeoutMs: 60_000},
 	}

@@ -89,18 +89,27 @@ func (t Target) Unset(ctx context.Context, key string) (removed bool, err error)
 // AddAllowRule appends a rule to permissions.allow of the user's settings at
 // path, unless it is there already. The rest of the file is unchanged. An error,
 // an [*Error], leaves the file unchanged.
-func AddAllowRule(path, rule string) error {
+func AddAllowRule(path, rule string) error { return addRule(path, "permissions.allow", rule) }
+
+// AddDenyRule is AddAllowRule for permissions.deny.
+func AddDenyRule(path, rule string) error { return addRule(path, "permissions.deny", rule) }
+
+func addRule(path, key, rule string) error {
 	t := Target{Path: path, Home: filepath.Dir(path)}
 	text, err := encode(rule)
 	if err != nil {
-		return &Error{Key: allowKey, Err: err}
+		return &Error{Key: key, Err: err}
 	}
-	f, err := (&loader{fields: fields()}).field(allowKey, "")
+	f, err := (&loader{fields: fields()}).field(key, "")
 	if err != nil {
 		return err
 	}
 	return t.update(context.Background(), func(doc *jsonpos.Document, in *Settings) ([]byte, error) {
-		if slices.Contains(in.Permissions.Allow, rule) {
+		rules := in.Permissions.Allow
+		if key == "permissions.deny" {
+			rules = in.Permissions.Deny
+		}
+		if slices.Contains(rules, rule) {
 			return nil, nil
 		}
 		changed := doc.Append(f.path(), text)
@@ -108,8 +117,6 @@ func AddAllowRule(path, rule string) error {
 		return changed, err
 	})
 }
-
-const allowKey = "permissions.allow"
 
 // update replaces the file's text by what change returns; nil leaves it unchanged.
 func (t Target) update(ctx context.Context, change func(doc *jsonpos.Document, in *Settings) ([]byte, error)) error {

@@ -169,6 +169,22 @@ func TestUnset(t *testing.T) {
 	}
 }
 
+func TestAddDenyRule(t *testing.T) {
+	target := UserFile(t.TempDir())
+	for range 2 {
+		if err := AddDenyRule(target.Path, "shell(rm *)"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := AddAllowRule(target.Path, "shell(ls)"); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(target.Path)
+	if err != nil || strings.Count(string(data), "rm *") != 1 || !strings.Contains(string(data), `"deny"`) {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
 func TestAddAllowRule(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"no file", "", "{\n  \"version\": 1,\n  \"permissions\": {\n    \"allow\": [\"shell(go test *)\"]\n  }\n}\n"},

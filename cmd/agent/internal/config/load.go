@@ -544,7 +544,7 @@ func secrets(s *Settings) []Secret {
 	var list []Secret
 	for _, f := range fieldsIn(s) {
 		value := f.value(s).Interface()
-		if h, ok := value.(headers); ok {
+		if h, ok := value.(headers); ok && f.tag.Get("secret") == "" {
 			list = append(list, h.credentials()...)
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os/exec"
 	"time"
 )
@@ -27,6 +29,23 @@ func run(ctx context.Context, line string) ([]byte, error) {
 		return nil, err
 	}
 	return out.buf.Bytes(), nil
+}
+
+// maxFilterOut limits the output of [Filter], in bytes.
+const maxFilterOut = 64 << 10
+
+// Filter runs a line of the user's settings in the system's shell with an input, and
+// returns its output. It ends with ctx.
+func Filter(ctx context.Context, line string, in io.Reader) (string, error) {
+	out := &limitedBuffer{left: maxFilterOut}
+	cmd := shellCommand(ctx, line)
+	cmd.Stdin, cmd.Stdout = in, out
+	cmd.WaitDelay = 500 * time.Millisecond
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("it does not end: %w", context.Cause(ctx))
+	}
+	return out.buf.String(), err
 }
 
 // limitedBuffer keeps a limited number of bytes and drops the rest. The buffer

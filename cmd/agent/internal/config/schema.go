@@ -37,9 +37,11 @@ func groupSchema(t reflect.Type, prefix string) *jsonschema.Schema {
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if f.Tag.Get("json") == "-" { // the named providers
-			s.AdditionalProperties = groupSchema(f.Type.Elem().Elem(), prefix+"NAME.")
-			continue
+		if f.Tag.Get("json") == "-" {
+			if f.Type.Kind() == reflect.Map { // the named providers
+				s.AdditionalProperties = groupSchema(f.Type.Elem().Elem(), prefix+"NAME.")
+			}
+			continue // others are not settings
 		}
 		name := jsonName(f)
 		var child *jsonschema.Schema

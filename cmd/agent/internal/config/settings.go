@@ -12,8 +12,8 @@ const settingsVersion = 1
 
 // Settings are all settings. Tags: doc is the documentation, default the
 // default in JSON, enum the allowed values, min and max bound a number, env
-// names the environment variable that sets a key, scope:"user" forbids a key in
-// a project's file, merge:"append" appends a list to those of lower layers.
+// names the environment variable that sets a key, secret:"all" makes all headers
+// secret, scope:"user" forbids a key in a project's file, merge:"append" appends a list to those of lower layers.
 type Settings struct {
 	Schema      string             `json:"$schema,omitempty" doc:"URL of the JSON Schema, for editors."`
 	Version     int                `json:"version" default:"1" min:"1" max:"1" doc:"Version of the settings format."`
@@ -30,6 +30,7 @@ type Settings struct {
 	Skills      skillSettings      `json:"skills" doc:"Skills; see skills.md."`
 	Session     sessionSettings    `json:"session" doc:"Storage of sessions."`
 	Terminal    terminalSettings   `json:"terminal" doc:"The interactive session."`
+	Telemetry   telemetrySettings  `json:"telemetry" doc:"Traces, metrics and logs for an OpenTelemetry collector; see telemetry.md. The OTEL_ variables take precedence."`
 	Replay      replaySettings     `json:"replay" doc:"Comparison with a recording; see recording.md."`
 }
 
@@ -142,6 +143,7 @@ type agentSettings struct {
 	MaxTokens           int      `json:"maxTokens" default:"0" min:"0" doc:"Maximum tokens of one response; 0 is the provider's default."`
 	Temperature         *float64 `json:"temperature" min:"0" max:"2" doc:"Temperature of the model. Default: the provider's."`
 	PlanModel           string   `json:"planModel" doc:"Model in permission mode plan: [PROVIDER/]MODEL. Default: the same as otherwise."`
+	PlanDir             string   `json:"planDir" scope:"user" doc:"Directory for the plans of permission mode plan; ~/ is your home directory, another path is in the working directory. Default: plans in the agent's directory."`
 	Effort              string   `json:"effort" enum:"none,low,medium,high,xhigh" doc:"Reasoning effort. Default: the provider's."`
 	MaxRounds           int      `json:"maxRounds" default:"50" min:"0" doc:"Maximum tool rounds per prompt; 0 is no limit."`
 	MaxTurns            int      `json:"maxTurns" default:"0" min:"0" doc:"Maximum user and assistant turns of the session; 0 is no limit."`
@@ -252,7 +254,20 @@ type sessionSettings struct {
 
 // terminalSettings configures the interactive session.
 type terminalSettings struct {
-	Notify string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
+	Notify     string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
+	StatusLine string `json:"statusLine" scope:"user" doc:"A command whose first line of output is the status line, instead of the model, branch, context, tokens and cost. It gets JSON on stdin, as Claude Code's does; see terminal.md."`
+	Theme      string `json:"theme" default:"\"auto\"" enum:"auto,dark,light,high-contrast,colorblind,ansi" doc:"Colours of the interactive session. auto, high-contrast and colorblind suit the terminal's background, if it tells; ansi has only its own 16 colours. NO_COLOR=1 turns colours off."`
+}
+
+// telemetrySettings configures what is sent to a collector.
+type telemetrySettings struct {
+	Enabled             bool    `json:"enabled" default:"false" scope:"user" env:"AGENT_TELEMETRY" doc:"Send telemetry."`
+	Endpoint            string  `json:"endpoint" scope:"user" format:"url" doc:"Base URL of the collector. Default: this machine, at port 4317, or 4318 for http/protobuf."`
+	Protocol            string  `json:"protocol" default:"\"grpc\"" enum:"grpc,http/protobuf" scope:"user" doc:"OTLP over gRPC or HTTP."`
+	Headers             headers `json:"headers" scope:"user" secret:"all" doc:"Headers sent to the endpoint, such as a key. All are secret."`
+	EnableSensitiveData bool    `json:"enableSensitiveData" default:"false" scope:"user" doc:"Also send prompts, answers, arguments and results, without known secrets and what is in sensitive files."`
+	SampleRatio         float64 `json:"sampleRatio" default:"1" min:"0" max:"1" scope:"user" doc:"Share of the traces that is sent."`
+	Logs                bool    `json:"logs" default:"false" scope:"user" doc:"Also send the events of sessions as logs."`
 }
 
 // replaySettings configures the comparison with a recording.

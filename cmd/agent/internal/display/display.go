@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/seed-009c0928/agent/core/invisible"
 )
 
 // sequences are complete escape sequences: CSI (colours and others), and OSC,
@@ -52,7 +54,7 @@ func Visible(text string) string {
 		switch {
 		case c == '\n' || c == '\t':
 			b.WriteRune(c)
-		case harmful(c) || unicode.Is(unicode.Cf, c):
+		case invisible.Is(c) || unicode.Is(unicode.Cf, c):
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(c), "'"))
 		default:
 			b.WriteRune(c)

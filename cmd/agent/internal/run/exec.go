@@ -211,6 +211,7 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 	if err := set.SessionOptions(&t.Session); err != nil {
 		return err
 	}
+	t.Agent.Telemetry = set.Telemetry(o.IO, t.Session.Cost)
 	if err := o.planModel(ctx, t, set); err != nil {
 		return err
 	}

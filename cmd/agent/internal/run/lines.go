@@ -46,11 +46,12 @@ type Reply struct {
 // lines drives a session by lines of JSON on stdin and stdout.
 type lines struct {
 	*Task
-	session *host.Session
+	set *setup.Setup
 
-	mu  sync.Mutex
-	out *json.Encoder
-	err error // of writing
+	mu      sync.Mutex
+	session *host.Session // nil until it is open
+	out     *json.Encoder
+	err     error // of writing
 }
 
 // runLines runs a session for a host.
@@ -65,44 +66,72 @@ func (o *Options) runLines(ctx context.Context, args []string) error {
 	case len(args) > 0:
 		return cmdutil.Usagef("--input-format stream-json: prompts come as lines on stdin, not as arguments")
 	}
-	set, err := o.Load(o.IO)
+	l, err := o.newLines(ctx, o.IO)
 	if err != nil {
 		return err
 	}
-	t := &Task{IO: o.IO, Format: FormatStream}
+	watched, stop := cmdutil.Interrupts(ctx, l.Err, func() { l.do(host.Command{Type: "cancel", Reason: "interrupted by Ctrl-C"}) })
+	err = l.run(watched)
+	if sig := stop(); sig != nil {
+		return sig
+	}
+	return err
+}
+
+// newLines returns lines on stdin and stdout, those of the command or of a connection.
+func (o *Options) newLines(ctx context.Context, streams *cmdutil.IO) (*lines, error) {
+	set, err := o.Load(streams)
+	if err != nil {
+		return nil, err
+	}
+	t := &Task{IO: streams, Format: FormatStream}
 	if err := o.Configure(ctx, t, set); err != nil {
-		return cmdutil.Advise(err, setup.FirstRunAdvice(ctx, err))
+		return nil, cmdutil.Advise(err, setup.FirstRunAdvice(ctx, err))
 	}
 	t.Session.SaveRules = set.SaveRules
-	l := &lines{Task: t, out: json.NewEncoder(o.Out)}
+	return &lines{Task: t, set: set, out: json.NewEncoder(streams.Out)}, nil
+}
+
+// run opens the session and drives it until its end, or that of ctx.
+func (l *lines) run(ctx context.Context) error {
 	var children sync.WaitGroup
-	t.Session.OnSubagent = func(child *core.Session) {
+	l.Session.OnSubagent = func(child *core.Session) {
 		children.Go(func() { l.follow(child.Events(context.WithoutCancel(ctx), 0)) })
 	}
-	h := host.New(l.open(set))
-	if l.session, err = h.Open(ctx, host.Open{ID: t.Session.Resume, Dir: t.Agent.Dir}); err != nil {
-		return cmdutil.Advise(setup.SessionAdvice(err, t.Session.Resume), setup.FirstRunAdvice(ctx, err))
+	h := host.New(l.set.Home, l.open(l.set))
+	s, err := h.Open(ctx, host.Open{ID: l.Session.Resume, Dir: l.Agent.Dir})
+	if err != nil {
+		return cmdutil.Advise(setup.SessionAdvice(err, l.Session.Resume), setup.FirstRunAdvice(ctx, err))
 	}
-	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { _, _ = l.session.Do(ctx, host.Command{Type: "cancel", Reason: "interrupted by Ctrl-C"}) })
+	l.mu.Lock()
+	l.session = s
+	l.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		l.follow(l.session.Events(context.WithoutCancel(ctx), l.session.Past()))
+		l.follow(s.Events(context.WithoutCancel(ctx), s.Past()))
 	}()
-	go l.read(watched)
+	go l.read(ctx)
 	select {
 	case <-ended:
-	case <-watched.Done():
+	case <-ctx.Done():
 	}
 	closed := h.Close()
 	<-ended
 	children.Wait()
-	if sig := stop(); sig != nil {
-		return sig
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return errors.Join(closed, l.err)
+}
+
+// do carries out a command, if the session is open.
+func (l *lines) do(c host.Command) {
+	l.mu.Lock()
+	s := l.session
+	l.mu.Unlock()
+	if s != nil {
+		_, _ = s.Do(context.Background(), c)
+	}
 }
 
 // open returns what opens the session of the command line.
@@ -136,11 +165,7 @@ func (l *lines) settings(set *setup.Setup, a *agent.Agent, s *agent.Session, now
 	list := []host.Setting{{
 		ID: "model", Name: "Model", Category: "model", Value: now.Model,
 		Set: func(name string) error {
-			profile, err := set.Profile(now.Provider, name)
-			if err == nil {
-				s.SetModel(nil, name)
-				s.SetProfile(profile)
-			}
+			_, _, err := set.UseModel(context.Background(), s, now.Provider, name)
 			return err
 		},
 	}, {

@@ -168,8 +168,8 @@ func TestLinesPassTheSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosttest.Run(t, func(t *testing.T, p model.Provider, tools ...core.Tool) func() hosttest.Driver {
-		h := host.New(func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
-			a, err := agent.Open(ctx, agent.Options{Dir: t.TempDir(), Tools: tools, NoBuiltins: true, Policy: coretest.AllowAll})
+		h := host.New("", func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
+			a, err := agent.Open(ctx, agent.Options{Dir: t.TempDir(), Tools: tools, NoBuiltins: true, Policy: hosttest.Policy{}})
 			if err != nil {
 				return host.Opened{}, err
 			}
@@ -195,8 +195,8 @@ func TestLinesPassTheSuite(t *testing.T) {
 
 // TestLinesThatAreNoCommands: each is answered, and none ends the session.
 func TestLinesThatAreNoCommands(t *testing.T) {
-	h := host.New(func(ctx context.Context, _ host.Open, asker core.Asker) (host.Opened, error) {
-		a, err := agent.Open(ctx, agent.Options{Dir: t.TempDir(), NoBuiltins: true, Policy: coretest.AllowAll})
+	h := host.New("", func(ctx context.Context, _ host.Open, asker core.Asker) (host.Opened, error) {
+		a, err := agent.Open(ctx, agent.Options{Dir: t.TempDir(), NoBuiltins: true, Policy: hosttest.Policy{}})
 		if err != nil {
 			return host.Opened{}, err
 		}

@@ -2,13 +2,19 @@ package setup
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"slices"
 	"sync"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/facts"
 )
+
+// Facts returns what is known of a provider's model.
+func (s *Setup) Facts(provider, name string) facts.Model { return s.facts(provider, name) }
 
 // hasModel reports whether a provider is known to have a model: from the settings, a
 // catalog or, of a provider that makes its models, the table.
@@ -90,21 +96,56 @@ func set[T any](value *T, by *T) {
 	}
 }
 
-// pricer returns a function that prices a call in USD. It looks a model up once,
-// since a resumed session prices each of its answers.
-func (s *Setup) pricer() func(provider, name string, u model.Usage) (float64, bool) {
+// memo returns facts as a function that looks a model up once: a resumed session prices
+// each of its answers, and a report those of all sessions.
+func (s *Setup) memo() func(provider, name string) facts.Model {
 	type key struct{ provider, name string }
-	var prices sync.Map // of key to *facts.Price
-	return func(provider, name string, u model.Usage) (float64, bool) {
+	var models sync.Map // of key to facts.Model
+	return func(provider, name string) facts.Model {
 		k := key{cmp.Or(provider, s.Settings.Providers.Default), name} // old session logs may not name it
-		known, ok := prices.Load(k)
+		known, ok := models.Load(k)
 		if !ok {
-			known, _ = prices.LoadOrStore(k, s.facts(k.provider, name).Price)
+			known, _ = models.LoadOrStore(k, s.facts(k.provider, name))
 		}
-		price := known.(*facts.Price)
+		return known.(facts.Model)
+	}
+}
+
+// Prices returns a function that prices a call in USD, as far as the price is known.
+func (s *Setup) Prices() func(provider, name string, u model.Usage) (float64, bool) {
+	known := s.memo()
+	return func(provider, name string, u model.Usage) (float64, bool) {
+		price := known(provider, name).Price
 		if price == nil {
 			return 0, false
 		}
 		return price.Cost(u), true
 	}
+}
+
+// Windows returns a function for the context window of a model in tokens, 0 if that is
+// unknown.
+func (s *Setup) Windows() func(provider, name string) int {
+	known := s.memo()
+	return func(provider, name string) int { return known(provider, name).Context }
+}
+
+// Known is what is known about models: prices and context windows, see [Setup.Prices] and
+// [Setup.Windows].
+type Known struct {
+	Price  func(provider, name string, u model.Usage) (float64, bool)
+	Window func(provider, name string) int
+}
+
+// KnownModels returns what is known about models. If the settings are invalid, it says so
+// and ignores them: session logs can be read all the same.
+func KnownModels(s *cmdutil.IO) Known {
+	quiet := *s
+	quiet.Err = io.Discard // the warnings are about running sessions
+	set, err := (&Flags{}).Load(&quiet)
+	if err != nil {
+		fmt.Fprintf(s.Err, "agent: prices are those of the built-in table: %v\n", err)
+		set = &Setup{Loaded: &config.Loaded{}}
+	}
+	return Known{set.Prices(), set.Windows()}
 }

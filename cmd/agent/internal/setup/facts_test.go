@@ -47,7 +47,7 @@ func TestCostOfACall(t *testing.T) {
 		{nil, "openai", "gpt-5-mini", 2.25, true}, // it took over from the local server
 		{[]string{"providers.default=azure", "providers.azure.deployment=dep", "providers.azure.baseModel=gpt-4.1"}, "azure", "dep", 10, true},
 	} {
-		usd, known := settingsFor(t, test.sets...).pricer()(test.by, test.model, million)
+		usd, known := settingsFor(t, test.sets...).Prices()(test.by, test.model, million)
 		if usd != test.usd || known != test.known {
 			t.Errorf("%v %s: %v %v", test.sets, test.model, usd, known)
 		}

@@ -145,6 +145,15 @@ func (o *Flags) registerDebug(f *pflag.FlagSet) {
 	f.BoolVar(&o.debug, "debug", false, "write debug logs to stderr")
 }
 
+// AddDirs adds directories to those of --add-dir.
+func (o *Flags) AddDirs(dirs ...string) { o.addDirs = slices.Concat(o.addDirs, dirs) }
+
+// Local reports whether tools work on this machine: --env says so.
+func (o *Flags) Local() bool {
+	e, err := parseEnvironment(o.environment)
+	return err == nil && e.Local()
+}
+
 // Logger returns the logger of --debug, which writes to stderr; nil without it.
 func (o *Flags) Logger(s *cmdutil.IO) *slog.Logger {
 	if !o.debug {

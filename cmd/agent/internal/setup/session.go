@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -48,13 +50,44 @@ func WarnUnrecorded(ctx context.Context, s *agent.Session, home string, ephemera
 
 // SaveRules adds allow rules to the user's settings.
 func (s *Setup) SaveRules(_ context.Context, rules []string) error {
+	return s.saveRules(rules, config.AddAllowRule)
+}
+
+// SaveDenyRules adds deny rules to the user's settings.
+func (s *Setup) SaveDenyRules(_ context.Context, rules []string) error {
+	return s.saveRules(rules, config.AddDenyRule)
+}
+
+func (s *Setup) saveRules(rules []string, add func(path, rule string) error) error {
 	if s.Home == "" {
 		return errors.New("no home directory to save the rule in: set HOME or AGENT_HOME")
 	}
 	for _, r := range rules {
-		if err := config.AddAllowRule(filepath.Join(s.Home, "settings.json"), r); err != nil {
+		if err := add(filepath.Join(s.Home, "settings.json"), r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// UseModel makes a session use another model, [PROVIDER/]MODEL, of the provider in
+// use or of another. It returns their names.
+func (s *Setup) UseModel(ctx context.Context, session *agent.Session, using, name string) (provider, modelName string, err error) {
+	provider, modelName, err = config.SplitModel(name, "", using, s.Settings.Providers.Names())
+	if err != nil {
+		return "", "", err
+	}
+	var p model.Provider
+	if provider = cmp.Or(provider, using); provider != using {
+		if p, err = s.Switch(ctx, provider, modelName); err != nil {
+			return "", "", err
+		}
+	}
+	profile, err := s.Profile(provider, modelName)
+	if err != nil {
+		return "", "", err
+	}
+	session.SetModel(p, modelName)
+	session.SetProfile(profile)
+	return provider, modelName, nil
 }

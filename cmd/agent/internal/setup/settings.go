@@ -194,7 +194,7 @@ func (s *Setup) SessionOptions(o *agent.SessionOptions) (err error) {
 		CommandTimeout: ms(a.CommandTimeoutMs), MaxCommandTimeout: ms(a.MaxCommandTimeoutMs),
 		ParallelCalls: a.ParallelCalls, NoLoopDetection: !a.LoopDetection, LoopWindow: a.LoopWindow,
 	}
-	o.Cost = s.pricer()
+	o.Cost = s.Prices()
 	if len(s.Settings.Providers.Fallback) == 0 { // else each provider retries
 		o.Retry = s.retry()
 	}

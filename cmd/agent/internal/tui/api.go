@@ -6,22 +6,25 @@ import (
 	"io"
 	"iter"
 	"os"
+	"time"
 
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	sessions "github.com/seed-009c0928/agent/sdk/host"
 )
 
-// Session is the part of a [core.Session] that the terminal uses.
+// Session is the part of a [sessions.Session] that the terminal uses.
 type Session interface {
 	ID() string
-	State() core.State
-	Opened() event.Seq
+	Past() event.Seq
+	Now() sessions.Now
+	Do(ctx context.Context, c sessions.Command) (run string, err error)
 	Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error]
-	Submit(ctx context.Context, in core.Input) (core.Outcome, error)
-	Steer(in core.Input)
-	Cancel(reason string)
+	Work() []sessions.Work
+	WorkOutput(work string) (string, error)
+	WorkEvents(ctx context.Context, work string, after event.Seq) iter.Seq2[event.Event, error]
 }
 
 // Status is the content of the status line. Empty fields are omitted.
@@ -30,6 +33,8 @@ type Status struct {
 	Mode   string // permission mode
 	Effort string // of reasoning
 	Branch string // of the workspace's repository
+	Dirty  bool   // it has changes that are not committed
+	Line   string // the user's own status line, instead of all but the mode
 	Used   int    // percent of the context window
 	Tokens int    // used by the session
 	Cost   float64
@@ -55,6 +60,8 @@ type Result struct {
 	// Prompt is submitted as if the user had entered it.
 	Prompt string
 	Draft  string // put into the input box, if it is empty
+	view   view
+	Theme  string // the session's theme from now on; empty means no change
 }
 
 // NextKind tells what the caller of [Run] does next.
@@ -97,7 +104,7 @@ type Options struct {
 	Out io.Writer
 
 	Session Session
-	Asker   *Asker // the same as the session's
+	Asker   *Asker // also of questions that are not the session's
 	// Queue keeps messages from one Run to the next; nil is a new one.
 	Queue *Queue
 
@@ -108,6 +115,8 @@ type Options struct {
 	Welcome string // Markdown, shown first; may be empty
 
 	Status func() Status // must be fast: it is called for each frame
+	// Refresh receives when Status has something new; nil never does.
+	Refresh <-chan struct{}
 	// NextMode switches to the next permission mode. It must be fast.
 	NextMode func() error
 	// Commands lists the current commands; of equal names, the first counts. It
@@ -124,22 +133,30 @@ type Options struct {
 	SaveHistory func(entry string)
 
 	Notify Notify
+	Theme  string                   // one of [Themes]; empty means auto
 	Env    func(name string) string // nil means os.Getenv
+
+	now func() time.Time // nil means time.Now
 }
 
 // ErrTerminated is the error of [Run] after SIGTERM or SIGHUP.
 var ErrTerminated = errors.New("terminated")
 
 // Run runs the session until the user leaves it, ctx is done, or the terminal
-// is closed, and tells what comes next. It stops everything it started,
-// including the current input, and restores the terminal. It does not close the
-// session.
+// is closed, and tells what comes next. It cancels what is being
+// processed and restores the terminal. It does not close the session.
 func Run(ctx context.Context, o Options) (Next, error) {
 	if o.Session == nil || o.Asker == nil {
 		return Next{}, errors.New("tui.Run: Options.Session and Options.Asker are required")
 	}
+	if o.Theme == "" {
+		o.Theme = "auto"
+	}
 	if o.Env == nil {
 		o.Env = os.Getenv
+	}
+	if o.now == nil {
+		o.now = time.Now
 	}
 	o.Asker.bind(true)
 	defer o.Asker.bind(false)

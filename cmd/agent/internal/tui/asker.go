@@ -22,6 +22,7 @@ type Asker struct {
 	mu      sync.Mutex
 	queue   []*pending
 	ended   bool          // Run has ended
+	listing bool          // lists are shown to choose from, not line by line
 	changed chan struct{} // holds a token when the head of the queue may have changed
 }
 
@@ -32,6 +33,8 @@ type pending struct {
 	rules string           // Asker.Rules
 	// review is nil if there is nothing to show.
 	review *Review
+	list   *List // to choose from; nil for other questions
+	chosen int   // of the list, set before the answer; -1 if none
 }
 
 // NewAsker returns an Asker for one session and its [Run].
@@ -47,6 +50,11 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if a.Review != nil && (q.Kind == core.QuestionPermission || q.Kind == core.QuestionConfirm) {
 		p.review = a.Review(ctx, q)
 	}
+	return a.wait(ctx, p)
+}
+
+// wait shows a question and returns the answer.
+func (a *Asker) wait(ctx context.Context, p *pending) (core.Answer, error) {
 	if !a.push(p) {
 		return core.Answer{}, core.ErrNonInteractive
 	}

@@ -94,6 +94,9 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 		details = s.detail(lines, maxFailedLines, b.IsError)
 	case text == "":
 		summary = "no output"
+	case s.full && shownFile(c, b) != "":
+		summary = display.Plural(len(lines), "line")
+		details = s.fileLines(c.args, lines, s.width, "  ")
 	case b.Name == "shell" || s.verbose:
 		summary = display.Plural(len(lines), "line")
 		details = s.detail(lines, maxOutputLines, false)
@@ -103,7 +106,7 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 	if s.brief {
 		details = nil
 	}
-	s.keepMore(strings.TrimSpace(c.name+" "+c.args), b, diff, len(details))
+	s.keepMore(c, b, diff, len(details))
 	tail := display.Duration(time.Duration(b.DurationMS) * time.Millisecond)
 	if summary != "" {
 		tail = summary + " · " + tail

@@ -19,6 +19,8 @@ type diffRow struct {
 	text   string
 	from   int // the bytes from here to to differ from the line that it replaces
 	to     int
+	file   string
+	spans  []span // the text, highlighted; nil if it is not
 }
 
 // diffRows parses a unified diff. The names of the files are heads if there are
@@ -27,7 +29,7 @@ func diffRows(diff string) []diffRow {
 	var rows []diffRow
 	var before, after int
 	files := strings.Count("\n"+diff, "\n+++ ")
-	inHunk, hunks := false, 0
+	inHunk, hunks, file := false, 0, ""
 	for line := range strings.SplitSeq(strings.TrimRight(display.Printable(diff), "\n"), "\n") {
 		if m := hunkHead.FindStringSubmatch(line); m != nil {
 			_, _ = fmt.Sscan(m[1], &before)
@@ -41,17 +43,24 @@ func diffRows(diff string) []diffRow {
 		switch {
 		case strings.HasPrefix(line, "diff "):
 			inHunk = false
-		case !inHunk && strings.HasPrefix(line, "+++ ") && files > 1:
-			rows, hunks = append(rows, diffRow{text: strings.TrimPrefix(line[4:], "b/")}), 0
+		case !inHunk && strings.HasPrefix(line, "--- "):
+			file = strings.TrimPrefix(line[4:], "a/")
+		case !inHunk && strings.HasPrefix(line, "+++ "):
+			if hunks = 0; line != "+++ /dev/null" {
+				file = strings.TrimPrefix(line[4:], "b/")
+			}
+			if files > 1 {
+				rows = append(rows, diffRow{text: file})
+			}
 		case !inHunk || line == "":
 		case line[0] == '+':
-			rows = append(rows, diffRow{sign: '+', number: after, text: line[1:]})
+			rows = append(rows, diffRow{sign: '+', number: after, text: line[1:], file: file})
 			after++
 		case line[0] == '-':
-			rows = append(rows, diffRow{sign: '-', number: before, text: line[1:]})
+			rows = append(rows, diffRow{sign: '-', number: before, text: line[1:], file: file})
 			before++
 		case line[0] == ' ':
-			rows = append(rows, diffRow{sign: ' ', number: after, text: line[1:]})
+			rows = append(rows, diffRow{sign: ' ', number: after, text: line[1:], file: file})
 			before++
 			after++
 		}
@@ -120,22 +129,23 @@ func (s *scene) diff(diff string, most int) []string {
 	for _, r := range rows {
 		digits = max(digits, len(fmt.Sprint(r.number)))
 	}
+	hidden := len(rows) - most
+	if s.full || hidden < 0 {
+		hidden = 0
+	}
+	rows = rows[:len(rows)-hidden]
+	s.highlightDiff(rows)
 	var out []string
-	for i, r := range rows {
-		if i == most && !s.full {
-			return append(out, "  "+s.paint(dim, "… "+display.Plural(len(rows)-most, "more line")+" of the diff"))
-		}
+	for _, r := range rows {
 		if r.sign == 0 {
 			out = append(out, "  "+s.paint(cyan, display.Clip(r.text, s.detailWidth())))
 			continue
 		}
-		st := map[byte]style{'+': green, '-': red}[r.sign]
-		line := s.paint(st, string(r.sign)+untab(r.text))
-		if r.from < r.to {
-			line = s.paint(st, string(r.sign)+untab(r.text[:r.from])) + s.paint(st.and(reverse), untab(r.text[r.from:r.to])) + s.paint(st, untab(r.text[r.to:]))
-		}
 		number := s.paint(dim, fmt.Sprintf("%*d ", digits, r.number))
-		out = append(out, "  "+display.Clip(number+line, s.detailWidth()))
+		out = append(out, "  "+display.Clip(number+s.runs(r.cells(s.tints())), s.detailWidth()))
+	}
+	if hidden > 0 {
+		out = append(out, "  "+s.paint(dim, "… "+display.Plural(hidden, "more line")+" of the diff"))
 	}
 	return out
 }

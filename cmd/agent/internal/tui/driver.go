@@ -2,6 +2,8 @@ package tui
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"os"
 	"strings"
 	"time"
@@ -9,24 +11,27 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	sessions "github.com/seed-009c0928/agent/sdk/host"
 )
 
 // driver is the common part of the two screens: it executes what the user enters
 // and handles the results. It is not safe for concurrent use.
 type driver struct {
 	*host
-	scene     *scene
-	work      work
-	jobs      map[int]context.CancelFunc // running commands and shells
-	lastJob   int
-	feeding   bool // there may be more events
-	dialog    *dialog
-	shown     event.Seq // the last event
-	held      bool      // the queue is submitted when it is ready
-	quitArmed bool      // the next Ctrl-C quits
-	quitting  bool
-	next      Next
-	err       error
+	scene   *scene
+	work    work
+	jobs    map[int]context.CancelFunc // running commands and shells
+	lastJob int
+	asked   map[string]context.CancelFunc // open questions of the session
+
+	jobCount, agentCount int // that run in the background
+	dialog               *dialog
+	shown                event.Seq // the last event
+	held                 bool      // the queue is submitted when it is ready
+	quitArmed            bool      // the next Ctrl-C quits
+	quitting             bool
+	next                 Next
+	err                  error
 
 	// echo shows what the user entered.
 	echo func(text string)
@@ -34,15 +39,19 @@ type driver struct {
 	restore func(text string)
 	// draft offers a text to the user.
 	draft func(text string)
+	// theme changes the colours.
+	theme func(name string)
 	// alert notifies the user.
 	alert func(reason string)
+	// view shows a view that a command asked for.
+	view func(view)
 }
 
 func newDriver(h *host, s *scene) *driver {
 	s.queue = h.Queue
 	return &driver{
-		host: h, scene: s, jobs: map[int]context.CancelFunc{}, feeding: true,
-		echo: s.user, restore: func(string) {}, draft: func(string) {}, alert: func(string) {},
+		host: h, scene: s, jobs: map[int]context.CancelFunc{}, asked: map[string]context.CancelFunc{},
+		echo: s.user, restore: func(string) {}, draft: func(string) {}, theme: func(string) {}, alert: func(string) {},
 	}
 }
 
@@ -75,8 +84,13 @@ func (d *driver) enter(text string) {
 // begin submits an input to the session, after the queued messages; an empty one
 // submits only these.
 func (d *driver) begin(text string) {
-	if d.Session.State() == core.StateClosed {
+	now := d.Session.Now()
+	switch {
+	case now.State == core.StateClosed:
 		d.leave(d.reopen(text), nil)
+		return
+	case now.State == core.StateParked && text == "" && len(now.Questions) > 0:
+		d.parked(now.Questions)
 		return
 	}
 	if d.held = text == "" && !d.scene.queue.settled(); d.held {
@@ -90,9 +104,9 @@ func (d *driver) begin(text string) {
 		d.echo(text)
 	}
 	ctx, abort := context.WithCancel(d.ctx)
-	d.work = work{busy: true, since: d.scene.now(), abort: abort, auto: text == ""}
+	d.work = work{busy: true, run: rand.Text(), since: d.scene.now(), abort: abort, auto: text == ""}
 	d.scene.idle, d.scene.failed = false, false
-	d.submit(ctx, text, queued)
+	d.submit(ctx, d.work.run, text, queued)
 }
 
 // job is a running command or shell of the user.
@@ -136,14 +150,18 @@ func (d *driver) interrupt() {
 }
 
 // halt stops the work: after the current step at first, immediately the second
-// time.
+// time. A third time closes the session.
 func (d *driver) halt(reason string) {
 	d.work.stopped++
-	if d.work.stopped == 1 {
-		d.Session.Cancel(reason)
-	} else {
-		d.work.abort()
+	c := sessions.Command{Type: "cancel", Reach: "model", Reason: reason}
+	switch d.work.stopped {
+	case 1:
+	case 2:
+		c.Reach = "tools"
+	default:
+		c = sessions.Command{Type: "close"}
 	}
+	d.cancel(d.work.abort, c)
 }
 
 // leave ends Run.
@@ -160,13 +178,14 @@ func (d *driver) handle(msg any) {
 		d.past(m)
 	case eventsMsg:
 		for _, e := range m {
-			d.scene.apply(e)
-			d.shown = e.Seq
+			d.event(e)
 		}
 	case feedEndMsg:
-		d.feeding = false
 		if m.err != nil {
 			d.scene.fail("cannot read the session's events: %v", m.err)
+		}
+		if d.work.busy {
+			d.work.done = &doneMsg{err: m.err}
 		}
 	case notesMsg:
 		for _, n := range m {
@@ -175,13 +194,9 @@ func (d *driver) handle(msg any) {
 	case startedMsg:
 		d.echo(m.label)
 	case steerMsg:
-		if m.err != nil {
-			d.scene.fail("%v", m.err)
-			d.restore(m.label)
-		}
-		if d.held && !d.work.busy {
-			d.begin("")
-		}
+		d.steered(m)
+	case refusedMsg:
+		d.scene.fail("%v", m.err)
 	case replaceMsg:
 		d.replace(m)
 	case doneMsg:
@@ -203,8 +218,41 @@ func (d *driver) handle(msg any) {
 	case callerDoneMsg:
 		d.leave(Next{Kind: NextQuit}, m.err)
 	}
-	if d.work.finished(d.scene, d.feeding) {
+	if d.work.busy && d.work.done != nil {
 		d.finish()
+	}
+}
+
+// event follows the session.
+func (d *driver) event(e event.Event) {
+	d.scene.apply(e)
+	d.shown = e.Seq
+	switch b := e.Body.(type) {
+	case event.Question:
+		d.ask(b, "")
+	case event.Answer:
+		d.answered(b.QID)
+	case event.ToolResult, event.SubagentStart, event.SubagentEnd, event.Idle:
+		d.countWork()
+	case event.Result:
+		if b.Run == d.work.run {
+			d.work.done = &doneMsg{result: b}
+		}
+	}
+}
+
+// steered handles that a queued message is ready. A session that waits for agents in
+// the background reads it at once.
+func (d *driver) steered(m steerMsg) {
+	if m.err != nil {
+		d.scene.fail("%v", m.err)
+		d.restore(m.label)
+	}
+	switch {
+	case d.held && !d.work.busy:
+		d.begin("")
+	case d.work.busy && d.scene.idle:
+		d.scene.queue.Deliver()
 	}
 }
 
@@ -215,15 +263,20 @@ func (d *driver) finish() {
 	d.work = work{}
 	d.scene.settle()
 	d.scene.calls = nil
-	closed := d.Session.State() == core.StateClosed
-	stopped := done.out.Stop == core.StopCancelled || done.out.Stop == core.StopAborted
-	if done.err != nil && !d.scene.failed && !stopped {
+	closed := d.Session.Now().State == core.StateClosed
+	stop := core.StopReason(done.result.Outcome)
+	stopped := stop == core.StopCancelled || stop == core.StopAborted || errors.Is(done.err, context.Canceled)
+	switch e := done.result.Error; {
+	case d.scene.failed || stopped:
+	case done.err != nil:
 		d.scene.fail("%v", done.err)
+	case e != nil:
+		d.scene.fail("%s", e.Message)
 	}
 	if done.refused != "" {
 		d.restore(done.refused)
 	}
-	if line := summary(done.out); line != "" && !stopped && done.err == nil {
+	if line := summary(done.result); line != "" && !stopped && done.err == nil && done.result.Error == nil {
 		d.scene.note(dim, line)
 	}
 	if closed && !d.quitting {
@@ -232,7 +285,7 @@ func (d *driver) finish() {
 	if d.scene.now().Sub(w.since) >= longTask {
 		d.alert("agent finished")
 	}
-	goesOn := !closed && (done.out.Stop == core.StopDone || done.out.Stop == core.StopAwaitingInput)
+	goesOn := !closed && (stop == core.StopDone || stop == core.StopAwaitingInput)
 	if goesOn && w.auto {
 		d.scene.queue.forget()
 	}
@@ -258,11 +311,17 @@ func (d *driver) shellDone(m shellDoneMsg) {
 func (d *driver) commandDone(m commandMsg) {
 	d.endJob(m.job)
 	d.scene.markdown(m.result.Text)
+	if m.result.view != "" {
+		d.view(m.result.view)
+	}
 	if m.err != nil {
 		d.scene.fail("/%s: %v", m.name, m.err)
 	}
 	if m.result.Draft != "" {
 		d.draft(m.result.Draft)
+	}
+	if m.result.Theme != "" {
+		d.theme(m.result.Theme)
 	}
 	switch n := m.result.Next; {
 	case n == nil && m.result.Prompt != "" && m.err == nil && d.work.busy:

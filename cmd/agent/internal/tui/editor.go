@@ -247,6 +247,9 @@ func (e *editor) word() string {
 	if e.area.Line() == 0 && strings.HasPrefix(before, "/") && !strings.ContainsAny(before, " \t") {
 		return before
 	}
+	if i := strings.LastIndex(before, `@"`); i >= 0 && !strings.Contains(before[i+2:], `"`) && (i == 0 || before[i-1] == ' ') {
+		return before[i:]
+	}
 	if i := strings.LastIndexAny(before, " \t"); strings.HasPrefix(before[i+1:], "@") {
 		return before[i+1:]
 	}

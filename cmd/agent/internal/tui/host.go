@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/jsonpos"
+	sessions "github.com/seed-009c0928/agent/sdk/host"
 )
 
 // frame is the interval at which streamed text is drawn.
@@ -30,6 +30,8 @@ type host struct {
 	stop context.CancelFunc
 	post func(msg any) // delivers messages in order; safe for concurrent use
 	wg   sync.WaitGroup
+
+	sending sync.Mutex // held while an input or a cancel is sent
 }
 
 // Messages of a host.
@@ -42,11 +44,11 @@ type (
 	eventsMsg  []event.Event
 	feedEndMsg struct{ err error } // there are no more events
 	notesMsg   []string            // notes of Expand
-	// doneMsg reports that Submit returned, or was not called.
+	// doneMsg reports that an input is processed, or was not taken.
 	doneMsg struct {
-		out     core.Outcome
-		err     error
-		refused string // the entered text, if the session did not take it
+		result  event.Result
+		err     error  // why it was not taken
+		refused string // the entered text, if it was not taken
 	}
 	startedMsg struct{ label string } // a queued message is submitted
 	// steerMsg reports that a queued message is ready, or why it is not.
@@ -72,6 +74,7 @@ type (
 		err    error
 	}
 	askMsg        struct{}
+	refreshMsg    struct{} // the status has changed
 	signalMsg     struct{ os.Signal }
 	callerDoneMsg struct{ err error } // the caller's context is done
 )
@@ -81,7 +84,9 @@ func newHost(ctx context.Context, o Options) *host {
 		o.Queue = NewQueue()
 	}
 	h := &host{Options: o}
-	o.Queue.bind(o.Session)
+	o.Queue.bind(func(in core.Input) {
+		_, _ = o.Session.Do(h.ctx, sessions.Command{Type: "input", When: "keep", Own: &in})
+	})
 	h.ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return h
 }
@@ -99,6 +104,8 @@ func (h *host) start(caller context.Context) {
 				h.post(signalMsg{sig})
 			case <-h.Asker.changed:
 				h.post(askMsg{})
+			case <-h.Refresh:
+				h.post(refreshMsg{})
 			case <-caller.Done():
 				h.post(callerDoneMsg{context.Cause(caller)})
 				caller = context.Background()
@@ -112,6 +119,7 @@ func (h *host) start(caller context.Context) {
 
 // close stops everything and waits for it.
 func (h *host) close() {
+	_, _ = h.Session.Do(h.ctx, sessions.Command{Type: "cancel", Reason: "the terminal was left"})
 	h.stop()
 	h.wg.Wait()
 	h.Queue.bind(nil)
@@ -135,13 +143,12 @@ func (h *host) follow() {
 
 // read reads the events since the session was opened.
 func (h *host) read(to *feed) error {
-	opened := h.Session.Opened()
-	past, err := h.recall(opened)
+	past, err := h.recall(h.Session.Past() + 1)
 	if err != nil {
 		return err
 	}
 	posted := false
-	for e, err := range h.Session.Events(h.ctx, max(opened, 1)-1) {
+	for e, err := range h.Session.Events(h.ctx, h.Session.Past()) {
 		if err != nil {
 			return err
 		}
@@ -334,6 +341,8 @@ func (h *host) commands() []Command {
 		Command{Name: "help", Summary: "show commands and keys", Run: func(context.Context, string) (Result, error) {
 			return Result{Text: h.help()}, nil
 		}},
+		Command{Name: "jobs", Args: "[ID | end ID | steer ID TEXT]", Summary: "show commands in the background and subagents", Run: h.cmdJobs},
+		Command{Name: "queue", Args: "[edit|drop|up|down N]", Summary: "show and change the queued messages", Run: h.cmdQueue},
 		Command{Name: "quit", Summary: "quit the session", Run: func(context.Context, string) (Result, error) {
 			return Result{Next: &Next{Kind: NextQuit}}, nil
 		}},
@@ -372,35 +381,52 @@ func (h *host) help() string {
 	return b.String() + keyHelp
 }
 
-// submit submits the queued messages and a text to the session. A text with an ID
-// is itself in the queue. Cancelling ctx aborts the work.
-func (h *host) submit(ctx context.Context, text string, id int) {
+// submit submits the queued messages and a text to the session, as a run. A text
+// with an ID is itself in the queue. Cancelling ctx keeps it from being submitted.
+func (h *host) submit(ctx context.Context, run, text string, id int) {
 	h.wg.Go(func() {
 		done := doneMsg{refused: text}
-		defer func() { h.post(done) }()
-		defer h.guard(&done.err)
-		input := core.Input{}
-		if text != "" {
-			var err error
-			if input, err = h.expand(ctx, text); err != nil {
-				done.err = err
-				h.Queue.remove(id)
-				return
-			}
-			h.Queue.ready(id, input)
+		if done.err = h.send(ctx, run, id, &done.refused); done.err != nil {
+			h.post(done)
 		}
-		if first, ok := h.Queue.start(); ok {
-			h.post(startedMsg{first.label})
-			input, done.refused = first.input, first.label
-		} else if id != 0 { // the session has messages that come first
-			input, done.refused = core.Input{}, ""
-		}
-		out, err := h.Session.Submit(ctx, input)
-		if !errors.Is(err, core.ErrBusy) && !errors.Is(err, core.ErrClosed) {
-			done.refused = ""
-		}
-		done.out, done.err = out, err
 	})
+}
+
+func (h *host) send(ctx context.Context, run string, id int, text *string) (err error) {
+	defer h.guard(&err)
+	c := sessions.Command{Type: "continue", Run: run}
+	if *text != "" {
+		input, err := h.expand(ctx, *text)
+		if err != nil {
+			h.Queue.remove(id)
+			return err
+		}
+		h.Queue.ready(id, input)
+		c.Type, c.When, c.Own = "input", "next", &input
+	}
+	h.sending.Lock()
+	defer h.sending.Unlock()
+	if ctx.Err() != nil {
+		h.Queue.remove(id)
+		return ctx.Err()
+	}
+	if first, ok := h.Queue.start(); ok {
+		h.post(startedMsg{first.label})
+		c.Type, c.When, c.Own, *text = "input", "next", &first.input, first.label
+	} else if id != 0 { // the session has messages that come first
+		c.Type, c.Own, *text = "continue", nil, ""
+	}
+	_, err = h.Session.Do(h.ctx, c)
+	return err
+}
+
+// cancel cancels what is processed, so that a text that is not submitted yet stays
+// with the user.
+func (h *host) cancel(abort context.CancelFunc, c sessions.Command) {
+	h.sending.Lock()
+	defer h.sending.Unlock()
+	abort()
+	_, _ = h.Session.Do(h.ctx, c)
 }
 
 // steer queues a message for the working session.
@@ -523,20 +549,12 @@ func shellSteering(m shellDoneMsg) string {
 // work is the input that the agent works on.
 type work struct {
 	busy    bool
+	run     string
 	stopped int // how often the user asked to stop it
 	since   time.Time
 	abort   context.CancelFunc
 	done    *doneMsg
 	auto    bool // continues with queued messages only
-}
-
-// finished reports whether the input is done and all its events were shown.
-func (w *work) finished(s *scene, feeding bool) bool {
-	if !w.busy || w.done == nil {
-		return false
-	}
-	return s.idle || !feeding || w.done.refused != "" ||
-		errors.Is(w.done.err, core.ErrBusy) || errors.Is(w.done.err, core.ErrClosed)
 }
 
 // reopen returns how to continue a session that an abort or an error closed.

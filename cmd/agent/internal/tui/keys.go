@@ -16,11 +16,14 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	armed := l.escArmed
 	l.escArmed = false
+	list := l.picking()
 	switch {
 	case l.pager != nil:
 		if l.pager.key(msg) {
 			l.closePager()
 		}
+	case list != nil && name != "ctrl+z" && name != "ctrl+l":
+		l.pickKey(list, msg)
 	case name == "ctrl+z" && !canSuspend():
 		l.scene.note(dim, "Cannot suspend: no shell to return to.")
 	case name == "ctrl+z":
@@ -37,16 +40,19 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		if m := l.scene.more; m != nil {
 			l.openPager(&pager{title: m.title, render: func(width int) []string { return m.lines(l.scene, width) }})
 		}
-	case l.dialog != nil && !l.waitsForPause():
+	case l.dialog != nil && !l.drafting():
 		return l.dialogKey(msg)
-	case name == "shift+tab" && len(l.list) < 2 && l.NextMode != nil:
+	case l.suggestKey(msg):
+	case name == "shift+tab" && (len(l.list) < 2 || l.suggesting) && l.NextMode != nil:
 		if err := l.NextMode(); err != nil {
 			l.scene.fail("%v", err)
 		}
+	case name == "ctrl+k" && l.editor.empty():
+		l.openPalette()
 	case name == "tab", name == "shift+tab":
 		l.complete(name == "tab")
 	case l.editor.search != nil && name != "enter" && name != "ctrl+c":
-		l.editor.key(msg)
+		l.typeKey(l.editor, msg)
 	case name == "esc" && l.list == nil && l.rewinds():
 		if l.escArmed = !armed; armed {
 			l.enter("/rewind")
@@ -66,7 +72,9 @@ func (l *lineScreen) rewinds() bool {
 // editKey handles a key for the input box or the session.
 func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 	listed := l.list
-	l.list, l.at = nil, -1
+	if !l.suggesting {
+		l.list, l.at = nil, -1
+	}
 	switch name := msg.String(); {
 	case name == "enter":
 		l.editor.search = nil
@@ -91,8 +99,11 @@ func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 	case name == "alt+up":
 		l.editQueued()
 	default:
-		l.editor.key(msg)
+		l.typeKey(l.editor, msg)
+		l.suggest()
+		return
 	}
+	l.list, l.at, l.suggesting = nil, -1, false
 }
 
 // editQueued takes the last queued message back into the box.
@@ -109,6 +120,7 @@ func (l *lineScreen) editQueued() {
 func (l *lineScreen) send() {
 	text := l.editor.value()
 	entry := l.editor.remember()
+	l.slips = slips{}
 	if strings.TrimSpace(text) != "" && l.SaveHistory != nil {
 		l.SaveHistory(entry)
 	}
@@ -125,6 +137,8 @@ func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) tea.Cmd {
 		return nil
 	case l.dialog.typing():
 		l.typedKey(msg)
+		return nil
+	case l.strayKey(msg):
 		return nil
 	case name == "esc":
 		a := l.dialog.dismissal()
@@ -156,8 +170,14 @@ func (l *lineScreen) pick(o option) tea.Cmd {
 		l.viewReview()
 	case editReview:
 		return l.editReview()
+	case hunkReview:
+		l.openHunks()
 	default:
-		l.answer(l.dialog.pick(o))
+		a := l.dialog.pick(o)
+		if a != nil {
+			l.slips.answered, l.slips.letter = l.scene.now(), string(o.key)
+		}
+		l.answer(a)
 	}
 	return nil
 }
@@ -171,24 +191,25 @@ func (l *lineScreen) typedKey(msg tea.KeyPressMsg) {
 	case name == "esc":
 		a := l.dialog.dismissal()
 		l.answer(&a)
+	case name == "enter" && l.strayEnter():
 	case name == "enter":
 		a, err := l.dialog.enter(l.typed.value())
 		if err != nil {
 			l.inputError = err.Error()
 			return
 		}
-		l.inputError, l.typed = "", nil
+		l.inputError, l.typed, l.slips = "", nil, slips{}
 		l.answer(a)
 	default:
 		l.inputError = ""
-		l.typed.key(msg)
+		l.typeKey(l.typed, msg)
 	}
 }
 
 // complete completes the word before the cursor; repeated, it cycles through the
 // completions.
 func (l *lineScreen) complete(forward bool) {
-	if len(l.list) > 1 {
+	if len(l.list) > 1 && !l.suggesting {
 		step := 1
 		if !forward {
 			step = len(l.list) - 1
@@ -203,6 +224,7 @@ func (l *lineScreen) complete(forward bool) {
 		l.editor.complete(shown, l.list[l.at])
 		return
 	}
+	l.list, l.at, l.suggesting = nil, -1, false
 	word := l.editor.word()
 	if list := l.completer(); list != nil {
 		_, arg, _ := l.editor.argument()
@@ -214,11 +236,7 @@ func (l *lineScreen) complete(forward bool) {
 		l.completed(completeMsg{word, commandsFor(l.commands(), word)})
 	case strings.HasPrefix(word, "@") && l.Complete != nil:
 		l.wg.Go(func() {
-			var list []string
-			for _, f := range l.Complete(word[1:]) {
-				list = append(list, "@"+f)
-			}
-			l.post(completeMsg{word, list})
+			l.post(suggestMsg{word, filesFor(l.Complete, word)})
 		})
 	}
 }
@@ -245,15 +263,22 @@ func (l *lineScreen) completes(word string) bool {
 	return l.editor.word() == word
 }
 
-// commandsFor lists the commands with a prefix.
+// commandsFor lists the commands with a prefix, or else those that match fuzzily.
 func commandsFor(commands []Command, word string) []string {
-	var out []string
+	var out, all []string
 	seen := map[string]bool{}
 	for _, c := range commands {
-		if name := "/" + c.Name; strings.HasPrefix(name, word) && !seen[name] {
-			seen[name] = true
+		name := "/" + c.Name
+		if !seen[name] && strings.HasPrefix(name, word) {
 			out = append(out, name)
 		}
+		if !seen[name] {
+			all = append(all, name)
+		}
+		seen[name] = true
+	}
+	if len(out) == 0 {
+		return Rank(word, all)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
@@ -23,11 +24,12 @@ const keyHelp = `
 | Alt+Up | edit the last queued message |
 | Up, Down, Ctrl+R | browse the history; search it |
 | Tab | complete commands and @files |
+| Ctrl+K | search the commands |
 | Shift+Tab | next permission mode |
 | Esc Esc | go back to before an input: /rewind |
-| Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again aborts |
+| Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again ends running tools, too |
 | Ctrl+O | show the last truncated output, diff or reasoning in full |
-| Ctrl+T | show the conversation in full, to scroll and search |
+| Ctrl+T | show the conversation in full: search, jump, fold, copy, export |
 | Ctrl+D, Ctrl+C twice | quit |
 | Ctrl+L, Ctrl+Z | redraw; suspend |
 `
@@ -49,14 +51,21 @@ type lineScreen struct {
 	reviewTop    int
 	current      *pending // the question that these fields belong to
 	inScrollback bool     // the question is in the scrollback, since the region has no room for it
-	lastKey      time.Time
+	slips        slips
 
 	list []string // completions
 	at   int      // index of the shown completion, -1 if none
 	word string   // the completed word
+	// suggesting says that list appeared while typing.
+	suggesting bool
+
+	palette  *picker  // of the commands, or nil
+	picker   *picker  // of the question
+	pickerOf *pending // that question
 
 	escArmed bool // the next Esc rewinds
 	pager    *pager
+	paged    string             // what the pager has drawn
 	resized  *tea.WindowSizeMsg // the terminal's new size, while the pager is open
 
 	spin      int
@@ -88,13 +97,16 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		return Next{}, fmt.Errorf("cannot get the terminal's size: %w", err)
 	}
 	h := newHost(ctx, o)
-	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == ""}
+	o.Asker.list()
+	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == "", look: newLook(o.Env, o.Theme)}
 	l := &lineScreen{
 		driver: newDriver(h, newScene(p, width, o.Dir)),
 		screen: &screen{out: out, width: width, height: height}, tty: in,
 		editor: newEditor(p, o.History), at: -1,
 	}
-	l.alert, l.restore, l.draft = l.notify, l.takeBack, l.takeBack
+	l.scene.now = o.now
+	l.alert, l.restore, l.draft, l.theme = l.notify, l.takeBack, l.takeBack, l.setTheme
+	l.view = l.openView
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
 	defer l.watch.close()
 	program := tea.NewProgram(l, tea.WithInput(in), tea.WithOutput(silentFile{out}), tea.WithoutSignalHandler(), tea.WithFPS(1))
@@ -117,7 +129,9 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 
 // restoreTerminal undoes the changes of screen; Bubble Tea undid its own.
 func (l *lineScreen) restoreTerminal() {
-	l.closePager()
+	for l.pager != nil {
+		l.closePager()
+	}
 	l.screen.draw(l.scene.take(), nil, 0, 0)
 	l.screen.erase()
 	if l.title != "" {
@@ -134,12 +148,15 @@ func (l *lineScreen) Init() (cmd tea.Cmd) {
 		l.screen.write(pushTitle)
 	}
 	l.screen.write(pasteOn)
+	if p := l.scene.painter; p.colors && p.look.asks(l.Env) {
+		l.screen.write(ansi.RequestBackgroundColor) // the answer comes among the keys
+	}
 	if l.Welcome != "" {
 		l.scene.markdown(l.Welcome)
 	}
 	if l.Prompt != "" {
 		l.enter(l.Prompt)
-	} else if l.Session.State() == core.StateParked {
+	} else if l.Session.Now().State == core.StateParked {
 		l.begin("") // asks the parked question
 	}
 	l.draw()
@@ -162,14 +179,17 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	case tea.KeyPressMsg:
 		urgent = true
 		cmd = l.key(m)
-		l.lastKey = time.Now()
 	case tea.PasteMsg:
 		if l.pager != nil {
 			break
 		}
 		urgent = true
+		if p := l.picking(); p != nil {
+			p.search(p.query + display.OneLine(m.Content, 200))
+			break
+		}
 		l.input().paste(m.Content)
-		l.lastKey = time.Now()
+		l.slips.typed = l.scene.now()
 	case tea.WindowSizeMsg:
 		urgent = true
 		if l.pager != nil {
@@ -177,6 +197,9 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		} else {
 			l.resize(m.Width, m.Height)
 		}
+	case tea.BackgroundColorMsg:
+		urgent = true
+		l.setBackground(m.IsDark())
 	case tea.ResumeMsg:
 		urgent = true
 		l.suspended = false
@@ -184,13 +207,21 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	case tickMsg:
 		l.ticking = false
 		l.spin++
+		if l.working() > 0 {
+			l.countWork()
+		}
 	case drawMsg:
 		l.frameDue, urgent = false, true
 	case completeMsg:
 		l.completed(m)
+	case suggestMsg:
+		urgent = true
+		l.suggested(m)
 	case editedMsg:
 		urgent = true
 		l.edited(m)
+	case previewMsg:
+		m.of.previews[m.at] = m.text
 	case historyMsg:
 		urgent = true
 		l.openHistory(m)
@@ -231,11 +262,21 @@ func (l *lineScreen) show(urgent bool) tea.Cmd {
 
 // tick updates the spinner and the clocks while something is running.
 func (l *lineScreen) tick() tea.Cmd {
-	if l.ticking || !l.work.busy && len(l.jobs) == 0 && !l.waitsForPause() {
+	wait, ok := l.pace()
+	if l.ticking || !ok {
 		return nil
 	}
 	l.ticking = true
-	return tea.Tick(100*time.Millisecond, func(time.Time) tea.Msg { return tickMsg{} })
+	return tea.Tick(wait, func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+// pace returns how often the screen changes by itself, if it does.
+func (l *lineScreen) pace() (time.Duration, bool) {
+	switch {
+	case l.work.busy, len(l.jobs) > 0, l.waitsForPause(), l.pager != nil && l.pager.live:
+		return 100 * time.Millisecond, true
+	}
+	return time.Second, l.working() > 0
 }
 
 func (l *lineScreen) resize(width, height int) {
@@ -258,22 +299,6 @@ func (l *lineScreen) draw() {
 	l.screen.draw(l.scene.take(), rows, x, y)
 }
 
-// pause is the time without typing before a key can answer a question, so that a
-// question that appears while the user types is not answered by accident.
-const pause = 700 * time.Millisecond
-
-// waitsForPause reports whether a question waits for the user to stop typing.
-func (l *lineScreen) waitsForPause() bool {
-	return l.dialog != nil && !l.stillTyping().IsZero()
-}
-
-func (l *lineScreen) stillTyping() time.Time {
-	if l.current == nil || l.editor.empty() || time.Since(l.lastKey) >= pause {
-		return time.Time{}
-	}
-	return l.lastKey
-}
-
 // syncDialog resets the dialog's state for a new question.
 func (l *lineScreen) syncDialog() {
 	var now *pending
@@ -291,7 +316,7 @@ func (l *lineScreen) syncDialog() {
 
 // input returns the box that has the focus.
 func (l *lineScreen) input() *editor {
-	if l.dialog != nil && l.dialog.typing() && l.typed != nil && !l.waitsForPause() {
+	if l.dialog != nil && l.dialog.typing() && l.typed != nil {
 		return l.typed
 	}
 	return l.editor

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	sessions "github.com/seed-009c0928/agent/sdk/host"
 )
 
 func TestLineAnswers(t *testing.T) {
@@ -53,6 +54,7 @@ func (p *lineUser) Answer(choice core.Choice) error {
 		p.c.send(keyEsc)
 		return nil
 	}
+	p.c.rested.Add(int64(pause))
 	p.c.send(keyOf(choice))
 	return nil
 }
@@ -282,6 +284,7 @@ func TestLineCtrlC(t *testing.T) {
 	s, asker := mustOpen(t, act{turns: []coretest.Turn{
 		{Text: "thinking", Block: make(chan struct{})},
 		coretest.CallTools(toolCall("wait", `{}`)),
+		coretest.Say("here I am"),
 	}})
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{Session: s, Asker: asker})
@@ -298,16 +301,14 @@ func TestLineCtrlC(t *testing.T) {
 	c.send(keyEsc)
 	c.wait("stopping after the current step · Ctrl-C again aborts")
 	c.send(keyCtrlC)
-	c.wait("! aborted", "The session is closed. Your next message reopens it.")
+	c.wait("! cancelled: interrupted by Esc", "✗ wait")
 	c.send(keyCtrlC)
 	c.wait("Ctrl-C again quits")
 	c.send("x" + keyCtrlC) // a key in between
 	c.gone("Ctrl-C again quits")
 	c.send("go on\r")
-	if next, err := r.wait(t); err != nil || next != (Next{Kind: NextResume, Session: "session-1", Prompt: "go on"}) {
-		t.Errorf("Run = %+v, %v; want the session resumed", next, err)
-	}
-	c.restored()
+	c.wait("here I am")
+	r.quit(c)
 }
 
 func TestLineCtrlCTwiceLeaves(t *testing.T) {
@@ -368,9 +369,11 @@ func TestLineEditing(t *testing.T) {
 	c.wait("/mode")
 	c.send(keyTab + keyTab)
 	c.wait("› /mode")
-	c.send(keyCtrlC + "see @ma" + keyTab)
-	c.wait("see @main", "@main.go", "@main_test.go")
-	c.send("_" + keyTab)
+	c.send(keyCtrlC + "see @ma")
+	c.wait("> see @ma", "› @main.go", "  @main_test.go")
+	c.send(keyDown)
+	c.wait("› @main_test.go")
+	c.send(keyTab)
 	c.wait("> see @main_test.go")
 	c.send("\r")
 	c.wait("last answer")
@@ -387,12 +390,7 @@ func TestLineEditing(t *testing.T) {
 func TestLinePaste(t *testing.T) {
 	t.Parallel()
 	provider := coretest.Model(coretest.Say("got it"))
-	asker := NewAsker()
-	s, err := core.New(t.Context(), core.Config{Provider: provider, Env: memoryEnv(), Policy: coretest.AllowAll, Asker: asker})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s, asker := mustOpen(t, act{provider: provider})
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{Session: s, Asker: asker})
 	c.wait(">")
@@ -420,12 +418,7 @@ func TestLinePaste(t *testing.T) {
 func TestLineShellAndExpand(t *testing.T) {
 	t.Parallel()
 	provider := coretest.Model(coretest.Say("I saw it"))
-	asker := NewAsker()
-	s, err := core.New(t.Context(), core.Config{Provider: provider, Env: memoryEnv(), Policy: coretest.AllowAll, Asker: asker})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s, asker := mustOpen(t, act{provider: provider})
 	more := make(chan struct{})
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{
@@ -575,24 +568,25 @@ func TestLineNotifies(t *testing.T) {
 
 func TestLineReplaysThePast(t *testing.T) {
 	t.Parallel()
-	journal := &coretest.MemoryJournal{}
+	home := t.TempDir()
 	var turns []coretest.Turn
 	for i := range 5 {
 		turns = append(turns,
 			coretest.CallTools(toolCall("shell", fmt.Sprintf(`{"command":"step %d"}`, i))),
 			coretest.Turn{Text: fmt.Sprintf("Answer **%d**.", i)})
 	}
-	first, _ := mustOpen(t, act{turns: turns, journal: journal})
+	first, _ := mustOpen(t, act{turns: turns, home: home})
 	for i := range 5 {
-		if _, err := first.Submit(t.Context(), core.TextInput(fmt.Sprintf("question %d", i))); err != nil {
+		in := core.TextInput(fmt.Sprintf("question %d", i))
+		if _, err := first.Run(t.Context(), sessions.Command{Type: "input", When: "next", Own: &in}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_ = first.Close()
-	s, asker := mustOpen(t, act{turns: []coretest.Turn{coretest.Say("and on")}, journal: journal})
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{coretest.Say("and on")}, home: home, resume: first.ID()})
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{Session: s, Asker: asker, Replay: 2})
-	c.wait("… earlier turns", "> question 3", "✓ shell step 3", "Answer 3.", "> question 4", "Answer 4.", "resumed session session-1")
+	c.wait("… earlier turns", "> question 3", "✓ shell step 3", "Answer 3.", "> question 4", "Answer 4.", "resumed session "+first.ID()[:20])
 	lacks(t, c.screen(), "question 2", "ran step")
 	c.send("go on\r")
 	c.wait("and on")
@@ -678,13 +672,26 @@ func TestLineEchoesWhileItStreams(t *testing.T) {
 // BenchmarkLineEcho measures the time from a key to its echo while an answer
 // streams at 1,000 deltas a second.
 func BenchmarkLineEcho(b *testing.B) {
+	b.Run("text", func(b *testing.B) { benchmarkEcho(b, "word ", ".\n\n") })
+	b.Run("code", func(b *testing.B) { benchmarkEcho(b, "X(1, \"Y\") ", "// Z\n", "~~~go\n") })
+}
+
+// benchmarkEcho streams begin, and then piece over and over with an end after
+// every 100 of text, or 6 of code.
+func benchmarkEcho(b *testing.B, piece, end string, begin ...string) {
+	every := 100
+	if len(begin) > 0 {
+		every = 6
+	}
 	s := newFakeSession()
 	s.past(1)
 	c := newConsole(b, 100, 40)
 	r := c.start(b.Context(), Options{Session: s, Asker: NewAsker(), Commands: testCommands})
 	c.send("go\r")
 	<-s.submit
+	s.emit(event.MessageDelta{Text: strings.Join(begin, "")})
 	stop, done := make(chan struct{}), make(chan struct{})
+	deltas, before := 0, c.length()
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(time.Millisecond)
@@ -692,17 +699,18 @@ func BenchmarkLineEcho(b *testing.B) {
 		for i := 0; ; i++ {
 			select {
 			case <-tick.C:
-				piece := "word "
-				if i%100 == 99 {
-					piece = ".\n\n"
+				text := piece
+				if i%every == every-1 {
+					text = end
 				}
-				s.emit(event.MessageDelta{Text: piece})
+				s.emit(event.MessageDelta{Text: text})
+				deltas++
 			case <-stop:
 				return
 			}
 		}
 	}()
-	c.wait("word")
+	c.wait(strings.TrimSpace(piece))
 	var worst time.Duration
 	n := 0
 	for b.Loop() {
@@ -722,6 +730,7 @@ func BenchmarkLineEcho(b *testing.B) {
 	b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
 	close(stop)
 	<-done
+	b.ReportMetric(float64(c.length()-before)/float64(deltas), "bytes/delta")
 	s.finish <- core.Outcome{Stop: core.StopDone}
 	c.gone("Ctrl-C stops")
 	c.send("\x15")

@@ -81,13 +81,10 @@ func (m *markdown) block(n ast.Node, src []byte, width int) []string {
 	case *ast.Heading:
 		marks := strings.Repeat("#", n.Level) + " "
 		return m.wrap(append([]span{{marks, headingStyle}}, m.inline(n, src, headingStyle)...), width)
-	case *ast.FencedCodeBlock, *ast.CodeBlock:
-		var out []string
-		for i := range n.Lines().Len() {
-			seg := n.Lines().At(i)
-			out = append(out, m.codeLine(string(seg.Value(src)), width)...)
-		}
-		return out
+	case *ast.FencedCodeBlock:
+		return m.codeBlock(string(n.Language(src)), string(n.Lines().Value(src)), width)
+	case *ast.CodeBlock:
+		return m.codeBlock("", string(n.Lines().Value(src)), width)
 	case *ast.HTMLBlock:
 		var b strings.Builder
 		for i := range n.Lines().Len() {
@@ -106,52 +103,6 @@ func (m *markdown) block(n ast.Node, src []byte, width int) []string {
 		return m.table(n, src, width)
 	}
 	return m.wrap(m.inline(n, src, plain), width)
-}
-
-// codeLine formats a line of a code block, indented. What does not fit continues
-// below, indented further than the code.
-func (m *markdown) codeLine(line string, width int) []string {
-	line = untab(strings.TrimRight(line, "\r\n"))
-	if line == "" {
-		return []string{""}
-	}
-	return m.codeSpans([]span{{line, codeStyle}}, width)
-}
-
-// codeSpans breaks a line of code, at spaces if they are not far.
-func (m *markdown) codeSpans(line []span, width int) []string {
-	const margin = "  "
-	code := flat(line)
-	depth := min(len(code)-len(strings.TrimLeft(code, " ")), max(0, width/2-6))
-	rest := margin + strings.Repeat(" ", depth+2)
-	if width <= 0 || ansi.StringWidth(code)+len(margin) <= width {
-		rest = margin
-	}
-	var cells []cell
-	for _, s := range line {
-		for text := s.text; text != ""; {
-			c, columns := cluster(text)
-			cells, text = append(cells, cell{c, columns, s.style}), text[len(c):]
-		}
-	}
-	var out []string
-	for prefix := margin; ; prefix = rest {
-		n, used := 0, len(prefix)
-		for n < len(cells) && (width <= 0 || n == 0 || used+cells[n].width <= width) {
-			used += cells[n].width
-			n++
-		}
-		for at := n; n < len(cells) && at > n*2/3; at-- {
-			if cells[at-1].text == " " {
-				n = at
-				break
-			}
-		}
-		out = append(out, strings.TrimRight(prefix+m.join(cells[:n]), " "))
-		if cells = cells[n:]; len(cells) == 0 {
-			return out
-		}
-	}
 }
 
 func (m *markdown) list(n *ast.List, src []byte, width int) []string {
@@ -387,6 +338,7 @@ type answer struct {
 	list    bool            // the block is an item of a list
 	nested  string          // open fence within the block
 	fence   string          // fence of the unfinished code block
+	code    *codeBlock      // that block
 	after   string          // kind of the last rendered block: "", "item", "code", "block"
 }
 
@@ -411,7 +363,7 @@ func (a *answer) end(width int) []string {
 	if len(a.partial) > 0 {
 		out = a.line(string(a.partial), width)
 	}
-	out = append(out, a.flush("block", width)...)
+	out = append(append(out, a.showCode(width)...), a.flush("block", width)...)
 	a.partial, a.fence = nil, ""
 	return out
 }
@@ -423,10 +375,11 @@ func (a *answer) line(line string, width int) []string {
 	depth := len(line) - len(trimmed)
 	if a.fence != "" {
 		if closes(trimmed, a.fence) {
+			out := a.showCode(width)
 			a.fence, a.after = "", "block"
-			return nil
+			return out
 		}
-		return a.separate("code", a.md.codeLine(display.Printable(line), width))
+		return a.codeLine(line, width)
 	}
 	if a.nested != "" {
 		a.block = append(a.block, line)
@@ -454,7 +407,7 @@ func (a *answer) line(line string, width int) []string {
 	switch {
 	case fence != "" && !a.list && depth < 4:
 		out = append(out, a.flush("block", width)...)
-		a.fence = fence
+		a.fence, a.code = fence, newCodeBlock(trimmed[len(fence):])
 		return out
 	case fence != "" && a.list:
 		a.nested = fence
@@ -505,10 +458,7 @@ const maxTail = 4 << 10
 func (a *answer) tail(width int) []string {
 	text := string(a.partial[max(0, len(a.partial)-maxTail-1):])
 	if a.fence != "" {
-		if text == "" || closes(strings.TrimLeft(text, " "), a.fence) {
-			return nil
-		}
-		return a.md.codeLine(display.Printable(text), width)
+		return a.codeTail(text, width)
 	}
 	open := a.block[:len(a.block):len(a.block)]
 	if a.blank {
@@ -522,7 +472,9 @@ func (a *answer) tail(width int) []string {
 	if strings.TrimSpace(text) == "" || fenceOf(strings.TrimLeft(text, " ")) != "" {
 		return nil
 	}
-	return a.md.render(text, width)
+	quick := *a.md
+	quick.painter = a.md.hurried(0)
+	return quick.render(text, width)
 }
 
 // fenceOf returns the fence that a line opens, or "".

@@ -20,10 +20,11 @@ type more struct {
 	text   string
 	output *event.Output // the whole, if text is only a part
 	diff   bool
+	file   string // that the text shows; "" if it is something else
 }
 
 // keepMore keeps a call's result for expand, if it was truncated.
-func (s *scene) keepMore(title string, b event.ToolResult, diff string, shown int) {
+func (s *scene) keepMore(c *call, b event.ToolResult, diff string, shown int) {
 	text := b.Content.Text()
 	if diff != "" {
 		text = diff
@@ -31,7 +32,7 @@ func (s *scene) keepMore(title string, b event.ToolResult, diff string, shown in
 	if s.brief || b.Output == nil && strings.Count(strings.TrimRight(text, "\n"), "\n") < shown {
 		return
 	}
-	s.more = &more{title: title, text: text, output: b.Output, diff: diff != ""}
+	s.more = &more{title: strings.TrimSpace(c.name + " " + c.args), text: text, output: b.Output, diff: diff != "", file: shownFile(c, b)}
 	if diff != "" {
 		s.more.output = nil
 	}
@@ -48,6 +49,8 @@ func (m *more) lines(s *scene, width int) []string {
 		for _, l := range wide.diff(strings.Join(all, "\n"), len(all)) {
 			out = append(out, strings.Split(ansi.Hardwrap(l, width, true), "\n")...)
 		}
+	} else if m.file != "" {
+		out = s.fileLines(m.file, all, width, "")
 	} else {
 		for _, l := range all {
 			out = append(out, s.fold(plain, untab(l), width, "", "  ")...)

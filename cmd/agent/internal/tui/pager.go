@@ -23,23 +23,38 @@ type pager struct {
 	title  string
 	render func(width int) []string
 	hint   string // other keys
-	// other handles keys that are not the pager's; it may be nil.
+	// other handles keys before the pager does; it may be nil.
 	other func(key string) (handled bool)
+	live  bool   // the text changes; its end stays on the screen
+	over  *pager // the pager to which this one returns
 
 	lines  []string // for this width
 	width  int
 	height int // of the text
 	top    int
-	typing bool // the search term is being typed
-	term   string
-	failed bool // nothing was found
+	cursor int    // a line that stands out; 0 or less is none
+	note   string // what the last key did, or why nothing
+	term   string // that was searched for
+
+	prompt string // of what is being typed; empty if nothing is
+	typed  string
+	enter  func(text string)
+}
+
+// ask lets the user type a text at the bottom of the screen.
+func (p *pager) ask(prompt string, enter func(text string)) {
+	p.prompt, p.typed, p.enter = prompt, "", enter
 }
 
 // layout renders the text for a size of the screen.
 func (p *pager) layout(width, height int) {
+	end := p.top >= len(p.lines)-p.height
 	p.height = max(1, height-2)
-	if p.width != width || p.lines == nil {
+	if p.width != width || p.lines == nil || p.live {
 		p.width, p.lines = width, p.render(width)
+	}
+	if p.live && end {
+		p.top = len(p.lines)
 	}
 	p.scroll(0)
 }
@@ -56,17 +71,20 @@ func (p *pager) rows(paint painter) []string {
 		row := ""
 		if at := p.top + i; at < len(p.lines) {
 			row = display.Clip(p.lines[at], p.width)
-			if p.term != "" && !p.typing && p.matches(at) {
+			if p.term != "" && p.prompt == "" && p.matches(at) {
 				row = paint.paint(yellow, ansi.Strip(row))
+			}
+			if at == p.cursor && at > 0 {
+				row = paint.paint(reverse, ansi.Strip(row))
 			}
 		}
 		rows = append(rows, row)
 	}
 	switch {
-	case p.typing:
-		return append(rows, "/"+p.term+"▏")
-	case p.failed:
-		return append(rows, paint.paint(yellow, display.Clip("not found: "+p.term, p.width)))
+	case p.prompt != "":
+		return append(rows, display.Clip(p.prompt+p.typed+"▏", p.width))
+	case p.note != "":
+		return append(rows, paint.paint(yellow, display.Clip(p.note, p.width)))
 	}
 	at := "all"
 	if len(p.lines) > p.height {
@@ -81,10 +99,13 @@ func (p *pager) matches(line int) bool {
 
 // find goes to the next line with the term, or to the one before.
 func (p *pager) find(from, step int) {
-	p.failed = p.term != ""
+	p.note = ""
+	if p.term != "" {
+		p.note = "not found: " + p.term
+	}
 	for i := from; p.term != "" && i >= 0 && i < len(p.lines); i += step {
 		if p.matches(i) {
-			p.top, p.failed = i, false
+			p.top, p.note = i, ""
 			p.scroll(0)
 			return
 		}
@@ -94,11 +115,11 @@ func (p *pager) find(from, step int) {
 // key handles a key. It reports whether the pager is closed.
 func (p *pager) key(msg tea.KeyPressMsg) (closed bool) {
 	name := msg.String()
-	if p.typing {
+	if p.prompt != "" {
 		p.edit(msg)
 		return false
 	}
-	p.failed = false
+	p.note = ""
 	if p.other != nil && p.other(name) {
 		return false
 	}
@@ -118,7 +139,11 @@ func (p *pager) key(msg tea.KeyPressMsg) (closed bool) {
 	case "end", "G", "shift+g":
 		p.scroll(len(p.lines))
 	case "/":
-		p.typing, p.term = true, ""
+		p.term = ""
+		p.ask("/", func(text string) {
+			p.term = text
+			p.find(p.top, 1)
+		})
 	case "n":
 		p.find(p.top+1, 1)
 	case "N", "shift+n":
@@ -127,20 +152,20 @@ func (p *pager) key(msg tea.KeyPressMsg) (closed bool) {
 	return false
 }
 
-// edit handles a key for the search term.
+// edit handles a key for what is being typed.
 func (p *pager) edit(msg tea.KeyPressMsg) {
 	switch msg.String() {
 	case "enter":
-		p.typing = false
-		p.find(p.top, 1)
+		p.prompt = ""
+		p.enter(p.typed)
 	case "esc", "ctrl+c":
-		p.typing, p.term = false, ""
+		p.prompt = ""
 	case "backspace":
-		if r := []rune(p.term); len(r) > 0 {
-			p.term = string(r[:len(r)-1])
+		if r := []rune(p.typed); len(r) > 0 {
+			p.typed = string(r[:len(r)-1])
 		}
 	default:
-		p.term += display.Printable(msg.Text)
+		p.typed += display.Printable(msg.Text)
 	}
 }
 
@@ -150,6 +175,7 @@ func (l *lineScreen) openPager(p *pager) {
 		l.draw() // so that the session's screen is complete
 		l.watch.tell("alt")
 		l.screen.write(hideCursor + enterAlternate)
+		l.paged = ""
 	}
 	l.pager = p
 }
@@ -159,7 +185,9 @@ func (l *lineScreen) closePager() {
 	if l.pager == nil {
 		return
 	}
-	l.pager = nil
+	if l.pager = l.pager.over; l.pager != nil {
+		return
+	}
 	l.screen.write(leaveAlternate + showCursor)
 	l.watch.tell("main")
 	if l.resized != nil {
@@ -176,5 +204,8 @@ func (l *lineScreen) drawPager() {
 		width, height = l.resized.Width, l.resized.Height
 	}
 	l.pager.layout(width, height)
-	l.screen.write(cursorHome + strings.Join(l.pager.rows(l.scene.painter), resetStyle+"\x1b[K\r\n") + "\x1b[K")
+	if frame := strings.Join(l.pager.rows(l.scene.painter), resetStyle+"\x1b[K\r\n"); frame != l.paged {
+		l.paged = frame
+		l.screen.write(cursorHome + frame + "\x1b[K")
+	}
 }

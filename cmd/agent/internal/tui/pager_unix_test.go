@@ -82,7 +82,7 @@ func TestPagerGolden(t *testing.T) {
 		for _, theme := range []struct {
 			name  string
 			paint painter
-		}{{"plain", painter{}}, {"colors", painter{true}}} {
+		}{{"plain", painter{}}, {"colors", painter{colors: true}}} {
 			s := newFakeSession()
 			l := &lineScreen{driver: newDriver(newHost(t.Context(), Options{Session: s, Asker: NewAsker()}), newScene(theme.paint, size[0], "/w")), screen: &screen{out: &safeBuffer{}, width: size[0], height: size[1]}, editor: newEditor(theme.paint, nil), at: -1}
 			l.openHistory(events)

@@ -29,7 +29,7 @@ func runPlain(ctx context.Context, o Options) (Next, error) {
 		}
 	}
 	p := &plainScreen{driver: newDriver(h, newScene(painter{}, 0, o.Dir)), out: o.Out}
-	p.alert = p.ring
+	p.alert, p.view = p.ring, p.printView
 	if f, ok := o.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.prompts = true
 		p.echo = func(string) {} // the terminal echoes
@@ -68,7 +68,7 @@ func (p *plainScreen) loop(inbox <-chan any, lines *lineReader) (Next, error) {
 	if p.Prompt != "" {
 		p.scene.user(p.Prompt)
 		p.enter(p.Prompt)
-	} else if p.Session.State() == core.StateParked {
+	} else if p.Session.Now().State == core.StateParked {
 		p.begin("") // asks the parked question
 	}
 	input := lines.lines
@@ -176,13 +176,16 @@ func (p *plainScreen) show(open bool) {
 // ask prints the answers to a question, and what to enter.
 func (p *plainScreen) ask() {
 	d := p.dialog
-	if d.typing() {
+	if d.list != nil {
+		p.printLines(d.list.lines())
+		p.print("Number or name (an empty line: none): ")
+	} else if d.typing() {
 		p.print(strings.TrimSpace(d.label()+" "+d.hint()) + "\n")
 		p.print("Your answer: ")
 	} else {
 		var keys []string
 		for _, o := range d.options {
-			if o.choice == viewReview || o.choice == editReview {
+			if o.choice == viewReview || o.choice == editReview || o.choice == hunkReview {
 				continue // the changes are above, and the screen is not ours
 			}
 			p.print(fmt.Sprintf("  %c: %s\n", o.key, o.label))

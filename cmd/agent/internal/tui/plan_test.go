@@ -36,7 +36,7 @@ func planResult(t testing.TB, why string, steps ...string) event.ToolResult {
 func TestPlanGolden(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{40, 80} {
-		s := newScene(painter{true}, width, "/w")
+		s := newScene(painter{colors: true}, width, "/w")
 		for i, b := range []event.ToolResult{
 			planResult(t, "", "> read the code", "- change it, and everything else that depends on what it said before", "- run the tests"),
 			planResult(t, "", "> read the code", "- change it, and everything else that depends on what it said before", "- run the tests"),
@@ -161,7 +161,7 @@ func TestLongTaskNotifies(t *testing.T) {
 			<-s.submit
 			now = now.Add(tt.lasts)
 			d.handle(eventsMsg{{Body: event.Idle{State: "idle"}}})
-			d.handle(doneMsg{out: core.Outcome{Stop: core.StopDone}})
+			d.handle(eventsMsg{{Body: event.Result{Run: d.work.run, Outcome: string(core.StopDone)}}})
 			if d.work.busy {
 				t.Error("the work is not over")
 			}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ type console struct {
 	term   *vt.Terminal
 	raw    strings.Builder
 	done   chan struct{} // the terminal's reader has ended
+	rested atomic.Int64  // how much later it is for the session than on the clock
 }
 
 func newConsole(t testing.TB, width, height int) *console {
@@ -105,6 +107,9 @@ func (c *console) since(n int) string {
 	return c.raw.String()[n:]
 }
 
+// now is the session's clock: a user who waits for something does not type.
+func (c *console) now() time.Time { return time.Now().Add(time.Duration(c.rested.Load())) }
+
 // wait waits until all texts are on the screen at the same time.
 func (c *console) wait(texts ...string) {
 	c.t.Helper()
@@ -117,12 +122,14 @@ func (c *console) wait(texts ...string) {
 		}
 		return true
 	})
+	c.rested.Add(int64(pause))
 }
 
 // gone waits until the text is not on the screen.
 func (c *console) gone(text string) {
 	c.t.Helper()
 	eventually(c.t, c.screen, func() bool { return !strings.Contains(c.screen(), text) })
+	c.rested.Add(int64(pause))
 }
 
 func (c *console) send(keys string) {
@@ -152,7 +159,7 @@ type running struct {
 // start runs the session on the console.
 func (c *console) start(ctx context.Context, o Options) *running {
 	c.t.Helper()
-	o.In, o.Out = c.slave, c.slave
+	o.In, o.Out, o.now = c.slave, c.slave, c.now
 	if o.Env == nil {
 		o.Env = testEnv(nil)
 	}

@@ -33,6 +33,9 @@ type option struct {
 
 func newDialog(q *pending) *dialog {
 	d := &dialog{pending: q}
+	if q.list != nil {
+		return d
+	}
 	if q.Kind == core.QuestionForm {
 		d.fields, d.formErr = parseForm(q.Schema)
 		if d.options = fieldOptions(d.fields); len(d.options) > 0 {
@@ -170,7 +173,7 @@ func (d *dialog) pick(o option) *core.Answer {
 			return nil
 		}
 		o.choice = core.ChoiceOnce
-	case o.choice == editReview, o.choice == viewReview:
+	case o.choice == editReview, o.choice == viewReview, o.choice == hunkReview:
 		return nil // only a screen can do it
 	}
 	if o.choice != core.ChoiceDeny {
@@ -199,7 +202,10 @@ func (d *dialog) enter(text string) (*core.Answer, error) {
 
 // answerLine parses a line as an answer: a key, a choice, or "n REASON".
 func (d *dialog) answerLine(line string) (*core.Answer, error) {
-	if d.typing() {
+	switch {
+	case d.list != nil:
+		return d.pickLine(line)
+	case d.typing():
 		return d.enter(line)
 	}
 	line = strings.TrimSpace(line)

@@ -11,10 +11,10 @@ import (
 // here, where the user can change them, until the session can take them: its host
 // calls Deliver after every tool call. It is safe for concurrent use.
 type Queue struct {
-	mu      sync.Mutex
-	items   []queued
-	last    int // id of the last item
-	session interface{ Steer(core.Input) }
+	mu    sync.Mutex
+	items []queued
+	last  int              // id of the last item
+	keep  func(core.Input) // gives the session a message
 }
 
 // queued is a message in the queue.
@@ -35,7 +35,7 @@ func (q *Queue) Deliver() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i := range q.items {
-		if q.session == nil || !q.items[i].ready {
+		if q.keep == nil || !q.items[i].ready {
 			return // later messages wait, too
 		}
 		q.send(i)
@@ -46,7 +46,7 @@ func (q *Queue) Deliver() {
 func (q *Queue) send(i int) {
 	if item := &q.items[i]; !item.sent {
 		item.sent = true
-		q.session.Steer(item.input)
+		q.keep(item.input)
 	}
 }
 
@@ -158,10 +158,10 @@ func (q *Queue) clear() {
 
 // bind tells the queue where messages go: a session that has none of them, or
 // nowhere.
-func (q *Queue) bind(s interface{ Steer(core.Input) }) {
+func (q *Queue) bind(keep func(core.Input)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.session = s
+	q.keep = keep
 	for i := range q.items {
 		q.items[i].sent = false
 	}

@@ -14,7 +14,9 @@ var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "
 // in them. If they do not fit, rows above the input are omitted.
 func (l *lineScreen) region() (rows []string, x, y int) {
 	width, height := l.screen.width, max(2, l.screen.height-1)
-	if l.dialog != nil {
+	if p := l.picking(); p != nil {
+		rows, x, y = l.pickRows(p, width, height)
+	} else if l.dialog != nil {
 		rows, x, y = l.dialogRows(width, height)
 	} else {
 		rows, x, y = l.inputRows(width, height)
@@ -52,9 +54,6 @@ func (l *lineScreen) listRows(room int) []string {
 	var commands []Command
 	if word := l.editor.word(); strings.HasPrefix(word, "/") && l.dialog == nil {
 		commands = l.commands()
-		if list == nil {
-			list = commandsFor(commands, word)
-		}
 	}
 	if len(list) == 0 || room <= 0 {
 		return nil
@@ -111,7 +110,11 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		if l.inputError != "" {
 			below = append(below, l.scene.paint(red, "  "+display.Printable(l.inputError)))
 		}
-		below = append(below, l.scene.paint(dim, "  Enter: answer · Esc: back"))
+		hint := "  Enter: answer · Esc: back"
+		if l.strayEnter() {
+			hint = "  pause typing, then Enter: answer · Esc: back"
+		}
+		below = append(below, l.scene.paint(dim, hint))
 	} else {
 		below = l.scene.choices(d, l.selected)
 		y = l.selected
@@ -124,7 +127,7 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		}
 		below = append(below, l.scene.paint(dim, hint))
 	}
-	if l.waitsForPause() || !l.editor.empty() {
+	if !l.editor.empty() {
 		below = append(below, l.scene.paint(dim, "  (unsent: "+display.OneLine(l.editor.text(), 60)+")"))
 	}
 	head := l.scene.head(d)
@@ -188,7 +191,7 @@ func (l *lineScreen) queueRows(width int) (rows []string) {
 		rows = append(rows, l.scene.paint(dim, "↳ queued: "+display.OneLine(m.label, max(10, width-12))))
 	}
 	if len(rows) > 0 && !l.work.busy {
-		rows = append(rows, l.scene.paint(yellow, "  Not sent yet: Enter sends, Alt+Up edits"))
+		rows = append(rows, l.scene.paint(yellow, "  Not sent yet: Enter sends, Alt+Up edits, /queue changes"))
 	}
 	return rows
 }

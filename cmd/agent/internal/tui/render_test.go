@@ -37,7 +37,7 @@ func TestMarkdownGolden(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{40, 80} {
 		for _, colors := range []bool{true, false} {
-			lines := newMarkdown(painter{colors}).render(sample(t), width)
+			lines := newMarkdown(painter{colors: colors}).render(sample(t), width)
 			name := fmt.Sprintf("markdown-%d", width)
 			if !colors {
 				name += "-plain"
@@ -113,7 +113,7 @@ func TestToolLinesGolden(t *testing.T) {
 		fmt.Fprintf(&many, "/work/dir/file%d.go:%d: a line of output that does not fit on a narrow terminal\n", i, i)
 	}
 	for _, width := range []int{40, 80} {
-		s := newScene(painter{true}, width, "/work/dir")
+		s := newScene(painter{colors: true}, width, "/work/dir")
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		s.now = func() time.Time { return now }
 		for i, c := range []struct {
@@ -218,7 +218,7 @@ func BenchmarkStream(b *testing.B) {
 	piece := strings.Split(strings.Repeat("Some **words** of an `answer`, with a [link](https://example.org) and more.\n\n- an item\n- another\n\n", 100), " ")
 	b.ReportAllocs()
 	for b.Loop() {
-		s := newScene(painter{true}, 80, "/w")
+		s := newScene(painter{colors: true}, 80, "/w")
 		for i := range 5000 {
 			s.apply(event.Event{Body: event.MessageDelta{Text: piece[i%len(piece)] + " "}})
 			if i%33 == 0 {
@@ -233,7 +233,7 @@ func BenchmarkStream(b *testing.B) {
 func BenchmarkOneLongLine(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		s := newScene(painter{true}, 80, "/w")
+		s := newScene(painter{colors: true}, 80, "/w")
 		for i := range 5000 {
 			s.apply(event.Event{Body: event.MessageDelta{Text: "and another word "}})
 			if i%33 == 0 {
@@ -250,7 +250,7 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		h := newHost(b.Context(), Options{Session: s, Asker: NewAsker(), Replay: 10})
-		d := newDriver(h, newScene(painter{true}, 80, "/w"))
+		d := newDriver(h, newScene(painter{colors: true}, 80, "/w"))
 		shown := make(chan int, 1)
 		h.post = func(msg any) {
 			d.handle(msg)
@@ -271,7 +271,7 @@ func BenchmarkReplay(b *testing.B) {
 func BenchmarkFrame(b *testing.B) {
 	s := newFakeSession()
 	h := newHost(b.Context(), Options{Session: s, Asker: NewAsker(), Commands: testCommands, Status: func() Status { return Status{Model: "m", Tokens: 5} }})
-	p := painter{true}
+	p := painter{colors: true}
 	l := &lineScreen{driver: newDriver(h, newScene(p, 80, "/w")), screen: &screen{out: &safeBuffer{}, width: 80, height: 24}, editor: newEditor(p, nil), at: -1}
 	l.work.busy, l.work.since = true, time.Now()
 	l.editor.set("some text that is being typed")

@@ -31,6 +31,9 @@ type Review struct {
 	// AcceptEdits allows all edits from now on; nil if it cannot.
 	AcceptEdits func() error
 
+	// Predicted says that Changes are what the call probably does.
+	Predicted bool
+
 	amended bool
 	rows    []string // formatted for a width
 	width   int
@@ -58,6 +61,9 @@ func (d *dialog) reviewOptions(options []option) []option {
 	}
 	if r.Amend != nil {
 		out = append(out, option{key: 'e', choice: editReview, label: "edit first"})
+		if !r.Markdown && hunksOf(r.Changes) != nil {
+			out = append(out, option{key: 'h', choice: hunkReview, label: "take some of the changes"})
+		}
 	}
 	return append(out, option{key: 'v', choice: viewReview, label: "view in full"})
 }
@@ -81,7 +87,13 @@ func (s *scene) review(r *Review) []string {
 		return indent(s.md.render(string(r.Changes[0].After), within(s.width, 2)), "  ", "  ")
 	}
 	var out []string
+	if r.Predicted {
+		out = append(out, "  "+s.paint(dim, "Expected, as far as it can be told from the call:"))
+	}
 	for _, c := range r.Changes {
+		if c.Before == nil && c.After == nil {
+			continue // not taken
+		}
 		out = append(out, s.change(c)...)
 	}
 	return out

@@ -36,7 +36,7 @@ func TestReviewGolden(t *testing.T) {
 		Choices: []core.Choice{core.ChoiceOnce, core.ChoiceSession, core.ChoiceAlways, core.ChoiceDeny}, Offers: []core.Offer{{Rules: []string{"edit_file(./main.go)"}}},
 	}
 	for _, size := range sizes {
-		for name, p := range map[string]painter{"plain": {}, "colors": {true}} {
+		for name, p := range map[string]painter{"plain": {}, "colors": {colors: true}} {
 			l := &lineScreen{driver: newDriver(newHost(t.Context(), Options{Session: newFakeSession(), Asker: NewAsker()}), newScene(p, size[0], "/w")), screen: &screen{out: &safeBuffer{}, width: size[0], height: size[1]}, editor: newEditor(p, nil), at: -1}
 			review := whole
 			l.dialog = newDialog(&pending{Question: question, review: &review})

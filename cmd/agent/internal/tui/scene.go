@@ -310,22 +310,23 @@ func userText(parts model.Parts) string {
 }
 
 // summary returns the line after the work on an input, "" for a short one.
-func summary(out core.Outcome) string {
+func summary(r event.Result) string {
 	const short = 10 * time.Second
-	if out.Stop != core.StopMaxTokens && out.Rounds == 0 && out.Duration < short {
+	took, cut := time.Duration(r.DurationMS)*time.Millisecond, r.Outcome == string(core.StopMaxTokens)
+	if !cut && r.Rounds == 0 && took < short {
 		return ""
 	}
-	parts := []string{display.Duration(out.Duration)}
-	if n := out.Usage.Total(); n > 0 {
+	parts := []string{display.Duration(took)}
+	if n := r.Usage.Total(); n > 0 {
 		parts = append(parts, display.Count(n)+" tokens")
 	}
-	if out.Rounds > 0 {
-		parts = append(parts, display.Plural(out.Rounds, "tool round"))
+	if r.Rounds > 0 {
+		parts = append(parts, display.Plural(r.Rounds, "tool round"))
 	}
-	if out.Priced && out.Cost > 0 {
-		parts = append(parts, fmt.Sprintf("$%.4f", out.Cost))
+	if r.CostUSD != nil {
+		parts = append(parts, fmt.Sprintf("$%.4f", *r.CostUSD))
 	}
-	if out.Stop == core.StopMaxTokens {
+	if cut {
 		parts = append(parts, "the answer was truncated at the token limit")
 	}
 	return "— " + strings.Join(parts, " · ")

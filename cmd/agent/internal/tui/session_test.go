@@ -14,15 +14,19 @@ import (
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/tools"
+	"github.com/seed-009c0928/agent/sdk/agent"
+	sessions "github.com/seed-009c0928/agent/sdk/host"
 )
 
 // act is the script of a session: its model's turns, and the policy for
 // their calls.
 type act struct {
-	turns   []coretest.Turn
-	policy  core.Policy
-	journal core.Journal
-	queue   *Queue // delivered after each tool call
+	turns    []coretest.Turn
+	provider model.Provider // instead of turns
+	policy   core.Policy
+	queue    *Queue // delivered after each tool call
+	home     string // of the session's log; empty for none
+	resume   string
 }
 
 type shellArgs struct {
@@ -31,8 +35,8 @@ type shellArgs struct {
 
 // actTools are tools for scripts: shell pretends to run a command, wait runs
 // until it is cancelled, question asks the user.
-func actTools() core.ToolTable {
-	return core.StaticTools(
+func actTools() []core.Tool {
+	return []core.Tool{
 		tools.AskUser(),
 		core.NewTool(core.ToolDefinition{Name: "wait_agent", Description: "waits"}, nil,
 			func(context.Context, *core.Call, struct {
@@ -69,7 +73,7 @@ func actTools() core.ToolTable {
 				}
 				return core.TextResult(fmt.Sprintf("choice=%s values=%s", a.Choice, a.Values)), nil
 			}),
-	)
+	}
 }
 
 // ruleSaver is a policy that asks about everything and saves rules.
@@ -93,28 +97,43 @@ func (p ruleSaver) save(_ context.Context, rules []string) error {
 	return nil
 }
 
-// open opens a session for an act, with its asker.
-func (a act) open(ctx context.Context) (*core.Session, *Asker, error) {
-	asker := NewAsker()
-	policy := a.policy
-	if policy == nil {
-		policy = coretest.AllowAll
-	}
-	cfg := core.Config{
-		ID: "session-1", Provider: coretest.Model(a.turns...), Env: memoryEnv(), Tools: actTools(),
-		Policy: policy, Asker: asker, Journal: a.journal,
-	}
-	if a.queue != nil {
-		cfg.Hooks.AfterTool = func(context.Context, model.ToolCall, *core.Result) { a.queue.Deliver() }
-	}
-	if saver, ok := policy.(ruleSaver); ok {
-		cfg.SaveRules = saver.save
-	}
-	s, err := core.New(ctx, cfg)
-	return s, asker, err
+// acting is a session of an act.
+type acting struct {
+	*sessions.Session
+	host *sessions.Host
 }
 
-func mustOpen(t testing.TB, a act) (*core.Session, *Asker) {
+func (s acting) Close() error { return s.host.Close() }
+
+// open opens a session for an act, and the asker of its screen.
+func (a act) open(ctx context.Context) (acting, *Asker, error) {
+	h := sessions.New(a.home, func(ctx context.Context, _ sessions.Open, asker core.Asker) (sessions.Opened, error) {
+		policy := a.policy
+		if policy == nil {
+			policy = coretest.AllowAll
+		}
+		opened, err := agent.Open(ctx, agent.Options{Env: memoryEnv(), Home: a.home, Tools: actTools(), NoBuiltins: true, NoSubagents: true, Policy: policy})
+		if err != nil {
+			return sessions.Opened{}, err
+		}
+		opts := agent.SessionOptions{Provider: a.provider, Asker: asker, Resume: a.resume}
+		if a.provider == nil {
+			opts.Provider = coretest.Model(a.turns...)
+		}
+		if a.queue != nil {
+			opts.Hooks.AfterTool = func(context.Context, model.ToolCall, *core.Result) { a.queue.Deliver() }
+		}
+		if saver, ok := policy.(ruleSaver); ok {
+			opts.SaveRules = saver.save
+		}
+		s, err := opened.NewSession(ctx, opts)
+		return sessions.Opened{Session: s, Close: opened.Close}, err
+	})
+	s, err := h.Open(ctx, sessions.Open{})
+	return acting{s, h}, NewAsker(), err
+}
+
+func mustOpen(t testing.TB, a act) (acting, *Asker) {
 	t.Helper()
 	s, asker, err := a.open(t.Context())
 	if err != nil {

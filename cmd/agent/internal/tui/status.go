@@ -78,7 +78,14 @@ func (d *driver) statusParts() []part {
 	if st.Tokens == 0 {
 		st.Tokens = d.scene.tokens
 	}
+	if st.Line != "" {
+		return []part{{display.Printable(st.Mode), 1}, {d.workStatus(), 2}, {display.OneLine(st.Line, max(10, d.scene.width-30)), 3}}
+	}
+	if st.Dirty && st.Branch != "" {
+		st.Branch += "*"
+	}
 	parts := []part{{display.Printable(st.Model), 4}, {display.Printable(st.Effort), 8}, {display.Printable(st.Mode), 1}, {display.OneLine(st.Branch, 40), 6}}
+	parts = append(parts, part{d.workStatus(), 2})
 	if st.Used > 0 {
 		parts = append(parts, part{fmt.Sprintf("context %d %%", st.Used), 4})
 	}

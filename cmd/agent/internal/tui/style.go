@@ -2,6 +2,7 @@ package tui
 
 import (
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 )
@@ -33,13 +34,25 @@ func (s style) and(t style) style {
 }
 
 // painter applies styles, unless colors is false (NO_COLOR).
-type painter struct{ colors bool }
+type painter struct {
+	colors bool
+	look   *look          // nil: the terminal's own colours, and no highlighting
+	budget *time.Duration // that is left for highlighting; nil is no limit
+}
 
 func (p painter) paint(s style, text string) string {
 	if !p.colors || s == "" || text == "" {
 		return text
 	}
-	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+	theme := ansiTheme
+	if p.look != nil {
+		theme = p.look.theme
+	}
+	sgr := theme.sgr(s)
+	if sgr == "" {
+		return text
+	}
+	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
 }
 
 // span is text in one style. It may contain newlines.
@@ -131,11 +144,16 @@ func (w *wrapper) end(at int) {
 	}
 }
 
-// join joins cells to a line, with one escape sequence per run of a style.
+// join joins cells to a line, without spaces at its end.
 func (p painter) join(cells []cell) string {
 	for len(cells) > 0 && cells[len(cells)-1].text == " " {
 		cells = cells[:len(cells)-1]
 	}
+	return p.runs(cells)
+}
+
+// runs joins cells, with one escape sequence per run of a style.
+func (p painter) runs(cells []cell) string {
 	var b, run strings.Builder
 	for i, c := range cells {
 		run.WriteString(c.text)

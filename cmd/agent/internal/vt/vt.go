@@ -1,6 +1,7 @@
 package vt
 
 import (
+	"encoding/base64"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,7 +16,9 @@ type Terminal struct {
 	Other   bool // the alternate screen is shown
 	Title   string
 	Bells   int
-	Notices []string // OSC 9
+	Notices []string // OSC 9 and OSC 777
+	Asked   []string // what was asked for: OSC with "?"
+	Copied  []string // OSC 52, decoded
 	Styled  bool     // there was an SGR sequence
 	Unknown []string // unsupported sequences
 
@@ -202,8 +205,14 @@ func (v *Terminal) escape(p string) int {
 		switch kind, text, _ := strings.Cut(p[2:end], ";"); kind {
 		case "0", "2":
 			v.Title = text
-		case "9":
+		case "9", "777":
 			v.Notices = append(v.Notices, text)
+		case "11":
+			v.Asked = append(v.Asked, kind)
+		case "52":
+			_, data, _ := strings.Cut(text, ";")
+			copied, _ := base64.StdEncoding.DecodeString(data)
+			v.Copied = append(v.Copied, string(copied))
 		default:
 			v.Unknown = append(v.Unknown, strconv.Quote(p[:end]))
 		}

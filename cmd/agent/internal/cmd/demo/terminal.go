@@ -11,6 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/sdk/host"
 )
 
 const welcome = "This is a demonstration. The model is a **script**: its text and tool calls are fixed. The rest is real: the loop, the tools, " +
@@ -20,28 +21,25 @@ const welcome = "This is a demonstration. The model is a **script**: its text an
 // onTerminal runs the demo as an interactive session: the user answers, and can
 // type.
 func onTerminal(ctx context.Context, s *cmdutil.IO, t *run.Task) error {
-	a, err := agent.Open(ctx, t.Agent)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
 	asker, queue, calls := tui.NewAsker(), tui.NewQueue(), &lastCall{}
-	asker.Review = func(ctx context.Context, q core.Question) *tui.Review {
-		call, ok := calls.of(q.Tool)
-		changes, err := a.Preview(ctx, call)
-		if !ok || err != nil || len(changes) == 0 {
-			return nil
-		}
-		return &tui.Review{Changes: changes}
-	}
-	t.Session.Asker, t.Session.Provider, t.Session.Ephemeral = asker, talkative{t.Session.Provider}, true
+	t.Session.Provider, t.Session.Ephemeral = talkative{t.Session.Provider}, true
 	t.Session.Hooks.BeforeTool = calls.set
 	t.Session.Hooks.AfterTool = func(context.Context, model.ToolCall, *core.Result) { queue.Deliver() }
-	session, err := a.NewSession(ctx, t.Session)
+	h := host.New("", func(ctx context.Context, _ host.Open, questions core.Asker) (host.Opened, error) {
+		a, err := agent.Open(ctx, t.Agent)
+		if err != nil {
+			return host.Opened{}, err
+		}
+		asker.Review = calls.review(a)
+		t.Session.Asker = questions
+		session, err := a.NewSession(ctx, t.Session)
+		return host.Opened{Session: session, Close: a.Close, Waiting: queue.Deliver}, err
+	})
+	defer h.Close()
+	session, err := h.Open(ctx, host.Open{})
 	if err != nil {
 		return err
 	}
-	defer session.Close()
 	_, err = tui.Run(ctx, tui.Options{
 		In: s.In, Out: s.Terminal, Env: s.Env, Session: session, Asker: asker, Queue: queue, Title: "agent demo", Dir: t.Agent.Dir,
 		Prompt: demoPrompt, Welcome: welcome, Status: func() tui.Status { return tui.Status{Model: "a script", Mode: t.Mode} },
@@ -60,6 +58,18 @@ func (l *lastCall) set(_ context.Context, call *model.ToolCall) error {
 	defer l.mu.Unlock()
 	l.call = *call
 	return nil
+}
+
+// review returns what shows the changes of the call that a question is about.
+func (l *lastCall) review(a *agent.Agent) func(context.Context, core.Question) *tui.Review {
+	return func(ctx context.Context, q core.Question) *tui.Review {
+		call, ok := l.of(q.Tool)
+		changes, err := a.Preview(ctx, call)
+		if !ok || err != nil || len(changes) == 0 {
+			return nil
+		}
+		return &tui.Review{Changes: changes}
+	}
 }
 
 func (l *lastCall) of(tool string) (model.ToolCall, bool) {

@@ -13,12 +13,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/sensitive"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -256,6 +259,26 @@ func (d *doctor) checkEndpoint(ctx context.Context) finding {
 	return found(healthOK, "%s answered in %d ms and has %s", info.Endpoint, time.Since(start).Milliseconds(), info.Model)
 }
 
+// checkTelemetry connects to the collector.
+func (d *doctor) checkTelemetry(ctx context.Context) finding {
+	switch {
+	case d.set == nil:
+		return found(healthSkip, "the settings are invalid")
+	case !d.set.TelemetryOn():
+		return found(healthOK, "off")
+	}
+	target, err := d.set.TelemetryTarget(ctx)
+	switch {
+	case err != nil:
+		return found(healthFail, "%v", err).fix("correct telemetry.*; see docs/telemetry.md")
+	case d.offline:
+		return found(healthSkip, "%s is not called (--offline)", target.Endpoint)
+	case !setup.TelemetryReachable(ctx, target.Endpoint):
+		return found(healthWarn, "nothing answers at %s", target.Endpoint).fix("start the collector, or set telemetry.endpoint or telemetry.enabled")
+	}
+	return found(healthOK, "on, to %s (%s)", target.Endpoint, target.Protocol)
+}
+
 // program is an optional program. agent itself needs none.
 type program struct {
 	name, use, get string
@@ -375,4 +398,24 @@ func (d *doctor) checkSecrets(context.Context) finding {
 		return found(healthOK, "withheld from commands: %s", names(all))
 	}
 	return found(healthOK, "no variable looks like a secret")
+}
+
+// checkPaths counts what is here of the list of paths with secrets.
+func (d *doctor) checkPaths(context.Context) finding {
+	home := cmdutil.UserHome()
+	var here []string
+	for _, pattern := range sensitive.SecretPaths(filepath.ToSlash(home), filepath.ToSlash(d.home)) {
+		here = append(here, env.Expand(filepath.FromSlash(pattern))...)
+	}
+	here = slices.DeleteFunc(here, func(path string) bool {
+		_, err := os.Lstat(path)
+		return err != nil
+	})
+	here = append(here, env.Secrets(d.local.Info().Roots, sensitive.IsSecret, sensitive.Fixture)...)
+	slices.Sort(here)
+	here = slices.Compact(here)
+	if len(here) == 0 {
+		return found(healthOK, "none of the places where secrets are kept exists here")
+	}
+	return found(healthOK, "%d places with secrets, which are asked for and hidden in sandboxes: %s", len(here), names(here))
 }

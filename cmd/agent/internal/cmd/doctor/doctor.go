@@ -165,6 +165,7 @@ func (d *doctor) checks() []check {
 		{"skills", d.checkSkills},
 		{"key", d.checkKey},
 		{"endpoint", d.checkEndpoint},
+		{"telemetry", d.checkTelemetry},
 	}
 	for _, p := range programs {
 		list = append(list, check{p.name, func(ctx context.Context) finding { return d.checkProgram(ctx, p) }})
@@ -179,6 +180,7 @@ func (d *doctor) checks() []check {
 		check{"clock", d.checkClock},
 		check{"variables", d.checkVariables},
 		check{"secrets", d.checkSecrets},
+		check{"paths", d.checkPaths},
 	)
 }
 

@@ -9,7 +9,7 @@ import (
 
 // NewCmd returns agent providers.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
-	return cmdutil.Group("providers", "Manage model providers", newListCmd(s), newTestCmd(s), newSetupCmd(s))
+	return cmdutil.Group("providers", "Manage model providers", newListCmd(s), newTestCmd(s), NewSetupCmd(s))
 }
 
 // providerFlags are the flags that decide which provider and model are used.

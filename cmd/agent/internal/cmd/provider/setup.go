@@ -13,7 +13,8 @@ import (
 
 type setupOptions struct{ *cmdutil.IO }
 
-func newSetupCmd(s *cmdutil.IO) *cobra.Command {
+// NewSetupCmd returns agent providers setup.
+func NewSetupCmd(s *cmdutil.IO) *cobra.Command {
 	o := &setupOptions{s}
 	return &cobra.Command{
 		Use:   "setup [NAME]",

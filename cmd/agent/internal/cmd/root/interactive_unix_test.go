@@ -87,7 +87,9 @@ func TestInteractiveInterrupt(t *testing.T) {
 	}
 	s.answer("Ctrl-C stops", "\x03")
 	s.answer("Ctrl-C again aborts", "\x03")
-	s.answer("aborted", "\x04")
+	s.answer("cancelled: interrupted by Ctrl-C", "")
+	s.idle()
+	s.answer("", "\x04")
 	w.gone()
 }
 

@@ -17,7 +17,7 @@ var namers = []string{
 	"mcp disable nix", "mcp enable nix", "mcp get nix", "mcp login nix", "mcp logout nix", "mcp remove nix", "mcp test nix",
 	"permissions check --tool nix", "permissions explain --tool nix", "permissions log nix",
 	"plugins add ./nix", "plugins disable nix", "plugins enable nix", "plugins logs nix", "plugins remove nix", "plugins seal nix", "plugins update nix", "plugins verify nix",
-	"sessions delete nix", "sessions diff nix", "sessions undo nix", "sessions restore nix", "sessions export nix", "sessions fork nix", "sessions repair nix", "sessions show nix",
+	"sessions delete nix", "sessions diff nix", "sessions undo nix", "sessions restore nix", "sessions export nix", "sessions fork nix", "sessions repair nix", "sessions show nix", "sessions trace nix", "sessions view nix",
 	"skills add ./nix", "skills disable nix", "skills enable nix", "skills eval nix", "skills lint nix", "skills remove nix", "skills show nix", "skills update nix", "skills verify nix",
 	"tools call nix", "tools show nix",
 	"trust nix",
@@ -28,7 +28,7 @@ var namers = []string{
 // whose other values are wrong usage, a new name, a text or a settings file.
 var fixedNames = []string{
 	"completion", "config get", "config set", "config unset", "config validate", "exec", "mcp add", "permissions test", "plugins new",
-	"providers setup", "providers test", "resume", "skills match", "skills new", "skills why", "try",
+	"acp setup", "acp tail", "providers setup", "providers test", "resume", "skills match", "skills new", "skills why", "try",
 }
 
 // TestNotFound checks that "not found" has the same exit code in all commands and

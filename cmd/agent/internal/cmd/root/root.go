@@ -11,15 +11,18 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/chat"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/acp"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/demo"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/doctor"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/insights"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/mcp"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/permission"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/plugin"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/provider"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/session"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/skill"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/telemetry"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/tool"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/trust"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/try"
@@ -110,6 +113,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 	root.AddCommand(
 		run.NewCmd(s),
 		run.NewAnswerCmd(s),
+		run.NewServeCmd(s),
 		demo.NewCmd(s),
 		tool.NewCmd(s),
 		mcp.NewCmd(s),
@@ -123,8 +127,11 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		provider.NewModelsCmd(s),
 		doctor.NewCmd(s),
 		session.NewCmd(s),
+		insights.NewCmd(s),
 		worktree.NewCmd(s),
 		try.NewCmd(s),
+		telemetry.NewCmd(s),
+		acp.NewCmd(s, provider.NewSetupCmd(s)),
 		chat.NewResumeCmd(s),
 		trust.NewCmd(s),
 		newCompletionCmd(s),

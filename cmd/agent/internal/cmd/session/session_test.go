@@ -1,9 +1,14 @@
 package session
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/store"
@@ -222,5 +228,42 @@ func BenchmarkList(b *testing.B) {
 		if err := (&listOptions{IO: s}).run(); err != nil || bytes.Count(out.Bytes(), []byte("\n")) != 101 {
 			b.Fatalf("%v\n%s", err, out)
 		}
+	}
+}
+
+// TestView serves the session of the directory that changed last, until the command is
+// interrupted.
+func TestView(t *testing.T) {
+	home := t.TempDir()
+	s, _, errs := terminal(home, "")
+	save(t, home, "one", s.WorkDir(""), question("Why <so>?"))
+	save(t, home, "elsewhere", "/elsewhere", question("Where?"))
+	from, to := io.Pipe()
+	s.Out = to
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- (&viewOptions{IO: s, noBrowser: true}).run(ctx, nil) }()
+	url, err := bufio.NewReader(from).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.Get(strings.TrimSpace(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if text := string(body); !strings.Contains(url, "http://127.0.0.1:") || !strings.Contains(url, "/s/one/") || !strings.Contains(text, "<title>Why &lt;so&gt;?</title>") {
+		t.Errorf("%s shows\n%s", url, text)
+	}
+	cancel()
+	if err := <-done; err != nil || !strings.Contains(errs.String(), "Press Ctrl-C to stop.") {
+		t.Errorf("%v, %s", err, errs)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	if err := (&viewOptions{IO: s, flags: setup.Flags{Dir: "none"}}).run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no session was started in") {
+		t.Errorf("without a session: %v", err)
 	}
 }

@@ -1,0 +1,2 @@
+// Package acp is agent acp, which runs sessions for an editor.
+package acp

@@ -1,0 +1,2 @@
+// Package insights contains the command agent insights.
+package insights

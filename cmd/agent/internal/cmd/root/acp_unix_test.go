@@ -1,0 +1,80 @@
+//go:build unix
+
+package root
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// acpModulesEnv is the variable with the node_modules directory of testdata/acp.
+const acpModulesEnv = "AGENT_TEST_ACP_MODULES"
+
+// node runs a program of Node in the workspace, and returns what it prints.
+func (w *world) node(args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command("node", args...)
+	cmd.Dir = w.workspace
+	cmd.Env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + w.t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("node %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// acpModules returns the node_modules directory.
+func acpModules(t *testing.T) string {
+	t.Helper()
+	modules := os.Getenv(acpModulesEnv)
+	if modules == "" {
+		t.Skipf("%s is not set to the node_modules directory of testdata/acp", acpModulesEnv)
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed")
+	}
+	return modules
+}
+
+// TestOfficialClient drives agent acp with the protocol's own client library.
+func TestOfficialClient(t *testing.T) {
+	modules := acpModules(t)
+	turns := []string{
+		`{calls: [{name: write_file, args: {file_path: a.txt, content: "new\n"}}]}`, `{text: [Wrote it.]}`,
+		`{calls: [{name: write_file, args: {file_path: b.txt, content: x}}]}`, `{calls: [{name: write_file, args: {file_path: b.txt, content: x}}]}`, `{text: [Not written.]}`,
+		`{calls: [{name: submit_plan, args: {plan: "Change nothing at all."}}]}`, `{text: [Planned.]}`,
+		`{calls: [{name: shell, args: {command: "echo started; sleep 60"}}]}`,
+	}
+	for range 20 {
+		turns = append(turns, `{await: never, text: [never]}`)
+	}
+	w := newWorld(t, "["+strings.Join(turns, ", ")+"]")
+	script, err := filepath.Abs(filepath.Join("testdata", "acp", "client.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := exec.LookPath("agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := w.node(script, filepath.Join(modules, "@agentclientprotocol", "sdk"), w.workspace, agent, "acp"); strings.TrimSpace(out) != "ok" {
+		t.Errorf("the client says %s", out)
+	}
+}
+
+// TestACPX drives agent acp with acpx, a client for the command line.
+func TestACPX(t *testing.T) {
+	modules := acpModules(t)
+	w := newWorld(t, `[{calls: [{name: write_file, args: {file_path: a.txt, content: "new\n"}}]}, {text: [All done here.]}]`)
+	agent, err := exec.LookPath("agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := w.node(filepath.Join(modules, "acpx", "dist", "cli.js"), "--approve-all", "--cwd", w.workspace, "--agent", agent+" acp", "exec", "write")
+	if data, err := os.ReadFile(filepath.Join(w.workspace, "a.txt")); string(data) != "new\n" || !strings.Contains(out, "All done here.") {
+		t.Errorf("the file %q, %v; acpx says\n%s", data, err, out)
+	}
+}

@@ -1,0 +1,76 @@
+package tui
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
+)
+
+func conversation() []event.Event {
+	return []event.Event{
+		{Body: event.User{Content: model.TextParts("Change it.")}},
+		{Call: "1", Body: event.ToolUse{Name: "edit_file", Args: `{"file_path":"/w/a.go"}`}},
+		{Call: "1", Body: event.ToolResult{Name: "edit_file", Content: model.TextParts("edited"), Meta: map[string]json.RawMessage{"diff": json.RawMessage(quoted("@@ -1,2 +1,2 @@\n context\n-old\n+new\n"))}}},
+		{Body: event.Question{QID: "q", Kind: "permission", Title: "Run make?"}},
+		{Body: event.Answer{QID: "q", Choice: "once"}},
+		{Call: "2", Body: event.ToolUse{Name: "shell", Args: `{"command":"make"}`}},
+		{Call: "2", Body: event.ToolResult{Name: "shell", Content: model.TextParts("cannot find x"), IsError: true}},
+		{Body: event.Message{Content: model.TextParts("It is **changed**, and does not build.")}},
+		{Body: event.User{Content: model.TextParts("Why?")}},
+		{Body: event.Message{Content: model.TextParts("Because.")}},
+	}
+}
+
+func TestTranscriptGolden(t *testing.T) {
+	t.Parallel()
+	goldenScreens(t, "transcript", func(u *typist) {
+		u.openHistory(conversation())
+		u.press("e")
+	})
+	goldenScreens(t, "transcript-folded", func(u *typist) {
+		u.openHistory(conversation())
+		u.press("f")
+	})
+}
+
+// TestTranscriptKeys jumps, folds, copies and exports.
+func TestTranscriptKeys(t *testing.T) {
+	t.Parallel()
+	u := newTypist(t)
+	u.Dir = t.TempDir()
+	u.openHistory(conversation())
+	line := func() string { return ansi.Strip(u.pager.lines[max(0, u.pager.cursor)]) }
+	for _, step := range []struct{ key, want string }{
+		{"u", "> Why?"}, {"U", "> Change it."}, {"c", "✓ edit_file a.go · +1 −1 · 0 ms"}, {"?", "? Run make? → once"}, {"e", "✗ shell make · 0 ms"}, {"C", "✓ edit_file a.go · +1 −1 · 0 ms"},
+	} {
+		if u.press(step.key); line() != step.want {
+			t.Errorf("%s goes to %q, want %q", step.key, line(), step.want)
+		}
+	}
+	u.press("C")
+	has(t, u.frameText(), "no more in this direction")
+	out := u.screen.out.(*safeBuffer)
+	u.press("e", "y")
+	has(t, out.String(), "\x1b]52;c;"+base64.StdEncoding.EncodeToString([]byte("cannot find x"))+"\a")
+	has(t, u.frameText(), "copied: cannot find x", "+new")
+	u.press("f")
+	lacks(t, u.frameText(), "+new")
+	u.press("f")
+	has(t, u.frameText(), "+new")
+	for range 2 {
+		u.press("x", "a", ".", "t", "x", "t", "enter")
+		data, err := os.ReadFile(filepath.Join(u.Dir, "a.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		has(t, string(data), "> Change it.", "+new", "cannot find x", "It is changed, and does not build.", "> Why?")
+	}
+	has(t, u.frameText(), "not exported: ", "exists")
+}

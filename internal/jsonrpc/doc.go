@@ -1,0 +1,3 @@
+// Package jsonrpc has the messages of JSON-RPC 2.0, for the client and the server
+// of the Model Context Protocol, and connections over lines, for editors.
+package jsonrpc

@@ -1,3 +1,0 @@
-// Package jsonrpc has the messages of JSON-RPC 2.0, for the client and the server
-// of the Model Context Protocol.
-package jsonrpc
