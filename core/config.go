@@ -166,6 +166,11 @@ type ContextRequest struct {
 	Session SessionInfo
 	Input   model.Parts
 	Budget  int // tokens that the source's blocks should fit into
+	// Files are paths that tools were given since the last input, and Errors what
+	// failed since then, the newest last.
+	Files, Errors []string
+	// Sections are tokens for parts of a block by name; nil leaves it to the source.
+	Sections map[string]int
 }
 
 // Block is a text for the user turn.

@@ -90,6 +90,7 @@ func (s *Session) takeInput(r *run, in Input) {
 		return
 	}
 	req := ContextRequest{Session: s.info(), Input: in.Content, Budget: s.current().profile.ContextWindow / 50}
+	req.Files, req.Errors = s.conversation.Recent()
 	for _, source := range s.cfg.Context {
 		blocks, err := source.Context(r.ctx, req)
 		if err != nil {

@@ -24,6 +24,8 @@ type Sandbox interface {
 	Reaches(host string) bool
 	// Listens reports whether a server on this machine listens on a TCP port.
 	Listens(port int) bool
+	// Hides returns whether commands cannot read a file with secrets in the workspace.
+	Hides() func(path string) bool
 	// Getenv returns a variable of the environment of commands.
 	Getenv(name string) string
 }

@@ -20,6 +20,9 @@ type box struct {
 	listen []int
 }
 
+func (b *box) Hides() func(string) bool {
+	return func(path string) bool { return !strings.Contains(path, "deep") }
+}
 func (b *box) LimitsHosts() bool         { return !b.weak }
 func (b *box) Layers() bool              { return !b.weak }
 func (b *box) Reaches(host string) bool  { return slices.Contains(b.hosts, host) }

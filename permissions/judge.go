@@ -444,8 +444,12 @@ func (p *Policy) byDefault(s *subject, by settled) core.Verdict {
 	default:
 		return core.Deny
 	}
-	if s.Scope == core.ScopeSubagent || s.Scope == core.ScopeRead && inside {
+	if s.Scope == core.ScopeSubagent || s.Scope == core.ScopeRead && inside || s.Scope == core.ScopePlugin && readers[s.Resource] {
 		return core.Allow
 	}
 	return core.Ask
 }
+
+// readers are tools of bundled plugins, whose names no other plugin can have, that
+// only read the workspace; their processes see neither secrets nor the network.
+var readers = map[string]bool{"graph/get_impact": true, "graph/graph_query": true}

@@ -69,6 +69,7 @@ type scriptJudge struct {
 	// hidden are reads of sensitive files that a pattern or a directory includes,
 	// and that the sandbox hides.
 	hidden []finding
+	masks  func(path string) bool // what the sandbox hides; nil if not yet asked for
 
 	touched map[touch]bool // already judged
 	opened  []core.Grant   // what the commands will need
@@ -292,7 +293,7 @@ func (j *scriptJudge) access(a *shell.Access, via string, by settled) {
 	for _, to := range paths {
 		f := finding{via: via}
 		f.subject = j.part(core.Access{Scope: scopeOfKind(a.Kind), Resource: to.Path, Inside: to.Inside, Recursive: a.Recursive && a.Kind != shell.List})
-		if j.file(&f, a, by, r); a.Glob && hides(&f, a, by) {
+		if j.file(&f, a, by, r); a.Glob && j.hides(&f, a, by) {
 			hidden = append(hidden, f)
 			continue
 		}
@@ -369,7 +370,7 @@ func (j *scriptJudge) file(f *finding, a *shell.Access, by settled, r *reach) {
 		} else {
 			j.judgeWhole(&below, by)
 		}
-		if hides(&below, a, by) {
+		if j.hides(&below, a, by) {
 			j.hidden = append(j.hidden, below)
 		} else if below.worse(f) {
 			*f = below
@@ -378,8 +379,14 @@ func (j *scriptJudge) file(f *finding, a *shell.Access, by settled, r *reach) {
 }
 
 // hides reports whether the sandbox hides a sensitive file that is read.
-func hides(f *finding, a *shell.Access, by settled) bool {
-	return by == bySandbox && a.Kind == shell.Read && f.verdict == core.Ask && f.step == bySensitive && f.subject.Inside
+func (j *scriptJudge) hides(f *finding, a *shell.Access, by settled) bool {
+	if by != bySandbox || a.Kind != shell.Read || f.verdict != core.Ask || f.step != bySensitive || !f.subject.Inside {
+		return false
+	}
+	if j.masks == nil && j.confines != nil {
+		j.masks = j.confines.Hides()
+	}
+	return j.masks == nil || j.masks(f.subject.path)
 }
 
 // askRules turns the verdict into Ask if an ask rule matches.

@@ -39,3 +39,24 @@ func TestTreesWithSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsThatTheSandboxDoesNotHide: a search may include only secrets that the
+// sandbox hides.
+func TestSecretsThatTheSandboxDoesNotHide(t *testing.T) {
+	m := newMachine(t, permissions.ModeWorkspace)
+	for _, name := range []string{"src/.env", "deep/.env"} {
+		path := filepath.Join(m.ws, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		m.write(t, path, "x")
+	}
+	m.policy = newPolicy(t, permissions.Options{
+		Mode: permissions.ModeWorkspace, Home: filepath.Dir(m.ws), Workspace: []string{m.ws}, Env: m.env, Shell: "bash", Sandboxed: func() bool { return true }, Sandbox: &box{},
+	})
+	for line, want := range map[string]core.Verdict{"grep -r x src": allow, "grep -r x deep": ask, "grep -r x .": ask, "tar c src": allow, "tar c deep": ask, "cat src/.env": ask} {
+		if d := m.decide(t, line); d.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", line, d.Verdict, d.Reason, want)
+		}
+	}
+}

@@ -74,9 +74,16 @@ func (s *contextSource) Context(ctx context.Context, req core.ContextRequest) ([
 
 // context queries one source.
 func (p *Plugin) context(ctx context.Context, source string, tokens int, req core.ContextRequest) (string, error) {
-	first := &toolproto.HostFrame{Frame: &toolproto.HostFrame_Context{Context: &toolproto.ContextRequest{
-		Source: source, Input: req.Input.Text(), MaxTokens: int64(tokens), Session: sessionInfo(req.Session),
-	}}}
+	ask := &toolproto.ContextRequest{
+		Source: source, Input: req.Input.Text(), MaxTokens: int64(tokens), Session: sessionInfo(req.Session), Files: req.Files, Errors: req.Errors,
+	}
+	for name, n := range req.Sections {
+		if ask.Sections == nil {
+			ask.Sections = map[string]int64{}
+		}
+		ask.Sections[name] = int64(n)
+	}
+	first := &toolproto.HostFrame{Frame: &toolproto.HostFrame_Context{Context: ask}}
 	res, err := p.converse(ctx, first, callbacks{})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "", fmt.Errorf("it took longer than %s", contextTime)

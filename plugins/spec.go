@@ -96,7 +96,7 @@ var (
 )
 
 // reserved are the names of the agent's own toolsets, and of the bundled plugins.
-var reserved = []string{"builtin", "host", "subagent", "subagents", "mcp", "skill", "skills", "agent", "web"}
+var reserved = []string{"builtin", "host", "subagent", "subagents", "mcp", "skill", "skills", "agent", "web", "graph"}
 
 // maxSpec bounds plugin.json, in bytes.
 const maxSpec = 1 << 20

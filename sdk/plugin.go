@@ -132,6 +132,12 @@ type source struct {
 type ContextRequest struct {
 	Input     string // of the user
 	MaxTokens int    // longer text is truncated; a token is about four characters
+	// Files are paths that tools were given in the last run, and Errors what failed
+	// in it, the newest last.
+	Files  []string
+	Errors []string
+	// Sections are tokens for parts of the text by name, if the host divides them.
+	Sections map[string]int
 }
 
 // ContextSource returns an extension that adds text to the user's inputs, such as

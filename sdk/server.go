@@ -123,7 +123,7 @@ func (s *Server) Session(stream toolproto.Plugin_SessionServer) error {
 			return c.send(frame(failure(Errorf(NotFound, "the plugin %s has no context source %q", s.plugin.Name, f.Context.Source))))
 		}
 		return c.answer(func() (any, error) {
-			return src.fill(work, ContextRequest{Input: f.Context.Input, MaxTokens: int(f.Context.MaxTokens)})
+			return src.fill(work, contextRequest(f.Context))
 		})
 	case *toolproto.HostFrame_Command:
 		work.session = f.Command.Session
@@ -132,6 +132,17 @@ func (s *Server) Session(stream toolproto.Plugin_SessionServer) error {
 		return c.watch(ctx, s, changed)
 	}
 	return status.Error(codes.InvalidArgument, "the first frame of a session must be a call, a context request, a command or a watch")
+}
+
+func contextRequest(r *toolproto.ContextRequest) ContextRequest {
+	req := ContextRequest{Input: r.Input, MaxTokens: int(r.MaxTokens), Files: r.Files, Errors: r.Errors}
+	for name, tokens := range r.Sections {
+		if req.Sections == nil {
+			req.Sections = map[string]int{}
+		}
+		req.Sections[name] = int(tokens)
+	}
+	return req
 }
 
 func (s *Server) command(c *conversation, o *offer, work *Context, req *toolproto.CommandRequest) error {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/seed-009c0928/agent/core/internal/gitignore"
+	"github.com/seed-009c0928/agent/core/gitignore"
 )
 
 // Bounds of git's settings.

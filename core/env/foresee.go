@@ -2,6 +2,8 @@ package env
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
@@ -33,6 +35,23 @@ func (l *Local) Reaches(host string) bool {
 
 // Listens reports whether a server on this machine listens on a TCP port.
 func (l *Local) Listens(port int) bool { return sandbox.Listens(port) }
+
+// Hides returns whether the sandbox hides a file with secrets in the workspace. Those
+// among third-party files and deep in a large workspace are not searched for, but the
+// former count as hidden: they are not the user's.
+func (l *Local) Hides() func(path string) bool {
+	if l.sandbox == nil {
+		return func(string) bool { return false }
+	}
+	hidden := Secrets(l.info.Roots, l.sandbox.Sensitive, nil)
+	return func(path string) bool {
+		path = filepath.FromSlash(path)
+		return slices.ContainsFunc(hidden, func(h string) bool { return sandbox.Below(h, path) }) || slices.ContainsFunc(l.info.Roots, func(root string) bool {
+			rel, err := filepath.Rel(root, filepath.Dir(path))
+			return err == nil && slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(dir string) bool { return slices.Contains(skipped, dir) })
+		})
+	}
+}
 
 // Getenv returns a variable of the environment of commands; empty if it is not set.
 func (l *Local) Getenv(name string) string {

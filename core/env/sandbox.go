@@ -404,7 +404,7 @@ func describe(c sandbox.Cause) string {
 
 // Limits of scanning a workspace for each command.
 const (
-	scanDepth   = 4
+	scanDepth   = 8
 	scanEntries = 3000
 )
 

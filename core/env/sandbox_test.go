@@ -126,7 +126,7 @@ func TestSandboxIsASetting(t *testing.T) {
 
 func TestScanIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	deep := filepath.Join(dir, "a", "b", "c", "d")
+	deep := filepath.Join(dir, "a", "b", "c", "d", "e", "f", "g", "h")
 	for _, file := range []string{filepath.Join(deep, ".env"), filepath.Join(dir, "a", "b", ".env"), filepath.Join(dir, "node_modules", "x", ".env"), filepath.Join(dir, "sub", ".git", "config")} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o600)); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-009c0928/agent/core/internal/gitignore"
+	"github.com/seed-009c0928/agent/core/gitignore"
 )
 
 // File types in a mode, as in git's trees and in stat(2).

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/seed-009c0928/agent/core/internal/gitignore"
+	"github.com/seed-009c0928/agent/core/gitignore"
 )
 
 // Options describe a workspace and its store.

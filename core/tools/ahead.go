@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/internal/gitignore"
+	"github.com/seed-009c0928/agent/core/gitignore"
 )
 
 // treeAhead is what a walker has read before its walk, level by level, in an

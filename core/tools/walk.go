@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/internal/gitignore"
+	"github.com/seed-009c0928/agent/core/gitignore"
 )
 
 // maxIgnoreFile is the maximum size of a .gitignore.

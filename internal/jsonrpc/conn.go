@@ -52,10 +52,11 @@ func On[P, R any](f func(context.Context, P) (R, error)) Handler {
 	}
 }
 
-// Conn is a connection over lines: one message per line, both ways. Set Handlers
-// before Serve. All methods are safe for concurrent use.
+// Conn is a connection over lines: one message per line, both ways. Set Handlers and
+// Ended before Serve. All methods are safe for concurrent use.
 type Conn struct {
 	Handlers map[string]Handler // by method
+	Ended    func()             // called at the end of the input; may be nil
 
 	writing sync.Mutex
 	out     io.Writer
@@ -73,9 +74,9 @@ func NewConn(out io.Writer) *Conn {
 	return &Conn{out: out, waiting: map[string]chan Message{}, running: map[string]func(){}}
 }
 
-// Serve handles messages until the end of in, of ctx or of out. Then it ends the
-// contexts of requests and waits for their handlers. When ctx ends it does not wait
-// for in.
+// Serve handles messages until the end of in, of ctx or of out, and waits for the
+// handlers of requests. At the end of in they can finish, after Ended; otherwise their
+// contexts end. When ctx ends it does not wait for in.
 func (c *Conn) Serve(ctx context.Context, in io.Reader) error {
 	ctx, stop := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -116,12 +117,17 @@ func (c *Conn) Serve(ctx context.Context, in io.Reader) error {
 			case len(text) > 0:
 				c.handle(ctx, text, &later)
 			}
-			if errors.Is(l.err, io.EOF) {
-				return nil
+			if l.err == nil {
+				continue
 			}
-			if l.err != nil {
+			if c.Ended != nil {
+				c.Ended()
+			}
+			later.Wait()
+			if !errors.Is(l.err, io.EOF) {
 				return l.err
 			}
+			return nil
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package jsonrpc_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/seed-009c0928/agent/internal/jsonrpc"
@@ -70,6 +72,23 @@ func TestConn(t *testing.T) {
 		t.Errorf("a withdrawn request: %v", err)
 	}
 	<-withdrawn
+}
+
+// TestConnFinishes: at the end of the input, requests are answered.
+func TestConnFinishes(t *testing.T) {
+	release := make(chan struct{})
+	var out bytes.Buffer
+	c := jsonrpc.NewConn(&out)
+	c.Ended = func() { close(release) }
+	c.Handlers = map[string]jsonrpc.Handler{"wait": func(context.Context, json.RawMessage) (any, error) {
+		return jsonrpc.Later(func() (any, error) {
+			<-release
+			return "done", nil
+		}), nil
+	}}
+	if err := c.Serve(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"wait"}`)); err != nil || !strings.Contains(out.String(), `"result":"done"`) {
+		t.Errorf("answered %s, %v", out.String(), err)
+	}
 }
 
 // TestConnEnds: calls end with the connection.

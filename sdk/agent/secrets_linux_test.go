@@ -151,6 +151,9 @@ func TestSecretsAreHidden(t *testing.T) {
 				"MCP of project": func() []byte { return readAsServer(t, projectSandbox(t, a), s.ws, script) },
 				"plugin":         func() []byte { return readAsPlugin(t, a, append([]string{open}, s.files...)) },
 			} {
+				if name == "plugin" && testing.Short() {
+					continue // the race detector maps more memory than a plugin may use
+				}
 				out := string(read())
 				if !strings.HasPrefix(out, "readable\n") {
 					t.Errorf("%s cannot read an ordinary file: %q", name, out)
@@ -287,4 +290,39 @@ func readAsPlugin(t *testing.T, a *Agent, files []string) []byte {
 		t.Fatal(err)
 	}
 	return []byte(model.Parts(res.Content).Text())
+}
+
+// TestDeepSecrets: a search of a large workspace runs unasked only if the sandbox hides
+// all secrets in it.
+func TestDeepSecrets(t *testing.T) {
+	ws, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(ws, "services/api/config/prod/eu/.env"), "leaked", 0o600)
+	a, err := Open(t.Context(), Options{Dir: ws, Home: t.TempDir(), Permissions: permissions.Options{Mode: permissions.ModeWorkspace}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if !a.Env().(*env.Local).Sandboxed(t.Context()) {
+		t.Skip("no level of the sandbox works here")
+	}
+	tools, err := a.Tools().Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	search := map[string]any{"command": "grep -r l.aked ."}
+	if verdictOf(t, a, tools, "shell", search) != core.Allow {
+		t.Error("a search of a small workspace asks")
+	}
+	if out := runTool(t, a, tools, "shell", search); strings.Contains(out, "leaked") {
+		t.Errorf("it shows %q", out)
+	}
+	for i := range 3100 { // more than the sandbox searches
+		writeFile(t, filepath.Join(ws, "data", fmt.Sprint(i)), "x", 0o600)
+	}
+	if verdictOf(t, a, tools, "shell", search) != core.Ask {
+		t.Error("a search that may include secrets does not ask")
+	}
 }

@@ -895,11 +895,15 @@ func (x *Call) GetSession() *SessionInfo {
 }
 
 type ContextRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Source        string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	Input         string                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`                           // of the user
-	MaxTokens     int64                  `protobuf:"varint,3,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"` // of about four characters each
-	Session       *SessionInfo           `protobuf:"bytes,4,opt,name=session,proto3" json:"session,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Source    string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Input     string                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`                           // of the user
+	MaxTokens int64                  `protobuf:"varint,3,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"` // of about four characters each
+	Session   *SessionInfo           `protobuf:"bytes,4,opt,name=session,proto3" json:"session,omitempty"`
+	// What the last run was about. Hosts before 1.1 send none of it.
+	Files         []string         `protobuf:"bytes,5,rep,name=files,proto3" json:"files,omitempty"`                                                                                  // paths that its tools were given
+	Errors        []string         `protobuf:"bytes,6,rep,name=errors,proto3" json:"errors,omitempty"`                                                                                // of its tools, the newest last
+	Sections      map[string]int64 `protobuf:"bytes,7,rep,name=sections,proto3" json:"sections,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // tokens for parts of the text, by the source's names
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,6 +962,27 @@ func (x *ContextRequest) GetMaxTokens() int64 {
 func (x *ContextRequest) GetSession() *SessionInfo {
 	if x != nil {
 		return x.Session
+	}
+	return nil
+}
+
+func (x *ContextRequest) GetFiles() []string {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *ContextRequest) GetErrors() []string {
+	if x != nil {
+		return x.Errors
+	}
+	return nil
+}
+
+func (x *ContextRequest) GetSections() map[string]int64 {
+	if x != nil {
+		return x.Sections
 	}
 	return nil
 }
@@ -1835,13 +1860,19 @@ const file_plugin_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x12\n" +
 	"\x04args\x18\x03 \x01(\fR\x04args\x126\n" +
-	"\asession\x18\x04 \x01(\v2\x1c.agent.plugin.v1.SessionInfoR\asession\"\x95\x01\n" +
+	"\asession\x18\x04 \x01(\v2\x1c.agent.plugin.v1.SessionInfoR\asession\"\xcb\x02\n" +
 	"\x0eContextRequest\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\tR\x05input\x12\x1d\n" +
 	"\n" +
 	"max_tokens\x18\x03 \x01(\x03R\tmaxTokens\x126\n" +
-	"\asession\x18\x04 \x01(\v2\x1c.agent.plugin.v1.SessionInfoR\asession\"p\n" +
+	"\asession\x18\x04 \x01(\v2\x1c.agent.plugin.v1.SessionInfoR\asession\x12\x14\n" +
+	"\x05files\x18\x05 \x03(\tR\x05files\x12\x16\n" +
+	"\x06errors\x18\x06 \x03(\tR\x06errors\x12I\n" +
+	"\bsections\x18\a \x03(\v2-.agent.plugin.v1.ContextRequest.SectionsEntryR\bsections\x1a;\n" +
+	"\rSectionsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"p\n" +
 	"\x0eCommandRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04args\x18\x02 \x01(\tR\x04args\x126\n" +
@@ -1919,7 +1950,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_plugin_proto_goTypes = []any{
 	(Log_Level)(0),          // 0: agent.plugin.v1.Log.Level
 	(Part_Kind)(0),          // 1: agent.plugin.v1.Part.Kind
@@ -1947,6 +1978,7 @@ var file_plugin_proto_goTypes = []any{
 	(*Result)(nil),          // 23: agent.plugin.v1.Result
 	(*ToolsChanged)(nil),    // 24: agent.plugin.v1.ToolsChanged
 	(*Stdio)(nil),           // 25: agent.plugin.v1.Stdio
+	nil,                     // 26: agent.plugin.v1.ContextRequest.SectionsEntry
 }
 var file_plugin_proto_depIdxs = []int32{
 	4,  // 0: agent.plugin.v1.Description.tools:type_name -> agent.plugin.v1.Tool
@@ -1962,25 +1994,26 @@ var file_plugin_proto_depIdxs = []int32{
 	15, // 10: agent.plugin.v1.HostFrame.cancel:type_name -> agent.plugin.v1.Cancel
 	10, // 11: agent.plugin.v1.Call.session:type_name -> agent.plugin.v1.SessionInfo
 	10, // 12: agent.plugin.v1.ContextRequest.session:type_name -> agent.plugin.v1.SessionInfo
-	10, // 13: agent.plugin.v1.CommandRequest.session:type_name -> agent.plugin.v1.SessionInfo
-	18, // 14: agent.plugin.v1.PluginFrame.progress:type_name -> agent.plugin.v1.Progress
-	19, // 15: agent.plugin.v1.PluginFrame.output:type_name -> agent.plugin.v1.Output
-	20, // 16: agent.plugin.v1.PluginFrame.log:type_name -> agent.plugin.v1.Log
-	21, // 17: agent.plugin.v1.PluginFrame.confirm:type_name -> agent.plugin.v1.Confirm
-	22, // 18: agent.plugin.v1.PluginFrame.part:type_name -> agent.plugin.v1.Part
-	23, // 19: agent.plugin.v1.PluginFrame.result:type_name -> agent.plugin.v1.Result
-	24, // 20: agent.plugin.v1.PluginFrame.tools_changed:type_name -> agent.plugin.v1.ToolsChanged
-	0,  // 21: agent.plugin.v1.Log.level:type_name -> agent.plugin.v1.Log.Level
-	1,  // 22: agent.plugin.v1.Part.kind:type_name -> agent.plugin.v1.Part.Kind
-	2,  // 23: agent.plugin.v1.Plugin.Describe:input_type -> agent.plugin.v1.DescribeRequest
-	9,  // 24: agent.plugin.v1.Plugin.Session:input_type -> agent.plugin.v1.HostFrame
-	3,  // 25: agent.plugin.v1.Plugin.Describe:output_type -> agent.plugin.v1.Description
-	17, // 26: agent.plugin.v1.Plugin.Session:output_type -> agent.plugin.v1.PluginFrame
-	25, // [25:27] is the sub-list for method output_type
-	23, // [23:25] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	26, // 13: agent.plugin.v1.ContextRequest.sections:type_name -> agent.plugin.v1.ContextRequest.SectionsEntry
+	10, // 14: agent.plugin.v1.CommandRequest.session:type_name -> agent.plugin.v1.SessionInfo
+	18, // 15: agent.plugin.v1.PluginFrame.progress:type_name -> agent.plugin.v1.Progress
+	19, // 16: agent.plugin.v1.PluginFrame.output:type_name -> agent.plugin.v1.Output
+	20, // 17: agent.plugin.v1.PluginFrame.log:type_name -> agent.plugin.v1.Log
+	21, // 18: agent.plugin.v1.PluginFrame.confirm:type_name -> agent.plugin.v1.Confirm
+	22, // 19: agent.plugin.v1.PluginFrame.part:type_name -> agent.plugin.v1.Part
+	23, // 20: agent.plugin.v1.PluginFrame.result:type_name -> agent.plugin.v1.Result
+	24, // 21: agent.plugin.v1.PluginFrame.tools_changed:type_name -> agent.plugin.v1.ToolsChanged
+	0,  // 22: agent.plugin.v1.Log.level:type_name -> agent.plugin.v1.Log.Level
+	1,  // 23: agent.plugin.v1.Part.kind:type_name -> agent.plugin.v1.Part.Kind
+	2,  // 24: agent.plugin.v1.Plugin.Describe:input_type -> agent.plugin.v1.DescribeRequest
+	9,  // 25: agent.plugin.v1.Plugin.Session:input_type -> agent.plugin.v1.HostFrame
+	3,  // 26: agent.plugin.v1.Plugin.Describe:output_type -> agent.plugin.v1.Description
+	17, // 27: agent.plugin.v1.Plugin.Session:output_type -> agent.plugin.v1.PluginFrame
+	26, // [26:28] is the sub-list for method output_type
+	24, // [24:26] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -2011,7 +2044,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

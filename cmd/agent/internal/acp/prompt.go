@@ -53,6 +53,12 @@ func (s *session) resubmit(ctx context.Context, run string, input host.Command) 
 	if err != nil {
 		return nil, err
 	}
+	s.server.mu.Lock()
+	left := s.server.left
+	s.server.mu.Unlock()
+	if left {
+		return protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}, nil
+	}
 	wait, err := again.submit(ctx, run, input)
 	if err != nil {
 		return nil, err

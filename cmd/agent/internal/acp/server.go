@@ -81,6 +81,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	ready    bool // initialize has succeeded
+	left     bool // the client has closed its side
 	client   protocol.ClientCapabilities
 	sessions map[string]*session // that are open
 	opening  map[string]bool
@@ -92,8 +93,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s := &Server{Options: o, conn: jsonrpc.NewConn(out), host: host.New(o.Home, nil), sessions: map[string]*session{}, opening: map[string]bool{}}
 	s.conn.Handlers = map[string]jsonrpc.Handler{
 		protocol.MethodInitialize:             jsonrpc.On(s.initialize),
-		protocol.MethodAuthenticate:           on(s, later(s.authenticate)),
-		protocol.MethodLogout:                 on(s, later(s.logout)),
+		protocol.MethodAuthenticate:           on(s, s.authenticate),
+		protocol.MethodLogout:                 on(s, s.logout),
 		protocol.MethodSessionNew:             on(s, later(s.newSession)),
 		protocol.MethodSessionLoad:            on(s, later(s.loadSession)),
 		protocol.MethodSessionResume:          on(s, later(s.resumeSession)),
@@ -105,6 +106,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		protocol.MethodSessionSetMode:         on(s, s.setMode),
 		protocol.MethodSessionSetConfigOption: on(s, s.setOption),
 	}
+	s.conn.Ended = s.cancelAll // the client cannot answer any more
 	err := s.conn.Serve(ctx, in)
 	s.mu.Lock()
 	var all []*session
@@ -119,6 +121,17 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	}
 	closing.Wait()
 	return errors.Join(append(errs, err)...)
+}
+
+// cancelAll cancels what is running in all sessions.
+func (s *Server) cancelAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = true
+	for _, one := range s.sessions {
+		one.withdraw()
+		_ = one.do(context.Background(), host.Command{Type: "cancel"}) // of an open session it cannot fail
+	}
 }
 
 // on is [jsonrpc.On] for what needs initialize first.

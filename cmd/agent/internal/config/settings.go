@@ -26,6 +26,7 @@ type Settings struct {
 	Sandbox     Sandbox            `json:"sandbox" doc:"Sandbox levels of the processes that the agent starts; see sandbox.md."`
 	Tools       toolSettings       `json:"tools" doc:"Tools that the model gets."`
 	Plugins     pluginSettings     `json:"plugins" doc:"Plugins; see plugins.md."`
+	Graph       graphSettings      `json:"graph" doc:"The dependency graph of the code; see graph.md."`
 	MCP         mcpSettings        `json:"mcp" doc:"MCP servers; see mcp.md. agent mcp add writes them."`
 	Skills      skillSettings      `json:"skills" doc:"Skills; see skills.md."`
 	Session     sessionSettings    `json:"session" doc:"Storage of sessions."`
@@ -221,6 +222,14 @@ type pluginSettings struct {
 	MemoryMB    int      `json:"memoryMb" default:"1024" min:"128" max:"1048576" scope:"user" doc:"Memory in MiB that each process of a plugin may use, unless its manifest sets a limit. Limits need a sandbox on Linux."`
 	Processes   int      `json:"processes" default:"512" min:"32" max:"1048576" scope:"user" doc:"Processes and threads that a plugin may have, unless its manifest sets a limit; on sandbox level namespace."`
 	CPUSeconds  int      `json:"cpuSeconds" default:"3600" min:"1" max:"31536000" scope:"user" doc:"Processor time in seconds of each process of a plugin, unless its manifest sets a limit. The next call starts it again."`
+}
+
+// graphSettings configures the bundled plugin graph.
+type graphSettings struct {
+	Enabled     string   `json:"enabled" default:"\"auto\"" enum:"auto,on,off" doc:"The tools get_impact and graph_query, and context about the code at hand. auto: from 200 source files on."`
+	Languages   []string `json:"languages" doc:"Languages to read: go, python, javascript, java, rust, c. Empty means all."`
+	Ignore      []string `json:"ignore" merge:"append" doc:"Files to leave out, besides those that git ignores: patterns as in .gitignore."`
+	TokenBudget int      `json:"tokenBudget" default:"1500" min:"0" max:"20000" doc:"Tokens of context that an input gets about the code that it names or that was touched; 0 is none."`
 }
 
 // mcpSettings configures MCP servers.

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 )
@@ -11,7 +12,7 @@ const maxSubagents = 50
 
 // Export writes a session as one file that needs nothing else, with the sessions of its
 // subagents. Times are those of zone. A damaged record is written as far as it can be
-// read, and the page says so.
+// read; the page and the error say so.
 func Export(ctx context.Context, w io.Writer, from Source, id string, price Price, zone *time.Location) error {
 	r, err := readRecord(ctx, from, id, price, 0)
 	if err != nil {
@@ -26,7 +27,7 @@ func Export(ctx context.Context, w io.Writer, from Source, id string, price Pric
 		return err
 	}
 	_, err = io.WriteString(w, html)
-	return err
+	return errors.Join(err, r.Err)
 }
 
 // addSubagents adds the sessions of the subagents, and of theirs.

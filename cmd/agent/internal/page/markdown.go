@@ -24,7 +24,8 @@ import (
 const (
 	maxText     = 128 << 10
 	maxMarkdown = 32 << 10
-	maxNesting  = 32 // quotes and lists within each other
+	maxNesting  = 32   // quotes and lists within each other
+	maxMarks    = 1500 // characters that may begin emphasis or a link
 )
 
 // cut returns the beginning of a text that is too long for a page, and the number of
@@ -54,14 +55,18 @@ func newMarkdown() markdown {
 func (m markdown) html(text string) template.HTML {
 	text = display.Printable(text)
 	var b bytes.Buffer
-	if len(text) > maxMarkdown || nested(text) || m.Convert([]byte(text), &b) != nil {
+	if len(text) > maxMarkdown || costly(text) || m.Convert([]byte(text), &b) != nil {
 		return template.HTML(`<pre dir="auto">` + template.HTMLEscapeString(text) + `</pre>`) //nolint:gosec // escaped
 	}
 	return template.HTML(b.String()) //nolint:gosec // the guard leaves no raw HTML
 }
 
-// nested reports whether a line may open more quotes and lists than anybody writes.
-func nested(text string) bool {
+// costly reports whether a text has more emphasis and links, or a line more quotes and
+// lists within each other, than anybody writes.
+func costly(text string) bool {
+	if strings.Count(text, "[")+strings.Count(text, "*")+strings.Count(text, "_") > maxMarks {
+		return true
+	}
 	for line := range strings.Lines(text) {
 		marks := 0
 		for _, c := range line {

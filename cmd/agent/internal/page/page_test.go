@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -206,14 +207,29 @@ func longSession(n int) []event.Event {
 	return events(bodies[:n]...)
 }
 
-// TestGolden compares the content of pages: each type of event, and a session as they are.
+// TestGolden compares the content of a page of a session as they are, with its subagent.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for name, list := range map[string][]event.Event{"every_type": everyType(t), "workday": workday()} {
-		html := export(t, memory{"s": list, "child": events(event.User{Content: model.TextParts("Look at a.go")}, event.Message{Content: model.TextParts("It is fine.")})})
-		_, html, _ = strings.Cut(html, "<body>")
-		html, _, _ = strings.Cut(html, "<script>")
-		goldentest.Check(t, "testdata/"+name+".html", []byte(html))
+	html := export(t, memory{"s": workday(), "child": events(event.User{Content: model.TextParts("Look at a.go")}, event.Message{Content: model.TextParts("It is fine.")})})
+	_, html, _ = strings.Cut(html, "<body>")
+	html, _, _ = strings.Cut(html, "<script>")
+	goldentest.Check(t, "testdata/workday.html", []byte(html))
+}
+
+// TestEveryType checks that each type of event is on the page, or that nothing of it is
+// missing there.
+func TestEveryType(t *testing.T) {
+	t.Parallel()
+	elsewhere := map[string]bool{ // in the summary, the timeline or another event
+		"llm_start": true, "llm_end": true, "idle": true, "init": true, "result": true, "answer": true, "message_start": true,
+		"message_delta": true, "reasoning_delta": true, "tool_output_delta": true, "tool_progress": true,
+	}
+	for _, e := range everyType(t) {
+		kind := e.Body.Type()
+		shown := strings.Contains(export(t, memory{"s": {e}}), "<article")
+		if shown == elsewhere[kind] {
+			t.Errorf("%s: shown %t, want %t", kind, shown, !elsewhere[kind])
+		}
 	}
 }
 
@@ -244,6 +260,30 @@ func TestHostileText(t *testing.T) {
 	}
 	if len(html) > 4<<20 {
 		t.Errorf("the page has %d bytes", len(html))
+	}
+}
+
+// broken is a Source whose sessions cannot be read to their end.
+type broken struct{ memory }
+
+func (b broken) Read(ctx context.Context, id string, after event.Seq) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for e := range b.memory.Read(ctx, id, after) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		yield(event.Event{}, &store.CorruptError{File: "s.jsonl", Line: 7, Err: io.ErrUnexpectedEOF})
+	}
+}
+
+// TestDamaged checks that a damaged session is shown as far as it can be read.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	err := Export(t.Context(), &b, broken{memory{"s": workday()}}, "s", cents, time.UTC)
+	if html := b.String(); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(html, "It was a typo") || !strings.Contains(html, "line 7 is damaged; &#39;agent sessions repair s&#39;") {
+		t.Errorf("%v, %s", err, html)
 	}
 }
 
@@ -500,7 +540,9 @@ func TestLive(t *testing.T) {
 	if want := fmt.Sprint(len(all)); id != want || strings.Contains(strings.Join(u.Parts, ""), "● live") {
 		t.Errorf("at the end: %s, want %s; %+v", id, want, u.Parts)
 	}
-	if lines.Scan() && lines.Scan() {
-		t.Error("the stream continues after the end")
+	for lines.Scan() {
+		if lines.Text() != "" {
+			t.Errorf("the stream continues after the end: %s", lines.Text())
+		}
 	}
 }

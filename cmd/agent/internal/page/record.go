@@ -491,6 +491,9 @@ func (r *record) other(e event.Event) {
 	case event.SkillsListed:
 		r.item(e, item{Kind: "note", Text: "Skills listed: " + strings.Join(b.Names, ", ")})
 		return
+	case event.SourceStarted:
+		r.started(e, b)
+		return
 	case event.SettingChanged:
 		r.item(e, item{Kind: "note", Text: "Setting changed: " + b.Setting + " = " + b.Value})
 		return
@@ -507,6 +510,17 @@ func (r *record) other(e event.Event) {
 	}
 	kind := [...]string{"note", "warning", "failure"}[n.Severity]
 	r.item(e, item{Kind: kind, Text: n.Text})
+}
+
+// started adds the start of a plugin or an MCP server.
+func (r *record) started(e event.Event, b event.SourceStarted) {
+	took := time.Duration(b.DurationMS) * time.Millisecond
+	it := item{Kind: "note", Text: fmt.Sprintf("Started %s %s in %s", b.Kind, b.Name, display.Duration(took))}
+	if b.Error != "" {
+		it = item{Kind: "warning", Text: fmt.Sprintf("Could not start %s %s: %s", b.Kind, b.Name, b.Error)}
+	}
+	l := r.row("start "+b.Name, row{Kind: "tool", Name: "start " + b.Name, ID: r.item(e, it).ID, Start: e.Time.Add(-took), Failed: b.Error != ""})
+	l.End = e.Time
 }
 
 func modelName(provider, name string) string {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/insight"
@@ -33,17 +34,33 @@ type Server struct {
 	poll     time.Duration
 }
 
-// insightDays is the time that the index reports about.
-const insightDays = 30
+const (
+	insightDays = 30               // that the index reports about
+	insightAge  = 30 * time.Second // after which it adds them up again
+)
 
 // NewServer returns a server for the sessions below home, the agent's home directory,
 // with a new random token.
 func NewServer(home string, known insight.Facts) *Server {
 	dir := agent.SessionsDir(home)
+	last := struct {
+		sync.Mutex
+		at     time.Time
+		report *insight.Report
+	}{}
 	return &Server{
 		source: Logs(dir), list: func() ([]store.Summary, error) { return store.List(dir) }, contexts: agent.ContextsDir(home), price: known.Price,
 		insights: func(ctx context.Context) (*insight.Report, error) {
-			return insight.Read(ctx, dir, insightDays, time.Now(), known)
+			last.Lock()
+			defer last.Unlock()
+			if last.report != nil && time.Since(last.at) < insightAge {
+				return last.report, nil
+			}
+			report, err := insight.Read(ctx, dir, insightDays, time.Now(), known)
+			if err == nil {
+				last.report, last.at = report, time.Now()
+			}
+			return report, err
 		},
 		token: rand.Text(), poll: 300 * time.Millisecond,
 	}
@@ -217,7 +234,7 @@ func (p pages) output(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "The event has no output.", http.StatusNotFound)
 		return
 	}
-	var from io.ReadCloser = io.NopCloser(strings.NewReader(b.Output.Text))
+	from := io.NopCloser(strings.NewReader(b.Output.Text))
 	if b.Output.Path != "" {
 		if from, err = p.open(b.Output.Path); err != nil {
 			fail(w, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/plugins"
+	"github.com/seed-009c0928/agent/plugins/graph"
 	"github.com/seed-009c0928/agent/plugins/web"
 	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -22,7 +23,9 @@ import (
 // BundledPlugins makes the bundled plugins. Each runs in a separate process of
 // this program, with no more rights than any other plugin. Making them takes a
 // while: call it when they are needed.
-func BundledPlugins() []sdk.Plugin { return []sdk.Plugin{web.Plugin(cmdutil.Version())} }
+func BundledPlugins() []sdk.Plugin {
+	return []sdk.Plugin{web.Plugin(cmdutil.Version()), graph.Plugin(cmdutil.Version(), graph.OptionsFromEnv())}
+}
 
 // InternalPlugin is the name of the hidden command that serves a bundled plugin.
 const InternalPlugin = "internal-plugin"
@@ -33,8 +36,9 @@ const InternalPDF = "internal-pdf"
 // PluginOptions returns which plugins an agent has and how they run.
 func (s *Setup) PluginOptions() *plugins.Options {
 	set := s.Settings.Plugins
+	bundled, environ := s.bundledPlugins()
 	o := &plugins.Options{
-		Home: s.Home, Bundled: s.bundled(), Disabled: set.Disabled, UserHome: s.UserHome, Sandbox: sandbox.Mode(s.Settings.Sandbox.Plugins),
+		Home: s.Home, Bundled: bundled, Environ: environ, Disabled: set.Disabled, UserHome: s.UserHome, Sandbox: sandbox.Mode(s.Settings.Sandbox.Plugins),
 		Idle: time.Duration(set.IdleSeconds) * time.Second, CallTimeout: time.Duration(set.CallSeconds) * time.Second,
 		Limits: plugins.Limits{MemoryMiB: set.MemoryMB, Processes: set.Processes, CPUSeconds: set.CPUSeconds},
 	}
@@ -45,6 +49,22 @@ func (s *Setup) PluginOptions() *plugins.Options {
 		o.Project = filepath.Join(s.Dir, ".agent", "plugins")
 	}
 	return o
+}
+
+// graphFiles is the number of source files from which graph.enabled auto is on.
+const graphFiles = 200
+
+// bundledPlugins returns the bundled plugins that are used here, and the environment
+// that their processes are started from.
+func (s *Setup) bundledPlugins() ([]sdk.Plugin, []string) {
+	set := s.Settings.Graph
+	on := set.Enabled == "on" || set.Enabled == "auto" && graph.HasFiles(s.Dir, graphFiles)
+	list := slices.DeleteFunc(s.bundled(), func(p sdk.Plugin) bool { return p.Name == "graph" })
+	if !on || !s.Environment.Local() {
+		return list, nil
+	}
+	o := graph.PluginOptions{Languages: set.Languages, Ignore: set.Ignore, Tokens: set.TokenBudget}
+	return append(list, graph.Plugin(cmdutil.Version(), o)), append(os.Environ(), graph.OptionsEnv+"="+o.Encode())
 }
 
 // ReportPlugins prints to stderr why plugins cannot be used.

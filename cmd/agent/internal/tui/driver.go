@@ -153,6 +153,7 @@ func (d *driver) interrupt() {
 // time. A third time closes the session.
 func (d *driver) halt(reason string) {
 	d.work.stopped++
+	d.scene.queue.pause()
 	c := sessions.Command{Type: "cancel", Reach: "model", Reason: reason}
 	switch d.work.stopped {
 	case 1:

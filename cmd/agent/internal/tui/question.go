@@ -233,7 +233,7 @@ func (d *dialog) answerLine(line string) (*core.Answer, error) {
 
 // head formats the whole question.
 func (s *scene) head(d *dialog) []string {
-	title := display.Visible(d.Title)
+	title := display.Visible(s.relative(d.Title))
 	if len(d.AgentPath) > 0 {
 		title = "[" + display.Visible(strings.Join(d.AgentPath, "/")) + "] " + title
 	}

@@ -11,10 +11,11 @@ import (
 // here, where the user can change them, until the session can take them: its host
 // calls Deliver after every tool call. It is safe for concurrent use.
 type Queue struct {
-	mu    sync.Mutex
-	items []queued
-	last  int              // id of the last item
-	keep  func(core.Input) // gives the session a message
+	mu     sync.Mutex
+	items  []queued
+	last   int              // id of the last item
+	keep   func(core.Input) // gives the session a message
+	paused bool             // the work is being stopped
 }
 
 // queued is a message in the queue.
@@ -35,7 +36,7 @@ func (q *Queue) Deliver() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i := range q.items {
-		if q.keep == nil || !q.items[i].ready {
+		if q.paused || q.keep == nil || !q.items[i].ready {
 			return // later messages wait, too
 		}
 		q.send(i)
@@ -48,6 +49,13 @@ func (q *Queue) send(i int) {
 		item.sent = true
 		q.keep(item.input)
 	}
+}
+
+// pause keeps the messages here until the next input.
+func (q *Queue) pause() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.paused = true
 }
 
 // add appends a message that is not ready yet.
@@ -124,6 +132,7 @@ func (q *Queue) labels() []string {
 func (q *Queue) start() (first queued, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.paused = false
 	if !slices.ContainsFunc(q.items, func(m queued) bool { return m.sent && m.label != "" }) {
 		if i := slices.IndexFunc(q.items, func(m queued) bool { return m.label != "" && m.ready }); i >= 0 {
 			first, ok = q.items[i], true

@@ -3,10 +3,15 @@
 package root
 
 import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -76,5 +81,60 @@ func TestACPX(t *testing.T) {
 	out := w.node(filepath.Join(modules, "acpx", "dist", "cli.js"), "--approve-all", "--cwd", w.workspace, "--agent", agent+" acp", "exec", "write")
 	if data, err := os.ReadFile(filepath.Join(w.workspace, "a.txt")); string(data) != "new\n" || !strings.Contains(out, "All done here.") {
 		t.Errorf("the file %q, %v; acpx says\n%s", data, err, out)
+	}
+}
+
+// TestEditorLeaves: when the editor closes the pipes, or is killed, nothing is left of
+// the commands that run.
+func TestEditorLeaves(t *testing.T) {
+	for name, leave := range map[string]func(cmd *exec.Cmd, in, out io.Closer) error{
+		"stdin":   func(_ *exec.Cmd, in, _ io.Closer) error { return in.Close() },
+		"pipes":   func(_ *exec.Cmd, in, out io.Closer) error { return errors.Join(out.Close(), in.Close()) },
+		"SIGTERM": func(cmd *exec.Cmd, _, _ io.Closer) error { return cmd.Process.Signal(syscall.SIGTERM) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, `[{calls: [{name: shell, args: {command: "touch started; sleep 600"}}]}]`)
+			cmd := exec.Command("agent", "acp", "--permission-mode", "bypass")
+			cmd.Dir = w.workspace
+			cmd.Env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = cmd.Process.Kill() }) // an error says that it has ended, as it should
+			lines := bufio.NewScanner(out)
+			call := func(id int, method string, params any) (result struct{ SessionID string }) {
+				t.Helper()
+				if err := json.NewEncoder(in).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}); err != nil {
+					t.Fatal(err)
+				}
+				for method != "session/prompt" && lines.Scan() {
+					var m struct {
+						ID     int
+						Result json.RawMessage
+					}
+					if err := json.Unmarshal(lines.Bytes(), &m); err == nil && m.ID == id && json.Unmarshal(m.Result, &result) == nil {
+						return result
+					}
+				}
+				return result
+			}
+			call(1, "initialize", map[string]any{"protocolVersion": 1})
+			id := call(2, "session/new", map[string]any{"cwd": w.workspace, "mcpServers": []any{}}).SessionID
+			call(3, "session/prompt", map[string]any{"sessionId": id, "prompt": []any{map[string]any{"type": "text", "text": "run"}}})
+			w.await("started")
+			if err := leave(cmd, in, out); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // a signal is no success
+			w.gone()
+		})
 	}
 }

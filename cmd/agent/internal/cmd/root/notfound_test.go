@@ -19,6 +19,7 @@ var namers = []string{
 	"plugins add ./nix", "plugins disable nix", "plugins enable nix", "plugins logs nix", "plugins remove nix", "plugins seal nix", "plugins update nix", "plugins verify nix",
 	"sessions delete nix", "sessions diff nix", "sessions undo nix", "sessions restore nix", "sessions export nix", "sessions fork nix", "sessions repair nix", "sessions show nix", "sessions trace nix", "sessions view nix",
 	"skills add ./nix", "skills disable nix", "skills enable nix", "skills eval nix", "skills lint nix", "skills remove nix", "skills show nix", "skills update nix", "skills verify nix",
+	"graph impact nix", "graph show nix", "graph test nix", "graph why nix nix",
 	"tools call nix", "tools show nix",
 	"trust nix",
 	"worktrees apply nix", "worktrees branch nix", "worktrees diff nix", "worktrees remove nix",

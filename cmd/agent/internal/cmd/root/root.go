@@ -15,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/demo"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/doctor"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/graph"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/insights"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/mcp"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/permission"
@@ -127,6 +128,7 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 		provider.NewModelsCmd(s),
 		doctor.NewCmd(s),
 		session.NewCmd(s),
+		graph.NewCmd(s),
 		insights.NewCmd(s),
 		worktree.NewCmd(s),
 		try.NewCmd(s),

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,11 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/dashboard"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/privatefile"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
@@ -34,15 +37,29 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 }
 
 func newUpCmd(s *cmdutil.IO) *cobra.Command {
+	var inDocker bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a dashboard, and send telemetry to it",
-		Long: "Start the Aspire dashboard in docker: its page is on port 18888 of this machine, and it takes telemetry on\n" +
-			"port 4317. Your settings then send telemetry to it, until 'agent telemetry down'. Nothing leaves this machine.",
+		Long: "Start a web page of all sessions in the background. It reads the session logs and needs no telemetry; its address\n" +
+			"contains a random token. Where docker works, also start the Aspire dashboard: its page is on port 18888 of this\n" +
+			"machine, and it takes telemetry on port 4317. Your settings then send telemetry to it, until 'agent telemetry down'.\n" +
+			"Nothing leaves this machine.",
 		Args: cmdutil.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := startPage(cmd.Context(), s); err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("docker") {
+				inDocker = dockerWorks(cmd.Context())
+			}
+			if !inDocker {
+				return nil
+			}
+			return up(cmd.Context(), s)
+		},
 	}
-	cmd.Flags().Bool("docker", true, "run the Aspire dashboard in docker")
+	cmd.Flags().BoolVar(&inDocker, "docker", false, "also run the Aspire dashboard in docker (default: if docker works)")
 	return cmd
 }
 
@@ -81,6 +98,32 @@ func docker(ctx context.Context, args ...string) (string, error) {
 		err = fmt.Errorf("docker %s: %s", args[0], display.OneLine(string(failed.Stderr), 500))
 	}
 	return strings.TrimSpace(string(out)), err
+}
+
+// dockerWorks reports whether docker can start a container.
+func dockerWorks(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := docker(ctx, "version", "--format", "{{.Server.Version}}")
+	return err == nil
+}
+
+// startPage serves the page of all sessions in the background.
+func startPage(ctx context.Context, s *cmdutil.IO) error {
+	home, err := s.AgentHome()
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	url, err := dashboard.Up(ctx, self, home)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Out, "Sessions: %s\n", url)
+	return err
 }
 
 // isRunning reports whether the dashboard's container runs.
@@ -147,6 +190,13 @@ func down(ctx context.Context, s *cmdutil.IO) error {
 	if err != nil {
 		return err
 	}
+	page, err := dashboard.Down(ctx, home)
+	if err != nil {
+		return err
+	}
+	if page {
+		fmt.Fprintln(s.Out, "The page of all sessions is stopped.")
+	}
 	restored, err := restore(ctx, home)
 	if err != nil {
 		return err
@@ -164,7 +214,7 @@ func down(ctx context.Context, s *cmdutil.IO) error {
 		fmt.Fprintln(s.Out, "The dashboard is stopped. The settings were changed since, and stay.")
 	case restored:
 		fmt.Fprintln(s.Out, "The settings are as before.")
-	default:
+	case !page:
 		fmt.Fprintln(s.Err, "The dashboard is not running.")
 	}
 	return nil
@@ -215,6 +265,7 @@ type state struct {
 	Reachable bool   `json:"reachable"`
 	Content   bool   `json:"sensitiveData"`
 	Dashboard string `json:"dashboard,omitempty"` // its page, while it is running
+	Sessions  string `json:"sessions,omitempty"`  // the page of all sessions, likewise
 }
 
 func status(ctx context.Context, s *cmdutil.IO, flags *setup.Flags, asJSON bool) error {
@@ -234,6 +285,13 @@ func status(ctx context.Context, s *cmdutil.IO, flags *setup.Flags, asJSON bool)
 	if isRunning(ctx) {
 		st.Dashboard = pageURL
 	}
+	home, err := s.AgentHome()
+	if err == nil {
+		st.Sessions, err = dashboard.URL(home)
+	}
+	if err != nil {
+		return err
+	}
 	if asJSON {
 		return cmdutil.WriteJSON(s.Out, st)
 	}
@@ -243,6 +301,6 @@ func status(ctx context.Context, s *cmdutil.IO, flags *setup.Flags, asJSON bool)
 		fmt.Fprintf(s.Out, "Telemetry:  on\nEndpoint:   %s (%s, %s)\n", display.OneLine(st.Endpoint, 300), st.Protocol, map[bool]string{true: "reachable", false: "not reachable"}[st.Reachable])
 		fmt.Fprintf(s.Out, "Content:    %s\n", map[bool]string{true: "sent", false: "not sent"}[st.Content])
 	}
-	fmt.Fprintf(s.Out, "Dashboard:  %s\n", map[bool]string{true: st.Dashboard, false: "not running"}[st.Dashboard != ""])
+	fmt.Fprintf(s.Out, "Dashboard:  %s\nSessions:   %s\n", cmp.Or(st.Dashboard, "not running"), cmp.Or(st.Sessions, "not running"))
 	return nil
 }

@@ -1,0 +1,1060 @@
+package graph
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+)
+
+// lexBraces makes tokens of Java, Rust, C or C++. Of the directives of C's
+// preprocessor only #include remains, as the tokens # include "NAME".
+func lexBraces(language string, src []byte) []lexeme {
+	l := &jsLexer{src: src, tokens: make([]lexeme, 0, len(src)/4), line: 1, fresh: true}
+	rust, c := language == "rust", language == "c"
+	for i := 0; i < len(src); {
+		switch ch := src[i]; {
+		case ch == '\n':
+			l.line, l.fresh, i = l.line+1, true, i+1
+		case ch == ' ' || ch == '\t' || ch == '\r' || ch == '\f':
+			i++
+		case ch == '/' && l.at(i+1) == '/':
+			i = l.comment(i)
+		case ch == '/' && l.at(i+1) == '*' && rust:
+			i = l.nested(i)
+		case ch == '/' && l.at(i+1) == '*':
+			i = l.block(i + 2)
+		case ch == '#' && c && l.fresh:
+			i = l.directive(i)
+		case bytes.HasPrefix(src[i:], []byte(`"""`)) && language == "java":
+			end := bytes.Index(src[i+3:], []byte(`"""`))
+			if end < 0 {
+				return l.tokens
+			}
+			l.line += bytes.Count(src[i:i+end], []byte{'\n'})
+			i += end + 6
+		case ch == 'r' && rust && (l.at(i+1) == '"' || l.at(i+1) == '#' && (l.at(i+2) == '"' || l.at(i+2) == '#')):
+			i = l.raw(i + 1)
+		case ch == 'R' && c && l.at(i+1) == '"':
+			i = l.rawC(i + 2)
+		case ch == '\'' && rust && l.at(i+2) != '\'' && l.at(i+1) != '\\':
+			i++ // a lifetime, or a character of several bytes
+		case ch == '"' && rust:
+			i = l.multiline(i)
+		case ch == '"' || ch == '\'':
+			i = l.text(i)
+		case ch >= '0' && ch <= '9':
+			start := i
+			for i < len(src) && (isName(src[i]) || src[i] == '.' && l.at(i+1) >= '0' && l.at(i+1) <= '9' || src[i] == '\'' && c) {
+				i++
+			}
+			l.push('d', start, i)
+		case isName(ch) || ch == '$':
+			start := i
+			for i < len(src) && (isName(src[i]) || src[i] == '$') {
+				i++
+			}
+			l.push('n', start, i)
+		default:
+			n := 1
+			if two := string(src[i:min(i+2, len(src))]); two == "::" || two == "->" || two == "=>" {
+				n = 2
+			}
+			l.push('o', i, i+n)
+			i += n
+		}
+	}
+	return l.tokens
+}
+
+// nested skips a comment of Rust, which may contain others.
+func (l *jsLexer) nested(i int) int {
+	depth := 0
+	for i < len(l.src) {
+		switch {
+		case l.src[i] == '/' && l.at(i+1) == '*':
+			depth++
+			i++
+		case l.src[i] == '*' && l.at(i+1) == '/':
+			depth--
+			i++
+		case l.src[i] == '\n':
+			l.line++
+		}
+		if i++; depth == 0 {
+			break
+		}
+	}
+	return i
+}
+
+// raw skips a raw string of Rust, from its # or quote.
+func (l *jsLexer) raw(i int) int {
+	hashes := 0
+	for l.at(i) == '#' {
+		hashes, i = hashes+1, i+1
+	}
+	return l.until(i+1, `"`+strings.Repeat("#", hashes))
+}
+
+// rawC skips a raw string of C++, from behind its quote.
+func (l *jsLexer) rawC(i int) int {
+	open := bytes.IndexByte(l.src[i:], '(')
+	if open < 0 || open > 16 {
+		return i
+	}
+	return l.until(i+open, ")"+string(l.src[i:i+open])+`"`)
+}
+
+func (l *jsLexer) until(i int, end string) int {
+	i = min(i, len(l.src))
+	n := bytes.Index(l.src[i:], []byte(end))
+	if n < 0 {
+		return len(l.src)
+	}
+	l.line += bytes.Count(l.src[i:i+n], []byte{'\n'})
+	return i + n + len(end)
+}
+
+// multiline skips a string that may have several lines.
+func (l *jsLexer) multiline(i int) int {
+	for i++; i < len(l.src) && l.src[i] != '"'; i++ {
+		if l.src[i] == '\\' {
+			i++
+		}
+		if l.at(i) == '\n' {
+			l.line++
+		}
+	}
+	return i + 1
+}
+
+// directive skips a line of the preprocessor, with those that continue it.
+func (l *jsLexer) directive(i int) int {
+	end := i
+	for end < len(l.src) && l.src[end] != '\n' {
+		if l.src[end] == '\\' && (l.at(end+1) == '\n' || l.at(end+1) == '\r') {
+			end++
+			if l.at(end) == '\r' {
+				end++
+			}
+			l.line++
+		}
+		end++
+	}
+	end = min(end, len(l.src))
+	if rest, ok := bytes.CutPrefix(bytes.TrimSpace(l.src[i+1:end]), []byte("include")); ok {
+		if name := strings.Trim(strings.TrimSpace(string(rest)), `"<>`); name != "" {
+			l.tokens = append(l.tokens, lexeme{kind: 's', text: "#" + name, line: l.line, start: i, end: end, fresh: true})
+		}
+	}
+	return end
+}
+
+// braceScanner reads the structure of languages with braces: what stands before a
+// { or ; says what it is.
+type braceScanner struct {
+	jsScanner
+	language string
+	prefix   []string // names of the namespaces, modules and classes around
+}
+
+var braceKeywords = map[string]map[string]bool{
+	"java": set(strings.Fields(`if for while switch catch return new throw case else do try finally synchronized assert instanceof super this
+		import package class interface enum record extends implements throws public private protected static final abstract native default
+		void int long short byte char float double boolean var null true false yield`)),
+	"rust": set(strings.Fields(`if for while match return loop in as let mut ref move fn struct enum trait impl mod use pub crate self Self super
+		where unsafe async await dyn const static type break continue else true false Some None Ok Err extern box`)),
+	"c": set(strings.Fields(`if for while switch catch return new throw case else do try sizeof alignof decltype typeof delete goto static inline
+		extern const volatile struct class enum union namespace template typename public private protected virtual override operator using
+		void int long short char float double bool unsigned signed auto this static_cast dynamic_cast reinterpret_cast const_cast
+		static_assert _Static_assert __attribute__ defined noexcept constexpr typedef friend explicit default register asm __asm__ nullptr NULL true false`)),
+}
+
+func scanBraces(o *outline, f *fileFacts, src []byte) {
+	s := &braceScanner{language: f.language}
+	s.jsScanner = jsScanner{o: o, f: f, src: src, t: lexBraces(f.language, src)}
+	s.pair()
+	s.block(0, len(s.t), -1, "")
+}
+
+func (s *braceScanner) keyword(name string) bool { return braceKeywords[s.language][name] }
+
+// block reads declarations between two tokens, in a scope with a name.
+func (s *braceScanner) block(i, end, scope int, prefix string) {
+	start := i
+	for i < end {
+		switch t := s.t[i]; {
+		case t.kind == 's' && strings.HasPrefix(t.text, "#"):
+			s.o.Imports = append(s.o.Imports, imported{Module: t.text[1:], Line: t.line})
+			i++
+			start = i
+		case s.op(i, "@") && s.language == "java" && s.name(i+1) != "interface":
+			for i += 2; s.op(i, "."); i += 2 {
+			}
+			if s.op(i, "(") {
+				i = s.close(i)
+			}
+			start = s.after(start, i)
+		case s.op(i, "#") && s.language == "rust":
+			for i++; i < end && !s.op(i, "["); i++ {
+			}
+			i = s.close(i)
+			start = i
+		case s.name(i) == "use" && s.language == "rust" && (i == start || s.name(start) == "pub"):
+			for i < end && !s.op(i, ";") {
+				i++
+			}
+		case s.op(i, ";"):
+			s.statement(start, i, scope, prefix)
+			i++
+			start = i
+		case s.op(i, "="), s.op(i, "("):
+			if s.op(i, "(") {
+				i = s.close(i)
+				continue
+			}
+			for i < end && !s.op(i, ";") { // an initial value
+				if s.op(i, "{") || s.op(i, "(") || s.op(i, "[") {
+					i = s.close(i)
+				} else {
+					i++
+				}
+			}
+			s.statement(start, min(i, end), scope, prefix)
+			i++
+			start = i
+		case s.op(i, "{"):
+			i = s.braced(start, i, scope, prefix)
+			start = i
+		case s.op(i, "}"), (s.op(i, ":") && start == i-1 && s.language == "c"):
+			i++
+			start = i
+		default:
+			i++
+		}
+	}
+}
+
+// after returns where a declaration begins whose annotations end at i: behind them
+// if nothing but modifiers came before.
+func (s *braceScanner) after(start, i int) int {
+	for j := start; j < i; j++ {
+		if s.op(j, "@") {
+			return i
+		}
+		if n := s.name(j); n == "" || !s.keyword(n) {
+			return start
+		}
+	}
+	return i
+}
+
+// braced reads what { … } belongs to and returns what follows.
+func (s *braceScanner) braced(start, open, scope int, prefix string) int {
+	end := s.close(open)
+	inner := max(open+1, end-1)
+	word, at := s.leading(start, open)
+	switch word {
+	case "namespace", "mod":
+		name := s.name(at + 1)
+		for j := at + 2; s.op(j, "::"); j += 2 {
+			name += "." + s.name(j+1)
+		}
+		def := scope
+		if word == "mod" {
+			def = s.add(definition{Name: prefix + name, Kind: Package}, at, open, end)
+		}
+		if name != "" {
+			name += "."
+		}
+		s.block(open+1, inner, def, prefix+name)
+	case "extern":
+		if s.params(start, open) < 0 {
+			s.block(open+1, inner, scope, prefix)
+		} else {
+			s.function(start, open, end, scope, prefix)
+		}
+	case "class", "struct", "union", "interface", "enum", "record", "trait":
+		if s.language == "c" && s.params(at, open) >= 0 {
+			s.function(start, open, end, scope, prefix)
+			break
+		}
+		s.class(word, at, open, end, prefix)
+	case "impl":
+		s.impl(at, open, inner, prefix)
+	default:
+		if s.params(start, open) >= 0 || word == "fn" {
+			s.function(start, open, end, scope, prefix)
+		} else if scope >= 0 {
+			s.calls(open+1, inner, scope) // a static initializer
+		}
+	}
+	return end
+}
+
+// leading returns the first word that says what a declaration is.
+func (s *braceScanner) leading(start, end int) (string, int) {
+	for i := start; i < end; i++ {
+		if s.op(i, "<") {
+			i = max(s.generic(i)-1, i)
+			continue
+		}
+		switch n := s.name(i); n {
+		case "class", "struct", "union", "interface", "enum", "trait", "impl", "mod", "namespace", "fn", "extern":
+			if n == "enum" && s.name(i+1) == "class" {
+				i++
+			}
+			return n, i
+		case "record":
+			if s.name(i+1) != "" && s.op(s.generic(i+2), "(") {
+				return n, i
+			}
+		}
+		if s.op(i, "(") && s.name(i-1) != "pub" && s.name(i-1) != "__attribute__" {
+			break
+		}
+	}
+	return "", start
+}
+
+// params returns the ( of a function's parameters, or -1.
+func (s *braceScanner) params(start, end int) int {
+	for i := start; i < end; i++ {
+		switch {
+		case s.op(i, "<"):
+			i = max(s.generic(i)-1, i)
+		case s.op(i, "="):
+			return -1
+		case s.op(i, "(") && s.name(i-1) != "" && s.name(i-1) != "pub" && s.name(i-1) != "__attribute__" && s.name(i-1) != "decltype" && s.name(i-1) != "alignas":
+			return i
+		case s.op(i, "(") && s.op(i-1, ">"):
+			return i
+		case s.op(i, "("):
+			i = s.close(i) - 1
+		}
+	}
+	return -1
+}
+
+// add adds a definition whose source is from a token to before another.
+func (s *braceScanner) add(d definition, from, head, end int) int {
+	last := min(max(end-1, from), len(s.t)-1)
+	d.Line, d.End = s.t[from].line, s.t[last].line
+	d.Sig = string(s.src[s.t[from].start:s.t[min(head, len(s.t)-1)].start])
+	d.Hash = contentHash(s.src[s.t[from].start:s.t[last].end])
+	d.Doc = s.comment(from)
+	s.o.Defs = append(s.o.Defs, d)
+	return len(s.o.Defs) - 1
+}
+
+// comment returns the first sentence of the comment before a token.
+func (s *braceScanner) comment(i int) string {
+	if text := s.doc(i); text != "" {
+		return text
+	}
+	start := 0
+	if i > 0 {
+		start = s.t[i-1].end
+	}
+	var lines []string
+	for line := range strings.Lines(string(s.src[start:s.t[i].start])) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "//"); ok {
+			lines = append(lines, strings.TrimLeft(rest, "/! "))
+		} else {
+			lines = nil
+		}
+	}
+	return firstSentence(strings.Join(lines, " "))
+}
+
+func (s *braceScanner) class(word string, at, open, end int, prefix string) {
+	name := ""
+	i := at + 1
+	for ; i < open; i++ {
+		if n := s.name(i); n != "" && !s.keyword(n) && !s.op(i+1, "(") {
+			name = n
+			break
+		} else if n != "" && word == "record" {
+			name = n
+			break
+		}
+	}
+	if name == "" { // of a typedef, or without a name
+		if s.language != "c" {
+			return
+		}
+		if name = s.name(end); name == "" || s.keyword(name) {
+			return
+		}
+	}
+	kind := Class
+	if word == "interface" || word == "trait" {
+		kind = Interface
+	}
+	d := definition{Name: prefix + name, Kind: kind}
+	for j := i + 1; j < open; j++ {
+		if s.op(j, "<") {
+			j = max(s.generic(j)-1, j)
+			continue
+		}
+		if n := s.name(j); n != "" && !s.keyword(n) && (s.name(j-1) == "extends" || s.name(j-1) == "implements" || s.op(j-1, ",") || s.op(j-1, ":") || s.name(j-1) == "public") {
+			d.Bases = append(d.Bases, s.dottedName(j))
+		}
+	}
+	def := s.add(d, at, open, end)
+	if s.language == "rust" && word != "trait" {
+		s.fields(open+1, end-1, def)
+		return
+	}
+	if word == "enum" && s.language == "c" {
+		return
+	}
+	body := open + 1
+	if word == "enum" { // constants come first
+		for body < end-1 && !s.op(body, ";") {
+			if s.op(body, "(") || s.op(body, "{") {
+				s.calls(body+1, s.close(body)-1, def)
+				body = s.close(body)
+				continue
+			}
+			body++
+		}
+	}
+	s.block(body, end-1, def, d.Name+".")
+}
+
+// fields remembers the fields of a struct of Rust.
+func (s *braceScanner) fields(i, end, def int) {
+	for ; i < end; i++ {
+		if s.name(i) != "" && s.op(i+1, ":") {
+			s.o.Vars = append(s.o.Vars, variable{def, s.name(i), s.plainType(i + 2)})
+			for i++; i < end && !s.op(i, ","); {
+				i = s.skipType(i)
+			}
+		}
+	}
+}
+
+// plainType returns the type that a declaration names, without what surrounds it
+// in Rust: references, Box, Arc …
+func (s *braceScanner) plainType(i int) string {
+	for s.op(i, "&") || s.name(i) == "mut" || s.name(i) == "dyn" || s.name(i) == "impl" || s.name(i) == "const" {
+		i++
+	}
+	name := s.dottedName(i)
+	switch name[strings.LastIndexByte(name, '.')+1:] {
+	case "Box", "Arc", "Rc", "RefCell", "Mutex", "unique_ptr", "shared_ptr":
+		for ; i < len(s.t) && !s.op(i, "<"); i++ {
+			if s.op(i, ",") || s.op(i, ";") {
+				return ""
+			}
+		}
+		return s.plainType(i + 1)
+	}
+	if s.keyword(headOf(name)) && headOf(name) != "crate" && headOf(name) != "super" && headOf(name) != "Self" {
+		return ""
+	}
+	return name
+}
+
+// dottedName reads A::B or a.b, with the separator made a dot.
+func (s *braceScanner) dottedName(i int) string {
+	name := s.name(i)
+	for name != "" && (s.op(i+1, "::") || s.op(i+1, ".") && s.language == "java") && s.name(i+2) != "" {
+		name += "." + s.name(i+2)
+		i += 2
+	}
+	return name
+}
+
+// impl reads the methods of a type of Rust.
+func (s *braceScanner) impl(at, open, end int, prefix string) {
+	i := s.generic(at + 1)
+	trait := ""
+	name := s.plainType(i)
+	for j := i; j < open; j++ {
+		if s.op(j, "<") {
+			j = max(s.generic(j)-1, j)
+		} else if s.name(j) == "for" {
+			trait, name = name, s.plainType(j+1)
+		} else if s.name(j) == "where" {
+			break
+		}
+	}
+	if name == "" {
+		return
+	}
+	own := prefix + name
+	def := slices.IndexFunc(s.o.Defs, func(d definition) bool { return d.Name == own })
+	if def >= 0 && trait != "" {
+		s.o.Defs[def].Bases = append(s.o.Defs[def].Bases, trait)
+	}
+	if def < 0 { // the type is in another file
+		def = -1
+	}
+	s.block(open+1, end, def, own+".")
+}
+
+// function reads a function with a body.
+func (s *braceScanner) function(start, open, end, scope int, prefix string) {
+	def := s.signature(start, open, end, scope, prefix)
+	if def < 0 {
+		return
+	}
+	s.calls(open+1, max(open+1, end-1), def)
+}
+
+// signature adds the definition of a function; -1 if it is none.
+func (s *braceScanner) signature(start, open, end, scope int, prefix string) int {
+	paren := s.params(start, open)
+	if paren < 0 {
+		return -1
+	}
+	at := paren - 1
+	for at > start && s.op(at, ">") { // generic parameters of Rust
+		for at > start && !s.op(at, "<") {
+			at--
+		}
+		at--
+	}
+	name := s.name(at)
+	if name == "" || s.keyword(name) && name != "new" && name != "default" || s.language == "c" && strings.ToUpper(name) == name && paren == start+1 {
+		return -1
+	}
+	for s.language == "c" && (s.op(at-1, "::") || s.op(at-1, "~")) {
+		if s.op(at-1, "~") {
+			name, at = "~"+name, at-1
+			continue
+		}
+		j := at - 2
+		if s.op(j, ">") {
+			for j > start && !s.op(j, "<") {
+				j--
+			}
+			j--
+		}
+		if s.name(j) == "" {
+			break
+		}
+		name, at = s.name(j)+"."+name, j
+	}
+	from := start
+	d := definition{Name: prefix + name, Kind: Function}
+	inClass := scope >= 0 && (s.o.Defs[scope].Kind == Class || s.o.Defs[scope].Kind == Interface)
+	if inClass || strings.Contains(name, ".") || s.language == "rust" && strings.Contains(prefix, ".") && s.hasSelf(paren) {
+		d.Kind = Method
+	}
+	for i := start; i < at; i++ {
+		d.Local = d.Local || s.language == "c" && s.name(i) == "static" && !inClass && !strings.HasPrefix(path.Ext(s.f.path), ".h")
+	}
+	if s.isTest(start, name) {
+		d.Kind = Test
+	}
+	d.Result = s.resultType(start, at, paren, open)
+	def := s.add(d, from, open, end)
+	s.typedParams(def, paren)
+	return def
+}
+
+func (s *braceScanner) hasSelf(paren int) bool {
+	for i := paren + 1; i < s.close(paren) && i < paren+6; i++ {
+		if s.name(i) == "self" {
+			return true
+		}
+	}
+	return false
+}
+
+// isTest reports whether the attributes before a function make it a test.
+func (s *braceScanner) isTest(start int, name string) bool {
+	switch s.language {
+	case "java", "rust":
+		for i := start - 1; i > 0 && i > start-12; i-- {
+			if s.op(i, ";") || s.op(i, "}") || s.op(i, "{") {
+				return false
+			}
+			if n := s.name(i); n == "Test" && s.op(i-1, "@") || n == "ParameterizedTest" || n == "test" && (s.op(i-1, "[") || s.op(i-1, "::")) {
+				return true
+			}
+		}
+		for i := start; i < start+6; i++ {
+			if s.name(i) == "Test" && s.op(i-1, "@") || s.name(i) == "test" && s.op(i-1, "[") {
+				return true
+			}
+		}
+	case "c":
+		base := path.Base(s.f.path)
+		return strings.HasPrefix(name, "test_") && strings.Contains(base, "test")
+	}
+	return false
+}
+
+func (s *braceScanner) resultType(start, at, paren, open int) string {
+	if s.language == "rust" {
+		if arrow := s.close(paren); s.op(arrow, "->") {
+			return s.plainType(arrow + 1)
+		}
+		return ""
+	}
+	for i := at - 1; i >= start; i-- {
+		if n := s.name(i); n != "" && !s.keyword(n) {
+			return n
+		}
+	}
+	return ""
+}
+
+// typedParams remembers parameters: "name: Type" in Rust, else "Type name".
+func (s *braceScanner) typedParams(def, paren int) {
+	for i := paren + 1; i < s.close(paren)-1; i++ {
+		n := s.name(i)
+		if n == "" {
+			continue
+		}
+		if s.language == "rust" {
+			if s.op(i+1, ":") {
+				s.o.Vars = append(s.o.Vars, variable{def, n, s.plainType(i + 2)})
+			}
+		} else if s.op(i+1, ",") || s.op(i+1, ")") || s.op(i+1, "[") || s.op(i+1, "=") {
+			if typ := s.typeBefore(i, paren); typ != n {
+				s.o.Vars = append(s.o.Vars, variable{def, n, typ})
+			}
+		}
+	}
+}
+
+// typeBefore returns the type that is declared before a name.
+func (s *braceScanner) typeBefore(i, from int) string {
+	j := i - 1
+	for j > from && (s.op(j, "*") || s.op(j, "&") || s.name(j) == "const" || s.op(j, "]") || s.op(j, "[")) {
+		j--
+	}
+	if s.op(j, ">") {
+		return ""
+	}
+	name := s.name(j)
+	for (s.op(j-1, "::") || s.op(j-1, ".")) && s.name(j-2) != "" {
+		name = s.name(j-2) + "." + name
+		j -= 2
+	}
+	if name == "" || s.keyword(headOf(name)) {
+		return ""
+	}
+	return name
+}
+
+// statement reads a declaration without braces.
+func (s *braceScanner) statement(start, end, scope int, prefix string) {
+	if start >= end {
+		return
+	}
+	switch word := s.name(start); {
+	case word == "package" && s.language == "java":
+		s.o.Module = s.dottedName(start + 1)
+		return
+	case word == "import" && s.language == "java":
+		s.javaImport(start, end)
+		return
+	case s.language == "rust" && (word == "use" || word == "pub"):
+		i := start
+		for i < end && s.name(i) != "use" {
+			i++
+		}
+		if i < end {
+			s.use(i+1, end, "", word == "pub", s.t[start].line)
+			return
+		}
+	case word == "using" || word == "typedef" || word == "mod":
+		return
+	}
+	eq := start
+	for eq < end && !s.op(eq, "=") {
+		eq++
+	}
+	inClass := scope >= 0 && (s.o.Defs[scope].Kind == Class || s.o.Defs[scope].Kind == Interface)
+	if s.params(start, eq) >= 0 && eq == end {
+		if inClass && s.language != "c" { // a method without a body
+			s.signature(start, end, end, scope, prefix)
+		}
+		return
+	}
+	s.variable(start, eq, end, scope, prefix)
+	if eq < end {
+		s.calls(eq+1, end, scope)
+	}
+}
+
+// variable reads the declaration of a field, constant or global variable.
+func (s *braceScanner) variable(start, eq, end, scope int, prefix string) {
+	name, typ := "", ""
+	if s.language == "rust" {
+		for i := start; i < eq; i++ {
+			if n := s.name(i); n == "const" || n == "static" {
+				if s.name(i+1) == "mut" {
+					i++
+				}
+				name, typ = s.name(i+1), s.plainType(i+3)
+			}
+		}
+	} else if last := eq - 1; last > start {
+		for s.op(last, "]") {
+			last = s.match[last] - 1
+		}
+		name, typ = s.name(last), s.typeBefore(last, start)
+	}
+	if name == "" || s.keyword(name) {
+		return
+	}
+	s.o.Vars = append(s.o.Vars, variable{scope, name, typ})
+	if scope < 0 || s.o.Defs[scope].Kind == Package || s.language == "java" {
+		local := s.language == "c" && (s.name(start) == "static" || s.name(start) == "extern")
+		if s.name(start) != "extern" {
+			s.add(definition{Name: prefix + name, Kind: Variable, Local: local}, start, end, end)
+		}
+	}
+}
+
+func (s *braceScanner) javaImport(start, end int) {
+	i := start + 1
+	static := s.name(i) == "static"
+	if static {
+		i++
+	}
+	full := s.dottedName(i)
+	line := s.t[start].line
+	if s.op(end-1, "*") {
+		s.o.Imports = append(s.o.Imports, imported{Module: full, Name: "*", Line: line, Type: static})
+		return
+	}
+	dot := strings.LastIndexByte(full, '.')
+	if dot > 0 {
+		s.o.Imports = append(s.o.Imports, imported{Module: full[:dot], Name: full[dot+1:], As: full[dot+1:], Line: line, Type: static})
+	}
+}
+
+// use reads a tree of Rust's use: a::b::{self, c as d, e::*}.
+func (s *braceScanner) use(i, end int, prefix string, again bool, line int) {
+	for i < end {
+		module, last := prefix, ""
+		for i < end && !s.op(i, ",") && !s.op(i, "}") {
+			switch {
+			case s.name(i) == "as":
+				s.bind(module, last, s.name(i+1), again, line)
+				last = ""
+				i++
+			case s.op(i, "::"):
+				module, last = join(module, last), ""
+			case s.op(i, "*"):
+				s.o.Imports = append(s.o.Imports, imported{Module: module, Name: "*", Line: line, Again: again})
+			case s.op(i, "{"):
+				s.use(i+1, s.close(i)-1, module, again, line)
+				i = s.close(i) - 1
+			case s.name(i) != "":
+				last = s.name(i)
+			}
+			i++
+		}
+		if last == "self" {
+			dot := strings.LastIndexByte(module, '.')
+			s.bind(module[:max(dot, 0)], module[dot+1:], module[dot+1:], again, line)
+		} else if last != "" {
+			s.bind(module, last, last, again, line)
+		}
+		i++
+	}
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "." + b
+}
+
+func (s *braceScanner) bind(module, name, as string, again bool, line int) {
+	if name != "" {
+		s.o.Imports = append(s.o.Imports, imported{Module: module, Name: name, As: as, Line: line, Again: again})
+	}
+}
+
+// calls remembers the calls and local variables in the body of a function.
+func (s *braceScanner) calls(i, end, scope int) {
+	for i < end {
+		n := s.name(i)
+		if n == "" {
+			i++
+			continue
+		}
+		if s.language == "rust" && (n == "let" || n == "for" || n == "fn") {
+			i = s.rustLocal(i, end, scope)
+			continue
+		}
+		if s.keyword(n) && !(s.language == "rust" && (n == "Self" || n == "self" || n == "crate" || n == "super")) && n != "this" && n != "super" && !s.op(i-1, ".") && !s.op(i-1, "->") {
+			i++
+			continue
+		}
+		name, j := n, i
+		if s.op(i-1, ".") || s.op(i-1, "->") {
+			name = "." + name
+		}
+		for (s.op(j+1, ".") || s.op(j+1, "->") || s.op(j+1, "::")) && (s.name(j+2) != "" || s.op(j+2, "<")) {
+			if s.op(j+2, "<") { // turbofish
+				k := s.generic(j + 2)
+				if k == j+2 {
+					break
+				}
+				j = k - 1
+				continue
+			}
+			name += "." + s.name(j+2)
+			j += 2
+		}
+		s.use1(i, j, end, scope, name)
+		i = j + 1
+	}
+}
+
+// use1 remembers one dotted name in a body: a call, a declaration or a value.
+func (s *braceScanner) use1(i, j, end, scope int, name string) {
+	open := j + 1
+	if s.op(open, "<") {
+		if k := s.generic(open); s.op(k, "(") {
+			open = k
+		}
+	}
+	if s.op(open, "!") && s.language == "rust" { // a macro: its arguments are read like any code
+		return
+	}
+	switch {
+	case s.op(open, "("):
+		if s.language == "c" && s.name(i-1) != "" && !s.keyword(s.name(i-1)) && s.name(i-1) != "return" && s.name(i-1) != "else" { // Type name(args);
+			typ := s.typeBefore(i, max(0, i-8))
+			s.o.Vars = append(s.o.Vars, variable{scope, name, typ})
+			if typ != "" {
+				s.o.Calls = append(s.o.Calls, call{scope, typ, s.t[i].line, false})
+			}
+			return
+		}
+		s.o.Calls = append(s.o.Calls, call{scope, name, s.t[j].line, false})
+	case s.language != "rust" && i == j && (s.op(j+1, "=") && !s.op(j+2, "=") || s.op(j+1, ";") || s.op(j+1, ":") || s.op(j+1, ",") || s.op(j+1, "[") && s.op(j+2, "]")) && s.declared(i):
+		typ := s.typeBefore(i, max(0, i-12))
+		if typ == "" && s.name(j+2) == "new" {
+			typ = s.dottedName(j + 3)
+		}
+		s.o.Vars = append(s.o.Vars, variable{scope, name, typ})
+	case name[0] != '.':
+		s.o.Calls = append(s.o.Calls, call{scope, name, s.t[j].line, true})
+	}
+}
+
+// declared reports whether a type stands before a name.
+func (s *braceScanner) declared(i int) bool {
+	j := i - 1
+	for s.op(j, "*") || s.op(j, "&") || s.op(j, "]") || s.op(j, "[") {
+		j--
+	}
+	if s.op(j, ">") {
+		return true
+	}
+	n := s.name(j)
+	switch n {
+	case "", "return", "new", "else", "case", "goto", "throw", "in", "delete", "import", "package":
+		return false
+	}
+	return true
+}
+
+// rustLocal reads a let, the variable of a for, or an inner function.
+func (s *braceScanner) rustLocal(i, end, scope int) int {
+	word := s.name(i)
+	if word == "fn" && s.name(i+1) != "" {
+		if open := s.bodyOpen(i, end); open > 0 {
+			prefix := ""
+			if scope >= 0 {
+				prefix = s.o.Defs[scope].Name + "."
+			}
+			s.function(i, open, s.close(open), scope, prefix)
+			if n := len(s.o.Defs) - 1; scope >= 0 && n > scope {
+				s.o.Vars = append(s.o.Vars, variable{scope, s.name(i + 1), "def " + prefix + s.name(i+1)})
+			}
+			return s.close(open)
+		}
+		return i + 1
+	}
+	j := i + 1
+	if s.name(j) == "mut" {
+		j++
+	}
+	name := s.name(j)
+	if name == "" || s.keyword(name) || s.op(j+1, "(") || s.op(j+1, "::") || s.op(j+1, "{") { // a pattern
+		for ; j < end && !s.op(j, "=") && s.name(j) != "in" && !s.op(j, ";"); j++ {
+			if n := s.name(j); n != "" && !s.keyword(n) && n[0] >= 'a' && n[0] <= 'z' && !s.op(j+1, "(") && !s.op(j+1, "::") {
+				s.o.Vars = append(s.o.Vars, variable{scope, n, ""})
+			}
+		}
+		return j
+	}
+	typ := ""
+	k := j + 1
+	if s.op(k, ":") {
+		typ = s.plainType(k + 1)
+		for k < end && !s.op(k, "=") && !s.op(k, ";") {
+			k++
+		}
+	}
+	if s.op(k, "=") && typ == "" && word == "let" {
+		typ = s.rustValue(k+1, end)
+	}
+	s.o.Vars = append(s.o.Vars, variable{scope, name, typ})
+	return j + 1
+}
+
+func (s *braceScanner) bodyOpen(i, end int) int {
+	for ; i < end; i++ {
+		switch {
+		case s.op(i, "{"):
+			return i
+		case s.op(i, ";"):
+			return -1
+		case s.op(i, "("):
+			i = s.close(i) - 1
+		}
+	}
+	return -1
+}
+
+// rustValue returns the type of Type::new(…), Type { … } or f(…).
+func (s *braceScanner) rustValue(i, end int) string {
+	for s.op(i, "&") || s.name(i) == "mut" {
+		i++
+	}
+	name, j := s.dottedName(i), i
+	for s.op(j+1, "::") && s.name(j+2) != "" {
+		j += 2
+	}
+	if name == "" || s.keyword(headOf(name)) && headOf(name) != "Self" && headOf(name) != "crate" {
+		return ""
+	}
+	if s.op(j+1, "{") {
+		return name
+	}
+	if s.op(j+1, "(") && (s.op(s.close(j+1), ";") || s.op(s.close(j+1), "?")) {
+		return name + "()"
+	}
+	return ""
+}
+
+// javaClass returns the class that an import of Java names.
+func (r *resolver) javaClass(im imported) target {
+	if t := only(r.globals[im.Module+"."+im.Name]); t.file != nil {
+		return t
+	}
+	dot := strings.LastIndexByte(im.Module, '.')
+	if dot < 0 {
+		return target{}
+	}
+	if class := only(r.globals[im.Module]); class.file != nil { // a nested class or a static member
+		return r.member(class, im.Name, 1)
+	}
+	return target{}
+}
+
+// rustPath resolves module::name from a file, by the layout of crates: src/lib.rs,
+// src/a.rs, src/a/mod.rs and modules within files.
+func (r *resolver) rustPath(f *fileFacts, module, name string, hops int) target {
+	if hops > maxHops {
+		return target{}
+	}
+	root, own := crate(f.path)
+	head, rest, _ := strings.Cut(join(module, name), ".")
+	var dir []string
+	switch head {
+	case "crate":
+	case "self":
+		dir = own
+	case "super":
+		dir = own[:max(len(own)-1, 0)]
+		for {
+			next, more, _ := strings.Cut(rest, ".")
+			if next != "super" || len(dir) == 0 {
+				break
+			}
+			dir, rest = dir[:len(dir)-1], more
+		}
+	default:
+		if other := r.crateNamed(head); other != "" {
+			root = other
+		} else if t := r.rustModule(root, append(slices.Clone(own), head)); t.file != nil {
+			return r.rustDown(t, root, append(slices.Clone(own), head), rest, hops)
+		} else {
+			return target{}
+		}
+	}
+	return r.rustDown(r.rustModule(root, dir), root, dir, rest, hops)
+}
+
+// rustDown follows the rest of a path from a module.
+func (r *resolver) rustDown(t target, root string, dir []string, rest string, hops int) target {
+	for rest != "" && t.file != nil {
+		var head string
+		head, rest, _ = strings.Cut(rest, ".")
+		next := append(slices.Clone(dir), head)
+		if m := r.rustModule(root, next); m.file != nil && t.def < 0 {
+			t, dir = m, next
+			continue
+		}
+		t = r.member(t, head, hops+1)
+		dir = next
+	}
+	return t
+}
+
+// crate returns the source directory of the crate of a file, and the file's module.
+func crate(name string) (root string, module []string) {
+	i := strings.LastIndex("/"+name, "/src/")
+	if i < 0 {
+		return path.Dir(name), nil
+	}
+	root = strings.TrimSuffix(name[:i+3], "/")
+	rel := strings.TrimSuffix(strings.TrimPrefix(name, root+"/"), ".rs")
+	module = strings.Split(rel, "/")
+	if last := module[len(module)-1]; last == "mod" || last == "lib" || last == "main" {
+		module = module[:len(module)-1]
+	}
+	return root, module
+}
+
+// rustModule returns the file of a module.
+func (r *resolver) rustModule(root string, module []string) target {
+	base := path.Join(append([]string{root}, module...)...)
+	candidates := []string{base + ".rs", base + "/mod.rs"}
+	if len(module) == 0 {
+		candidates = []string{root + "/lib.rs", root + "/main.rs"}
+	}
+	for _, name := range candidates {
+		if f := r.files[name]; f != nil {
+			return target{f, -1}
+		}
+	}
+	return target{}
+}
+
+// crateNamed returns the source directory of another crate of the workspace.
+func (r *resolver) crateNamed(name string) string {
+	for file, data := range r.config {
+		if path.Base(file) != "Cargo.toml" {
+			continue
+		}
+		for line := range strings.Lines(string(data)) {
+			if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "name"); ok {
+				rest = strings.Trim(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(rest), "=")), `"`)
+				if strings.ReplaceAll(rest, "-", "_") == name {
+					return path.Join(path.Dir(file), "src")
+				}
+				break
+			}
+		}
+	}
+	return ""
+}
