@@ -38,6 +38,8 @@ type ConnectOptions struct {
 	// Notify receives notices of the server, one at a time. It may make requests.
 	Notify func(ctx context.Context, n Notice)
 	Logger *slog.Logger // nil discards
+
+	trying func(*session) // is called with each attempt; may be nil
 }
 
 // Known is what a connection found out, to spare the next one the attempts.
@@ -153,6 +155,9 @@ func (d *dialer) attempt(ctx context.Context, kind, version string) (*Conn, erro
 	c.notices = newNotices(d.options.Notify)
 	c.notify = c.handleNotification
 	c.answer = d.newHandlers(c).answer
+	if d.options.trying != nil {
+		d.options.trying(c.session)
+	}
 	link, err := d.transport(c, kind)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotStarted, err)
@@ -163,7 +168,7 @@ func (d *dialer) attempt(ctx context.Context, kind, version string) (*Conn, erro
 	}
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			err = context.Cause(ctx)
+			err = fmt.Errorf("%w%s", context.Cause(ctx), c.missing())
 		}
 		_ = c.Close()
 		return nil, err

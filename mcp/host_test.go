@@ -319,7 +319,7 @@ func TestServerThatCannotStart(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]string{
 		"exit":    "exited with code 3; stderr:\nmissing [31mAPI key",
-		"silent":  "no response to the handshake within 500ms (startTimeoutMs)",
+		"silent":  "no response to the handshake within 500ms (startTimeoutMs); it does not answer ",
 		"noread":  "no response to the handshake within 500ms",
 		"strange": "unsupported protocol version",
 		"circle":  "is circular",

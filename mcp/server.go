@@ -48,6 +48,15 @@ type dial struct {
 	cancel context.CancelFunc
 	conn   *Conn
 	err    error
+	now    atomic.Pointer[session] // the current attempt
+}
+
+// missing says what the server has left unanswered so far.
+func (d *dial) missing() string {
+	if s := d.now.Load(); s != nil {
+		return s.missing()
+	}
+	return ""
 }
 
 func (s *server) usable() bool { return s.problem() == nil && !s.Server.Disabled }
@@ -107,7 +116,7 @@ func (s *server) connection(ctx context.Context) (*Conn, error) {
 	case <-d.done:
 		return d.conn, d.err
 	case <-ctx.Done():
-		return nil, &ServerError{s.Name, fmt.Errorf("still starting: %w", context.Cause(ctx))}
+		return nil, &ServerError{s.Name, fmt.Errorf("still starting: %w%s", context.Cause(ctx), d.missing())}
 	}
 }
 
@@ -157,7 +166,7 @@ func (s *server) begin() (*Conn, *dial, error) {
 	if !s.host.spawn(func(context.Context) {
 		defer cancel()
 		start := time.Now()
-		d.conn, d.err = s.connect(life, known)
+		d.conn, d.err = s.connect(life, known, d.now.Store)
 		if started := s.host.options.Started; started != nil {
 			started(s.Name, time.Since(start), d.err)
 		}
@@ -172,9 +181,9 @@ func (s *server) begin() (*Conn, *dial, error) {
 
 // connect makes a connection and reads the tools, so that no call reaches a tool
 // whose definition has changed.
-func (s *server) connect(life context.Context, known Known) (*Conn, error) {
+func (s *server) connect(life context.Context, known Known, trying func(*session)) (*Conn, error) {
 	o := s.host.options.Connect
-	o.Known = known
+	o.Known, o.trying = known, trying
 	var self atomic.Pointer[Conn]
 	o.Notify = func(ctx context.Context, n Notice) {
 		if conn := self.Load(); conn != nil {

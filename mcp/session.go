@@ -61,6 +61,8 @@ type session struct {
 
 	mu       sync.Mutex
 	waiting  map[string]chan jsonrpc.Message // by request ID
+	asked    string                          // the method of the last request, until a response
+	odd      string                          // the first dropped message, and why
 	handling map[string]context.CancelFunc   // requests of the server, by their IDs
 	wg       sync.WaitGroup
 }
@@ -118,7 +120,7 @@ func (s *session) nextID() json.RawMessage {
 func (s *session) call(ctx context.Context, m outgoing) (json.RawMessage, error) {
 	id, answer, sent := string(m.ID), make(chan jsonrpc.Message, 1), make(chan error, 1)
 	s.mu.Lock()
-	s.waiting[id] = answer
+	s.waiting[id], s.asked = answer, m.Method
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -205,9 +207,11 @@ func (s *session) receive(p *pending, data []byte) {
 		return
 	}
 	batch := []json.RawMessage{data}
-	if data[0] == '[' && json.Unmarshal(data, &batch) != nil {
-		s.dropped.Add(1)
-		return
+	if data[0] == '[' {
+		if err := json.Unmarshal(data, &batch); err != nil {
+			s.drop(data, err)
+			return
+		}
 	}
 	for _, one := range batch {
 		s.receiveOne(p, one)
@@ -231,13 +235,44 @@ func (s *session) receiveOne(p *pending, data []byte) {
 		s.mu.Lock()
 		answer, ok := s.waiting[string(m.ID)]
 		delete(s.waiting, string(m.ID)) // the first response counts
+		if ok {
+			s.asked = ""
+		}
 		s.mu.Unlock()
 		if ok {
 			answer <- m
 			return
 		}
 	}
-	s.dropped.Add(1)
+	s.drop(data, err)
+}
+
+// drop counts a message that is not understood, or that nobody waits for.
+func (s *session) drop(data []byte, err error) {
+	if s.dropped.Add(1) > 1 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.odd = fmt.Sprintf("%q", visible(cleanLine(string(data[:min(len(data), 60)]))))
+	if err != nil {
+		s.odd += ": " + visible(cleanLine(err.Error()))
+	}
+}
+
+// missing says what a server that does not get ready has left unanswered, and what
+// it sent instead.
+func (s *session) missing() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := ""
+	if s.asked != "" {
+		text = "; it does not answer " + s.asked
+	}
+	if s.odd != "" {
+		text += fmt.Sprintf("; it sent %d unexpected messages, such as %s", s.dropped.Load(), s.odd)
+	}
+	return text
 }
 
 // cancelHandling ends the handling of a request that the server cancels.

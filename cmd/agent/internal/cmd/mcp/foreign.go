@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -125,21 +126,21 @@ func (g program) read(p places) (found []candidate, errs []error) {
 
 // foreign has the fields of all programs for a server.
 type foreign struct {
-	Type, Command, Cwd, URL, ServerURL, HTTPURL string
-	Args                                        []string
-	Env, Headers                                map[string]string
-	HTTPHeaders                                 map[string]string `json:"http_headers"`
-	EnvHeaders                                  map[string]string `json:"env_http_headers"`
-	BearerVar                                   string            `json:"bearer_token_env_var"`
-	EnvVars                                     []string          `json:"env_vars"`
-	Disabled                                    bool
-	Enabled                                     *bool
-	IncludeTools, ExcludeTools                  []string
-	EnabledTools                                []string `json:"enabled_tools"`
-	DisabledTools                               []string `json:"disabled_tools"`
-	Timeout                                     float64  // milliseconds
-	StartSec                                    float64  `json:"startup_timeout_sec"`
-	ToolSec                                     float64  `json:"tool_timeout_sec"`
+	Type, Command, Cwd, URL, ServerURL, HTTPURL, EnvFile string
+	Args                                                 []string
+	Env, Headers                                         map[string]string
+	HTTPHeaders                                          map[string]string `json:"http_headers"`
+	EnvHeaders                                           map[string]string `json:"env_http_headers"`
+	BearerVar                                            string            `json:"bearer_token_env_var"`
+	EnvVars                                              []string          `json:"env_vars"`
+	Disabled                                             bool
+	Enabled                                              *bool
+	IncludeTools, ExcludeTools                           []string
+	EnabledTools                                         []string `json:"enabled_tools"`
+	DisabledTools                                        []string `json:"disabled_tools"`
+	Timeout                                              float64  // milliseconds
+	StartSec                                             float64  `json:"startup_timeout_sec"`
+	ToolSec                                              float64  `json:"tool_timeout_sec"`
 }
 
 // convert returns a server in our form. Its secrets become references to
@@ -151,9 +152,18 @@ func convert(name string, value any, p places) candidate {
 	if err == nil {
 		err = json.Unmarshal(raw, &f)
 	}
-	if err != nil {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong):
+		kind := map[reflect.Kind]string{reflect.Slice: "a list of strings", reflect.Bool: "true or false", reflect.Float64: "a number"}[wrong.Type.Kind()]
+		c.problem = fmt.Errorf("%s: expected %s, found a %s", strings.ToLower(wrong.Field), firstSet(kind, "a string"), wrong.Value)
+		return c
+	case err != nil:
 		c.problem = fmt.Errorf("invalid: %w", err)
 		return c
+	}
+	if f.EnvFile != "" {
+		c.note("envFile " + f.EnvFile + " is not read: set its variables in your environment")
 	}
 	if c.name != name {
 		c.notes = append(c.notes, fmt.Sprintf("renamed from %q", name))
