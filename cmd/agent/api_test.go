@@ -197,7 +197,7 @@ func supported(promise map[string]string) []string {
 }
 
 // importablePackages lists the packages of the module that other modules can
-// import: libraries outside internal directories.
+// import: libraries outside internal directories. cmd/agent itself is a program.
 func importablePackages(tree fs.FS) ([]string, error) {
 	var found []string
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
@@ -205,12 +205,12 @@ func importablePackages(tree fs.FS) ([]string, error) {
 			return err
 		}
 		if d.IsDir() {
-			if d.Name() == "internal" || d.Name() == "cmd" {
+			if d.Name() == "internal" {
 				return fs.SkipDir
 			}
 			return enterPackage(tree, name)
 		}
-		if pkg := path.Dir(name); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !slices.Contains(found, pkg) {
+		if pkg := path.Dir(name); pkg != "cmd/agent" && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !slices.Contains(found, pkg) {
 			found = append(found, pkg)
 		}
 		return nil

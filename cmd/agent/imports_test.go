@@ -147,7 +147,7 @@ var importRules = map[string][]string{
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "sdk/agent",
 		"core", "core/atomicfile", "core/model/...", "core/env/...", "core/frontmatter", "core/schema/adapt", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
 		"core/event", "core/telemetry/otlp", "core/tracecontext",
-		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "skills", "bundled_skills", "sdk",
+		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "plugins/graph", "skills", "bundled_skills", "sdk",
 	},
 	"cmd/agent/internal/planmode": {"core", "permissions"},
 	"cmd/agent/internal/run": {
@@ -172,6 +172,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/acp":          noun("cmd/agent/internal/acp", "cmd/agent/internal/run", "core/model", "core/store", "mcp", "sdk/host"),
 	"cmd/agent/internal/cmd/config":       noun(),
 	"cmd/agent/internal/cmd/demo":         noun("cmd/agent/internal/run", "cmd/agent/internal/tui", "core/model", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web", "sdk/host"),
+	"cmd/agent/internal/cmd/graph":        noun("plugins/graph"),
 	"cmd/agent/internal/cmd/doctor":       noun("core/env", "core/jsonpos", "core/model", "core/sensitive", "core/proc", "core/proc/sandbox", "core/store"),
 	"cmd/agent/internal/cmd/mcp":          noun("core/jsonpos", "mcp", "mcp/oauth", "mcp/server"),
 	"cmd/agent/internal/cmd/permission":   noun("core/jsonpos", "core/store", "permissions"),

@@ -159,16 +159,16 @@ type braceScanner struct {
 	prefix   []string // names of the namespaces, modules and classes around
 }
 
-var braceKeywords = map[string]map[string]bool{
-	"java": set(strings.Fields(`if for while switch catch return new throw case else do try finally synchronized assert instanceof super this
+var braceKeywords = map[string]func() map[string]bool{
+	"java": words(`if for while switch catch return new throw case else do try finally synchronized assert instanceof super this
 		import package class interface enum record extends implements throws public private protected static final abstract native default
-		void int long short byte char float double boolean var null true false yield`)),
-	"rust": set(strings.Fields(`if for while match return loop in as let mut ref move fn struct enum trait impl mod use pub crate self Self super
-		where unsafe async await dyn const static type break continue else true false Some None Ok Err extern box`)),
-	"c": set(strings.Fields(`if for while switch catch return new throw case else do try sizeof alignof decltype typeof delete goto static inline
+		void int long short byte char float double boolean var null true false yield`),
+	"rust": words(`if for while match return loop in as let mut ref move fn struct enum trait impl mod use pub crate self Self super
+		where unsafe async await dyn const static type break continue else true false Some None Ok Err extern box`),
+	"c": words(`if for while switch catch return new throw case else do try sizeof alignof decltype typeof delete goto static inline
 		extern const volatile struct class enum union namespace template typename public private protected virtual override operator using
 		void int long short char float double bool unsigned signed auto this static_cast dynamic_cast reinterpret_cast const_cast
-		static_assert _Static_assert __attribute__ defined noexcept constexpr typedef friend explicit default register asm __asm__ nullptr NULL true false`)),
+		static_assert _Static_assert __attribute__ defined noexcept constexpr typedef friend explicit default register asm __asm__ nullptr NULL true false`),
 }
 
 func scanBraces(o *outline, f *fileFacts, src []byte) {
@@ -178,7 +178,7 @@ func scanBraces(o *outline, f *fileFacts, src []byte) {
 	s.block(0, len(s.t), -1, "")
 }
 
-func (s *braceScanner) keyword(name string) bool { return braceKeywords[s.language][name] }
+func (s *braceScanner) keyword(name string) bool { return braceKeywords[s.language]()[name] }
 
 // block reads declarations between two tokens, in a scope with a name.
 func (s *braceScanner) block(i, end, scope int, prefix string) {

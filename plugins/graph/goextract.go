@@ -134,11 +134,11 @@ func (x *extractor) embedded(w *walk, spec *ast.TypeSpec) {
 }
 
 // wellKnown are methods that other modules call through their interfaces.
-var wellKnown = set(strings.Fields(`Len Less Swap Push Pop ServeHTTP String Error Unwrap Is As Read Write Close Seek ReadFrom WriteTo
+var wellKnown = words(`Len Less Swap Push Pop ServeHTTP String Error Unwrap Is As Read Write Close Seek ReadFrom WriteTo
 	ReadAt WriteAt ReadByte WriteByte ReadRune UnreadByte UnreadRune WriteString Flush Hijack Header WriteHeader MarshalJSON UnmarshalJSON
 	MarshalText UnmarshalText MarshalBinary UnmarshalBinary MarshalYAML UnmarshalYAML GobEncode GobDecode Set Get Type Format GoString Scan
 	Value RoundTrip Done Err Deadline Lock Unlock Open Stat Name Size Mode ModTime IsDir Sys ReadDir ReadFile Accept Addr Dial Handle Enabled
-	WithAttrs WithGroup LogValue Visit Import`))
+	WithAttrs WithGroup LogValue Visit Import`)
 
 // methods remembers the method sets of the types that a file declares.
 func (x *extractor) methods(f *fileFacts, pkg *types.Package, info *types.Info) {
@@ -160,7 +160,7 @@ func (x *extractor) methods(f *fileFacts, pkg *types.Package, info *types.Info) 
 			m := named.Method(i)
 			id := x.id(m)
 			f.facts = append(f.facts, fact{d.id, id, line, Contains, High, "method"})
-			if wellKnown[m.Name()] {
+			if wellKnown()[m.Name()] {
 				f.facts = append(f.facts, fact{d.id, id, line, Refers, Low, "called by other modules"})
 			}
 		}

@@ -177,6 +177,12 @@ func (g *golang) hash(u *goUnit) {
 	u.key = hex.EncodeToString(key.Sum(nil)[:12])
 }
 
+// words returns the words of a text as a set that is made on first use: most
+// commands need none.
+func words(text string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool { return set(strings.Fields(text)) })
+}
+
 func set(list []string) map[string]bool {
 	m := map[string]bool{}
 	for _, s := range list {

@@ -218,12 +218,12 @@ func (l *jsLexer) operator(i int) int {
 	return i + 1
 }
 
-var jsKeywords = set(strings.Fields(`if for while switch catch with return typeof await function in of new delete void throw case else do yield
+var jsKeywords = words(`if for while switch catch with return typeof await function in of new delete void throw case else do yield
 	instanceof import export super async class extends keyof infer is asserts as satisfies const let var interface enum type namespace
 	module declare abstract from default try finally break continue null undefined true false this get set static public private
-	protected readonly override implements`))
+	protected readonly override implements`)
 
-var jsModifiers = set(strings.Fields("public private protected static async readonly override abstract get set declare accessor"))
+var jsModifiers = words("public private protected static async readonly override abstract get set declare accessor")
 
 // ownModule is the module of an imported that gives a name of the file itself
 // another one: export { a as b }.
@@ -448,7 +448,7 @@ func (s *jsScanner) define(name string, kind Kind, from, params, body int) int {
 
 // doc returns the first sentence of the comment before a token.
 func (s *jsScanner) doc(i int) string {
-	for i > 0 && s.t[i-1].kind == 'n' && (s.t[i-1].text == "export" || s.t[i-1].text == "default" || s.t[i-1].text == "async" || jsModifiers[s.t[i-1].text]) {
+	for i > 0 && s.t[i-1].kind == 'n' && (s.t[i-1].text == "export" || s.t[i-1].text == "default" || s.t[i-1].text == "async" || jsModifiers()[s.t[i-1].text]) {
 		i--
 	}
 	start := 0
@@ -506,7 +506,7 @@ func (s *jsScanner) parameters(def, open int) {
 		if n == "" || s.op(i-1, ".") || s.op(i-1, ":") && s.op(i-2, ")") {
 			continue
 		}
-		if !(s.op(i-1, "(") || s.op(i-1, ",") || s.op(i-1, "{") || s.op(i-1, "[") || s.op(i-1, "...") || jsModifiers[s.name(i-1)]) || jsModifiers[n] && s.name(i+1) != "" {
+		if !(s.op(i-1, "(") || s.op(i-1, ",") || s.op(i-1, "{") || s.op(i-1, "[") || s.op(i-1, "...") || jsModifiers()[s.name(i-1)]) || jsModifiers()[n] && s.name(i+1) != "" {
 			continue
 		}
 		j := i + 1
@@ -518,7 +518,7 @@ func (s *jsScanner) parameters(def, open int) {
 			typ = s.typeName(j + 1)
 		}
 		s.o.Vars = append(s.o.Vars, variable{def, n, typ})
-		if jsModifiers[s.name(i-1)] && def >= 0 { // a field of the class
+		if jsModifiers()[s.name(i-1)] && def >= 0 { // a field of the class
 			if class := strings.LastIndexByte(s.o.Defs[def].Name, '.'); class > 0 {
 				s.field(s.o.Defs[def].Name[:class], n, typ)
 			}
@@ -539,7 +539,7 @@ func (s *jsScanner) typeName(i int) string {
 		name += s.t[i].text
 		i++
 	}
-	if s.op(i, "<") || s.op(i, "[") || s.op(i, "|") || s.op(i, "&") || jsKeywords[name] {
+	if s.op(i, "<") || s.op(i, "[") || s.op(i, "|") || s.op(i, "&") || jsKeywords()[name] {
 		return ""
 	}
 	return name
@@ -626,7 +626,7 @@ func (s *jsScanner) classDef(i int) int {
 	if s.t[i].text == "interface" {
 		kind = Interface
 	}
-	if name == "extends" || name == "implements" || jsKeywords[name] {
+	if name == "extends" || name == "implements" || jsKeywords()[name] {
 		name = ""
 	}
 	if name == "" && !(s.t[i].text == "class" && (s.op(i+1, "{") || s.name(i+1) == "extends")) {
@@ -673,8 +673,8 @@ func (s *jsScanner) assigned(i int) string {
 
 // memberDef reads a method or field in the body of a class.
 func (s *jsScanner) memberDef(i int) int {
-	first := s.op(i-1, "{") || s.op(i-1, "}") || s.op(i-1, ";") || s.op(i-1, "*") || s.op(i-1, ")") || s.t[i].fresh || jsModifiers[s.name(i-1)]
-	if !first || jsModifiers[s.t[i].text] && !s.op(i+1, "(") && !s.op(i+1, "=") && !s.op(i+1, ":") {
+	first := s.op(i-1, "{") || s.op(i-1, "}") || s.op(i-1, ";") || s.op(i-1, "*") || s.op(i-1, ")") || s.t[i].fresh || jsModifiers()[s.name(i-1)]
+	if !first || jsModifiers()[s.t[i].text] && !s.op(i+1, "(") && !s.op(i+1, "=") && !s.op(i+1, ":") {
 		return i
 	}
 	if s.match[i-1] >= 0 && s.op(i-1, ")") && !s.t[i].fresh {
@@ -856,7 +856,7 @@ func (s *jsScanner) called(i int) string {
 		name += s.t[i].text
 		i++
 	}
-	if name == "" || !s.op(i, "(") || jsKeywords[headOf(name)] && headOf(name) != "this" {
+	if name == "" || !s.op(i, "(") || jsKeywords()[headOf(name)] && headOf(name) != "this" {
 		return ""
 	}
 	if end := s.close(i); s.op(end, ".") || s.op(end, "(") || s.op(end, "[") {
@@ -881,7 +881,7 @@ func (s *jsScanner) require(i int, spec string) {
 // NAME(…) {, a.b = function. They are named by their last part where that is clear.
 func (s *jsScanner) propertyDef(i int) int {
 	name := s.t[i].text
-	if jsKeywords[name] || s.skip[i] {
+	if jsKeywords()[name] || s.skip[i] {
 		return i
 	}
 	inObject := s.op(i-1, "{") || s.op(i-1, ",") || s.op(i-1, "*") || s.name(i-1) == "async" || s.name(i-1) == "get" || s.name(i-1) == "set"
@@ -937,7 +937,7 @@ func (s *jsScanner) objectLiteral() bool {
 // chain reads a dotted name, which is a call if ( follows.
 func (s *jsScanner) chain(i int) int {
 	name := s.t[i].text
-	if jsKeywords[name] && name != "this" && name != "super" && !s.op(i-1, ".") || s.skip[i] {
+	if jsKeywords()[name] && name != "this" && name != "super" && !s.op(i-1, ".") || s.skip[i] {
 		if s.name(i) == "import" {
 			return i + 1
 		}
@@ -1098,7 +1098,7 @@ func (s *jsScanner) export(i int) int {
 		}
 		return end
 	case s.name(j) == "default":
-		if n := s.name(j + 1); n != "" && !jsKeywords[n] && (s.op(j+2, ";") || j+2 >= len(s.t) || s.t[j+2].fresh) {
+		if n := s.name(j + 1); n != "" && !jsKeywords()[n] && (s.op(j+2, ";") || j+2 >= len(s.t) || s.t[j+2].fresh) {
 			s.o.Imports = append(s.o.Imports, imported{Module: ownModule, Name: n, As: "default", Line: line, Again: true})
 		} else if n := s.name(j + 2); (s.name(j+1) == "function" || s.name(j+1) == "class") && n != "" && n != "extends" {
 			s.o.Imports = append(s.o.Imports, imported{Module: ownModule, Name: n, As: "default", Line: line, Again: true})

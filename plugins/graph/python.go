@@ -199,8 +199,8 @@ func (l *pyLexer) field(i, end, line int, quote byte, width int) (int, int) {
 	return j, last
 }
 
-var pyKeywords = set(strings.Fields(`if elif else while for in not and or is return yield lambda assert del raise with as except try
-	finally await async from import global nonlocal pass break continue None True False def class print`))
+var pyKeywords = words(`if elif else while for in not and or is return yield lambda assert del raise with as except try
+	finally await async from import global nonlocal pass break continue None True False def class print`)
 
 // pyScope is a class or function that the scanner is in.
 type pyScope struct {
@@ -446,7 +446,7 @@ func (s *pyScanner) annotation(i int) string {
 		name += s.t[i].text
 		i++
 	}
-	if s.op(i, "[") || pyKeywords[name] {
+	if s.op(i, "[") || pyKeywords()[name] {
 		if name == "Optional" || name == "typing.Optional" {
 			return s.annotation(i + 1)
 		}
@@ -506,7 +506,7 @@ func (s *pyScanner) simple(i, end int) {
 	switch s.name(i) {
 	case "for", "with", "except", "async":
 		for j := i + 1; j < end && !s.op(j, ":"); j++ {
-			if n := s.name(j); n != "" && (s.name(j-1) == "as" || s.name(i) == "for" && !pyKeywords[n] && !s.op(j+1, "(") && !s.op(j-1, ".")) {
+			if n := s.name(j); n != "" && (s.name(j-1) == "as" || s.name(i) == "for" && !pyKeywords()[n] && !s.op(j+1, "(") && !s.op(j-1, ".")) {
 				s.local(scope, n, "")
 			}
 			if s.name(j) == "in" {
@@ -519,7 +519,7 @@ func (s *pyScanner) simple(i, end int) {
 
 // assignment remembers what names are bound to: NAME = Class(…), self.x = Class(…).
 func (s *pyScanner) assignment(scope, i, end int) {
-	if s.name(i) == "" || pyKeywords[s.name(i)] {
+	if s.name(i) == "" || pyKeywords()[s.name(i)] {
 		return
 	}
 	target := s.name(i)
@@ -538,7 +538,7 @@ func (s *pyScanner) assignment(scope, i, end int) {
 	}
 	if !s.op(j, "=") || s.op(j+1, "=") {
 		for k := i; k < end && (s.name(k) != "" || s.op(k, ",") || s.op(k, "(") || s.op(k, ")")); k++ { // a, b = …
-			if s.name(k) != "" && !pyKeywords[s.name(k)] && (s.op(k+1, ",") || s.op(k+1, "=")) && !s.op(k+2, "=") && tupleTarget(s, i, end) {
+			if s.name(k) != "" && !pyKeywords()[s.name(k)] && (s.op(k+1, ",") || s.op(k+1, "=")) && !s.op(k+2, "=") && tupleTarget(s, i, end) {
 				s.local(scope, s.name(k), "")
 			}
 		}
@@ -581,7 +581,7 @@ func (s *pyScanner) constructed(i, end int) string {
 		name += s.t[i].text
 		i++
 	}
-	if !s.op(i, "(") || name == "" || pyKeywords[name] {
+	if !s.op(i, "(") || name == "" || pyKeywords()[name] {
 		return ""
 	}
 	depth := 0
@@ -634,7 +634,7 @@ func (s *pyScanner) lineText() string {
 // expressions remembers the calls in some tokens, and dotted names used as values.
 func (s *pyScanner) expressions(scope, i, end int) {
 	for i < end {
-		if s.t[i].kind != 'n' || pyKeywords[s.t[i].text] && !s.op(i-1, ".") {
+		if s.t[i].kind != 'n' || pyKeywords()[s.t[i].text] && !s.op(i-1, ".") {
 			if s.name(i) == "lambda" {
 				for j := i + 1; j < end && !s.op(j, ":"); j++ {
 					if s.name(j) != "" && (s.name(j-1) == "lambda" || s.op(j-1, ",")) {

@@ -395,7 +395,7 @@ func isSelf(language, name string) bool {
 func (r *resolver) onlyMethod(name string) (target, Confidence, string) {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	switch list := r.methods[last]; {
-	case len(list) == 1 && !common[last]:
+	case len(list) == 1 && !common()[last]:
 		return list[0], Low, "only method of this name"
 	case len(list) > 1:
 		return target{}, "", "ambiguous"
@@ -404,10 +404,10 @@ func (r *resolver) onlyMethod(name string) (target, Confidence, string) {
 }
 
 // common are methods that the standard types of most languages have.
-var common = set(strings.Fields(`append add get set put pop push items keys values update copy join split strip format read write close open
+var common = words(`append add get set put pop push items keys values update copy join split strip format read write close open
 	map filter reduce forEach find some every slice splice concat indexOf includes then catch toString equals hashCode size length next
 	clone iter into from unwrap expect len insert remove contains clear sort count index start end replace match search test exec group
-	encode decode apply call bind on emit once run stop send name value type is_empty to_string as_str collect push_str`))
+	encode decode apply call bind on emit once run stop send name value type is_empty to_string as_str collect push_str`)
 
 // class returns the class that a scope is in.
 func (r *resolver) class(f *fileFacts, scope int) target {

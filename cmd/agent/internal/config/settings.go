@@ -229,7 +229,7 @@ type graphSettings struct {
 	Enabled     string   `json:"enabled" default:"\"auto\"" enum:"auto,on,off" doc:"The tools get_impact and graph_query, and context about the code at hand. auto: from 200 source files on."`
 	Languages   []string `json:"languages" doc:"Languages to read: go, python, javascript, java, rust, c. Empty means all."`
 	Ignore      []string `json:"ignore" merge:"append" doc:"Files to leave out, besides those that git ignores: patterns as in .gitignore."`
-	TokenBudget int      `json:"tokenBudget" default:"1500" min:"0" max:"20000" doc:"Tokens of context that an input gets about the code that it names or that was touched; 0 is none."`
+	TokenBudget int      `json:"tokenBudget" default:"1500" min:"0" max:"20000" doc:"Tokens of context that an input gets about the code that it names or that was touched; 0 switches it off."`
 }
 
 // mcpSettings configures MCP servers.
