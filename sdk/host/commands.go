@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,7 +93,9 @@ func (s *Session) restore(ctx context.Context) {
 			continue
 		}
 		var err error
-		if len(setting.Values) > 0 && !slices.Contains(setting.Values, value) {
+		if slices.Contains(setting.Lapse, value) {
+			err = errors.New("it must be chosen anew")
+		} else if len(setting.Values) > 0 && !slices.Contains(setting.Values, value) {
 			err = fmt.Errorf("use one of %s", strings.Join(setting.Values, ", "))
 		} else {
 			err = setting.Set(value)

@@ -48,6 +48,9 @@ type Setting struct {
 	// Given says that the user asked for Value: it is not replaced by that of an
 	// earlier opening.
 	Given bool `json:"-"`
+	// Lapse are values that are not restored when a session is opened again: the
+	// user must choose them anew.
+	Lapse []string `json:"-"`
 	// Set applies a value.
 	Set func(value string) error `json:"-"`
 }

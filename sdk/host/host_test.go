@@ -108,7 +108,14 @@ func TestSettings(t *testing.T) {
 	if s, err = h.Open(t.Context(), host.Open{ID: s.ID()}); err != nil || set != "b" || s.Now().Settings[0].Value != "b" {
 		t.Errorf("after a resume: error %v, set %q, now %+v", err, set, s.Now().Settings)
 	}
-	settings[0].Values = []string{"a"}
+	settings[0].Lapse = []string{"b"}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = h.Open(t.Context(), host.Open{ID: s.ID()}); err != nil || s.Now().Settings[0].Value != "a" {
+		t.Fatalf("a value that lapses: error %v, now %+v", err, s.Now().Settings)
+	}
+	settings[0].Values, settings[0].Lapse = []string{"a"}, nil
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -57,6 +57,7 @@ func (c *chat) settings(s *agent.Session) []host.Setting {
 		Set: func(name string) error { return c.useModel(s, name) },
 	}, {
 		ID: settingMode, Name: "Permission mode", Category: "mode", Value: string(c.mode()), Values: modes, Given: c.Changed("permission-mode"),
+		Lapse: setup.LapsingModes(),
 		Set: func(mode string) error { return c.useMode(s, permissions.Mode(mode)) },
 	}, {
 		ID: settingEffort, Name: "Effort", Category: "thought_level", Value: string(c.opts.Request.Effort), Values: efforts(), Given: c.Changed("effort"),

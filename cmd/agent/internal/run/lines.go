@@ -178,7 +178,7 @@ func (l *lines) settings(set *setup.Setup, a *agent.Agent, s *agent.Session, now
 	}}
 	if p, ok := a.Policy().(*permissions.Policy); ok {
 		list = append(list, host.Setting{
-			ID: "mode", Name: "Permission mode", Category: "mode", Value: now.Mode, Values: modes(set, p),
+			ID: "mode", Name: "Permission mode", Category: "mode", Value: now.Mode, Values: modes(set, p), Lapse: setup.LapsingModes(),
 			Set: func(value string) error {
 				s.SetPolicy(p.WithMode(permissions.Mode(value)))
 				return nil
