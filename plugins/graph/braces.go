@@ -156,7 +156,6 @@ func (l *jsLexer) directive(i int) int {
 type braceScanner struct {
 	jsScanner
 	language string
-	prefix   []string // names of the namespaces, modules and classes around
 }
 
 var braceKeywords = map[string]func() map[string]bool{

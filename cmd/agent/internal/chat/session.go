@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
-	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/facts"
 	"github.com/seed-009c0928/agent/core/store"
@@ -168,20 +166,6 @@ func (c *chat) cmdResume(ctx context.Context, args string) (tui.Result, error) {
 		return tui.Result{}, err
 	}
 	return tui.Result{Next: &tui.Next{Kind: tui.NextResume, Session: found}}, nil
-}
-
-// choose asks the user for one of a few labels. It returns -1 if none is chosen.
-func (c *chat) choose(ctx context.Context, title string, labels []string) (int, error) {
-	schema, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{"choice": map[string]any{"type": "string", "enum": labels}}})
-	if err != nil {
-		return -1, err
-	}
-	answer, err := c.asker.Ask(ctx, core.Question{Kind: core.QuestionForm, Title: title, Schema: schema})
-	var values struct{ Choice string }
-	if err != nil || json.Unmarshal(answer.Values, &values) != nil {
-		return -1, err
-	}
-	return slices.Index(labels, values.Choice), nil
 }
 
 // cmdSkills lists the skills.
