@@ -58,7 +58,7 @@ func (c *chat) settings(s *agent.Session) []host.Setting {
 	}, {
 		ID: settingMode, Name: "Permission mode", Category: "mode", Value: string(c.mode()), Values: modes, Given: c.Changed("permission-mode"),
 		Lapse: setup.LapsingModes(),
-		Set: func(mode string) error { return c.useMode(s, permissions.Mode(mode)) },
+		Set:   func(mode string) error { return c.useMode(s, permissions.Mode(mode)) },
 	}, {
 		ID: settingEffort, Name: "Effort", Category: "thought_level", Value: string(c.opts.Request.Effort), Values: efforts(), Given: c.Changed("effort"),
 		Set: func(level string) error { return c.useEffort(s, level) },
