@@ -92,6 +92,7 @@ func TestDefaults(t *testing.T) {
 		Timeouts:    timeoutSettings{FirstByteMs: 120_000, IdleMs: 180_000, TotalMs: 1_800_000},
 		Permissions: permissionSettings{Mode: "default"},
 		Plugins:     pluginSettings{Enabled: true, IdleSeconds: 300, CallSeconds: 120, MemoryMB: 1024, Processes: 512, CPUSeconds: 3600},
+		Graph:       graphSettings{Enabled: "auto", TokenBudget: 1500},
 		Sandbox:     Sandbox{Shell: "auto", Skills: "auto", Plugins: "auto", MCP: "auto", MCPServers: "project", Home: "listed"},
 		Session:     sessionSettings{Save: true, Strict: true, Undo: true, MaxContextMB: 1024, ContextMaxAgeDays: 30},
 		Terminal:    terminalSettings{Notify: "bell", Theme: "auto"},

@@ -178,7 +178,7 @@ func hostile() []event.Event {
 			event.LLMStart{Provider: a, Model: a}, event.LLMEnd{Provider: a, Model: a, Error: a},
 			event.SubagentStart{Name: a, Kind: a, Model: a, Input: a, Child: a}, event.SubagentEnd{Name: a, Outcome: a, Error: a, Text: a, Child: a},
 			event.Compacted{Content: parts}, event.Warning{Message: a}, event.Error{Code: a, Message: a}, event.SkillActivated{Name: a, By: a, Trigger: a}, event.SkillsListed{Names: []string{a}},
-			event.SettingChanged{Setting: a, Value: a}, event.Cancelled{Reason: a}, event.Unknown{Kind: a, Raw: json.RawMessage(a)}, event.SessionEnd{Reason: a},
+			event.SettingChanged{Setting: a, Value: a}, event.Cancelled{Reason: a}, event.Host{Name: a, Data: json.RawMessage(a)}, event.Unknown{Kind: a, Raw: json.RawMessage(a)}, event.SessionEnd{Reason: a},
 		)
 	}
 	bodies = append(bodies, event.Message{Content: model.TextParts("A [good link](https://example.com/?a=1&b=2).")},

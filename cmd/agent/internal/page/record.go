@@ -500,6 +500,9 @@ func (r *record) other(e event.Event) {
 	case event.SessionEnd:
 		r.item(e, item{Kind: "note", Text: "Session ended: " + b.Reason})
 		return
+	case event.Host:
+		r.item(e, item{Kind: "unknown", Heading: "Event of the host: " + b.Name, Text: string(b.Data)})
+		return
 	case event.Unknown:
 		r.item(e, item{Kind: "unknown", Heading: "Event of the unknown type " + b.Kind, Text: string(b.Raw)})
 		return
