@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -324,6 +325,34 @@ func TestLineCtrlCTwiceLeaves(t *testing.T) {
 		t.Errorf("Run = %+v, %v; want quit", next, err)
 	}
 	c.restored()
+}
+
+// TestLineStaleSuggestion: a list of files for the beginning of a word does not
+// change what was typed further, and Enter sends it.
+func TestLineStaleSuggestion(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{coretest.Say("seen")}})
+	c := newConsole(t, 80, 24)
+	late := make(chan struct{})
+	answer := sync.OnceFunc(func() { close(late) })
+	defer answer()
+	r := c.start(t.Context(), Options{
+		Session: s, Asker: asker,
+		Complete: func(prefix string) []string {
+			if prefix != "ma" {
+				<-late
+				return nil
+			}
+			return []string{"main.go", "main_test.go"}
+		},
+	})
+	c.wait(">")
+	c.send("see @ma")
+	c.wait("› @main.go")
+	c.send("in_test.go\r")
+	c.wait("> see @main_test.go", "seen")
+	answer()
+	r.quit(c)
 }
 
 func TestLineEditing(t *testing.T) {

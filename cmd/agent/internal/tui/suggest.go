@@ -70,6 +70,12 @@ func (l *lineScreen) suggestKey(msg tea.KeyPressMsg) bool {
 	if !l.suggesting || len(l.list) == 0 || l.editor.search != nil {
 		return false
 	}
+	if word := l.editor.word(); word != l.word { // the list is of a word that was typed further
+		if name := msg.String(); name == "enter" || name == "tab" {
+			l.list, l.at, l.suggesting = nil, -1, false
+		}
+		return false
+	}
 	switch msg.String() {
 	case "down", "ctrl+n":
 		l.at = min(l.at+1, len(l.list)-1)
