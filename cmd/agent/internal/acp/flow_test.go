@@ -130,9 +130,6 @@ func TestCancelBehindPrompt(t *testing.T) {
 }
 
 func TestCancelDuringCommand(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs a command")
-	}
 	w := newWorld(t, coretest.Model(calls("shell", object{"command": "echo started; sleep 60"}), coretest.Say("Done.")))
 	w.mode = permissions.ModeBypass
 	c := w.connect(t)
