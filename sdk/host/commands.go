@@ -94,7 +94,7 @@ func (s *Session) restore(ctx context.Context) {
 		}
 		var err error
 		if slices.Contains(setting.Lapse, value) {
-			err = errors.New("it must be chosen anew")
+			err = errors.New("it must be chosen again")
 		} else if len(setting.Values) > 0 && !slices.Contains(setting.Values, value) {
 			err = fmt.Errorf("use one of %s", strings.Join(setting.Values, ", "))
 		} else {

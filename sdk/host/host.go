@@ -49,7 +49,7 @@ type Setting struct {
 	// earlier opening.
 	Given bool `json:"-"`
 	// Lapse are values that are not restored when a session is opened again: the
-	// user must choose them anew.
+	// user must choose them again.
 	Lapse []string `json:"-"`
 	// Set applies a value.
 	Set func(value string) error `json:"-"`

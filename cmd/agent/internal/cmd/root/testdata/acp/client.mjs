@@ -74,7 +74,7 @@ const live = said(id);
 updates.length = 0;
 await connect(async (c) => {
   const loaded = await c.request("session/load", { sessionId: id, cwd: work, mcpServers: [] });
-  // The effort is restored; the mode bypass must be chosen anew.
+  // The effort is restored; the mode bypass must be chosen again.
   assert.deepEqual(loaded.configOptions.map((o) => `${o.id}=${o.currentValue}`).filter((v) => /^(mode|effort)=/.test(v)), ["mode=default", "effort=high"]);
   assert.equal(said(id), live);
   assert.ok(of("tool_call_update", id).some((u) => u.content?.[0]?.type === "diff"));
