@@ -116,7 +116,9 @@ func goNodes(fset *token.FileSet, f *ast.File, facts *fileFacts, data []byte) []
 	var all []declared
 	add := func(name string, kind Kind, n ast.Node, head token.Pos, doc *ast.CommentGroup) {
 		id := names.id(name)
-		start, end := fset.Position(n.Pos()), fset.Position(n.End())
+		// What is broken can seem to end behind its file.
+		start, end := fset.Position(n.Pos()), fset.Position(min(max(n.End(), n.Pos()), f.FileEnd))
+		head = min(max(head, n.Pos()), f.FileEnd)
 		node := Node{ID: id, Kind: kind, File: facts.path, Line: start.Line, EndLine: end.Line, Doc: firstSentence(doc.Text())}
 		if end.Offset <= len(data) && start.Offset <= end.Offset {
 			node.Signature = clip(oneLine(string(data[start.Offset:min(fset.Position(head).Offset, end.Offset)])), 200)
