@@ -9,7 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// Log returns the path of the session log; empty if there is none.
+// Log returns the path of the session log, or "" without one.
 func (s *Session) Log() string { return s.session.Log() }
 
 // Messages returns the conversation, as the model gets it.

@@ -188,7 +188,7 @@ type Confinement struct {
 	drop    []string // variables only for the helper
 
 	cmd   *exec.Cmd
-	group string // the control group; empty if there is none
+	group string // the control group, or ""
 }
 
 // Ended is how a command ended.

@@ -242,7 +242,7 @@ func (t *Tab) Go(ctx context.Context, url string) error {
 	return t.Loaded(ctx)
 }
 
-// Loaded waits until a page is loaded to which the tab went by itself.
+// Loaded waits until a page that the tab navigated to is loaded.
 func (t *Tab) Loaded(ctx context.Context) error {
 	select {
 	case <-t.loaded:

@@ -27,7 +27,7 @@ const (
 // repository has changes that are not committed. It is safe for concurrent use.
 type statusLine struct {
 	command string                                  // of the user; may be empty
-	git     func(ctx context.Context) (bool, error) // nil if there is none to ask
+	git     func(ctx context.Context) (bool, error) // nil without a git repository
 	changed chan struct{}                           // holds a token when there is something new to show
 
 	ctx  context.Context

@@ -63,7 +63,7 @@ type Tool struct {
 // Request is a permission that was asked for.
 type Request struct {
 	Tool     string   `json:"tool"`
-	Rules    []string `json:"rules"` // that would answer it; empty if there is none
+	Rules    []string `json:"rules"` // that would answer it; may be empty
 	Asked    int      `json:"asked"`
 	Approved int      `json:"approved"`
 	Millis   int64    `json:"waitedMs"`

@@ -113,7 +113,7 @@ func (a *answer) showCode(width int) []string {
 	all := append(c.before, c.held...)
 	code := strings.Join(all, "\n") + "\n"
 	if strings.LastIndex(code, "/*") > strings.LastIndex(code, "*/") {
-		code += "*/" // the comment goes on
+		code += "*/" // the comment continues on the next line
 	}
 	spans := a.md.code(c.language, code)
 	if len(spans) < len(all) {

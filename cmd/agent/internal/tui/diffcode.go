@@ -39,7 +39,7 @@ func (s *scene) highlightHunk(language string, hunk []diffRow, side byte) {
 	}
 }
 
-// cells returns the sign and the text of a line. On a background of its own, its
+// cells returns the sign and the text of a line. On its own background, its
 // text has the colours of code.
 func (r diffRow) cells(tinted bool) []cell {
 	st, line, word := plain, plain, plain

@@ -220,7 +220,7 @@ type followed struct {
 	events []event.Event
 }
 
-// followAgent shows the session of a subagent as it goes on.
+// followAgent shows the session of a subagent while it runs.
 func (v *jobsView) followAgent(w sessions.Work) {
 	f := &followed{}
 	v.wg.Go(func() {

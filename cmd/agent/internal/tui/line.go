@@ -276,7 +276,7 @@ func (l *lineScreen) tick() tea.Cmd {
 	return tea.Tick(wait, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// pace returns how often the screen changes by itself, if it does.
+// pace returns how often the screen changes without input, if it does.
 func (l *lineScreen) pace() (time.Duration, bool) {
 	switch {
 	case l.work.busy, len(l.jobs) > 0, l.waitsForPause(), l.pager != nil && l.pager.live:

@@ -32,7 +32,7 @@ type pager struct {
 	width  int
 	height int // of the text
 	top    int
-	cursor int    // a line that stands out; 0 or less is none
+	cursor int    // the highlighted line; not set if 0 or less
 	note   string // what the last key did, or why nothing
 	term   string // that was searched for
 

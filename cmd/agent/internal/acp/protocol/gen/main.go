@@ -267,7 +267,7 @@ func kind(s *schema) string {
 	return ""
 }
 
-// tagOf returns the member that tells variants apart; empty if there is none.
+// tagOf returns the member that tells variants apart, or "".
 func tagOf(variants []*schema) string {
 	for _, v := range variants {
 		for _, p := range keys(v.Properties) {
