@@ -343,63 +343,38 @@ func (in *invocation) gitLosses(known bool) {
 	if !known || len(in.args) == 0 {
 		return
 	}
-	has := func(options ...string) bool {
-		return slices.ContainsFunc(in.args, func(a word) bool { return slices.Contains(options, a.text) })
-	}
-	loss := LosesNone
 	all := in.args
 	defer func() { in.args = all }()
 	switch in.args[0].text {
-	case "clean":
-		if !slices.ContainsFunc(in.args, func(a word) bool { return a.text == "--dry-run" || isCluster(a.text, "n") }) {
-			loss = LosesUntracked
-		}
-	case "reset":
-		if has("--hard") {
-			loss = LosesModified
-		}
 	case "checkout":
 		in.overwrites(in.args[1:])
-		if loss = LosesModified; !has("--", ".", "-f", "--force", "--ours", "--theirs") {
-			in.discards(in.args[1:], loss) // of those that are paths
+		if !in.hasWord("--", ".", "-f", "--force", "--ours", "--theirs") {
+			in.discards(in.args[1:], LosesModified) // of those that are paths
 			return
-		}
-	case "merge", "rebase", "cherry-pick", "revert", "am":
-		if has("--abort", "--skip") {
-			loss = LosesModified
 		}
 	case "apply":
 		in.args = in.args[1:]
 		in.patches(in.plain())
 		return
 	case "worktree", "submodule":
-		if has("remove", "deinit") && has("-f", "--force", "-ff") {
+		if in.hasWord("remove", "deinit") && in.hasWord("-f", "--force", "-ff") {
 			in.discards(in.args[2:], LosesAll)
 		}
-	case "read-tree", "checkout-index":
-		if has("-u", "--reset", "-f", "--force", "-a") {
-			loss = LosesModified
-		}
 	case "rm":
-		if !has("--cached") && slices.ContainsFunc(in.args, func(a word) bool { return a.text == "--force" || isCluster(a.text, "f") }) {
+		if !in.hasWord("--cached") && in.hasFlag("--force", "f") {
 			in.discards(in.args[1:], LosesModified)
 		}
 	case "mv":
-		if n := len(in.args); n > 2 && slices.ContainsFunc(in.args, func(a word) bool { return a.text == "--force" || isCluster(a.text, "f") }) {
+		if n := len(in.args); n > 2 && in.hasFlag("--force", "f") {
 			in.replaces(&in.args[n-1], in.args[1:n-1], false)
 		}
-	case "switch":
-		if has("-f", "--force", "--discard-changes") {
-			loss = LosesModified
-		}
-	case "restore":
-		if !has("--staged", "-S") || has("--worktree", "-W") {
-			loss = LosesModified
-			in.overwrites(in.args)
-		}
 	}
+	loss := in.treeLoss()
 	if loss == LosesNone {
 		return
+	}
+	if in.args[0].text == "restore" {
+		in.overwrites(in.args)
 	}
 	paths := in.args[1:]
 	if i := slices.IndexFunc(paths, func(a word) bool { return a.text == "--" }); i >= 0 {
@@ -411,6 +386,44 @@ func (in *invocation) gitLosses(known bool) {
 		in.here(Access{Kind: List, Recursive: true, Loss: loss})
 	}
 	in.discards(paths, loss)
+}
+
+// treeLoss returns what a command of git discards in the working tree, or at the
+// paths behind --.
+func (in *invocation) treeLoss() Loss {
+	loses := false
+	switch in.args[0].text {
+	case "clean":
+		if !in.hasFlag("--dry-run", "n") {
+			return LosesUntracked
+		}
+	case "checkout":
+		loses = true
+	case "reset":
+		loses = in.hasWord("--hard")
+	case "merge", "rebase", "cherry-pick", "revert", "am":
+		loses = in.hasWord("--abort", "--skip")
+	case "read-tree", "checkout-index":
+		loses = in.hasWord("-u", "--reset", "-f", "--force", "-a")
+	case "switch":
+		loses = in.hasWord("-f", "--force", "--discard-changes")
+	case "restore":
+		loses = !in.hasWord("--staged", "-S") || in.hasWord("--worktree", "-W")
+	}
+	if loses {
+		return LosesModified
+	}
+	return LosesNone
+}
+
+// hasWord reports whether one of some words is among the arguments.
+func (in *invocation) hasWord(words ...string) bool {
+	return slices.ContainsFunc(in.args, func(a word) bool { return slices.Contains(words, a.text) })
+}
+
+// hasFlag reports whether an option is set in its long form, or by its letter.
+func (in *invocation) hasFlag(long, letter string) bool {
+	return slices.ContainsFunc(in.args, func(a word) bool { return a.text == long || isCluster(a.text, letter) })
 }
 
 // discards records what git discards at paths.

@@ -183,16 +183,7 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		urgent = true
 		cmd = l.key(m)
 	case tea.PasteMsg:
-		if l.pager != nil {
-			break
-		}
-		urgent = true
-		if p := l.picking(); p != nil {
-			p.search(p.query + display.OneLine(m.Content, 200))
-			break
-		}
-		l.input().paste(m.Content)
-		l.slips.typed = l.scene.now()
+		urgent = l.paste(m.Content)
 	case tea.WindowSizeMsg:
 		urgent = true
 		if l.pager != nil {
@@ -241,6 +232,20 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		return l, tea.Quit
 	}
 	return l, tea.Batch(cmd, l.show(urgent), l.tick())
+}
+
+// paste takes pasted text. It reports whether there is a place for it.
+func (l *lineScreen) paste(text string) bool {
+	if l.pager != nil {
+		return false
+	}
+	if p := l.picking(); p != nil {
+		p.search(p.query + display.OneLine(text, 200))
+		return true
+	}
+	l.input().paste(text)
+	l.slips.typed = l.scene.now()
+	return true
 }
 
 // recovered turns a panic, ours or of a function in Options, into an error, so

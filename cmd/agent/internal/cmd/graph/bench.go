@@ -147,27 +147,16 @@ func measure(ctx context.Context, work string, o graph.Options) (*figures, error
 	nodes := x.Graph().Nodes()
 	f.Nodes = len(nodes)
 	random := rand.New(rand.NewPCG(1, 2))
-	var impacts, edits []float64
+	var impacts []float64
 	for range min(500, len(nodes)) {
 		n := nodes[random.IntN(len(nodes))]
 		start := time.Now()
 		x.Graph().Impact(n.ID)
 		impacts = append(impacts, milliseconds(time.Since(start)))
 	}
-	for i := 0; i < 100 && len(nodes) > 0; i++ {
-		name := filepath.Join(work, filepath.FromSlash(nodes[random.IntN(len(nodes))].File))
-		data, err := os.ReadFile(name)
-		if err != nil {
-			continue // a package
-		}
-		if err := os.WriteFile(name, append(data, '\n'), 0o600); err != nil {
-			return nil, err
-		}
-		start := time.Now()
-		if err := x.Refresh(ctx); err != nil {
-			return nil, err
-		}
-		edits = append(edits, milliseconds(time.Since(start)))
+	edits, err := measureEdits(ctx, x, nodes, random)
+	if err != nil {
+		return nil, err
 	}
 	f.ImpactP50, f.ImpactP99 = quantile(impacts, .5), quantile(impacts, .99)
 	f.EditP50, f.EditP99 = quantile(edits, .5), quantile(edits, .99)
@@ -182,4 +171,24 @@ func measure(ctx context.Context, work string, o graph.Options) (*figures, error
 		}
 	}
 	return f, err
+}
+
+// measureEdits appends a line to random files and times each refresh.
+func measureEdits(ctx context.Context, x *graph.Index, nodes []graph.Node, random *rand.Rand) (times []float64, err error) {
+	for i := 0; i < 100 && len(nodes) > 0; i++ {
+		name := filepath.Join(x.Root(), filepath.FromSlash(nodes[random.IntN(len(nodes))].File))
+		data, err := os.ReadFile(name)
+		if err != nil {
+			continue // a package
+		}
+		if err := os.WriteFile(name, append(data, '\n'), 0o600); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		if err := x.Refresh(ctx); err != nil {
+			return nil, err
+		}
+		times = append(times, milliseconds(time.Since(start)))
+	}
+	return times, nil
 }
