@@ -68,13 +68,7 @@ func (l *pyLexer) lex(i, end, line, depth int) {
 		case c == ' ' || c == '\t' || c == '\r' || c == '\f':
 			i++
 		case c == '\\':
-			i++
-			if i < end && l.src[i] == '\r' {
-				i++
-			}
-			if i < end && l.src[i] == '\n' {
-				i, line = i+1, line+1
-			}
+			i, line = l.join(i+1, end, line)
 		case c == '#':
 			i = l.comment(i, end)
 		case c == '"' || c == '\'':
@@ -97,6 +91,17 @@ func (l *pyLexer) lex(i, end, line, depth int) {
 			i++
 		}
 	}
+}
+
+// join skips the end of a line that continues on the next.
+func (l *pyLexer) join(i, end, line int) (int, int) {
+	if i < end && l.src[i] == '\r' {
+		i++
+	}
+	if i < end && l.src[i] == '\n' {
+		i, line = i+1, line+1
+	}
+	return i, line
 }
 
 func (l *pyLexer) indent(i, end int) (int, int) {

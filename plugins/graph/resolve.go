@@ -225,6 +225,11 @@ func (r *resolver) file(f *fileFacts) {
 			}
 		}
 	}
+	r.calls(f)
+}
+
+// calls states what the calls and values in a file name.
+func (r *resolver) calls(f *fileFacts) {
 	ambiguous := 0
 	for _, c := range f.outline.Calls {
 		t, confidence, rule := r.resolve(f, c.Scope, c.Name)

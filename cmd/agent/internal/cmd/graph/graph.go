@@ -202,6 +202,19 @@ func confidence(c graph.Confidence) string {
 	return ", " + string(c) + " confidence"
 }
 
+// arrow returns how a format draws an edge, dashed if it is not sure.
+func arrow(format string, sure bool) string {
+	switch {
+	case format == "dot" && sure:
+		return "  %s -> %s;\n"
+	case format == "dot":
+		return "  %s -> %s [style=dashed];\n"
+	case sure:
+		return "  %s --> %s\n"
+	}
+	return "  %s -.-> %s\n"
+}
+
 // draw prints edges as a drawing in DOT or Mermaid, with some nodes marked.
 func (o *options) draw(edges []graph.Edge, marked []graph.Node) error {
 	names := map[string]string{}
@@ -217,21 +230,9 @@ func (o *options) draw(edges []graph.Edge, marked []graph.Node) error {
 	var body strings.Builder
 	seen := map[string]bool{}
 	for _, e := range edges {
-		if key := e.From + " " + e.To; seen[key] {
-			continue
-		} else {
+		if key := e.From + " " + e.To; !seen[key] {
 			seen[key] = true
-		}
-		if o.format == "dot" {
-			style := ""
-			if e.Confidence != graph.High {
-				style = " [style=dashed]"
-			}
-			fmt.Fprintf(&body, "  %s -> %s%s;\n", name(e.From), name(e.To), style)
-		} else if e.Confidence != graph.High {
-			fmt.Fprintf(&body, "  %s -.-> %s\n", name(e.From), name(e.To))
-		} else {
-			fmt.Fprintf(&body, "  %s --> %s\n", name(e.From), name(e.To))
+			fmt.Fprintf(&body, arrow(o.format, e.Confidence == graph.High), name(e.From), name(e.To))
 		}
 	}
 	ids := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
